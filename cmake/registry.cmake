@@ -1,0 +1,42 @@
+# The folder is the registration: these functions list what lies in the folders and write it down as
+# code in the build folder. CONFIGURE_DEPENDS makes a plain build notice a new folder or file.
+
+# heddle_layer(NAME deps...): a library of the sources below heddle/NAME and, beside it, the tests among
+# them. Every *_test.cpp of the folder goes into one GoogleTest program test_NAME.
+function(heddle_layer name)
+  string(REPLACE "/" "_" target heddle_${name})
+  set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  if(NOT sources)
+    return()
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_link_libraries(${target} PUBLIC heddle_flags ${ARGN})
+  if(BUILD_TESTING AND tests)
+    string(REPLACE "/" "_" program test_${name})
+    add_executable(${program} ${tests})
+    target_link_libraries(${program} PRIVATE ${target} GTest::gtest_main)
+    target_compile_definitions(${program} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  endif()
+endfunction()
+
+# heddle_list(FOLDER PATTERN OUT): names x for which heddle/FOLDER/<PATTERN with @ = x> exists.
+function(heddle_list folder pattern out)
+  set(names)
+  file(GLOB candidates CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/heddle/${folder}
+       ${PROJECT_SOURCE_DIR}/heddle/${folder}/*)
+  foreach(candidate ${candidates})
+    get_filename_component(name ${candidate} NAME_WE)
+    string(REPLACE "@" ${name} file ${pattern})
+    if(EXISTS ${PROJECT_SOURCE_DIR}/heddle/${folder}/${file})
+      list(APPEND names ${name})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES names)
+  list(SORT names)
+  set(${out} ${names} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,64 @@
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/base/float16.h"
+#include "heddle/base/result.h"
+
+namespace heddle {
+namespace {
+
+TEST(Error, CarriesCodeAndValues) {
+  try {
+    require(false, "[op] rows {}; at most {}", 7, 4);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_STREQ(error.what(), "[op] rows 7; at most 4");
+  }
+}
+
+TEST(Result, GivesValueOrMessage) {
+  Result<int> good = 3;
+  Result<int> bad = Failure{"no"};
+  EXPECT_EQ(good.value(), 3);
+  EXPECT_EQ(bad.message(), "no");
+  EXPECT_THROW((void)std::move(bad).or_throw(ErrorCode::kIo), Error);
+}
+
+TEST(Float16, RoundTripsEveryValue) {
+  for (int bits = 0; bits < 65536; ++bits) {
+    float bf16 = bf16_to_float(uint16_t(bits)), f16 = f16_to_float(uint16_t(bits));
+    if (!std::isnan(bf16)) EXPECT_EQ(float_to_bf16(bf16), bits);
+    if (!std::isnan(f16)) EXPECT_EQ(float_to_f16(f16), bits);
+  }
+}
+
+TEST(Float16, RoundsToNearestEven) {
+  EXPECT_EQ(float_to_bf16(1.0f + 0x1p-8f), 0x3f80);  // a tie goes to even
+  EXPECT_EQ(float_to_bf16(1.0f + 0x1p-8f + 0x1p-20f), 0x3f81);
+  EXPECT_EQ(float_to_f16(1.0f + 0x1p-11f), 0x3c00);
+  EXPECT_EQ(float_to_f16(65519.0f), 0x7bff);
+  EXPECT_EQ(float_to_f16(65520.0f), 0x7c00);
+  EXPECT_EQ(float_to_f16(0x1p-25f), 0);
+  EXPECT_TRUE(std::isnan(f16_to_float(float_to_f16(NAN))));
+  EXPECT_TRUE(std::isnan(bf16_to_float(float_to_bf16(NAN))));
+}
+
+TEST(File, WritesWholeOrNot) {
+  const std::string path = testing::TempDir() + "heddle_file_test";
+  write_file(path, "first");
+  write_file(path, "second");
+  EXPECT_EQ(read_file(path), "second");
+  EXPECT_EQ(MappedFile(path).bytes().size(), 6u);
+  std::filesystem::remove(path);
+  EXPECT_THROW(read_file(path), Error);
+  EXPECT_THROW(write_file("/nonexistent/x", "y"), Error);
+  EXPECT_THROW(MappedFile("/"), Error);
+}
+
+}  // namespace
+}  // namespace heddle
