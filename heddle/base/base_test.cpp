@@ -60,5 +60,20 @@ TEST(File, WritesWholeOrNot) {
   EXPECT_THROW(MappedFile("/"), Error);
 }
 
+TEST(File, AppearsOnCommitOnly) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "heddle_output_file";
+  std::filesystem::create_directory(folder);
+  const std::string path = folder / "pieces";
+  { OutputFile(path).append("lost"); }
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  OutputFile file(path);
+  file.append("one ");
+  EXPECT_FALSE(std::filesystem::exists(path));
+  file.append("two");
+  file.commit();
+  EXPECT_EQ(read_file(path), "one two");
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace heddle

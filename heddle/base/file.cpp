@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include <fcntl.h>
@@ -19,11 +18,6 @@ namespace {
 [[noreturn]] void fail_io(const std::string& path, const char* what) {
   fail(ErrorCode::kIo, "[{}] cannot {}: {}", path, what, std::strerror(errno));
 }
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
 
 }  // namespace
 
@@ -70,7 +64,7 @@ void MappedFile::forget(size_t begin, size_t size) const {
 }
 
 std::string read_file(const std::string& path) {
-  File file(std::fopen(path.c_str(), "rb"));
+  FileHandle file(std::fopen(path.c_str(), "rb"));
   if (!file) fail_io(path, "open");
   std::string content;
   char buffer[1 << 16];
@@ -79,22 +73,30 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
+OutputFile::OutputFile(std::string path)
+    : path_(std::move(path)), temporary_(path_ + "." + std::to_string(::getpid()) + ".part") {
+  file_.reset(std::fopen(temporary_.c_str(), "wb"));
+  if (!file_) fail_io(path_, "write");
+}
+
+OutputFile::~OutputFile() {
+  if (file_) std::remove(temporary_.c_str());
+}
+
+void OutputFile::append(std::span<const std::byte> bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) fail_io(path_, "write");
+}
+
+void OutputFile::commit() {
+  if (std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) fail_io(path_, "write");
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io(path_, "write");
+  file_.reset();
+}
+
 void write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = path + "." + std::to_string(::getpid()) + ".part";
-  File file(std::fopen(temporary.c_str(), "wb"));
-  if (!file) fail_io(path, "write");
-  bool ok = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
-  ok = std::fflush(file.get()) == 0 && ok;
-  ok = ok && ::fsync(::fileno(file.get())) == 0;
-  int error = errno;
-  ok = std::fclose(file.release()) == 0 && ok;
-  ok = ok && std::rename(temporary.c_str(), path.c_str()) == 0;
-  if (!ok) {
-    if (error == 0) error = errno;
-    std::remove(temporary.c_str());
-    errno = error;
-    fail_io(path, "write");
-  }
+  OutputFile file(path);
+  file.append(content);
+  file.commit();
 }
 
 }  // namespace heddle

@@ -1,13 +1,20 @@
-// Files: a read-only memory map, whole-file read, and a write that is complete or not there.
+// Files: a read-only memory map, whole-file read, and writes that are complete or not there.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace heddle {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using FileHandle = std::unique_ptr<std::FILE, CloseFile>;
 
 // A read-only map of a whole file. Movable; unmaps on destruction. Throws Error(kIo).
 class MappedFile {
@@ -30,7 +37,25 @@ class MappedFile {
 
 std::string read_file(const std::string& path);
 
-// Writes beside `path` and renames: a reader sees the old file or the whole new one.
+// A file written in pieces beside `path` and renamed by commit(): a reader sees the old file or the whole new
+// one. Without a commit nothing is left. Throws Error(kIo).
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  void append(std::span<const std::byte> bytes);
+  void append(std::string_view text) { append(std::as_bytes(std::span(text))); }
+  void commit();
+
+ private:
+  std::string path_, temporary_;
+  FileHandle file_;
+};
+
+// An OutputFile with one piece.
 void write_file(const std::string& path, std::string_view content);
 
 }  // namespace heddle
