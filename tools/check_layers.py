@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Checks who includes whom: folders include only lower layers, ops, schedulers and backends no sibling.
+
+The table below is the architecture; changing it is a visible act.
+"""
+
+import re
+
+import measure
+
+LAYERS = {
+    "heddle/base": 0,
+    "heddle/tile": 1,
+    "heddle/ir": 1,
+    "heddle/trace": 2,
+    "heddle/ops": 2,
+    "heddle/schedule": 3,
+    "heddle/tune": 3,
+    "heddle/backend": 4,
+    "heddle/engine": 5,
+    "heddle/model": 6,
+    "heddle/text": 6,
+    "heddle/serve": 7,
+    "apps": 7,
+    "python": 7,
+}
+SAME_LAYER = {("heddle/ir", "heddle/tile")}  # contracts are written in the tile language's words
+ANYTHING = ("tests", "bench", "examples")  # these cross folders by purpose
+SEES_OPS = ("heddle/model", "tests")
+# Device headers that NVRTC reads without cost; the rest of the toolkit's are CuTe's, in the files below.
+DEVICE_HEADERS = {"cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h", "mma.h"}
+ARCHITECTURE = re.compile(r"heddle/backend/\w+/arch/|\.sm\d+\.cuh$")
+CUDA_HEADER = re.compile(r"(cuda|nvrtc|cudnn|cublas|cute/|cutlass/)")
+
+
+def unit(path):
+    """The layer folder a file belongs to: heddle/ops/add/add.h -> heddle/ops, apps/heddle/a.cpp -> apps."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == "heddle" else parts[0]
+
+
+def member(path):
+    """The op, backend or policy that a file belongs to, or None for what its siblings share."""
+    parts = path.split("/")
+    if path.startswith(("heddle/ops/", "heddle/backend/")) and len(parts) > 3:
+        return parts[2]
+    return None
+
+
+def is_policy(path, paths):
+    """A header of the schedule folder with a source beside it is a policy's own, but for the interface."""
+    folder, stem = path.rsplit(".", 1)[0].rsplit("/", 1)
+    return folder == "heddle/schedule" and stem != "schedule" and f"{folder}/{stem}.cpp" in paths
+
+
+def is_device(path):
+    """Compiled by NVRTC too: no standard header may be seen from here."""
+    return path.endswith(".cuh") or (path.startswith("heddle/tile/") and path.endswith(".h"))
+
+
+def unit_is_cuda(path):
+    return path.startswith("heddle/backend/cuda/")
+
+
+def wrong_include(path, target, paths):
+    here, there = unit(path), unit(target)
+    if here in ANYTHING:
+        return None
+    if there not in LAYERS:
+        return f"{there}/ is no layer that can be included"
+    if here not in LAYERS:
+        return f"{here}/ has no layer; give it one in tools/check_layers.py"
+    if member(target) and there == "heddle/ops" and here not in SEES_OPS and member(path) != member(target):
+        return "only model/, tests and the op itself include an op's headers"
+    if here == there:
+        if member(path) and member(target) and member(path) != member(target):
+            return f"{member(path)} includes its sibling {member(target)}"
+        own = path.rsplit(".", 1)[0].removesuffix("_test") == target.rsplit(".", 1)[0]
+        if is_policy(target, paths) and not own and not path.endswith("_test.cpp"):
+            return "a policy includes its sibling"
+        return None
+    if LAYERS[here] > LAYERS[there] or (here, there) in SAME_LAYER:
+        return None
+    return f"layer {LAYERS[here]} includes layer {LAYERS[there]}"
+
+
+def include_violations(path, found, paths):
+    for include in found:
+        where = f"{path}:{include.line}: {include.target}"
+        inside = include.target.split("/")[0] in ("heddle", *ANYTHING, "apps", "python")
+        if include.quoted and not inside:
+            yield f"{where}: written from the repository root, an include begins with heddle/"
+        elif inside and not include.quoted:
+            yield f"{where}: heddle's own headers stand in quotes"
+        elif inside:
+            reason = wrong_include(path, include.target, paths)
+            if reason:
+                yield f"{where}: {reason}"
+        elif CUDA_HEADER.match(include.target) and not (unit_is_cuda(path) or is_device(path)):
+            yield f"{where}: no CUDA type above backend/cuda"
+
+
+def standard_header_chains(path, all_includes, chain=(), seen=None):
+    """Ways from a device file to a standard header, each as a list of files."""
+    seen = set() if seen is None else seen
+    seen.add(path)
+    for include in all_includes[path]:
+        if include.quoted:
+            if include.target in all_includes and include.target not in seen:
+                yield from standard_header_chains(include.target, all_includes, (*chain, path), seen)
+        elif include.target not in DEVICE_HEADERS and not ARCHITECTURE.search(path):
+            yield [*chain, f"{path}:{include.line}", f"<{include.target}>"]
+
+
+def violations(root):
+    paths = set(measure.files(root, measure.CPP))
+    texts = {path: measure.read(root, path) for path in sorted(paths)}
+    all_includes = {path: measure.includes(text) for path, text in texts.items()}
+    wrong = []
+    for path, text in texts.items():
+        wrong += include_violations(path, all_includes[path], paths)
+        if is_device(path):
+            wrong += [
+                f"a device file sees a standard header: {' -> '.join(c)}"
+                for c in standard_header_chains(path, all_includes)
+            ]
+        if path.startswith("heddle/tile/"):
+            wrong += [
+                f"{path}:{i.line}: {i.target}: tile/ includes only tile/ and base/"
+                for i in all_includes[path]
+                if i.quoted and unit(i.target) not in ("heddle/tile", "heddle/base")
+            ]
+        if "__CUDA_ARCH__" in text and not re.match(r"heddle/backend/\w+/arch/", path):
+            wrong.append(f"{path}: __CUDA_ARCH__ stands only in backend/*/arch")
+    if any(path.endswith(".cu") for path in measure.files(root, (".cu",), ("heddle",))):
+        wrong.append("heddle/ has a .cu file; device sources are headers")
+    return wrong, f"{len(paths)} files"
+
+
+if __name__ == "__main__":
+    measure.run("layers", violations)

@@ -1,0 +1,164 @@
+"""Each check must find the fault seeded for it, and nothing in a tree without one."""
+
+import pathlib
+import tempfile
+import unittest
+
+import check_clones
+import check_cycles
+import check_layers
+import check_prose
+import check_sizes
+import measure
+
+PAGES = {
+    "README.md": "# x\n[changes](CHANGELOG.md)\n",
+    "ARCHITECTURE.md": "",
+    "CONTRIBUTING.md": "",
+    "CHANGELOG.md": "## Unreleased\n",
+}
+GOOD = {
+    "heddle/base/error.h": "#include <string>\n",
+    "heddle/tile/map.h": "inline float twice(float x) { return 2 * x; }\n",
+    "heddle/ir/op.h": '#include "heddle/base/error.h"\n#include "heddle/tile/map.h"\n',
+    "heddle/ops/add/add.h": "struct AddArgs {};\n",
+    "heddle/ops/add/add.cpp": '#include "heddle/ops/add/add.h"\n#include "heddle/ir/op.h"\n#include <map>\n',
+    "heddle/ops/add/add.cuh": '#include "heddle/ops/add/add.h"\n#include "heddle/tile/map.h"\n',
+    "heddle/schedule/schedule.h": '#include "heddle/ir/op.h"\n',
+    "heddle/schedule/wave.h": "",
+    "heddle/schedule/wave.cpp": '#include "heddle/schedule/wave.h"\n',
+    "heddle/model/llama.cpp": '#include "heddle/ops/add/add.h"\n',
+    "apps/heddle/main.cpp": '#include "heddle/ir/op.h"\n',
+}
+
+
+CUTE = "#include <cute/tensor.hpp>\n"
+LONG_FUNCTION = "void Big::long_one(int a) {\n" + "  x();\n" * 90 + "}\n"
+
+
+class CheckTest(unittest.TestCase):
+    def found(self, check, **seeded):
+        """What the check says of the good tree with these files put in."""
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {**PAGES, **GOOD, **seeded}.items():
+                file = pathlib.Path(root, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            return "\n".join(check.violations(root)[0])
+
+    def test_accepts_the_good_tree(self):
+        for check in (check_layers, check_sizes, check_clones, check_cycles, check_prose):
+            with self.subTest(check.__name__):
+                self.assertEqual(self.found(check), "")
+
+    def test_layers(self):
+        faults = {
+            "includes layer 5": ("heddle/ir/a.h", '#include "heddle/engine/e.h"\n'),
+            "includes layer 1": ("heddle/tile/a.h", '#include "heddle/ir/op.h"\n'),
+            "only model/, tests": ("heddle/engine/a.cpp", '#include "heddle/ops/add/add.h"\n'),
+            "only model/": ("heddle/ops/mul/mul.cpp", '#include "heddle/ops/add/add.h"\n'),
+            "sibling cuda": ("heddle/backend/cpu/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
+            "a policy includes": ("heddle/schedule/dag.cpp", '#include "heddle/schedule/wave.h"\n'),
+            "no layer that can": ("heddle/ir/b.cpp", '#include "tests/harness.h"\n'),
+            "has no layer": ("heddle/misc/a.cpp", '#include "heddle/base/error.h"\n'),
+            "from the repository root": ("heddle/ir/c.cpp", '#include "op.h"\n'),
+            "stand in quotes": ("heddle/ir/d.cpp", "#include <heddle/ir/op.h>\n"),
+            "no CUDA type": ("heddle/engine/b.cpp", "#include <cuda.h>\n"),
+            "__CUDA_ARCH__": ("heddle/tile/b.h", "#if __CUDA_ARCH__ >= 900\n#endif\n"),
+            "heddle/tile/c.h:1 -> <cmath>": ("heddle/tile/c.h", "#include <cmath>\n"),
+            "error.h:1 -> <string>": ("heddle/ops/mul/mul.cuh", '#include "heddle/base/error.h"\n'),
+            ".cu file": ("heddle/backend/cuda/a.cu", ""),
+        }
+        for message, (path, text) in faults.items():
+            with self.subTest(path):
+                self.assertIn(message, self.found(check_layers, **{path: text}))
+
+    def test_layers_allow_what_is_meant(self):
+        allowed = {
+            "heddle/backend/cuda/arch/sm90.cuh": CUTE + "#if __CUDA_ARCH__ >= 900\n#endif\n",
+            "heddle/ops/add/add.sm90.cuh": CUTE + '#include "heddle/ops/add/add.h"\n',
+            "heddle/ops/add/add_test.cpp": '#include "heddle/ops/add/add.h"\n#include <gtest/gtest.h>\n',
+            "heddle/tile/map_test.cpp": '#include <cmath>\n#include "heddle/tile/map.h"\n',
+            "tests/harness_test.cpp": '#include "heddle/ops/add/add.h"\n#include "heddle/model/llama.h"\n',
+        }
+        self.assertEqual(self.found(check_layers, **allowed), "")
+
+    def test_sizes(self):
+        faults = {
+            "heddle/ir/a.h: 301 lines": ("heddle/ir/a.h", "int x;\n" * 301),
+            "heddle/ir/a.cpp: 601 lines": ("heddle/ir/a.cpp", "int x;\n" * 601),
+            "heddle/ir/b.cpp:Big::long_one: 92 lines": ("heddle/ir/b.cpp", LONG_FUNCTION),
+            "tools/a.py:slow: 91 lines": ("tools/a.py", "def slow():\n" + "    x()\n" * 90),
+            "many: 8 parameters": ("heddle/ir/c.cpp", "void many(" + "int, " * 7 + "int) {}\n"),
+            "longer than 60": ("heddle/ir/d.cpp", "void f() {\n" + "  x();\n" * 61 + "}\n"),
+            "no longer needed": ("tools/size_exemptions.txt", "heddle/ir/op.h 700 it was long once\n"),
+        }
+        for message, (path, text) in faults.items():
+            with self.subTest(path):
+                self.assertIn(message, self.found(check_sizes, **{path: text}))
+
+    def test_a_wide_header_is_found(self):
+        many = {f"heddle/engine/a{i}.cpp": '#include "heddle/ir/wide.h"\n' for i in range(40)}
+        found = self.found(check_sizes, **many, **{"heddle/ir/wide.h": "int x;\n" * 260})
+        self.assertIn("heddle/ir/wide.h: 10400 lines x includers", found)
+
+    def test_an_exemption_with_a_reason_holds_up_to_its_limit(self):
+        long = {"heddle/ir/a.h": "int x;\n" * 310}
+        for limit, message in ((320, ""), (305, "heddle/ir/a.h: 310 lines; the limit is 305")):
+            exempt = {"tools/size_exemptions.txt": f"heddle/ir/a.h {limit} one table, read as a whole\n"}
+            self.assertEqual(self.found(check_sizes, **long, **exempt), message)
+
+    def test_tile_bodies_may_be_longer(self):
+        text = "template <class B>\nvoid run(B& block) {\n" + "  x();\n" * 100 + "}\n"
+        fillers = {"heddle/ir/f.cpp": "void f() {\n}\n" * 30}
+        self.assertEqual(self.found(check_sizes, **{"heddle/ops/add/add.cuh": text}, **fillers), "")
+
+    def test_clones(self):
+        text = "".join(f"int value_{i} = {i};\n" for i in range(20))
+        found = self.found(check_clones, **{"heddle/ir/a.cpp": text, "heddle/engine/a.cpp": text})
+        self.assertIn("heddle/engine/a.cpp:1 = heddle/ir/a.cpp:1", found)
+
+    def test_cycles(self):
+        folders = {
+            "heddle/ir/a.h": '#include "heddle/trace/t.h"\n',
+            "heddle/trace/t.h": "",
+            "heddle/trace/u.h": '#include "heddle/ir/op.h"\n',
+        }
+        self.assertIn("heddle/ir, heddle/trace", self.found(check_cycles, **folders))
+        ring = {"heddle/ir/a.h": '#include "heddle/ir/b.h"\n', "heddle/ir/b.h": '#include "heddle/ir/a.h"\n'}
+        self.assertIn("heddle/ir/a.h, heddle/ir/b.h", self.found(check_cycles, **ring))
+
+    def test_prose(self):
+        self.assertIn("151 lines", self.found(check_prose, **{"README.md": "x\n" * 151}))
+        self.assertIn("gone.md leads nowhere", self.found(check_prose, **{"README.md": "[a](gone.md)\n"}))
+        self.assertIn("Unreleased", self.found(check_prose, **{"CHANGELOG.md": "## 1.0\n"}))
+
+
+class FunctionTest(unittest.TestCase):
+    def test_heads_of_functions(self):
+        text = """
+namespace heddle {
+struct S {
+  S(int a, int b) : a_{a}, b_(b) {
+    x();
+  }
+  int area() const { return a_; }
+};
+template <class T>
+auto f(const std::map<int, int>& m, T t = {}) -> int {
+  if (m) {
+  }
+  return 1;
+}
+const int kTable[] = {1, 2};
+auto g = [](int x) { return x; };
+TEST(Suite, Case) {
+}
+}
+"""
+        found = [(f.name, f.lines, f.parameters) for f in measure.cpp_functions("x.cpp", text)]
+        self.assertEqual(found, [("S", 3, 2), ("area", 1, 0), ("f", 5, 2), ("TEST", 2, 0)])
+
+
+if __name__ == "__main__":
+    unittest.main()
