@@ -1,0 +1,65 @@
+# Thin: every target says which tools it calls. scripts/setup installs what is missing and, where nothing is,
+# needs no network.
+JOBS ?= $(shell nproc)
+PYTHON := .venv/bin/python
+CPP = git ls-files '*.h' '*.cuh' '*.cpp'
+
+.PHONY: help demo test parity bundle format lint check-format check-tree tidy program clean
+
+help:
+	@echo "make demo     build, then tell a story with the shipped model"
+	@echo "make test     build, then run all tests"
+	@echo "make parity   compare live with transformers and tokenizers (makes .venv)"
+	@echo "make bundle   dist/heddle-bundle: runs on a Linux with only a C library"
+	@echo "make format   write every source as the formatters want it"
+	@echo "make lint     formatters, checks of tools/, clang-tidy"
+
+program:
+	scripts/setup build
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target heddle
+
+demo: program
+	build/release/heddle generate models/storyteller --prompt "Once upon a time"
+
+test: program
+	cmake --build --preset release --parallel $(JOBS)
+	ctest --preset release --no-tests=error --parallel $(JOBS)
+
+parity: program
+	scripts/setup python
+	scripts/parity
+
+bundle: program
+	rm -rf dist/heddle-bundle
+	cmake --install build/release --component bundle --prefix dist/heddle-bundle
+	scripts/test_bundle dist/heddle-bundle
+
+format:
+	scripts/setup dev python
+	$(CPP) | xargs clang-format-16 -i
+	.venv/bin/ruff format
+	.venv/bin/ruff check --fix
+
+lint: check-format check-tree tidy
+
+check-format:
+	scripts/setup dev python
+	$(CPP) | xargs clang-format-16 --dry-run --Werror
+	.venv/bin/ruff format --check
+	.venv/bin/ruff check
+
+check-tree:
+	python3 tools/checks_test.py
+	python3 tools/check_layers.py
+	python3 tools/check_sizes.py
+	python3 tools/check_clones.py
+	python3 tools/check_cycles.py
+	python3 tools/check_prose.py
+
+tidy:
+	scripts/setup build dev
+	scripts/tidy $(JOBS)
+
+clean:
+	rm -rf build dist
