@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
-.PHONY: help demo test parity bundle format lint check-format check-tree tidy program clean
+.PHONY: help demo test parity bundle format lint check-format check-tree tidy configure program clean
 
 help:
 	@echo "make demo     build, then tell a story with the shipped model"
@@ -14,15 +14,17 @@ help:
 	@echo "make format   write every source as the formatters want it"
 	@echo "make lint     formatters, checks of tools/, clang-tidy"
 
-program:
+configure:
 	scripts/setup build
 	cmake --preset release
+
+program: configure
 	cmake --build --preset release --parallel $(JOBS) --target heddle
 
 demo: program
 	build/release/heddle generate models/storyteller --prompt "Once upon a time"
 
-test: program
+test: configure
 	cmake --build --preset release --parallel $(JOBS)
 	ctest --preset release --no-tests=error --parallel $(JOBS)
 
