@@ -1,6 +1,6 @@
 # The flags every target of heddle is compiled with.
 add_library(heddle_flags INTERFACE)
-target_compile_options(heddle_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+target_compile_options(heddle_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports members of moved-from variants as maybe uninitialised (GCC bug 105562).
   target_compile_options(heddle_flags INTERFACE -Wno-maybe-uninitialized)

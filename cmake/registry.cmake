@@ -40,3 +40,31 @@ function(heddle_list folder pattern out)
   list(SORT names)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
+
+# heddle_registry(TARGET FOLDER PATTERN TYPE SUFFIX FUNCTION): writes `std::span<const TYPE* const> FUNCTION()`
+# with one `const TYPE& <name>_SUFFIX()` for each name that heddle_list finds, and links it into TARGET.
+function(heddle_registry target folder pattern type suffix function header)
+  heddle_list(${folder} ${pattern} names)
+  set(declarations)
+  set(entries)
+  foreach(name ${names})
+    string(APPEND declarations "const ${type}& ${name}_${suffix}();\n")
+    string(APPEND entries "&${name}_${suffix}(), ")
+  endforeach()
+  set(file ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
+  file(CONFIGURE OUTPUT ${file} CONTENT
+"// Generated from the folders of heddle/${folder}.
+#include \"heddle/${header}\"
+
+namespace heddle {
+
+${declarations}
+std::span<const ${type}* const> ${function}() {
+  static const ${type}* const all[] = {${entries}};
+  return all;
+}
+
+}  // namespace heddle
+" @ONLY)
+  target_sources(${target} PRIVATE ${file})
+endfunction()

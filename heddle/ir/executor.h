@@ -1,0 +1,74 @@
+// What runs a program. An executor is made for one program and the memory it lives in, keeps its counters
+// and epoch across runs, and can be used again after an abort.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heddle/ir/program.h"
+
+namespace heddle {
+
+// Where each buffer of a program lies, by buffer index; every entry is 64-byte aligned. Buffers in the arena
+// point into it. Owned by the engine; several programs share weights, pages and state.
+struct Memory {
+  std::vector<std::byte*> base;
+  // Byte offset from a weight buffer's base of each of its panels, by buffer index; empty for the others.
+  std::vector<const u64*> panels;
+};
+
+struct ExecutorOptions {
+  int threads = 0;               // 0: one for each core this process may use
+  double hang_limit_ms = 10000;  // a wait longer than this aborts the run with a dump
+  // reference only:
+  u64 seed = 0;              // which legal interleaving
+  bool adversarial = false;  // starve one worker, let the last writer of a counter be late
+  bool stale_reads = false;  // a store becomes visible to another worker only over a visible edge
+  std::function<void(const Instruction&, u32 worker)> tap;  // called after each tile
+};
+
+struct RunReport {
+  int steps = 0;
+  u64 tiles_run = 0;   // tiles that did work
+  u64 tiles_dead = 0;  // tiles that waited and signalled only
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Runs `steps` steps of the program. Throws Error(kDevice) with a dump when a wait outlasts its limit;
+  // the next run starts with clean counters.
+  virtual RunReport run(int steps) = 0;
+};
+
+struct ExecutorSpec {
+  const char* name = "";
+  const char* doc = "";
+  std::unique_ptr<Executor> (*create)(const Program& program, Memory memory,
+                                      const ExecutorOptions& options) = nullptr;
+  std::string (*unavailable)() = nullptr;  // why it cannot run here; empty: it can
+};
+
+// A backend is a folder of heddle/backend with `const Backend& x_backend()` in it.
+struct Backend {
+  const char* name = "";
+  std::vector<ExecutorSpec> executors;
+  std::function<std::string()> describe;  // for `heddle env`
+};
+
+std::span<const Backend* const> all_backends();
+const ExecutorSpec& get_executor(std::string_view name);  // throws Error
+
+// The calls of a program with addresses filled in.
+struct BoundCall {
+  std::vector<std::vector<std::byte>> args;
+};
+std::vector<BoundCall> bind_calls(const Program& program, const Memory& memory);
+
+// Clamps a tile to the rows that are live; false: none is.
+bool clamp_to_live(LiveRows live, const StepHost& host, TileCoord& tile);
+
+}  // namespace heddle

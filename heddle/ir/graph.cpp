@@ -1,0 +1,129 @@
+#include "heddle/ir/graph.h"
+
+#include <algorithm>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+const char* name(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::kActivation:
+      return "activation";
+    case BufferKind::kWeight:
+      return "weight";
+    case BufferKind::kTable:
+      return "table";
+    case BufferKind::kStepHost:
+      return "step";
+    case BufferKind::kStepDevice:
+      return "state";
+    case BufferKind::kPages:
+      return "pages";
+    case BufferKind::kOutput:
+      return "output";
+  }
+  return "?";
+}
+
+u32 Graph::add_buffer(Buffer buffer) {
+  for (const Buffer& other : buffers_)
+    require(other.name != buffer.name, "[graph] buffer {} exists already; names must differ", buffer.name);
+  require(buffer.bytes > 0, "[graph] buffer {} has {} bytes; must be positive", buffer.name, buffer.bytes);
+  buffers_.push_back(std::move(buffer));
+  return u32(buffers_.size() - 1);
+}
+
+Tensor Graph::add_tensor(std::string name, BufferKind kind, DType dtype, std::vector<i32> shape) {
+  Tensor tensor = dense(dtype, std::move(shape));
+  i64 bytes = size_of(dtype);
+  for (int d = 0; d < tensor.rank; ++d) bytes *= tensor.size[d];
+  tensor.buffer = add_buffer({.name = std::move(name), .kind = kind, .bytes = bytes});
+  return tensor;
+}
+
+namespace {
+
+// Gives buffers to outputs without one; checks that the others point into buffers of the graph.
+struct PlaceOutputs : ArgVisitor {
+  Graph* graph;
+  const std::string* node;
+
+  void check(const char* argument, const Tensor& value) {
+    if (!value.exists()) return;
+    require(value.buffer < graph->buffers().size(), "[{}] {} names buffer {}; the graph has {}", *node,
+            argument, value.buffer, graph->buffers().size());
+    const Buffer& buffer = graph->buffers()[value.buffer];
+    i64 end = whole(value, Access::kRead).end();
+    require(value.offset >= 0 && end <= buffer.bytes, "[{}] {} ends at byte {} of {}, which has {}", *node,
+            argument, end, buffer.name, buffer.bytes);
+  }
+  void tensor(const char* argument, Tensor& value, const char*, Access access) override {
+    if (access == Access::kWrite && !value.exists() && value.rank > 0) {
+      Tensor placed = graph->add_tensor(*node + "." + argument, BufferKind::kActivation, value.dtype,
+                                        {value.size, value.size + value.rank});
+      value.buffer = placed.buffer;
+    }
+    check(argument, value);
+  }
+  void weight(const char*, Weight&, const char*) override {}
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+}  // namespace
+
+Node& Graph::append(const OpSpec& op, std::string name, std::vector<std::byte> args) {
+  require(args.size() == op.args_size, "[{}] arguments of {} bytes; {} takes {}", name, args.size(), op.name,
+          op.args_size);
+  try {
+    op.infer(args.data());
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) + " (node " + name + ")");
+  }
+  PlaceOutputs place;
+  place.graph = this;
+  place.node = &name;
+  op.visit(args.data(), place);
+  nodes_.push_back({.name = std::move(name), .parts = {{&op, std::move(args)}}, .main = 0, .live = live_});
+  return nodes_.back();
+}
+
+TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile) {
+  TileCoord result = tile;
+  for (size_t i = node.main + 1; i < index; ++i) {
+    result[2] /= node.parts[i].op->traits.columns_per_output;
+    result[3] /= node.parts[i].op->traits.columns_per_output;
+  }
+  if (index > node.main) {  // an epilogue's tile is stated in its output columns
+    result[2] /= node.parts[index].op->traits.columns_per_output;
+    result[3] /= node.parts[index].op->traits.columns_per_output;
+  }
+  return result;
+}
+
+std::vector<Region> node_regions(const Node& node, const TileCoord& tile) {
+  std::vector<Region> regions;
+  for (size_t i = 0; i < node.parts.size(); ++i)
+    RegionRule(*node.parts[i].op, node.parts[i].args.data()).append(part_tile(node, i, tile), regions);
+  return regions;
+}
+
+Cost node_cost(const Node& node, const TileCoord& tile) {
+  Cost cost;
+  for (const Region& region : node_regions(node, tile))
+    cost.bytes += double(region.run) * double(region.count[0]) * double(region.count[1]);
+  for (size_t i = 0; i < node.parts.size(); ++i) {
+    const OpSpec& op = *node.parts[i].op;
+    if (op.flops) cost.flops += op.flops(node.parts[i].args.data(), part_tile(node, i, tile));
+  }
+  return cost;
+}
+
+std::string chain_name(const Node& node) {
+  std::string text;
+  for (const Part& part : node.parts) text += (text.empty() ? "" : "+") + std::string(part.op->name);
+  return text;
+}
+
+}  // namespace heddle

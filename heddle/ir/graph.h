@@ -1,0 +1,100 @@
+// The graph: op calls on named buffers. Dependencies follow from what calls read and write, in the order in
+// which they were added; nobody writes them down. Errors are thrown here, while the graph is built.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/ir/op.h"
+#include "heddle/ir/step.h"
+
+namespace heddle {
+
+enum class BufferKind : u8 {
+  kActivation,  // lives inside a step; the planner places it in the arena
+  kWeight,      // immutable
+  kTable,       // immutable, small: panel tables, rotary frequencies
+  kStepHost,    // the host part of the step record: immutable during a launch
+  kStepDevice,  // the device part of the step record: lives across steps
+  kPages,       // KV pages: lives across steps; reads mean positions before this step ("old")
+  kOutput,      // lives until the host has read it
+};
+
+const char* name(BufferKind kind);
+inline bool is_immutable(BufferKind kind) {
+  return kind == BufferKind::kWeight || kind == BufferKind::kTable || kind == BufferKind::kStepHost;
+}
+
+struct Buffer {
+  std::string name;
+  BufferKind kind = BufferKind::kActivation;
+  i64 bytes = 0;
+  bool tagged = false;    // its words carry tags on a GPU: memory of its own, never shared
+  bool resident = false;  // each row stays with one worker (the FP32 residual)
+  u32 home = kNoBuffer;   // resident: index into the placement's row shares
+};
+
+// One op with its arguments, alone or as a part of a chain.
+struct Part {
+  const OpSpec* op = nullptr;
+  std::vector<std::byte> args;
+
+  template <class Args>
+  const Args& as() const {
+    return heddle::as<Args>(args.data());
+  }
+};
+
+// A call: [prologue] main [epilogues...], or one op alone (main = 0).
+struct Node {
+  std::string name;
+  std::vector<Part> parts;
+  u32 main = 0;
+  LiveRows live = LiveRows::kAll;
+
+  const Part& main_part() const { return parts[main]; }
+  Part& main_part() { return parts[main]; }
+};
+
+class Graph {
+ public:
+  // Adds a buffer that holds a dense row-major tensor; throws when the name is taken or a size is not
+  // positive.
+  Tensor add_tensor(std::string name, BufferKind kind, DType dtype, std::vector<i32> shape);
+  u32 add_buffer(Buffer buffer);
+
+  // Adds a call. Output tensors that do not exist yet get buffers named "<name>.<output>". Returns the
+  // arguments with all outputs filled in.
+  template <class Args>
+  Args call(std::string_view op, std::string name, Args args) {
+    std::vector<std::byte> bytes(sizeof(Args));
+    new (bytes.data()) Args(args);
+    return as<Args>(append(get_op(op), std::move(name), std::move(bytes)).main_part().args.data());
+  }
+  Node& append(const OpSpec& op, std::string name, std::vector<std::byte> args);
+
+  // Which rows the calls added from now on work on.
+  void set_live(LiveRows live) { live_ = live; }
+
+  std::vector<Buffer>& buffers() { return buffers_; }
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  std::vector<Node>& nodes() { return nodes_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+
+ private:
+  LiveRows live_ = LiveRows::kAll;
+  std::vector<Buffer> buffers_;
+  std::vector<Node> nodes_;
+};
+
+// All regions that one tile of a node touches, its whole chain included. Parts before the last hand their
+// output on as a fragment: the tensors between parts have no buffer and so no region.
+std::vector<Region> node_regions(const Node& node, const TileCoord& tile);
+// The tile of part `index` when the main op has tile `tile` (an epilogue may halve the columns).
+TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile);
+Cost node_cost(const Node& node, const TileCoord& tile);
+// "rms_norm+linear+rope"
+std::string chain_name(const Node& node);
+
+}  // namespace heddle

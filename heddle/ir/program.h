@@ -1,0 +1,95 @@
+// The program: one stream of instructions per worker, and the records they refer to. It holds no addresses
+// and nothing of the machine that built it, so that it can be saved, compared and loaded elsewhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heddle/ir/graph.h"
+#include "heddle/ir/instruction.h"
+#include "heddle/ir/step.h"
+
+namespace heddle {
+
+constexpr u32 kProgramVersion = 1;
+// stream_items of an instruction whose number of items follows from the step record.
+constexpr u32 kItemsFromStep = 0xffffffffu;
+
+// What an opcode of this program means: a chain of ops.
+struct Opcode {
+  std::vector<std::string> ops;
+  u32 main = 0;
+  u64 hash = 0;  // of the specs of the ops: names, argument layouts
+};
+
+// Arguments of a call, one blob for each op of its opcode's chain.
+struct Call {
+  u16 opcode = 0;
+  u32 node = 0;  // index into node_names
+  LiveRows live = LiveRows::kAll;
+  std::vector<std::vector<std::byte>> args;
+};
+
+// A buffer and where it lies. Spaces: the arena (activations that may share memory by lifetime), and one
+// space for each other buffer.
+struct ProgramBuffer {
+  Buffer info;
+  i64 arena_offset = -1;  // bytes from the begin of the arena; -1: memory of its own
+};
+
+struct CounterInfo {
+  u32 total = 0;           // sum of the amounts of its producers in one step
+  u32 buffer = kNoBuffer;  // tagged: the buffer whose words carry the tag
+};
+
+// A part of a buffer that belongs to one worker: rows of a resident tensor, or panels of a weight.
+struct Home {
+  u32 buffer = kNoBuffer;
+  i64 begin = 0, end = 0;  // bytes
+  u32 worker = 0;
+};
+
+// The workers a program is made for.
+struct Topology {
+  i32 workers = 1;
+  i32 cluster = 1;        // workers of a cluster; divides `workers`
+  i64 worker_memory = 0;  // bytes of on-chip memory a worker has; 0: not limited
+  i64 ring_bytes = 0;     // of these, the ring's
+  bool tagged = false;    // small vectors travel as tagged words
+
+  i32 cluster_of(i32 worker) const { return worker / cluster; }
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v("workers", s.workers), v("cluster", s.cluster), v("worker_memory", s.worker_memory);
+    v("ring_bytes", s.ring_bytes), v("tagged", s.tagged);
+  }
+};
+
+struct Program {
+  std::string name;
+  Topology topology;
+  StepShape shape;
+  i64 arena_bytes = 0;
+  std::vector<Opcode> opcodes;
+  std::vector<ProgramBuffer> buffers;
+  std::vector<Call> calls;
+  std::vector<CounterInfo> counters;
+  std::vector<Home> homes;
+  std::vector<std::string> node_names;
+  std::vector<std::vector<Instruction>> workers;  // each ends with kEndOpcode
+
+  size_t num_instructions() const;
+  // "opcode 3 linear, node layers.0.qkv, tile [0, 1, 0, 96)" for messages.
+  std::string describe(const Instruction& instruction) const;
+  Node node_of(const Call& call) const;  // ops looked up in the registry; throws when one is missing
+};
+
+u64 chain_hash(const std::vector<std::string>& ops, u32 main);
+
+// The `.heddle` file: little-endian, versioned, no addresses. `load` validates every index and size.
+void save_program(const Program& program, const std::string& path);
+Program load_program(const std::string& path);
+std::string serialise_program(const Program& program);
+Program parse_program(std::string_view bytes, const std::string& where);
+
+}  // namespace heddle

@@ -1,0 +1,63 @@
+#include "heddle/ir/rules.h"
+
+#include <fmt/ranges.h>
+
+namespace heddle {
+namespace {
+
+std::vector<i32> sizes(const Tensor& tensor) {
+  return {tensor.size, tensor.size + tensor.rank};
+}
+
+}  // namespace
+
+std::string shape_text(const Tensor& tensor) {
+  return fmt::format("{} {}", name(tensor.dtype), sizes(tensor));
+}
+
+void require_rank(const char* op, const char* argument, const Tensor& tensor, int rank) {
+  require(tensor.rank == rank, "[{}] {} is {}; must have {} dimensions", op, argument, shape_text(tensor),
+          rank);
+  for (int d = 0; d < rank; ++d)
+    require(tensor.size[d] > 0, "[{}] {} is {}; sizes must be positive", op, argument, shape_text(tensor));
+}
+
+void require_shape(const char* op, const char* argument, const Tensor& tensor, std::vector<i32> shape) {
+  require(sizes(tensor) == shape, "[{}] {} is {}; its shape must be {}", op, argument, shape_text(tensor),
+          shape);
+}
+
+void require_dtype(const char* op, const char* argument, const Tensor& tensor, DType dtype) {
+  require(tensor.dtype == dtype, "[{}] {} is {}; must be {}", op, argument, shape_text(tensor), name(dtype));
+}
+
+void require_float(const char* op, const char* argument, const Tensor& tensor) {
+  require(is_float(tensor.dtype), "[{}] {} is {}; must be f32, f16 or bf16", op, argument,
+          shape_text(tensor));
+}
+
+Tensor dense(DType dtype, std::vector<i32> shape) {
+  require(shape.size() >= 1 && shape.size() <= kMaxRank, "[tensor] {} dimensions; must be 1 to {}",
+          shape.size(), kMaxRank);
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.rank = u8(shape.size());
+  i64 stride = 1;
+  for (int d = int(shape.size()) - 1; d >= 0; --d) {
+    require(shape[size_t(d)] > 0, "[tensor] shape {}; sizes must be positive", shape);
+    tensor.size[d] = shape[size_t(d)];
+    tensor.stride[d] = stride;
+    stride *= shape[size_t(d)];
+  }
+  return tensor;
+}
+
+void set_output(Tensor& output, DType dtype, std::vector<i32> shape) {
+  if (output.rank == 0) {
+    output = dense(dtype, shape);
+    return;
+  }
+  require(sizes(output) == shape, "[tensor] output is {}; the op makes {}", shape_text(output), shape);
+}
+
+}  // namespace heddle

@@ -1,0 +1,67 @@
+// Tensors as op arguments hold them: a place in a named buffer, sizes and strides. Addresses are not
+// part of a program; they are bound when it is loaded. Read by host and device: no standard headers.
+#pragma once
+
+#include "heddle/base/dtype.h"
+#include "heddle/base/types.h"
+
+namespace heddle {
+
+constexpr int kMaxRank = 4;
+constexpr u32 kNoBuffer = 0xffffffffu;
+
+// A slab: a whole tensor, or a regular part of one. The last dimension is contiguous (stride 1).
+struct Tensor {
+  u8* data = nullptr;      // bound address; null in a stored program
+  u32 buffer = kNoBuffer;  // which buffer of the graph or program
+  DType dtype = DType::kF32;
+  u8 rank = 0;
+  u16 reserved = 0;
+  i64 offset = 0;             // bytes from the begin of the buffer
+  i32 size[kMaxRank] = {};    // elements
+  i64 stride[kMaxRank] = {};  // elements
+
+  bool exists() const { return buffer != kNoBuffer; }
+  i32 last() const { return size[rank - 1]; }
+};
+
+// A weight matrix [rows, cols], packed once at load in panels: `panel_rows` rows (the last panel is padded
+// with zeros) by all columns. Element (r, k) of a panel lies at ((k / interleave) * panel_rows + r) *
+// interleave
+// + k % interleave, columns padded to a multiple of `interleave`. interleave = 1 puts the rows of one column
+// side by side, 2 makes pairs for bf16 dot products, a value >= cols stores rows whole. `order` says which
+// source row a packed row holds (engine/pack applies it): partners of a rotation and gate/up rows lie side by
+// side.
+struct Weight {
+  Tensor data;                 // [rows, cols], logical shape; dtype of the elements
+  const u64* table = nullptr;  // bound: byte offset of each panel from data.data
+  u32 table_buffer = kNoBuffer;
+  i32 panel_rows = 16;
+  i32 interleave = 2;
+  i32 reserved = 0;
+
+  i32 rows() const { return data.size[0]; }
+  i32 cols() const { return data.size[1]; }
+  i32 panels() const { return (rows() + panel_rows - 1) / panel_rows; }
+  i32 padded_cols() const { return (cols() + interleave - 1) / interleave * interleave; }
+  i64 panel_bytes() const { return i64(panel_rows) * padded_cols() * size_of(data.dtype); }
+  // Place of an element inside its panel, in elements.
+  i64 place(i32 r, i32 k) const {
+    return (i64(k / interleave) * panel_rows + r) * interleave + k % interleave;
+  }
+};
+
+// A tile's place: up to four coordinates, as the op's axes say; a range takes two, {begin, end}.
+struct TileCoord {
+  i32 at[4] = {};
+
+  i32& operator[](int i) { return at[i]; }
+  i32 operator[](int i) const { return at[i]; }
+  bool operator==(const TileCoord&) const = default;
+};
+
+// Which count of the step record bounds the rows (the first range axis) of a call: rows past it are dead.
+// Executors clamp a tile to its live rows before they run its body, so that bodies never see a dead row.
+enum class LiveRows : u8 { kAll, kRows, kWanted };
+
+}  // namespace heddle

@@ -1,0 +1,61 @@
+#include "heddle/ops/linear/linear.h"
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> linear_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<Linear>(args);
+  require_rank("linear", "x", a.x, 2);
+  require_rank("linear", "w", a.w.data, 2);
+  require_float("linear", "w", a.w.data);
+  require(a.x.last() == a.w.cols(), "[linear] x is {}, w is {}; the last sizes must be equal",
+          shape_text(a.x), shape_text(a.w.data));
+  set_output(a.y, a.x.dtype, {a.x.size[0], a.w.rows()});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  const auto& a = as<Linear>(args);
+  return {{.dim = "M", .extent = a.x.size[0], .preferred = 256},
+          {.dim = "N", .extent = a.w.rows(), .unit = a.w.panel_rows, .preferred = 512}};
+}
+
+double flops(const std::byte* args, const TileCoord& t) {
+  return 2.0 * (t[1] - t[0]) * (t[3] - t[2]) * as<Linear>(args).w.cols();
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<Linear>(args);
+  auto x = values.read(a.x), w = values.read(a.w);
+  const size_t rows = size_t(a.x.size[0]), n = size_t(a.w.rows()), k = size_t(a.w.cols());
+  std::vector<double> y(rows * n);
+  for (size_t m = 0; m < rows; ++m)
+    for (size_t c = 0; c < n; ++c) {
+      double sum = 0;
+      for (size_t i = 0; i < k; ++i) sum += x[m * k + i] * w[c * k + i];
+      y[m * n + c] = sum;
+    }
+  values.write(a.y, y);
+}
+
+}  // namespace
+
+const OpSpec& linear_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<Linear>("linear", "y = x w^T with a packed weight; takes a prologue and epilogues");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = flops;
+    op.reference = reference;
+    op.cases = linear_cases;
+    op.traits = {.main = true, .input = "x", .output = "y"};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

@@ -1,0 +1,44 @@
+// Tile body of linear: prologue -> operand, panels x operand -> fragment, epilogues -> y.
+// Included once per target, inside its namespace.
+namespace linear {
+
+// Columns of a fragment: whole panels and whole heads are cut by the tiling, so this only bounds scratch.
+constexpr i32 kColumns = 256;
+
+struct Body {
+  template <class Block>
+  static void stream(Block& block, const Linear& a, const TileCoord& t) {
+    for (i32 p = t[2] / a.w.panel_rows; p * a.w.panel_rows < t[3]; ++p) block.item(a.w, p);
+  }
+
+  template <class Block, class Chain>
+  static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
+    const i32 rows = t[1] - t[0];
+    auto x = block.operand(rows, a.w.cols(), a.w.data.dtype);
+    block.inputs();
+    for (i32 m = 0; m < rows; ++m) {
+      if (chain.has_prologue()) {
+        chain.prologue(block, t[0] + m, x.row(m));
+      } else {
+        auto in = block.row(a.x, t[0] + m);
+        auto out = x.row(m);
+        block.map(a.w.cols(), [&](auto i) { out.store(i, in.load(i)); });
+      }
+    }
+    block.sync();
+    for (i32 n = t[2]; n < t[3]; n += kColumns) {
+      auto fragment = block.fragment(t[0], rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
+      block.mma(fragment, x, a.w);
+      block.sync();
+      chain.epilogues(block, fragment);
+      for (i32 m = 0; m < fragment.rows; ++m) {
+        auto out = block.row(a.y, fragment.m0 + m).from(fragment.n0);
+        auto value = fragment.row(m);
+        block.map(fragment.cols, [&](auto i) { out.store(i, value.load(i)); });
+      }
+      block.release(fragment);
+    }
+  }
+};
+
+}  // namespace linear

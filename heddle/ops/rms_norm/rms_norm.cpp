@@ -1,0 +1,54 @@
+#include "heddle/ops/rms_norm/rms_norm.h"
+
+#include <cmath>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> rms_norm_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<RmsNorm>(args);
+  require_rank("rms_norm", "x", a.x, 2);
+  require_shape("rms_norm", "weight", a.weight, {a.x.last()});
+  require(a.eps >= 0, "[rms_norm] eps = {}; must not be negative", a.eps);
+  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  return {{.dim = "M", .extent = as<RmsNorm>(args).x.size[0], .preferred = 16}};
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<RmsNorm>(args);
+  auto x = values.read(a.x), weight = values.read(a.weight), y = x;
+  const size_t columns = weight.size();
+  for (size_t row = 0; row < x.size(); row += columns) {
+    double squares = 0;
+    for (size_t i = 0; i < columns; ++i) squares += x[row + i] * x[row + i];
+    double scale = 1 / std::sqrt(squares / double(columns) + double(a.eps));
+    for (size_t i = 0; i < columns; ++i) y[row + i] = x[row + i] * scale * weight[i];
+  }
+  values.write(a.y, y);
+}
+
+}  // namespace
+
+const OpSpec& rms_norm_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<RmsNorm>("rms_norm", "y = x / sqrt(mean(x^2) + eps) * weight, row by row");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = rowwise_flops<RmsNorm, 4>;
+    op.reference = reference;
+    op.cases = rms_norm_cases;
+    op.traits = {.prologue = true, .input = "x", .output = "y"};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

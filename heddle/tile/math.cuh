@@ -1,0 +1,91 @@
+// Functions of values, written once over the few primitives a backend supplies for its value type V:
+//   fma(a, b, c)  max(a, b)  min(a, b)  abs(a)  round(a)  floor(a)  sqrt(a)  exp2i(n): 2^n for integral n in
+//   [-126, 127]  where_less(a, b, x, y): a < b ? x : y, per lane.
+// Included once per target, inside its namespace.
+
+// e^x. Cephes expf: n = round(x / ln 2), then a polynomial of degree 6 on [-ln2/2, ln2/2]; 2 ulp.
+template <class V>
+inline V exp(V x) {
+  x = min(max(x, V(-87.33654f)), V(88.3762626647949f));
+  V n = round(x * V(1.44269504088896341f));
+  V r = fma(n, V(-0.693359375f), x);
+  r = fma(n, V(2.12194440e-4f), r);
+  V p = V(1.9875691500e-4f);
+  p = fma(p, r, V(1.3981999507e-3f));
+  p = fma(p, r, V(8.3334519073e-3f));
+  p = fma(p, r, V(4.1665795894e-2f));
+  p = fma(p, r, V(1.6666665459e-1f));
+  p = fma(p, r, V(5.0000001201e-1f));
+  p = fma(p * r, r, r) + V(1.0f);
+  V half = floor(n * V(0.5f));  // two factors, so that 2^n stays in range at both ends
+  return p * exp2i(half) * exp2i(n - half);
+}
+
+template <class V>
+inline V rsqrt(V x) {
+  return V(1.0f) / sqrt(x);
+}
+
+template <class V>
+inline V sigmoid(V x) {
+  return V(1.0f) / (V(1.0f) + exp(-x));
+}
+
+template <class V>
+inline V silu(V x) {
+  return x * sigmoid(x);
+}
+
+// tanh x = 1 - 2 / (e^2x + 1); near 0 the odd series, where that difference cancels.
+template <class V>
+inline V tanh(V x) {
+  V square = x * x;
+  V series = x * fma(square, fma(square, V(0.133333333f), V(-0.333333333f)), V(1.0f));
+  V closed = V(1.0f) - V(2.0f) / (exp(x + x) + V(1.0f));
+  return where_less(abs(x), V(0.03f), series, closed);
+}
+
+// erf by Abramowitz and Stegun 7.1.26, absolute error below 1.5e-7.
+template <class V>
+inline V erf(V x) {
+  V a = abs(x);
+  V t = V(1.0f) / fma(V(0.3275911f), a, V(1.0f));
+  V p = V(1.061405429f);
+  p = fma(p, t, V(-1.453152027f));
+  p = fma(p, t, V(1.421413741f));
+  p = fma(p, t, V(-0.284496736f));
+  p = fma(p, t, V(0.254829592f));
+  V y = V(1.0f) - p * t * exp(-a * a);
+  return where_less(x, V(0.0f), -y, y);
+}
+
+// GELU, exact: x * Phi(x).
+template <class V>
+inline V gelu(V x) {
+  return V(0.5f) * x * (V(1.0f) + erf(x * V(0.70710678118f)));
+}
+
+// GELU by tanh: the approximation of Hendrycks and Gimpel (2016).
+template <class V>
+inline V gelu_tanh(V x) {
+  return V(0.5f) * x * (V(1.0f) + tanh(V(0.7978845608f) * fma(V(0.044715f) * x * x, x, x)));
+}
+
+// sin and cos of angles up to 2^18: Cody-Waite reduction by pi/2 in three parts, Cephes polynomials.
+template <class V>
+inline void sincos(V x, V& sin_x, V& cos_x) {
+  V q = round(x * V(0.636619772367581343f));
+  V r = fma(q, V(-1.5707855224609375f), x);
+  r = fma(q, V(-1.08042732e-5f), r);
+  r = fma(q, V(-6.0770999e-11f), r);
+  V z = r * r;
+  V s = fma(fma(fma(V(-1.9515295891e-4f), z, V(8.3321608736e-3f)), z, V(-1.6666654611e-1f)) * z, r, r);
+  V c = fma(fma(fma(V(2.443315711809948e-5f), z, V(-1.388731625493765e-3f)), z, V(4.166664568298827e-2f)) * z, z,
+            fma(z, V(-0.5f), V(1.0f)));
+  V quadrant = q - V(4.0f) * floor(q * V(0.25f));  // 0, 1, 2 or 3
+  V odd = quadrant - V(2.0f) * floor(quadrant * V(0.5f));
+  V sine = where_less(V(0.5f), odd, c, s), cosine = where_less(V(0.5f), odd, s, c);
+  sin_x = where_less(V(1.5f), quadrant, -sine, sine);
+  // cos is negative in quadrants 1 and 2
+  cos_x = where_less(abs(quadrant - V(1.5f)), V(1.0f), -cosine, cosine);
+}
