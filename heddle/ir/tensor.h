@@ -27,8 +27,7 @@ struct Tensor {
 
 // A weight matrix [rows, cols], packed once at load in panels: `panel_rows` rows (the last panel is padded
 // with zeros) by all columns. Element (r, k) of a panel lies at ((k / interleave) * panel_rows + r) *
-// interleave
-// + k % interleave, columns padded to a multiple of `interleave`. interleave = 1 puts the rows of one column
+// interleave + k % interleave, columns padded to a multiple of `interleave`. interleave = 1 puts the rows of one column
 // side by side, 2 makes pairs for bf16 dot products, a value >= cols stores rows whole. `order` says which
 // source row a packed row holds (engine/pack applies it): partners of a rotation and gate/up rows lie side by
 // side.

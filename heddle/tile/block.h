@@ -1,9 +1,9 @@
 // The Block language: what a tile body may use. A body is one source for every backend: on a CPU a block is
 // one thread with SIMD, on a GPU one CTA. Bodies never name threads, lanes or addresses.
 //
-//   block.inputs()             waits until the tile's inputs may be read; before it, only stream data may be
-//   touched block.sync()               what any thread wrote to scratch, operand or fragment is visible to
-//   all after it block.dead()               records that this tile has no work in this step (then return)
+//   block.inputs()             waits until the tile's inputs may be read; before it only stream data may be touched
+//   block.sync()               what any thread wrote to scratch, operand or fragment is visible to all after it
+//   block.dead()               records that this tile has no work in this step (then return)
 //
 //   block.row(tensor, i...)    View of one row: the last dimension of `tensor` at the leading indices i...
 //   view.load(i) store(i, v)   value at index i, converted from and to the tensor's dtype
@@ -12,25 +12,24 @@
 //   view.get_int(j) set_int    for i32 tensors
 //   view.from(j)               the view that begins j elements later
 //
-//   block.map(n, f)            f(i) for all i < n, each i once; i is an Index: a lane group on a CPU, a
-//   thread on a GPU block.reduce(n, op, f)     op over f(i), i < n, in a fixed order; the same float for all
-//   threads block.reduce_rows(out, count, n, op, f)   out[j] = op over f(j, i), i < n, for all j < count
+//   block.map(n, f)            f(i) for all i < n, each i once; i is an Index: a lane group on a CPU, a thread on a GPU
+//   block.reduce(n, op, f)     op over f(i), i < n, in a fixed order; the same float for all threads
+//   block.reduce_rows(out, count, n, op, f)   out[j] = op over f(j, i), i < n, for all j < count
 //   block.argmax(n, f)         {value, index} of the largest f(i), lowest index first
 //   block.index(i)             the Index as a float value (exact below 2^24)
 //
 //   block.scratch(n)           View of n floats on chip, for the life of the tile
-//   block.operand(rows, cols, dtype)   on-chip matrix that mma reads; operand.row(m) is a View
-//   block.fragment(m0, rows, n0, cols) on-chip f32 matrix at place (m0, n0) of the output; fragment.row(m) is
-//   a View block.mma(fragment, operand, weight)   fragment[m, c] = sum_k operand[m, k] * weight[n0 + c, k],
-//   FP32 accumulation,
+//   block.operand(rows, cols, dtype)     on-chip matrix that mma reads; operand.row(m) is a View
+//   block.fragment(m0, rows, n0, cols)   on-chip f32 matrix at place (m0, n0) of the output; fragment.row(m) is a View
+//   block.mma(fragment, operand, weight) fragment[m, c] = sum_k operand[m, k] * weight[n0 + c, k], FP32 accumulation,
 //                              fixed order in k; takes the weight's panels from the stream in ascending order
 //
 //   block.item(weight, panel)  in `stream` only: the tile will draw this panel
 //   block.host(tensor), block.device(tensor)   the step record's two parts, as pointers
 //
-// Values (Index -> View.load) are `Value`: a lane vector or a float. Arithmetic + - * / and unary - work
-// between values and with floats. Functions of values are in tile/math.cuh. Ops of a reduction: Sum, Max, Min
-// below. Read by host and device: no standard headers.
+// Values (Index -> View.load) are `Value`: a lane vector or a float. Arithmetic + - * / and unary - work between
+// values and with floats. Functions of values are in tile/math.cuh. Ops of a reduction: Sum, Max, Min below.
+// Read by host and device: no standard headers.
 #pragma once
 
 namespace heddle {
