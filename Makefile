@@ -16,7 +16,7 @@ help:
 
 configure:
 	scripts/setup build
-	cmake --preset release
+	cmake --preset release $(CMAKE_ARGS)
 
 program: configure
 	cmake --build --preset release --parallel $(JOBS) --target heddle
