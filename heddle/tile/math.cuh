@@ -80,8 +80,8 @@ inline void sincos(V x, V& sin_x, V& cos_x) {
   r = fma(q, V(-6.0770999e-11f), r);
   V z = r * r;
   V s = fma(fma(fma(V(-1.9515295891e-4f), z, V(8.3321608736e-3f)), z, V(-1.6666654611e-1f)) * z, r, r);
-  V c = fma(fma(fma(V(2.443315711809948e-5f), z, V(-1.388731625493765e-3f)), z, V(4.166664568298827e-2f)) * z, z,
-            fma(z, V(-0.5f), V(1.0f)));
+  V c = fma(fma(fma(V(2.443315711809948e-5f), z, V(-1.388731625493765e-3f)), z, V(4.166664568298827e-2f)) * z,
+            z, fma(z, V(-0.5f), V(1.0f)));
   V quadrant = q - V(4.0f) * floor(q * V(0.25f));  // 0, 1, 2 or 3
   V odd = quadrant - V(2.0f) * floor(quadrant * V(0.5f));
   V sine = where_less(V(0.5f), odd, c, s), cosine = where_less(V(0.5f), odd, s, c);
