@@ -1,0 +1,20 @@
+// The CPU backend: which executors it has.
+#include "heddle/ir/executor.h"
+
+namespace heddle {
+
+std::unique_ptr<Executor> create_reference(const Program&, Memory, const ExecutorOptions&);
+
+const Backend& cpu_backend() {
+  static const Backend backend = {
+      .name = "cpu",
+      .executors = {{.name = "reference",
+                     .doc = "one thread, any legal interleaving, every access checked",
+                     .create = create_reference,
+                     .unavailable = [] { return std::string(); }}},
+      .describe = [] { return std::string(); },
+  };
+  return backend;
+}
+
+}  // namespace heddle

@@ -1,0 +1,120 @@
+#include "heddle/backend/cpu/scalar_block.h"
+
+#include <cstring>
+
+namespace heddle {
+
+void AccessGuard::begin(std::string what, std::span<const Region> regions, std::span<std::byte* const> base) {
+  what_ = std::move(what);
+  windows_.clear();
+  stores_.clear();
+  last_[0] = last_[1] = 0;
+  for (const Region& region : regions) windows_.push_back({region, base[region.buffer]});
+}
+
+bool AccessGuard::contains(const Window& window, const std::byte* address, i64 bytes) const {
+  const Region& region = window.region;
+  i64 at = address - window.base - region.offset;
+  if (at < 0 || at + bytes > region.end() - region.offset) return false;
+  if (region.indexed) return true;
+  for (int level = 0; level < 2; ++level) {
+    if (region.count[size_t(level)] == 1) continue;
+    i64 i = std::min(at / region.stride[size_t(level)], region.count[size_t(level)] - 1);
+    at -= i * region.stride[size_t(level)];
+  }
+  return at + bytes <= region.run;
+}
+
+void AccessGuard::expect(const void* address, i64 bytes, Access access) {
+  const auto* at = static_cast<const std::byte*>(address);
+  size_t& last = last_[size_t(access)];
+  if (last < windows_.size() && windows_[last].region.access == access && contains(windows_[last], at, bytes))
+    return;
+  for (size_t i = 0; i < windows_.size(); ++i)
+    if (windows_[i].region.access == access && contains(windows_[i], at, bytes)) {
+      last = i;
+      return;
+    }
+  std::string near;
+  for (const Window& window : windows_)
+    if (window.region.access == access)
+      near +=
+          fmt::format(" buffer {} [{}, {})", window.region.buffer, window.region.offset, window.region.end());
+  i64 offset = windows_.empty() ? 0 : at - windows_[0].base;
+  fail(ErrorCode::kInternal,
+       "[{}] {} {} bytes outside of what it declares (offset {} from its first buffer); declared:{}", what_,
+       access == Access::kRead ? "reads" : "writes", bytes, offset, near);
+}
+
+void AccessGuard::store(void* address, i64 bytes) {
+  expect(address, bytes, Access::kWrite);
+  auto* at = static_cast<std::byte*>(address);
+  if (!stores_.empty() && stores_.back().end == at)
+    stores_.back().end += bytes;
+  else
+    stores_.push_back({at, at + bytes});
+}
+
+float ScalarBlock::View::get(i32 j) const {
+  const u8* at = data + i64(j) * size_of(dtype);
+  if (guard) guard->load(at, size_of(dtype));
+  switch (dtype) {
+    case DType::kBf16: {
+      uint16_t bits;
+      std::memcpy(&bits, at, 2);
+      return bf16_to_float(bits);
+    }
+    case DType::kF16: {
+      uint16_t bits;
+      std::memcpy(&bits, at, 2);
+      return f16_to_float(bits);
+    }
+    default: {  // f32, and i32 as bits: values that are only moved
+      float value;
+      std::memcpy(&value, at, 4);
+      return value;
+    }
+  }
+}
+
+void ScalarBlock::View::set(i32 j, float value) {
+  u8* at = data + i64(j) * size_of(dtype);
+  if (guard) guard->store(at, size_of(dtype));
+  if (dtype == DType::kBf16 || dtype == DType::kF16) {
+    uint16_t bits = dtype == DType::kBf16 ? float_to_bf16(value) : float_to_f16(value);
+    std::memcpy(at, &bits, 2);
+  } else {
+    std::memcpy(at, &value, 4);
+  }
+}
+
+i32 ScalarBlock::View::get_int(i32 j) const {
+  const u8* at = data + i64(j) * 4;
+  if (guard) guard->load(at, 4);
+  i32 value;
+  std::memcpy(&value, at, 4);
+  return value;
+}
+
+void ScalarBlock::View::set_int(i32 j, i32 value) {
+  u8* at = data + i64(j) * 4;
+  if (guard) guard->store(at, 4);
+  std::memcpy(at, &value, 4);
+}
+
+void ScalarBlock::mma(Fragment& fragment, const Operand& x, const Weight& w) {
+  const i32 first = fragment.n0 / w.panel_rows;
+  HEDDLE_CHECK(fragment.n0 % w.panel_rows == 0);
+  for (i32 c = 0; c < fragment.cols; ++c) {
+    const i32 panel = first + c / w.panel_rows, r = c % w.panel_rows;
+    const View row{w.data.data + w.table[panel], w.data.dtype, nullptr};
+    for (i32 m = 0; m < fragment.rows; ++m) {
+      const float* a = x.data + m * x.stride;
+      float sum = 0;
+      for (i32 k = 0; k < w.cols(); ++k) sum = __builtin_fmaf(a[k], row.get(i32(w.place(r, k))), sum);
+      fragment.data[m * fragment.stride + c] = sum;
+    }
+  }
+}
+
+}  // namespace heddle

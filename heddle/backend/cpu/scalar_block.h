@@ -1,0 +1,160 @@
+// The block of the reference executor: one value at a time, and every access compared with what the tile
+// declared. Slow and strict; the second opinion on every other block.
+#pragma once
+
+#include <bit>
+#include <vector>
+
+#include "heddle/backend/cpu/bodies.h"
+#include "heddle/backend/cpu/scratch.h"
+#include "heddle/base/error.h"
+#include "heddle/base/float16.h"
+#include "heddle/ir/step.h"
+#include "heddle/tile/block.h"
+
+namespace heddle {
+
+// The bytes a tile declared, as addresses, and what it really stored.
+class AccessGuard {
+ public:
+  // Starts a tile: `what` names it in messages, `base` gives each buffer's address.
+  void begin(std::string what, std::span<const Region> regions, std::span<std::byte* const> base);
+  void load(const void* address, i64 bytes) { expect(address, bytes, Access::kRead); }
+  void store(void* address, i64 bytes);
+
+  // Byte ranges stored since begin(), ascending runs merged as they came.
+  struct Run {
+    std::byte* begin;
+    std::byte* end;
+  };
+  std::span<const Run> stores() const { return stores_; }
+
+ private:
+  struct Window {
+    Region region;
+    const std::byte* base;
+  };
+  bool contains(const Window& window, const std::byte* address, i64 bytes) const;
+  void expect(const void* address, i64 bytes, Access access);
+
+  std::string what_;
+  std::vector<Window> windows_;
+  size_t last_[2] = {0, 0};
+  std::vector<Run> stores_;
+};
+
+class ScalarBlock {
+ public:
+  struct Index {
+    i32 at;
+    friend Index operator+(Index i, i32 n) { return {i.at + n}; }
+  };
+  struct Pair {
+    float first, second;
+  };
+
+  // One row in memory or on chip.
+  struct View {
+    u8* data;
+    DType dtype;
+    AccessGuard* guard;  // null: on chip
+
+    float load(Index i) const { return get(i.at); }
+    void store(Index i, float value) { set(i.at, value); }
+    Pair load_pair(Index i) const { return {get(2 * i.at), get(2 * i.at + 1)}; }
+    void store_pair(Index i, float first, float second) { set(2 * i.at, first), set(2 * i.at + 1, second); }
+    float get(i32 j) const;
+    void set(i32 j, float value);
+    i32 get_int(i32 j) const;
+    void set_int(i32 j, i32 value);
+    View from(i64 j) const { return {data + j * size_of(dtype), dtype, guard}; }
+  };
+
+  struct Matrix {
+    float* data;
+    i64 stride;
+    i32 rows = 0, cols = 0, m0 = 0, n0 = 0;
+    Scratch::Mark mark{};
+
+    View row(i32 m) const { return {reinterpret_cast<u8*>(data + m * stride), DType::kF32, nullptr}; }
+  };
+  using Operand = Matrix;
+  using Fragment = Matrix;
+
+  explicit ScalarBlock(AccessGuard& guard) : guard_(&guard) {}
+
+  // Before each tile.
+  void begin() { scratch_.reset(), dead_ = false; }
+  bool was_dead() const { return dead_; }
+
+  void inputs() {}
+  void sync() {}
+  void dead() { dead_ = true; }
+
+  View row(const Tensor& tensor, auto... indices) {
+    i64 at = 0;
+    int d = 0;
+    ((at += i64(indices) * tensor.stride[d++]), ...);
+    return {tensor.data + at * size_of(tensor.dtype), tensor.dtype, guard_};
+  }
+
+  template <class F>
+  void map(i32 n, F&& f) {
+    for (i32 i = 0; i < n; ++i) f(Index{i});
+  }
+  template <class F>
+  float reduce(i32 n, Sum, F&& f) {
+    float sum = 0;
+    for (i32 i = 0; i < n; ++i) sum += f(Index{i});
+    return sum;
+  }
+  template <class F>
+  float reduce(i32 n, Max, F&& f) {
+    float best = -__builtin_inff();
+    for (i32 i = 0; i < n; ++i) best = std::max(best, f(Index{i}));
+    return best;
+  }
+  template <class F>
+  float reduce(i32 n, Min, F&& f) {
+    float best = __builtin_inff();
+    for (i32 i = 0; i < n; ++i) best = std::min(best, f(Index{i}));
+    return best;
+  }
+  template <class Op, class F>
+  void reduce_rows(View out, i32 count, i32 n, Op op, F&& f) {
+    for (i32 j = 0; j < count; ++j) out.set(j, reduce(n, op, [&](Index i) { return f(j, i); }));
+  }
+  template <class F>
+  Best argmax(i32 n, F&& f) {
+    Best best{-__builtin_inff(), 0};
+    for (i32 i = 0; i < n; ++i)
+      if (float value = f(Index{i}); value > best.value) best = {value, i};
+    return best;
+  }
+  float index(Index i) const { return float(i.at); }
+
+  View scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), DType::kF32, nullptr}; }
+  Operand operand(i32 rows, i32 cols, DType) { return matrix(rows, cols, 0, 0); }
+  Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) { return matrix(rows, cols, m0, n0); }
+  void release(const Fragment& fragment) { scratch_.reset(fragment.mark); }
+  void mma(Fragment& fragment, const Operand& x, const Weight& w);
+
+  void item(const Weight&, i32) {}
+  const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
+  StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<StepDevice*>(tensor.data); }
+
+ private:
+  Matrix matrix(i32 rows, i32 cols, i32 m0, i32 n0) {
+    Scratch::Mark mark = scratch_.mark();
+    return {
+        static_cast<float*>(scratch_.take(size_t(rows) * size_t(cols) * 4)), cols, rows, cols, m0, n0, mark};
+  }
+
+  AccessGuard* guard_;
+  Scratch scratch_;
+  bool dead_ = false;
+};
+
+std::span<const BodyEntry<ScalarBlock>> scalar_bodies();
+
+}  // namespace heddle

@@ -1,0 +1,25 @@
+// The tile bodies for ScalarBlock. op_bodies.inc includes every op's body,
+// op_body_list.inc names them; both are generated from the folders of ops.
+#include <bit>
+
+#include "heddle/backend/cpu/scalar_block.h"
+#include "op_headers.inc"
+
+namespace heddle::scalar {
+
+#include "heddle/backend/cpu/float_value.h"
+#include "heddle/tile/math.cuh"
+#include "op_bodies.inc"
+
+using Block = ScalarBlock;
+static constexpr BodyEntry<Block> kBodies[] = {
+#include "op_body_list.inc"
+};
+
+}  // namespace heddle::scalar
+
+namespace heddle {
+std::span<const BodyEntry<ScalarBlock>> scalar_bodies() {
+  return scalar::kBodies;
+}
+}  // namespace heddle

@@ -1,0 +1,45 @@
+// Waits as the CPU executors see them, and the dump of a hang.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "heddle/ir/executor.h"
+
+namespace heddle {
+
+// The step record's host part of a program, or null when it has none.
+const StepHost* step_host(const Program& program, const Memory& memory);
+
+// True when wait `i` of the instruction cannot pass yet in step `epoch`.
+inline bool blocked_by(const Instruction& instruction, int i, u32 epoch, std::span<const u32> counters) {
+  const Wait& wait = instruction.waits[i];
+  return wait.counter != kNoCounter &&
+         !reached(counters[wait.counter], wanted_count(wait.target, epoch, instruction.waits_previous(i)));
+}
+
+struct BlockedWorker {
+  u32 worker;
+  size_t next;  // index of the instruction it stands at
+  u32 epoch;
+};
+
+// One line a worker: instruction, graph node, counter seen and wanted, and who should have signalled it.
+std::string dump_blocked(const Program& program, std::span<const BlockedWorker> blocked,
+                         std::span<const u32> counters);
+
+// Regions of the tiles of each call, chain included.
+class CallRegions {
+ public:
+  explicit CallRegions(const Program& program);
+  void append(u32 call, const TileCoord& tile, std::vector<Region>& out) const;
+
+ private:
+  struct Entry {
+    Node node;
+    std::vector<RegionRule> rules;
+  };
+  std::vector<Entry> entries_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,62 @@
+#include "heddle/ir/executor.h"
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+
+const ExecutorSpec& get_executor(std::string_view name) {
+  std::string known;
+  for (const Backend* backend : all_backends())
+    for (const ExecutorSpec& executor : backend->executors) {
+      if (name == executor.name) return executor;
+      known += std::string(known.empty() ? "" : ", ") + executor.name;
+    }
+  fail(ErrorCode::kInvalidArgument, "[executor] {} is not one; known are {}", name, known);
+}
+
+namespace {
+
+struct BindAddresses : ArgVisitor {
+  const Memory* memory;
+
+  void bind(Tensor& value) {
+    if (value.exists()) value.data = reinterpret_cast<u8*>(memory->base[value.buffer]) + value.offset;
+  }
+  void tensor(const char*, Tensor& value, const char*, Access) override { bind(value); }
+  void weight(const char*, Weight& value, const char*) override {
+    bind(value.data);
+    if (value.data.exists()) value.table = memory->panels[value.data.buffer];
+  }
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+}  // namespace
+
+std::vector<BoundCall> bind_calls(const Program& program, const Memory& memory) {
+  require(memory.base.size() == program.buffers.size(),
+          "[program] {} buffers have memory; the program has {}", memory.base.size(), program.buffers.size());
+  BindAddresses bind;
+  bind.memory = &memory;
+  std::vector<BoundCall> bound;
+  for (const Call& call : program.calls) {
+    Node node = program.node_of(call);
+    BoundCall result;
+    for (Part& part : node.parts) {
+      part.op->visit(part.args.data(), bind);
+      result.args.push_back(std::move(part.args));
+    }
+    bound.push_back(std::move(result));
+  }
+  return bound;
+}
+
+bool clamp_to_live(LiveRows live, const StepHost& host, TileCoord& tile) {
+  if (live == LiveRows::kAll) return true;
+  const i32 rows = live == LiveRows::kRows ? host.rows : host.wanted;
+  if (tile[0] >= rows) return false;
+  if (tile[1] > rows) tile[1] = rows;
+  return true;
+}
+
+}  // namespace heddle

@@ -1,0 +1,43 @@
+// Every case of every op on every executor, against the op's fp64 reference. A new op or executor needs no
+// new test.
+#include <gtest/gtest.h>
+
+#include "heddle/ir/executor.h"
+#include "support/case_runner.h"
+
+namespace heddle {
+namespace {
+
+struct Run {
+  const OpSpec* op;
+  std::string executor;
+};
+
+std::vector<Run> all_runs() {
+  std::vector<Run> runs;
+  for (const OpSpec* op : all_ops())
+    for (const Backend* backend : all_backends())
+      for (const ExecutorSpec& executor : backend->executors) runs.push_back({op, executor.name});
+  return runs;
+}
+
+class OpHarness : public testing::TestWithParam<Run> {};
+
+TEST_P(OpHarness, MatchesReference) {
+  const auto& [op, executor] = GetParam();
+  if (std::string why = get_executor(executor).unavailable(); !why.empty())
+    GTEST_SKIP() << executor << ": " << why;
+  auto cases = op->cases();
+  ASSERT_FALSE(cases.empty()) << op->name << " has no cases";
+  for (size_t i = 0; i < cases.size(); ++i) {
+    CaseResult result = run_case(*op, cases[i], executor);
+    EXPECT_EQ(result.problem, "") << op->name << " case " << i << " " << cases[i].name << " on " << executor;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpHarness, testing::ValuesIn(all_runs()), [](const auto& param) {
+  return std::string(param.param.op->name) + "_" + param.param.executor;
+});
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,19 @@
+// Runs one case of an op on an executor: memory with canaries around every buffer and poisoned outputs, a
+// program of the one call, then the comparison with the op's fp64 reference.
+#pragma once
+
+#include <string>
+
+#include "heddle/ir/op.h"
+
+namespace heddle {
+
+struct CaseResult {
+  double error = 0;  // largest |value - reference| / (1 + |reference|)
+  double bound = 0;
+  std::string problem;  // empty: within the bound, every output byte written, canaries untouched
+};
+
+CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor);
+
+}  // namespace heddle
