@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
-.PHONY: help demo test parity bundle format lint check-format check-tree tidy configure program clean
+.PHONY: help demo test parity bundle format lint check-format check-tree check-device tidy configure program clean
 
 help:
 	@echo "make demo     build, then tell a story with the shipped model"
@@ -12,7 +12,7 @@ help:
 	@echo "make parity   compare live with transformers and tokenizers (makes .venv)"
 	@echo "make bundle   dist/heddle-bundle: runs on a Linux with only a C library"
 	@echo "make format   write every source as the formatters want it"
-	@echo "make lint     formatters, checks of tools/, clang-tidy"
+	@echo "make lint     formatters, checks of tools/, device compiler, clang-tidy"
 
 configure:
 	scripts/setup build
@@ -43,7 +43,7 @@ format:
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 
-lint: check-format check-tree tidy
+lint: check-format check-tree check-device tidy
 
 check-format:
 	scripts/setup dev python
@@ -58,6 +58,10 @@ check-tree:
 	python3 tools/check_clones.py
 	python3 tools/check_cycles.py
 	python3 tools/check_prose.py
+
+check-device:
+	scripts/setup python
+	$(PYTHON) scripts/compile_bodies.py
 
 tidy:
 	scripts/setup build dev
