@@ -135,10 +135,10 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
       if (!value.data.exists()) return;
       // Panels in logical order: bytes [panel * panel_bytes, ...), as rows of padded panels.
       Operand operand{value.data, Access::kRead, {-1, -1, -1, -1}, {1, 1, 1, 1}};
-      const i64 row_bytes = value.panel_bytes() / value.panel_rows;
-      operand.tensor.size[0] = value.panels() * value.panel_rows;
-      operand.tensor.size[1] = value.padded_cols();
-      operand.tensor.stride[0] = row_bytes / size_of(value.data.dtype);
+      const i32 rows_of_panels = value.panels() / value.slices();
+      operand.tensor.size[0] = rows_of_panels * value.panel_rows;
+      operand.tensor.size[1] = value.slices() * value.padded_cols();
+      operand.tensor.stride[0] = operand.tensor.size[1];
       operand.coordinate[0] = coordinate_of(parse_dims(text)[0].name);
       operands->push_back(operand);
     }

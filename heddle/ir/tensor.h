@@ -26,7 +26,8 @@ struct Tensor {
 };
 
 // A weight matrix [rows, cols], packed once at load in panels: `panel_rows` rows (the last panel is padded
-// with zeros) by all columns. Element (r, k) of a panel lies at ((k / interleave) * panel_rows + r) *
+// with zeros) by `panel_cols` columns (0: all of them). Panels are numbered along a row of panels first.
+// Element (r, k) of a panel, k counted from its first column, lies at ((k / interleave) * panel_rows + r) *
 // interleave + k % interleave, columns padded to a multiple of `interleave`. interleave = 1 puts the rows of one column
 // side by side, 2 makes pairs for bf16 dot products, a value >= cols stores rows whole. `order` says which
 // source row a packed row holds (engine/pack applies it): partners of a rotation and gate/up rows lie side by
@@ -37,12 +38,14 @@ struct Weight {
   u32 table_buffer = kNoBuffer;
   i32 panel_rows = 16;
   i32 interleave = 2;
-  i32 reserved = 0;
+  i32 panel_cols = 0;
 
   i32 rows() const { return data.size[0]; }
   i32 cols() const { return data.size[1]; }
-  i32 panels() const { return (rows() + panel_rows - 1) / panel_rows; }
-  i32 padded_cols() const { return (cols() + interleave - 1) / interleave * interleave; }
+  i32 slice_cols() const { return panel_cols > 0 ? panel_cols : cols(); }
+  i32 slices() const { return (cols() + slice_cols() - 1) / slice_cols(); }
+  i32 panels() const { return (rows() + panel_rows - 1) / panel_rows * slices(); }
+  i32 padded_cols() const { return (slice_cols() + interleave - 1) / interleave * interleave; }
   i64 panel_bytes() const { return i64(panel_rows) * padded_cols() * size_of(data.dtype); }
   // Place of an element inside its panel, in elements.
   i64 place(i32 r, i32 k) const {

@@ -60,6 +60,12 @@ void put(std::byte* at, DType dtype, double value) {
   }
 }
 
+// Place of an element in elements, panels one after the other.
+i64 place(const Weight& w, i32 r, i32 k) {
+  const i64 panel = i64(r / w.panel_rows) * w.slices() + k / w.slice_cols();
+  return panel * w.panel_rows * w.padded_cols() + w.place(r % w.panel_rows, k % w.slice_cols());
+}
+
 // Memory of the case: one allocation per argument, canaries on both sides.
 class CaseMemory : public Values {
  public:
@@ -160,9 +166,7 @@ struct Allocate : ArgVisitor {
     const i64 element = size_of(value.data.dtype);
     for (i32 r = 0; r < value.rows(); ++r)
       for (i32 k = 0; k < value.cols(); ++k)
-        put(memory->memory.base.back() + (r / value.panel_rows) * value.panel_bytes() +
-                value.place(r % value.panel_rows, k) * element,
-            value.data.dtype, uniform());
+        put(memory->memory.base.back() + place(value, r, k) * element, value.data.dtype, uniform());
     auto& table = memory->tables[value.data.buffer];
     for (i32 p = 0; p < value.panels(); ++p) table.push_back(u64(p) * u64(value.panel_bytes()));
     memory->memory.panels.back() = table.data();

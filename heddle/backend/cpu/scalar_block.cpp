@@ -106,12 +106,14 @@ void ScalarBlock::mma(Fragment& fragment, const Operand& x, const Weight& w) {
   const i32 first = fragment.n0 / w.panel_rows;
   HEDDLE_CHECK(fragment.n0 % w.panel_rows == 0);
   for (i32 c = 0; c < fragment.cols; ++c) {
-    const i32 panel = first + c / w.panel_rows, r = c % w.panel_rows;
-    const View row{w.data.data + w.table[panel], w.data.dtype, nullptr};
+    const i32 panel = (first + c / w.panel_rows) * w.slices(), r = c % w.panel_rows;
     for (i32 m = 0; m < fragment.rows; ++m) {
       const float* a = x.data + m * x.stride;
       float sum = 0;
-      for (i32 k = 0; k < w.cols(); ++k) sum = __builtin_fmaf(a[k], row.get(i32(w.place(r, k))), sum);
+      for (i32 k = 0; k < w.cols(); ++k) {
+        const View slice{w.data.data + w.table[panel + k / w.slice_cols()], w.data.dtype, nullptr};
+        sum = __builtin_fmaf(a[k], slice.get(i32(w.place(r, k % w.slice_cols()))), sum);
+      }
       fragment.data[m * fragment.stride + c] = sum;
     }
   }

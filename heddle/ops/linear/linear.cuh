@@ -8,7 +8,8 @@ constexpr i32 kColumns = 256;
 struct Body {
   template <class Block>
   static void stream(Block& block, const Linear& a, const TileCoord& t) {
-    for (i32 p = t[2] / a.w.panel_rows; p * a.w.panel_rows < t[3]; ++p) block.item(a.w, p);
+    const i32 last = (t[3] + a.w.panel_rows - 1) / a.w.panel_rows * a.w.slices();
+    for (i32 p = t[2] / a.w.panel_rows * a.w.slices(); p < last; ++p) block.item(a.w, p);
   }
 
   template <class Block, class Chain>

@@ -12,6 +12,11 @@ std::vector<Case> linear_cases() {
       cases.push_back(
           make_case(Linear{.x = input(DType::kF32, {m, k}), .w = weight_input(type, n, k)}, bound));
     }
+  // Panels of 2 rows by 24 columns, as a GPU's stream may have them.
+  Linear sliced{.x = input(DType::kF32, {2, 70}), .w = weight_input(DType::kBf16, 10, 70)};
+  sliced.w.panel_rows = 2;
+  sliced.w.panel_cols = 24;
+  cases.push_back(make_case(sliced, rounding_bound(DType::kBf16, 8) * 9));
   return cases;
 }
 
