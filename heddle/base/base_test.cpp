@@ -1,7 +1,10 @@
 #include <cmath>
 #include <filesystem>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
@@ -73,6 +76,30 @@ TEST(File, AppearsOnCommitOnly) {
   file.commit();
   EXPECT_EQ(read_file(path), "one two");
   std::filesystem::remove_all(folder);
+}
+
+TEST(File, WritesInPlaceWhatIsNoRegularFile) {
+  const std::string path = testing::TempDir() + "heddle_pipe";
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  write_file(path, "through");
+  char text[16] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 7);
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+  std::filesystem::remove(path);
+}
+
+TEST(File, SaysThatTheDiskIsFull) {
+  if (!std::filesystem::is_character_file("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  try {
+    write_file("/dev/full", "x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("No space left"), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
 }  // namespace

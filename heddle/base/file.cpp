@@ -73,14 +73,16 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
-OutputFile::OutputFile(std::string path)
-    : path_(std::move(path)), temporary_(path_ + "." + std::to_string(::getpid()) + ".part") {
+OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(path_) {
+  struct stat info {};
+  if (::stat(path_.c_str(), &info) != 0 || S_ISREG(info.st_mode))
+    temporary_ += "." + std::to_string(::getpid()) + ".part";
   file_.reset(std::fopen(temporary_.c_str(), "wb"));
   if (!file_) fail_io(path_, "write");
 }
 
 OutputFile::~OutputFile() {
-  if (file_) std::remove(temporary_.c_str());
+  if (file_ && temporary_ != path_) std::remove(temporary_.c_str());
 }
 
 void OutputFile::append(std::span<const std::byte> bytes) {
@@ -88,8 +90,11 @@ void OutputFile::append(std::span<const std::byte> bytes) {
 }
 
 void OutputFile::commit() {
-  if (std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) fail_io(path_, "write");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io(path_, "write");
+  if (std::fflush(file_.get()) != 0) fail_io(path_, "write");
+  if (temporary_ != path_) {
+    if (::fsync(::fileno(file_.get())) != 0) fail_io(path_, "write");
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io(path_, "write");
+  }
   file_.reset();
 }
 

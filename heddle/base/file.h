@@ -38,7 +38,8 @@ class MappedFile {
 std::string read_file(const std::string& path);
 
 // A file written in pieces beside `path` and renamed by commit(): a reader sees the old file or the whole new
-// one. Without a commit nothing is left. Throws Error(kIo).
+// one. Without a commit nothing is left. What is no regular file (/dev/stdout, a pipe) is written in place.
+// Throws Error(kIo).
 class OutputFile {
  public:
   explicit OutputFile(std::string path);
@@ -51,7 +52,7 @@ class OutputFile {
   void commit();
 
  private:
-  std::string path_, temporary_;
+  std::string path_, temporary_;  // the same where the file is written in place
   FileHandle file_;
 };
 
