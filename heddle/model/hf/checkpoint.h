@@ -1,0 +1,42 @@
+// The weights of a model folder: model.safetensors, or the shards that model.safetensors.index.json names.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "heddle/model/hf/safetensors.h"
+
+namespace heddle {
+
+class Checkpoint {
+ public:
+  // Maps all files and checks their headers; reads no weights.
+  explicit Checkpoint(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  bool has(const std::string& name) const { return file_of_.contains(name); }
+  std::vector<std::string> names() const;
+  size_t bytes() const;  // of all tensors
+
+  // A tensor of floats that must have this shape: what a model asks for while it is built.
+  TensorView weight(const std::string& name, const std::vector<int64_t>& shape) const;
+  // A tensor as it stands.
+  TensorView view(const std::string& name) const;
+  // Gives its memory back to the system, once it is packed. No view of it may be used after that.
+  void forget(const std::string& name);
+
+ private:
+  const Safetensors& file_with(const std::string& name) const;
+  void open_shards(const std::string& index_path);
+
+  std::string folder_;
+  std::vector<Safetensors> files_;
+  std::map<std::string, size_t> file_of_;  // tensor -> index in files_
+};
+
+// Throws where a tensor of floats holds NaN or infinity, and names the first such element. Reads the whole
+// tensor.
+void require_finite(const TensorView& tensor);
+
+}  // namespace heddle

@@ -1,0 +1,128 @@
+#include "heddle/model/hf/checkpoint.h"
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  // A file of f32 tensors of shape [n].
+  void write(const std::string& file, const std::vector<std::string>& names) const {
+    std::vector<TensorView> tensors;
+    for (const auto& name : names)
+      tensors.push_back({name, DType::kF32, {int64_t(values.size())}, std::as_bytes(std::span(values)), ""});
+    write_safetensors(folder + "/" + file, tensors);
+  }
+  void write_index(const std::string& text) const {
+    write_file(folder + "/model.safetensors.index.json", text);
+  }
+
+  std::string folder = testing::TempDir() + "heddle_checkpoint_test";
+  std::vector<float> values = {1.0f, 2.0f, 3.0f};
+};
+
+std::string message(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+#define EXPECT_FAILS(action, part) \
+  EXPECT_NE(message([&] { action; }).find(part), std::string::npos) << message([&] { action; })
+
+TEST_F(CheckpointTest, ReadsOneFile) {
+  write("model.safetensors", {"a", "b"});
+  Checkpoint checkpoint(folder);
+  EXPECT_EQ(checkpoint.names(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(checkpoint.bytes(), 24u);
+  EXPECT_EQ(checkpoint.weight("a", {3}).data.size(), 12u);
+  checkpoint.forget("a");
+  EXPECT_EQ(reinterpret_cast<const float*>(checkpoint.view("a").data.data())[2], 3.0f);
+}
+
+TEST_F(CheckpointTest, ReadsShards) {
+  write("one.safetensors", {"a"});
+  write("two.safetensors", {"b", "c"});
+  write_index(R"({"metadata":{"total_size":36},"weight_map":
+      {"a":"one.safetensors","b":"two.safetensors","c":"two.safetensors"}})");
+  Checkpoint checkpoint(folder);
+  EXPECT_EQ(checkpoint.names().size(), 3u);
+  EXPECT_NE(checkpoint.view("a").file.find("one.safetensors"), std::string::npos);
+  EXPECT_NE(checkpoint.view("c").file.find("two.safetensors"), std::string::npos);
+}
+
+TEST_F(CheckpointTest, RefusesFoldersWithoutWeights) {
+  EXPECT_FAILS(Checkpoint(folder + "/none"), "is not a folder");
+  EXPECT_FAILS(Checkpoint{folder}, "holds neither model.safetensors nor");
+  write_file(folder + "/model.safetensors", "");
+  EXPECT_FAILS(Checkpoint{folder}, "0 bytes");
+}
+
+TEST_F(CheckpointTest, RefusesBadIndexes) {
+  write("one.safetensors", {"a"});
+  auto refused = [&](const char* text, const char* part) {
+    write_index(text);
+    EXPECT_FAILS(Checkpoint{folder}, part);
+  };
+  refused("", "not valid JSON");
+  refused("{}", "weight_map");
+  refused(R"({"weight_map":[]})", "weight_map");
+  refused(R"({"weight_map":{"a":7}})", "without folders");
+  refused(R"({"weight_map":{"a":"../one.safetensors"}})", "without folders");
+  refused(R"({"weight_map":{"a":"/etc/passwd"}})", "without folders");
+  refused(R"({"weight_map":{"a":".."}})", "without folders");
+  refused(R"({"weight_map":{"a":"one.safetensors\u0000"}})", "without folders");
+  refused(R"({"weight_map":{"a":"gone.safetensors"}})", "cannot open");
+  refused(R"({"weight_map":{"b":"one.safetensors"}})", "has no tensor \"b\"");
+}
+
+TEST_F(CheckpointTest, ChecksWhatAModelAsksFor) {
+  write("model.safetensors", {"a"});
+  Checkpoint checkpoint(folder);
+  EXPECT_FAILS(checkpoint.weight("b", {3}), "has no tensor \"b\"");
+  EXPECT_FAILS(checkpoint.weight("a", {3, 1}), "has the shape [3]; config.json asks for [3, 1]");
+  const std::vector<int32_t> numbers = {1};
+  write_safetensors(folder + "/model.safetensors",
+                    {{"a", DType::kI32, {1}, std::as_bytes(std::span(numbers)), ""}});
+  EXPECT_FAILS(Checkpoint(folder).weight("a", {1}), "holds i32");
+}
+
+TEST(Finite, FindsTheFirstBadElement) {
+  std::vector<float> single(10'000, 1.0f);
+  TensorView view{"w", DType::kF32, {100, 100}, std::as_bytes(std::span(single)), "file"};
+  require_finite(view);
+  single[9'876] = INFINITY;
+  EXPECT_FAILS(require_finite(view), "\"w\" holds NaN or infinity, first at [98, 76]");
+  single[4'205] = -NAN;
+  EXPECT_FAILS(require_finite(view), "first at [42, 5]");
+
+  std::vector<uint16_t> half = {0x7f7f, 0x7bff, 0x8000, 0x7c00};  // as bf16 all finite, as f16 two are not
+  view = {"h", DType::kBf16, {4}, std::as_bytes(std::span(half)), "file"};
+  require_finite(view);
+  view.dtype = DType::kF16;
+  EXPECT_FAILS(require_finite(view), "first at [0]");
+  half = {0, 0x7fc0};
+  view = {"h", DType::kBf16, {2}, std::as_bytes(std::span(half)), "file"};
+  EXPECT_FAILS(require_finite(view), "first at [1]");
+  view = {"n", DType::kI32, {1}, std::as_bytes(std::span(half)), "file"};
+  require_finite(view);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,180 @@
+#include "heddle/model/hf/config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/model/hf/json.h"
+
+namespace heddle {
+
+struct Config::State {
+  nlohmann::json object;
+  std::string where;   // the file
+  std::string prefix;  // "rope_scaling." inside that section
+  std::set<std::string> read;
+
+  // The value of a key, or nullptr where it is absent or null.
+  const nlohmann::json* find(const std::string& key) {
+    read.insert(key);
+    auto found = object.find(key);
+    return found == object.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  const nlohmann::json& at(const std::string& key) {
+    const nlohmann::json* value = find(key);
+    if (!value)
+      fail(ErrorCode::kInvalidArgument, "[{}] '{}{}' is missing; the model needs it", where, prefix, key);
+    return *value;
+  }
+
+  [[noreturn]] void fail_at(ErrorCode code, const std::string& key, std::string_view rest) const {
+    auto found = object.find(key);
+    fail(code, "[{}] {}{} = {}: {}", where, prefix, key, found == object.end() ? "absent" : brief(*found),
+         rest);
+  }
+
+  int to_int(const std::string& key, const nlohmann::json& value, int min, int max) const {
+    const bool small =
+        value.is_number_unsigned() ? value.get<uint64_t>() <= INT32_MAX : value.is_number_integer();
+    if (!small || value.get<int64_t>() < min || value.get<int64_t>() > max)
+      fail_at(ErrorCode::kInvalidArgument, key,
+              fmt::format("must be a whole number from {} to {}", min, max));
+    return value.get<int>();
+  }
+
+  double to_number(const std::string& key, const nlohmann::json& value, double min, double max) const {
+    if (!value.is_number() || !(value.get<double>() >= min && value.get<double>() <= max))
+      fail_at(ErrorCode::kInvalidArgument, key, fmt::format("must be a number from {} to {}", min, max));
+    return value.get<double>();
+  }
+
+  std::string to_string(const std::string& key, const nlohmann::json& value) const {
+    if (!value.is_string()) fail_at(ErrorCode::kInvalidArgument, key, "must be a string");
+    return value.get<std::string>();
+  }
+};
+
+Config Config::load(const std::string& folder) {
+  const std::string path = std::filesystem::path(folder) / "config.json";
+  return parse(read_file(path), path);
+}
+
+Config Config::parse(std::string_view text, const std::string& where) {
+  auto state = std::make_shared<State>();
+  state->object = parse_json(text, where);
+  state->where = where;
+  if (!state->object.is_object())
+    fail(ErrorCode::kIo, "[{}] holds {}; it must hold an object", where, brief(state->object));
+  return Config(std::move(state));
+}
+
+std::string Config::model_type() const {
+  return required_string("model_type");
+}
+
+std::vector<std::string> Config::architectures() const {
+  const nlohmann::json* value = state_->find("architectures");
+  std::vector<std::string> names;
+  if (!value) return names;
+  if (!value->is_array()) reject("architectures", "must be a list of strings");
+  for (const auto& item : *value) names.push_back(state_->to_string("architectures", item));
+  return names;
+}
+
+std::optional<DType> Config::dtype() const {
+  const std::string key = has("dtype") ? "dtype" : "torch_dtype";
+  const std::string text = optional_string(key, "");
+  if (text.empty()) return {};
+  if (text == "float32") return DType::kF32;
+  if (text == "float16") return DType::kF16;
+  if (text == "bfloat16") return DType::kBf16;
+  refuse(key, "weights may be float32, float16 or bfloat16");
+}
+
+bool Config::has(const std::string& key) const {
+  return state_->find(key) != nullptr;
+}
+
+int Config::required_int(const std::string& key, int min, int max) const {
+  return state_->to_int(key, state_->at(key), min, max);
+}
+
+int Config::optional_int(const std::string& key, int fallback, int min, int max) const {
+  const nlohmann::json* value = state_->find(key);
+  return value ? state_->to_int(key, *value, min, max) : fallback;
+}
+
+double Config::required_number(const std::string& key, double min, double max) const {
+  return state_->to_number(key, state_->at(key), min, max);
+}
+
+double Config::optional_number(const std::string& key, double fallback, double min, double max) const {
+  const nlohmann::json* value = state_->find(key);
+  return value ? state_->to_number(key, *value, min, max) : fallback;
+}
+
+bool Config::optional_bool(const std::string& key, bool fallback) const {
+  const nlohmann::json* value = state_->find(key);
+  if (!value) return fallback;
+  if (!value->is_boolean()) reject(key, "must be true or false");
+  return value->get<bool>();
+}
+
+std::string Config::required_string(const std::string& key) const {
+  return state_->to_string(key, state_->at(key));
+}
+
+std::string Config::optional_string(const std::string& key, const std::string& fallback) const {
+  const nlohmann::json* value = state_->find(key);
+  return value ? state_->to_string(key, *value) : fallback;
+}
+
+std::vector<int> Config::optional_ints(const std::string& key, int min, int max) const {
+  const nlohmann::json* value = state_->find(key);
+  if (!value) return {};
+  if (!value->is_array()) return {state_->to_int(key, *value, min, max)};
+  std::vector<int> numbers;
+  for (const auto& item : *value) numbers.push_back(state_->to_int(key, item, min, max));
+  return numbers;
+}
+
+std::optional<Config> Config::section(const std::string& key) const {
+  const nlohmann::json* value = state_->find(key);
+  if (!value) return {};
+  if (!value->is_object()) reject(key, "must be an object");
+  auto inner = std::make_shared<State>();
+  inner->object = *value;
+  inner->where = state_->where;
+  inner->prefix = state_->prefix + key + ".";
+  return Config(std::move(inner));
+}
+
+void Config::refuse(const std::string& key, std::string_view remedy) const {
+  state_->fail_at(ErrorCode::kUnsupported, key, fmt::format("not supported; {}", remedy));
+}
+
+void Config::reject(const std::string& key, std::string_view remedy) const {
+  state_->fail_at(ErrorCode::kInvalidArgument, key, remedy);
+}
+
+void Config::refuse_unless(const std::string& key, std::initializer_list<std::string_view> accepted) const {
+  const nlohmann::json* value = state_->find(key);
+  if (!value || *value == false || value->empty() || *value == "") return;
+  const std::string text = value->dump();
+  if (std::find(accepted.begin(), accepted.end(), text) != accepted.end()) return;
+  std::string remedy = "it may be absent";
+  for (std::string_view other : accepted) remedy += fmt::format(" or {}", other);
+  refuse(key, remedy);
+}
+
+std::vector<std::string> Config::unread() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : state_->object.items())
+    if (!state_->read.contains(key)) keys.push_back(key);
+  return keys;
+}
+
+}  // namespace heddle

@@ -1,0 +1,61 @@
+// config.json, key by key. Every error names the file, the key and its value. A key that is null counts as
+// absent, as it does for transformers.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/base/dtype.h"
+
+namespace heddle {
+
+// A cheap handle; copies share the record of the keys that were read.
+class Config {
+ public:
+  // `folder`/config.json
+  static Config load(const std::string& folder);
+  // `where` is for messages.
+  static Config parse(std::string_view text, const std::string& where);
+
+  std::string model_type() const;                  // "llama"
+  std::vector<std::string> architectures() const;  // {"LlamaForCausalLM"}
+  // The type of the weights, from `dtype` or, as transformers 4 has it, `torch_dtype`.
+  std::optional<DType> dtype() const;
+
+  bool has(const std::string& key) const;
+  int required_int(const std::string& key, int min, int max) const;
+  int optional_int(const std::string& key, int fallback, int min, int max) const;
+  double required_number(const std::string& key, double min, double max) const;
+  double optional_number(const std::string& key, double fallback, double min, double max) const;
+  bool optional_bool(const std::string& key, bool fallback) const;
+  std::string required_string(const std::string& key) const;
+  std::string optional_string(const std::string& key, const std::string& fallback) const;
+  // One number, a list of them, or nothing: how token ids are written.
+  std::vector<int> optional_ints(const std::string& key, int min, int max) const;
+  // An object inside this one.
+  std::optional<Config> section(const std::string& key) const;
+
+  // Throws Error(kUnsupported): "[config.json] key = value: not supported; `remedy`".
+  [[noreturn]] void refuse(const std::string& key, std::string_view remedy) const;
+  // Throws Error(kInvalidArgument) of the same form.
+  [[noreturn]] void reject(const std::string& key, std::string_view remedy) const;
+  // Refuses `key` unless it is absent, null, false, empty, or one of `accepted` written as JSON: for keys
+  // whose other values would change what a model computes.
+  void refuse_unless(const std::string& key, std::initializer_list<std::string_view> accepted = {}) const;
+
+  // Keys of this object that nothing has asked for so far.
+  std::vector<std::string> unread() const;
+
+ private:
+  struct State;
+  explicit Config(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,26 @@
+// What the configurations of all families share: limits, activation functions, keys that nobody supports.
+#pragma once
+
+#include <string>
+
+#include "heddle/model/hf/config.h"
+
+namespace heddle {
+
+// Larger values are mistakes or attacks. Products of two of them fit in 64 bits; sizes of rows fit in 32.
+constexpr int kMaxVocab = 1 << 24, kMaxWidth = 1 << 20, kMaxHeads = 1 << 12, kMaxHeadDim = 1 << 12,
+              kMaxLayers = 1 << 12, kMaxPositions = 1 << 30;
+
+enum class HiddenAct : unsigned char {
+  kSilu,
+  kGelu,      // exact, by erf
+  kGeluTanh,  // the approximation by tanh: gelu_new, gelu_pytorch_tanh, gelu_fast
+};
+
+HiddenAct read_hidden_act(const Config& config, const std::string& key, const std::string& fallback);
+
+// Refuses an `architectures` that lacks `architecture`, and the keys that other families and tools add to a
+// config.json and that change what a model computes.
+void refuse_foreign(const Config& config, const std::string& architecture);
+
+}  // namespace heddle

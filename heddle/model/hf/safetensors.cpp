@@ -1,0 +1,269 @@
+#include "heddle/model/hf/safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+#include "heddle/base/error.h"
+#include "heddle/model/hf/json.h"
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kLengthBytes = 8;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own reader
+constexpr size_t kAlignment = 8;                   // of the data a writer makes
+
+struct ElementType {
+  const char* name;
+  int bits;
+  std::optional<DType> dtype;
+};
+
+// All types of the format. A file may hold any of them beside the ones that heddle uses.
+constexpr ElementType kElementTypes[] = {
+    {"F32", 32, DType::kF32},
+    {"F16", 16, DType::kF16},
+    {"BF16", 16, DType::kBf16},
+    {"I32", 32, DType::kI32},
+    {"U8", 8, DType::kU8},
+    {"BOOL", 8, {}},
+    {"I8", 8, {}},
+    {"I16", 16, {}},
+    {"U16", 16, {}},
+    {"U32", 32, {}},
+    {"I64", 64, {}},
+    {"U64", 64, {}},
+    {"F64", 64, {}},
+    {"C64", 64, {}},
+    {"F4", 4, {}},
+    {"F6_E2M3", 6, {}},
+    {"F6_E3M2", 6, {}},
+    {"F8_E5M2", 8, {}},
+    {"F8_E4M3", 8, {}},
+    {"F8_E8M0", 8, {}},
+    {"F8_E4M3FNUZ", 8, {}},
+    {"F8_E5M2FNUZ", 8, {}},
+};
+
+// Where a tensor stands in messages.
+struct Place {
+  const std::string& path;
+  const std::string& name;
+
+  template <class... Args>
+  void require(bool ok, fmt::format_string<Args...> format, Args&&... args) const {
+    if (ok) return;
+    fail(ErrorCode::kIo, "[{}] tensor {} {}", path, brief(name),
+         fmt::format(format, std::forward<Args>(args)...));
+  }
+};
+
+uint64_t read_length(std::span<const std::byte> bytes) {
+  uint64_t length = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i) length |= uint64_t(bytes[i]) << (8 * i);
+  return length;
+}
+
+const ElementType& element_type(const Json& value, const Place& place) {
+  place.require(value.is_string(), "has a 'dtype' that is not a string: {}", brief(value));
+  const auto& name = value.get_ref<const std::string&>();
+  auto found = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
+                            [&](const ElementType& type) { return type.name == name; });
+  place.require(found != std::end(kElementTypes), "has the unknown dtype {}; known are F32, F16, BF16, ...",
+                brief(value));
+  return *found;
+}
+
+std::vector<uint64_t> unsigned_list(const Json& entry, const char* key, const Place& place) {
+  auto found = entry.find(key);
+  place.require(found != entry.end(), "has no '{}'", key);
+  place.require(found->is_array(), "has '{}' = {}; it must be a list of numbers", key, found->type_name());
+  std::vector<uint64_t> values;
+  for (const Json& item : *found) {
+    place.require(item.is_number_unsigned() && item.get<uint64_t>() <= uint64_t(INT64_MAX),
+                  "has {} in '{}'; numbers from 0 to 2^63 - 1 are allowed", brief(item), key);
+    values.push_back(item.get<uint64_t>());
+  }
+  return values;
+}
+
+// Bytes that a tensor of this shape takes.
+uint64_t byte_size(std::span<const int64_t> shape, const ElementType& type, const Place& place) {
+  uint64_t bits = uint64_t(type.bits);
+  bool overflow = false;
+  for (int64_t dim : shape) overflow |= __builtin_mul_overflow(bits, uint64_t(dim), &bits);
+  place.require(!overflow, "has the shape {}, whose size overflows", shape_text(shape));
+  place.require(bits % 8 == 0, "has the shape {} of {}, which is no whole number of bytes", shape_text(shape),
+                type.name);
+  return bits / 8;
+}
+
+// `data_begin` and `data_size` say where the bytes of all tensors lie in the file.
+TensorEntry parse_entry(const Json& json, size_t data_begin, size_t data_size, const Place& place) {
+  place.require(json.is_object(), "is described by {}; it must be an object", json.type_name());
+  place.require(json.contains("dtype"), "has no 'dtype'");
+  const ElementType& type = element_type(json["dtype"], place);
+  std::vector<uint64_t> shape = unsigned_list(json, "shape", place);
+  std::vector<uint64_t> offsets = unsigned_list(json, "data_offsets", place);
+  place.require(offsets.size() == 2, "has {} 'data_offsets'; it must have 2", offsets.size());
+  place.require(offsets[0] <= offsets[1] && offsets[1] <= data_size,
+                "lies at bytes {} to {} of the data; the file holds {} (was it cut short?)", offsets[0],
+                offsets[1], data_size);
+
+  TensorEntry entry{type.name, type.dtype, {shape.begin(), shape.end()}, 0, 0};
+  entry.begin = data_begin + offsets[0];
+  entry.size = offsets[1] - offsets[0];
+  uint64_t wanted = byte_size(entry.shape, type, place);
+  place.require(entry.size == wanted, "has {} bytes; its shape {} of {} takes {}", entry.size,
+                shape_text(entry.shape), type.name, wanted);
+  return entry;
+}
+
+// The tensors must cover the data without gap or overlap: a file cannot carry bytes that no name reaches.
+void check_cover(const SafetensorsHeader& header, size_t data_begin, size_t file_size,
+                 const std::string& path) {
+  std::vector<std::pair<const std::string*, const TensorEntry*>> by_offset;
+  for (const auto& [name, entry] : header.tensors) by_offset.emplace_back(&name, &entry);
+  std::sort(by_offset.begin(), by_offset.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second->begin, a.second->size) < std::pair(b.second->begin, b.second->size);
+  });
+  size_t end = data_begin;
+  for (const auto& [name, entry] : by_offset) {
+    Place{path, *name}.require(entry->begin == end,
+                               "starts at byte {}, but the one before it ends at {}; "
+                               "tensors must follow each other without gap or overlap",
+                               entry->begin, end);
+    end += entry->size;
+  }
+  if (end != file_size)
+    fail(ErrorCode::kIo, "[{}] the tensors end at byte {}, the file at {}; both must be the same", path, end,
+         file_size);
+}
+
+std::map<std::string, std::string> parse_metadata(const Json& json, const std::string& path) {
+  std::map<std::string, std::string> metadata;
+  bool ok = json.is_object();
+  if (ok)
+    for (const auto& [key, value] : json.items())
+      if ((ok = ok && value.is_string())) metadata[key] = value.get<std::string>();
+  if (!ok) fail(ErrorCode::kIo, "[{}] '__metadata__' must map strings to strings", path);
+  return metadata;
+}
+
+}  // namespace
+
+std::string shape_text(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, const std::string& path) {
+  if (bytes.size() < kLengthBytes)
+    fail(ErrorCode::kIo, "[{}] is no safetensors file: {} bytes; the header alone takes more", path,
+         bytes.size());
+  const uint64_t length = read_length(bytes);
+  const size_t rest = bytes.size() - kLengthBytes;
+  if (length > kMaxHeaderBytes || length > rest)
+    fail(ErrorCode::kIo,
+         "[{}] says that its header has {} bytes; after the length there are {}, and the limit is {}", path,
+         length, rest, kMaxHeaderBytes);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
+  const Json json = parse_json(text, path);
+  if (!json.is_object())
+    fail(ErrorCode::kIo, "[{}] the header is {}; it must be an object", path, json.type_name());
+
+  SafetensorsHeader header;
+  const size_t data_begin = kLengthBytes + length;
+  for (const auto& [name, value] : json.items()) {
+    if (name == "__metadata__")
+      header.metadata = parse_metadata(value, path);
+    else
+      header.tensors[name] = parse_entry(value, data_begin, bytes.size() - data_begin, Place{path, name});
+  }
+  check_cover(header, data_begin, bytes.size(), path);
+  return header;
+}
+
+Safetensors::Safetensors(const std::string& path)
+    : file_(path), header_(parse_safetensors_header(file_.bytes(), path)) {
+  for (const auto& [name, entry] : header_.tensors) {
+    if (!entry.dtype || entry.begin % size_t(size_of(*entry.dtype)) == 0) continue;
+    auto data = file_.bytes().subspan(entry.begin, entry.size);
+    aligned_copies_[name].assign(data.begin(), data.end());
+  }
+}
+
+TensorView Safetensors::view(const std::string& name) const {
+  auto found = header_.tensors.find(name);
+  if (found == header_.tensors.end()) fail(ErrorCode::kIo, "[{}] has no tensor {}", path(), brief(name));
+  const TensorEntry& entry = found->second;
+  if (!entry.dtype)
+    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; heddle reads F32, F16, BF16, I32 and U8", path(),
+         brief(name), entry.type);
+  TensorView view{name, *entry.dtype, entry.shape, file_.bytes().subspan(entry.begin, entry.size), path()};
+  if (auto copy = aligned_copies_.find(name); copy != aligned_copies_.end()) view.data = copy->second;
+  return view;
+}
+
+void Safetensors::forget(const std::string& name) {
+  auto found = header_.tensors.find(name);
+  if (found == header_.tensors.end()) return;
+  file_.forget(found->second.begin, found->second.size);
+  aligned_copies_.erase(name);
+}
+
+namespace {
+
+// Checks `tensors` and describes them in the order in which their bytes follow.
+std::string header_text(std::span<const TensorView> tensors,
+                        const std::map<std::string, std::string>& metadata, const std::string& path) {
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  for (const TensorView& tensor : tensors) {
+    auto type = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
+                             [&](const ElementType& candidate) { return candidate.dtype == tensor.dtype; });
+    const uint64_t wanted = byte_size(tensor.shape, *type, Place{path, tensor.name});
+    require(tensor.data.size() == wanted, "[{}] tensor {} has {} bytes; its shape {} of {} takes {}", path,
+            brief(tensor.name), tensor.data.size(), shape_text(tensor.shape), type->name, wanted);
+    require(!header.contains(tensor.name), "[{}] two tensors are named {}; each name may stand once", path,
+            brief(tensor.name));
+    header[tensor.name] = {
+        {"dtype", type->name}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + wanted}}};
+    offset += wanted;
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::exception& error) {
+    fail(ErrorCode::kInvalidArgument, "[{}] a name or metadata is not UTF-8: {}", path, error.what());
+  }
+  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  return text;
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, std::vector<TensorView> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  // Wide elements first, so that each tensor is aligned without gaps.
+  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
+    return size_of(a.dtype) > size_of(b.dtype);
+  });
+  const std::string text = header_text(tensors, metadata, path);
+  std::string length(kLengthBytes, '\0');
+  for (size_t i = 0; i < kLengthBytes; ++i) length[i] = char(uint8_t(text.size() >> (8 * i)));
+
+  OutputFile file(path);
+  file.append(length);
+  file.append(text);
+  for (const TensorView& tensor : tensors) file.append(tensor.data);
+  file.commit();
+}
+
+}  // namespace heddle
