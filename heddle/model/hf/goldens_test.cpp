@@ -1,0 +1,96 @@
+// The checkpoints in tests/goldens/models are read as what scripts/goldens/make_models.py wrote.
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "heddle/model/hf/checkpoint.h"
+#include "heddle/model/hf/gpt2_config.h"
+#include "heddle/model/hf/llama_config.h"
+
+namespace heddle {
+namespace {
+
+std::string folder_of(const std::string& name) {
+  return std::string(HEDDLE_SOURCE_DIR) + "/tests/goldens/models/" + name;
+}
+
+LlamaConfig llama(const std::string& name) {
+  return read_llama_config(Config::load(folder_of(name)));
+}
+Gpt2Config gpt2(const std::string& name) {
+  return read_gpt2_config(Config::load(folder_of(name)));
+}
+
+// Asks for the tensors of the last layer in the shapes that the configuration gives them.
+void expect_llama_weights(const std::string& name, DType dtype) {
+  const LlamaConfig c = llama(name);
+  Checkpoint weights(folder_of(name));
+  const std::string layer = "model.layers." + std::to_string(c.num_hidden_layers - 1) + ".";
+  const int q = c.num_attention_heads * c.head_dim, kv = c.num_key_value_heads * c.head_dim;
+  EXPECT_EQ(weights.weight(layer + "self_attn.q_proj.weight", {q, c.hidden_size}).dtype, dtype);
+  weights.weight(layer + "self_attn.k_proj.weight", {kv, c.hidden_size});
+  weights.weight(layer + "self_attn.o_proj.weight", {c.hidden_size, q});
+  weights.weight(layer + "mlp.down_proj.weight", {c.hidden_size, c.intermediate_size});
+  weights.weight("model.embed_tokens.weight", {c.vocab_size, c.hidden_size});
+  EXPECT_EQ(weights.has("lm_head.weight"), !c.tie_word_embeddings);
+  EXPECT_EQ(weights.has(layer + "self_attn.v_proj.bias"), c.attention_bias);
+  EXPECT_EQ(weights.has(layer + "mlp.up_proj.bias"), c.mlp_bias);
+  for (const auto& tensor : weights.names()) require_finite(weights.view(tensor));
+}
+
+TEST(Goldens, LlamaWeightsHaveTheShapesOfTheirConfig) {
+  expect_llama_weights("llama2-tiny", DType::kF32);
+  expect_llama_weights("llama3-tiny", DType::kBf16);
+  expect_llama_weights("llama-f16", DType::kF16);
+  expect_llama_weights("llama-bias", DType::kF32);
+  expect_llama_weights("llama-v4", DType::kBf16);
+  expect_llama_weights("llama-sharded", DType::kBf16);
+}
+
+TEST(Goldens, LlamaConfigsSayWhatTheScriptSays) {
+  EXPECT_EQ(llama("llama2-tiny").rope.type, RopeType::kDefault);
+  LlamaConfig tied = llama("llama3-tiny");
+  EXPECT_TRUE(tied.tie_word_embeddings);
+  EXPECT_EQ(tied.head_dim, 20);  // 60 / 5 is 12
+  EXPECT_EQ(tied.num_key_value_heads, 1);
+  EXPECT_EQ(llama("llama-bias").hidden_act, HiddenAct::kGelu);
+  for (const char* name : {"llama3-tiny", "llama-v4"}) {  // as transformers 5 and 4 write the same
+    RopeConfig rope = llama(name).rope;
+    EXPECT_EQ(rope.type, RopeType::kLlama3) << name;
+    EXPECT_EQ(rope.theta, 10'000.0) << name;
+    EXPECT_EQ(rope.factor, 8.0) << name;
+    EXPECT_EQ(rope.original_max_position_embeddings, 32) << name;
+    EXPECT_EQ(Config::load(folder_of(name)).dtype(), DType::kBf16) << name;
+  }
+}
+
+TEST(Goldens, Gpt2WeightsHaveTheShapesOfTheirConfig) {
+  for (const char* name : {"gpt2-tiny", "gpt2-bf16", "gpt2-options"}) {
+    const Gpt2Config c = gpt2(name);
+    Checkpoint weights(folder_of(name));
+    const std::string layer = "transformer.h." + std::to_string(c.n_layer - 1) + ".";
+    weights.weight(layer + "attn.c_attn.weight", {c.n_embd, 3 * c.n_embd});
+    weights.weight(layer + "mlp.c_proj.weight", {c.n_inner, c.n_embd});
+    weights.weight("transformer.wpe.weight", {c.n_positions, c.n_embd});
+    EXPECT_EQ(weights.has("lm_head.weight"), !c.tie_word_embeddings);
+  }
+  Gpt2Config options = gpt2("gpt2-options");
+  EXPECT_EQ(options.n_inner, 77);
+  EXPECT_EQ(options.activation_function, HiddenAct::kGelu);
+  EXPECT_TRUE(options.scale_attn_by_inverse_layer_idx);
+  EXPECT_FALSE(options.tie_word_embeddings);
+}
+
+TEST(Goldens, HoldLogitsAndGreedyTokens) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(""))) {
+    Safetensors golden(entry.path() / "golden.safetensors");
+    const auto tokens = golden.view("tokens"), logits = golden.view("logits");
+    EXPECT_EQ(tokens.dtype, DType::kI32);
+    EXPECT_EQ(logits.dtype, DType::kF32);
+    EXPECT_EQ(logits.shape, (std::vector<int64_t>{tokens.shape[0], 131})) << entry.path();
+    EXPECT_EQ(golden.view("greedy").shape, golden.view("greedy_margin").shape);
+  }
+}
+
+}  // namespace
+}  // namespace heddle

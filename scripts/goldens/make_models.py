@@ -1,0 +1,205 @@
+"""Writes the tiny checkpoints in tests/goldens/models and what transformers computes with them.
+
+    .venv/bin/python scripts/goldens/make_models.py [--out FOLDER] [NAME...]
+
+Sizes are odd on purpose, and weights are large enough that logits are not flat. The reference is the
+checkpoint as loaded again, in fp32: a model that is converted in memory has rounded its rotary tables too.
+Beside each checkpoint stands golden.safetensors:
+
+    tokens          i32 [n]         a random text
+    logits          f32 [n, vocab]  after each of its tokens
+    prompt          i32 [p]
+    greedy          i32 [m]         the likeliest tokens after `prompt`
+    greedy_margin   f32 [m]         by how much each was likelier than the second, in logits
+    bf16_max_abs    f32 [1]         the error of transformers in bf16 against these logits, largest
+    bf16_rms        f32 [1]         and root mean square
+"""
+
+import argparse
+import json
+import math
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers.utils import logging
+
+ROOT = Path(__file__).resolve().parents[2]
+VOCAB, EOS = 131, 2
+NUM_TOKENS, NUM_PROMPT, NUM_GREEDY = 73, 11, 16
+LLAMA3_ROPE = {
+    "rope_type": "llama3",
+    "rope_theta": 10000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,  # so that kept, blended and divided frequencies all occur
+}
+
+
+@dataclass
+class Case:
+    model: type
+    config: dict
+    dtype: torch.dtype = torch.float32
+    shard_size: str = "1GB"
+    as_transformers_4: bool = False  # the names of keys in config.json
+    seed: int = 0
+
+
+def llama(dtype=torch.float32, **changes):
+    sizes = {
+        "vocab_size": VOCAB,
+        "hidden_size": 40,
+        "intermediate_size": 77,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 5,
+        "num_key_value_heads": 5,
+        "max_position_embeddings": 256,
+        "rms_norm_eps": 1e-5,
+        "eos_token_id": EOS,
+    }
+    return Case(LlamaForCausalLM, sizes | changes, dtype)
+
+
+def gpt2(dtype=torch.float32, **changes):
+    sizes = {"vocab_size": VOCAB, "n_embd": 40, "n_layer": 2, "n_head": 5, "n_positions": 96}
+    return Case(GPT2LMHeadModel, sizes | {"bos_token_id": 1, "eos_token_id": EOS} | changes, dtype)
+
+
+def cases():
+    grouped = {"hidden_size": 60, "num_key_value_heads": 1, "head_dim": 20, "tie_word_embeddings": True}
+    table = {
+        "llama2-tiny": llama(num_hidden_layers=3),
+        "llama3-tiny": llama(torch.bfloat16, rope_parameters=LLAMA3_ROPE, **grouped),
+        "llama-f16": llama(torch.float16, hidden_size=72, num_attention_heads=6, num_key_value_heads=3),
+        "llama-bias": llama(attention_bias=True, mlp_bias=True, hidden_act="gelu", num_key_value_heads=1),
+        "llama-v4": llama(torch.bfloat16, rope_parameters=LLAMA3_ROPE, head_dim=12),
+        "llama-sharded": llama(torch.bfloat16, num_hidden_layers=3, num_key_value_heads=1),
+        "gpt2-tiny": gpt2(),
+        "gpt2-bf16": gpt2(torch.bfloat16, n_layer=3),
+        "gpt2-options": gpt2(
+            n_inner=77,
+            activation_function="gelu",
+            scale_attn_by_inverse_layer_idx=True,
+            tie_word_embeddings=False,
+        ),
+    }
+    table["llama-v4"].as_transformers_4 = True
+    table["llama-sharded"].shard_size = "40KB"
+    for number, case in enumerate(table.values()):
+        case.seed += 100 * number
+    return table
+
+
+def randomise(model, generator):
+    """Gives every tensor values that matter: sharp attention, uneven norms, biases that are not zero."""
+    # A tied embedding is kept small, or each token would mostly predict itself; the last norm makes up.
+    tied, hidden = model.config.tie_word_embeddings, model.config.hidden_size
+    embedding = (0.3 if tied else 2.0) / math.sqrt(hidden)
+    for name, weight in model.named_parameters():
+        noise = torch.randn(weight.shape, generator=generator)
+        if name.endswith("bias"):
+            noise *= 0.3
+        elif weight.dim() == 1:
+            noise = 1 + 0.3 * noise
+            if tied and name.endswith(("model.norm.weight", "ln_f.weight")):
+                noise *= 6
+        elif "lm_head" in name or "embed_tokens" in name or "wte" in name:
+            noise *= embedding
+        elif "wpe" in name:
+            noise *= 0.2
+        else:
+            fan_in = weight.shape[0] if ".h." in name else weight.shape[1]  # GPT-2 stores [in, out]
+            sharp = any(part in name for part in ("q_proj", "k_proj", "c_attn"))
+            noise *= (1.6 if sharp else 1.0) / math.sqrt(fan_in)
+        weight.data.copy_(noise)
+
+
+def rename_keys_to_transformers_4(path):
+    config = json.loads(path.read_text())
+    rope = config.pop("rope_parameters")
+    config["rope_theta"] = rope.pop("rope_theta")
+    config["rope_scaling"] = rope
+    config["torch_dtype"] = config.pop("dtype")
+    config["transformers_version"] = "4.46.3"
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
+def write_checkpoint(case, folder):
+    config_type = LlamaConfig if case.model is LlamaForCausalLM else GPT2Config
+    model = case.model(config_type(**case.config))
+    randomise(model, torch.Generator().manual_seed(case.seed))
+    shutil.rmtree(folder, ignore_errors=True)
+    model.to(case.dtype).save_pretrained(folder, max_shard_size=case.shard_size)
+    if case.as_transformers_4:
+        rename_keys_to_transformers_4(folder / "config.json")
+
+
+@torch.inference_mode()
+def logits_of(folder, tokens, dtype):
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    return model(torch.tensor([tokens])).logits[0].float()
+
+
+@torch.inference_mode()
+def continue_greedily(folder, prompt):
+    """The likeliest tokens and their margins, each from the whole text before it."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    text, margins = list(prompt), []
+    for _ in range(NUM_GREEDY):
+        best = model(torch.tensor([text])).logits[0, -1].topk(2)
+        text.append(int(best.indices[0]))
+        margins.append(float(best.values[0] - best.values[1]))
+    return text[len(prompt) :], margins
+
+
+def write_golden(case, folder):
+    """False where the greedy text repeats itself or ends: it would test little."""
+    generator = torch.Generator().manual_seed(10_000 + case.seed)
+    tokens = torch.randint(3, VOCAB, (NUM_TOKENS,), generator=generator).tolist()
+    prompt = tokens[:NUM_PROMPT]
+    logits = logits_of(folder, tokens, torch.float32)
+    greedy, margins = continue_greedily(folder, prompt)
+    if len(set(greedy)) < 8 or EOS in greedy:
+        return False
+    error = logits_of(folder, tokens, torch.bfloat16) - logits
+    tensors = {
+        "tokens": torch.tensor(tokens, dtype=torch.int32),
+        "logits": logits.contiguous(),
+        "prompt": torch.tensor(prompt, dtype=torch.int32),
+        "greedy": torch.tensor(greedy, dtype=torch.int32),
+        "greedy_margin": torch.tensor(margins),
+        "bf16_max_abs": error.abs().max().reshape(1),
+        "bf16_rms": error.square().mean().sqrt().reshape(1),
+    }
+    save_file(tensors, folder / "golden.safetensors")
+    largest, rms = float(tensors["bf16_max_abs"]), float(tensors["bf16_rms"])
+    print(
+        f"{folder.name:14} logits rms {logits.square().mean().sqrt():.3f}, of bf16's error {rms:.4f}, largest"
+    )
+    print(f"{'':14} {largest:.4f}; greedy {greedy}, margins from {min(margins):.3g}")
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", help="which to write; all where none is given")
+    parser.add_argument("--out", type=Path, default=ROOT / "tests/goldens/models")
+    arguments = parser.parse_args()
+    logging.disable_progress_bar()
+    table = cases()
+    for name in arguments.names or table:
+        write_checkpoint(table[name], arguments.out / name)
+        while not write_golden(table[name], arguments.out / name):
+            table[name].seed += 1
+            write_checkpoint(table[name], arguments.out / name)
+
+
+if __name__ == "__main__":
+    main()
