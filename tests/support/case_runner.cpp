@@ -118,10 +118,8 @@ class CaseMemory : public Values {
     const i64 element = size_of(weight.data.dtype);
     for (i32 r = 0; r < weight.rows(); ++r)
       for (i32 k = 0; k < weight.cols(); ++k)
-        values.push_back(get(memory.base[weight.data.buffer] +
-                                 (r / weight.panel_rows) * weight.panel_bytes() +
-                                 weight.place(r % weight.panel_rows, k) * element,
-                             weight.data.dtype));
+        values.push_back(
+            get(memory.base[weight.data.buffer] + place(weight, r, k) * element, weight.data.dtype));
     return values;
   }
   void write(const Tensor& tensor, std::span<const double> values) override {
