@@ -1,0 +1,99 @@
+#include "heddle/text/added_tokens.h"
+
+#include <algorithm>
+
+#include "heddle/text/oniguruma.h"
+#include "heddle/text/regex.h"
+#include "heddle/text/utf8.h"
+
+namespace heddle {
+namespace {
+
+bool is_space(uint32_t c) {
+  return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
+
+// The character that ends `text`, which is valid UTF-8 and not empty.
+std::string_view last_char(std::string_view text) {
+  size_t begin = text.size() - 1;
+  while (begin > 0 && (uint8_t(text[begin]) & 0xC0) == 0x80) --begin;
+  return text.substr(begin);
+}
+
+size_t leading_space(std::string_view text) {
+  size_t end = 0;
+  while (end < text.size()) {
+    const Utf8Char c = first_char(text.substr(end));
+    if (!is_space(c.code_point)) break;
+    end += c.size;
+  }
+  return end;
+}
+
+// Where the white space that ends `text` begins.
+size_t trailing_space(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view last = last_char(text);
+    if (!is_space(first_char(last).code_point)) break;
+    text.remove_suffix(last.size());
+  }
+  return text.size();
+}
+
+// \w of Rust's regex: what a word is made of, with the joiners, without the fractions of Latin-1.
+bool is_word_char(std::string_view c) {
+  static const Regex word(pcre2_from_oniguruma(R"([\w\x{200C}\x{200D}])"));
+  static const Regex not_word(pcre2_from_oniguruma(R"([\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE}])"));
+  Regex::Scratch scratch;
+  return word.find(c, 0, scratch) && !not_word.find(c, 0, scratch);
+}
+
+}  // namespace
+
+TokenMatcher::TokenMatcher(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  std::ranges::sort(tokens_, {}, &AddedToken::content);
+  for (const AddedToken& token : tokens_) begins_[uint8_t(token.content[0])] = true;
+}
+
+// Narrows the sorted tokens, byte by byte, to those that go on like the text.
+const AddedToken* TokenMatcher::longest_at(std::string_view text) const {
+  const AddedToken* longest = nullptr;
+  auto begin = tokens_.begin(), end = tokens_.end();
+  for (size_t depth = 0; begin != end; ++depth) {
+    if (begin->content.size() == depth) longest = &*begin++;
+    if (depth == text.size()) break;
+    const auto byte_at = [depth](const AddedToken& token) { return uint8_t(token.content[depth]); };
+    const auto same = std::ranges::equal_range(begin, end, uint8_t(text[depth]), {}, byte_at);
+    begin = same.begin();
+    end = same.end();
+  }
+  return longest;
+}
+
+// As `tokenizers`: white space that a token takes may reach over the next match, which counts all the same.
+void TokenMatcher::split(std::string_view text, const OnText& on_text, const OnToken& on_token) const {
+  size_t done = 0;
+  for (size_t at = 0; at < text.size();) {
+    const AddedToken* token = begins_[uint8_t(text[at])] ? longest_at(text.substr(at)) : nullptr;
+    if (!token) {
+      ++at;
+      continue;
+    }
+    size_t begin = at, end = at + token->content.size();
+    at = end;
+    if (token->single_word) {
+      if (begin > 0 && is_word_char(last_char(text.substr(0, begin)))) continue;
+      if (end < text.size() && is_word_char(text.substr(end, first_char(text.substr(end)).size))) continue;
+    }
+    if (token->lstrip) begin = std::max(trailing_space(text.substr(0, begin)), done);
+    if (token->rstrip) end += leading_space(text.substr(end));
+    if (done < begin) on_text(text.substr(done, begin - done));
+    on_token(token->id);
+    done = end;
+  }
+  if (done < text.size()) on_text(text.substr(done));
+}
+
+}  // namespace heddle

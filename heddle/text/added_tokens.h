@@ -1,0 +1,42 @@
+// The `added_tokens` of tokenizer.json: strings that are found in the text before anything else is done to
+// it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+struct AddedToken {
+  int32_t id = 0;
+  std::string content;
+  bool special = false;      // left out of decoded text on request
+  bool single_word = false;  // not where a letter, digit or mark touches it
+  bool lstrip = false;       // takes the white space before it
+  bool rstrip = false;       // takes the white space behind it
+  bool normalized = true;    // matched after the others
+};
+
+// Finds the tokens of one set in a text: the leftmost match, and of those the longest.
+class TokenMatcher {
+ public:
+  // Contents are neither empty nor equal.
+  explicit TokenMatcher(std::vector<AddedToken> tokens);
+
+  using OnText = std::function<void(std::string_view)>;
+  using OnToken = std::function<void(int32_t)>;
+  // Calls, in order, `on_text` for what is between tokens and `on_token` for the tokens of `text`.
+  void split(std::string_view text, const OnText& on_text, const OnToken& on_token) const;
+
+ private:
+  const AddedToken* longest_at(std::string_view text) const;
+
+  std::vector<AddedToken> tokens_;  // sorted by content
+  bool begins_[256] = {};           // whether a token begins with this byte
+};
+
+}  // namespace heddle

@@ -1,0 +1,72 @@
+// Byte pair encoding of one word: starts from its bytes and merges the neighbours whose pair ranks first, the
+// left one of equals, until no pair of neighbours is in the list of merges.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace heddle {
+
+struct StringHash {
+  using is_transparent = void;  // NOLINT(readability-identifier-naming): the name the library looks for
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+using StringToId = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;
+
+class Bpe {
+ public:
+  struct Merge {
+    int32_t left, right, result;
+  };
+  struct Options {
+    std::optional<int32_t> unknown;  // for bytes that are no token; without it they are left out
+    bool fuse_unknown = false;       // a run of unknown bytes is one token
+    bool ignore_merges = false;      // a word that is a token is that token, whatever the merges say
+  };
+  // What one thread needs to encode; not for a caller to look into.
+  struct Scratch {
+    struct Symbol {
+      int32_t id;              // negative where it became part of the one before
+      int32_t previous, next;  // positions, -1 at the ends
+    };
+    struct Candidate {
+      uint64_t key;  // rank, then position: the smallest is merged first
+      int32_t left, right;
+    };
+    std::vector<Symbol> symbols;
+    std::vector<Candidate> queue;  // a heap
+  };
+
+  // `tokens`: byte strings; `merges` in order of rank.
+  Bpe(StringToId tokens, const std::vector<Merge>& merges, Options options);
+
+  // Appends the tokens of `word` to `out`. Takes n log n steps.
+  void encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& out) const;
+
+ private:
+  struct Slot {
+    uint64_t pair;
+    uint32_t rank;
+    int32_t result;
+  };
+  static uint64_t pair_of(int32_t left, int32_t right) {
+    return uint64_t(uint32_t(left)) << 32 | uint32_t(right);
+  }
+  const Slot* find(int32_t left, int32_t right) const;
+  size_t first_slot(uint64_t pair) const { return size_t(pair * 0x9E3779B97F4A7C15u >> shift_); }
+  void insert(const Slot& slot);
+  void start(std::string_view word, Scratch& scratch) const;
+  void consider(int32_t position, Scratch& scratch) const;
+
+  StringToId tokens_;
+  int32_t byte_token_[256];  // -1 where the byte is no token
+  Options options_;
+  std::vector<Slot> slots_;  // open addressing, a power of two of them
+  int shift_ = 0;
+};
+
+}  // namespace heddle

@@ -1,0 +1,53 @@
+// Cuts text into the words that BPE works on: the `pre_tokenizer` of tokenizer.json. Stages run one after the
+// other, each on the pieces of the one before; the last is ByteLevel, behind which a word is its bytes.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/text/json_view.h"
+#include "heddle/text/regex.h"
+
+namespace heddle {
+
+class PreTokenizer {
+ public:
+  using Sink = std::function<void(std::string_view)>;
+
+  // What one call of encode() shares over its pieces of text.
+  struct Scratch {
+    Regex::Scratch regex;
+    std::deque<std::string> prefixed;  // pieces that were given a space in front; words point into them
+  };
+
+  // From the member `pre_tokenizer`. Throws Error(kUnsupported) where a stage is not known.
+  explicit PreTokenizer(const JsonView& json);
+
+  // Calls `word` for each word of `text`, which is valid UTF-8. The words live as long as text and scratch.
+  void run(std::string_view text, Scratch& scratch, const Sink& word) const;
+
+ private:
+  enum class Behavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
+
+  struct Stage {
+    std::unique_ptr<const Regex> pattern;  // none: the piece stays whole
+    Behavior behavior = Behavior::kIsolated;
+    bool invert = false;
+    bool add_prefix_space = false;
+  };
+
+  void add(const JsonView& json, int depth);
+  void add_split(const JsonView& json);
+  void add_byte_level(const JsonView& json);
+  void run_stage(size_t index, std::string_view piece, Scratch& scratch, const Sink& word) const;
+  static void split(const Stage& stage, std::string_view piece, Scratch& scratch, const Sink& part);
+
+  std::vector<Stage> stages_;
+  bool ends_in_bytes_ = false;  // the last stage is ByteLevel
+};
+
+}  // namespace heddle

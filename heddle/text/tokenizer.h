@@ -1,0 +1,67 @@
+// The tokenizer of a Hugging Face checkpoint: byte-level BPE as tokenizer.json describes it for GPT-2, Llama
+// 3 and their kind. encode() and decode() give what the `tokenizers` package gives for the same file.
+//
+// Known and different by intent:
+// - Truncation and padding in the file are left alone, as transformers does: they are settings of a caller.
+// - Text that is not UTF-8 is encoded with U+FFFD in place of each ill-formed part.
+// - An added token whose id is not the one `tokenizers` would give it (which then only warns) is an error.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/text/added_tokens.h"
+#include "heddle/text/bpe.h"
+#include "heddle/text/pre_tokenizer.h"
+
+namespace heddle {
+
+// Immutable after loading: threads may share it.
+class Tokenizer {
+ public:
+  // Reads a tokenizer.json. Throws Error: kIo where it is malformed, kUnsupported with key and value where it
+  // asks for something that is not byte-level BPE.
+  static Tokenizer load(const std::string& path);
+  static Tokenizer parse(std::string_view json, const std::string& name);
+
+  // `add_special_tokens`: with what the file's template puts around a text, such as a begin-of-text token.
+  std::vector<int32_t> encode(std::string_view text, bool add_special_tokens) const;
+
+  // Ids that are no token are passed over. Bytes that are not UTF-8 become U+FFFD.
+  std::string decode(std::span<const int32_t> ids, bool skip_special) const;
+
+  // Number of tokens; ids may have holes, so an id can be larger.
+  size_t vocab_size() const { return id_of_token_.size(); }
+  std::optional<int32_t> token_to_id(std::string_view token) const;
+  std::optional<std::string_view> id_to_token(int32_t id) const;
+  bool is_special(int32_t id) const;
+  // What the token adds to decoded text; may be part of a character. Empty where the id is no token.
+  std::string_view bytes_of(int32_t id) const;
+
+ private:
+  friend class TokenizerReader;
+  struct Token {
+    std::string text;   // as in the file
+    std::string bytes;  // what it decodes to
+    bool exists = false;
+    bool special = false;
+  };
+  static constexpr int32_t kText = -1;  // stands for the text in template_
+
+  Tokenizer(PreTokenizer words, Bpe bpe, TokenMatcher first, TokenMatcher second);
+  const Token* find(int32_t id) const;
+  void encode_text(std::string_view text, std::vector<int32_t>& out) const;
+
+  PreTokenizer pre_tokenizer_;
+  Bpe bpe_;
+  TokenMatcher added_, added_normalized_;
+  std::vector<int32_t> template_ = {kText};
+  std::vector<Token> tokens_;  // by id
+  StringToId id_of_token_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,188 @@
+#include "heddle/text/tokenizer.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+
+const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
+
+Tokenizer golden(const std::string& name) {
+  return Tokenizer::load(kGoldens + name + "/tokenizer.json");
+}
+
+// A byte-level tokenizer of the letters a to c with the merges that a test wants.
+json small_file() {
+  return json::parse(R"({
+    "version": "1.0", "added_tokens": [], "normalizer": null, "post_processor": null,
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+    "decoder": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+    "model": {"type": "BPE", "dropout": null, "unk_token": null, "byte_fallback": false,
+              "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5, "aa": 6, "aaaa": 7},
+              "merges": ["b c", "a b", ["a", "bc"], "a a", "aa aa"]}})");
+}
+
+Tokenizer parse(const json& file) {
+  return Tokenizer::parse(file.dump(), "tokenizer.json");
+}
+
+std::vector<int32_t> encode(const json& file, std::string_view text) {
+  return parse(file).encode(text, true);
+}
+
+std::string error_of(const json& file) {
+  try {
+    parse(file);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class Golden : public testing::TestWithParam<const char*> {};
+
+TEST_P(Golden, EqualsTokenizers) {
+  const Tokenizer tokenizer = golden(GetParam());
+  std::ifstream cases(kGoldens + GetParam() + "/cases.jsonl");
+  std::string line;
+  int count = 0;
+  while (std::getline(cases, line)) {
+    const json expected = json::parse(line);
+    const auto text = expected["text"].get<std::string>();
+    const auto ids = expected["ids"].get<std::vector<int32_t>>();
+    EXPECT_EQ(tokenizer.encode(text, true), ids) << line;
+    EXPECT_EQ(tokenizer.encode(text, false), expected["plain"].get<std::vector<int32_t>>()) << line;
+    EXPECT_EQ(tokenizer.decode(ids, false), expected["decoded"].get<std::string>()) << line;
+    EXPECT_EQ(tokenizer.decode(ids, true), expected["skipped"].get<std::string>()) << line;
+    ++count;
+  }
+  EXPECT_EQ(count, 300);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tokenizers, Golden, testing::Values("gpt2", "llama3", "odd"));
+
+TEST(Tokenizer, FindsTokensAndIds) {
+  const Tokenizer tokenizer = golden("llama3");
+  EXPECT_EQ(tokenizer.vocab_size(), 915u);
+  EXPECT_EQ(tokenizer.token_to_id("<|begin_of_text|>"), 900);
+  EXPECT_EQ(tokenizer.id_to_token(900), "<|begin_of_text|>");
+  EXPECT_TRUE(tokenizer.is_special(900));
+  EXPECT_FALSE(tokenizer.is_special(0));
+  EXPECT_EQ(tokenizer.token_to_id("no such token"), std::nullopt);
+  for (int32_t id : {-1, 915, INT32_MAX, INT32_MIN}) {
+    EXPECT_EQ(tokenizer.id_to_token(id), std::nullopt);
+    EXPECT_FALSE(tokenizer.is_special(id));
+    EXPECT_EQ(tokenizer.decode(std::vector{id}, false), "");
+  }
+}
+
+TEST(Tokenizer, MergesByRankThenFromTheLeft) {
+  const json file = small_file();
+  EXPECT_EQ(encode(file, "abc"), (std::vector<int32_t>{5}));  // b c first, then a bc
+  EXPECT_EQ(encode(file, "ab"), (std::vector<int32_t>{3}));
+  EXPECT_EQ(encode(file, "aaa"), (std::vector<int32_t>{6, 0}));
+  EXPECT_EQ(encode(file, "aaaaaa"), (std::vector<int32_t>{7, 6}));
+  EXPECT_EQ(encode(file, ""), (std::vector<int32_t>{}));
+}
+
+TEST(Tokenizer, LeavesOutOrNamesUnknownBytes) {
+  json file = small_file();
+  EXPECT_EQ(encode(file, "axxb"), (std::vector<int32_t>{3}));
+  file["model"]["vocab"]["?"] = 8;
+  file["model"]["unk_token"] = "?";
+  EXPECT_EQ(encode(file, "axxb"), (std::vector<int32_t>{0, 8, 8, 1}));
+  file["model"]["fuse_unk"] = true;
+  EXPECT_EQ(encode(file, "axxb"), (std::vector<int32_t>{0, 8, 1}));
+}
+
+TEST(Tokenizer, TakesAWholeWordWhereMergesAreIgnored) {
+  json file = small_file();
+  file["model"]["vocab"]["cab"] = 8;
+  EXPECT_EQ(encode(file, "cab"), (std::vector<int32_t>{2, 3}));
+  file["model"]["ignore_merges"] = true;
+  EXPECT_EQ(encode(file, "cab"), (std::vector<int32_t>{8}));
+}
+
+TEST(Tokenizer, ReplacesBytesThatAreNotUtf8) {
+  const Tokenizer tokenizer = golden("gpt2");
+  EXPECT_EQ(tokenizer.encode("a\xFF"
+                             "b\xE2\x82",
+                             true),
+            tokenizer.encode("a\uFFFDb\uFFFD", true));
+}
+
+TEST(Tokenizer, EncodesALongWordInTime) {
+  const Tokenizer tokenizer = golden("gpt2");
+  for (const std::string& unit :
+       {std::string("a"), std::string("the"), std::string(" "), std::string("\xC3\xA9")}) {
+    std::string text;
+    while (text.size() < 300'000) text += unit;
+    const auto ids = tokenizer.encode(text, true);  // quadratic work would take minutes
+    EXPECT_EQ(tokenizer.decode(ids, false), text);
+  }
+}
+
+TEST(TokenizerErrors, NameKeyAndValue) {
+  const std::pair<const char*, json> wrong[] = {
+      {"/model/dropout", 0.1},
+      {"/model/byte_fallback", true},
+      {"/model/continuing_subword_prefix", "##"},
+      {"/model/end_of_word_suffix", "</w>"},
+      {"/model/type", "Unigram"},
+      {"/model/unk_token", "<none>"},
+      {"/model/vocab", 7},
+      {"/model/vocab/a", -1},
+      {"/model/vocab/a", 4'000'000'000u},
+      {"/model/vocab/a", "zero"},
+      {"/model/vocab/a", 1},
+      {"/model/merges", json::array({"a b c"})},
+      {"/model/merges", json::array({"ab"})},
+      {"/model/merges", json::array({"a c"})},
+      {"/model/merges", json::array({json::array({"a"})})},
+      {"/model/merges", json::array({json::array({1, 2})})},
+      {"/normalizer", {{"type", "NFC"}}},
+      {"/pre_tokenizer/type", "Metaspace"},
+      {"/pre_tokenizer", nullptr},
+      {"/decoder", {{"type", "Metaspace"}}},
+      {"/post_processor", {{"type", "BertProcessing"}}},
+      {"/version", "2.0"},
+  };
+  for (const auto& [pointer, value] : wrong) {
+    json file = small_file();
+    file[json::json_pointer(pointer)] = value;
+    const std::string message = error_of(file);
+    EXPECT_TRUE(message.starts_with("[tokenizer.json] ")) << pointer << ": " << message;
+    std::string first_key = std::string(pointer).substr(1);
+    first_key = first_key.substr(0, first_key.find('/'));
+    EXPECT_NE(message.find(first_key), std::string::npos) << message;
+  }
+  EXPECT_THROW(Tokenizer::parse("{\"model\": ", "tokenizer.json"), Error);
+  EXPECT_THROW(Tokenizer::load("/nowhere/tokenizer.json"), Error);
+}
+
+TEST(TokenizerErrors, AnAddedTokenHasTheIdItWouldBeGiven) {
+  json file = small_file();
+  file["added_tokens"] = json::array({{{"id", 9},
+                                       {"content", "<s>"},
+                                       {"special", true},
+                                       {"single_word", false},
+                                       {"lstrip", false},
+                                       {"rstrip", false},
+                                       {"normalized", false}}});
+  EXPECT_NE(error_of(file).find("'<s>' would get id 8"), std::string::npos) << error_of(file);
+  file["added_tokens"][0]["id"] = 8;
+  EXPECT_EQ(encode(file, "a<s>b"), (std::vector<int32_t>{0, 8, 1}));
+}
+
+}  // namespace
+}  // namespace heddle

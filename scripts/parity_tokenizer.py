@@ -1,0 +1,111 @@
+"""Compares `heddle tokenize` with `tokenizers` on random Unicode strings, both ways, and times both on 10 MB.
+
+usage: parity_tokenizer.py [--heddle build/release/heddle] [--count 10000] [--seed 1] [MODEL_DIR...]
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts/goldens"))
+from random_text import RandomText  # noqa: E402
+
+SPEED_BYTES = 10_000_000
+
+
+def heddle(program: str, *arguments: str, lines: list[str]) -> list:
+    """What `heddle tokenize` answers, a JSON value a line."""
+    command = [program, "tokenize", *arguments, "--json-lines"]
+    done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return [json.loads(line) for line in done.stdout.split("\n") if line]
+
+
+def reference(model: Path) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def compare(program: str, model: Path, count: int, seed: int) -> int:
+    """The number of strings that are not equal, after the first few were shown."""
+    tokenizer = reference(model)
+    added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+    source = RandomText(seed, added)
+    texts = [source.draw() for _ in range(count)]
+    want = [tokenizer.encode(text).ids for text in texts]
+    got = heddle(program, str(model), lines=[json.dumps(text) for text in texts])
+    back_want = [tokenizer.decode(ids, skip_special_tokens=False) for ids in want]
+    back_got = heddle(program, str(model), "--decode", lines=[json.dumps(ids) for ids in want])
+    if len(got) != count or len(back_got) != count:
+        sys.exit(f"{model.name}: {len(got)} and {len(back_got)} answers to {count} lines")
+    wrong = [i for i in range(count) if got[i] != want[i] or back_got[i] != back_want[i]]
+    for i in wrong[:5]:
+        print(f"{model.name}: {texts[i]!r}\n  want {want[i]}\n  got  {got[i]}\n  decoded {back_got[i]!r}")
+    distinct = len(set(texts))
+    tokens = sum(map(len, want))
+    print(f"{model.name}: {count} strings ({distinct} distinct, {tokens} tokens), {len(wrong)} differ")
+    return len(wrong)
+
+
+def speed(program: str, model: Path, seed: int) -> None:
+    """Encode speed on one thread over text that is mostly words, as prompts are."""
+    source = RandomText(seed, [])
+    words = [source.word() for _ in range(2000)]
+    text = ""
+    lines = []
+    size = 0
+    while size < SPEED_BYTES:
+        line = " ".join(source.random.choices(words, k=12)) + f" {source.random.randrange(10**6)}.\n"
+        lines.append(line)
+        size += len(line.encode())
+    text = "".join(lines)
+    tokenizer = reference(model)
+    start = time.perf_counter()
+    want = tokenizer.encode(text).ids
+    theirs = time.perf_counter() - start
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "text.txt")
+        path.write_text(text, encoding="utf-8")
+        with path.open("rb") as file:
+            start = time.perf_counter()
+            out = subprocess.run(
+                [program, "tokenize", str(model)], stdin=file, capture_output=True, check=True
+            )
+            ours = time.perf_counter() - start
+    same = [int(token) for token in out.stdout.split()] == want
+    mega = size / 1e6
+    print(
+        f"{model.name}: {mega:.1f} MB: heddle {mega / ours:.1f} MB/s (the whole program), tokenizers "
+        f"{mega / theirs:.1f} MB/s (encode), {'equal' if same else 'NOT EQUAL'}"
+    )
+    if not same:
+        sys.exit(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("models", nargs="*", type=Path)
+    options = parser.parse_args()
+    goldens = sorted((ROOT / "tests/goldens/tokenizer").glob("*/tokenizer.json"))
+    models = options.models or [path.parent for path in goldens]
+    wrong = sum(compare(options.heddle, model, options.count, options.seed) for model in models)
+    for model in models:
+        speed(options.heddle, model, options.seed)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
