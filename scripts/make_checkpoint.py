@@ -1,0 +1,240 @@
+"""Writes a checkpoint with random weights in the shape of a known model, for benchmarks.
+
+    .venv/bin/python scripts/make_checkpoint.py llama-3.2-1b /tmp/llama-1b [--dtype bfloat16] [--shard-gb 5]
+    .venv/bin/python scripts/make_checkpoint.py --like models/storyteller /tmp/random-storyteller
+
+Tensors are made and written a piece at a time: memory stays small whatever the size. transformers loads
+the folder. Its tokenizer knows the 256 bytes, and names that mean nothing for the rest of the vocabulary.
+"""
+
+import argparse
+import json
+import math
+import zlib
+from pathlib import Path
+
+import torch
+
+PIECE = 1 << 24  # elements made at once
+TYPE_NAMES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
+LLAMA3_ROPE = {
+    "rope_type": "llama3",
+    "rope_theta": 500000.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}
+
+
+def llama(hidden, intermediate, layers, heads, kv_heads, **more):
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": hidden,
+        "intermediate_size": intermediate,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "rms_norm_eps": 1e-5,
+        "hidden_act": "silu",
+    }
+    return config | more
+
+
+def llama3(*sizes, rope_factor, tied=True):
+    more = {"vocab_size": 128256, "max_position_embeddings": 131072, "tie_word_embeddings": tied}
+    ids = {"bos_token_id": 128000, "eos_token_id": 128001}
+    return llama(*sizes, **more, **ids, rope_parameters=LLAMA3_ROPE | {"factor": rope_factor})
+
+
+def gpt2(hidden, layers, heads):
+    return {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        "vocab_size": 50257,
+        "n_positions": 1024,
+        "n_embd": hidden,
+        "n_layer": layers,
+        "n_head": heads,
+        "layer_norm_epsilon": 1e-5,
+        "activation_function": "gelu_new",
+        "bos_token_id": 50256,
+        "eos_token_id": 50256,
+    }
+
+
+MODELS = {
+    "llama-3.2-1b": llama3(2048, 8192, 16, 32, 8, rope_factor=32.0),
+    "llama-3.2-3b": llama3(3072, 8192, 28, 24, 8, rope_factor=32.0),
+    "llama-3.1-8b": llama3(4096, 14336, 32, 32, 8, rope_factor=8.0, tied=False),
+    "llama-2-7b": llama(4096, 11008, 32, 32, 32, vocab_size=32000, max_position_embeddings=4096),
+    "gpt2": gpt2(768, 12, 12),
+    "gpt2-medium": gpt2(1024, 24, 16),
+    "gpt2-xl": gpt2(1600, 48, 25),
+}
+
+
+def llama_tensors(config):
+    """Name, shape and standard deviation of each tensor; None stands for ones."""
+    hidden, inner, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
+    head_dim = config.get("head_dim") or hidden // config["num_attention_heads"]
+    q = config["num_attention_heads"] * head_dim
+    kv = config.get("num_key_value_heads", config["num_attention_heads"]) * head_dim
+    into_residual = 1 / math.sqrt(2 * layers)  # what layers add keeps the residual's size
+    yield "model.embed_tokens.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
+    for i in range(layers):
+        layer = f"model.layers.{i}."
+        yield layer + "input_layernorm.weight", (hidden,), None
+        for name, rows in (("q", q), ("k", kv), ("v", kv)):
+            yield layer + f"self_attn.{name}_proj.weight", (rows, hidden), 1 / math.sqrt(hidden)
+        yield layer + "self_attn.o_proj.weight", (hidden, q), into_residual / math.sqrt(q)
+        yield layer + "post_attention_layernorm.weight", (hidden,), None
+        for name in ("gate", "up"):
+            yield layer + f"mlp.{name}_proj.weight", (inner, hidden), 1 / math.sqrt(hidden)
+        yield layer + "mlp.down_proj.weight", (hidden, inner), into_residual / math.sqrt(inner)
+    yield "model.norm.weight", (hidden,), None
+    if not config.get("tie_word_embeddings", False):
+        yield "lm_head.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
+
+
+def gpt2_tensors(config):
+    hidden, layers = config["n_embd"], config["n_layer"]
+    inner = config.get("n_inner") or 4 * hidden
+    into_residual = 1 / math.sqrt(2 * layers)
+    yield "transformer.wte.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
+    yield "transformer.wpe.weight", (config["n_positions"], hidden), 0.1 / math.sqrt(hidden)
+    for i in range(layers):
+        layer = f"transformer.h.{i}."
+        for name, fan_in, fan_out, gain in (
+            ("attn.c_attn", hidden, 3 * hidden, 1.0),
+            ("attn.c_proj", hidden, hidden, into_residual),
+            ("mlp.c_fc", hidden, inner, 1.0),
+            ("mlp.c_proj", inner, hidden, into_residual),
+        ):
+            yield layer + name + ".weight", (fan_in, fan_out), gain / math.sqrt(fan_in)
+            yield layer + name + ".bias", (fan_out,), 0.02
+        for name in ("ln_1", "ln_2"):
+            yield layer + name + ".weight", (hidden,), None
+            yield layer + name + ".bias", (hidden,), 0.02
+    yield "transformer.ln_f.weight", (hidden,), None
+    yield "transformer.ln_f.bias", (hidden,), 0.02
+    if not config.get("tie_word_embeddings", True):
+        yield "lm_head.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
+
+
+FAMILIES = {"llama": llama_tensors, "gpt2": gpt2_tensors}
+
+
+def pieces(name, shape, deviation, dtype):
+    """The bytes of a tensor, a piece at a time; they depend on its name and shape alone."""
+    generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+    left = math.prod(shape)
+    while left > 0:
+        count = min(left, PIECE)
+        values = (
+            torch.ones(count) if deviation is None else torch.randn(count, generator=generator) * deviation
+        )
+        yield values.to(dtype).view(torch.uint8).numpy().tobytes()
+        left -= count
+
+
+def write_file(path, tensors, dtype_name):
+    dtype = getattr(torch, dtype_name)
+    header, offset = {"__metadata__": {"format": "pt"}}, 0
+    for name, shape, _ in tensors:
+        end = offset + math.prod(shape) * dtype.itemsize
+        header[name] = {"dtype": TYPE_NAMES[dtype_name], "shape": list(shape), "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name, shape, deviation in tensors:
+            for piece in pieces(name, shape, deviation, dtype):
+                file.write(piece)
+
+
+def split(tensors, limit, item_bytes):
+    """Runs of tensors that take at most `limit` bytes each, where no single one is larger."""
+    shards, used = [[]], 0
+    for tensor in tensors:
+        size = math.prod(tensor[1]) * item_bytes
+        if shards[-1] and used + size > limit:
+            shards.append([])
+            used = 0
+        shards[-1].append(tensor)
+        used += size
+    return shards
+
+
+def write_weights(folder, tensors, dtype_name, shard_bytes):
+    item_bytes = getattr(torch, dtype_name).itemsize
+    shards = split(tensors, shard_bytes, item_bytes)
+    if len(shards) == 1:
+        write_file(folder / "model.safetensors", tensors, dtype_name)
+        return
+    weight_map = {}
+    for number, shard in enumerate(shards, 1):
+        file = f"model-{number:05}-of-{len(shards):05}.safetensors"
+        write_file(folder / file, shard, dtype_name)
+        weight_map |= {name: file for name, _, _ in shard}
+    total = sum(math.prod(shape) for _, shape, _ in tensors) * item_bytes
+    index = {"metadata": {"total_size": total}, "weight_map": weight_map}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2))
+
+
+def byte_letters():
+    """The printable letters that byte-level BPE writes for the 256 bytes."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [b for b in range(256) if b not in shown]
+    return {b: chr(b) for b in shown} | {b: chr(256 + i) for i, b in enumerate(hidden)}
+
+
+def write_tokenizer(folder, vocab_size):
+    letters = byte_letters()
+    vocab = {letters[b]: b for b in range(256)} | {f"Ġw{i}": i for i in range(256, vocab_size)}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    bpe = {"type": "BPE", "fuse_unk": False, "byte_fallback": False, "vocab": vocab, "merges": []}
+    tokenizer = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [],
+        "normalizer": None,
+    }
+    tokenizer |= {"pre_tokenizer": byte_level, "post_processor": None, "decoder": byte_level, "model": bpe}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer, ensure_ascii=False))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", nargs="?", choices=MODELS, help="the model whose shape it has")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--like", type=Path, metavar="FOLDER", help="take the shape from FOLDER/config.json")
+    parser.add_argument("--dtype", choices=TYPE_NAMES, default="bfloat16")
+    parser.add_argument("--shard-gb", type=float, default=math.inf, help="the largest size of one file")
+    arguments = parser.parse_args()
+    if (arguments.model is None) == (arguments.like is None):
+        parser.error("give either a model's name or --like")
+    config = (
+        json.loads((arguments.like / "config.json").read_text())
+        if arguments.like
+        else MODELS[arguments.model]
+    )
+    config = {key: value for key, value in config.items() if key != "torch_dtype"} | {
+        "dtype": arguments.dtype
+    }
+
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    tensors = list(FAMILIES[config["model_type"]](config))
+    write_weights(arguments.folder, tensors, arguments.dtype, arguments.shard_gb * 1e9)
+    write_tokenizer(arguments.folder, config["vocab_size"])
+    (arguments.folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    count = sum(math.prod(shape) for _, shape, _ in tensors)
+    print(f"{arguments.folder}: {count / 1e6:.1f} M parameters in {arguments.dtype}")
+
+
+if __name__ == "__main__":
+    main()
