@@ -18,8 +18,8 @@ std::string shown(const nlohmann::json& value) {
 
 }  // namespace
 
-bool JsonView::is_null() const {
-  return value_->is_null();
+bool JsonView::is_bool() const {
+  return value_->is_boolean();
 }
 bool JsonView::is_string() const {
   return value_->is_string();

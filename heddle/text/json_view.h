@@ -22,7 +22,7 @@ class JsonView {
  public:
   JsonView(const nlohmann::json& value, std::string_view file) : value_(&value), key_(file) {}
 
-  bool is_null() const;
+  bool is_bool() const;
   bool is_string() const;
   bool is_array() const;
   bool is_object() const;

@@ -1,0 +1,107 @@
+#include "heddle/text/generation_config.h"
+
+#include <limits>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+GenerationConfig parse(const std::string& json) {
+  return GenerationConfig::parse(json, "generation_config.json");
+}
+
+std::string error_of(const std::string& json) {
+  try {
+    parse(json);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(GenerationConfig, ReadsWhatLlamaWrites) {
+  const GenerationConfig config = parse(R"({
+    "_from_model_config": true, "bos_token_id": 128000, "do_sample": true, "eos_token_id": [128001, 128009],
+    "temperature": 0.6, "top_p": 0.9, "max_length": 4096, "stop_strings": ["###", "\n\n"],
+    "transformers_version": "5.0.0", "use_cache": true, "num_beams": 1, "min_length": null})");
+  EXPECT_EQ(config.eos_token_ids, (std::vector<int32_t>{128001, 128009}));
+  EXPECT_EQ(config.bos_token_id, 128000);
+  EXPECT_EQ(config.pad_token_id, std::nullopt);
+  EXPECT_FLOAT_EQ(config.sampling.temperature, 0.6f);
+  EXPECT_FLOAT_EQ(config.sampling.top_p, 0.9f);
+  EXPECT_EQ(config.sampling.top_k, 50);
+  EXPECT_EQ(config.max_length, 4096);
+  EXPECT_EQ(config.max_new_tokens, std::nullopt);
+  EXPECT_EQ(config.stop_strings, (std::vector<std::string>{"###", "\n\n"}));
+}
+
+TEST(GenerationConfig, IsGreedyUnlessTheFileSamples) {
+  const GenerationConfig config = parse(
+      R"({"eos_token_id": 2, "temperature": 0.6, "top_k": 5, "repetition_penalty": 1.5, "stop_strings": "x"})");
+  EXPECT_TRUE(config.sampling.greedy());
+  EXPECT_EQ(config.sampling.top_k, 0);
+  EXPECT_FLOAT_EQ(config.sampling.repetition_penalty, 1.5f);
+  EXPECT_EQ(config.eos_token_ids, (std::vector<int32_t>{2}));
+  EXPECT_EQ(config.stop_strings, (std::vector<std::string>{"x"}));
+  EXPECT_TRUE(parse("{}").eos_token_ids.empty());
+}
+
+TEST(GenerationConfig, NamesWhatItRefuses) {
+  EXPECT_EQ(error_of(R"({"num_beams": 4})"),
+            "[generation_config.json] num_beams is 4: this is not supported; 1 or no such line is");
+  for (const std::string line :
+       {R"("bad_words_ids": [[1]])", R"("suppress_tokens": [1])", R"("eos_token_id": "two")",
+        R"("eos_token_id": -1)", R"("do_sample": 1)", R"("do_sample": true, "top_p": 1.5)",
+        R"("repetition_penalty": 0)", R"("max_length": 1e3)", R"("stop_strings": [1])",
+        R"("token_healing": true)", R"("do_sample": true, "temperature": "hot")"}) {
+    EXPECT_TRUE(error_of("{" + line + "}").starts_with("[generation_config.json] "))
+        << line << error_of("{" + line + "}");
+  }
+  EXPECT_NE(error_of("{\"a\": 1"), "no error");
+  EXPECT_NE(error_of("[]"), "no error");
+  EXPECT_EQ(error_of(R"({"suppress_tokens": [], "token_healing": false})"), "no error");
+}
+
+TEST(SamplingParams, ValidateNamesFieldValueAndRange) {
+  const auto error = [](const SamplingParams& params) -> std::string {
+    try {
+      params.validate();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error({}), "no error");
+  EXPECT_EQ(error({.temperature = -1}), "[sampling] temperature is -1; it must be 0 to 100");
+  EXPECT_EQ(error({.top_k = -3}), "[sampling] top_k is -3; it must be 0 (all) or a number of tokens");
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              infinity = std::numeric_limits<float>::infinity();
+  for (float bad : {nan, infinity, -0.5f}) {
+    EXPECT_NE(error({.temperature = bad}), "no error") << bad;
+    EXPECT_NE(error({.top_p = bad}), "no error") << bad;
+    EXPECT_NE(error({.min_p = bad}), "no error") << bad;
+    EXPECT_NE(error({.repetition_penalty = bad}), "no error") << bad;
+  }
+}
+
+TEST(SamplingParams, VisitNamesEveryField) {
+  SamplingParams params;
+  size_t bytes = 0;
+  std::set<std::string> names;
+  SamplingParams::visit(params, [&](const char* name, auto& field, const char* help) {
+    bytes += sizeof(field);
+    names.insert(name);
+    EXPECT_NE(std::string(help), "");
+  });
+  EXPECT_EQ(bytes, 4 * sizeof(float) + sizeof(int32_t) + sizeof(uint64_t));
+  EXPECT_LT(sizeof(params) - bytes, alignof(SamplingParams));  // no field is left out
+  EXPECT_EQ(names.size(), 6u);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,60 @@
+#include "heddle/text/stream_decoder.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "heddle/text/utf8.h"
+
+namespace heddle {
+namespace {
+
+Tokenizer golden() {
+  return Tokenizer::load(HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/llama3/tokenizer.json");
+}
+
+TEST(StreamDecoder, HandsOutWholeCharacters) {
+  const Tokenizer tokenizer = golden();
+  StreamDecoder stream(tokenizer, true);
+  const auto ids = tokenizer.encode("a🜁b", true);
+  std::string text;
+  size_t pieces = 0;
+  for (int32_t id : ids) {
+    const std::string piece = stream.push(id);
+    EXPECT_TRUE(is_valid_utf8(piece));
+    EXPECT_EQ(piece.find(kReplacement), std::string::npos);
+    pieces += !piece.empty();
+    text += piece;
+  }
+  EXPECT_EQ(text, "a🜁b");
+  EXPECT_EQ(stream.flush(), "");
+  EXPECT_LT(pieces, ids.size() - 1);  // the second character is several tokens
+}
+
+TEST(StreamDecoder, ReplacesWhatStaysIncomplete) {
+  const Tokenizer tokenizer = golden();
+  const auto ids = tokenizer.encode("🜁", false);
+  StreamDecoder stream(tokenizer, false);
+  EXPECT_EQ(stream.push(ids[0]), "");
+  EXPECT_EQ(stream.flush(), kReplacement);
+  EXPECT_EQ(stream.flush(), "");
+}
+
+TEST(StreamDecoder, TogetherIsWhatDecodeGives) {
+  const Tokenizer tokenizer = golden();
+  std::mt19937 random(2);
+  for (int round = 0; round < 500; ++round) {
+    const bool skip_special = random() % 2;
+    std::vector<int32_t> ids;
+    for (int i = 0; i < 20; ++i) ids.push_back(int32_t(random() % (i % 3 ? 256 : 930)));
+    StreamDecoder stream(tokenizer, skip_special);
+    std::string text;
+    for (int32_t id : ids) text += stream.push(id);
+    EXPECT_EQ(text + stream.flush(), tokenizer.decode(ids, skip_special));
+  }
+}
+
+}  // namespace
+}  // namespace heddle
