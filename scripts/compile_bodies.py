@@ -89,7 +89,7 @@ def struct_name(op):
 
 
 def program_for(op, ops):
-    """The text that instantiates the body of `op`; its first tensor's rank decides whether it has a prologue."""
+    """The text that instantiates the body of `op`; its first tensor says if it has a prologue."""
     header = (ROOT / f"heddle/ops/{op}/{op}.h").read_text()
     first = re.search(r"^\s*Tensor (\w+)", header, re.M).group(1)
     calls = {"try_prologue": "row, out", "try_epilogue": "fragment"}
