@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/ir/executor.h"
-#include "support/case_runner.h"
+#include "tests/support/case_runner.h"
 
 namespace heddle {
 namespace {

@@ -88,7 +88,10 @@ def include_violations(path, found, paths):
     for include in found:
         where = f"{path}:{include.line}: {include.target}"
         inside = include.target.split("/")[0] in ("heddle", *ANYTHING, "apps", "python")
-        if include.quoted and not inside:
+        if include.quoted and not inside and include.target.endswith(".inc"):
+            if not path.startswith("heddle/backend/"):
+                yield f"{where}: only backends include the generated lists of ops"
+        elif include.quoted and not inside:
             yield f"{where}: written from the repository root, an include begins with heddle/"
         elif inside and not include.quoted:
             yield f"{where}: heddle's own headers stand in quotes"

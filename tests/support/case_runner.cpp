@@ -1,4 +1,4 @@
-#include "support/case_runner.h"
+#include "tests/support/case_runner.h"
 
 #include <cmath>
 #include <cstring>

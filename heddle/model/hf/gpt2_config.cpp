@@ -5,7 +5,8 @@
 namespace heddle {
 
 double Gpt2Config::attention_scale(int layer) const {
-  double scale = scale_attn_weights ? 1.0 / std::sqrt(double(n_embd / n_head)) : 1.0;
+  const int head_dim = n_embd / n_head;
+  double scale = scale_attn_weights ? 1.0 / std::sqrt(double(head_dim)) : 1.0;
   return scale_attn_by_inverse_layer_idx ? scale / (layer + 1) : scale;
 }
 
