@@ -102,11 +102,47 @@ TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile) {
   return result;
 }
 
+NodeRule::NodeRule(const Node& node) : node_(&node) {
+  for (const Part& part : node.parts) parts_.emplace_back(*part.op, part.args.data());
+}
+
+void NodeRule::append(const TileCoord& tile, std::vector<Region>& out) const {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const TileCoord own = part_tile(*node_, i, tile);
+    parts_[i].append(own, i == node_->main ? part_tile(*node_, parts_.size() - 1, tile) : own, out);
+  }
+}
+
 std::vector<Region> node_regions(const Node& node, const TileCoord& tile) {
   std::vector<Region> regions;
-  for (size_t i = 0; i < node.parts.size(); ++i)
-    RegionRule(*node.parts[i].op, node.parts[i].args.data()).append(part_tile(node, i, tile), regions);
+  NodeRule(node).append(tile, regions);
   return regions;
+}
+
+namespace {
+
+struct CountItems : ArgVisitor {
+  TileCoord tile;
+  u32 items = 0;
+  void tensor(const char*, Tensor&, const char*, Access) override {}
+  void weight(const char*, Weight& value, const char*) override {
+    const i32 first = tile[2] / value.panel_rows, last = (tile[3] + value.panel_rows - 1) / value.panel_rows;
+    items += u32(last - first) * u32(value.slices());
+  }
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+}  // namespace
+
+u32 stream_items(const Node& node, const TileCoord& tile) {
+  const Part& main = node.main_part();
+  if (main.op->traits.streams_pages) return kItemsFromStep;
+  if (!main.op->traits.main) return 0;
+  CountItems count;
+  count.tile = tile;
+  main.op->visit(const_cast<std::byte*>(main.args.data()), count);
+  return count.items;
 }
 
 Cost node_cost(const Node& node, const TileCoord& tile) {

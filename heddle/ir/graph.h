@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/ir/instruction.h"
 #include "heddle/ir/op.h"
 #include "heddle/ir/step.h"
 
@@ -88,9 +89,21 @@ class Graph {
   std::vector<Node> nodes_;
 };
 
-// All regions that one tile of a node touches, its whole chain included. Parts before the last hand their
-// output on as a fragment: the tensors between parts have no buffer and so no region.
+// The regions of a node's tiles, its whole chain included: made once, then cheap. Parts of a chain hand a
+// fragment on: the tensors between them have no buffer and so no region. The node must outlive the rule.
+class NodeRule {
+ public:
+  explicit NodeRule(const Node& node);
+  void append(const TileCoord& tile, std::vector<Region>& out) const;
+
+ private:
+  const Node* node_;
+  std::vector<RegionRule> parts_;
+};
+
 std::vector<Region> node_regions(const Node& node, const TileCoord& tile);
+// How many items of its worker's stream a tile draws: its panels, kItemsFromStep where pages are read.
+u32 stream_items(const Node& node, const TileCoord& tile);
 // The tile of part `index` when the main op has tile `tile` (an epilogue may halve the columns).
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile);
 Cost node_cost(const Node& node, const TileCoord& tile);

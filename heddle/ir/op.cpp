@@ -109,6 +109,7 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
   struct Walk : ArgVisitor {
     std::vector<Operand>* operands;
     std::vector<TileAxis> axes;
+    std::string_view output;
 
     int coordinate_of(const std::string& dim) const {
       int at = 0;
@@ -120,7 +121,7 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
     }
     void tensor(const char* argument, Tensor& value, const char* text, Access access) override {
       if (!value.exists()) return;
-      Operand operand{value, access, {-1, -1, -1, -1}, {1, 1, 1, 1}};
+      Operand operand{value, access, {-1, -1, -1, -1}, {1, 1, 1, 1}, std::string_view(argument) == output};
       auto dims = parse_dims(text);
       if (dims.size() != value.rank)
         fail(ErrorCode::kInternal, "[op] argument {} declares dimensions \"{}\" but is {}", argument, text,
@@ -134,7 +135,7 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
     void weight(const char*, Weight& value, const char* text) override {
       if (!value.data.exists()) return;
       // Panels in logical order: bytes [panel * panel_bytes, ...), as rows of padded panels.
-      Operand operand{value.data, Access::kRead, {-1, -1, -1, -1}, {1, 1, 1, 1}};
+      Operand operand{value.data, Access::kRead, {-1, -1, -1, -1}, {1, 1, 1, 1}, false};
       const i32 rows_of_panels = value.panels() / value.slices();
       operand.tensor.size[0] = rows_of_panels * value.panel_rows;
       operand.tensor.size[1] = value.slices() * value.padded_cols();
@@ -146,18 +147,21 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
     void attribute(const char*, float&) override {}
   } walk;
   walk.operands = &operands_;
+  walk.output = op.traits.output;
   walk.axes = op.axes(args, TilingTarget{});
   op.visit(const_cast<std::byte*>(args), walk);
 }
 
-void RegionRule::append(const TileCoord& tile, std::vector<Region>& out) const {
+void RegionRule::append(const TileCoord& tile, const TileCoord& output_tile, std::vector<Region>& out) const {
   if (op_->regions) return op_->regions(args_, tile, out);
   for (const Operand& operand : operands_) {
     std::array<std::array<i32, 2>, kMaxRank> box;
+    const TileCoord& at_tile = operand.output ? output_tile : tile;
     for (size_t d = 0; d < operand.tensor.rank; ++d) {
       const int at = operand.coordinate[d];
-      box[d] = at < 0 ? std::array<i32, 2>{0, operand.tensor.size[d]}
-                      : std::array<i32, 2>{tile[at] * operand.scale[d], tile[at + 1] * operand.scale[d]};
+      box[d] = at < 0
+                   ? std::array<i32, 2>{0, operand.tensor.size[d]}
+                   : std::array<i32, 2>{at_tile[at] * operand.scale[d], at_tile[at + 1] * operand.scale[d]};
     }
     out.push_back(region_of(operand.tensor, operand.access, std::span(box).first(operand.tensor.rank)));
   }

@@ -66,12 +66,14 @@ enum class EpilogueNeeds : u8 { kNothing, kPair, kHead };
 struct OpTraits {
   bool prologue = false;  // makes one row of a main op's input
   bool epilogue = false;  // transforms a main op's fragment
-  bool main = false;      // takes prologue and epilogues
+  bool main = false;      // takes prologue and epilogues; axes are rows, then columns = rows of its weight
+  bool streams_pages = false;  // draws KV runs from its stream, as many as the step record says
   EpilogueNeeds needs = EpilogueNeeds::kNothing;
   const char* input = "";      // prologue, epilogue, main: the argument that the chain hands on
   const char* output = "";     // and the one it hands over
   i32 columns_per_output = 1;  // epilogue: input columns that make one output column
-  bool in_place = false;       // output may lie where input lies
+  bool in_place = false;       // output may lie where an input of the same dimensions lies
+  bool (*can_fuse)(const std::byte* args) = nullptr;  // epilogue: null means always
 };
 
 // Walks an op's arguments in declaration order. `dims` names the dimensions ("M, D"; "M, 2N" is twice N;
@@ -133,7 +135,9 @@ const OpSpec& get_op(std::string_view name);   // throws Error
 class RegionRule {
  public:
   RegionRule(const OpSpec& op, const std::byte* args);
-  void append(const TileCoord& tile, std::vector<Region>& out) const;
+  // `output_tile`: the tile of the operand named traits.output, in its own columns; it differs from `tile` for
+  // a main op whose epilogues fold columns.
+  void append(const TileCoord& tile, const TileCoord& output_tile, std::vector<Region>& out) const;
 
  private:
   struct Operand {
@@ -142,6 +146,7 @@ class RegionRule {
     // For each dimension: which tile coordinates bound it ({0, 1} or {2, 3}), scaled; -1: all of it.
     std::array<int, kMaxRank> coordinate;
     std::array<i32, kMaxRank> scale;
+    bool output;
   };
   const OpSpec* op_;
   const std::byte* args_;

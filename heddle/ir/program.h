@@ -12,9 +12,6 @@
 namespace heddle {
 
 constexpr u32 kProgramVersion = 1;
-// stream_items of an instruction whose number of items follows from the step record.
-constexpr u32 kItemsFromStep = 0xffffffffu;
-
 // What an opcode of this program means: a chain of ops.
 struct Opcode {
   std::vector<std::string> ops;
@@ -46,6 +43,7 @@ struct CounterInfo {
 struct Home {
   u32 buffer = kNoBuffer;
   i64 begin = 0, end = 0;  // bytes
+  i64 period = 0;  // begin and end repeat every `period` bytes (columns of a resident matrix); 0: once
   u32 worker = 0;
 };
 

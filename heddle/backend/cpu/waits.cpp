@@ -47,17 +47,13 @@ std::string dump_blocked(const Program& program, std::span<const BlockedWorker> 
 }
 
 CallRegions::CallRegions(const Program& program) {
-  entries_.reserve(program.calls.size());
-  for (const Call& call : program.calls) {
-    entries_.push_back({program.node_of(call), {}});
-    Entry& entry = entries_.back();
-    for (const Part& part : entry.node.parts) entry.rules.emplace_back(*part.op, part.args.data());
-  }
+  nodes_.reserve(program.calls.size());
+  for (const Call& call : program.calls) nodes_.push_back(program.node_of(call));
+  for (const Node& node : nodes_) rules_.emplace_back(node);
 }
 
 void CallRegions::append(u32 call, const TileCoord& tile, std::vector<Region>& out) const {
-  const Entry& entry = entries_[call];
-  for (size_t i = 0; i < entry.rules.size(); ++i) entry.rules[i].append(part_tile(entry.node, i, tile), out);
+  rules_[call].append(tile, out);
 }
 
 }  // namespace heddle

@@ -35,11 +35,8 @@ class CallRegions {
   void append(u32 call, const TileCoord& tile, std::vector<Region>& out) const;
 
  private:
-  struct Entry {
-    Node node;
-    std::vector<RegionRule> rules;
-  };
-  std::vector<Entry> entries_;
+  std::vector<Node> nodes_;
+  std::vector<NodeRule> rules_;
 };
 
 }  // namespace heddle

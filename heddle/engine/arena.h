@@ -1,0 +1,19 @@
+// The memory planner: activations share one arena by lifetime, outputs lie in place of inputs where legal.
+#pragma once
+
+#include <vector>
+
+#include "heddle/ir/graph.h"
+
+namespace heddle {
+
+struct ArenaPlan {
+  std::vector<i64> offset;  // by buffer; -1: memory of its own
+  i64 bytes = 0;
+};
+
+// Lifetimes are counted in nodes. Outputs, state, tagged and resident buffers never share. With
+// `keep_buffers` nothing shares.
+ArenaPlan plan_arena(const Graph& graph, bool keep_buffers);
+
+}  // namespace heddle

@@ -1,0 +1,171 @@
+#include "heddle/engine/compile.h"
+
+#include <algorithm>
+#include <map>
+
+#include "heddle/base/error.h"
+#include "heddle/engine/lower.h"
+#include "heddle/ir/check.h"
+
+namespace heddle {
+namespace {
+
+// Packs lowered tiles into the instruction streams and records of a program.
+class Packer {
+ public:
+  Packer(const Graph& graph, const Tiles& tiles, const Edges& edges)
+      : graph_(graph), tiles_(tiles), edges_(edges) {}
+
+  void pack(Program& program, const Schedule& schedule) {
+    add_calls(program);
+    add_counters(program);
+    for (const auto& order : schedule.workers) {
+      auto& stream = program.workers.emplace_back();
+      for (u32 t : order) add_tile(stream, t);
+      stream.push_back(Instruction{});
+    }
+  }
+
+ private:
+  void add_calls(Program& program) {
+    std::map<std::string, u16> opcodes;
+    for (u32 n = 0; n < graph_.nodes().size(); ++n) {
+      const Node& node = graph_.nodes()[n];
+      auto [found, fresh] =
+          opcodes.try_emplace(fmt::format("{}@{}", chain_name(node), node.main), u16(program.opcodes.size()));
+      if (fresh) {
+        Opcode opcode{.main = node.main};
+        for (const Part& part : node.parts) opcode.ops.push_back(part.op->name);
+        opcode.hash = chain_hash(opcode.ops, opcode.main);
+        program.opcodes.push_back(std::move(opcode));
+      }
+      Call call{.opcode = found->second, .node = n, .live = node.live};
+      for (const Part& part : node.parts) call.args.push_back(part.args);
+      opcode_of_.push_back(call.opcode);
+      program.calls.push_back(std::move(call));
+      program.node_names.push_back(node.name);
+    }
+  }
+
+  void add_counters(Program& program) {
+    counter_.assign(tiles_.of_group.size(), kNoCounter);
+    for (size_t g = 0; g < counter_.size(); ++g) {
+      if (!edges_.waited[g]) continue;
+      counter_[g] = u32(program.counters.size());
+      program.counters.push_back({u32(tiles_.of_group[g].size()), tagged_output(tiles_.group_node[g])});
+    }
+  }
+
+  u32 tagged_output(u32 node) const {
+    struct Find : ArgVisitor {
+      const Graph* graph;
+      u32 found = kNoBuffer;
+      void tensor(const char*, Tensor& value, const char*, Access access) override {
+        if (value.exists() && access == Access::kWrite && graph->buffers()[value.buffer].tagged)
+          found = value.buffer;
+      }
+      void weight(const char*, Weight&, const char*) override {}
+      void attribute(const char*, i32&) override {}
+      void attribute(const char*, float&) override {}
+    } find;
+    find.graph = &graph_;
+    for (const Part& part : graph_.nodes()[node].parts)
+      part.op->visit(const_cast<std::byte*>(part.args.data()), find);
+    return find.found;
+  }
+
+  void add_tile(std::vector<Instruction>& stream, u32 t) {
+    const LoweredTile& tile = tiles_.all[t];
+    std::span<const EdgeWait> waits = edges_.waits[t];
+    // More than three counters: waits without work come first.
+    while (waits.size() > size_t(kMaxWaits)) {
+      Instruction nop{.opcode = kNopOpcode, .call = tile.node, .tag = tile.node};
+      set_waits(nop, waits.first(kMaxWaits));
+      stream.push_back(nop);
+      waits = waits.subspan(kMaxWaits);
+    }
+    Instruction instruction{.opcode = opcode_of_[tile.node], .call = tile.node, .tag = tile.node};
+    std::copy(tile.at.at, tile.at.at + 4, instruction.tile);
+    set_waits(instruction, waits);
+    if (counter_[tile.group] != kNoCounter) {
+      instruction.signal = {counter_[tile.group], 1};
+      instruction.set_signal_kind(edges_.signal[tile.group]);
+    }
+    instruction.stream_items = stream_items(graph_.nodes()[tile.node], tile.at);
+    stream.push_back(instruction);
+  }
+
+  void set_waits(Instruction& instruction, std::span<const EdgeWait> waits) const {
+    for (int i = 0; i < int(waits.size()); ++i) {
+      const EdgeWait& wait = waits[size_t(i)];
+      instruction.waits[i] = {counter_[wait.group], u32(tiles_.of_group[wait.group].size())};
+      instruction.set_wait_kind(i, wait.kind);
+      instruction.set_previous(i, wait.previous);
+    }
+  }
+
+  const Graph& graph_;
+  const Tiles& tiles_;
+  const Edges& edges_;
+  std::vector<u16> opcode_of_;
+  std::vector<u32> counter_;
+};
+
+ScheduleInput schedule_input(const Graph& graph, const Tiles& tiles, Hazards& hazards, i32 workers) {
+  ScheduleInput input{.workers = u32(workers), .after = hazards.after};
+  for (const LoweredTile& tile : tiles.all) {
+    // Tiles of one call cost alike but for their extent; flops stand in for time until a trace calibrates it.
+    const OpSpec& op = *graph.nodes()[tile.node].main_part().op;
+    const double flops = op.flops ? op.flops(graph.nodes()[tile.node].main_part().args.data(), tile.at) : 1;
+    input.tiles.push_back({tile.node, tile.home, flops});
+  }
+  return input;
+}
+
+// Rows of weights and of resident buffers that belong to one worker, in logical bytes.
+void add_homes(const Graph& graph, const Placement& placement, Program& program) {
+  for (const PlacedWeight& weight : weights_of(graph)) {
+    auto found = placement.weights.find(weight.name);
+    if (found == placement.weights.end()) continue;
+    u32 buffer = 0;
+    while (graph.buffers()[buffer].name != weight.name) ++buffer;
+    for (size_t w = 0; w + 1 < found->second.size(); ++w) {
+      const i64 first = found->second[w] / weight.unit,
+                last = (found->second[w + 1] + weight.unit - 1) / weight.unit;
+      if (first < last)
+        program.homes.push_back({buffer, first * weight.unit_bytes, last * weight.unit_bytes, 0, u32(w)});
+    }
+  }
+  for (u32 b = 0; b < graph.buffers().size(); ++b) {
+    const Buffer& buffer = graph.buffers()[b];
+    if (!buffer.resident) continue;
+    const i64 element = 4, period = placement.resident.back() * element;  // FP32 rows of the residual
+    for (size_t w = 0; w + 1 < placement.resident.size(); ++w)
+      program.homes.push_back(
+          {b, placement.resident[w] * element, placement.resident[w + 1] * element, period, u32(w)});
+  }
+}
+
+}  // namespace
+
+Program compile(Graph graph, const StepShape& shape, const Placement& placement,
+                const CompileOptions& options) {
+  run_passes(graph, options.passes);
+  const ArenaPlan arena = plan_arena(graph, options.keep_buffers);
+  const Tiles tiles = cut_tiles(graph, placement);
+  Hazards hazards = find_hazards(graph, arena, tiles);
+  const Schedule schedule =
+      get_scheduler(options.scheduler).run(schedule_input(graph, tiles, hazards, placement.topology.workers));
+  const Edges edges = find_edges(graph, tiles, hazards, schedule, placement.topology);
+  Program program;
+  program.topology = placement.topology;
+  program.shape = shape;
+  program.arena_bytes = arena.bytes;
+  for (u32 b = 0; b < graph.buffers().size(); ++b)
+    program.buffers.push_back({graph.buffers()[b], arena.offset[b]});
+  Packer(graph, tiles, edges).pack(program, schedule);
+  add_homes(graph, placement, program);
+  return program;
+}
+
+}  // namespace heddle

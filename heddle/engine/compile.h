@@ -1,0 +1,24 @@
+// From graph to program: fuse, place in memory, cut in tiles, schedule, find the edges, pack.
+#pragma once
+
+#include <string>
+
+#include "heddle/engine/passes.h"
+#include "heddle/engine/placement.h"
+#include "heddle/ir/graph.h"
+#include "heddle/ir/program.h"
+
+namespace heddle {
+
+struct CompileOptions {
+  std::string scheduler = "level_batched";
+  PassOptions passes;
+  bool keep_buffers = false;  // every activation keeps memory of its own, to be read after a step
+};
+
+// The graph's nodes must be in an order in which each call's inputs are made before it; ids of a program's
+// buffers are those of the graph. The result is checked before it is returned (ir/check).
+Program compile(Graph graph, const StepShape& shape, const Placement& placement,
+                const CompileOptions& options);
+
+}  // namespace heddle

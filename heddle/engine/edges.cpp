@@ -1,0 +1,165 @@
+#include <algorithm>
+
+#include "heddle/base/error.h"
+#include "heddle/engine/lower.h"
+
+namespace heddle {
+namespace {
+
+// A set of groups, this step's and the previous step's (index + number of groups).
+class GroupSet {
+ public:
+  explicit GroupSet(size_t groups = 0) : words_((2 * groups + 63) / 64) {}
+  bool has(size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
+  void add(size_t i) { words_[i / 64] |= u64{1} << (i % 64); }
+  void merge(const GroupSet& other) {
+    for (size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
+  }
+
+ private:
+  std::vector<u64> words_;
+};
+
+// What is known to be complete: *done*, and of these *visible* through memory.
+struct Knowledge {
+  GroupSet done, visible;
+  explicit Knowledge(size_t groups) : done(groups), visible(groups) {}
+  void merge(const Knowledge& other, bool visibly) {
+    done.merge(other.done);
+    if (visibly) visible.merge(other.visible);
+  }
+  void complete(size_t group, bool visibly) {
+    done.add(group);
+    if (visibly) visible.add(group);
+  }
+};
+
+// Walks two steps of the schedule in a legal order and gives each tile the waits that it still needs.
+class Walker {
+ public:
+  Walker(const Tiles& tiles, const Hazards& hazards, const Schedule& schedule)
+      : tiles_(tiles),
+        hazards_(hazards),
+        schedule_(schedule),
+        groups_(tiles.of_group.size()),
+        waits_(tiles.all.size()),
+        of_worker_(schedule.workers.size(), Knowledge(groups_)),
+        of_group_(2 * groups_, Knowledge(groups_)),
+        left_(2 * groups_) {
+    for (size_t g = 0; g < 2 * groups_; ++g) left_[g] = tiles_.of_group[g % groups_].size();
+  }
+
+  std::vector<std::vector<EdgeWait>> run() {
+    for (step_ = 0; step_ < 2; ++step_) walk();
+    return std::move(waits_);
+  }
+
+ private:
+  size_t id(u32 group, bool previous) const {
+    return size_t(group) + (step_ == 1 && !previous ? groups_ : 0);
+  }
+
+  bool ready(u32 tile) const {
+    for (const Need& need : hazards_.needs[tiles_.all[tile].group])
+      if (!need.previous && left_[id(need.group, false)] > 0) return false;
+    return true;
+  }
+
+  void walk() {
+    std::vector<size_t> next(schedule_.workers.size(), 0);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t w = 0; w < next.size(); ++w)
+        for (; next[w] < schedule_.workers[w].size() && ready(schedule_.workers[w][next[w]]); ++next[w]) {
+          run_tile(w, schedule_.workers[w][next[w]]);
+          moved = true;
+        }
+    }
+    for (size_t w = 0; w < next.size(); ++w)
+      if (next[w] < schedule_.workers[w].size())
+        fail(ErrorCode::kInternal,
+             "[schedule] worker {} stands at tile {} of {}, whose inputs come later in a stream", w, next[w],
+             schedule_.workers[w].size());
+  }
+
+  void run_tile(size_t worker, u32 tile) {
+    Knowledge& known = of_worker_[worker];
+    const u32 group = tiles_.all[tile].group;
+    // Tagged words are always polled by their reader; the other needs follow, latest first, since a late
+    // group often implies the earlier ones.
+    for (const Need& need : hazards_.needs[group]) {
+      if (need.previous && step_ == 0) continue;
+      const size_t of = id(need.group, need.previous);
+      const bool tagged = need.kind == NeedKind::kTagged;
+      if (!tagged && (need.kind == NeedKind::kDone ? known.done : known.visible).has(of)) continue;
+      const EdgeKind kind = tagged ? EdgeKind::kTagged : EdgeKind::kCounted;
+      add_wait(tile, {need.group, kind, need.previous});
+      known.merge(of_group_[of], !tagged);
+      known.complete(of, !tagged);
+    }
+    const size_t own = id(group, false);
+    of_group_[own].merge(known, true);
+    --left_[own];
+  }
+
+  void add_wait(u32 tile, EdgeWait wait) {
+    for (const EdgeWait& other : waits_[tile])
+      if (other.group == wait.group && other.kind == wait.kind && other.previous == wait.previous) return;
+    waits_[tile].push_back(wait);
+  }
+
+  const Tiles& tiles_;
+  const Hazards& hazards_;
+  const Schedule& schedule_;
+  const size_t groups_;
+  std::vector<std::vector<EdgeWait>> waits_;
+  std::vector<Knowledge> of_worker_, of_group_;
+  std::vector<size_t> left_;
+  int step_ = 0;
+};
+
+// Where the tiles of each group run: one worker, one cluster, or neither.
+struct Span {
+  i32 worker = -1, cluster = -1;  // -2: several
+  void add(i32 w, i32 c) {
+    worker = worker == -1 || worker == w ? w : -2;
+    cluster = cluster == -1 || cluster == c ? c : -2;
+  }
+};
+
+}  // namespace
+
+Edges find_edges(const Graph&, const Tiles& tiles, const Hazards& hazards, const Schedule& schedule,
+                 const Topology& topology) {
+  Edges edges;
+  const size_t groups = tiles.of_group.size();
+  edges.waits = Walker(tiles, hazards, schedule).run();
+  edges.waited.assign(groups, false);
+  edges.signal.assign(groups, EdgeKind::kTagged);
+  std::vector<Span> producers(groups), ends(groups);
+  std::vector<i32> worker_of(tiles.all.size());
+  for (size_t w = 0; w < schedule.workers.size(); ++w)
+    for (u32 t : schedule.workers[w]) {
+      worker_of[t] = i32(w);
+      producers[tiles.all[t].group].add(i32(w), topology.cluster_of(i32(w)));
+    }
+  ends = producers;
+  for (u32 t = 0; t < tiles.all.size(); ++t)
+    for (const EdgeWait& wait : edges.waits[t])
+      if (wait.kind != EdgeKind::kTagged)
+        ends[wait.group].add(worker_of[t], topology.cluster_of(worker_of[t]));
+  // The kind of a group's plain edges: the nearest that reaches all of its waiters.
+  for (u32 t = 0; t < tiles.all.size(); ++t)
+    for (EdgeWait& wait : edges.waits[t]) {
+      edges.waited[wait.group] = true;
+      if (wait.kind == EdgeKind::kTagged) continue;
+      const Span& span = ends[wait.group];
+      wait.kind = span.worker >= 0                            ? EdgeKind::kInSm
+                  : topology.cluster > 1 && span.cluster >= 0 ? EdgeKind::kCluster
+                                                              : EdgeKind::kCounted;
+      edges.signal[wait.group] = wait.kind;
+    }
+  return edges;
+}
+
+}  // namespace heddle

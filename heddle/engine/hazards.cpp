@@ -1,0 +1,167 @@
+#include <algorithm>
+
+#include "heddle/engine/lower.h"
+
+namespace heddle {
+namespace {
+
+// What one group touches of one space: the interval from its first byte to its last.
+struct Touch {
+  u32 space;
+  i64 begin, end;
+  Access access;
+  const Buffer* buffer;
+};
+
+constexpr u32 kArenaSpace = 0;
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const ArenaPlan& arena, const Tiles& tiles)
+      : graph_(graph), arena_(arena), tiles_(tiles), spaces_(graph.buffers().size() + 1) {
+    hazards_.needs.resize(tiles.of_group.size());
+    hazards_.after.resize(graph.nodes().size());
+    for (const Node& node : graph.nodes()) rules_.emplace_back(node);
+  }
+
+  Hazards run() {
+    std::vector<std::vector<Touch>> touches;
+    for (u32 g = 0; g < tiles_.of_group.size(); ++g) touches.push_back(touches_of(g));
+    for (step_ = 0; step_ < 2; ++step_)
+      for (u32 g = 0; g < touches.size(); ++g) visit(g, touches[g]);
+    for (auto& needs : hazards_.needs) {
+      std::sort(needs.begin(), needs.end(), [](const Need& a, const Need& b) {
+        return std::tuple(a.previous, a.kind, ~a.group) < std::tuple(b.previous, b.kind, ~b.group);
+      });
+      needs.erase(std::unique(needs.begin(), needs.end(),
+                              [](const Need& a, const Need& b) {
+                                return a.group == b.group && a.kind == b.kind && a.previous == b.previous;
+                              }),
+                  needs.end());
+    }
+    for (auto& after : hazards_.after) {
+      std::sort(after.begin(), after.end());
+      after.erase(std::unique(after.begin(), after.end()), after.end());
+    }
+    return std::move(hazards_);
+  }
+
+ private:
+  struct Entry {
+    i64 begin, end;
+    u32 group;
+    int step;
+    u64 overwritten;  // the turn() of the node that did, or kNever
+  };
+  static constexpr u64 kNever = ~u64{0};
+  struct Space {
+    std::vector<Entry> writers, readers;
+    std::vector<Entry> appended;  // pages written in the step before
+  };
+
+  std::vector<Touch> touches_of(u32 group) {
+    std::vector<Touch> touches;
+    std::vector<Region> regions;
+    for (u32 t : tiles_.of_group[group]) {
+      regions.clear();
+      rules_[tiles_.group_node[group]].append(tiles_.all[t].at, regions);
+      for (const Region& region : regions) add(touches, region);
+    }
+    return touches;
+  }
+
+  void add(std::vector<Touch>& touches, const Region& region) const {
+    const Buffer& buffer = graph_.buffers()[region.buffer];
+    if (is_immutable(buffer.kind)) return;
+    const i64 base = arena_.offset[region.buffer];
+    const u32 space = base >= 0 ? kArenaSpace : region.buffer + 1;
+    const i64 begin = region.offset + std::max<i64>(base, 0), end = region.end() + std::max<i64>(base, 0);
+    for (Touch& touch : touches)
+      if (touch.space == space && touch.access == region.access && touch.buffer == &buffer) {
+        touch.begin = std::min(touch.begin, begin);
+        touch.end = std::max(touch.end, end);
+        return;
+      }
+    touches.push_back({space, begin, end, region.access, &buffer});
+  }
+
+  // `buffer`: a resident one is ordered by its worker's own stream, so it needs no wait.
+  void need(u32 group, const Entry& entry, NeedKind kind, const Buffer& buffer) {
+    if (entry.group == group && entry.step == step_)
+      return;  // tiles of a group do not touch each other's bytes
+    const bool previous = entry.step != step_;
+    if (!buffer.resident && (step_ == 0 || previous))
+      hazards_.needs[group].push_back({entry.group, kind, previous});
+    if (step_ == 0) hazards_.after[tiles_.group_node[group]].push_back(tiles_.group_node[entry.group]);
+  }
+
+  // An entry that a node has overwritten still counts for the other groups of that node, then for nobody.
+  u64 turn(u32 group) const { return u64(step_) << 32 | tiles_.group_node[group]; }
+  bool counts(const Entry& entry, u32 group, const Touch& touch) const {
+    return entry.begin < touch.end && touch.begin < entry.end &&
+           (entry.overwritten == kNever || entry.overwritten == turn(group));
+  }
+
+  void visit(u32 group, const std::vector<Touch>& touches) {
+    for (const Touch& touch : touches) {
+      Space& space = spaces_[touch.space];
+      const Buffer& buffer = *touch.buffer;
+      if (buffer.kind == BufferKind::kPages) {
+        if (touch.access == Access::kRead)
+          for (const Entry& entry : space.appended)
+            if (entry.step != step_) need(group, entry, NeedKind::kVisible, buffer);
+        continue;
+      }
+      const bool read = touch.access == Access::kRead;
+      const NeedKind after_writer = !buffer.tagged ? NeedKind::kVisible
+                                    : read         ? NeedKind::kTagged
+                                                   : NeedKind::kDone;
+      for (const Entry& entry : space.writers)
+        if (counts(entry, group, touch)) need(group, entry, after_writer, buffer);
+      if (read) continue;
+      for (const Entry& entry : space.readers)
+        if (counts(entry, group, touch)) need(group, entry, NeedKind::kDone, buffer);
+    }
+    for (const Touch& touch : touches) record(group, touch);
+  }
+
+  void record(u32 group, const Touch& touch) {
+    Space& space = spaces_[touch.space];
+    const Entry fresh{touch.begin, touch.end, group, step_, kNever};
+    if (touch.buffer->kind == BufferKind::kPages) {
+      if (touch.access == Access::kWrite) space.appended.push_back(fresh);
+      return;
+    }
+    if (touch.access == Access::kRead) {
+      space.readers.push_back(fresh);
+      return;
+    }
+    for (auto* entries : {&space.writers, &space.readers}) {
+      std::erase_if(*entries,
+                    [&](const Entry& e) { return e.overwritten != kNever && e.overwritten != turn(group); });
+      for (Entry& entry : *entries) {
+        // Groups of one node write side by side, possibly with overlapping bounds: they do not replace each other.
+        const bool sibling =
+            entry.step == step_ && tiles_.group_node[entry.group] == tiles_.group_node[group];
+        if (entry.begin >= fresh.begin && entry.end <= fresh.end && !sibling) entry.overwritten = turn(group);
+      }
+    }
+    space.writers.push_back(fresh);
+  }
+
+  const Graph& graph_;
+  const ArenaPlan& arena_;
+  const Tiles& tiles_;
+  std::vector<NodeRule> rules_;
+  std::vector<Space> spaces_;
+  Hazards hazards_;
+  int step_ = 0;
+};
+
+}  // namespace
+
+Hazards find_hazards(const Graph& graph, const ArenaPlan& arena, const Tiles& tiles) {
+  return Finder(graph, arena, tiles).run();
+}
+
+}  // namespace heddle

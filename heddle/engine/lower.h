@@ -1,0 +1,68 @@
+// The steps between a fused graph and its program. A *group* is the set of tiles of one call that share a
+// counter: all of them, or those of one block of rows (of one head where clusters carry edges).
+#pragma once
+
+#include <vector>
+
+#include "heddle/engine/arena.h"
+#include "heddle/engine/placement.h"
+#include "heddle/schedule/schedule.h"
+
+namespace heddle {
+
+struct LoweredTile {
+  u32 node = 0;
+  u32 group = 0;
+  i32 home = kNoHome;
+  TileCoord at;
+};
+
+struct Tiles {
+  std::vector<LoweredTile> all;            // node by node
+  std::vector<u32> group_node;             // by group
+  std::vector<std::vector<u32>> of_group;  // tiles of a group
+};
+
+// Cuts every node in tiles: rows of weights and of the residual at the borders of homes, the rest as the
+// ops prefer.
+Tiles cut_tiles(const Graph& graph, const Placement& placement);
+
+// Why one group must come after another.
+enum class NeedKind : u8 {
+  kTagged,   // reads a tagged buffer: needs the tagged words themselves
+  kVisible,  // RAW or WAW through memory
+  kDone,     // WAR
+};
+
+struct Need {
+  u32 group;
+  NeedKind kind;
+  bool previous;  // the group of the step before
+};
+
+struct Hazards {
+  std::vector<std::vector<Need>> needs;  // by group, latest first
+  std::vector<std::vector<u32>> after;   // by node: nodes of the same step it must follow
+};
+
+// Dependencies from reads and writes, by byte interval, of one step and across the border between two.
+Hazards find_hazards(const Graph& graph, const ArenaPlan& arena, const Tiles& tiles);
+
+// Waits of one tile, and the kinds of its group's signal.
+struct EdgeWait {
+  u32 group;
+  EdgeKind kind;
+  bool previous;
+};
+
+struct Edges {
+  std::vector<std::vector<EdgeWait>> waits;  // by tile
+  std::vector<bool> waited;                  // by group: somebody waits for it
+  std::vector<EdgeKind> signal;              // by group
+};
+
+// The fewest waits found that give every tile what it needs, given what its worker knows already.
+Edges find_edges(const Graph& graph, const Tiles& tiles, const Hazards& hazards, const Schedule& schedule,
+                 const Topology& topology);
+
+}  // namespace heddle

@@ -1,0 +1,170 @@
+#include "heddle/engine/passes.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace heddle {
+namespace {
+
+// The tensors of a part by argument name.
+struct Argument {
+  std::string name;
+  Tensor* tensor;
+  Access access;
+};
+
+struct CollectArguments : ArgVisitor {
+  std::vector<Argument> found;
+  void tensor(const char* argument, Tensor& value, const char*, Access access) override {
+    found.push_back({argument, &value, access});
+  }
+  void weight(const char*, Weight&, const char*) override {}
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+std::vector<Argument> arguments(Part& part) {
+  CollectArguments collect;
+  part.op->visit(part.args.data(), collect);
+  return std::move(collect.found);
+}
+
+Tensor* argument(Part& part, std::string_view name) {
+  for (const Argument& found : arguments(part))
+    if (found.name == name) return found.tensor;
+  return nullptr;
+}
+
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  if (a.buffer != b.buffer || a.offset != b.offset || a.dtype != b.dtype || a.rank != b.rank) return false;
+  for (int d = 0; d < a.rank; ++d)
+    if (a.size[d] != b.size[d] || a.stride[d] != b.stride[d]) return false;
+  return true;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(Graph& graph) : graph_(graph), nodes_(graph.nodes()) {}
+
+  // Nodes that touch a buffer with the given access.
+  std::vector<size_t> touching(u32 buffer, Access access) {
+    std::vector<size_t> found;
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      bool touches = false;
+      for (Part& part : nodes_[n].parts)
+        for (const Argument& a : arguments(part))
+          touches |= a.tensor->exists() && a.tensor->buffer == buffer && a.access == access;
+      if (touches) found.push_back(n);
+    }
+    return found;
+  }
+
+  // The tensor that a chain hands over, and is to be handed on by an epilogue.
+  Tensor* chain_output(Node& node) { return argument(node.main_part(), node.main_part().op->traits.output); }
+
+  // Appends the call that follows as an epilogue, when there is one that can be.
+  std::optional<std::string> fuse_epilogue(size_t n) {
+    Tensor* y = chain_output(nodes_[n]);
+    const std::vector<size_t> readers = touching(y->buffer, Access::kRead);
+    for (size_t e : readers) {
+      if (e <= n || nodes_[e].parts.size() != 1) continue;
+      Part& part = nodes_[e].main_part();
+      const OpTraits& traits = part.op->traits;
+      if (!traits.epilogue || (traits.can_fuse && !traits.can_fuse(part.args.data()))) continue;
+      Tensor* in = argument(part, traits.input);
+      Tensor* out = argument(part, traits.output);
+      const bool passes_through = in == out;
+      if (!same_tensor(*in, *y) || nodes_[e].live != nodes_[n].live) continue;
+      // A call that replaces the value must be its only reader; one that passes it on must be the first.
+      if (passes_through ? e != readers.front() : readers.size() != 1) continue;
+      if (graph_.buffers()[y->buffer].kind != BufferKind::kActivation || !inputs_ready(e, n, *in)) continue;
+      std::string note = fmt::format("{} absorbs {} as an epilogue", nodes_[n].name, nodes_[e].name);
+      absorb(n, e, passes_through);
+      return note;
+    }
+    return std::nullopt;
+  }
+
+  // Puts the call that makes the chain's input before it, when all who read that input are chains.
+  std::optional<std::string> fuse_prologue(size_t n, i32 max_rows) {
+    Part& main = nodes_[n].main_part();
+    Tensor* x = argument(main, main.op->traits.input);
+    if (!x->exists() || nodes_[n].main > 0 || x->size[0] > max_rows) return std::nullopt;
+    const std::vector<size_t> writers = touching(x->buffer, Access::kWrite);
+    if (writers.size() != 1 || writers[0] >= n || nodes_[writers[0]].parts.size() != 1) return std::nullopt;
+    const size_t p = writers[0];
+    Part part = nodes_[p].main_part();
+    const OpTraits& traits = part.op->traits;
+    if (!traits.prologue || nodes_[p].live != nodes_[n].live) return std::nullopt;
+    if (!same_tensor(*argument(part, traits.output), *x)) return std::nullopt;
+    if (touching(x->buffer, Access::kRead).size() != 1) return std::nullopt;
+    if (!unchanged_between(part, p, n)) return std::nullopt;
+    std::string note = fmt::format("{} absorbs {} as its prologue", nodes_[n].name, nodes_[p].name);
+    argument(part, traits.output)->buffer = kNoBuffer;
+    x->buffer = kNoBuffer;
+    nodes_[n].parts.insert(nodes_[n].parts.begin(), std::move(part));
+    nodes_[n].main = 1;
+    nodes_.erase(nodes_.begin() + long(p));
+    return note;
+  }
+
+ private:
+  // The other inputs of node e are made before node n, and nobody writes them in between.
+  bool inputs_ready(size_t e, size_t n, const Tensor& handed) {
+    for (const Argument& a : arguments(nodes_[e].main_part())) {
+      if (!a.tensor->exists() || a.access != Access::kRead || a.tensor->buffer == handed.buffer) continue;
+      for (size_t w : touching(a.tensor->buffer, Access::kWrite))
+        if (w >= n && w < e) return false;
+    }
+    return true;
+  }
+  bool unchanged_between(Part& part, size_t p, size_t n) {
+    for (const Argument& a : arguments(part)) {
+      if (!a.tensor->exists() || a.access != Access::kRead) continue;
+      for (size_t w : touching(a.tensor->buffer, Access::kWrite))
+        if (w > p && w < n) return false;
+    }
+    return true;
+  }
+
+  void absorb(size_t n, size_t e, bool passes_through) {
+    Part part = std::move(nodes_[e].main_part());
+    Tensor* in = argument(part, part.op->traits.input);
+    if (!passes_through) {
+      Tensor* out = argument(part, part.op->traits.output);
+      *chain_output(nodes_[n]) = *out;
+      out->buffer = kNoBuffer;
+    }
+    in->buffer = kNoBuffer;
+    nodes_[n].parts.push_back(std::move(part));
+    nodes_.erase(nodes_.begin() + long(e));
+  }
+
+  Graph& graph_;
+  std::vector<Node>& nodes_;
+};
+
+}  // namespace
+
+std::vector<std::string> run_passes(Graph& graph, const PassOptions& options) {
+  std::vector<std::string> notes;
+  Fuser fuser(graph);
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    if (!graph.nodes()[n].main_part().op->traits.main) continue;
+    while (options.fuse_epilogues) {
+      auto note = fuser.fuse_epilogue(n);
+      if (!note) break;
+      notes.push_back(std::move(*note));
+    }
+    if (!options.fuse_prologues) continue;
+    if (auto note = fuser.fuse_prologue(n, options.max_prologue_rows)) {
+      notes.push_back(std::move(*note));
+      --n;  // the node moved up by one
+    }
+  }
+  return notes;
+}
+
+}  // namespace heddle

@@ -1,0 +1,135 @@
+#include "heddle/engine/placement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+// Hands `units` units to workers so that the loads come out as level as whole units allow; every worker's
+// share differs from an even one by at most `slack` units. Returns the count of each worker.
+std::vector<i32> level(i32 units, i64 unit_bytes, std::vector<i64>& load, i32 slack) {
+  const i32 workers = i32(load.size());
+  const i32 even = units / workers;
+  const i32 least = std::max(0, even - slack), most = even + 1 + slack;
+  std::vector<i32> count(load.size(), least);
+  for (size_t w = 0; w < load.size(); ++w) load[w] += i64(least) * unit_bytes;
+  i32 left = units - least * workers;
+  // The lightest worker takes the next unit; a heap keeps this linear in units x log(workers).
+  auto heavier = [&](i32 a, i32 b) {
+    return load[size_t(a)] != load[size_t(b)] ? load[size_t(a)] > load[size_t(b)] : a > b;
+  };
+  std::vector<i32> heap(load.size());
+  std::iota(heap.begin(), heap.end(), 0);
+  std::make_heap(heap.begin(), heap.end(), heavier);
+  while (left > 0 && !heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), heavier);
+    const i32 worker = heap.back();
+    if (count[size_t(worker)] == most) {
+      heap.pop_back();
+      continue;
+    }
+    ++count[size_t(worker)], --left;
+    load[size_t(worker)] += unit_bytes;
+    std::push_heap(heap.begin(), heap.end(), heavier);
+  }
+  HEDDLE_CHECK(left == 0);
+  return count;
+}
+
+Shares borders(const std::vector<i32>& count, i32 unit, i32 rows) {
+  Shares shares = {0};
+  for (i32 n : count) shares.push_back(std::min(rows, shares.back() + n * unit));
+  return shares;
+}
+
+}  // namespace
+
+Placement place(const std::vector<PlacedWeight>& weights, const Topology& topology) {
+  require(topology.workers > 0 && topology.cluster > 0 && topology.workers % topology.cluster == 0,
+          "[placement] {} workers in clusters of {}; workers must be positive and a multiple of the cluster",
+          topology.workers, topology.cluster);
+  Placement placement;
+  placement.topology = topology;
+  std::vector<i64> load(size_t(topology.workers), 0);
+  auto units_of = [](const PlacedWeight& weight) { return (weight.rows + weight.unit - 1) / weight.unit; };
+  // Residual rows first: one division for all of them.
+  for (const PlacedWeight& weight : weights) {
+    if (!weight.resident) continue;
+    if (placement.resident.empty()) {
+      std::vector<i64> none(load.size(), 0);
+      placement.resident = borders(level(units_of(weight), 1, none, 0), weight.unit, weight.rows);
+    }
+    placement.weights[weight.name] = placement.resident;
+    for (size_t w = 0; w < load.size(); ++w)
+      load[w] += i64(placement.resident[w + 1] - placement.resident[w] + weight.unit - 1) / weight.unit *
+                 weight.unit_bytes;
+  }
+  // Then the others, in order; the last matrix (the LM head) may differ from even by as much as it takes.
+  const PlacedWeight* last = nullptr;
+  for (const PlacedWeight& weight : weights)
+    if (!weight.resident) last = &weight;
+  for (const PlacedWeight& weight : weights) {
+    if (weight.resident) continue;
+    const i32 units = units_of(weight), slack = &weight == last ? units : 1;
+    placement.weights[weight.name] =
+        borders(level(units, weight.unit_bytes, load, slack), weight.unit, weight.rows);
+  }
+  const double mean = double(std::accumulate(load.begin(), load.end(), i64{0})) / double(load.size());
+  for (i64 bytes : load)
+    placement.imbalance = std::max(placement.imbalance, mean > 0 ? std::abs(double(bytes) - mean) / mean : 0);
+  return placement;
+}
+
+namespace {
+
+struct FindWeights : ArgVisitor {
+  const Graph* graph;
+  std::vector<PlacedWeight>* found;
+  bool resident = false;
+
+  void tensor(const char*, Tensor&, const char*, Access) override {}
+  void weight(const char*, Weight& value, const char*) override {
+    if (!value.data.exists()) return;
+    const std::string& name = graph->buffers()[value.data.buffer].name;
+    for (const PlacedWeight& other : *found)
+      if (other.name == name) return;
+    found->push_back({name, value.rows(), value.panel_rows, value.panel_bytes() * value.slices(), resident});
+  }
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+struct WritesResident : ArgVisitor {
+  const Graph* graph;
+  bool found = false;
+  void tensor(const char*, Tensor& value, const char*, Access access) override {
+    if (value.exists() && access == Access::kWrite) found |= graph->buffers()[value.buffer].resident;
+  }
+  void weight(const char*, Weight&, const char*) override {}
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+}  // namespace
+
+std::vector<PlacedWeight> weights_of(const Graph& graph) {
+  std::vector<PlacedWeight> found;
+  for (const Node& node : graph.nodes()) {
+    if (!node.main_part().op->traits.main) continue;  // look-ups (embedding) read rows from any home
+    WritesResident writes;
+    writes.graph = &graph;
+    for (const Part& part : node.parts) part.op->visit(const_cast<std::byte*>(part.args.data()), writes);
+    FindWeights find;
+    find.graph = &graph;
+    find.found = &found;
+    find.resident = writes.found;
+    node.main_part().op->visit(const_cast<std::byte*>(node.main_part().args.data()), find);
+  }
+  return found;
+}
+
+}  // namespace heddle
