@@ -23,6 +23,7 @@ struct Memory {
 struct ExecutorOptions {
   int threads = 0;               // 0: one for each core this process may use
   double hang_limit_ms = 10000;  // a wait longer than this aborts the run with a dump
+  std::string simd;              // threads only: name of a lower SIMD level; empty: the best of this CPU
   // reference only:
   u64 seed = 0;              // which legal interleaving
   bool adversarial = false;  // starve one worker, let the last writer of a counter be late

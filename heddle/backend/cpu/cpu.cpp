@@ -3,12 +3,17 @@
 
 namespace heddle {
 
+std::unique_ptr<Executor> create_threads(const Program&, Memory, const ExecutorOptions&);
 std::unique_ptr<Executor> create_reference(const Program&, Memory, const ExecutorOptions&);
 
 const Backend& cpu_backend() {
   static const Backend backend = {
       .name = "cpu",
-      .executors = {{.name = "reference",
+      .executors = {{.name = "threads",
+                     .doc = "pinned threads, SIMD",
+                     .create = create_threads,
+                     .unavailable = [] { return std::string(); }},
+                    {.name = "reference",
                      .doc = "one thread, any legal interleaving, every access checked",
                      .create = create_reference,
                      .unavailable = [] { return std::string(); }}},

@@ -1,0 +1,47 @@
+// The matrix work of SIMD blocks: an operand in rows times panels of a packed weight.
+#pragma once
+
+#include "heddle/ir/tensor.h"
+
+namespace heddle {
+
+// What matrix kernels take: panels of 16 rows by all columns, 16-bit elements in pairs along a row.
+constexpr i32 kPanelRows = 16;
+// Operand rows are padded with zeros to a multiple of these, so that kernels of whole tiles need no tails.
+constexpr i32 kOperandRows = 16;
+constexpr i32 kOperandCols = 32;
+
+inline i32 round_up(i32 n, i32 unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+// out[m, c] = sum over k of x[m, k] * w[first_panel * 16 + c, k], c < 16 * panels.
+struct MatrixTask {
+  const u8* x = nullptr;  // f32, or bf16 for the narrow kernel
+  i64 x_stride = 0;       // bytes
+  i32 rows = 0;
+  const Weight* w = nullptr;
+  i32 first_panel = 0, panels = 0;
+  float* out = nullptr;
+  i64 out_stride = 0;  // floats; at least 16 * panels
+
+  const u8* panel(i32 p) const { return w->data.data + w->table[first_panel + p]; }
+};
+
+inline bool is_packed_for_kernels(const Weight& w) {
+  return w.panel_rows == kPanelRows && w.slices() == 1 &&
+         w.interleave == (w.data.dtype == DType::kF32 ? 1 : 2);
+}
+
+// Matrix kernels of a SIMD level. `narrow` multiplies bf16 operands; operands of at least `narrow_rows` rows are
+// stored so where the weight is bf16 too.
+struct MatrixKernels {
+  void (*wide)(const MatrixTask&) = nullptr;
+  void (*narrow)(const MatrixTask&) = nullptr;  // null: none
+  i32 narrow_rows = 0;
+};
+
+// The kernel of f32 operands for a target of Highway.
+void (*wide_kernel(long long target))(const MatrixTask&);
+
+}  // namespace heddle

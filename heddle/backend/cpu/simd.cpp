@@ -1,0 +1,47 @@
+#include "heddle/backend/cpu/simd.h"
+
+#include <vector>
+
+#include <hwy/highway.h>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+struct Target {
+  const char* name;
+  long long bit;
+};
+// Best first. Highway's AVX3_DL and SSSE3 differ from their neighbours in nothing that tiles use.
+constexpr Target kTargets[] = {{"avx3", HWY_AVX3}, {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4}};
+
+std::vector<SimdLevel> find_levels() {
+  std::vector<SimdLevel> levels;
+  const auto add = [&](const char* name, long long target) {
+    levels.push_back({name, target, {.wide = wide_kernel(target)}});
+  };
+  const long long supported = hwy::SupportedTargets();
+  for (const Target& target : kTargets)
+    if (supported & target.bit) add(target.name, target.bit);
+  add("baseline", HWY_STATIC_TARGET);
+  return levels;
+}
+
+}  // namespace
+
+std::span<const SimdLevel> simd_levels() {
+  static const std::vector<SimdLevel> levels = find_levels();
+  return levels;
+}
+
+const SimdLevel& simd_level(std::string_view name) {
+  std::string known;
+  for (const SimdLevel& level : simd_levels()) {
+    if (name.empty() || name == level.name) return level;
+    known += std::string(known.empty() ? "" : ", ") + level.name;
+  }
+  fail(ErrorCode::kInvalidArgument, "[simd] {} is not a level of this CPU; it has {}", name, known);
+}
+
+}  // namespace heddle

@@ -1,0 +1,35 @@
+// SIMD levels: the targets of Highway that this CPU can run, and above the best of them its matrix
+// instructions. The level decides bits; the number of threads and workers does not.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "heddle/backend/cpu/matrix.h"
+#include "heddle/ir/executor.h"
+
+namespace heddle {
+
+struct SimdLevel {
+  const char* name;
+  long long target;  // bit of Highway
+  MatrixKernels kernels;
+};
+
+// What this CPU can run, best first.
+std::span<const SimdLevel> simd_levels();
+// By name; empty: the best. Throws Error.
+const SimdLevel& simd_level(std::string_view name);
+
+// Runs tiles of a program; each thread has scratch of its own.
+class Tiles {
+ public:
+  virtual ~Tiles() = default;
+  // False: the tile had no work in this step.
+  virtual bool run(int thread, u32 call, const TileCoord& tile) = 0;
+};
+std::unique_ptr<Tiles> create_tiles(const SimdLevel& level, const Program& program, const Memory& memory,
+                                    int threads);
+
+}  // namespace heddle

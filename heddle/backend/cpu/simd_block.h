@@ -1,0 +1,235 @@
+// The block of the threads executor: one thread, a lane vector at a time. Included once per SIMD target,
+// inside its namespace, after simd_value.h.
+
+// Indices at, at + 1, ... of a whole lane vector.
+struct Lanes {
+  i32 at;
+  friend HWY_INLINE Lanes operator+(Lanes i, i32 n) { return {i.at + n}; }
+};
+
+// The first `count` lanes of one: the end of a row. Their values are those a whole vector would give.
+struct FewLanes {
+  i32 at, count;
+  friend HWY_INLINE FewLanes operator+(FewLanes i, i32 n) { return {i.at + n, i.count}; }
+};
+
+HWY_INLINE Value combine(Sum, Value a, Value b) {
+  return a + b;
+}
+HWY_INLINE Value combine(Max, Value a, Value b) {
+  return max(a, b);
+}
+HWY_INLINE Value combine(Min, Value a, Value b) {
+  return min(a, b);
+}
+HWY_INLINE float over_lanes(Sum, Value a) {
+  return hn::GetLane(hn::SumOfLanes(d, a.v));
+}
+HWY_INLINE float over_lanes(Max, Value a) {
+  return hn::GetLane(hn::MaxOfLanes(d, a.v));
+}
+HWY_INLINE float over_lanes(Min, Value a) {
+  return hn::GetLane(hn::MinOfLanes(d, a.v));
+}
+constexpr float identity(Sum) {
+  return 0;
+}
+constexpr float identity(Max) {
+  return -__builtin_inff();
+}
+constexpr float identity(Min) {
+  return __builtin_inff();
+}
+
+class SimdBlock {
+ public:
+  // One row in memory or on chip.
+  struct View {
+    u8* data;
+    DType dtype;
+
+    HWY_INLINE u8* at(i32 j) const { return data + i64(j) * size_of(dtype); }
+    HWY_INLINE Value load(Lanes i) const { return load_lanes(dtype, at(i.at)); }
+    Value load(FewLanes i) const {
+      alignas(64) u8 lanes[4 * kLanes] = {};
+      std::memcpy(lanes, at(i.at), size_t(i.count * size_of(dtype)));
+      return load_lanes(dtype, lanes);
+    }
+    HWY_INLINE void store(Lanes i, Value value) const { store_lanes(dtype, at(i.at), value); }
+    void store(FewLanes i, Value value) const {
+      alignas(64) u8 lanes[4 * kLanes];
+      store_lanes(dtype, lanes, value);
+      std::memcpy(at(i.at), lanes, size_t(i.count * size_of(dtype)));
+    }
+    HWY_INLINE ValuePair load_pair(Lanes i) const { return load_lane_pairs(dtype, at(2 * i.at)); }
+    ValuePair load_pair(FewLanes i) const {
+      alignas(64) u8 lanes[8 * kLanes] = {};
+      std::memcpy(lanes, at(2 * i.at), size_t(2 * i.count * size_of(dtype)));
+      return load_lane_pairs(dtype, lanes);
+    }
+    HWY_INLINE void store_pair(Lanes i, Value first, Value second) const {
+      store_lane_pairs(dtype, at(2 * i.at), {first, second});
+    }
+    void store_pair(FewLanes i, Value first, Value second) const {
+      alignas(64) u8 lanes[8 * kLanes];
+      store_lane_pairs(dtype, lanes, {first, second});
+      std::memcpy(at(2 * i.at), lanes, size_t(2 * i.count * size_of(dtype)));
+    }
+    float get(i32 j) const { return get_element(dtype, at(j)); }
+    void set(i32 j, float value) const { set_element(dtype, at(j), value); }
+    i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
+    void set_int(i32 j, i32 value) const { reinterpret_cast<i32*>(data)[j] = value; }
+    View from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
+  };
+
+  struct Matrix {
+    u8* data;
+    DType dtype;
+    i64 stride;  // bytes
+    i32 rows = 0, cols = 0, m0 = 0, n0 = 0;
+    Scratch::Mark mark{};
+
+    View row(i32 m) const { return {data + m * stride, dtype}; }
+  };
+  using Operand = Matrix;
+  using Fragment = Matrix;
+
+  explicit SimdBlock(const MatrixKernels& kernels) : kernels_(kernels) {}
+
+  // Before each tile.
+  void begin() { scratch_.reset(), dead_ = false; }
+  bool was_dead() const { return dead_; }
+
+  void inputs() {}
+  void sync() {}
+  void dead() { dead_ = true; }
+
+  View row(const Tensor& tensor, auto... indices) {
+    i64 at = 0;
+    int dim = 0;
+    ((at += i64(indices) * tensor.stride[dim++]), ...);
+    return {tensor.data + at * size_of(tensor.dtype), tensor.dtype};
+  }
+
+  template <class F>
+  HWY_INLINE void map(i32 n, F&& f) {
+    i32 i = 0;
+    for (; i + kLanes <= n; i += kLanes) f(Lanes{i});
+    if (i < n) f(FewLanes{i, n - i});
+  }
+
+  // Four chains, taken in turn; the order depends on n alone.
+  template <class Op, class F>
+  HWY_INLINE float reduce(i32 n, Op op, F&& f) {
+    Value a = identity(op), b = a, c = a, e = a;
+    i32 i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      const Value next = combine(op, a, f(Lanes{i}));
+      a = b, b = c, c = e, e = next;
+    }
+    Value all = combine(op, combine(op, a, b), combine(op, c, e));
+    if (i < n) {
+      const Value last = f(FewLanes{i, n - i});
+      all = combine(op, all, hn::IfThenElse(hn::FirstN(d, size_t(n - i)), last.v, Value(identity(op)).v));
+    }
+    return over_lanes(op, all);
+  }
+  template <class Op, class F>
+  HWY_INLINE void reduce_rows(View out, i32 count, i32 n, Op op, F&& f) {
+    for (i32 j = 0; j < count; ++j) out.set(j, reduce(n, op, [&](auto i) HWY_ATTR { return f(j, i); }));
+  }
+
+  template <class F>
+  HWY_INLINE Best argmax(i32 n, F&& f) {
+    Value values = identity(Max());
+    Vec32 where = hn::Zero(d32);
+    const auto consider = [&](i32 at, Value value) HWY_ATTR {
+      const auto above = hn::Gt(value.v, values.v);
+      values = hn::IfThenElse(above, value.v, values.v);
+      where = hn::IfThenElse(hn::RebindMask(d32, above), hn::Iota(d32, u32(at)), where);
+    };
+    i32 i = 0;
+    for (; i + kLanes <= n; i += kLanes) consider(i, f(Lanes{i}));
+    if (i < n) {
+      const Value last = f(FewLanes{i, n - i});
+      consider(i, hn::IfThenElse(hn::FirstN(d, size_t(n - i)), last.v, Value(identity(Max())).v));
+    }
+    alignas(64) float lane_value[kLanes];
+    alignas(64) u32 lane_index[kLanes];
+    hn::Store(values.v, d, lane_value);
+    hn::Store(where, d32, lane_index);
+    Best best{identity(Max()), 0};
+    for (i32 lane = 0; lane < kLanes; ++lane) {
+      const i32 index = i32(lane_index[lane]);
+      if (lane_value[lane] > best.value || (lane_value[lane] == best.value && index < best.index))
+        best = {lane_value[lane], index};
+    }
+    return best;
+  }
+  HWY_INLINE Value index(Lanes i) const { return hn::Iota(d, float(i.at)); }
+  HWY_INLINE Value index(FewLanes i) const { return hn::Iota(d, float(i.at)); }
+
+  View scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), DType::kF32}; }
+
+  // Rows and columns are padded with zeros. The extra cache line keeps rows out of one another's sets.
+  Operand operand(i32 rows, i32 cols, DType dtype) {
+    const bool narrow = dtype == DType::kBf16 && kernels_.narrow && rows >= kernels_.narrow_rows;
+    const DType stored = narrow ? DType::kBf16 : DType::kF32;
+    const i64 stride = i64(round_up(cols, kOperandCols)) * size_of(stored) + 64;
+    const i32 padded = narrow ? round_up(rows, kOperandRows) : rows;
+    Operand x{static_cast<u8*>(scratch_.take(size_t(padded) * size_t(stride))), stored, stride, rows, cols};
+    const i64 used = i64(cols) * size_of(stored);
+    for (i32 m = 0; m < rows; ++m) std::memset(x.data + m * stride + used, 0, size_t(stride - used));
+    std::memset(x.data + rows * stride, 0, size_t((padded - rows) * stride));
+    return x;
+  }
+
+  // Columns are padded to whole panels; kernels write all of them.
+  Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
+    const Scratch::Mark mark = scratch_.mark();
+    const i64 stride = i64(round_up(cols, kPanelRows)) * 4;
+    auto* data = static_cast<u8*>(scratch_.take(size_t(rows) * size_t(stride)));
+    return {data, DType::kF32, stride, rows, cols, m0, n0, mark};
+  }
+  void release(const Fragment& fragment) { scratch_.reset(fragment.mark); }
+
+  void mma(Fragment& fragment, const Operand& x, const Weight& w) {
+    if (!is_packed_for_kernels(w) || fragment.n0 % kPanelRows != 0) return mma_any(fragment, x, w);
+    const MatrixTask task{.x = x.data,
+                          .x_stride = x.stride,
+                          .rows = fragment.rows,
+                          .w = &w,
+                          .first_panel = fragment.n0 / kPanelRows,
+                          .panels = round_up(fragment.cols, kPanelRows) / kPanelRows,
+                          .out = reinterpret_cast<float*>(fragment.data),
+                          .out_stride = fragment.stride / 4};
+    (x.dtype == DType::kBf16 ? kernels_.narrow : kernels_.wide)(task);
+  }
+
+  void item(const Weight&, i32) {}
+  const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
+  StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<StepDevice*>(tensor.data); }
+
+ private:
+  // Panels of another shape, one element at a time.
+  static void mma_any(Fragment& fragment, const Operand& x, const Weight& w) {
+    const i32 element = size_of(w.data.dtype);
+    for (i32 c = 0; c < fragment.cols; ++c) {
+      const i32 row = fragment.n0 + c, first = row / w.panel_rows * w.slices();
+      for (i32 m = 0; m < fragment.rows; ++m) {
+        const View a = x.row(m);
+        float sum = 0;
+        for (i32 k = 0; k < w.cols(); ++k) {
+          const u8* panel = w.data.data + w.table[first + k / w.slice_cols()];
+          const i64 place = w.place(row % w.panel_rows, k % w.slice_cols());
+          sum += a.get(k) * get_element(w.data.dtype, panel + place * element);
+        }
+        fragment.row(m).set(c, sum);
+      }
+    }
+  }
+
+  MatrixKernels kernels_;
+  Scratch scratch_;
+  bool dead_ = false;
+};

@@ -1,0 +1,162 @@
+// Matrix kernels over f32 operands, once for each target of Highway. A block of rows times one or two panels
+// stays in registers along all of k, so a sum has one order for any cut of rows and panels.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_matrix.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h comes first.
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include "heddle/backend/cpu/matrix.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heddle {
+namespace HWY_NAMESPACE {
+
+#include "heddle/backend/cpu/simd_value.h"
+
+constexpr i32 kVecs = kPanelRows / kLanes;  // lane vectors across a panel
+constexpr i64 kStepBytes = 64;              // a panel's 16 rows at one k (f32) or at a pair of k (16 bits)
+constexpr i64 kAhead = 2048;                // bytes that prefetch runs before the loads
+
+// Rows and panels of the register block: accumulators fill the register file but for weights and operand.
+#if HWY_TARGET <= HWY_AVX3
+constexpr i32 kBlockRows = 12, kBlockPanels = 2;
+#elif HWY_TARGET <= HWY_AVX2
+constexpr i32 kBlockRows = 6, kBlockPanels = 1;
+#else
+constexpr i32 kBlockRows = 2, kBlockPanels = 1;
+#endif
+
+template <DType kType>
+constexpr i32 kStepCols = kType == DType::kF32 ? 1 : 2;
+
+// One step of a panel, widened: values[c][v] holds column c of the step for the v-th group of rows.
+template <DType kType>
+HWY_INLINE void load_step(const u8* at, Vec (&values)[kStepCols<kType>][kVecs]) {
+#pragma GCC unroll 16
+  for (i32 v = 0; v < kVecs; ++v) {
+    if constexpr (kType == DType::kF32) {
+      values[0][v] = hn::LoadU(d, reinterpret_cast<const float*>(at) + v * kLanes);
+    } else {
+      const ValuePair pair = load_lane_pairs(kType, at + v * kLanes * 4);
+      values[0][v] = pair.first.v;
+      values[1][v] = pair.second.v;
+    }
+  }
+}
+
+struct Block {
+  const u8* panel[kBlockPanels];
+  const float* x;
+  i64 x_stride;  // floats
+  i32 steps;
+  float* out;
+  i64 out_stride;
+};
+
+// kChains sums run side by side where one row alone would wait for its own additions.
+template <DType kType, i32 kRows, i32 kPanels, i32 kChains>
+void multiply_block(const Block& block) {
+  constexpr i32 kCols = kStepCols<kType>;
+  Vec sum[kChains][kRows][kPanels][kVecs];
+#pragma GCC unroll 64
+  for (i32 i = 0; i < kChains * kRows * kPanels * kVecs; ++i) (&sum[0][0][0][0])[i] = hn::Zero(d);
+
+  const auto step = [&](i32 s, Vec(&into)[kRows][kPanels][kVecs]) HWY_ATTR {
+    Vec w[kPanels][kCols][kVecs];
+#pragma GCC unroll 2
+    for (i32 p = 0; p < kPanels; ++p) {
+      hwy::Prefetch(block.panel[p] + s * kStepBytes + kAhead);
+      load_step<kType>(block.panel[p] + s * kStepBytes, w[p]);
+    }
+#pragma GCC unroll 2
+    for (i32 c = 0; c < kCols; ++c)
+#pragma GCC unroll 16
+      for (i32 m = 0; m < kRows; ++m) {
+        const Vec x = hn::Set(d, block.x[m * block.x_stride + s * kCols + c]);
+#pragma GCC unroll 2
+        for (i32 p = 0; p < kPanels; ++p)
+#pragma GCC unroll 16
+          for (i32 v = 0; v < kVecs; ++v) into[m][p][v] = hn::MulAdd(x, w[p][c][v], into[m][p][v]);
+      }
+  };
+  i32 s = 0;
+  for (; s + kChains <= block.steps; s += kChains)
+#pragma GCC unroll 4
+    for (i32 chain = 0; chain < kChains; ++chain) step(s + chain, sum[chain]);
+  for (; s < block.steps; ++s) step(s, sum[0]);
+
+#pragma GCC unroll 16
+  for (i32 m = 0; m < kRows; ++m)
+#pragma GCC unroll 2
+    for (i32 p = 0; p < kPanels; ++p)
+#pragma GCC unroll 16
+      for (i32 v = 0; v < kVecs; ++v) {
+        Vec total = sum[0][m][p][v];
+#pragma GCC unroll 4
+        for (i32 chain = 1; chain < kChains; ++chain) total = hn::Add(total, sum[chain][m][p][v]);
+        hn::StoreU(total, d, block.out + m * block.out_stride + p * kPanelRows + v * kLanes);
+      }
+}
+
+// All rows of the operand times kPanels panels.
+template <DType kType, i32 kPanels>
+void multiply_rows(const MatrixTask& task, i32 first) {
+  Block block{.x = reinterpret_cast<const float*>(task.x),
+              .x_stride = task.x_stride / 4,
+              .steps = (task.w->cols() + kStepCols<kType> - 1) / kStepCols<kType>,
+              .out = task.out + first * kPanelRows,
+              .out_stride = task.out_stride};
+  for (i32 p = 0; p < kPanels; ++p) block.panel[p] = task.panel(first + p);
+  i32 left = task.rows;
+  const auto take = [&](i32 rows, void (*kernel)(const Block&)) {
+    for (; left >= rows; left -= rows) {
+      kernel(block);
+      block.x += rows * block.x_stride;
+      block.out += rows * block.out_stride;
+    }
+  };
+  take(kBlockRows, multiply_block<kType, kBlockRows, kPanels, 1>);
+  if constexpr (kBlockRows > 4) take(4, multiply_block<kType, 4, kPanels, 1>);
+  take(2, multiply_block<kType, 2, kPanels, 2>);
+  take(1, multiply_block<kType, 1, kPanels, 4>);
+}
+
+template <DType kType>
+void multiply_panels(const MatrixTask& task) {
+  i32 p = 0;
+  if constexpr (kBlockPanels > 1)
+    if (task.rows >= kBlockRows)
+      for (; p + kBlockPanels <= task.panels; p += kBlockPanels) multiply_rows<kType, kBlockPanels>(task, p);
+  for (; p < task.panels; ++p) multiply_rows<kType, 1>(task, p);
+}
+
+void multiply_wide(const MatrixTask& task) {
+  switch (task.w->data.dtype) {
+    case DType::kBf16:
+      return multiply_panels<DType::kBf16>(task);
+    case DType::kF16:
+      return multiply_panels<DType::kF16>(task);
+    default:
+      return multiply_panels<DType::kF32>(task);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heddle
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heddle {
+
+HWY_EXPORT(multiply_wide);
+
+void (*wide_kernel(long long target))(const MatrixTask&) {
+  hwy::ChosenTarget chosen;
+  chosen.Update(target);
+  return HWY_DISPATCH_TABLE(multiply_wide)[chosen.GetIndex()];
+}
+
+}  // namespace heddle
+#endif

@@ -1,0 +1,296 @@
+// The threads executor: pinned threads, each owning the streams of several workers and running whichever is
+// ready. Edges are counters on cache lines of their own: a signal adds with release, a wait loads with acquire.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "heddle/backend/cpu/simd.h"
+#include "heddle/backend/cpu/waits.h"
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// CPUs this process may use.
+std::vector<int> allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  return cpus;
+}
+
+void pin(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);  // without it the run is slower, not wrong
+}
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// How a thread waits that finds no worker ready: it spins for as long as a hand-over between cores takes,
+// then lets others have the core, then sleeps.
+class Patience {
+ public:
+  void wait() {
+    ++turns_;
+    if (turns_ < kSpins)
+      relax();
+    else if (turns_ < kSpins + kYields)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  void reset() { turns_ = 0; }
+  bool exhausted() const { return turns_ >= kSpins; }
+
+ private:
+  static constexpr int kSpins = 4000, kYields = 1000;
+  int turns_ = 0;
+};
+
+struct alignas(128) Counter {
+  std::atomic<u32> value{0};
+};
+
+struct Position {
+  size_t next = 0;
+  u32 epoch = 0;
+};
+
+// What one thread owns: workers thread, thread + threads, ...
+struct alignas(128) Crew {
+  std::vector<u32> workers;
+  std::vector<Position> positions;
+  std::atomic<u64> progress{0};  // instructions done, for the watch of others
+  RunReport report;
+  std::exception_ptr failure;
+};
+
+class ThreadsExecutor : public Executor {
+ public:
+  ThreadsExecutor(const Program& program, Memory memory, const ExecutorOptions& options)
+      : program_(program),
+        host_(step_host(program, memory)),
+        hang_limit_(std::chrono::duration_cast<Clock::duration>(
+            std::chrono::duration<double, std::milli>(options.hang_limit_ms))),
+        tap_(options.tap),
+        counters_(program.counters.size()) {
+    const std::vector<int> cpus = allowed_cpus();
+    size_t count = size_t(std::max(options.threads, 0));
+    if (count == 0) count = std::max<size_t>(1, cpus.size());
+    count = std::min(count, std::max<size_t>(1, program.workers.size()));
+    tiles_ = create_tiles(simd_level(options.simd), program, memory, int(count));
+    crews_ = std::vector<Crew>(count);
+    for (u32 w = 0; w < program.workers.size(); ++w) crews_[w % count].workers.push_back(w);
+    for (size_t t = 0; t < count; ++t)
+      threads_.emplace_back([this, t, cpu = cpus.empty() ? -1 : cpus[t % cpus.size()]] { live(t, cpu); });
+  }
+
+  ~ThreadsExecutor() override {
+    {
+      std::lock_guard lock(mutex_);
+      leaving_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  RunReport run(int steps) override {
+    stop_after_ = epoch_ + u32(steps);
+    for (Crew& crew : crews_) {
+      crew.positions.assign(crew.workers.size(), {0, epoch_ + 1});
+      crew.report = {};
+      crew.failure = nullptr;
+    }
+    abort_.store(false, std::memory_order_relaxed);
+    {
+      std::unique_lock lock(mutex_);
+      ++job_;
+      running_ = threads_.size();
+      start_.notify_all();
+      done_.wait(lock, [&] { return running_ == 0; });
+    }
+    if (abort_.load(std::memory_order_relaxed)) give_up();
+    epoch_ = stop_after_;
+    RunReport report{.steps = steps};
+    for (const Crew& crew : crews_) {
+      report.tiles_run += crew.report.tiles_run;
+      report.tiles_dead += crew.report.tiles_dead;
+    }
+    return report;
+  }
+
+ private:
+  // A thread's life: run a job, park, until the executor goes.
+  void live(size_t index, int cpu) {
+    if (cpu >= 0) pin(cpu);
+    for (u64 seen = 0;;) {
+      {
+        std::unique_lock lock(mutex_);
+        start_.wait(lock, [&] { return leaving_ || job_ != seen; });
+        if (leaving_) return;
+        seen = job_;
+      }
+      try {
+        work(int(index), crews_[index]);
+      } catch (...) {
+        crews_[index].failure = std::current_exception();
+        abort_.store(true, std::memory_order_relaxed);
+      }
+      std::lock_guard lock(mutex_);
+      if (--running_ == 0) done_.notify_one();
+    }
+  }
+
+  void work(int thread, Crew& crew) {
+    Patience patience;
+    u64 seen = 0;
+    Clock::time_point limit{};
+    while (!abort_.load(std::memory_order_relaxed)) {
+      bool moved = false, left = false;
+      for (size_t i = 0; i < crew.workers.size(); ++i) {
+        moved |= advance(thread, crew, i);
+        left |= crew.positions[i].epoch <= stop_after_;
+      }
+      if (!left) return;
+      if (moved) {
+        patience.reset();
+        continue;
+      }
+      if (!patience.exhausted()) {  // a new wait, or still the cheap part of one
+        limit = {};
+      } else if (const u64 now = progress(); limit == Clock::time_point{} || now != seen) {
+        seen = now;
+        limit = Clock::now() + hang_limit_;
+      } else if (Clock::now() > limit) {
+        abort_.store(true, std::memory_order_relaxed);
+      }
+      patience.wait();
+    }
+  }
+
+  // Instructions done by all threads.
+  u64 progress() const {
+    u64 sum = 0;
+    for (const Crew& crew : crews_) sum += crew.progress.load(std::memory_order_relaxed);
+    return sum;
+  }
+
+  // Runs a worker's instructions until one must wait; false: the first had to.
+  bool advance(int thread, Crew& crew, size_t index) {
+    const std::vector<Instruction>& stream = program_.workers[crew.workers[index]];
+    Position& position = crew.positions[index];
+    bool moved = false;
+    while (position.epoch <= stop_after_) {
+      const Instruction& instruction = stream[position.next];
+      if (instruction.opcode == kEndOpcode) {
+        position = {0, position.epoch + 1};
+        moved = true;
+        continue;
+      }
+      if (abort_.load(std::memory_order_relaxed) || !ready(instruction, position.epoch)) return moved;
+      if (instruction.opcode != kNopOpcode) run_tile(thread, crew, instruction, crew.workers[index]);
+      if (instruction.signal.counter != kNoCounter)
+        counters_[instruction.signal.counter].value.fetch_add(instruction.signal.amount,
+                                                              std::memory_order_release);
+      crew.progress.store(crew.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      ++position.next;
+      moved = true;
+    }
+    return moved;
+  }
+
+  bool ready(const Instruction& instruction, u32 epoch) const {
+    for (int i = 0; i < kMaxWaits; ++i) {
+      const Wait& wait = instruction.waits[i];
+      if (wait.counter == kNoCounter) continue;
+      const u32 seen = counters_[wait.counter].value.load(std::memory_order_acquire);
+      if (!reached(seen, wanted_count(wait.target, epoch, instruction.waits_previous(i)))) return false;
+    }
+    return true;
+  }
+
+  void run_tile(int thread, Crew& crew, const Instruction& instruction, u32 worker) {
+    TileCoord tile;
+    std::copy(instruction.tile, instruction.tile + 4, tile.at);
+    if (host_ && !clamp_to_live(program_.calls[instruction.call].live, *host_, tile)) {
+      ++crew.report.tiles_dead;
+      return;
+    }
+    const bool worked = tiles_->run(thread, instruction.call, tile);
+    ++(worked ? crew.report.tiles_run : crew.report.tiles_dead);
+    if (tap_) tap(instruction, worker);
+  }
+
+  // Taps see one tile at a time.
+  void tap(const Instruction& instruction, u32 worker) {
+    std::lock_guard lock(tap_mutex_);
+    tap_(instruction, worker);
+  }
+
+  // After an abort, all threads parked: the first failure, or a dump of who waits; counters start anew.
+  [[noreturn]] void give_up() {
+    std::vector<u32> counters;
+    for (Counter& counter : counters_) {
+      counters.push_back(counter.value.load(std::memory_order_relaxed));
+      counter.value.store(0, std::memory_order_relaxed);
+    }
+    epoch_ = 0;
+    for (const Crew& crew : crews_)
+      if (crew.failure) std::rethrow_exception(crew.failure);
+    std::vector<BlockedWorker> blocked;
+    for (const Crew& crew : crews_)
+      for (size_t i = 0; i < crew.workers.size(); ++i)
+        if (crew.positions[i].epoch <= stop_after_)
+          blocked.push_back({crew.workers[i], crew.positions[i].next, crew.positions[i].epoch});
+    std::sort(blocked.begin(), blocked.end(),
+              [](const BlockedWorker& a, const BlockedWorker& b) { return a.worker < b.worker; });
+    const double limit = std::chrono::duration<double, std::milli>(hang_limit_).count();
+    fail(ErrorCode::kDevice, "[threads] nothing moved for {:.0f} ms; {}", limit,
+         dump_blocked(program_, blocked, counters));
+  }
+
+  const Program& program_;
+  const StepHost* host_;
+  const Clock::duration hang_limit_;
+  std::function<void(const Instruction&, u32)> tap_;
+  std::mutex tap_mutex_;
+  std::vector<Counter> counters_;
+  std::unique_ptr<Tiles> tiles_;
+  std::vector<Crew> crews_;
+  u32 epoch_ = 0, stop_after_ = 0;
+  std::atomic<bool> abort_{false};
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable start_, done_;
+  u64 job_ = 0;
+  size_t running_ = 0;
+  bool leaving_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> create_threads(const Program& program, Memory memory,
+                                         const ExecutorOptions& options) {
+  return std::make_unique<ThreadsExecutor>(program, std::move(memory), options);
+}
+
+}  // namespace heddle
