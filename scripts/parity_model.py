@@ -1,0 +1,206 @@
+"""Compares heddle's logits and greedy tokens with transformers, live.
+
+    .venv/bin/python scripts/parity_model.py [--heddle build/release/heddle] [--seed N] [MODEL...]
+
+Without MODEL: the checkpoints in tests/goldens/models, the shipped model, and random ones made on the spot.
+The reference is transformers in fp32 on the checkpoint as it is loaded. What must hold:
+
+1. For each checkpoint, over all texts: heddle's error, largest and root mean square, is at most 1.2 times that
+   of transformers in bf16; where the weights are fp32 the largest is also at most 1e-3 of the logits' rms.
+2. For each text: the likeliest token is the same after each position where the reference's best two are
+   further apart than twice heddle's error.
+3. Each token of a greedy text that heddle generates is the reference's own choice there, or as close to it.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM
+from transformers.utils import logging
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "scripts"), str(ROOT / "scripts/goldens")]
+
+from make_checkpoint import write_tokenizer  # noqa: E402
+from make_models import LLAMA3_ROPE, gpt2, llama, write_checkpoint  # noqa: E402
+
+BF16_FACTOR = 1.2
+FP32_ERROR = 1e-3  # of the logits' root mean square
+LENGTHS = (1, 2, 17, 64, 129, 300)
+PROMPT = "Once upon a time, 12 + 30 ="
+
+
+@dataclass
+class Reference:
+    """transformers on one checkpoint."""
+
+    folder: Path
+
+    def __post_init__(self):
+        self.fp32 = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.float32).eval()
+        self.bf16 = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.bfloat16).eval()
+        config = self.fp32.config
+        self.vocab, self.limit = config.vocab_size, config.max_position_embeddings
+        stored = AutoModelForCausalLM.from_pretrained(self.folder, dtype="auto")
+        self.is_fp32 = stored.dtype == torch.float32
+
+    @torch.inference_mode()
+    def logits(self, tokens):
+        batch = torch.tensor([tokens])
+        return self.fp32(batch).logits[0], self.bf16(batch).logits[0].float()
+
+
+class Parity:
+    def __init__(self, heddle):
+        self.heddle = heddle
+        self.failures = 0
+
+    def run(self, *arguments):
+        done = subprocess.run([self.heddle, *arguments], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(
+                f"heddle {' '.join(arguments[:2])} ended with {done.returncode}: {done.stderr}"
+            )
+        return done.stdout
+
+    def report(self, what, ok, numbers):
+        self.failures += not ok
+        print(f"{'ok  ' if ok else 'FAIL'} {what:44} {numbers}", flush=True)
+
+    def heddle_logits(self, folder, tokens):
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch) / "logits.safetensors"
+            self.run("logits", str(folder), "--tokens", ",".join(map(str, tokens)), "--out", str(out))
+            return load_file(out)["logits"]
+
+    def compare_logits(self, reference, tokens):
+        """Checks one text; returns the errors of heddle and of bf16, and the reference."""
+        fp32, bf16 = reference.logits(tokens)
+        ours = self.heddle_logits(reference.folder, tokens)
+        if ours.shape != fp32.shape or ours.dtype != torch.float32 or not torch.isfinite(ours).all():
+            raise RuntimeError(f"{reference.folder}: logits are not finite f32 {tuple(fp32.shape)}")
+        largest = float((ours - fp32).abs().max())
+        best = fp32.topk(2).values
+        clear = best[:, 0] - best[:, 1] > 2 * largest
+        same = ours.argmax(-1) == fp32.argmax(-1)
+        self.report(
+            f"{reference.folder.name}: {len(tokens)} tokens",
+            bool(same[clear].all()),
+            f"error {largest:.2e}; best equal at {int(same.sum())} of {len(same)}, {int(clear.sum())} clear",
+        )
+        return ours - fp32, bf16 - fp32, fp32
+
+    def compare_errors(self, reference, texts):
+        """Holds the errors of all texts against those of bf16; returns heddle's largest."""
+        error, peer, logits = (torch.cat(parts).flatten() for parts in zip(*texts, strict=True))
+        largest, rms = float(error.abs().max()), float(error.square().mean().sqrt())
+        of_largest = largest / float(peer.abs().max())
+        of_rms = rms / float(peer.square().mean().sqrt())
+        ok = of_largest <= BF16_FACTOR and of_rms <= BF16_FACTOR
+        if reference.is_fp32:
+            ok = ok and largest <= FP32_ERROR * float(logits.square().mean().sqrt())
+        numbers = f"largest {largest:.2e}, rms {rms:.2e}: {of_largest:.4f} and {of_rms:.4f} of bf16's"
+        self.report(f"{reference.folder.name}: error", ok, numbers)
+        return largest
+
+    def compare_greedy(self, reference, count, noise):
+        text = Tokenizer.from_file(str(reference.folder / "tokenizer.json")).encode(PROMPT).ids
+        arguments = ["generate", str(reference.folder), "--prompt", PROMPT, "--temperature", "0"]
+        output = self.run(*arguments, "--max-tokens", str(count), "--json")
+        chosen = json.loads(output)["tokens"]
+        if not 0 < len(chosen) <= count:
+            raise RuntimeError(f"{reference.folder}: {len(chosen)} tokens generated, wanted up to {count}")
+        after = reference.logits([*text, *chosen])[0][len(text) - 1 : -1]
+        behind = after.max(-1).values - after[torch.arange(len(chosen)), torch.tensor(chosen)]
+        numbers = f"{int((behind == 0).sum())} equal; behind the best by at most {float(behind.max()):.2e}"
+        ok = bool((behind <= 2 * noise).all())
+        self.report(f"{reference.folder.name}: greedy text of {len(chosen)}", ok, numbers)
+
+    def compare(self, folder, generator):
+        reference = Reference(folder)
+        texts = []
+        for count in LENGTHS:
+            if count <= reference.limit:
+                tokens = [generator.randrange(reference.vocab) for _ in range(count)]
+                texts.append(self.compare_logits(reference, tokens))
+        noise = self.compare_errors(reference, texts)
+        if (folder / "tokenizer.json").exists():
+            self.compare_greedy(reference, 24, noise)
+
+
+def random_case(generator):
+    """A checkpoint of a shape that nobody chose."""
+    dtype = generator.choice([torch.float32, torch.float16, torch.bfloat16])
+    vocab = generator.randrange(257, 400)
+    heads = generator.choice([1, 2, 3, 4, 6, 9])
+    layers = generator.randrange(1, 4)
+    if generator.random() < 0.3:
+        inner = generator.choice([None, 77, 130])
+        hidden = heads * generator.randrange(3, 20)
+        case = gpt2(dtype, vocab_size=vocab, n_embd=hidden, n_head=heads, n_layer=layers, n_inner=inner)
+        case.config["n_positions"] = 320
+        return case
+    return llama(
+        dtype,
+        vocab_size=vocab,
+        hidden_size=heads * generator.randrange(5, 20),
+        intermediate_size=generator.randrange(20, 200),
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=generator.choice([k for k in range(1, heads + 1) if heads % k == 0]),
+        head_dim=2 * generator.randrange(3, 33),
+        max_position_embeddings=320,
+        attention_bias=generator.random() < 0.3,
+        mlp_bias=generator.random() < 0.3,
+        tie_word_embeddings=generator.random() < 0.5,
+        rope_parameters=generator.choice([LLAMA3_ROPE, {"rope_type": "default", "rope_theta": 5000.0}]),
+    )
+
+
+def make_random(folder, seed):
+    generator = random.Random(seed)
+    case = random_case(generator)
+    case.seed = seed
+    case.config["eos_token_id"] = None  # a greedy text shall not end early
+    write_checkpoint(case, folder)
+    write_tokenizer(folder, case.config["vocab_size"])
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", type=Path)
+    parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument("--random", type=int, default=6, help="how many random checkpoints")
+    arguments = parser.parse_args()
+    logging.disable_progress_bar()
+    print(f"seed {arguments.seed}")
+    generator = random.Random(arguments.seed)
+    parity = Parity(arguments.heddle)
+    shipped = [folder.parent for folder in sorted((ROOT / "models").glob("*/config.json"))]
+    goldens = sorted((ROOT / "tests/goldens/models").iterdir())
+    for folder in arguments.models or [*goldens, *shipped]:
+        parity.compare(folder, generator)
+    if not arguments.models:
+        with tempfile.TemporaryDirectory() as scratch:
+            for number in range(arguments.random):
+                folder = Path(scratch) / f"random-{arguments.seed + number}"
+                make_random(folder, arguments.seed + number)
+                parity.compare(folder, generator)
+    if parity.failures:
+        raise SystemExit(f"{parity.failures} comparisons failed; repeat with --seed {arguments.seed}")
+
+
+if __name__ == "__main__":
+    main()
