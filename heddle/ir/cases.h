@@ -2,8 +2,10 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "heddle/ir/rules.h"
+#include "heddle/ir/step.h"
 
 namespace heddle {
 
@@ -24,6 +26,26 @@ inline double rounding_bound(DType dtype, double steps) {
   double store = dtype == DType::kBf16 ? 0x1p-8 : dtype == DType::kF16 ? 0x1p-11 : 0x1p-24;
   return store + steps * 0x1p-23;
 }
+
+// A step record for cases: sequences with `start` positions behind them and `rows` new ones. Their pages are
+// shuffled; the last row of each is wanted.
+struct StepExample {
+  struct Sequence {
+    i32 start, rows;
+  };
+  std::vector<Sequence> sequences;
+  i32 page_size = 16;
+  i32 vocab = 64;
+
+  StepShape shape() const;
+  i32 rows() const;
+  i32 wanted() const { return i32(sequences.size()); }
+  i32 pages() const;  // pages of the pool: all that the tables name, and two more
+  Tensor host() const { return dense(DType::kU8, {i32(StepHost::bytes(shape()))}); }
+  Tensor state() const { return dense(DType::kU8, {i32(StepDevice::bytes(shape()))}); }
+  StepHost& fill_host(std::byte* bytes) const;
+  StepDevice& fill_state(std::byte* bytes) const;  // tokens are 0, 7, 14, ... modulo vocab
+};
 
 template <class Args>
 Case make_case(const Args& args, double bound) {

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "heddle/base/float16.h"
+
 namespace heddle {
 namespace {
 
@@ -34,6 +36,26 @@ void require_dtype(const char* op, const char* argument, const Tensor& tensor, D
 void require_float(const char* op, const char* argument, const Tensor& tensor) {
   require(is_float(tensor.dtype), "[{}] {} is {}; must be f32, f16 or bf16", op, argument,
           shape_text(tensor));
+}
+
+void require_record(const char* op, const char* argument, const Tensor& tensor) {
+  require_rank(op, argument, tensor, 1);
+  require_dtype(op, argument, tensor, DType::kU8);
+}
+
+float round_to(DType dtype, float value) {
+  if (dtype == DType::kBf16) return bf16_to_float(float_to_bf16(value));
+  if (dtype == DType::kF16) return f16_to_float(float_to_f16(value));
+  return value;
+}
+
+std::vector<TileAxis> row_axes(i32 rows, i32 preferred) {
+  return {{.dim = "M", .extent = rows, .preferred = preferred}};
+}
+
+std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit) {
+  return {{.dim = "M", .extent = rows, .preferred = 16},
+          {.dim = "N", .extent = cols, .unit = unit, .preferred = 4096}};
 }
 
 Tensor dense(DType dtype, std::vector<i32> shape) {

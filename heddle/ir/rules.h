@@ -1,6 +1,7 @@
 // Helpers for shape rules and costs of ops: checks whose messages name the op, the argument and the values.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,27 @@ void require_float(const char* op, const char* argument, const Tensor& tensor);
 // must have that shape already.
 void set_output(Tensor& output, DType dtype, std::vector<i32> shape);
 Tensor dense(DType dtype, std::vector<i32> shape);
+
+// A part of the step record: u8 [bytes].
+void require_record(const char* op, const char* argument, const Tensor& tensor);
+
+// The bytes of tensor[box], box = {begin, end} for each dimension.
+inline Region part_of(const Tensor& tensor, Access access, std::initializer_list<std::array<i32, 2>> box) {
+  return region_of(tensor, access, {box.begin(), box.size()});
+}
+
+// What storing `value` as `dtype` leaves of it.
+float round_to(DType dtype, float value);
+
+// Axes of a matrix [rows, cols] that is cut in rows only, or in both; columns at multiples of `unit`.
+std::vector<TileAxis> row_axes(i32 rows, i32 preferred = 16);
+std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit = 1);
+
+// flops of an element-wise op with the axes M and N: `kFlops` for each element of the tile.
+template <int kFlops>
+double elementwise_flops(const std::byte*, const TileCoord& tile) {
+  return double(kFlops) * (tile[1] - tile[0]) * (tile[3] - tile[2]);
+}
 
 // flops of a row-wise op whose first argument is a matrix: `kFlops` for each element of the tile's rows.
 template <class Args, int kFlops>

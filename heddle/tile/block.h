@@ -8,9 +8,13 @@
 //   block.row(tensor, i...)    View of one row: the last dimension of `tensor` at the leading indices i...
 //   view.load(i) store(i, v)   value at index i, converted from and to the tensor's dtype
 //   view.load_pair(i)          {first, second} = elements 2i, 2i + 1;  store_pair(i, first, second)
+//   view.load_rounded(i, dtype)   what a load of element i gives after it was stored as `dtype`
+//   view.load_bit(i)           1 or 0: bit i of the 32-bit words of the view
 //   view.get(j) set(j, float)  one element, the same for all threads
-//   view.get_int(j) set_int    for i32 tensors
+//   view.get_int(j) set_int    32-bit word j as an integer, whatever the dtype
 //   view.from(j)               the view that begins j elements later
+//   view.every(n)              every n-th element of the view: a column of a matrix; load and store only
+//   block.weight_row(weight, r)   row r of a packed weight, read through its panels: load only
 //
 //   block.map(n, f)            f(i) for all i < n, each i once; i is an Index: a lane group on a CPU, a thread on a GPU
 //   block.reduce(n, op, f)     op over f(i), i < n, in a fixed order; the same float for all threads
@@ -26,6 +30,9 @@
 //
 //   block.item(weight, panel)  in `stream` only: the tile will draw this panel
 //   block.host(tensor), block.device(tensor)   the step record's two parts, as pointers
+//
+// i32 elements are only moved: load and store keep their bits. set and set_int are done by one thread: what they and
+// the maps stored is read at another index, or by get, only after block.sync().
 //
 // Values (Index -> View.load) are `Value`: a lane vector or a float. Arithmetic + - * / and unary - work between
 // values and with floats. Functions of values are in tile/math.cuh. Ops of a reduction: Sum, Max, Min below.

@@ -62,7 +62,7 @@ inline float load_as(DType dtype, const u8* data, i64 j) {
     case DType::kF32:
       return reinterpret_cast<const float*>(data)[j];
     case DType::kI32:
-      return float(reinterpret_cast<const i32*>(data)[j]);
+      return __int_as_float(reinterpret_cast<const i32*>(data)[j]);
     case DType::kU8:
       return float(data[j]);
     case DType::kBf16:
@@ -80,7 +80,7 @@ inline void store_as(DType dtype, u8* data, i64 j, float value) {
       reinterpret_cast<float*>(data)[j] = value;
       return;
     case DType::kI32:
-      reinterpret_cast<i32*>(data)[j] = i32(value);
+      reinterpret_cast<i32*>(data)[j] = __float_as_int(value);
       return;
     case DType::kU8:
       data[j] = u8(value);
@@ -104,6 +104,14 @@ struct Pair {
   float first, second;
 };
 
+inline float round_to(DType dtype, float value) {
+  u8 bytes[4];
+  store_as(dtype, bytes, 0, value);
+  return load_as(dtype, bytes, 0);
+}
+
+struct Strided;
+
 struct View {
   u8* data;
   DType dtype;
@@ -116,7 +124,33 @@ struct View {
   void set(i32 j, float value) { store_as(dtype, data, j, value); }
   i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
   void set_int(i32 j, i32 value) { reinterpret_cast<i32*>(data)[j] = value; }
+  float load_rounded(Index i, DType as) const { return round_to(as, get(i.at)); }
+  float load_bit(Index i) const { return float(u32(get_int(i.at / 32)) >> (i.at % 32) & 1); }
   View from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
+  Strided every(i64 n) const;
+};
+
+struct Strided {
+  View view;
+  i64 step;
+
+  float load(Index i) const { return view.from(i.at * step).get(0); }
+  void store(Index i, float value) { view.from(i.at * step).set(0, value); }
+};
+
+inline Strided View::every(i64 n) const {
+  return {*this, n};
+}
+
+struct WeightRow {
+  const Weight& w;
+  i32 row;
+
+  float load(Index i) const {
+    const i32 panel = row / w.panel_rows * w.slices() + i.at / w.slice_cols();
+    return load_as(w.data.dtype, w.data.data + w.table[panel],
+                   w.place(row % w.panel_rows, i.at % w.slice_cols()));
+  }
 };
 
 struct Matrix {
@@ -147,6 +181,8 @@ class Block {
     ((at += i64(indices) * tensor.stride[d++]), ...);
     return {tensor.data + at * size_of(tensor.dtype), tensor.dtype};
   }
+
+  WeightRow weight_row(const Weight& weight, i32 row) { return {weight, row}; }
 
   template <class F>
   void map(i32 n, F&& f) {
@@ -187,16 +223,14 @@ class Block {
   void mma(Fragment& fragment, const Operand& x, const Weight& w) {
     map(fragment.rows * fragment.cols, [&](Index i) {
       const i32 m = i.at / fragment.cols, n = fragment.n0 + i.at % fragment.cols;
-      const u8* panel = w.data.data + w.table[n / w.panel_rows];
       float sum = 0;
-      for (i32 k = 0; k < w.cols(); ++k)
-        sum = fma(x.row(m).get(k), load_as(w.data.dtype, panel, w.place(n % w.panel_rows, k)), sum);
+      for (i32 k = 0; k < w.cols(); ++k) sum = fma(x.row(m).get(k), weight_row(w, n).load(Index{k}), sum);
       fragment.row(m).set(i.at % fragment.cols, sum);
     });
   }
 
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
-  StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<StepDevice*>(tensor.data); }
+  const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
 
  private:
   u8* take(i64 bytes) {

@@ -102,6 +102,13 @@ void ScalarBlock::View::set_int(i32 j, i32 value) {
   std::memcpy(at, &value, 4);
 }
 
+float ScalarBlock::WeightRow::load(Index i) const {
+  const Weight& w = weight;
+  const i32 panel = row / w.panel_rows * w.slices() + i.at / w.slice_cols();
+  const View slice{w.data.data + w.table[panel], w.data.dtype, nullptr};
+  return slice.get(i32(w.place(row % w.panel_rows, i.at % w.slice_cols())));
+}
+
 void ScalarBlock::mma(Fragment& fragment, const Operand& x, const Weight& w) {
   const i32 first = fragment.n0 / w.panel_rows;
   HEDDLE_CHECK(fragment.n0 % w.panel_rows == 0);

@@ -9,6 +9,7 @@
 #include "heddle/backend/cpu/scratch.h"
 #include "heddle/base/error.h"
 #include "heddle/base/float16.h"
+#include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
 #include "heddle/tile/block.h"
 
@@ -53,6 +54,8 @@ class ScalarBlock {
     float first, second;
   };
 
+  struct Strided;
+
   // One row in memory or on chip.
   struct View {
     u8* data;
@@ -63,11 +66,29 @@ class ScalarBlock {
     void store(Index i, float value) { set(i.at, value); }
     Pair load_pair(Index i) const { return {get(2 * i.at), get(2 * i.at + 1)}; }
     void store_pair(Index i, float first, float second) { set(2 * i.at, first), set(2 * i.at + 1, second); }
+    float load_rounded(Index i, DType as) const { return round_to(as, get(i.at)); }
+    float load_bit(Index i) const { return float(u32(get_int(i.at / 32)) >> (i.at % 32) & 1); }
     float get(i32 j) const;
     void set(i32 j, float value);
     i32 get_int(i32 j) const;
     void set_int(i32 j, i32 value);
     View from(i64 j) const { return {data + j * size_of(dtype), dtype, guard}; }
+    Strided every(i64 n) const { return {*this, n}; }
+  };
+
+  struct Strided {
+    View view;
+    i64 step;
+
+    float load(Index i) const { return view.from(i.at * step).get(0); }
+    void store(Index i, float value) { view.from(i.at * step).set(0, value); }
+  };
+
+  struct WeightRow {
+    const Weight& weight;
+    i32 row;
+
+    float load(Index i) const;
   };
 
   struct Matrix {
@@ -97,6 +118,8 @@ class ScalarBlock {
     ((at += i64(indices) * tensor.stride[d++]), ...);
     return {tensor.data + at * size_of(tensor.dtype), tensor.dtype, guard_};
   }
+
+  WeightRow weight_row(const Weight& weight, i32 row) { return {weight, row}; }
 
   template <class F>
   void map(i32 n, F&& f) {
@@ -141,7 +164,7 @@ class ScalarBlock {
 
   void item(const Weight&, i32) {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
-  StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<StepDevice*>(tensor.data); }
+  const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
 
  private:
   Matrix matrix(i32 rows, i32 cols, i32 m0, i32 n0) {
