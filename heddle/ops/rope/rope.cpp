@@ -1,0 +1,74 @@
+#include "heddle/ops/rope/rope.h"
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> rope_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<Rope>(args);
+  require_rank("rope", "x", a.x, 2);
+  require_float("rope", "x", a.x);
+  require(a.rotary_dim > 0 && a.rotary_dim % 2 == 0 && a.rotary_dim <= a.head_dim,
+          "[rope] rotary_dim = {}, head_dim = {}; rotary_dim must be even, positive and at most head_dim",
+          a.rotary_dim, a.head_dim);
+  require(a.heads > 0 && i64(a.heads) * a.head_dim <= a.x.last(),
+          "[rope] heads = {} of {} elements, x is {}; heads must be positive and lie in x", a.heads,
+          a.head_dim, shape_text(a.x));
+  require_shape("rope", "table", a.table, {a.x.size[0], a.rotary_dim});
+  require_dtype("rope", "table", a.table, DType::kF32);
+  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  const auto& a = as<Rope>(args);
+  return matrix_axes(a.x.size[0], a.x.last(), a.head_dim);
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<Rope>(args);
+  auto x = values.read(a.x), table = values.read(a.table), y = x;
+  const i32 step = a.interleaved ? 1 : a.rotary_dim / 2;
+  for (i32 m = 0; m < a.x.size[0]; ++m)
+    for (i32 head = 0; head < a.heads; ++head)
+      for (i32 i = 0; i < a.rotary_dim / 2; ++i) {
+        const size_t first =
+            size_t(m) * size_t(a.x.last()) + size_t(head * a.head_dim + (a.interleaved ? 2 * i : i));
+        const size_t second = first + size_t(step), pair = size_t(m * a.rotary_dim + 2 * i);
+        y[first] = x[first] * table[pair] - x[second] * table[pair + 1];
+        y[second] = x[second] * table[pair] + x[first] * table[pair + 1];
+      }
+  values.write(a.y, y);
+}
+
+// A fragment may begin in the middle of a head: only neighbours are certain to lie in one.
+bool can_fuse(const std::byte* args) {
+  const auto& a = as<Rope>(args);
+  return a.interleaved != 0 && a.head_dim % 2 == 0;
+}
+
+}  // namespace
+
+const OpSpec& rope_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<Rope>("rope", "y = x with the pairs of its leading heads turned by their position");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = elementwise_flops<3>;
+    op.reference = reference;
+    op.cases = rope_cases;
+    op.traits = {.epilogue = true,
+                 .needs = EpilogueNeeds::kPair,
+                 .input = "x",
+                 .output = "y",
+                 .in_place = true,
+                 .can_fuse = can_fuse};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle
