@@ -43,6 +43,8 @@ constexpr float identity(Min) {
 
 class SimdBlock {
  public:
+  struct Strided;
+
   // One row in memory or on chip.
   struct View {
     u8* data;
@@ -75,11 +77,72 @@ class SimdBlock {
       store_lane_pairs(dtype, lanes, {first, second});
       std::memcpy(at(2 * i.at), lanes, size_t(2 * i.count * size_of(dtype)));
     }
+    HWY_INLINE Value load_rounded(auto i, DType as) const { return round_to(as, load(i)); }
+    HWY_INLINE Value load_bit(Lanes i) const { return bits(i.at, kLanes); }
+    HWY_INLINE Value load_bit(FewLanes i) const { return bits(i.at, i.count); }
     float get(i32 j) const { return get_element(dtype, at(j)); }
     void set(i32 j, float value) const { set_element(dtype, at(j), value); }
     i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
     void set_int(i32 j, i32 value) const { reinterpret_cast<i32*>(data)[j] = value; }
     View from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
+    Strided every(i64 n) const { return {*this, n}; }
+
+   private:
+    // Bits begin, begin + 1, ... of 32-bit words, `count` of them, as 0 or 1; reads no word without one of them.
+    HWY_INLINE Value bits(i32 begin, i32 count) const {
+      const i32 shift = begin % 32;
+      u32 window = u32(get_int(begin / 32)) >> shift;
+      if (shift + count > 32) window |= u32(get_int(begin / 32 + 1)) << (32 - shift);
+      const Vec32 bit = hn::And(hn::Shr(hn::Set(d32, window), hn::Iota(d32, 0)), hn::Set(d32, 1u));
+      return hn::ConvertTo(d, hn::BitCast(hn::RebindToSigned<D>(), bit));
+    }
+  };
+
+  // Lanes that do not lie side by side, one element at a time.
+  template <class Element>
+  static HWY_INLINE Value gather(i32 begin, i32 count, Element&& element) {
+    alignas(64) float lanes[kLanes] = {};
+    for (i32 lane = 0; lane < count; ++lane) lanes[lane] = element(begin + lane);
+    return hn::Load(d, lanes);
+  }
+
+  struct Strided {
+    View view;
+    i64 step;
+
+    float get(i32 j) const { return view.from(j * step).get(0); }
+    Value load(Lanes i) const {
+      return gather(i.at, kLanes, [&](i32 j) { return get(j); });
+    }
+    Value load(FewLanes i) const {
+      return gather(i.at, i.count, [&](i32 j) { return get(j); });
+    }
+    void store(Lanes i, Value value) const { scatter(i.at, kLanes, value); }
+    void store(FewLanes i, Value value) const { scatter(i.at, i.count, value); }
+
+   private:
+    void scatter(i32 begin, i32 count, Value value) const {
+      alignas(64) float lanes[kLanes];
+      hn::Store(value.v, d, lanes);
+      for (i32 lane = 0; lane < count; ++lane) view.from((begin + lane) * step).set(0, lanes[lane]);
+    }
+  };
+
+  struct WeightRow {
+    const Weight& w;
+    i32 row;
+
+    float get(i32 k) const {
+      const u8* panel = w.data.data + w.table[row / w.panel_rows * w.slices() + k / w.slice_cols()];
+      const i64 place = w.place(row % w.panel_rows, k % w.slice_cols());
+      return get_element(w.data.dtype, panel + place * size_of(w.data.dtype));
+    }
+    Value load(Lanes i) const {
+      return gather(i.at, kLanes, [&](i32 k) { return get(k); });
+    }
+    Value load(FewLanes i) const {
+      return gather(i.at, i.count, [&](i32 k) { return get(k); });
+    }
   };
 
   struct Matrix {
@@ -110,6 +173,8 @@ class SimdBlock {
     ((at += i64(indices) * tensor.stride[dim++]), ...);
     return {tensor.data + at * size_of(tensor.dtype), tensor.dtype};
   }
+
+  WeightRow weight_row(const Weight& weight, i32 row) { return {weight, row}; }
 
   template <class F>
   HWY_INLINE void map(i32 n, F&& f) {
@@ -208,22 +273,17 @@ class SimdBlock {
 
   void item(const Weight&, i32) {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
-  StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<StepDevice*>(tensor.data); }
+  const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
 
  private:
   // Panels of another shape, one element at a time.
   static void mma_any(Fragment& fragment, const Operand& x, const Weight& w) {
-    const i32 element = size_of(w.data.dtype);
     for (i32 c = 0; c < fragment.cols; ++c) {
-      const i32 row = fragment.n0 + c, first = row / w.panel_rows * w.slices();
+      const WeightRow row{w, fragment.n0 + c};
       for (i32 m = 0; m < fragment.rows; ++m) {
         const View a = x.row(m);
         float sum = 0;
-        for (i32 k = 0; k < w.cols(); ++k) {
-          const u8* panel = w.data.data + w.table[first + k / w.slice_cols()];
-          const i64 place = w.place(row % w.panel_rows, k % w.slice_cols());
-          sum += a.get(k) * get_element(w.data.dtype, panel + place * element);
-        }
+        for (i32 k = 0; k < w.cols(); ++k) sum += a.get(k) * row.get(k);
         fragment.row(m).set(c, sum);
       }
     }

@@ -121,6 +121,13 @@ HWY_INLINE void store_lanes(DType dtype, u8* at, Value value) {
     hn::StoreU(value.v, d, reinterpret_cast<float*>(at));
 }
 
+// What storing as `dtype` leaves of a value.
+HWY_INLINE Value round_to(DType dtype, Value value) {
+  if (dtype == DType::kBf16) return bf16_to_value(value_to_bf16(value.v));
+  if (dtype == DType::kF16) return f16_to_value(value_to_f16(value.v));
+  return value;
+}
+
 struct ValuePair {
   Value first, second;
 };
