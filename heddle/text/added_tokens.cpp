@@ -42,12 +42,11 @@ size_t trailing_space(std::string_view text) {
   return text.size();
 }
 
-// \w of Rust's regex: what a word is made of, with the joiners, without the fractions of Latin-1.
+// What \w is to Rust's regex: Oniguruma's word characters inside a class, and the joiners.
 bool is_word_char(std::string_view c) {
   static const Regex word(pcre2_from_oniguruma(R"([\w\x{200C}\x{200D}])"));
-  static const Regex not_word(pcre2_from_oniguruma(R"([\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE}])"));
   Regex::Scratch scratch;
-  return word.find(c, 0, scratch) && !not_word.find(c, 0, scratch);
+  return word.find(c, 0, scratch).has_value();
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ namespace {
 
 constexpr size_t kNone = std::string::npos;
 
-// Oniguruma's \w: PCRE2's classes, and the superscripts and fractions of Latin-1.
-constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
+constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 constexpr std::string_view kWordAdditions[] = {"L", "M", "Nd", "Pc"};
 constexpr std::string_view kCategories[] = {"L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",
                                             "Nd", "Nl", "No", "P",  "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
@@ -53,8 +52,10 @@ CharSet category_set(std::string_view category, bool negated) {
   return {fmt::format("\\p{{{}}}{}", category, additions_to(category)), negated};
 }
 
-CharSet word_set(bool negated) {
+// Outside a class Oniguruma takes the superscripts and fractions of Latin-1 for parts of a word, inside not.
+CharSet word_set(bool negated, bool in_class) {
   CharSet set{std::string(kWord), negated};
+  if (!in_class) set.text += "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
   for (std::string_view category : kWordAdditions) set.text += additions_to(category);
   return set;
 }
@@ -101,11 +102,12 @@ class Translator {
   void literal(uint32_t code_point);
   void open_group();
   void close_group();
+  bool comment();
   bool quantifier();
   std::optional<std::string> interval();
   void escape();
   uint32_t escaped_literal(char name);
-  std::optional<CharSet> escaped_set(char name);
+  std::optional<CharSet> escaped_set(char name, bool in_class);
   CharSet property(bool negated);
   void char_class();
   std::optional<uint32_t> class_item(std::string& inside);
@@ -190,7 +192,7 @@ void Translator::emit_assertion(std::string_view text) {
 }
 
 void Translator::item() {
-  if (quantifier()) return;
+  if (quantifier() || comment()) return;
   const size_t begin = at_;
   const uint32_t c = take_code_point();
   switch (c) {
@@ -262,6 +264,12 @@ void Translator::close_group() {
   letter_ = 0;
 }
 
+bool Translator::comment() {
+  if (!take("(?#")) return false;
+  while (take_char() != ')') continue;
+  return true;
+}
+
 // {n}, {n,}, {n,m} or {,m} as PCRE2 writes it; nothing where the brace is a literal.
 std::optional<std::string> Translator::interval() {
   const size_t begin = at_;
@@ -312,13 +320,13 @@ void Translator::escape() {
       return emit_assertion(fmt::format("\\{}", name));
     case 'b':
     case 'B': {
-      const std::string word = word_set(false).text;
+      const std::string word = word_set(false, false).text;
       constexpr std::string_view kIn = "(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))";
       constexpr std::string_view kOut = "(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))";
       return emit_assertion(fmt::format(fmt::runtime(name == 'b' ? kIn : kOut), word));
     }
     default:
-      if (const auto set = escaped_set(name)) return emit(*set);
+      if (const auto set = escaped_set(name, false)) return emit(*set);
       return literal(escaped_literal(name));
   }
 }
@@ -354,7 +362,7 @@ uint32_t Translator::escaped_literal(char name) {
   }
 }
 
-std::optional<CharSet> Translator::escaped_set(char name) {
+std::optional<CharSet> Translator::escaped_set(char name, bool in_class) {
   const bool negated = std::isupper(uint8_t(name));
   switch (name) {
     case 's':
@@ -370,7 +378,7 @@ std::optional<CharSet> Translator::escaped_set(char name) {
     case 'w':
     case 'W':
       if (caseless_) unsupported("\\w under (?i)");
-      return word_set(negated);
+      return word_set(negated, in_class);
     case 'p':
     case 'P':
       if (caseless_) unsupported("\\p under (?i)");
@@ -421,7 +429,7 @@ std::optional<uint32_t> Translator::class_item(std::string& inside) {
     literal = '\b';
   } else {
     const char name = take_char();
-    if (const auto set = escaped_set(name)) {
+    if (const auto set = escaped_set(name, true)) {
       if (set->negated) unsupported("this negated set in a class");
       inside += set->text;
       return std::nullopt;

@@ -152,12 +152,11 @@ void PreTokenizer::split(const Stage& stage, std::string_view piece, Scratch& sc
     }
   };
   size_t at = 0;
-  RegexMatches matches(*stage.pattern, piece, scratch.regex);
-  while (const auto match = matches.next()) {
-    if (at != match->begin) add(at, match->begin, false);
-    add(match->begin, match->end, true);
-    at = match->end;
-  }
+  stage.pattern->for_each_match(piece, scratch.regex, [&](Regex::Span match) {
+    if (at != match.begin) add(at, match.begin, false);
+    add(match.begin, match.end, true);
+    at = match.end;
+  });
   if (at != piece.size()) add(at, piece.size(), false);
   flush();
 }

@@ -87,19 +87,20 @@ std::optional<Regex::Span> Regex::find(std::string_view text, size_t from, Scrat
   return Span{span[0], span[1]};
 }
 
-std::optional<Regex::Span> RegexMatches::next() {
-  while (from_ <= text_.size()) {
-    const auto match = regex_.find(text_, from_, scratch_);
-    if (!match) break;
-    if (match->begin == match->end && last_end_ == match->end) {
-      from_ += from_ < text_.size() ? first_char(text_.substr(from_)).size : 1;
-      continue;
+void Regex::for_each_match(std::string_view text, Scratch& scratch,
+                           const std::function<void(Span)>& visit) const {
+  std::optional<size_t> last_end;
+  for (size_t from = 0; from <= text.size();) {
+    const auto match = find(text, from, scratch);
+    if (!match) return;
+    if (match->begin == match->end && last_end == match->end) {
+      from += from < text.size() ? first_char(text.substr(from)).size : 1;
+    } else {
+      from = match->end;
+      last_end = match->end;
+      visit(*match);
     }
-    from_ = match->end;
-    last_end_ = match->end;
-    return match;
   }
-  return std::nullopt;
 }
 
 }  // namespace heddle

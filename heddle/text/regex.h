@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,24 +36,13 @@ class Regex {
   // sees what is before. Throws Error(kUnsupported) where the pattern runs into the limits.
   std::optional<Span> find(std::string_view text, size_t from, Scratch& scratch) const;
 
+  // Calls `visit` for all matches from the left, as Oniguruma's scan finds them: an empty match right behind
+  // a match does not count.
+  void for_each_match(std::string_view text, Scratch& scratch, const std::function<void(Span)>& visit) const;
+
  private:
   std::shared_ptr<const void> code_;
   std::string pattern_;
-};
-
-// Walks over all matches as Oniguruma's scan does: an empty match right after a match does not count.
-class RegexMatches {
- public:
-  RegexMatches(const Regex& regex, std::string_view text, Regex::Scratch& scratch)
-      : regex_(regex), text_(text), scratch_(scratch) {}
-  std::optional<Regex::Span> next();
-
- private:
-  const Regex& regex_;
-  std::string_view text_;
-  Regex::Scratch& scratch_;
-  size_t from_ = 0;
-  std::optional<size_t> last_end_;
 };
 
 }  // namespace heddle

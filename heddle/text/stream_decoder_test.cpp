@@ -47,8 +47,8 @@ TEST(StreamDecoder, TogetherIsWhatDecodeGives) {
   std::mt19937 random(2);
   for (int round = 0; round < 500; ++round) {
     const bool skip_special = random() % 2;
-    std::vector<int32_t> ids;
-    for (int i = 0; i < 20; ++i) ids.push_back(int32_t(random() % (i % 3 ? 256 : 930)));
+    std::vector<int32_t> ids(20);
+    for (int32_t& id : ids) id = int32_t(random() % (random() % 3 ? 256 : 930));
     StreamDecoder stream(tokenizer, skip_special);
     std::string text;
     for (int32_t id : ids) text += stream.push(id);

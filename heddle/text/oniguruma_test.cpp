@@ -1,0 +1,170 @@
+#include "heddle/text/oniguruma.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/text/regex.h"
+#include "heddle/text/utf8.h"
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+
+const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
+
+Regex compile(std::string_view pattern) {
+  return Regex(pcre2_from_oniguruma(pattern));
+}
+
+// What Split with the behaviour "isolated" makes of a text.
+std::vector<std::string> pieces(const Regex& regex, const std::string& text) {
+  std::vector<std::string> parts;
+  const auto add = [&](size_t begin, size_t end) {
+    if (begin < end) parts.push_back(text.substr(begin, end - begin));
+  };
+  Regex::Scratch scratch;
+  size_t at = 0;
+  regex.for_each_match(text, scratch, [&](Regex::Span match) {
+    add(at, match.begin);
+    add(match.begin, match.end);
+    at = match.end;
+  });
+  add(at, text.size());
+  return parts;
+}
+
+TEST(Oniguruma, SplitsAsTokenizersDoes) {
+  std::ifstream cases(kGoldens + "patterns.jsonl");
+  std::string line;
+  int count = 0;
+  while (std::getline(cases, line)) {
+    const json row = json::parse(line);
+    const auto pattern = row["pattern"].get<std::string>(), text = row["text"].get<std::string>();
+    const auto got = pieces(compile(pattern), text);
+    EXPECT_EQ(json(got), row["pieces"])
+        << pattern << " on " << row["text"] << " as " << pcre2_from_oniguruma(pattern);
+    ++count;
+  }
+  EXPECT_GT(count, 600);
+}
+
+// Fails where PCRE2 has other tables of Unicode than those that the additions were made for.
+TEST(Oniguruma, KnowsTheSameCharacters) {
+  std::string every;
+  for (uint32_t c = 0; c <= 0x10FFFF; ++c) {
+    if (c < 0xD800 || c >= 0xE000) append_utf8(c, every);
+  }
+  for (const json& row : json::parse(read_file(kGoldens + "properties.json"))) {
+    const auto pattern = row["pattern"].get<std::string>();
+    const Regex regex = compile(pattern);
+    Regex::Scratch scratch;
+    uint64_t count = 0, sum = 0;
+    regex.for_each_match(every, scratch, [&](Regex::Span match) {
+      const Utf8Char c = first_char(std::string_view(every).substr(match.begin));
+      EXPECT_EQ(match.end, match.begin + c.size);
+      ++count;
+      sum += c.code_point;
+    });
+    EXPECT_EQ(count, row["count"].get<uint64_t>()) << pattern;
+    EXPECT_EQ(sum, row["sum"].get<uint64_t>()) << pattern;
+  }
+}
+
+ErrorCode error_code(std::string_view pattern) {
+  try {
+    compile(pattern);
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string_view(error.what()).starts_with("[pattern] ")) << error.what();
+    return error.code();
+  }
+  ADD_FAILURE() << "accepted: " << pattern;
+  return ErrorCode::kInternal;
+}
+
+TEST(Oniguruma, RefusesWhatItDoesNotTranslate) {
+  for (const char* pattern :
+       {R"((a)\1)",        R"(\k<n>)",      R"(\g<0>)",          R"(\X)",          R"(\R)",
+        R"(\N)",           R"(\K)",         R"(\012)",           R"(\xe9)",        R"(\pL)",
+        R"(\p{Han})",      R"(\p{C})",      R"(\p{Cn})",         R"([[:alpha:]])", "[a[b]]",
+        "[a&&b]",          "[]a]",          R"([\P{L}])",        R"([\W])",        "(?<n>a)",
+        "(?x:a)",          "a(?i)b",        "(?i:ss)",           "(?i:ST)",        "(?i:\xC3\xA9)",
+        "(?i:[\xC3\xA9])", R"((?i:\p{L}))", R"((?i:\w))",        "(?~a)",          "(?{1})",
+        "a{10000}",        "a{3,1}",        " ?[^(\\s|[.,!?])]+"}) {
+    EXPECT_EQ(error_code(pattern), ErrorCode::kUnsupported) << pattern;
+  }
+}
+
+TEST(Oniguruma, RefusesWhatIsNoPattern) {
+  for (const char* pattern : {"(",
+                              ")",
+                              "a)",
+                              "(?:a",
+                              "[a",
+                              "[",
+                              "\\",
+                              "*a",
+                              "a|*",
+                              "^*",
+                              "(?=a)*",
+                              "(*)",
+                              "[z-a]",
+                              R"([a-\d])",
+                              R"(\p{L)",
+                              R"(\x{})",
+                              R"(\x{110000})",
+                              R"(\x{d800})",
+                              R"(\u12)",
+                              "\xFF",
+                              "(?<=a*)b"}) {
+    EXPECT_EQ(error_code(pattern), ErrorCode::kInvalidArgument) << pattern;
+  }
+}
+
+TEST(Oniguruma, LimitsThePattern) {
+  EXPECT_EQ(error_code(std::string(1 << 17, 'a')), ErrorCode::kUnsupported);
+  EXPECT_EQ(error_code(std::string(20'000, '(') + std::string(20'000, ')')), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_code("a" + std::string(60'000, '*')), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_code("(?:(?:a{9999}){9999}){9999}"), ErrorCode::kInvalidArgument);
+}
+
+TEST(Regex, EndsACatastrophicMatch) {
+  const Regex regex = compile("(?:a|aa)+$");
+  Regex::Scratch scratch;
+  const std::string text = std::string(100, 'a') + "!";
+  try {
+    regex.find(text, 0, scratch);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    EXPECT_NE(std::string_view(error.what()).find("match limit"), std::string_view::npos) << error.what();
+  }
+  EXPECT_TRUE(regex.find("aaa", 0, scratch));
+}
+
+TEST(Regex, MatchesDeepGroups) {  // more than the stack that compiled code has
+  const Regex regex = compile("(?:a|b)*c");
+  Regex::Scratch scratch;
+  std::string text(300'000, 'a');
+  EXPECT_FALSE(regex.find(text.substr(0, 100), 0, scratch));
+  const auto match = regex.find(text + "c", 0, scratch).value_or(Regex::Span{});
+  EXPECT_EQ(match.end, 300'001u);
+}
+
+TEST(Regex, LiteralTextMatchesItself) {
+  const std::string text = "a.b*(c)[\\d]{2}é🙂 \n";
+  const Regex regex(pcre2_from_text(text));
+  Regex::Scratch scratch;
+  const auto match = regex.find("x" + text, 0, scratch).value_or(Regex::Span{});
+  EXPECT_EQ(match.begin, 1u);
+  EXPECT_EQ(match.end, 1 + text.size());
+}
+
+}  // namespace
+}  // namespace heddle
