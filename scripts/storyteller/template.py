@@ -4,8 +4,8 @@
 
 [a|b|] is a choice (parts may nest and may be empty), {h} and {h.he} read the scene, {@rule} draws from a
 shared rule, "a~" becomes "a" or "an" by the next letter, "^" makes the next letter a capital. The first
-letter of the text and letters after ". ", "! ", "? " and '." ' become capitals by themselves; after '!" ' and '?" '
-they do not, because '"Stop!" cried the fox' goes on in the same sentence.
+letter of the text and letters after ". ", "! ", "? " and '." ' become capitals by themselves; after '!" ' and
+'?" ' they do not, because '"Stop!" cried the fox' goes on in the same sentence.
 """
 
 import re
