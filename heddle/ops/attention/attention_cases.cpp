@@ -1,0 +1,59 @@
+#include <cmath>
+
+#include "heddle/ir/cases.h"
+#include "heddle/ops/attention/attention.h"
+
+namespace heddle {
+namespace {
+
+struct Layout {
+  StepExample step;
+  AttentionCut cut;
+};
+
+struct Sizes {
+  i32 heads, kv_heads, head_dim;
+};
+
+Case attention_case(const Layout& layout, const Sizes& sizes, DType qkv, DType pages) {
+  const StepExample& step = layout.step;
+  const i32 q = sizes.heads * sizes.head_dim, kv = sizes.kv_heads * sizes.head_dim;
+  Attention args{
+      .step = step.host(), .state = step.state(), .qkv = input(qkv, {step.rows(), q + 2 * kv + 1})};
+  args.keys = args.values = input(pages, {step.pages(), sizes.kv_heads, step.page_size, sizes.head_dim});
+  args.heads = sizes.heads, args.kv_heads = sizes.kv_heads, args.head_dim = sizes.head_dim;
+  args.key_column = q, args.value_column = q + kv + 1;
+  args.scale = 1 / std::sqrt(float(sizes.head_dim));
+  args.block_rows = layout.cut.block_rows, args.max_blocks = layout.cut.max_blocks;
+  args.max_splits = layout.cut.max_splits, args.split_unit = layout.cut.split_unit;
+  // Scores are sums over head_dim; the values' sum grows with what stands in a split.
+  Case result = make_case(args, rounding_bound(DType::kF32, 8 + 0.25 * sizes.head_dim));
+  result.prepare = [step](std::byte* bytes, Values& values) {
+    auto& a = as<Attention>(bytes);
+    step.fill_host(values.bytes(a.step.buffer));
+    step.fill_state(values.bytes(a.state.buffer));
+  };
+  return result;
+}
+
+}  // namespace
+
+std::vector<Case> attention_cases() {
+  // Pages of 4 and 16 positions; one split, several, and dead ones for the shorter sequences; dead row blocks.
+  const Layout first{{{{0, 1}}}, {1, 1, 1, 16}};
+  const Layout decode{{{{.start = 70, .rows = 1}}, 4}, {1, 1, 4, 16}};
+  const Layout batch{{{{40, 1}, {3, 1}, {130, 1}}}, {1, 5, 3, 16}};
+  const Layout prefill{{{{0, 37}}, 4}, {8, 6, 2, 8}};
+  const Layout mixed{{{{5, 11}, {66, 1}, {0, 3}}, 4}, {4, 7, 5, 8}};
+  std::vector<Case> cases;
+  for (const Layout& layout : {first, decode, batch, prefill, mixed})
+    for (const Sizes& sizes : {Sizes{1, 1, 1}, {6, 2, 24}, {8, 1, 33}, {2, 2, 64}})
+      for (auto [qkv, pages] : {std::pair{DType::kF32, DType::kF32},
+                                {DType::kF32, DType::kBf16},
+                                {DType::kBf16, DType::kBf16},
+                                {DType::kF16, DType::kF16}})
+        cases.push_back(attention_case(layout, sizes, qkv, pages));
+  return cases;
+}
+
+}  // namespace heddle
