@@ -1,0 +1,79 @@
+#include "heddle/ops/attention_merge/attention_merge.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> attention_merge_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<AttentionMerge>(args);
+  require_record("attention_merge", "step", a.step);
+  require_record("attention_merge", "state", a.state);
+  require_rank("attention_merge", "part", a.part, 4);
+  require_dtype("attention_merge", "part", a.part, DType::kF32);
+  require_shape("attention_merge", "stats", a.stats, {a.part.size[0], a.part.size[1], a.part.size[2], 2});
+  require_dtype("attention_merge", "stats", a.stats, DType::kF32);
+  require(
+      a.block_rows > 0 && a.split_unit > 0 && a.max_splits == a.part.size[2],
+      "[attention_merge] block_rows = {}, split_unit = {}, max_splits = {}, part is {}; must be positive, "
+      "and max_splits part's",
+      a.block_rows, a.split_unit, a.max_splits, shape_text(a.part));
+  set_output(a.y, DType::kF32, {a.part.size[0], a.part.size[1] * a.part.size[3]});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  return row_axes(as<AttentionMerge>(args).part.size[0]);
+}
+
+double flops(const std::byte* args, const TileCoord& t) {
+  const auto& a = as<AttentionMerge>(args);
+  return 2.0 * (t[1] - t[0]) * a.part.size[1] * a.part.size[2] * a.part.size[3];
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<AttentionMerge>(args);
+  const auto& host = *reinterpret_cast<const StepHost*>(values.bytes(a.step.buffer));
+  const auto& device = *reinterpret_cast<const StepDevice*>(values.bytes(a.state.buffer));
+  auto part = values.read(a.part), stats = values.read(a.stats), y = values.read(a.y);
+  const size_t heads = size_t(a.part.size[1]), head_dim = size_t(a.part.size[3]);
+  for (i32 row = 0; row < a.part.size[0]; ++row) {
+    const AttentionBlock block = attention_block_of_row(host, device, a.cut(), row);
+    for (size_t head = 0; head < heads; ++head) {
+      const size_t first = (size_t(row) * heads + head) * size_t(a.max_splits);
+      double best = stats[2 * first], total = 0;
+      for (size_t s = first; s < first + size_t(block.splits); ++s) best = std::max(best, stats[2 * s]);
+      std::vector<double> sum(head_dim);
+      for (size_t s = first; s < first + size_t(block.splits); ++s) {
+        const double weight = std::exp(stats[2 * s] - best);
+        total += weight * stats[2 * s + 1];
+        for (size_t i = 0; i < head_dim; ++i) sum[i] += weight * part[s * head_dim + i];
+      }
+      for (size_t i = 0; i < head_dim; ++i) y[(size_t(row) * heads + head) * head_dim + i] = sum[i] / total;
+    }
+  }
+  values.write(a.y, y);
+}
+
+}  // namespace
+
+const OpSpec& attention_merge_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<AttentionMerge>("attention_merge", "joins the splits of attention in a fixed order");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = flops;
+    op.reference = reference;
+    op.cases = attention_merge_cases;
+    op.traits = {.prologue = true, .input = "part", .output = "y"};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

@@ -1,0 +1,42 @@
+// Tile body of attention_merge. Included once per target, inside its namespace.
+namespace attention_merge {
+
+struct Body {
+  template <class Block, class View>
+  static void merge_head(Block& block, const AttentionMerge& a, i32 row, i32 head, i32 splits, View out) {
+    float best = block.row(a.stats, row, head, 0).get(0);
+    for (i32 split = 1; split < splits; ++split) {
+      const float other = block.row(a.stats, row, head, split).get(0);
+      best = other > best ? other : best;
+    }
+    float total = 0;
+    for (i32 split = 0; split < splits; ++split) {
+      auto stats = block.row(a.stats, row, head, split);
+      total += stats.get(1) * exp(stats.get(0) - best);
+    }
+    block.map(a.part.last(), [&](auto i) {
+      auto sum = block.index(i) * 0.0f;
+      for (i32 split = 0; split < splits; ++split) {
+        const float weight = exp(block.row(a.stats, row, head, split).get(0) - best) / total;
+        sum = fma(decltype(sum)(weight), block.row(a.part, row, head, split).load(i), sum);
+      }
+      out.store(i, sum);
+    });
+  }
+
+  // The merged row `row`, all heads, into `out`.
+  template <class Block, class View>
+  static void prologue(Block& block, const AttentionMerge& a, i32 row, View out) {
+    const i32 splits = attention_block_of_row(block.host(a.step), block.device(a.state), a.cut(), row).splits;
+    for (i32 head = 0; head < a.part.size[1]; ++head)
+      merge_head(block, a, row, head, splits, out.from(head * a.part.last()));
+  }
+
+  template <class Block>
+  static void run(Block& block, const AttentionMerge& a, const TileCoord& t) {
+    block.inputs();
+    for (i32 row = t[0]; row < t[1]; ++row) prologue(block, a, row, block.row(a.y, row));
+  }
+};
+
+}  // namespace attention_merge
