@@ -88,10 +88,10 @@ class Fuser {
   }
 
   // Puts the call that makes the chain's input before it, when all who read that input are chains.
-  std::optional<std::string> fuse_prologue(size_t n, i32 max_rows) {
+  std::optional<std::string> fuse_prologue(size_t n, const PassOptions& options) {
     Part& main = nodes_[n].main_part();
     Tensor* x = argument(main, main.op->traits.input);
-    if (!x->exists() || nodes_[n].main > 0 || x->size[0] > max_rows) return std::nullopt;
+    if (!x->exists() || nodes_[n].main > 0 || x->size[0] > options.max_prologue_rows) return std::nullopt;
     const std::vector<size_t> writers = touching(x->buffer, Access::kWrite);
     if (writers.size() != 1 || writers[0] >= n || nodes_[writers[0]].parts.size() != 1) return std::nullopt;
     const size_t p = writers[0];
@@ -100,7 +100,7 @@ class Fuser {
     if (!traits.prologue || nodes_[p].live != nodes_[n].live) return std::nullopt;
     if (!same_tensor(*argument(part, traits.output), *x)) return std::nullopt;
     if (touching(x->buffer, Access::kRead).size() != 1) return std::nullopt;
-    if (!unchanged_between(part, p, n)) return std::nullopt;
+    if (!unchanged_between(part, p, n) || bytes_read(part) > options.max_prologue_bytes) return std::nullopt;
     std::string note = fmt::format("{} absorbs {} as its prologue", nodes_[n].name, nodes_[p].name);
     argument(part, traits.output)->buffer = kNoBuffer;
     x->buffer = kNoBuffer;
@@ -119,6 +119,15 @@ class Fuser {
         if (w >= n && w < e) return false;
     }
     return true;
+  }
+  i64 bytes_read(Part& part) {
+    i64 bytes = 0;
+    for (const Argument& a : arguments(part))
+      if (a.tensor->exists() && a.access == Access::kRead && !is_immutable(graph_.buffers()[a.tensor->buffer].kind)) {
+        const Region region = whole(*a.tensor, Access::kRead);
+        bytes += region.run * region.count[0] * region.count[1];
+      }
+    return bytes;
   }
   bool unchanged_between(Part& part, size_t p, size_t n) {
     for (const Argument& a : arguments(part)) {
@@ -159,7 +168,7 @@ std::vector<std::string> run_passes(Graph& graph, const PassOptions& options) {
       notes.push_back(std::move(*note));
     }
     if (!options.fuse_prologues) continue;
-    if (auto note = fuser.fuse_prologue(n, options.max_prologue_rows)) {
+    if (auto note = fuser.fuse_prologue(n, options)) {
       notes.push_back(std::move(*note));
       --n;  // the node moved up by one
     }

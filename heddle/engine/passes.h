@@ -11,12 +11,15 @@ struct PassOptions {
   bool fuse_prologues = true;
   // A prologue is made again for each tile of its main op, so it pays for few rows only.
   i32 max_prologue_rows = 16;
+  // ... and while what it reads is small.
+  i32 max_prologue_bytes = 1 << 20;
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v("fuse_epilogues", s.fuse_epilogues, "let a linear op absorb the element-wise calls behind it");
     v("fuse_prologues", s.fuse_prologues, "let a linear op absorb the norm or merge before it");
     v("max_prologue_rows", s.max_prologue_rows, "rows up to which a prologue is absorbed");
+    v("max_prologue_bytes", s.max_prologue_bytes, "bytes read up to which a prologue is absorbed");
   }
 };
 

@@ -1,8 +1,11 @@
 #include "heddle/ir/rules.h"
 
+#include <cmath>
+
 #include <fmt/ranges.h>
 
 #include "heddle/base/float16.h"
+#include "heddle/tile/activation.h"
 
 namespace heddle {
 namespace {
@@ -72,6 +75,19 @@ Tensor dense(DType dtype, std::vector<i32> shape) {
     stride *= shape[size_t(d)];
   }
   return tensor;
+}
+
+double activation_reference(i32 kind, double x) {
+  switch (kind) {
+    case kSilu:
+      return x / (1 + std::exp(-x));
+    case kGelu:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case kGeluTanh:
+      return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
+    default:
+      return x > 0 ? x : 0;
+  }
 }
 
 void set_output(Tensor& output, DType dtype, std::vector<i32> shape) {

@@ -1,0 +1,60 @@
+// heddle logits: the logits of every position of a token sequence, as a safetensors file.
+#include <cstdio>
+#include <cstring>
+
+#include <CLI/CLI.hpp>
+
+#include "apps/heddle/support/engine_flags.h"
+#include "heddle/base/error.h"
+#include "heddle/model/hf/safetensors.h"
+
+namespace heddle {
+namespace {
+
+struct LogitsFlags {
+  EngineFlags engine;
+  std::vector<i32> tokens;
+  std::string out;
+  i32 chunk = 64;
+};
+
+void run(const LogitsFlags& flags) {
+  require(!flags.tokens.empty(), "[logits] --tokens is empty; give ids such as 1,2,3");
+  require(flags.chunk >= 1, "[logits] --chunk is {}; must be positive", flags.chunk);
+  EngineOptions options = flags.engine.options();
+  options.all_logits = true;
+  auto engine = load_engine(flags.engine, options);
+  const SequenceId sequence = engine->open({});
+  std::vector<float> logits;
+  for (std::span<const i32> left = flags.tokens; !left.empty();) {
+    const size_t n = std::min({left.size(), size_t(engine->max_rows()), size_t(flags.chunk)});
+    const StepRequest request{sequence, left.first(n), true};
+    const StepResult result = engine->step(std::span(&request, 1));
+    logits.insert(logits.end(), result.logits.begin(), result.logits.end());
+    left = left.subspan(n);
+  }
+  TensorView view{.name = "logits",
+                  .dtype = DType::kF32,
+                  .shape = {int64_t(flags.tokens.size()), engine->info().vocab},
+                  .data = std::as_bytes(std::span(logits)),
+                  .file = ""};
+  write_safetensors(flags.out, {view});
+}
+
+}  // namespace
+
+void add_logits(CLI::App& app) {
+  auto flags = std::make_shared<LogitsFlags>();
+  CLI::App* command = app.add_subcommand("logits", "Write the logits of every position of a token sequence");
+  flags->engine.add_to(*command);
+  command->add_option("--tokens", flags->tokens, "token ids, separated by commas")
+      ->required()
+      ->delimiter(',');
+  command->add_option("--out", flags->out, "safetensors file; holds `logits`, f32 [tokens, vocab]")
+      ->required();
+  command->add_option("--chunk", flags->chunk, "rows of a step at most; 1 runs token by token")
+      ->capture_default_str();
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace heddle

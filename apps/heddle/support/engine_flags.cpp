@@ -1,0 +1,67 @@
+#include "apps/heddle/support/engine_flags.h"
+
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "heddle/model/build/family.h"
+#include "heddle/schedule/schedule.h"
+
+namespace heddle {
+namespace {
+
+std::string names_of_executors() {
+  std::string names;
+  for (const Backend* backend : all_backends())
+    for (const ExecutorSpec& executor : backend->executors)
+      names += std::string(names.empty() ? "" : ", ") + executor.name;
+  return names;
+}
+
+std::string names_of_schedulers() {
+  std::string names;
+  for (const Scheduler* scheduler : all_schedulers())
+    names += std::string(names.empty() ? "" : ", ") + scheduler->name;
+  return names;
+}
+
+}  // namespace
+
+void EngineFlags::add_to(CLI::App& command) {
+  command.add_option("model", model, "folder with config.json, *.safetensors and tokenizer.json")->required();
+  command.add_option("--executor", executor, "what runs the program: " + names_of_executors());
+  command.add_option("--scheduler", scheduler, "how tiles are ordered: " + names_of_schedulers())
+      ->capture_default_str();
+  command.add_option("--workers", workers, "workers of the program; 0: one for each thread")
+      ->capture_default_str();
+  command.add_option("--threads", threads, "threads; 0: all cores")->capture_default_str();
+  command.add_option("--max-context", max_context, "positions of a sequence; 0: the model's, at most 8192")
+      ->capture_default_str();
+  command.add_flag("--no-fuse", no_fuse, "run every op as a call of its own");
+}
+
+EngineOptions EngineFlags::options() const {
+  EngineOptions options;
+  if (!executor.empty()) options.executor = executor;
+  options.scheduler = scheduler;
+  options.workers = workers;
+  options.threads = threads;
+  options.max_context = max_context;
+  if (no_fuse) options.passes = {.fuse_epilogues = false, .fuse_prologues = false};
+  options.max_sequences = 1;
+  return options;
+}
+
+std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options) {
+  const bool show = ::isatty(STDERR_FILENO) != 0;
+  options.progress = [show](size_t done, size_t all) {
+    if (!show) return;
+    std::fprintf(stderr, "\rloading %3.0f %% of %.1f MB", 100.0 * double(done) / double(all),
+                 double(all) / 1e6);
+    if (done >= all) std::fprintf(stderr, "\r\033[K");
+    std::fflush(stderr);
+  };
+  return std::make_unique<Engine>(open_model(flags.model), std::move(options));
+}
+
+}  // namespace heddle

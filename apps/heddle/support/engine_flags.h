@@ -1,0 +1,27 @@
+// The flags that every command with a model shares, and the loading of a model with its progress line.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "heddle/engine/engine.h"
+
+namespace heddle {
+
+struct EngineFlags {
+  std::string model;
+  std::string executor;  // empty: the default
+  std::string scheduler = "level_batched";
+  i32 workers = 0, threads = 0, max_context = 0;
+  bool no_fuse = false;
+
+  void add_to(CLI::App& command);
+  EngineOptions options() const;
+};
+
+// Opens the folder and loads its weights; prints what it does to stderr when that is a terminal.
+std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options);
+
+}  // namespace heddle

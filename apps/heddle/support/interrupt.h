@@ -1,0 +1,9 @@
+// Ctrl-C asks a command to end after the token at hand; a second one ends the process.
+#pragma once
+
+namespace heddle {
+
+void watch_interrupts();
+bool interrupted();
+
+}  // namespace heddle

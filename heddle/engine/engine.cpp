@@ -1,0 +1,298 @@
+#include "heddle/engine/engine.h"
+
+#include <algorithm>
+#include <set>
+
+#include <sched.h>
+
+#include "heddle/base/error.h"
+#include "heddle/engine/record.h"
+#include "heddle/schedule/schedule.h"
+
+namespace heddle {
+namespace {
+
+int allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+// A program with its memory and executor.
+struct Loaded {
+  Program program;
+  StepRecord record;
+  std::vector<Pages> own;  // arena first, then buffers that no other program shares
+  Memory memory;
+  std::unique_ptr<Executor> executor;
+  u32 logits = kNoBuffer;
+
+  explicit Loaded(Program made) : program(std::move(made)), record(program.shape) {}
+};
+
+struct Sequence {
+  bool open = false;
+  i32 length = 0;
+  std::vector<i32> pages;
+  std::vector<u32> seen;
+  u32 draws = 0;
+  StepSequence sampling;
+};
+
+}  // namespace
+
+struct Engine::State {
+  std::shared_ptr<const Model> model;
+  EngineOptions options;
+  Placement placement;
+  std::unique_ptr<WeightStore> weights;
+  std::map<std::string, Pages> kv;  // by buffer name
+  size_t kv_bytes = 0;
+  i32 pages_per_sequence = 0, num_pages = 0;
+  std::vector<i32> free_pages;
+  std::vector<Sequence> sequences;
+  std::map<std::pair<i32, i32>, std::unique_ptr<Loaded>> programs;  // by rows, sequences of the class
+
+  GraphRequest request(i32 rows, i32 num_sequences) const;
+  Loaded& loaded(i32 rows, i32 num_sequences);
+  void bind(Loaded& loaded);
+  void grow(Sequence& sequence, i32 positions);
+};
+
+namespace {
+
+constexpr i32 kClasses[] = {1, 8, 64, 512};
+
+i32 class_of(i32 rows, i32 sequences) {
+  for (i32 size : kClasses)
+    if (rows <= size && sequences <= size) return size;
+  fail(ErrorCode::kInvalidArgument, "[step] {} rows; a step holds at most {}", rows,
+       kClasses[std::size(kClasses) - 1]);
+}
+
+}  // namespace
+
+GraphRequest Engine::State::request(i32 rows, i32 num_sequences) const {
+  const ModelInfo& info = model->info();
+  GraphRequest request;
+  request.shape = {.rows = rows,
+                   .sequences = num_sequences,
+                   .wanted = options.all_logits ? rows : num_sequences,
+                   .pages_per_sequence = pages_per_sequence,
+                   .page_size = options.page_size,
+                   .vocab = info.vocab};
+  const i32 block = rows <= 1 ? 1 : rows <= 8 ? 4 : 16;
+  request.cut = {.block_rows = block,
+                 .max_blocks = std::min(rows, rows / block + num_sequences),
+                 .max_splits = rows <= 1   ? options.max_splits
+                               : rows <= 8 ? std::min(4, options.max_splits)
+                                           : 1,
+                 .split_unit = options.split_unit};
+  request.kv_dtype = options.kv_dtype.value_or(info.weight_dtype);
+  request.num_pages = num_pages;
+  request.sample = !options.all_logits;
+  return request;
+}
+
+Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
+  const i32 size = class_of(rows, num_sequences);
+  const i32 most = std::min(size, options.max_sequences);
+  auto& slot = programs[{size, most}];
+  if (slot) return *slot;
+  const GraphRequest wanted = request(size, most);
+  Program program = compile(
+      model->graph(wanted).graph, wanted.shape, placement,
+      {.scheduler = options.scheduler, .passes = options.passes, .keep_buffers = options.keep_buffers});
+  program.name = model->info().family + " T=" + std::to_string(size);
+  check_or_throw(program);
+  auto made = std::make_unique<Loaded>(std::move(program));
+  bind(*made);
+  slot = std::move(made);
+  return *slot;
+}
+
+void Engine::State::bind(Loaded& made) {
+  const Program& program = made.program;
+  made.own.emplace_back(size_t(std::max<i64>(program.arena_bytes, 1)));
+  for (u32 b = 0; b < program.buffers.size(); ++b) {
+    const auto& [info, arena_offset] = program.buffers[b];
+    std::byte* base = nullptr;
+    const u64* panels = nullptr;
+    if (info.kind == BufferKind::kStepHost) {
+      base = made.record.host_bytes();
+    } else if (info.kind == BufferKind::kStepDevice) {
+      base = made.record.device_bytes();
+    } else if (info.kind == BufferKind::kPages) {
+      base = kv.at(info.name).data();
+    } else if (weights->has(info.name)) {
+      base = weights->data(info.name);
+      panels = weights->panels(info.name);
+    } else if (arena_offset >= 0) {
+      base = made.own.front().data() + arena_offset;
+    } else {
+      base = made.own.emplace_back(size_t(info.bytes)).data();
+    }
+    if (info.kind == BufferKind::kOutput) made.logits = b;
+    made.memory.base.push_back(base);
+    made.memory.panels.push_back(panels);
+  }
+  ExecutorOptions run = options.run;
+  run.threads = options.threads;
+  made.executor = get_executor(options.executor).create(program, made.memory, run);
+}
+
+void Engine::State::grow(Sequence& sequence, i32 positions) {
+  while (i32(sequence.pages.size()) * options.page_size < positions) {
+    HEDDLE_CHECK(!free_pages.empty());
+    sequence.pages.push_back(free_pages.back());
+    free_pages.pop_back();
+  }
+}
+
+Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.model = std::move(model);
+  s.options = std::move(options);
+  EngineOptions& o = s.options;
+  const ModelInfo& info = s.model->info();
+  if (std::string why = get_executor(o.executor).unavailable(); !why.empty())
+    fail(ErrorCode::kUnsupported, "[executor] {} cannot run here: {}", o.executor, why);
+  get_scheduler(o.scheduler);
+  require(o.threads >= 0 && o.threads <= 1024, "[engine] threads = {}; must be 0 (all cores) to 1024",
+          o.threads);
+  require(o.workers >= 0 && o.workers <= 4096, "[engine] workers = {}; must be 0 (one a thread) to 4096",
+          o.workers);
+  require(o.max_sequences >= 1 && o.max_sequences <= 512, "[engine] max_sequences = {}; must be 1 to 512",
+          o.max_sequences);
+  if (o.threads == 0) o.threads = allowed_cores();
+  if (o.workers == 0) o.workers = o.threads;
+  if (o.max_context == 0) o.max_context = std::min(info.max_positions, 8192);
+  require(o.max_context >= 1 && o.max_context <= info.max_positions,
+          "[engine] max_context = {}; the model allows 1 to {}", o.max_context, info.max_positions);
+  s.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size;
+  s.num_pages = s.pages_per_sequence * o.max_sequences;
+  for (i32 page = s.num_pages; page-- > 0;) s.free_pages.push_back(page);
+  s.sequences.resize(size_t(o.max_sequences));
+
+  const ModelGraph one = s.model->graph(s.request(1, 1));
+  s.placement = place(weights_of(one.graph), {.workers = o.workers});
+  s.weights = std::make_unique<WeightStore>(*s.model, one, o.threads, o.progress);
+  for (const Buffer& buffer : one.graph.buffers())
+    if (buffer.kind == BufferKind::kPages) {
+      s.kv.emplace(buffer.name, Pages(size_t(buffer.bytes)));
+      s.kv_bytes += size_t(buffer.bytes);
+    }
+}
+
+Engine::~Engine() = default;
+
+const ModelInfo& Engine::info() const {
+  return state_->model->info();
+}
+i32 Engine::max_context() const {
+  return state_->options.max_context;
+}
+size_t Engine::weight_bytes() const {
+  return state_->weights->bytes();
+}
+size_t Engine::kv_bytes() const {
+  return state_->kv_bytes;
+}
+i32 Engine::max_rows() const {
+  return kClasses[std::size(kClasses) - 1];
+}
+
+SequenceId Engine::open(const SamplingSettings& sampling) {
+  auto& sequences = state_->sequences;
+  for (SequenceId id = 0; id < sequences.size(); ++id) {
+    if (sequences[id].open) continue;
+    sequences[id] = {.open = true, .seen = std::vector<u32>(size_t(info().vocab + 31) / 32)};
+    sequences[id].sampling = {.temperature = sampling.temperature,
+                              .top_p = sampling.top_p,
+                              .min_p = sampling.min_p,
+                              .repetition_penalty = sampling.repetition_penalty,
+                              .top_k = sampling.top_k,
+                              .seed = sampling.seed};
+    return id;
+  }
+  fail(ErrorCode::kInvalidArgument, "[engine] {} sequences are open; max_sequences allows no more",
+       sequences.size());
+}
+
+void Engine::close(SequenceId id) {
+  Sequence& sequence = state_->sequences.at(id);
+  for (i32 page : sequence.pages) state_->free_pages.push_back(page);
+  sequence = {};
+}
+
+i32 Engine::length(SequenceId id) const {
+  return state_->sequences.at(id).length;
+}
+
+StepResult Engine::step(std::span<const StepRequest> requests) {
+  State& s = *state_;
+  require(!requests.empty(), "[step] no sequence has tokens; a step needs one");
+  std::vector<RecordEntry> entries;
+  std::set<SequenceId> seen;
+  i32 rows = 0;
+  for (const StepRequest& request : requests) {
+    require(request.sequence < s.sequences.size() && s.sequences[request.sequence].open,
+            "[step] sequence {} is not open", request.sequence);
+    require(seen.insert(request.sequence).second, "[step] sequence {} comes twice in one step",
+            request.sequence);
+    require(!request.tokens.empty(), "[step] sequence {} has no tokens", request.sequence);
+    Sequence& sequence = s.sequences[request.sequence];
+    const i64 end = sequence.length + i64(request.tokens.size());
+    require(end <= s.options.max_context, "[step] sequence {} would have {} positions; max_context is {}",
+            request.sequence, end, s.options.max_context);
+    for (i32 token : request.tokens) {
+      require(token >= 0 && token < info().vocab, "[step] token {}; the vocabulary has 0 to {}", token,
+              info().vocab - 1);
+      sequence.seen[size_t(token) / 32] |= 1u << (token % 32);
+    }
+    rows += i32(request.tokens.size());
+  }
+  Loaded& loaded = s.loaded(rows, i32(requests.size()));
+  for (const StepRequest& request : requests) {
+    Sequence& sequence = s.sequences[request.sequence];
+    const i32 count = i32(request.tokens.size());
+    s.grow(sequence, sequence.length + count);
+    entries.push_back({.start = sequence.length,
+                       .tokens = request.tokens,
+                       .pages = sequence.pages,
+                       .seen = sequence.seen,
+                       .sampling = sequence.sampling,
+                       .draws = sequence.draws,
+                       .wanted = !request.wanted        ? 0
+                                 : s.options.all_logits ? count
+                                                        : 1});
+  }
+  loaded.record.write(entries, u32(s.num_pages));
+  StepResult result;
+  result.report = loaded.executor->run(1);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Sequence& sequence = s.sequences[requests[i].sequence];
+    sequence.length += i32(requests[i].tokens.size());
+    const bool chosen = requests[i].wanted && !s.options.all_logits;
+    result.sampled.push_back(chosen ? loaded.record.device().sampled()[i] : -1);
+    sequence.draws = loaded.record.device().draws()[i];
+  }
+  const size_t count = size_t(loaded.record.host().wanted) * size_t(info().vocab);
+  const auto* logits = reinterpret_cast<const float*>(loaded.memory.base[loaded.logits]);
+  result.logits.assign(logits, logits + count);
+  return result;
+}
+
+const Program& Engine::program(i32 rows, i32 sequences) {
+  return state_->loaded(rows, sequences).program;
+}
+
+std::span<const std::byte> Engine::buffer(const Program& program, u32 index) const {
+  for (const auto& [key, loaded] : state_->programs)
+    if (&loaded->program == &program)
+      return {loaded->memory.base[index], size_t(program.buffers[index].info.bytes)};
+  fail(ErrorCode::kInvalidArgument, "[engine] the program is not one of this engine");
+}
+
+}  // namespace heddle

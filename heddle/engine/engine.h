@@ -1,0 +1,90 @@
+// The engine: one model, its weights and KV pages, and a checked program for each row class. A step runs any
+// mix of prompt chunks and next tokens of several sequences.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heddle/engine/compile.h"
+#include "heddle/engine/model.h"
+#include "heddle/engine/weights.h"
+#include "heddle/ir/check.h"
+#include "heddle/ir/executor.h"
+
+namespace heddle {
+
+struct EngineOptions {
+  std::string executor = "threads";
+  std::string scheduler = "level_batched";
+  i32 workers = 0;      // of the programs; 0: one for each thread
+  i32 threads = 0;      // 0: one for each core this process may use
+  i32 max_context = 0;  // positions a sequence may have; 0: what the model allows, at most 8,192
+  i32 max_sequences = 16;
+  i32 page_size = 64;
+  i32 split_unit = 256;  // positions
+  i32 max_splits = 8;
+  std::optional<DType> kv_dtype;  // the weights' where unset
+  PassOptions passes;
+  bool keep_buffers = false;
+  bool all_logits = false;  // logits of every row instead of one for each sequence
+  ExecutorOptions run;
+  LoadProgress progress;
+};
+
+// How a sequence's next token is chosen; the names and meanings of transformers. temperature 0: greedy.
+struct SamplingSettings {
+  float temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
+  i32 top_k = 0;
+  u64 seed = 0;
+};
+
+using SequenceId = u32;
+
+// What one sequence does in a step.
+struct StepRequest {
+  SequenceId sequence = 0;
+  std::span<const i32> tokens;  // the next positions; not empty
+  bool wanted = false;          // logits (and a choice) for the last of them; with all_logits: for all
+};
+
+struct StepResult {
+  std::vector<i32> sampled;   // for each request, in order; -1 where none was wanted
+  std::vector<float> logits;  // wanted rows x vocab, in order of the requests
+  RunReport report;
+};
+
+class Engine {
+ public:
+  Engine(std::shared_ptr<const Model> model, EngineOptions options);
+  ~Engine();
+
+  const ModelInfo& info() const;
+  i32 max_context() const;
+  size_t weight_bytes() const;
+  size_t kv_bytes() const;
+
+  SequenceId open(const SamplingSettings& sampling);
+  void close(SequenceId sequence);
+  i32 length(SequenceId sequence) const;
+
+  // The most rows one step may have.
+  i32 max_rows() const;
+  // Runs one step. Throws Error with the values where a token is outside the vocabulary, a sequence comes
+  // twice or would grow past its context, or rows and sequences are more than a step holds.
+  StepResult step(std::span<const StepRequest> requests);
+
+  // The program that steps of `rows` rows and `sequences` sequences run, built and checked on first use.
+  const Program& program(i32 rows, i32 sequences);
+  // Memory of a buffer of that program, after a step with keep_buffers.
+  std::span<const std::byte> buffer(const Program& program, u32 index) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,43 @@
+// Writes the step record from what sequences want to do, and refuses a record that a program must not run.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heddle/ir/step.h"
+
+namespace heddle {
+
+// One sequence's part of a step.
+struct RecordEntry {
+  i32 start = 0;  // positions already in its pages
+  std::span<const i32> tokens;
+  std::span<const i32> pages;
+  std::span<const u32> seen;  // bits of the tokens it has seen
+  StepSequence sampling;      // its sampling fields
+  u32 draws = 0;
+  i32 wanted = 0;  // logits of its last `wanted` rows
+};
+
+// Memory of both parts of a record for a shape.
+class StepRecord {
+ public:
+  explicit StepRecord(const StepShape& shape);
+  StepHost& host() { return *reinterpret_cast<StepHost*>(host_.data()); }
+  StepDevice& device() { return *reinterpret_cast<StepDevice*>(device_.data()); }
+  std::byte* host_bytes() { return host_.data(); }
+  std::byte* device_bytes() { return device_.data(); }
+
+  void write(std::span<const RecordEntry> entries, u32 num_pages);
+
+ private:
+  StepShape shape_;
+  std::vector<std::byte> host_, device_;
+};
+
+// Throws Error with the values: rows, sequences or wanted rows past the shape; a token outside the vocabulary;
+// a page out of range or with two writers; positions past the page table.
+void validate_record(const StepHost& host, const StepDevice& device, u32 num_pages);
+
+}  // namespace heddle

@@ -1,0 +1,232 @@
+#include "heddle/engine/weights.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+
+#include "heddle/base/error.h"
+#include "heddle/base/float16.h"
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+Pages::Pages(size_t bytes) : size_(bytes + 64) {
+  void* data =
+      ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", bytes);
+  if (bytes >= (size_t{1} << 21)) ::madvise(data, size_, MADV_HUGEPAGE);
+  data_ = static_cast<std::byte*>(data);
+}
+
+Pages::Pages(Pages&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Pages& Pages::operator=(Pages&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Pages::~Pages() {
+  if (data_) ::munmap(data_, size_);
+}
+
+namespace {
+
+float load_float(const std::byte* at, DType dtype) {
+  uint16_t half;
+  float value;
+  switch (dtype) {
+    case DType::kBf16:
+      std::memcpy(&half, at, 2);
+      return bf16_to_float(half);
+    case DType::kF16:
+      std::memcpy(&half, at, 2);
+      return f16_to_float(half);
+    default:
+      std::memcpy(&value, at, 4);
+      return value;
+  }
+}
+
+bool is_finite_bits(const std::byte* at, DType dtype) {
+  uint16_t half;
+  uint32_t word;
+  switch (dtype) {
+    case DType::kBf16:
+      std::memcpy(&half, at, 2);
+      return (half & 0x7f80) != 0x7f80;
+    case DType::kF16:
+      std::memcpy(&half, at, 2);
+      return (half & 0x7c00) != 0x7c00;
+    default:
+      std::memcpy(&word, at, 4);
+      return (word & 0x7f800000) != 0x7f800000;
+  }
+}
+
+// A source whose shape and dtype were compared with what the model asks for.
+struct Source {
+  const std::byte* data;
+  DType dtype;
+  i64 row_stride, col_stride;  // elements
+};
+
+Source open_source(const Model& model, const WeightSource& wanted, i32 cols, std::optional<DType> dtype) {
+  const SourceData found = model.source(wanted.tensor);
+  std::vector<i64> shape = {wanted.rows, cols};
+  if (cols == 1) shape = {wanted.rows};
+  if (wanted.transposed) std::swap(shape[0], shape[1]);
+  if (found.shape != shape)
+    fail(ErrorCode::kInvalidArgument, "[{}] has shape {}; the configuration makes it {}", wanted.tensor,
+         found.shape, shape);
+  if (!is_float(found.dtype) || (dtype && found.dtype != *dtype))
+    fail(ErrorCode::kUnsupported, "[{}] is {}; {}", wanted.tensor, name(found.dtype),
+         dtype ? fmt::format("all matrices must be {} as the embedding is", name(*dtype))
+               : "must be f32, f16 or bf16");
+  Source source{found.bytes.data(), found.dtype, cols, 1};
+  if (wanted.transposed) source.row_stride = 1, source.col_stride = wanted.rows;
+  return source;
+}
+
+void run_parallel(size_t jobs, int threads, const std::function<void(size_t)>& job) {
+  std::atomic<size_t> next = 0;
+  std::exception_ptr failure;
+  std::atomic<bool> failed = false;
+  auto work = [&] {
+    for (size_t i; !failed && (i = next++) < jobs;) try {
+        job(i);
+      } catch (...) {
+        if (!failed.exchange(true)) failure = std::current_exception();
+      }
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; ++t) others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+[[noreturn]] void fail_not_finite(const std::string& tensor, i64 row, i64 col, float value) {
+  fail(ErrorCode::kInvalidArgument, "[{}] element ({}, {}) is {}; weights must be finite", tensor, row, col,
+       value);
+}
+
+// Copies one row of a source into its panel; refuses what is not finite.
+template <class Element>
+void pack_row(const Weight& weight, const Source& source, i64 row, i32 packed_row, std::byte* base,
+              const u64* table, const std::string& tensor) {
+  const i32 r = packed_row % weight.panel_rows, slice_cols = weight.slice_cols();
+  const auto* in = reinterpret_cast<const Element*>(source.data) + row * source.row_stride;
+  for (i32 first = 0, slice = 0; first < weight.cols(); first += slice_cols, ++slice) {
+    auto* out =
+        reinterpret_cast<Element*>(base + table[packed_row / weight.panel_rows * weight.slices() + slice]);
+    const i32 cols = std::min(slice_cols, weight.cols() - first);
+    const i32 group = weight.interleave, stride = weight.panel_rows * group;
+    bool finite = true;
+    for (i32 k = 0; k < cols; ++k) {
+      const Element value = in[i64(first + k) * source.col_stride];
+      out[i64(k / group) * stride + r * group + k % group] = value;
+      finite &= is_finite_bits(reinterpret_cast<const std::byte*>(&value), weight.data.dtype);
+    }
+    if (finite) continue;
+    for (i32 k = 0; k < cols; ++k) {
+      const auto* at = reinterpret_cast<const std::byte*>(in + i64(first + k) * source.col_stride);
+      if (!is_finite_bits(at, weight.data.dtype))
+        fail_not_finite(tensor, row, first + k, load_float(at, weight.data.dtype));
+    }
+  }
+}
+
+Weight weight_in(const Graph& graph, u32 buffer) {
+  struct Find : ArgVisitor {
+    u32 wanted;
+    Weight found;
+    void tensor(const char*, Tensor&, const char*, Access) override {}
+    void weight(const char*, Weight& value, const char*) override {
+      if (value.data.buffer == wanted) found = value;
+    }
+    void attribute(const char*, i32&) override {}
+    void attribute(const char*, float&) override {}
+  } find;
+  find.wanted = buffer;
+  for (const Node& node : graph.nodes())
+    for (const Part& part : node.parts) part.op->visit(const_cast<std::byte*>(part.args.data()), find);
+  HEDDLE_CHECK(find.found.data.exists());
+  return find.found;
+}
+
+}  // namespace
+
+WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int threads,
+                         const LoadProgress& progress) {
+  size_t all = 0;
+  for (const Buffer& buffer : graph.graph.buffers())
+    if (buffer.kind == BufferKind::kWeight) all += size_t(buffer.bytes);
+  for (u32 b = 0; b < graph.graph.buffers().size(); ++b) {
+    const Buffer& buffer = graph.graph.buffers()[b];
+    if (buffer.kind != BufferKind::kWeight) continue;
+    const WeightSpec& spec = graph.weights.at(buffer.name);
+    const Weight weight = weight_in(graph.graph, b);
+    Entry entry{Pages(size_t(buffer.bytes)), {}};
+    for (i32 p = 0; p < weight.panels(); ++p) entry.panels.push_back(u64(p) * u64(weight.panel_bytes()));
+    std::vector<Source> sources;
+    std::vector<i32> begins = {0};
+    for (const WeightSource& source : spec.sources) {
+      sources.push_back(open_source(model, source, spec.cols, spec.dtype));
+      begins.push_back(begins.back() + source.rows);
+    }
+    auto pack_panel = [&](size_t panel) {
+      const i32 first = i32(panel) * weight.panel_rows;
+      for (i32 r = first; r < std::min(first + weight.panel_rows, weight.rows()); ++r) {
+        const i32 from = spec.order.empty() ? r : spec.order[size_t(r)];
+        const size_t s = size_t(std::upper_bound(begins.begin(), begins.end(), from) - begins.begin()) - 1;
+        auto pack = spec.dtype == DType::kF32 ? pack_row<uint32_t> : pack_row<uint16_t>;
+        pack(weight, sources[s], from - begins[s], r, entry.data.data(), entry.panels.data(),
+             spec.sources[s].tensor);
+      }
+    };
+    run_parallel(size_t(weight.panels() / weight.slices()), threads, pack_panel);
+    for (const WeightSource& source : spec.sources) model.forget(source.tensor);
+    bytes_ += size_t(buffer.bytes);
+    entries_.emplace(buffer.name, std::move(entry));
+    if (progress) progress(bytes_, all);
+  }
+  for (const auto& [key, spec] : graph.vectors) {
+    std::vector<float> values = spec.values;
+    for (const WeightSource& wanted : spec.sources) {
+      const Source source = open_source(model, wanted, 1, std::nullopt);
+      for (i32 i = 0; i < wanted.rows; ++i) {
+        const std::byte* at = source.data + i64(i) * size_of(source.dtype);
+        values.push_back(load_float(at, source.dtype));
+        if (!std::isfinite(values.back())) fail_not_finite(wanted.tensor, i, 0, values.back());
+      }
+    }
+    HEDDLE_CHECK(values.size() == size_t(spec.size));
+    Entry entry{Pages(values.size() * 4), {}};
+    auto* out = reinterpret_cast<float*>(entry.data.data());
+    for (size_t i = 0; i < values.size(); ++i)
+      out[i] = values[spec.order.empty() ? i : size_t(spec.order[i])];
+    bytes_ += values.size() * 4;
+    entries_.emplace(key, std::move(entry));
+  }
+}
+
+std::byte* WeightStore::data(const std::string& name) const {
+  return entries_.at(name).data.data();
+}
+
+const u64* WeightStore::panels(const std::string& name) const {
+  const auto& panels = entries_.at(name).panels;
+  return panels.empty() ? nullptr : panels.data();
+}
+
+}  // namespace heddle

@@ -1,0 +1,53 @@
+// Weights in memory: packed once at load in panels, vectors in f32, shared by all programs of a model.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heddle/engine/model.h"
+
+namespace heddle {
+
+// Owns 64-byte aligned memory, zeroed by the system when first touched.
+class Pages {
+ public:
+  explicit Pages(size_t bytes);
+  Pages(Pages&& other) noexcept;
+  Pages& operator=(Pages&& other) noexcept;
+  ~Pages();
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Called as loading goes on, with bytes done and bytes in all.
+using LoadProgress = std::function<void(size_t done, size_t all)>;
+
+class WeightStore {
+ public:
+  // Packs every weight and vector that `graph` names, with `threads` threads. Gives the source's memory back
+  // piece by piece, so that the peak stays near one copy. Throws on a tensor that is missing, has another
+  // shape or dtype, or holds NaN or infinity.
+  WeightStore(const Model& model, const ModelGraph& graph, int threads, const LoadProgress& progress);
+
+  bool has(const std::string& name) const { return entries_.contains(name); }
+  std::byte* data(const std::string& name) const;
+  const u64* panels(const std::string& name) const;  // null for vectors
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    Pages data;
+    std::vector<u64> panels;
+  };
+  std::map<std::string, Entry> entries_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace heddle

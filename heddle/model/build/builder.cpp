@@ -1,0 +1,221 @@
+#include "heddle/model/build/builder.h"
+
+#include <numeric>
+
+#include "heddle/base/error.h"
+#include "heddle/ir/rules.h"
+#include "heddle/ops/activation/activation.h"
+#include "heddle/ops/add/add.h"
+#include "heddle/ops/attention/attention.h"
+#include "heddle/ops/attention_merge/attention_merge.h"
+#include "heddle/ops/bias/bias.h"
+#include "heddle/ops/copy/copy.h"
+#include "heddle/ops/embedding/embedding.h"
+#include "heddle/ops/gated_activation/gated_activation.h"
+#include "heddle/ops/gather_rows/gather_rows.h"
+#include "heddle/ops/kv_append/kv_append.h"
+#include "heddle/ops/layer_norm/layer_norm.h"
+#include "heddle/ops/linear/linear.h"
+#include "heddle/ops/rms_norm/rms_norm.h"
+#include "heddle/ops/rope/rope.h"
+#include "heddle/ops/rope_table/rope_table.h"
+#include "heddle/ops/sample/sample.h"
+
+namespace heddle {
+
+Builder::Builder(const GraphRequest& request, const ModelInfo& info) : request_(request), info_(info) {
+  Graph& graph = made_.graph;
+  step_ = graph.add_tensor("step", BufferKind::kStepHost, DType::kU8, {i32(StepHost::bytes(request.shape))});
+  state_ =
+      graph.add_tensor("state", BufferKind::kStepDevice, DType::kU8, {i32(StepDevice::bytes(request.shape))});
+  graph.set_live(LiveRows::kRows);
+}
+
+Tensor Builder::like(Tensor x, i32 cols) const {
+  return dense(request_.travel_dtype, {x.size[0], cols});
+}
+
+Tensor Builder::vector(const std::string& name, VectorSpec spec) {
+  Tensor tensor = made_.graph.add_tensor(name, BufferKind::kTable, DType::kF32, {spec.size});
+  spec.name = name;
+  made_.vectors[name] = std::move(spec);
+  return tensor;
+}
+
+Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols) {
+  WeightSpec spec{
+      .name = name, .dtype = info_.weight_dtype, .cols = cols, .sources = rows.sources, .order = rows.order};
+  Weight weight;
+  weight.data = dense(spec.dtype, {spec.rows(), cols});
+  weight.panel_rows = request_.panel_rows;
+  weight.interleave = spec.dtype == DType::kF32 ? 1 : request_.interleave;
+  weight.data.buffer = made_.graph.add_buffer(
+      {.name = name, .kind = BufferKind::kWeight, .bytes = weight.panel_bytes() * weight.panels()});
+  made_.weights[name] = std::move(spec);
+  return weight;
+}
+
+Weight Builder::table(const std::string& name, const std::string& tensor, i32 rows, i32 cols) {
+  return matrix(name, {.sources = {{tensor, rows}}}, cols);
+}
+
+Tensor Builder::travels(Tensor made) {
+  made_.graph.buffers()[made.buffer].tagged = request_.tagged;
+  return made;
+}
+
+Tensor Builder::embed(const std::string& name, const Weight& table, bool by_position) {
+  Embedding args{.state = state_, .table = table, .by_position = by_position};
+  args.y = dense(DType::kF32, {request_.shape.rows, table.cols()});
+  return travels(made_.graph.call("embedding", path(name), args).y);
+}
+
+Tensor Builder::residual(Tensor x) {
+  if (!request_.resident) return x;
+  Graph& graph = made_.graph;
+  residual_ = graph.add_tensor("residual", BufferKind::kActivation, DType::kF32, {x.size[0], x.last()});
+  graph.buffers()[residual_.buffer].resident = true;
+  graph.call("copy", path("residual.keep"), Copy{.x = x, .y = residual_});
+  return travels(graph.call("copy", path("residual.travel"), Copy{.x = x, .y = like(x, x.last())}).y);
+}
+
+Tensor Builder::rms_norm(const std::string& name, Tensor x, const std::string& weight, double eps) {
+  Tensor w = vector(path(name) + ".weight", {.size = x.last(), .sources = {{weight, x.last()}}});
+  return made_.graph
+      .call("rms_norm", path(name), RmsNorm{.x = x, .weight = w, .y = like(x, x.last()), .eps = float(eps)})
+      .y;
+}
+
+Tensor Builder::layer_norm(const std::string& name, Tensor x, const std::string& weight,
+                           const std::string& bias, double eps) {
+  Tensor w = vector(path(name) + ".weight", {.size = x.last(), .sources = {{weight, x.last()}}});
+  Tensor b = vector(path(name) + ".bias", {.size = x.last(), .sources = {{bias, x.last()}}});
+  return made_.graph
+      .call("layer_norm", path(name),
+            LayerNorm{.x = x, .weight = w, .bias = b, .y = like(x, x.last()), .eps = float(eps)})
+      .y;
+}
+
+Tensor Builder::linear(const std::string& name, Tensor x, const Weight& weight) {
+  return travels(
+      made_.graph.call("linear", path(name), Linear{.x = x, .w = weight, .y = like(x, weight.rows())}).y);
+}
+
+Tensor Builder::linear(const std::string& name, Tensor x, const Rows& rows) {
+  const Weight weight = matrix(path(name) + ".weight", rows, x.last());
+  Tensor y = linear(name, x, weight);
+  if (rows.biases.empty()) return y;
+  VectorSpec spec{.size = weight.rows(), .order = rows.order};
+  for (size_t i = 0; i < rows.biases.size(); ++i)
+    spec.sources.push_back({rows.biases[i], rows.sources[i].rows});
+  Tensor b = vector(path(name) + ".bias", std::move(spec));
+  return made_.graph
+      .call("bias", path(name) + ".add_bias", Bias{.x = y, .bias = b, .y = like(x, weight.rows())})
+      .y;
+}
+
+Tensor Builder::rotary(const std::vector<float>& inv_freq) {
+  const i32 pairs = i32(inv_freq.size());
+  Tensor frequencies = vector("rope.inv_freq", {.size = pairs, .values = inv_freq});
+  Tensor table = dense(DType::kF32, {request_.shape.rows, 2 * pairs});
+  return made_.graph
+      .call("rope_table", "rope.table", RopeTable{.state = state_, .inv_freq = frequencies, .table = table})
+      .table;
+}
+
+Tensor Builder::rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim) {
+  return travels(made_.graph
+                     .call("rope", path(name),
+                           Rope{.x = x,
+                                .table = table,
+                                .y = like(x, x.last()),
+                                .head_dim = heads.dim,
+                                .rotary_dim = rotary_dim,
+                                .heads = heads.query + heads.kv,
+                                .interleaved = 1})
+                     .y);
+}
+
+Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, double scale) {
+  Graph& graph = made_.graph;
+  const std::vector<i32> pages = {request_.num_pages, heads.kv, request_.shape.page_size, heads.dim};
+  const std::string kv = "kv." + std::to_string(layer);
+  Tensor keys = graph.add_tensor(kv + ".keys", BufferKind::kPages, request_.kv_dtype, pages);
+  Tensor values = graph.add_tensor(kv + ".values", BufferKind::kPages, request_.kv_dtype, pages);
+  graph.call("kv_append", path(name) + ".append",
+             KvAppend{.step = step_,
+                      .state = state_,
+                      .x = qkv,
+                      .keys = keys,
+                      .values = values,
+                      .key_column = heads.key_column(),
+                      .value_column = heads.value_column()});
+  const AttentionCut& cut = request_.cut;
+  const i32 rows = qkv.size[0];
+  Attention args{.step = step_, .state = state_, .qkv = qkv, .keys = keys, .values = values};
+  args.part = dense(DType::kF32, {rows, heads.query, cut.max_splits, heads.dim});
+  args.stats = dense(DType::kF32, {rows, heads.query, cut.max_splits, 2});
+  args.heads = heads.query, args.kv_heads = heads.kv, args.head_dim = heads.dim;
+  args.key_column = heads.key_column(), args.value_column = heads.value_column();
+  args.scale = float(scale);
+  args.block_rows = cut.block_rows, args.max_blocks = cut.max_blocks;
+  args.max_splits = cut.max_splits, args.split_unit = cut.split_unit;
+  graph.set_live(LiveRows::kAll);  // its tiles are cut by the attention plan, not by rows
+  args = graph.call("attention", path(name), args);
+  graph.set_live(LiveRows::kRows);
+  AttentionMerge merge{.step = step_, .state = state_, .part = args.part, .stats = args.stats};
+  merge.y = like(qkv, heads.query * heads.dim);
+  merge.block_rows = cut.block_rows, merge.max_blocks = cut.max_blocks;
+  merge.max_splits = cut.max_splits, merge.split_unit = cut.split_unit;
+  return travels(graph.call("attention_merge", path(name) + ".merge", merge).y);
+}
+
+Tensor Builder::activate(const std::string& name, Tensor x, i32 kind) {
+  return travels(
+      made_.graph.call("activation", path(name), Activation{.x = x, .y = like(x, x.last()), .kind = kind}).y);
+}
+
+Tensor Builder::gate(const std::string& name, Tensor pairs, i32 kind) {
+  GatedActivation args{.x = pairs, .y = like(pairs, pairs.last() / 2), .kind = kind};
+  return travels(made_.graph.call("gated_activation", path(name), args).y);
+}
+
+Tensor Builder::add(const std::string& name, Tensor a, Tensor b) {
+  if (!residual_.exists()) {
+    Tensor y = dense(DType::kF32, {a.size[0], a.last()});
+    return made_.graph.call("add", path(name), Add{.a = a, .b = b, .y = y}).y;
+  }
+  Add args{.a = a, .b = residual_, .y = residual_, .copy = like(a, a.last())};
+  return travels(made_.graph.call("add", path(name), args).copy);
+}
+
+Tensor Builder::wanted(Tensor x) {
+  made_.graph.set_live(LiveRows::kWanted);
+  Tensor y = dense(DType::kF32, {request_.shape.wanted, x.last()});
+  return made_.graph.call("gather_rows", "wanted", GatherRows{.step = step_, .x = x, .y = y}).y;
+}
+
+void Builder::finish(Tensor logits) {
+  made_.graph.buffers()[logits.buffer].kind = BufferKind::kOutput;
+  if (request_.sample)
+    made_.graph.call("sample", "sample", Sample{.step = step_, .logits = logits, .state = state_});
+}
+
+std::vector<i32> pair_rotary_rows(i32 rows, i32 rotated, i32 head_dim, i32 rotary_dim) {
+  std::vector<i32> order(static_cast<size_t>(rows));
+  std::iota(order.begin(), order.end(), 0);
+  for (i32 head = 0; head < rotated; ++head)
+    for (i32 i = 0; i < rotary_dim / 2; ++i) {
+      order[size_t(head * head_dim + 2 * i)] = head * head_dim + i;
+      order[size_t(head * head_dim + 2 * i + 1)] = head * head_dim + i + rotary_dim / 2;
+    }
+  return order;
+}
+
+std::vector<i32> interleave_halves(i32 n) {
+  std::vector<i32> order;
+  for (i32 i = 0; i < n; ++i) order.push_back(i), order.push_back(n + i);
+  return order;
+}
+
+}  // namespace heddle

@@ -1,0 +1,82 @@
+// Writes a model's graph in the words of its paper: each function adds one call (or one weight) and returns
+// what it makes. Names are "layers.3.attention.qkv": the scope, then the last word.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heddle/engine/model.h"
+
+namespace heddle {
+
+// A projection's matrix: parts of a checkpoint, one below the other.
+struct Rows {
+  std::vector<WeightSource> sources;
+  std::vector<i32> order;
+  std::vector<std::string> biases;  // one for each source, or none
+};
+
+// Where the heads of queries, keys and values lie in the columns of a fused projection.
+struct Heads {
+  i32 query = 1, kv = 1, dim = 1;
+
+  i32 key_column() const { return query * dim; }
+  i32 value_column() const { return (query + kv) * dim; }
+  i32 columns() const { return (query + 2 * kv) * dim; }
+};
+
+class Builder {
+ public:
+  Builder(const GraphRequest& request, const ModelInfo& info);
+
+  // Calls inside the scope of "name.".
+  Builder& in(std::string scope) {
+    scope_ = scope.empty() ? "" : scope + ".";
+    return *this;
+  }
+
+  Tensor embed(const std::string& name, const Weight& table, bool by_position = false);
+  // The stream of residuals begins with x: every add() after it goes on from the last one.
+  Tensor residual(Tensor x);
+  Tensor rms_norm(const std::string& name, Tensor x, const std::string& weight, double eps);
+  Tensor layer_norm(const std::string& name, Tensor x, const std::string& weight, const std::string& bias,
+                    double eps);
+  Tensor linear(const std::string& name, Tensor x, const Rows& rows);
+  Tensor linear(const std::string& name, Tensor x, const Weight& weight);
+  Tensor rotary(const std::vector<float>& inv_freq);  // the step's table of cos and sin
+  Tensor rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim);
+  Tensor attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, double scale);
+  Tensor activate(const std::string& name, Tensor x, i32 kind);
+  Tensor gate(const std::string& name, Tensor pairs, i32 kind);
+  Tensor add(const std::string& name, Tensor a, Tensor b);
+  // Logits of the wanted rows, and the choice of tokens where the request asks for it.
+  Tensor wanted(Tensor x);
+  void finish(Tensor logits);
+
+  // The table [rows, cols] of a look-up or of a tied head.
+  Weight table(const std::string& name, const std::string& tensor, i32 rows, i32 cols);
+
+  ModelGraph take() { return std::move(made_); }
+
+ private:
+  Weight matrix(const std::string& name, const Rows& rows, i32 cols);
+  Tensor vector(const std::string& name, VectorSpec spec);
+  Tensor like(Tensor x, i32 cols) const;
+  // An output that other workers read: marks its buffer as tagged where the request says so.
+  Tensor travels(Tensor made);
+  std::string path(const std::string& name) const { return scope_ + name; }
+
+  const GraphRequest& request_;
+  const ModelInfo& info_;
+  ModelGraph made_;
+  Tensor step_, state_;
+  Tensor residual_;  // where the request keeps it resident
+  std::string scope_;
+};
+
+// Row orders. Heads [0, rotated) of `heads` have their partners i and i + rotary/2 side by side.
+std::vector<i32> pair_rotary_rows(i32 rows, i32 rotated, i32 head_dim, i32 rotary_dim);
+// Rows [0, n) and [n, 2n) alternate.
+std::vector<i32> interleave_halves(i32 n);
+
+}  // namespace heddle

@@ -1,0 +1,42 @@
+// A family is one file of heddle/model, found by its name: `const Family& x_family()` in x.cpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "heddle/engine/model.h"
+#include "heddle/model/build/builder.h"
+#include "heddle/model/hf/checkpoint.h"
+#include "heddle/model/hf/config.h"
+
+namespace heddle {
+
+// What a family makes of a config.json: sizes, and a function that writes the graph.
+struct Definition {
+  ModelInfo info;
+  std::function<void(Builder&)> build;
+};
+
+// What a family may ask about a checkpoint while it defines a model.
+struct Inventory {
+  std::function<bool(const std::string& tensor)> has;
+  std::function<DType(const std::string& tensor)> dtype;
+};
+
+struct Family {
+  const char* model_type = "";  // as config.json names it
+  const char* doc = "";
+  Definition (*define)(const Config& config, const Inventory& tensors) = nullptr;
+};
+
+std::span<const Family* const> all_families();
+
+// The definition of what a config.json describes; throws when no family has its model_type.
+Definition define_model(const Config& config, const Inventory& tensors);
+
+// Opens a model folder. Throws Error that names file, key and value where something is missing or unsupported.
+std::unique_ptr<Model> open_model(const std::string& folder);
+
+}  // namespace heddle

@@ -1,0 +1,25 @@
+// Tile body of activation. Included once per target, inside its namespace.
+namespace activation {
+
+struct Body {
+  template <class Block, class Fragment>
+  static void epilogue(Block& block, const Activation& a, Fragment& fragment) {
+    for (i32 m = 0; m < fragment.rows; ++m) {
+      auto value = fragment.row(m);
+      block.map(fragment.cols, [&](auto i) { value.store(i, activate(a.kind, value.load(i))); });
+    }
+    block.sync();
+  }
+
+  template <class Block>
+  static void run(Block& block, const Activation& a, const TileCoord& t) {
+    block.inputs();
+    for (i32 row = t[0]; row < t[1]; ++row) {
+      auto x = block.row(a.x, row).from(t[2]);
+      auto y = block.row(a.y, row).from(t[2]);
+      block.map(t[3] - t[2], [&](auto i) { y.store(i, activate(a.kind, x.load(i))); });
+    }
+  }
+};
+
+}  // namespace activation

@@ -1,0 +1,54 @@
+#include "heddle/ops/add/add.h"
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> add_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<Add>(args);
+  require_rank("add", "a", a.a, 2);
+  require_float("add", "a", a.a);
+  require_float("add", "b", a.b);
+  require_shape("add", "b", a.b, {a.a.size[0], a.a.last()});
+  set_output(a.y, a.a.dtype, {a.a.size[0], a.a.last()});
+  if (a.copy.rank > 0) set_output(a.copy, a.copy.dtype, {a.a.size[0], a.a.last()});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  const auto& a = as<Add>(args);
+  return {{.dim = "M", .extent = a.a.size[0], .preferred = 16}, {.dim = "N", .extent = a.a.last()}};
+}
+
+double flops(const std::byte*, const TileCoord& t) {
+  return double(t[1] - t[0]) * (t[3] - t[2]);
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<Add>(args);
+  auto y = values.read(a.a), b = values.read(a.b);
+  for (size_t i = 0; i < y.size(); ++i) y[i] += b[i];
+  values.write(a.y, y);
+  if (a.copy.exists()) values.write(a.copy, y);
+}
+
+}  // namespace
+
+const OpSpec& add_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<Add>("add", "y = a + b, and on request a rounded copy of y");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = flops;
+    op.reference = reference;
+    op.cases = add_cases;
+    op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

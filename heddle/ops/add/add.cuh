@@ -1,0 +1,36 @@
+// Tile body of add. Included once per target, inside its namespace.
+namespace add {
+
+struct Body {
+  // Adds b's rows to a fragment; what is stored after it is y.
+  template <class Block, class Fragment>
+  static void epilogue(Block& block, const Add& a, Fragment& fragment) {
+    for (i32 m = 0; m < fragment.rows; ++m) {
+      auto value = fragment.row(m);
+      auto b = block.row(a.b, fragment.m0 + m).from(fragment.n0);
+      block.map(fragment.cols, [&](auto i) { value.store(i, value.load(i) + b.load(i)); });
+      if (!a.copy.exists()) continue;
+      auto copy = block.row(a.copy, fragment.m0 + m).from(fragment.n0);
+      block.map(fragment.cols, [&](auto i) { copy.store(i, value.load(i)); });
+    }
+    block.sync();
+  }
+
+  template <class Block>
+  static void run(Block& block, const Add& a, const TileCoord& t) {
+    block.inputs();
+    for (i32 row = t[0]; row < t[1]; ++row) {
+      auto left = block.row(a.a, row).from(t[2]);
+      auto right = block.row(a.b, row).from(t[2]);
+      auto y = block.row(a.y, row).from(t[2]);
+      // The copy is made of the sum, not of y, which may lie in place of an input and be rounded.
+      if (a.copy.exists()) {
+        auto copy = block.row(a.copy, row).from(t[2]);
+        block.map(t[3] - t[2], [&](auto i) { copy.store(i, left.load(i) + right.load(i)); });
+      }
+      block.map(t[3] - t[2], [&](auto i) { y.store(i, left.load(i) + right.load(i)); });
+    }
+  }
+};
+
+}  // namespace add

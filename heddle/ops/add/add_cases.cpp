@@ -1,0 +1,18 @@
+#include "heddle/ir/cases.h"
+#include "heddle/ops/add/add.h"
+
+namespace heddle {
+
+std::vector<Case> add_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
+    for (auto [m, n] : {std::pair{1, 1}, {1, 64}, {5, 37}, {33, 300}}) {
+      Add args{.a = input(type, {m, n}), .b = input(DType::kF32, {m, n})};
+      cases.push_back(make_case(args, rounding_bound(type, 1)));
+      args.copy = input(DType::kBf16, {m, n});
+      cases.push_back(make_case(args, rounding_bound(DType::kBf16, 1)));
+    }
+  return cases;
+}
+
+}  // namespace heddle

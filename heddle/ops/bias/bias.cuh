@@ -1,0 +1,27 @@
+// Tile body of bias. Included once per target, inside its namespace.
+namespace bias {
+
+struct Body {
+  template <class Block, class Fragment>
+  static void epilogue(Block& block, const Bias& a, Fragment& fragment) {
+    auto bias = block.row(a.bias).from(fragment.n0);
+    for (i32 m = 0; m < fragment.rows; ++m) {
+      auto value = fragment.row(m);
+      block.map(fragment.cols, [&](auto i) { value.store(i, value.load(i) + bias.load(i)); });
+    }
+    block.sync();
+  }
+
+  template <class Block>
+  static void run(Block& block, const Bias& a, const TileCoord& t) {
+    block.inputs();
+    auto bias = block.row(a.bias).from(t[2]);
+    for (i32 row = t[0]; row < t[1]; ++row) {
+      auto x = block.row(a.x, row).from(t[2]);
+      auto y = block.row(a.y, row).from(t[2]);
+      block.map(t[3] - t[2], [&](auto i) { y.store(i, x.load(i) + bias.load(i)); });
+    }
+  }
+};
+
+}  // namespace bias

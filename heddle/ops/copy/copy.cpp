@@ -1,0 +1,51 @@
+#include "heddle/ops/copy/copy.h"
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> copy_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<Copy>(args);
+  require_rank("copy", "x", a.x, 2);
+  require(is_float(a.x.dtype) || a.x.dtype == DType::kI32, "[copy] x is {}; must be f32, f16, bf16 or i32",
+          shape_text(a.x));
+  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.last()});
+  require(is_float(a.x.dtype) == is_float(a.y.dtype), "[copy] x is {}, y is {}; integers are not converted",
+          shape_text(a.x), shape_text(a.y));
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  const auto& a = as<Copy>(args);
+  return {{.dim = "M", .extent = a.x.size[0], .preferred = 16}, {.dim = "N", .extent = a.x.last()}};
+}
+
+double flops(const std::byte*, const TileCoord&) {
+  return 0;
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<Copy>(args);
+  values.write(a.y, values.read(a.x));
+}
+
+}  // namespace
+
+const OpSpec& copy_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<Copy>("copy", "y = x in the element type of y");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = flops;
+    op.reference = reference;
+    op.cases = copy_cases;
+    op.traits = {.input = "x", .output = "y"};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

@@ -1,0 +1,35 @@
+// Tile body of gated_activation. Included once per target, inside its namespace.
+namespace gated_activation {
+
+struct Body {
+  // Folds a fragment's pairs: half as many columns are left.
+  template <class Block, class Fragment>
+  static void epilogue(Block& block, const GatedActivation& a, Fragment& fragment) {
+    Fragment folded = block.fragment(fragment.m0, fragment.rows, fragment.n0 / 2, fragment.cols / 2);
+    for (i32 m = 0; m < fragment.rows; ++m) {
+      auto pairs = fragment.row(m);
+      auto out = folded.row(m);
+      block.map(folded.cols, [&](auto i) {
+        auto pair = pairs.load_pair(i);
+        out.store(i, activate(a.kind, pair.first) * pair.second);
+      });
+    }
+    block.sync();
+    fragment = folded;
+  }
+
+  template <class Block>
+  static void run(Block& block, const GatedActivation& a, const TileCoord& t) {
+    block.inputs();
+    for (i32 row = t[0]; row < t[1]; ++row) {
+      auto x = block.row(a.x, row).from(2 * t[2]);
+      auto y = block.row(a.y, row).from(t[2]);
+      block.map(t[3] - t[2], [&](auto i) {
+        auto pair = x.load_pair(i);
+        y.store(i, activate(a.kind, pair.first) * pair.second);
+      });
+    }
+  }
+};
+
+}  // namespace gated_activation

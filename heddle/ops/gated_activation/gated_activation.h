@@ -1,0 +1,22 @@
+// y = f(gate) * up, where the columns of x are pairs (gate, up) side by side: SwiGLU, GeGLU (Shazeer, 2020).
+#pragma once
+
+#include "heddle/ir/tensor.h"
+#include "heddle/tile/activation.h"
+
+namespace heddle {
+
+struct GatedActivation {
+  Tensor x;          // [M, 2N]
+  Tensor y;          // [M, N]
+  i32 kind = kSilu;  // ActivationKind
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("x", s.x, "M, 2N");
+    v.write("y", s.y, "M, N");
+    v.attribute("kind", s.kind);
+  }
+};
+
+}  // namespace heddle

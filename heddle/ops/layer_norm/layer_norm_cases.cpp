@@ -1,0 +1,18 @@
+#include "heddle/ir/cases.h"
+#include "heddle/ops/layer_norm/layer_norm.h"
+
+namespace heddle {
+
+std::vector<Case> layer_norm_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
+    for (auto [rows, columns] : {std::pair{1, 2}, {1, 64}, {5, 37}, {33, 300}}) {
+      LayerNorm args{.x = input(type, {rows, columns}), .weight = input(DType::kF32, {columns})};
+      cases.push_back(make_case(args, rounding_bound(type, 16)));
+      args.bias = input(DType::kF32, {columns});
+      cases.push_back(make_case(args, rounding_bound(type, 16)));
+    }
+  return cases;
+}
+
+}  // namespace heddle
