@@ -148,11 +148,14 @@ void check_cover(const SafetensorsHeader& header, size_t data_begin, size_t file
 
 std::map<std::string, std::string> parse_metadata(const Json& json, const std::string& path) {
   std::map<std::string, std::string> metadata;
-  bool ok = json.is_object();
-  if (ok)
-    for (const auto& [key, value] : json.items())
-      if ((ok = ok && value.is_string())) metadata[key] = value.get<std::string>();
-  if (!ok) fail(ErrorCode::kIo, "[{}] '__metadata__' must map strings to strings", path);
+  const auto require_map = [&](bool ok) {
+    if (!ok) fail(ErrorCode::kIo, "[{}] '__metadata__' must map strings to strings", path);
+  };
+  require_map(json.is_object());
+  for (const auto& [key, value] : json.items()) {
+    require_map(value.is_string());
+    metadata[key] = value.get<std::string>();
+  }
   return metadata;
 }
 
