@@ -5,8 +5,9 @@
 Without MODEL: the checkpoints in tests/goldens/models, the shipped model, and random ones made on the spot.
 The reference is transformers in fp32 on the checkpoint as it is loaded. What must hold:
 
-1. For each checkpoint, over all texts: heddle's error, largest and root mean square, is at most 1.2 times that
-   of transformers in bf16; where the weights are fp32 the largest is also at most 1e-3 of the logits' rms.
+1. For each checkpoint, over all texts: heddle's error, largest and root mean square, is at most 1.2 times
+   that of transformers in bf16; where the weights are fp32 the largest is also at most 1e-3 of the rms of the
+   logits.
 2. For each text: the likeliest token is the same after each position where the reference's best two are
    further apart than twice heddle's error.
 3. Each token of a greedy text that heddle generates is the reference's own choice there, or as close to it.
