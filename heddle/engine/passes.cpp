@@ -123,7 +123,8 @@ class Fuser {
   i64 bytes_read(Part& part) {
     i64 bytes = 0;
     for (const Argument& a : arguments(part))
-      if (a.tensor->exists() && a.access == Access::kRead && !is_immutable(graph_.buffers()[a.tensor->buffer].kind)) {
+      if (a.tensor->exists() && a.access == Access::kRead &&
+          !is_immutable(graph_.buffers()[a.tensor->buffer].kind)) {
         const Region region = whole(*a.tensor, Access::kRead);
         bytes += region.run * region.count[0] * region.count[1];
       }
