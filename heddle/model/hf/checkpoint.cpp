@@ -74,7 +74,7 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
 }
 
 void Checkpoint::open_shards(const std::string& index_path) {
-  const nlohmann::json index = parse_json(read_file(index_path), index_path);
+  const nlohmann::json index = load_json(index_path);
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
     fail(ErrorCode::kIo, "[{}] has no object 'weight_map', which maps tensors to files", index_path);
   std::map<std::string, size_t> number_of;  // file name -> index in files_

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "heddle/base/error.h"
-#include "heddle/base/file.h"
 #include "heddle/model/hf/json.h"
 
 namespace heddle {
@@ -15,6 +14,12 @@ struct Config::State {
   std::string where;   // the file
   std::string prefix;  // "rope_scaling." inside that section
   std::set<std::string> read;
+
+  static std::shared_ptr<State> make(nlohmann::json object, const std::string& where) {
+    if (!object.is_object())
+      fail(ErrorCode::kIo, "[{}] holds {}; it must hold an object", where, brief(object));
+    return std::make_shared<State>(State{std::move(object), where, "", {}});
+  }
 
   // The value of a key, or nullptr where it is absent or null.
   const nlohmann::json* find(const std::string& key) {
@@ -59,16 +64,11 @@ struct Config::State {
 
 Config Config::load(const std::string& folder) {
   const std::string path = std::filesystem::path(folder) / "config.json";
-  return parse(read_file(path), path);
+  return Config(State::make(load_json(path), path));
 }
 
 Config Config::parse(std::string_view text, const std::string& where) {
-  auto state = std::make_shared<State>();
-  state->object = parse_json(text, where);
-  state->where = where;
-  if (!state->object.is_object())
-    fail(ErrorCode::kIo, "[{}] holds {}; it must hold an object", where, brief(state->object));
-  return Config(std::move(state));
+  return Config(State::make(parse_json(text, where), where));
 }
 
 std::string Config::model_type() const {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/model/hf/checkpoint.h"
 #include "heddle/model/hf/gpt2_config.h"
 #include "heddle/model/hf/llama_config.h"
@@ -90,6 +92,14 @@ TEST(Goldens, HoldLogitsAndGreedyTokens) {
     EXPECT_EQ(logits.shape, (std::vector<int64_t>{tokens.shape[0], 131})) << entry.path();
     EXPECT_EQ(golden.view("greedy").shape, golden.view("greedy_margin").shape);
   }
+}
+
+TEST(Goldens, NoPartOfAFileIsTakenForTheWhole) {
+  const std::string content = read_file(folder_of("gpt2-tiny/model.safetensors"));
+  const auto bytes = std::as_bytes(std::span(content));
+  EXPECT_EQ(parse_safetensors_header(bytes, "whole").tensors.size(), 28u);
+  for (size_t size = 0; size < bytes.size(); size += size < 4096 ? 1 : 997)
+    EXPECT_THROW(parse_safetensors_header(bytes.first(size), "cut"), Error) << size;
 }
 
 }  // namespace

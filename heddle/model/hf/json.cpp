@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 
 namespace heddle {
 namespace {
 
 constexpr int kMaxDepth = 32;
+constexpr size_t kMaxBytes = 100'000'000;  // thousands of times what configurations and indexes take
 
 using Json = nlohmann::json;
 
@@ -49,6 +51,15 @@ nlohmann::json parse_json(std::string_view text, const std::string& where) {
   } catch (const Json::exception& error) {
     fail(ErrorCode::kIo, "[{}] is not valid JSON: {}", where, error.what());
   }
+}
+
+nlohmann::json load_json(const std::string& path) {
+  const MappedFile file(path);
+  const auto bytes = file.bytes();
+  if (bytes.size() > kMaxBytes)
+    fail(ErrorCode::kIo, "[{}] has {} bytes; JSON files of at most {} are read", path, bytes.size(),
+         kMaxBytes);
+  return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
 }
 
 }  // namespace heddle

@@ -116,7 +116,10 @@ TensorEntry parse_entry(const Json& json, size_t data_begin, size_t data_size, c
                 "lies at bytes {} to {} of the data; the file holds {} (was it cut short?)", offsets[0],
                 offsets[1], data_size);
 
-  TensorEntry entry{type.name, type.dtype, {shape.begin(), shape.end()}, 0, 0};
+  TensorEntry entry;
+  entry.type = type.name;
+  entry.dtype = type.dtype;
+  entry.shape.assign(shape.begin(), shape.end());
   entry.begin = data_begin + offsets[0];
   entry.size = offsets[1] - offsets[0];
   uint64_t wanted = byte_size(entry.shape, type, place);
