@@ -1,0 +1,124 @@
+// heddle tokenize: text to token ids, and back.
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+#include "heddle/text/tokenizer.h"
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+
+struct TokenizeFlags {
+  std::string model;
+  bool decode = false, json_lines = false, plain = false, skip_special = false;
+};
+
+void write(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written) fail(ErrorCode::kIo, "[tokenize] the output could not be written; is the disk full?");
+}
+
+class TokenizeRun {
+ public:
+  explicit TokenizeRun(const TokenizeFlags& flags)
+      : flags_(flags), tokenizer_(Tokenizer::load(file_of(flags.model))) {}
+
+  void run() {
+    std::ios::sync_with_stdio(false);  // reading is many times faster so
+    if (flags_.json_lines) {
+      std::string line;
+      for (size_t number = 1; std::getline(std::cin, line); ++number) write(answer(line, number) + "\n");
+    } else {
+      const std::string input(std::istreambuf_iterator<char>(std::cin), {});
+      write(flags_.decode ? decode(ids_of(input)) : fmt::format("{}\n", fmt::join(encode(input), " ")));
+    }
+    if (std::fflush(stdout) != 0)
+      fail(ErrorCode::kIo, "[tokenize] the output could not be written; is the disk full?");
+  }
+
+ private:
+  // MODEL is a folder, or the file itself.
+  static std::string file_of(const std::string& model) {
+    return std::filesystem::is_directory(model) ? model + "/tokenizer.json" : model;
+  }
+
+  std::vector<int32_t> encode(std::string_view text) const { return tokenizer_.encode(text, !flags_.plain); }
+
+  std::string decode(const std::vector<int64_t>& ids) const {
+    std::vector<int32_t> known;
+    known.reserve(ids.size());
+    for (int64_t id : ids) {
+      const bool fits = id >= 0 && id <= INT32_MAX;
+      require(fits && tokenizer_.id_to_token(int32_t(id)),
+              "[tokenize] {} is no token of this model, which has {}", id, tokenizer_.vocab_size());
+      known.push_back(int32_t(id));
+    }
+    return tokenizer_.decode(known, flags_.skip_special);
+  }
+
+  // Whole numbers with spaces or commas between them.
+  static std::vector<int64_t> ids_of(std::string_view text) {
+    constexpr std::string_view kBetween = " ,\t\r\n";
+    std::vector<int64_t> ids;
+    for (size_t at = text.find_first_not_of(kBetween); at != std::string_view::npos;) {
+      const std::string_view word = text.substr(at, text.find_first_of(kBetween, at) - at);
+      int64_t id = 0;
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+      require(error == std::errc() && end == word.data() + word.size(),
+              "[tokenize] '{}' is no token id; whole numbers are expected", word.substr(0, 40));
+      ids.push_back(id);
+      at = text.find_first_not_of(kBetween, at + word.size());
+    }
+    return ids;
+  }
+
+  static std::vector<int64_t> ids_in(const json& array) {
+    for (const json& id : array.get_ref<const json::array_t&>()) {
+      require(id.is_number_integer(), "[tokenize] {} is no token id; whole numbers are expected", id.dump());
+    }
+    return array.get<std::vector<int64_t>>();
+  }
+
+  std::string answer(const std::string& line, size_t number) const {
+    try {
+      const json value = json::parse(line);
+      if (flags_.decode) return json(decode(ids_in(value))).dump();
+      return json(encode(value.get_ref<const std::string&>())).dump();
+    } catch (const json::exception& error) {
+      const char* want = flags_.decode ? "a JSON array of token ids" : "a JSON string";
+      fail(ErrorCode::kInvalidArgument, "[tokenize] line {} is not {}: {}", number, want, error.what());
+    }
+  }
+
+  const TokenizeFlags& flags_;
+  Tokenizer tokenizer_;
+};
+
+}  // namespace
+
+void add_tokenize(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("tokenize", "Turn text on stdin into token ids, or ids into text");
+  auto flags = std::make_shared<TokenizeFlags>();
+  command->add_option("model", flags->model, "folder with a tokenizer.json, or that file")->required();
+  command->add_flag("--decode", flags->decode, "read ids, write text");
+  command->add_flag("--json-lines", flags->json_lines,
+                    "one text a line: a JSON string in and a JSON array of ids out, or the reverse");
+  command->add_flag("--plain", flags->plain, "encode without the tokens that the model puts around a text");
+  command->add_flag("--skip-special", flags->skip_special, "decode without special tokens");
+  command->footer("Example: echo \"Once upon a time\" | heddle tokenize models/storyteller");
+  command->callback([flags] { TokenizeRun(*flags).run(); });
+}
+
+}  // namespace heddle
