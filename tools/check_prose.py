@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the Markdown of the tree: top pages are short, links lead somewhere, the changelog is open."""
+"""Checks what is read: top pages are short, links lead somewhere, the changelog is open, and no file names a
+path of the machine it was written on."""
 
 import os
 import pathlib
@@ -8,6 +9,8 @@ import re
 import measure
 
 PAGE_LINES = {"README.md": 150, "ARCHITECTURE.md": 150, "CONTRIBUTING.md": 150}
+TEXT = (*measure.CPP, ".py", ".md", ".txt", ".cmake", ".toml", ".json", "setup", "run")
+MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(home|root|work|Users)/\w+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
@@ -26,6 +29,12 @@ def violations(root):
         for target in LINK.findall(re.sub(r"```.*?```", "", measure.read(root, page), flags=re.S)):
             if "://" not in target and not os.path.exists(os.path.join(root, os.path.dirname(page), target)):
                 wrong.append(f"{page}: the link to {target} leads nowhere")
+    for path in measure.files(root, TEXT):
+        for number, line in enumerate(measure.read(root, path).split("\n"), 1):
+            if MACHINE_PATH.search(line):
+                wrong.append(
+                    f"{path}:{number}: {MACHINE_PATH.search(line).group(0)} is a path of one machine"
+                )
     log = pathlib.Path(root, "CHANGELOG.md")
     if not log.exists() or "## Unreleased" not in log.read_text():
         wrong.append("CHANGELOG.md has no section '## Unreleased'")

@@ -133,6 +133,8 @@ class CheckTest(unittest.TestCase):
     def test_prose(self):
         self.assertIn("151 lines", self.found(check_prose, **{"README.md": "x\n" * 151}))
         self.assertIn("gone.md leads nowhere", self.found(check_prose, **{"README.md": "[a](gone.md)\n"}))
+        path = "/".join(("", "home", "ada", "x.py"))
+        self.assertIn("path of one machine", self.found(check_prose, **{"tools/a.py": f"open({path!r})\n"}))
         self.assertIn("Unreleased", self.found(check_prose, **{"CHANGELOG.md": "## 1.0\n"}))
 
 
