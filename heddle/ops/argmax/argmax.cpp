@@ -1,0 +1,50 @@
+#include "heddle/ops/argmax/argmax.h"
+
+#include <algorithm>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> argmax_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<Argmax>(args);
+  require_rank("argmax", "x", a.x, 2);
+  require_float("argmax", "x", a.x);
+  set_output(a.y, DType::kI32, {a.x.size[0]});
+  require_dtype("argmax", "y", a.y, DType::kI32);
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  return row_axes(as<Argmax>(args).x.size[0]);
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<Argmax>(args);
+  auto x = values.read(a.x);
+  std::vector<double> y;
+  for (auto row = x.begin(); row != x.end(); row += a.x.last())
+    y.push_back(double(std::max_element(row, row + a.x.last()) - row));
+  values.write(a.y, y);
+}
+
+}  // namespace
+
+const OpSpec& argmax_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<Argmax>("argmax", "y = index of the largest element of each row, lowest first");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = rowwise_flops<Argmax, 1>;
+    op.reference = reference;
+    op.cases = argmax_cases;
+    op.traits = {.input = "x", .output = "y"};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle
