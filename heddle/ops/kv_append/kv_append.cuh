@@ -36,6 +36,7 @@ struct Body {
   static void epilogue(Block& block, const KvAppend& a, Fragment& fragment) {
     for (i32 m = 0; m < fragment.rows; ++m)
       append(block, a, fragment.m0 + m, fragment.n0, fragment.n0 + fragment.cols, fragment.row(m));
+    block.sync();
   }
 
   template <class Block>

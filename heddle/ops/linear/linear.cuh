@@ -29,6 +29,7 @@ struct Body {
     block.sync();
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(t[0], rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
+      const auto first = fragment;  // an epilogue may put another in its place, made after it
       block.mma(fragment, x, a.w);
       block.sync();
       chain.epilogues(block, fragment);
@@ -37,7 +38,7 @@ struct Body {
         auto value = fragment.row(m);
         block.map(fragment.cols, [&](auto i) { out.store(i, value.load(i)); });
       }
-      block.release(fragment);
+      block.release(first);
     }
   }
 };

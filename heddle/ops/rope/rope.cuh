@@ -3,8 +3,8 @@ namespace rope {
 
 struct Body {
   // Turns the pairs {in.load_pair(i)} by the table's, `pairs` of them, side by side.
-  template <class Block, class View>
-  static void turn_pairs(Block& block, i32 pairs, View table, View in, View out) {
+  template <class Block, class Table, class View>
+  static void turn_pairs(Block& block, i32 pairs, Table table, View in, View out) {
     block.map(pairs, [&](auto i) {
       auto angle = table.load_pair(i), v = in.load_pair(i);
       out.store_pair(i, v.first * angle.first - v.second * angle.second,
@@ -12,8 +12,8 @@ struct Body {
     });
   }
 
-  template <class Block, class View>
-  static void turn_halves(Block& block, i32 pairs, View table, View in, View out) {
+  template <class Block, class Table, class View>
+  static void turn_halves(Block& block, i32 pairs, Table table, View in, View out) {
     block.map(pairs, [&](auto i) {
       auto angle = table.load_pair(i);
       auto first = in.load(i), second = in.from(pairs).load(i);
@@ -43,6 +43,7 @@ struct Body {
       auto row = fragment.row(m);
       turn_columns(block, a, fragment.m0 + m, fragment.n0, fragment.n0 + fragment.cols, row, row);
     }
+    block.sync();
   }
 
   template <class Block>
