@@ -140,7 +140,10 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
       operand.tensor.size[0] = rows_of_panels * value.panel_rows;
       operand.tensor.size[1] = value.slices() * value.padded_cols();
       operand.tensor.stride[0] = operand.tensor.size[1];
-      operand.coordinate[0] = coordinate_of(parse_dims(text)[0].name);
+      const Dim rows = parse_dims(text)[0];
+      operand.coordinate[0] = coordinate_of(rows.name);
+      operand.scale[0] = rows.scale;
+      operand.indexed = operand.coordinate[0] < 0;  // rows that no axis names are looked up
       operands->push_back(operand);
     }
     void attribute(const char*, i32&) override {}
@@ -159,11 +162,16 @@ void RegionRule::append(const TileCoord& tile, const TileCoord& output_tile, std
     const TileCoord& at_tile = operand.output ? output_tile : tile;
     for (size_t d = 0; d < operand.tensor.rank; ++d) {
       const int at = operand.coordinate[d];
-      box[d] = at < 0
-                   ? std::array<i32, 2>{0, operand.tensor.size[d]}
-                   : std::array<i32, 2>{at_tile[at] * operand.scale[d], at_tile[at + 1] * operand.scale[d]};
+      const i32 size = operand.tensor.size[d];
+      box[d] = {0, size};
+      if (at < 0) continue;
+      const i64 begin = i64(at_tile[at]) * operand.scale[d], end = i64(at_tile[at + 1]) * operand.scale[d];
+      require(begin >= 0 && begin < end && end <= size,
+              "[{}] a tile is elements [{}, {}) of a dimension that has {}", op_->name, begin, end, size);
+      box[d] = {i32(begin), i32(end)};
     }
     out.push_back(region_of(operand.tensor, operand.access, std::span(box).first(operand.tensor.rank)));
+    out.back().indexed = operand.indexed;
   }
 }
 

@@ -147,6 +147,7 @@ class RegionRule {
     std::array<int, kMaxRank> coordinate;
     std::array<i32, kMaxRank> scale;
     bool output;
+    bool indexed = false;
   };
   const OpSpec* op_;
   const std::byte* args_;
