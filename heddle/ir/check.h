@@ -7,8 +7,10 @@
 //   2. waits and stream order have no cycle: a run of the program comes to its end;
 //   3. RAW and WAW, by byte interval, are ordered by *visible* (or, in a tagged buffer, by a tagged wait on
 //      the writer's counter); WAR by *done*;
-//   4. every byte of every activation that is read, and of every output, has been written in its step;
+//   4. the tiles of each call cover it, each element once; every byte of every activation that is read, and
+//      of every output, has been written in its step;
 //   5. buffers that share arena bytes are not live together; tagged buffers share memory with nothing;
+//      a counter is not signalled in the next step before all its signals of this step;
 //   6. pages written in a step are visible to the tiles that read them in the next;
 //   7. regions lie inside their buffers; resident rows and weight panels are touched by their home only;
 //   8. the workers and their on-chip memory fit the topology.
@@ -22,16 +24,17 @@
 namespace heddle {
 
 enum class FaultKind : u8 {
-  kMalformed,    // an index, size, opcode or kind that cannot be
-  kWaitInPart,   // a wait whose target is not the counter's total
-  kBadEdge,      // a kind of edge that does not fit its producers and waiter
-  kDeadlock,     // waits and stream order have a cycle, or a counter never fills
-  kRace,         // two accesses to the same bytes without an order
-  kNotWritten,   // bytes read or handed out that nobody wrote in this step
-  kOutOfBounds,  // a region outside its buffer
-  kLiveReuse,    // memory reused while live
-  kResidency,    // a row or panel touched by a worker that is not its home
-  kDoesNotFit,   // workers, clusters or on-chip memory
+  kMalformed,      // an index, size, opcode or kind that cannot be
+  kWaitInPart,     // a wait whose target is not the counter's total
+  kBadEdge,        // a kind of edge that does not fit its producers and waiter
+  kDeadlock,       // waits and stream order have a cycle, or a counter never fills
+  kRace,           // two accesses to the same bytes without an order
+  kNotWritten,     // bytes read or handed out that nobody wrote in this step; a tile that nobody computes
+  kComputedTwice,  // a part of a call that two instructions compute
+  kOutOfBounds,    // a region outside its buffer
+  kLiveReuse,      // memory reused while live
+  kResidency,      // a row or panel touched by a worker that is not its home
+  kDoesNotFit,     // workers, clusters or on-chip memory
 };
 
 const char* name(FaultKind kind);

@@ -62,17 +62,22 @@ struct HashLayout : ArgVisitor {
 
 }  // namespace
 
-u64 chain_hash(const std::vector<std::string>& ops, u32 main) {
+u64 chain_hash(std::span<const OpSpec* const> ops, u32 main) {
   HashLayout layout;
-  for (const std::string& name : ops) {
-    const OpSpec& op = get_op(name);
-    std::vector<std::byte> args(op.args_size);
-    op.construct(args.data());
-    layout.text += name + ":";
-    op.visit(args.data(), layout);
+  for (const OpSpec* op : ops) {
+    std::vector<std::byte> args(op->args_size);
+    op->construct(args.data());
+    layout.text += std::string(op->name) + ":";
+    op->visit(args.data(), layout);
   }
   layout.text += fmt::format("main {}", main);
   return XXH3_64bits(layout.text.data(), layout.text.size());
+}
+
+u64 chain_hash(const std::vector<std::string>& ops, u32 main) {
+  std::vector<const OpSpec*> specs;
+  for (const std::string& name : ops) specs.push_back(&get_op(name));
+  return chain_hash(specs, main);
 }
 
 }  // namespace heddle

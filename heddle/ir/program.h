@@ -2,6 +2,7 @@
 // and nothing of the machine that built it, so that it can be saved, compared and loaded elsewhere.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,7 @@ struct Program {
 };
 
 u64 chain_hash(const std::vector<std::string>& ops, u32 main);
+u64 chain_hash(std::span<const OpSpec* const> ops, u32 main);
 
 // The `.heddle` file: little-endian, versioned, no addresses. `load` validates every index and size.
 void save_program(const Program& program, const std::string& path);

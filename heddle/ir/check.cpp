@@ -1,0 +1,87 @@
+#include "heddle/ir/check.h"
+
+#include <chrono>
+
+#include "heddle/base/error.h"
+#include "heddle/ir/check_homes.h"
+#include "heddle/ir/check_order.h"
+#include "heddle/ir/check_with.h"
+
+namespace heddle {
+
+const char* name(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kMalformed:
+      return "malformed";
+    case FaultKind::kWaitInPart:
+      return "wait in part";
+    case FaultKind::kBadEdge:
+      return "bad edge";
+    case FaultKind::kDeadlock:
+      return "deadlock";
+    case FaultKind::kRace:
+      return "race";
+    case FaultKind::kNotWritten:
+      return "not written";
+    case FaultKind::kComputedTwice:
+      return "computed twice";
+    case FaultKind::kOutOfBounds:
+      return "out of bounds";
+    case FaultKind::kLiveReuse:
+      return "live reuse";
+    case FaultKind::kResidency:
+      return "residency";
+    case FaultKind::kDoesNotFit:
+      return "does not fit";
+  }
+  return "?";
+}
+
+namespace proof {
+namespace {
+
+// Each part takes for granted what the parts before it have looked at.
+void check_all(const Program& program, FindOp find, Faults& faults, CheckReport& report) {
+  const Form form = make_form(program, find, faults);
+  report.instructions = form.size();
+  if (!faults.empty()) return;
+  const Edges edges = make_edges(form);
+  for (size_t c = 0; c < edges.waits_this.size(); ++c)
+    report.waits += edges.waits_this[c] + edges.waits_previous[c];
+  check_edges(form, edges, faults);
+  if (!faults.empty()) return;
+  check_tiles(form, faults);
+  check_homes(form, faults);
+  const MemoryMap map = map_memory(form, faults);
+  if (map.touch_begin.empty()) return;
+  check_outputs(form, faults);
+  check_order(form, edges, map, faults);
+}
+
+}  // namespace
+
+CheckReport check_with(const Program& program, FindOp find) {
+  const auto begin = std::chrono::steady_clock::now();
+  CheckReport report;
+  Faults faults;
+  check_all(program, find, faults, report);
+  report.faults = faults.take();
+  report.milliseconds =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return report;
+}
+
+}  // namespace proof
+
+CheckReport check(const Program& program) {
+  return proof::check_with(program, find_op);
+}
+
+void check_or_throw(const Program& program) {
+  const CheckReport report = check(program);
+  if (!report.ok())
+    fail(ErrorCode::kInternal, "[check] {}: {} ({} faults in all)", name(report.faults[0].kind),
+         report.faults[0].message, report.faults.size());
+}
+
+}  // namespace heddle

@@ -1,0 +1,203 @@
+#include "heddle/ir/check_access.h"
+
+namespace heddle::proof {
+
+Accesses::Accesses(const Form& form, const MemoryMap& map, Faults& faults)
+    : form_(form),
+      map_(map),
+      faults_(faults),
+      last_(2 * size_t(map.num_cells)),
+      reads_(form.workers(), map.num_read),
+      stamps_(map.num_read, 0),
+      records_(map.num_read),
+      needs_(form.workers()),
+      group_clocks_(form.workers()),
+      executed_(form.workers(), 0) {}
+
+size_t Accesses::bytes(const Form& form, const MemoryMap& map) {
+  const size_t groups = 2 * (2 * map.indexed_writes.size() + map.page_writes.size());
+  return (2 * map.num_read + groups) * form.workers() * sizeof(u32);
+}
+
+u32 Accesses::at(u32 id, u32 step) const {
+  const u32 worker = form_.worker_of[id];
+  return step * form_.length(worker) + id - form_.first[worker] + 1;
+}
+
+void Accesses::run(const Event& event) {
+  for (const Touch& touch : map_.touches_of(event.id))
+    region(touch).access == Access::kRead ? read(event, touch) : write(event, touch);
+  executed_[event.worker] = event.at;
+}
+
+bool Accesses::written_in_step(const Event& event, const Touch& touch, const Last& last) const {
+  const BufferKind buffer_kind = kind(touch);
+  if (buffer_kind != BufferKind::kActivation && buffer_kind != BufferKind::kOutput) return true;
+  return last.writer != kNone && last.step == event.step && last.buffer == region(touch).buffer;
+}
+
+bool Accesses::polled(const Event& event, u32 buffer, u32 counter, u32 step) const {
+  if (counter == kNoCounter || form_.program->counters[counter].buffer != buffer) return false;
+  return std::find(event.tagged.begin(), event.tagged.end(), std::pair(counter, step)) != event.tagged.end();
+}
+
+void Accesses::read(const Event& event, const Touch& touch) {
+  if (kind(touch) == BufferKind::kPages) return read_pages(event, touch);
+  const u32 index = map_.read_index[touch.place];
+  const auto cells = map_.cells[touch.place];
+  const auto each_cell = [&] {
+    for (u32 cell : cells) read_cell(event, touch, cell);
+  };
+  Record& record = records_[index];
+  if (cells.size() <= kFewCells) {
+    each_cell();
+  } else if (!make_record(event, touch, record)) {
+    each_cell();
+  } else {
+    const u32 buffer = region(touch).buffer;
+    const bool all_polled =
+        !record.counters.empty() && std::all_of(record.counters.begin(), record.counters.end(),
+                                                [&](u32 c) { return polled(event, buffer, c, record.step); });
+    const u32 width = form_.workers();
+    if (!all_polled && first_beyond(needs_[record.need], event.visible, width) < width) each_cell();
+  }
+  reads_[index][event.worker] = event.at;
+}
+
+// False when cells have to be looked at one by one, because some were not written as they should be.
+bool Accesses::make_record(const Event& event, const Touch& touch, Record& record) {
+  const u32 index = map_.read_index[touch.place], buffer = region(touch).buffer;
+  if (record.stamp == stamps_[index] && record.step == event.step && record.buffer == buffer) return true;
+  if (record.buffer == kNoBuffer) record.need = needs_.add();
+  record.stamp = kNoStamp;
+  record.step = event.step;
+  record.buffer = buffer;
+  record.counters.clear();
+  u32* need = needs_[record.need];
+  needs_.clear(record.need);
+  for (u32 cell : map_.cells[touch.place]) {
+    const Last& last = last_[cell];
+    if (!written_in_step(event, touch, last)) return false;
+    if (last.writer == kNone) continue;
+    if (last.group != kNone) {
+      const Group& group = groups_[last.group];
+      if (group.made < group.expected) return false;
+      join(need, group_clocks_[group.writers], form_.workers());
+    }
+    u32& known = need[form_.worker_of[last.writer]];
+    known = std::max(known, at(last.writer, last.step));
+    const u32 counter = last.group == kNone && last.step == event.step
+                            ? form_.instruction(last.writer).signal.counter
+                            : kNoCounter;
+    if (std::find(record.counters.begin(), record.counters.end(), counter) == record.counters.end())
+      record.counters.push_back(counter);
+  }
+  record.stamp = stamps_[index];
+  return true;
+}
+
+void Accesses::read_cell(const Event& event, const Touch& touch, u32 cell) {
+  const Last& last = last_[cell];
+  if (!written_in_step(event, touch, last)) return not_written(event, touch, cell);
+  if (last.writer == kNone) return;  // what the host wrote before the launch
+  const u32 width = form_.workers();
+  if (last.group != kNone) {
+    const Group& group = groups_[last.group];
+    if (group.made < group.expected) return incomplete(event, touch, cell, group.call, group.step);
+    const u32* writers = group_clocks_[group.writers];
+    const u32 worker = first_beyond(writers, event.visible, width);
+    if (worker < width) conflict(event, touch, cell, worker, writers[worker]);
+    return;
+  }
+  const u32 worker = form_.worker_of[last.writer], their_at = at(last.writer, last.step);
+  if (event.visible[worker] >= their_at) return;
+  if (polled(event, last.buffer, form_.instruction(last.writer).signal.counter, last.step)) return;
+  conflict(event, touch, cell, worker, their_at);
+}
+
+// Reads mean the positions before this step: all of the step before must be visible, none of this one is.
+void Accesses::read_pages(const Event& event, const Touch& touch) {
+  if (event.step == 0) return;
+  const u32 width = form_.workers();
+  for (u32 cell : map_.cells[touch.place]) {
+    if (!map_.page_writes.contains(cell)) continue;
+    const Page& written = page(cell);
+    if (written.made < written.expected) {
+      incomplete(event, touch, cell, kNone, 0);
+      continue;
+    }
+    const u32* writers = group_clocks_[written.writers];
+    const u32 worker = first_beyond(writers, event.visible, width);
+    if (worker < width) conflict(event, touch, cell, worker, writers[worker]);
+  }
+}
+
+Accesses::Page& Accesses::page(u32 cell) {
+  const auto [entry, added] = pages_.try_emplace(cell);
+  if (added) entry->second = {0, map_.page_writes.at(cell), group_clocks_.add()};
+  return entry->second;
+}
+
+void Accesses::write(const Event& event, const Touch& touch) {
+  const bool pages = kind(touch) == BufferKind::kPages;
+  const u32 width = form_.workers();
+  if (!pages)
+    for (u32 reader : map_.readers[touch.place]) {
+      ++stamps_[reader];
+      const u32 worker = first_beyond(reads_[reader], event.done, width);
+      if (worker < width) conflict(event, touch, kNone, worker, reads_[reader][worker]);
+    }
+  for (u32 cell : map_.cells[touch.place]) {
+    // Rows of another step are other bytes of the pages (the host sees to that), so each step has its own.
+    Last& last = last_[cell + (pages && event.step == 1 ? map_.num_cells : 0)];
+    region(touch).indexed ? join_group(event, touch, cell, last) : write_cell(event, touch, cell, last);
+    if (pages) write_page(event, cell);
+  }
+}
+
+void Accesses::write_page(const Event& event, u32 cell) {
+  if (event.step != 0) return;
+  Page& written = page(cell);
+  ++written.made;
+  group_clocks_[written.writers][event.worker] = event.at;
+}
+
+void Accesses::write_cell(const Event& event, const Touch& touch, u32 cell, Last& last) {
+  const u32 width = form_.workers();
+  if (last.group != kNone) {
+    const u32* writers = group_clocks_[groups_[last.group].writers];
+    const u32 worker = first_beyond(writers, event.visible, width);
+    if (worker < width) conflict(event, touch, cell, worker, writers[worker]);
+  } else if (last.writer != kNone) {
+    const u32 worker = form_.worker_of[last.writer], their_at = at(last.writer, last.step);
+    if (event.visible[worker] < their_at) conflict(event, touch, cell, worker, their_at);
+  }
+  last = {event.id, event.step, region(touch).buffer, kNone};
+}
+
+void Accesses::join_group(const Event& event, const Touch& touch, u32 cell, Last& last) {
+  const u32 call = form_.instruction(event.id).call, width = form_.workers();
+  u32 index = last.group;
+  if (index == kNone || groups_[index].call != call || groups_[index].step != event.step) {
+    Group group{
+        .call = call, .step = event.step, .expected = map_.indexed_writes.at(MemoryMap::key(cell, call))};
+    group.before = group_clocks_.add();
+    group.writers = group_clocks_.add();
+    u32* before = group_clocks_[group.before];
+    if (last.group != kNone)
+      join(before, group_clocks_[groups_[last.group].writers], width);
+    else if (last.writer != kNone)
+      before[form_.worker_of[last.writer]] = at(last.writer, last.step);
+    index = u32(groups_.size());
+    groups_.push_back(group);
+  }
+  Group& group = groups_[index];
+  const u32* before = group_clocks_[group.before];
+  const u32 worker = first_beyond(before, event.visible, width);
+  if (worker < width) conflict(event, touch, cell, worker, before[worker]);
+  ++group.made;
+  group_clocks_[group.writers][event.worker] = event.at;
+  last = {event.id, event.step, region(touch).buffer, index};
+}
+
+}  // namespace heddle::proof

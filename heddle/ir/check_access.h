@@ -1,0 +1,107 @@
+// Accesses in the order of a legal run: who wrote each cell last, who has read it since, and whether the
+// clocks order each new access after those it conflicts with. One run is enough: waits are in full, so what
+// is ordered before what does not depend on the run.
+#pragma once
+
+#include <set>
+#include <span>
+#include <tuple>
+
+#include "heddle/ir/check_clocks.h"
+#include "heddle/ir/check_memory.h"
+
+namespace heddle::proof {
+
+// An instruction of a step, about to access memory, and what it knows.
+struct Event {
+  u32 id = 0;
+  u32 step = 0;  // 0 or 1
+  u32 worker = 0;
+  u32 at = 0;  // its place in its worker's clock
+  const u32* done = nullptr;
+  const u32* visible = nullptr;
+  // Counters, with their step, whose tagged words it has polled.
+  std::span<const std::pair<u32, u32>> tagged;
+};
+
+class Accesses {
+ public:
+  Accesses(const Form& form, const MemoryMap& map, Faults& faults);
+
+  void run(const Event& event);
+  // Memory that an object of this class takes, in bytes.
+  static size_t bytes(const Form& form, const MemoryMap& map);
+
+ private:
+  static constexpr u32 kNone = 0xffffffffu;
+  // Places of at most so many cells are looked at cell by cell on each read; larger ones have a record.
+  static constexpr size_t kFewCells = 8;
+
+  struct Last {  // write of a cell
+    u32 writer = kNone;
+    u32 step = 0;
+    u32 buffer = kNoBuffer;
+    u32 group = kNone;
+  };
+  // Indexed writes of one call to one cell in one step: they do not conflict with each other.
+  struct Group {
+    u32 call = 0, step = 0;
+    u32 made = 0, expected = 0;
+    size_t before = 0, writers = 0;  // rows of group_clocks_
+  };
+  // What a reader of a place needs to know, kept until the place is written again.
+  struct Record {
+    u64 stamp = kNoStamp;
+    u32 step = 0;
+    u32 buffer = kNoBuffer;
+    size_t need = 0;            // row of needs_
+    std::vector<u32> counters;  // that the last writers signal
+  };
+  struct Page {  // a cell of a pages buffer
+    u32 made = 0, expected = 0;
+    size_t writers = 0;  // row of group_clocks_: writes of the first step
+  };
+  static constexpr u64 kNoStamp = ~u64{0};
+
+  void read(const Event& event, const Touch& touch);
+  void read_cell(const Event& event, const Touch& touch, u32 cell);
+  void read_pages(const Event& event, const Touch& touch);
+  bool make_record(const Event& event, const Touch& touch, Record& record);
+  void write(const Event& event, const Touch& touch);
+  void write_cell(const Event& event, const Touch& touch, u32 cell, Last& last);
+  void join_group(const Event& event, const Touch& touch, u32 cell, Last& last);
+  void write_page(const Event& event, u32 cell);
+
+  const Region& region(const Touch& touch) const { return form_.regions[touch.region]; }
+  BufferKind kind(const Touch& touch) const { return form_.buffer(region(touch).buffer).kind; }
+  u32 at(u32 id, u32 step) const;
+  bool written_in_step(const Event& event, const Touch& touch, const Last& last) const;
+  bool polled(const Event& event, u32 buffer, u32 counter, u32 step) const;
+  Page& page(u32 cell);
+
+  // Reports.
+  void conflict(const Event& event, const Touch& touch, u32 cell, u32 worker, u32 their_at);
+  void incomplete(const Event& event, const Touch& touch, u32 cell, u32 call, u32 their_step);
+  void not_written(const Event& event, const Touch& touch, u32 cell);
+  std::vector<u32> writers_of(u32 cell, u32 buffer, u32 call) const;
+  const Region* find_region(u32 id, Access access, const Touch& touch, u32 cell) const;
+  bool covers(u32 place, u32 cell) const;
+  bool first_report(FaultKind kind, u32 id, u32 other);
+  std::string side(u32 id, u32 step, const Region& region) const;
+
+  const Form& form_;
+  const MemoryMap& map_;
+  Faults& faults_;
+  std::vector<Last> last_;       // by cell; the second half is the second step's, of pages only
+  Clocks reads_;                 // by read_index: the last read of each worker
+  std::vector<u64> stamps_;      // by read_index: writes so far
+  std::vector<Record> records_;  // by read_index
+  Clocks needs_;
+  std::vector<Group> groups_;
+  Clocks group_clocks_;
+  std::unordered_map<u32, Page> pages_;
+  std::vector<u32> executed_;  // by worker: place in its clock of the last instruction that has run
+  std::set<std::tuple<FaultKind, u32, u32>> reported_;
+};
+
+}  // namespace heddle::proof

@@ -1,0 +1,156 @@
+#include "heddle/ir/check_edges.h"
+
+namespace heddle::proof {
+
+const char* name(EdgeKind kind) {
+  switch (kind) {
+    case EdgeKind::kInSm:
+      return "in-SM";
+    case EdgeKind::kCluster:
+      return "cluster";
+    case EdgeKind::kTagged:
+      return "tagged";
+    case EdgeKind::kCounted:
+      return "counted";
+  }
+  return "?";
+}
+
+Edges make_edges(const Form& form) {
+  const size_t counters = form.program->counters.size();
+  Edges edges;
+  edges.begin.assign(counters + 1, 0);
+  edges.waits_this.assign(counters, 0);
+  edges.waits_previous.assign(counters, 0);
+  for (u32 id = 0; id < form.size(); ++id) {
+    const Instruction& instruction = form.instruction(id);
+    if (instruction.signal.counter != kNoCounter) ++edges.begin[instruction.signal.counter + 1];
+    for (int i = 0; i < kMaxWaits; ++i)
+      if (const u32 counter = instruction.waits[i].counter; counter != kNoCounter)
+        ++(instruction.waits_previous(i) ? edges.waits_previous : edges.waits_this)[counter];
+  }
+  for (size_t c = 0; c < counters; ++c) edges.begin[c + 1] += edges.begin[c];
+  edges.producers.resize(edges.begin.back());
+  std::vector<u32> next(edges.begin.begin(), edges.begin.end() - 1);
+  for (u32 id = 0; id < form.size(); ++id)
+    if (const u32 counter = form.instruction(id).signal.counter; counter != kNoCounter)
+      edges.producers[next[counter]++] = id;
+  return edges;
+}
+
+namespace {
+
+// What the checks of a counter's waits need to know of its producers.
+struct Group {
+  u64 sum = 0;                      // of the amounts
+  EdgeKind kind = EdgeKind::kInSm;  // of the signals
+  u32 first = 0;                    // an instruction
+  bool one_worker = true, one_cluster = true;
+};
+
+class CheckEdges {
+ public:
+  CheckEdges(const Form& form, const Edges& edges, Faults& faults)
+      : form_(form), program_(*form.program), edges_(edges), faults_(faults) {}
+
+  void run() {
+    for (u32 c = 0; c < program_.counters.size(); ++c) groups_.push_back(check_group(c));
+    for (u32 id = 0; id < form_.size() && !faults_.full(); ++id)
+      for (int i = 0; i < kMaxWaits; ++i)
+        if (form_.instruction(id).waits[i].counter != kNoCounter) check_wait(id, i);
+  }
+
+ private:
+  i32 cluster_of(u32 id) const { return program_.topology.cluster_of(i32(form_.worker_of[id])); }
+
+  Group check_group(u32 counter) {
+    Group group;
+    const auto producers = edges_.producers_of(counter);
+    const CounterInfo& info = program_.counters[counter];
+    for (u32 id : producers) {
+      const Instruction& instruction = form_.instruction(id);
+      if (group.sum == 0) group.first = id, group.kind = instruction.signal_kind();
+      group.sum += instruction.signal.amount;
+      group.one_worker &= form_.worker_of[id] == form_.worker_of[group.first];
+      group.one_cluster &= cluster_of(id) == cluster_of(group.first);
+      if (instruction.signal_kind() != group.kind)
+        faults_.add(FaultKind::kBadEdge, "{} and {} signal counter {} in two kinds, {} and {}",
+                    form_.place(group.first), form_.place(id), counter, name(group.kind),
+                    name(instruction.signal_kind()));
+      if (info.buffer != kNoBuffer) check_carrier(counter, id);
+    }
+    const auto words = [&] {
+      return fmt::format("counter {}: total {}, but its {} producers{}{} signal {} a step", counter,
+                         info.total, producers.size(), producers.empty() ? "" : ", first ",
+                         producers.empty() ? "" : form_.place(group.first), group.sum);
+    };
+    if (info.total > group.sum) faults_.add(FaultKind::kDeadlock, "{}; it never fills", words());
+    if (info.total < group.sum)
+      faults_.add(FaultKind::kWaitInPart, "{}; waits would pass before the last", words());
+    return group;
+  }
+
+  // A counter that stands for the tagged words of a buffer: each producer writes them.
+  void check_carrier(u32 counter, u32 id) {
+    const u32 buffer = program_.counters[counter].buffer;
+    for (const Region& region : form_.regions_of(id))
+      if (region.buffer == buffer && region.access == Access::kWrite && form_.buffer(buffer).tagged) return;
+    faults_.add(FaultKind::kBadEdge, "{} signals counter {}, which stands for tagged words of {}, but {}",
+                form_.place(id), counter, form_.buffer(buffer).name,
+                form_.buffer(buffer).tagged ? "writes none of them" : "that buffer is not tagged");
+  }
+
+  void check_wait(u32 id, int i) {
+    const Instruction& instruction = form_.instruction(id);
+    const Wait& wait = instruction.waits[i];
+    const Group& group = groups_[wait.counter];
+    const u32 total = program_.counters[wait.counter].total;
+    if (group.sum == 0)
+      return faults_.add(FaultKind::kWaitInPart, "{} waits for counter {}, which nobody signals",
+                         form_.place(id), wait.counter);
+    if (wait.target != total)
+      return faults_.add(FaultKind::kWaitInPart,
+                         "{} waits until counter {} is {} a step; {} and its other producers make {}",
+                         form_.place(id), wait.counter, wait.target, form_.place(group.first), total);
+    if (const char* why = misfit(id, instruction.wait_kind(i), group, wait.counter))
+      faults_.add(FaultKind::kBadEdge, "{} waits for counter {} by a {} edge, signalled by {} as {}: {}",
+                  form_.place(id), wait.counter, name(instruction.wait_kind(i)), form_.place(group.first),
+                  name(group.kind), why);
+  }
+
+  // Why a wait of this kind cannot be satisfied by the counter's signals; null: it can.
+  const char* misfit(u32 id, EdgeKind kind, const Group& group, u32 counter) const {
+    switch (kind) {
+      case EdgeKind::kInSm:
+        if (!group.one_worker || form_.worker_of[id] != form_.worker_of[group.first])
+          return "all producers must be on the waiter's worker";
+        return nullptr;
+      case EdgeKind::kCluster:
+        if (!group.one_cluster || cluster_of(id) != cluster_of(group.first))
+          return "all producers must be in the waiter's cluster";
+        return group.kind == EdgeKind::kCluster ? nullptr : "the signals must be cluster signals";
+      case EdgeKind::kTagged:
+        if (program_.counters[counter].buffer == kNoBuffer) return "the counter stands for no tagged buffer";
+        return group.kind == EdgeKind::kTagged || group.kind == EdgeKind::kCounted
+                   ? nullptr
+                   : "the signals must be tagged or counted";
+      case EdgeKind::kCounted:
+        return group.kind == EdgeKind::kCounted ? nullptr : "the signals must be counted";
+    }
+    return "no such kind";
+  }
+
+  const Form& form_;
+  const Program& program_;
+  const Edges& edges_;
+  Faults& faults_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+void check_edges(const Form& form, const Edges& edges, Faults& faults) {
+  CheckEdges(form, edges, faults).run();
+}
+
+}  // namespace heddle::proof

@@ -1,0 +1,77 @@
+#include "heddle/ir/check_form.h"
+
+namespace heddle::proof {
+namespace {
+
+void check_topology(const Program& program, Faults& faults) {
+  const Topology& t = program.topology;
+  if (t.workers < 1 || t.workers > kMostWorkers)
+    return faults.add(FaultKind::kDoesNotFit, "[topology] {} workers; must be 1 to {}", t.workers,
+                      kMostWorkers);
+  if (program.workers.size() != size_t(t.workers))
+    faults.add(FaultKind::kMalformed, "[topology] {} streams for {} workers", program.workers.size(),
+               t.workers);
+  if (t.cluster < 1 || t.workers % t.cluster != 0)
+    faults.add(FaultKind::kDoesNotFit, "[topology] {} workers in clusters of {}; must divide evenly",
+               t.workers, t.cluster);
+  if (t.worker_memory < 0 || t.ring_bytes < 0 || t.worker_memory > kMostBytes || t.ring_bytes > kMostBytes)
+    faults.add(FaultKind::kMalformed, "[topology] {} bytes a worker, {} of them its ring's", t.worker_memory,
+               t.ring_bytes);
+  if (program.arena_bytes < 0 || program.arena_bytes > kMostBytes)
+    faults.add(FaultKind::kMalformed, "[program] an arena of {} bytes", program.arena_bytes);
+}
+
+void check_buffer(const Program& program, const ProgramBuffer& buffer, Faults& faults) {
+  const Buffer& info = buffer.info;
+  if (info.kind > BufferKind::kOutput)
+    return faults.add(FaultKind::kMalformed, "[{}] buffer kind {}", info.name, int(info.kind));
+  if (info.bytes < 1 || info.bytes > kMostBytes)
+    return faults.add(FaultKind::kMalformed, "[{}] a buffer of {} bytes", info.name, info.bytes);
+  if (info.tagged && (info.kind != BufferKind::kActivation || !program.topology.tagged))
+    faults.add(FaultKind::kMalformed, "[{}] {} buffer is tagged; only activations are, where the topology is",
+               info.name, name(info.kind));
+  if (buffer.arena_offset == -1) return;
+  if (info.kind != BufferKind::kActivation)
+    faults.add(FaultKind::kMalformed, "[{}] {} buffer in the arena; only activations share memory", info.name,
+               name(info.kind));
+  if (info.tagged)
+    faults.add(FaultKind::kLiveReuse, "[{}] tagged buffer in the arena; tags share memory with nothing",
+               info.name);
+  if (buffer.arena_offset < 0 || buffer.arena_offset % 64 != 0)
+    faults.add(FaultKind::kMalformed, "[{}] arena offset {}; must be a multiple of 64", info.name,
+               buffer.arena_offset);
+  else if (buffer.arena_offset > program.arena_bytes - info.bytes)
+    faults.add(FaultKind::kOutOfBounds, "[{}] bytes [{}, {}) of an arena of {}", info.name,
+               buffer.arena_offset, buffer.arena_offset + info.bytes, program.arena_bytes);
+}
+
+void check_home(const Program& program, const Home& home, Faults& faults) {
+  if (home.buffer >= program.buffers.size())
+    return faults.add(FaultKind::kMalformed, "[homes] buffer {}; there are {}", home.buffer,
+                      program.buffers.size());
+  const Buffer& buffer = program.buffers[home.buffer].info;
+  const i64 limit = home.period > 0 ? home.period : buffer.bytes;
+  if (home.worker >= program.workers.size() || home.begin < 0 || home.begin > home.end || home.end > limit ||
+      home.period < 0 || limit > buffer.bytes)
+    faults.add(FaultKind::kMalformed, "[homes] bytes [{}, {}) of each {} of {} ({} bytes) at worker {} of {}",
+               home.begin, home.end, limit, buffer.name, buffer.bytes, home.worker, program.workers.size());
+}
+
+}  // namespace
+
+void check_tables(const Program& program, Faults& faults) {
+  check_topology(program, faults);
+  for (const ProgramBuffer& buffer : program.buffers) check_buffer(program, buffer, faults);
+  for (const Home& home : program.homes) check_home(program, home, faults);
+  for (size_t c = 0; c < program.counters.size(); ++c) {
+    const CounterInfo& counter = program.counters[c];
+    if (counter.total > kMostOfACounter)
+      faults.add(FaultKind::kMalformed, "[counter {}] total {}; at most {} keeps comparisons wrap-safe", c,
+                 counter.total, kMostOfACounter);
+    if (counter.buffer != kNoBuffer && counter.buffer >= program.buffers.size())
+      faults.add(FaultKind::kMalformed, "[counter {}] buffer {}; there are {}", c, counter.buffer,
+                 program.buffers.size());
+  }
+}
+
+}  // namespace heddle::proof
