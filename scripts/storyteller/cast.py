@@ -61,16 +61,21 @@ class Cast:
         raise ValueError(f"[cast] nothing left to draw from {options[:3]}...; the list needs more entries")
 
     def _draw_hero(self) -> dict:
-        animal = bool(self.setting["animals"]) and self.pick((True, True, False, False, False))
+        world = self.pick(("animal", "animal", "child", "child", "child", "folk"))
+        animal = world == "animal" and bool(self.setting["animals"])
         self.flags.add("animal" if animal else "child")
         self.hero_sex = self.pick("fm")
-        return self._animal(self.hero_sex) if animal else self._child(self.hero_sex)
+        if animal:
+            return self._creature_of(self.setting["animals"], self.hero_sex)
+        return self._folk(self.hero_sex) if world == "folk" else self._child(self.hero_sex)
 
     def _draw_friend(self) -> dict:
         """A companion of the hero's world, mostly of the other sex, so that pronouns tell them apart."""
         other = "m" if self.hero_sex == "f" else "f"
         sex = self.pick((other, other, other, other, self.hero_sex))
-        return self._animal(sex) if "animal" in self.flags else self._child(sex)
+        if "animal" in self.flags:
+            return self._creature_of(self.setting["animals"], sex)
+        return self._folk(sex) if self.pick(range(8)) == 0 else self._child(sex)
 
     def _draw_elder(self) -> dict:
         sex = self.pick("fm")
@@ -97,7 +102,7 @@ class Cast:
         return self._person(f"the {kind}", self.pick("fm"), kind, {"a": f"a~ {kind}"})
 
     def _child(self, sex: str) -> dict:
-        name = self._fresh(self.lexicon.lists["girls" if sex == "f" else "boys"])
+        name = self._name("girls" if sex == "f" else "boys")
         return self._person(
             name,
             sex,
@@ -110,10 +115,14 @@ class Cast:
             },
         )
 
-    def _animal(self, sex: str) -> dict:
-        kind, limb, home = self._fresh(self.setting["animals"]).split(",")
+    def _folk(self, sex: str) -> dict:
+        return self._creature_of(self.lexicon.lists["folk"], sex) | {"bed": "bed"}
+
+    def _creature_of(self, kinds: list[str], sex: str) -> dict:
+        """An animal, or somebody from a fairy tale."""
+        kind, limb, home = self._fresh(kinds).split(",")
         self.used.add(kind)
-        name = self._fresh(self.lexicon.lists["animal names"])
+        name = self._name("animal names")
         return self._person(
             name,
             sex,
@@ -126,6 +135,14 @@ class Cast:
         size = self.pick(self.lexicon.lists["sizes"])
         return {"name": name, "kind": kind, "trait": trait, "size": size, "the": f"the {size} {kind}"} | (
             PRONOUNS[sex] | more
+        )
+
+    def _name(self, of: str) -> str:
+        """A name of a list, or one in four times an invented one, so that a model learns to keep any name."""
+        return (
+            self.lexicon.invent(self.pick)
+            if self.pick(range(4)) == 0
+            else self._fresh(self.lexicon.lists[of])
         )
 
     def _draw_place(self) -> dict:
@@ -175,3 +192,11 @@ class Lexicon:
             for lists in map(read_lists, sorted((HERE / "lexicon" / "settings").glob("*.txt")))
         ]
         self.tables = {path.stem: read_records(path) for path in sorted((HERE / "tables").glob("*.txt"))}
+
+    def invent(self, pick) -> str:
+        """A name of one to three syllables, such as Zorba, Kelfini or Trix."""
+        start = pick(self.lists["onsets"]) + pick(self.lists["vowels"])
+        if pick(range(4)) == 0:
+            return (start + pick(self.lists["codas"])).capitalize()
+        name = start + pick(self.lists["middles"]) + pick(self.lists["vowels"][:5])
+        return (name + (pick(self.lists["tails"]) if pick(range(4)) == 0 else "")).capitalize()

@@ -22,6 +22,8 @@ UNSEEN = 1_000_000_000  # seeds from here on belong to no training text
 STORY_TOKENS = 120  # length of the stories in expected.json
 STORIES, SUMS = 3, 240  # how many of each expected.json holds
 PROMPTS = ["Once upon a time", "Story: The brave fox", "Story: Mila and the lost lantern"]
+WORD = re.compile(r"\b[a-z']+")
+NAME = re.compile(r"\b[A-Z][a-z]+")
 LONGEST_ANSWER = 8  # tokens, the end included
 
 
@@ -128,21 +130,34 @@ def check_loss(teller: Teller, grammar: Grammar, count: int) -> None:
 def check_stories(teller: Teller, grammar: Grammar, count: int) -> None:
     """Sampled stories: do they end, are their words words, do they keep to their characters?"""
     lists = grammar.lexicon.lists
-    names = {*lists["girls"], *lists["boys"], *lists["animal names"]} - set(lists["surnames"])
-    known = Counter(
-        word
-        for seed in range(UNSEEN, UNSEEN + 5000)
-        for word in re.findall(r"[a-z']+", grammar.story(seed).lower())
-    )
+    names = {*lists["girls"], *lists["boys"], *lists["animal names"]} - {*lists["surnames"]}
+    known = {word for seed in range(UNSEEN, UNSEEN + 5000) for word in WORD.findall(grammar.story(seed))}
     torch.manual_seed(0)
-    rows, _ = teller.generate([teller.ids("Once upon a time,")] * count, 480, temperature=0.8)
+    rows, _ = teller.generate([teller.ids("Once upon a time,")] * count, 600, temperature=0.8)
     ended = sum(row[-1] == teller.end for row in rows)
     texts = ["Once upon a time," + teller.text(row) for row in rows]
-    words = [word for text in texts for word in re.findall(r"[a-z']+", text.lower())]
+    words = [word for text in texts for word in WORD.findall(text)]
     strange = Counter(word for word in words if word not in known)
-    crowd = sum(len(names & set(re.findall(r"[A-Z][a-z]+", text))) > 2 for text in texts)
-    print(f"{count} sampled stories: {ended} end, {crowd} have more than two named heroes,")
+    crowd = sum(len(names & {*NAME.findall(text)}) > 2 for text in texts)
+    kept = sum(text.count(NAME.search(text, 4)[0]) >= 4 for text in texts)
+    print(f"{count} sampled stories: {ended} end, {kept} keep the hero's name, {crowd} name too many heroes,")
     print(f"{sum(strange.values())} of {len(words)} words are unknown: {strange.most_common(8)}")
+
+
+def check_any_name(teller: Teller, grammar: Grammar, count: int) -> None:
+    """Greedy stories about invented names: is the name of the prompt the name of the story?"""
+    rng = random.Random("check names")
+
+    def pick(options):
+        return options[int(rng.random() * len(options))]
+
+    names = [grammar.lexicon.invent(pick) for _ in range(count)]
+    kept = 0
+    for name in names:
+        prompt = f"Once upon a time, there was a little fox named {name} who"
+        rows, _ = teller.generate([teller.ids(prompt)], 200)
+        kept += teller.text(rows[0]).count(name) >= 3
+    print(f"{kept} of {count} greedy stories keep an invented name")
 
 
 def widest(teller: Teller, grammar: Grammar) -> list[dict]:
@@ -196,17 +211,18 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write expected.json beside the model")
     args = parser.parse_args()
     teller, grammar = Teller(args.model), Grammar()
-    maker = SumMaker(grammar.lexicon.lists)
+    maker = SumMaker(grammar.lexicon)
     least = check_sums(teller, maker, args.count)
     check_loss(teller, grammar, 100)
     check_stories(teller, grammar, 100)
+    check_any_name(teller, grammar, 40)
     for index, prompt in enumerate(
         ["Once upon a time", "Story: The brave fox", "Story: Mila and the lost lantern"]
     ):
-        rows, margins = teller.generate([teller.ids(prompt)], 480)
+        rows, margins = teller.generate([teller.ids(prompt)], 600)
         print(f"\n--- greedy {index}, least margin {margins[0]:.3f}\n{prompt}{teller.text(rows[0])}")
     torch.manual_seed(1)
-    for row in teller.generate([teller.ids("Story:")] * args.tell, 480, temperature=0.8)[0]:
+    for row in teller.generate([teller.ids("Story:")] * args.tell, 600, temperature=0.8)[0]:
         print(f"\n--- sampled at 0.8\nStory:{teller.text(row)}")
     if args.write:
         write_expected(teller, grammar, maker, args.model / "expected.json")

@@ -16,7 +16,7 @@ _makers: tuple[Grammar, SumMaker] | None = None
 def start_worker() -> None:
     global _makers
     grammar = Grammar()
-    _makers = grammar, SumMaker(grammar.lexicon.lists)
+    _makers = grammar, SumMaker(grammar.lexicon)
 
 
 def make_documents(start: int) -> list[str]:

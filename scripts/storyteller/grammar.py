@@ -17,7 +17,7 @@ from cast import HERE, Cast, Lexicon
 from tale import Line, Plot, read_plot, read_rules
 from template import Renderer, parse
 
-GENERAL_TITLES = [Line("", parse("the {h.trait} {h.kind}")), Line("", parse("{h} the {h.kind}"))]
+GENERAL_TITLES = [Line("", parse("the {h.trait} {h.kind}")), Line("animal", parse("{h} the {h.kind}"))]
 
 
 class Grammar:

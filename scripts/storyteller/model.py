@@ -20,7 +20,7 @@ class Shape:
     kv_heads: int = 2
     head_dim: int = 32
     inner: int = 512
-    context: int = 512
+    context: int = 768
     theta: float = 10000.0
     epsilon: float = 1e-5
 

@@ -76,22 +76,14 @@ def _limit(rng: random.Random, limit: int) -> int:
     return limit if draw < 0.5 else min(limit, 100) if draw < 0.9 else 10
 
 
-def question(rng: random.Random, value: Sum, names: list[str], things: list[str]) -> str:
-    """A word problem for a sum, up to "Answer:"."""
-
-    def pick(options):
-        return options[int(rng.random() * len(options))]
-
-    text = pick(QUESTIONS[value.sign]).format(a=value.a, b=value.b, n=pick(names), t=pick(things))
-    return f"Question: {text} Answer:"
-
-
 class SumMaker:
     """Makes prompts with their sums; `held_out` says from which side of the split."""
 
-    def __init__(self, lists: dict[str, list[str]]):
-        self.names = lists["girls"] + lists["boys"]
-        self.things = [entry.split(",")[1] for entry in lists["countables"]]
+    def __init__(self, lexicon):
+        self.lexicon = lexicon
+        self.names = lexicon.lists["girls"] + lexicon.lists["boys"]
+        counted = [entry.split(",")[1] for entry in lexicon.lists["countables"]]
+        self.things = counted + lexicon.lists["questions"]
 
     def make(self, rng: random.Random, held_out: bool = False, words: bool = False) -> tuple[str, Sum]:
         while True:
@@ -99,7 +91,17 @@ class SumMaker:
             countable = not words or min(value.a, value.b) >= 2  # "has 1 pears" would be wrong
             if value.held_out == held_out and countable:
                 break
-        return (question(rng, value, self.names, self.things) if words else value.prompt), value
+        return (self._question(rng, value) if words else value.prompt), value
+
+    def _question(self, rng: random.Random, value: Sum) -> str:
+        """A word problem for a sum, up to "Answer:"."""
+
+        def pick(options):
+            return options[int(rng.random() * len(options))]
+
+        name = self.lexicon.invent(pick) if pick(range(4)) == 0 else pick(self.names)
+        text = pick(QUESTIONS[value.sign]).format(a=value.a, b=value.b, n=name, t=pick(self.things))
+        return f"Question: {text} Answer:"
 
     def document(self, seed: int) -> str:
         """A finished training text; every fourth is a word problem."""

@@ -168,7 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Trains the storyteller.")
     parser.add_argument("out", type=Path, help="holds tokenizer.json, receives the checkpoint")
     parser.add_argument("--stories", type=int, default=400_000)
-    parser.add_argument("--steps", type=int, default=8000)
+    parser.add_argument("--steps", type=int, default=8500)
     parser.add_argument("--rows", type=int, default=64, help=f"rows of {ROW} tokens a step")
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
