@@ -1,0 +1,26 @@
+// Tile body of multiply. Included once per target, inside its namespace.
+namespace multiply {
+
+struct Body {
+  template <class Block, class Fragment>
+  static void epilogue(Block& block, const Multiply& a, Fragment& fragment) {
+    for (i32 m = 0; m < fragment.rows; ++m) {
+      auto value = fragment.row(m);
+      auto factor = block.row(a.b, fragment.m0 + m).from(fragment.n0);
+      block.map(fragment.cols, [&](auto i) { value.store(i, value.load(i) * factor.load(i)); });
+    }
+    block.sync();
+  }
+
+  template <class Block>
+  static void run(Block& block, const Multiply& a, const TileCoord& t) {
+    block.inputs();
+    for (i32 row = t[0]; row < t[1]; ++row) {
+      auto left = block.row(a.a, row).from(t[2]), right = block.row(a.b, row).from(t[2]);
+      auto y = block.row(a.y, row).from(t[2]);
+      block.map(t[3] - t[2], [&](auto i) { y.store(i, left.load(i) * right.load(i)); });
+    }
+  }
+};
+
+}  // namespace multiply
