@@ -1,0 +1,53 @@
+#include "heddle/ops/softmax/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> softmax_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<Softmax>(args);
+  require_rank("softmax", "x", a.x, 2);
+  require_float("softmax", "x", a.x);
+  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.last()});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  return row_axes(as<Softmax>(args).x.size[0]);
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<Softmax>(args);
+  auto y = values.read(a.x);
+  for (auto row = y.begin(); row != y.end(); row += a.x.last()) {
+    const double top = *std::max_element(row, row + a.x.last());
+    double sum = 0;
+    for (i32 i = 0; i < a.x.last(); ++i) sum += row[i] = std::exp(row[i] - top);
+    for (i32 i = 0; i < a.x.last(); ++i) row[i] /= sum;
+  }
+  values.write(a.y, y);
+}
+
+}  // namespace
+
+const OpSpec& softmax_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<Softmax>("softmax", "y = softmax of x, row by row");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = rowwise_flops<Softmax, 40>;
+    op.reference = reference;
+    op.cases = softmax_cases;
+    op.traits = {.input = "x", .output = "y", .in_place = true};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

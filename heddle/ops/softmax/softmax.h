@@ -1,0 +1,19 @@
+// y = exp(x - max) / sum of exp(x - max), over the last dimension.
+#pragma once
+
+#include "heddle/ir/tensor.h"
+
+namespace heddle {
+
+struct Softmax {
+  Tensor x;  // [M, D]
+  Tensor y;  // [M, D]
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("x", s.x, "M, D");
+    v.write("y", s.y, "M, D");
+  }
+};
+
+}  // namespace heddle
