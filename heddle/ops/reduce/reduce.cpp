@@ -1,0 +1,57 @@
+#include "heddle/ops/reduce/reduce.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> reduce_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<Reduce>(args);
+  require_rank("reduce", "x", a.x, 2);
+  require_float("reduce", "x", a.x);
+  require(a.kind >= 0 && a.kind < kNumReduceKinds, "[reduce] kind = {}; must be 0 to {}", a.kind,
+          kNumReduceKinds - 1);
+  set_output(a.y, DType::kF32, {a.x.size[0]});
+  require_float("reduce", "y", a.y);
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  return row_axes(as<Reduce>(args).x.size[0]);
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<Reduce>(args);
+  auto x = values.read(a.x);
+  std::vector<double> y;
+  for (auto row = x.begin(); row != x.end(); row += a.x.last()) {
+    const double sum = std::accumulate(row, row + a.x.last(), 0.0);
+    y.push_back(a.kind == kReduceMax    ? *std::max_element(row, row + a.x.last())
+                : a.kind == kReduceMean ? sum / a.x.last()
+                                        : sum);
+  }
+  values.write(a.y, y);
+}
+
+}  // namespace
+
+const OpSpec& reduce_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<Reduce>("reduce", "y = sum, maximum or mean of each row of x");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = rowwise_flops<Reduce, 1>;
+    op.reference = reference;
+    op.cases = reduce_cases;
+    op.traits = {.input = "x", .output = "y"};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle
