@@ -2,14 +2,17 @@
 # code in the build folder. CONFIGURE_DEPENDS makes a plain build notice a new folder or file.
 
 # heddle_layer(NAME deps...): a library of the sources below heddle/NAME and, beside it, the tests among
-# them. Every *_test.cpp of the folder goes into one GoogleTest program test_NAME.
+# them. Every *_test.cpp of the folder goes into one GoogleTest program test_NAME, and with HEDDLE_FUZZ each
+# x_fuzz.cpp into a libFuzzer program fuzz_x.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  set(fuzzers ${sources})
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
   if(NOT sources)
     return()
   endif()
@@ -21,6 +24,15 @@ function(heddle_layer name)
     target_link_libraries(${program} PRIVATE ${target} GTest::gtest_main)
     target_compile_definitions(${program} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  endif()
+  if(HEDDLE_FUZZ)
+    foreach(fuzzer ${fuzzers})
+      get_filename_component(base ${fuzzer} NAME_WE)
+      string(REGEX REPLACE "(.*)_fuzz" "fuzz_\\1" program ${base})
+      add_executable(${program} ${fuzzer})
+      target_link_libraries(${program} PRIVATE ${target})
+      target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    endforeach()
   endif()
 endfunction()
 
