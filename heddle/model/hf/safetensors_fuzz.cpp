@@ -11,9 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto& [name, entry] : header.tensors) {
       HEDDLE_CHECK(entry.begin <= size && entry.size <= size - entry.begin);
       if (!entry.dtype) continue;
-      size_t elements = 1;
-      for (int64_t dim : entry.shape) elements *= size_t(dim);
-      HEDDLE_CHECK(elements * size_t(size_of(*entry.dtype)) == entry.size);
+      size_t bytes = size_t(size_of(*entry.dtype));
+      for (int64_t dim : entry.shape) HEDDLE_CHECK(!__builtin_mul_overflow(bytes, size_t(dim), &bytes));
+      HEDDLE_CHECK(bytes == entry.size);
     }
   } catch (const heddle::Error& error) {
     if (error.code() != heddle::ErrorCode::kIo) throw;
