@@ -72,12 +72,8 @@ void validate_record(const StepHost& host, const StepDevice& device, u32 num_pag
       require(page >= 0 && u32(page) < num_pages, "[step] page {} of sequence {} is {}; must be 0 to {}", p,
               s, page, num_pages - 1);
       const bool writes = (p + 1) * shape.page_size > start;
-      auto& mine = writes ? writer : reader;
-      if (writes)
-        require(writer.try_emplace(page, s).second, "[step] page {} is written by sequences {} and {}", page,
-                writer[page], s);
-      else
-        mine.emplace(page, s);
+      const auto [found, fresh] = (writes ? writer : reader).try_emplace(page, s);
+      require(fresh || !writes, "[step] page {} is written by sequences {} and {}", page, found->second, s);
     }
   }
   for (const auto& [page, s] : writer)

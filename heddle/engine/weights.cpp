@@ -57,20 +57,13 @@ float load_float(const std::byte* at, DType dtype) {
   }
 }
 
-bool is_finite_bits(const std::byte* at, DType dtype) {
-  uint16_t half;
-  uint32_t word;
-  switch (dtype) {
-    case DType::kBf16:
-      std::memcpy(&half, at, 2);
-      return (half & 0x7f80) != 0x7f80;
-    case DType::kF16:
-      std::memcpy(&half, at, 2);
-      return (half & 0x7c00) != 0x7c00;
-    default:
-      std::memcpy(&word, at, 4);
-      return (word & 0x7f800000) != 0x7f800000;
-  }
+// Whether the exponent of a bf16, f16 (u16) or f32 (u32) is not the one of infinity and NaN.
+template <class Element>
+bool is_finite_bits(Element bits, DType dtype) {
+  const Element exponent = sizeof(Element) == 4    ? Element(0x7f800000u)
+                           : dtype == DType::kBf16 ? 0x7f80
+                                                   : 0x7c00;
+  return (bits & exponent) != exponent;
 }
 
 // A source whose shape and dtype were compared with what the model asks for.
@@ -135,13 +128,14 @@ void pack_row(const Weight& weight, const Source& source, i64 row, i32 packed_ro
     for (i32 k = 0; k < cols; ++k) {
       const Element value = in[i64(first + k) * source.col_stride];
       out[i64(k / group) * stride + r * group + k % group] = value;
-      finite &= is_finite_bits(reinterpret_cast<const std::byte*>(&value), weight.data.dtype);
+      finite &= is_finite_bits(value, weight.data.dtype);
     }
     if (finite) continue;
     for (i32 k = 0; k < cols; ++k) {
-      const auto* at = reinterpret_cast<const std::byte*>(in + i64(first + k) * source.col_stride);
-      if (!is_finite_bits(at, weight.data.dtype))
-        fail_not_finite(tensor, row, first + k, load_float(at, weight.data.dtype));
+      const Element* at = in + i64(first + k) * source.col_stride;
+      if (!is_finite_bits(*at, weight.data.dtype))
+        fail_not_finite(tensor, row, first + k,
+                        load_float(reinterpret_cast<const std::byte*>(at), weight.data.dtype));
     }
   }
 }
