@@ -128,10 +128,27 @@ std::vector<const OpSpec*> resolve(const Opcode& opcode, size_t index, FindOp fi
   return ops;
 }
 
+// States a main op's output before the epilogues fold its columns, as its shape rule has it.
+struct UnfoldOutput : ArgVisitor {
+  std::string_view output;
+  i32 folds = 1;
+  void tensor(const char* name, Tensor& value, const char*, Access) override {
+    if (name == output && value.rank > 0) value.size[value.rank - 1] *= folds;
+  }
+  void weight(const char*, Weight&, const char*) override {}
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
 // Fills in what the ops say of the call; they may throw.
 void ask_ops(CallForm& call) {
+  UnfoldOutput unfold;
+  for (size_t i = call.node.main + 1; i < call.node.parts.size(); ++i)
+    unfold.folds *= call.node.parts[i].op->traits.columns_per_output;
   for (const Part& part : call.node.parts) {
     std::vector<std::byte> copy = part.args;  // an op fills in outputs that a chain hands on
+    unfold.output = part.op->traits.output;
+    if (&part == &call.node.main_part()) part.op->visit(copy.data(), unfold);
     part.op->infer(copy.data());
     call.axes.push_back(part.op->axes(part.args.data(), TilingTarget{}));
     require(check_axes(call.axes.back()), "[{}] axes cannot be tiled", part.op->name);
