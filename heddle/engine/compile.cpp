@@ -130,6 +130,7 @@ void add_homes(const Graph& graph, const Placement& placement, Program& program)
     u32 buffer = 0;
     while (graph.buffers()[buffer].name != weight.name) ++buffer;
     for (size_t w = 0; w + 1 < found->second.size(); ++w) {
+      if (found->second[w] == found->second[w + 1]) continue;
       const i64 first = found->second[w] / weight.unit,
                 last = (found->second[w + 1] + weight.unit - 1) / weight.unit;
       if (first < last)
