@@ -1,0 +1,67 @@
+// Every golden checkpoint on every executor: logits against transformers' fp32, and greedy tokens.
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/golden.h"
+
+namespace heddle {
+namespace {
+
+class ModelGolden : public testing::TestWithParam<std::string> {};
+
+// f32 weights leave rounding alone; 16-bit weights add the rounding of keys and values, which transformers'
+// bf16 has too.
+double bound_of(const Engine& engine, const Golden& golden) {
+  return engine.info().weight_dtype == DType::kF32 ? 5e-5 : 1.2 * golden.bf16_error;
+}
+
+TEST_P(ModelGolden, LogitsMatchTransformers) {
+  const Golden golden = load_golden(GetParam());
+  for (const std::string executor : {"threads", "reference"}) {
+    auto engine = golden_engine(GetParam(),
+                                {.executor = executor, .workers = 3, .max_sequences = 1, .all_logits = true});
+    // Whole, in chunks across pages, and token by token.
+    for (size_t chunk : {golden.tokens.size(), size_t(13), size_t(1)}) {
+      if (executor == "reference" && chunk == 1) continue;  // slow, and the same program as below
+      const double error = largest_difference(logits_of(*engine, golden.tokens, chunk), golden.logits);
+      EXPECT_LE(error, bound_of(*engine, golden)) << executor << ", chunks of " << chunk;
+    }
+  }
+}
+
+TEST_P(ModelGolden, GreedyTokensMatchTransformers) {
+  const Golden golden = load_golden(GetParam());
+  auto engine = golden_engine(GetParam(), {.workers = 2, .max_sequences = 1});
+  const double noise = 2 * bound_of(*engine, golden);
+  const SequenceId sequence = engine->open({});
+  std::vector<i32> next = golden.prompt;
+  for (size_t i = 0; i < golden.greedy.size(); ++i) {
+    const StepRequest request{sequence, next, true};
+    const i32 token = engine->step(std::span(&request, 1)).sampled[0];
+    if (double(golden.margins[i]) <= noise) break;  // from here on the texts may part
+    ASSERT_EQ(token, golden.greedy[i]) << "token " << i << ", margin " << golden.margins[i];
+    next = {token};
+  }
+}
+
+TEST_P(ModelGolden, UnfusedGraphGivesTheSameWithinRounding) {
+  const Golden golden = load_golden(GetParam());
+  const EngineOptions fused{.max_sequences = 1, .all_logits = true};
+  EngineOptions plain = fused;
+  plain.passes = {.fuse_epilogues = false, .fuse_prologues = false};
+  auto a = golden_engine(GetParam(), fused), b = golden_engine(GetParam(), plain);
+  const std::span<const i32> tokens = std::span(golden.tokens).first(8);
+  EXPECT_LE(largest_difference(logits_of(*a, tokens, 8), logits_of(*b, tokens, 8)), bound_of(*a, golden));
+  EXPECT_LT(a->program(8, 1).calls.size(), b->program(8, 1).calls.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ModelGolden, testing::ValuesIn(golden_names()), [](const auto& param) {
+  std::string name = param.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace heddle
