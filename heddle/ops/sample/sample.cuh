@@ -1,0 +1,180 @@
+// Tile body of sample. Included once per target, inside its namespace.
+//
+// There is no sort: every filter keeps the scores above a threshold that a sum over all scores decides, so a
+// bisection over values finds it with reductions alone, in a fixed order.
+namespace sample {
+
+constexpr float kLowest = -3e38f;
+
+// Scores of one row, as functions of an index.
+template <class View>
+struct Scores {
+  View logits, seen;
+  bool penalised;
+  float penalty, temperature;
+  float top = 0;         // the largest score
+  float kept = kLowest;  // scores below it are dropped
+  float min_weight = 0;  // and so are those whose weight is below this
+
+  template <class Index>
+  auto score(Index i) const {
+    auto v = logits.load(i);
+    using Value = decltype(v);
+    if (penalised) {
+      auto changed = where_less(v, Value(0.0f), v * penalty, v / penalty);
+      v = where_less(Value(0.5f), seen.load_bit(i), changed, v);
+    }
+    return v / temperature;
+  }
+  // Probability but for a factor; 0 where the token is dropped.
+  template <class Index>
+  auto weight(Index i) const {
+    auto v = score(i);
+    using Value = decltype(v);
+    auto weight = exp(v - top);
+    weight = where_less(v, Value(kept), Value(0.0f), weight);
+    return where_less(weight, Value(min_weight), Value(0.0f), weight);
+  }
+};
+
+struct Body {
+  // The smallest score t of a row such that counted(i), summed over the scores above t, stays below `limit`.
+  template <class Block, class Row, class Counted>
+  static float threshold(Block& block, i32 vocab, const Row& row, float limit, Counted&& counted) {
+    auto sum_above = [&](float t) {
+      return block.reduce(vocab, Sum(), [&](auto i) {
+        auto count = counted(i);
+        using Value = decltype(count);
+        return where_less(Value(t), row.score(i), count, Value(0.0f));
+      });
+    };
+    auto first_above = [&](float t) {
+      return block.reduce(vocab, Min(), [&](auto i) {
+        auto v = row.score(i);
+        using Value = decltype(v);
+        return where_less(Value(t), v, v, Value(row.top));
+      });
+    };
+    auto last_below = [&](float t) {
+      return block.reduce(vocab, Max(), [&](auto i) {
+        auto v = row.score(i);
+        using Value = decltype(v);
+        return where_less(Value(t), v, Value(kLowest), v);
+      });
+    };
+    float low = first_above(kLowest), high = row.top;
+    if (sum_above(low) < limit) return low;
+    for (;;) {  // sum_above(low) >= limit > sum_above(high), and `high` is a score
+      const float middle = low + 0.5f * (high - low);
+      if (!(middle > low && middle < high)) return high;  // neighbours, or a NaN
+      if (sum_above(middle) < limit) {
+        high = last_below(middle);
+      } else if (first_above(middle) >= high) {
+        return high;
+      } else {
+        low = middle;
+      }
+    }
+  }
+
+  // The token at which the running sum of weights, in the order of tokens, passes `share` of the whole.
+  template <class Block, class Row>
+  static i32 choose(Block& block, i32 vocab, const Row& row, float share) {
+    auto weight_from = [&](i32 begin, i32 end) {
+      return block.reduce(end - begin, Sum(), [&](auto i) { return row.weight(i + begin); });
+    };
+    const float wanted = weight_from(0, vocab) * share;
+    i32 begin = 0, end = vocab;
+    for (float before = 0; end - begin > 1;) {
+      const i32 middle = begin + (end - begin) / 2;
+      const float part = weight_from(begin, middle);
+      if (before + part > wanted) {
+        end = middle;
+      } else {
+        begin = middle;
+        before += part;
+      }
+    }
+    // Sums of parts round in their own ways, so the search may end beside a kept token: take the next, or the last.
+    const float next = block.reduce(vocab, Min(), [&](auto i) {
+      auto at = block.index(i);
+      using Value = decltype(at);
+      at = where_less(at, Value(float(begin)), Value(float(vocab)), at);
+      return where_less(Value(0.0f), row.weight(i), at, Value(float(vocab)));
+    });
+    if (next < float(vocab)) return i32(next);
+    const float last = block.reduce(vocab, Max(), [&](auto i) {
+      auto at = block.index(i);
+      using Value = decltype(at);
+      return where_less(Value(0.0f), row.weight(i), at, Value(-1.0f));
+    });
+    return last >= 0 ? i32(last) : 0;  // 0: the scores are not numbers
+  }
+
+  template <class Block, class Row>
+  static i32 pick(Block& block, i32 vocab, const StepSequence& options, u32 draw, Row& row) {
+    const Best best = block.argmax(vocab, [&](auto i) { return row.score(i); });
+    if (!(options.temperature > 0)) return best.index;
+    row.top = best.value;
+    if (options.top_k > 0 && options.top_k < vocab)
+      row.kept = threshold(block, vocab, row, float(options.top_k),
+                           [&](auto i) { return block.index(i) * 0.0f + 1.0f; });
+    if (options.top_p < 1) {
+      const float all = block.reduce(vocab, Sum(), [&](auto i) { return row.weight(i); });
+      row.kept = threshold(block, vocab, row, options.top_p * all, [&](auto i) { return row.weight(i); });
+    }
+    row.min_weight = options.min_p;
+    return choose(block, vocab, row, uniform_draw(options.seed, draw));
+  }
+
+  // Writes into the record, a 32-bit word at a time.
+  template <class View>
+  struct Record {
+    View view;
+    const StepDevice& device;
+
+    i32 word(const void* at) const {
+      return i32((static_cast<const u8*>(at) - reinterpret_cast<const u8*>(&device)) / 4);
+    }
+    void set(const void* at, i32 value) { view.set_int(word(at), value); }
+  };
+
+  template <class View>
+  static void move_on(Record<View> record, i32 s, i32 row, i32 row_count, i32 token) {
+    const StepDevice& device = record.device;
+    record.set(device.sampled() + s, token);
+    record.set(device.draws() + s, i32(device.draws()[s] + 1));
+    if (device.shape.vocab > 0) {
+      const u32* word = device.seen(s) + token / 32;
+      record.set(word, i32(*word | 1u << (token % 32)));
+    }
+    if (row_count != 1) return;
+    record.set(device.token() + row, token);
+    record.set(device.position() + row, device.position()[row] + 1);
+    record.set(device.start() + s, device.start()[s] + 1);
+  }
+
+  template <class Block>
+  static void run(Block& block, const Sample& a, const TileCoord& t) {
+    block.inputs();
+    const StepHost& host = block.host(a.step);
+    const StepDevice& device = block.device(a.state);
+    auto state = block.row(a.state);
+    using View = decltype(state);
+    Record<View> record{state, device};
+    for (i32 m = t[0]; m < t[1]; ++m) {
+      const i32 row = host.wanted_rows()[m], s = host.row_sequence()[row];
+      const StepSequence& options = *host.sequence(s);
+      if (row != options.row_begin + options.row_count - 1) continue;  // wanted for its logits only
+      const bool penalised = device.shape.vocab > 0 && options.repetition_penalty != 1;
+      Scores<View> scores{block.row(a.logits, m), state.from(4 * i64(record.word(device.seen(s)))), penalised,
+                          options.repetition_penalty, options.temperature > 0 ? options.temperature : 1};
+      const i32 token = pick(block, a.logits.last(), options, device.draws()[s], scores);
+      block.sync();
+      move_on(record, s, row, options.row_count, token);
+    }
+    if (t[0] == 0) record.set(&device.steps, device.steps + 1);
+  }
+};
+
+}  // namespace sample

@@ -1,0 +1,29 @@
+// Chooses the next token of each sequence whose last row is wanted, and moves the state on. Scores are the logits
+// after the steps of transformers' generate, in its order: repetition penalty over the seen tokens, temperature,
+// top-k, top-p, min-p; temperature 0 takes the largest score, lowest token first. Scores equal to the last one
+// that top-k or top-p keeps are kept too. The random number is Philox of (seed, draws): it depends on the sequence
+// alone, not on what else is in the batch.
+// A sequence with one row goes on by itself: token, position and start are those of its next step.
+#pragma once
+
+#include "heddle/ir/step.h"
+#include "heddle/ir/tensor.h"
+#include "heddle/ops/sample/philox.h"
+
+namespace heddle {
+
+struct Sample {
+  Tensor step;    // u8 [bytes], the host part of the step record
+  Tensor logits;  // f32 [M, V], of the wanted rows
+  Tensor
+      state;  // u8 [bytes], the device part: sampled, draws, seen and, for a single row, what it goes on with
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("step", s.step, ".");
+    v.read("logits", s.logits, "M, V");
+    v.write("state", s.state, ".");
+  }
+};
+
+}  // namespace heddle
