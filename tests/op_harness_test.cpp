@@ -35,6 +35,20 @@ TEST_P(OpHarness, MatchesReference) {
   }
 }
 
+TEST_P(OpHarness, MatchesReferenceInChains) {
+  const auto& [op, executor] = GetParam();
+  if (!op->traits.prologue && !op->traits.epilogue) return;
+  auto cases = op->cases();
+  int chains = 0;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (!fits_chain(*op, cases[i])) continue;
+    ++chains;
+    CaseResult result = run_chain(*op, cases[i], executor);
+    EXPECT_EQ(result.problem, "") << op->name << " case " << i << " " << cases[i].name << " on " << executor;
+  }
+  EXPECT_GT(chains, 0) << op->name << " is a part of chains, but no case of it hands on f32";
+}
+
 INSTANTIATE_TEST_SUITE_P(Ops, OpHarness, testing::ValuesIn(all_runs()), [](const auto& param) {
   return std::string(param.param.op->name) + "_" + param.param.executor;
 });

@@ -41,6 +41,14 @@ void require_float(const char* op, const char* argument, const Tensor& tensor) {
           shape_text(tensor));
 }
 
+void require_weight(const char* op, const char* argument, const Weight& weight) {
+  require_rank(op, argument, weight.data, 2);
+  require_float(op, argument, weight.data);
+  require(weight.panel_rows > 0 && weight.interleave > 0 && weight.panel_cols >= 0,
+          "[{}] {} has panel_rows = {}, interleave = {}, panel_cols = {}; the first two must be positive", op,
+          argument, weight.panel_rows, weight.interleave, weight.panel_cols);
+}
+
 void require_record(const char* op, const char* argument, const Tensor& tensor) {
   require_rank(op, argument, tensor, 1);
   require_dtype(op, argument, tensor, DType::kU8);
@@ -90,12 +98,13 @@ double activation_reference(i32 kind, double x) {
   }
 }
 
-void set_output(Tensor& output, DType dtype, std::vector<i32> shape) {
+void set_output(const char* op, const char* argument, Tensor& output, DType dtype, std::vector<i32> shape) {
   if (output.rank == 0) {
     output = dense(dtype, shape);
     return;
   }
-  require(sizes(output) == shape, "[tensor] output is {}; the op makes {}", shape_text(output), shape);
+  require(sizes(output) == shape, "[{}] {} is {}; the op makes {}", op, argument, shape_text(output), shape);
+  if (is_float(dtype)) require_float(op, argument, output);
 }
 
 }  // namespace heddle

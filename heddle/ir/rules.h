@@ -19,9 +19,11 @@ void require_float(const char* op, const char* argument, const Tensor& tensor);
 
 // Gives an output its sizes and, where it is not placed yet, dtype and dense strides. An output that exists
 // must have that shape already.
-void set_output(Tensor& output, DType dtype, std::vector<i32> shape);
+void set_output(const char* op, const char* argument, Tensor& output, DType dtype, std::vector<i32> shape);
 Tensor dense(DType dtype, std::vector<i32> shape);
 
+// A packed matrix of floats.
+void require_weight(const char* op, const char* argument, const Weight& weight);
 // A part of the step record: u8 [bytes].
 void require_record(const char* op, const char* argument, const Tensor& tensor);
 

@@ -1,187 +1,27 @@
 #include "tests/support/case_runner.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <map>
-#include <random>
 
-#include "heddle/base/float16.h"
-#include "heddle/ir/executor.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ops/linear/linear.h"
+#include "tests/support/case_memory.h"
 
 namespace heddle {
 namespace {
 
-constexpr size_t kCanary = 64;
-constexpr std::byte kCanaryByte{0xA5};
-
-double get(const std::byte* at, DType dtype) {
-  uint16_t half;
-  std::memcpy(&half, at, sizeof half);
-  float value;
-  int32_t integer;
-  switch (dtype) {
-    case DType::kBf16:
-      return double(bf16_to_float(half));
-    case DType::kF16:
-      return double(f16_to_float(half));
-    case DType::kI32:
-      std::memcpy(&integer, at, 4);
-      return integer;
-    case DType::kU8:
-      return double(*at);
-    case DType::kF32:
-      std::memcpy(&value, at, 4);
-      return double(value);
-  }
-  return 0;
-}
-
-void put(std::byte* at, DType dtype, double value) {
-  uint16_t half;
-  float single = float(value);
-  int32_t integer = int32_t(std::lrint(value));
-  switch (dtype) {
-    case DType::kBf16:
-      half = float_to_bf16(single), std::memcpy(at, &half, 2);
-      break;
-    case DType::kF16:
-      half = float_to_f16(single), std::memcpy(at, &half, 2);
-      break;
-    case DType::kI32:
-      std::memcpy(at, &integer, 4);
-      break;
-    case DType::kU8:
-      *at = std::byte(integer);
-      break;
-    case DType::kF32:
-      std::memcpy(at, &single, 4);
-      break;
-  }
-}
-
-// Place of an element in elements, panels one after the other.
-i64 place(const Weight& w, i32 r, i32 k) {
-  const i64 panel = i64(r / w.panel_rows) * w.slices() + k / w.slice_cols();
-  return panel * w.panel_rows * w.padded_cols() + w.place(r % w.panel_rows, k % w.slice_cols());
-}
-
-// Memory of the case: one allocation per argument, canaries on both sides.
-class CaseMemory : public Values {
- public:
-  u32 add(Buffer info) {
-    const size_t bytes = size_t(info.bytes);
-    store_.emplace_back(bytes + 2 * kCanary + 64, kCanaryByte);
-    std::byte* base = store_.back().data() + kCanary;
-    base += (64 - reinterpret_cast<uintptr_t>(base) % 64) % 64;
-    memory.base.push_back(base);
-    memory.panels.push_back(nullptr);
-    buffers.push_back({std::move(info), -1});
-    return u32(buffers.size() - 1);
-  }
-
-  bool canaries_whole() const {
-    for (size_t b = 0; b < buffers.size(); ++b) {
-      const std::byte *base = memory.base[b], *end = base + buffers[b].info.bytes;
-      for (const std::byte* at = store_[b].data(); at < base; ++at)
-        if (*at != kCanaryByte) return false;
-      for (const std::byte* at = end; at < store_[b].data() + store_[b].size(); ++at)
-        if (*at != kCanaryByte) return false;
-    }
-    return true;
-  }
-
-  template <class F>
-  void each(const Tensor& tensor, F&& f) const {
-    std::array<i32, kMaxRank> at = {};
-    const i64 count = elements(tensor);
-    for (i64 n = 0; n < count; ++n) {
-      i64 offset = 0;
-      for (int d = 0; d < tensor.rank; ++d) offset += at[size_t(d)] * tensor.stride[d];
-      f(size_t(n), memory.base[tensor.buffer] + tensor.offset + offset * size_of(tensor.dtype));
-      for (int d = tensor.rank - 1; d >= 0 && ++at[size_t(d)] == tensor.size[d]; --d) at[size_t(d)] = 0;
-    }
-  }
-  static i64 elements(const Tensor& tensor) {
-    i64 count = 1;
-    for (int d = 0; d < tensor.rank; ++d) count *= tensor.size[d];
-    return count;
-  }
-
-  std::vector<double> read(const Tensor& tensor) const override {
-    std::vector<double> values(size_t(elements(tensor)));
-    each(tensor, [&](size_t n, const std::byte* at) { values[n] = get(at, tensor.dtype); });
-    return values;
-  }
-  std::vector<double> read(const Weight& weight) const override {
-    std::vector<double> values;
-    const i64 element = size_of(weight.data.dtype);
-    for (i32 r = 0; r < weight.rows(); ++r)
-      for (i32 k = 0; k < weight.cols(); ++k)
-        values.push_back(
-            get(memory.base[weight.data.buffer] + place(weight, r, k) * element, weight.data.dtype));
-    return values;
-  }
-  void write(const Tensor& tensor, std::span<const double> values) override {
-    each(tensor, [&](size_t n, std::byte* at) { put(at, tensor.dtype, values[n]); });
-  }
-  std::byte* bytes(u32 buffer) override { return memory.base[buffer]; }
-
-  Memory memory;
-  std::vector<ProgramBuffer> buffers;
-  std::map<u32, std::vector<u64>> tables;
-
- private:
-  std::vector<std::vector<std::byte>> store_;
-};
-
-// Gives every argument of a case a buffer; inputs get random values in [-1, 1].
-struct Allocate : ArgVisitor {
-  CaseMemory* memory;
-  std::mt19937_64 random{7};
-  std::vector<std::pair<std::string, Tensor>> outputs;
-
-  double uniform() { return double(random() >> 11) * 0x1p-52 - 1; }
-
-  void tensor(const char* name, Tensor& value, const char*, Access access) override {
-    if (value.rank == 0) return;  // an optional argument that this case leaves out
-    i64 bytes = size_of(value.dtype);
-    for (int d = 0; d < value.rank; ++d)
-      bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
-    if (!value.exists())
-      value.buffer = memory->add({.name = name, .kind = BufferKind::kActivation, .bytes = bytes});
-    std::vector<double> values(size_t(CaseMemory::elements(value)));
-    for (double& v : values) v = access == Access::kWrite ? NAN : uniform();
-    if (access == Access::kWrite && !is_float(value.dtype)) std::fill(values.begin(), values.end(), -77.0);
-    if (value.dtype != DType::kU8) memory->write(value, values);
-    if (access == Access::kWrite) outputs.push_back({name, value});
-  }
-  void weight(const char* name, Weight& value, const char*) override {
-    if (value.data.rank == 0) return;
-    const i64 bytes = value.panel_bytes() * value.panels();
-    value.data.buffer = memory->add({.name = name, .kind = BufferKind::kWeight, .bytes = bytes});
-    std::memset(memory->memory.base.back(), 0, size_t(bytes));
-    const i64 element = size_of(value.data.dtype);
-    for (i32 r = 0; r < value.rows(); ++r)
-      for (i32 k = 0; k < value.cols(); ++k)
-        put(memory->memory.base.back() + place(value, r, k) * element, value.data.dtype, uniform());
-    auto& table = memory->tables[value.data.buffer];
-    for (i32 p = 0; p < value.panels(); ++p) table.push_back(u64(p) * u64(value.panel_bytes()));
-    memory->memory.panels.back() = table.data();
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
-Program one_call(const OpSpec& op, const std::vector<std::byte>& args, const CaseMemory& memory) {
+Program one_call(const Node& node, const CaseMemory& memory, std::span<const TileAxis> axes) {
   Program program;
-  program.name = op.name;
+  program.name = node.name;
   program.buffers = memory.buffers;
-  program.opcodes = {{.ops = {op.name}, .main = 0, .hash = chain_hash({op.name}, 0)}};
-  program.calls = {{.opcode = 0, .node = 0, .args = {args}}};
-  program.node_names = {op.name};
+  std::vector<std::string> ops;
+  Call call{.opcode = 0, .node = 0};
+  for (const Part& part : node.parts) ops.push_back(part.op->name), call.args.push_back(part.args);
+  program.opcodes = {{.ops = ops, .main = node.main, .hash = chain_hash(ops, node.main)}};
+  program.calls = {call};
+  program.node_names = {node.name};
   program.workers.resize(1);
-  for (const TileCoord& tile : default_tiles(op.axes(args.data(), TilingTarget{}))) {
+  for (const TileCoord& tile : default_tiles(axes)) {
     Instruction instruction;
     instruction.opcode = 0;
     std::copy(tile.at, tile.at + 4, instruction.tile);
@@ -194,11 +34,8 @@ Program one_call(const OpSpec& op, const std::vector<std::byte>& args, const Cas
 std::string compare(const std::string& name, std::span<const double> got, std::span<const double> wanted,
                     CaseResult& result) {
   for (size_t i = 0; i < got.size(); ++i) {
-    if (got[i] == wanted[i]) continue;
-    if (std::isnan(got[i]) != std::isnan(wanted[i]))
-      return fmt::format("{}[{}] is {}; the reference has {}", name, i, got[i], wanted[i]);
-    double error = std::abs(got[i] - wanted[i]) / (1 + std::abs(wanted[i]));
-    if (std::isnan(error)) continue;
+    if (got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]))) continue;
+    const double error = std::abs(got[i] - wanted[i]) / (1 + std::abs(wanted[i]));
     result.error = std::max(result.error, error);
     if (!(error <= result.bound))
       return fmt::format("{}[{}] is {}; the reference has {}, error {:.3g} above {:.3g}", name, i, got[i],
@@ -207,35 +44,147 @@ std::string compare(const std::string& name, std::span<const double> got, std::s
   return "";
 }
 
+// Takes what the references left in the outputs, puts back what was there before, runs the node and compares.
+class Comparison {
+ public:
+  Comparison(CaseMemory& memory, std::vector<Output> outputs, double bound)
+      : memory_(memory), outputs_(std::move(outputs)) {
+    result_.bound = bound;
+    for (const Output& output : outputs_) before_.push_back(memory_.read(output.tensor));
+  }
+
+  void references_done() {
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      wanted_.push_back(memory_.read(outputs_[o].tensor));
+      memory_.write(outputs_[o].tensor, before_[o]);
+    }
+  }
+
+  CaseResult run(const Node& node, std::span<const TileAxis> axes, const std::string& executor) {
+    const Program program = one_call(node, memory_, axes);
+    get_executor(executor).create(program, memory_.memory, ExecutorOptions{})->run(1);
+    for (size_t o = 0; o < outputs_.size() && result_.problem.empty(); ++o)
+      result_.problem = compare(outputs_[o].name, memory_.read(outputs_[o].tensor), wanted_[o], result_);
+    if (result_.problem.empty() && !memory_.canaries_whole())
+      result_.problem = "a canary beside a buffer was overwritten";
+    return result_;
+  }
+
+ private:
+  CaseMemory& memory_;
+  std::vector<Output> outputs_;
+  std::vector<std::vector<double>> before_, wanted_;
+  CaseResult result_;
+};
+
+struct FindTensor : ArgVisitor {
+  std::string_view name;
+  Tensor* found = nullptr;
+  void tensor(const char* argument, Tensor& value, const char*, Access) override {
+    if (name == argument) found = &value;
+  }
+  void weight(const char*, Weight&, const char*) override {}
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+Tensor& tensor_of(Part& part, const char* name) {
+  FindTensor find;
+  find.name = name;
+  part.op->visit(part.args.data(), find);
+  HEDDLE_CHECK(find.found != nullptr);
+  return *find.found;
+}
+
+Part part_of_case(const OpSpec& op, const Case& test) {
+  Part part{&op, test.args};
+  op.infer(part.args.data());
+  return part;
+}
+
+Part linear_part(const Linear& args) {
+  Part part{&get_op("linear"), std::vector<std::byte>(sizeof(Linear))};
+  new (part.args.data()) Linear(args);
+  return part;
+}
+
+constexpr i32 kPanelRows = 16, kInputs = 40;  // of the chain's linear
+
 }  // namespace
 
 CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor) {
-  CaseResult result{.bound = test.bound};
-  std::vector<std::byte> args = test.args;
-  op.infer(args.data());
   CaseMemory memory;
-  Allocate allocate;
-  allocate.memory = &memory;
-  op.visit(args.data(), allocate);
-  if (test.prepare) test.prepare(args.data(), memory);
-  // Outputs that are inputs too (state, pages) keep what prepare left in them.
-  std::vector<std::vector<double>> before;
-  for (const auto& [name, tensor] : allocate.outputs) before.push_back(memory.read(tensor));
+  Part part = part_of_case(op, test);
+  auto outputs = allocate(op, part.args.data(), memory);
+  if (test.prepare) test.prepare(part.args.data(), memory);
+  Comparison comparison(memory, std::move(outputs), test.bound);
+  op.reference(part.args.data(), memory);
+  comparison.references_done();
+  const auto axes = op.axes(part.args.data(), TilingTarget{});
+  return comparison.run({.name = op.name, .parts = {part}}, axes, executor);
+}
 
-  op.reference(args.data(), memory);
-  std::vector<std::vector<double>> wanted;
-  for (size_t o = 0; o < allocate.outputs.size(); ++o) {
-    wanted.push_back(memory.read(allocate.outputs[o].second));
-    memory.write(allocate.outputs[o].second, before[o]);
-  }
-  Program program = one_call(op, args, memory);
-  get_executor(executor).create(program, memory.memory, ExecutorOptions{})->run(1);
-  for (size_t o = 0; o < allocate.outputs.size() && result.problem.empty(); ++o)
-    result.problem =
-        compare(allocate.outputs[o].first, memory.read(allocate.outputs[o].second), wanted[o], result);
-  if (result.problem.empty() && !memory.canaries_whole())
-    result.problem = "a canary beside a buffer was overwritten";
-  return result;
+bool fits_chain(const OpSpec& op, const Case& test) {
+  if (!op.traits.prologue && !op.traits.epilogue) return false;
+  Part part = part_of_case(op, test);
+  if (op.traits.can_fuse && !op.traits.can_fuse(part.args.data())) return false;
+  return tensor_of(part, op.traits.epilogue ? op.traits.input : op.traits.output).dtype == DType::kF32;
+}
+
+namespace {
+
+CaseResult run_epilogue(const OpSpec& op, const Case& test, const std::string& executor) {
+  CaseMemory memory;
+  Part part = part_of_case(op, test);
+  auto outputs = allocate(op, part.args.data(), memory);
+  Tensor& in = tensor_of(part, op.traits.input);
+  Tensor& out = tensor_of(part, op.traits.output);
+  Linear args{.x = dense(DType::kF32, {in.size[0], kInputs}), .y = in};
+  args.w.data = dense(DType::kF32, {in.last(), kInputs});
+  args.w.panel_rows = kPanelRows, args.w.interleave = 1;
+  Part linear = linear_part(args);
+  allocate(*linear.op, linear.args.data(), memory);
+  if (test.prepare) test.prepare(part.args.data(), memory);
+  if (&in == &out) outputs.push_back({op.traits.input, in});
+  // The value handed on is a sum of kInputs products, and the op may double its error.
+  Comparison comparison(memory, std::move(outputs), 2 * test.bound + kInputs * 0x1p-22);
+  linear.op->reference(linear.args.data(), memory);
+  op.reference(part.args.data(), memory);
+  comparison.references_done();
+
+  tensor_of(linear, "y") = out;
+  in.buffer = out.buffer = kNoBuffer;
+  auto axes = linear.op->axes(linear.args.data(), TilingTarget{});
+  axes[0].preferred = 3, axes[1].preferred = 3 * kPanelRows;  // tiles begin in the middle of a head
+  return comparison.run({.name = "chain", .parts = {linear, part}}, axes, executor);
+}
+
+CaseResult run_prologue(const OpSpec& op, const Case& test, const std::string& executor) {
+  CaseMemory memory;
+  Part part = part_of_case(op, test);
+  allocate(op, part.args.data(), memory);
+  Tensor& out = tensor_of(part, op.traits.output);
+  Linear args{.x = out, .y = dense(DType::kF32, {out.size[0], 2 * kPanelRows + 5})};
+  args.w.data = dense(DType::kF32, {args.y.last(), out.last()});
+  args.w.panel_rows = kPanelRows, args.w.interleave = 1;
+  Part linear = linear_part(args);
+  auto outputs = allocate(*linear.op, linear.args.data(), memory);
+  if (test.prepare) test.prepare(part.args.data(), memory);
+  Comparison comparison(memory, std::move(outputs), test.bound * (1 + out.last()));
+  op.reference(part.args.data(), memory);
+  linear.op->reference(linear.args.data(), memory);
+  comparison.references_done();
+
+  tensor_of(linear, "x").buffer = out.buffer = kNoBuffer;
+  auto axes = linear.op->axes(linear.args.data(), TilingTarget{});
+  axes[0].preferred = 3, axes[1].preferred = kPanelRows;
+  return comparison.run({.name = "chain", .parts = {part, linear}, .main = 1}, axes, executor);
+}
+
+}  // namespace
+
+CaseResult run_chain(const OpSpec& op, const Case& test, const std::string& executor) {
+  return op.traits.epilogue ? run_epilogue(op, test, executor) : run_prologue(op, test, executor);
 }
 
 }  // namespace heddle

@@ -16,7 +16,7 @@ void infer(std::byte* args) {
   require_float("activation", "x", a.x);
   require(a.kind >= 0 && a.kind < kNumActivations, "[activation] kind = {}; must be 0 to {}", a.kind,
           kNumActivations - 1);
-  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.last()});
+  set_output("activation", "y", a.y, a.x.dtype, {a.x.size[0], a.x.last()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

@@ -14,8 +14,8 @@ void infer(std::byte* args) {
   require_float("add", "a", a.a);
   require_float("add", "b", a.b);
   require_shape("add", "b", a.b, {a.a.size[0], a.a.last()});
-  set_output(a.y, a.a.dtype, {a.a.size[0], a.a.last()});
-  if (a.copy.rank > 0) set_output(a.copy, a.copy.dtype, {a.a.size[0], a.a.last()});
+  set_output("add", "y", a.y, a.a.dtype, {a.a.size[0], a.a.last()});
+  if (a.copy.rank > 0) set_output("add", "copy", a.copy, a.a.dtype, {a.a.size[0], a.a.last()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

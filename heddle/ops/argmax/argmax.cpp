@@ -14,7 +14,7 @@ void infer(std::byte* args) {
   auto& a = as<Argmax>(args);
   require_rank("argmax", "x", a.x, 2);
   require_float("argmax", "x", a.x);
-  set_output(a.y, DType::kI32, {a.x.size[0]});
+  set_output("argmax", "y", a.y, DType::kI32, {a.x.size[0]});
   require_dtype("argmax", "y", a.y, DType::kI32);
 }
 

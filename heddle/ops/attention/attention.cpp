@@ -43,8 +43,8 @@ void infer(std::byte* args) {
   require_shape("attention", "values", a.values, pages);
   require_float("attention", "values", a.values);
   require_cut(a);
-  set_output(a.part, DType::kF32, {a.qkv.size[0], a.heads, a.max_splits, a.head_dim});
-  set_output(a.stats, DType::kF32, {a.qkv.size[0], a.heads, a.max_splits, 2});
+  set_output("attention", "part", a.part, DType::kF32, {a.qkv.size[0], a.heads, a.max_splits, a.head_dim});
+  set_output("attention", "stats", a.stats, DType::kF32, {a.qkv.size[0], a.heads, a.max_splits, 2});
   require_dtype("attention", "part", a.part, DType::kF32);
   require_dtype("attention", "stats", a.stats, DType::kF32);
 }

@@ -24,7 +24,7 @@ void infer(std::byte* args) {
       "[attention_merge] block_rows = {}, split_unit = {}, max_splits = {}, part is {}; must be positive, "
       "and max_splits part's",
       a.block_rows, a.split_unit, a.max_splits, shape_text(a.part));
-  set_output(a.y, DType::kF32, {a.part.size[0], a.part.size[1] * a.part.size[3]});
+  set_output("attention_merge", "y", a.y, DType::kF32, {a.part.size[0], a.part.size[1] * a.part.size[3]});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

@@ -13,7 +13,8 @@ void infer(std::byte* args) {
   require_rank("bias", "x", a.x, 2);
   require_float("bias", "x", a.x);
   require_shape("bias", "bias", a.bias, {a.x.last()});
-  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.last()});
+  require_float("bias", "bias", a.bias);
+  set_output("bias", "y", a.y, a.x.dtype, {a.x.size[0], a.x.last()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

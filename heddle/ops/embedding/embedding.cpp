@@ -14,11 +14,10 @@ namespace {
 void infer(std::byte* args) {
   auto& a = as<Embedding>(args);
   require_record("embedding", "state", a.state);
-  require_rank("embedding", "table", a.table.data, 2);
-  require_float("embedding", "table", a.table.data);
+  require_weight("embedding", "table", a.table);
   require(a.y.rank == 2, "[embedding] y has {} dimensions; give it its dtype and shape [rows, {}]", a.y.rank,
           a.table.cols());
-  set_output(a.y, DType::kF32, {a.y.size[0], a.table.cols()});
+  set_output("embedding", "y", a.y, DType::kF32, {a.y.size[0], a.table.cols()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

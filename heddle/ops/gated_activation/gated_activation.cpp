@@ -16,7 +16,7 @@ void infer(std::byte* args) {
           "[gated_activation] x is {}; its columns are pairs, so their number must be even", shape_text(a.x));
   require(a.kind >= 0 && a.kind < kNumActivations, "[gated_activation] kind = {}; must be 0 to {}", a.kind,
           kNumActivations - 1);
-  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.last() / 2});
+  set_output("gated_activation", "y", a.y, a.x.dtype, {a.x.size[0], a.x.last() / 2});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

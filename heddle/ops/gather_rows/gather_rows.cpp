@@ -16,7 +16,7 @@ void infer(std::byte* args) {
   require_float("gather_rows", "x", a.x);
   require(a.y.rank == 2, "[gather_rows] y has {} dimensions; give it its dtype and shape [wanted rows, {}]",
           a.y.rank, a.x.last());
-  set_output(a.y, a.x.dtype, {a.y.size[0], a.x.last()});
+  set_output("gather_rows", "y", a.y, a.x.dtype, {a.y.size[0], a.x.last()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

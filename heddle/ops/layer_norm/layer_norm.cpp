@@ -15,9 +15,13 @@ void infer(std::byte* args) {
   require_rank("layer_norm", "x", a.x, 2);
   require_float("layer_norm", "x", a.x);
   require_shape("layer_norm", "weight", a.weight, {a.x.last()});
-  if (a.bias.rank > 0) require_shape("layer_norm", "bias", a.bias, {a.x.last()});
+  require_float("layer_norm", "weight", a.weight);
+  if (a.bias.rank > 0) {
+    require_shape("layer_norm", "bias", a.bias, {a.x.last()});
+    require_float("layer_norm", "bias", a.bias);
+  }
   require(a.eps >= 0, "[layer_norm] eps = {}; must not be negative", a.eps);
-  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.last()});
+  set_output("layer_norm", "y", a.y, a.x.dtype, {a.x.size[0], a.x.last()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

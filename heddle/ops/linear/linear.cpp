@@ -11,11 +11,11 @@ namespace {
 void infer(std::byte* args) {
   auto& a = as<Linear>(args);
   require_rank("linear", "x", a.x, 2);
-  require_rank("linear", "w", a.w.data, 2);
-  require_float("linear", "w", a.w.data);
+  require_float("linear", "x", a.x);
+  require_weight("linear", "w", a.w);
   require(a.x.last() == a.w.cols(), "[linear] x is {}, w is {}; the last sizes must be equal",
           shape_text(a.x), shape_text(a.w.data));
-  set_output(a.y, a.x.dtype, {a.x.size[0], a.w.rows()});
+  set_output("linear", "y", a.y, a.x.dtype, {a.x.size[0], a.w.rows()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

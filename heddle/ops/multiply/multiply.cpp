@@ -14,7 +14,7 @@ void infer(std::byte* args) {
   require_float("multiply", "a", a.a);
   require_shape("multiply", "b", a.b, {a.a.size[0], a.a.last()});
   require_float("multiply", "b", a.b);
-  set_output(a.y, a.a.dtype, {a.a.size[0], a.a.last()});
+  set_output("multiply", "y", a.y, a.a.dtype, {a.a.size[0], a.a.last()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

@@ -17,7 +17,7 @@ void infer(std::byte* args) {
   require_float("reduce", "x", a.x);
   require(a.kind >= 0 && a.kind < kNumReduceKinds, "[reduce] kind = {}; must be 0 to {}", a.kind,
           kNumReduceKinds - 1);
-  set_output(a.y, DType::kF32, {a.x.size[0]});
+  set_output("reduce", "y", a.y, DType::kF32, {a.x.size[0]});
   require_float("reduce", "y", a.y);
 }
 

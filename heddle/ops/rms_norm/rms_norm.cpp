@@ -13,9 +13,11 @@ namespace {
 void infer(std::byte* args) {
   auto& a = as<RmsNorm>(args);
   require_rank("rms_norm", "x", a.x, 2);
+  require_float("rms_norm", "x", a.x);
   require_shape("rms_norm", "weight", a.weight, {a.x.last()});
+  require_float("rms_norm", "weight", a.weight);
   require(a.eps >= 0, "[rms_norm] eps = {}; must not be negative", a.eps);
-  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
+  set_output("rms_norm", "y", a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

@@ -20,7 +20,7 @@ void infer(std::byte* args) {
           a.head_dim, shape_text(a.x));
   require_shape("rope", "table", a.table, {a.x.size[0], a.rotary_dim});
   require_dtype("rope", "table", a.table, DType::kF32);
-  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
+  set_output("rope", "y", a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

@@ -19,7 +19,7 @@ void infer(std::byte* args) {
   require(a.table.rank == 2, "[rope_table] table has {} dimensions; give it its shape [rows, {}]",
           a.table.rank, 2 * a.inv_freq.last());
   require_dtype("rope_table", "table", a.table, DType::kF32);
-  set_output(a.table, DType::kF32, {a.table.size[0], 2 * a.inv_freq.last()});
+  set_output("rope_table", "table", a.table, DType::kF32, {a.table.size[0], 2 * a.inv_freq.last()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

@@ -15,7 +15,7 @@ void infer(std::byte* args) {
   auto& a = as<Softmax>(args);
   require_rank("softmax", "x", a.x, 2);
   require_float("softmax", "x", a.x);
-  set_output(a.y, a.x.dtype, {a.x.size[0], a.x.last()});
+  set_output("softmax", "y", a.y, a.x.dtype, {a.x.size[0], a.x.last()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

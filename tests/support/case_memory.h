@@ -1,0 +1,48 @@
+// The memory of a case: one allocation for each argument, canaries on both sides, values as fp64.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "heddle/ir/executor.h"
+#include "heddle/ir/op.h"
+
+namespace heddle {
+
+class CaseMemory : public Values {
+ public:
+  u32 add(Buffer info);
+  bool canaries_whole() const;
+
+  std::vector<double> read(const Tensor& tensor) const override;
+  std::vector<double> read(const Weight& weight) const override;
+  void write(const Tensor& tensor, std::span<const double> values) override;
+  std::byte* bytes(u32 buffer) override { return memory.base[buffer]; }
+
+  // Gives the packed weight memory and `values` row-major, and a panel table.
+  void add_weight(const char* name, Weight& weight, std::span<const double> values);
+
+  Memory memory;
+  std::vector<ProgramBuffer> buffers;
+
+ private:
+  template <class F>
+  void each(const Tensor& tensor, F&& f) const;
+
+  std::vector<std::vector<std::byte>> store_;
+  std::map<u32, std::vector<u64>> tables_;
+};
+
+struct Output {
+  std::string name;
+  Tensor tensor;
+};
+
+i64 elements(const Tensor& tensor);
+
+// Gives every argument without one a buffer: inputs random values in [-1, 1], outputs poison, which is returned
+// in their place.
+std::vector<Output> allocate(const OpSpec& op, std::byte* args, CaseMemory& memory);
+
+}  // namespace heddle
