@@ -2,8 +2,8 @@
 # code in the build folder. CONFIGURE_DEPENDS makes a plain build notice a new folder or file.
 
 # heddle_layer(NAME deps...): a library of the sources below heddle/NAME and, beside it, the tests among
-# them. Every *_test.cpp of the folder goes into one GoogleTest program test_NAME, and with HEDDLE_FUZZ each
-# x_fuzz.cpp into a libFuzzer program fuzz_x.
+# them. Every *_test.cpp of the folder goes into one GoogleTest program test_NAME, and each x_fuzz.cpp into
+# a libFuzzer program fuzz_x with HEDDLE_FUZZ, else into a test that runs it once over the inputs in tests/fuzz/x.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
@@ -25,15 +25,19 @@ function(heddle_layer name)
     target_compile_definitions(${program} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   endif()
-  if(HEDDLE_FUZZ)
-    foreach(fuzzer ${fuzzers})
-      get_filename_component(base ${fuzzer} NAME_WE)
-      string(REGEX REPLACE "(.*)_fuzz" "fuzz_\\1" program ${base})
-      add_executable(${program} ${fuzzer})
-      target_link_libraries(${program} PRIVATE ${target})
-      target_link_options(${program} PRIVATE -fsanitize=fuzzer)
-    endforeach()
-  endif()
+  foreach(fuzzer ${fuzzers})
+    get_filename_component(base ${fuzzer} NAME_WE)
+    string(REGEX REPLACE "(.*)_fuzz" "\\1" subject ${base})
+    if(HEDDLE_FUZZ)
+      add_executable(fuzz_${subject} ${fuzzer})
+      target_link_libraries(fuzz_${subject} PRIVATE ${target})
+      target_link_options(fuzz_${subject} PRIVATE -fsanitize=fuzzer)
+    elseif(BUILD_TESTING)
+      add_executable(replay_${subject} ${fuzzer} ${PROJECT_SOURCE_DIR}/tests/support/replay.cpp)
+      target_link_libraries(replay_${subject} PRIVATE ${target})
+      add_test(NAME replay_${subject} COMMAND replay_${subject} ${PROJECT_SOURCE_DIR}/tests/fuzz/${subject})
+    endif()
+  endforeach()
 endfunction()
 
 # heddle_list(FOLDER PATTERN OUT): names x for which heddle/FOLDER/<PATTERN with @ = x> exists.

@@ -9,7 +9,7 @@ namespace heddle {
 namespace {
 
 // Tables are by id, so a file must not ask for a table of any size.
-constexpr int64_t kMaxId = (1 << 21) - 1;
+constexpr int64_t kMaxId = (1 << 20) - 1;
 constexpr int kMaxDepth = 16;
 
 // Fails unless the member is absent, null, or `value` is the one that changes nothing.
@@ -161,7 +161,11 @@ std::vector<Bpe::Merge> TokenizerReader::read_merges(const JsonView& model) cons
 
 Bpe::Options TokenizerReader::read_options(const JsonView& model) const {
   Bpe::Options options;
-  if (const auto unknown = model.find("unk_token")) options.unknown = id_of(*unknown, unknown->as_string());
+  bool all_bytes = true;
+  for (int byte = 0; byte < 256; ++byte) all_bytes &= id_of_bytes_.contains(std::string(1, char(byte)));
+  // Where each byte is a token nothing is unknown, and files name a token here that is not in the vocabulary.
+  const auto unknown = model.find("unk_token");
+  if (unknown && !all_bytes) options.unknown = id_of(*unknown, unknown->as_string());
   if (const auto fuse = model.find("fuse_unk")) options.fuse_unknown = fuse->as_bool();
   if (const auto ignore = model.find("ignore_merges")) options.ignore_merges = ignore->as_bool();
   return options;
@@ -242,7 +246,12 @@ void TokenizerReader::read_template(const JsonView& processor) {
     }
     const JsonView special = piece.at("SpecialToken"), id = special.at("id");
     const JsonView entry = specials.at(id.as_string()), ids = entry.at("ids");
-    ids.for_each_item([&](const JsonView& value) { pieces.push_back(int32_t(value.as_int(0, kMaxId))); });
+    ids.for_each_item([&](const JsonView& value) {
+      const auto token = size_t(value.as_int(0, kMaxId));
+      if (token >= tokens_.size() || !tokens_[token].exists)
+        value.fail(ErrorCode::kIo, "no token has this id");
+      pieces.push_back(int32_t(token));
+    });
   });
 }
 

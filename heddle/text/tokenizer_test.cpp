@@ -156,6 +156,9 @@ TEST(TokenizerErrors, NameKeyAndValue) {
       {"/decoder", {{"type", "Metaspace"}}},
       {"/post_processor", {{"type", "BertProcessing"}}},
       {"/version", "2.0"},
+      {"/post_processor", json::parse(R"({"type": "TemplateProcessing", "pair": [],
+        "single": [{"SpecialToken": {"id": "a", "type_id": 0}}],
+        "special_tokens": {"a": {"id": "a", "ids": [99], "tokens": ["a"]}}})")},
   };
   for (const auto& [pointer, value] : wrong) {
     json file = small_file();
