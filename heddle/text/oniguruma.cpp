@@ -431,6 +431,8 @@ std::optional<uint32_t> Translator::class_item(std::string& inside) {
     const char name = take_char();
     if (const auto set = escaped_set(name, true)) {
       if (set->negated) unsupported("this negated set in a class");
+      // It holds ß, and with it Oniguruma matches the two letters "ss".
+      if (caseless_ && name == 'S') unsupported("\\S in a class under (?i)");
       inside += set->text;
       return std::nullopt;
     }
