@@ -17,7 +17,7 @@ class CheckpointModel : public Model {
     return builder.take();
   }
   SourceData source(const std::string& tensor) const override {
-    const TensorView view = checkpoint_.view(tensor);
+    const TensorView view = checkpoint_.weight(tensor);
     return {view.dtype, {view.shape.begin(), view.shape.end()}, view.data};
   }
   void forget(const std::string& tensor) const override { checkpoint_.forget(tensor); }
@@ -47,7 +47,7 @@ std::unique_ptr<Model> open_model(const std::string& folder) {
   Checkpoint checkpoint(folder);
   Definition definition = define_model(
       config, {.has = [&](const std::string& tensor) { return checkpoint.has(tensor); },
-               .dtype = [&](const std::string& tensor) { return checkpoint.view(tensor).dtype; }});
+               .dtype = [&](const std::string& tensor) { return checkpoint.weight(tensor).dtype; }});
   return std::make_unique<CheckpointModel>(std::move(definition), std::move(checkpoint));
 }
 

@@ -1,6 +1,5 @@
 #include "heddle/model/hf/checkpoint.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "heddle/base/error.h"
@@ -16,43 +15,6 @@ constexpr const char* kIndexFile = "model.safetensors.index.json";
 bool is_plain_file_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string("/\\\0", 3)) == name.npos;
-}
-
-std::string element_text(int64_t index, std::span<const int64_t> shape) {
-  std::vector<int64_t> position(shape.size());
-  for (size_t d = shape.size(); d-- > 0; index /= shape[d]) position[d] = index % shape[d];
-  return shape_text(position);
-}
-
-// Index of the first element whose exponent bits are all ones (NaN or infinity), or `count`. The first loop
-// has no exit, so that compilers make SIMD of it.
-template <class Bits>
-size_t first_not_finite(std::span<const std::byte> data, Bits exponent) {
-  const Bits* values = reinterpret_cast<const Bits*>(data.data());
-  const size_t count = data.size() / sizeof(Bits), block = 4096;
-  for (size_t begin = 0; begin < count; begin += block) {
-    const size_t end = std::min(count, begin + block);
-    Bits bad = 0;
-    for (size_t i = begin; i < end; ++i) bad |= Bits((values[i] & exponent) == exponent);
-    if (!bad) continue;
-    return size_t(std::find_if(values + begin, values + end,
-                               [&](Bits value) { return (value & exponent) == exponent; }) -
-                  values);
-  }
-  return count;
-}
-
-size_t first_not_finite(const TensorView& tensor) {
-  switch (tensor.dtype) {
-    case DType::kF32:
-      return first_not_finite<uint32_t>(tensor.data, 0x7f800000u);
-    case DType::kF16:
-      return first_not_finite<uint16_t>(tensor.data, 0x7c00u);
-    case DType::kBf16:
-      return first_not_finite<uint16_t>(tensor.data, 0x7f80u);
-    default:
-      return tensor.data.size() / size_t(size_of(tensor.dtype));
-  }
 }
 
 }  // namespace
@@ -112,31 +74,17 @@ const Safetensors& Checkpoint::file_with(const std::string& name) const {
   return files_[found->second];
 }
 
-TensorView Checkpoint::view(const std::string& name) const {
-  return file_with(name).view(name);
-}
-
-TensorView Checkpoint::weight(const std::string& name, const std::vector<int64_t>& shape) const {
-  TensorView tensor = view(name);
+TensorView Checkpoint::weight(const std::string& name) const {
+  TensorView tensor = file_with(name).view(name);
   if (!is_float(tensor.dtype))
     fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; a weight must be f32, f16 or bf16", tensor.file,
          brief(name), heddle::name(tensor.dtype));
-  if (tensor.shape != shape)
-    fail(ErrorCode::kIo, "[{}] tensor {} has the shape {}; config.json asks for {}", tensor.file, brief(name),
-         shape_text(tensor.shape), shape_text(shape));
   return tensor;
 }
 
 void Checkpoint::forget(const std::string& name) {
   auto found = file_of_.find(name);
   if (found != file_of_.end()) files_[found->second].forget(name);
-}
-
-void require_finite(const TensorView& tensor) {
-  const size_t bad = first_not_finite(tensor);
-  if (bad == tensor.data.size() / size_t(size_of(tensor.dtype))) return;
-  fail(ErrorCode::kIo, "[{}] tensor {} holds NaN or infinity, first at {}; the checkpoint is damaged",
-       tensor.file, brief(tensor.name), element_text(int64_t(bad), tensor.shape));
 }
 
 }  // namespace heddle

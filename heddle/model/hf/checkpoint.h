@@ -19,10 +19,9 @@ class Checkpoint {
   std::vector<std::string> names() const;
   size_t bytes() const;  // of all tensors
 
-  // A tensor of floats that must have this shape: what a model asks for while it is built.
-  TensorView weight(const std::string& name, const std::vector<int64_t>& shape) const;
-  // A tensor as it stands.
-  TensorView view(const std::string& name) const;
+  // A tensor of floats, f32, f16 or bf16; weights are nothing else. Whether its values are finite is for those
+  // to see who read them all.
+  TensorView weight(const std::string& name) const;
   // Gives its memory back to the system, once it is packed. No view of it may be used after that.
   void forget(const std::string& name);
 
@@ -34,9 +33,5 @@ class Checkpoint {
   std::vector<Safetensors> files_;
   std::map<std::string, size_t> file_of_;  // tensor -> index in files_
 };
-
-// Throws where a tensor of floats holds NaN or infinity, and names the first such element. Reads the whole
-// tensor.
-void require_finite(const TensorView& tensor);
 
 }  // namespace heddle

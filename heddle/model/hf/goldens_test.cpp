@@ -23,21 +23,25 @@ Gpt2Config gpt2(const std::string& name) {
   return read_gpt2_config(Config::load(folder_of(name)));
 }
 
+void expect_shape(const Checkpoint& weights, const std::string& name, const std::vector<int64_t>& shape) {
+  EXPECT_EQ(weights.weight(name).shape, shape) << name;
+}
+
 // Asks for the tensors of the last layer in the shapes that the configuration gives them.
 void expect_llama_weights(const std::string& name, DType dtype) {
   const LlamaConfig c = llama(name);
   Checkpoint weights(folder_of(name));
   const std::string layer = "model.layers." + std::to_string(c.num_hidden_layers - 1) + ".";
   const int q = c.num_attention_heads * c.head_dim, kv = c.num_key_value_heads * c.head_dim;
-  EXPECT_EQ(weights.weight(layer + "self_attn.q_proj.weight", {q, c.hidden_size}).dtype, dtype);
-  weights.weight(layer + "self_attn.k_proj.weight", {kv, c.hidden_size});
-  weights.weight(layer + "self_attn.o_proj.weight", {c.hidden_size, q});
-  weights.weight(layer + "mlp.down_proj.weight", {c.hidden_size, c.intermediate_size});
-  weights.weight("model.embed_tokens.weight", {c.vocab_size, c.hidden_size});
+  EXPECT_EQ(weights.weight(layer + "self_attn.q_proj.weight").dtype, dtype);
+  expect_shape(weights, layer + "self_attn.q_proj.weight", {q, c.hidden_size});
+  expect_shape(weights, layer + "self_attn.k_proj.weight", {kv, c.hidden_size});
+  expect_shape(weights, layer + "self_attn.o_proj.weight", {c.hidden_size, q});
+  expect_shape(weights, layer + "mlp.down_proj.weight", {c.hidden_size, c.intermediate_size});
+  expect_shape(weights, "model.embed_tokens.weight", {c.vocab_size, c.hidden_size});
   EXPECT_EQ(weights.has("lm_head.weight"), !c.tie_word_embeddings);
   EXPECT_EQ(weights.has(layer + "self_attn.v_proj.bias"), c.attention_bias);
   EXPECT_EQ(weights.has(layer + "mlp.up_proj.bias"), c.mlp_bias);
-  for (const auto& tensor : weights.names()) require_finite(weights.view(tensor));
 }
 
 TEST(Goldens, LlamaWeightsHaveTheShapesOfTheirConfig) {
@@ -71,9 +75,9 @@ TEST(Goldens, Gpt2WeightsHaveTheShapesOfTheirConfig) {
     const Gpt2Config c = gpt2(name);
     Checkpoint weights(folder_of(name));
     const std::string layer = "transformer.h." + std::to_string(c.n_layer - 1) + ".";
-    weights.weight(layer + "attn.c_attn.weight", {c.n_embd, 3 * c.n_embd});
-    weights.weight(layer + "mlp.c_proj.weight", {c.n_inner, c.n_embd});
-    weights.weight("transformer.wpe.weight", {c.n_positions, c.n_embd});
+    expect_shape(weights, layer + "attn.c_attn.weight", {c.n_embd, 3 * c.n_embd});
+    expect_shape(weights, layer + "mlp.c_proj.weight", {c.n_inner, c.n_embd});
+    expect_shape(weights, "transformer.wpe.weight", {c.n_positions, c.n_embd});
     EXPECT_EQ(weights.has("lm_head.weight"), !c.tie_word_embeddings);
   }
   Gpt2Config options = gpt2("gpt2-options");
