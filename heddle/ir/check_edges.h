@@ -24,6 +24,4 @@ Edges make_edges(const Form& form);
 // Adds kWaitInPart, kBadEdge and (for a counter that never fills) kDeadlock.
 void check_edges(const Form& form, const Edges& edges, Faults& faults);
 
-const char* name(EdgeKind kind);
-
 }  // namespace heddle::proof

@@ -177,7 +177,10 @@ class Builder {
     instruction.tag = program_.calls[call].node;
     return push(worker, instruction);
   }
-  Builder& nop(u32 worker) { return push(worker, {.opcode = kNopOpcode}); }
+  Builder& nop(u32 worker) {
+    if (program_.node_names.empty()) program_.node_names.push_back("nothing");
+    return push(worker, {.opcode = kNopOpcode});
+  }
   Builder& wait(u32 counter, EdgeKind kind = EdgeKind::kCounted, bool previous = false) {
     Instruction& last = program_.workers[worker_].back();
     int i = 0;

@@ -1,0 +1,168 @@
+#include "heddle/ir/print.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+const char* name(EdgeKind kind) {
+  switch (kind) {
+    case EdgeKind::kInSm:
+      return "in-SM";
+    case EdgeKind::kCluster:
+      return "cluster";
+    case EdgeKind::kTagged:
+      return "tagged";
+    case EdgeKind::kCounted:
+      return "counted";
+  }
+  return "?";
+}
+
+namespace {
+
+std::string buffer_line(u32 index, const Buffer& buffer) {
+  return fmt::format("  %{:<3} {:<10} {:>12} bytes  {}{}{}\n", index, name(buffer.kind), buffer.bytes,
+                     buffer.name, buffer.tagged ? ", tagged" : "", buffer.resident ? ", resident" : "");
+}
+
+// "x f32 [1, 64] %3+128"
+std::string tensor_text(const char* argument, const Tensor& tensor) {
+  std::string text = fmt::format("{} {}", argument, shape_text(tensor));
+  if (tensor.exists()) text += fmt::format(" %{}", tensor.buffer);
+  if (tensor.offset > 0) text += fmt::format("+{}", tensor.offset);
+  return text;
+}
+
+// Arguments of one op: what it reads and its attributes, an arrow, what it writes.
+struct ListArgs : ArgVisitor {
+  std::vector<std::string> reads, writes;
+
+  void tensor(const char* argument, Tensor& value, const char*, Access access) override {
+    if (value.rank > 0) (access == Access::kRead ? reads : writes).push_back(tensor_text(argument, value));
+  }
+  void weight(const char* argument, Weight& value, const char*) override {
+    if (value.data.rank == 0) return;
+    reads.push_back(fmt::format("{} in {} panels of {} x {}", tensor_text(argument, value.data),
+                                value.panels(), value.panel_rows, value.slice_cols()));
+  }
+  void attribute(const char* argument, i32& value) override {
+    reads.push_back(fmt::format("{} = {}", argument, value));
+  }
+  void attribute(const char* argument, float& value) override {
+    reads.push_back(fmt::format("{} = {}", argument, value));
+  }
+};
+
+std::string part_text(const Part& part) {
+  ListArgs list;
+  std::vector<std::byte> args = part.args;
+  part.op->visit(args.data(), list);
+  return fmt::format("{}({}) -> {}", part.op->name, fmt::join(list.reads, ", "),
+                     fmt::join(list.writes, ", "));
+}
+
+const char* live_text(LiveRows live) {
+  return live == LiveRows::kRows ? "  live rows" : live == LiveRows::kWanted ? "  wanted rows" : "";
+}
+
+std::string waits_text(const Instruction& instruction) {
+  std::string text;
+  for (int i = 0; i < kMaxWaits; ++i)
+    if (const Wait& wait = instruction.waits[i]; wait.counter != kNoCounter)
+      text += fmt::format("  wait {}{} = {} {}", instruction.waits_previous(i) ? "previous " : "",
+                          wait.counter, wait.target, name(instruction.wait_kind(i)));
+  return text;
+}
+
+std::string header_text(const Program& program) {
+  const Topology& t = program.topology;
+  std::string text = fmt::format("program {}: {} instructions on {} workers", program.name,
+                                 program.num_instructions(), t.workers);
+  if (t.cluster > 1) text += fmt::format(" in clusters of {}", t.cluster);
+  if (t.worker_memory > 0)
+    text += fmt::format(", {} bytes each ({} of them ring)", t.worker_memory, t.ring_bytes);
+  const StepShape& s = program.shape;
+  return text + fmt::format("\nstep: {} rows, {} sequences, {} wanted, {} pages of {}, vocabulary {}\n",
+                            s.rows, s.sequences, s.wanted, s.pages_per_sequence, s.page_size, s.vocab);
+}
+
+std::string tables_text(const Program& program) {
+  std::string text = "opcodes\n";
+  for (size_t i = 0; i < program.opcodes.size(); ++i)
+    text += fmt::format("  {:<4} {}  hash {:016x}\n", i, fmt::join(program.opcodes[i].ops, "+"),
+                        program.opcodes[i].hash);
+  text += fmt::format("buffers, arena of {} bytes\n", program.arena_bytes);
+  for (u32 i = 0; i < program.buffers.size(); ++i) {
+    text += buffer_line(i, program.buffers[i].info);
+    if (program.buffers[i].arena_offset >= 0) {
+      text.pop_back();
+      text += fmt::format(", arena {}\n", program.buffers[i].arena_offset);
+    }
+  }
+  text += "counters\n";
+  for (size_t i = 0; i < program.counters.size(); ++i) {
+    text += fmt::format("  {:<4} total {}", i, program.counters[i].total);
+    if (program.counters[i].buffer != kNoBuffer)
+      text += fmt::format(", tags of %{}", program.counters[i].buffer);
+    text += "\n";
+  }
+  if (!program.homes.empty()) text += "homes\n";
+  for (const Home& home : program.homes) {
+    text += fmt::format("  %{:<3} [{}, {})", home.buffer, home.begin, home.end);
+    if (home.period > 0) text += fmt::format(" of each {}", home.period);
+    text += fmt::format(" at worker {}\n", home.worker);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string print_graph(const Graph& graph) {
+  std::string text =
+      fmt::format("graph: {} calls on {} buffers\n", graph.nodes().size(), graph.buffers().size());
+  for (u32 i = 0; i < graph.buffers().size(); ++i) text += buffer_line(i, graph.buffers()[i]);
+  for (const Node& node : graph.nodes()) {
+    text += fmt::format("{}{}\n", node.name, live_text(node.live));
+    for (size_t i = 0; i < node.parts.size(); ++i)
+      text += fmt::format("  {}{}\n", node.parts.size() > 1 && i == node.main ? "* " : "",
+                          part_text(node.parts[i]));
+  }
+  return text;
+}
+
+std::string print_instruction(const Program& program, const Instruction& instruction) {
+  std::string text = program.describe(instruction) + waits_text(instruction);
+  if (instruction.signal.counter != kNoCounter)
+    text += fmt::format("  signal {} + {} {}", instruction.signal.counter, instruction.signal.amount,
+                        name(instruction.signal_kind()));
+  if (instruction.stream_items == kItemsFromStep)
+    text += "  items from the step";
+  else if (instruction.stream_items > 0)
+    text += fmt::format("  items {}", instruction.stream_items);
+  return text + (instruction.tapped() ? "  tapped" : "");
+}
+
+std::string print_program(const Program& program, const PrintOptions& options) {
+  std::string text = header_text(program) + tables_text(program);
+  for (size_t w = 0; w < program.workers.size(); ++w) {
+    if (options.most_workers > 0 && w == options.most_workers) {
+      text += fmt::format("and {} more workers\n", program.workers.size() - w);
+      break;
+    }
+    const auto& stream = program.workers[w];
+    text += fmt::format("worker {}\n", w);
+    for (size_t i = 0; i < stream.size() && stream[i].opcode != kEndOpcode; ++i) {
+      if (options.most_instructions > 0 && i == options.most_instructions) {
+        text += fmt::format("  and {} more\n", stream.size() - 1 - i);
+        break;
+      }
+      text += fmt::format("  {:<4} {}\n", i, print_instruction(program, stream[i]));
+    }
+  }
+  return text;
+}
+
+}  // namespace heddle
