@@ -86,10 +86,12 @@ struct Program {
 u64 chain_hash(const std::vector<std::string>& ops, u32 main);
 u64 chain_hash(std::span<const OpSpec* const> ops, u32 main);
 
-// The `.heddle` file: little-endian, versioned, no addresses. `load` validates every index and size.
+// The `.heddle` file: little-endian, versioned, no addresses; the same program gives the same bytes. Loading
+// throws Error on a file that was cut, changed, or made with other ops; `check` then proves what it says.
 void save_program(const Program& program, const std::string& path);
 Program load_program(const std::string& path);
 std::string serialise_program(const Program& program);
 Program parse_program(std::string_view bytes, const std::string& where);
+std::string frame_program(std::string_view fields);  // puts the header before
 
 }  // namespace heddle
