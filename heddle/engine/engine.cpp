@@ -242,15 +242,13 @@ StepResult Engine::step(std::span<const StepRequest> requests) {
     require(seen.insert(request.sequence).second, "[step] sequence {} comes twice in one step",
             request.sequence);
     require(!request.tokens.empty(), "[step] sequence {} has no tokens", request.sequence);
-    Sequence& sequence = s.sequences[request.sequence];
+    const Sequence& sequence = s.sequences[request.sequence];
     const i64 end = sequence.length + i64(request.tokens.size());
     require(end <= s.options.max_context, "[step] sequence {} would have {} positions; max_context is {}",
             request.sequence, end, s.options.max_context);
-    for (i32 token : request.tokens) {
+    for (i32 token : request.tokens)
       require(token >= 0 && token < info().vocab, "[step] token {}; the vocabulary has 0 to {}", token,
               info().vocab - 1);
-      sequence.seen[size_t(token) / 32] |= 1u << (token % 32);
-    }
     rows += i32(request.tokens.size());
   }
   Loaded& loaded = s.loaded(rows, i32(requests.size()));
@@ -258,6 +256,7 @@ StepResult Engine::step(std::span<const StepRequest> requests) {
     Sequence& sequence = s.sequences[request.sequence];
     const i32 count = i32(request.tokens.size());
     s.grow(sequence, sequence.length + count);
+    for (i32 token : request.tokens) sequence.seen[size_t(token) / 32] |= 1u << (token % 32);
     entries.push_back({.start = sequence.length,
                        .tokens = request.tokens,
                        .pages = sequence.pages,

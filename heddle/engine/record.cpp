@@ -76,9 +76,11 @@ void validate_record(const StepHost& host, const StepDevice& device, u32 num_pag
       require(fresh || !writes, "[step] page {} is written by sequences {} and {}", page, found->second, s);
     }
   }
-  for (const auto& [page, s] : writer)
-    require(!reader.contains(page) || reader[page] == s,
-            "[step] page {} is written by sequence {} and read by {}", page, s, reader[page]);
+  for (const auto& [page, s] : writer) {
+    const auto found = reader.find(page);
+    const i32 other = found == reader.end() ? s : found->second;
+    require(other == s, "[step] page {} is written by sequence {} and read by {}", page, s, other);
+  }
 }
 
 }  // namespace heddle
