@@ -1,5 +1,6 @@
 """Compares `heddle tokenize` with `tokenizers` on random Unicode strings, both ways, and times both on 10 MB.
 
+Without MODEL_DIR: the tokenizers of tests/goldens and the shipped models.
 usage: parity_tokenizer.py [--heddle build/release/heddle] [--count 10000] [--seed 1] [MODEL_DIR...]
 """
 
@@ -116,8 +117,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("models", nargs="*", type=Path)
     options = parser.parse_args()
-    goldens = sorted((ROOT / "tests/goldens/tokenizer").glob("*/tokenizer.json"))
-    models = options.models or [path.parent for path in goldens]
+    shipped = [*ROOT.glob("tests/goldens/tokenizer/*/tokenizer.json"), *ROOT.glob("models/*/tokenizer.json")]
+    models = options.models or sorted(path.parent for path in shipped)
     wrong = sum(compare(options.heddle, model, options.count, options.seed) for model in models)
     for model in models:
         speed(options.heddle, model, options.seed)

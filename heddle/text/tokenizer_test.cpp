@@ -1,7 +1,9 @@
 #include "heddle/text/tokenizer.h"
 
+#include <atomic>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -130,6 +132,21 @@ TEST(Tokenizer, EncodesALongWordInTime) {
     const auto ids = tokenizer.encode(text, true);  // quadratic work would take minutes
     EXPECT_EQ(tokenizer.decode(ids, false), text);
   }
+}
+
+TEST(Tokenizer, IsSharedByThreads) {
+  const Tokenizer tokenizer = golden("odd");
+  const std::string text = "a word, the word  <mask> 123 -x- né <end> \n";
+  const auto expected = tokenizer.encode(text, true);
+  std::vector<std::thread> threads;
+  std::atomic<int> equal = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) equal += tokenizer.encode(text, true) == expected;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(equal, 200);
 }
 
 TEST(TokenizerErrors, NameKeyAndValue) {
