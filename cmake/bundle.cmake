@@ -1,6 +1,7 @@
 # The bundle: the program, every shared library it needs but the C library, models and device sources, in one
 # folder that runs wherever glibc is new enough. `make bundle` installs this component and tries it.
-set_target_properties(heddle PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
+# The build has the same run path, so that installing need not rewrite the file.
+set_target_properties(heddle PROPERTIES INSTALL_RPATH "$ORIGIN/lib" BUILD_WITH_INSTALL_RPATH ON)
 # With the older tag the path counts for the libraries' own libraries too.
 target_link_options(heddle PRIVATE -Wl,--disable-new-dtags)
 
