@@ -22,8 +22,8 @@ struct MatrixTask {
   i32 rows = 0;
   const Weight* w = nullptr;
   i32 first_panel = 0, panels = 0;
-  float* out = nullptr;
-  i64 out_stride = 0;  // floats; at least 16 * panels
+  float* out = nullptr;  // the narrow kernel writes the padding rows too
+  i64 out_stride = 0;    // floats; at least 16 * panels
 
   const u8* panel(i32 p) const { return w->data.data + w->table[first_panel + p]; }
 };
@@ -33,15 +33,17 @@ inline bool is_packed_for_kernels(const Weight& w) {
          w.interleave == (w.data.dtype == DType::kF32 ? 1 : 2);
 }
 
+using MatrixKernel = void (*)(const MatrixTask&);
+
 // Matrix kernels of a SIMD level. `narrow` multiplies bf16 operands; operands of at least `narrow_rows` rows are
 // stored so where the weight is bf16 too.
 struct MatrixKernels {
-  void (*wide)(const MatrixTask&) = nullptr;
-  void (*narrow)(const MatrixTask&) = nullptr;  // null: none
+  MatrixKernel wide = nullptr;
+  MatrixKernel narrow = nullptr;  // null: none
   i32 narrow_rows = 0;
 };
 
 // The kernel of f32 operands for a target of Highway.
-void (*wide_kernel(long long target))(const MatrixTask&);
+MatrixKernel wide_kernel(long long target);
 
 }  // namespace heddle

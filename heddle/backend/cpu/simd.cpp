@@ -4,6 +4,7 @@
 
 #include <hwy/highway.h>
 
+#include "heddle/backend/cpu/arch/arch.h"
 #include "heddle/base/error.h"
 
 namespace heddle {
@@ -18,10 +19,14 @@ constexpr Target kTargets[] = {{"avx3", HWY_AVX3}, {"avx2", HWY_AVX2}, {"sse4", 
 
 std::vector<SimdLevel> find_levels() {
   std::vector<SimdLevel> levels;
-  const auto add = [&](const char* name, long long target) {
-    levels.push_back({name, target, {.wide = wide_kernel(target)}});
+  const auto add = [&](const char* name, long long target, MatrixKernel narrow = nullptr, i32 rows = 0) {
+    levels.push_back({name, target, {wide_kernel(target), narrow, rows}});
   };
   const long long supported = hwy::SupportedTargets();
+  if (supported & HWY_AVX3) {
+    if (has_amx_bf16()) add("amx", HWY_AVX3, amx_bf16_kernel(), 8);
+    if (has_avx512_bf16()) add("avx512_bf16", HWY_AVX3, avx512_bf16_kernel(), 8);
+  }
   for (const Target& target : kTargets)
     if (supported & target.bit) add(target.name, target.bit);
   add("baseline", HWY_STATIC_TARGET);

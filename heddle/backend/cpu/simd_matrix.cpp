@@ -152,7 +152,7 @@ namespace heddle {
 
 HWY_EXPORT(multiply_wide);
 
-void (*wide_kernel(long long target))(const MatrixTask&) {
+MatrixKernel wide_kernel(long long target) {
   hwy::ChosenTarget chosen;
   chosen.Update(target);
   return HWY_DISPATCH_TABLE(multiply_wide)[chosen.GetIndex()];

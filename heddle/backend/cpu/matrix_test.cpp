@@ -1,0 +1,110 @@
+// Matrix kernels of every SIMD level against sums in fp64, with weights that end where memory ends.
+#include "heddle/backend/cpu/matrix.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "heddle/backend/cpu/element.h"
+#include "heddle/backend/cpu/simd.h"
+
+namespace heddle {
+namespace {
+
+// Memory whose last byte is followed by a page that may not be touched.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(size_t bytes) {
+    const auto page = size_t(sysconf(_SC_PAGESIZE));
+    size_ = (bytes + page - 1) / page * page + page;
+    base_ =
+        static_cast<u8*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_EQ(mprotect(base_ + size_ - page, page, PROT_NONE), 0);
+    data = base_ + size_ - page - bytes;
+  }
+  ~GuardedMemory() { munmap(base_, size_); }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+
+  u8* data;
+
+ private:
+  u8* base_;
+  size_t size_;
+};
+
+struct Shape {
+  i32 rows, n, k;
+};
+
+// x in f32 or bf16, w in `dtype`, all values in [-1, 1]; largest error relative to the sum of magnitudes.
+double error_of(MatrixKernel kernel, DType x_dtype, DType dtype, const Shape& shape) {
+  const auto [rows, n, k] = shape;
+  std::mt19937 random{11};
+  const auto uniform = [&] { return float(random() >> 8) * 0x1p-23f - 1; };
+  Weight w;
+  w.data = {.dtype = dtype, .rank = 2, .size = {n, k}, .stride = {k, 1}};
+  w.interleave = dtype == DType::kF32 ? 1 : 2;
+  GuardedMemory memory{size_t(w.panel_bytes() * w.panels())};
+  std::vector<u64> table;
+  for (i32 p = 0; p < w.panels(); ++p) table.push_back(u64(p * w.panel_bytes()));
+  w.data.data = memory.data;
+  w.table = table.data();
+  const auto weight = [&](i32 r, i32 c) {
+    return memory.data + table[size_t(r / kPanelRows)] + w.place(r % kPanelRows, c) * size_of(dtype);
+  };
+  for (i32 r = 0; r < n; ++r)
+    for (i32 c = 0; c < k; ++c) set_element(dtype, weight(r, c), uniform());
+
+  const i64 stride = i64(round_up(k, kOperandCols)) * size_of(x_dtype);
+  GuardedMemory x{size_t(stride * round_up(rows, kOperandRows))};
+  for (i32 m = 0; m < rows; ++m)
+    for (i32 c = 0; c < k; ++c) set_element(x_dtype, x.data + m * stride + c * size_of(x_dtype), uniform());
+  const i32 columns = round_up(n, kPanelRows);
+  GuardedMemory out{size_t(columns * round_up(rows, kOperandRows) * 4)};
+  auto* y = reinterpret_cast<float*>(out.data);
+  kernel({x.data, stride, rows, &w, 0, w.panels(), y, columns});
+
+  double worst = 0;
+  for (i32 m = 0; m < rows; ++m)
+    for (i32 c = 0; c < n; ++c) {
+      double sum = 0, magnitude = 0;
+      for (i32 i = 0; i < k; ++i) {
+        const double product = double(get_element(x_dtype, x.data + m * stride + i * size_of(x_dtype))) *
+                               double(get_element(dtype, weight(c, i)));
+        sum += product, magnitude += std::abs(product);
+      }
+      worst = std::max(worst, std::abs(double(y[m * columns + c]) - sum) / (magnitude + 1e-30));
+    }
+  return worst;
+}
+
+constexpr Shape kShapes[] = {{1, 16, 2},    {1, 40, 64},   {1, 33, 4099},  {2, 17, 31},
+                             {3, 64, 96},   {5, 20, 1},    {8, 48, 130},   {13, 80, 77},
+                             {16, 32, 512}, {17, 50, 545}, {33, 96, 1030}, {70, 16, 63}};
+
+class MatrixLevel : public testing::TestWithParam<SimdLevel> {};
+
+TEST_P(MatrixLevel, WideOperandsGiveExactProducts) {
+  for (DType dtype : {DType::kF32, DType::kBf16, DType::kF16})
+    for (const Shape& shape : kShapes)
+      EXPECT_LT(error_of(GetParam().kernels.wide, DType::kF32, dtype, shape), 1e-5)
+          << name(dtype) << " " << shape.rows << " x " << shape.n << " x " << shape.k;
+}
+
+TEST_P(MatrixLevel, NarrowOperandsGiveExactProducts) {
+  if (!GetParam().kernels.narrow) GTEST_SKIP() << GetParam().name << " has no kernel of bf16 operands";
+  for (const Shape& shape : kShapes)
+    EXPECT_LT(error_of(GetParam().kernels.narrow, DType::kBf16, DType::kBf16, shape), 1e-5)
+        << shape.rows << " x " << shape.n << " x " << shape.k;
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, MatrixLevel, testing::ValuesIn(simd_levels().begin(), simd_levels().end()),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+}  // namespace
+}  // namespace heddle
