@@ -1,5 +1,5 @@
 // Matrix kernels over f32 operands, once for each target of Highway. A block of rows times one or two panels
-// stays in registers along all of k, so a sum has one order for any cut of rows and panels.
+// stays in registers along all of k: a sum has one order, whatever rows and panels stand beside it.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_matrix.cpp"
 #include <hwy/foreach_target.h>
@@ -19,14 +19,16 @@ constexpr i32 kVecs = kPanelRows / kLanes;  // lane vectors across a panel
 constexpr i64 kStepBytes = 64;              // a panel's 16 rows at one k (f32) or at a pair of k (16 bits)
 constexpr i64 kAhead = 2048;                // bytes that prefetch runs before the loads
 
-// Rows and panels of the register block: accumulators fill the register file but for weights and operand.
+// Rows and panels of the register blocks: of many rows, where sums fill the register file but for weights and
+// operand, and of few rows, where several streams of weights hide more of the memory's latency than one.
 #if HWY_TARGET <= HWY_AVX3
-constexpr i32 kBlockRows = 12, kBlockPanels = 2;
+constexpr i32 kManyRows = 12, kManyPanels = 2, kFewRows = 4, kFewPanels = 4;
 #elif HWY_TARGET <= HWY_AVX2
-constexpr i32 kBlockRows = 6, kBlockPanels = 1;
+constexpr i32 kManyRows = 6, kManyPanels = 1, kFewRows = 2, kFewPanels = 2;
 #else
-constexpr i32 kBlockRows = 2, kBlockPanels = 1;
+constexpr i32 kManyRows = 2, kManyPanels = 1, kFewRows = 1, kFewPanels = 1;
 #endif
+constexpr i32 kMaxPanels = kFewPanels > kManyPanels ? kFewPanels : kManyPanels;
 
 template <DType kType>
 constexpr i32 kStepCols = kType == DType::kF32 ? 1 : 2;
@@ -47,7 +49,7 @@ HWY_INLINE void load_step(const u8* at, Vec (&values)[kStepCols<kType>][kVecs]) 
 }
 
 struct Block {
-  const u8* panel[kBlockPanels];
+  const u8* panel[kMaxPanels];
   const float* x;
   i64 x_stride;  // floats
   i32 steps;
@@ -55,17 +57,16 @@ struct Block {
   i64 out_stride;
 };
 
-// kChains sums run side by side where one row alone would wait for its own additions.
-template <DType kType, i32 kRows, i32 kPanels, i32 kChains>
+template <DType kType, i32 kRows, i32 kPanels>
 void multiply_block(const Block& block) {
   constexpr i32 kCols = kStepCols<kType>;
-  Vec sum[kChains][kRows][kPanels][kVecs];
+  Vec sum[kRows][kPanels][kVecs];
 #pragma GCC unroll 64
-  for (i32 i = 0; i < kChains * kRows * kPanels * kVecs; ++i) (&sum[0][0][0][0])[i] = hn::Zero(d);
+  for (i32 i = 0; i < kRows * kPanels * kVecs; ++i) (&sum[0][0][0])[i] = hn::Zero(d);
 
-  const auto step = [&](i32 s, Vec(&into)[kRows][kPanels][kVecs]) HWY_ATTR {
+  for (i32 s = 0; s < block.steps; ++s) {
     Vec w[kPanels][kCols][kVecs];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (i32 p = 0; p < kPanels; ++p) {
       hwy::Prefetch(block.panel[p] + s * kStepBytes + kAhead);
       load_step<kType>(block.panel[p] + s * kStepBytes, w[p]);
@@ -75,33 +76,24 @@ void multiply_block(const Block& block) {
 #pragma GCC unroll 16
       for (i32 m = 0; m < kRows; ++m) {
         const Vec x = hn::Set(d, block.x[m * block.x_stride + s * kCols + c]);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (i32 p = 0; p < kPanels; ++p)
 #pragma GCC unroll 16
-          for (i32 v = 0; v < kVecs; ++v) into[m][p][v] = hn::MulAdd(x, w[p][c][v], into[m][p][v]);
+          for (i32 v = 0; v < kVecs; ++v) sum[m][p][v] = hn::MulAdd(x, w[p][c][v], sum[m][p][v]);
       }
-  };
-  i32 s = 0;
-  for (; s + kChains <= block.steps; s += kChains)
-#pragma GCC unroll 4
-    for (i32 chain = 0; chain < kChains; ++chain) step(s + chain, sum[chain]);
-  for (; s < block.steps; ++s) step(s, sum[0]);
+  }
 
 #pragma GCC unroll 16
   for (i32 m = 0; m < kRows; ++m)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (i32 p = 0; p < kPanels; ++p)
 #pragma GCC unroll 16
-      for (i32 v = 0; v < kVecs; ++v) {
-        Vec total = sum[0][m][p][v];
-#pragma GCC unroll 4
-        for (i32 chain = 1; chain < kChains; ++chain) total = hn::Add(total, sum[chain][m][p][v]);
-        hn::StoreU(total, d, block.out + m * block.out_stride + p * kPanelRows + v * kLanes);
-      }
+      for (i32 v = 0; v < kVecs; ++v)
+        hn::StoreU(sum[m][p][v], d, block.out + m * block.out_stride + p * kPanelRows + v * kLanes);
 }
 
-// All rows of the operand times kPanels panels.
-template <DType kType, i32 kPanels>
+// All rows of the operand times kPanels panels, kRows at a time.
+template <DType kType, i32 kRows, i32 kPanels>
 void multiply_rows(const MatrixTask& task, i32 first) {
   Block block{.x = reinterpret_cast<const float*>(task.x),
               .x_stride = task.x_stride / 4,
@@ -117,29 +109,37 @@ void multiply_rows(const MatrixTask& task, i32 first) {
       block.out += rows * block.out_stride;
     }
   };
-  take(kBlockRows, multiply_block<kType, kBlockRows, kPanels, 1>);
-  if constexpr (kBlockRows > 4) take(4, multiply_block<kType, 4, kPanels, 1>);
-  take(2, multiply_block<kType, 2, kPanels, 2>);
-  take(1, multiply_block<kType, 1, kPanels, 4>);
+  take(kRows, multiply_block<kType, kRows, kPanels>);
+  if constexpr (kRows > 8) take(8, multiply_block<kType, 8, kPanels>);
+  if constexpr (kRows > 4) take(4, multiply_block<kType, 4, kPanels>);
+  if constexpr (kRows > 2) take(2, multiply_block<kType, 2, kPanels>);
+  if constexpr (kRows > 1) take(1, multiply_block<kType, 1, kPanels>);
+}
+
+template <DType kType, i32 kRows, i32 kPanels>
+void multiply_panels(const MatrixTask& task) {
+  i32 p = 0;
+  for (; p + kPanels <= task.panels; p += kPanels) multiply_rows<kType, kRows, kPanels>(task, p);
+  if constexpr (kPanels > 1)
+    for (; p < task.panels; ++p) multiply_rows<kType, kRows, 1>(task, p);
 }
 
 template <DType kType>
-void multiply_panels(const MatrixTask& task) {
-  i32 p = 0;
-  if constexpr (kBlockPanels > 1)
-    if (task.rows >= kBlockRows)
-      for (; p + kBlockPanels <= task.panels; p += kBlockPanels) multiply_rows<kType, kBlockPanels>(task, p);
-  for (; p < task.panels; ++p) multiply_rows<kType, 1>(task, p);
+void multiply_by_rows(const MatrixTask& task) {
+  if (task.rows <= kFewRows)
+    multiply_panels<kType, kFewRows, kFewPanels>(task);
+  else
+    multiply_panels<kType, kManyRows, kManyPanels>(task);
 }
 
 void multiply_wide(const MatrixTask& task) {
   switch (task.w->data.dtype) {
     case DType::kBf16:
-      return multiply_panels<DType::kBf16>(task);
+      return multiply_by_rows<DType::kBf16>(task);
     case DType::kF16:
-      return multiply_panels<DType::kF16>(task);
+      return multiply_by_rows<DType::kF16>(task);
     default:
-      return multiply_panels<DType::kF32>(task);
+      return multiply_by_rows<DType::kF32>(task);
   }
 }
 
