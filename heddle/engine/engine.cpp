@@ -7,6 +7,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/engine/record.h"
+#include "heddle/engine/target.h"
 #include "heddle/schedule/schedule.h"
 
 namespace heddle {
@@ -44,16 +45,16 @@ struct Sequence {
 struct Engine::State {
   std::shared_ptr<const Model> model;
   EngineOptions options;
+  Target target;
+  Capacity capacity;
   Placement placement;
   std::unique_ptr<WeightStore> weights;
   std::map<std::string, Pages> kv;  // by buffer name
   size_t kv_bytes = 0;
-  i32 pages_per_sequence = 0, num_pages = 0;
   std::vector<i32> free_pages;
   std::vector<Sequence> sequences;
   std::map<std::pair<i32, i32>, std::unique_ptr<Loaded>> programs;  // by rows, sequences of the class
 
-  GraphRequest request(i32 rows, i32 num_sequences) const;
   Loaded& loaded(i32 rows, i32 num_sequences);
   void bind(Loaded& loaded);
   void grow(Sequence& sequence, i32 positions);
@@ -72,34 +73,12 @@ i32 class_of(i32 rows, i32 sequences) {
 
 }  // namespace
 
-GraphRequest Engine::State::request(i32 rows, i32 num_sequences) const {
-  const ModelInfo& info = model->info();
-  GraphRequest request;
-  request.shape = {.rows = rows,
-                   .sequences = num_sequences,
-                   .wanted = options.all_logits ? rows : num_sequences,
-                   .pages_per_sequence = pages_per_sequence,
-                   .page_size = options.page_size,
-                   .vocab = info.vocab};
-  const i32 block = rows <= 1 ? 1 : rows <= 8 ? 4 : 16;
-  request.cut = {.block_rows = block,
-                 .max_blocks = std::min(rows, rows / block + num_sequences),
-                 .max_splits = rows <= 1   ? options.max_splits
-                               : rows <= 8 ? std::min(4, options.max_splits)
-                                           : 1,
-                 .split_unit = options.split_unit};
-  request.kv_dtype = options.kv_dtype.value_or(info.weight_dtype);
-  request.num_pages = num_pages;
-  request.sample = !options.all_logits;
-  return request;
-}
-
 Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
   const i32 size = class_of(rows, num_sequences);
   const i32 most = std::min(size, options.max_sequences);
   auto& slot = programs[{size, most}];
   if (slot) return *slot;
-  const GraphRequest wanted = request(size, most);
+  const GraphRequest wanted = make_request(model->info(), target, capacity, size, most);
   Program program = compile(
       model->graph(wanted).graph, wanted.shape, placement,
       {.scheduler = options.scheduler, .passes = options.passes, .keep_buffers = options.keep_buffers});
@@ -170,13 +149,19 @@ Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options)
   if (o.max_context == 0) o.max_context = std::min(info.max_positions, 8192);
   require(o.max_context >= 1 && o.max_context <= info.max_positions,
           "[engine] max_context = {}; the model allows 1 to {}", o.max_context, info.max_positions);
-  s.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size;
-  s.num_pages = s.pages_per_sequence * o.max_sequences;
-  for (i32 page = s.num_pages; page-- > 0;) s.free_pages.push_back(page);
+  s.capacity = {.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
+                .page_size = o.page_size,
+                .split_unit = o.split_unit,
+                .max_splits = o.max_splits,
+                .kv_dtype = o.kv_dtype,
+                .all_logits = o.all_logits};
+  s.capacity.num_pages = s.capacity.pages_per_sequence * o.max_sequences;
+  for (i32 page = s.capacity.num_pages; page-- > 0;) s.free_pages.push_back(page);
   s.sequences.resize(size_t(o.max_sequences));
 
-  const ModelGraph one = s.model->graph(s.request(1, 1));
-  s.placement = place(weights_of(one.graph), {.workers = o.workers});
+  s.target = cpu_target(o.workers);
+  const ModelGraph one = s.model->graph(make_request(info, s.target, s.capacity, 1, 1));
+  s.placement = place(weights_of(one.graph), s.target.topology);
   s.weights = std::make_unique<WeightStore>(*s.model, one, o.threads, o.progress);
   for (const Buffer& buffer : one.graph.buffers())
     if (buffer.kind == BufferKind::kPages) {
@@ -267,7 +252,7 @@ StepResult Engine::step(std::span<const StepRequest> requests) {
                                  : s.options.all_logits ? count
                                                         : 1});
   }
-  loaded.record.write(entries, u32(s.num_pages));
+  loaded.record.write(entries, u32(s.capacity.num_pages));
   StepResult result;
   result.report = loaded.executor->run(1);
   for (size_t i = 0; i < requests.size(); ++i) {

@@ -1,0 +1,53 @@
+#include "heddle/engine/target.h"
+
+#include <algorithm>
+
+namespace heddle {
+
+Target cpu_target(i32 workers) {
+  return {.topology = {.workers = workers}};
+}
+
+Target gpu_target(i32 workers, i32 cluster) {
+  Target target;
+  target.topology = {.workers = workers,
+                     .cluster = cluster,
+                     .worker_memory = 227 << 10,
+                     .ring_bytes = 128 << 10,
+                     .tagged = true};
+  target.tiling.gpu = true;
+  target.travel_dtype = DType::kBf16;
+  target.panel_rows = 2;
+  target.resident = true;
+  target.max_prologue_bytes = 32 << 10;
+  return target;
+}
+
+GraphRequest make_request(const ModelInfo& model, const Target& target, const Capacity& capacity, i32 rows,
+                          i32 sequences) {
+  GraphRequest request;
+  request.shape = {.rows = rows,
+                   .sequences = sequences,
+                   .wanted = capacity.all_logits ? rows : sequences,
+                   .pages_per_sequence = capacity.pages_per_sequence,
+                   .page_size = capacity.page_size,
+                   .vocab = model.vocab};
+  const i32 block = rows <= 1 ? 1 : rows <= 8 ? 4 : 16;
+  request.cut = {.block_rows = block,
+                 .max_blocks = std::min(rows, rows / block + sequences),
+                 .max_splits = rows <= 1   ? capacity.max_splits
+                               : rows <= 8 ? std::min(4, capacity.max_splits)
+                                           : 1,
+                 .split_unit = capacity.split_unit};
+  request.kv_dtype = capacity.kv_dtype.value_or(model.weight_dtype);
+  request.num_pages = capacity.num_pages;
+  request.travel_dtype = target.travel_dtype;
+  request.panel_rows = target.panel_rows;
+  request.interleave = target.interleave;
+  request.resident = target.resident;
+  request.tagged = target.topology.tagged;
+  request.sample = !capacity.all_logits;
+  return request;
+}
+
+}  // namespace heddle

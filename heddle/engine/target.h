@@ -1,0 +1,38 @@
+// What a model's programs are compiled for: its workers, and what follows from them for the layout of a graph.
+#pragma once
+
+#include <optional>
+
+#include "heddle/engine/model.h"
+#include "heddle/ir/program.h"
+
+namespace heddle {
+
+struct Target {
+  Topology topology;
+  TilingTarget tiling;
+  DType travel_dtype = DType::kF32;  // of the vectors that workers hand on
+  i32 panel_rows = 16, interleave = 2;
+  bool resident = false;             // workers keep their rows of the residual
+  i32 max_prologue_bytes = 1 << 20;  // what each worker may read again to save a hand-off
+};
+
+// Threads of one machine: shared memory, wide panels.
+Target cpu_target(i32 workers);
+// One CTA on each SM, in clusters of `cluster`: a row (or a pair of partners) a panel, residual rows that stay,
+// tagged vectors of bf16 that travel. Sizes are those of sm_90: 227 KB of shared memory a worker.
+Target gpu_target(i32 workers, i32 cluster = 1);
+
+// What all programs of an engine share.
+struct Capacity {
+  i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
+  i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
+  std::optional<DType> kv_dtype;         // the weights' where unset
+  bool all_logits = false;               // of every row; nothing is sampled then
+};
+
+// The graph of the class of steps with at most `rows` rows of at most `sequences` sequences.
+GraphRequest make_request(const ModelInfo& model, const Target& target, const Capacity& capacity, i32 rows,
+                          i32 sequences);
+
+}  // namespace heddle
