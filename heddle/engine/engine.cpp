@@ -43,11 +43,8 @@ struct Sequence {
 }  // namespace
 
 struct Engine::State {
-  std::shared_ptr<const Model> model;
   EngineOptions options;
-  Target target;
-  Capacity capacity;
-  Placement placement;
+  Planner planner;
   std::unique_ptr<WeightStore> weights;
   std::map<std::string, Pages> kv;  // by buffer name
   size_t kv_bytes = 0;
@@ -55,34 +52,18 @@ struct Engine::State {
   std::vector<Sequence> sequences;
   std::map<std::pair<i32, i32>, std::unique_ptr<Loaded>> programs;  // by rows, sequences of the class
 
+  State(std::shared_ptr<const Model> model, EngineOptions chosen)
+      : options(std::move(chosen)), planner(make_planner(std::move(model), options)) {}
   Loaded& loaded(i32 rows, i32 num_sequences);
   void bind(Loaded& loaded);
   void grow(Sequence& sequence, i32 positions);
 };
 
-namespace {
-
-constexpr i32 kClasses[] = {1, 8, 64, 512};
-
-i32 class_of(i32 rows, i32 sequences) {
-  for (i32 size : kClasses)
-    if (rows <= size && sequences <= size) return size;
-  fail(ErrorCode::kInvalidArgument, "[step] {} rows; a step holds at most {}", rows,
-       kClasses[std::size(kClasses) - 1]);
-}
-
-}  // namespace
-
 Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
-  const i32 size = class_of(rows, num_sequences);
-  const i32 most = std::min(size, options.max_sequences);
+  const i32 size = row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
   auto& slot = programs[{size, most}];
   if (slot) return *slot;
-  const GraphRequest wanted = make_request(model->info(), target, capacity, size, most);
-  Program program = compile(
-      model->graph(wanted).graph, wanted.shape, placement,
-      {.scheduler = options.scheduler, .passes = options.passes, .keep_buffers = options.keep_buffers});
-  program.name = model->info().family + " T=" + std::to_string(size);
+  Program program = planner.program(size, most);
   check_or_throw(program);
   auto made = std::make_unique<Loaded>(std::move(program));
   bind(*made);
@@ -128,15 +109,8 @@ void Engine::State::grow(Sequence& sequence, i32 positions) {
   }
 }
 
-Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options)
-    : state_(std::make_unique<State>()) {
-  State& s = *state_;
-  s.model = std::move(model);
-  s.options = std::move(options);
-  EngineOptions& o = s.options;
-  const ModelInfo& info = s.model->info();
-  if (std::string why = get_executor(o.executor).unavailable(); !why.empty())
-    fail(ErrorCode::kUnsupported, "[executor] {} cannot run here: {}", o.executor, why);
+Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
+  const ModelInfo& info = model->info();
   get_scheduler(o.scheduler);
   require(o.threads >= 0 && o.threads <= 1024, "[engine] threads = {}; must be 0 (all cores) to 1024",
           o.threads);
@@ -149,20 +123,26 @@ Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options)
   if (o.max_context == 0) o.max_context = std::min(info.max_positions, 8192);
   require(o.max_context >= 1 && o.max_context <= info.max_positions,
           "[engine] max_context = {}; the model allows 1 to {}", o.max_context, info.max_positions);
-  s.capacity = {.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
-                .page_size = o.page_size,
-                .split_unit = o.split_unit,
-                .max_splits = o.max_splits,
-                .kv_dtype = o.kv_dtype,
-                .all_logits = o.all_logits};
-  s.capacity.num_pages = s.capacity.pages_per_sequence * o.max_sequences;
-  for (i32 page = s.capacity.num_pages; page-- > 0;) s.free_pages.push_back(page);
-  s.sequences.resize(size_t(o.max_sequences));
+  Capacity capacity = {.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
+                       .page_size = o.page_size,
+                       .split_unit = o.split_unit,
+                       .max_splits = o.max_splits,
+                       .kv_dtype = o.kv_dtype,
+                       .all_logits = o.all_logits};
+  capacity.num_pages = capacity.pages_per_sequence * o.max_sequences;
+  return {std::move(model), cpu_target(o.workers), std::move(capacity),
+          CompileOptions{.scheduler = o.scheduler, .passes = o.passes, .keep_buffers = o.keep_buffers}};
+}
 
-  s.target = cpu_target(o.workers);
-  const ModelGraph one = s.model->graph(make_request(info, s.target, s.capacity, 1, 1));
-  s.placement = place(weights_of(one.graph), s.target.topology);
-  s.weights = std::make_unique<WeightStore>(*s.model, one, o.threads, o.progress);
+Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options) {
+  if (std::string why = get_executor(options.executor).unavailable(); !why.empty())
+    fail(ErrorCode::kUnsupported, "[executor] {} cannot run here: {}", options.executor, why);
+  state_ = std::make_unique<State>(std::move(model), std::move(options));
+  State& s = *state_;
+  for (i32 page = s.planner.capacity().num_pages; page-- > 0;) s.free_pages.push_back(page);
+  s.sequences.resize(size_t(s.options.max_sequences));
+  const ModelGraph one = s.planner.graph(1, 1);
+  s.weights = std::make_unique<WeightStore>(s.planner.model(), one, s.options.threads, s.options.progress);
   for (const Buffer& buffer : one.graph.buffers())
     if (buffer.kind == BufferKind::kPages) {
       s.kv.emplace(buffer.name, Pages(size_t(buffer.bytes)));
@@ -173,7 +153,7 @@ Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options)
 Engine::~Engine() = default;
 
 const ModelInfo& Engine::info() const {
-  return state_->model->info();
+  return state_->planner.model().info();
 }
 i32 Engine::max_context() const {
   return state_->options.max_context;
@@ -185,7 +165,7 @@ size_t Engine::kv_bytes() const {
   return state_->kv_bytes;
 }
 i32 Engine::max_rows() const {
-  return kClasses[std::size(kClasses) - 1];
+  return row_classes().back();
 }
 
 SequenceId Engine::open(const SamplingSettings& sampling) {
@@ -252,7 +232,7 @@ StepResult Engine::step(std::span<const StepRequest> requests) {
                                  : s.options.all_logits ? count
                                                         : 1});
   }
-  loaded.record.write(entries, u32(s.capacity.num_pages));
+  loaded.record.write(entries, u32(s.planner.capacity().num_pages));
   StepResult result;
   result.report = loaded.executor->run(1);
   for (size_t i = 0; i < requests.size(); ++i) {

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/engine/compile.h"
-#include "heddle/engine/model.h"
+#include "heddle/engine/planner.h"
 #include "heddle/engine/weights.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/executor.h"
@@ -56,6 +55,9 @@ struct StepResult {
   std::vector<float> logits;  // wanted rows x vocab, in order of the requests
   RunReport report;
 };
+
+// The planner of an engine with these options, which it checks and completes. It needs no weights.
+Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& options);
 
 class Engine {
  public:

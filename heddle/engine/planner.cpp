@@ -1,0 +1,56 @@
+#include "heddle/engine/planner.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+constexpr i32 kClasses[] = {1, 8, 64, 512};
+
+}  // namespace
+
+std::span<const i32> row_classes() {
+  return kClasses;
+}
+
+i32 row_class(i32 rows, i32 sequences) {
+  for (i32 size : kClasses)
+    if (rows <= size && sequences <= size) return size;
+  fail(ErrorCode::kInvalidArgument, "[step] {} rows of {} sequences; a step holds at most {}", rows,
+       sequences, row_classes().back());
+}
+
+Planner::Planner(std::shared_ptr<const Model> model, Target target, Capacity capacity, CompileOptions options)
+    : model_(std::move(model)),
+      target_(std::move(target)),
+      capacity_(std::move(capacity)),
+      options_(std::move(options)),
+      placement_(place(weights_of(graph(1, 1).graph), target_.topology)) {}
+
+GraphRequest Planner::request(i32 rows, i32 sequences) const {
+  return make_request(model_->info(), target_, capacity_, rows, sequences);
+}
+
+ModelGraph Planner::graph(i32 rows, i32 sequences) const {
+  return model_->graph(request(rows, sequences));
+}
+
+Graph Planner::fused(i32 rows, i32 sequences, std::vector<std::string>* log) const {
+  Graph graph = this->graph(rows, sequences).graph;
+  std::vector<std::string> lines = run_passes(graph, options_.passes);
+  if (log) *log = std::move(lines);
+  return graph;
+}
+
+Program Planner::program(i32 rows, i32 sequences) const {
+  const GraphRequest wanted = request(rows, sequences);
+  Program program = compile(model_->graph(wanted).graph, wanted.shape, placement_, options_);
+  program.name = fmt::format("{} T={}", model_->info().family, rows);
+  return program;
+}
+
+}  // namespace heddle
