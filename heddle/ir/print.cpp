@@ -77,18 +77,6 @@ std::string waits_text(const Instruction& instruction) {
   return text;
 }
 
-std::string header_text(const Program& program) {
-  const Topology& t = program.topology;
-  std::string text = fmt::format("program {}: {} instructions on {} workers", program.name,
-                                 program.num_instructions(), t.workers);
-  if (t.cluster > 1) text += fmt::format(" in clusters of {}", t.cluster);
-  if (t.worker_memory > 0)
-    text += fmt::format(", {} bytes each ({} of them ring)", t.worker_memory, t.ring_bytes);
-  const StepShape& s = program.shape;
-  return text + fmt::format("\nstep: {} rows, {} sequences, {} wanted, {} pages of {}, vocabulary {}\n",
-                            s.rows, s.sequences, s.wanted, s.pages_per_sequence, s.page_size, s.vocab);
-}
-
 std::string tables_text(const Program& program) {
   std::string text = "opcodes\n";
   for (size_t i = 0; i < program.opcodes.size(); ++i)
@@ -120,6 +108,18 @@ std::string tables_text(const Program& program) {
 
 }  // namespace
 
+std::string print_header(const Program& program) {
+  const Topology& t = program.topology;
+  std::string text = fmt::format("program {}: {} instructions on {} workers", program.name,
+                                 program.num_instructions(), t.workers);
+  if (t.cluster > 1) text += fmt::format(" in clusters of {}", t.cluster);
+  if (t.worker_memory > 0)
+    text += fmt::format(", {} bytes each ({} of them ring)", t.worker_memory, t.ring_bytes);
+  const StepShape& s = program.shape;
+  return text + fmt::format("\nstep: {} rows, {} sequences, {} wanted, {} pages of {}, vocabulary {}\n",
+                            s.rows, s.sequences, s.wanted, s.pages_per_sequence, s.page_size, s.vocab);
+}
+
 std::string print_graph(const Graph& graph) {
   std::string text =
       fmt::format("graph: {} calls on {} buffers\n", graph.nodes().size(), graph.buffers().size());
@@ -146,7 +146,7 @@ std::string print_instruction(const Program& program, const Instruction& instruc
 }
 
 std::string print_program(const Program& program, const PrintOptions& options) {
-  std::string text = header_text(program) + tables_text(program);
+  std::string text = print_header(program) + tables_text(program);
   for (size_t w = 0; w < program.workers.size(); ++w) {
     if (options.most_workers > 0 && w == options.most_workers) {
       text += fmt::format("and {} more workers\n", program.workers.size() - w);

@@ -13,6 +13,11 @@ const char* name(EdgeKind kind);
 
 std::string print_graph(const Graph& graph);
 
+// Name, workers and step: two lines.
+std::string print_header(const Program& program);
+// The header, and what the streams hold in numbers: waits by kind, memory, calls and tiles of each opcode.
+std::string print_summary(const Program& program);
+
 struct PrintOptions {
   size_t most_workers = 0;       // 0: all
   size_t most_instructions = 0;  // of a worker; 0: all

@@ -12,7 +12,8 @@ namespace heddle {
 
 size_t Program::num_instructions() const {
   size_t n = 0;
-  for (const auto& worker : workers) n += worker.size() - 1;
+  for (const auto& worker : workers)
+    if (!worker.empty()) n += worker.size() - 1;  // a stream from a file may lack its end
   return n;
 }
 
