@@ -27,8 +27,8 @@ void run(const EngineFlags& flags) {
   if (std::filesystem::is_regular_file(flags.model)) {
     ok = show(load_program(flags.model));
   } else {
-    auto engine = load_engine(flags, flags.options());
-    for (i32 rows : {1, 8, 64, 512}) ok &= show(engine->program(rows, 1));
+    const Planner planner = load_planner(flags);
+    for (i32 rows : row_classes()) ok &= show(planner.program(rows, 1));
   }
   if (!ok) fail(ErrorCode::kInternal, "[check] {} was not proved", flags.model);
 }
@@ -39,7 +39,10 @@ void add_check(CLI::App& app) {
   auto flags = std::make_shared<EngineFlags>();
   CLI::App* command = app.add_subcommand(
       "check", "Prove that a program (a .heddle file, or those of a model) cannot deadlock or race");
-  flags->add_to(*command);
+  flags->add_program_to(*command, "model folder, or a .heddle file; the options below are for a folder");
+  command->footer(
+      "For a folder the programs of all row classes are built and proved; no weights are read.\n"
+      "Example: heddle check models/storyteller --workers 132");
   command->callback([flags] { run(*flags); });
 }
 

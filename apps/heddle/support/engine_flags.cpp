@@ -28,13 +28,17 @@ std::string names_of_schedulers() {
 }  // namespace
 
 void EngineFlags::add_to(CLI::App& command) {
-  command.add_option("model", model, "folder with config.json, *.safetensors and tokenizer.json")->required();
+  add_program_to(command, "folder with config.json, *.safetensors and tokenizer.json");
   command.add_option("--executor", executor, "what runs the program: " + names_of_executors());
+  command.add_option("--threads", threads, "threads; 0: all cores")->capture_default_str();
+}
+
+void EngineFlags::add_program_to(CLI::App& command, const std::string& what) {
+  command.add_option("model", model, what)->required();
   command.add_option("--scheduler", scheduler, "how tiles are ordered: " + names_of_schedulers())
       ->capture_default_str();
   command.add_option("--workers", workers, "workers of the program; 0: one for each thread")
       ->capture_default_str();
-  command.add_option("--threads", threads, "threads; 0: all cores")->capture_default_str();
   command.add_option("--max-context", max_context, "positions of a sequence; 0: the model's, at most 8192")
       ->capture_default_str();
   command.add_flag("--no-fuse", no_fuse, "run every op as a call of its own");
@@ -62,6 +66,11 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
     std::fflush(stderr);
   };
   return std::make_unique<Engine>(open_model(flags.model), std::move(options));
+}
+
+Planner load_planner(const EngineFlags& flags) {
+  EngineOptions options = flags.options();
+  return make_planner(open_model(flags.model), options);
 }
 
 }  // namespace heddle

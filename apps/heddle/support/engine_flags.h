@@ -18,10 +18,14 @@ struct EngineFlags {
   bool no_fuse = false;
 
   void add_to(CLI::App& command);
+  // Only those that decide a program; `what` says what the command takes for a model.
+  void add_program_to(CLI::App& command, const std::string& what);
   EngineOptions options() const;
 };
 
 // Opens the folder and loads its weights; prints what it does to stderr when that is a terminal.
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options);
+// Opens the folder, but reads no weights.
+Planner load_planner(const EngineFlags& flags);
 
 }  // namespace heddle

@@ -1,0 +1,145 @@
+// heddle inspect: shows what a model becomes (sizes, graph, program), or what a saved program holds.
+#include <cstdio>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+
+#include "apps/heddle/support/engine_flags.h"
+#include "heddle/base/error.h"
+#include "heddle/ir/print.h"
+
+namespace heddle {
+namespace {
+
+struct InspectFlags {
+  EngineFlags engine;
+  i32 rows = 1;
+  bool graph = false, program = false, all = false;
+  std::string save;
+};
+
+double megabytes(i64 bytes) {
+  return double(bytes) / 1e6;
+}
+
+// Parameters, and how much memory they and a position of the KV pages take.
+struct Sizes {
+  i64 parameters = 0, weight_bytes = 0, page_bytes = 0;
+  size_t matrices = 0, vectors = 0;
+
+  explicit Sizes(const ModelGraph& model) {
+    for (const auto& [name, weight] : model.weights) {
+      ++matrices;
+      parameters += i64(weight.rows()) * weight.cols;
+    }
+    for (const auto& [name, vector] : model.vectors) {
+      if (vector.sources.empty()) continue;  // made, not learnt
+      ++vectors;
+      parameters += vector.size;
+    }
+    for (const Buffer& buffer : model.graph.buffers()) {
+      if (buffer.kind == BufferKind::kWeight) weight_bytes += buffer.bytes;
+      if (buffer.kind == BufferKind::kPages) page_bytes += buffer.bytes;
+    }
+  }
+};
+
+void show_model(const std::string& folder, const Planner& planner) {
+  const ModelInfo& info = planner.model().info();
+  const Capacity& capacity = planner.capacity();
+  const Sizes sizes(planner.graph(1, 1));
+  fmt::print("{}\n", folder);
+  fmt::print("  family    {}: {} layers, {} key/value heads of {}, vocabulary {}, {} positions\n",
+             info.family, info.layers, info.kv_heads, info.head_dim, info.vocab, info.max_positions);
+  fmt::print("  weights   {}: {} parameters in {} matrices and {} vectors, {:.1f} MB packed\n",
+             name(info.weight_dtype), sizes.parameters, sizes.matrices, sizes.vectors,
+             megabytes(sizes.weight_bytes));
+  fmt::print("  KV cache  {}: {} bytes a position, {:.1f} MB for a context of {}\n",
+             name(capacity.kv_dtype.value_or(info.weight_dtype)),
+             sizes.page_bytes / (i64(capacity.num_pages) * capacity.page_size), megabytes(sizes.page_bytes),
+             capacity.pages_per_sequence * capacity.page_size);
+}
+
+void show_row_classes(const Planner& planner) {
+  fmt::print("row classes\n  rows  calls  instructions  counters   arena bytes\n");
+  for (i32 rows : row_classes()) {
+    const Program program = planner.program(rows, 1);
+    fmt::print("  {:>4} {:>6} {:>13} {:>9} {:>13}\n", rows, program.calls.size(), program.num_instructions(),
+               program.counters.size(), program.arena_bytes);
+  }
+}
+
+void show_fused(const Planner& planner, i32 rows) {
+  std::vector<std::string> log;
+  planner.fused(rows, 1, &log);
+  fmt::print("fused: {} calls into others\n", log.size());
+  for (const std::string& line : log) fmt::print("  {}\n", line);
+}
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void show_program(const InspectFlags& flags, const Program& program) {
+  print(flags.program ? print_program(program, flags.all ? PrintOptions{} : PrintOptions{2, 24})
+                      : print_summary(program));
+  if (flags.save.empty()) return;
+  save_program(program, flags.save);
+  std::fprintf(stderr, "wrote %s\n", flags.save.c_str());
+}
+
+void inspect_file(const InspectFlags& flags) {
+  require(!flags.graph, "[inspect] {} is a program, which keeps no graph; --graph takes a model folder",
+          flags.engine.model);
+  show_program(flags, load_program(flags.engine.model));
+}
+
+void inspect_model(const InspectFlags& flags) {
+  const Planner planner = load_planner(flags.engine);
+  const i32 rows = row_class(flags.rows, 1);
+  if (flags.graph) print(print_graph(planner.fused(rows, 1)));
+  if (flags.graph && !flags.program && flags.save.empty()) return;
+  const bool overview = !flags.graph && !flags.program;
+  if (overview) show_model(flags.engine.model, planner);
+  show_program(flags, planner.program(rows, 1));
+  if (!overview) return;
+  show_row_classes(planner);
+  if (flags.all) show_fused(planner, rows);
+}
+
+void run(const InspectFlags& flags) {
+  require(flags.rows >= 1, "[inspect] --rows is {}; must be positive", flags.rows);
+  if (std::filesystem::is_regular_file(flags.engine.model))
+    inspect_file(flags);
+  else
+    inspect_model(flags);
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  auto flags = std::make_shared<InspectFlags>();
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show sizes, graph and program of a model, or what a .heddle file holds");
+  flags->engine.add_program_to(*command,
+                               "model folder, or a .heddle file; --workers and the like are for a folder");
+  command->add_flag("--graph", flags->graph, "print the graph after fusion: buffers, calls, arguments");
+  command->add_flag("--program", flags->program,
+                    "print the program: tables, then each worker's instructions");
+  command->add_flag("--all", flags->all, "print every worker and instruction, and every call that was fused");
+  command->add_option("--rows", flags->rows, "a step's rows: 1 is a next token, up to 512 a prompt's part")
+      ->capture_default_str();
+  command->add_option("--save", flags->save,
+                      "write the program to this file; `heddle check` proves it again");
+  command->footer(
+      "Reads no weights, so it is quick for any size.\n"
+      "Examples:\n"
+      "  heddle inspect models/storyteller\n"
+      "  heddle inspect models/storyteller --graph\n"
+      "  heddle inspect models/storyteller --program --workers 4 --rows 8\n"
+      "  heddle inspect models/storyteller --save decode.heddle && heddle check decode.heddle");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace heddle
