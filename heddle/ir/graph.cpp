@@ -91,6 +91,14 @@ Node& Graph::append(const OpSpec& op, std::string name, std::vector<std::byte> a
 
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile) {
   TileCoord result = tile;
+  if (index < node.main) {  // a prologue makes the whole of the tile's rows
+    const std::vector<TileAxis> axes = node.parts[index].op->axes(node.parts[index].args.data(), {});
+    int at = 2;
+    for (size_t i = 1; i < axes.size(); ++i) {
+      result[at++] = 0;
+      if (axes[i].kind == TileAxis::Kind::kRange) result[at++] = axes[i].extent;
+    }
+  }
   for (size_t i = node.main + 1; i < index; ++i) {
     result[2] /= node.parts[i].op->traits.columns_per_output;
     result[3] /= node.parts[i].op->traits.columns_per_output;

@@ -27,13 +27,29 @@ void infer(std::byte* args) {
   set_output("attention_merge", "y", a.y, DType::kF32, {a.part.size[0], a.part.size[1] * a.part.size[3]});
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
-  return row_axes(as<AttentionMerge>(args).part.size[0]);
+// Heads stay with the workers near those that attended to them, where workers are many.
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
+  const auto& a = as<AttentionMerge>(args);
+  return {{.dim = "M", .extent = a.part.size[0], .preferred = 16},
+          {.dim = "H", .extent = a.part.size[1], .preferred = target.gpu ? 1 : 0}};
+}
+
+// y holds the heads side by side in its columns.
+void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
+  const auto& a = as<AttentionMerge>(args);
+  const i32 head_dim = a.part.last();
+  out.push_back(whole(a.step, Access::kRead));
+  out.push_back(whole(a.state, Access::kRead));
+  for (const Tensor* made : {&a.part, &a.stats})
+    out.push_back(
+        part_of(*made, Access::kRead, {{t[0], t[1]}, {t[2], t[3]}, {0, made->size[2]}, {0, made->last()}}));
+  if (a.y.exists())
+    out.push_back(part_of(a.y, Access::kWrite, {{t[0], t[1]}, {t[2] * head_dim, t[3] * head_dim}}));
 }
 
 double flops(const std::byte* args, const TileCoord& t) {
   const auto& a = as<AttentionMerge>(args);
-  return 2.0 * (t[1] - t[0]) * a.part.size[1] * a.part.size[2] * a.part.size[3];
+  return 2.0 * (t[1] - t[0]) * (t[3] - t[2]) * a.part.size[2] * a.part.size[3];
 }
 
 void reference(const std::byte* args, Values& values) {
@@ -67,6 +83,7 @@ const OpSpec& attention_merge_op() {
     OpSpec op = op_of<AttentionMerge>("attention_merge", "joins the splits of attention in a fixed order");
     op.infer = infer;
     op.axes = axes;
+    op.regions = regions;
     op.flops = flops;
     op.reference = reference;
     op.cases = attention_merge_cases;

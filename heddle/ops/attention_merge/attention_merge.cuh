@@ -24,18 +24,23 @@ struct Body {
     });
   }
 
-  // The merged row `row`, all heads, into `out`.
+  // Heads [first, last) of row `row` into `out`, which is a whole row of y.
+  template <class Block, class View>
+  static void merge_row(Block& block, const AttentionMerge& a, i32 row, i32 first, i32 last, View out) {
+    const i32 splits = attention_block_of_row(block.host(a.step), block.device(a.state), a.cut(), row).splits;
+    for (i32 head = first; head < last; ++head)
+      merge_head(block, a, row, head, splits, out.from(head * a.part.last()));
+  }
+
   template <class Block, class View>
   static void prologue(Block& block, const AttentionMerge& a, i32 row, View out) {
-    const i32 splits = attention_block_of_row(block.host(a.step), block.device(a.state), a.cut(), row).splits;
-    for (i32 head = 0; head < a.part.size[1]; ++head)
-      merge_head(block, a, row, head, splits, out.from(head * a.part.last()));
+    merge_row(block, a, row, 0, a.part.size[1], out);
   }
 
   template <class Block>
   static void run(Block& block, const AttentionMerge& a, const TileCoord& t) {
     block.inputs();
-    for (i32 row = t[0]; row < t[1]; ++row) prologue(block, a, row, block.row(a.y, row));
+    for (i32 row = t[0]; row < t[1]; ++row) merge_row(block, a, row, t[2], t[3], block.row(a.y, row));
   }
 };
 
