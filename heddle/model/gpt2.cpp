@@ -36,8 +36,8 @@ void build(Builder& b, const Gpt2Config& c, const std::string& prefix) {
   b.in("");
   x = b.layer_norm("final_norm", b.wanted(x), prefix + "ln_f.weight", prefix + "ln_f.bias",
                    c.layer_norm_epsilon);
-  b.finish(c.tie_word_embeddings ? b.linear("head", x, tokens)
-                                 : b.linear("head", x, {.sources = {{"lm_head.weight", c.vocab_size}}}));
+  b.head(x,
+         c.tie_word_embeddings ? tokens : b.table("head.weight", "lm_head.weight", c.vocab_size, c.n_embd));
 }
 
 Definition define(const Config& config, const Inventory& tensors) {

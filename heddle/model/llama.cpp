@@ -53,8 +53,8 @@ void build(Builder& b, const LlamaConfig& c) {
   const Tensor rotary = b.rotary(inverse_frequencies(c.rope, c.head_dim));
   for (i32 l = 0; l < c.num_hidden_layers; ++l) x = layer(b, c, l, x, rotary);
   x = b.in("").rms_norm("final_norm", b.wanted(x), "model.norm.weight", c.rms_norm_eps);
-  b.finish(c.tie_word_embeddings ? b.linear("head", x, embed)
-                                 : b.linear("head", x, {.sources = {{"lm_head.weight", c.vocab_size}}}));
+  b.head(x, c.tie_word_embeddings ? embed
+                                  : b.table("head.weight", "lm_head.weight", c.vocab_size, c.hidden_size));
 }
 
 Definition define(const Config& config, const Inventory& tensors) {

@@ -195,7 +195,9 @@ Tensor Builder::wanted(Tensor x) {
   return made_.graph.call("gather_rows", "wanted", GatherRows{.step = step_, .x = x, .y = y}).y;
 }
 
-void Builder::finish(Tensor logits) {
+void Builder::head(Tensor x, const Weight& weight) {
+  Linear args{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
+  const Tensor logits = made_.graph.call("linear", "head", args).y;
   made_.graph.buffers()[logits.buffer].kind = BufferKind::kOutput;
   if (request_.sample)
     made_.graph.call("sample", "sample", Sample{.step = step_, .logits = logits, .state = state_});

@@ -49,11 +49,11 @@ class Builder {
   Tensor activate(const std::string& name, Tensor x, i32 kind);
   Tensor gate(const std::string& name, Tensor pairs, i32 kind);
   Tensor add(const std::string& name, Tensor a, Tensor b);
-  // Logits of the wanted rows, and the choice of tokens where the request asks for it.
-  Tensor wanted(Tensor x);
-  void finish(Tensor logits);
+  Tensor wanted(Tensor x);  // its wanted rows
+  // The logits of x in f32, and the choice of tokens where the request asks for it.
+  void head(Tensor x, const Weight& weight);
 
-  // The table [rows, cols] of a look-up or of a tied head.
+  // The table [rows, cols] of a look-up or of the head.
   Weight table(const std::string& name, const std::string& tensor, i32 rows, i32 cols);
 
   ModelGraph take() { return std::move(made_); }
