@@ -126,7 +126,7 @@ ScheduleInput schedule_input(const Graph& graph, const Tiles& tiles, Hazards& ha
 void add_homes(const Graph& graph, const Placement& placement, Program& program) {
   for (const PlacedWeight& weight : weights_of(graph)) {
     auto found = placement.weights.find(weight.name);
-    if (found == placement.weights.end()) continue;
+    if (found == placement.weights.end() || weight.unit_bytes == 0) continue;
     u32 buffer = 0;
     while (graph.buffers()[buffer].name != weight.name) ++buffer;
     for (size_t w = 0; w + 1 < found->second.size(); ++w) {
@@ -140,6 +140,8 @@ void add_homes(const Graph& graph, const Placement& placement, Program& program)
   for (u32 b = 0; b < graph.buffers().size(); ++b) {
     const Buffer& buffer = graph.buffers()[b];
     if (!buffer.resident) continue;
+    require(!placement.resident.empty(), "[placement] {} is resident and its rows have no homes",
+            buffer.name);
     const i64 element = 4, period = placement.resident.back() * element;  // FP32 rows of the residual
     for (size_t w = 0; w + 1 < placement.resident.size(); ++w)
       program.homes.push_back(
@@ -153,8 +155,9 @@ Program compile(Graph graph, const StepShape& shape, const Placement& placement,
                 const CompileOptions& options) {
   run_passes(graph, options.passes);
   const ArenaPlan arena = plan_arena(graph, options.keep_buffers);
-  const Tiles tiles = cut_tiles(graph, placement);
+  Tiles tiles = cut_tiles(graph, placement, options.tiling);
   Hazards hazards = find_hazards(graph, arena, tiles);
+  settle_in_clusters(tiles, hazards, placement.topology);
   const Schedule schedule =
       get_scheduler(options.scheduler).run(schedule_input(graph, tiles, hazards, placement.topology.workers));
   const Edges edges = find_edges(graph, tiles, hazards, schedule, placement.topology);

@@ -13,6 +13,7 @@ namespace heddle {
 struct CompileOptions {
   std::string scheduler = "level_batched";
   PassOptions passes;
+  TilingTarget tiling;
   bool keep_buffers = false;  // every activation keeps memory of its own, to be read after a step
 };
 

@@ -10,6 +10,8 @@ struct FindShares : ArgVisitor {
   const Graph* graph;
   const Placement* placement;
   std::map<std::string, const Shares*> by_dim;  // dimension name -> borders
+  bool of_main = true;                          // the part being visited names the tile's dimensions
+  bool only_resident = true;                    // writes nothing that another worker may read
 
   static std::string dim(const std::string& dims, bool first) {
     const size_t comma = dims.rfind(", ");
@@ -17,11 +19,13 @@ struct FindShares : ArgVisitor {
     return first ? dims.substr(0, comma) : dims.substr(comma + 2);
   }
   void tensor(const char*, Tensor& value, const char* dims, Access access) override {
-    if (value.exists() && access == Access::kWrite && graph->buffers()[value.buffer].resident)
-      by_dim[dim(dims, false)] = &placement->resident;
+    if (!value.exists() || access != Access::kWrite) return;
+    const bool resident = graph->buffers()[value.buffer].resident;
+    if (resident && of_main) by_dim[dim(dims, false)] = &placement->resident;
+    only_resident &= resident;
   }
   void weight(const char*, Weight& value, const char* dims) override {
-    if (!value.data.exists()) return;
+    if (!value.data.exists() || !of_main) return;
     auto found = placement->weights.find(graph->buffers()[value.data.buffer].name);
     if (found != placement->weights.end()) by_dim[dim(dims, true)] = &found->second;
   }
@@ -30,10 +34,10 @@ struct FindShares : ArgVisitor {
 };
 
 // Tiles of one node with the worker whose share each lies in.
-std::vector<LoweredTile> cut_node(const Node& node, u32 index, const FindShares& shares) {
+std::vector<LoweredTile> cut_node(const std::vector<TileAxis>& axes, u32 index, const FindShares& shares) {
   std::vector<LoweredTile> tiles = {{.node = index}};
   int at = 0;
-  for (const TileAxis& axis : node.main_part().op->axes(node.main_part().args.data(), TilingTarget{})) {
+  for (const TileAxis& axis : axes) {
     std::vector<LoweredTile> next;
     auto found = shares.by_dim.find(axis.dim);
     if (found != shares.by_dim.end() && axis.kind == TileAxis::Kind::kRange) {
@@ -61,28 +65,48 @@ std::vector<LoweredTile> cut_node(const Node& node, u32 index, const FindShares&
   return tiles;
 }
 
+// Tiles (kv head, row block, split) of attention: one cluster for each head, its workers in turn.
+void give_heads_to_clusters(std::vector<LoweredTile>& tiles, const Topology& topology) {
+  std::map<i32, i32> next;  // kv head -> how many of its tiles have a home
+  for (LoweredTile& tile : tiles) {
+    const i32 cluster = tile.at[0] % (topology.workers / topology.cluster);
+    tile.home = cluster * topology.cluster + next[tile.at[0]]++ % topology.cluster;
+  }
+}
+
+// What tiles of one group have in common.
+i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool only_resident, bool clusters) {
+  if (only_resident && tile.home != kNoHome) return tile.home;
+  const bool by_first = !axes.empty() && (axes[0].kind == TileAxis::Kind::kRange || clusters);
+  return by_first ? tile.at[0] : 0;
+}
+
 }  // namespace
 
-Tiles cut_tiles(const Graph& graph, const Placement& placement) {
+Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target) {
   Tiles tiles;
+  const bool clusters = placement.topology.cluster > 1;
   for (u32 n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
+    const OpSpec& op = *node.main_part().op;
     FindShares shares;
     shares.graph = &graph;
     shares.placement = &placement;
-    for (const Part& part : node.parts)
-      if (part.op->traits.main || &part == &node.main_part())
-        part.op->visit(const_cast<std::byte*>(part.args.data()), shares);
-    const auto axes = node.main_part().op->axes(node.main_part().args.data(), TilingTarget{});
-    const bool by_first =
-        !axes.empty() && (axes[0].kind == TileAxis::Kind::kRange || placement.topology.cluster > 1);
-    std::map<i32, u32> group_of;  // first coordinate -> group
-    for (LoweredTile& tile : cut_node(node, n, shares)) {
-      const i32 key = by_first ? tile.at[0] : 0;
+    for (const Part& part : node.parts) {
+      shares.of_main = &part == &node.main_part();
+      part.op->visit(const_cast<std::byte*>(part.args.data()), shares);
+    }
+    const auto axes = op.axes(node.main_part().args.data(), target);
+    std::vector<LoweredTile> of_node = cut_node(axes, n, shares);
+    if (clusters && op.traits.streams_pages) give_heads_to_clusters(of_node, placement.topology);
+    std::map<i32, u32> group_of;
+    for (LoweredTile& tile : of_node) {
+      const i32 key = group_key(tile, axes, shares.only_resident, clusters);
       auto [found, fresh] = group_of.try_emplace(key, u32(tiles.group_node.size()));
       if (fresh) {
         tiles.group_node.push_back(n);
         tiles.of_group.emplace_back();
+        tiles.group_home.push_back(shares.only_resident ? tile.home : kNoHome);
       }
       tile.group = found->second;
       tiles.of_group[tile.group].push_back(u32(tiles.all.size()));
@@ -90,6 +114,26 @@ Tiles cut_tiles(const Graph& graph, const Placement& placement) {
     }
   }
   return tiles;
+}
+
+void settle_in_clusters(Tiles& tiles, const Hazards& hazards, const Topology& topology) {
+  if (topology.cluster == 1) return;
+  const i32 none = -1, several = -2;
+  std::vector<i32> cluster_of(tiles.of_group.size(), none), next(size_t(topology.workers), 0);
+  for (u32 t = 0; t < tiles.all.size(); ++t) {
+    LoweredTile& tile = tiles.all[t];
+    i32 inputs = none;
+    for (const Need& need : hazards.of(t, tile.group))
+      if (!need.previous && need.kind == NeedKind::kVisible) {
+        const i32 cluster = cluster_of[need.group];
+        inputs = inputs == none || inputs == cluster ? cluster : several;
+      }
+    if (tile.home == kNoHome && inputs >= 0)
+      tile.home = inputs * topology.cluster + next[size_t(inputs)]++ % topology.cluster;
+    const i32 own = tile.home == kNoHome ? several : topology.cluster_of(tile.home);
+    i32& group = cluster_of[tile.group];
+    group = group == none || group == own ? own : several;
+  }
 }
 
 }  // namespace heddle

@@ -60,7 +60,7 @@ class Walker {
   }
 
   bool ready(u32 tile) const {
-    for (const Need& need : hazards_.needs[tiles_.all[tile].group])
+    for (const Need& need : hazards_.of(tile, tiles_.all[tile].group))
       if (!need.previous && left_[id(need.group, false)] > 0) return false;
     return true;
   }
@@ -87,11 +87,12 @@ class Walker {
     const u32 group = tiles_.all[tile].group;
     // Tagged words are always polled by their reader; the other needs follow, latest first, since a late
     // group often implies the earlier ones.
-    for (const Need& need : hazards_.needs[group]) {
+    for (const Need& need : hazards_.of(tile, group)) {
       if (need.previous && step_ == 0) continue;
       const size_t of = id(need.group, need.previous);
       const bool tagged = need.kind == NeedKind::kTagged;
-      if (!tagged && (need.kind == NeedKind::kDone ? known.done : known.visible).has(of)) continue;
+      const bool is_known = (need.kind == NeedKind::kDone ? known.done : known.visible).has(of);
+      if (!tagged && is_known && !made_for_itself(need, worker)) continue;
       const EdgeKind kind = tagged ? EdgeKind::kTagged : EdgeKind::kCounted;
       add_wait(tile, {need.group, kind, need.previous});
       known.merge(of_group_[of], !tagged);
@@ -100,6 +101,11 @@ class Walker {
     const size_t own = id(group, false);
     of_group_[own].merge(known, true);
     --left_[own];
+  }
+
+  // Stream order would do; the wait lets an executor run neighbours of a stream side by side.
+  bool made_for_itself(const Need& need, size_t worker) const {
+    return !need.previous && tiles_.group_home[need.group] == i32(worker);
   }
 
   void add_wait(u32 tile, EdgeWait wait) {

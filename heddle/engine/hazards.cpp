@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <span>
 
 #include "heddle/engine/lower.h"
 
@@ -25,10 +27,9 @@ class Finder {
   }
 
   Hazards run() {
-    std::vector<std::vector<Touch>> touches;
-    for (u32 g = 0; g < tiles_.of_group.size(); ++g) touches.push_back(touches_of(g));
+    for (u32 g = 0; g < tiles_.of_group.size(); ++g) touches_.push_back(touches_of(g, tiles_.of_group[g]));
     for (step_ = 0; step_ < 2; ++step_)
-      for (u32 g = 0; g < touches.size(); ++g) visit(g, touches[g]);
+      for (u32 g = 0; g < touches_.size(); ++g) visit(g, touches_[g]);
     for (auto& needs : hazards_.needs) {
       std::sort(needs.begin(), needs.end(), [](const Need& a, const Need& b) {
         return std::tuple(a.previous, a.kind, ~a.group) < std::tuple(b.previous, b.kind, ~b.group);
@@ -39,6 +40,7 @@ class Finder {
                               }),
                   needs.end());
     }
+    for (u32 g = 0; g < tiles_.of_group.size(); ++g) narrow(g);
     for (auto& after : hazards_.after) {
       std::sort(after.begin(), after.end());
       after.erase(std::unique(after.begin(), after.end()), after.end());
@@ -59,10 +61,10 @@ class Finder {
     std::vector<Entry> appended;  // pages written in the step before
   };
 
-  std::vector<Touch> touches_of(u32 group) {
+  std::vector<Touch> touches_of(u32 group, std::span<const u32> tiles) const {
     std::vector<Touch> touches;
     std::vector<Region> regions;
-    for (u32 t : tiles_.of_group[group]) {
+    for (u32 t : tiles) {
       regions.clear();
       rules_[tiles_.group_node[group]].append(tiles_.all[t].at, regions);
       for (const Region& region : regions) add(touches, region);
@@ -85,13 +87,44 @@ class Finder {
     touches.push_back({space, begin, end, region.access, &buffer});
   }
 
-  // `buffer`: a resident one is ordered by its worker's own stream, so it needs no wait.
+  // Where a group needs several groups of one node (heads, row blocks, workers), each of its tiles needs only
+  // those whose bytes it touches.
+  void narrow(u32 group) {
+    std::map<u32, int> groups_of;  // node -> how many of its groups are needed
+    bool several = false;
+    for (const Need& need : hazards_.needs[group])
+      several |= !need.previous && ++groups_of[tiles_.group_node[need.group]] > 1;
+    if (!several) return;
+    for (u32 t : tiles_.of_group[group]) {
+      const std::vector<Touch> touches = touches_of(group, std::span(&t, 1));
+      std::vector<Need> own = hazards_.needs[group];
+      std::erase_if(own, [&](const Need& need) {
+        const bool one = groups_of[tiles_.group_node[need.group]] < 2;
+        return !one && !conflict(touches, need.group, tiles_.all[t].home);
+      });
+      hazards_.needs_of_tile.emplace(t, std::move(own));
+    }
+  }
+
+  bool conflict(const std::vector<Touch>& touches, u32 other, i32 home) const {
+    for (const Touch& a : touches)
+      for (const Touch& b : touches_[other]) {
+        if (a.space != b.space || (a.access == Access::kRead && b.access == Access::kRead)) continue;
+        if (a.buffer->resident && a.buffer == b.buffer ? home == tiles_.group_home[other]
+                                                       : a.begin < b.end && b.begin < a.end)
+          return true;
+        if (a.buffer->kind == BufferKind::kPages) return true;  // which bytes is data
+      }
+    return false;
+  }
+
+  // A resident buffer is ordered by its worker's own stream; a wait says so only where one worker alone made it.
   void need(u32 group, const Entry& entry, NeedKind kind, const Buffer& buffer) {
     if (entry.group == group && entry.step == step_)
       return;  // tiles of a group do not touch each other's bytes
     const bool previous = entry.step != step_;
-    if (!buffer.resident && (step_ == 0 || previous))
-      hazards_.needs[group].push_back({entry.group, kind, previous});
+    const bool kept = buffer.resident && (previous || tiles_.group_home[entry.group] == kNoHome);
+    if (!kept && (step_ == 0 || previous)) hazards_.needs[group].push_back({entry.group, kind, previous});
     if (step_ == 0) hazards_.after[tiles_.group_node[group]].push_back(tiles_.group_node[entry.group]);
   }
 
@@ -153,6 +186,7 @@ class Finder {
   const ArenaPlan& arena_;
   const Tiles& tiles_;
   std::vector<NodeRule> rules_;
+  std::vector<std::vector<Touch>> touches_;  // by group
   std::vector<Space> spaces_;
   Hazards hazards_;
   int step_ = 0;

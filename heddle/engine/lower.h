@@ -1,7 +1,9 @@
 // The steps between a fused graph and its program. A *group* is the set of tiles of one call that share a
-// counter: all of them, or those of one block of rows (of one head where clusters carry edges).
+// counter: all of them, or those of one block of rows; where clusters carry edges, of one head; of one worker
+// where a call writes only rows that stay there.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "heddle/engine/arena.h"
@@ -21,11 +23,12 @@ struct Tiles {
   std::vector<LoweredTile> all;            // node by node
   std::vector<u32> group_node;             // by group
   std::vector<std::vector<u32>> of_group;  // tiles of a group
+  std::vector<i32> group_home;  // the worker of a group that one worker makes for itself, or kNoHome
 };
 
 // Cuts every node in tiles: rows of weights and of the residual at the borders of homes, the rest as the
-// ops prefer.
-Tiles cut_tiles(const Graph& graph, const Placement& placement);
+// ops prefer. Where there are clusters, the splits of one head are tiles of one cluster.
+Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target);
 
 // Why one group must come after another.
 enum class NeedKind : u8 {
@@ -41,12 +44,21 @@ struct Need {
 };
 
 struct Hazards {
-  std::vector<std::vector<Need>> needs;  // by group, latest first
-  std::vector<std::vector<u32>> after;   // by node: nodes of the same step it must follow
+  std::vector<std::vector<Need>> needs;            // by group, latest first
+  std::map<u32, std::vector<Need>> needs_of_tile;  // of a tile that needs less than its group
+  std::vector<std::vector<u32>> after;             // by node: nodes of the same step it must follow
+
+  const std::vector<Need>& of(u32 tile, u32 group) const {
+    const auto own = needs_of_tile.find(tile);
+    return own == needs_of_tile.end() ? needs[group] : own->second;
+  }
 };
 
 // Dependencies from reads and writes, by byte interval, of one step and across the border between two.
 Hazards find_hazards(const Graph& graph, const ArenaPlan& arena, const Tiles& tiles);
+
+// Tiles without a home whose inputs are all made in one cluster get a home there.
+void settle_in_clusters(Tiles& tiles, const Hazards& hazards, const Topology& topology);
 
 // Waits of one tile, and the kinds of its group's signal.
 struct EdgeWait {

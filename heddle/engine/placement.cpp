@@ -103,33 +103,50 @@ struct FindWeights : ArgVisitor {
   void attribute(const char*, float&) override {}
 };
 
-struct WritesResident : ArgVisitor {
+struct FindResident : ArgVisitor {
   const Graph* graph;
-  bool found = false;
+  const Tensor* written = nullptr;
   void tensor(const char*, Tensor& value, const char*, Access access) override {
-    if (value.exists() && access == Access::kWrite) found |= graph->buffers()[value.buffer].resident;
+    if (value.exists() && access == Access::kWrite && graph->buffers()[value.buffer].resident)
+      written = &value;
   }
   void weight(const char*, Weight&, const char*) override {}
   void attribute(const char*, i32&) override {}
   void attribute(const char*, float&) override {}
 };
 
+// The resident tensor that a call writes; null: none.
+const Tensor* resident_output(const Graph& graph, const Node& node) {
+  FindResident find;
+  find.graph = &graph;
+  for (const Part& part : node.parts) part.op->visit(const_cast<std::byte*>(part.args.data()), find);
+  return find.written;
+}
+
 }  // namespace
 
 std::vector<PlacedWeight> weights_of(const Graph& graph) {
   std::vector<PlacedWeight> found;
+  const Tensor* residual = nullptr;
   for (const Node& node : graph.nodes()) {
+    const Tensor* written = resident_output(graph, node);
+    if (written) residual = written;
     if (!node.main_part().op->traits.main) continue;  // look-ups (embedding) read rows from any home
-    WritesResident writes;
-    writes.graph = &graph;
-    for (const Part& part : node.parts) part.op->visit(const_cast<std::byte*>(part.args.data()), writes);
     FindWeights find;
     find.graph = &graph;
     find.found = &found;
-    find.resident = writes.found;
+    find.resident = written != nullptr;
     node.main_part().op->visit(const_cast<std::byte*>(node.main_part().args.data()), find);
   }
+  if (residual && !found.empty())  // its rows have homes even where no matrix writes them
+    found.insert(found.begin(),
+                 {graph.buffers()[residual->buffer].name, residual->last(), found.front().unit, 0, true});
   return found;
+}
+
+Placement place(Graph graph, const PassOptions& passes, const Topology& topology) {
+  run_passes(graph, passes);
+  return place(weights_of(graph), topology);
 }
 
 }  // namespace heddle

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/engine/passes.h"
 #include "heddle/ir/graph.h"
 #include "heddle/ir/program.h"
 
@@ -34,7 +35,11 @@ struct Placement {
 // and the matrices of the last group (the LM head) to make up what is left. Throws when workers outnumber units.
 Placement place(const std::vector<PlacedWeight>& weights, const Topology& topology);
 
-// Weights of a graph in the order of their use, with the unit their panels give.
+// Weights of a fused graph in the order of their use, with the unit their panels give; before them the residual,
+// where it is resident.
 std::vector<PlacedWeight> weights_of(const Graph& graph);
+
+// Fuses the graph of any row class of a model and places its weights.
+Placement place(Graph graph, const PassOptions& passes, const Topology& topology);
 
 }  // namespace heddle
