@@ -1,7 +1,9 @@
 #include "heddle/engine/passes.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -10,7 +12,7 @@ namespace {
 
 // The tensors of a part by argument name.
 struct Argument {
-  std::string name;
+  std::string_view name;
   Tensor* tensor;
   Access access;
 };
@@ -46,19 +48,18 @@ bool same_tensor(const Tensor& a, const Tensor& b) {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), nodes_(graph.nodes()) {}
+  explicit Fuser(Graph& graph) : graph_(graph), nodes_(graph.nodes()) {
+    touching_.resize(graph.buffers().size());
+    for (size_t n = 0; n < nodes_.size(); ++n) note_touches(n);
+  }
 
-  // Nodes that touch a buffer with the given access.
-  std::vector<size_t> touching(u32 buffer, Access access) {
-    std::vector<size_t> found;
-    for (size_t n = 0; n < nodes_.size(); ++n) {
-      bool touches = false;
-      for (Part& part : nodes_[n].parts)
-        for (const Argument& a : arguments(part))
-          touches |= a.tensor->exists() && a.tensor->buffer == buffer && a.access == access;
-      if (touches) found.push_back(n);
-    }
-    return found;
+  // Nodes that touch a buffer with the given access, in order.
+  const std::set<size_t>& touching(u32 buffer, Access access) const {
+    return touching_[buffer][size_t(access)];
+  }
+  // Nodes that were absorbed leave the graph at the end, so that the others keep their numbers.
+  void drop_absorbed() {
+    std::erase_if(nodes_, [](const Node& node) { return node.parts.empty(); });
   }
 
   // The tensor that a chain hands over, and is to be handed on by an epilogue.
@@ -67,7 +68,7 @@ class Fuser {
   // Appends the call that follows as an epilogue, when there is one that can be.
   std::optional<std::string> fuse_epilogue(size_t n) {
     Tensor* y = chain_output(nodes_[n]);
-    const std::vector<size_t> readers = touching(y->buffer, Access::kRead);
+    const std::set<size_t> readers = touching(y->buffer, Access::kRead);
     for (size_t e : readers) {
       if (e <= n || nodes_[e].parts.size() != 1) continue;
       Part& part = nodes_[e].main_part();
@@ -78,7 +79,7 @@ class Fuser {
       const bool passes_through = in == out;
       if (!same_tensor(*in, *y) || nodes_[e].live != nodes_[n].live) continue;
       // A call that replaces the value must be its only reader; one that passes it on must be the first.
-      if (passes_through ? e != readers.front() : readers.size() != 1) continue;
+      if (passes_through ? e != *readers.begin() : readers.size() != 1) continue;
       if (graph_.buffers()[y->buffer].kind != BufferKind::kActivation || !inputs_ready(e, n, *in)) continue;
       std::string note = fmt::format("{} absorbs {} as an epilogue", nodes_[n].name, nodes_[e].name);
       absorb(n, e, passes_through);
@@ -92,9 +93,10 @@ class Fuser {
     Part& main = nodes_[n].main_part();
     Tensor* x = argument(main, main.op->traits.input);
     if (!x->exists() || nodes_[n].main > 0 || x->size[0] > options.max_prologue_rows) return std::nullopt;
-    const std::vector<size_t> writers = touching(x->buffer, Access::kWrite);
-    if (writers.size() != 1 || writers[0] >= n || nodes_[writers[0]].parts.size() != 1) return std::nullopt;
-    const size_t p = writers[0];
+    const std::set<size_t>& writers = touching(x->buffer, Access::kWrite);
+    if (writers.size() != 1 || *writers.begin() >= n) return std::nullopt;
+    const size_t p = *writers.begin();
+    if (nodes_[p].parts.size() != 1) return std::nullopt;
     Part part = nodes_[p].main_part();
     const OpTraits& traits = part.op->traits;
     if (!traits.prologue || nodes_[p].live != nodes_[n].live) return std::nullopt;
@@ -102,11 +104,13 @@ class Fuser {
     if (touching(x->buffer, Access::kRead).size() != 1) return std::nullopt;
     if (!unchanged_between(part, p, n) || bytes_read(part) > options.max_prologue_bytes) return std::nullopt;
     std::string note = fmt::format("{} absorbs {} as its prologue", nodes_[n].name, nodes_[p].name);
+    forget_touches(p), forget_touches(n);
     argument(part, traits.output)->buffer = kNoBuffer;
     x->buffer = kNoBuffer;
     nodes_[n].parts.insert(nodes_[n].parts.begin(), std::move(part));
     nodes_[n].main = 1;
-    nodes_.erase(nodes_.begin() + long(p));
+    nodes_[p].parts.clear();
+    note_touches(n);
     return note;
   }
 
@@ -139,7 +143,19 @@ class Fuser {
     return true;
   }
 
+  void note_touches(size_t n) {
+    for (Part& part : nodes_[n].parts)
+      for (const Argument& a : arguments(part))
+        if (a.tensor->exists()) touching_[a.tensor->buffer][size_t(a.access)].insert(n);
+  }
+  void forget_touches(size_t n) {
+    for (Part& part : nodes_[n].parts)
+      for (const Argument& a : arguments(part))
+        if (a.tensor->exists()) touching_[a.tensor->buffer][size_t(a.access)].erase(n);
+  }
+
   void absorb(size_t n, size_t e, bool passes_through) {
+    forget_touches(n), forget_touches(e);
     Part part = std::move(nodes_[e].main_part());
     Tensor* in = argument(part, part.op->traits.input);
     if (!passes_through) {
@@ -149,11 +165,13 @@ class Fuser {
     }
     in->buffer = kNoBuffer;
     nodes_[n].parts.push_back(std::move(part));
-    nodes_.erase(nodes_.begin() + long(e));
+    nodes_[e].parts.clear();
+    note_touches(n);
   }
 
   Graph& graph_;
   std::vector<Node>& nodes_;
+  std::vector<std::array<std::set<size_t>, 2>> touching_;  // by buffer and access
 };
 
 }  // namespace
@@ -162,18 +180,16 @@ std::vector<std::string> run_passes(Graph& graph, const PassOptions& options) {
   std::vector<std::string> notes;
   Fuser fuser(graph);
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    if (!graph.nodes()[n].main_part().op->traits.main) continue;
+    if (graph.nodes()[n].parts.empty() || !graph.nodes()[n].main_part().op->traits.main) continue;
     while (options.fuse_epilogues) {
       auto note = fuser.fuse_epilogue(n);
       if (!note) break;
       notes.push_back(std::move(*note));
     }
     if (!options.fuse_prologues) continue;
-    if (auto note = fuser.fuse_prologue(n, options)) {
-      notes.push_back(std::move(*note));
-      --n;  // the node moved up by one
-    }
+    if (auto note = fuser.fuse_prologue(n, options)) notes.push_back(std::move(*note));
   }
+  fuser.drop_absorbed();
   return notes;
 }
 
