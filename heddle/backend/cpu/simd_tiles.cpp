@@ -1,37 +1,29 @@
-// The tile bodies for SIMD blocks, once for each target of Highway.
+// Tiles over SIMD blocks, once for each target of Highway. Each tile body is a translation unit of its own,
+// written from simd_body.cpp.in.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_bodies.cpp"
+#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_tiles.cpp"
 #include <hwy/foreach_target.h>
 // foreach_target.h comes first.
 #include <hwy/highway.h>
 
-#include "heddle/backend/cpu/element.h"
+#include "heddle/backend/cpu/simd_includes.h"
 #include "heddle/backend/cpu/tiles_of.h"
-#include "heddle/ir/step.h"
-#include "heddle/tile/block.h"
-#include "op_headers.inc"
 
 HWY_BEFORE_NAMESPACE();
 namespace heddle {
 namespace HWY_NAMESPACE {
 
-// Each needs the ones before it.
-// clang-format off
-#include "heddle/backend/cpu/float_value.h"
-#include "heddle/backend/cpu/simd_value.h"
-#include "heddle/tile/math.cuh"
-#include "heddle/backend/cpu/simd_block.h"
-#include "op_bodies.inc"
-// clang-format on
+#include "heddle/backend/cpu/simd_target.inc"
 
 using Block = SimdBlock;
-static constexpr BodyEntry<Block> kBodies[] = {
-#include "op_body_list.inc"
-};
+#include "op_entries.inc"
 
 std::unique_ptr<Tiles> create_tiles_here(const Program& program, const Memory& memory,
                                          const MatrixKernels& kernels, int threads) {
-  return std::make_unique<TilesOf<Block>>(program, memory, kBodies, kernels, threads);
+  static const BodyEntry<Block> bodies[] = {
+#include "op_entry_list.inc"
+  };
+  return std::make_unique<TilesOf<Block>>(program, memory, bodies, kernels, threads);
 }
 
 }  // namespace HWY_NAMESPACE
