@@ -1,5 +1,5 @@
 // Matrix kernels of every SIMD level against sums in fp64, with weights that end where memory ends.
-#include "heddle/backend/cpu/matrix.h"
+#include "heddle/backend/cpu/arch/matrix.h"
 
 #include <cmath>
 #include <random>

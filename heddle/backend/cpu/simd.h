@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "heddle/backend/cpu/matrix.h"
+#include "heddle/backend/cpu/arch/matrix.h"
 #include "heddle/ir/executor.h"
 
 namespace heddle {

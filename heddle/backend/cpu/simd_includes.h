@@ -1,9 +1,9 @@
 // What the sources that are compiled once for each target of Highway include before their namespaces.
 #pragma once
 
+#include "heddle/backend/cpu/arch/matrix.h"
 #include "heddle/backend/cpu/bodies.h"
 #include "heddle/backend/cpu/element.h"
-#include "heddle/backend/cpu/matrix.h"
 #include "heddle/backend/cpu/scratch.h"
 #include "heddle/ir/step.h"
 #include "heddle/tile/activation.h"

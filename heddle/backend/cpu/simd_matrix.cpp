@@ -7,7 +7,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "heddle/backend/cpu/matrix.h"
+#include "heddle/backend/cpu/arch/matrix.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heddle {

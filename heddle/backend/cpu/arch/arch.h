@@ -2,7 +2,7 @@
 // kernel may be called only where its probe says true.
 #pragma once
 
-#include "heddle/backend/cpu/matrix.h"
+#include "heddle/backend/cpu/arch/matrix.h"
 
 namespace heddle {
 
