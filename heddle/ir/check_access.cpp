@@ -150,9 +150,15 @@ void Accesses::write(const Event& event, const Touch& touch) {
   for (u32 cell : map_.cells[touch.place]) {
     // Rows of another step are other bytes of the pages (the host sees to that), so each step has its own.
     Last& last = last_[cell + (pages && event.step == 1 ? map_.num_cells : 0)];
-    region(touch).indexed ? join_group(event, touch, cell, last) : write_cell(event, touch, cell, last);
+    shared(event, touch, cell) ? join_group(event, touch, cell, last) : write_cell(event, touch, cell, last);
     if (pages) write_page(event, cell);
   }
+}
+
+// Whether several tiles of the call may write the cell, each a part that only the step record tells.
+bool Accesses::shared(const Event& event, const Touch& touch, u32 cell) const {
+  return region(touch).indexed &&
+         map_.indexed_writes.at(MemoryMap::key(cell, form_.instruction(event.id).call)) > 1;
 }
 
 void Accesses::write_page(const Event& event, u32 cell) {

@@ -69,6 +69,7 @@ class Accesses {
   bool make_record(const Event& event, const Touch& touch, Record& record);
   void write(const Event& event, const Touch& touch);
   void write_cell(const Event& event, const Touch& touch, u32 cell, Last& last);
+  bool shared(const Event& event, const Touch& touch, u32 cell) const;
   void join_group(const Event& event, const Touch& touch, u32 cell, Last& last);
   void write_page(const Event& event, u32 cell);
 

@@ -31,7 +31,9 @@ Shape shape_of(const Form& form, const Region& region) {
               .run = region.run,
               .count = region.count,
               .stride = region.stride};
-  if (region.indexed) shape.run = region.end() - region.offset, shape.count = {1, 1};
+  // Which pages a tile touches is data, so that all of them count; that also keeps them in one piece.
+  if (const Buffer& buffer = form.buffer(region.buffer); buffer.kind == BufferKind::kPages)
+    shape.offset = 0, shape.run = buffer.bytes, shape.count = {1, 1};
   for (size_t d = 0; d < 2; ++d)
     if (shape.count[d] == 1) shape.stride[d] = 0;
   return shape;
@@ -201,7 +203,6 @@ void check_outputs(const Form& form, Faults& faults) {
   for (const Region& region : form.regions) {
     if (region.access != Access::kWrite || form.buffer(region.buffer).kind != BufferKind::kOutput) continue;
     Shape shape{.offset = region.offset, .run = region.run, .count = region.count, .stride = region.stride};
-    if (region.indexed) shape.run = region.end() - region.offset, shape.count = {1, 1};
     shape.each_piece([&](i64 at) { written[region.buffer].push_back({at, at + shape.run}); });
   }
   for (u32 buffer = 0; buffer < written.size(); ++buffer) {

@@ -24,8 +24,8 @@ namespace heddle {
 enum class Access : u8 { kRead, kWrite };
 
 // The bytes of a buffer that a tile touches: `count[0]` x `count[1]` runs of `run` bytes.
-// Indexed: which bytes depends on data (a page table, a gather); it counts as the whole span for ordering,
-// and indexed writers of one call promise a partition, which `reference` verifies.
+// Indexed: which of them depends on data (a page table, a gather, a row's length); ordering takes them all, and
+// indexed writers of one call promise a partition, which `reference` verifies.
 struct Region {
   u32 buffer = kNoBuffer;
   Access access = Access::kRead;

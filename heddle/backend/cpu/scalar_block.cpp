@@ -16,7 +16,6 @@ bool AccessGuard::contains(const Window& window, const std::byte* address, i64 b
   const Region& region = window.region;
   i64 at = address - window.base - region.offset;
   if (at < 0 || at + bytes > region.end() - region.offset) return false;
-  if (region.indexed) return true;
   for (int level = 0; level < 2; ++level) {
     if (region.count[size_t(level)] == 1) continue;
     i64 i = std::min(at / region.stride[size_t(level)], region.count[size_t(level)] - 1);
