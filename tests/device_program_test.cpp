@@ -6,10 +6,11 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "heddle/engine/compile.h"
-#include "heddle/engine/target.h"
+#include "heddle/base/error.h"
+#include "heddle/engine/planner.h"
 #include "heddle/ir/check.h"
 #include "heddle/model/build/family.h"
+#include "tests/support/golden.h"
 
 namespace heddle {
 namespace {
@@ -32,11 +33,27 @@ constexpr const char* kLlama8B = R"({"model_type": "llama", "hidden_size": 4096,
   "rope_theta": 500000.0, "hidden_act": "silu", "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
   "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}})";
 
-Definition define(const char* config) {
-  return define_model(Config::parse(config, "config.json"),
-                      {.has = [](const std::string&) { return true; },
-                       .dtype = [](const std::string&) { return DType::kBf16; }});
-}
+// A model without weights.
+class Shapes : public Model {
+ public:
+  explicit Shapes(const char* config)
+      : definition_(define_model(Config::parse(config, "config.json"),
+                                 {.has = [](const std::string&) { return true; },
+                                  .dtype = [](const std::string&) { return DType::kBf16; }})) {}
+  const ModelInfo& info() const override { return definition_.info; }
+  ModelGraph graph(const GraphRequest& request) const override {
+    Builder builder(request, definition_.info);
+    definition_.build(builder);
+    return builder.take();
+  }
+  SourceData source(const std::string& tensor) const override {
+    fail(ErrorCode::kInternal, "[{}] these are shapes without weights", tensor);
+  }
+  void forget(const std::string&) const override {}
+
+ private:
+  Definition definition_;
+};
 
 // Milliseconds of this process's time, which other work on the machine does not lengthen.
 template <class Action>
@@ -52,18 +69,12 @@ struct Built {
   double ms = 0;
 };
 
-Built build(const Definition& model, const Target& target, i32 rows) {
-  const Capacity capacity{.pages_per_sequence = 128, .num_pages = 128 * rows};
-  const GraphRequest request = make_request(model.info, target, capacity, rows, rows);
+Built build(const std::shared_ptr<const Model>& model, const Target& target, i32 rows) {
   Built built;
   built.ms = timed([&] {
-    Builder builder(request, model.info);
-    model.build(builder);
-    Graph graph = builder.take().graph;
-    CompileOptions options{.tiling = target.tiling};
-    options.passes.max_prologue_bytes = target.max_prologue_bytes;
-    built.placement = place(graph, options.passes, target.topology);
-    built.program = compile(std::move(graph), request.shape, built.placement, options);
+    const Planner planner(model, target, {.pages_per_sequence = 128, .num_pages = 128 * rows}, {});
+    built.program = planner.program(rows, rows);
+    built.placement = planner.placement();
   });
   return built;
 }
@@ -87,7 +98,7 @@ class DecodePrograms : public testing::TestWithParam<Shape> {};
 
 TEST_P(DecodePrograms, AreBuiltAndProved) {
   const auto& [name, config, workers, cluster] = GetParam();
-  const Definition model = define(config);
+  const auto model = std::make_shared<Shapes>(config);
   double build_ms = 1e9, check_ms = 1e9;
   Built built;
   CheckReport report;
@@ -122,6 +133,49 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) {
       return fmt::format("{}on{}", test.param.config == kLlama1B ? "1B" : "8B", test.param.workers);
     });
+
+// Laid out for a GPU's workers, with homes, resident rows and all kinds of edges; f32 travels, so that the sums are
+// those of the golden.
+EngineOptions device_options(i32 workers, i32 cluster, const std::string& executor) {
+  EngineOptions options{.executor = executor,
+                        .max_context = 96,
+                        .max_sequences = 4,
+                        .page_size = 16,
+                        .split_unit = 8,
+                        .all_logits = true};
+  options.target = gpu_target(workers, cluster);
+  options.target->travel_dtype = DType::kF32;
+  return options;
+}
+
+TEST(DevicePrograms, RunWithStaleReads) {
+  for (const std::string name : {"llama2-tiny", "gpt2-tiny"}) {
+    const Golden golden = load_golden(name);
+    const auto tokens = std::span(golden.tokens).first(20);
+    for (auto [workers, cluster] : {std::pair{7, 1}, {12, 4}})
+      for (u64 seed : {1, 2, 3})
+        for (size_t chunk : {1, 7, 20}) {
+          EngineOptions options = device_options(workers, cluster, "reference");
+          options.run = {.seed = seed, .adversarial = seed == 3, .stale_reads = true};
+          const auto engine = golden_engine(name, options);
+          const auto logits = logits_of(*engine, tokens, chunk);
+          EXPECT_LE(largest_difference(logits, std::span(golden.logits).first(logits.size())), 5e-5)
+              << name << ", " << workers << " workers in clusters of " << cluster << ", seed " << seed
+              << ", chunks of " << chunk;
+        }
+  }
+}
+
+TEST(DevicePrograms, RunOnThreads) {
+  const Golden golden = load_golden("llama3-tiny");
+  EngineOptions options = device_options(132, 1, "threads");
+  const auto all_f32 = logits_of(*golden_engine("llama3-tiny", options), golden.tokens, 1);
+  options.target->travel_dtype = DType::kBf16;
+  const auto bf16 = logits_of(*golden_engine("llama3-tiny", options), golden.tokens, 1);
+  const auto expected = std::span(golden.logits).first(all_f32.size());
+  EXPECT_LE(largest_difference(all_f32, expected), golden.bf16_error);
+  EXPECT_LE(largest_difference(bf16, expected), 2 * golden.bf16_error);
+}
 
 }  // namespace
 }  // namespace heddle

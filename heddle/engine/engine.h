@@ -19,7 +19,9 @@ namespace heddle {
 struct EngineOptions {
   std::string executor = "threads";
   std::string scheduler = "level_batched";
-  i32 workers = 0;      // of the programs; 0: one for each thread
+  i32 workers = 0;  // of the programs; 0: one for each thread
+  // What the programs are laid out for, where that is not this machine's threads: they run them all the same.
+  std::optional<Target> target;
   i32 threads = 0;      // 0: one for each core this process may use
   i32 max_context = 0;  // positions a sequence may have; 0: what the model allows, at most 8,192
   i32 max_sequences = 16;

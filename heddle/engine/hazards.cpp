@@ -120,8 +120,8 @@ class Finder {
 
   // A resident buffer is ordered by its worker's own stream; a wait says so only where one worker alone made it.
   void need(u32 group, const Entry& entry, NeedKind kind, const Buffer& buffer) {
-    if (entry.group == group && entry.step == step_)
-      return;  // tiles of a group do not touch each other's bytes
+    // Tiles of one call do not touch each other's bytes, though the bounds of their groups may overlap.
+    if (tiles_.group_node[entry.group] == tiles_.group_node[group] && entry.step == step_) return;
     const bool previous = entry.step != step_;
     const bool kept = buffer.resident && (previous || tiles_.group_home[entry.group] == kNoHome);
     if (!kept && (step_ == 0 || previous)) hazards_.needs[group].push_back({entry.group, kind, previous});

@@ -1,5 +1,6 @@
 #include "heddle/engine/planner.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,11 @@ namespace heddle {
 namespace {
 
 constexpr i32 kClasses[] = {1, 8, 64, 512};
+
+PassOptions limited(PassOptions passes, const Target& target) {
+  passes.max_prologue_bytes = std::min(passes.max_prologue_bytes, target.max_prologue_bytes);
+  return passes;
+}
 
 }  // namespace
 
@@ -29,7 +35,10 @@ Planner::Planner(std::shared_ptr<const Model> model, Target target, Capacity cap
       target_(std::move(target)),
       capacity_(std::move(capacity)),
       options_(std::move(options)),
-      placement_(place(weights_of(graph(1, 1).graph), target_.topology)) {}
+      placement_(place(graph(1, 1).graph, limited(options_.passes, target_), target_.topology)) {
+  options_.passes = limited(options_.passes, target_);
+  options_.tiling = target_.tiling;
+}
 
 GraphRequest Planner::request(i32 rows, i32 sequences) const {
   return make_request(model_->info(), target_, capacity_, rows, sequences);
