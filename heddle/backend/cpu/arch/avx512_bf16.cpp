@@ -23,6 +23,13 @@ struct Block {
   i64 out_stride;  // floats
 };
 
+// sum + a * b by pairs of bf16. As an instruction, since clang 16 crashes on the intrinsic's operands where they
+// come from memory.
+HEDDLE_TARGET inline __m512 dot_pairs(__m512 sum, __m512i a, __m512i b) {
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
+}
+
 template <int kRows, int kPanels>
 HEDDLE_TARGET void multiply_block(const Block& block) {
   __m512 sum[kRows][kPanels];
@@ -31,15 +38,15 @@ HEDDLE_TARGET void multiply_block(const Block& block) {
 #pragma GCC unroll 2
     for (i32 p = 0; p < kPanels; ++p) sum[m][p] = _mm512_setzero_ps();
   for (i32 s = 0; s < block.steps; ++s) {
-    __m512bh w[kPanels];
+    __m512i w[kPanels];
 #pragma GCC unroll 2
-    for (i32 p = 0; p < kPanels; ++p) w[p] = (__m512bh)_mm512_loadu_si512(block.panel[p] + s * kStepBytes);
+    for (i32 p = 0; p < kPanels; ++p) w[p] = _mm512_loadu_si512(block.panel[p] + s * kStepBytes);
 #pragma GCC unroll 12
     for (i32 m = 0; m < kRows; ++m) {
       const i32 pair = *reinterpret_cast<const i32*>(block.x + m * block.x_stride + s * 4);
-      const auto x = (__m512bh)_mm512_set1_epi32(pair);
+      const __m512i x = _mm512_set1_epi32(pair);
 #pragma GCC unroll 2
-      for (i32 p = 0; p < kPanels; ++p) sum[m][p] = _mm512_dpbf16_ps(sum[m][p], x, w[p]);
+      for (i32 p = 0; p < kPanels; ++p) sum[m][p] = dot_pairs(sum[m][p], x, w[p]);
     }
   }
 #pragma GCC unroll 12
