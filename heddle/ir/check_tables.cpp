@@ -21,6 +21,30 @@ void check_topology(const Program& program, Faults& faults) {
     faults.add(FaultKind::kMalformed, "[program] an arena of {} bytes", program.arena_bytes);
 }
 
+constexpr i32 kMostOfAShape = 1 << 24;
+
+// The record's layout is computed from these, in i32 and i64.
+void check_shape(const StepShape& shape, Faults& faults) {
+  StepShape::visit(shape, [&](std::string_view field, i32 value) {
+    const i32 least = field == "vocab" ? 0 : 1;  // a program without a choice of tokens has none
+    if (value < least || value > kMostOfAShape)
+      faults.add(FaultKind::kMalformed, "[step] {} = {}; must be {} to {}", field, value, least,
+                 kMostOfAShape);
+  });
+  if (i64(shape.pages_per_sequence) * shape.page_size > (1 << 30))
+    faults.add(FaultKind::kDoesNotFit, "[step] {} pages of {} positions; at most 2^30 positions",
+               shape.pages_per_sequence, shape.page_size);
+}
+
+// A part of the step record is as large as the shape says, and a program touches no more.
+void check_record(const StepShape& shape, const Buffer& info, Faults& faults) {
+  if (info.kind != BufferKind::kStepHost && info.kind != BufferKind::kStepDevice) return;
+  const i64 bytes = info.kind == BufferKind::kStepHost ? StepHost::bytes(shape) : StepDevice::bytes(shape);
+  if (info.bytes > bytes)
+    faults.add(FaultKind::kOutOfBounds, "[{}] {} bytes of a {} record that has {}", info.name, info.bytes,
+               name(info.kind), bytes);
+}
+
 void check_buffer(const Program& program, const ProgramBuffer& buffer, Faults& faults) {
   const Buffer& info = buffer.info;
   if (info.kind > BufferKind::kOutput)
@@ -61,7 +85,10 @@ void check_home(const Program& program, const Home& home, Faults& faults) {
 
 void check_tables(const Program& program, Faults& faults) {
   check_topology(program, faults);
+  check_shape(program.shape, faults);
   for (const ProgramBuffer& buffer : program.buffers) check_buffer(program, buffer, faults);
+  if (!faults.empty()) return;  // sizes can be reckoned with from here on
+  for (const ProgramBuffer& buffer : program.buffers) check_record(program.shape, buffer.info, faults);
   for (const Home& home : program.homes) check_home(program, home, faults);
   for (size_t c = 0; c < program.counters.size(); ++c) {
     const CounterInfo& counter = program.counters[c];

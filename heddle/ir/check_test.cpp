@@ -241,6 +241,23 @@ TEST(Check, WorkerMemory) {
   expect_ok(program);
 }
 
+TEST(Check, StepRecord) {
+  Decoder d;
+  Program program = d.finish();
+  program.shape = {};
+  program.buffers[d.tokens.buffer].info.bytes = StepDevice::bytes(program.shape);
+  expect_ok(program);
+  program.buffers[d.tokens.buffer].info.bytes += 1;
+  expect_first(program, FaultKind::kOutOfBounds, {"tokens", "53 bytes", "has 52"});
+  for (i32 wrong : {0, -1, 1 << 25}) {
+    program = d.finish();
+    program.shape.page_size = wrong;
+    expect_first(program, FaultKind::kMalformed, {"page_size", std::to_string(wrong)});
+  }
+  program.shape.page_size = program.shape.pages_per_sequence = 1 << 20;
+  expect_first(program, FaultKind::kDoesNotFit, {"1048576 pages of 1048576"});
+}
+
 TEST(Check, OutputIsWrittenWhole) {
   Decoder d;
   d.builder.program().buffers[d.out.buffer].info.bytes = 8;

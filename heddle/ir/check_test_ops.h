@@ -130,6 +130,7 @@ class Builder {
  public:
   explicit Builder(i32 workers, i32 cluster = 1) {
     program_.topology = {.workers = workers, .cluster = cluster, .tagged = true};
+    program_.shape = {.rows = 1024};  // room for the state that tests keep in the step record
     program_.workers.resize(size_t(workers));
   }
 
