@@ -9,6 +9,7 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/planner.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/print.h"
 #include "heddle/model/build/family.h"
 #include "tests/support/golden.h"
 
@@ -175,6 +176,31 @@ TEST(DevicePrograms, RunOnThreads) {
   const auto expected = std::span(golden.logits).first(all_f32.size());
   EXPECT_LE(largest_difference(all_f32, expected), golden.bf16_error);
   EXPECT_LE(largest_difference(bf16, expected), 2 * golden.bf16_error);
+}
+
+// Each wait of such a program is needed: without it, the program is refused. (An in-SM wait says again what the
+// order of its stream says.)
+TEST(DevicePrograms, EveryWaitIsNeeded) {
+  auto engine = golden_engine("llama2-tiny", device_options(20, 4, "reference"));
+  Program program = engine->program(1, 1);
+  int dropped = 0, missed = 0;
+  for (auto& stream : program.workers)
+    for (Instruction& instruction : stream)
+      for (int i = 0; i < kMaxWaits; ++i) {
+        if (instruction.waits[i].counter == kNoCounter || instruction.wait_kind(i) == EdgeKind::kInSm)
+          continue;
+        const Wait wait = std::exchange(instruction.waits[i], Wait{});
+        ++dropped;
+        if (check(program).ok()) {
+          ++missed;
+          instruction.waits[i] = wait;
+          ADD_FAILURE() << program.describe(instruction) << " does not need its "
+                        << heddle::name(instruction.wait_kind(i)) << " wait for counter " << wait.counter;
+        }
+        instruction.waits[i] = wait;
+      }
+  EXPECT_GT(dropped, 200);
+  fmt::print("{} waits dropped, {} not missed\n", dropped, missed);
 }
 
 }  // namespace

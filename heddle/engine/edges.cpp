@@ -6,31 +6,26 @@
 namespace heddle {
 namespace {
 
-// A set of groups, this step's and the previous step's (index + number of groups).
-class GroupSet {
- public:
-  explicit GroupSet(size_t groups = 0) : words_((2 * groups + 63) / 64) {}
-  bool has(size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
-  void add(size_t i) { words_[i / 64] |= u64{1} << (i % 64); }
-  void merge(const GroupSet& other) {
-    for (size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
-  }
+// For each worker, up to which of its tiles something is known; the second step counts on after the first.
+using Clock = std::vector<u32>;
 
- private:
-  std::vector<u64> words_;
-};
+void join(Clock& into, const Clock& other) {
+  for (size_t w = 0; w < into.size(); ++w) into[w] = std::max(into[w], other[w]);
+}
+
+bool covers(const Clock& known, const Clock& needed) {
+  u32 beyond = 0;
+  for (size_t w = 0; w < known.size(); ++w) beyond |= u32(needed[w] > known[w]);
+  return beyond == 0;
+}
 
 // What is known to be complete: *done*, and of these *visible* through memory.
 struct Knowledge {
-  GroupSet done, visible;
-  explicit Knowledge(size_t groups) : done(groups), visible(groups) {}
+  Clock done, visible;
+  explicit Knowledge(size_t workers) : done(workers), visible(workers) {}
   void merge(const Knowledge& other, bool visibly) {
-    done.merge(other.done);
-    if (visibly) visible.merge(other.visible);
-  }
-  void complete(size_t group, bool visibly) {
-    done.add(group);
-    if (visibly) visible.add(group);
+    join(done, other.done);
+    if (visibly) join(visible, other.visible);
   }
 };
 
@@ -43,8 +38,9 @@ class Walker {
         schedule_(schedule),
         groups_(tiles.of_group.size()),
         waits_(tiles.all.size()),
-        of_worker_(schedule.workers.size(), Knowledge(groups_)),
-        of_group_(2 * groups_, Knowledge(groups_)),
+        of_worker_(schedule.workers.size(), Knowledge(schedule.workers.size())),
+        of_group_(2 * groups_, Knowledge(schedule.workers.size())),
+        tiles_of_group_(2 * groups_, Clock(schedule.workers.size())),
         left_(2 * groups_) {
     for (size_t g = 0; g < 2 * groups_; ++g) left_[g] = tiles_.of_group[g % groups_].size();
   }
@@ -71,7 +67,8 @@ class Walker {
       moved = false;
       for (size_t w = 0; w < next.size(); ++w)
         for (; next[w] < schedule_.workers[w].size() && ready(schedule_.workers[w][next[w]]); ++next[w]) {
-          run_tile(w, schedule_.workers[w][next[w]]);
+          const size_t at = size_t(step_) * schedule_.workers[w].size() + next[w] + 1;
+          run_tile(w, schedule_.workers[w][next[w]], u32(at));
           moved = true;
         }
     }
@@ -82,23 +79,24 @@ class Walker {
              schedule_.workers[w].size());
   }
 
-  void run_tile(size_t worker, u32 tile) {
+  // `at`: the tile's place in the worker's clock.
+  void run_tile(size_t worker, u32 tile, u32 at) {
     Knowledge& known = of_worker_[worker];
     const u32 group = tiles_.all[tile].group;
-    // Tagged words are always polled by their reader; the other needs follow, latest first, since a late
-    // group often implies the earlier ones.
+    // Latest first, since a late group often implies the earlier ones.
     for (const Need& need : hazards_.of(tile, group)) {
       if (need.previous && step_ == 0) continue;
       const size_t of = id(need.group, need.previous);
       const bool tagged = need.kind == NeedKind::kTagged;
-      const bool is_known = (need.kind == NeedKind::kDone ? known.done : known.visible).has(of);
-      if (!tagged && is_known && !made_for_itself(need, worker)) continue;
+      const bool is_known =
+          covers(need.kind == NeedKind::kDone ? known.done : known.visible, tiles_of_group_[of]);
+      if (is_known && !made_for_itself(need, worker)) continue;
       const EdgeKind kind = tagged ? EdgeKind::kTagged : EdgeKind::kCounted;
       add_wait(tile, {need.group, kind, need.previous});
       known.merge(of_group_[of], !tagged);
-      known.complete(of, !tagged);
     }
     const size_t own = id(group, false);
+    known.done[worker] = known.visible[worker] = tiles_of_group_[own][worker] = at;
     of_group_[own].merge(known, true);
     --left_[own];
   }
@@ -120,6 +118,7 @@ class Walker {
   const size_t groups_;
   std::vector<std::vector<EdgeWait>> waits_;
   std::vector<Knowledge> of_worker_, of_group_;
+  std::vector<Clock> tiles_of_group_;  // the last tile that each worker has of a group
   std::vector<size_t> left_;
   int step_ = 0;
 };
