@@ -1,6 +1,7 @@
 #include "heddle/engine/weights.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -113,30 +114,61 @@ void run_parallel(size_t jobs, int threads, const std::function<void(size_t)>& j
        value);
 }
 
-// Copies one row of a source into its panel; refuses what is not finite.
+// One row of a panel: where it comes from, for the message if a value is not finite too.
+struct PanelRow {
+  const Source* source;
+  i64 row;  // of the source
+  const std::string* tensor;
+};
+
+// Columns [from, to) of a row into place r of a panel that begins at column `first`; false: one is not finite.
 template <class Element>
-void pack_row(const Weight& weight, const Source& source, i64 row, i32 packed_row, std::byte* base,
-              const u64* table, const std::string& tensor) {
-  const i32 r = packed_row % weight.panel_rows, slice_cols = weight.slice_cols();
-  const auto* in = reinterpret_cast<const Element*>(source.data) + row * source.row_stride;
-  for (i32 first = 0, slice = 0; first < weight.cols(); first += slice_cols, ++slice) {
-    auto* out =
-        reinterpret_cast<Element*>(base + table[packed_row / weight.panel_rows * weight.slices() + slice]);
-    const i32 cols = std::min(slice_cols, weight.cols() - first);
-    const i32 group = weight.interleave, stride = weight.panel_rows * group;
-    bool finite = true;
-    for (i32 k = 0; k < cols; ++k) {
-      const Element value = in[i64(first + k) * source.col_stride];
-      out[i64(k / group) * stride + r * group + k % group] = value;
-      finite &= is_finite_bits(value, weight.data.dtype);
-    }
-    if (finite) continue;
-    for (i32 k = 0; k < cols; ++k) {
-      const Element* at = in + i64(first + k) * source.col_stride;
-      if (!is_finite_bits(*at, weight.data.dtype))
-        fail_not_finite(tensor, row, first + k,
-                        load_float(reinterpret_cast<const std::byte*>(at), weight.data.dtype));
-    }
+bool pack_cells(const Weight& weight, const PanelRow& row, i32 r, std::array<i32, 3> columns,
+                Element* panel) {
+  const auto [first, from, to] = columns;
+  constexpr i32 kWord = 4 / sizeof(Element);  // elements of a 32-bit word
+  const i64 step = row.source->col_stride;
+  const auto* in = reinterpret_cast<const Element*>(row.source->data) + row.row * row.source->row_stride;
+  bool finite = true;
+  i32 k = from;
+  if (step == 1 && weight.interleave == kWord) {
+    auto* out = reinterpret_cast<std::byte*>(panel) + 4 * i64(r);
+    for (i32 i = from; i < to; ++i) finite &= is_finite_bits(in[i], weight.data.dtype);
+    for (; k + kWord <= to; k += kWord)
+      std::memcpy(out + i64(k - first) / kWord * weight.panel_rows * 4, in + k, 4);
+  }
+  for (; k < to; ++k) {
+    panel[weight.place(r, k - first)] = in[k * step];
+    finite &= is_finite_bits(in[k * step], weight.data.dtype);
+  }
+  return finite;
+}
+
+// Names the first value from column `from` on that is not finite.
+template <class Element>
+[[noreturn]] void fail_not_finite(const PanelRow& row, i32 from, DType dtype) {
+  const auto* in = reinterpret_cast<const Element*>(row.source->data) + row.row * row.source->row_stride;
+  while (is_finite_bits(in[from * row.source->col_stride], dtype)) ++from;
+  const auto* at = reinterpret_cast<const std::byte*>(in + from * row.source->col_stride);
+  fail_not_finite(*row.tensor, row.row, from, load_float(at, dtype));
+}
+
+// Copies rows into their panel, some columns of all rows at a time so that the lines they share stay in the cache;
+// refuses what is not finite.
+template <class Element>
+void pack_panel(const Weight& weight, std::span<const PanelRow> rows, std::byte* base, const u64* table) {
+  constexpr i32 kColumns = 128;  // even: pairs stay together
+  for (i32 slice = 0; slice < weight.slices(); ++slice) {
+    const i32 first = slice * weight.slice_cols(),
+              last = std::min(first + weight.slice_cols(), weight.cols());
+    for (i32 from = first; from < last; from += kColumns)
+      for (i32 r = 0; r < i32(rows.size()); ++r) {
+        const PanelRow& row = rows[size_t(r)];
+        const i32 to = std::min(from + kColumns, last);
+        if (pack_cells(weight, row, r, {first, from, to}, reinterpret_cast<Element*>(base + table[slice])))
+          continue;
+        fail_not_finite<Element>(row, from, weight.data.dtype);
+      }
   }
 }
 
@@ -178,17 +210,18 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
       sources.push_back(open_source(model, source, spec.cols, spec.dtype));
       begins.push_back(begins.back() + source.rows);
     }
-    auto pack_panel = [&](size_t panel) {
+    const auto pack = [&](size_t panel) {
       const i32 first = i32(panel) * weight.panel_rows;
+      std::vector<PanelRow> rows;
       for (i32 r = first; r < std::min(first + weight.panel_rows, weight.rows()); ++r) {
         const i32 from = spec.order.empty() ? r : spec.order[size_t(r)];
         const size_t s = size_t(std::upper_bound(begins.begin(), begins.end(), from) - begins.begin()) - 1;
-        auto pack = spec.dtype == DType::kF32 ? pack_row<uint32_t> : pack_row<uint16_t>;
-        pack(weight, sources[s], from - begins[s], r, entry.data.data(), entry.panels.data(),
-             spec.sources[s].tensor);
+        rows.push_back({&sources[s], from - begins[s], &spec.sources[s].tensor});
       }
+      const auto pack_rows = spec.dtype == DType::kF32 ? pack_panel<uint32_t> : pack_panel<uint16_t>;
+      pack_rows(weight, rows, entry.data.data(), &entry.panels[panel * size_t(weight.slices())]);
     };
-    run_parallel(size_t(weight.panels() / weight.slices()), threads, pack_panel);
+    run_parallel(size_t(weight.panels() / weight.slices()), threads, pack);
     for (const WeightSource& source : spec.sources) model.forget(source.tensor);
     bytes_ += size_t(buffer.bytes);
     entries_.emplace(buffer.name, std::move(entry));
