@@ -41,14 +41,27 @@ constexpr float identity(Min) {
   return __builtin_inff();
 }
 
+// The type of elements where the compiler knows it.
+struct Float32 {
+  constexpr operator DType() const { return DType::kF32; }  // NOLINT: stands for a DType
+};
+
 class SimdBlock {
  public:
+  template <class Type>
   struct Strided;
 
-  // One row in memory or on chip.
-  struct View {
+  // One row in memory or on chip. Type: DType, or what stands for one.
+  template <class Type>
+  struct Row {
     u8* data;
-    DType dtype;
+    [[no_unique_address]] Type dtype;
+
+    operator Row<DType>() const
+      requires(!std::is_same_v<Type, DType>)
+    {
+      return {data, dtype};
+    }  // NOLINT: any row is one of some type
 
     HWY_INLINE u8* at(i32 j) const { return data + i64(j) * size_of(dtype); }
     HWY_INLINE Value load(Lanes i) const { return load_lanes(dtype, at(i.at)); }
@@ -84,8 +97,8 @@ class SimdBlock {
     void set(i32 j, float value) const { set_element(dtype, at(j), value); }
     i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
     void set_int(i32 j, i32 value) const { reinterpret_cast<i32*>(data)[j] = value; }
-    View from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
-    Strided every(i64 n) const { return {*this, n}; }
+    Row from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
+    Strided<Type> every(i64 n) const { return {*this, n}; }
 
    private:
     // Bits begin, begin + 1, ... of 32-bit words, `count` of them, as 0 or 1; reads no word without one of them.
@@ -98,6 +111,8 @@ class SimdBlock {
     }
   };
 
+  using View = Row<DType>;
+
   // Lanes that do not lie side by side, one element at a time.
   template <class Element>
   static HWY_INLINE Value gather(i32 begin, i32 count, Element&& element) {
@@ -106,8 +121,9 @@ class SimdBlock {
     return hn::Load(d, lanes);
   }
 
+  template <class Type>
   struct Strided {
-    View view;
+    Row<Type> view;
     i64 step;
 
     float get(i32 j) const { return view.from(j * step).get(0); }
@@ -234,7 +250,7 @@ class SimdBlock {
   HWY_INLINE Value index(Lanes i) const { return hn::Iota(d, float(i.at)); }
   HWY_INLINE Value index(FewLanes i) const { return hn::Iota(d, float(i.at)); }
 
-  View scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), DType::kF32}; }
+  Row<Float32> scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), {}}; }
 
   // Rows and columns are padded with zeros. The extra cache line keeps rows out of one another's sets.
   Operand operand(i32 rows, i32 cols, DType dtype) {

@@ -9,8 +9,7 @@
 // changes the order of a sum.
 namespace attention {
 
-constexpr i32 kChunk = 64;    // positions
-constexpr i32 kTogether = 4;  // queries that share a load of a key or value
+constexpr i32 kChunk = 64;  // positions
 constexpr float kLowest = -3e38f;
 
 template <class View>
@@ -135,13 +134,16 @@ struct Body {
   template <class Block, class View>
   static void add_chunk(Block& block, const Attention& a, const Work& work, OnChip<View>& chip, i32 begin,
                         i32 count) {
-    const i32 whole = work.queries / kTogether * kTogether;
-    for (i32 q = 0; q < whole; q += kTogether) scores<kTogether>(block, a.head_dim, chip, q, count);
-    for (i32 q = whole; q < work.queries; ++q) scores<1>(block, a.head_dim, chip, q, count);
+    // Queries that share a load of a key or value: enough sums to hide the latency of their additions.
+    const i32 n = work.queries, by_eight = n / 8 * 8, by_four = n / 4 * 4;
+    for (i32 q = 0; q < by_eight; q += 8) scores<8>(block, a.head_dim, chip, q, count);
+    for (i32 q = by_eight; q < by_four; q += 4) scores<4>(block, a.head_dim, chip, q, count);
+    for (i32 q = by_four; q < n; ++q) scores<1>(block, a.head_dim, chip, q, count);
     for (i32 q = 0; q < work.queries; ++q) softmax(block, chip, q, work.visible(q, begin, count), count);
     block.sync();
-    for (i32 q = 0; q < whole; q += kTogether) weigh_values<kTogether>(block, a.head_dim, chip, q, count);
-    for (i32 q = whole; q < work.queries; ++q) weigh_values<1>(block, a.head_dim, chip, q, count);
+    for (i32 q = 0; q < by_eight; q += 8) weigh_values<8>(block, a.head_dim, chip, q, count);
+    for (i32 q = by_eight; q < by_four; q += 4) weigh_values<4>(block, a.head_dim, chip, q, count);
+    for (i32 q = by_four; q < n; ++q) weigh_values<1>(block, a.head_dim, chip, q, count);
   }
 
   template <class Block>
