@@ -32,7 +32,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
                    .pages_per_sequence = capacity.pages_per_sequence,
                    .page_size = capacity.page_size,
                    .vocab = model.vocab};
-  const i32 block = rows <= 1 ? 1 : rows <= 8 ? 4 : 16;
+  const i32 block = rows <= 1 ? 1 : rows <= 8 ? 4 : rows <= 64 ? 16 : 64;
   request.cut = {.block_rows = block,
                  .max_blocks = std::min(rows, rows / block + sequences),
                  .max_splits = rows <= 1   ? capacity.max_splits
