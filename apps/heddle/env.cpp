@@ -1,9 +1,14 @@
 // heddle env: what this machine has, and what this build uses.
+#include <algorithm>
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <spdlog/version.h>
+#include <xxhash.h>
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
 
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op.h"
@@ -30,12 +35,21 @@ void run() {
                  why.empty() ? "" : " (not here: " + why + ")");
     }
   }
+  const auto is_cpu = [](const Backend* backend) { return std::string_view(backend->name) == "cpu"; };
+  if (std::all_of(all_backends().begin(), all_backends().end(), is_cpu))
+    fmt::print("gpu         none: this build has no backend for one\n");
   fmt::print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
   fmt::print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
   fmt::print("ops         {}\n", names(all_ops(), [](const OpSpec& op) { return op.name; }));
-  fmt::print("libraries   fmt {}.{}.{}, nlohmann/json {}.{}.{}, CLI11 {}\n", FMT_VERSION / 10000,
-             FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
-             NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION);
+  char pcre[64] = {};
+  pcre2_config(PCRE2_CONFIG_VERSION, pcre);
+  const unsigned xxhash = XXH_versionNumber();
+  fmt::print(
+      "libraries   fmt {}.{}.{}, spdlog {}.{}.{}, nlohmann/json {}.{}.{}, CLI11 {}, xxHash {}.{}.{}, PCRE2 "
+      "{}\n",
+      FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR,
+      SPDLOG_VER_PATCH, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH,
+      CLI11_VERSION, xxhash / 10000, xxhash / 100 % 100, xxhash % 100, pcre);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // The CPU backend: which executors it has.
+#include "heddle/backend/cpu/describe.h"
 #include "heddle/ir/executor.h"
 
 namespace heddle {
@@ -17,7 +18,7 @@ const Backend& cpu_backend() {
                      .doc = "one thread, any legal interleaving, every access checked",
                      .create = create_reference,
                      .unavailable = [] { return std::string(); }}},
-      .describe = [] { return std::string(); },
+      .describe = describe_cpu,
   };
   return backend;
 }

@@ -1,0 +1,115 @@
+#include "heddle/backend/cpu/describe.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include <fmt/core.h>
+#include <hwy/highway.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "heddle/backend/cpu/simd.h"
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kBytesPerThread = size_t{128}
+                                   << 20;  // a last-level cache of today holds a part of it at most
+constexpr int kRounds = 4;
+
+// Memory in large pages, each touched.
+class LargeBlock {
+ public:
+  LargeBlock() {
+    void* data = ::mmap(nullptr, kBytesPerThread, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", kBytesPerThread);
+    ::madvise(data, kBytesPerThread, MADV_HUGEPAGE);
+    words_ = static_cast<u64*>(data);
+    for (size_t i = 0; i < kWords; i += 512) words_[i] = i;
+  }
+  ~LargeBlock() { ::munmap(words_, kBytesPerThread); }
+  LargeBlock(const LargeBlock&) = delete;
+
+  // Eight streams side by side hide latency.
+  u64 read() const {
+    constexpr size_t kStreams = 8, kEach = kWords / kStreams;
+    u64 sum[kStreams] = {};
+    for (size_t i = 0; i < kEach; i += 8)
+      for (size_t s = 0; s < kStreams; ++s) {
+        const u64* at = words_ + s * kEach + i;
+        __builtin_prefetch(at + 256);
+        sum[s] ^= at[0] ^ at[1] ^ at[2] ^ at[3] ^ at[4] ^ at[5] ^ at[6] ^ at[7];
+      }
+    u64 all = 0;
+    for (u64 each : sum) all ^= each;
+    return all;
+  }
+
+ private:
+  static constexpr size_t kWords = kBytesPerThread / 8;
+  u64* words_;
+};
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+int allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace
+
+double measure_read_bandwidth(int threads) {
+  std::atomic<int> ready = 0;
+  std::atomic<u64> sink = 0;
+  double best = 0;
+  // Rounds of a thread are apart by a meeting of all, so that each round is a read of all at once.
+  std::vector<std::chrono::steady_clock::time_point> ends(size_t(threads) * kRounds);
+  std::vector<std::chrono::steady_clock::time_point> begins = ends;
+  const auto work = [&](int thread) {
+    const LargeBlock memory;
+    for (int round = 0; round < kRounds; ++round) {
+      ++ready;
+      while (ready < threads * (round + 1)) std::this_thread::yield();
+      const size_t at = size_t(round * threads + thread);
+      begins[at] = std::chrono::steady_clock::now();
+      sink ^= memory.read();
+      ends[at] = std::chrono::steady_clock::now();
+    }
+  };
+  std::vector<std::thread> running;
+  for (int t = 0; t < threads; ++t) running.emplace_back(work, t);
+  for (std::thread& thread : running) thread.join();
+  for (int round = 0; round < kRounds; ++round) {
+    const auto from = begins.begin() + round * threads, to = ends.begin() + round * threads;
+    const auto time = *std::max_element(to, to + threads) - *std::min_element(from, from + threads);
+    best = std::max(best, double(kBytesPerThread) * threads / std::chrono::duration<double>(time).count());
+  }
+  return best;
+}
+
+std::string describe_cpu() {
+  const int cores = allowed_cores();
+  std::string levels;
+  for (const SimdLevel& level : simd_levels())
+    levels += fmt::format("{}{}", levels.empty() ? "" : ", ", level.name);
+  return fmt::format(
+      "cpu         {}, {} cores for this process\n"
+      "simd        {} (of {}; Highway {}.{}.{})\n"
+      "memory      {:.1f} GB/s read by {} threads\n",
+      processor_name(), cores, simd_levels().front().name, levels, HWY_MAJOR, HWY_MINOR, HWY_PATCH,
+      measure_read_bandwidth(cores) * 1e-9, cores);
+}
+
+}  // namespace heddle
