@@ -1,9 +1,9 @@
 // The op contract: a tile operation is declared once, in a folder of its own, and everything else derives
 // from that declaration. An op is
 //   x.h          its arguments: a plain struct with one `visit` (read by host and device)
-//   x.cpp        shape rule, tiling, cost, fp64 reference, traits: an OpSpec, returned by `const OpSpec&
-//   x_op()` x.cuh        its tile body: `struct Body` with stream, run and, for a part of a chain, prologue
-//   or epilogue x_cases.cpp  shapes x dtypes x bounds: `std::vector<Case> x_cases()`
+//   x.cpp        `const OpSpec& x_op()`: shape rule, tiling, cost, fp64 reference, traits
+//   x.cuh        its tile body: `struct Body` with stream and run, and what it is as a part of a chain
+//   x_cases.cpp  `std::vector<Case> x_cases()`: shapes x dtypes x bounds
 // The folder is the registration: nothing else names the op. Goals: values and plain functions, no class
 // hierarchy, no static initialisers, no global enum. Non-goals: gradients, layouts that are not strided.
 #pragma once
