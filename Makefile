@@ -22,7 +22,7 @@ program: configure
 	cmake --build --preset release --parallel $(JOBS) --target heddle
 
 demo: program
-	build/release/heddle generate models/storyteller --prompt "Once upon a time"
+	build/release/heddle generate models/storyteller --prompt "Once upon a time" --echo --max-tokens 600
 
 test: configure
 	cmake --build --preset release --parallel $(JOBS)

@@ -33,7 +33,7 @@ struct GenerateFlags {
   i32 max_tokens = 256;
   SamplingParams sampling;
   std::vector<std::string> stops;
-  bool json = false, ignore_eos = false;
+  bool json = false, ignore_eos = false, echo = false;
 };
 
 // What was made, for the last line and for --json.
@@ -125,8 +125,11 @@ class Generator {
   Story story_;
 };
 
+// All of stdin without the line end that closes it: the text goes on where the prompt stops.
 std::string read_stdin() {
-  return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
 }
 
 GenerationConfig defaults_of(const std::string& model) {
@@ -154,7 +157,7 @@ void report(const GenerateFlags& flags, const Story& story) {
   }
   std::printf("\n");
   std::fflush(stdout);
-  std::fprintf(stderr, "[%zu prompt tokens in %.2f s, %.1f/s; %zu new tokens, %.1f/s; ended by %s]\n",
+  std::fprintf(stderr, "[%zu prompt tokens in %.3f s, %.1f/s; %zu new tokens, %.1f/s; ended by %s]\n",
                story.prompt.size(), story.prompt_seconds, double(story.prompt.size()) / story.prompt_seconds,
                story.tokens.size(), (tokens > 1 ? tokens - 1 : tokens) / story.token_seconds,
                story.reason.c_str());
@@ -173,13 +176,15 @@ void run(GenerateFlags& flags, const CLI::App& command) {
   flags.sampling = sampling;
   require(flags.max_tokens >= 1, "[generate] --max-tokens is {}; must be positive", flags.max_tokens);
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
-  std::vector<i32> prompt = tokenizer.encode(flags.prompt == "-" ? read_stdin() : flags.prompt, true);
+  if (flags.prompt == "-") flags.prompt = read_stdin();
+  std::vector<i32> prompt = tokenizer.encode(flags.prompt, true);
   require(!prompt.empty(), "[generate] the prompt has no tokens; give it some text with --prompt");
   auto engine = load_engine(flags.engine, flags.engine.options());
   require(i32(prompt.size()) < engine->max_context(),
           "[generate] the prompt has {} tokens; the context holds {} ({})", prompt.size(),
           engine->max_context(), "--max-context sets it, up to what the model allows");
   for (const std::string& stop : defaults.stop_strings) flags.stops.push_back(stop);
+  if (flags.echo && !flags.json) std::fputs(flags.prompt.c_str(), stdout);
   report(flags, Generator(flags, *engine, tokenizer, defaults.eos_token_ids).run(std::move(prompt)));
 }
 
@@ -189,7 +194,8 @@ void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
   CLI::App* command = app.add_subcommand("generate", "Continue a prompt and stream the text");
   flags->engine.add_to(*command);
-  command->add_option("--prompt", flags->prompt, "the text to go on with; - reads it from stdin")->required();
+  command->add_option("--prompt", flags->prompt,
+                      "the text to go on with; - reads it from stdin; without it the model begins by itself");
   command->add_option("--max-tokens", flags->max_tokens, "new tokens at most")->capture_default_str();
   SamplingParams::visit(flags->sampling, [&](const char* name, auto& field, const char* help) {
     command->add_option("--" + flag_name(name), field,
@@ -197,6 +203,9 @@ void add_generate(CLI::App& app) {
   });
   command->add_option("--stop", flags->stops, "end before this text; may be given several times");
   command->add_flag("--ignore-eos", flags->ignore_eos, "go on past the end-of-text token");
+  flags->echo = ::isatty(STDOUT_FILENO) != 0;
+  command->add_flag("--echo,!--no-echo", flags->echo,
+                    "print the prompt before its continuation; default: on a terminal");
   command->add_flag("--json", flags->json,
                     "print one JSON object with tokens, text and times instead of text");
   command->callback([flags, command] { run(*flags, *command); });
