@@ -138,10 +138,10 @@ class Cast:
         )
 
     def _name(self, of: str) -> str:
-        """A name of a list, or one in four times an invented one, so that a model learns to keep any name."""
+        """A name of a list, or one time in twelve an invented one: a model then learns to keep any name."""
         return (
             self.lexicon.invent(self.pick)
-            if self.pick(range(4)) == 0
+            if self.pick(range(12)) == 0
             else self._fresh(self.lexicon.lists[of])
         )
 

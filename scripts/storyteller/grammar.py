@@ -27,7 +27,7 @@ class Grammar:
         self.plots = [read_plot(path) for path in sorted((HERE / "plots").glob("*.tale"))]
 
     def story(self, seed: int, plot: str = "") -> str:
-        """Tells the story of a seed; half of the stories begin with a "Story: title" line."""
+        """Tells the story of a seed: half begin with a "Story: title" line, one in six with a bare title."""
         rng = random.Random(seed)
 
         # random() is the one method whose sequence Python promises to keep for a seed.
@@ -43,7 +43,8 @@ class Grammar:
         body = _tell(chosen, renderer, cast.flags, pick)
         titles = pick((chosen.titles, chosen.titles, chosen.titles, GENERAL_TITLES))
         title = renderer.text(_choose(titles, cast.flags, pick).template)
-        return f"Story: {title[0].upper()}{title[1:]}\n\n{body}" if pick((True, False)) else body
+        head = f"{title[0].upper()}{title[1:]}\n\n"
+        return pick((f"Story: {head}",) * 3 + (head, "", "")) + body
 
 
 def _tell(plot: Plot, renderer: Renderer, flags: set[str], pick) -> str:

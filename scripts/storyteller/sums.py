@@ -1,9 +1,12 @@
 """Small sums in words and digits, and the pairs that are held out of training.
 
-    Sum: 27 + 45 = 72.            0 to 999 each
-    Sum: 72 - 45 = 27.            never below zero
-    Sum: 7 x 8 = 56.              tables up to 12, none held out
-    Question: Mila has 27 pears and finds 45 more. How many pears does Mila have now? Answer: 72.
+    27 + 45 = 72.       0 to 999 each
+    72 - 45 = 27.       never below zero
+    7 x 8 = 56.         tables up to 12, none held out
+    Question: Mila has 27 pears and finds 45 more. How many pears does Mila have now? Answer: 27 + 45 = 72.
+
+A word problem's numbers are 2 to 99. Its answer shows the sum that it is: the numbers are copied first and
+then computed side by side.
 
 A pair of numbers is held out for "+" or "-" in every form, so that right answers on held-out pairs show that
 the model computes. Pairs below ten are never held out.
@@ -50,11 +53,13 @@ class Sum:
 
     @property
     def prompt(self) -> str:
-        return f"Sum: {self.a} {self.sign} {self.b} ="
+        return f"{self.a} {self.sign} {self.b} ="
 
 
-def complete(prompt: str, value: Sum) -> str:
-    return f"{prompt} {value.answer}."
+def ending(prompt: str, value: Sum) -> str:
+    """What completes a prompt; a word problem shows its sum."""
+    shown = f" {value.prompt}" if prompt.endswith(":") else ""
+    return f"{shown} {value.answer}."
 
 
 def draw_sum(rng: random.Random, limit: int = 1000) -> Sum:
@@ -104,6 +109,7 @@ class SumMaker:
         return f"Question: {text} Answer:"
 
     def document(self, seed: int) -> str:
-        """A finished training text; every fourth is a word problem."""
+        """A finished training text; every third is a word problem."""
         rng = random.Random(seed)
-        return complete(*self.make(rng, words=rng.random() < 0.25))
+        prompt, value = self.make(rng, words=rng.random() < 1 / 3)
+        return prompt + ending(prompt, value)
