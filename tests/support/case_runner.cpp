@@ -6,30 +6,10 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/linear/linear.h"
 #include "tests/support/case_memory.h"
+#include "tests/support/case_program.h"
 
 namespace heddle {
 namespace {
-
-Program one_call(const Node& node, const CaseMemory& memory, std::span<const TileAxis> axes) {
-  Program program;
-  program.name = node.name;
-  program.buffers = memory.buffers;
-  std::vector<std::string> ops;
-  Call call{.opcode = 0, .node = 0};
-  for (const Part& part : node.parts) ops.push_back(part.op->name), call.args.push_back(part.args);
-  program.opcodes = {{.ops = ops, .main = node.main, .hash = chain_hash(ops, node.main)}};
-  program.calls = {call};
-  program.node_names = {node.name};
-  program.workers.resize(1);
-  for (const TileCoord& tile : default_tiles(axes)) {
-    Instruction instruction;
-    instruction.opcode = 0;
-    std::copy(tile.at, tile.at + 4, instruction.tile);
-    program.workers[0].push_back(instruction);
-  }
-  program.workers[0].push_back(Instruction{});
-  return program;
-}
 
 std::string compare(const std::string& name, std::span<const double> got, std::span<const double> wanted,
                     CaseResult& result) {
@@ -61,7 +41,7 @@ class Comparison {
   }
 
   CaseResult run(const Node& node, std::span<const TileAxis> axes, const std::string& executor) {
-    const Program program = one_call(node, memory_, axes);
+    const Program program = one_call(node, memory_.buffers, axes);
     get_executor(executor).create(program, memory_.memory, ExecutorOptions{})->run(1);
     for (size_t o = 0; o < outputs_.size() && result_.problem.empty(); ++o)
       result_.problem = compare(outputs_[o].name, memory_.read(outputs_[o].tensor), wanted_[o], result_);

@@ -47,6 +47,10 @@ std::unique_ptr<Engine> golden_engine(const std::string& name, EngineOptions opt
   return std::make_unique<Engine>(open_model(kFolder + "/" + name), std::move(options));
 }
 
+Planner golden_planner(const std::string& name, EngineOptions options) {
+  return make_planner(open_model(kFolder + "/" + name), options);
+}
+
 std::vector<float> logits_of(Engine& engine, std::span<const i32> tokens, size_t chunk) {
   const SequenceId sequence = engine.open({});
   std::vector<float> logits;

@@ -21,6 +21,7 @@ struct Golden {
 std::vector<std::string> golden_names();
 Golden load_golden(const std::string& name);
 std::unique_ptr<Engine> golden_engine(const std::string& name, EngineOptions options);
+Planner golden_planner(const std::string& name, EngineOptions options);
 
 // Logits of `tokens` as one sequence, in steps of at most `chunk` rows. The engine must have all_logits.
 std::vector<float> logits_of(Engine& engine, std::span<const i32> tokens, size_t chunk);

@@ -1,0 +1,124 @@
+// Saved programs: the same bytes again, and an Error for every file that heddle did not write.
+#include <algorithm>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/ir/check.h"
+
+namespace heddle {
+namespace {
+
+constexpr size_t kHeaderBytes = 32, kVersionAt = 8;
+
+std::vector<std::string> seeds() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR "/tests/fuzz/program"))
+    files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string seed(const std::string& name) {
+  return read_file(HEDDLE_SOURCE_DIR "/tests/fuzz/program/" + name + ".heddle");
+}
+
+// The message of the Error that parsing throws; "" where it takes the bytes.
+std::string refusal(const std::string& bytes) {
+  try {
+    parse_program(bytes, "x.heddle");
+  } catch (const Error& error) {
+    EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+void expect_refused(const std::string& bytes, const std::string& why) {
+  EXPECT_NE(refusal(bytes).find(why), std::string::npos) << why << " in: " << refusal(bytes);
+}
+
+TEST(ProgramFile, SameBytesAgainAndProved) {
+  ASSERT_GE(seeds().size(), 20u);
+  for (const std::string& file : seeds()) {
+    const std::string bytes = read_file(file);
+    ASSERT_EQ(refusal(bytes), "") << file << "; `ninja write_programs` writes it again";
+    const Program program = parse_program(bytes, file);
+    EXPECT_EQ(serialise_program(program), bytes) << file;
+    const CheckReport report = check(program);
+    EXPECT_TRUE(report.ok()) << file << ": " << report.faults[0].message;
+  }
+}
+
+TEST(ProgramFile, SavedAndLoaded) {
+  const std::string path = testing::TempDir() + "saved.heddle", bytes = seed("linear");
+  save_program(parse_program(bytes, "linear"), path);
+  EXPECT_EQ(serialise_program(load_program(path)), bytes);
+  std::filesystem::remove(path);
+}
+
+TEST(ProgramFile, EveryCutIsRefused) {
+  for (const std::string name : {"linear", "attention", "llama3-tiny"}) {
+    const std::string bytes = seed(name);
+    for (size_t length = 0; length < bytes.size(); ++length)
+      ASSERT_NE(refusal(bytes.substr(0, length)), "") << name << " cut to " << length;
+    // A header that says what is there does not help either.
+    for (size_t length = kHeaderBytes; length < bytes.size(); ++length)
+      ASSERT_NE(refusal(frame_program(bytes.substr(kHeaderBytes, length - kHeaderBytes))), "")
+          << name << " cut to " << length;
+    EXPECT_NE(refusal(bytes + '\0'), "");
+    expect_refused(frame_program(bytes.substr(kHeaderBytes) + '\0'), "bytes left over");
+  }
+}
+
+TEST(ProgramFile, EveryChangedByteIsSeen) {
+  const std::string bytes = seed("linear");
+  for (size_t at = 0; at < bytes.size(); ++at)
+    for (char change : {'\x01', '\x80', '\xff'}) {
+      std::string changed = bytes;
+      changed[at] = char(changed[at] ^ change);
+      ASSERT_NE(refusal(changed), "") << "byte " << at;
+    }
+}
+
+// Behind a fitting checksum a changed byte may make another program, which the check must then survive.
+TEST(ProgramFile, EveryChangedFieldIsSurvived) {
+  for (const std::string name : {"linear", "attention", "sample"}) {
+    const std::string fields = seed(name).substr(kHeaderBytes);
+    size_t refused = 0, rejected = 0;
+    for (size_t at = 0; at < fields.size(); ++at)
+      for (char change : {'\x01', '\x80', '\xff'}) {
+        std::string changed = fields;
+        changed[at] = char(changed[at] ^ change);
+        const std::string framed = frame_program(changed);
+        if (refusal(framed) != "")
+          ++refused;
+        else
+          rejected += !check(parse_program(framed, name)).ok();
+      }
+    EXPECT_GT(refused, 100u) << name;
+    EXPECT_GT(rejected, 100u) << name;
+  }
+}
+
+TEST(ProgramFile, SaysWhatIsWrong) {
+  const std::string bytes = seed("linear"), fields = bytes.substr(kHeaderBytes);
+  std::string other = bytes;
+  other[kVersionAt] = 9;
+  expect_refused(other, "[x.heddle] program file of version 9; this heddle reads version 1");
+  expect_refused("GGUF" + bytes.substr(4), "magic");
+  expect_refused(bytes.substr(0, 31), "shorter than a header");
+
+  const size_t op = fields.find("linear", 8 + 8);  // behind the program's own name
+  other = fields;
+  other.replace(op, 6, "lineal");
+  expect_refused(frame_program(other), "[lineal] is not an op");
+  other = fields;
+  other[op + 6 + 4] ^= 1;  // main is a u32, then comes the hash
+  expect_refused(frame_program(other), "linear was made with other arguments");
+}
+
+}  // namespace
+}  // namespace heddle

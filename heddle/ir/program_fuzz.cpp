@@ -1,0 +1,36 @@
+// Any bytes behind a header are either refused with an Error, or a program that can be printed, checked, and
+// written again as the same bytes. The check itself may find faults but never fail.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "heddle/base/error.h"
+#include "heddle/ir/check.h"
+#include "heddle/ir/print.h"
+
+namespace {
+
+constexpr size_t kHeaderBytes = 32;  // put before again, so that the checksum always fits
+
+void run(std::string_view fields) {
+  const std::string bytes = heddle::frame_program(fields);
+  const heddle::Program program = heddle::parse_program(bytes, "fuzz");
+  HEDDLE_CHECK(heddle::serialise_program(program) == bytes);
+  (void)heddle::print_program(program, {4, 64});
+  (void)heddle::print_summary(program);
+  (void)heddle::check(program);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string_view file(reinterpret_cast<const char*>(data), size);
+  file.remove_prefix(std::min(size, kHeaderBytes));
+  try {
+    run(file);
+  } catch (const heddle::Error& error) {
+    if (error.code() == heddle::ErrorCode::kInternal) throw;
+  }
+  return 0;
+}

@@ -1,0 +1,38 @@
+// Writes the seeds of the program fuzzer: one program for each op, from its smallest case, and decode programs of
+// two golden models. To be run again where arguments of ops have changed: ninja write_programs.
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "heddle/base/file.h"
+#include "heddle/engine/engine.h"
+#include "tests/support/case_program.h"
+#include "tests/support/golden.h"
+
+namespace heddle {
+namespace {
+
+std::string smallest_case(const OpSpec& op) {
+  std::string smallest;
+  for (const Case& test : op.cases()) {
+    std::string bytes = serialise_program(program_of_case(op, test));
+    if (smallest.empty() || bytes.size() < smallest.size()) smallest = std::move(bytes);
+  }
+  return smallest;
+}
+
+void write_all(const std::string& folder) {
+  for (const OpSpec* op : all_ops()) write_file(folder + "/" + op->name + ".heddle", smallest_case(*op));
+  for (const std::string name : {"llama3-tiny", "gpt2-tiny"}) {
+    EngineOptions options{.workers = 2, .max_sequences = 2, .max_splits = 2};
+    save_program(golden_planner(name, options).program(8, 2), folder + "/" + name + ".heddle");
+  }
+}
+
+}  // namespace
+}  // namespace heddle
+
+int main(int argc, char** argv) {
+  if (argc != 2) return std::fprintf(stderr, "write_programs FOLDER\n"), 2;
+  heddle::write_all(argv[1]);
+}

@@ -1,0 +1,51 @@
+#include "tests/support/case_program.h"
+
+#include <algorithm>
+
+#include "tests/support/case_memory.h"
+
+namespace heddle {
+
+Program one_call(const Node& node, std::vector<ProgramBuffer> buffers, std::span<const TileAxis> axes) {
+  Program program;
+  program.name = node.name;
+  program.buffers = std::move(buffers);
+  Opcode opcode{.main = node.main};
+  Call call{.opcode = 0, .node = 0};
+  for (const Part& part : node.parts) opcode.ops.push_back(part.op->name), call.args.push_back(part.args);
+  opcode.hash = chain_hash(opcode.ops, opcode.main);
+  program.opcodes = {opcode};
+  program.calls = {call};
+  program.node_names = {node.name};
+  program.workers.resize(1);
+  for (const TileCoord& tile : default_tiles(axes)) {
+    Instruction instruction{.opcode = 0, .stream_items = stream_items(node, tile)};
+    std::copy(tile.at, tile.at + 4, instruction.tile);
+    program.workers[0].push_back(instruction);
+  }
+  program.workers[0].push_back(Instruction{});
+  return program;
+}
+
+Program program_of_case(const OpSpec& op, const Case& test) {
+  CaseMemory memory;
+  Part part{&op, test.args};
+  op.infer(part.args.data());
+  const std::vector<Output> outputs = allocate(op, part.args.data(), memory);
+  if (test.prepare) test.prepare(part.args.data(), memory);
+  for (ProgramBuffer& buffer : memory.buffers)
+    if (buffer.info.kind == BufferKind::kActivation) buffer.info.kind = BufferKind::kTable;
+  StepShape shape;
+  for (const Output& output : outputs) {
+    const u32 b = output.tensor.buffer;
+    const bool state = output.tensor.dtype == DType::kU8;  // of the step record
+    memory.buffers[b].info.kind = state ? BufferKind::kStepDevice : BufferKind::kOutput;
+    if (state) shape = reinterpret_cast<const StepDevice*>(memory.bytes(b))->shape;
+  }
+  Program program =
+      one_call({.name = op.name, .parts = {part}}, memory.buffers, op.axes(part.args.data(), TilingTarget{}));
+  program.shape = shape;
+  return program;
+}
+
+}  // namespace heddle
