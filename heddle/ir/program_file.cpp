@@ -45,6 +45,7 @@ class Reader {
   template <class T>
   void raw(T* values, size_t count) {
     if (count * sizeof(T) > left()) refuse("ends inside a field");
+    if (count == 0) return;  // there may be no memory at `values`
     std::memcpy(static_cast<void*>(values), bytes_.data() + at_, count * sizeof(T));
     at_ += count * sizeof(T);
   }
