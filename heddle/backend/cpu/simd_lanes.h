@@ -1,0 +1,42 @@
+// Indices of lane vectors, and what reductions do with them. Included once per SIMD target, inside its namespace,
+// after simd_value.h.
+
+// Indices at, at + 1, ... of a whole lane vector.
+struct Lanes {
+  i32 at;
+  friend HWY_INLINE Lanes operator+(Lanes i, i32 n) { return {i.at + n}; }
+};
+
+// The first `count` lanes of one: the end of a row. Their values are those a whole vector would give.
+struct FewLanes {
+  i32 at, count;
+  friend HWY_INLINE FewLanes operator+(FewLanes i, i32 n) { return {i.at + n, i.count}; }
+};
+
+HWY_INLINE Value combine(Sum, Value a, Value b) {
+  return a + b;
+}
+HWY_INLINE Value combine(Max, Value a, Value b) {
+  return max(a, b);
+}
+HWY_INLINE Value combine(Min, Value a, Value b) {
+  return min(a, b);
+}
+HWY_INLINE float over_lanes(Sum, Value a) {
+  return hn::GetLane(hn::SumOfLanes(d, a.v));
+}
+HWY_INLINE float over_lanes(Max, Value a) {
+  return hn::GetLane(hn::MaxOfLanes(d, a.v));
+}
+HWY_INLINE float over_lanes(Min, Value a) {
+  return hn::GetLane(hn::MinOfLanes(d, a.v));
+}
+constexpr float identity(Sum) {
+  return 0;
+}
+constexpr float identity(Max) {
+  return -__builtin_inff();
+}
+constexpr float identity(Min) {
+  return __builtin_inff();
+}
