@@ -145,7 +145,7 @@ Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options) {
   s.weights = std::make_unique<WeightStore>(s.planner.model(), one, s.options.threads, s.options.progress);
   for (const Buffer& buffer : one.graph.buffers())
     if (buffer.kind == BufferKind::kPages) {
-      s.kv.emplace(buffer.name, Pages(size_t(buffer.bytes)));
+      s.kv.emplace(buffer.name, Pages(size_t(buffer.bytes), true));
       s.kv_bytes += size_t(buffer.bytes);
     }
 }

@@ -19,11 +19,11 @@
 
 namespace heddle {
 
-Pages::Pages(size_t bytes) : size_(bytes + 64) {
+Pages::Pages(size_t bytes, bool sparse) : size_(bytes + 64) {
   void* data =
       ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", bytes);
-  if (bytes >= (size_t{1} << 21)) ::madvise(data, size_, MADV_HUGEPAGE);
+  if (bytes >= (size_t{1} << 21)) ::madvise(data, size_, sparse ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(data);
 }
 
@@ -236,6 +236,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
         values.push_back(load_float(at, source.dtype));
         if (!std::isfinite(values.back())) fail_not_finite(wanted.tensor, i, 0, values.back());
       }
+      model.forget(wanted.tensor);
     }
     HEDDLE_CHECK(values.size() == size_t(spec.size));
     Entry entry{Pages(values.size() * 4), {}};

@@ -14,7 +14,8 @@ namespace heddle {
 // Owns 64-byte aligned memory, zeroed by the system when first touched.
 class Pages {
  public:
-  explicit Pages(size_t bytes);
+  // `sparse`: it fills little by little, so that large pages would hold memory that nobody wrote.
+  explicit Pages(size_t bytes, bool sparse = false);
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&& other) noexcept;
   ~Pages();
