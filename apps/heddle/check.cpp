@@ -1,10 +1,10 @@
 // heddle check: proves a saved program, or the programs that a model runs.
 #include "heddle/ir/check.h"
 
-#include <cstdio>
 #include <filesystem>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 #include "apps/heddle/support/engine_flags.h"
 #include "heddle/base/error.h"
@@ -12,25 +12,31 @@
 namespace heddle {
 namespace {
 
-// Prints one line for a program and its faults; true when it is proved.
-bool show(const Program& program) {
+// Prints one line for a program and its faults; returns the first fault, "" when it is proved.
+std::string show(const Program& program) {
   const CheckReport report = check(program);
-  std::printf("%s: %zu instructions on %zu workers, %zu waits: %s in %.1f ms\n", program.name.c_str(),
-              report.instructions, program.workers.size(), report.waits, report.ok() ? "proved" : "REJECTED",
-              report.milliseconds);
-  for (const Fault& fault : report.faults) std::printf("  %s: %s\n", name(fault.kind), fault.message.c_str());
-  return report.ok();
+  fmt::print("{}: {} instructions on {} workers, {} waits: {} in {:.1f} ms\n", program.name,
+             report.instructions, program.workers.size(), report.waits, report.ok() ? "proved" : "REJECTED",
+             report.milliseconds);
+  std::string first;
+  for (const Fault& fault : report.faults) {
+    const std::string text = fmt::format("{}: {}", name(fault.kind), fault.message);
+    fmt::print("  {}\n", text);
+    if (first.empty()) first = text;
+  }
+  return first;
 }
 
 void run(const EngineFlags& flags) {
-  bool ok = true;
+  std::string fault;
   if (std::filesystem::is_regular_file(flags.model)) {
-    ok = show(load_program(flags.model));
+    fault = show(load_program(flags.model));
   } else {
     const Planner planner = load_planner(flags);
-    for (i32 rows : row_classes()) ok &= show(planner.program(rows, 1));
+    for (i32 rows : row_classes())
+      if (const std::string found = show(planner.program(rows, 1)); fault.empty()) fault = found;
   }
-  if (!ok) fail(ErrorCode::kInternal, "[check] {} was not proved", flags.model);
+  if (!fault.empty()) fail(ErrorCode::kInternal, "[check] {} is rejected: {}", flags.model, fault);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/input.h"
 #include "heddle/base/error.h"
 #include "heddle/base/float16.h"
 
@@ -15,7 +16,7 @@ namespace {
 struct DiffFlags {
   EngineFlags engine;
   std::string a = "reference", b = "threads";
-  std::vector<i32> tokens = {1, 2, 3, 4, 5};
+  std::string tokens = "1,2,3,4,5";
   double bound = 1e-3;
 };
 
@@ -59,21 +60,22 @@ Difference compare(std::span<const std::byte> a, std::span<const std::byte> b, D
   return result;
 }
 
-std::unique_ptr<Engine> run_on(const DiffFlags& flags, const std::string& executor) {
+std::unique_ptr<Engine> run_on(const DiffFlags& flags, const std::string& executor,
+                               std::span<const i32> tokens) {
   EngineOptions options = flags.engine.options();
   options.executor = executor;
   options.keep_buffers = true;
   auto engine = load_engine(flags.engine, options);
   const SequenceId sequence = engine->open({});
-  const StepRequest request{sequence, flags.tokens, true};
+  const StepRequest request{sequence, tokens, true};
   engine->step(std::span(&request, 1));
   return engine;
 }
 
 void run(const DiffFlags& flags) {
-  require(!flags.tokens.empty(), "[diff] --tokens is empty; give ids such as 1,2,3");
-  auto a = run_on(flags, flags.a), b = run_on(flags, flags.b);
-  const i32 rows = i32(flags.tokens.size());
+  const std::vector<i32> tokens = parse_tokens(flags.tokens, "--tokens");
+  auto a = run_on(flags, flags.a, tokens), b = run_on(flags, flags.b, tokens);
+  const i32 rows = i32(tokens.size());
   const Program &left = a->program(rows, 1), &right = b->program(rows, 1);
   require(left.calls.size() == right.calls.size(),
           "[diff] the programs have {} and {} calls; they must be the same", left.calls.size(),
@@ -109,7 +111,7 @@ void add_diff(CLI::App& app) {
   command->add_option("--a", flags->a, "one executor")->capture_default_str();
   command->add_option("--b", flags->b, "the other")->capture_default_str();
   command->add_option("--tokens", flags->tokens, "token ids of the step, separated by commas")
-      ->delimiter(',');
+      ->capture_default_str();
   command->add_option("--bound", flags->bound, "largest difference, relative to 1 + the largest value")
       ->capture_default_str();
   command->callback([flags] { run(*flags); });

@@ -3,8 +3,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <random>
 
 #include <CLI/CLI.hpp>
@@ -12,7 +10,9 @@
 #include <unistd.h>
 
 #include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
+#include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/text/generation_config.h"
 #include "heddle/text/stop.h"
@@ -113,8 +113,8 @@ class Generator {
   void emit(const std::string& text) {
     story_.text += text;
     if (flags_.json || text.empty()) return;
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    print(text);
+    flush_output();
   }
 
   const GenerateFlags& flags_;
@@ -126,10 +126,26 @@ class Generator {
 };
 
 // All of stdin without the line end that closes it: the text goes on where the prompt stops.
-std::string read_stdin() {
-  std::string text(std::istreambuf_iterator<char>(std::cin), {});
-  if (text.ends_with('\n')) text.pop_back();
-  return text;
+// The prompt's tokens; flags.prompt becomes its text.
+std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer) {
+  const bool from_stdin = flags.prompt == "-";
+  if (from_stdin) flags.prompt = read_stdin();
+  if (from_stdin && flags.prompt.ends_with('\n')) flags.prompt.pop_back();
+  require_utf8(flags.prompt, "prompt");
+  std::vector<i32> prompt = tokenizer.encode(flags.prompt, true);
+  require(!prompt.empty(), "[generate] the prompt has no tokens; give it some text with --prompt");
+  return prompt;
+}
+
+void require_fit(const std::vector<i32>& prompt, const Engine& engine, const std::string& model) {
+  require(i32(prompt.size()) < engine.max_context(),
+          "[generate] the prompt has {} tokens; the context holds {} ({})", prompt.size(),
+          engine.max_context(), "--max-context sets it, up to what the model allows");
+  for (i32 token : prompt)
+    if (token >= engine.info().vocab)
+      fail(ErrorCode::kIo,
+           "[{}/tokenizer.json] makes token {}; the model knows 0 to {}: it is another model's", model, token,
+           engine.info().vocab - 1);
 }
 
 GenerationConfig defaults_of(const std::string& model) {
@@ -152,11 +168,11 @@ void report(const GenerateFlags& flags, const Story& story) {
                                 {"finish_reason", story.reason},
                                 {"prompt_seconds", story.prompt_seconds},
                                 {"seconds", story.token_seconds}};
-    std::puts(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    print(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return;
   }
-  std::printf("\n");
-  std::fflush(stdout);
+  print("\n");
+  flush_output();
   std::fprintf(stderr, "[%zu prompt tokens in %.3f s, %.1f/s; %zu new tokens, %.1f/s; ended by %s]\n",
                story.prompt.size(), story.prompt_seconds, double(story.prompt.size()) / story.prompt_seconds,
                story.tokens.size(), (tokens > 1 ? tokens - 1 : tokens) / story.token_seconds,
@@ -164,6 +180,7 @@ void report(const GenerateFlags& flags, const Story& story) {
 }
 
 void run(GenerateFlags& flags, const CLI::App& command) {
+  require_model_folder(flags.engine.model);
   const GenerationConfig defaults = defaults_of(flags.engine.model);
   SamplingParams sampling = defaults.sampling;
   SamplingParams::visit(flags.sampling, [&](const char* name, auto& value, const char*) {
@@ -176,15 +193,11 @@ void run(GenerateFlags& flags, const CLI::App& command) {
   flags.sampling = sampling;
   require(flags.max_tokens >= 1, "[generate] --max-tokens is {}; must be positive", flags.max_tokens);
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
-  if (flags.prompt == "-") flags.prompt = read_stdin();
-  std::vector<i32> prompt = tokenizer.encode(flags.prompt, true);
-  require(!prompt.empty(), "[generate] the prompt has no tokens; give it some text with --prompt");
+  std::vector<i32> prompt = read_prompt_of(flags, tokenizer);
   auto engine = load_engine(flags.engine, flags.engine.options());
-  require(i32(prompt.size()) < engine->max_context(),
-          "[generate] the prompt has {} tokens; the context holds {} ({})", prompt.size(),
-          engine->max_context(), "--max-context sets it, up to what the model allows");
+  require_fit(prompt, *engine, flags.engine.model);
   for (const std::string& stop : defaults.stop_strings) flags.stops.push_back(stop);
-  if (flags.echo && !flags.json) std::fputs(flags.prompt.c_str(), stdout);
+  if (flags.echo && !flags.json) print(flags.prompt);
   report(flags, Generator(flags, *engine, tokenizer, defaults.eos_token_ids).run(std::move(prompt)));
 }
 

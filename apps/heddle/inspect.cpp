@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/print.h"
 
@@ -75,10 +76,6 @@ void show_fused(const Planner& planner, i32 rows) {
   planner.fused(rows, 1, &log);
   fmt::print("fused: {} calls into others\n", log.size());
   for (const std::string& line : log) fmt::print("  {}\n", line);
-}
-
-void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
 void show_program(const InspectFlags& flags, const Program& program) {

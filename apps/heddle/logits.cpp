@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/input.h"
 #include "heddle/base/error.h"
 #include "heddle/model/hf/safetensors.h"
 
@@ -13,20 +14,19 @@ namespace {
 
 struct LogitsFlags {
   EngineFlags engine;
-  std::vector<i32> tokens;
-  std::string out;
+  std::string tokens, out;
   i32 chunk = 64;
 };
 
 void run(const LogitsFlags& flags) {
-  require(!flags.tokens.empty(), "[logits] --tokens is empty; give ids such as 1,2,3");
+  const std::vector<i32> tokens = parse_tokens(flags.tokens, "--tokens");
   require(flags.chunk >= 1, "[logits] --chunk is {}; must be positive", flags.chunk);
   EngineOptions options = flags.engine.options();
   options.all_logits = true;
   auto engine = load_engine(flags.engine, options);
   const SequenceId sequence = engine->open({});
   std::vector<float> logits;
-  for (std::span<const i32> left = flags.tokens; !left.empty();) {
+  for (std::span<const i32> left = tokens; !left.empty();) {
     const size_t n = std::min({left.size(), size_t(engine->max_rows()), size_t(flags.chunk)});
     const StepRequest request{sequence, left.first(n), true};
     const StepResult result = engine->step(std::span(&request, 1));
@@ -35,7 +35,7 @@ void run(const LogitsFlags& flags) {
   }
   TensorView view{.name = "logits",
                   .dtype = DType::kF32,
-                  .shape = {int64_t(flags.tokens.size()), engine->info().vocab},
+                  .shape = {int64_t(tokens.size()), engine->info().vocab},
                   .data = std::as_bytes(std::span(logits)),
                   .file = ""};
   write_safetensors(flags.out, {view});
@@ -47,9 +47,7 @@ void add_logits(CLI::App& app) {
   auto flags = std::make_shared<LogitsFlags>();
   CLI::App* command = app.add_subcommand("logits", "Write the logits of every position of a token sequence");
   flags->engine.add_to(*command);
-  command->add_option("--tokens", flags->tokens, "token ids, separated by commas")
-      ->required()
-      ->delimiter(',');
+  command->add_option("--tokens", flags->tokens, "token ids, separated by commas")->required();
   command->add_option("--out", flags->out, "safetensors file; holds `logits`, f32 [tokens, vocab]")
       ->required();
   command->add_option("--chunk", flags->chunk, "rows of a step at most; 1 runs token by token")

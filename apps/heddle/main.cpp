@@ -1,42 +1,97 @@
-// The command line. Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.
+// The command line: finds the command, and turns what went wrong into a message and an exit code.
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <string>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 #include "apps/heddle/support/interrupt.h"
+#include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 
 namespace heddle {
+
 void add_commands(CLI::App& app);
+
+namespace {
+
+enum ExitCode { kDone = 0, kFailed = 1, kWrongArguments = 2, kInterrupted = 130 };
+
+constexpr const char* kAbout =
+    "heddle turns a transformer into one checked program of tile instructions and runs it.";
+constexpr const char* kFooter =
+    "MODEL is the folder that save_pretrained writes: config.json, *.safetensors, tokenizer.json.\n"
+    "\n"
+    "Examples:\n"
+    "  heddle generate models/storyteller --prompt \"Once upon a time\"\n"
+    "  heddle inspect models/storyteller\n"
+    "  heddle generate --help\n"
+    "\n"
+    "Exit codes: 0 done; 1 failed (a file, a model, a run); 2 wrong arguments; 130 interrupted.\n"
+    "What a command makes goes to stdout, messages and progress to stderr.";
+
+// The command that the arguments name. The library says of a missing and of an unknown one only that one is
+// required.
+CLI::App* find_command(CLI::App& app, int argc, char** argv) {
+  std::string known;
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    if (argc > 1 && command->get_name() == argv[1]) return command;
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  require(argc > 1, "no command; there are {}; see heddle --help", known);
+  require(argv[1][0] == '-', "'{}' is no command; there are {}; see heddle --help", argv[1], known);
+  return nullptr;
 }
 
-int main(int argc, char** argv) {
-  CLI::App app(
-      "heddle turns a transformer into one checked program of tile instructions and runs it.\n"
-      "Try: heddle generate models/storyteller --prompt \"Once upon a time\"");
+// An empty text would be read as 0.
+void refuse_empty_numbers(CLI::App& command) {
+  for (CLI::Option* option : command.get_options([](const CLI::Option* o) {
+         return o->get_type_name() == "INT" || o->get_type_name() == "UINT" || o->get_type_name() == "FLOAT";
+       }))
+    option->check([](const std::string& text) { return text.empty() ? "is empty; give a number" : ""; }, "");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(kAbout, "heddle");
+  app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", HEDDLE_VERSION);
-  app.failure_message(CLI::FailureMessage::help);
-  heddle::add_commands(app);
-  heddle::watch_interrupts();
+  add_commands(app);
+  const CLI::App* command = find_command(app, argc, argv);
+  for (CLI::App* each : app.get_subcommands(nullptr)) refuse_empty_numbers(*each);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "heddle: %s\nRun with --help to see what there is.\n", error.what());
-    return 2;
-  } catch (const heddle::Error& error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "heddle: %s\n", error.what());
-    return error.code() == heddle::ErrorCode::kInvalidArgument ? 2 : 1;
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "heddle: out of memory; a smaller --max-context or model needs less\n");
-    return 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "heddle: %s\n", error.what());
-    return 1;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fail(ErrorCode::kInvalidArgument, "{}; see heddle {}--help", error.what(),
+         command ? command->get_name() + " " : "");
   }
-  return heddle::interrupted() ? 130 : 0;
+  flush_output();
+  return interrupted() ? kInterrupted : kDone;
+}
+
+int failed(ExitCode code, const char* message) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "heddle: %s\n", message);
+  return code;
+}
+
+}  // namespace
+}  // namespace heddle
+
+int main(int argc, char** argv) {
+  using namespace heddle;
+  watch_interrupts();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows past a limit is an error of the write
+  try {
+    return run(argc, argv);
+  } catch (const Error& error) {
+    return failed(error.code() == ErrorCode::kInvalidArgument ? kWrongArguments : kFailed, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(kFailed, "out of memory; a smaller --max-context or model needs less");
+  } catch (const std::exception& error) {
+    return failed(kFailed, error.what());
+  }
 }

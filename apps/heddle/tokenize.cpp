@@ -1,9 +1,6 @@
 // heddle tokenize: text to token ids, and back.
-#include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +9,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/heddle/support/input.h"
+#include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/text/tokenizer.h"
 
@@ -25,11 +24,6 @@ struct TokenizeFlags {
   bool decode = false, json_lines = false, plain = false, skip_special = false;
 };
 
-void write(std::string_view text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written) fail(ErrorCode::kIo, "[tokenize] the output could not be written; is the disk full?");
-}
-
 class TokenizeRun {
  public:
   explicit TokenizeRun(const TokenizeFlags& flags)
@@ -39,13 +33,13 @@ class TokenizeRun {
     std::ios::sync_with_stdio(false);  // reading is many times faster so
     if (flags_.json_lines) {
       std::string line;
-      for (size_t number = 1; std::getline(std::cin, line); ++number) write(answer(line, number) + "\n");
+      for (size_t number = 1; std::getline(std::cin, line); ++number) print(answer(line, number) + "\n");
     } else {
-      const std::string input(std::istreambuf_iterator<char>(std::cin), {});
-      write(flags_.decode ? decode(ids_of(input)) : fmt::format("{}\n", fmt::join(encode(input), " ")));
+      const std::string input = read_stdin();
+      if (!flags_.decode) require_utf8(input, "stdin");
+      print(flags_.decode ? decode(parse_ids(input, "stdin"))
+                          : fmt::format("{}\n", fmt::join(encode(input), " ")));
     }
-    if (std::fflush(stdout) != 0)
-      fail(ErrorCode::kIo, "[tokenize] the output could not be written; is the disk full?");
   }
 
  private:
@@ -66,22 +60,6 @@ class TokenizeRun {
       known.push_back(int32_t(id));
     }
     return tokenizer_.decode(known, flags_.skip_special);
-  }
-
-  // Whole numbers with spaces or commas between them.
-  static std::vector<int64_t> ids_of(std::string_view text) {
-    constexpr std::string_view kBetween = " ,\t\r\n";
-    std::vector<int64_t> ids;
-    for (size_t at = text.find_first_not_of(kBetween); at != std::string_view::npos;) {
-      const std::string_view word = text.substr(at, text.find_first_of(kBetween, at) - at);
-      int64_t id = 0;
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-      require(error == std::errc() && end == word.data() + word.size(),
-              "[tokenize] '{}' is no token id; whole numbers are expected", word.substr(0, 40));
-      ids.push_back(id);
-      at = text.find_first_not_of(kBetween, at + word.size());
-    }
-    return ids;
   }
 
   static std::vector<int64_t> ids_in(const json& array) {

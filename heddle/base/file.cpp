@@ -15,14 +15,32 @@
 namespace heddle {
 namespace {
 
+const char* remedy(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return "; is the path right, and its folder there?";
+    case EACCES:
+    case EPERM:
+      return "; its owner can allow it (chmod)";
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return "; free some space or write elsewhere";
+    default:
+      return "";
+  }
+}
+
 [[noreturn]] void fail_io(const std::string& path, const char* what) {
-  fail(ErrorCode::kIo, "[{}] cannot {}: {}", path, what, std::strerror(errno));
+  const int error = errno;
+  fail(ErrorCode::kIo, "[{}] cannot {}: {}{}", path, what, std::strerror(error), remedy(error));
 }
 
 }  // namespace
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-  int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait
   if (descriptor < 0) fail_io(path_, "open");
   struct stat info {};
   bool ok = ::fstat(descriptor, &info) == 0;

@@ -213,7 +213,12 @@ Program parse_program(std::string_view bytes, const std::string& where) {
     fail(ErrorCode::kIo, "[{}] was changed after it was written: its checksum does not fit", where);
   Program program;
   Reader reader(fields, where);
-  program_fields(reader, program);
+  try {
+    program_fields(reader, program);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    fail(ErrorCode::kIo, "[{}] {}; it was made by another heddle", where, error.what());
+  }
   if (reader.left() != 0) reader.refuse("bytes left over");
   return program;
 }

@@ -52,12 +52,16 @@ void append_utf8(uint32_t code_point, std::string& out) {
 }
 
 bool is_valid_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const Utf8Char c = first_char(text);
-    if (c.state != Utf8Char::kValid) return false;
-    text.remove_prefix(c.size);
+  return find_invalid_utf8(text) == std::string_view::npos;
+}
+
+size_t find_invalid_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Char c = first_char(text.substr(at));
+    if (c.state != Utf8Char::kValid) return at;
+    at += c.size;
   }
-  return true;
+  return std::string_view::npos;
 }
 
 std::string to_valid_utf8(std::string_view text) {

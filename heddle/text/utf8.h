@@ -24,6 +24,8 @@ Utf8Char first_char(std::string_view text);
 void append_utf8(uint32_t code_point, std::string& out);
 
 bool is_valid_utf8(std::string_view text);
+// Where the first ill-formed part begins; npos where there is none.
+size_t find_invalid_utf8(std::string_view text);
 
 // `text` with ill-formed parts replaced; the tail that could still become a character is replaced too.
 std::string to_valid_utf8(std::string_view text);

@@ -1,9 +1,11 @@
 #include "apps/heddle/support/engine_flags.h"
 
 #include <cstdio>
+#include <filesystem>
 
 #include <unistd.h>
 
+#include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
 
@@ -56,7 +58,14 @@ EngineOptions EngineFlags::options() const {
   return options;
 }
 
+void require_model_folder(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return;
+  fail(ErrorCode::kIo, "[{}] {}; a model is the folder that save_pretrained writes", path,
+       std::filesystem::exists(path) ? "is not a folder" : "there is no such folder");
+}
+
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options) {
+  require_model_folder(flags.model);
   const bool show = ::isatty(STDERR_FILENO) != 0;
   options.progress = [show](size_t done, size_t all) {
     if (!show) return;
@@ -69,6 +78,7 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
 }
 
 Planner load_planner(const EngineFlags& flags) {
+  require_model_folder(flags.model);
   EngineOptions options = flags.options();
   return make_planner(open_model(flags.model), options);
 }

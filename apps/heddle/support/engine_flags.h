@@ -23,6 +23,8 @@ struct EngineFlags {
   EngineOptions options() const;
 };
 
+// Throws Error where the path is no folder, before files in it are looked for.
+void require_model_folder(const std::string& path);
 // Opens the folder and loads its weights; prints what it does to stderr when that is a terminal.
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options);
 // Opens the folder, but reads no weights.

@@ -31,7 +31,7 @@ struct Config::State {
   const nlohmann::json& at(const std::string& key) {
     const nlohmann::json* value = find(key);
     if (!value)
-      fail(ErrorCode::kInvalidArgument, "[{}] '{}{}' is missing; the model needs it", where, prefix, key);
+      fail(ErrorCode::kIo, "[{}] '{}{}' is missing; the model needs it", where, prefix, key);
     return *value;
   }
 
@@ -45,19 +45,19 @@ struct Config::State {
     const bool small =
         value.is_number_unsigned() ? value.get<uint64_t>() <= INT32_MAX : value.is_number_integer();
     if (!small || value.get<int64_t>() < min || value.get<int64_t>() > max)
-      fail_at(ErrorCode::kInvalidArgument, key,
+      fail_at(ErrorCode::kIo, key,
               fmt::format("must be a whole number from {} to {}", min, max));
     return value.get<int>();
   }
 
   double to_number(const std::string& key, const nlohmann::json& value, double min, double max) const {
     if (!value.is_number() || !(value.get<double>() >= min && value.get<double>() <= max))
-      fail_at(ErrorCode::kInvalidArgument, key, fmt::format("must be a number from {} to {}", min, max));
+      fail_at(ErrorCode::kIo, key, fmt::format("must be a number from {} to {}", min, max));
     return value.get<double>();
   }
 
   std::string to_string(const std::string& key, const nlohmann::json& value) const {
-    if (!value.is_string()) fail_at(ErrorCode::kInvalidArgument, key, "must be a string");
+    if (!value.is_string()) fail_at(ErrorCode::kIo, key, "must be a string");
     return value.get<std::string>();
   }
 };
@@ -157,7 +157,7 @@ void Config::refuse(const std::string& key, std::string_view remedy) const {
 }
 
 void Config::reject(const std::string& key, std::string_view remedy) const {
-  state_->fail_at(ErrorCode::kInvalidArgument, key, remedy);
+  state_->fail_at(ErrorCode::kIo, key, remedy);
 }
 
 void Config::refuse_unless(const std::string& key, std::initializer_list<std::string_view> accepted) const {

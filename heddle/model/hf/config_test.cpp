@@ -48,7 +48,7 @@ void expect_llama_fails(ErrorCode code, const std::string& more, const std::stri
   EXPECT_NE(text.find(part), std::string::npos) << more << " -> " << text;
 }
 
-constexpr auto kBad = ErrorCode::kInvalidArgument;
+constexpr auto kBad = ErrorCode::kIo;
 constexpr auto kUnsupported = ErrorCode::kUnsupported;
 
 TEST(LlamaConfig, TakesTheDefaultsOfTransformers) {

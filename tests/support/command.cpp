@@ -1,0 +1,90 @@
+#include "tests/support/command.h"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+struct Pipe {
+  std::array<int, 2> end;
+  Pipe() { HEDDLE_CHECK(::pipe2(end.data(), O_CLOEXEC) == 0); }
+  ~Pipe() { close_read(), close_write(); }
+  void close_read() { close_one(end[0]); }
+  void close_write() { close_one(end[1]); }
+
+ private:
+  static void close_one(int& descriptor) {
+    if (descriptor >= 0) ::close(std::exchange(descriptor, -1));
+  }
+};
+
+[[noreturn]] void become(const Command& command, int in, int out, int err) {
+  ::signal(SIGPIPE, SIG_DFL);
+  if (!command.output.empty()) out = ::open(command.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  ::dup2(in, 0), ::dup2(out, 1), ::dup2(err, 2);
+  if (command.largest_file > 0) {
+    const rlimit limit{rlim_t(command.largest_file), rlim_t(command.largest_file)};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  std::vector<char*> args = {const_cast<char*>(HEDDLE_PROGRAM)};
+  for (const std::string& arg : command.args) args.push_back(const_cast<char*>(arg.c_str()));
+  args.push_back(nullptr);
+  ::execv(HEDDLE_PROGRAM, args.data());
+  ::_exit(127);
+}
+
+// Reads both ends until the child has closed them or the time is over; false: it is.
+bool read_both(Pipe& out, Pipe& err, Outcome& outcome, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  std::array<pollfd, 2> polls = {pollfd{out.end[0], POLLIN, 0}, pollfd{err.end[0], POLLIN, 0}};
+  std::array<std::string*, 2> texts = {&outcome.out, &outcome.err};
+  while (polls[0].fd >= 0 || polls[1].fd >= 0) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    ::poll(polls.data(), 2, 100);
+    for (size_t i = 0; i < 2; ++i) {
+      if (polls[i].fd < 0 || polls[i].revents == 0) continue;
+      char buffer[4096];
+      const ssize_t n = ::read(polls[i].fd, buffer, sizeof buffer);
+      if (n > 0)
+        texts[i]->append(buffer, size_t(n));
+      else
+        polls[i].fd = -1;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Outcome run_program(const Command& command) {
+  Pipe in, out, err;
+  const pid_t child = ::fork();
+  HEDDLE_CHECK(child >= 0);
+  if (child == 0) become(command, in.end[0], out.end[1], err.end[1]);
+  in.close_read(), out.close_write(), err.close_write();
+  // What is given here is smaller than a pipe holds, so that writing does not wait; the child may not read it.
+  const auto old = ::signal(SIGPIPE, SIG_IGN);
+  [[maybe_unused]] const ssize_t written = ::write(in.end[1], command.input.data(), command.input.size());
+  ::signal(SIGPIPE, old);
+  in.close_write();
+  Outcome outcome;
+  if (!read_both(out, err, outcome, command.seconds)) ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  return outcome;
+}
+
+}  // namespace heddle
