@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/ir/field_count.h"
 #include "heddle/ir/tensor.h"
 
 namespace heddle {
@@ -109,7 +110,7 @@ struct Case {
 struct OpSpec {
   const char* name = "";
   const char* doc = "";
-  size_t args_size = 0;
+  size_t args_size = 0, args_fields = 0;
   void (*construct)(std::byte* args) = nullptr;
   void (*visit)(std::byte* args, ArgVisitor& visitor) = nullptr;
   // Checks the inputs and sets dtype (where unset) and sizes of the outputs. Throws Error.
@@ -190,6 +191,7 @@ OpSpec op_of(const char* name, const char* doc) {
   spec.name = name;
   spec.doc = doc;
   spec.args_size = sizeof(Args);
+  spec.args_fields = field_count<Args>();
   spec.construct = [](std::byte* args) { new (args) Args(); };
   spec.visit = [](std::byte* args, ArgVisitor& visitor) { Args::visit(as<Args>(args), VisitCalls{visitor}); };
   return spec;

@@ -1,0 +1,117 @@
+// What every op must declare, for all ops that the folders hold.
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+#include "heddle/ir/check.h"
+#include "heddle/ir/program.h"
+#include "tests/support/case_program.h"
+
+namespace heddle {
+namespace {
+
+class Registry : public testing::TestWithParam<const OpSpec*> {};
+
+// An argument where it lies in the struct.
+struct Field {
+  std::string name;
+  const std::byte* begin;
+  size_t size;
+};
+
+struct ListFields : ArgVisitor {
+  std::vector<Field> fields;
+  std::vector<Tensor*> tensors;
+
+  template <class T>
+  void add(const char* name, T& value) {
+    fields.push_back({name, reinterpret_cast<const std::byte*>(&value), sizeof(T)});
+  }
+  void tensor(const char* name, Tensor& value, const char*, Access) override {
+    add(name, value);
+    tensors.push_back(&value);
+  }
+  void weight(const char* name, Weight& value, const char*) override {
+    add(name, value);
+    tensors.push_back(&value.data);
+  }
+  void attribute(const char* name, i32& value) override { add(name, value); }
+  void attribute(const char* name, float& value) override { add(name, value); }
+};
+
+TEST(Registry, NamesAreUniqueAndSorted) {
+  std::vector<std::string> names;
+  for (const OpSpec* op : all_ops()) names.push_back(op->name);
+  EXPECT_GE(names.size(), 20u);
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
+  std::set<u64> hashes;
+  for (const OpSpec* op : all_ops()) hashes.insert(chain_hash(std::span(&op, 1), 0));
+  EXPECT_EQ(hashes.size(), names.size());
+}
+
+TEST_P(Registry, DeclaresWhatAnOpNeeds) {
+  const OpSpec& op = *GetParam();
+  EXPECT_EQ(find_op(op.name), &op);
+  EXPECT_GE(std::string(op.doc).size(), 8u);
+  for (bool there : {op.infer != nullptr, op.axes != nullptr, op.flops != nullptr, op.reference != nullptr,
+                     op.cases != nullptr})
+    ASSERT_TRUE(there);
+  EXPECT_FALSE(op.cases().empty());
+}
+
+TEST_P(Registry, VisitShowsEveryFieldOnceInOrder) {
+  const OpSpec& op = *GetParam();
+  std::vector<std::byte> args(op.args_size);
+  op.construct(args.data());
+  ListFields list;
+  op.visit(args.data(), list);
+  EXPECT_EQ(list.fields.size(), op.args_fields) << "visit and the struct differ";
+  std::set<std::string> names;
+  const std::byte* end = args.data();
+  for (const Field& field : list.fields) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name << " comes twice";
+    EXPECT_GE(field.begin, end) << field.name << " comes out of order";
+    end = field.begin + field.size;
+  }
+  EXPECT_LE(end, args.data() + args.size());
+  for (const char* name : {op.traits.input, op.traits.output})
+    EXPECT_TRUE(*name == '\0' || names.contains(name)) << "traits name an argument that is none: " << name;
+}
+
+TEST_P(Registry, RefusesTensorsOfAnotherRank) {
+  const OpSpec& op = *GetParam();
+  const Case test = op.cases().front();
+  std::vector<std::byte> args = test.args;
+  ListFields list;
+  op.visit(args.data(), list);
+  for (size_t i = 0; i < list.tensors.size(); ++i) {
+    Tensor& tensor = *list.tensors[i];
+    if (tensor.rank == 0) continue;  // left out, or for infer to fill in
+    const Tensor right = tensor;
+    for (u8 rank = 1; rank <= kMaxRank; ++rank) {
+      if (rank == right.rank) continue;
+      tensor.rank = rank;
+      for (int d = 0; d < rank; ++d) tensor.size[d] = 8, tensor.stride[d] = d + 1 < rank ? 8 : 1;
+      std::vector<std::byte> copy = args;
+      EXPECT_THROW(op.infer(copy.data()), Error) << "tensor " << i << " of rank " << int(rank);
+    }
+    tensor = right;
+  }
+}
+
+TEST_P(Registry, CheckAcceptsTheCases) {
+  const OpSpec& op = *GetParam();
+  for (const Case& test : op.cases()) {
+    const CheckReport report = check(program_of_case(op, test));
+    EXPECT_TRUE(report.ok()) << test.name << ": " << report.faults[0].message;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, Registry, testing::ValuesIn(all_ops().begin(), all_ops().end()),
+                         [](const auto& param) { return std::string(param.param->name); });
+
+}  // namespace
+}  // namespace heddle
