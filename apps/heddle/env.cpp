@@ -55,7 +55,12 @@ void run() {
 }  // namespace
 
 void add_env(CLI::App& app) {
-  app.add_subcommand("env", "Show the machine, its speed, and what this build has")->callback(run);
+  CLI::App* command = app.add_subcommand("env", "Show the machine, its speed, and what this build has");
+  command->footer(
+      "Executors, schedulers, families and ops are the names that other commands know.\n"
+      "A next token reads every weight once: bytes of weights / read bandwidth is the least time it takes.\n"
+      "Example: heddle env");
+  command->callback(run);
 }
 
 }  // namespace heddle

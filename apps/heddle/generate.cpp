@@ -221,6 +221,13 @@ void add_generate(CLI::App& app) {
                     "print the prompt before its continuation; default: on a terminal");
   command->add_flag("--json", flags->json,
                     "print one JSON object with tokens, text and times instead of text");
+  command->footer(
+      "Text goes to stdout as it is made; Ctrl-C ends it after the token at hand.\n"
+      "Examples:\n"
+      "  heddle generate models/storyteller --prompt \"Once upon a time\"\n"
+      "  heddle generate models/storyteller --prompt \"17 + 25 =\" --temperature 0\n"
+      "  heddle generate models/storyteller --temperature 0.8 --top-p 0.95 --seed 7\n"
+      "  cat notes.txt | heddle generate MODEL --prompt - --max-tokens 64 --json");
   command->callback([flags, command] { run(*flags, *command); });
 }
 

@@ -52,6 +52,9 @@ void add_logits(CLI::App& app) {
       ->required();
   command->add_option("--chunk", flags->chunk, "rows of a step at most; 1 runs token by token")
       ->capture_default_str();
+  command->footer(
+      "Example: heddle logits models/storyteller --tokens 1,2,3 --out logits.safetensors\n"
+      "In Python: safetensors.numpy.load_file(\"logits.safetensors\")[\"logits\"]");
   command->callback([flags] { run(*flags); });
 }
 

@@ -95,7 +95,11 @@ void add_tokenize(CLI::App& app) {
                     "one text a line: a JSON string in and a JSON array of ids out, or the reverse");
   command->add_flag("--plain", flags->plain, "encode without the tokens that the model puts around a text");
   command->add_flag("--skip-special", flags->skip_special, "decode without special tokens");
-  command->footer("Example: echo \"Once upon a time\" | heddle tokenize models/storyteller");
+  command->footer(
+      "Examples:\n"
+      "  echo \"Once upon a time\" | heddle tokenize models/storyteller\n"
+      "  echo 7 12 9 | heddle tokenize models/storyteller --decode\n"
+      "  heddle tokenize models/storyteller --json-lines < texts.jsonl > ids.jsonl");
   command->callback([flags] { TokenizeRun(*flags).run(); });
 }
 

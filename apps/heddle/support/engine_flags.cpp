@@ -12,6 +12,8 @@
 namespace heddle {
 namespace {
 
+constexpr const char* kGroup = "The program and what runs it";
+
 std::string names_of_executors() {
   std::string names;
   for (const Backend* backend : all_backends())
@@ -31,24 +33,35 @@ std::string names_of_schedulers() {
 
 void EngineFlags::add_to(CLI::App& command) {
   add_program_to(command, "folder with config.json, *.safetensors and tokenizer.json");
-  command.add_option("--executor", executor, "what runs the program: " + names_of_executors());
-  command.add_option("--threads", threads, "threads; 0: all cores")->capture_default_str();
+  command.add_option("--executor", executor, "what runs the program: " + names_of_executors())
+      ->capture_default_str()
+      ->group(kGroup);
+  add_threads_to(command);
+}
+
+void EngineFlags::add_threads_to(CLI::App& command) {
+  command.add_option("--threads", threads, "threads; 0: all cores this process may use")
+      ->capture_default_str()
+      ->group(kGroup);
 }
 
 void EngineFlags::add_program_to(CLI::App& command, const std::string& what) {
   command.add_option("model", model, what)->required();
   command.add_option("--scheduler", scheduler, "how tiles are ordered: " + names_of_schedulers())
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group(kGroup);
   command.add_option("--workers", workers, "workers of the program; 0: one for each thread")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group(kGroup);
   command.add_option("--max-context", max_context, "positions of a sequence; 0: the model's, at most 8192")
-      ->capture_default_str();
-  command.add_flag("--no-fuse", no_fuse, "run every op as a call of its own");
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_flag("--no-fuse", no_fuse, "run every op as a call of its own")->group(kGroup);
 }
 
 EngineOptions EngineFlags::options() const {
   EngineOptions options;
-  if (!executor.empty()) options.executor = executor;
+  options.executor = executor;
   options.scheduler = scheduler;
   options.workers = workers;
   options.threads = threads;

@@ -12,14 +12,14 @@ namespace heddle {
 
 struct EngineFlags {
   std::string model;
-  std::string executor;  // empty: the default
-  std::string scheduler = "level_batched";
+  std::string executor = "threads", scheduler = "level_batched";
   i32 workers = 0, threads = 0, max_context = 0;
   bool no_fuse = false;
 
   void add_to(CLI::App& command);
   // Only those that decide a program; `what` says what the command takes for a model.
   void add_program_to(CLI::App& command, const std::string& what);
+  void add_threads_to(CLI::App& command);
   EngineOptions options() const;
 };
 

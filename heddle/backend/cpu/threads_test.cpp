@@ -199,6 +199,12 @@ const Hang kHangs[] = {
     {"missing_producer",
      [](TestProgram& test) { test.program.workers[0].erase(test.program.workers[0].begin()); },
      {"worker 1 #1", "layer1", "counter 0 seen 11 wanted 12"}},
+    {"wrong_epoch",
+     [](TestProgram& test) { test.at(0, 2).set_previous(1, false); },
+     {"worker 0 #2", "layer2", "counter 3 seen 9 wanted 12"}},
+    {"stream_that_stops",
+     [](TestProgram& test) { test.at(1, 3) = {}; },
+     {"worker 0 #4", "layer4", "counter 3 seen 11 wanted 12", "2 signal it", "(step 5)"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Executors, Hangs,

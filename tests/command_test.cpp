@@ -1,0 +1,59 @@
+// The commands that show and prove programs, as people use them.
+#include "tests/support/command.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/scratch.h"
+
+namespace heddle {
+namespace {
+
+const std::string kModel = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama3-tiny";
+
+// What the program prints; it must succeed.
+std::string output(const std::vector<std::string>& args) {
+  const Outcome outcome = run_program({.args = args});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return outcome.out;
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;
+}
+
+TEST(Command, InspectShowsModelGraphAndProgram) {
+  expect_words(output({"inspect", kModel, "--workers", "3"}),
+               {"family    llama: 2 layers", "parameters", "KV cache", "on 3 workers", "counted", "counters",
+                "rms_norm + linear + rope + kv_append", "row classes", " 512 "});
+  expect_words(output({"inspect", kModel, "--all"}), {"layers.1.qkv absorbs layers.1.input_norm"});
+  const std::string graph = output({"inspect", kModel, "--graph"});
+  expect_words(graph, {"layers.0.qkv", "rms_norm(", "* linear(", "kv.0.keys"});
+  const std::string plain = output({"inspect", kModel, "--graph", "--no-fuse"});
+  EXPECT_EQ(plain.find("* linear("), std::string::npos) << "nothing is fused";
+  const std::string program = output({"inspect", kModel, "--program", "--rows", "8", "--workers", "3"});
+  expect_words(program, {"step: 8 rows", "worker 1\n", "and 1 more workers", "wait", "signal"});
+  EXPECT_EQ(output({"inspect", kModel, "--program", "--all", "--workers", "3"}).find("more workers"),
+            std::string::npos);
+}
+
+TEST(Command, SavedProgramIsTheSameAndProved) {
+  Scratch scratch;
+  const std::string file = scratch.path("p.heddle");
+  for (const std::string rows : {"1", "512"}) {
+    output({"inspect", kModel, "--rows", rows, "--workers", "2", "--save", file});
+    expect_words(output({"check", file}), {"llama T=" + rows, "2 workers", "proved"});
+    EXPECT_EQ(output({"inspect", file, "--program", "--all"}),
+              output({"inspect", kModel, "--rows", rows, "--workers", "2", "--program", "--all"}));
+  }
+  expect_words(output({"check", kModel, "--workers", "5"}), {"T=1:", "T=8:", "T=64:", "T=512:", "proved"});
+}
+
+TEST(Command, HelpTeaches) {
+  expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
+  for (const std::string command : {"check", "diff", "env", "generate", "inspect", "logits", "tokenize"})
+    expect_words(output({command, "--help"}), {"Example", "heddle " + command});
+}
+
+}  // namespace
+}  // namespace heddle
