@@ -80,8 +80,8 @@ Source open_source(const Model& model, const WeightSource& wanted, i32 cols, std
   if (cols == 1) shape = {wanted.rows};
   if (wanted.transposed) std::swap(shape[0], shape[1]);
   if (found.shape != shape)
-    fail(ErrorCode::kIo, "[{}] has shape {}; the configuration makes it {}", wanted.tensor,
-         found.shape, shape);
+    fail(ErrorCode::kIo, "[{}] has shape {}; the configuration makes it {}", wanted.tensor, found.shape,
+         shape);
   if (!is_float(found.dtype) || (dtype && found.dtype != *dtype))
     fail(ErrorCode::kUnsupported, "[{}] is {}; {}", wanted.tensor, name(found.dtype),
          dtype ? fmt::format("all matrices must be {} as the embedding is", name(*dtype))
@@ -110,8 +110,7 @@ void run_parallel(size_t jobs, int threads, const std::function<void(size_t)>& j
 }
 
 [[noreturn]] void fail_not_finite(const std::string& tensor, i64 row, i64 col, float value) {
-  fail(ErrorCode::kIo, "[{}] element ({}, {}) is {}; weights must be finite", tensor, row, col,
-       value);
+  fail(ErrorCode::kIo, "[{}] element ({}, {}) is {}; weights must be finite", tensor, row, col, value);
 }
 
 // One row of a panel: where it comes from, for the message if a value is not finite too.

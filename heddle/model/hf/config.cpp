@@ -30,8 +30,7 @@ struct Config::State {
 
   const nlohmann::json& at(const std::string& key) {
     const nlohmann::json* value = find(key);
-    if (!value)
-      fail(ErrorCode::kIo, "[{}] '{}{}' is missing; the model needs it", where, prefix, key);
+    if (!value) fail(ErrorCode::kIo, "[{}] '{}{}' is missing; the model needs it", where, prefix, key);
     return *value;
   }
 
@@ -45,8 +44,7 @@ struct Config::State {
     const bool small =
         value.is_number_unsigned() ? value.get<uint64_t>() <= INT32_MAX : value.is_number_integer();
     if (!small || value.get<int64_t>() < min || value.get<int64_t>() > max)
-      fail_at(ErrorCode::kIo, key,
-              fmt::format("must be a whole number from {} to {}", min, max));
+      fail_at(ErrorCode::kIo, key, fmt::format("must be a whole number from {} to {}", min, max));
     return value.get<int>();
   }
 
