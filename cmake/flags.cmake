@@ -13,6 +13,7 @@ if(HEDDLE_DEBUG_CHECKS)
   target_compile_definitions(heddle_flags INTERFACE HEDDLE_DEBUG_CHECKS=1)
 endif()
 if(HEDDLE_SANITIZE)
+  target_compile_definitions(heddle_flags INTERFACE HEDDLE_SANITIZED=1)  # limits of time do not count
   target_compile_options(heddle_flags INTERFACE -fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
   target_link_options(heddle_flags INTERFACE -fsanitize=${HEDDLE_SANITIZE})

@@ -16,8 +16,7 @@
 namespace heddle {
 namespace {
 
-#if defined(NDEBUG) && !defined(HEDDLE_DEBUG_CHECKS) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+#if defined(NDEBUG) && !defined(HEDDLE_DEBUG_CHECKS) && !defined(HEDDLE_SANITIZED)
 constexpr bool kRelease = true;
 #else
 constexpr bool kRelease = false;
