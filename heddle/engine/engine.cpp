@@ -130,7 +130,7 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
                        .kv_dtype = o.kv_dtype,
                        .all_logits = o.all_logits};
   capacity.num_pages = capacity.pages_per_sequence * o.max_sequences;
-  return {std::move(model), o.target.value_or(cpu_target(o.workers)), std::move(capacity),
+  return {std::move(model), o.target.value_or(cpu_target(o.workers)), capacity,
           CompileOptions{.scheduler = o.scheduler, .passes = o.passes, .keep_buffers = o.keep_buffers}};
 }
 

@@ -32,8 +32,8 @@ i32 row_class(i32 rows, i32 sequences) {
 
 Planner::Planner(std::shared_ptr<const Model> model, Target target, Capacity capacity, CompileOptions options)
     : model_(std::move(model)),
-      target_(std::move(target)),
-      capacity_(std::move(capacity)),
+      target_(target),
+      capacity_(capacity),
       options_(std::move(options)),
       placement_(place(graph(1, 1).graph, limited(options_.passes, target_), target_.topology)) {
   options_.passes = limited(options_.passes, target_);

@@ -49,9 +49,7 @@ void Accesses::read(const Event& event, const Touch& touch) {
     for (u32 cell : cells) read_cell(event, touch, cell);
   };
   Record& record = records_[index];
-  if (cells.size() <= kFewCells) {
-    each_cell();
-  } else if (!make_record(event, touch, record)) {
+  if (cells.size() <= kFewCells || !make_record(event, touch, record)) {
     each_cell();
   } else {
     const u32 buffer = region(touch).buffer;

@@ -134,7 +134,8 @@ class Builder {
     program_.workers.resize(size_t(workers));
   }
 
-  Tensor tensor(std::string name, BufferKind kind, DType dtype, std::vector<i32> shape, i64 arena = -1) {
+  Tensor tensor(std::string name, BufferKind kind, DType dtype, const std::vector<i32>& shape,
+                i64 arena = -1) {
     Tensor tensor = dense(dtype, shape);
     i64 bytes = size_of(dtype);
     for (i32 size : shape) bytes *= size;
@@ -143,7 +144,7 @@ class Builder {
     if (arena >= 0) program_.arena_bytes = std::max(program_.arena_bytes, arena + bytes);
     return tensor;
   }
-  Tensor activation(std::string name, std::vector<i32> shape, i64 arena = -1) {
+  Tensor activation(std::string name, const std::vector<i32>& shape, i64 arena = -1) {
     return tensor(std::move(name), BufferKind::kActivation, DType::kF32, std::move(shape), arena);
   }
   Weight weight(std::string name, i32 rows, i32 cols, i32 panel_rows = 16) {

@@ -22,10 +22,11 @@ std::string smallest_case(const OpSpec& op) {
 }
 
 void write_all(const std::string& folder) {
-  for (const OpSpec* op : all_ops()) write_file(folder + "/" + op->name + ".heddle", smallest_case(*op));
+  for (const OpSpec* op : all_ops())
+    write_file(fmt::format("{}/{}.heddle", folder, op->name), smallest_case(*op));
   for (const std::string name : {"llama3-tiny", "gpt2-tiny"}) {
     EngineOptions options{.workers = 2, .max_sequences = 2, .max_splits = 2};
-    save_program(golden_planner(name, options).program(8, 2), folder + "/" + name + ".heddle");
+    save_program(golden_planner(name, options).program(8, 2), fmt::format("{}/{}.heddle", folder, name));
   }
 }
 

@@ -85,7 +85,7 @@ struct alignas(128) Crew {
 
 class ThreadsExecutor : public Executor {
  public:
-  ThreadsExecutor(const Program& program, Memory memory, const ExecutorOptions& options)
+  ThreadsExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options)
       : program_(program),
         host_(step_host(program, memory)),
         hang_limit_(std::chrono::duration_cast<Clock::duration>(

@@ -30,7 +30,7 @@ class Builder {
   Builder(const GraphRequest& request, const ModelInfo& info);
 
   // Calls inside the scope of "name.".
-  Builder& in(std::string scope) {
+  Builder& in(const std::string& scope) {
     scope_ = scope.empty() ? "" : scope + ".";
     return *this;
   }

@@ -79,7 +79,8 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
 
 double flops(const std::byte* args, const TileCoord&) {
   const auto& a = as<Attention>(args);
-  return 4.0 * a.split_unit * a.head_dim * (a.heads / a.kv_heads) * a.block_rows;
+  const i32 group = a.heads / a.kv_heads;
+  return 4.0 * a.split_unit * a.head_dim * group * a.block_rows;
 }
 
 i64 scratch(const std::byte* args, const TileCoord&) {
