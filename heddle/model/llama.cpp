@@ -11,7 +11,7 @@ namespace heddle {
 namespace {
 
 // The projections `names` of a layer, one below the other.
-Rows rows(const std::string& at, std::vector<std::pair<std::string, i32>> names, bool bias) {
+Rows rows(const std::string& at, const std::vector<std::pair<std::string, i32>>& names, bool bias) {
   Rows result;
   for (const auto& [name, count] : names) {
     result.sources.push_back({at + name + ".weight", count});
