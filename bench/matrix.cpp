@@ -92,7 +92,8 @@ void read_all(const Weights& weights) {
 void measure(const SimdLevel& level, int threads, i32 k) {
   std::deque<Weights> weights;
   for (int t = 0; t < threads; ++t) weights.emplace_back(k);
-  const double bytes = 16.0 * double(weights[0].table.size() / 16) * double(weights[0].w.panel_bytes());
+  const size_t groups = weights[0].table.size() / 16;
+  const double bytes = double(16 * groups) * double(weights[0].w.panel_bytes());
   const double read = seconds(threads, [&](int t) { read_all(weights[size_t(t)]); });
   std::printf("%-12s k %5d plain read: %6.1f GB/s\n", level.name, k, threads * bytes / read * 1e-9);
   for (i32 rows : {1, 2, 3, 4, 8, 16, 64, 256}) {

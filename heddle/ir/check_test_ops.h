@@ -145,7 +145,7 @@ class Builder {
     return tensor;
   }
   Tensor activation(std::string name, const std::vector<i32>& shape, i64 arena = -1) {
-    return tensor(std::move(name), BufferKind::kActivation, DType::kF32, std::move(shape), arena);
+    return tensor(std::move(name), BufferKind::kActivation, DType::kF32, shape, arena);
   }
   Weight weight(std::string name, i32 rows, i32 cols, i32 panel_rows = 16) {
     Weight weight;

@@ -48,7 +48,7 @@ class Executor {
 struct ExecutorSpec {
   const char* name = "";
   const char* doc = "";
-  std::unique_ptr<Executor> (*create)(const Program& program, Memory memory,
+  std::unique_ptr<Executor> (*create)(const Program& program, const Memory& memory,
                                       const ExecutorOptions& options) = nullptr;
   std::string (*unavailable)() = nullptr;  // why it cannot run here; empty: it can
 };

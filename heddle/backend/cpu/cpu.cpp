@@ -4,8 +4,8 @@
 
 namespace heddle {
 
-std::unique_ptr<Executor> create_threads(const Program&, Memory, const ExecutorOptions&);
-std::unique_ptr<Executor> create_reference(const Program&, Memory, const ExecutorOptions&);
+std::unique_ptr<Executor> create_threads(const Program&, const Memory&, const ExecutorOptions&);
+std::unique_ptr<Executor> create_reference(const Program&, const Memory&, const ExecutorOptions&);
 
 const Backend& cpu_backend() {
   static const Backend backend = {

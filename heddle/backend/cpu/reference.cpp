@@ -154,9 +154,9 @@ class ReferenceExecutor : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> create_reference(const Program& program, Memory memory,
+std::unique_ptr<Executor> create_reference(const Program& program, const Memory& memory,
                                            const ExecutorOptions& options) {
-  return std::make_unique<ReferenceExecutor>(program, std::move(memory), options);
+  return std::make_unique<ReferenceExecutor>(program, memory, options);
 }
 
 }  // namespace heddle

@@ -288,9 +288,9 @@ class ThreadsExecutor : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> create_threads(const Program& program, Memory memory,
+std::unique_ptr<Executor> create_threads(const Program& program, const Memory& memory,
                                          const ExecutorOptions& options) {
-  return std::make_unique<ThreadsExecutor>(program, std::move(memory), options);
+  return std::make_unique<ThreadsExecutor>(program, memory, options);
 }
 
 }  // namespace heddle
