@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/base/file.h"
 #include "tests/support/scratch.h"
 
 namespace heddle {
@@ -49,9 +50,24 @@ TEST(Command, SavedProgramIsTheSameAndProved) {
   expect_words(output({"check", kModel, "--workers", "5"}), {"T=1:", "T=8:", "T=64:", "T=512:", "proved"});
 }
 
+TEST(Command, BenchMeasuresAndKeepsResults) {
+  Scratch scratch;
+  const std::string file = scratch.path("results.json");
+  const std::string text = output({"bench", kModel, "--positions", "0,9", "--prefill", "70", "--rounds", "2",
+                                   "--steps", "3", "--threads", "2", "--commit", "abc", "--out", file});
+  expect_words(text, {"read bandwidth", "program of 1 rows: built and proved",
+                      "program of 512 rows: built and proved", "prefill of 70 tokens, 2 threads, the first",
+                      "decode at position 0", "decode at position 9, 2 threads", "ceiling"});
+  expect_words(read_file(file), {"\"commit\": \"abc\"", "\"unit\": \"tokens/s\"", "--positions 0,9",
+                                 "\"ceiling\": null", "\"ratio\": null"});
+  EXPECT_NE(run_program({.args = {"bench", kModel, "--rounds", "0"}}).code, 0);
+  EXPECT_NE(run_program({.args = {"bench", kModel, "--positions", "-1"}}).code, 0);
+}
+
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
-  for (const std::string command : {"check", "diff", "env", "generate", "inspect", "logits", "tokenize"})
+  for (const std::string command :
+       {"bench", "check", "diff", "env", "generate", "inspect", "logits", "tokenize"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

@@ -1,17 +1,31 @@
 #include "heddle/ir/executor.h"
 
+#include <utility>
+
 #include "heddle/base/error.h"
 
 namespace heddle {
 
-const ExecutorSpec& get_executor(std::string_view name) {
+namespace {
+
+// The executor of that name, with its backend.
+std::pair<const Backend*, const ExecutorSpec*> find_executor(std::string_view name) {
   std::string known;
   for (const Backend* backend : all_backends())
     for (const ExecutorSpec& executor : backend->executors) {
-      if (name == executor.name) return executor;
+      if (name == executor.name) return {backend, &executor};
       known += std::string(known.empty() ? "" : ", ") + executor.name;
     }
   fail(ErrorCode::kInvalidArgument, "[executor] {} is not one; known are {}", name, known);
+}
+
+}  // namespace
+
+const ExecutorSpec& get_executor(std::string_view name) {
+  return *find_executor(name).second;
+}
+const Backend& backend_of(std::string_view executor) {
+  return *find_executor(executor).first;
 }
 
 namespace {

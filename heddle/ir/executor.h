@@ -58,10 +58,14 @@ struct Backend {
   const char* name = "";
   std::vector<ExecutorSpec> executors;
   std::function<std::string()> describe;  // for `heddle env`
+  std::function<std::string()> device;    // what it runs on, in a few words
+  // Bytes a second at which it reads memory that no cache holds, with `threads` threads; 0: with all.
+  std::function<double(int threads)> read_bandwidth;
 };
 
 std::span<const Backend* const> all_backends();
 const ExecutorSpec& get_executor(std::string_view name);  // throws Error
+const Backend& backend_of(std::string_view executor);     // throws Error
 
 // The calls of a program with addresses filled in.
 struct BoundCall {

@@ -19,6 +19,8 @@ const Backend& cpu_backend() {
                      .create = create_reference,
                      .unavailable = [] { return std::string(); }}},
       .describe = describe_cpu,
+      .device = name_cpu,
+      .read_bandwidth = measure_read_bandwidth,
   };
   return backend;
 }

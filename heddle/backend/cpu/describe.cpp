@@ -71,6 +71,7 @@ int allowed_cores() {
 }  // namespace
 
 double measure_read_bandwidth(int threads) {
+  if (threads == 0) threads = allowed_cores();
   std::atomic<int> ready = 0;
   std::atomic<u64> sink = 0;
   double best = 0;
@@ -97,6 +98,11 @@ double measure_read_bandwidth(int threads) {
     best = std::max(best, double(kBytesPerThread) * threads / std::chrono::duration<double>(time).count());
   }
   return best;
+}
+
+std::string name_cpu() {
+  return fmt::format("{}, {} cores for this process; {}", processor_name(), allowed_cores(),
+                     simd_levels().front().name);
 }
 
 std::string describe_cpu() {

@@ -1,0 +1,228 @@
+// heddle bench: what decode and prefill take once they are warm, beside what memory allows.
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/input.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/model/build/family.h"
+
+namespace heddle {
+namespace {
+
+struct BenchFlags {
+  EngineFlags engine;
+  std::string positions = "0,512", out, commit = HEDDLE_VERSION;
+  i32 prefill = 512, steps = 16, rounds = 5;
+};
+
+// One line of the results: the median over the rounds, and all of them.
+struct Row {
+  std::string work, unit;
+  std::vector<double> all;
+  double ceiling = 0;  // the best that the machine allows; 0: not known
+
+  double median() const {
+    std::vector<double> sorted = all;
+    std::sort(sorted.begin(), sorted.end());
+    const size_t half = sorted.size() / 2;
+    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+  }
+};
+
+double seconds_of(const auto& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+std::vector<i32> some_tokens(i32 count, i32 vocab) {
+  std::vector<i32> tokens;
+  u32 state = 1;
+  for (i32 i = 0; i < count; ++i) {
+    state = state * 1664525u + 1013904223u;  // Numerical Recipes
+    tokens.push_back(i32((state >> 8) % u32(vocab)));
+  }
+  return tokens;
+}
+
+class Bench {
+ public:
+  Bench(const BenchFlags& flags, const EngineOptions& options)
+      : flags_(flags), name_(fmt::format("{} threads", options.threads)) {
+    const Backend& backend = backend_of(options.executor);
+    const double bandwidth = backend.read_bandwidth(options.threads);
+    add({.work = "read bandwidth", .unit = "GB/s", .all = {bandwidth * 1e-9}});
+    double load = seconds_of([&] { engine_ = load_engine(flags.engine, options); });
+    add({.work = "start: weights packed", .unit = "s", .all = {load}});
+    const Program& one = build(1);
+    // Every weight is read once for a token.
+    i64 bytes = 0;
+    for (const Home& home : one.homes)
+      if (home.period == 0) bytes += home.end - home.begin;
+    least_ms_ = 1e3 * double(bytes) / bandwidth;
+  }
+
+  void run() {
+    if (flags_.prefill > 0) prefill();
+    for (i32 position : parse_tokens(flags_.positions, "--positions")) decode(position);
+  }
+
+  nlohmann::ordered_json results() const {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const Row& row : rows_) {
+      nlohmann::ordered_json made = {{"work", row.work}, {"value", row.median()}, {"unit", row.unit}};
+      made["ceiling"] = row.ceiling > 0 ? nlohmann::ordered_json(row.ceiling) : nullptr;
+      made["all"] = row.all;
+      made["peers"] = nlohmann::ordered_json::object();
+      made["ratio"] = nullptr;
+      rows.push_back(made);
+    }
+    return rows;
+  }
+
+ private:
+  void add(Row row) {
+    std::string text = fmt::format("{:<52} {:10.2f} {}", row.work, row.median(), row.unit);
+    if (row.all.size() > 1) {
+      const auto [low, high] = std::minmax_element(row.all.begin(), row.all.end());
+      text += fmt::format("  ({:.2f} to {:.2f})", *low, *high);
+    }
+    if (row.ceiling > 0) text += fmt::format("; the machine's ceiling {:.2f}", row.ceiling);
+    print(text + "\n");
+    flush_output();
+    rows_.push_back(std::move(row));
+  }
+
+  const Program& build(i32 rows) {
+    const Program* program = nullptr;
+    const double time = seconds_of([&] { program = &engine_->program(rows, 1); });
+    const std::string work = fmt::format("program of {} rows: built and proved", program->shape.rows);
+    add({.work = work, .unit = "s", .all = {time}});
+    return *program;
+  }
+
+  // Seconds for the next tokens of a sequence, in as few steps as they fit.
+  double extend(SequenceId sequence, std::span<const i32> tokens) {
+    return seconds_of([&] {
+      while (!tokens.empty()) {
+        const size_t count = std::min(tokens.size(), size_t(engine_->max_rows()));
+        const StepRequest request{sequence, tokens.first(count), count == tokens.size()};
+        engine_->step(std::span(&request, 1));
+        tokens = tokens.subspan(count);
+      }
+    });
+  }
+
+  void prefill() {
+    build(std::min(flags_.prefill, engine_->max_rows()));
+    const std::vector<i32> prompt = some_tokens(flags_.prefill, engine_->info().vocab);
+    std::vector<double> speeds;
+    for (i32 round = 0; round <= flags_.rounds; ++round) {
+      const SequenceId sequence = engine_->open({});
+      speeds.push_back(double(flags_.prefill) / extend(sequence, prompt));
+      engine_->close(sequence);
+    }
+    const std::string work = fmt::format("prefill of {} tokens, {}", flags_.prefill, name_);
+    add({.work = work + ", the first", .unit = "tokens/s", .all = {speeds.front()}});
+    speeds.erase(speeds.begin());
+    add({.work = work, .unit = "tokens/s", .all = speeds});
+  }
+
+  void decode(i32 position) {
+    const std::vector<i32> tokens = some_tokens(position + flags_.steps, engine_->info().vocab);
+    const std::span<const i32> all = tokens;
+    Row row{.work = fmt::format("decode at position {}, {}", position, name_), .unit = "ms/token"};
+    row.ceiling = least_ms_;
+    for (i32 round = 0; round <= flags_.rounds; ++round) {
+      const SequenceId sequence = engine_->open({});
+      if (position > 0) extend(sequence, all.first(size_t(position)));
+      Row steps;
+      for (i32 s = 0; s < flags_.steps; ++s)
+        steps.all.push_back(1e3 * extend(sequence, all.subspan(size_t(position + s), 1)));
+      if (round > 0) row.all.push_back(steps.median());  // the first warms up
+      engine_->close(sequence);
+    }
+    add(std::move(row));
+  }
+
+  const BenchFlags& flags_;
+  std::string name_;
+  std::unique_ptr<Engine> engine_;
+  double least_ms_ = 0;
+  std::vector<Row> rows_;
+};
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16];
+  std::tm parts{};
+  std::strftime(text, sizeof text, "%Y-%m-%d", gmtime_r(&now, &parts));
+  return text;
+}
+
+// As a reader would type it.
+std::string command_of(const BenchFlags& flags, const EngineOptions& options) {
+  return fmt::format(
+      "heddle bench {} --positions {} --prefill {} --steps {} --rounds {} --executor {} --threads {}",
+      std::filesystem::path(flags.engine.model).filename().string(), flags.positions, flags.prefill,
+      flags.steps, flags.rounds, options.executor, options.threads);
+}
+
+void run(const BenchFlags& flags) {
+  require(flags.rounds >= 1 && flags.steps >= 1 && flags.prefill >= 0,
+          "[bench] --rounds {}, --steps {}, --prefill {}; rounds and steps must be positive, prefill not "
+          "negative",
+          flags.rounds, flags.steps, flags.prefill);
+  EngineOptions options = flags.engine.options();
+  if (options.max_context == 0) {
+    options.max_context = std::max(flags.prefill, 1);
+    for (i32 position : parse_tokens(flags.positions, "--positions")) {
+      require(position >= 0, "[bench] --positions has {}; must not be negative", position);
+      options.max_context = std::max(options.max_context, position + flags.steps + 1);
+    }
+  }
+  require_model_folder(flags.engine.model);
+  make_planner(open_model(flags.engine.model), options);  // completes the options
+  Bench bench(flags, options);
+  bench.run();
+  if (flags.out.empty()) return;
+  const nlohmann::ordered_json results = {{"device", backend_of(options.executor).device()},
+                                          {"date", today()},
+                                          {"commit", flags.commit},
+                                          {"command", command_of(flags, options)},
+                                          {"rows", bench.results()}};
+  write_file(flags.out, results.dump(2) + "\n");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  auto flags = std::make_shared<BenchFlags>();
+  CLI::App* command = app.add_subcommand("bench", "Measure decode and prefill of a model");
+  flags->engine.add_to(*command);
+  command->add_option("--positions", flags->positions, "positions at which a next token is timed")
+      ->capture_default_str();
+  command->add_option("--prefill", flags->prefill, "tokens of the prompt; 0: none")->capture_default_str();
+  command->add_option("--steps", flags->steps, "next tokens of a round")->capture_default_str();
+  command->add_option("--rounds", flags->rounds, "how often each is measured, once warm")
+      ->capture_default_str();
+  command->add_option("--out", flags->out, "JSON file for the results");
+  command->add_option("--commit", flags->commit, "what the JSON file names as the version")
+      ->capture_default_str();
+  command->footer(
+      "A number is the median over the rounds; a round of decode is the median over its steps.\n"
+      "The ceiling of decode is every weight read once at the bandwidth measured first.\n"
+      "Example: heddle bench models/storyteller --positions 0,128 --prefill 256 --out results.json");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace heddle
