@@ -40,6 +40,26 @@ function(heddle_layer name)
   endforeach()
 endfunction()
 
+# heddle_device_sources(TARGET PATTERN...): writes the texts of the files of heddle/ that match into TARGET, which
+# hands them to the device's compiler (heddle/backend/cuda/sources.h). An edit of one compiles that list alone.
+function(heddle_device_sources target)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/heddle/)
+  file(GLOB files CONFIGURE_DEPENDS ${ARGN})
+  list(SORT files)
+  set(names)
+  foreach(file ${files})
+    file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${file})
+    string(APPEND names "${name}\n")
+  endforeach()
+  set(list ${CMAKE_BINARY_DIR}/generated/device_sources.txt)
+  set(out ${CMAKE_BINARY_DIR}/generated/device_sources.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
+  file(CONFIGURE OUTPUT ${list} CONTENT "${names}" @ONLY)
+  add_custom_command(OUTPUT ${out} DEPENDS ${files} ${list} ${script} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLIST=${list} -DOUT=${out} -P ${script})
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
 # heddle_list(FOLDER PATTERN OUT): names x for which heddle/FOLDER/<PATTERN with @ = x> exists.
 function(heddle_list folder pattern out)
   set(names)

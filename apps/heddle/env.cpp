@@ -1,5 +1,4 @@
 // heddle env: what this machine has, and what this build uses.
-#include <algorithm>
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -35,9 +34,6 @@ void run() {
                  why.empty() ? "" : " (not here: " + why + ")");
     }
   }
-  const auto is_cpu = [](const Backend* backend) { return std::string_view(backend->name) == "cpu"; };
-  if (std::all_of(all_backends().begin(), all_backends().end(), is_cpu))
-    fmt::print("gpu         none: this build has no backend for one\n");
   fmt::print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
   fmt::print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
   fmt::print("ops         {}\n", names(all_ops(), [](const OpSpec& op) { return op.name; }));

@@ -1,0 +1,54 @@
+// heddle cache: what is kept of compiled device programs.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/heddle/support/output.h"
+#include "heddle/backend/cuda/cubin_cache.h"
+
+namespace heddle {
+namespace {
+
+struct CacheFlags {
+  bool clear = false, json = false;
+};
+
+void run(const CacheFlags& flags) {
+  const cuda::CubinCache& cache = cuda::CubinCache::of_process();
+  const cuda::CubinCache::Usage removed = flags.clear ? cache.clear() : cuda::CubinCache::Usage{};
+  const cuda::CubinCache::Usage usage = cache.usage();
+  if (flags.json) {
+    const nlohmann::json json = {{"folder", cache.folder()},
+                                 {"entries", usage.entries},
+                                 {"bytes", usage.bytes},
+                                 {"limit_bytes", cache.limit_bytes()},
+                                 {"removed_entries", removed.entries},
+                                 {"removed_bytes", removed.bytes}};
+    print(json.dump(2) + "\n");
+    return;
+  }
+  if (flags.clear)
+    print(fmt::format("removed     {} compiled programs, {} bytes\n", removed.entries, removed.bytes));
+  print(fmt::format("folder      {}\nentries     {}\nbytes       {} of {}\n", cache.folder(), usage.entries,
+                    usage.bytes, cache.limit_bytes()));
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app) {
+  auto flags = std::make_shared<CacheFlags>();
+  CLI::App* command =
+      app.add_subcommand("cache", "Show or clear the compiled device programs that are kept on disk");
+  command->add_flag("--clear", flags->clear, "remove them; they are compiled again when they are needed");
+  command->add_flag("--json", flags->json, "print JSON");
+  command->footer(
+      "The folder is $HEDDLE_CACHE, else $XDG_CACHE_HOME/heddle, else ~/.cache/heddle. Over its limit, what "
+      "was used\n"
+      "longest ago goes first.\n"
+      "Example: heddle cache --clear");
+  command->callback([flags] { run(*flags); });
+}
+
+}  // namespace heddle

@@ -1,0 +1,49 @@
+// Compiled programs on disk, one file each. Safe under any number of processes: a file appears whole, by renaming,
+// and carries a checksum, so that a damaged one is compiled again. The least recently used files go where the folder
+// grows over its limit. A folder that cannot be written costs one warning and nothing else.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "heddle/base/types.h"
+
+namespace heddle::cuda {
+
+class CubinCache {
+ public:
+  static constexpr u64 kLimitBytes = u64{1} << 30;
+
+  // $HEDDLE_CACHE, else $XDG_CACHE_HOME/heddle, else ~/.cache/heddle.
+  static const CubinCache& of_process();
+  explicit CubinCache(std::string folder, u64 limit_bytes = kLimitBytes);
+
+  struct Entry {
+    std::string cubin, log;
+  };
+  // `key` is a cache_key. Counts as a use.
+  std::optional<Entry> find(const std::string& key) const;
+  void store(const std::string& key, const Entry& entry) const;
+
+  struct Usage {
+    size_t entries = 0;
+    u64 bytes = 0;
+  };
+  Usage usage() const;
+  Usage clear() const;  // what was removed. Throws Error(kIo) where a file stays.
+  const std::string& folder() const { return folder_; }
+  u64 limit_bytes() const { return limit_bytes_; }
+
+ private:
+  void evict() const;
+
+  std::string folder_;
+  u64 limit_bytes_;
+};
+
+// 128 bits of all parts and where each ends, as 32 hexadecimal digits.
+std::string cache_key(std::span<const std::string_view> parts);
+
+}  // namespace heddle::cuda

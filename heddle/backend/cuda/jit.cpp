@@ -1,0 +1,143 @@
+#include "heddle/backend/cuda/jit.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <regex>
+#include <sstream>
+#include <thread>
+
+#include <fmt/ranges.h>
+
+#include "heddle/backend/cuda/cubin_cache.h"
+#include "heddle/backend/cuda/nvrtc.h"
+#include "heddle/backend/cuda/sources.h"
+#include "heddle/base/error.h"
+
+namespace heddle::cuda {
+namespace {
+
+const std::vector<Nvrtc::NamedText>& headers() {
+  static const std::vector<Nvrtc::NamedText> headers = [] {
+    std::vector<Nvrtc::NamedText> all;
+    for (const DeviceSource& source : device_sources()) all.emplace_back(source.path, source.text);
+    return all;
+  }();
+  return headers;
+}
+
+// Of everything that a program may include.
+const std::string& headers_digest() {
+  static const std::string digest = [] {
+    std::vector<std::string_view> parts;
+    for (const DeviceSource& source : device_sources())
+      parts.push_back(source.path), parts.push_back(source.text);
+    return cache_key(parts);
+  }();
+  return digest;
+}
+
+// -default-device makes every function one of the device, so that the headers need no marks.
+std::vector<std::string> all_options(const CompileRequest& request) {
+  std::vector<std::string> options = {"--std=c++20", "-default-device", "--gpu-architecture=" + request.arch,
+                                      "--ptxas-options=-v"};
+  options.insert(options.end(), request.options.begin(), request.options.end());
+  return options;
+}
+
+std::string key_of(const CompileRequest& request, const std::vector<std::string>& options,
+                   const Nvrtc& nvrtc) {
+  const std::string version = nvrtc.version_text();
+  std::vector<std::string_view> parts = {headers_digest(), version, request.source};
+  parts.insert(parts.end(), options.begin(), options.end());
+  return cache_key(parts);
+}
+
+Compiled compile_one(const CompileRequest& request, const CubinCache& cache) {
+  const auto start = std::chrono::steady_clock::now();
+  const Nvrtc& nvrtc = Nvrtc::get();
+  const std::vector<std::string> options = all_options(request);
+  const std::string key = key_of(request, options, nvrtc);
+  Compiled result;
+  if (std::optional<CubinCache::Entry> entry = cache.find(key)) {
+    result.cubin = std::move(entry->cubin);
+    result.log = std::move(entry->log);
+    result.from_cache = true;
+  } else {
+    Nvrtc::Output output = nvrtc.compile({request.name, request.source, options}, headers());
+    if (!output.ok)
+      fail(ErrorCode::kCompile, "[{}] does not compile for {} with {} (NVRTC {}):\n{}", request.name,
+           request.arch, fmt::join(options, " "), nvrtc.version_text(), output.log);
+    result.cubin = std::move(output.cubin);
+    result.log = std::move(output.log);
+    cache.store(key, {result.cubin, result.log});
+  }
+  result.kernels = parse_kernel_use(result.log);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+// The number before `what` in a line of ptxas; 0 where it is not there.
+int number_before(const std::string& line, const std::string& what) {
+  std::smatch found;
+  const std::regex pattern("(\\d+) " + what);
+  return std::regex_search(line, found, pattern) ? std::stoi(found[1]) : 0;
+}
+
+}  // namespace
+
+std::vector<KernelUse> parse_kernel_use(const std::string& log) {
+  static const std::regex properties("Function properties for (\\S+)");
+  std::vector<KernelUse> kernels;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    std::smatch found;
+    if (std::regex_search(line, found, properties)) kernels.push_back({.name = found[1]});
+    if (kernels.empty()) continue;
+    KernelUse& kernel = kernels.back();
+    if (line.find("bytes stack frame") != std::string::npos) {
+      kernel.stack_bytes = number_before(line, "bytes stack frame");
+      kernel.spill_store_bytes = number_before(line, "bytes spill stores");
+      kernel.spill_load_bytes = number_before(line, "bytes spill loads");
+    } else if (line.find("registers") != std::string::npos) {
+      kernel.registers = number_before(line, "registers");
+      kernel.shared_bytes = number_before(line, "bytes smem");
+      kernel.stack_bytes = std::max(kernel.stack_bytes, number_before(line, "bytes cumulative stack size"));
+    }
+  }
+  return kernels;
+}
+
+std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers) {
+  return compile(requests, workers, CubinCache::of_process());
+}
+
+std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers,
+                              const CubinCache& cache) {
+  std::vector<Compiled> results(requests.size());
+  std::vector<std::exception_ptr> failures(requests.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < requests.size(); i = next++) try {
+        results[i] = compile_one(requests[i], cache);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+  };
+  const size_t wanted = workers > 0 ? size_t(workers) : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < std::min(wanted, requests.size()); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  return results;
+}
+
+Compiled compile(const CompileRequest& request) {
+  return std::move(compile(std::span(&request, 1), 1).front());
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,47 @@
+// Programs from text: compiled by NVRTC for one architecture, or taken from the cache on disk.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heddle::cuda {
+
+class CubinCache;
+
+struct CompileRequest {
+  std::string name;                  // for messages: which op or program, in which configuration
+  std::string source;                // includes headers by their path in the tree (sources.h)
+  std::string arch;                  // "sm_90a"
+  std::vector<std::string> options;  // beside the standard ones: -DX=1, --maxrregcount=168
+};
+
+// What ptxas says of one kernel.
+struct KernelUse {
+  std::string name;
+  int registers = 0;          // a thread
+  int shared_bytes = 0;       // static, a CTA
+  int stack_bytes = 0;        // a thread
+  int spill_store_bytes = 0;  // a thread, in the text of the program
+  int spill_load_bytes = 0;
+};
+
+struct Compiled {
+  std::string cubin;
+  std::vector<KernelUse> kernels;
+  std::string log;  // warnings and ptxas -v
+  bool from_cache = false;
+  double seconds = 0;
+};
+
+// Compiles all requests on at most `workers` threads (0: one a core); results in the order of the requests. Needs no
+// GPU. Throws Error(kCompile) that names the request, its architecture and options, with the log, of the first one
+// that does not compile; Error(kUnsupported) where there is no compiler.
+std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers = 0);
+std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers, const CubinCache& cache);
+Compiled compile(const CompileRequest& request);
+
+// Reads what `--ptxas-options=-v` wrote into a log: kernels, and with 0 registers the functions that stayed calls.
+std::vector<KernelUse> parse_kernel_use(const std::string& log);
+
+}  // namespace heddle::cuda

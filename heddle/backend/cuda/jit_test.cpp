@@ -1,0 +1,126 @@
+#include "heddle/backend/cuda/jit.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "heddle/backend/cuda/cubin_cache.h"
+#include "heddle/backend/cuda/nvrtc.h"
+#include "heddle/base/error.h"
+
+namespace heddle::cuda {
+namespace {
+
+// A cache of its own for each test, so that nothing comes from an earlier run.
+class Jit : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_ = testing::TempDir() + "heddle_jit_XXXXXX";
+};
+
+constexpr const char* kScale = R"(
+#include "heddle/base/types.h"
+extern "C" __global__ void scale(float* x, heddle::u32 n) {
+  if (threadIdx.x < n) x[threadIdx.x] *= FACTOR;
+}
+)";
+
+TEST_F(Jit, CompilesForEveryArchitectureInParallelAndInOrder) {
+  std::vector<CompileRequest> requests;
+  for (const char* arch : {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"})
+    requests.push_back({std::string("scale ") + arch, kScale, arch, {"-DFACTOR=2"}});
+  const CubinCache cache(folder_);
+  const std::vector<Compiled> first = compile(requests, 4, cache), again = compile(requests, 4, cache);
+  ASSERT_EQ(first.size(), requests.size());
+  for (size_t i = 0; i < first.size(); ++i) {
+    SCOPED_TRACE(requests[i].arch);
+    EXPECT_EQ(first[i].cubin.substr(1, 3), "ELF");
+    EXPECT_FALSE(first[i].from_cache);
+    ASSERT_EQ(first[i].kernels.size(), 1u);
+    EXPECT_EQ(first[i].kernels[0].name, "scale");
+    EXPECT_GT(first[i].kernels[0].registers, 0);
+    EXPECT_NE(first[i].log.find(requests[i].arch), std::string::npos);  // each has its own
+    EXPECT_TRUE(again[i].from_cache);
+    EXPECT_EQ(again[i].cubin, first[i].cubin);
+    EXPECT_EQ(again[i].kernels[0].registers, first[i].kernels[0].registers);
+  }
+  EXPECT_EQ(cache.usage().entries, requests.size());
+}
+
+TEST_F(Jit, SourceOptionsAndArchitectureMakeAnotherProgram) {
+  const CubinCache cache(folder_);
+  const CompileRequest base{"scale", kScale, "sm_80", {"-DFACTOR=2"}};
+  CompileRequest source = base, options = base, arch = base;
+  source.source += " ";
+  options.options = {"-DFACTOR=3"};
+  arch.arch = "sm_89";
+  for (const CompileRequest& request : {base, source, options, arch})
+    EXPECT_FALSE(compile(std::span(&request, 1), 1, cache)[0].from_cache);
+  CompileRequest name = base;
+  name.name = "another";
+  EXPECT_TRUE(compile(std::span(&name, 1), 1, cache)[0].from_cache);
+}
+
+TEST_F(Jit, AnErrorNamesRequestArchitectureOptionsAndShowsTheLog) {
+  const CubinCache cache(folder_);
+  const CompileRequest good{"good", kScale, "sm_80", {"-DFACTOR=2"}};
+  const CompileRequest bad{
+      "linear, 16 rows", "#include \"heddle/base/types.h\"\nheddle::nothing x;", "sm_90a", {"-DA=1"}};
+  try {
+    compile(std::vector{good, bad}, 2, cache);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCompile);
+    const std::string text = error.what();
+    for (const char* part : {"[linear, 16 rows]", "sm_90a", "-DA=1", "(2)", "nothing"})
+      EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
+  }
+}
+
+// What compiles for the GPU must be refused where it could not run there; a compiler that takes anything would prove
+// nothing.
+TEST_F(Jit, RefusesStandardHeadersExceptionsAndUnknownOptions) {
+  const CubinCache cache(folder_);
+  const auto refused = [&](const std::string& source, std::vector<std::string> options) {
+    const CompileRequest request{"fault", source, "sm_90a", std::move(options)};
+    EXPECT_THROW(compile(std::span(&request, 1), 1, cache), Error) << source;
+  };
+  refused("#include <vector>", {});
+  refused("void f() { throw 1; }", {});
+  refused("#include \"heddle/base/error.h\"", {});
+  refused("int x;", {"--no-such-option"});
+}
+
+TEST(KernelUse, ReadsEveryKernelOfALog) {
+  const std::vector<KernelUse> kernels = parse_kernel_use(
+      "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\n"
+      "ptxas info    : Function properties for k2\n"
+      "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 8 registers, used 0 barriers\n"
+      "ptxas info    : Compiling entry function 'k1' for 'sm_90a'\n"
+      "ptxas info    : Function properties for k1\n"
+      "ptxas         .     16 bytes stack frame, 24 bytes spill stores, 32 bytes spill loads\n"
+      "ptxas info    : Used 255 registers, used 1 barriers, 256 bytes cumulative stack size, 400 bytes smem\n"
+      "ptxas info    : Function properties for _Z1fPfi\n"
+      "ptxas         .     8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\n");
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_EQ(kernels[0].name, "k2");
+  EXPECT_EQ(kernels[0].registers, 8);
+  EXPECT_EQ(kernels[0].shared_bytes, 0);
+  EXPECT_EQ(kernels[1].registers, 255);
+  EXPECT_EQ(kernels[1].shared_bytes, 400);
+  EXPECT_EQ(kernels[1].stack_bytes, 256);
+  EXPECT_EQ(kernels[1].spill_store_bytes, 24);
+  EXPECT_EQ(kernels[1].spill_load_bytes, 32);
+  EXPECT_EQ(kernels[2].registers, 0);
+  EXPECT_EQ(kernels[2].spill_store_bytes, 4);
+}
+
+}  // namespace
+}  // namespace heddle::cuda
