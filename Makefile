@@ -1,7 +1,6 @@
 # Thin: every target says which tools it calls. scripts/setup installs what is missing and, where nothing is,
 # needs no network.
 JOBS ?= $(shell nproc)
-PYTHON := .venv/bin/python
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
 .PHONY: help demo test parity bundle format lint check-format check-tree check-device tidy configure program clean
@@ -59,9 +58,9 @@ check-tree:
 	python3 tools/check_cycles.py
 	python3 tools/check_prose.py
 
-check-device:
+check-device: program
 	scripts/setup python
-	$(PYTHON) scripts/compile_bodies.py
+	build/release/heddle check --arch sm_80,sm_89,sm_90a,sm_100a,sm_120
 
 tidy:
 	scripts/setup build dev

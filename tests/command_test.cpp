@@ -1,6 +1,9 @@
 // The commands that show and prove programs, as people use them.
 #include "tests/support/command.h"
 
+#include <cstdlib>
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include "heddle/base/file.h"
@@ -64,10 +67,31 @@ TEST(Command, BenchMeasuresAndKeepsResults) {
   EXPECT_NE(run_program({.args = {"bench", kModel, "--positions", "-1"}}).code, 0);
 }
 
+TEST(Command, CacheIsShownAndCleared) {
+  Scratch scratch;
+  const std::string folder = scratch.path("cache");
+  ::setenv("HEDDLE_CACHE", folder.c_str(), 1);
+  expect_words(output({"cache"}), {folder, "entries     0\n"});
+  std::filesystem::create_directory(folder);
+  write_file(folder + "/x.cubin", "12345");
+  expect_words(output({"cache", "--json"}),
+               {"\"entries\": 1", "\"bytes\": 5", "\"limit_bytes\": 1073741824"});
+  expect_words(output({"cache", "--clear"}), {"removed     1 compiled programs, 5 bytes", "entries     0\n"});
+  ::unsetenv("HEDDLE_CACHE");
+}
+
+TEST(Command, ChecksBodiesForAGpuThatIsNotHere) {
+  const Outcome outcome = run_program({.args = {"check", "--arch", "sm_80,sm_120", "--json"}});
+  if (outcome.err.find("libnvrtc) is not here") != std::string::npos) GTEST_SKIP() << outcome.err;
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  expect_words(outcome.out,
+               {"\"op\": \"linear\"", "\"sm_80\"", "\"sm_120\"", "\"registers\"", "\"failure\": \"\""});
+}
+
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command :
-       {"bench", "check", "diff", "env", "generate", "inspect", "logits", "tokenize"})
+       {"bench", "cache", "check", "diff", "env", "generate", "inspect", "logits", "tokenize"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

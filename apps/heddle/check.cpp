@@ -1,12 +1,16 @@
-// heddle check: proves a saved program, or the programs that a model runs.
+// heddle check: proves a saved program, or the programs that a model runs; or compiles the tile bodies for GPUs.
 #include "heddle/ir/check.h"
 
 #include <filesystem>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/backend/cuda/body_check.h"
 #include "heddle/base/error.h"
 
 namespace heddle {
@@ -27,7 +31,54 @@ std::string show(const Program& program) {
   return first;
 }
 
+struct CheckFlags {
+  EngineFlags engine;
+  std::vector<std::string> archs;
+  bool json = false;
+};
+
+void print_table(const std::vector<cuda::BodyCheck>& checks) {
+  print(fmt::format("{:18} {:8} {:>9} {:>7} {:>6} {:>8} {:>8}\n", "body", "arch", "registers", "shared",
+                    "stack", "spilled", "seconds"));
+  for (const cuda::BodyCheck& check : checks) {
+    const cuda::KernelUse& use = check.use;
+    print(fmt::format("{:18} {:8} {:9} {:7} {:6} {:8} {:8.2f}{}\n", check.op, check.arch, use.registers,
+                      use.shared_bytes, use.stack_bytes, use.spill_store_bytes + use.spill_load_bytes,
+                      check.seconds, check.failure.empty() ? "" : "  FAIL"));
+  }
+}
+
+void print_json(const std::vector<cuda::BodyCheck>& checks) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const cuda::BodyCheck& check : checks)
+    rows.push_back({{"op", check.op},
+                    {"arch", check.arch},
+                    {"registers", check.use.registers},
+                    {"shared_bytes", check.use.shared_bytes},
+                    {"stack_bytes", check.use.stack_bytes},
+                    {"spill_store_bytes", check.use.spill_store_bytes},
+                    {"spill_load_bytes", check.use.spill_load_bytes},
+                    {"failure", check.failure}});
+  print(rows.dump(2) + "\n");
+}
+
+void check_devices(const CheckFlags& flags) {
+  require(flags.engine.model.empty(), "[check] --arch compiles the tile bodies and takes no model: {}",
+          flags.engine.model);
+  const std::vector<cuda::BodyCheck> checks = cuda::check_bodies(flags.archs);
+  flags.json ? print_json(checks) : print_table(checks);
+  size_t failed = 0;
+  std::string first;
+  for (const cuda::BodyCheck& check : checks) {
+    if (check.failure.empty()) continue;
+    if (failed++ == 0) first = fmt::format("{} for {}: {}", check.op, check.arch, check.failure);
+  }
+  if (failed > 0)
+    fail(ErrorCode::kCompile, "[check] {} of {} do not hold; first {}", failed, checks.size(), first);
+}
+
 void run(const EngineFlags& flags) {
+  require(!flags.model.empty(), "[check] MODEL or --arch is missing; see heddle check --help");
   std::string fault;
   if (std::filesystem::is_regular_file(flags.model)) {
     fault = show(load_program(flags.model));
@@ -42,14 +93,26 @@ void run(const EngineFlags& flags) {
 }  // namespace
 
 void add_check(CLI::App& app) {
-  auto flags = std::make_shared<EngineFlags>();
-  CLI::App* command = app.add_subcommand(
-      "check", "Prove that a program (a .heddle file, or those of a model) cannot deadlock or race");
-  flags->add_program_to(*command, "model folder, or a .heddle file; the options below are for a folder");
+  auto flags = std::make_shared<CheckFlags>();
+  CLI::App* command = app.add_subcommand("check",
+                                         "Prove that a program (a .heddle file, or those of a model) cannot "
+                                         "deadlock or race; or compile for GPUs");
+  flags->engine
+      .add_program_to(*command, "model folder, or a .heddle file; the options below are for a folder")
+      ->required(false);
+  command
+      ->add_option("--arch", flags->archs,
+                   fmt::format("compile every tile body for these instead, no GPU needed: {}",
+                               fmt::join(cuda::known_archs(), ",")))
+      ->delimiter(',');
+  command->add_flag("--json", flags->json, "with --arch: print JSON");
   command->footer(
       "For a folder the programs of all row classes are built and proved; no weights are read.\n"
-      "Example: heddle check models/storyteller --workers 132");
-  command->callback([flags] { run(*flags); });
+      "With --arch, registers, shared memory, stack and spills of each body are shown and held against "
+      "budgets.\n"
+      "Examples: heddle check models/storyteller --workers 132\n"
+      "          heddle check --arch sm_80,sm_90a");
+  command->callback([flags] { flags->archs.empty() ? run(flags->engine) : check_devices(*flags); });
 }
 
 }  // namespace heddle

@@ -45,8 +45,8 @@ void EngineFlags::add_threads_to(CLI::App& command) {
       ->group(kGroup);
 }
 
-void EngineFlags::add_program_to(CLI::App& command, const std::string& what) {
-  command.add_option("model", model, what)->required();
+CLI::Option* EngineFlags::add_program_to(CLI::App& command, const std::string& what) {
+  CLI::Option* option = command.add_option("model", model, what)->required();
   command.add_option("--scheduler", scheduler, "how tiles are ordered: " + names_of_schedulers())
       ->capture_default_str()
       ->group(kGroup);
@@ -57,6 +57,7 @@ void EngineFlags::add_program_to(CLI::App& command, const std::string& what) {
       ->capture_default_str()
       ->group(kGroup);
   command.add_flag("--no-fuse", no_fuse, "run every op as a call of its own")->group(kGroup);
+  return option;
 }
 
 EngineOptions EngineFlags::options() const {

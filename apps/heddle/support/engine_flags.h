@@ -17,8 +17,8 @@ struct EngineFlags {
   bool no_fuse = false;
 
   void add_to(CLI::App& command);
-  // Only those that decide a program; `what` says what the command takes for a model.
-  void add_program_to(CLI::App& command, const std::string& what);
+  // Only those that decide a program; `what` says what the command takes for a model. Returns the model's option.
+  CLI::Option* add_program_to(CLI::App& command, const std::string& what);
   void add_threads_to(CLI::App& command);
   EngineOptions options() const;
 };

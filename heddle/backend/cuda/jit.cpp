@@ -55,7 +55,7 @@ std::string key_of(const CompileRequest& request, const std::vector<std::string>
   return cache_key(parts);
 }
 
-Compiled compile_one(const CompileRequest& request, const CubinCache& cache) {
+Result<Compiled> compile_one(const CompileRequest& request, const CubinCache& cache) {
   const auto start = std::chrono::steady_clock::now();
   const Nvrtc& nvrtc = Nvrtc::get();
   const std::vector<std::string> options = all_options(request);
@@ -68,8 +68,8 @@ Compiled compile_one(const CompileRequest& request, const CubinCache& cache) {
   } else {
     Nvrtc::Output output = nvrtc.compile({request.name, request.source, options}, headers());
     if (!output.ok)
-      fail(ErrorCode::kCompile, "[{}] does not compile for {} with {} (NVRTC {}):\n{}", request.name,
-           request.arch, fmt::join(options, " "), nvrtc.version_text(), output.log);
+      return Failure{fmt::format("[{}] does not compile for {} with {} (NVRTC {}):\n{}", request.name,
+                                 request.arch, fmt::join(options, " "), nvrtc.version_text(), output.log)};
     result.cubin = std::move(output.cubin);
     result.log = std::move(output.log);
     cache.store(key, {result.cubin, result.log});
@@ -110,13 +110,13 @@ std::vector<KernelUse> parse_kernel_use(const std::string& log) {
   return kernels;
 }
 
-std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers) {
-  return compile(requests, workers, CubinCache::of_process());
+std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> requests, int workers) {
+  return try_compile(requests, workers, CubinCache::of_process());
 }
 
-std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers,
-                              const CubinCache& cache) {
-  std::vector<Compiled> results(requests.size());
+std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> requests, int workers,
+                                          const CubinCache& cache) {
+  std::vector<Result<Compiled>> results(requests.size(), Failure{});
   std::vector<std::exception_ptr> failures(requests.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
@@ -134,6 +134,13 @@ std::vector<Compiled> compile(std::span<const CompileRequest> requests, int work
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
   return results;
+}
+
+std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers) {
+  std::vector<Compiled> compiled;
+  for (Result<Compiled>& result : try_compile(requests, workers))
+    compiled.push_back(std::move(result).or_throw(ErrorCode::kCompile));
+  return compiled;
 }
 
 Compiled compile(const CompileRequest& request) {

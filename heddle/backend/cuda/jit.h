@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "heddle/base/result.h"
+
 namespace heddle::cuda {
 
 class CubinCache;
@@ -35,10 +37,13 @@ struct Compiled {
 };
 
 // Compiles all requests on at most `workers` threads (0: one a core); results in the order of the requests. Needs no
-// GPU. Throws Error(kCompile) that names the request, its architecture and options, with the log, of the first one
-// that does not compile; Error(kUnsupported) where there is no compiler.
+// GPU. A text that does not compile is a message that names the request, its architecture and options, with the log.
+// Throws Error(kUnsupported) where there is no compiler.
+std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> requests, int workers = 0);
+std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> requests, int workers,
+                                          const CubinCache& cache);
+// The same, but throws Error(kCompile) with the message of the first that does not compile.
 std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers = 0);
-std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers, const CubinCache& cache);
 Compiled compile(const CompileRequest& request);
 
 // Reads what `--ptxas-options=-v` wrote into a log: kernels, and with 0 registers the functions that stayed calls.

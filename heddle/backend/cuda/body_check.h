@@ -1,0 +1,38 @@
+// Compiles every tile body of the tree for architectures that need not be here, and holds what each takes against a
+// budget.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heddle/backend/cuda/jit.h"
+
+namespace heddle::cuda {
+
+// The architectures that heddle has code for.
+std::span<const char* const> known_archs();
+
+// What a kernel may take.
+struct Budget {
+  int registers = 255;          // a thread; above it the compiler spills
+  int shared_bytes = 48 << 10;  // static, a CTA: what every architecture has
+  int stack_bytes = 0;          // a thread
+  int spill_bytes = 0;          // a thread, stores and loads together
+};
+// The budget of an op's body.
+Budget budget_of(const std::string& op);
+
+struct BodyCheck {
+  std::string op, arch;
+  KernelUse use;        // the largest of each over the kernel and what it calls
+  double seconds = 0;   // compile time; about 0 where it came from the cache
+  std::string failure;  // the compiler's message, or what is over the budget; empty: good
+};
+
+// One result for each op and architecture, by op. Throws Error(kUnsupported) where there is no compiler,
+// Error(kInvalidArgument) for an architecture that heddle does not know, Error(kInternal) where the compiler takes
+// what cannot run on a GPU: then its results would prove nothing.
+std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, int workers = 0);
+
+}  // namespace heddle::cuda

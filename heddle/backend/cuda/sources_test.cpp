@@ -1,0 +1,52 @@
+#include "heddle/backend/cuda/sources.h"
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/file.h"
+#include "heddle/ir/op.h"
+
+namespace heddle::cuda {
+namespace {
+
+std::set<std::string> paths() {
+  std::set<std::string> all;
+  for (const DeviceSource& source : device_sources()) all.emplace(source.path);
+  return all;
+}
+
+TEST(DeviceSources, AreTheFilesOfTheTree) {
+  EXPECT_FALSE(device_sources().empty());
+  for (const DeviceSource& source : device_sources())
+    EXPECT_EQ(source.text, read_file(std::string(HEDDLE_SOURCE_DIR "/") + std::string(source.path)))
+        << source.path;
+}
+
+TEST(DeviceSources, HoldEveryOp) {
+  const std::set<std::string> all = paths();
+  for (const OpSpec* op : all_ops())
+    for (const char* suffix : {".h", ".cuh"}) {
+      const std::string name = op->name;
+      EXPECT_TRUE(all.count("heddle/ops/" + name + "/" + name + suffix)) << name << suffix;
+    }
+}
+
+TEST(DeviceSources, AreClosedUnderInclusionAndFreeOfStandardHeaders) {
+  const std::set<std::string> all = paths();
+  const std::regex include(R"(#include ([<"])([^>"]+)[>"])");
+  for (const DeviceSource& source : device_sources()) {
+    const std::string text(source.text);
+    for (std::sregex_iterator at(text.begin(), text.end(), include), end; at != end; ++at) {
+      EXPECT_EQ((*at)[1], "\"") << source.path << " includes the standard header " << (*at)[2];
+      EXPECT_TRUE(all.count((*at)[2])) << source.path << " includes " << (*at)[2]
+                                       << ", which is not among the device sources of heddle/CMakeLists.txt";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heddle::cuda
