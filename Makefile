@@ -3,13 +3,15 @@
 JOBS ?= $(shell nproc)
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
-.PHONY: help demo test parity bundle format lint check-format check-tree check-device tidy configure program clean
+.PHONY: help demo test parity bundle gpu-tests format lint check-format check-tree check-device tidy configure program
+.PHONY: clean
 
 help:
 	@echo "make demo     build, then tell a story with the shipped model"
 	@echo "make test     build, then run all tests"
 	@echo "make parity   compare live with transformers and tokenizers (makes .venv)"
 	@echo "make bundle   dist/heddle-bundle: runs on a Linux with only a C library"
+	@echo "make gpu-tests the bundle with its tests for a GPU, to be carried to one"
 	@echo "make format   write every source as the formatters want it"
 	@echo "make lint     formatters, checks of tools/, device compiler, clang-tidy"
 
@@ -35,6 +37,13 @@ bundle: program
 	rm -rf dist/heddle-bundle
 	cmake --install build/release --component bundle --prefix dist/heddle-bundle
 	scripts/test_bundle dist/heddle-bundle
+
+# The bundle with the tests that need a GPU, for a machine that has one: there, run each of tests/.
+gpu-tests: program
+	cmake --build --preset release --parallel $(JOBS) --target gpu_tests
+	rm -rf dist/heddle-bundle
+	cmake --install build/release --component bundle --prefix dist/heddle-bundle
+	cmake --install build/release --component gpu_tests --prefix dist/heddle-bundle
 
 format:
 	scripts/setup dev python

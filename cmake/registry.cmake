@@ -1,15 +1,41 @@
 # The folder is the registration: these functions list what lies in the folders and write it down as
 # code in the build folder. CONFIGURE_DEPENDS makes a plain build notice a new folder or file.
 
-# heddle_layer(NAME deps...): a library of the sources below heddle/NAME and, beside it, the tests among
-# them. Every *_test.cpp of the folder goes into one GoogleTest program test_NAME, and each x_fuzz.cpp into
-# a libFuzzer program fuzz_x with HEDDLE_FUZZ, else into a test that runs it once over the inputs in tests/fuzz/x.
+# heddle_test(PROGRAM NAME LIBRARY sources): a GoogleTest program and the test of CTest that runs it; none without
+# sources.
+function(heddle_test program name library sources)
+  if(NOT BUILD_TESTING OR NOT sources)
+    return()
+  endif()
+  add_executable(${program} ${sources})
+  target_link_libraries(${program} PRIVATE ${library} GTest::gtest_main)
+  target_compile_definitions(${program} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+endfunction()
+
+# heddle_carry(PROGRAM): the test travels to a machine with a GPU, in the folder tests of the bundle
+# (`make gpu-tests`). There it finds the bundle's libraries.
+add_custom_target(gpu_tests)
+function(heddle_carry program)
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
+  install(TARGETS ${program} RUNTIME DESTINATION tests COMPONENT gpu_tests EXCLUDE_FROM_ALL)
+  add_dependencies(gpu_tests ${program})
+endfunction()
+
+# heddle_layer(NAME deps...): a library of the sources below heddle/NAME and, beside it, the tests among them. Every
+# *_test.cpp of the folder goes into one GoogleTest program test_NAME, every *_gpu_test.cpp into one gpu_test_NAME,
+# which is carried, and each x_fuzz.cpp into a libFuzzer program fuzz_x with HEDDLE_FUZZ, else into a test that runs it
+# once over the inputs in tests/fuzz/x.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  set(gpu_tests ${tests})
+  list(FILTER gpu_tests INCLUDE REGEX "_gpu_test\\.cpp$")
+  list(FILTER tests EXCLUDE REGEX "_gpu_test\\.cpp$")
   set(fuzzers ${sources})
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
@@ -18,12 +44,11 @@ function(heddle_layer name)
   endif()
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC heddle_flags ${ARGN})
-  if(BUILD_TESTING AND tests)
-    string(REPLACE "/" "_" program test_${name})
-    add_executable(${program} ${tests})
-    target_link_libraries(${program} PRIVATE ${target} GTest::gtest_main)
-    target_compile_definitions(${program} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  string(REPLACE "/" "_" program test_${name})
+  heddle_test(${program} ${name} ${target} "${tests}")
+  heddle_test(gpu_${program} gpu_${name} ${target} "${gpu_tests}")
+  if(TARGET gpu_${program})
+    heddle_carry(gpu_${program})
   endif()
   foreach(fuzzer ${fuzzers})
     get_filename_component(base ${fuzzer} NAME_WE)

@@ -11,7 +11,7 @@ namespace heddle::cuda {
 namespace {
 
 constexpr const char* kProgram = R"({headers}
-#include "{block}"
+{block}
 namespace heddle::device {{
 #include "heddle/tile/math.cuh"
 {bodies}
@@ -72,7 +72,7 @@ std::string body_source(const OpSpec& op, std::span<const OpSpec* const> all) {
   }
   std::sort(used.begin(), used.end());
   return fmt::format(
-      kProgram, fmt::arg("op", op.name), fmt::arg("block", kBlockHeader),
+      kProgram, fmt::arg("op", op.name), fmt::arg("block", fmt::format("#include \"{}\"", kBlockHeader)),
       fmt::arg("headers", lines("#include \"heddle/ops/{op}/{op}.h\"", used)),
       fmt::arg("bodies", lines("#include \"heddle/ops/{op}/{op}.cuh\"", used)),
       fmt::arg("arguments", "  bool prologue;\n" + lines("  {args} {op}_args;", used)),
