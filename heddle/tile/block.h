@@ -28,6 +28,10 @@
 //   block.mma(fragment, operand, weight) fragment[m, c] = sum_k operand[m, k] * weight[n0 + c, k], FP32 accumulation,
 //                              fixed order in k; takes the weight's panels from the stream in ascending order
 //
+//   block.product(m, n, k, dtype)   two on-chip matrices: left [m, k], and right [n, k] of `dtype`, zeros at first;
+//                              left_row(m), right_row(n) and right_column(k) are stored to only
+//   block.mma(fragment, product)   fragment[m, n] = sum_k left[m, k] * right[n, k], FP32 accumulation, fixed order
+//
 //   block.item(weight, panel)  in `stream` only: the tile will draw this panel
 //   block.host(tensor), block.device(tensor)   the step record's two parts, as pointers
 //

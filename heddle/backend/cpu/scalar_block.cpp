@@ -125,4 +125,23 @@ void ScalarBlock::mma(Fragment& fragment, const Operand& x, const Weight& w) {
   }
 }
 
+ScalarBlock::Product ScalarBlock::product(i32 m, i32 n, i32 k, DType dtype) {
+  const Matrix left = matrix(m, k, 0, 0);
+  const size_t bytes = size_t(n) * size_t(k) * size_t(size_of(dtype));
+  auto* right = static_cast<u8*>(scratch_.take(bytes));
+  std::memset(right, 0, bytes);
+  return {left, {right, dtype, nullptr}, k};
+}
+
+void ScalarBlock::mma(Fragment& fragment, const Product& product) {
+  for (i32 m = 0; m < fragment.rows; ++m)
+    for (i32 c = 0; c < fragment.cols; ++c) {
+      const View row = product.right_row(c);
+      const float* left = product.left.data + m * product.left.stride;
+      float sum = 0;
+      for (i32 k = 0; k < product.k; ++k) sum = __builtin_fmaf(left[k], row.get(k), sum);
+      fragment.data[m * fragment.stride + c] = sum;
+    }
+}
+
 }  // namespace heddle

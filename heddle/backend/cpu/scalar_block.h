@@ -102,6 +102,16 @@ class ScalarBlock {
   using Operand = Matrix;
   using Fragment = Matrix;
 
+  struct Product {
+    Matrix left;
+    View right;  // of all elements, row after row
+    i32 k;
+
+    View left_row(i32 m) const { return left.row(m); }
+    View right_row(i32 n) const { return right.from(i64(n) * k); }
+    Strided right_column(i32 at) const { return right.from(at).every(k); }
+  };
+
   explicit ScalarBlock(AccessGuard& guard) : guard_(&guard) {}
 
   // Before each tile.
@@ -161,6 +171,8 @@ class ScalarBlock {
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) { return matrix(rows, cols, m0, n0); }
   void release(const Fragment& fragment) { scratch_.reset(fragment.mark); }
   void mma(Fragment& fragment, const Operand& x, const Weight& w);
+  Product product(i32 m, i32 n, i32 k, DType dtype);
+  void mma(Fragment& fragment, const Product& product);
 
   void item(const Weight&, i32) {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }

@@ -247,6 +247,21 @@ class SimdBlock {
     (x.dtype == DType::kBf16 ? kernels_.narrow : kernels_.wide)(task);
   }
 
+  Product product(i32 m, i32 n, i32 k, DType dtype) {
+    return make_product(scratch_, kernels_, m, n, k, dtype);
+  }
+  void mma(Fragment& fragment, const Product& product) {
+    product.repeat_right();
+    const MatrixTask task{.x = product.left,
+                          .x_stride = product.left_stride,
+                          .rows = fragment.rows,
+                          .w = &product.right,
+                          .panels = product.right.panels(),
+                          .out = reinterpret_cast<float*>(fragment.data),
+                          .out_stride = fragment.stride / 4};
+    (product.terms > 1 ? kernels_.narrow : kernels_.wide)(task);
+  }
+
   void item(const Weight&, i32) {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }

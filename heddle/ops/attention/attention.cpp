@@ -87,7 +87,8 @@ i64 scratch(const std::byte* args, const TileCoord&) {
   const auto& a = as<Attention>(args);
   constexpr i64 kChunk = 64;  // as in the body
   const i64 queries = i64(a.heads / a.kv_heads) * a.block_rows;
-  return 4 * (2 * queries * a.head_dim + 2 * kChunk * a.head_dim + queries * (kChunk + 3));
+  const i64 right = kChunk * a.head_dim * (size_of(a.keys.dtype) + size_of(a.values.dtype));
+  return 4 * queries * (3 * i64(a.head_dim) + 2 * kChunk + 3) + right;
 }
 
 // Keys or values of one position as fp64.

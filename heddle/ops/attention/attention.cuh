@@ -1,10 +1,10 @@
 // Tile body of attention. Included once per target, inside its namespace.
 //
 // A chunk of positions at a time:
-//   1. keys (transposed) and values go on chip, from pages or from this step's rows
-//   2. scores of all queries of the tile, lanes over positions
+//   1. keys and values go on chip, from pages or from this step's rows, as the right matrices of two products
+//   2. scores: queries x keys
 //   3. softmax with a running maximum: weights, and how much older sums decay
-//   4. weighted values, lanes over head_dim
+//   4. weights x values, added to the decayed sums
 // Chunks are counted from the begin of the split, so that neither pages nor the cut of a prompt into steps
 // changes the order of a sum.
 namespace attention {
@@ -12,12 +12,12 @@ namespace attention {
 constexpr i32 kChunk = 64;  // positions
 constexpr float kLowest = -3e38f;
 
-template <class View>
+template <class View, class Product, class Fragment>
 struct OnChip {
-  View queries;             // [queries, head_dim], scaled
-  View keys;                // [head_dim, kChunk]
-  View values;              // [kChunk, head_dim]
-  View weights;             // [queries, kChunk]
+  Product by_keys;          // scaled queries [queries, head_dim], keys [kChunk, head_dim]
+  Product by_values;        // weights [queries, kChunk], values [head_dim, kChunk]
+  Fragment scores;          // [queries, kChunk]
+  Fragment values;          // [queries, head_dim]: of the chunk
   View sums;                // [queries, head_dim]
   View best, total, decay;  // [queries]
 };
@@ -39,11 +39,12 @@ struct Body {
     }
   };
 
-  template <class Block, class View>
-  static void load_queries(Block& block, const Attention& a, const Work& work, OnChip<View>& chip) {
+  template <class Block, class Chip>
+  static void load_queries(Block& block, const Attention& a, const Work& work, Chip& chip) {
     for (i32 q = 0; q < work.queries; ++q) {
       auto in = block.row(a.qkv, work.row(q)).from(work.head(q) * a.head_dim);
-      auto query = chip.queries.from(q * a.head_dim), sum = chip.sums.from(q * a.head_dim);
+      auto query = chip.by_keys.left_row(q);
+      auto sum = chip.sums.from(q * a.head_dim);
       block.map(a.head_dim, [&](auto i) {
         query.store(i, in.load(i) * a.scale);
         sum.store(i, 0.0f);
@@ -53,14 +54,14 @@ struct Body {
     }
   }
 
-  template <class Block, class View>
-  static void load_chunk(Block& block, const Attention& a, const Work& work, OnChip<View>& chip, i32 begin,
+  template <class Block, class Chip>
+  static void load_chunk(Block& block, const Attention& a, const Work& work, Chip& chip, i32 begin,
                          i32 count) {
     const i32 page_size = a.keys.size[2], column = work.kv_head * a.head_dim;
     for (i32 s = 0; s < count; ++s) {
       const i32 position = begin + s;
-      auto key = chip.keys.from(s).every(kChunk);
-      auto value = chip.values.from(s * a.head_dim);
+      auto key = chip.by_keys.right_row(s);
+      auto value = chip.by_values.right_column(s);
       if (position < work.plan.start) {
         const i32 page = work.pages[position / page_size], slot = position % page_size;
         auto old_key = block.row(a.keys, page, work.kv_head, slot);
@@ -73,77 +74,53 @@ struct Body {
         auto row = block.row(a.qkv, work.first_row + position - work.plan.start);
         auto new_key = row.from(a.key_column + column), new_value = row.from(a.value_column + column);
         block.map(a.head_dim, [&](auto i) {
-          key.store(i, new_key.load_rounded(i, a.keys.dtype));
-          value.store(i, new_value.load_rounded(i, a.values.dtype));
+          key.store(i, new_key.load(i));
+          value.store(i, new_value.load(i));
         });
       }
     }
-  }
-
-  template <i32 kQueries, class Block, class View>
-  static void scores(Block& block, i32 head_dim, OnChip<View>& chip, i32 query, i32 count) {
-    block.map(count, [&](auto s) {
-      decltype(chip.keys.load(s)) sum[kQueries];
-      for (i32 q = 0; q < kQueries; ++q) sum[q] = 0.0f;
-      for (i32 i = 0; i < head_dim; ++i) {
-        auto key = chip.keys.from(i * kChunk).load(s);
-        for (i32 q = 0; q < kQueries; ++q)
-          sum[q] = fma(decltype(key)(chip.queries.get((query + q) * head_dim + i)), key, sum[q]);
-      }
-      for (i32 q = 0; q < kQueries; ++q) chip.weights.from((query + q) * kChunk).store(s, sum[q]);
-    });
-  }
-
-  template <class Block, class View>
-  static void softmax(Block& block, OnChip<View>& chip, i32 query, i32 visible, i32 count) {
-    auto weight = chip.weights.from(query * kChunk);
-    if (visible <= 0) {
-      block.map(count, [&](auto s) { weight.store(s, 0.0f); });
-      chip.decay.set(query, 1);
-      return;
+    for (i32 s = count; s < kChunk; ++s) {  // their weights are 0
+      auto value = chip.by_values.right_column(s);
+      block.map(a.head_dim, [&](auto i) { value.store(i, 0.0f); });
     }
-    const float before = chip.best.get(query), total = chip.total.get(query);
-    const float here = block.reduce(visible, Max(), [&](auto s) { return weight.load(s); });
+  }
+
+  template <class Block, class Chip>
+  static void softmax(Block& block, Chip& chip, i32 query, i32 visible) {
+    auto score = chip.scores.row(query);
+    auto weight = chip.by_values.left_row(query);
+    const float before = chip.best.get(query);
+    const auto seen = [&](auto s, auto value, float otherwise) {
+      using Value = decltype(value);
+      return where_less(block.index(s), Value(float(visible)), value, Value(otherwise));
+    };
+    const float here = block.reduce(kChunk, Max(), [&](auto s) { return seen(s, score.load(s), kLowest); });
     const float best = here > before ? here : before, decay = exp(before - best);
-    block.map(count, [&](auto s) {
-      auto score = weight.load(s);
-      using Value = decltype(score);
-      weight.store(s, where_less(block.index(s), Value(float(visible)), exp(score - best), Value(0.0f)));
+    const float sum = block.reduce(kChunk, Sum(), [&](auto s) {
+      auto value = seen(s, exp(score.load(s) - best), 0);
+      weight.store(s, value);
+      return value;
     });
-    const float sum = block.reduce(visible, Sum(), [&](auto s) { return weight.load(s); });
+    chip.total.set(query, chip.total.get(query) * decay + sum);
     chip.best.set(query, best);
-    chip.total.set(query, total * decay + sum);
     chip.decay.set(query, decay);
   }
 
-  template <i32 kQueries, class Block, class View>
-  static void weigh_values(Block& block, i32 head_dim, OnChip<View>& chip, i32 query, i32 count) {
-    block.map(head_dim, [&](auto i) {
-      decltype(chip.values.load(i)) sum[kQueries];
-      for (i32 q = 0; q < kQueries; ++q)
-        sum[q] = chip.sums.from((query + q) * head_dim).load(i) * chip.decay.get(query + q);
-      for (i32 s = 0; s < count; ++s) {
-        auto value = chip.values.from(s * head_dim).load(i);
-        for (i32 q = 0; q < kQueries; ++q)
-          sum[q] = fma(decltype(value)(chip.weights.get((query + q) * kChunk + s)), value, sum[q]);
-      }
-      for (i32 q = 0; q < kQueries; ++q) chip.sums.from((query + q) * head_dim).store(i, sum[q]);
-    });
-  }
-
-  template <class Block, class View>
-  static void add_chunk(Block& block, const Attention& a, const Work& work, OnChip<View>& chip, i32 begin,
+  template <class Block, class Chip>
+  static void add_chunk(Block& block, const Attention& a, const Work& work, Chip& chip, i32 begin,
                         i32 count) {
-    // Queries that share a load of a key or value: enough sums to hide the latency of their additions.
-    const i32 n = work.queries, by_eight = n / 8 * 8, by_four = n / 4 * 4;
-    for (i32 q = 0; q < by_eight; q += 8) scores<8>(block, a.head_dim, chip, q, count);
-    for (i32 q = by_eight; q < by_four; q += 4) scores<4>(block, a.head_dim, chip, q, count);
-    for (i32 q = by_four; q < n; ++q) scores<1>(block, a.head_dim, chip, q, count);
-    for (i32 q = 0; q < work.queries; ++q) softmax(block, chip, q, work.visible(q, begin, count), count);
+    block.mma(chip.scores, chip.by_keys);
     block.sync();
-    for (i32 q = 0; q < by_eight; q += 8) weigh_values<8>(block, a.head_dim, chip, q, count);
-    for (i32 q = by_eight; q < by_four; q += 4) weigh_values<4>(block, a.head_dim, chip, q, count);
-    for (i32 q = by_four; q < n; ++q) weigh_values<1>(block, a.head_dim, chip, q, count);
+    for (i32 q = 0; q < work.queries; ++q) softmax(block, chip, q, work.visible(q, begin, count));
+    block.sync();
+    block.mma(chip.values, chip.by_values);
+    block.sync();
+    for (i32 q = 0; q < work.queries; ++q) {
+      auto sum = chip.sums.from(q * a.head_dim);
+      auto value = chip.values.row(q);
+      const float decay = chip.decay.get(q);
+      block.map(a.head_dim, [&](auto i) { sum.store(i, sum.load(i) * decay + value.load(i)); });
+    }
   }
 
   template <class Block>
@@ -160,16 +137,18 @@ struct Body {
                     t[2],
                     group,
                     (plan.row_end - plan.row_begin) * group};
-    auto make = [&](i32 n) { return block.scratch(n); };
-    using View = decltype(make(1));
-    OnChip<View> chip{make(work.queries * a.head_dim),
-                      make(kChunk * a.head_dim),
-                      make(kChunk * a.head_dim),
-                      make(work.queries * kChunk),
-                      make(work.queries * a.head_dim),
-                      make(work.queries),
-                      make(work.queries),
-                      make(work.queries)};
+    auto view = [&](i32 n) { return block.scratch(n); };
+    auto product = [&](i32 n, i32 k, DType dtype) { return block.product(work.queries, n, k, dtype); };
+    auto fragment = [&](i32 n) { return block.fragment(0, work.queries, 0, n); };
+    OnChip<decltype(view(1)), decltype(product(1, 1, DType::kF32)), decltype(fragment(1))> chip{
+        product(kChunk, a.head_dim, a.keys.dtype),
+        product(a.head_dim, kChunk, a.values.dtype),
+        fragment(kChunk),
+        fragment(a.head_dim),
+        view(work.queries * a.head_dim),
+        view(work.queries),
+        view(work.queries),
+        view(work.queries)};
     load_queries(block, a, work, chip);
     const i32 first = t[2] * plan.split_size;
     const i32 last = first + plan.split_size < plan.length ? first + plan.split_size : plan.length;

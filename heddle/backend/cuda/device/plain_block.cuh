@@ -161,6 +161,14 @@ struct Matrix {
   View row(i32 m) const { return {data + i64(m) * cols * size_of(dtype), dtype}; }
 };
 
+struct Product {
+  Matrix left, right;
+
+  View left_row(i32 m) const { return left.row(m); }
+  View right_row(i32 n) const { return right.row(n); }
+  Strided right_column(i32 k) const { return right.row(0).from(k).every(right.cols); }
+};
+
 extern __shared__ u8 arena[];
 
 class Block {
@@ -226,6 +234,21 @@ class Block {
       float sum = 0;
       for (i32 k = 0; k < w.cols(); ++k) sum = fma(x.row(m).get(k), weight_row(w, n).load(Index{k}), sum);
       fragment.row(m).set(i.at % fragment.cols, sum);
+    });
+  }
+
+  Product product(i32 m, i32 n, i32 k, DType dtype) {
+    const Product made{operand(m, k, DType::kF32), operand(n, k, dtype)};
+    map(n * k, [&](Index i) { made.right_row(0).set(i.at, 0); });
+    return made;
+  }
+  void mma(Fragment& fragment, const Product& product) {
+    map(fragment.rows * fragment.cols, [&](Index i) {
+      const i32 m = i.at / fragment.cols, n = i.at % fragment.cols;
+      float sum = 0;
+      for (i32 k = 0; k < product.left.cols; ++k)
+        sum = fma(product.left_row(m).get(k), product.right_row(n).get(k), sum);
+      fragment.row(m).set(n, sum);
     });
   }
 
