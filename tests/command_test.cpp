@@ -67,6 +67,22 @@ TEST(Command, BenchMeasuresAndKeepsResults) {
   EXPECT_NE(run_program({.args = {"bench", kModel, "--positions", "-1"}}).code, 0);
 }
 
+TEST(Command, EnvSaysWhyADriverIsNoUse) {
+  const std::pair<const char*, std::vector<std::string>> drivers[] = {
+      {"old", {"gpu         none: the NVIDIA driver is too old: it is for CUDA 11.8", "12.0 or newer"}},
+      {"empty", {"gpu         none: there is an NVIDIA driver but no GPU", "driver      for CUDA 13.0"}},
+      {"broken", {"does not start: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (driver and library are"}},
+      {"small", {"not complete: libcuda.so.1 has no cu"}},
+  };
+  ::setenv("LD_LIBRARY_PATH", HEDDLE_FAKE_DRIVER, 1);
+  for (const auto& [ails, words] : drivers) {
+    ::setenv("FAKE_DRIVER", ails, 1);
+    expect_words(output({"env"}), words);
+  }
+  ::unsetenv("LD_LIBRARY_PATH");
+  ::unsetenv("FAKE_DRIVER");
+}
+
 TEST(Command, CacheIsShownAndCleared) {
   Scratch scratch;
   const std::string folder = scratch.path("cache");

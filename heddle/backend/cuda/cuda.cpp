@@ -1,6 +1,7 @@
 // The CUDA backend: which executors it has, and what `heddle env` says of it.
 #include <string>
 
+#include "heddle/backend/cuda/bandwidth.h"
 #include "heddle/backend/cuda/cubin_cache.h"
 #include "heddle/backend/cuda/device.h"
 #include "heddle/backend/cuda/nvrtc.h"
@@ -39,7 +40,13 @@ std::string describe() {
 }  // namespace cuda
 
 const Backend& cuda_backend() {
-  static const Backend backend = {.name = "cuda", .executors = {}, .describe = cuda::describe};
+  static const Backend backend = {
+      .name = "cuda",
+      .executors = {},
+      .describe = cuda::describe,
+      .device = [] { return cuda::Device::get().name(); },
+      .read_bandwidth = [](int) { return cuda::measure_read_bandwidth(); },
+  };
   return backend;
 }
 

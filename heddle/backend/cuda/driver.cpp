@@ -19,25 +19,28 @@ struct LoadedDriver {
   LoadedDriver() { why_not = initialise(); }
 
  private:
-  // Makes the driver usable; returns why that cannot be.
+  // Makes the driver usable; returns why that cannot be. Functions that every driver has are called before it is known
+  // that all others are there, because the version says more than the name of a function.
   std::string initialise() {
-    if (!driver.library.why_not().empty()) return driver.library.why_not();
+    if (!driver.library.is_open()) return driver.library.why_not();
     driver.driver_get_version.try_call(&version);
     if (version < kOldestDriver)
-      return fmt::format("the driver is for CUDA {}.{}; heddle needs one for {}.{} or newer", version / 1000,
-                         version % 1000 / 10, kOldestDriver / 1000, kOldestDriver % 1000 / 10);
+      return fmt::format(
+          "the NVIDIA driver is too old: it is for CUDA {}.{}; heddle needs one for {}.{} or newer",
+          version / 1000, version % 1000 / 10, kOldestDriver / 1000, kOldestDriver % 1000 / 10);
     int status = driver.init.try_call(0), count = 0;
     if (status == kSuccess) status = driver.device_get_count.try_call(&count);
     if (status == kErrorNoDevice || (status == kSuccess && count == 0))
-      return "there is a driver but no NVIDIA GPU";
-    if (status != kSuccess) return "the driver does not start: " + text(status);
+      return "there is an NVIDIA driver but no GPU";
+    if (status != kSuccess) return "the NVIDIA driver does not start: " + text(status);
+    if (!driver.library.why_not().empty()) return driver.library.why_not();
     int device = 0, major = 0;
     status = driver.device_get.try_call(&device, 0);
     if (status == kSuccess)
       status = driver.device_get_attribute.try_call(&major, DeviceAttribute::kComputeMajor, device);
     if (status != kSuccess) return "the first GPU does not answer: " + text(status);
     if (major < kOldestComputeMajor)
-      return fmt::format("the GPU has compute capability {}; heddle needs {}.0 or newer", major,
+      return fmt::format("the first GPU has compute capability {}; heddle needs {}.0 or newer", major,
                          kOldestComputeMajor);
     return {};
   }
@@ -66,7 +69,7 @@ DriverLibrary::DriverLibrary() : handle_(::dlopen(kLibrary, RTLD_NOW | RTLD_LOCA
 void* DriverLibrary::find(const char* symbol) {
   void* address = handle_ ? ::dlsym(handle_, symbol) : nullptr;
   if (!address && why_not_.empty())
-    why_not_ = fmt::format("the NVIDIA driver is too old: {} has no {}", kLibrary, symbol);
+    why_not_ = fmt::format("the NVIDIA driver is not complete: {} has no {}", kLibrary, symbol);
   return address;
 }
 

@@ -107,7 +107,8 @@ class DriverCall {
 class DriverLibrary {
  public:
   DriverLibrary();
-  void* find(const char* symbol);                          // null, and remembered, where there is none
+  void* find(const char* symbol);  // null, and remembered, where there is none
+  bool is_open() const { return handle_ != nullptr; }
   const std::string& why_not() const { return why_not_; }  // empty: the library is open and complete so far
 
  private:

@@ -111,10 +111,11 @@ std::span<std::byte> Module::global(const std::string& name) const {
   return {reinterpret_cast<std::byte*>(address), bytes};
 }
 
-void launch(const Kernel& kernel, const Launch& how, const Stream& stream, std::span<void* const> args) {
+void launch(const Kernel& kernel, const Launch& how, const Stream& stream,
+            std::span<const void* const> args) {
   const ContextScope scope(stream.context());
   const Config config(how, stream.handle());
-  // The driver reads the list of arguments and does not write it.
+  // The driver reads the arguments and their list, and writes neither.
   void** const list = const_cast<void**>(args.data());
   const int status = driver().launch_kernel.try_call(&config.config, kernel.function_, list, nullptr);
   if (status != kSuccess)

@@ -44,7 +44,7 @@ class Kernel {
 
  private:
   friend class Module;
-  friend void launch(const Kernel&, const Launch&, const Stream&, std::span<void* const>);
+  friend void launch(const Kernel&, const Launch&, const Stream&, std::span<const void* const>);
   Kernel(ContextHandle context, FunctionHandle function, std::string name)
       : context_(context), function_(function), name_(std::move(name)) {}
 
@@ -68,6 +68,6 @@ class Module {
 
 // Puts a kernel on a stream. `args` are addresses of the arguments, which are copied before it returns. Works inside
 // graph capture, programmatic launches included.
-void launch(const Kernel& kernel, const Launch& how, const Stream& stream, std::span<void* const> args);
+void launch(const Kernel& kernel, const Launch& how, const Stream& stream, std::span<const void* const> args);
 
 }  // namespace heddle::cuda

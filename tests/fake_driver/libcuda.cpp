@@ -1,0 +1,37 @@
+// Stands in for libcuda.so.1, to see what heddle says where a driver is there but cannot be used. FAKE_DRIVER says
+// what ails it: "old", "empty" (no device), "broken" (does not start); else it starts and has few functions.
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+bool ails(std::string_view what) {
+  const char* value = std::getenv("FAKE_DRIVER");
+  return value && what == value;
+}
+
+}  // namespace
+
+extern "C" {
+
+int cuDriverGetVersion(int* version) {
+  *version = ails("old") ? 11080 : 13000;
+  return 0;
+}
+int cuInit(unsigned) {
+  return ails("empty") ? 100 : ails("broken") ? 803 : 0;
+}
+int cuDeviceGetCount(int* count) {
+  *count = 1;
+  return 0;
+}
+int cuGetErrorName(int, const char** text) {
+  *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
+  return 0;
+}
+int cuGetErrorString(int, const char** text) {
+  *text = "driver and library are of different versions";
+  return 0;
+}
+
+}  // extern "C"
