@@ -12,6 +12,7 @@ bool ails(std::string_view what) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the driver's names
 extern "C" {
 
 int cuDriverGetVersion(int* version) {
@@ -35,3 +36,4 @@ int cuGetErrorString(int, const char** text) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

@@ -17,14 +17,15 @@ extern "C" __global__ void __launch_bounds__(512) read_all(const uint4* __restri
   constexpr u32 kAtOnce = 8;
   const u64 stride = u64(gridDim.x) * blockDim.x;
   u32 sum = 0;
-  for (u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x; i < words; i += kAtOnce * stride) {
-    uint4 value[kAtOnce] = {};
+  u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; i + (kAtOnce - 1) * stride < words; i += kAtOnce * stride) {
+    uint4 value[kAtOnce];
 #pragma unroll
-    for (u32 k = 0; k < kAtOnce; ++k)
-      if (i + k * stride < words) value[k] = data[i + k * stride];
+    for (u32 k = 0; k < kAtOnce; ++k) value[k] = data[i + k * stride];
 #pragma unroll
     for (u32 k = 0; k < kAtOnce; ++k) sum ^= value[k].x ^ value[k].y ^ value[k].z ^ value[k].w;
   }
+  for (; i < words; i += stride) sum ^= data[i].x ^ data[i].w;
   if (sum == 0x9e3779b9u) *out = sum;
 }
 )";

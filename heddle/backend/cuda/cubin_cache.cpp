@@ -93,7 +93,7 @@ std::string default_folder() {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");
   };
-  if (const std::string set = variable("HEDDLE_CACHE"); !set.empty()) return set;
+  if (std::string set = variable("HEDDLE_CACHE"); !set.empty()) return set;
   if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty()) return base + "/heddle";
   const std::string home = variable("HOME");
   return (home.empty() ? "." : home) + "/.cache/heddle";

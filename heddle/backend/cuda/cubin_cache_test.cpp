@@ -1,12 +1,13 @@
 #include "heddle/backend/cuda/cubin_cache.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,20 +26,20 @@ std::string key_of(const std::string& text) {
 
 class Cache : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(::mkdtemp(folder_.data()), nullptr); }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { ASSERT_NE(::mkdtemp(folder.data()), nullptr); }
+  void TearDown() override { fs::remove_all(folder); }
 
-  std::string file_of(const std::string& key) const { return folder_ + "/" + key + ".cubin"; }
+  std::string file_of(const std::string& key) const { return folder + "/" + key + ".cubin"; }
   // As if its last use lay so far back.
   void make_old(const std::string& path, std::chrono::seconds age) const {
     fs::last_write_time(path, fs::file_time_type::clock::now() - age);
   }
 
-  std::string folder_ = testing::TempDir() + "heddle_cache_XXXXXX";
+  std::string folder = testing::TempDir() + "heddle_cache_XXXXXX";
 };
 
 TEST_F(Cache, GivesBackWhatWasStored) {
-  const CubinCache cache(folder_ + "/made/when/needed");
+  const CubinCache cache(folder + "/made/when/needed");
   const std::string key = key_of("a"), bytes("\0\1\2", 3);
   EXPECT_FALSE(cache.find(key));
   cache.store(key, {bytes, "log"});
@@ -61,7 +62,7 @@ TEST_F(Cache, KeysTellPartsApart) {
 }
 
 TEST_F(Cache, ADamagedFileIsAMissAndIsWrittenAgain) {
-  const CubinCache cache(folder_);
+  const CubinCache cache(folder);
   const std::string key = key_of("a");
   const CubinCache::Entry entry = {std::string(1000, 'x'), "log"};
   cache.store(key, entry);
@@ -84,7 +85,7 @@ TEST_F(Cache, ADamagedFileIsAMissAndIsWrittenAgain) {
 }
 
 TEST_F(Cache, WhatWasUsedLongestAgoGoesFirst) {
-  const CubinCache cache(folder_, 3500);
+  const CubinCache cache(folder, 3500);
   const CubinCache::Entry entry = {std::string(1000, 'x'), ""};  // and 40 bytes around it
   for (const char* name : {"a", "b", "c"}) cache.store(key_of(name), entry);
   make_old(file_of(key_of("a")), 30s);
@@ -100,28 +101,28 @@ TEST_F(Cache, WhatWasUsedLongestAgoGoesFirst) {
 }
 
 TEST_F(Cache, RemovesPartsWithoutAWriterAndNothingElse) {
-  const CubinCache cache(folder_);
-  write_file(folder_ + "/.part-old", "x");
-  write_file(folder_ + "/.part-new", "x");
-  write_file(folder_ + "/notes.txt", "x");
-  make_old(folder_ + "/.part-old", 2h);
+  const CubinCache cache(folder);
+  write_file(folder + "/.part-old", "x");
+  write_file(folder + "/.part-new", "x");
+  write_file(folder + "/notes.txt", "x");
+  make_old(folder + "/.part-old", 2h);
   cache.store(key_of("a"), {"cubin", ""});
-  EXPECT_FALSE(fs::exists(folder_ + "/.part-old"));
-  EXPECT_TRUE(fs::exists(folder_ + "/.part-new"));
+  EXPECT_FALSE(fs::exists(folder + "/.part-old"));
+  EXPECT_TRUE(fs::exists(folder + "/.part-new"));
   EXPECT_EQ(cache.usage().entries, 1u);
   cache.clear();
-  EXPECT_FALSE(fs::exists(folder_ + "/.part-new"));
-  EXPECT_TRUE(fs::exists(folder_ + "/notes.txt"));
+  EXPECT_FALSE(fs::exists(folder + "/.part-new"));
+  EXPECT_TRUE(fs::exists(folder + "/notes.txt"));
 }
 
 TEST_F(Cache, AFolderThatCannotBeWrittenCostsOneWarning) {
-  write_file(folder_ + "/file", "");
-  const CubinCache cache(folder_ + "/file/below");  // not even root can make it
+  write_file(folder + "/file", "");
+  const CubinCache cache(folder + "/file/below");  // not even root can make it
   testing::internal::CaptureStderr();
   cache.store(key_of("a"), {"cubin", ""});
   cache.store(key_of("b"), {"cubin", ""});
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find(folder_ + "/file/below"), std::string::npos) << text;
+  EXPECT_NE(text.find(folder + "/file/below"), std::string::npos) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   EXPECT_FALSE(cache.find(key_of("a")));
   EXPECT_EQ(cache.usage().entries, 0u);
@@ -158,7 +159,7 @@ TEST_F(Cache, SixteenProcessesAtOnceSeeWholeFilesOnly) {
   for (unsigned seed = 0; seed < 16; ++seed) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) ::_exit(hammer(folder_, seed) == 0 ? 0 : 1);
+    if (child == 0) ::_exit(hammer(folder, seed) == 0 ? 0 : 1);
     children.push_back(child);
   }
   for (const pid_t child : children) {
@@ -166,9 +167,9 @@ TEST_F(Cache, SixteenProcessesAtOnceSeeWholeFilesOnly) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
     EXPECT_FALSE(entry.path().filename().string().starts_with(".part-")) << entry.path();
-  const CubinCache cache(folder_, 150000);
+  const CubinCache cache(folder, 150000);
   cache.store(key_of("last"), {"cubin", ""});
   EXPECT_LE(cache.usage().bytes, 150000u);
   EXPECT_GT(cache.usage().entries, 1u);

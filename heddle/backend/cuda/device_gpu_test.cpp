@@ -83,7 +83,7 @@ class DeviceLayer : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    cubin_ = compile(request_for(Device::get().arch())).cubin;
+    cubin = compile(request_for(Device::get().arch())).cubin;
   }
 
   template <class T>
@@ -94,7 +94,7 @@ class DeviceLayer : public GpuTest {
     return values;
   }
 
-  std::string cubin_;
+  std::string cubin;
 };
 
 std::string message_of(auto&& work) {
@@ -127,7 +127,7 @@ TEST_F(DeviceLayer, KnowsTheDevice) {
 TEST_F(DeviceLayer, RunsAKernel) {
   constexpr u32 kCount = 10'001;
   const Stream stream;
-  Module module(cubin_);
+  Module module(cubin);
   Kernel kernel = module.kernel("saxpy");
   EXPECT_GT(kernel.attributes().registers, 0);
   EXPECT_GE(kernel.attributes().max_threads, 256);
@@ -150,7 +150,7 @@ TEST_F(DeviceLayer, RunsAKernel) {
 TEST_F(DeviceLayer, KeepsTheOrderOfAChainInEveryFormOfLaunch) {
   constexpr u32 kCount = 4096, kSteps = 12;
   const Stream stream;
-  const Module module(cubin_);
+  const Module module(cubin);
   const Kernel kernel = module.kernel("chain");
   const DeviceBuffer x(kCount * 4);
   u32 expected = 7;
@@ -203,7 +203,7 @@ TEST_F(DeviceLayer, MemoryInStreamOrderWorksInsideAndOutsideOfGraphs) {
 
 TEST_F(DeviceLayer, HostAndKernelTalkThroughPinnedMemory) {
   const Stream stream;
-  const Module module(cubin_);
+  const Module module(cubin);
   const PinnedBuffer words(64);
   volatile u32* host = words.as<u32>();
   EXPECT_EQ(host[0], 0u);
@@ -224,7 +224,7 @@ TEST_F(DeviceLayer, HostAndKernelTalkThroughPinnedMemory) {
 
 TEST_F(DeviceLayer, AnEventHoldsAnotherStream) {
   const Stream first, second;
-  const Module module(cubin_);
+  const Module module(cubin);
   const PinnedBuffer words(64);
   const DeviceBuffer result(4);
   fill(result.data(), 0, 4, second);
@@ -241,7 +241,7 @@ TEST_F(DeviceLayer, AnEventHoldsAnotherStream) {
 
 TEST_F(DeviceLayer, AllSharedMemoryOfABlockCanBeHad) {
   const Stream stream;
-  const Module module(cubin_);
+  const Module module(cubin);
   Kernel kernel = module.kernel("use_shared");
   const u32 bytes = u32(Device::get().shared_per_block_optin()), grid = 4;
   const DeviceBuffer out(grid * 4);
@@ -260,7 +260,7 @@ TEST_F(DeviceLayer, AllSharedMemoryOfABlockCanBeHad) {
 TEST_F(DeviceLayer, ClustersAreLaunched) {
   if (!Device::get().has_clusters()) GTEST_SKIP() << Device::get().name() << " has no clusters";
   const Stream stream;
-  const Module module(cubin_);
+  const Module module(cubin);
   const Kernel kernel = module.kernel("rank_in_cluster");
   const Launch how = {.grid = 24, .block = 32, .cluster = 8};
   EXPECT_GE(kernel.max_clusters(how), 3);
@@ -272,7 +272,7 @@ TEST_F(DeviceLayer, ClustersAreLaunched) {
 
 TEST_F(DeviceLayer, ACooperativeGridFitsOrIsRefused) {
   const Stream stream;
-  const Module module(cubin_);
+  const Module module(cubin);
   const Kernel kernel = module.kernel("rank_in_cluster");
   const u32 fit = u32(kernel.occupancy(1024, 0) * Device::get().multiprocessors());
   const DeviceBuffer out((fit + 1) * 4);
@@ -294,7 +294,7 @@ TEST_F(DeviceLayer, ReadBandwidthIsThatOfAGpu) {
 
 TEST_F(DeviceLayer, ErrorsAreDecoded) {
   const Stream stream;
-  const Module module(cubin_);
+  const Module module(cubin);
   expect_parts(message_of([&] { run(module.kernel("write_at"), {.block = 5000}, stream, nullptr); }),
                {"device: ", "cuLaunchKernelEx", "CUDA_ERROR_INVALID_VALUE", "write_at", "5000 threads"});
   expect_parts(message_of([&] { (void)module.kernel("nothing"); }),
@@ -335,7 +335,7 @@ TEST_F(DeviceLayer, TheCallersContextIsUsedAndLeftAsItWas) {
   {
     const Stream stream;
     EXPECT_EQ(stream.context(), own);
-    const Module module(cubin_);
+    const Module module(cubin);
     const DeviceBuffer x(256 * 4);
     fill_words(x.data(), 1, 256, stream);
     run(module.kernel("chain"), {.grid = 2, .block = 128}, stream, x.data(), 5u);
@@ -364,7 +364,7 @@ TEST_F(DeviceLayer, AFaultOfAKernelIsAnErrorOfTheNextCall) {
   EXPECT_EXIT(
       {
         const Stream stream;
-        const Module module(cubin_);
+        const Module module(cubin);
         run(module.kernel("write_at"), {}, stream, reinterpret_cast<u32*>(16));
         const std::string message = message_of([&] { stream.synchronize(); });
         std::fprintf(stderr, "%s\n", message.c_str());

@@ -7,9 +7,9 @@
 
 namespace heddle::cuda {
 
-// `destroy` is the member of Driver that frees the handle. What it returns is not looked at: a fault of the device
+// `kDestroy` is the member of Driver that frees the handle. What it returns is not looked at: a fault of the device
 // makes it fail, and was reported by the call that met it.
-template <class T, DriverCall<T> Driver::*destroy>
+template <class T, DriverCall<T> Driver::*kDestroy>
 class Handle {
  public:
   Handle() = default;
@@ -24,7 +24,7 @@ class Handle {
     if (value_ == T()) return;
     try {
       const ContextScope scope(context_);
-      (driver().*destroy).try_call(value_);
+      (driver().*kDestroy).try_call(value_);
     } catch (const std::exception&) {  // the caller's context is gone, and the handle with it
     }
   }

@@ -1,9 +1,9 @@
 #include "heddle/backend/cuda/jit.h"
 
+#include <cstdlib>
 #include <filesystem>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include "heddle/backend/cuda/cubin_cache.h"
 #include "heddle/backend/cuda/nvrtc.h"
@@ -17,11 +17,11 @@ class Jit : public testing::Test {
  protected:
   void SetUp() override {
     if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder); }
 
-  std::string folder_ = testing::TempDir() + "heddle_jit_XXXXXX";
+  std::string folder = testing::TempDir() + "heddle_jit_XXXXXX";
 };
 
 constexpr const char* kScale = R"(
@@ -42,7 +42,7 @@ TEST_F(Jit, CompilesForEveryArchitectureInParallelAndInOrder) {
   std::vector<CompileRequest> requests;
   for (const char* arch : {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"})
     requests.push_back({std::string("scale ") + arch, kScale, arch, {"-DFACTOR=2"}});
-  const CubinCache cache(folder_);
+  const CubinCache cache(folder);
   const std::vector<Compiled> first = compile_all(requests, cache), again = compile_all(requests, cache);
   ASSERT_EQ(first.size(), requests.size());
   for (size_t i = 0; i < first.size(); ++i) {
@@ -61,7 +61,7 @@ TEST_F(Jit, CompilesForEveryArchitectureInParallelAndInOrder) {
 }
 
 TEST_F(Jit, SourceOptionsAndArchitectureMakeAnotherProgram) {
-  const CubinCache cache(folder_);
+  const CubinCache cache(folder);
   const CompileRequest base{"scale", kScale, "sm_80", {"-DFACTOR=2"}};
   CompileRequest source = base, options = base, arch = base;
   source.source += " ";
@@ -75,7 +75,7 @@ TEST_F(Jit, SourceOptionsAndArchitectureMakeAnotherProgram) {
 }
 
 TEST_F(Jit, AnErrorNamesRequestArchitectureOptionsAndShowsTheLog) {
-  const CubinCache cache(folder_);
+  const CubinCache cache(folder);
   const CompileRequest good{"good", kScale, "sm_80", {"-DFACTOR=2"}};
   const CompileRequest bad{
       "linear, 16 rows", "#include \"heddle/base/types.h\"\nheddle::nothing x;", "sm_90a", {"-DA=1"}};
@@ -97,7 +97,7 @@ TEST_F(Jit, AnErrorNamesRequestArchitectureOptionsAndShowsTheLog) {
 // What compiles for the GPU must be refused where it could not run there; a compiler that takes anything would prove
 // nothing.
 TEST_F(Jit, RefusesStandardHeadersExceptionsAndUnknownOptions) {
-  const CubinCache cache(folder_);
+  const CubinCache cache(folder);
   const auto refused = [&](const std::string& source, std::vector<std::string> options) {
     const CompileRequest request{"fault", source, "sm_90a", std::move(options)};
     EXPECT_FALSE(try_compile(std::span(&request, 1), 1, cache)[0]) << source;

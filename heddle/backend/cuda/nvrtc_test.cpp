@@ -1,11 +1,10 @@
 #include "heddle/backend/cuda/nvrtc.h"
 
-#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
@@ -19,22 +18,22 @@ namespace fs = std::filesystem;
 class NvrtcSearch : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_NE(::mkdtemp(root_.data()), nullptr);
-    places_.environment = [this](const char* name) { return variables_[name]; };
-    places_.working_folder = root_ + "/here";
-    places_.toolkits = root_ + "/usr/local";
+    ASSERT_NE(::mkdtemp(root.data()), nullptr);
+    places.environment = [this](const char* name) { return variables[name]; };
+    places.working_folder = root + "/here";
+    places.toolkits = root + "/usr/local";
   }
-  void TearDown() override { fs::remove_all(root_); }
+  void TearDown() override { fs::remove_all(root); }
 
   std::string library(const std::string& folder, const std::string& name = "libnvrtc.so.13") {
-    fs::create_directories(root_ + "/" + folder);
-    write_file(root_ + "/" + folder + "/" + name, "");
-    return root_ + "/" + folder + "/" + name;
+    fs::create_directories(root + "/" + folder);
+    write_file(root + "/" + folder + "/" + name, "");
+    return root + "/" + folder + "/" + name;
   }
 
-  std::string root_ = testing::TempDir() + "heddle_nvrtc_XXXXXX";
-  std::map<std::string, std::string> variables_;
-  NvrtcPlaces places_;
+  std::string root = testing::TempDir() + "heddle_nvrtc_XXXXXX";
+  std::map<std::string, std::string> variables;
+  NvrtcPlaces places;
 };
 
 TEST_F(NvrtcSearch, TakesTheToolkitThenTheLoadersPathThenPython) {
@@ -50,31 +49,30 @@ TEST_F(NvrtcSearch, TakesTheToolkitThenTheLoadersPathThenPython) {
       library("here/.venv" + python),
   };
   library("usr/local/cuda-13.0/lib64", "libnvrtc-builtins.so.13.0");  // no compiler
-  variables_ = {{"CUDA_HOME", root_ + "/home"},
-                {"CUDA_PATH", root_ + "/path"},
-                {"VIRTUAL_ENV", root_ + "/environment"}};
-  EXPECT_EQ(nvrtc_candidates(places_), expected);
+  variables = {
+      {"CUDA_HOME", root + "/home"}, {"CUDA_PATH", root + "/path"}, {"VIRTUAL_ENV", root + "/environment"}};
+  EXPECT_EQ(nvrtc_candidates(places), expected);
 }
 
 TEST_F(NvrtcSearch, TheVariableStandsAlone) {
   const std::string in_toolkit = library("usr/local/cuda/lib64"), set = library("set");
-  variables_["HEDDLE_NVRTC"] = root_ + "/set";
-  EXPECT_EQ(nvrtc_candidates(places_), std::vector{set});
-  variables_["HEDDLE_NVRTC"] = set;
-  EXPECT_EQ(nvrtc_candidates(places_), std::vector{set});
-  variables_["HEDDLE_NVRTC"] = root_ + "/nowhere";
-  EXPECT_EQ(nvrtc_candidates(places_), std::vector{root_ + "/nowhere"});
+  variables["HEDDLE_NVRTC"] = root + "/set";
+  EXPECT_EQ(nvrtc_candidates(places), std::vector{set});
+  variables["HEDDLE_NVRTC"] = set;
+  EXPECT_EQ(nvrtc_candidates(places), std::vector{set});
+  variables["HEDDLE_NVRTC"] = root + "/nowhere";
+  EXPECT_EQ(nvrtc_candidates(places), std::vector{root + "/nowhere"});
 }
 
 TEST_F(NvrtcSearch, SaysWhereItLooked) {
   const std::string broken = library("broken");
   try {
-    const Nvrtc nvrtc({broken, root_ + "/missing/libnvrtc.so.13"});
+    const Nvrtc nvrtc({broken, root + "/missing/libnvrtc.so.13"});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
     const std::string text = error.what();
-    for (const std::string& part : {broken, root_ + "/missing/libnvrtc.so.13", std::string("HEDDLE_NVRTC")})
+    for (const std::string& part : {broken, root + "/missing/libnvrtc.so.13", std::string("HEDDLE_NVRTC")})
       EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
   }
 }

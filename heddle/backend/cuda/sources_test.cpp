@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "heddle/base/file.h"
@@ -30,8 +31,8 @@ TEST(DeviceSources, HoldEveryOp) {
   const std::set<std::string> all = paths();
   for (const OpSpec* op : all_ops())
     for (const char* suffix : {".h", ".cuh"}) {
-      const std::string name = op->name;
-      EXPECT_TRUE(all.count("heddle/ops/" + name + "/" + name + suffix)) << name << suffix;
+      const std::string path = fmt::format("heddle/ops/{0}/{0}{1}", op->name, suffix);
+      EXPECT_TRUE(all.count(path)) << path;
     }
 }
 
