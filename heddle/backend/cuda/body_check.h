@@ -13,15 +13,16 @@ namespace heddle::cuda {
 // The architectures that heddle has code for.
 std::span<const char* const> known_archs();
 
-// What a kernel may take.
+// What the kernel of any body may take.
 struct Budget {
   int registers = 255;          // a thread; above it the compiler spills
   int shared_bytes = 48 << 10;  // static, a CTA: what every architecture has
   int stack_bytes = 0;          // a thread
   int spill_bytes = 0;          // a thread, stores and loads together
 };
-// The budget of an op's body.
-Budget budget_of(const std::string& op);
+
+// What is over the budget, with the values; empty: nothing.
+std::string over_budget(const KernelUse& use, const Budget& budget);
 
 struct BodyCheck {
   std::string op, arch;

@@ -41,6 +41,19 @@ TEST(BodyCheck, EveryBodyCompilesWithinItsBudget) {
   }
 }
 
+TEST(BodyCheck, SaysWhatIsOverABudget) {
+  const Budget budget = {.registers = 100, .shared_bytes = 1000, .stack_bytes = 8, .spill_bytes = 16};
+  KernelUse use = {"k", 100, 1000, 8, 8, 8};
+  EXPECT_EQ(over_budget(use, budget), "");
+  use.registers = 101;
+  use.spill_load_bytes = 9;
+  EXPECT_EQ(over_budget(use, budget),
+            "101 registers (the budget is 100), 17 bytes spilled (the budget is 16)");
+  use = {"k", 1, 1001, 9, 0, 0};
+  EXPECT_EQ(over_budget(use, budget),
+            "1001 bytes of shared memory (the budget is 1000), 9 bytes of stack (the budget is 8)");
+}
+
 TEST(BodyCheck, RefusesUnknownArchitectures) {
   EXPECT_THROW(check_bodies(std::vector<std::string>{"sm_90"}), Error);
   EXPECT_THROW(check_bodies({}), Error);

@@ -55,7 +55,7 @@ enum class LaunchAttributeId : int {  // CUlaunchAttributeID
   kProgrammaticSerialization = 6,
 };
 
-struct LaunchAttribute {  // CUlaunchAttribute
+struct alignas(8) LaunchAttribute {  // CUlaunchAttribute
   LaunchAttributeId id = {};
   int reserved = 0;
   union {
