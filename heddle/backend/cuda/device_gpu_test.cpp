@@ -5,71 +5,15 @@
 #include <vector>
 
 #include "heddle/backend/cuda/bandwidth.h"
-#include "heddle/backend/cuda/body_check.h"
 #include "heddle/backend/cuda/gpu_test.h"
 #include "heddle/backend/cuda/jit.h"
 #include "heddle/backend/cuda/kernel.h"
 #include "heddle/backend/cuda/memory.h"
+#include "heddle/backend/cuda/test_kernels.h"
 #include "heddle/base/error.h"
 
 namespace heddle::cuda {
 namespace {
-
-constexpr const char* kKernels = R"(
-#include "heddle/base/types.h"
-using namespace heddle;
-
-extern "C" __device__ float factor = 1;
-
-extern "C" __global__ void saxpy(float a, const float* x, float* y, u32 n) {
-  const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = factor * a * x[i] + y[i];
-}
-
-// One step of a chain in which the order of steps matters. It asks for the next kernel before it waits for the one
-// ahead, so that a launch that forgot to wait would be seen.
-extern "C" __global__ void chain(u32* x, u32 step) {
-#if HOPPER_OR_LATER
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-  for (int i = 0; i < 100; ++i) __nanosleep(20);
-  x[blockIdx.x * blockDim.x + threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x] * 3 + step;
-}
-
-// Runs until the host says so.
-extern "C" __global__ void wait_for(volatile u32* flag, volatile u32* seen) {
-  while (*flag == 0) __nanosleep(100);
-  *seen = *flag + 1;
-}
-
-extern "C" __global__ void use_shared(u32* out, u32 words) {
-  extern __shared__ u32 memory[];
-  for (u32 i = threadIdx.x; i < words; i += blockDim.x) memory[i] = i;
-  __syncthreads();
-  if (threadIdx.x == 0) out[blockIdx.x] = memory[words - 1];
-}
-
-extern "C" __global__ void rank_in_cluster(u32* out) {
-  u32 rank = 0;
-#if HOPPER_OR_LATER
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-#endif
-  out[blockIdx.x] = rank;
-}
-
-extern "C" __global__ void write_at(u32* address) { *address = 1; }
-)";
-
-CompileRequest request_for(const std::string& arch) {
-  const bool old = arch.starts_with("sm_8");
-  return {"test kernels", kKernels, arch, {old ? "-DHOPPER_OR_LATER=0" : "-DHOPPER_OR_LATER=1"}};
-}
-
-TEST(DeviceLayerKernels, CompileForEveryArchitecture) {
-  if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
-  for (const char* arch : known_archs()) EXPECT_EQ(compile(request_for(arch)).kernels.size(), 6u) << arch;
-}
 
 // The arguments of a launch, as addresses.
 template <class... Args>
@@ -83,7 +27,7 @@ class DeviceLayer : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    cubin = compile(request_for(Device::get().arch())).cubin;
+    cubin = compile(test_kernels(Device::get().arch())).cubin;
   }
 
   template <class T>

@@ -13,8 +13,8 @@ namespace heddle::cuda {
 class GpuTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!why_unavailable().empty()) GTEST_SKIP() << why_unavailable();
-    if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+    if (!why_unavailable().empty()) GTEST_SKIP() << "no GPU can be used here: " << why_unavailable();
+    if (!why_no_compiler().empty()) GTEST_SKIP() << "no GPU can be used here: " << why_no_compiler();
   }
 };
 

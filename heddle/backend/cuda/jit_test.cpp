@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/backend/cuda/body_check.h"
 #include "heddle/backend/cuda/cubin_cache.h"
 #include "heddle/backend/cuda/nvrtc.h"
+#include "heddle/backend/cuda/test_kernels.h"
 #include "heddle/base/error.h"
 
 namespace heddle::cuda {
@@ -58,6 +60,13 @@ TEST_F(Jit, CompilesForEveryArchitectureInParallelAndInOrder) {
     EXPECT_EQ(again[i].kernels[0].registers, first[i].kernels[0].registers);
   }
   EXPECT_EQ(cache.usage().entries, requests.size());
+}
+
+TEST_F(Jit, CompilesTheKernelsThatTestsLaunch) {
+  std::vector<CompileRequest> requests;
+  for (const char* arch : known_archs()) requests.push_back(test_kernels(arch));
+  for (const Compiled& compiled : compile_all(requests, CubinCache(folder)))
+    EXPECT_EQ(compiled.kernels.size(), 6u);
 }
 
 TEST_F(Jit, SourceOptionsAndArchitectureMakeAnotherProgram) {
