@@ -2,25 +2,24 @@
 
     .venv/bin/python bench/llama_1b_cpu.py [--rounds 3] [--checkpoint /tmp/llama-1b]
 
-Makes the checkpoint if missing. Each round runs heddle, then transformers, each in a process of its own;
-a row holds the median over the rounds. The ceiling of decode is the weights read once at the bandwidth that
-`heddle env` measures. Writes bench/results/<device>/llama_1b_cpu.json.
+Makes the checkpoint if missing. Each round runs `heddle bench`, then transformers, each in a process of its
+own and both warm; a row holds the median over the rounds. What heddle's first prefill takes stands in a row
+of its own, as does the building of its program. The ceiling of decode is the weights read once at the best
+bandwidth that a round measured. Writes bench/results/<device>/llama_1b_cpu.json.
 """
 
 import argparse
 import datetime
 import json
 import os
-import random
 import re
 import statistics
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def output(*command):
@@ -29,53 +28,48 @@ def output(*command):
     ).stdout
 
 
-def run_measured(command, text=""):
-    """Standard output, seconds and peak resident bytes of one process."""
-    begin = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    process.stdin.write(text)
-    process.stdin.close()
+def run_measured(command):
+    """Standard output and peak resident bytes of one process."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     out = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {process.returncode}")
-    return out, time.perf_counter() - begin, usage.ru_maxrss * 1024
+    return out, usage.ru_maxrss * 1024
+
+
+def value_of(results, start, end=""):
+    """The value of the row whose work begins and ends so."""
+    (row,) = [r for r in results["rows"] if r["work"].startswith(start) and r["work"].endswith(end)]
+    return row["value"]
 
 
 def heddle_round(arguments):
-    """One text: a prompt of one letter a token, then tokens one by one from the end of the prompt."""
-    generator = random.Random(1)
-    prompt = "".join(generator.choice(LETTERS) for _ in range(arguments.prompt))
-    command = [
-        str(arguments.heddle),
-        "generate",
-        str(arguments.checkpoint),
-        "--threads",
-        str(arguments.threads),
-    ]
-    command += ["--prompt", "-", "--temperature", "0", "--ignore-eos", "--json"]
-    # Twice: with one new token, and with many, so that what the first step costs is in neither.
-    steps = []
-    for tokens in (2, 2 + arguments.steps):
-        out, seconds, resident = run_measured([*command, "--max-tokens", str(tokens)], prompt)
-        made = json.loads(out)
-        assert len(made["prompt_tokens"]) == arguments.prompt
-        steps.append((made["seconds"], made["prompt_seconds"], seconds, resident))
-    (short, prefill_a, total_a, _), (long, prefill_b, total_b, resident) = steps
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        command = [str(arguments.heddle), "bench", str(arguments.checkpoint)]
+        command += ["--threads", str(arguments.threads), "--positions", str(arguments.prompt)]
+        command += ["--prefill", str(arguments.prompt), "--steps", str(arguments.steps)]
+        _, resident = run_measured([*command, "--rounds", str(arguments.repeats), "--out", file.name])
+        results = json.loads(Path(file.name).read_text())
+    threads = f"{arguments.threads} threads"
     return {
-        "decode_ms": 1e3 * (long - short) / arguments.steps,
-        "prefill_tokens_per_s": arguments.prompt / min(prefill_a, prefill_b),
-        "load_s": min(total_a - short - prefill_a, total_b - long - prefill_b),
+        "decode_ms": value_of(results, "decode at position"),
+        "prefill_tokens_per_s": value_of(results, "prefill", threads),
+        "first_tokens_per_s": value_of(results, "prefill", "the first"),
+        "build_s": value_of(results, "program of 512 rows"),
+        "load_s": value_of(results, "start"),
+        "bandwidth": value_of(results, "read bandwidth") * 1e9,
         "resident_bytes": resident,
+        "device": results["device"],
     }
 
 
 def transformers_round(arguments):
     command = [sys.executable, "bench/peers/transformers_cpu.py", str(arguments.checkpoint)]
-    for name in ("threads", "prompt", "steps"):
+    for name in ("threads", "prompt", "steps", "repeats"):
         command += [f"--{name}", str(getattr(arguments, name))]
-    out, _, resident = run_measured([*command, "--position", str(arguments.prompt)])
+    out, resident = run_measured([*command, "--position", str(arguments.prompt)])
     return {**json.loads(out), "resident_bytes": resident}
 
 
@@ -97,15 +91,17 @@ def measure(arguments):
     return rounds["heddle"], rounds["transformers"], peer
 
 
-def rows_of(arguments, ours, theirs, peer, bandwidth):
+def rows_of(arguments, ours, theirs, peer):
     weights = sum(f.stat().st_size for f in arguments.checkpoint.glob("*.safetensors"))
     config = json.loads((arguments.checkpoint / "config.json").read_text())
-    held = weights + kv_bytes(config, arguments.prompt + arguments.steps + 2)
+    held = weights + kv_bytes(config, arguments.prompt + arguments.steps)
+    # The best: a machine with other work shows its bandwidth now and then only.
+    bandwidth = max(r["bandwidth"] for r in ours)
 
     def middle(rounds, key):
         return statistics.median(r[key] for r in rounds)
 
-    def row(work, unit, key, ceiling, scale=1.0, peers=True):
+    def row(work, unit, key, ceiling=None, scale=1.0, peers=False):
         value = middle(ours, key) * scale
         made = {"work": work, "value": round(value, 3), "unit": unit, "ceiling": ceiling}
         made["all"] = [round(r[key] * scale, 3) for r in ours]
@@ -114,30 +110,21 @@ def rows_of(arguments, ours, theirs, peer, bandwidth):
             # A ratio above 1 is in heddle's favour.
             ratio = value / other if unit == "tokens/s" else other / value
             made |= {"peers": {peer: round(other, 3)}, "ratio": round(ratio, 3)}
+            made["peer_all"] = [round(r[key] * scale, 3) for r in theirs]
         return made
 
     decode = f"decode at position {arguments.prompt}, bf16, {arguments.threads} threads"
     prefill = f"prefill of {arguments.prompt} tokens, bf16, {arguments.threads} threads"
+    memory = "peak resident memory; ceiling: weights and KV"
     return [
-        row(decode, "ms/token", "decode_ms", round(1e3 * weights / bandwidth, 3)),
-        row(prefill, "tokens/s", "prefill_tokens_per_s", None),
-        row(
-            "peak resident memory; ceiling: weights and KV",
-            "MB",
-            "resident_bytes",
-            round(held / 1e6, 1),
-            1e-6,
-        ),
-        row("start: process, tokenizer, weights packed", "s", "load_s", None, peers=False),
-        {"work": "read bandwidth", "value": round(bandwidth / 1e9, 2), "unit": "GB/s", "ceiling": None},
+        row(decode, "ms/token", "decode_ms", round(1e3 * weights / bandwidth, 3), peers=True),
+        row(prefill, "tokens/s", "prefill_tokens_per_s", peers=True),
+        row(prefill + ", the first of a process", "tokens/s", "first_tokens_per_s"),
+        row(memory, "MB", "resident_bytes", round(held / 1e6, 1), 1e-6, peers=True),
+        row("start: weights packed", "s", "load_s"),
+        row("program of 512 rows: built and proved", "s", "build_s"),
+        row("read bandwidth", "GB/s", "bandwidth", scale=1e-9),
     ]
-
-
-def describe_machine(arguments):
-    text = output(arguments.heddle, "env")
-    lines = dict(re.findall(r"^(\w+) +(.+)$", text, re.MULTILINE))
-    bandwidth = float(lines["memory"].split()[0]) * 1e9
-    return f"{lines['cpu']}; {lines['simd'].split()[0]}", bandwidth
 
 
 def folder_name(device):
@@ -153,6 +140,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--steps", type=int, default=32)
+    parser.add_argument("--repeats", type=int, default=4, help="of a measurement within a round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument(
         "--out", type=Path, help="the JSON file; default: bench/results/<device>/llama_1b_cpu.json"
@@ -161,9 +149,7 @@ def main():
     if not (arguments.checkpoint / "config.json").exists():
         output(sys.executable, "scripts/make_checkpoint.py", "llama-3.2-1b", arguments.checkpoint)
     ours, theirs, peer = measure(arguments)
-    # The best of several: a machine with other work shows its bandwidth now and then only.
-    machines = [describe_machine(arguments) for _ in range(3)]
-    device, bandwidth = machines[0][0], max(b for _, b in machines)
+    device = ours[0]["device"]
     result = {
         "device": device,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -171,7 +157,7 @@ def main():
         "command": f"bench/llama_1b_cpu.py --rounds {arguments.rounds} --threads {arguments.threads} "
         f"--prompt {arguments.prompt} --steps {arguments.steps}",
         "load_average": round(os.getloadavg()[1], 2),
-        "rows": rows_of(arguments, ours, theirs, peer, bandwidth),
+        "rows": rows_of(arguments, ours, theirs, peer),
     }
     out = arguments.out or ROOT / "bench/results" / folder_name(device) / "llama_1b_cpu.json"
     out.parent.mkdir(parents=True, exist_ok=True)
