@@ -22,7 +22,7 @@ std::vector<SimdLevel> find_levels() {
   const auto add = [&](const char* name, long long target, MatrixKernel narrow = nullptr, i32 rows = 0) {
     levels.push_back({name, target, {wide_kernel(target), narrow, rows}});
   };
-  const long long supported = hwy::SupportedTargets();
+  const long long supported = hwy::SupportedTargets() & HWY_TARGETS;  // and compiled
   if (supported & HWY_AVX3) {
     if (has_amx_bf16()) add("amx", HWY_AVX3, amx_bf16_kernel(), 8);
     if (has_avx512_bf16()) add("avx512_bf16", HWY_AVX3, avx512_bf16_kernel(), 8);
