@@ -225,10 +225,11 @@ class SimdBlock {
     return x;
   }
 
-  // Padded to whole panels and operand rows; kernels write the padding too.
+  // Padded to whole panels and operand rows; kernels write the padding too. The extra cache line is there as in
+  // an operand.
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
     const Scratch::Mark mark = scratch_.mark();
-    const i64 stride = i64(round_up(cols, kPanelRows)) * 4;
+    const i64 stride = i64(round_up(cols, kPanelRows)) * 4 + 64;
     auto* data = static_cast<u8*>(scratch_.take(size_t(round_up(rows, kOperandRows)) * size_t(stride)));
     return {data, DType::kF32, stride, rows, cols, m0, n0, mark};
   }
