@@ -21,13 +21,13 @@ struct Product {
 
     HWY_INLINE void store(Lanes i, Value value) const {
       if (terms == 1) return store_lanes(DType::kF32, data + i64(i.at) * 4, value);
-      Vec left = value.v;
+      Vec rest = value.v;
       for (i32 term = 0; term < kTerms; ++term) {
-        const Vec32 bits = hn::BitCast(d32, left);
+        const Vec32 bits = hn::BitCast(d32, rest);
         const Vec32 high = hn::And(bits, hn::Set(d32, 0xffff0000u));
         hn::StoreU(hn::TruncateTo(d16, hn::ShiftRight<16>(bits)), d16,
                    reinterpret_cast<uint16_t*>(data) + term * half + i.at);
-        left = hn::Sub(left, hn::BitCast(d, high));
+        rest = hn::Sub(rest, hn::BitCast(d, high));
       }
     }
     void store(FewLanes i, Value value) const {
