@@ -207,6 +207,7 @@ def read_weights(folder, dtype, device):
 
     def tensor(name, required=True):
         found = tensors.take(name, required)
-        return None if found is None else found.to(device, dtype)
+        # Moved first: torch would convert on the host.
+        return None if found is None else found.to(device).to(dtype)
 
     return FAMILIES[family](config, tensor)

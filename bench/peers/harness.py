@@ -114,15 +114,22 @@ class Bench:
         self.begin = time.monotonic()
         self.works = []
 
-    def late(self):
-        limit = self.arguments.time_limit
-        return limit > 0 and time.monotonic() - self.begin > limit
+    def share(self, work, works):
+        """The part of the time limit by which a work shall be done: who tries all variants gets the most."""
+        first = {w.group: w for w in reversed(works)}
+        weights = [len(w.variants) if w is first[w.group] else 2 for w in works]
+        return sum(weights[: works.index(work) + 1]) / sum(weights)
 
-    def try_variant(self, work, variant):
+    def late(self, share):
+        limit = self.arguments.time_limit
+        return limit > 0 and time.monotonic() - self.begin > limit * share
+
+    def try_variant(self, work, variant, share):
         """ms, or why there are none; keeps the measurement of the best."""
         if why := variant.unavailable():
             return f"not here: {why}"
-        if self.late():
+        # A work without any measurement may use what was meant for others.
+        if self.late(share if work.measure else 1):
             return "skipped: out of time"
         try:
             begin = time.monotonic()
@@ -148,9 +155,9 @@ class Bench:
         }
         return sorted(near, key=lambda v: values[v.name])
 
-    def choose(self, work):
+    def choose(self, work, share):
         for variant in self.candidates(work):
-            work.tried[variant.name] = self.try_variant(work, variant)
+            work.tried[variant.name] = self.try_variant(work, variant, share)
             gc.collect()
             torch.cuda.empty_cache()
             if isinstance(work.tried[variant.name], str):
@@ -166,9 +173,10 @@ class Bench:
         return measured
 
     def run(self, works):
-        with CompileCache(self.arguments.compile_cache):
-            for work in works:
-                self.choose(work)
+        cache = CompileCache(self.arguments.compile_cache)
+        for work in works:
+            self.choose(work, self.share(work, works))
+            cache.save()
         results = {"peer": self.peer, "device": device_name(self.arguments.device)}
         results |= {"model": str(self.arguments.model), "setup_s": round(time.monotonic() - self.begin, 1)}
         if self.arguments.serve:
@@ -186,12 +194,10 @@ class CompileCache:
 
     def __init__(self, path):
         self.path = path
+        if path and path.exists():
+            torch.compiler.load_cache_artifacts(path.read_bytes())
 
-    def __enter__(self):
-        if self.path and self.path.exists():
-            torch.compiler.load_cache_artifacts(self.path.read_bytes())
-
-    def __exit__(self, *_):
+    def save(self):
         saved = torch.compiler.save_cache_artifacts() if self.path else None
         if saved is not None:
             self.path.write_bytes(saved[0])

@@ -292,15 +292,12 @@ def main():
     harness.set_up(arguments)
     bench = Bench(arguments, f"torch {torch.__version__}")
     peer = Peer(arguments)
-    bench.run(
-        Work(
-            f"decode at position {position}",
-            "decode",
-            harness.chosen(VARIANTS, arguments),
-            partial(peer.build, position),
-        )
-        for position in arguments.positions
+    variants = harness.chosen(VARIANTS, arguments)
+    works = (
+        Work(f"decode at position {p}", "decode", variants, partial(peer.build, p))
+        for p in arguments.positions
     )
+    bench.run(list(works))
 
 
 if __name__ == "__main__":
