@@ -9,23 +9,16 @@ bandwidth that a round measured. Writes bench/results/<device>/llama_1b_cpu.json
 """
 
 import argparse
-import datetime
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def output(*command):
-    return subprocess.run(
-        [str(c) for c in command], check=True, capture_output=True, text=True, cwd=ROOT
-    ).stdout
+import report
+from report import ROOT
 
 
 def run_measured(command):
@@ -127,10 +120,6 @@ def rows_of(arguments, ours, theirs, peer):
     ]
 
 
-def folder_name(device):
-    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"\((R|TM)\)", "", device).lower()).strip("_")
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -146,22 +135,19 @@ def main():
         "--out", type=Path, help="the JSON file; default: bench/results/<device>/llama_1b_cpu.json"
     )
     arguments = parser.parse_args()
-    if not (arguments.checkpoint / "config.json").exists():
-        output(sys.executable, "scripts/make_checkpoint.py", "llama-3.2-1b", arguments.checkpoint)
+    report.make_checkpoint("llama-3.2-1b", arguments.checkpoint)
     ours, theirs, peer = measure(arguments)
     device = ours[0]["device"]
     result = {
         "device": device,
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "commit": output("git", "rev-parse", "--short", "HEAD").strip(),
+        "date": report.today(),
+        "commit": report.commit(),
         "command": f"bench/llama_1b_cpu.py --rounds {arguments.rounds} --threads {arguments.threads} "
         f"--prompt {arguments.prompt} --steps {arguments.steps}",
         "load_average": round(os.getloadavg()[1], 2),
         "rows": rows_of(arguments, ours, theirs, peer),
     }
-    out = arguments.out or ROOT / "bench/results" / folder_name(device) / "llama_1b_cpu.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=2) + "\n")
+    report.write(result, arguments.out, "llama_1b_cpu")
     print(json.dumps(result, indent=2))
 
 

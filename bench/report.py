@@ -1,0 +1,40 @@
+"""What benchmarks share: the checkpoint they measure, and the file that keeps their results."""
+
+import datetime
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def make_checkpoint(model, folder, python=sys.executable):
+    """Random weights in the shape of `model`, if the folder holds no checkpoint yet."""
+    if not (folder / "config.json").exists():
+        subprocess.run([python, ROOT / "scripts/make_checkpoint.py", model, folder], check=True)
+
+
+def commit():
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise SystemExit(f"git does not say which commit this is; give it with --commit: {error}") from None
+
+
+def today():
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+def folder_name(device):
+    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"\((R|TM)\)", "", device).lower()).strip("_")
+
+
+def write(result, out, name):
+    """Writes to `out`; by default bench/results/<device>/<name>.json. Returns the path."""
+    out = out or ROOT / "bench/results" / folder_name(result["device"]) / f"{name}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(result, indent=2) + "\n")
+    return out
