@@ -14,85 +14,45 @@ The reference is transformers in fp32 on the checkpoint as it is loaded. What mu
 """
 
 import argparse
-import json
 import random
-import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
+from comparison import (
+    BF16_FACTOR,
+    FP32_ERROR,
+    ROOT,
+    Program,
+    Reference,
+    Tally,
+    clear_and_same,
+    greedy_behind,
+)
+from make_checkpoint import write_tokenizer
 from tokenizers import Tokenizer
-from transformers import AutoModelForCausalLM
 from transformers.utils import logging
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path += [str(ROOT / "scripts"), str(ROOT / "scripts/goldens")]
+sys.path.append(str(ROOT / "scripts/goldens"))
 
-from make_checkpoint import write_tokenizer  # noqa: E402
-from make_models import LLAMA3_ROPE, gpt2, llama, write_checkpoint  # noqa: E402
+from make_models import LLAMA3_ROPE, gpt2, llama, write_checkpoint
 
-BF16_FACTOR = 1.2
-FP32_ERROR = 1e-3  # of the logits' root mean square
 LENGTHS = (1, 2, 17, 64, 129, 300)
 PROMPT = "Once upon a time, 12 + 30 ="
 
 
-@dataclass
-class Reference:
-    """transformers on one checkpoint."""
-
-    folder: Path
-
-    def __post_init__(self):
-        self.fp32 = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.float32).eval()
-        self.bf16 = AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.bfloat16).eval()
-        config = self.fp32.config
-        self.vocab, self.limit = config.vocab_size, config.max_position_embeddings
-        stored = AutoModelForCausalLM.from_pretrained(self.folder, dtype="auto")
-        self.is_fp32 = stored.dtype == torch.float32
-
-    @torch.inference_mode()
-    def logits(self, tokens):
-        batch = torch.tensor([tokens])
-        return self.fp32(batch).logits[0], self.bf16(batch).logits[0].float()
-
-
-class Parity:
+class Parity(Tally):
     def __init__(self, heddle):
-        self.heddle = heddle
-        self.failures = 0
-
-    def run(self, *arguments):
-        done = subprocess.run([self.heddle, *arguments], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(
-                f"heddle {' '.join(arguments[:2])} ended with {done.returncode}: {done.stderr}"
-            )
-        return done.stdout
-
-    def report(self, what, ok, numbers):
-        self.failures += not ok
-        print(f"{'ok  ' if ok else 'FAIL'} {what:44} {numbers}", flush=True)
-
-    def heddle_logits(self, folder, tokens):
-        with tempfile.TemporaryDirectory() as scratch:
-            out = Path(scratch) / "logits.safetensors"
-            self.run("logits", str(folder), "--tokens", ",".join(map(str, tokens)), "--out", str(out))
-            return load_file(out)["logits"]
+        super().__init__()
+        self.program = Program(heddle)
 
     def compare_logits(self, reference, tokens):
         """Checks one text; returns the errors of heddle and of bf16, and the reference."""
         fp32, bf16 = reference.logits(tokens)
-        ours = self.heddle_logits(reference.folder, tokens)
-        if ours.shape != fp32.shape or ours.dtype != torch.float32 or not torch.isfinite(ours).all():
-            raise RuntimeError(f"{reference.folder}: logits are not finite f32 {tuple(fp32.shape)}")
+        ours = self.program.logits(reference.folder, tokens)
         largest = float((ours - fp32).abs().max())
-        best = fp32.topk(2).values
-        clear = best[:, 0] - best[:, 1] > 2 * largest
-        same = ours.argmax(-1) == fp32.argmax(-1)
+        clear, same = clear_and_same(ours, fp32, largest)
         self.report(
             f"{reference.folder.name}: {len(tokens)} tokens",
             bool(same[clear].all()),
@@ -114,14 +74,11 @@ class Parity:
         return largest
 
     def compare_greedy(self, reference, count, noise):
-        text = Tokenizer.from_file(str(reference.folder / "tokenizer.json")).encode(PROMPT).ids
-        arguments = ["generate", str(reference.folder), "--prompt", PROMPT, "--temperature", "0"]
-        output = self.run(*arguments, "--max-tokens", str(count), "--json")
-        chosen = json.loads(output)["tokens"]
-        if not 0 < len(chosen) <= count:
-            raise RuntimeError(f"{reference.folder}: {len(chosen)} tokens generated, wanted up to {count}")
-        after = reference.logits([*text, *chosen])[0][len(text) - 1 : -1]
-        behind = after.max(-1).values - after[torch.arange(len(chosen)), torch.tensor(chosen)]
+        text, chosen = self.program.greedy(reference.folder, PROMPT, count)
+        encoded = Tokenizer.from_file(str(reference.folder / "tokenizer.json")).encode(PROMPT).ids
+        if text != encoded:
+            raise RuntimeError(f"{reference.folder}: the prompt became {text}; tokenizers makes {encoded}")
+        behind = greedy_behind(reference, text, chosen)
         numbers = f"{int((behind == 0).sum())} equal; behind the best by at most {float(behind.max()):.2e}"
         ok = bool((behind <= 2 * noise).all())
         self.report(f"{reference.folder.name}: greedy text of {len(chosen)}", ok, numbers)
