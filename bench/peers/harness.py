@@ -17,9 +17,9 @@ from pathlib import Path
 
 import torch
 
-TRIES = 3  # measurements by which variants are compared
+TRIES = 3  # measurements whose median counts
 NEAR = 1.15  # a variant this close to the best is tried again at other sizes
-WARM_UP = 3  # calls before a capture
+WARM_UP = 4  # calls before the first that counts
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,11 @@ def milliseconds(function):
 
 def capture(function):
     """The function as one CUDA graph; what it returns is overwritten by the next call."""
+    function()  # compiles, on the stream it knows
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for _ in range(WARM_UP):
+        for _ in range(WARM_UP - 1):
             function()
     torch.cuda.current_stream().wait_stream(stream)
     torch.cuda.synchronize()
@@ -168,7 +169,8 @@ class Bench:
         measured = {}
         for work in self.works:
             if work.measure is not None:
-                measured[work.name] = round(work.measure(), 4)
+                work.measure()  # the clocks may have gone down
+                measured[work.name] = round(statistics.median(work.measure() for _ in range(TRIES)), 4)
                 work.all.append(measured[work.name])
         return measured
 
@@ -264,6 +266,7 @@ def chosen(variants, arguments):
 
 def set_up(arguments):
     """Ends the program with a reason where there is no GPU."""
+    keep_stdout()
     if arguments.device == "cuda" and not torch.cuda.is_available():
         sys.exit(
             f"{Path(sys.argv[0]).name}: torch {torch.__version__} finds no GPU; --device cpu only checks"

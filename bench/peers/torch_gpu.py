@@ -14,7 +14,7 @@ Each is checked where it is timed: the logits of CHECKED tokens that the replaye
 to those of the plain model in fp32 as the plain model in bf16 is, within FACTOR; else it gets no speed.
 """
 
-from functools import cached_property, partial
+from functools import partial
 
 import harness
 import torch
@@ -47,18 +47,18 @@ VARIANTS = [
 class Linear(nn.Module):
     """Rows of weights; those of several layers with the same input lie one after another."""
 
-    def __init__(self, affines, products):
+    def __init__(self, *affines):
         super().__init__()
-        self.products = products
         biases = [a.bias for a in affines if a.bias is not None]
-        self.register_buffer("weight", torch.cat([a.weight for a in affines]))
+        weights = [a.weight for a in affines]
+        self.register_buffer("weight", torch.cat(weights) if len(weights) > 1 else weights[0])
         self.register_buffer("bias", torch.cat(biases).float() if biases else None)
 
-    def forward(self, x, begin=0, end=None):
+    def forward(self, x, products, begin=0, end=None):
         """The rows from `begin` to `end` times x, in fp32."""
         weight = self.weight[begin:end]
         x = x.to(weight.dtype)
-        if self.products == "library":
+        if products == "library":
             y = F.linear(x[None], weight)[0].float()
         else:
             y = (weight.float() * x.float()).sum(-1)
@@ -79,25 +79,25 @@ class Norm(nn.Module):
 
 
 class FusedLayer(nn.Module):
-    """A layer's weights for one step; several caches may use them."""
+    """A layer's weights; several steps may use them."""
 
-    def __init__(self, layer, shape, products):
+    def __init__(self, layer, shape):
         super().__init__()
         self.activation, self.gated = shape.activation, layer.gate is not None
         self.inner = len(layer.up.weight)
         self.norm1, self.norm2 = Norm(layer.norm1, shape), Norm(layer.norm2, shape)
-        self.qkv = Linear([layer.q, layer.k, layer.v], products)
-        self.o, self.down = Linear([layer.o], products), Linear([layer.down], products)
-        self.up = Linear([layer.gate, layer.up] if self.gated else [layer.up], products)
+        self.qkv, self.o = Linear(layer.q, layer.k, layer.v), Linear(layer.o)
+        self.up = Linear(layer.gate, layer.up) if self.gated else Linear(layer.up)
+        self.down = Linear(layer.down)
 
-    def mlp(self, x):
+    def mlp(self, x, products):
         if not self.gated:
-            return self.down(self.activation(self.up(x)))
-        if self.up.products == "library":
-            gate, up = self.up(x).split(self.inner)
+            return self.down(self.activation(self.up(x, products)), products)
+        if products == "library":
+            gate, up = self.up(x, products).split(self.inner)
         else:  # two sums in one loop, and the product of both at its end
-            gate, up = self.up(x, 0, self.inner), self.up(x, self.inner, None)
-        return self.down(self.activation(gate) * up)
+            gate, up = self.up(x, products, 0, self.inner), self.up(x, products, self.inner)
+        return self.down(self.activation(gate) * up, products)
 
 
 class Cache(nn.Module):
@@ -153,22 +153,23 @@ class Cache(nn.Module):
 
 
 class FusedModel(nn.Module):
-    def __init__(self, weights, products):
+    def __init__(self, weights):
         super().__init__()
         shape = self.shape = weights.shape
-        self.layers = nn.ModuleList(FusedLayer(layer, shape, products) for layer in weights.layers)
+        self.layers = nn.ModuleList(FusedLayer(layer, shape) for layer in weights.layers)
         self.norm = Norm(weights.norm, shape)
         self.register_buffer("embedding", weights.embedding)
         self.register_buffer("positions", weights.positions)
-        self.head = Linear([Affine(weights.head, None)], products)
+        self.head = Linear(Affine(weights.head, None))
 
 
 class Step(nn.Module):
     """One greedy token, batch 1: reads `token` at `position`, writes the next and moves on."""
 
-    def __init__(self, model, length, attention):
+    def __init__(self, model, length, products, attention):
         super().__init__()
-        self.model, shape, like = model, model.shape, model.embedding
+        self.model, self.products = model, products
+        shape, like = model.shape, model.embedding
         caches = (Cache(shape, length, attention, like) for _ in model.layers)
         self.caches = nn.ModuleList(caches)
         for name in ("token", "position"):
@@ -180,12 +181,16 @@ class Step(nn.Module):
 
     def attention(self, layer, cache, x, scale):
         shape = self.model.shape
-        q, k, v = layer.qkv(x).view(-1, shape.head_dim).split([shape.heads, shape.kv_heads, shape.kv_heads])
+        q, k, v = (
+            layer.qkv(x, self.products)
+            .view(-1, shape.head_dim)
+            .split([shape.heads, shape.kv_heads, shape.kv_heads])
+        )
         if shape.frequencies is not None:
             cos, sin = self.cos[self.position], self.sin[self.position]
             q, k = rotate(q, cos, sin), rotate(k, cos, sin)
         cache.append(self.position, k, v)
-        return layer.o(cache.attend(q, self.position, scale))
+        return layer.o(cache.attend(q, self.position, scale), self.products)
 
     def forward(self):
         """Logits, f32 [vocab]."""
@@ -195,8 +200,8 @@ class Step(nn.Module):
             x = x + model.positions[self.position][0].float()
         for layer, cache, scale in zip(model.layers, self.caches, model.shape.scales, strict=True):
             x = x + self.attention(layer, cache, layer.norm1(x), scale)
-            x = x + layer.mlp(layer.norm2(x))
-        logits = model.head(model.norm(x))
+            x = x + layer.mlp(layer.norm2(x), self.products)
+        logits = model.head(model.norm(x), self.products)
         self.token.copy_(logits.argmax(-1, keepdim=True))
         self.position.add_(1)
         return logits
@@ -208,44 +213,36 @@ class Step(nn.Module):
 
 
 class Peer:
-    """The models of one checkpoint, and what they must compute."""
+    """The model of one checkpoint, and what it must compute."""
 
     def __init__(self, arguments):
         self.arguments = arguments
         self.dtype = torch.float32 if arguments.device == "cpu" else torch.bfloat16
-        shape = read_config(arguments.model)
         generator = torch.Generator().manual_seed(1)
-        count = max(arguments.positions) + CHECKED
-        tokens = torch.randint(0, shape["vocab_size"], (count,), generator=generator)
-        self.tokens = tokens.to(arguments.device)
-        # fp32 needs twice the memory: it goes before the others come.
-        self.expected = self.logits_by_position(torch.float32)
-        self.plain = PlainModel(read_weights(arguments.model, self.dtype, arguments.device))
-        self.noise = {}
-        for position, (logits, _) in self.logits_by_position(self.dtype, self.plain).items():
-            self.noise[position] = harness.relative_error(logits, self.expected[position][0])
-        self.models = {}
+        count, vocab = max(arguments.positions) + CHECKED, read_config(arguments.model)["vocab_size"]
+        self.tokens = torch.randint(0, vocab, (count,), generator=generator).to(arguments.device)
+        # The model in fp32 takes the most memory: it goes before the others come.
+        plain = self.plain(torch.float32)
+        self.expected = {p: self.forward(plain, p)[0] for p in arguments.positions}
+        del plain
+        plain = self.plain(self.dtype)
+        self.noise, self.caches = {}, {}
+        for position in arguments.positions:
+            logits, cache = self.forward(plain, position)
+            self.noise[position] = harness.relative_error(logits, self.expected[position])
+            self.caches[position] = [(k[:, :position], v[:, :position]) for k, v in cache]
+        self.model = FusedModel(plain.weights)
 
-    def logits_by_position(self, dtype, model=None):
-        model = model or PlainModel(read_weights(self.arguments.model, dtype, self.arguments.device))
-        return {p: model.forward(self.tokens[: p + CHECKED], CHECKED) for p in self.arguments.positions}
+    def plain(self, dtype):
+        return PlainModel(read_weights(self.arguments.model, dtype, self.arguments.device))
 
-    @cached_property
-    def caches(self):
-        """Keys and values before each position, by layer, in what is timed."""
-        with torch.no_grad():
-            return {
-                p: [(k[:, :p], v[:, :p]) for k, v in self.plain.forward(self.tokens[: p + 1], 1)[1]]
-                for p in self.arguments.positions
-            }
+    def forward(self, plain, position):
+        """Logits of the tokens checked at a position, and the keys and values of all before."""
+        return plain.forward(self.tokens[: position + CHECKED], CHECKED)
 
     def step(self, position, form):
-        products = form["products"]
-        if products not in self.models:
-            self.models[products] = FusedModel(self.plain.weights, products)
         length = position + max(self.arguments.steps, CHECKED) + harness.WARM_UP
-        length = -(-length // CACHE_STEP) * CACHE_STEP
-        step = Step(self.models[products], length, form["attention"])
+        step = Step(self.model, -(-length // CACHE_STEP) * CACHE_STEP, **form)
         for cache, (keys, values) in zip(step.caches, self.caches[position], strict=True):
             cache.fill(keys, values)
         return step
@@ -260,7 +257,7 @@ class Peer:
                 raise RuntimeError(
                     f"at position {position + i} the step takes another token than the likeliest"
                 )
-        error = harness.relative_error(torch.stack(made), self.expected[position][0])
+        error = harness.relative_error(torch.stack(made), self.expected[position])
         allowed = max(FACTOR * self.noise[position], 1e-4)
         if not error <= allowed:
             raise RuntimeError(
@@ -287,7 +284,6 @@ class Peer:
 
 
 def main():
-    harness.keep_stdout()
     arguments = harness.argument_parser(__doc__, VARIANTS).parse_args()
     harness.set_up(arguments)
     bench = Bench(arguments, f"torch {torch.__version__}")

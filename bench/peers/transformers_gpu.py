@@ -141,7 +141,6 @@ class Peer:
 
 
 def main():
-    harness.keep_stdout()
     parser = harness.argument_parser(__doc__, DECODES + PREFILLS)
     parser.add_argument("--prefill", type=harness.numbers, default=[512, 2048], metavar="N,...")
     arguments = parser.parse_args()
