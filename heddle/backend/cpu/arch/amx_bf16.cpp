@@ -36,6 +36,12 @@ struct alignas(64) TileConfig {
   u8 rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
+// GCC 12 does not know what the tile instructions read: its _tile_loadd names no memory, its _tile_loadconfig 8 bytes
+// of 64. Without this it may drop what is stored for them or move it past them.
+inline void store_what_tiles_read() {
+  asm volatile("" ::: "memory");
+}
+
 // kRows tiles of the operand times kPanels panels, over a run of k tiles. Sums are tiles 0 to 3, operand
 // tiles 4 and 5, panels 6 and 7.
 struct Run {
@@ -53,6 +59,7 @@ struct Run {
 
 template <int kRows, int kPanels>
 __attribute__((target("amx-tile,amx-bf16"))) void multiply_run(const Run& run) {
+  store_what_tiles_read();
   float* const below = reinterpret_cast<float*>(reinterpret_cast<u8*>(run.out) + kTileRows * run.out_stride);
   if (run.first) {
     _tile_zero(0);
@@ -161,6 +168,7 @@ void multiply_rest(const MatrixTask& task, i32 p, i32 from, i32 cols) {
 
 __attribute__((target("amx-tile"))) void multiply(const MatrixTask& task) {
   const TileConfig config;
+  store_what_tiles_read();
   _tile_loadconfig(&config);
   const i32 cols = task.w->cols(), whole = cols / kTileCols, rest = (cols + 1) / 2 * 2 - whole * kTileCols;
   const i32 most = run_tiles((task.rows + kBlockRows - 1) / kBlockRows);
