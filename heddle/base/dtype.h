@@ -9,17 +9,7 @@ constexpr int kNumDTypes = 5;
 
 // Bytes of one element.
 constexpr int size_of(DType type) {
-  switch (type) {
-    case DType::kF32:
-    case DType::kI32:
-      return 4;
-    case DType::kF16:
-    case DType::kBf16:
-      return 2;
-    case DType::kU8:
-      return 1;
-  }
-  return 0;
+  return type == DType::kF32 || type == DType::kI32 ? 4 : type == DType::kU8 ? 1 : 2;
 }
 
 constexpr const char* name(DType type) {

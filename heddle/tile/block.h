@@ -17,6 +17,8 @@
 //   block.weight_row(weight, r)   row r of a packed weight, read through its panels: load only
 //
 //   block.map(n, f)            f(i) for all i < n, each i once; i is an Index: a lane group on a CPU, a thread on a GPU
+//   block.map(n, make, use)    use(i, make(i)) for all i < n; what make loads, use has not stored
+//   block.map_rows(count, n, f)   f(j, i) for all j < count and i < n: a map over the rows of a matrix
 //   block.reduce(n, op, f)     op over f(i), i < n, in a fixed order; the same float for all threads
 //   block.reduce_rows(out, count, n, op, f)   out[j] = op over f(j, i), i < n, for all j < count
 //   block.argmax(n, f)         {value, index} of the largest f(i), lowest index first
@@ -24,6 +26,7 @@
 //
 //   block.scratch(n)           View of n floats on chip, for the life of the tile
 //   block.operand(rows, cols, dtype)     on-chip matrix that mma reads; operand.row(m) is a View
+//   block.operand(tensor, m0, rows, dtype)   rows of a tensor as such a matrix: a copy, or in place
 //   block.fragment(m0, rows, n0, cols)   on-chip f32 matrix at place (m0, n0) of the output; fragment.row(m) is a View
 //   block.mma(fragment, operand, weight) fragment[m, c] = sum_k operand[m, k] * weight[n0 + c, k], FP32 accumulation,
 //                              fixed order in k; takes the weight's panels from the stream in ascending order

@@ -135,6 +135,15 @@ class ScalarBlock {
   void map(i32 n, F&& f) {
     for (i32 i = 0; i < n; ++i) f(Index{i});
   }
+  template <class Make, class Use>
+  void map(i32 n, Make&& make, Use&& use) {
+    for (i32 i = 0; i < n; ++i) use(Index{i}, make(Index{i}));
+  }
+  template <class F>
+  void map_rows(i32 count, i32 n, F&& f) {
+    for (i32 j = 0; j < count; ++j)
+      for (i32 i = 0; i < n; ++i) f(j, Index{i});
+  }
   template <class F>
   float reduce(i32 n, Sum, F&& f) {
     float sum = 0;
@@ -168,6 +177,11 @@ class ScalarBlock {
 
   View scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), DType::kF32, nullptr}; }
   Operand operand(i32 rows, i32 cols, DType) { return matrix(rows, cols, 0, 0); }
+  Operand operand(const Tensor& tensor, i32 m0, i32 rows, DType dtype) {
+    Operand x = operand(rows, tensor.last(), dtype);
+    map_rows(rows, tensor.last(), [&](i32 m, Index i) { x.row(m).store(i, row(tensor, m0 + m).load(i)); });
+    return x;
+  }
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) { return matrix(rows, cols, m0, n0); }
   void release(const Fragment& fragment) { scratch_.reset(fragment.mark); }
   void mma(Fragment& fragment, const Operand& x, const Weight& w);

@@ -158,6 +158,14 @@ class SimdBlock {
     for (; i + kLanes <= n; i += kLanes) f(Lanes{i});
     if (i < n) f(FewLanes{i, n - i});
   }
+  template <class Make, class Use>
+  HWY_INLINE void map(i32 n, Make&& make, Use&& use) {
+    map(n, [&](auto i) HWY_ATTR { use(i, make(i)); });
+  }
+  template <class F>
+  HWY_INLINE void map_rows(i32 count, i32 n, F&& f) {
+    for (i32 j = 0; j < count; ++j) map(n, [&](auto i) HWY_ATTR { f(j, i); });
+  }
 
   // Four chains, taken in turn; the order depends on n alone.
   template <class Op, class F>
@@ -224,7 +232,11 @@ class SimdBlock {
     std::memset(x.data + rows * stride, 0, size_t((padded - rows) * stride));
     return x;
   }
-
+  Operand operand(const Tensor& tensor, i32 m0, i32 rows, DType dtype) {
+    const Operand x = operand(rows, tensor.last(), dtype);
+    map_rows(rows, tensor.last(), [&](i32 m, auto i) { x.row(m).store(i, row(tensor, m0 + m).load(i)); });
+    return x;
+  }
   // Padded to whole panels and operand rows; kernels write the padding too. The extra cache line is there as in
   // an operand.
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {

@@ -4,10 +4,10 @@ namespace activation {
 struct Body {
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Activation& a, Fragment& fragment) {
-    for (i32 m = 0; m < fragment.rows; ++m) {
+    block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
       auto value = fragment.row(m);
-      block.map(fragment.cols, [&](auto i) { value.store(i, activate(a.kind, value.load(i))); });
-    }
+      value.store(i, activate(a.kind, value.load(i)));
+    });
     block.sync();
   }
 

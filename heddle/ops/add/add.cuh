@@ -5,14 +5,13 @@ struct Body {
   // Adds b's rows to a fragment; what is stored after it is y.
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Add& a, Fragment& fragment) {
-    for (i32 m = 0; m < fragment.rows; ++m) {
+    block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
       auto value = fragment.row(m);
       auto b = block.row(a.b, fragment.m0 + m).from(fragment.n0);
-      block.map(fragment.cols, [&](auto i) { value.store(i, value.load(i) + b.load(i)); });
-      if (!a.copy.exists()) continue;
-      auto copy = block.row(a.copy, fragment.m0 + m).from(fragment.n0);
-      block.map(fragment.cols, [&](auto i) { copy.store(i, value.load(i)); });
-    }
+      auto sum = value.load(i) + b.load(i);
+      value.store(i, sum);
+      if (a.copy.exists()) block.row(a.copy, fragment.m0 + m).from(fragment.n0).store(i, sum);
+    });
     block.sync();
   }
 

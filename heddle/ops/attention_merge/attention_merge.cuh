@@ -2,34 +2,33 @@
 namespace attention_merge {
 
 struct Body {
-  template <class Block, class View>
-  static void merge_head(Block& block, const AttentionMerge& a, i32 row, i32 head, i32 splits, View out) {
+  // Elements i of one head: sums of all splits, weighed by how far each one's maximum lies below the best.
+  template <class Block, class Index, class View>
+  static void merge_head(Block& block, const AttentionMerge& a, i32 row, i32 head, i32 splits, Index i,
+                         View out) {
     float best = block.row(a.stats, row, head, 0).get(0);
     for (i32 split = 1; split < splits; ++split) {
       const float other = block.row(a.stats, row, head, split).get(0);
       best = other > best ? other : best;
     }
     float total = 0;
+    auto sum = block.index(i) * 0.0f;
     for (i32 split = 0; split < splits; ++split) {
       auto stats = block.row(a.stats, row, head, split);
-      total += stats.get(1) * exp(stats.get(0) - best);
+      const float weight = exp(stats.get(0) - best);
+      total += stats.get(1) * weight;
+      sum = fma(decltype(sum)(weight), block.row(a.part, row, head, split).load(i), sum);
     }
-    block.map(a.part.last(), [&](auto i) {
-      auto sum = block.index(i) * 0.0f;
-      for (i32 split = 0; split < splits; ++split) {
-        const float weight = exp(block.row(a.stats, row, head, split).get(0) - best) / total;
-        sum = fma(decltype(sum)(weight), block.row(a.part, row, head, split).load(i), sum);
-      }
-      out.store(i, sum);
-    });
+    out.store(i, sum / total);
   }
 
   // Heads [first, last) of row `row` into `out`, which is a whole row of y.
   template <class Block, class View>
   static void merge_row(Block& block, const AttentionMerge& a, i32 row, i32 first, i32 last, View out) {
     const i32 splits = attention_block_of_row(block.host(a.step), block.device(a.state), a.cut(), row).splits;
-    for (i32 head = first; head < last; ++head)
-      merge_head(block, a, row, head, splits, out.from(head * a.part.last()));
+    block.map_rows(last - first, a.part.last(), [&](i32 j, auto i) {
+      merge_head(block, a, row, first + j, splits, i, out.from((first + j) * a.part.last()));
+    });
   }
 
   template <class Block, class View>

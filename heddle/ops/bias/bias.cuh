@@ -5,10 +5,10 @@ struct Body {
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Bias& a, Fragment& fragment) {
     auto bias = block.row(a.bias).from(fragment.n0);
-    for (i32 m = 0; m < fragment.rows; ++m) {
+    block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
       auto value = fragment.row(m);
-      block.map(fragment.cols, [&](auto i) { value.store(i, value.load(i) + bias.load(i)); });
-    }
+      value.store(i, value.load(i) + bias.load(i));
+    });
     block.sync();
   }
 

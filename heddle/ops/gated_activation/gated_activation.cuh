@@ -6,14 +6,10 @@ struct Body {
   template <class Block, class Fragment>
   static void epilogue(Block& block, const GatedActivation& a, Fragment& fragment) {
     Fragment folded = block.fragment(fragment.m0, fragment.rows, fragment.n0 / 2, fragment.cols / 2);
-    for (i32 m = 0; m < fragment.rows; ++m) {
-      auto pairs = fragment.row(m);
-      auto out = folded.row(m);
-      block.map(folded.cols, [&](auto i) {
-        auto pair = pairs.load_pair(i);
-        out.store(i, activate(a.kind, pair.first) * pair.second);
-      });
-    }
+    block.map_rows(folded.rows, folded.cols, [&](i32 m, auto i) {
+      auto pair = fragment.row(m).load_pair(i);
+      folded.row(m).store(i, activate(a.kind, pair.first) * pair.second);
+    });
     block.sync();
     fragment = folded;
   }

@@ -16,10 +16,13 @@ struct Body {
     const float scale = rsqrt(squares / float(columns) + a.eps);
     if (a.bias.exists()) {
       auto bias = block.row(a.bias);
-      block.map(columns,
-                [&](auto i) { out.store(i, (x.load(i) - mean) * scale * weight.load(i) + bias.load(i)); });
+      block.map(
+          columns, [&](auto i) { return (x.load(i) - mean) * scale * weight.load(i) + bias.load(i); },
+          [&](auto i, auto value) { out.store(i, value); });
     } else {
-      block.map(columns, [&](auto i) { out.store(i, (x.load(i) - mean) * scale * weight.load(i)); });
+      block.map(
+          columns, [&](auto i) { return (x.load(i) - mean) * scale * weight.load(i); },
+          [&](auto i, auto value) { out.store(i, value); });
     }
   }
 

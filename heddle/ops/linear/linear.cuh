@@ -15,17 +15,10 @@ struct Body {
   template <class Block, class Chain>
   static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
     const i32 rows = t[1] - t[0];
-    auto x = block.operand(rows, a.w.cols(), a.w.data.dtype);
     block.inputs();
-    for (i32 m = 0; m < rows; ++m) {
-      if (chain.has_prologue()) {
-        chain.prologue(block, t[0] + m, x.row(m));
-      } else {
-        auto in = block.row(a.x, t[0] + m);
-        auto out = x.row(m);
-        block.map(a.w.cols(), [&](auto i) { out.store(i, in.load(i)); });
-      }
-    }
+    auto x = chain.has_prologue() ? block.operand(rows, a.w.cols(), a.w.data.dtype)
+                                  : block.operand(a.x, t[0], rows, a.w.data.dtype);
+    for (i32 m = 0; chain.has_prologue() && m < rows; ++m) chain.prologue(block, t[0] + m, x.row(m));
     block.sync();
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(t[0], rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
@@ -33,11 +26,9 @@ struct Body {
       block.mma(fragment, x, a.w);
       block.sync();
       chain.epilogues(block, fragment);
-      for (i32 m = 0; m < fragment.rows; ++m) {
-        auto out = block.row(a.y, fragment.m0 + m).from(fragment.n0);
-        auto value = fragment.row(m);
-        block.map(fragment.cols, [&](auto i) { out.store(i, value.load(i)); });
-      }
+      block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
+        block.row(a.y, fragment.m0 + m).from(fragment.n0).store(i, fragment.row(m).load(i));
+      });
       block.release(first);
     }
   }

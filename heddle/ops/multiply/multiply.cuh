@@ -4,11 +4,11 @@ namespace multiply {
 struct Body {
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Multiply& a, Fragment& fragment) {
-    for (i32 m = 0; m < fragment.rows; ++m) {
+    block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
       auto value = fragment.row(m);
       auto factor = block.row(a.b, fragment.m0 + m).from(fragment.n0);
-      block.map(fragment.cols, [&](auto i) { value.store(i, value.load(i) * factor.load(i)); });
-    }
+      value.store(i, value.load(i) * factor.load(i));
+    });
     block.sync();
   }
 

@@ -13,7 +13,9 @@ struct Body {
       return v * v;
     });
     float scale = rsqrt(squares / float(columns) + a.eps);
-    block.map(columns, [&](auto i) { out.store(i, x.load(i) * scale * weight.load(i)); });
+    block.map(
+        columns, [&](auto i) { return x.load(i) * scale * weight.load(i); },
+        [&](auto i, auto value) { out.store(i, value); });
   }
 
   template <class Block>
