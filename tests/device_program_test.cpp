@@ -144,7 +144,7 @@ EngineOptions device_options(i32 workers, i32 cluster, const std::string& execut
                         .split_unit = 8,
                         .all_logits = true};
   options.target = gpu_target(workers, cluster);
-  options.target->travel_dtype = DType::kF32;
+  options.target->narrow_travel = false;
   return options;
 }
 
@@ -170,7 +170,7 @@ TEST(DevicePrograms, RunOnThreads) {
   const Golden golden = load_golden("llama3-tiny");
   EngineOptions options = device_options(132, 1, "threads");
   const auto all_f32 = logits_of(*golden_engine("llama3-tiny", options), golden.tokens, 1);
-  options.target->travel_dtype = DType::kBf16;
+  options.target->narrow_travel = true;
   const auto bf16 = logits_of(*golden_engine("llama3-tiny", options), golden.tokens, 1);
   const auto expected = std::span(golden.logits).first(all_f32.size());
   EXPECT_LE(largest_difference(all_f32, expected), golden.bf16_error);

@@ -57,7 +57,9 @@ std::vector<i32> some_tokens(i32 count, i32 vocab) {
 class Bench {
  public:
   Bench(const BenchFlags& flags, const EngineOptions& options)
-      : flags_(flags), name_(fmt::format("{} threads", options.threads)) {
+      : flags_(flags),
+        name_(get_executor(options.executor).space ? options.executor
+                                                   : fmt::format("{} threads", options.threads)) {
     const Backend& backend = backend_of(options.executor);
     const double bandwidth = backend.read_bandwidth(options.threads);
     add({.work = "read bandwidth", .unit = "GB/s", .all = {bandwidth * 1e-9}});
@@ -116,7 +118,7 @@ class Bench {
       while (!tokens.empty()) {
         const size_t count = std::min(tokens.size(), size_t(engine_->max_rows()));
         const StepRequest request{sequence, tokens.first(count), count == tokens.size()};
-        engine_->step(std::span(&request, 1));
+        engine_->step(std::span(&request, 1), {.logits = false});
         tokens = tokens.subspan(count);
       }
     });
@@ -140,18 +142,35 @@ class Bench {
   void decode(i32 position) {
     const std::vector<i32> tokens = some_tokens(position + flags_.steps, engine_->info().vocab);
     const std::span<const i32> all = tokens;
-    Row row{.work = fmt::format("decode at position {}, {}", position, name_), .unit = "ms/token"};
-    row.ceiling = least_ms_;
+    Row single{.work = fmt::format("decode at position {}, {}", position, name_), .unit = "ms/token"};
+    Row joined{.work = fmt::format("{}, {} tokens a call", single.work, flags_.steps), .unit = "ms/token"};
+    single.ceiling = joined.ceiling = least_ms_;
     for (i32 round = 0; round <= flags_.rounds; ++round) {
       const SequenceId sequence = engine_->open({});
       if (position > 0) extend(sequence, all.first(size_t(position)));
       Row steps;
       for (i32 s = 0; s < flags_.steps; ++s)
         steps.all.push_back(1e3 * extend(sequence, all.subspan(size_t(position + s), 1)));
-      if (round > 0) row.all.push_back(steps.median());  // the first warms up
       engine_->close(sequence);
+      const double together = 1e3 * decode_together(position) / flags_.steps;
+      if (round == 0) continue;  // warms up
+      single.all.push_back(steps.median());
+      joined.all.push_back(together);
     }
-    add(std::move(row));
+    add(std::move(single));
+    add(std::move(joined));
+  }
+
+  // Seconds of one call that makes all tokens from a position on.
+  double decode_together(i32 position) {
+    const std::vector<i32> tokens = some_tokens(position + 1, engine_->info().vocab);
+    const SequenceId sequence = engine_->open({});
+    if (position > 0) extend(sequence, std::span(tokens).first(size_t(position)));
+    const StepRequest request{sequence, std::span(tokens).last(1), true};
+    const double seconds =
+        seconds_of([&] { engine_->step(std::span(&request, 1), {.steps = flags_.steps, .logits = false}); });
+    engine_->close(sequence);
+    return seconds;
   }
 
   const BenchFlags& flags_;
@@ -178,10 +197,11 @@ std::string command_of(const BenchFlags& flags, const EngineOptions& options) {
 }
 
 void run(const BenchFlags& flags) {
-  require(flags.rounds >= 1 && flags.steps >= 1 && flags.prefill >= 0,
-          "[bench] --rounds {}, --steps {}, --prefill {}; rounds and steps must be positive, prefill not "
-          "negative",
-          flags.rounds, flags.steps, flags.prefill);
+  require(
+      flags.rounds >= 1 && flags.steps >= 1 && flags.steps <= Engine::kMostSteps && flags.prefill >= 0,
+      "[bench] --rounds {}, --steps {}, --prefill {}; rounds must be positive, steps 1 to {}, prefill not "
+      "negative",
+      flags.rounds, flags.steps, flags.prefill, Engine::kMostSteps);
   EngineOptions options = flags.engine.options();
   if (options.max_context == 0) {
     options.max_context = std::max(flags.prefill, 1);

@@ -67,7 +67,7 @@ class Generator {
     start = Clock::now();
     while (take(token) && engine_.length(sequence) < engine_.max_context()) {
       const StepRequest request{sequence, std::span(&token, 1), true};
-      token = engine_.step(std::span(&request, 1)).sampled[0];
+      token = engine_.step(std::span(&request, 1), {.logits = false}).sampled[0];
     }
     emit(stops_.stopped() ? "" : stops_.push(decoder_.flush()) + stops_.flush());
     story_.token_seconds = seconds_since(start);
@@ -84,7 +84,7 @@ class Generator {
     while (!left.empty()) {
       const size_t n = std::min(left.size(), size_t(engine_.max_rows()));
       const StepRequest request{sequence, left.first(n), n == left.size()};
-      token = engine_.step(std::span(&request, 1)).sampled[0];
+      token = engine_.step(std::span(&request, 1), {.logits = false}).sampled[0];
       left = left.subspan(n);
       if (show) {
         std::fprintf(stderr, "\rreading the prompt: %zu of %zu tokens", story_.prompt.size() - left.size(),

@@ -1,6 +1,8 @@
 #include "heddle/engine/engine.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <set>
 
 #include <sched.h>
@@ -23,12 +25,23 @@ int allowed_cores() {
 struct Loaded {
   Program program;
   StepRecord record;
-  std::vector<Pages> own;  // arena first, then buffers that no other program shares
+  std::vector<Storage> own;     // arena first, then buffers that no other program shares
+  std::optional<Storage> host;  // the record's parts in the executor's memory, where that is not the host's
+  std::optional<Storage> state;
   Memory memory;
   std::unique_ptr<Executor> executor;
   u32 logits = kNoBuffer;
 
   explicit Loaded(Program made) : program(std::move(made)), record(program.shape) {}
+
+  void send_record() {
+    if (!host) return;
+    host->write(record.host_bytes(), host->size());
+    state->write(record.device_bytes(), state->size());
+  }
+  void fetch_record() {
+    if (state) state->read(record.device_bytes(), state->size());
+  }
 };
 
 struct Sequence {
@@ -46,16 +59,21 @@ struct Engine::State {
   EngineOptions options;
   Planner planner;
   std::unique_ptr<WeightStore> weights;
-  std::map<std::string, Pages> kv;  // by buffer name
+  MemorySpace* space = nullptr;       // of the executor's buffers; null: the host's
+  std::map<std::string, Storage> kv;  // by buffer name
   size_t kv_bytes = 0;
   std::vector<i32> free_pages;
   std::vector<Sequence> sequences;
   std::map<std::pair<i32, i32>, std::unique_ptr<Loaded>> programs;  // by rows, sequences of the class
 
   State(std::shared_ptr<const Model> model, EngineOptions chosen)
-      : options(std::move(chosen)), planner(make_planner(std::move(model), options)) {}
+      : options(std::move(chosen)), planner(make_planner(std::move(model), options)) {
+    const ExecutorSpec& spec = get_executor(options.executor);
+    if (spec.space) space = &spec.space();
+  }
   Loaded& loaded(i32 rows, i32 num_sequences);
-  void bind(Loaded& loaded);
+  void bind(Loaded& loaded, i32 rows);
+  void read(void* to, const std::byte* from, size_t bytes) const;
   void grow(Sequence& sequence, i32 positions);
 };
 
@@ -66,22 +84,26 @@ Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
   Program program = planner.program(size, most);
   check_or_throw(program);
   auto made = std::make_unique<Loaded>(std::move(program));
-  bind(*made);
+  bind(*made, size);
   slot = std::move(made);
   return *slot;
 }
 
-void Engine::State::bind(Loaded& made) {
+void Engine::State::bind(Loaded& made, i32 rows) {
   const Program& program = made.program;
-  made.own.emplace_back(size_t(std::max<i64>(program.arena_bytes, 1)));
+  made.own.emplace_back(size_t(std::max<i64>(program.arena_bytes, 1)), space);
+  if (space) {
+    made.host.emplace(size_t(StepHost::bytes(program.shape)), space);
+    made.state.emplace(size_t(StepDevice::bytes(program.shape)), space);
+  }
   for (u32 b = 0; b < program.buffers.size(); ++b) {
     const auto& [info, arena_offset] = program.buffers[b];
     std::byte* base = nullptr;
     const u64* panels = nullptr;
     if (info.kind == BufferKind::kStepHost) {
-      base = made.record.host_bytes();
+      base = made.host ? made.host->data() : made.record.host_bytes();
     } else if (info.kind == BufferKind::kStepDevice) {
-      base = made.record.device_bytes();
+      base = made.state ? made.state->data() : made.record.device_bytes();
     } else if (info.kind == BufferKind::kPages) {
       base = kv.at(info.name).data();
     } else if (weights->has(info.name)) {
@@ -90,7 +112,7 @@ void Engine::State::bind(Loaded& made) {
     } else if (arena_offset >= 0) {
       base = made.own.front().data() + arena_offset;
     } else {
-      base = made.own.emplace_back(size_t(info.bytes)).data();
+      base = made.own.emplace_back(size_t(info.bytes), space).data();
     }
     if (info.kind == BufferKind::kOutput) made.logits = b;
     made.memory.base.push_back(base);
@@ -98,7 +120,16 @@ void Engine::State::bind(Loaded& made) {
   }
   ExecutorOptions run = options.run;
   run.threads = options.threads;
-  made.executor = get_executor(options.executor).create(program, made.memory, run);
+  const ExecutorSpec* spec = &get_executor(options.executor);
+  if (rows >= kManyRows && spec->many_rows) spec = &get_executor(spec->many_rows);
+  made.executor = spec->create(program, made.memory, run);
+}
+
+void Engine::State::read(void* to, const std::byte* from, size_t bytes) const {
+  if (space)
+    space->read(to, from, bytes);
+  else
+    std::memcpy(to, from, bytes);
 }
 
 void Engine::State::grow(Sequence& sequence, i32 positions) {
@@ -119,18 +150,22 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   require(o.max_sequences >= 1 && o.max_sequences <= 512, "[engine] max_sequences = {}; must be 1 to 512",
           o.max_sequences);
   if (o.threads == 0) o.threads = allowed_cores();
-  if (o.workers == 0) o.workers = o.threads;
+  const ExecutorSpec& executor = get_executor(o.executor);
+  if (o.workers == 0) o.workers = executor.workers ? executor.workers() : o.threads;
   if (o.max_context == 0) o.max_context = std::min(info.max_positions, 8192);
   require(o.max_context >= 1 && o.max_context <= info.max_positions,
           "[engine] max_context = {}; the model allows 1 to {}", o.max_context, info.max_positions);
+  Target target = executor.space ? gpu_target(o.workers) : cpu_target(o.workers);
+  target.topology.tagged = false;  // the GPU executors count every edge
+  if (o.target) target = *o.target;
   Capacity capacity = {.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
                        .page_size = o.page_size,
-                       .split_unit = o.split_unit,
-                       .max_splits = o.max_splits,
+                       .split_unit = o.split_unit > 0 ? o.split_unit : target.split_unit,
+                       .max_splits = o.max_splits > 0 ? o.max_splits : target.max_splits,
                        .kv_dtype = o.kv_dtype,
                        .all_logits = o.all_logits};
   capacity.num_pages = capacity.pages_per_sequence * o.max_sequences;
-  return {std::move(model), o.target.value_or(cpu_target(o.workers)), capacity,
+  return {std::move(model), target, capacity,
           CompileOptions{.scheduler = o.scheduler, .passes = o.passes, .keep_buffers = o.keep_buffers}};
 }
 
@@ -142,10 +177,11 @@ Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options) {
   for (i32 page = s.planner.capacity().num_pages; page-- > 0;) s.free_pages.push_back(page);
   s.sequences.resize(size_t(s.options.max_sequences));
   const ModelGraph one = s.planner.graph(1, 1);
-  s.weights = std::make_unique<WeightStore>(s.planner.model(), one, s.options.threads, s.options.progress);
+  s.weights =
+      std::make_unique<WeightStore>(s.planner.model(), one, s.options.threads, s.space, s.options.progress);
   for (const Buffer& buffer : one.graph.buffers())
     if (buffer.kind == BufferKind::kPages) {
-      s.kv.emplace(buffer.name, Pages(size_t(buffer.bytes), true));
+      s.kv.emplace(buffer.name, Storage(size_t(buffer.bytes), s.space, true));
       s.kv_bytes += size_t(buffer.bytes);
     }
 }
@@ -195,8 +231,10 @@ i32 Engine::length(SequenceId id) const {
   return state_->sequences.at(id).length;
 }
 
-StepResult Engine::step(std::span<const StepRequest> requests) {
+StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions& options) {
   State& s = *state_;
+  require(options.steps >= 1 && options.steps <= kMostSteps, "[step] {} steps; must be 1 to {}",
+          options.steps, kMostSteps);
   require(!requests.empty(), "[step] no sequence has tokens; a step needs one");
   std::vector<RecordEntry> entries;
   std::set<SequenceId> seen;
@@ -208,7 +246,10 @@ StepResult Engine::step(std::span<const StepRequest> requests) {
             request.sequence);
     require(!request.tokens.empty(), "[step] sequence {} has no tokens", request.sequence);
     const Sequence& sequence = s.sequences[request.sequence];
-    const i64 end = sequence.length + i64(request.tokens.size());
+    require(options.steps == 1 || (request.tokens.size() == 1 && request.wanted && !s.options.all_logits),
+            "[step] sequence {} has {} tokens in a call of {} steps; must be one, with its choice wanted",
+            request.sequence, request.tokens.size(), options.steps);
+    const i64 end = sequence.length + i64(request.tokens.size()) + options.steps - 1;
     require(end <= s.options.max_context, "[step] sequence {} would have {} positions; max_context is {}",
             request.sequence, end, s.options.max_context);
     for (i32 token : request.tokens)
@@ -220,7 +261,7 @@ StepResult Engine::step(std::span<const StepRequest> requests) {
   for (const StepRequest& request : requests) {
     Sequence& sequence = s.sequences[request.sequence];
     const i32 count = i32(request.tokens.size());
-    s.grow(sequence, sequence.length + count);
+    s.grow(sequence, sequence.length + count + options.steps - 1);
     for (i32 token : request.tokens) sequence.seen[size_t(token) / 32] |= 1u << (token % 32);
     entries.push_back({.start = sequence.length,
                        .tokens = request.tokens,
@@ -234,17 +275,26 @@ StepResult Engine::step(std::span<const StepRequest> requests) {
   }
   loaded.record.write(entries, u32(s.planner.capacity().num_pages));
   StepResult result;
-  result.report = loaded.executor->run(1);
+  loaded.send_record();
+  result.report = loaded.executor->run(options.steps);
+  loaded.fetch_record();
+  const StepDevice& device = loaded.record.device();
   for (size_t i = 0; i < requests.size(); ++i) {
     Sequence& sequence = s.sequences[requests[i].sequence];
-    sequence.length += i32(requests[i].tokens.size());
+    sequence.length += i32(requests[i].tokens.size()) + options.steps - 1;
     const bool chosen = requests[i].wanted && !s.options.all_logits;
-    result.sampled.push_back(chosen ? loaded.record.device().sampled()[i] : -1);
-    sequence.draws = loaded.record.device().draws()[i];
+    result.sampled.push_back(chosen ? device.sampled()[i] : -1);
+    auto& tokens = result.tokens.emplace_back();
+    for (; chosen && sequence.draws != device.draws()[i]; ++sequence.draws)
+      tokens.push_back(device.history(i32(i))[sequence.draws % u32(StepDevice::kHistory)]);
+    sequence.draws = device.draws()[i];
+    for (size_t t = 0; t + 1 < tokens.size(); ++t)  // the last has been chosen, not seen
+      sequence.seen[size_t(tokens[t]) / 32] |= 1u << (tokens[t] % 32);
   }
+  if (!options.logits) return result;
   const size_t count = size_t(loaded.record.host().wanted) * size_t(info().vocab);
-  const auto* logits = reinterpret_cast<const float*>(loaded.memory.base[loaded.logits]);
-  result.logits.assign(logits, logits + count);
+  result.logits.resize(count);
+  s.read(result.logits.data(), loaded.memory.base[loaded.logits], count * sizeof(float));
   return result;
 }
 
@@ -252,10 +302,13 @@ const Program& Engine::program(i32 rows, i32 sequences) {
   return state_->loaded(rows, sequences).program;
 }
 
-std::span<const std::byte> Engine::buffer(const Program& program, u32 index) const {
-  for (const auto& [key, loaded] : state_->programs)
-    if (&loaded->program == &program)
-      return {loaded->memory.base[index], size_t(program.buffers[index].info.bytes)};
+std::vector<std::byte> Engine::buffer(const Program& program, u32 index) const {
+  for (const auto& [key, loaded] : state_->programs) {
+    if (&loaded->program != &program) continue;
+    std::vector<std::byte> bytes(size_t(program.buffers[index].info.bytes));
+    state_->read(bytes.data(), loaded->memory.base[index], bytes.size());
+    return bytes;
+  }
   fail(ErrorCode::kInvalidArgument, "[engine] the program is not one of this engine");
 }
 

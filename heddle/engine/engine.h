@@ -26,8 +26,8 @@ struct EngineOptions {
   i32 max_context = 0;  // positions a sequence may have; 0: what the model allows, at most 8,192
   i32 max_sequences = 16;
   i32 page_size = 64;
-  i32 split_unit = 256;  // positions
-  i32 max_splits = 8;
+  i32 split_unit = 0;             // attention: positions of a part; 0: as the target has it
+  i32 max_splits = 0;             // parts at most; 0: as the target has it
   std::optional<DType> kv_dtype;  // the weights' where unset
   PassOptions passes;
   bool keep_buffers = false;
@@ -53,13 +53,20 @@ struct StepRequest {
 };
 
 struct StepResult {
-  std::vector<i32> sampled;   // for each request, in order; -1 where none was wanted
-  std::vector<float> logits;  // wanted rows x vocab, in order of the requests
+  std::vector<i32> sampled;   // for each request, in order, the last token chosen; -1 where none was wanted
+  std::vector<float> logits;  // of the last step: wanted rows x vocab, in order of the requests
+  std::vector<std::vector<i32>> tokens;  // for each request, what each step chose
   RunReport report;
 };
 
 // The planner of an engine with these options, which it checks and completes. It needs no weights.
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& options);
+
+struct StepOptions {
+  // Above 1: the same sequences take their next tokens in the same launch; every request is one wanted token.
+  i32 steps = 1;
+  bool logits = true;  // fetch them
+};
 
 class Engine {
  public:
@@ -79,12 +86,13 @@ class Engine {
   i32 max_rows() const;
   // Runs one step. Throws Error with the values where a token is outside the vocabulary, a sequence comes
   // twice or would grow past its context, or rows and sequences are more than a step holds.
-  StepResult step(std::span<const StepRequest> requests);
+  StepResult step(std::span<const StepRequest> requests, const StepOptions& options = {});
+  static constexpr i32 kMostSteps = StepDevice::kHistory;  // of one call
 
   // The program that steps of `rows` rows and `sequences` sequences run, built and checked on first use.
   const Program& program(i32 rows, i32 sequences);
-  // Memory of a buffer of that program, after a step with keep_buffers.
-  std::span<const std::byte> buffer(const Program& program, u32 index) const;
+  // What a buffer of that program holds, after a step with keep_buffers.
+  std::vector<std::byte> buffer(const Program& program, u32 index) const;
 
  private:
   struct State;

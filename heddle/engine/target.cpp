@@ -16,8 +16,10 @@ Target gpu_target(i32 workers, i32 cluster) {
                      .ring_bytes = 128 << 10,
                      .tagged = true};
   target.tiling.gpu = true;
-  target.travel_dtype = DType::kBf16;
+  target.narrow_travel = true;
   target.panel_rows = 2;
+  target.interleave = 8;
+  target.split_unit = 64;
   target.resident = true;
   target.max_prologue_bytes = 32 << 10;
   return target;
@@ -41,7 +43,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
                  .split_unit = capacity.split_unit};
   request.kv_dtype = capacity.kv_dtype.value_or(model.weight_dtype);
   request.num_pages = capacity.num_pages;
-  request.travel_dtype = target.travel_dtype;
+  request.travel_dtype = target.narrow_travel ? model.weight_dtype : DType::kF32;
   request.panel_rows = target.panel_rows;
   request.interleave = target.interleave;
   request.resident = target.resident;

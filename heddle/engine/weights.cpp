@@ -19,11 +19,15 @@
 
 namespace heddle {
 
-Pages::Pages(size_t bytes, bool sparse) : size_(bytes + 64) {
-  void* data =
-      ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+namespace {
+constexpr size_t kSlack = 64;  // bytes that vector loads may read past the end
+}
+
+Pages::Pages(size_t bytes, bool sparse) : size_(bytes) {
+  void* data = ::mmap(nullptr, size_ + kSlack, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", bytes);
-  if (bytes >= (size_t{1} << 21)) ::madvise(data, size_, sparse ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+  if (bytes >= (size_t{1} << 21)) ::madvise(data, size_ + kSlack, sparse ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(data);
 }
 
@@ -37,7 +41,55 @@ Pages& Pages::operator=(Pages&& other) noexcept {
 }
 
 Pages::~Pages() {
-  if (data_) ::munmap(data_, size_);
+  if (data_) ::munmap(data_, size_ + kSlack);
+}
+
+Storage::Storage(size_t bytes, MemorySpace* space, bool sparse) : space_(space), size_(bytes) {
+  if (!space_) pages_.emplace(bytes, sparse);
+  data_ = space_ ? space_->allocate(bytes) : pages_->data();
+}
+
+Storage::Storage(Pages filled, MemorySpace* space) : space_(space), size_(filled.size()) {
+  if (space_) {
+    data_ = space_->allocate(size_);
+    space_->write(data_, filled.data(), size_);
+  } else {
+    data_ = pages_.emplace(std::move(filled)).data();
+  }
+}
+
+Storage::Storage(Storage&& other) noexcept
+    : space_(other.space_),
+      pages_(std::move(other.pages_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+Storage& Storage::operator=(Storage&& other) noexcept {
+  std::swap(space_, other.space_);
+  std::swap(pages_, other.pages_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Storage::~Storage() {
+  if (space_ && data_) space_->release(data_);
+}
+
+void Storage::write(const void* from, size_t bytes) {
+  HEDDLE_CHECK(bytes <= size_);
+  if (space_)
+    space_->write(data_, from, bytes);
+  else
+    std::memcpy(data_, from, bytes);
+}
+
+void Storage::read(void* to, size_t bytes) const {
+  HEDDLE_CHECK(bytes <= size_);
+  if (space_)
+    space_->read(to, data_, bytes);
+  else
+    std::memcpy(to, data_, bytes);
 }
 
 namespace {
@@ -191,8 +243,21 @@ Weight weight_in(const Graph& graph, u32 buffer) {
 
 }  // namespace
 
-WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int threads,
-                         const LoadProgress& progress) {
+// Takes what was packed as it is, or moves it to the executor's memory.
+void WeightStore::add(const std::string& name, Pages packed, const std::vector<u64>& panels) {
+  const size_t bytes = packed.size();
+  Entry entry{Storage(std::move(packed), space_), std::nullopt};
+  if (!panels.empty()) {
+    entry.panels.emplace(panels.size() * sizeof(u64), space_);
+    entry.panels->write(panels.data(), panels.size() * sizeof(u64));
+  }
+  bytes_ += bytes;
+  entries_.emplace(name, std::move(entry));
+}
+
+WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int threads, MemorySpace* space,
+                         const LoadProgress& progress)
+    : space_(space) {
   size_t all = 0;
   for (const Buffer& buffer : graph.graph.buffers())
     if (buffer.kind == BufferKind::kWeight) all += size_t(buffer.bytes);
@@ -201,8 +266,9 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
     if (buffer.kind != BufferKind::kWeight) continue;
     const WeightSpec& spec = graph.weights.at(buffer.name);
     const Weight weight = weight_in(graph.graph, b);
-    Entry entry{Pages(size_t(buffer.bytes)), {}};
-    for (i32 p = 0; p < weight.panels(); ++p) entry.panels.push_back(u64(p) * u64(weight.panel_bytes()));
+    Pages packed{size_t(buffer.bytes)};
+    std::vector<u64> panels;
+    for (i32 p = 0; p < weight.panels(); ++p) panels.push_back(u64(p) * u64(weight.panel_bytes()));
     std::vector<Source> sources;
     std::vector<i32> begins = {0};
     for (const WeightSource& source : spec.sources) {
@@ -218,12 +284,11 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
         rows.push_back({&sources[s], from - begins[s], &spec.sources[s].tensor});
       }
       const auto pack_rows = spec.dtype == DType::kF32 ? pack_panel<uint32_t> : pack_panel<uint16_t>;
-      pack_rows(weight, rows, entry.data.data(), &entry.panels[panel * size_t(weight.slices())]);
+      pack_rows(weight, rows, packed.data(), &panels[panel * size_t(weight.slices())]);
     };
     run_parallel(size_t(weight.panels() / weight.slices()), threads, pack);
     for (const WeightSource& source : spec.sources) model.forget(source.tensor);
-    bytes_ += size_t(buffer.bytes);
-    entries_.emplace(buffer.name, std::move(entry));
+    add(buffer.name, std::move(packed), panels);
     if (progress) progress(bytes_, all);
   }
   for (const auto& [key, spec] : graph.vectors) {
@@ -238,12 +303,11 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
       model.forget(wanted.tensor);
     }
     HEDDLE_CHECK(values.size() == size_t(spec.size));
-    Entry entry{Pages(values.size() * 4), {}};
-    auto* out = reinterpret_cast<float*>(entry.data.data());
+    Pages packed(values.size() * 4);
+    auto* out = reinterpret_cast<float*>(packed.data());
     for (size_t i = 0; i < values.size(); ++i)
       out[i] = values[spec.order.empty() ? i : size_t(spec.order[i])];
-    bytes_ += values.size() * 4;
-    entries_.emplace(key, std::move(entry));
+    add(key, std::move(packed), {});
   }
 }
 
@@ -253,7 +317,7 @@ std::byte* WeightStore::data(const std::string& name) const {
 
 const u64* WeightStore::panels(const std::string& name) const {
   const auto& panels = entries_.at(name).panels;
-  return panels.empty() ? nullptr : panels.data();
+  return panels ? reinterpret_cast<const u64*>(panels->data()) : nullptr;
 }
 
 }  // namespace heddle

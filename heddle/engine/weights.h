@@ -4,10 +4,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "heddle/engine/model.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle {
 
@@ -30,12 +32,36 @@ class Pages {
 // Called as loading goes on, with bytes done and bytes in all.
 using LoadProgress = std::function<void(size_t done, size_t all)>;
 
+// Zeroed memory where an executor's buffers lie: in a space of its backend, or (null) the host's.
+class Storage {
+ public:
+  // `sparse`: see Pages.
+  Storage(size_t bytes, MemorySpace* space, bool sparse = false);
+  // Takes host memory over, or its content to the space.
+  Storage(Pages filled, MemorySpace* space);
+  Storage(Storage&& other) noexcept;
+  Storage& operator=(Storage&& other) noexcept;
+  ~Storage();
+  std::byte* data() const { return data_; }  // for the executor
+  size_t size() const { return size_; }
+  void write(const void* from, size_t bytes);
+  void read(void* to, size_t bytes) const;
+
+ private:
+  MemorySpace* space_ = nullptr;
+  std::optional<Pages> pages_;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
 class WeightStore {
  public:
   // Packs every weight and vector that `graph` names, with `threads` threads. Gives the source's memory back
   // piece by piece, so that the peak stays near one copy. Throws on a tensor that is missing, has another
   // shape or dtype, or holds NaN or infinity.
-  WeightStore(const Model& model, const ModelGraph& graph, int threads, const LoadProgress& progress);
+  // `space`: where they go, see Storage.
+  WeightStore(const Model& model, const ModelGraph& graph, int threads, MemorySpace* space,
+              const LoadProgress& progress);
 
   bool has(const std::string& name) const { return entries_.contains(name); }
   std::byte* data(const std::string& name) const;
@@ -44,9 +70,12 @@ class WeightStore {
 
  private:
   struct Entry {
-    Pages data;
-    std::vector<u64> panels;
+    Storage data;
+    std::optional<Storage> panels;  // of a matrix: u64 offset of each panel
   };
+  void add(const std::string& name, Pages packed, const std::vector<u64>& panels);
+
+  MemorySpace* space_;
   std::map<std::string, Entry> entries_;
   size_t bytes_ = 0;
 };

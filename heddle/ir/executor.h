@@ -20,10 +20,18 @@ struct Memory {
   std::vector<const u64*> panels;
 };
 
+// How the launches executor puts a step on its stream.
+enum class LaunchMode : u8 {
+  kEager,      // kernel by kernel
+  kGraph,      // as one CUDA graph
+  kDependent,  // a graph whose kernels ask for their weights before the one before has ended
+};
+
 struct ExecutorOptions {
   int threads = 0;               // 0: one for each core this process may use
   double hang_limit_ms = 10000;  // a wait longer than this aborts the run with a dump
   std::string simd;              // threads only: name of a lower SIMD level; empty: the best of this CPU
+  LaunchMode launch_mode = LaunchMode::kDependent;  // launches only
   // reference only:
   u64 seed = 0;              // which legal interleaving
   bool adversarial = false;  // starve one worker, let the last writer of a counter be late
@@ -45,12 +53,27 @@ class Executor {
   virtual RunReport run(int steps) = 0;
 };
 
+// Memory that the host cannot follow addresses into. Copies are done when the call returns.
+class MemorySpace {
+ public:
+  virtual ~MemorySpace() = default;
+  virtual std::byte* allocate(size_t bytes) = 0;  // zeros, 128-byte aligned
+  virtual void release(std::byte* address) = 0;
+  virtual void write(std::byte* to, const void* from, size_t bytes) = 0;
+  virtual void read(void* to, const std::byte* from, size_t bytes) = 0;
+};
+
 struct ExecutorSpec {
   const char* name = "";
   const char* doc = "";
   std::unique_ptr<Executor> (*create)(const Program& program, const Memory& memory,
                                       const ExecutorOptions& options) = nullptr;
   std::string (*unavailable)() = nullptr;  // why it cannot run here; empty: it can
+  // Where a program's buffers must lie, and for how many workers it wants programs; null: the host's own memory, and
+  // a worker for each thread.
+  MemorySpace& (*space)() = nullptr;
+  i32 (*workers)() = nullptr;
+  const char* many_rows = nullptr;  // the executor of steps of 64 rows and more; null: this one
 };
 
 // A backend is a folder of heddle/backend with `const Backend& x_backend()` in it.

@@ -66,14 +66,17 @@ struct StepHost {
 };
 
 struct StepDevice {
+  static constexpr i32 kHistory = 64;  // tokens that a sequence remembers for the host
+
   StepShape shape;
   i32 steps = 0;  // steps done since the host wrote the record
   i32 reserved = 0;
 
   // Arrays: token i32[T] | position i32[T] | start i32[S] | sampled i32[S] | draws u32[S] | seen
-  // u32[S][words]. start: positions of the sequence already in the pages before this step.
+  // u32[S][words] | history i32[S][kHistory]: the token of draw d at d % kHistory. start: positions of the sequence already in the pages before this step.
   static i64 bytes(const StepShape& s) {
-    return i64(sizeof(StepDevice)) + 4 * (2 * i64(s.rows) + i64(s.sequences) * (3 + s.seen_words()));
+    return i64(sizeof(StepDevice)) +
+           4 * (2 * i64(s.rows) + i64(s.sequences) * (3 + s.seen_words() + kHistory));
   }
   i32* token() { return reinterpret_cast<i32*>(this + 1); }
   i32* position() { return token() + shape.rows; }
@@ -81,12 +84,14 @@ struct StepDevice {
   i32* sampled() { return start() + shape.sequences; }
   u32* draws() { return reinterpret_cast<u32*>(sampled() + shape.sequences); }
   u32* seen(i32 s) { return draws() + shape.sequences + i64(s) * shape.seen_words(); }
+  i32* history(i32 s) { return reinterpret_cast<i32*>(seen(shape.sequences)) + i64(s) * kHistory; }
   const i32* token() const { return const_cast<StepDevice*>(this)->token(); }
   const i32* position() const { return const_cast<StepDevice*>(this)->position(); }
   const i32* start() const { return const_cast<StepDevice*>(this)->start(); }
   const i32* sampled() const { return const_cast<StepDevice*>(this)->sampled(); }
   const u32* draws() const { return const_cast<StepDevice*>(this)->draws(); }
   const u32* seen(i32 s) const { return const_cast<StepDevice*>(this)->seen(s); }
+  const i32* history(i32 s) const { return const_cast<StepDevice*>(this)->history(s); }
 };
 
 // How attention is cut into tiles. Constants of the program; borders depend on a sequence's length only,

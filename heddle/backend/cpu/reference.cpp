@@ -4,10 +4,11 @@
 #include <optional>
 #include <random>
 
+#include "heddle/backend/cpu/call_regions.h"
 #include "heddle/backend/cpu/images.h"
 #include "heddle/backend/cpu/scalar_block.h"
 #include "heddle/backend/cpu/tile_runner.h"
-#include "heddle/backend/cpu/waits.h"
+#include "heddle/ir/waits.h"
 
 namespace heddle {
 namespace {

@@ -12,8 +12,8 @@
 #include <sched.h>
 
 #include "heddle/backend/cpu/simd.h"
-#include "heddle/backend/cpu/waits.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/waits.h"
 
 namespace heddle {
 namespace {

@@ -48,7 +48,7 @@ Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols) {
   Weight weight;
   weight.data = dense(spec.dtype, {spec.rows(), cols});
   weight.panel_rows = request_.panel_rows;
-  weight.interleave = spec.dtype == DType::kF32 ? 1 : request_.interleave;
+  weight.interleave = request_.interleave * 2 / size_of(spec.dtype);
   weight.data.buffer = made_.graph.add_buffer(
       {.name = name, .kind = BufferKind::kWeight, .bytes = weight.panel_bytes() * weight.panels()});
   made_.weights[name] = std::move(spec);

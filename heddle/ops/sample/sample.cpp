@@ -103,8 +103,9 @@ void reference(const std::byte* args, Values& values) {
     const auto begin = logits.begin() + long(m) * a.logits.last();
     std::vector<double> scores(begin, begin + a.logits.last());
     penalise(scores, device, s, double(options.repetition_penalty));
-    const i32 token = i32(choose(scores, options, device.draws()[s]++));
-    device.sampled()[s] = token;
+    const u32 draw = device.draws()[s]++;
+    const i32 token = i32(choose(scores, options, draw));
+    device.sampled()[s] = device.history(s)[draw % u32(StepDevice::kHistory)] = token;
     if (device.shape.vocab > 0) device.seen(s)[token / 32] |= 1u << (token % 32);
     if (options.row_count != 1) continue;
     device.token()[row] = token;

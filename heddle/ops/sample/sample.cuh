@@ -143,6 +143,7 @@ struct Body {
   static void move_on(Record<View> record, i32 s, i32 row, i32 row_count, i32 token) {
     const StepDevice& device = record.device;
     record.set(device.sampled() + s, token);
+    record.set(device.history(s) + i32(device.draws()[s] % u32(StepDevice::kHistory)), token);
     record.set(device.draws() + s, i32(device.draws()[s] + 1));
     if (device.shape.vocab > 0) {
       const u32* word = device.seen(s) + token / 32;

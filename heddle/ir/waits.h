@@ -1,4 +1,4 @@
-// Waits as the CPU executors see them, and the dump of a hang.
+// Waits as executors see them, and the dump of a hang.
 #pragma once
 
 #include <span>
@@ -27,16 +27,5 @@ struct BlockedWorker {
 // One line a worker: instruction, graph node, counter seen and wanted, and who should have signalled it.
 std::string dump_blocked(const Program& program, std::span<const BlockedWorker> blocked,
                          std::span<const u32> counters);
-
-// Regions of the tiles of each call, chain included.
-class CallRegions {
- public:
-  explicit CallRegions(const Program& program);
-  void append(u32 call, const TileCoord& tile, std::vector<Region>& out) const;
-
- private:
-  std::vector<Node> nodes_;
-  std::vector<NodeRule> rules_;
-};
 
 }  // namespace heddle

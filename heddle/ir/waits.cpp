@@ -1,4 +1,4 @@
-#include "heddle/backend/cpu/waits.h"
+#include "heddle/ir/waits.h"
 
 #include <fmt/format.h>
 
@@ -44,16 +44,6 @@ std::string dump_blocked(const Program& program, std::span<const BlockedWorker> 
   }
   if (blocked.size() > kMost) text += fmt::format("\n  and {} more", blocked.size() - kMost);
   return text;
-}
-
-CallRegions::CallRegions(const Program& program) {
-  nodes_.reserve(program.calls.size());
-  for (const Call& call : program.calls) nodes_.push_back(program.node_of(call));
-  for (const Node& node : nodes_) rules_.emplace_back(node);
-}
-
-void CallRegions::append(u32 call, const TileCoord& tile, std::vector<Region>& out) const {
-  rules_[call].append(tile, out);
 }
 
 }  // namespace heddle

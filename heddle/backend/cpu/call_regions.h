@@ -1,0 +1,21 @@
+// What the tiles of a program may touch, for the checks of the reference executor.
+#pragma once
+
+#include <vector>
+
+#include "heddle/ir/program.h"
+
+namespace heddle {
+
+// Regions of the tiles of each call, chain included.
+class CallRegions {
+ public:
+  explicit CallRegions(const Program& program);
+  void append(u32 call, const TileCoord& tile, std::vector<Region>& out) const;
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<NodeRule> rules_;
+};
+
+}  // namespace heddle
