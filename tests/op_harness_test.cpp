@@ -21,12 +21,17 @@ std::vector<Run> all_runs() {
   return runs;
 }
 
-class OpHarness : public testing::TestWithParam<Run> {};
+class OpHarness : public testing::TestWithParam<Run> {
+ protected:
+  void SetUp() override {
+    const std::string& executor = GetParam().executor;
+    if (std::string why = get_executor(executor).unavailable(); !why.empty())
+      GTEST_SKIP() << executor << ": " << why;
+  }
+};
 
 TEST_P(OpHarness, MatchesReference) {
   const auto& [op, executor] = GetParam();
-  if (std::string why = get_executor(executor).unavailable(); !why.empty())
-    GTEST_SKIP() << executor << ": " << why;
   auto cases = op->cases();
   ASSERT_FALSE(cases.empty()) << op->name << " has no cases";
   for (size_t i = 0; i < cases.size(); ++i) {

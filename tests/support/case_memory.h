@@ -14,12 +14,15 @@ class CaseMemory : public Values {
  public:
   u32 add(Buffer info);
   bool canaries_whole() const;
+  // The bytes of a buffer and its canaries.
+  std::span<std::byte> allocation(u32 buffer) { return store_[buffer]; }
 
   std::vector<double> read(const Tensor& tensor) const override;
   std::vector<double> read(const Weight& weight) const override;
   void write(const Tensor& tensor, std::span<const double> values) override;
   std::byte* bytes(u32 buffer) override { return memory.base[buffer]; }
 
+  std::span<const u64> panels(u32 buffer) const { return tables_.at(buffer); }
   // Gives the packed weight memory and `values` row-major, and a panel table.
   void add_weight(const char* name, Weight& weight, std::span<const double> values);
 

@@ -18,6 +18,7 @@ Program one_call(const Node& node, std::vector<ProgramBuffer> buffers, std::span
   program.calls = {call};
   program.node_names = {node.name};
   program.workers.resize(1);
+  program.shape.rows = 1024;  // whatever the tiles have
   for (const TileCoord& tile : default_tiles(axes)) {
     Instruction instruction{.opcode = 0, .stream_items = stream_items(node, tile)};
     std::copy(tile.at, tile.at + 4, instruction.tile);

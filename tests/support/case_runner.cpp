@@ -7,6 +7,7 @@
 #include "heddle/ops/linear/linear.h"
 #include "tests/support/case_memory.h"
 #include "tests/support/case_program.h"
+#include "tests/support/space_mirror.h"
 
 namespace heddle {
 namespace {
@@ -42,7 +43,7 @@ class Comparison {
 
   CaseResult run(const Node& node, std::span<const TileAxis> axes, const std::string& executor) {
     const Program program = one_call(node, memory_.buffers, axes);
-    get_executor(executor).create(program, memory_.memory, ExecutorOptions{})->run(1);
+    run_on(get_executor(executor), program);
     for (size_t o = 0; o < outputs_.size() && result_.problem.empty(); ++o)
       result_.problem = compare(outputs_[o].name, memory_.read(outputs_[o].tensor), wanted_[o], result_);
     if (result_.problem.empty() && !memory_.canaries_whole())
@@ -51,6 +52,16 @@ class Comparison {
   }
 
  private:
+  void run_on(const ExecutorSpec& executor, const Program& program) {
+    if (!executor.space) {
+      executor.create(program, memory_.memory, ExecutorOptions{})->run(1);
+      return;
+    }
+    SpaceMirror mirror(memory_, executor.space());
+    executor.create(program, mirror.memory(), ExecutorOptions{})->run(1);
+    mirror.fetch();
+  }
+
   CaseMemory& memory_;
   std::vector<Output> outputs_;
   std::vector<std::vector<double>> before_, wanted_;

@@ -3,7 +3,7 @@
 
 #include "heddle/backend/cuda/bandwidth.h"
 #include "heddle/backend/cuda/cubin_cache.h"
-#include "heddle/backend/cuda/device.h"
+#include "heddle/backend/cuda/device_program.h"
 #include "heddle/backend/cuda/nvrtc.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/executor.h"
@@ -39,10 +39,29 @@ std::string describe() {
 }  // namespace
 }  // namespace cuda
 
+std::unique_ptr<Executor> create_launches(const Program&, const Memory&, const ExecutorOptions&);
+std::unique_ptr<Executor> create_megakernel(const Program&, const Memory&, const ExecutorOptions&);
+
 const Backend& cuda_backend() {
+  static const auto why_not = [] {
+    return cuda::why_unavailable().empty() ? cuda::why_no_compiler() : cuda::why_unavailable();
+  };
+  static const auto multiprocessors = [] { return i32(cuda::Device::get().multiprocessors()); };
   static const Backend backend = {
       .name = "cuda",
-      .executors = {},
+      .executors = {{.name = "launches",
+                     .doc = "a GPU kernel for each op call, in a graph",
+                     .create = create_launches,
+                     .unavailable = why_not,
+                     .space = cuda::device_space,
+                     .workers = multiprocessors},
+                    {.name = "megakernel",
+                     .doc = "one persistent GPU kernel for whole steps",
+                     .create = create_megakernel,
+                     .unavailable = why_not,
+                     .space = cuda::device_space,
+                     .workers = multiprocessors,
+                     .many_rows = "launches"}},
       .describe = cuda::describe,
       .device = [] { return cuda::Device::get().name(); },
       .read_bandwidth = [](int) { return cuda::measure_read_bandwidth(); },

@@ -18,11 +18,13 @@ struct Sizes {
 Case attention_case(const Layout& layout, const Sizes& sizes, DType qkv, DType pages) {
   const StepExample& step = layout.step;
   const i32 q = sizes.heads * sizes.head_dim, kv = sizes.kv_heads * sizes.head_dim;
+  const i32 gap =
+      sizes.head_dim % 64 == 0 ? 8 : 1;  // columns between keys and values; whole words where heads are
   Attention args{
-      .step = step.host(), .state = step.state(), .qkv = input(qkv, {step.rows(), q + 2 * kv + 1})};
+      .step = step.host(), .state = step.state(), .qkv = input(qkv, {step.rows(), q + 2 * kv + gap})};
   args.keys = args.values = input(pages, {step.pages(), sizes.kv_heads, step.page_size, sizes.head_dim});
   args.heads = sizes.heads, args.kv_heads = sizes.kv_heads, args.head_dim = sizes.head_dim;
-  args.key_column = q, args.value_column = q + kv + 1;
+  args.key_column = q, args.value_column = q + kv + gap;
   args.scale = 1 / std::sqrt(float(sizes.head_dim));
   args.block_rows = layout.cut.block_rows, args.max_blocks = layout.cut.max_blocks;
   args.max_splits = layout.cut.max_splits, args.split_unit = layout.cut.split_unit;
@@ -47,7 +49,7 @@ std::vector<Case> attention_cases() {
   const Layout mixed{{{{5, 11}, {66, 1}, {0, 3}}, 4}, {4, 7, 5, 8}};
   std::vector<Case> cases;
   for (const Layout& layout : {first, decode, batch, prefill, mixed})
-    for (const Sizes& sizes : {Sizes{1, 1, 1}, {6, 2, 24}, {8, 1, 33}, {2, 2, 64}})
+    for (const Sizes& sizes : {Sizes{1, 1, 1}, {6, 2, 24}, {8, 1, 33}, {2, 2, 64}, {10, 2, 128}})
       for (auto [qkv, pages] : {std::pair{DType::kF32, DType::kF32},
                                 {DType::kF32, DType::kBf16},
                                 {DType::kBf16, DType::kBf16},

@@ -196,6 +196,14 @@ class Block {
   void map(i32 n, F&& f) {
     for (i32 i = i32(threadIdx.x); i < n; i += i32(blockDim.x)) f(Index{i});
   }
+  template <class Make, class Use>
+  void map(i32 n, Make&& make, Use&& use) {
+    map(n, [&](Index i) { use(i, make(i)); });
+  }
+  template <class F>
+  void map_rows(i32 count, i32 n, F&& f) {
+    for (i32 j = 0; j < count; ++j) map(n, [&](Index i) { f(j, i); });
+  }
   template <class Op, class F>
   float reduce(i32 n, Op op, F&& f) {
     float mine = identity(op);
@@ -224,6 +232,11 @@ class Block {
   View scratch(i32 n) { return {take(i64(n) * 4), DType::kF32}; }
   Operand operand(i32 rows, i32 cols, DType dtype) {
     return {take(i64(rows) * cols * size_of(dtype)), dtype, rows, cols, 0, 0};
+  }
+  Operand operand(const Tensor& tensor, i32 m0, i32 rows, DType dtype) {
+    Operand x = operand(rows, tensor.last(), dtype);
+    map_rows(rows, tensor.last(), [&](i32 m, Index i) { x.row(m).store(i, row(tensor, m0 + m).load(i)); });
+    return x;
   }
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
     return {take(i64(rows) * cols * 4), DType::kF32, rows, cols, m0, n0};

@@ -1,0 +1,114 @@
+// Primitives of every architecture from sm_80 on.
+#pragma once
+
+#include "heddle/base/types.h"
+
+namespace heddle::device::arch {
+
+inline u32 shared(const void* address) {
+  return u32(__cvta_generic_to_shared(address));
+}
+
+inline void init_barrier(u64* barrier, u32 arrivals) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared(barrier)), "r"(arrivals));
+}
+inline void arrive(u64* barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared(barrier)) : "memory");
+}
+
+// A barrier of `threads` threads of the CTA, by number.
+template <u32 kNumber, u32 kThreads>
+inline void sync_threads() {
+  asm volatile("bar.sync %0, %1;" ::"n"(kNumber), "n"(kThreads) : "memory");
+}
+
+inline u32 load_acquire(const u32* address) {
+  u32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+inline u32 load_relaxed(const u32* address) {
+  u32 value;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+  return value;
+}
+inline void add_release(u32* address, u32 amount) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(amount) : "memory");
+}
+
+// 16 bytes that nobody writes while the kernel runs.
+inline uint4 load_constant(const void* address) {
+  uint4 value;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(address));
+  return value;
+}
+
+// Copies 16 bytes to shared memory behind the thread's back, or fills them with zeros.
+inline void copy_word(void* to, const void* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared(to)), "l"(from),
+               "r"(there ? 16 : 0)
+               : "memory");
+}
+inline void commit_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+// Until at most `left` of the groups committed are under way.
+inline void wait_copies(i32 left) {
+  if (left <= 0)
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+  else if (left == 1)
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+  else if (left == 2)
+    asm volatile("cp.async.wait_group 2;" ::: "memory");
+  else
+    asm volatile("cp.async.wait_group 3;" ::: "memory");
+}
+
+// 8 x 8 matrices of 16-bit elements, a row of 16 bytes at each lane's address.
+inline void load_matrices(u32 (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared(row))
+               : "memory");
+}
+inline void load_matrices(u32 (&to)[2], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(to[0]), "=r"(to[1])
+               : "r"(shared(row))
+               : "memory");
+}
+// sums += a b: [16, 16] times [16, 8].
+template <bool kBf16>
+inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  if constexpr (kBf16)
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, "
+        "%2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  else
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, "
+        "%2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Which multiprocessor this CTA is on. A CTA that fills its shared memory is alone there.
+inline u32 multiprocessor() {
+  u32 number;
+  asm volatile("mov.u32 %0, %smid;" : "=r"(number));
+  return number;
+}
+
+inline u64 nanoseconds() {
+  u64 now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  return now;
+}
+
+}  // namespace heddle::device::arch

@@ -1,0 +1,35 @@
+// Primitives of sm_80 to sm_89: copies by the threads of a warp that complete on barriers in shared memory.
+#pragma once
+
+#include "heddle/backend/cuda/arch/common.cuh"
+
+namespace heddle::device::arch {
+
+constexpr u32 kLoaderThreads = 32;
+
+inline void fence_barriers() {}
+
+// Copies `bytes` (a multiple of 16) into a ring slot, called by all loader threads; `full` expects an arrival of
+// each and completes when the bytes are there.
+inline void copy_to_slot(void* to, const void* from, u32 bytes, u64* full) {
+  for (u32 at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared(to) + at),
+                 "l"(static_cast<const u8*>(from) + at)
+                 : "memory");
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared(full)) : "memory");
+}
+
+inline bool barrier_passed(u64* barrier, u32 parity) {
+  u32 done;
+  asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(done)
+               : "r"(shared(barrier)), "r"(parity)
+               : "memory");
+  return done != 0;
+}
+
+// No programmatic dependent launch: kernels follow one another whole.
+inline void wait_for_kernel_before() {}
+inline void let_next_kernel_start() {}
+
+}  // namespace heddle::device::arch

@@ -1,0 +1,46 @@
+// Primitives of sm_90 and later: bulk copies that complete on barriers in shared memory.
+#pragma once
+
+#include "heddle/backend/cuda/arch/common.cuh"
+
+namespace heddle::device::arch {
+
+// The loader is one thread: a bulk copy needs no more.
+constexpr u32 kLoaderThreads = 1;
+
+inline void fence_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Copies `bytes` (a multiple of 16) into a ring slot; `full` completes when they are there. The weights are read
+// once a step: evict first.
+inline void copy_to_slot(void* to, const void* from, u32 bytes, u64* full) {
+  constexpr u64 kEvictFirst = 0x12F0000000000000ull;
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared(full)), "r"(bytes)
+               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], %4;" ::"r"(shared(to)),
+      "l"(from), "r"(bytes), "r"(shared(full)), "l"(kEvictFirst)
+      : "memory");
+}
+
+// True when the phase with this parity is over; waits some time for it.
+inline bool barrier_passed(u64* barrier, u32 parity) {
+  u32 done;
+  asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(done)
+               : "r"(shared(barrier)), "r"(parity)
+               : "memory");
+  return done != 0;
+}
+
+// Programmatic dependent launch.
+inline void wait_for_kernel_before() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+inline void let_next_kernel_start() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+}  // namespace heddle::device::arch

@@ -1,0 +1,275 @@
+// The block of the GPU executors: the consumer warps of one CTA, a value a thread (tile/block.h).
+// Edges: what `inputs()` waits for and whose ring panels come from; see launch.cuh and megakernel.cuh.
+#pragma once
+
+#include "heddle/backend/cuda/device/gemm.cuh"
+#include "heddle/backend/cuda/device/matvec.cuh"
+
+namespace heddle::device {
+
+// On-chip memory that a body takes and gives back like a stack; what does not fit comes from the worker's spill
+// memory, slower and never wrong.
+struct Scratch {
+  u8* chip;
+  i64 chip_bytes;
+  u8* spill;
+  i64 chip_used = 0, spill_used = 0;
+
+  u8* take(i64 bytes, i64 most_on_chip = 1 << 30) {
+    bytes = (bytes + 127) / 128 * 128;
+    if (chip_used + bytes <= chip_bytes && bytes <= most_on_chip)
+      return chip_used += bytes, chip + chip_used - bytes;
+    spill_used += bytes;
+    return spill + spill_used - bytes;
+  }
+};
+
+constexpr i64 kLargestOperand = 1 << 30;    // on chip
+constexpr i64 kLargestFragment = 64 << 10;  // on chip: leaves room for the slabs of a product of many rows
+
+// Two matrices on chip, right [n, k] and left [m, k].
+struct Product {
+  Matrix left, right;
+
+  View left_row(i32 m) const { return left.row(m); }
+  View right_row(i32 n) const { return right.row(n); }
+  Strided right_column(i32 k) const {
+    return right.row(0).from(k).every(right.stride / size_of(right.dtype));
+  }
+};
+
+template <class Edges>
+class Block {
+ public:
+  using View = device::View;
+  using Operand = Matrix;
+  using Fragment = Matrix;
+
+  Block(const Edges& edges, const Scratch& scratch) : edges_(edges), scratch_(scratch) {}
+  Edges& edges() { return edges_; }
+
+  // Before each tile.
+  void begin() { scratch_.chip_used = scratch_.spill_used = 0, dead_ = waited_ = false; }
+  bool was_dead() const { return dead_; }
+  // Gives all of scratch back inside a tile.
+  void begin_scratch() { scratch_.chip_used = scratch_.spill_used = 0; }
+
+  void inputs() {
+    if (waited_) return;
+    edges_.wait();
+    waited_ = true;
+  }
+  void sync() { sync_consumers(); }
+  void dead() { dead_ = true; }
+
+  View row(const Tensor& tensor, auto... indices) {
+    i64 at = 0;
+    int d = 0;
+    ((at += i64(indices) * tensor.stride[d++]), ...);
+    return {tensor.data + at * size_of(tensor.dtype), tensor.dtype};
+  }
+  WeightRow weight_row(const Weight& weight, i32 row) { return {weight, row}; }
+
+  template <class F>
+  void map(i32 n, F&& f) {
+    for (i32 i = i32(threadIdx.x); i < n; i += kConsumers) f(Index{i});
+  }
+  // Some values are made before the first is used: loads of the next do not wait for stores of the last.
+  template <class Make, class Use>
+  void map(i32 n, Make&& make, Use&& use) {
+    constexpr i32 kBatch = 4;
+    for (i32 i = i32(threadIdx.x); i < n; i += kBatch * kConsumers) {
+      float values[kBatch];
+#pragma unroll
+      for (i32 b = 0; b < kBatch; ++b)
+        if (i + b * kConsumers < n) values[b] = make(Index{i + b * kConsumers});
+#pragma unroll
+      for (i32 b = 0; b < kBatch; ++b)
+        if (i + b * kConsumers < n) use(Index{i + b * kConsumers}, values[b]);
+    }
+  }
+  template <class F>
+  void map_rows(i32 count, i32 n, F&& f) {
+    for (i32 at = i32(threadIdx.x); at < count * n; at += kConsumers) f(at / n, Index{at % n});
+  }
+  template <class Op, class F>
+  float reduce(i32 n, Op op, F&& f) {
+    float mine = identity(op);
+    map(n, f, [&](Index, float value) { mine = combine(op, mine, value); });
+    return over_block(op, mine);
+  }
+  // A warp for each row.
+  template <class Op, class F>
+  void reduce_rows(View out, i32 count, i32 n, Op op, F&& f) {
+    for (i32 j = i32(threadIdx.x / 32); j < count; j += kWarps) {
+      float mine = identity(op);
+      for (i32 i = i32(threadIdx.x % 32); i < n; i += 32) mine = combine(op, mine, f(j, Index{i}));
+      mine = over_warp(op, mine);
+      if (threadIdx.x % 32 == 0) out.from(j).store(Index{0}, mine);
+    }
+  }
+  template <class F>
+  Best argmax(i32 n, F&& f) {
+    float value = identity(Max());
+    i32 index = n;
+    map(n, f, [&](Index i, float other) {
+      if (other > value) value = other, index = i.at;
+    });
+    const float best = over_block(Max(), value);
+    // Indices are exact as floats below 2^24.
+    const float first = over_block(Min(), value == best ? float(index) : float(n));
+    return {best, first < float(n) ? i32(first) : 0};
+  }
+  float index(Index i) const { return float(i.at); }
+
+  View scratch(i32 n) { return {scratch_.take(i64(n) * 4), DType::kF32}; }
+
+  // One row is kept in f32, so that matvec reads it as it is; more in the weight's dtype, columns padded with
+  // zeros to whole 16-byte words; many in memory, where the copies of a product of many rows can read them.
+  Operand operand(i32 rows, i32 cols, DType dtype) {
+    const DType stored = rows == 1 ? DType::kF32 : dtype;
+    const i32 padded = (cols + 15) / 16 * 16;
+    const i64 stride = i64(padded) * size_of(stored);
+    Operand x{scratch_.take(rows * stride, rows > kStreamRows ? 0 : kLargestOperand),
+              stored,
+              rows,
+              cols,
+              0,
+              0,
+              stride,
+              0};
+    map_rows(rows, padded - cols, [&](i32 m, Index i) { x.row(m).store(i + cols, 0.0f); });
+    return x;
+  }
+  // Rows of a tensor, in place where mma can read them so. Behind inputs().
+  Operand operand(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
+    const Operand there{this->row(tensor, row).data,
+                        tensor.dtype,
+                        rows,
+                        tensor.last(),
+                        0,
+                        0,
+                        tensor.stride[0] * size_of(tensor.dtype),
+                        0};
+    if (rows > kStreamRows && tensor.dtype == dtype) return there;
+    Operand x = operand(rows, tensor.last(), dtype);
+    if (rows == 1 && copy_words(there, x)) return x;
+    for (i32 m = 0; m < rows; ++m)
+      map(
+          tensor.last(), [&](Index i) { return there.row(m).load(i); },
+          [&](Index i, float value) { x.row(m).store(i, value); });
+    return x;
+  }
+  Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
+    const i64 mark = scratch_.chip_used, stride = i64(cols) * 4;
+    return {scratch_.take(rows * stride, kLargestFragment), DType::kF32, rows, cols, m0, n0, stride, mark};
+  }
+  void release(const Fragment& fragment) {
+    sync();
+    scratch_.chip_used = fragment.mark;
+  }
+
+  void mma(Fragment& fragment, const Operand& x, const Weight& w) {
+    if (!streams(w, x.rows)) return from_memory(fragment, x, w);
+    if constexpr (kUses[int(DType::kBf16)])
+      if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(fragment, x, w);
+    if constexpr (kUses[int(DType::kF16)])
+      if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(fragment, x, w);
+    if constexpr (kUses[int(DType::kF32)])
+      if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(fragment, x, w);
+  }
+
+  // Right rows are a word apart in banks, so that threads side by side read different ones.
+  Product product(i32 m, i32 n, i32 k, DType dtype) {
+    const i64 left = i64(k) * 4, right = (i64(k) * size_of(dtype) + 3) / 4 * 4 + 4;
+    const Product made{{scratch_.take(m * left), DType::kF32, m, k, 0, 0, left, 0},
+                       {scratch_.take(n * right), dtype, n, k, 0, 0, right, 0}};
+    map_rows(n, k, [&](i32 row, Index i) { made.right_row(row).store(i, 0.0f); });
+    sync();
+    return made;
+  }
+  void mma(Fragment& fragment, const Product& product) {
+    map_rows(fragment.rows, fragment.cols, [&](i32 m, Index n) {
+      const View left = product.left_row(m), right = product.right_row(n.at);
+      float sum = 0;
+      for (i32 k = 0; k < product.left.cols; ++k) sum = fma(left.get(k), right.get(k), sum);
+      fragment.row(m).store(n, sum);
+    });
+  }
+
+  const StepHost& host(const Tensor& tensor) { return edges_.host(tensor); }
+  const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
+
+ private:
+  // A row of whole 16-byte words of bf16 into one of f32; false: it is another kind of row.
+  bool copy_words(const Operand& from, Operand& to) {
+    if (from.dtype != DType::kBf16 || from.cols % 8 != 0 || reinterpret_cast<u64>(from.data) % 16 != 0)
+      return false;
+    for (i32 i = i32(threadIdx.x); i < from.cols / 8; i += kConsumers) {
+      const Packed<DType::kBf16> word(reinterpret_cast<const uint4*>(from.data)[i]);
+      float4* out = reinterpret_cast<float4*>(to.data) + 2 * i;
+      out[0] = {word.value[0], word.value[1], word.value[2], word.value[3]};
+      out[1] = {word.value[4], word.value[5], word.value[6], word.value[7]};
+    }
+    return true;
+  }
+
+  template <class Op>
+  static float over_warp(Op op, float mine) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) mine = combine(op, mine, __shfl_xor_sync(~0u, mine, step));
+    return mine;
+  }
+  // Two buffers in turn: a thread may write one while others still read the other.
+  template <class Op>
+  float over_block(Op op, float mine) {
+    __shared__ float warps[2][kWarps];
+    mine = over_warp(op, mine);
+    turn_ ^= 1;
+    if (threadIdx.x % 32 == 0) warps[turn_][threadIdx.x / 32] = mine;
+    sync();
+    float all = warps[turn_][0];
+#pragma unroll
+    for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
+    return all;
+  }
+
+  template <DType kType>
+  void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
+    const i64 mark = scratch_.chip_used;
+    const i32 columns = min(fragment.cols, x.rows == 1 ? 256 : 32);
+    auto* partial = reinterpret_cast<float*>(scratch_.take(2 * x.rows * columns * kWarps * 4));
+    multiply_from_ring<kType>(edges_.ring(), fragment, x, w, partial, columns);
+    scratch_.chip_used = mark;
+  }
+  void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
+    const i64 mark = scratch_.chip_used, room = scratch_.chip_bytes - scratch_.chip_used;
+    const i32 stages = min(i32(kMostStages), i32(room / kStageBytes));
+    if (!kManyRows || !fits_gemm(x, w) || stages < 2) return multiply_by_thread(fragment, x, w);
+    u8* slabs = scratch_.take(stages * kStageBytes);
+    __threadfence();  // copies read the operand past the cache it was written through
+    sync();
+    if constexpr (kManyRows && kUses[int(DType::kBf16)])
+      if (x.dtype == DType::kBf16) multiply_slabs<true>(fragment, x, w, slabs, stages);
+    if constexpr (kManyRows && kUses[int(DType::kF16)])
+      if (x.dtype == DType::kF16) multiply_slabs<false>(fragment, x, w, slabs, stages);
+    scratch_.chip_used = mark;
+  }
+
+  // Panels of any shape and any number of rows: a dot product a thread, from memory.
+  void multiply_by_thread(Fragment& fragment, const Operand& x, const Weight& w) {
+    map_rows(fragment.rows, fragment.cols, [&](i32 m, Index c) {
+      const WeightRow row{w, fragment.n0 + c.at};
+      float sum = 0;
+      for (i32 k = 0; k < w.cols(); ++k) sum = fma(x.row(m).get(k), row.load(Index{k}), sum);
+      fragment.row(m).store(c, sum);
+    });
+  }
+
+  Edges edges_;
+  Scratch scratch_;
+  bool dead_ = false, waited_ = false;
+  u32 turn_ = 0;
+};
+
+}  // namespace heddle::device

@@ -1,0 +1,80 @@
+// A call's chain on the device: [prologue] main [epilogues...], composed at compile time from op bodies.
+#pragma once
+
+#include "heddle/backend/cuda/device/block.cuh"
+
+namespace heddle::device {
+
+template <class BodyType, class ArgsType>
+struct Link {
+  using Body = BodyType;
+  using Args = ArgsType;
+};
+
+// Arguments of a call's parts lie one after the other, each at a multiple of 16 bytes.
+constexpr u32 args_stride(u32 bytes) {
+  return (bytes + 15) / 16 * 16;
+}
+
+// Epilogues from the one whose arguments lie at `args` on.
+template <class... Links>
+struct Epilogues {
+  template <class B, class Fragment>
+  static void run(B&, const u8*, Fragment&) {}
+};
+template <class First, class... Rest>
+struct Epilogues<First, Rest...> {
+  template <class B, class Fragment>
+  static void run(B& block, const u8* args, Fragment& fragment) {
+    using Args = typename First::Args;
+    First::Body::epilogue(block, *reinterpret_cast<const Args*>(args), fragment);
+    Epilogues<Rest...>::run(block, args + args_stride(sizeof(Args)), fragment);
+  }
+};
+
+template <class Main, class... After>
+struct Chain {
+  using Args = typename Main::Args;
+  const u8* bytes;
+
+  const Args& args() const { return *reinterpret_cast<const Args*>(bytes); }
+  static constexpr bool has_prologue() { return false; }
+  template <class B, class View>
+  void prologue(B&, i32, View) {}
+  template <class B, class Fragment>
+  void epilogues(B& block, Fragment& fragment) {
+    Epilogues<After...>::run(block, bytes + args_stride(sizeof(Args)), fragment);
+  }
+};
+
+template <class Before, class Main, class... After>
+struct ChainWithPrologue : Chain<Main, After...> {
+  explicit ChainWithPrologue(const u8* all)
+      : Chain<Main, After...>{all + args_stride(sizeof(typename Before::Args))}, before(all) {}
+  const u8* before;
+
+  static constexpr bool has_prologue() { return true; }
+  template <class B, class View>
+  void prologue(B& block, i32 row, View out) {
+    Before::Body::prologue(block, *reinterpret_cast<const typename Before::Args*>(before), row, out);
+  }
+};
+
+// Runs the main op of a chain on one tile.
+template <class Main, class C, class B>
+__forceinline__ void run_chain(B& block, C& chain, const TileCoord& tile) {
+  if constexpr (requires { Main::Body::run(block, chain.args(), tile, chain); })
+    Main::Body::run(block, chain.args(), tile, chain);
+  else
+    Main::Body::run(block, chain.args(), tile);
+  block.inputs();  // of a tile that read none
+}
+
+// Draws the tile's weights from memory.
+template <class Main, class C, class L>
+inline void stream_chain(L& loader, const C& chain, const TileCoord& tile) {
+  if constexpr (requires { Main::Body::stream(loader, chain.args(), tile); })
+    Main::Body::stream(loader, chain.args(), tile);
+}
+
+}  // namespace heddle::device

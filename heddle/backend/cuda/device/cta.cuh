@@ -1,0 +1,60 @@
+// What the warps of a CTA are and where its memory lies: consumer warps first, then the loader.
+#pragma once
+
+#include "heddle/backend/cuda/device/chain.cuh"
+
+namespace heddle::device {
+
+inline TileCoord tile_of(const Instruction& instruction) {
+  return {{instruction.tile[0], instruction.tile[1], instruction.tile[2], instruction.tile[3]}};
+}
+
+// Clamps a tile to the rows that are live; false: none is.
+inline bool clamp_to_live(LiveRows live, const StepHost* host, TileCoord& tile) {
+  if (live == LiveRows::kAll) return true;
+  const i32 rows = live == LiveRows::kRows ? host->rows : host->wanted;
+  if (tile[0] >= rows) return false;
+  if (tile[1] > rows) tile[1] = rows;
+  return true;
+}
+
+class Cta {
+ public:
+  explicit Cta(const KernelParams& p) : p_(p) {
+    if (threadIdx.x == 0) {
+      for (u32 slot = 0; slot < p.ring_slots; ++slot) {
+        arch::init_barrier(&barriers().full[slot], arch::kLoaderThreads);
+        arch::init_barrier(&barriers().empty[slot], kWarps);
+      }
+      arch::fence_barriers();
+    }
+    __syncthreads();
+  }
+  // The warp after the consumers; `loads` is false for its threads that have nothing to do.
+  bool is_loader() const { return threadIdx.x >= kConsumers; }
+  bool loads() const { return threadIdx.x < kConsumers + arch::kLoaderThreads; }
+
+  RingCursor cursor() const { return {memory(), &barriers(), p_.ring_slots}; }
+  // All on-chip memory as scratch, of a tile that draws nothing through the ring.
+  Scratch all_scratch() const {
+    return {memory(), i64(p_.ring_slots) * kRingSlotBytes + p_.scratch_bytes, scratch().spill};
+  }
+  Scratch scratch() const {
+    return {memory() + u64(p_.ring_slots) * kRingSlotBytes, i64(p_.scratch_bytes),
+            p_.spill + i64(arch::multiprocessor()) * p_.spill_bytes};
+  }
+
+ private:
+  static RingBarriers& barriers() {
+    __shared__ RingBarriers all;
+    return all;
+  }
+  static u8* memory() {
+    extern __shared__ __align__(128) u8 bytes[];
+    return bytes;
+  }
+
+  const KernelParams& p_;
+};
+
+}  // namespace heddle::device

@@ -1,0 +1,53 @@
+// One kernel per call: a CTA for each tile. Calls follow one another in stream order; waits and signals of the
+// instructions are not looked at. Weights are asked for before the kernel before has ended.
+#pragma once
+
+#include "heddle/backend/cuda/device/cta.cuh"
+
+namespace heddle::device {
+
+struct LaunchEdges {
+  RingCursor cursor;
+
+  void wait() { arch::wait_for_kernel_before(); }
+  RingCursor& ring() { return cursor; }
+  const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
+};
+
+// Whether a tile may draw panels through the ring.
+template <class Main>
+constexpr bool may_stream(const TileCoord& tile) {
+  return requires(Loader& loader, const typename Main::Args& args) {
+    Main::Body::stream(loader, args, tile);
+  } && tile[1] - tile[0] <= kStreamRows;
+}
+
+// Tile `blockIdx.x` of a call.
+template <class Main, class C>
+inline void run_launch(const KernelParams& p, const CallParams& call) {
+  const Cta cta(p);
+  arch::let_next_kernel_start();
+  C chain{p.args + call.args};
+  TileCoord tile = tile_of(p.instructions[call.first + blockIdx.x]);
+  const bool live = clamp_to_live(call.live, p.host, tile);
+  if (cta.is_loader()) {
+    if (!live || !cta.loads()) return;
+    Loader loader(cta.cursor(), &p.fault->stop);
+    loader.begin(tile[1] - tile[0]);
+    stream_chain<Main>(loader, chain, tile);
+    loader.finish();
+    return;
+  }
+  if (live) {
+    Block<LaunchEdges> block(LaunchEdges{cta.cursor()},
+                             may_stream<Main>(tile) ? cta.scratch() : cta.all_scratch());
+    block.begin();
+    run_chain<Main>(block, chain, tile);
+    if (threadIdx.x == 0) atomicAdd(&p.tiles[block.was_dead()], 1);
+  } else {
+    arch::wait_for_kernel_before();
+    if (threadIdx.x == 0) atomicAdd(&p.tiles[1], 1);
+  }
+}
+
+}  // namespace heddle::device

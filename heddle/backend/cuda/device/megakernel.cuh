@@ -1,0 +1,249 @@
+// One persistent CTA for each worker: it executes the packed instructions of its stream, step after step. A
+// controller warp fetches instructions and their arguments ahead; the loader walks the same instructions and fills
+// the weight ring across their borders; consumers wait, run the bodies and signal.
+#pragma once
+
+#include "heddle/backend/cuda/device/cta.cuh"
+
+namespace heddle::device {
+
+constexpr u32 kQueueSlots = 8;         // instructions fetched ahead
+constexpr u32 kQueueArgsBytes = 1536;  // of a call's arguments; longer ones stay in memory
+constexpr u32 kHostCopyBytes = 2048;
+constexpr u32 kControllerThread = kConsumers + 32;
+
+struct QueueSlot {
+  Instruction instruction;
+  TileCoord tile;  // its live rows
+  const u8* args;
+  u32 epoch;
+  bool live;
+  alignas(16) u8 copied[kQueueArgsBytes];
+};
+
+// Instructions on their way from the controller to the loader and the consumers.
+struct Queue {
+  QueueSlot slots[kQueueSlots];
+  u64 full[kQueueSlots], empty[kQueueSlots];
+
+  void init() {
+    for (u32 i = 0; i < kQueueSlots; ++i) {
+      arch::init_barrier(&full[i], 32);
+      arch::init_barrier(&empty[i], 1 + arch::kLoaderThreads);
+    }
+  }
+};
+
+// One side's place in the queue.
+struct QueueCursor {
+  Queue& queue;
+  const u32* stop;
+  u32 at = 0, phase = 0;
+
+  // False: the run was stopped. The controller stops where the queue is full, so that consumers always find an
+  // instruction, and leave together at its waits.
+  bool wait(u64* barrier, u32 parity) const {
+    while (!arch::barrier_passed(barrier, parity))
+      if (arch::load_relaxed(stop)) return false;
+    return true;
+  }
+  const QueueSlot* front() const { return wait(&queue.full[at], phase) ? &queue.slots[at] : nullptr; }
+  const QueueSlot& front_for_consumers() const {
+    while (!arch::barrier_passed(&queue.full[at], phase)) {
+    }
+    return queue.slots[at];
+  }
+  void release() { arch::arrive(&queue.empty[at]); }
+  void advance() {
+    if (++at == kQueueSlots) at = 0, phase ^= 1;
+  }
+};
+
+// Fetches one instruction and its arguments; all lanes of the controller.
+inline void fetch(const KernelParams& p, const Instruction& from, u32 epoch, QueueSlot& slot) {
+  const u32 lane = threadIdx.x % 32;
+  if (lane < sizeof(Instruction) / 4)
+    reinterpret_cast<u32*>(&slot.instruction)[lane] = reinterpret_cast<const u32*>(&from)[lane];
+  slot.epoch = epoch;
+  __syncwarp();
+  if (slot.instruction.opcode >= kNopOpcode) return;
+  if (lane == 0) {
+    slot.tile = tile_of(slot.instruction);
+    slot.live = clamp_to_live(p.call_live[slot.instruction.call], p.host, slot.tile);
+  }
+  const u32 call = slot.instruction.call, begin = p.call_args[call], bytes = p.call_args[call + 1] - begin;
+  const bool fits = bytes <= kQueueArgsBytes;
+  for (u32 i = lane; fits && i < bytes / 16; i += 32)
+    reinterpret_cast<uint4*>(slot.copied)[i] = reinterpret_cast<const uint4*>(p.args + begin)[i];
+  slot.args = fits ? slot.copied : p.args + begin;
+}
+
+inline void run_controller(const KernelParams& p, Queue& queue) {
+  QueueCursor cursor{queue, &p.fault->stop};
+  for (u32 step = 0; step < p.steps; ++step)
+    for (const Instruction* from = p.instructions + p.stream_begin[blockIdx.x];; ++from) {
+      if (!cursor.wait(&queue.empty[cursor.at], cursor.phase ^ 1)) return;
+      QueueSlot& slot = queue.slots[cursor.at];
+      fetch(p, *from, p.first_epoch + step, slot);
+      __syncwarp();
+      const bool ends = slot.instruction.opcode == kEndOpcode;
+      arch::arrive(&queue.full[cursor.at]);
+      cursor.advance();
+      if (ends) break;
+    }
+}
+
+inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ring) {
+  QueueCursor cursor{queue, &p.fault->stop};
+  Loader loader(ring, &p.fault->stop);
+  for (u32 step = 0; step < p.steps;) {
+    const QueueSlot* slot = cursor.front();
+    if (!slot) return;
+    const Instruction& instruction = slot->instruction;
+    if (instruction.opcode == kEndOpcode) {
+      ++step;
+    } else if (instruction.opcode != kNopOpcode && slot->live) {
+      loader.begin(slot->tile[1] - slot->tile[0]);
+      stream_opcode(instruction.opcode, slot->args, loader, slot->tile);
+      if (!loader.finish()) return;
+    }
+    cursor.release();
+    cursor.advance();
+  }
+}
+
+// Waits and signals of the consumers of one worker.
+class ProgramEdges {
+ public:
+  ProgramEdges(const KernelParams& p, const RingCursor& ring) : p_(p), ring_(ring) {}
+
+  static void init() { leaves() = false; }
+  void begin(const QueueSlot& slot, u32 index) { slot_ = &slot, index_ = index; }
+  RingCursor& ring() { return ring_; }
+  const StepHost& host(const Tensor& tensor) {
+    return *reinterpret_cast<const StepHost*>(host_fits(p_) ? host_copy() : tensor.data);
+  }
+  // The record's host part is constant during a launch: on chip where it fits.
+  static bool host_fits(const KernelParams& p) { return p.host_bytes > 0 && p.host_bytes <= kHostCopyBytes; }
+  static u8* host_copy() {
+    __shared__ __align__(16) u8 bytes[kHostCopyBytes];
+    return bytes;
+  }
+
+  // Every wait has a thread that polls it.
+  void wait() {
+    const u32 i = threadIdx.x;
+    leave_together(i < kMaxWaits && slot_->instruction.waits[i].counter != kNoCounter && !poll(i));
+  }
+  // The end of a step.
+  void end_step() { leave_together(threadIdx.x == 0 && arch::load_relaxed(&p_.fault->stop) != 0); }
+  void signal() {
+    sync_consumers();
+    const Signal& signal = slot_->instruction.signal;
+    if (threadIdx.x == 0 && signal.counter != kNoCounter)
+      arch::add_release(p_.counters + u64(signal.counter) * kCounterStride, signal.amount);
+  }
+
+ private:
+  // After a fault all consumers leave at the same barrier. Another one lies between two calls, so that a thread
+  // that is late still reads what this call found.
+  static void leave_together(bool stopped) {
+    if (stopped) leaves() = true;
+    sync_consumers();
+    if (leaves()) asm volatile("exit;");
+  }
+  static volatile bool& leaves() {
+    __shared__ volatile bool flag;
+    return flag;
+  }
+  // False: the run was stopped.
+  bool poll(u32 i) {
+    const Wait& wait = slot_->instruction.waits[i];
+    const u32 wanted = wanted_count(wait.target, slot_->epoch, slot_->instruction.waits_previous(int(i)));
+    const u32* counter = p_.counters + u64(wait.counter) * kCounterStride;
+    u64 begin = 0;
+    for (u32 turn = 1;; ++turn) {
+      const u32 seen = arch::load_acquire(counter);
+      if (reached(seen, wanted)) return true;
+      if (turn % 256 != 0) continue;
+      if (begin == 0) begin = arch::nanoseconds();
+      if (arch::load_relaxed(&p_.fault->stop)) return false;
+      if (arch::nanoseconds() - begin > u64(p_.spin_limit) * 1000) {
+        report(wait.counter, seen, wanted);
+        return false;
+      }
+    }
+  }
+  void report(u32 counter, u32 seen, u32 wanted) {
+    if (atomicCAS(reinterpret_cast<u32*>(&p_.fault->fault), u32(Fault::kNone), u32(Fault::kWait)) == 0) {
+      p_.fault->worker = blockIdx.x;
+      p_.fault->instruction = index_;
+      p_.fault->epoch = slot_->epoch;
+      p_.fault->counter = counter, p_.fault->seen = seen, p_.fault->wanted = wanted;
+    }
+    __threadfence();
+    atomicExch(&p_.fault->stop, 1u);
+  }
+
+  const KernelParams& p_;
+  RingCursor ring_;
+  const QueueSlot* slot_ = nullptr;
+  u32 index_ = 0;
+};
+
+// What a consumer counts, added to the totals at the end.
+struct TileCounts {
+  u32 run = 0, dead = 0;
+};
+
+inline void run_consumers(const KernelParams& p, Queue& queue, const Cta& cta) {
+  QueueCursor cursor{queue, &p.fault->stop};
+  Block<ProgramEdges> block(ProgramEdges(p, cta.cursor()), cta.scratch());
+  ProgramEdges& edges = block.edges();
+  TileCounts counts;
+  u32 index = 0;
+  for (u32 step = 0; step < p.steps;) {
+    const QueueSlot& slot = cursor.front_for_consumers();
+    const Instruction& instruction = slot.instruction;
+    edges.begin(slot, index);
+    if (threadIdx.x == 0) p.places[blockIdx.x] = {index, slot.epoch};
+    if (instruction.opcode == kEndOpcode) {
+      ++step, index = 0;
+      edges.end_step();
+      sync_consumers();
+    } else {
+      block.begin();
+      if (instruction.opcode == kNopOpcode) {
+        block.inputs();
+      } else if (slot.live) {
+        run_opcode(instruction.opcode, slot.args, block, slot.tile);
+        ++(block.was_dead() ? counts.dead : counts.run);
+      } else {
+        block.inputs();
+        ++counts.dead;
+      }
+      edges.signal();
+      ++index;
+    }
+    if (threadIdx.x == 0) cursor.release();
+    cursor.advance();
+  }
+  if (threadIdx.x == 0) atomicAdd(&p.tiles[0], counts.run), atomicAdd(&p.tiles[1], counts.dead);
+}
+
+inline void run_megakernel(const KernelParams& p) {
+  __shared__ Queue queue;
+  if (threadIdx.x == 0) queue.init(), ProgramEdges::init();
+  if (ProgramEdges::host_fits(p))
+    for (u32 i = threadIdx.x; i < p.host_bytes / 4; i += blockDim.x)
+      reinterpret_cast<u32*>(ProgramEdges::host_copy())[i] = reinterpret_cast<const u32*>(p.host)[i];
+  const Cta cta(p);  // a barrier: what was written above is there for all
+  if (!cta.is_loader())
+    run_consumers(p, queue, cta);
+  else if (threadIdx.x >= kControllerThread)
+    run_controller(p, queue);
+  else if (cta.loads())
+    run_loader(p, queue, cta.cursor());
+}
+
+}  // namespace heddle::device

@@ -1,0 +1,62 @@
+// What a kernel is given: the program in device memory. Read by host and device: no standard headers.
+#pragma once
+
+#include "heddle/ir/instruction.h"
+#include "heddle/ir/step.h"
+#include "heddle/ir/tensor.h"
+
+namespace heddle {
+
+// Counters stand on lines of their own: words apart.
+constexpr u32 kCounterStride = 32;
+
+// The first fault of a run, written once by the device, decoded by the host.
+enum class Fault : u32 { kNone, kWait, kRing, kOpcode, kAbort };
+
+struct FaultRecord {
+  Fault fault = Fault::kNone;
+  u32 worker = 0;
+  u32 instruction = 0;  // index in the worker's stream
+  u32 epoch = 0;
+  u32 counter = 0, seen = 0, wanted = 0;  // kWait
+  u32 stop = 0;                           // every wait tests it and leaves
+};
+
+// Where each worker stands, for the dump after a fault.
+struct WorkerPlace {
+  u32 instruction = 0, epoch = 0;
+};
+
+struct KernelParams {
+  const Instruction* instructions = nullptr;  // streams one after the other
+  const u32* stream_begin = nullptr;          // by worker: index of its first instruction
+  const u8* args = nullptr;                   // bound arguments of all calls
+  const u32* call_args = nullptr;             // by call: where they begin, bytes
+  const LiveRows* call_live = nullptr;        // by call
+  const StepHost* host = nullptr;             // null: a program without a step record
+  u32 host_bytes = 0;
+  u32* counters = nullptr;  // kCounterStride apart
+  FaultRecord* fault = nullptr;
+  WorkerPlace* places = nullptr;  // by worker
+  u32* tiles = nullptr;           // {run, dead}
+  u8* spill = nullptr;            // memory of a worker for what does not fit on chip
+  i64 spill_bytes = 0;            // of each worker
+  u32 ring_slots = 0;             // of kRingSlotBytes
+  u32 scratch_bytes = 0;          // on chip, after the ring
+  u32 first_epoch = 1, steps = 1;
+  u32 spin_limit = 0;  // microseconds a wait may last
+};
+
+// One call of the launches executor.
+struct CallParams {
+  u32 first = 0;  // index of the instruction of its first tile
+  u32 args = 0;   // where its arguments begin, bytes
+  LiveRows live = LiveRows::kAll;
+};
+
+// On-chip memory of a CTA: ring slots, then scratch.
+constexpr u32 kRingSlotBytes = 16384;
+constexpr u32 kMaxRingSlots = 13;
+constexpr i32 kStreamRows = 8;  // a tile of more rows reads its weights itself
+
+}  // namespace heddle

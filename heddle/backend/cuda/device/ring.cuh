@@ -1,0 +1,110 @@
+// The weight ring: the loader fills slots ahead of the instructions, consumers empty them in the same order.
+// A weight's panels travel as *items*: some whole panels, or a part of one that is larger than a slot.
+#pragma once
+
+#include "heddle/backend/cuda/device/params.h"
+#include "heddle/ir/tensor.h"
+
+namespace heddle::device {
+
+constexpr i32 kStreamPanelRows = 2;  // the layout of panels that matvec reads
+constexpr i32 kStreamWord = 16;      // bytes of one row side by side
+
+// How a weight is cut in items: both sides of the ring must agree.
+struct Items {
+  i64 panel_bytes;
+  i32 panels;  // of an item; a power of two, so that fragments begin with an item
+  i32 parts;   // of a panel that is larger than a slot, else 1
+
+  explicit Items(const Weight& w) : panel_bytes(w.panel_bytes()), panels(1), parts(1) {
+    while (panels < 32 && 2 * panels * panel_bytes <= kRingSlotBytes) panels *= 2;
+    parts = i32((panel_bytes + kRingSlotBytes - 1) / kRingSlotBytes);
+  }
+};
+
+// Whether the panels of a tile of so many rows go through the ring.
+inline bool streams(const Weight& w, i32 rows) {
+  return rows <= kStreamRows && w.panel_rows == kStreamPanelRows && w.slices() == 1 &&
+         w.interleave * size_of(w.data.dtype) == kStreamWord;
+}
+
+// The barriers of a ring, in shared memory.
+struct RingBarriers {
+  u64 full[kMaxRingSlots], empty[kMaxRingSlots];
+};
+
+// One side's place in the ring.
+struct RingCursor {
+  u8* data;
+  RingBarriers* barriers;
+  u32 slots;
+  u32 slot = 0, phase = 0;
+
+  u8* bytes() const { return data + u64(slot) * kRingSlotBytes; }
+  u64* full() const { return &barriers->full[slot]; }
+  u64* empty() const { return &barriers->empty[slot]; }
+  void wait_full() const {
+    while (!arch::barrier_passed(full(), phase)) {
+    }
+  }
+  void advance() {
+    if (++slot == slots) slot = 0, phase ^= 1;
+  }
+};
+
+// The loader's side: what a body's `stream` is given. Copies panels that lie one after the other as items.
+class Loader {
+ public:
+  Loader(const RingCursor& ring, const u32* stop) : ring_(ring), stop_(stop) {}
+
+  // Before each tile: `rows` live rows.
+  void begin(i32 rows) { rows_ = rows; }
+  void item(const Weight& w, i32 panel) {
+    if (weight_ != &w) open(w, panel);
+    if (in_item_ > 0 && ++next_ - first_ == in_item_) copy();
+  }
+  // After each tile. False: the run was stopped.
+  bool finish() {
+    if (weight_ && next_ > first_) copy();
+    weight_ = nullptr;
+    return !stopped_;
+  }
+
+ private:
+  void open(const Weight& w, i32 panel) {
+    finish();
+    weight_ = &w;
+    const Items items(w);
+    in_item_ = streams(w, rows_) ? items.panels : 0;
+    panel_bytes_ = items.panel_bytes;
+    data_ = w.data.data;
+    first_ = next_ = panel;
+  }
+  void copy() {
+    const u8* from = data_ + first_ * panel_bytes_;
+    for (i64 left = (next_ - first_) * panel_bytes_; left > 0 && !stopped_; left -= kRingSlotBytes) {
+      if (!wait_empty()) return;
+      arch::copy_to_slot(ring_.bytes(), from, u32(left < kRingSlotBytes ? left : kRingSlotBytes),
+                         ring_.full());
+      from += kRingSlotBytes;
+      ring_.advance();
+    }
+    first_ = next_;
+  }
+  bool wait_empty() {
+    while (!arch::barrier_passed(ring_.empty(), ring_.phase ^ 1))
+      if (arch::load_relaxed(stop_)) stopped_ = true;
+    return !stopped_;
+  }
+
+  RingCursor ring_;
+  const u32* stop_;
+  const Weight* weight_ = nullptr;
+  const u8* data_ = nullptr;
+  i64 panel_bytes_ = 0;
+  i32 rows_ = 0, in_item_ = 0, first_ = 0,
+      next_ = 0;  // panels; in_item_ 0: the tile reads its weights itself
+  bool stopped_ = false;
+};
+
+}  // namespace heddle::device

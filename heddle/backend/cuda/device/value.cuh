@@ -1,0 +1,148 @@
+// Values of the device block: one float a thread. The primitives of tile/math.cuh, and elements in memory.
+#pragma once
+
+#include "heddle/ir/step.h"
+#include "heddle/ir/tensor.h"
+#include "heddle/tile/activation.h"
+#include "heddle/tile/block.h"
+
+namespace heddle::device {
+
+inline float fma(float a, float b, float c) {
+  return __fmaf_rn(a, b, c);
+}
+inline float max(float a, float b) {
+  return fmaxf(a, b);
+}
+inline float min(float a, float b) {
+  return fminf(a, b);
+}
+inline float abs(float a) {
+  return fabsf(a);
+}
+inline float round(float a) {
+  return rintf(a);
+}
+inline float floor(float a) {
+  return floorf(a);
+}
+inline float sqrt(float a) {
+  return __fsqrt_rn(a);
+}
+inline float exp2i(float n) {
+  return __int_as_float((i32(n) + 127) << 23);
+}
+inline float where_less(float a, float b, float x, float y) {
+  return a < b ? x : y;
+}
+
+// e^x by the hardware's 2^x, and what the product with log2 e lost; 2 ulp. Stands before the one of tile/math.cuh.
+inline float exp(float x) {
+  constexpr float kLog2E = 1.44269504088896341f, kRest = 1.92596299e-8f;
+  x = fminf(fmaxf(x, -87.33654f), 88.3762626647949f);
+  const float power = x * kLog2E, lost = __fmaf_rn(x, kLog2E, -power) + x * kRest;
+  float value;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(value) : "f"(power));
+  return __fmaf_rn(value * lost, 0.693147181f, value);
+}
+
+inline float combine(Sum, float a, float b) {
+  return a + b;
+}
+inline float combine(Max, float a, float b) {
+  return a > b ? a : b;
+}
+inline float combine(Min, float a, float b) {
+  return a < b ? a : b;
+}
+inline float identity(Sum) {
+  return 0;
+}
+inline float identity(Max) {
+  return -__int_as_float(0x7f800000);
+}
+inline float identity(Min) {
+  return __int_as_float(0x7f800000);
+}
+
+inline float from_bf16(u16 bits) {
+  return __uint_as_float(u32(bits) << 16);
+}
+inline float from_f16(u16 bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+inline u16 to_bf16(float value) {
+  u16 bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+inline u16 to_f16(float value) {
+  u16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+// An element as a float, without a branch: the 32-bit word it lies in is loaded whatever its dtype, so that several
+// loads may be under way at once.
+inline float load_element(DType dtype, const u8* data, i64 j) {
+  const u8* at = data + j * size_of(dtype);
+  const u32 inside = u32(reinterpret_cast<u64>(at)) & 3;
+  const u32 word = *reinterpret_cast<const u32*>(at - inside), shifted = word >> (8 * inside);
+  float value = __uint_as_float(word);
+  value = dtype == DType::kBf16 ? __uint_as_float(shifted << 16) : value;
+  value = dtype == DType::kF16 ? from_f16(u16(shifted)) : value;
+  return dtype == DType::kU8 ? float(shifted & 0xff) : value;
+}
+
+inline void store_element(DType dtype, u8* data, i64 j, float value) {
+  switch (dtype) {
+    case DType::kF32:
+      reinterpret_cast<float*>(data)[j] = value;
+      return;
+    case DType::kI32:
+      reinterpret_cast<i32*>(data)[j] = __float_as_int(value);
+      return;
+    case DType::kU8:
+      data[j] = u8(value);
+      return;
+    case DType::kBf16:
+      reinterpret_cast<u16*>(data)[j] = to_bf16(value);
+      return;
+    case DType::kF16:
+      reinterpret_cast<u16*>(data)[j] = to_f16(value);
+      return;
+  }
+}
+
+inline float round_to(DType dtype, float value) {
+  if (dtype == DType::kBf16) return from_bf16(to_bf16(value));
+  if (dtype == DType::kF16) return from_f16(to_f16(value));
+  return value;
+}
+
+// The elements of 16 bytes, as floats.
+template <DType kType>
+struct Packed {
+  static constexpr i32 kCount = 16 / size_of(kType);
+  float value[kCount];
+
+  explicit Packed(uint4 bits) {
+    const u32 words[4] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) {
+      if constexpr (kType == DType::kF32) {
+        value[i] = __uint_as_float(words[i]);
+      } else if constexpr (kType == DType::kBf16) {
+        value[2 * i] = __uint_as_float(words[i] << 16);
+        value[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+      } else {
+        value[2 * i] = from_f16(u16(words[i]));
+        value[2 * i + 1] = from_f16(u16(words[i] >> 16));
+      }
+    }
+  }
+};
+
+}  // namespace heddle::device

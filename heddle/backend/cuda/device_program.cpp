@@ -1,0 +1,205 @@
+#include "heddle/backend/cuda/device_program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "heddle/base/error.h"
+#include "heddle/ir/waits.h"
+
+namespace heddle::cuda {
+namespace {
+
+class DeviceSpace : public MemorySpace {
+ public:
+  std::byte* allocate(size_t bytes) override {
+    DeviceBuffer buffer(std::max<size_t>(bytes, 1));
+    fill(buffer.data(), 0, buffer.size(), stream_);
+    stream_.synchronize();
+    std::byte* address = buffer.data();
+    buffers_.emplace(address, std::move(buffer));
+    return address;
+  }
+  void release(std::byte* address) override { buffers_.erase(address); }
+  void write(std::byte* to, const void* from, size_t bytes) override {
+    upload(to, from, bytes, stream_);
+    stream_.synchronize();
+  }
+  void read(void* to, const std::byte* from, size_t bytes) override {
+    download(to, from, bytes, stream_);
+    stream_.synchronize();
+  }
+
+ private:
+  Stream stream_;
+  std::map<std::byte*, DeviceBuffer> buffers_;
+};
+
+// What the device tells the host.
+struct Report {
+  FaultRecord fault;
+  u32 tiles[2] = {};  // run, dead
+};
+
+constexpr u32 kScratchBytes = 56 << 10;  // on chip, beside the ring
+
+template <class T>
+T* as_pointer(std::byte* address) {
+  return reinterpret_cast<T*>(address);
+}
+
+}  // namespace
+
+MemorySpace& device_space() {
+  static DeviceSpace space;
+  return space;
+}
+
+template <class T>
+std::byte* DeviceProgram::put(std::span<const T> values) {
+  DeviceBuffer buffer(std::max<size_t>(values.size_bytes(), 16));
+  upload(buffer.data(), values.data(), values.size_bytes(), stream_);
+  stream_.synchronize();
+  return owned_.emplace_back(std::move(buffer)).data();
+}
+
+void DeviceProgram::put_args(const std::vector<BoundCall>& calls) {
+  std::vector<std::byte> bytes;
+  std::vector<u32>& begins = call_args_;
+  std::vector<LiveRows> live;
+  for (size_t c = 0; c < calls.size(); ++c) {
+    begins.push_back(u32(bytes.size()));
+    live.push_back(program_.calls[c].live);
+    for (const std::vector<std::byte>& args : calls[c].args) {
+      bytes.insert(bytes.end(), args.begin(), args.end());
+      bytes.resize((bytes.size() + 15) / 16 * 16);
+    }
+  }
+  begins.push_back(u32(bytes.size()));
+  params_.args = as_pointer<u8>(put(std::span<const std::byte>(bytes)));
+  params_.call_args = as_pointer<u32>(put(std::span<const u32>(begins)));
+  params_.call_live = as_pointer<LiveRows>(put(std::span<const LiveRows>(live)));
+}
+
+namespace {
+
+struct WidestWeight : ArgVisitor {
+  i64 columns = 0;
+  void tensor(const char*, Tensor& value, const char*, Access) override {
+    if (value.rank > 0) columns = std::max<i64>(columns, value.last());
+  }
+  void weight(const char*, Weight& value, const char*) override {
+    if (value.data.rank > 0) columns = std::max<i64>(columns, value.cols());
+  }
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+}  // namespace
+
+// An operand and fragments of the largest tile, all of them off chip.
+i64 DeviceProgram::spill_bytes() const {
+  i64 most = 0;
+  std::vector<i64> of_call;
+  for (const Call& call : program_.calls) {
+    WidestWeight widest;
+    Node node = program_.node_of(call);
+    for (Part& part : node.parts) part.op->visit(part.args.data(), widest);
+    of_call.push_back(widest.columns);
+  }
+  for (const auto& stream : program_.workers)
+    for (const Instruction& instruction : stream) {
+      if (instruction.opcode >= kNopOpcode) continue;
+      const i64 rows = std::max(1, instruction.tile[1] - instruction.tile[0]);
+      most = std::max(most, rows * (of_call[instruction.call] * 4 + 4096));
+    }
+  return (most + (1 << 20)) / 128 * 128;
+}
+
+DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const ExecutorOptions& options,
+                             std::span<const std::vector<Instruction>> streams,
+                             std::span<const CompileRequest> sources)
+    : program_(program), report_(sizeof(Report) + streams.size() * sizeof(WorkerPlace)) {
+  const Device& device = Device::get();
+  for (const Compiled& compiled : compile(sources)) modules_.emplace_back(compiled.cubin);
+
+  std::vector<Instruction> all;
+  std::vector<u32> begins;
+  for (const auto& stream : streams) {
+    begins.push_back(u32(all.size()));
+    all.insert(all.end(), stream.begin(), stream.end());
+  }
+  params_.instructions = as_pointer<Instruction>(put(std::span<const Instruction>(all)));
+  params_.stream_begin = as_pointer<u32>(put(std::span<const u32>(begins)));
+  put_args(bind_calls(program, memory));
+  for (size_t b = 0; b < program.buffers.size(); ++b)
+    if (program.buffers[b].info.kind == BufferKind::kStepHost) {
+      params_.host = reinterpret_cast<const StepHost*>(memory.base[b]);
+      params_.host_bytes = u32(program.buffers[b].info.bytes);
+    }
+  counter_bytes_ = i64(program.counters.size()) * kCounterStride * 4;
+  owned_.emplace_back(size_t(std::max<i64>(counter_bytes_, 4)));
+  params_.counters = as_pointer<u32>(owned_.back().data());
+  clear_counters();
+  params_.spill_bytes = spill_bytes();
+  owned_.emplace_back(size_t(params_.spill_bytes) * size_t(device.multiprocessors()));
+  params_.spill = as_pointer<u8>(owned_.back().data());
+  fill(report_.data(), 0, report_.size(), stream_);
+  auto* report = as_pointer<Report>(report_.data());
+  params_.fault = &report->fault;
+  params_.tiles = report->tiles;
+  params_.places = reinterpret_cast<WorkerPlace*>(report + 1);
+  params_.ring_slots = kMaxRingSlots;
+  params_.spin_limit = u32(std::min(options.hang_limit_ms * 1000, 4e9));
+}
+
+Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
+  Kernel kernel = modules_[index].kernel(name);
+  const i64 room = Device::get().shared_per_block_optin() - kernel.attributes().shared_bytes;
+  params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - kScratchBytes) / kRingSlotBytes));
+  params_.scratch_bytes = kScratchBytes;
+  shared_bytes_ = params_.ring_slots * kRingSlotBytes + params_.scratch_bytes;
+  kernel.set_max_shared(int(shared_bytes_));
+  return kernel;
+}
+
+KernelParams DeviceProgram::params(u32 first_epoch, u32 steps) const {
+  KernelParams params = params_;
+  params.first_epoch = first_epoch;
+  params.steps = steps;
+  return params;
+}
+
+void DeviceProgram::clear_counters() {
+  fill(reinterpret_cast<std::byte*>(params_.counters), 0, size_t(std::max<i64>(counter_bytes_, 4)), stream_);
+}
+
+RunReport DeviceProgram::finish(int steps, std::string_view executor) {
+  std::vector<std::byte> bytes(report_.size());
+  download(bytes.data(), report_.data(), bytes.size(), stream_);
+  fill(report_.data(), 0, report_.size(), stream_);
+  stream_.synchronize();
+  const auto& report = *as_pointer<Report>(bytes.data());
+  const FaultRecord& fault = report.fault;
+  if (fault.fault == Fault::kNone && fault.stop == 0)
+    return {.steps = steps, .tiles_run = report.tiles[0], .tiles_dead = report.tiles[1]};
+  std::vector<u32> words(size_t(counter_bytes_) / 4), counters;
+  download(words.data(), reinterpret_cast<std::byte*>(params_.counters), words.size() * 4, stream_);
+  stream_.synchronize();
+  for (size_t c = 0; c < program_.counters.size(); ++c) counters.push_back(words[c * kCounterStride]);
+  clear_counters();
+  const auto* places = reinterpret_cast<const WorkerPlace*>(&report + 1);
+  std::vector<BlockedWorker> blocked;
+  for (u32 w = 0; w < program_.workers.size(); ++w) {
+    const Instruction& instruction = program_.workers[w][places[w].instruction];
+    bool waits = false;
+    for (int i = 0; i < kMaxWaits && instruction.opcode != kEndOpcode; ++i)
+      waits |= blocked_by(instruction, i, places[w].epoch, counters);
+    if (waits) blocked.push_back({w, places[w].instruction, places[w].epoch});
+  }
+  fail(ErrorCode::kDevice, "[{}] worker {} waited longer than {} ms for counter {}, seen {} wanted {}; {}",
+       executor, fault.worker, params_.spin_limit / 1000, fault.counter, fault.seen, fault.wanted,
+       dump_blocked(program_, blocked, counters));
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,101 @@
+// The launches executor: one kernel for each call of a program, in the order of the calls. Waits and signals are not
+// looked at. The honest rival of the megakernel, and the path of steps of many rows.
+#include <algorithm>
+#include <optional>
+
+#include <fmt/ranges.h>
+
+#include "heddle/backend/cuda/device_program.h"
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace cuda {
+namespace {
+
+// The tiles of each call, in the order of the calls.
+std::vector<std::vector<Instruction>> tiles_of_calls(const Program& program) {
+  std::vector<std::vector<Instruction>> calls(program.calls.size());
+  for (const auto& worker : program.workers)
+    for (const Instruction& instruction : worker)
+      if (instruction.opcode < kNopOpcode) calls[instruction.call].push_back(instruction);
+  return calls;
+}
+
+std::vector<CompileRequest> sources(const Program& program) {
+  const std::string& arch = Device::get().arch();
+  std::vector<CompileRequest> requests;
+  for (u16 i = 0; i < program.opcodes.size(); ++i)
+    requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
+                        call_source(program, i, arch),
+                        arch,
+                        {}});
+  return requests;
+}
+
+class LaunchesExecutor : public Executor {
+ public:
+  LaunchesExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options)
+      : LaunchesExecutor(program, memory, options, tiles_of_calls(program)) {}
+
+  RunReport run(int steps) override {
+    if (mode_ != LaunchMode::kEager && !graph_) {
+      GraphCapture capture(device_.stream());
+      launch_calls();
+      graph_ = capture.end();
+    }
+    for (int step = 0; step < steps; ++step)
+      if (graph_)
+        graph_->launch(device_.stream());
+      else
+        launch_calls();
+    return device_.finish(steps, "launches");
+  }
+
+ private:
+  struct CallLaunch {
+    size_t kernel;  // opcode
+    CallParams params;
+    u32 tiles;
+  };
+
+  LaunchesExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options,
+                   const std::vector<std::vector<Instruction>>& tiles)
+      : mode_(options.launch_mode), device_(program, memory, options, tiles, sources(program)) {
+    for (size_t i = 0; i < program.opcodes.size(); ++i) kernels_.push_back(device_.kernel(i, "call"));
+    u32 first = 0;
+    for (size_t c = 0; c < tiles.size(); ++c) {
+      const CallParams call{.first = first, .args = device_.args_of(c), .live = program.calls[c].live};
+      if (!tiles[c].empty()) calls_.push_back({program.calls[c].opcode, call, u32(tiles[c].size())});
+      first += u32(tiles[c].size());
+    }
+  }
+
+  void launch_calls() {
+    KernelParams params = device_.params(1, 1);
+    for (CallLaunch& call : calls_) {
+      void* args[] = {&params, &call.params};
+      launch(kernels_[call.kernel],
+             {.grid = call.tiles,
+              .block = 32 * (kWarps + 1),
+              .shared = device_.shared_bytes(),
+              .programmatic = mode_ == LaunchMode::kDependent},
+             device_.stream(), args);
+    }
+  }
+
+  LaunchMode mode_;
+  DeviceProgram device_;
+  std::vector<Kernel> kernels_;  // by opcode
+  std::vector<CallLaunch> calls_;
+  std::optional<Graph> graph_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::unique_ptr<Executor> create_launches(const Program& program, const Memory& memory,
+                                          const ExecutorOptions& options) {
+  return std::make_unique<cuda::LaunchesExecutor>(program, memory, options);
+}
+
+}  // namespace heddle

@@ -1,0 +1,59 @@
+// The megakernel executor: one persistent kernel executes the packed instructions of all workers, one CTA for each,
+// for any number of steps.
+#include "heddle/backend/cuda/device_program.h"
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace cuda {
+namespace {
+
+std::vector<CompileRequest> sources(const Program& program) {
+  const std::string& arch = Device::get().arch();
+  return {{program.name + ", megakernel", megakernel_source(program, arch), arch, {}}};
+}
+
+class MegakernelExecutor : public Executor {
+ public:
+  MegakernelExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options)
+      : device_(program, memory, options, program.workers, sources(program)),
+        kernel_(device_.kernel(0, "megakernel")),
+        how_{.grid = u32(program.workers.size()),
+             .block = 32 * (kWarps + 2),
+             .shared = device_.shared_bytes(),
+             .cooperative = true} {
+    const int fit = kernel_.occupancy(how_.block, how_.shared) * Device::get().multiprocessors();
+    require(int(how_.grid) <= fit,
+            "[megakernel] the program has {} workers; {} CTAs of {} threads with {} bytes fit on the device "
+            "at once",
+            how_.grid, fit, how_.block, how_.shared);
+  }
+
+  RunReport run(int steps) override {
+    KernelParams params = device_.params(epoch_ + 1, u32(steps));
+    void* args[] = {&params};
+    launch(kernel_, how_, device_.stream(), args);
+    epoch_ += u32(steps);
+    try {
+      return device_.finish(steps, "megakernel");
+    } catch (const Error&) {
+      epoch_ = 0;  // counters begin anew
+      throw;
+    }
+  }
+
+ private:
+  DeviceProgram device_;
+  Kernel kernel_;
+  Launch how_;
+  u32 epoch_ = 0;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::unique_ptr<Executor> create_megakernel(const Program& program, const Memory& memory,
+                                            const ExecutorOptions& options) {
+  return std::make_unique<cuda::MegakernelExecutor>(program, memory, options);
+}
+
+}  // namespace heddle

@@ -1,0 +1,151 @@
+#include "heddle/backend/cuda/program_source.h"
+
+#include <array>
+#include <cctype>
+#include <numeric>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/sources.h"
+#include "heddle/base/error.h"
+
+namespace heddle::cuda {
+namespace {
+
+// "rms_norm" -> "RmsNorm", the name of its arguments.
+std::string args_name(const std::string& op) {
+  std::string name;
+  bool upper = true;
+  for (char c : op) {
+    if (c != '_') name += upper ? char(std::toupper(c)) : c;
+    upper = c == '_';
+  }
+  return name;
+}
+
+bool has_source(const std::string& path) {
+  for (const DeviceSource& source : device_sources())
+    if (source.path == path) return true;
+  return false;
+}
+
+// The body for GPUs that stands beside an op's generic one, where there is one; it falls back to that by itself.
+std::string variant_path(const std::string& op) {
+  return fmt::format("heddle/ops/{0}/{0}.sm80.cuh", op);
+}
+
+std::string link(const std::string& op) {
+  const char* body = has_source(variant_path(op)) ? "DeviceBody" : "Body";
+  return fmt::format("Link<{}::{}, {}>", op, body, args_name(op));
+}
+
+struct FindWeightTypes : ArgVisitor {
+  std::array<bool, kNumDTypes> uses = {};
+  void tensor(const char*, Tensor&, const char*, Access) override {}
+  void weight(const char*, Weight& value, const char*) override {
+    if (value.data.exists()) uses[size_t(value.data.dtype)] = true;
+  }
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+// Which dtypes of weights the program multiplies with.
+std::string weight_types(const Program& program) {
+  FindWeightTypes find;
+  for (const Call& call : program.calls) {
+    Node node = program.node_of(call);
+    for (Part& part : node.parts) part.op->visit(part.args.data(), find);
+  }
+  std::string list;
+  for (bool used : find.uses) list += used ? "true, " : "false, ";
+  return list;
+}
+
+std::string chain_type(const Opcode& opcode) {
+  require(opcode.main <= 1, "[cuda] a chain has {} prologues; one is the most", opcode.main);
+  std::string links;
+  for (const std::string& op : opcode.ops) links += (links.empty() ? "" : ", ") + link(op);
+  return fmt::format("{}<{}>", opcode.main == 1 ? "ChainWithPrologue" : "Chain", links);
+}
+
+std::string primitives(const std::string& arch) {
+  return arch == "sm_80" || arch == "sm_86" || arch == "sm_89" ? "sm80" : "sm90";
+}
+
+// What comes before kernels: primitives, bodies, and types Main<i> and Chain<i> of some opcodes.
+std::string types_source(const Program& program, std::span<const u16> opcodes, const std::string& arch) {
+  std::set<std::string> ops;
+  for (u16 i : opcodes) ops.insert(program.opcodes[i].ops.begin(), program.opcodes[i].ops.end());
+  std::string text = fmt::format(
+      "#include \"heddle/base/types.h\"\n"
+      "namespace heddle::device {{\n"
+      "constexpr int kWarps = {}, kConsumers = 32 * kWarps;\n"
+      "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {};\n"
+      "}}\n"
+      "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
+      "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
+      kWarps, weight_types(program), program.shape.rows > 1, program.shape.rows > kStreamRows,
+      primitives(arch));
+  for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
+  text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
+  for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
+  for (const std::string& op : ops)
+    if (has_source(variant_path(op))) text += fmt::format("#include \"{}\"\n", variant_path(op));
+  for (size_t n = 0; n < opcodes.size(); ++n) {
+    const Opcode& opcode = program.opcodes[opcodes[n]];
+    text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n, link(opcode.ops[opcode.main]),
+                        chain_type(opcode));
+  }
+  return text + "}  // namespace heddle::device\n";
+}
+
+}  // namespace
+
+std::string call_source(const Program& program, u16 opcode, const std::string& arch) {
+  return types_source(program, std::span(&opcode, 1), arch) +
+         R"(#include "heddle/backend/cuda/device/launch.cuh"
+using namespace heddle::device;
+extern "C" __global__ __launch_bounds__(kConsumers + 32, 1)
+void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call) {
+  run_launch<Main0, Chain0>(p, call);
+}
+)";
+}
+
+std::string megakernel_source(const Program& program, const std::string& arch) {
+  std::vector<u16> all(program.opcodes.size());
+  std::iota(all.begin(), all.end(), u16{0});
+  std::string streams, runs;
+  for (u16 i : all) {
+    streams +=
+        fmt::format("    case {0}: return stream_chain<Main{0}>(loader, Chain{0}{{args}}, tile);\n", i);
+    runs += fmt::format(
+        "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
+  }
+  return types_source(program, all, arch) + fmt::format(R"(namespace heddle::device {{
+template <class L>
+inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{
+  switch (opcode) {{
+{}  }}
+}}
+template <class B>
+__forceinline__ void run_opcode(u32 opcode, const u8* args, B& block, const TileCoord& tile) {{
+  switch (opcode) {{
+{}  }}
+}}
+}}  // namespace heddle::device
+#include "heddle/backend/cuda/device/megakernel.cuh"
+using namespace heddle::device;
+extern "C" __global__ __launch_bounds__(kConsumers + 64, 1)
+void megakernel(const __grid_constant__ heddle::KernelParams p) {{
+  run_megakernel(p);
+}}
+)",
+                                                        streams, runs);
+}
+
+}  // namespace heddle::cuda

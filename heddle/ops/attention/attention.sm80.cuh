@@ -1,0 +1,188 @@
+// Attention of a few queries on a GPU from sm_80 on: one pass over the positions of the split, keys and values straight
+// from memory, 16 bytes a lane. Some lanes share a key, so that a warp takes several positions at a time; each such
+// group keeps a running maximum of its own, and all of them meet at the end, in a fixed order.
+// Included once per device program, behind attention.cuh, whose body takes what does not fit here.
+namespace attention {
+
+struct DeviceBody {
+  static constexpr i32 kQueries = 4;  // of one pass
+  static constexpr i32 kMostQueries = 16;
+
+  // What a group of lanes knows: weighed sums of 8 dimensions a lane.
+  struct Partial {
+    float best = kLowest, total = 0, sum[8] = {};
+
+    void add(float score, float weight_of_seen, const float (&value)[8]) {
+      const float top = max(best, score), keep = exp(best - top), weight = exp(score - top) * weight_of_seen;
+      total = fma(total, keep, weight);
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) sum[i] = fma(sum[i], keep, weight * value[i]);
+      best = top;
+    }
+    // Joins what the lanes `distance` apart know.
+    void join(i32 distance) {
+      const float other = __shfl_xor_sync(~0u, best, distance), top = max(best, other);
+      const float keep = exp(best - top), take = exp(other - top);
+      total = fma(total, keep, __shfl_xor_sync(~0u, total, distance) * take);
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) sum[i] = fma(sum[i], keep, __shfl_xor_sync(~0u, sum[i], distance) * take);
+      best = top;
+    }
+  };
+
+  // Where the key and the value of a position lie.
+  struct Place {
+    const u8 *key, *value;
+  };
+  template <class Block>
+  static Place place_of(Block& block, const Attention& a, const Body::Work& work, i32 position) {
+    // Both places are worked out, so that loads of several positions need not wait for one another's branches.
+    const i32 start = work.plan.start, old = min(position, max(start - 1, 0)), page_size = a.keys.size[2];
+    const i32 page = work.pages[old / page_size], slot = old % page_size, column = work.kv_head * a.head_dim;
+    auto row = block.row(a.qkv, work.first_row + max(position - start, 0));
+    const bool is_old = position < start;
+    return {
+        is_old ? block.row(a.keys, page, work.kv_head, slot).data : row.from(a.key_column + column).data,
+        is_old ? block.row(a.values, page, work.kv_head, slot).data : row.from(a.value_column + column).data};
+  }
+
+  // A query times a key, of which each lane has 8 dimensions.
+  template <i32 kLanes, class View, class Words>
+  static float score_of(View query, const Words& key) {
+    const float* part = reinterpret_cast<const float*>(query.data);
+    float score = 0;
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) score = fma(part[i], key.value[i], score);
+#pragma unroll
+    for (i32 step = 1; step < kLanes; step *= 2) score += __shfl_xor_sync(~0u, score, step);
+    return score;
+  }
+
+  // kLanes: lanes that share a position, head_dim / 8.
+  template <DType kType, i32 kLanes, class Block>
+  static void run_queries(Block& block, const Attention& a, const Body::Work& work, i32 first_query) {
+    constexpr i32 kPositions = 32 / kLanes;  // of a warp at a time
+    const i32 warp = i32(threadIdx.x / 32), lane = i32(threadIdx.x % 32), part = lane % kLanes * 8;
+    const i32 queries = min(kQueries, work.queries - first_query);
+    auto query = block.scratch(kQueries * a.head_dim);  // scaled
+    block.map_rows(kQueries, a.head_dim, [&](i32 q, Index i) {
+      const i32 at = first_query + min(q, queries - 1);
+      const float value = block.row(a.qkv, work.row(at)).from(work.head(at) * a.head_dim).load(i);
+      query.from(q * a.head_dim).store(i, value * a.scale);
+    });
+    block.sync();
+    Partial partial[kQueries];
+    const i32 first = work.split * work.plan.split_size;
+    const i32 last = min(first + work.plan.split_size, work.plan.length);
+    for (i32 begin = first + warp * kPositions; begin < last; begin += kWarps * kPositions) {
+      const i32 position = begin + lane / kLanes;
+      const Place place = place_of(block, a, work, min(position, last - 1));
+      const Packed<kType> key(*reinterpret_cast<const uint4*>(place.key + part * size_of(kType)));
+      const Packed<kType> value(*reinterpret_cast<const uint4*>(place.value + part * size_of(kType)));
+#pragma unroll
+      for (i32 q = 0; q < kQueries; ++q) {
+        const float score = score_of<kLanes>(query.from(q * a.head_dim + part), key);
+        const bool seen = position < last && work.visible(first_query + min(q, queries - 1), position, 1) > 0;
+        partial[q].add(seen ? score : kLowest, seen ? 1.0f : 0.0f, value.value);
+      }
+    }
+    store<kLanes>(block, a, work, first_query, queries, partial);
+  }
+
+  // Joins the groups of a warp, then the warps.
+  template <i32 kLanes, class Block>
+  static void store(Block& block, const Attention& a, const Body::Work& work, i32 first_query, i32 queries,
+                    Partial (&partial)[kQueries]) {
+    const i32 warp = i32(threadIdx.x / 32), lane = i32(threadIdx.x % 32);
+    auto sums = block.scratch(kWarps * kQueries * a.head_dim);
+    auto stats = block.scratch(kWarps * kQueries * 2);
+#pragma unroll
+    for (i32 q = 0; q < kQueries; ++q) {
+#pragma unroll
+      for (i32 distance = kLanes; distance < 32; distance *= 2) partial[q].join(distance);
+      const i32 at = warp * kQueries + q;
+      if (lane < kLanes)
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) sums.from(at * a.head_dim).store(Index{lane * 8 + i}, partial[q].sum[i]);
+      if (lane == 0) stats.from(at * 2).store_pair(Index{0}, partial[q].best, partial[q].total);
+    }
+    block.sync();
+    // What each warp's sums count: its best score stands against the best of all.
+    auto shares = block.scratch(kWarps * kQueries);
+    block.map_rows(queries, kWarps, [&](i32 q, Index w) {
+      float best = kLowest;
+#pragma unroll 4
+      for (i32 other = 0; other < kWarps; ++other) best = max(best, stats.get((other * kQueries + q) * 2));
+      shares.from(q * kWarps).store(w, exp(stats.get((w.at * kQueries + q) * 2) - best));
+    });
+    block.sync();
+    block.map_rows(queries, a.head_dim, [&](i32 q, Index i) {
+      float best = kLowest, total = 0, sum = 0;
+#pragma unroll 4
+      for (i32 w = 0; w < kWarps; ++w) {
+        const float share = shares.get(q * kWarps + w);
+        best = max(best, stats.get((w * kQueries + q) * 2));
+        total = fma(stats.get((w * kQueries + q) * 2 + 1), share, total);
+        sum = fma(sums.get((w * kQueries + q) * a.head_dim + i.at), share, sum);
+      }
+      const i32 query = first_query + q;
+      block.row(a.part, work.row(query), work.head(query), work.split).store(i, sum);
+      if (i.at == 0)
+        block.row(a.stats, work.row(query), work.head(query), work.split).store_pair(Index{0}, best, total);
+    });
+    block.sync();
+  }
+
+  template <DType kType, class Block>
+  static bool run_type(Block& block, const Attention& a, const Body::Work& work) {
+    for (i32 query = 0; query < work.queries; query += kQueries) {
+      block.begin_scratch();
+      if (a.head_dim == 64)
+        run_queries<kType, 8>(block, a, work, query);
+      else if (a.head_dim == 128)
+        run_queries<kType, 16>(block, a, work, query);
+      else
+        return false;
+    }
+    return true;
+  }
+
+  // 16-byte words of one type everywhere, and few enough queries.
+  static bool fits(const Attention& a, i32 queries) {
+    const DType type = a.keys.dtype;
+    return size_of(type) == 2 && a.values.dtype == type && a.qkv.dtype == type && queries <= kMostQueries &&
+           a.qkv.stride[0] % 8 == 0 && a.key_column % 8 == 0 && a.value_column % 8 == 0;
+  }
+
+  // Beside the pass above, not inside it, where it would take registers; with a block of its own, since one whose
+  // address is known lives in local memory.
+  template <class Block>
+  static __noinline__ void run_generic(Block block, const Attention& a, const TileCoord& t) {
+    Body::run(block, a, t);
+  }
+
+  template <class Block>
+  static void run(Block& block, const Attention& a, const TileCoord& t) {
+    block.inputs();
+    const StepHost& host = block.host(a.step);
+    const AttentionBlock plan = attention_block(host, block.device(a.state), a.cut(), t[1]);
+    if (plan.sequence < 0 || t[2] >= plan.splits) return block.dead();
+    const i32 group = a.heads / a.kv_heads;
+    const Body::Work work{plan,
+                          host.pages(plan.sequence),
+                          host.sequence(plan.sequence)->row_begin,
+                          t[0],
+                          t[2],
+                          group,
+                          (plan.row_end - plan.row_begin) * group};
+    if (fits(a, work.queries)) {
+      if constexpr (kUses[int(DType::kBf16)])
+        if (a.keys.dtype == DType::kBf16 && run_type<DType::kBf16>(block, a, work)) return;
+      if constexpr (kUses[int(DType::kF16)])
+        if (a.keys.dtype == DType::kF16 && run_type<DType::kF16>(block, a, work)) return;
+    }
+    run_generic(block, a, t);
+  }
+};
+
+}  // namespace attention

@@ -1,0 +1,38 @@
+// The device programs of real programs compile, for each architecture, without a GPU.
+#include <gtest/gtest.h>
+
+#include "heddle/backend/cuda/jit.h"
+#include "heddle/backend/cuda/nvrtc.h"
+#include "heddle/backend/cuda/program_source.h"
+#include "tests/support/golden.h"
+
+namespace heddle {
+namespace {
+
+class DeviceSource : public testing::TestWithParam<std::string> {};
+
+TEST_P(DeviceSource, Compiles) {
+  if (std::string why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<cuda::CompileRequest> requests;
+  EngineOptions options;
+  options.target = gpu_target(3);
+  const Planner planner = golden_planner("llama3-tiny", options);
+  const Program one = planner.program(1, 1), many = planner.program(64, 2);
+  requests.push_back({"decode", cuda::megakernel_source(one, GetParam()), GetParam(), {}});
+  for (u16 i = 0; i < many.opcodes.size(); ++i)
+    requests.push_back({"prefill", cuda::call_source(many, i, GetParam()), GetParam(), {}});
+  for (const cuda::Compiled& compiled : cuda::compile(requests)) {
+    EXPECT_FALSE(compiled.kernels.empty());
+    for (const cuda::KernelUse& kernel : compiled.kernels) {
+      std::printf("%-12s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d\n", kernel.name.c_str(),
+                  kernel.registers, kernel.shared_bytes, kernel.stack_bytes, kernel.spill_store_bytes,
+                  kernel.spill_load_bytes);
+      EXPECT_LE(kernel.shared_bytes, 16 << 10) << kernel.name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, DeviceSource, testing::Values("sm_80", "sm_90a"));
+
+}  // namespace
+}  // namespace heddle
