@@ -12,15 +12,15 @@ namespace {
 class DeviceSource : public testing::TestWithParam<std::string> {};
 
 TEST_P(DeviceSource, Compiles) {
-  if (std::string why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;
   EngineOptions options;
   options.target = gpu_target(3);
   const Planner planner = golden_planner("llama3-tiny", options);
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
   requests.push_back({"decode", cuda::megakernel_source(one, GetParam()), GetParam(), {}});
-  for (u16 i = 0; i < many.opcodes.size(); ++i)
-    requests.push_back({"prefill", cuda::call_source(many, i, GetParam()), GetParam(), {}});
+  for (size_t i = 0; i < many.opcodes.size(); ++i)
+    requests.push_back({"prefill", cuda::call_source(many, u16(i), GetParam()), GetParam(), {}});
   for (const cuda::Compiled& compiled : cuda::compile(requests)) {
     EXPECT_FALSE(compiled.kernels.empty());
     for (const cuda::KernelUse& kernel : compiled.kernels) {

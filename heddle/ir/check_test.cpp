@@ -248,7 +248,7 @@ TEST(Check, StepRecord) {
   program.buffers[d.tokens.buffer].info.bytes = StepDevice::bytes(program.shape);
   expect_ok(program);
   program.buffers[d.tokens.buffer].info.bytes += 1;
-  expect_first(program, FaultKind::kOutOfBounds, {"tokens", "53 bytes", "has 52"});
+  expect_first(program, FaultKind::kOutOfBounds, {"tokens", "309 bytes", "has 308"});
   for (i32 wrong : {0, -1, 1 << 25}) {
     program = d.finish();
     program.shape.page_size = wrong;

@@ -24,9 +24,9 @@ std::vector<std::vector<Instruction>> tiles_of_calls(const Program& program) {
 std::vector<CompileRequest> sources(const Program& program) {
   const std::string& arch = Device::get().arch();
   std::vector<CompileRequest> requests;
-  for (u16 i = 0; i < program.opcodes.size(); ++i)
+  for (size_t i = 0; i < program.opcodes.size(); ++i)
     requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
-                        call_source(program, i, arch),
+                        call_source(program, u16(i), arch),
                         arch,
                         {}});
   return requests;
@@ -73,7 +73,7 @@ class LaunchesExecutor : public Executor {
   void launch_calls() {
     KernelParams params = device_.params(1, 1);
     for (CallLaunch& call : calls_) {
-      void* args[] = {&params, &call.params};
+      const void* args[] = {&params, &call.params};
       launch(kernels_[call.kernel],
              {.grid = call.tiles,
               .block = 32 * (kWarps + 1),

@@ -30,7 +30,7 @@ class MegakernelExecutor : public Executor {
 
   RunReport run(int steps) override {
     KernelParams params = device_.params(epoch_ + 1, u32(steps));
-    void* args[] = {&params};
+    const void* args[] = {&params};
     launch(kernel_, how_, device_.stream(), args);
     epoch_ += u32(steps);
     try {
