@@ -4,10 +4,10 @@
 #include <ctime>
 #include <filesystem>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/output.h"
@@ -227,22 +227,19 @@ void run(const BenchFlags& flags) {
 
 void add_bench(CLI::App& app) {
   auto flags = std::make_shared<BenchFlags>();
-  CLI::App* command = app.add_subcommand("bench", "Measure decode and prefill of a model");
-  flags->engine.add_to(*command);
-  command->add_option("--positions", flags->positions, "positions at which a next token is timed")
-      ->capture_default_str();
-  command->add_option("--prefill", flags->prefill, "tokens of the prompt; 0: none")->capture_default_str();
-  command->add_option("--steps", flags->steps, "next tokens of a round")->capture_default_str();
-  command->add_option("--rounds", flags->rounds, "how often each is measured, once warm")
-      ->capture_default_str();
-  command->add_option("--out", flags->out, "JSON file for the results");
-  command->add_option("--commit", flags->commit, "what the JSON file names as the version")
-      ->capture_default_str();
-  command->footer(
+  Command command(app, "bench", "Measure decode and prefill of a model");
+  flags->engine.add_to(command);
+  command.argument("--positions", &flags->positions, "positions at which a next token is timed");
+  command.argument("--prefill", &flags->prefill, "tokens of the prompt; 0: none");
+  command.argument("--steps", &flags->steps, "next tokens of a round");
+  command.argument("--rounds", &flags->rounds, "how often each is measured, once warm");
+  command.argument("--out", &flags->out, "JSON file for the results");
+  command.argument("--commit", &flags->commit, "what the JSON file names as the version");
+  command.footer(
       "A number is the median over the rounds; a round of decode is the median over its steps.\n"
       "The ceiling of decode is every weight read once at the bandwidth measured first.\n"
       "Example: heddle bench models/storyteller --positions 0,128 --prefill 256 --out results.json");
-  command->callback([flags] { run(*flags); });
+  command.action([flags] { run(*flags); });
 }
 
 }  // namespace heddle

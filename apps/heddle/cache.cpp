@@ -1,10 +1,10 @@
 // heddle cache: what is kept of compiled device programs.
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/backend/cuda/cubin_cache.h"
 
@@ -39,16 +39,15 @@ void run(const CacheFlags& flags) {
 
 void add_cache(CLI::App& app) {
   auto flags = std::make_shared<CacheFlags>();
-  CLI::App* command =
-      app.add_subcommand("cache", "Show or clear the compiled device programs that are kept on disk");
-  command->add_flag("--clear", flags->clear, "remove them; they are compiled again when they are needed");
-  command->add_flag("--json", flags->json, "print JSON");
-  command->footer(
+  Command command(app, "cache", "Show or clear the compiled device programs that are kept on disk");
+  command.argument("--clear", &flags->clear, "remove them; they are compiled again when they are needed");
+  command.argument("--json", &flags->json, "print JSON");
+  command.footer(
       "The folder is $HEDDLE_CACHE, else $XDG_CACHE_HOME/heddle, else ~/.cache/heddle. Over its limit, what "
       "was used\n"
       "longest ago goes first.\n"
       "Example: heddle cache --clear");
-  command->callback([flags] { run(*flags); });
+  command.action([flags] { run(*flags); });
 }
 
 }  // namespace heddle

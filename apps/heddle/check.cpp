@@ -3,11 +3,11 @@
 
 #include <filesystem>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/backend/cuda/body_check.h"
@@ -94,25 +94,23 @@ void run(const EngineFlags& flags) {
 
 void add_check(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
-  CLI::App* command = app.add_subcommand("check",
-                                         "Prove that a program (a .heddle file, or those of a model) cannot "
-                                         "deadlock or race; or compile for GPUs");
-  flags->engine
-      .add_program_to(*command, "model folder, or a .heddle file; the options below are for a folder")
-      ->required(false);
-  command
-      ->add_option("--arch", flags->archs,
+  Command command(app, "check",
+                  "Prove that a program (a .heddle file, or those of a model) cannot "
+                  "deadlock or race; or compile for GPUs");
+  flags->engine.add_program_to(command, "model folder, or a .heddle file; the options below are for a folder",
+                               false);
+  command.argument("--arch", &flags->archs,
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
-                               fmt::join(cuda::known_archs(), ",")))
-      ->delimiter(',');
-  command->add_flag("--json", flags->json, "with --arch: print JSON");
-  command->footer(
+                               fmt::join(cuda::known_archs(), ",")),
+                   {.separator = ','});
+  command.argument("--json", &flags->json, "with --arch: print JSON");
+  command.footer(
       "For a folder the programs of all row classes are built and proved; no weights are read.\n"
       "With --arch, registers, shared memory, stack and spills of each body are shown and held against "
       "budgets.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
       "          heddle check --arch sm_80,sm_90a");
-  command->callback([flags] { flags->archs.empty() ? run(flags->engine) : check_devices(*flags); });
+  command.action([flags] { flags->archs.empty() ? run(flags->engine) : check_devices(*flags); });
 }
 
 }  // namespace heddle

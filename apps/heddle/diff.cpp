@@ -3,8 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
 #include "heddle/base/error.h"
@@ -106,20 +105,18 @@ void run(const DiffFlags& flags) {
 
 void add_diff(CLI::App& app) {
   auto flags = std::make_shared<DiffFlags>();
-  CLI::App* command = app.add_subcommand("diff", "Compare two executors, op by op");
-  flags->engine.add_program_to(*command, "folder with config.json and *.safetensors");
-  flags->engine.add_threads_to(*command);
-  command->add_option("--a", flags->a, "one executor")->capture_default_str();
-  command->add_option("--b", flags->b, "the other")->capture_default_str();
-  command->add_option("--tokens", flags->tokens, "token ids of the step, separated by commas")
-      ->capture_default_str();
-  command->add_option("--bound", flags->bound, "largest difference, relative to 1 + the largest value")
-      ->capture_default_str();
-  command->footer(
+  Command command(app, "diff", "Compare two executors, op by op");
+  flags->engine.add_program_to(command, "folder with config.json and *.safetensors");
+  flags->engine.add_threads_to(command);
+  command.argument("--a", &flags->a, "one executor");
+  command.argument("--b", &flags->b, "the other");
+  command.argument("--tokens", &flags->tokens, "token ids of the step, separated by commas");
+  command.argument("--bound", &flags->bound, "largest difference, relative to 1 + the largest value");
+  command.footer(
       "Both run the same step; every tensor that a call writes is compared, in the order of the calls.\n"
       "Fails with the first op that is out of bounds.\n"
       "Example: heddle diff models/storyteller --tokens 5,6,7 --workers 4");
-  command->callback([flags] { run(*flags); });
+  command.action([flags] { run(*flags); });
 }
 
 }  // namespace heddle

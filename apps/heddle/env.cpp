@@ -1,7 +1,7 @@
 // heddle env: what this machine has, and what this build uses.
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
+#include <CLI/Version.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/version.h>
@@ -9,6 +9,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "apps/heddle/support/command.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op.h"
 #include "heddle/model/build/family.h"
@@ -51,12 +52,12 @@ void run() {
 }  // namespace
 
 void add_env(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("env", "Show the machine, its speed, and what this build has");
-  command->footer(
+  Command command(app, "env", "Show the machine, its speed, and what this build has");
+  command.footer(
       "Executors, schedulers, families and ops are the names that other commands know.\n"
       "A next token reads every weight once: bytes of weights / read bandwidth is the least time it takes.\n"
       "Example: heddle env");
-  command->callback(run);
+  command.action(run);
 }
 
 }  // namespace heddle

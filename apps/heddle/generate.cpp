@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <random>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
@@ -179,14 +179,14 @@ void report(const GenerateFlags& flags, const Story& story) {
                story.reason.c_str());
 }
 
-void run(GenerateFlags& flags, const CLI::App& command) {
+void run(GenerateFlags& flags, const Command& command) {
   require_model_folder(flags.engine.model);
   const GenerationConfig defaults = defaults_of(flags.engine.model);
   SamplingParams sampling = defaults.sampling;
   SamplingParams::visit(flags.sampling, [&](const char* name, auto& value, const char*) {
     SamplingParams::visit(sampling, [&](const char* other, auto& field, const char*) {
       if constexpr (std::is_same_v<decltype(value), decltype(field)>)
-        if (std::string_view(name) == other && command.count("--" + flag_name(name)) > 0) field = value;
+        if (std::string_view(name) == other && command.given("--" + flag_name(name))) field = value;
     });
   });
   sampling.validate();
@@ -205,30 +205,30 @@ void run(GenerateFlags& flags, const CLI::App& command) {
 
 void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* command = app.add_subcommand("generate", "Continue a prompt and stream the text");
-  flags->engine.add_to(*command);
-  command->add_option("--prompt", flags->prompt,
-                      "the text to go on with; - reads it from stdin; without it the model begins by itself");
-  command->add_option("--max-tokens", flags->max_tokens, "new tokens at most")->capture_default_str();
+  Command command(app, "generate", "Continue a prompt and stream the text");
+  flags->engine.add_to(command);
+  command.argument("--prompt", &flags->prompt,
+                   "the text to go on with; - reads it from stdin; without it the model begins by itself");
+  command.argument("--max-tokens", &flags->max_tokens, "new tokens at most");
   SamplingParams::visit(flags->sampling, [&](const char* name, auto& field, const char* help) {
-    command->add_option("--" + flag_name(name), field,
-                        std::string(help) + "; default: generation_config.json's");
+    command.argument("--" + flag_name(name), &field,
+                     std::string(help) + "; default: generation_config.json's", {.shows_default = false});
   });
-  command->add_option("--stop", flags->stops, "end before this text; may be given several times");
-  command->add_flag("--ignore-eos", flags->ignore_eos, "go on past the end-of-text token");
+  command.argument("--stop", &flags->stops, "end before this text; may be given several times");
+  command.argument("--ignore-eos", &flags->ignore_eos, "go on past the end-of-text token");
   flags->echo = ::isatty(STDOUT_FILENO) != 0;
-  command->add_flag("--echo,!--no-echo", flags->echo,
-                    "print the prompt before its continuation; default: on a terminal");
-  command->add_flag("--json", flags->json,
-                    "print one JSON object with tokens, text and times instead of text");
-  command->footer(
+  command.argument("--echo,!--no-echo", &flags->echo,
+                   "print the prompt before its continuation; default: on a terminal");
+  command.argument("--json", &flags->json,
+                   "print one JSON object with tokens, text and times instead of text");
+  command.footer(
       "Text goes to stdout as it is made; Ctrl-C ends it after the token at hand.\n"
       "Examples:\n"
       "  heddle generate models/storyteller --prompt \"Once upon a time\"\n"
       "  heddle generate models/storyteller --prompt \"17 + 25 =\" --temperature 0\n"
       "  heddle generate models/storyteller --temperature 0.8 --top-p 0.95 --seed 7\n"
       "  cat notes.txt | heddle generate MODEL --prompt - --max-tokens 64 --json");
-  command->callback([flags, command] { run(*flags, *command); });
+  command.action([flags, command] { run(*flags, command); });
 }
 
 }  // namespace heddle

@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
@@ -117,26 +117,23 @@ void run(const InspectFlags& flags) {
 
 void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show sizes, graph and program of a model, or what a .heddle file holds");
-  flags->engine.add_program_to(*command,
+  Command command(app, "inspect", "Show sizes, graph and program of a model, or what a .heddle file holds");
+  flags->engine.add_program_to(command,
                                "model folder, or a .heddle file; --workers and the like are for a folder");
-  command->add_flag("--graph", flags->graph, "print the graph after fusion: buffers, calls, arguments");
-  command->add_flag("--program", flags->program,
-                    "print the program: tables, then each worker's instructions");
-  command->add_flag("--all", flags->all, "print every worker and instruction, and every call that was fused");
-  command->add_option("--rows", flags->rows, "a step's rows: 1 is a next token, up to 512 a prompt's part")
-      ->capture_default_str();
-  command->add_option("--save", flags->save,
-                      "write the program to this file; `heddle check` proves it again");
-  command->footer(
+  command.argument("--graph", &flags->graph, "print the graph after fusion: buffers, calls, arguments");
+  command.argument("--program", &flags->program,
+                   "print the program: tables, then each worker's instructions");
+  command.argument("--all", &flags->all, "print every worker and instruction, and every call that was fused");
+  command.argument("--rows", &flags->rows, "a step's rows: 1 is a next token, up to 512 a prompt's part");
+  command.argument("--save", &flags->save, "write the program to this file; `heddle check` proves it again");
+  command.footer(
       "Reads no weights, so it is quick for any size.\n"
       "Examples:\n"
       "  heddle inspect models/storyteller\n"
       "  heddle inspect models/storyteller --graph\n"
       "  heddle inspect models/storyteller --program --workers 4 --rows 8\n"
       "  heddle inspect models/storyteller --save decode.heddle && heddle check decode.heddle");
-  command->callback([flags] { run(*flags); });
+  command.action([flags] { run(*flags); });
 }
 
 }  // namespace heddle

@@ -2,8 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
 #include "heddle/base/error.h"
@@ -45,17 +44,16 @@ void run(const LogitsFlags& flags) {
 
 void add_logits(CLI::App& app) {
   auto flags = std::make_shared<LogitsFlags>();
-  CLI::App* command = app.add_subcommand("logits", "Write the logits of every position of a token sequence");
-  flags->engine.add_to(*command);
-  command->add_option("--tokens", flags->tokens, "token ids, separated by commas")->required();
-  command->add_option("--out", flags->out, "safetensors file; holds `logits`, f32 [tokens, vocab]")
-      ->required();
-  command->add_option("--chunk", flags->chunk, "rows of a step at most; 1 runs token by token")
-      ->capture_default_str();
-  command->footer(
+  Command command(app, "logits", "Write the logits of every position of a token sequence");
+  flags->engine.add_to(command);
+  command.argument("--tokens", &flags->tokens, "token ids, separated by commas", {.required = true});
+  command.argument("--out", &flags->out, "safetensors file; holds `logits`, f32 [tokens, vocab]",
+                   {.required = true});
+  command.argument("--chunk", &flags->chunk, "rows of a step at most; 1 runs token by token");
+  command.footer(
       "Example: heddle logits models/storyteller --tokens 1,2,3 --out logits.safetensors\n"
       "In Python: safetensors.numpy.load_file(\"logits.safetensors\")[\"logits\"]");
-  command->callback([flags] { run(*flags); });
+  command.action([flags] { run(*flags); });
 }
 
 }  // namespace heddle

@@ -45,14 +45,6 @@ CLI::App* find_command(CLI::App& app, int argc, char** argv) {
   return nullptr;
 }
 
-// An empty text would be read as 0.
-void refuse_empty_numbers(CLI::App& command) {
-  for (CLI::Option* option : command.get_options([](const CLI::Option* o) {
-         return o->get_type_name() == "INT" || o->get_type_name() == "UINT" || o->get_type_name() == "FLOAT";
-       }))
-    option->check([](const std::string& text) { return text.empty() ? "is empty; give a number" : ""; }, "");
-}
-
 int run(int argc, char** argv) {
   CLI::App app(kAbout, "heddle");
   app.footer(kFooter);
@@ -60,7 +52,6 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", HEDDLE_VERSION);
   add_commands(app);
   const CLI::App* command = find_command(app, argc, argv);
-  for (CLI::App* each : app.get_subcommands(nullptr)) refuse_empty_numbers(*each);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
@@ -87,20 +87,20 @@ class TokenizeRun {
 }  // namespace
 
 void add_tokenize(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("tokenize", "Turn text on stdin into token ids, or ids into text");
+  Command command(app, "tokenize", "Turn text on stdin into token ids, or ids into text");
   auto flags = std::make_shared<TokenizeFlags>();
-  command->add_option("model", flags->model, "folder with a tokenizer.json, or that file")->required();
-  command->add_flag("--decode", flags->decode, "read ids, write text");
-  command->add_flag("--json-lines", flags->json_lines,
-                    "one text a line: a JSON string in and a JSON array of ids out, or the reverse");
-  command->add_flag("--plain", flags->plain, "encode without the tokens that the model puts around a text");
-  command->add_flag("--skip-special", flags->skip_special, "decode without special tokens");
-  command->footer(
+  command.argument("model", &flags->model, "folder with a tokenizer.json, or that file", {.required = true});
+  command.argument("--decode", &flags->decode, "read ids, write text");
+  command.argument("--json-lines", &flags->json_lines,
+                   "one text a line: a JSON string in and a JSON array of ids out, or the reverse");
+  command.argument("--plain", &flags->plain, "encode without the tokens that the model puts around a text");
+  command.argument("--skip-special", &flags->skip_special, "decode without special tokens");
+  command.footer(
       "Examples:\n"
       "  echo \"Once upon a time\" | heddle tokenize models/storyteller\n"
       "  echo 7 12 9 | heddle tokenize models/storyteller --decode\n"
       "  heddle tokenize models/storyteller --json-lines < texts.jsonl > ids.jsonl");
-  command->callback([flags] { TokenizeRun(*flags).run(); });
+  command.action([flags] { TokenizeRun(*flags).run(); });
 }
 
 }  // namespace heddle

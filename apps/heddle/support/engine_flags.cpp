@@ -31,33 +31,26 @@ std::string names_of_schedulers() {
 
 }  // namespace
 
-void EngineFlags::add_to(CLI::App& command) {
+void EngineFlags::add_to(Command& command) {
   add_program_to(command, "folder with config.json, *.safetensors and tokenizer.json");
-  command.add_option("--executor", executor, "what runs the program: " + names_of_executors())
-      ->capture_default_str()
-      ->group(kGroup);
+  command.argument("--executor", &executor, "what runs the program: " + names_of_executors(),
+                   {.group = kGroup});
   add_threads_to(command);
 }
 
-void EngineFlags::add_threads_to(CLI::App& command) {
-  command.add_option("--threads", threads, "threads; 0: all cores this process may use")
-      ->capture_default_str()
-      ->group(kGroup);
+void EngineFlags::add_threads_to(Command& command) {
+  command.argument("--threads", &threads, "threads; 0: all cores this process may use", {.group = kGroup});
 }
 
-CLI::Option* EngineFlags::add_program_to(CLI::App& command, const std::string& what) {
-  CLI::Option* option = command.add_option("model", model, what)->required();
-  command.add_option("--scheduler", scheduler, "how tiles are ordered: " + names_of_schedulers())
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_option("--workers", workers, "workers of the program; 0: one for each thread")
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_option("--max-context", max_context, "positions of a sequence; 0: the model's, at most 8192")
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_flag("--no-fuse", no_fuse, "run every op as a call of its own")->group(kGroup);
-  return option;
+void EngineFlags::add_program_to(Command& command, const std::string& what, bool model_required) {
+  command.argument("model", &model, what, {.required = model_required});
+  command.argument("--scheduler", &scheduler, "how tiles are ordered: " + names_of_schedulers(),
+                   {.group = kGroup});
+  command.argument("--workers", &workers, "workers of the program; 0: one for each thread",
+                   {.group = kGroup});
+  command.argument("--max-context", &max_context, "positions of a sequence; 0: the model's, at most 8192",
+                   {.group = kGroup});
+  command.argument("--no-fuse", &no_fuse, "run every op as a call of its own", {.group = kGroup});
 }
 
 EngineOptions EngineFlags::options() const {

@@ -4,8 +4,7 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/heddle/support/command.h"
 #include "heddle/engine/engine.h"
 
 namespace heddle {
@@ -16,10 +15,10 @@ struct EngineFlags {
   i32 workers = 0, threads = 0, max_context = 0;
   bool no_fuse = false;
 
-  void add_to(CLI::App& command);
-  // Only those that decide a program; `what` says what the command takes for a model. Returns the model's option.
-  CLI::Option* add_program_to(CLI::App& command, const std::string& what);
-  void add_threads_to(CLI::App& command);
+  void add_to(Command& command);
+  // Only those that decide a program; `what` says what the command takes for a model.
+  void add_program_to(Command& command, const std::string& what, bool model_required = true);
+  void add_threads_to(Command& command);
   EngineOptions options() const;
 };
 

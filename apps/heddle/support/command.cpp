@@ -1,0 +1,51 @@
+#include "apps/heddle/support/command.h"
+
+#include <type_traits>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+namespace heddle {
+namespace {
+
+// An empty text would be read as 0.
+std::string not_empty(const std::string& text) {
+  return text.empty() ? "is empty; give a number" : "";
+}
+
+template <class T>
+CLI::Option* add(CLI::App& command, const std::string& name, T& field, const std::string& help) {
+  if constexpr (std::is_same_v<T, bool>) return command.add_flag(name, field, help);
+  CLI::Option* option = command.add_option(name, field, help);
+  if constexpr (std::is_arithmetic_v<T>) option->check(not_empty, "");
+  return option;
+}
+
+}  // namespace
+
+Command::Command(CLI::App& program, const std::string& name, const std::string& about)
+    : command_(program.add_subcommand(name, about)) {}
+
+void Command::argument(const std::string& name, const Field& field, const std::string& help,
+                       const ArgumentTraits& traits) {
+  CLI::Option* option = std::visit([&](auto* to) { return add(*command_, name, *to, help); }, field);
+  option->required(traits.required)->delimiter(traits.separator);
+  const bool is_one_value =
+      !std::holds_alternative<bool*>(field) && !std::holds_alternative<std::vector<std::string>*>(field);
+  if (traits.shows_default && is_one_value) option->capture_default_str();
+  if (*traits.group) option->group(traits.group);
+}
+
+void Command::footer(const std::string& text) {
+  command_->footer(text);
+}
+
+void Command::action(std::function<void()> run) {
+  command_->callback(std::move(run));
+}
+
+bool Command::given(const std::string& name) const {
+  return command_->count(name) > 0;
+}
+
+}  // namespace heddle
