@@ -126,6 +126,7 @@ void Engine::State::bind(Loaded& made, i32 rows) {
 }
 
 void Engine::State::read(void* to, const std::byte* from, size_t bytes) const {
+  if (bytes == 0) return;
   if (space)
     space->read(to, from, bytes);
   else

@@ -172,7 +172,7 @@ TEST_F(Cache, SixteenProcessesAtOnceSeeWholeFilesOnly) {
   const CubinCache cache(folder, 150000);
   cache.store(key_of("last"), {"cubin", ""});
   EXPECT_LE(cache.usage().bytes, 150000u);
-  EXPECT_GT(cache.usage().entries, 1u);
+  EXPECT_TRUE(cache.find(key_of("last")));
 }
 
 }  // namespace
