@@ -44,15 +44,6 @@ struct Loaded {
   }
 };
 
-struct Sequence {
-  bool open = false;
-  i32 length = 0;
-  std::vector<i32> pages;
-  std::vector<u32> seen;
-  u32 draws = 0;
-  StepSequence sampling;
-};
-
 }  // namespace
 
 struct Engine::State {
@@ -62,19 +53,20 @@ struct Engine::State {
   MemorySpace* space = nullptr;       // of the executor's buffers; null: the host's
   std::map<std::string, Storage> kv;  // by buffer name
   size_t kv_bytes = 0;
-  std::vector<i32> free_pages;
-  std::vector<Sequence> sequences;
+  Sequences sequences;
   std::map<std::pair<i32, i32>, std::unique_ptr<Loaded>> programs;  // by rows, sequences of the class
 
   State(std::shared_ptr<const Model> model, EngineOptions chosen)
-      : options(std::move(chosen)), planner(make_planner(std::move(model), options)) {
+      : options(std::move(chosen)),
+        planner(make_planner(std::move(model), options)),
+        sequences(options.max_sequences, planner.model().info().vocab,
+                  PagePool(planner.capacity().num_pages, options.page_size)) {
     const ExecutorSpec& spec = get_executor(options.executor);
     if (spec.space) space = &spec.space();
   }
   Loaded& loaded(i32 rows, i32 num_sequences);
   void bind(Loaded& loaded, i32 rows);
   void read(void* to, const std::byte* from, size_t bytes) const;
-  void grow(Sequence& sequence, i32 positions);
 };
 
 Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
@@ -133,14 +125,6 @@ void Engine::State::read(void* to, const std::byte* from, size_t bytes) const {
     std::memcpy(to, from, bytes);
 }
 
-void Engine::State::grow(Sequence& sequence, i32 positions) {
-  while (i32(sequence.pages.size()) * options.page_size < positions) {
-    HEDDLE_CHECK(!free_pages.empty());
-    sequence.pages.push_back(free_pages.back());
-    free_pages.pop_back();
-  }
-}
-
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   const ModelInfo& info = model->info();
   get_scheduler(o.scheduler);
@@ -175,8 +159,6 @@ Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options) {
     fail(ErrorCode::kUnsupported, "[executor] {} cannot run here: {}", options.executor, why);
   state_ = std::make_unique<State>(std::move(model), std::move(options));
   State& s = *state_;
-  for (i32 page = s.planner.capacity().num_pages; page-- > 0;) s.free_pages.push_back(page);
-  s.sequences.resize(size_t(s.options.max_sequences));
   const ModelGraph one = s.planner.graph(1, 1);
   s.weights =
       std::make_unique<WeightStore>(s.planner.model(), one, s.options.threads, s.space, s.options.progress);
@@ -205,31 +187,33 @@ i32 Engine::max_rows() const {
   return row_classes().back();
 }
 
-SequenceId Engine::open(const SamplingSettings& sampling) {
-  auto& sequences = state_->sequences;
-  for (SequenceId id = 0; id < sequences.size(); ++id) {
-    if (sequences[id].open) continue;
-    sequences[id] = {.open = true, .seen = std::vector<u32>(size_t(info().vocab + 31) / 32)};
-    sequences[id].sampling = {.temperature = sampling.temperature,
-                              .top_p = sampling.top_p,
-                              .min_p = sampling.min_p,
-                              .repetition_penalty = sampling.repetition_penalty,
-                              .top_k = sampling.top_k,
-                              .seed = sampling.seed};
-    return id;
-  }
-  fail(ErrorCode::kInvalidArgument, "[engine] {} sequences are open; max_sequences allows no more",
-       sequences.size());
+SequenceId Engine::open(const SamplingSettings& sampling, std::span<const i32> prompt) {
+  return state_->sequences.open(sampling, prompt);
 }
 
 void Engine::close(SequenceId id) {
-  Sequence& sequence = state_->sequences.at(id);
-  for (i32 page : sequence.pages) state_->free_pages.push_back(page);
-  sequence = {};
+  state_->sequences.close(id);
 }
 
 i32 Engine::length(SequenceId id) const {
-  return state_->sequences.at(id).length;
+  return state_->sequences.at(id).length();
+}
+
+void Engine::rewind(SequenceId id, i32 length) {
+  state_->sequences.rewind(state_->sequences.at(id), length);
+}
+
+i32 Engine::known(std::span<const i32> prompt) const {
+  if (prompt.empty()) return 0;
+  return i32(state_->sequences.pool().find(prompt.first(prompt.size() - 1)).size()) * page_size();
+}
+
+i32 Engine::page_size() const {
+  return state_->options.page_size;
+}
+
+i32 Engine::max_sequences() const {
+  return state_->options.max_sequences;
 }
 
 StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions& options) {
@@ -241,16 +225,14 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   std::set<SequenceId> seen;
   i32 rows = 0;
   for (const StepRequest& request : requests) {
-    require(request.sequence < s.sequences.size() && s.sequences[request.sequence].open,
-            "[step] sequence {} is not open", request.sequence);
+    const Sequence& sequence = s.sequences.at(request.sequence);
     require(seen.insert(request.sequence).second, "[step] sequence {} comes twice in one step",
             request.sequence);
     require(!request.tokens.empty(), "[step] sequence {} has no tokens", request.sequence);
-    const Sequence& sequence = s.sequences[request.sequence];
     require(options.steps == 1 || (request.tokens.size() == 1 && request.wanted && !s.options.all_logits),
             "[step] sequence {} has {} tokens in a call of {} steps; must be one, with its choice wanted",
             request.sequence, request.tokens.size(), options.steps);
-    const i64 end = sequence.length + i64(request.tokens.size()) + options.steps - 1;
+    const i64 end = sequence.length() + i64(request.tokens.size()) + options.steps - 1;
     require(end <= s.options.max_context, "[step] sequence {} would have {} positions; max_context is {}",
             request.sequence, end, s.options.max_context);
     for (i32 token : request.tokens)
@@ -260,11 +242,11 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   }
   Loaded& loaded = s.loaded(rows, i32(requests.size()));
   for (const StepRequest& request : requests) {
-    Sequence& sequence = s.sequences[request.sequence];
+    Sequence& sequence = s.sequences.at(request.sequence);
     const i32 count = i32(request.tokens.size());
-    s.grow(sequence, sequence.length + count + options.steps - 1);
-    for (i32 token : request.tokens) sequence.seen[size_t(token) / 32] |= 1u << (token % 32);
-    entries.push_back({.start = sequence.length,
+    s.sequences.grow(sequence, sequence.length() + count + options.steps - 1);
+    for (i32 token : request.tokens) sequence.see(token);
+    entries.push_back({.start = sequence.length(),
                        .tokens = request.tokens,
                        .pages = sequence.pages,
                        .seen = sequence.seen,
@@ -281,16 +263,15 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   loaded.fetch_record();
   const StepDevice& device = loaded.record.device();
   for (size_t i = 0; i < requests.size(); ++i) {
-    Sequence& sequence = s.sequences[requests[i].sequence];
-    sequence.length += i32(requests[i].tokens.size()) + options.steps - 1;
+    Sequence& sequence = s.sequences.at(requests[i].sequence);
     const bool chosen = requests[i].wanted && !s.options.all_logits;
     result.sampled.push_back(chosen ? device.sampled()[i] : -1);
     auto& tokens = result.tokens.emplace_back();
     for (; chosen && sequence.draws != device.draws()[i]; ++sequence.draws)
       tokens.push_back(device.history(i32(i))[sequence.draws % u32(StepDevice::kHistory)]);
     sequence.draws = device.draws()[i];
-    for (size_t t = 0; t + 1 < tokens.size(); ++t)  // the last has been chosen, not seen
-      sequence.seen[size_t(tokens[t]) / 32] |= 1u << (tokens[t] % 32);
+    s.sequences.extend(sequence, requests[i].tokens);
+    if (options.steps > 1) s.sequences.extend(sequence, std::span(tokens).first(tokens.size() - 1));
   }
   if (!options.logits) return result;
   const size_t count = size_t(loaded.record.host().wanted) * size_t(info().vocab);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "heddle/engine/planner.h"
+#include "heddle/engine/sequences.h"
 #include "heddle/engine/weights.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/executor.h"
@@ -35,15 +36,6 @@ struct EngineOptions {
   ExecutorOptions run;
   LoadProgress progress;
 };
-
-// How a sequence's next token is chosen; the names and meanings of transformers. temperature 0: greedy.
-struct SamplingSettings {
-  float temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
-  i32 top_k = 0;
-  u64 seed = 0;
-};
-
-using SequenceId = u32;
 
 // What one sequence does in a step.
 struct StepRequest {
@@ -78,9 +70,17 @@ class Engine {
   size_t weight_bytes() const;
   size_t kv_bytes() const;
 
-  SequenceId open(const SamplingSettings& sampling);
+  // A sequence that will go on with `prompt`: positions of it that pages hold already, from another sequence that
+  // began so, are there from the start. Steps give the rest, from length() on.
+  SequenceId open(const SamplingSettings& sampling, std::span<const i32> prompt = {});
   void close(SequenceId sequence);
   i32 length(SequenceId sequence) const;
+  // Drops the positions from `length` on; it may keep fewer where it shares a page with another sequence.
+  void rewind(SequenceId sequence, i32 length);
+  // Positions of a prompt that a sequence opened now would not have to compute.
+  i32 known(std::span<const i32> prompt) const;
+  i32 page_size() const;
+  i32 max_sequences() const;
 
   // The most rows one step may have.
   i32 max_rows() const;
