@@ -1,0 +1,104 @@
+#include "heddle/engine/batcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+
+i32 BatchJob::choose(std::span<const float>, i32 chosen) {
+  return chosen;
+}
+
+void Batcher::add(std::shared_ptr<BatchJob> job) {
+  const size_t size = job->prompt().size();
+  require(size > 0 && size < size_t(engine_.max_context()),
+          "[batch] a prompt has {} tokens; must be 1 to {}, one less than the context", size,
+          engine_.max_context() - 1);
+  waiting_.push_back(std::move(job));
+}
+
+// Whether more of this prompt's beginning will soon be in pages than is now.
+bool Batcher::is_being_read(std::span<const i32> prompt) const {
+  const i32 known = engine_.known(prompt), page = engine_.page_size();
+  return std::ranges::any_of(running_, [&](const Running& running) {
+    if (!running.reading()) return false;
+    const auto other = running.job->prompt();
+    const size_t most = std::min(prompt.size() - 1, other.size());
+    const auto same = std::mismatch(prompt.begin(), prompt.begin() + i64(most), other.begin()).first;
+    return i32(same - prompt.begin()) / page * page > known;
+  });
+}
+
+void Batcher::admit() {
+  for (auto at = waiting_.begin(); at != waiting_.end() && i32(running_.size()) < engine_.max_sequences();) {
+    const auto prompt = (*at)->prompt();
+    if (is_being_read(prompt)) {
+      ++at;
+      continue;
+    }
+    Running running{.job = *at, .sequence = {engine_, engine_.open((*at)->sampling(), prompt)}};
+    running.read = engine_.length(running.sequence.id());
+    stats_.shared_tokens += u64(running.read);
+    running_.push_back(std::move(running));
+    at = waiting_.erase(at);
+  }
+  stats_.most_sequences = std::max(stats_.most_sequences, i32(running_.size()));
+}
+
+// One for each running sequence that takes part, in their order.
+std::vector<StepRequest> Batcher::requests() {
+  const auto answering = std::ranges::count_if(running_, [](const Running& r) { return !r.reading(); });
+  i32 left = engine_.max_rows() - i32(answering);
+  std::vector<StepRequest> made;
+  for (const Running& running : running_) {
+    StepRequest request{running.sequence.id(), std::span(&running.token, 1), true};
+    if (running.reading()) {
+      const auto rest = running.job->prompt().subspan(size_t(running.read));
+      const size_t count = std::min(rest.size(), size_t(left));
+      request.tokens = rest.first(count);
+      request.wanted = count == rest.size();
+      left -= i32(count);
+    }
+    if (!request.tokens.empty()) made.push_back(request);
+  }
+  return made;
+}
+
+bool Batcher::go_on(Running& running, std::span<const float> logits, i32 chosen) {
+  running.token = running.job->choose(logits, chosen);
+  ++stats_.new_tokens;
+  const bool more = running.job->take(running.token);
+  const bool full = engine_.length(running.sequence.id()) >= engine_.max_context();
+  if (more && !full) return true;
+  running.job->end(more);
+  return false;
+}
+
+void Batcher::step() {
+  admit();
+  const std::vector<StepRequest> made = requests();
+  if (made.empty()) return;
+  const bool logits = std::ranges::any_of(running_, [](const Running& r) { return r.job->wants_logits(); });
+  const StepResult result = engine_.step(made, {.logits = logits});
+  ++stats_.steps;
+  std::vector<Running> stay;
+  std::span<const float> rest = result.logits;
+  size_t at = 0;
+  for (Running& running : running_) {
+    const bool took_part = at < made.size() && made[at].sequence == running.sequence.id();
+    const bool wanted = took_part && made[at].wanted;
+    if (took_part && running.reading()) {
+      running.read += i32(made[at].tokens.size());
+      stats_.prompt_tokens += made[at].tokens.size();
+    }
+    const size_t count = wanted && logits ? size_t(engine_.info().vocab) : 0;
+    if (!wanted || go_on(running, rest.first(count), result.sampled[at])) stay.push_back(std::move(running));
+    rest = rest.subspan(count);
+    at += size_t(took_part);
+  }
+  running_ = std::move(stay);
+}
+
+}  // namespace heddle

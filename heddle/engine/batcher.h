@@ -1,0 +1,85 @@
+// Runs many sequences on one engine: each step takes the next token of all that are answering and, in the rows that
+// are left, chunks of the prompts of others. A sequence enters as soon as another ends.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "heddle/engine/engine.h"
+
+namespace heddle {
+
+// What one sequence of a batch begins with, and what becomes of its tokens.
+class BatchJob {
+ public:
+  virtual ~BatchJob() = default;
+  virtual std::span<const i32> prompt() const = 0;  // not empty, shorter than the engine's context
+  virtual SamplingSettings sampling() const = 0;
+  // The next token. `chosen` is the program's; `logits`, of the vocabulary, are there where they are wanted.
+  virtual bool wants_logits() const { return false; }
+  virtual i32 choose(std::span<const float> logits, i32 chosen);
+  // Takes the token; false: it was the last one wanted.
+  virtual bool take(i32 token) = 0;
+  // There will be no more: take() said so, or (`full`) the context holds no more.
+  virtual void end(bool full) = 0;
+};
+
+// Closes its sequence at the end.
+class OpenSequence {
+ public:
+  OpenSequence(Engine& engine, SequenceId id) : engine_(&engine), id_(id) {}
+  OpenSequence(OpenSequence&& other) noexcept
+      : engine_(std::exchange(other.engine_, nullptr)), id_(other.id_) {}
+  OpenSequence& operator=(OpenSequence&& other) noexcept {
+    std::swap(engine_, other.engine_), std::swap(id_, other.id_);
+    return *this;
+  }
+  ~OpenSequence() {
+    if (engine_) engine_->close(id_);
+  }
+  SequenceId id() const { return id_; }
+
+ private:
+  Engine* engine_;
+  SequenceId id_;
+};
+
+struct BatchStats {
+  u64 steps = 0, prompt_tokens = 0, new_tokens = 0;
+  u64 shared_tokens = 0;  // positions of prompts that were there already
+  i32 most_sequences = 0;
+};
+
+class Batcher {
+ public:
+  // `engine` must outlive this; it fetches logits in steps where a job wants them.
+  explicit Batcher(Engine& engine) : engine_(engine) {}
+
+  void add(std::shared_ptr<BatchJob> job);
+  // Jobs that are neither waiting nor running are forgotten.
+  bool idle() const { return waiting_.empty() && running_.empty(); }
+  void step();
+  const BatchStats& stats() const { return stats_; }
+
+ private:
+  struct Running {
+    std::shared_ptr<BatchJob> job;
+    OpenSequence sequence;
+    i32 read = 0;    // tokens of the prompt in the pages
+    i32 token = -1;  // the last one chosen
+    bool reading() const { return read < i32(job->prompt().size()); }
+  };
+  void admit();
+  bool is_being_read(std::span<const i32> prompt) const;
+  std::vector<StepRequest> requests();
+  bool go_on(Running& running, std::span<const float> logits, i32 chosen);
+
+  Engine& engine_;
+  std::deque<std::shared_ptr<BatchJob>> waiting_;
+  std::vector<Running> running_;
+  BatchStats stats_;
+};
+
+}  // namespace heddle

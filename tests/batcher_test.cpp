@@ -1,0 +1,164 @@
+// Sequences that share steps say what each says alone, however they come and go.
+#include "heddle/engine/batcher.h"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+#include "heddle/model/build/family.h"
+#include "heddle/text/tokenizer.h"
+
+namespace heddle {
+namespace {
+
+const std::string kModel = std::string(HEDDLE_SOURCE_DIR) + "/models/storyteller";
+// Logits. KV pages round to bf16, and which positions come from pages depends on how a prompt was cut.
+constexpr float kNoise = 0.25f;
+
+struct Line {
+  std::vector<i32> prompt, tokens;
+  std::vector<float> margins;  // of the first logit to the second
+};
+
+class Job : public BatchJob {
+ public:
+  Job(std::vector<i32> prompt, size_t most, i32 eos) : prompt_(std::move(prompt)), most_(most), eos_(eos) {}
+  std::span<const i32> prompt() const override { return prompt_; }
+  SamplingSettings sampling() const override { return {}; }
+  bool take(i32 token) override {
+    EXPECT_FALSE(ended);
+    tokens.push_back(token);
+    return token != eos_ && tokens.size() < most_;
+  }
+  void end(bool full) override { ended = true, was_full = full; }
+
+  std::vector<i32> tokens;
+  bool ended = false, was_full = false;
+
+ private:
+  std::vector<i32> prompt_;
+  size_t most_;
+  i32 eos_;
+};
+
+struct Batches : testing::Test {
+  Tokenizer tokenizer = Tokenizer::load(kModel + "/tokenizer.json");
+  i32 eos = tokenizer.token_to_id("<|end_of_text|>").value();
+
+  std::unique_ptr<Engine> engine(EngineOptions options) const {
+    return std::make_unique<Engine>(open_model(kModel), std::move(options));
+  }
+
+  Line alone(Engine& engine, std::vector<i32> prompt, size_t most) const {
+    Line line{.prompt = std::move(prompt)};
+    const SequenceId sequence = engine.open({});
+    std::vector<i32> next = line.prompt;
+    for (constexpr size_t kChunk = 300; next.size() > kChunk;
+         next.erase(next.begin(), next.begin() + kChunk)) {
+      const StepRequest request{sequence, std::span(next).first(kChunk), false};
+      engine.step(std::span(&request, 1));
+    }
+    while (line.tokens.size() < most && (line.tokens.empty() || line.tokens.back() != eos)) {
+      const StepRequest request{sequence, next, true};
+      StepResult step = engine.step(std::span(&request, 1));
+      std::ranges::nth_element(step.logits, step.logits.begin() + 1, std::greater<>());
+      line.margins.push_back(step.logits[0] - step.logits[1]);
+      next = {step.sampled[0]};
+      line.tokens.push_back(next[0]);
+    }
+    engine.close(sequence);
+    return line;
+  }
+
+  // Up to the first token that could have been another.
+  static void expect_same(const Line& line, const std::vector<i32>& tokens) {
+    for (size_t i = 0; i < line.tokens.size(); ++i) {
+      ASSERT_LT(i, tokens.size());
+      if (line.margins[i] <= kNoise && line.tokens[i] != tokens[i]) return;
+      ASSERT_EQ(line.tokens[i], tokens[i]) << "token " << i << " of " << line.tokens.size();
+    }
+    EXPECT_EQ(line.tokens.size(), tokens.size());
+  }
+
+  // A prompt of `words` words that its first token tells from others.
+  std::vector<i32> prompt_of(i32 number, size_t words) const {
+    std::string text = std::to_string(number) + " + 45 = " + std::to_string(number + 45) + ".";
+    while (words-- > 0) text += " Once upon a time there was a fox.";
+    return tokenizer.encode(text, true);
+  }
+};
+
+TEST_F(Batches, SayWhatEachSaysAlone) {
+  const auto expected = nlohmann::json::parse(std::ifstream(kModel + "/expected.json"));
+  std::vector<std::vector<i32>> prompts;
+  for (const auto& story : expected["stories"])
+    prompts.push_back(tokenizer.encode(story["prompt"].get<std::string>(), true));
+  for (size_t i = 0; i < 20; ++i)
+    prompts.push_back(tokenizer.encode(expected["sums"][i * 31]["prompt"].get<std::string>(), true));
+  prompts.push_back(prompt_of(7, 55));  // longer than the rows of a step
+  const auto single = engine({.max_sequences = 1});
+  const auto many = engine({.max_sequences = 6});
+  Batcher batcher(*many);
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    jobs.push_back(std::make_shared<Job>(prompts[i], 20 + i % 7 * 10, eos));
+    batcher.add(jobs.back());
+  }
+  size_t alone_steps = 0;
+  while (!batcher.idle()) batcher.step();
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    ASSERT_TRUE(jobs[i]->ended);
+    const Line line = alone(*single, prompts[i], 20 + i % 7 * 10);
+    expect_same(line, jobs[i]->tokens);
+    alone_steps += line.tokens.size();
+  }
+  EXPECT_EQ(batcher.stats().most_sequences, 6);
+  EXPECT_GT(prompts.back().size(), size_t(many->max_rows()));
+  EXPECT_LT(batcher.stats().steps, alone_steps / 3) << "sequences share steps";
+}
+
+TEST_F(Batches, EqualBeginningsAreReadOnce) {
+  const auto beginning = prompt_of(3, 20);
+  const auto many = engine({.max_sequences = 4});
+  const auto single = engine({.max_sequences = 1});
+  Batcher batcher(*many);
+  std::vector<std::shared_ptr<Job>> jobs;
+  size_t all = 0;
+  for (i32 i = 0; i < 9; ++i) {
+    auto prompt = beginning;
+    const auto end = tokenizer.encode(" " + std::to_string(i) + " + 2 =", false);
+    prompt.insert(prompt.end(), end.begin(), end.end());
+    all += prompt.size();
+    jobs.push_back(std::make_shared<Job>(prompt, 12, eos));
+    batcher.add(jobs.back());
+  }
+  while (!batcher.idle()) batcher.step();
+  const size_t page = size_t(many->page_size()), shared = beginning.size() / page * page;
+  EXPECT_EQ(batcher.stats().shared_tokens, 8 * shared);
+  EXPECT_EQ(batcher.stats().prompt_tokens, all - 8 * shared);
+  for (const auto& job : jobs)
+    expect_same(alone(*single, {job->prompt().begin(), job->prompt().end()}, 12), job->tokens);
+}
+
+TEST_F(Batches, AFullContextEndsOneAndNotOthers) {
+  const auto some = engine({.max_context = 24, .max_sequences = 2});
+  Batcher batcher(*some);
+  const auto full = std::make_shared<Job>(tokenizer.encode("Once upon a time", true), 100, eos);
+  const auto done = std::make_shared<Job>(tokenizer.encode("27 + 45 =", true), 100, eos);
+  batcher.add(full);
+  batcher.add(done);
+  while (!batcher.idle()) batcher.step();
+  EXPECT_TRUE(full->ended && full->was_full);
+  EXPECT_EQ(full->tokens.size() + full->prompt().size(), 24u + 1);  // the last one needs no position
+  EXPECT_TRUE(done->ended && !done->was_full);
+  EXPECT_EQ(tokenizer.decode(done->tokens, true), " 72.");
+  EXPECT_THROW(batcher.add(std::make_shared<Job>(std::vector<i32>(24, 5), 1, eos)), Error);
+  EXPECT_THROW(batcher.add(std::make_shared<Job>(std::vector<i32>(), 1, eos)), Error);
+}
+
+}  // namespace
+}  // namespace heddle
