@@ -1,0 +1,30 @@
+// A prompts file: a JSON object a line, with a prompt and what is different for it. Keys: "prompt" (text) or "tokens"
+// (ids); "id" (text or a whole number; else the number of the line), "max_tokens", "stop" (text or a list), and the
+// names of SamplingParams. Empty lines are passed over.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/text/sampling_params.h"
+
+namespace heddle {
+
+struct PromptLine {
+  size_t line = 0;  // from 1
+  std::string id;   // as JSON
+  std::optional<std::string> prompt;
+  std::vector<int32_t> tokens;  // where there is no prompt; not empty
+  SamplingParams sampling;
+  std::optional<int32_t> max_tokens;
+  std::vector<std::string> stops;
+};
+
+// `name` is that of the file. Throws Error(kIo) with file and line where one is not as above, or an id comes twice.
+std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& name,
+                                      const SamplingParams& defaults);
+
+}  // namespace heddle
