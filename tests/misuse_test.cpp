@@ -40,6 +40,11 @@ Strings generate(Strings more) {
   args.insert(args.end(), more.begin(), more.end());
   return args;
 }
+Strings batch(Strings more) {
+  Strings args = {"generate", "@story", "--prompts", "@p", "--out", "@o"};
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
 Strings logits(const std::string& model = "@tiny", const std::string& tokens = "1,2,3",
                const std::string& out = "@out.safetensors") {
   return {"logits", model, "--tokens", tokens, "--out", out};
@@ -52,6 +57,16 @@ void set_config(const std::string& folder) {
 }
 #define CONFIG(key, value) set_config<[] { return key; }, [] { return nlohmann::json(value); }>
 
+// Text as a template argument.
+template <size_t kSize>
+struct Text {
+  char bytes[kSize];
+  consteval Text(const char (&text)[kSize]) { std::copy_n(text, kSize, bytes); }
+};
+template <Text kText>
+void prompts(const std::string& folder) {
+  write_file(folder + "p", kText.bytes);
+}
 template <auto kChange>
 void change_weights(const std::string& folder) {
   edit_tensors(folder + "tiny/model.safetensors", kChange);
@@ -145,6 +160,57 @@ const Misuse kInputs[] = {
      logits("@tiny", "99999999999"),
      kWrongArguments,
      {"--tokens", "99999999999", "below 2^31"}},
+    {"prompts_without_out", generate({"--prompts", "@p"}), kWrongArguments, {"--out", "belong together"}},
+    {"out_without_prompts", generate({"--out", "@o"}), kWrongArguments, {"--prompts", "belong together"}},
+    {"prompts_and_a_prompt",
+     generate({"--prompts", "@p", "--out", "@o", "--prompt", "a"}),
+     kWrongArguments,
+     {"--prompts", "leave out --prompt"}},
+    {"sequences_zero", batch({"--sequences", "0"}), kWrongArguments, {"--sequences is 0", "1 to 512"}},
+    {"no_prompts_file", batch({}), kFailed, {"/p]", "No such file"}},
+    {"prompts_are_no_json", batch({}), kFailed, {"/p:2]", "not JSON"}, prompts<"{\"prompt\": \"a\"}\nOnce">},
+    {"prompts_with_a_wrong_setting",
+     batch({}),
+     kFailed,
+     {"/p:1]", "top_p is 3", "above 0, to 1"},
+     prompts<"{\"prompt\": \"a\", \"top_p\": 3}">},
+    {"prompts_with_an_unknown_setting",
+     batch({}),
+     kFailed,
+     {"/p:1]", "topp is 3", "no such setting"},
+     prompts<"{\"prompt\": \"a\", \"topp\": 3}">},
+    {"prompts_with_unknown_tokens",
+     batch({}),
+     kFailed,
+     {"/p:1]", "token 4000", "0 to 3071"},
+     prompts<"{\"tokens\": [1, 4000]}">},
+    {"prompts_past_the_context",
+     batch({"--max-context", "4"}),
+     kFailed,
+     {"/p:1]", "5 tokens", "holds 4"},
+     prompts<"{\"prompt\": \"Once upon a time\"}">},
+    {"prompts_without_any", batch({}), kFailed, {"/p]", "no prompts"}, prompts<"\n  \n">},
+    {"out_holds_something_else",
+     {"generate", "@story", "--prompts", "@p", "--out", "@p"},
+     kFailed,
+     {"/p:1]", "no result of heddle", "--out takes a new file"},
+     prompts<"{\"prompt\": \"a\"}\n">},
+    {"results_in_no_folder",
+     {"generate", "@story", "--prompts", "@p", "--out", "@none/o"},
+     kFailed,
+     {"none/o", "No such file"},
+     prompts<"{\"prompt\": \"a\"}">},
+    {"results_on_a_full_disk",
+     {"generate", "@story", "--prompts", "@p", "--out", "/dev/full"},
+     kFailed,
+     {"/dev/full", "No space left"},
+     prompts<"{\"prompt\": \"a\"}">},
+    {"results_past_a_limit",
+     batch({}),
+     kFailed,
+     {"/o]", "too large", "goes on from there"},
+     prompts<"{\"prompt\": \"Once upon a time\"}">,
+     {.largest_file = 50}},
     {"no_tokens", logits("@tiny", ""), kWrongArguments, {"--tokens", "such as 1,2,3"}},
     {"more_tokens_than_context",
      {"logits", "@tiny", "--tokens", "1,2,3,4,5", "--out", "@o", "--max-context", "3"},

@@ -3,20 +3,20 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <random>
+#include <memory>
 
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "apps/heddle/support/answer.h"
 #include "apps/heddle/support/command.h"
-#include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/generate_batch.h"
+#include "apps/heddle/support/generate_flags.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/text/generation_config.h"
-#include "heddle/text/stop.h"
-#include "heddle/text/stream_decoder.h"
 
 namespace heddle {
 namespace {
@@ -27,106 +27,41 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-struct GenerateFlags {
-  EngineFlags engine;
-  std::string prompt;
-  i32 max_tokens = 256;
-  SamplingParams sampling;
-  std::vector<std::string> stops;
-  bool json = false, ignore_eos = false, echo = false;
+struct Times {
+  double prompt = 0, tokens = 0;  // seconds
 };
 
-// What was made, for the last line and for --json.
-struct Story {
-  std::vector<i32> prompt, tokens;
-  std::string text, reason = "length";
-  double prompt_seconds = 0, token_seconds = 0;
-};
-
-class Generator {
- public:
-  Generator(const GenerateFlags& flags, Engine& engine, const Tokenizer& tokenizer, std::vector<i32> eos)
-      : flags_(flags),
-        engine_(engine),
-        decoder_(tokenizer, true),
-        stops_(flags.stops),
-        eos_(std::move(eos)) {}
-
-  Story run(std::vector<i32> prompt) {
-    const auto& s = flags_.sampling;
-    const SequenceId sequence = engine_.open({.temperature = s.temperature,
-                                              .top_p = s.top_p,
-                                              .min_p = s.min_p,
-                                              .repetition_penalty = s.repetition_penalty,
-                                              .top_k = s.top_k,
-                                              .seed = s.seed});
-    story_.prompt = std::move(prompt);
-    Clock::time_point start = Clock::now();
-    i32 token = read_prompt(sequence);
-    story_.prompt_seconds = seconds_since(start);
-    start = Clock::now();
-    while (take(token) && engine_.length(sequence) < engine_.max_context()) {
-      const StepRequest request{sequence, std::span(&token, 1), true};
-      token = engine_.step(std::span(&request, 1), {.logits = false}).sampled[0];
-    }
-    emit(stops_.stopped() ? "" : stops_.push(decoder_.flush()) + stops_.flush());
-    story_.token_seconds = seconds_since(start);
-    engine_.close(sequence);
-    return std::move(story_);
+// Streams the answer as it is made.
+Times stream(const GenerateFlags& flags, Engine& engine, const std::shared_ptr<Answer>& answer) {
+  if (!flags.json)
+    answer->on_text = [](const std::string& text) {
+      print(text);
+      flush_output();
+    };
+  Batcher batcher(engine);
+  batcher.add(answer);
+  const size_t size = answer->prompt().size();
+  const bool show = ::isatty(STDERR_FILENO) != 0 && size > 512;
+  const auto goes_on = [&] { return !batcher.idle() && !interrupted(); };
+  Times times;
+  Clock::time_point start = Clock::now();
+  while (goes_on() && batcher.stats().new_tokens == 0) {
+    batcher.step();
+    if (show)
+      std::fprintf(stderr, "\rreading the prompt: %zu of %zu tokens", size_t(batcher.stats().prompt_tokens),
+                   size);
   }
+  if (show) std::fprintf(stderr, "\r\033[K");
+  times.prompt = seconds_since(start);
+  start = Clock::now();
+  while (goes_on()) batcher.step();
+  if (!batcher.idle()) answer->end(false);
+  times.tokens = seconds_since(start);
+  return times;
+}
 
- private:
-  // Runs the prompt in chunks; returns the first new token.
-  i32 read_prompt(SequenceId sequence) {
-    const bool show = ::isatty(STDERR_FILENO) != 0 && story_.prompt.size() > 512;
-    std::span<const i32> left = story_.prompt;
-    i32 token = -1;
-    while (!left.empty()) {
-      const size_t n = std::min(left.size(), size_t(engine_.max_rows()));
-      const StepRequest request{sequence, left.first(n), n == left.size()};
-      token = engine_.step(std::span(&request, 1), {.logits = false}).sampled[0];
-      left = left.subspan(n);
-      if (show) {
-        std::fprintf(stderr, "\rreading the prompt: %zu of %zu tokens", story_.prompt.size() - left.size(),
-                     story_.prompt.size());
-        if (left.empty()) std::fprintf(stderr, "\r\033[K");
-      }
-      if (interrupted()) break;
-    }
-    return token;
-  }
-
-  // Takes a token into the text; false when the text ends.
-  bool take(i32 token) {
-    if (interrupted()) return end("interrupted");
-    if (i32(story_.tokens.size()) >= flags_.max_tokens) return end("length");
-    if (!flags_.ignore_eos && std::find(eos_.begin(), eos_.end(), token) != eos_.end()) return end("eos");
-    story_.tokens.push_back(token);
-    emit(stops_.push(decoder_.push(token)));
-    if (stops_.stopped()) return end("stop");
-    return true;
-  }
-  bool end(const char* reason) {
-    story_.reason = reason;
-    return false;
-  }
-  void emit(const std::string& text) {
-    story_.text += text;
-    if (flags_.json || text.empty()) return;
-    print(text);
-    flush_output();
-  }
-
-  const GenerateFlags& flags_;
-  Engine& engine_;
-  StreamDecoder decoder_;
-  StopStrings stops_;
-  std::vector<i32> eos_;
-  Story story_;
-};
-
-// All of stdin without the line end that closes it: the text goes on where the prompt stops.
-// The prompt's tokens; flags.prompt becomes its text.
+// The prompt's tokens; flags.prompt becomes its text: all of stdin without the line end that closes it, as the text
+// goes on where the prompt stops.
 std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer) {
   const bool from_stdin = flags.prompt == "-";
   if (from_stdin) flags.prompt = read_stdin();
@@ -159,46 +94,60 @@ std::string flag_name(std::string name) {
   return name;
 }
 
-void report(const GenerateFlags& flags, const Story& story) {
-  const double tokens = double(story.tokens.size());
+void report(const GenerateFlags& flags, const Answer& answer, const Times& times) {
+  const double tokens = double(answer.tokens().size());
   if (flags.json) {
-    const nlohmann::json out = {{"prompt_tokens", story.prompt},
-                                {"tokens", story.tokens},
-                                {"text", story.text},
-                                {"finish_reason", story.reason},
-                                {"prompt_seconds", story.prompt_seconds},
-                                {"seconds", story.token_seconds}};
+    const nlohmann::json out = {
+        {"prompt_tokens", answer.prompt()}, {"tokens", answer.tokens()},      {"text", answer.text()},
+        {"finish_reason", answer.reason()}, {"prompt_seconds", times.prompt}, {"seconds", times.tokens}};
     print(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return;
   }
   print("\n");
   flush_output();
-  std::fprintf(stderr, "[%zu prompt tokens in %.3f s, %.1f/s; %zu new tokens, %.1f/s; ended by %s]\n",
-               story.prompt.size(), story.prompt_seconds, double(story.prompt.size()) / story.prompt_seconds,
-               story.tokens.size(), (tokens > 1 ? tokens - 1 : tokens) / story.token_seconds,
-               story.reason.c_str());
+  const double size = double(answer.prompt().size());
+  std::fprintf(stderr, "[%.0f prompt tokens in %.3f s, %.1f/s; %.0f new tokens, %.1f/s; ended by %s]\n", size,
+               times.prompt, size / times.prompt, tokens, (tokens > 1 ? tokens - 1 : tokens) / times.tokens,
+               answer.reason().c_str());
 }
 
-void run(GenerateFlags& flags, const Command& command) {
-  require_model_folder(flags.engine.model);
-  const GenerationConfig defaults = defaults_of(flags.engine.model);
-  SamplingParams sampling = defaults.sampling;
-  SamplingParams::visit(flags.sampling, [&](const char* name, auto& value, const char*) {
-    SamplingParams::visit(sampling, [&](const char* other, auto& field, const char*) {
-      if constexpr (std::is_same_v<decltype(value), decltype(field)>)
+// What the flags say, else the model's generation_config.json.
+AnswerSettings settings_of(const GenerateFlags& flags, const Command& command) {
+  GenerationConfig config = defaults_of(flags.engine.model);
+  SamplingParams::visit(flags.sampling, [&](const char* name, const auto& value, const char*) {
+    SamplingParams::visit(config.sampling, [&](const char* other, auto& field, const char*) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::decay_t<decltype(field)>>)
         if (std::string_view(name) == other && command.given("--" + flag_name(name))) field = value;
     });
   });
-  sampling.validate();
-  flags.sampling = sampling;
+  config.sampling.validate();
   require(flags.max_tokens >= 1, "[generate] --max-tokens is {}; must be positive", flags.max_tokens);
+  AnswerSettings settings{.sampling = config.sampling, .max_tokens = flags.max_tokens, .stops = flags.stops};
+  settings.stops.insert(settings.stops.end(), config.stop_strings.begin(), config.stop_strings.end());
+  StopStrings check(settings.stops);
+  if (!flags.ignore_eos) settings.eos = config.eos_token_ids;
+  return settings;
+}
+
+void run(GenerateFlags& flags, const Command& command) {
+  require(flags.prompts.empty() == flags.out.empty(),
+          "[generate] --prompts FILE and --out FILE belong together; {} is missing",
+          flags.out.empty() ? "--out" : "--prompts");
+  require(
+      flags.prompts.empty() || !(command.given("--prompt") || flags.json),
+      "[generate] --prompts takes its prompts from a file and writes JSON to --out; leave out --prompt and "
+      "--json");
+  require_model_folder(flags.engine.model);
+  const AnswerSettings settings = settings_of(flags, command);
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
+  if (!flags.prompts.empty()) return generate_batch(flags, settings, tokenizer);
   std::vector<i32> prompt = read_prompt_of(flags, tokenizer);
   auto engine = load_engine(flags.engine, flags.engine.options());
   require_fit(prompt, *engine, flags.engine.model);
-  for (const std::string& stop : defaults.stop_strings) flags.stops.push_back(stop);
   if (flags.echo && !flags.json) print(flags.prompt);
-  report(flags, Generator(flags, *engine, tokenizer, defaults.eos_token_ids).run(std::move(prompt)));
+  const auto answer = std::make_shared<Answer>(settings, std::move(prompt), tokenizer);
+  const Times times = stream(flags, *engine, answer);
+  report(flags, *answer, times);
 }
 
 }  // namespace
@@ -209,6 +158,14 @@ void add_generate(CLI::App& app) {
   flags->engine.add_to(command);
   command.argument("--prompt", &flags->prompt,
                    "the text to go on with; - reads it from stdin; without it the model begins by itself");
+  command.argument(
+      "--prompts", &flags->prompts,
+      "answer a file of prompts instead, many at once: a JSON object a line, with \"prompt\" or "
+      "\"tokens\", and if wanted \"id\", \"max_tokens\", \"stop\", \"temperature\" and the like");
+  command.argument(
+      "--out", &flags->out,
+      "file for the results of --prompts, one JSON object a line; what is in it is not done again");
+  command.argument("--sequences", &flags->sequences, "how many prompts of a file are answered at once");
   command.argument("--max-tokens", &flags->max_tokens, "new tokens at most");
   SamplingParams::visit(flags->sampling, [&](const char* name, auto& field, const char* help) {
     command.argument("--" + flag_name(name), &field,
@@ -227,6 +184,7 @@ void add_generate(CLI::App& app) {
       "  heddle generate models/storyteller --prompt \"Once upon a time\"\n"
       "  heddle generate models/storyteller --prompt \"17 + 25 =\" --temperature 0\n"
       "  heddle generate models/storyteller --temperature 0.8 --top-p 0.95 --seed 7\n"
+      "  heddle generate MODEL --prompts prompts.jsonl --out results.jsonl\n"
       "  cat notes.txt | heddle generate MODEL --prompt - --max-tokens 64 --json");
   command.action([flags, command] { run(*flags, command); });
 }

@@ -44,14 +44,16 @@ struct Pipe {
   ::_exit(127);
 }
 
-// Reads both ends until the child has closed them or the time is over; false: it is.
-bool read_both(Pipe& out, Pipe& err, Outcome& outcome, double seconds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+// Reads both ends until the child has closed them or the time is over; false: it is. Sends the signal on the way.
+bool read_both(Pipe& out, Pipe& err, Outcome& outcome, const Command& command, pid_t child) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(command.seconds);
+  bool sent = command.signal == 0;
   std::array<pollfd, 2> polls = {pollfd{out.end[0], POLLIN, 0}, pollfd{err.end[0], POLLIN, 0}};
   std::array<std::string*, 2> texts = {&outcome.out, &outcome.err};
   while (polls[0].fd >= 0 || polls[1].fd >= 0) {
     if (std::chrono::steady_clock::now() > end) return false;
-    ::poll(polls.data(), 2, 100);
+    if (!sent && command.when()) sent = ::kill(child, command.signal) == 0;
+    ::poll(polls.data(), 2, sent ? 100 : 5);
     for (size_t i = 0; i < 2; ++i) {
       if (polls[i].fd < 0 || polls[i].revents == 0) continue;
       char buffer[4096];
@@ -79,7 +81,7 @@ Outcome run_program(const Command& command) {
   ::signal(SIGPIPE, old);
   in.close_write();
   Outcome outcome;
-  if (!read_both(out, err, outcome, command.seconds)) ::kill(child, SIGKILL);
+  if (!read_both(out, err, outcome, command, child)) ::kill(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
   if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);

@@ -1,6 +1,7 @@
 // The built program, run as a child process.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ struct Command {
   std::string output;             // file for stdout; empty: it is captured
   long largest_file = 0;          // bytes a file may have, as where a disk is full; 0: no limit
   double seconds = 60;            // then it is killed
+  int signal = 0;                 // sent to it as soon as `when` says so
+  std::function<bool()> when = {};
 };
 
 struct Outcome {

@@ -1,0 +1,21 @@
+// What `heddle generate` is asked for, shared by its ways to run: one prompt, or a file of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/heddle/support/engine_flags.h"
+#include "heddle/text/sampling_params.h"
+
+namespace heddle {
+
+struct GenerateFlags {
+  EngineFlags engine;
+  std::string prompt, prompts, out;
+  i32 max_tokens = 256, sequences = 16;
+  SamplingParams sampling;
+  std::vector<std::string> stops;
+  bool json = false, ignore_eos = false, echo = false;
+};
+
+}  // namespace heddle

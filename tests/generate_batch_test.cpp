@@ -1,0 +1,126 @@
+// A file of prompts, as people run it: to the end, again, after a crash, after Ctrl-C.
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/file.h"
+#include "tests/support/command.h"
+#include "tests/support/scratch.h"
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+
+const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
+
+struct GenerateBatch : testing::Test {
+  Scratch scratch;
+  std::string prompts = scratch.path("prompts.jsonl"), out = scratch.path("out.jsonl");
+
+  Command command(std::vector<std::string> more = {}) const {
+    Command made{.args = {"generate", kModel, "--prompts", prompts, "--out", out}};
+    made.args.insert(made.args.end(), more.begin(), more.end());
+    return made;
+  }
+  // Sums; each third is a story of up to `words` tokens.
+  void write_prompts(int count, int words) const {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      json line = {{"prompt", std::to_string(i) + " + 45 ="}};
+      if (i % 3 == 2)
+        line = {{"prompt", "Once upon a time"}, {"max_tokens", words}, {"temperature", 0.8}, {"seed", i}};
+      text += line.dump() + "\n";
+    }
+    write_file(prompts, text);
+  }
+  size_t lines() const {
+    if (!std::filesystem::exists(out)) return 0;
+    const std::string text = read_file(out);
+    return size_t(std::ranges::count(text, '\n'));
+  }
+  std::map<int, json> results() const {
+    std::map<int, json> made;
+    std::istringstream text(read_file(out));
+    for (std::string line; std::getline(text, line);) {
+      json result = json::parse(line);
+      const int id = result["id"];
+      EXPECT_TRUE(made.emplace(id, std::move(result)).second) << "id " << id << " twice";
+    }
+    return made;
+  }
+};
+
+TEST_F(GenerateBatch, AnswersEveryLineAsItIsAnsweredAlone) {
+  write_prompts(24, 30);
+  const Outcome outcome = run_program(command({"--sequences", "5"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("steps of up to 5 sequences"), std::string::npos) << outcome.err;
+  const auto all = results();
+  ASSERT_EQ(all.size(), 24u);
+  for (int i = 0; i < 24; i += 3) EXPECT_EQ(all.at(i + 1)["text"], " " + std::to_string(i + 45) + ".");
+  EXPECT_EQ(all.at(1)["finish_reason"], "eos");
+  EXPECT_EQ(all.at(3)["finish_reason"], "length");
+  EXPECT_EQ(all.at(3)["tokens"].size(), 30u);
+  const Outcome alone = run_program({.args = {"generate", kModel, "--prompt", "1 + 45 =", "--json"}});
+  const json one = json::parse(alone.out);
+  for (const char* key : {"text", "tokens", "prompt_tokens", "finish_reason"})
+    EXPECT_EQ(one[key], all.at(2)[key]);
+  EXPECT_NE(all.at(3)["text"], all.at(6)["text"]) << "each line has its seed";
+}
+
+TEST_F(GenerateBatch, GoesOnWhereItWasCut) {
+  write_prompts(30, 60);
+  ASSERT_EQ(run_program(command()).code, 0);
+  const auto whole = results();
+  const std::string text = read_file(out);
+  write_file(out, text.substr(0, text.size() / 2));
+  const size_t kept = lines();
+  ASSERT_NE(text[text.size() / 2 - 1], '\n') << "the last line is cut";
+  const Outcome again = run_program(command());
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_NE(again.err.find("of a last line that was cut"), std::string::npos) << again.err;
+  EXPECT_EQ(results().size(), whole.size());
+  for (const auto& [id, result] : results())
+    EXPECT_EQ(result["prompt_tokens"], whole.at(id)["prompt_tokens"]);
+  EXPECT_TRUE(read_file(out).starts_with(text.substr(0, text.find('\n')))) << "what was done stays";
+  EXPECT_GT(kept, 5u);
+  const std::string after = read_file(out);
+  const Outcome nothing = run_program(command());
+  EXPECT_EQ(nothing.code, 0);
+  EXPECT_NE(nothing.err.find("30 of 30"), std::string::npos);
+  EXPECT_EQ(read_file(out), after);
+}
+
+TEST_F(GenerateBatch, LosesNothingToASignal) {
+  write_prompts(600, 200);
+  Command interrupt = command({"--sequences", "2"});
+  interrupt.when = [&] { return lines() >= 3; };
+  interrupt.signal = SIGINT;
+  const Outcome asked = run_program(interrupt);
+  EXPECT_EQ(asked.code, 130) << asked.err;
+  EXPECT_NE(asked.err.find("the same command goes on from here"), std::string::npos) << asked.err;
+  const size_t first = results().size();
+  EXPECT_GE(first, 3u);
+  EXPECT_LT(first, 600u);
+  EXPECT_EQ(read_file(out).back(), '\n');
+  Command crash = command({"--sequences", "2"});
+  crash.when = [&] { return lines() >= first + 3; };
+  crash.signal = SIGKILL;
+  EXPECT_EQ(run_program(crash).signal, SIGKILL);
+  const std::string left = read_file(out);
+  EXPECT_GE(lines(), first + 3);
+  write_file(prompts, "{\"prompt\": \"another\", \"id\": 1}\n");
+  const Outcome other = run_program(command());
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.err.find("has another prompt than"), std::string::npos) << other.err;
+  EXPECT_EQ(read_file(out), left);
+}
+
+}  // namespace
+}  // namespace heddle
