@@ -1,10 +1,12 @@
 // The commands that show and prove programs, as people use them.
 #include "tests/support/command.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "heddle/base/file.h"
 #include "tests/support/scratch.h"
@@ -67,6 +69,26 @@ TEST(Command, BenchMeasuresAndKeepsResults) {
   EXPECT_NE(run_program({.args = {"bench", kModel, "--positions", "-1"}}).code, 0);
 }
 
+TEST(Command, EvalMeasuresATextAndComparesModels) {
+  Scratch scratch;
+  const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller", file = scratch.path("text");
+  const auto expected = nlohmann::json::parse(read_file(story + "/expected.json"))["stories"][0];
+  write_file(file, expected["prompt"].get<std::string>() + expected["text"].get<std::string>());
+  const auto found = nlohmann::json::parse(output(
+      {"eval", story, "--text", file, "--compare", story, "--window", "256", "--stride", "64", "--json"}));
+  // By transformers in fp32; scripts/parity_eval.py compares more.
+  EXPECT_NEAR(found["perplexity"].get<double>(), 1.23720, 2e-3);
+  EXPECT_NEAR(found["loss"].get<double>(), std::log(found["perplexity"].get<double>()), 1e-9);
+  EXPECT_EQ(found["kl"], 0);
+  EXPECT_EQ(found["top1_agreement"], 1);
+  // One window more for each 64 tokens past 256; all tokens but the first are scored.
+  const size_t tokens = found["tokens"].get<size_t>() + 1;
+  EXPECT_EQ(found["windows"], 1 + (tokens - 256 + 63) / 64);
+  EXPECT_EQ(tokens, expected["ids"].size() - 1 + 5)
+      << "the prompt has 5, and the end of the text is none of it";
+  expect_words(output({"eval", story, "--text", file}), {"perplexity  1.17", "nats a token", "in 1 windows"});
+}
+
 TEST(Command, EnvSaysWhyADriverIsNoUse) {
   const std::pair<const char*, std::vector<std::string>> drivers[] = {
       {"old", {"gpu         none: the NVIDIA driver is too old: it is for CUDA 11.8", "12.0 or newer"}},
@@ -107,7 +129,7 @@ TEST(Command, ChecksBodiesForAGpuThatIsNotHere) {
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command :
-       {"bench", "cache", "check", "diff", "env", "generate", "inspect", "logits", "tokenize"})
+       {"bench", "cache", "check", "diff", "env", "eval", "generate", "inspect", "logits", "tokenize"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 
