@@ -31,6 +31,7 @@ test: configure
 
 parity: program
 	scripts/setup python
+	cmake --build --preset release --parallel $(JOBS) --target test_text
 	scripts/parity
 
 bundle: program

@@ -122,5 +122,41 @@ TEST_F(GenerateBatch, LosesNothingToASignal) {
   EXPECT_EQ(read_file(out), left);
 }
 
+TEST_F(GenerateBatch, LinesHaveTheirSettingsAndSeveralAnswers) {
+  write_file(
+      prompts,
+      "{\"prompt\": \"27 + 45 =\", \"eos_token_id\": 15}\n"
+      "{\"prompt\": \"Once upon a time\", \"temperature\": 1, \"max_tokens\": 9, \"bad_words_ids\": [[13]]}\n"
+      "{\"prompt\": \"27 + 45 =\", \"sequence_bias\": [[[222, 24], -100]], \"max_tokens\": 2}\n");
+  const Outcome outcome = run_program(command({"--n", "2", "--logprobs", "3"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("4 answers chosen by the host, 2 by the program"), std::string::npos)
+      << outcome.err;
+  std::istringstream text(read_file(out));
+  std::map<std::pair<int, int>, json> all;
+  for (std::string line; std::getline(text, line);) {
+    const json one = json::parse(line);
+    all[{one["id"], one["index"]}] = one;
+    ASSERT_EQ(one["logprobs"].size(), one["tokens"].size());
+    for (const json& token : one["logprobs"]) {
+      EXPECT_EQ(token["top"].size(), 3u);
+      EXPECT_LE(token["logprob"].get<double>(), token["top"][0][1].get<double>());
+      EXPECT_GE(token["top"][0][1].get<double>(), token["top"][2][1].get<double>());
+    }
+  }
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_EQ((all[{1, 0}]["text"]), " 72") << "15 is the full stop";
+  EXPECT_NE((all[{2, 0}]["tokens"]), (all[{2, 1}]["tokens"])) << "each answer has its seed";
+  for (int token : all[{2, 0}]["tokens"]) EXPECT_NE(token, 13);
+  EXPECT_EQ((all[{3, 1}]["tokens"][0]), 222);
+  EXPECT_NE((all[{3, 1}]["tokens"][1]), 24);
+  const std::string before = read_file(out);
+  EXPECT_EQ(run_program(command({"--n", "2"})).code, 0);
+  EXPECT_EQ(read_file(out), before);
+  const Outcome fewer = run_program(command());
+  EXPECT_EQ(fewer.code, 1);
+  EXPECT_NE(fewer.err.find("give --n as it was"), std::string::npos) << fewer.err;
+}
+
 }  // namespace
 }  // namespace heddle

@@ -17,6 +17,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/model/build/family.h"
+#include "heddle/text/logits_processors.h"
 #include "heddle/text/tokenizer.h"
 
 namespace heddle {
@@ -43,13 +44,6 @@ std::vector<Window> windows_of(size_t tokens, size_t window, size_t stride) {
     scored = end;
   }
   return windows;
-}
-
-double log_sum_exp(std::span<const float> logits) {
-  const double top = double(*std::ranges::max_element(logits));
-  double sum = 0;
-  for (float logit : logits) sum += std::exp(double(logit) - top);
-  return top + std::log(sum);
 }
 
 // What is summed over positions; nats.

@@ -2,13 +2,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "apps/heddle/support/answer.h"
+#include "apps/heddle/support/answer_json.h"
+#include "apps/heddle/support/answer_settings.h"
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/generate_batch.h"
 #include "apps/heddle/support/generate_flags.h"
@@ -16,7 +17,6 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
-#include "heddle/text/generation_config.h"
 
 namespace heddle {
 namespace {
@@ -31,16 +31,11 @@ struct Times {
   double prompt = 0, tokens = 0;  // seconds
 };
 
-// Streams the answer as it is made.
-Times stream(const GenerateFlags& flags, Engine& engine, const std::shared_ptr<Answer>& answer) {
-  if (!flags.json)
-    answer->on_text = [](const std::string& text) {
-      print(text);
-      flush_output();
-    };
+// Runs the answers, of one prompt, to their end.
+Times finish(Engine& engine, const std::vector<std::shared_ptr<Answer>>& answers) {
   Batcher batcher(engine);
-  batcher.add(answer);
-  const size_t size = answer->prompt().size();
+  for (const auto& answer : answers) batcher.add(answer);
+  const size_t size = answers[0]->prompt().size();
   const bool show = ::isatty(STDERR_FILENO) != 0 && size > 512;
   const auto goes_on = [&] { return !batcher.idle() && !interrupted(); };
   Times times;
@@ -55,7 +50,8 @@ Times stream(const GenerateFlags& flags, Engine& engine, const std::shared_ptr<A
   times.prompt = seconds_since(start);
   start = Clock::now();
   while (goes_on()) batcher.step();
-  if (!batcher.idle()) answer->end(false);
+  for (const auto& answer : answers)
+    if (!answer->ended()) answer->end(false);
   times.tokens = seconds_since(start);
   return times;
 }
@@ -83,50 +79,58 @@ void require_fit(const std::vector<i32>& prompt, const Engine& engine, const std
            engine.info().vocab - 1);
 }
 
-GenerationConfig defaults_of(const std::string& model) {
-  const std::string path = model + "/generation_config.json";
-  return std::filesystem::exists(path) ? GenerationConfig::load(path) : GenerationConfig{};
+void print_json(const Answer& answer, const Times& times, const std::string& chooser) {
+  nlohmann::ordered_json out = json_of(answer);
+  out["chosen_by"] = chooser;
+  out["prompt_seconds"] = times.prompt;
+  out["seconds"] = times.tokens;
+  print(line_of(out) + "\n");
 }
 
-// "top_p" -> "top-p"
-std::string flag_name(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
+void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const Times& times,
+                 const std::string& chooser) {
+  size_t tokens = 0;
+  for (const auto& answer : answers) tokens += answer->tokens().size();
+  const double size = double(answers[0]->prompt().size()), count = double(tokens);
+  const std::string reason = answers.size() == 1 ? "; ended by " + answers[0]->reason() : "";
+  std::fprintf(stderr, "[%.0f prompt tokens in %.3f s, %.1f/s; %zu new tokens, %.1f/s%s; chosen by %s]\n",
+               size, times.prompt, size / times.prompt, tokens,
+               (count > 1 ? count - 1 : count) / times.tokens, reason.c_str(), chooser.c_str());
 }
 
-void report(const GenerateFlags& flags, const Answer& answer, const Times& times) {
-  const double tokens = double(answer.tokens().size());
-  if (flags.json) {
-    const nlohmann::json out = {
-        {"prompt_tokens", answer.prompt()}, {"tokens", answer.tokens()},      {"text", answer.text()},
-        {"finish_reason", answer.reason()}, {"prompt_seconds", times.prompt}, {"seconds", times.tokens}};
-    print(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-    return;
+// Answers that differ in their seeds: --seed and those that follow it.
+std::vector<std::shared_ptr<Answer>> answers_of(const GenerateFlags& flags, AnswerSettings settings,
+                                                const std::vector<i32>& prompt, const Tokenizer& tokenizer) {
+  std::vector<std::shared_ptr<Answer>> answers;
+  for (i32 i = 0; i < flags.n; ++i, ++settings.sampling.seed)
+    answers.push_back(std::make_shared<Answer>(settings, prompt, tokenizer));
+  if (flags.n == 1 && !flags.json)
+    answers[0]->on_text = [](const std::string& text) {
+      print(text);
+      flush_output();
+    };
+  return answers;
+}
+
+void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
+  const std::vector<i32> prompt = read_prompt_of(flags, tokenizer);
+  EngineOptions options = flags.engine.options();
+  options.max_sequences = std::min(flags.n, flags.sequences);
+  auto engine = load_engine(flags.engine, options);
+  require_fit(prompt, *engine, flags.engine.model);
+  require_known_tokens(settings, engine->info().vocab);
+  if (flags.echo && !flags.json) print(flags.prompt);
+  const auto answers = answers_of(flags, settings, prompt, tokenizer);
+  const Times times = finish(*engine, answers);
+  const std::string chooser = chooser_of(settings.sampling);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (flags.json)
+      print_json(*answers[i], times, chooser);
+    else
+      print(flags.n == 1 ? "\n" : fmt::format("--- {} of {}\n{}\n", i + 1, flags.n, answers[i]->text()));
   }
-  print("\n");
   flush_output();
-  const double size = double(answer.prompt().size());
-  std::fprintf(stderr, "[%.0f prompt tokens in %.3f s, %.1f/s; %.0f new tokens, %.1f/s; ended by %s]\n", size,
-               times.prompt, size / times.prompt, tokens, (tokens > 1 ? tokens - 1 : tokens) / times.tokens,
-               answer.reason().c_str());
-}
-
-// What the flags say, else the model's generation_config.json.
-AnswerSettings settings_of(const GenerateFlags& flags, const Command& command) {
-  GenerationConfig config = defaults_of(flags.engine.model);
-  SamplingParams::visit(flags.sampling, [&](const char* name, const auto& value, const char*) {
-    SamplingParams::visit(config.sampling, [&](const char* other, auto& field, const char*) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::decay_t<decltype(field)>>)
-        if (std::string_view(name) == other && command.given("--" + flag_name(name))) field = value;
-    });
-  });
-  config.sampling.validate();
-  require(flags.max_tokens >= 1, "[generate] --max-tokens is {}; must be positive", flags.max_tokens);
-  AnswerSettings settings{.sampling = config.sampling, .max_tokens = flags.max_tokens, .stops = flags.stops};
-  settings.stops.insert(settings.stops.end(), config.stop_strings.begin(), config.stop_strings.end());
-  StopStrings check(settings.stops);
-  if (!flags.ignore_eos) settings.eos = config.eos_token_ids;
-  return settings;
+  if (!flags.json) print_times(answers, times, chooser);
 }
 
 void run(GenerateFlags& flags, const Command& command) {
@@ -137,17 +141,18 @@ void run(GenerateFlags& flags, const Command& command) {
       flags.prompts.empty() || !(command.given("--prompt") || flags.json),
       "[generate] --prompts takes its prompts from a file and writes JSON to --out; leave out --prompt and "
       "--json");
+  require(flags.n >= 1 && flags.n <= 10000, "[generate] --n is {}; must be 1 to 10000", flags.n);
+  require(flags.sequences >= 1 && flags.sequences <= 512, "[generate] --sequences is {}; must be 1 to 512",
+          flags.sequences);
+  require(flags.logprobs < 0 || flags.json || !flags.prompts.empty(),
+          "[generate] --logprobs is {} and text has no place for them; add --json", flags.logprobs);
   require_model_folder(flags.engine.model);
-  const AnswerSettings settings = settings_of(flags, command);
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
-  if (!flags.prompts.empty()) return generate_batch(flags, settings, tokenizer);
-  std::vector<i32> prompt = read_prompt_of(flags, tokenizer);
-  auto engine = load_engine(flags.engine, flags.engine.options());
-  require_fit(prompt, *engine, flags.engine.model);
-  if (flags.echo && !flags.json) print(flags.prompt);
-  const auto answer = std::make_shared<Answer>(settings, std::move(prompt), tokenizer);
-  const Times times = stream(flags, *engine, answer);
-  report(flags, *answer, times);
+  const AnswerSettings settings = settings_of(flags, command, tokenizer);
+  if (flags.prompts.empty())
+    generate(flags, settings, tokenizer);
+  else
+    generate_batch(flags, settings, tokenizer);
 }
 
 }  // namespace
@@ -165,14 +170,16 @@ void add_generate(CLI::App& app) {
   command.argument(
       "--out", &flags->out,
       "file for the results of --prompts, one JSON object a line; what is in it is not done again");
-  command.argument("--sequences", &flags->sequences, "how many prompts of a file are answered at once");
+  command.argument("--sequences", &flags->sequences, "how many answers are made at once");
   command.argument("--max-tokens", &flags->max_tokens, "new tokens at most");
-  SamplingParams::visit(flags->sampling, [&](const char* name, auto& field, const char* help) {
-    command.argument("--" + flag_name(name), &field,
-                     std::string(help) + "; default: generation_config.json's", {.shows_default = false});
-  });
-  command.argument("--stop", &flags->stops, "end before this text; may be given several times");
-  command.argument("--ignore-eos", &flags->ignore_eos, "go on past the end-of-text token");
+  add_sampling_flags(command, *flags);
+  command.argument("--n", &flags->n,
+                   "how many answers to a prompt; each has the seed after that of the last");
+  command.argument(
+      "--logprobs", &flags->logprobs,
+      "write the log-probability of each token and of this many likeliest ones, by the model's own "
+      "logits",
+      {.shows_default = false});
   flags->echo = ::isatty(STDOUT_FILENO) != 0;
   command.argument("--echo,!--no-echo", &flags->echo,
                    "print the prompt before its continuation; default: on a terminal");

@@ -2,6 +2,7 @@
 
 #include "heddle/base/file.h"
 #include "heddle/text/json_view.h"
+#include "heddle/text/token_lists.h"
 
 namespace heddle {
 namespace {
@@ -13,16 +14,14 @@ struct Neutral {
   const char* key;
   double value;
 };
-constexpr Neutral kNeutral[] = {
-    {"num_beams", 1},      {"num_beam_groups", 1}, {"num_return_sequences", 1}, {"typical_p", 1},
-    {"epsilon_cutoff", 0}, {"eta_cutoff", 0},      {"diversity_penalty", 0},    {"no_repeat_ngram_size", 0},
-    {"min_length", 0},     {"min_new_tokens", 0},  {"guidance_scale", 1},       {"penalty_alpha", 0}};
+constexpr Neutral kNeutral[] = {{"num_beams", 1},      {"num_beam_groups", 1}, {"num_return_sequences", 1},
+                                {"epsilon_cutoff", 0}, {"eta_cutoff", 0},      {"diversity_penalty", 0},
+                                {"min_length", 0},     {"min_new_tokens", 0},  {"guidance_scale", 1},
+                                {"penalty_alpha", 0}};
 // Settings that change the text wherever they are set.
 constexpr const char* kForeign[] = {"top_h",
-                                    "bad_words_ids",
                                     "force_words_ids",
                                     "constraints",
-                                    "sequence_bias",
                                     "suppress_tokens",
                                     "begin_suppress_tokens",
                                     "dola_layers",
@@ -74,12 +73,16 @@ void read_sampling(const JsonView& root, SamplingParams& sampling) {
   };
   constexpr int32_t kTopK = 50;  // of transformers, where the file has none
   sampling.repetition_penalty = number("repetition_penalty", 1);
+  sampling.no_repeat_ngram_size = read_count(root, "no_repeat_ngram_size").value_or(0);
+  if (const auto words = root.find("bad_words_ids")) sampling.bad_words_ids = read_token_lists(*words);
+  if (const auto bias = root.find("sequence_bias")) sampling.sequence_bias = read_sequence_bias(*bias);
   const auto do_sample = root.find("do_sample");
   if (do_sample && do_sample->as_bool()) {
     sampling.temperature = number("temperature", 1);
     sampling.top_k = read_count(root, "top_k").value_or(kTopK);
     sampling.top_p = number("top_p", 1);
     sampling.min_p = number("min_p", 0);
+    sampling.typical_p = number("typical_p", 1);
   }
 }
 

@@ -51,14 +51,28 @@ TEST(GenerationConfig, IsGreedyUnlessTheFileSamples) {
   EXPECT_TRUE(parse("{}").eos_token_ids.empty());
 }
 
+TEST(GenerationConfig, ReadsListsOfTokens) {
+  const GenerationConfig config = parse(R"({
+    "bad_words_ids": [[3, 4], [5]], "sequence_bias": [[[1, 2], -2.5], [[7], 1]], "no_repeat_ngram_size": 3,
+    "typical_p": 0.5})");
+  EXPECT_EQ(config.sampling.bad_words_ids, (std::vector<std::vector<int32_t>>{{3, 4}, {5}}));
+  ASSERT_EQ(config.sampling.sequence_bias.size(), 2u);
+  EXPECT_EQ(config.sampling.sequence_bias[0].tokens, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(config.sampling.sequence_bias[0].bias, -2.5f);
+  EXPECT_EQ(config.sampling.needs_host(), "sequence_bias, no_repeat_ngram_size, bad_words_ids");
+  EXPECT_EQ(config.sampling.typical_p, 1) << "the file does not sample";
+  EXPECT_EQ(parse(R"({"do_sample": true, "typical_p": 0.5})").sampling.needs_host(), "typical_p");
+}
+
 TEST(GenerationConfig, NamesWhatItRefuses) {
   EXPECT_EQ(error_of(R"({"num_beams": 4})"),
             "[generation_config.json] num_beams is 4: this is not supported; 1 or no such line is");
   for (const std::string line :
-       {R"("bad_words_ids": [[1]])", R"("suppress_tokens": [1])", R"("eos_token_id": "two")",
-        R"("eos_token_id": -1)", R"("do_sample": 1)", R"("do_sample": true, "top_p": 1.5)",
-        R"("repetition_penalty": 0)", R"("max_length": 1e3)", R"("stop_strings": [1])",
-        R"("token_healing": true)", R"("do_sample": true, "temperature": "hot")"}) {
+       {R"("bad_words_ids": [1])", R"("bad_words_ids": [[]])", R"("sequence_bias": [[[1]]])",
+        R"("sequence_bias": [[[1], "x"]])", R"("no_repeat_ngram_size": -1)", R"("force_words_ids": [[1]])",
+        R"("suppress_tokens": [1])", R"("eos_token_id": "two")", R"("eos_token_id": -1)", R"("do_sample": 1)",
+        R"("do_sample": true, "top_p": 1.5)", R"("repetition_penalty": 0)", R"("max_length": 1e3)",
+        R"("stop_strings": [1])", R"("token_healing": true)", R"("do_sample": true, "temperature": "hot")"}) {
     EXPECT_TRUE(error_of("{" + line + "}").starts_with("[generation_config.json] "))
         << line << error_of("{" + line + "}");
   }
@@ -85,6 +99,7 @@ TEST(SamplingParams, ValidateNamesFieldValueAndRange) {
     EXPECT_NE(error({.temperature = bad}), "no error") << bad;
     EXPECT_NE(error({.top_p = bad}), "no error") << bad;
     EXPECT_NE(error({.min_p = bad}), "no error") << bad;
+    EXPECT_NE(error({.typical_p = bad}), "no error") << bad;
     EXPECT_NE(error({.repetition_penalty = bad}), "no error") << bad;
   }
 }
@@ -98,9 +113,11 @@ TEST(SamplingParams, VisitNamesEveryField) {
     names.insert(name);
     EXPECT_NE(std::string(help), "");
   });
-  EXPECT_EQ(bytes, 4 * sizeof(float) + sizeof(int32_t) + sizeof(uint64_t));
-  EXPECT_LT(sizeof(params) - bytes, alignof(SamplingParams));  // no field is left out
-  EXPECT_EQ(names.size(), 6u);
+  EXPECT_EQ(bytes, 5 * sizeof(float) + 2 * sizeof(int32_t) + sizeof(uint64_t));
+  // No number is left out.
+  const size_t lists = sizeof(params.sequence_bias) + sizeof(params.bad_words_ids);
+  EXPECT_LT(sizeof(params) - bytes - lists, alignof(SamplingParams));
+  EXPECT_EQ(names.size(), 8u);
 }
 
 }  // namespace

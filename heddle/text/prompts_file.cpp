@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heddle/text/json_view.h"
+#include "heddle/text/token_lists.h"
 
 namespace heddle {
 namespace {
@@ -41,26 +42,27 @@ void read_stops(PromptLine& line, const JsonView& value) {
     add(value);
 }
 
-void read_tokens(PromptLine& line, const JsonView& value) {
-  value.for_each_item(
-      [&](const JsonView& token) { line.tokens.push_back(int32_t(token.as_int(0, INT32_MAX))); });
-  if (line.tokens.empty()) value.fail(ErrorCode::kIo, "a token id or more are expected");
-}
-
 void read_member(PromptLine& line, const std::string& key, const JsonView& value) {
   if (key == "id")
     line.id = read_id(value);
   else if (key == "prompt")
     line.prompt = value.as_string();
   else if (key == "tokens")
-    read_tokens(line, value);
+    line.tokens = read_token_list(value);
   else if (key == "max_tokens")
     line.max_tokens = int32_t(value.as_int(1, INT32_MAX));
   else if (key == "stop")
     read_stops(line, value);
+  else if (key == "eos_token_id")
+    line.eos = value.is_array() ? read_token_list(value) : std::vector{int32_t(value.as_int(0, INT32_MAX))};
+  else if (key == "bad_words_ids")
+    line.sampling.bad_words_ids = read_token_lists(value);
+  else if (key == "sequence_bias")
+    line.sampling.sequence_bias = read_sequence_bias(value);
   else if (!set_sampling(line.sampling, key, value))
     value.fail(ErrorCode::kIo,
-               "no such setting; there are id, prompt, tokens, max_tokens, stop, and those of sampling");
+               "no such setting; there are id, prompt, tokens, max_tokens, stop, eos_token_id, and those of "
+               "sampling");
 }
 
 PromptLine parse_line(std::string_view text, const std::string& where, const SamplingParams& defaults) {

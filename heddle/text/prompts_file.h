@@ -1,6 +1,6 @@
 // A prompts file: a JSON object a line, with a prompt and what is different for it. Keys: "prompt" (text) or "tokens"
-// (ids); "id" (text or a whole number; else the number of the line), "max_tokens", "stop" (text or a list), and the
-// names of SamplingParams. Empty lines are passed over.
+// (ids); "id" (text or a whole number; else the number of the line), "max_tokens", "stop" (text or a list),
+// "eos_token_id" (one or a list), and the names of SamplingParams, lists as transformers writes them. Empty lines are passed over.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct PromptLine {
   SamplingParams sampling;
   std::optional<int32_t> max_tokens;
   std::vector<std::string> stops;
+  std::optional<std::vector<int32_t>> eos;  // instead of the model's
 };
 
 // `name` is that of the file. Throws Error(kIo) with file and line where one is not as above, or an id comes twice.

@@ -1,15 +1,49 @@
 #include "apps/heddle/support/answer.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+
+#include "heddle/text/logits_processors.h"
 
 namespace heddle {
 
+namespace {
+
+TokenLogprobs logprobs_of(std::span<const float> logits, i32 chosen, size_t count) {
+  const double norm = log_sum_exp(logits);
+  const auto logprob = [&](i32 token) { return float(double(logits[size_t(token)]) - norm); };
+  std::vector<i32> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  count = std::min(count, order.size());
+  const auto larger = [&](i32 a, i32 b) {
+    const float x = logits[size_t(a)], y = logits[size_t(b)];
+    return x != y ? x > y : a < b;
+  };
+  std::ranges::partial_sort(order, order.begin() + long(count), larger);
+  TokenLogprobs made{.chosen = logprob(chosen)};
+  for (size_t i = 0; i < count; ++i) made.likeliest.emplace_back(order[i], logprob(order[i]));
+  return made;
+}
+
+}  // namespace
+
+std::string chooser_of(const SamplingParams& sampling) {
+  const std::string names = sampling.needs_host();
+  return names.empty() ? "the program" : "the host, for " + names;
+}
+
 Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer)
     : settings_(std::move(settings)),
+      on_host_(!settings_.sampling.needs_host().empty()),
       prompt_(std::move(prompt)),
       decoder_(tokenizer, true),
-      stops_(settings_.stops) {}
+      stops_(settings_.stops) {
+  // As transformers does it: the end of the text is no bad word.
+  std::erase_if(settings_.sampling.bad_words_ids, [&](const std::vector<i32>& word) {
+    return word.size() == 1 && std::ranges::find(settings_.eos, word[0]) != settings_.eos.end();
+  });
+}
 
 SamplingSettings Answer::sampling() const {
   const SamplingParams& s = settings_.sampling;
@@ -21,6 +55,16 @@ SamplingSettings Answer::sampling() const {
           .seed = s.seed};
 }
 
+i32 Answer::choose(std::span<const float> logits, i32 chosen) {
+  if (on_host_) {
+    if (seen_.empty()) seen_ = prompt_;
+    chosen = choose_token(settings_.sampling, seen_, logits, u32(seen_.size() - prompt_.size()));
+    seen_.push_back(chosen);
+  }
+  if (settings_.logprobs >= 0) logprobs_.push_back(logprobs_of(logits, chosen, size_t(settings_.logprobs)));
+  return chosen;
+}
+
 bool Answer::take(i32 token) {
   if (std::ranges::find(settings_.eos, token) != settings_.eos.end()) return end_with("eos");
   tokens_.push_back(token);
@@ -30,7 +74,9 @@ bool Answer::take(i32 token) {
 }
 
 void Answer::end(bool full) {
+  ended_ = true;
   if (full) reason_ = "context";
+  logprobs_.resize(std::min(logprobs_.size(), tokens_.size()));  // not of the token that ended it
   if (!stops_.stopped()) emit(stops_.push(decoder_.flush()) + stops_.flush());
   if (on_end) on_end();
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heddle/engine/batcher.h"
@@ -15,10 +16,20 @@ namespace heddle {
 
 struct AnswerSettings {
   SamplingParams sampling;
+  i32 logprobs = -1;  // of this many likeliest tokens beside the chosen one; -1: none at all
   i32 max_tokens = 256;
   std::vector<std::string> stops;
   std::vector<i32> eos;
 };
+
+// By the model's own logits: as they are before any sampling setting.
+struct TokenLogprobs {
+  float chosen = 0;
+  std::vector<std::pair<i32, float>> likeliest;  // first the largest
+};
+
+// Where the program chose, or what made the host do it.
+std::string chooser_of(const SamplingParams& sampling);
 
 class Answer : public BatchJob {
  public:
@@ -27,6 +38,8 @@ class Answer : public BatchJob {
 
   std::span<const i32> prompt() const override { return prompt_; }
   SamplingSettings sampling() const override;
+  bool wants_logits() const override { return on_host_ || settings_.logprobs >= 0; }
+  i32 choose(std::span<const float> logits, i32 chosen) override;
   bool take(i32 token) override;
   void end(bool full) override;
 
@@ -36,18 +49,24 @@ class Answer : public BatchJob {
 
   const std::vector<i32>& tokens() const { return tokens_; }
   const std::string& text() const { return text_; }
+  const std::vector<TokenLogprobs>& logprobs() const { return logprobs_; }  // for each of tokens()
   // "eos", "stop", "length", "context"; before its end "interrupted".
   const std::string& reason() const { return reason_; }
+  bool ended() const { return ended_; }
 
  private:
   bool end_with(const char* reason);
   void emit(const std::string& text);
 
   AnswerSettings settings_;
+  bool on_host_;  // tokens are chosen here
   std::vector<i32> prompt_, tokens_;
+  std::vector<i32> seen_;  // the prompt and all tokens, where they are chosen here
+  std::vector<TokenLogprobs> logprobs_;
   StreamDecoder decoder_;
   StopStrings stops_;
   std::string text_, reason_ = "interrupted";
+  bool ended_ = false;
 };
 
 }  // namespace heddle

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "apps/heddle/support/answer_json.h"
+#include "apps/heddle/support/answer_settings.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/results_file.h"
 #include "heddle/base/error.h"
@@ -24,7 +26,7 @@ using nlohmann::json;
 struct Asked {
   PromptLine line;
   std::vector<i32> tokens;
-  bool done = false;
+  std::vector<bool> done;  // for each of --n answers
 };
 
 class Batch {
@@ -39,13 +41,22 @@ class Batch {
     if (results.cut() > 0)
       std::fprintf(stderr, "%s: took away %zu bytes of a last line that was cut\n", flags_.out.c_str(),
                    results.cut());
-    if (done_ < asked_.size()) answer(results);
-    std::fprintf(stderr, "[%zu of %zu prompts are done%s]\n", done_, asked_.size(),
-                 done_ < asked_.size() ? "; the same command goes on from here" : "");
+    if (done_ < wanted_) answer(results);
+    std::fprintf(stderr, "[%zu of %zu answers are done%s]\n", done_, wanted_,
+                 done_ < wanted_ ? "; the same command goes on from here" : "");
   }
 
  private:
   i32 max_tokens_of(const PromptLine& line) const { return line.max_tokens.value_or(settings_.max_tokens); }
+
+  AnswerSettings settings_of(const PromptLine& line) const {
+    AnswerSettings settings = settings_;
+    settings.sampling = line.sampling;
+    settings.max_tokens = max_tokens_of(line);
+    settings.stops.insert(settings.stops.end(), line.stops.begin(), line.stops.end());
+    if (line.eos) settings.eos = *line.eos;
+    return settings;
+  }
 
   // Every line is looked at before any work begins.
   void read_prompts(const ModelInfo& info) {
@@ -61,9 +72,15 @@ class Batch {
       for (i32 token : tokens)
         if (token >= info.vocab)
           wrong(fmt::format("token {}; the model knows 0 to {}", token, info.vocab - 1));
+      try {
+        require_known_tokens(settings_of(line), info.vocab);
+      } catch (const Error& error) {
+        wrong(error.what());
+      }
       context_ = std::max(context_, i32(std::min(i64(limit), i64(tokens.size()) + max_tokens_of(line))));
       by_id_[line.id] = asked_.size();
-      asked_.push_back({std::move(line), std::move(tokens)});
+      asked_.push_back({std::move(line), std::move(tokens), std::vector<bool>(size_t(flags_.n))});
+      wanted_ += size_t(flags_.n);
     }
     if (asked_.empty())
       fail(ErrorCode::kIo, "[{}] has no prompts; lines such as {{\"prompt\": \"a text\"}} are expected",
@@ -80,17 +97,27 @@ class Batch {
     if (found == by_id_.end() || result["prompt_tokens"] != json(asked_[found->second].tokens))
       fail(ErrorCode::kIo, "[{}] id {} has another prompt than in {}; give another --out", where,
            result["id"].dump(), flags_.prompts);
-    done_ += !std::exchange(asked_[found->second].done, true);
+    const size_t index = result.value("index", size_t{0});
+    if (index >= size_t(flags_.n))
+      fail(ErrorCode::kIo, "[{}] is answer {} to its prompt and --n is {}; give --n as it was", where,
+           index + 1, flags_.n);
+    if (!asked_[found->second].done[index]) ++done_;
+    asked_[found->second].done[index] = true;
   }
 
   void answer(ResultsFile& results) {
     EngineOptions options = flags_.engine.options();
     options.max_context = context_;
-    options.max_sequences = i32(std::min(size_t(flags_.sequences), asked_.size() - done_));
+    options.max_sequences = i32(std::min(size_t(flags_.sequences), wanted_ - done_));
     const auto engine = load_engine(flags_.engine, options);
     Batcher batcher(*engine);
-    for (Asked& asked : asked_)
-      if (!asked.done) batcher.add(job_of(asked, results));
+    for (const Asked& asked : asked_)
+      for (i32 i = 0; i < flags_.n; ++i)
+        if (!asked.done[size_t(i)]) {
+          batcher.add(job_of(asked, i, results));
+          ++started_;
+          on_host_ += !asked.line.sampling.needs_host().empty();
+        }
     const auto start = std::chrono::steady_clock::now();
     while (!batcher.idle() && !interrupted()) {
       batcher.step();
@@ -98,29 +125,24 @@ class Batch {
     }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const BatchStats& stats = batcher.stats();
-    std::fprintf(
-        stderr,
-        "[%llu prompt tokens, %llu more shared; %llu new tokens; %.1f tokens/s in %llu steps of up to %d "
-        "sequences]\n",
-        static_cast<unsigned long long>(stats.prompt_tokens),
-        static_cast<unsigned long long>(stats.shared_tokens),
-        static_cast<unsigned long long>(stats.new_tokens), double(stats.new_tokens) / seconds,
-        static_cast<unsigned long long>(stats.steps), stats.most_sequences);
+    const std::string text = fmt::format(
+        "[{} prompt tokens, {} more shared; {} new tokens; {:.1f} tokens/s in {} steps of up to {} "
+        "sequences; "
+        "{} answers chosen by the host, {} by the program]\n",
+        stats.prompt_tokens, stats.shared_tokens, stats.new_tokens, double(stats.new_tokens) / seconds,
+        stats.steps, stats.most_sequences, on_host_, started_ - on_host_);
+    std::fputs(text.c_str(), stderr);
   }
 
-  std::shared_ptr<Answer> job_of(Asked& asked, ResultsFile& results) {
-    AnswerSettings settings = settings_;
-    settings.sampling = asked.line.sampling;
-    settings.max_tokens = max_tokens_of(asked.line);
-    settings.stops.insert(settings.stops.end(), asked.line.stops.begin(), asked.line.stops.end());
+  std::shared_ptr<Answer> job_of(const Asked& asked, i32 index, ResultsFile& results) {
+    AnswerSettings settings = settings_of(asked.line);
+    settings.sampling.seed += u64(index);
     auto job = std::make_shared<Answer>(std::move(settings), asked.tokens, tokenizer_);
-    job->on_end = [this, &asked, &results, answer = job.get()] {
-      const nlohmann::ordered_json line = {{"id", json::parse(asked.line.id)},
-                                           {"text", answer->text()},
-                                           {"finish_reason", answer->reason()},
-                                           {"prompt_tokens", asked.tokens},
-                                           {"tokens", answer->tokens()}};
-      results.append(line.dump());
+    job->on_end = [this, &asked, &results, index, answer = job.get()] {
+      nlohmann::ordered_json line = {{"id", json::parse(asked.line.id)}};
+      if (flags_.n > 1) line["index"] = index;
+      line.update(json_of(*answer));
+      results.append(line_of(line));
       ++done_;
     };
     return job;
@@ -129,8 +151,8 @@ class Batch {
   void show_progress() {
     if (::isatty(STDERR_FILENO) == 0 || shown_ == done_) return;
     shown_ = done_;
-    std::fprintf(stderr, "\r%zu of %zu prompts are done\033[K%s", done_, asked_.size(),
-                 done_ == asked_.size() ? "\r\033[K" : "");
+    std::fprintf(stderr, "\r%zu of %zu answers are done\033[K%s", done_, wanted_,
+                 done_ == wanted_ ? "\r\033[K" : "");
   }
 
   const GenerateFlags& flags_;
@@ -138,15 +160,13 @@ class Batch {
   const Tokenizer& tokenizer_;
   std::vector<Asked> asked_;
   std::map<std::string, size_t> by_id_;
-  size_t done_ = 0, shown_ = 0;
+  size_t wanted_ = 0, done_ = 0, shown_ = 0, started_ = 0, on_host_ = 0;  // answers
   i32 context_ = 1;
 };
 
 }  // namespace
 
 void generate_batch(const GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
-  require(flags.sequences >= 1 && flags.sequences <= 512, "[generate] --sequences is {}; must be 1 to 512",
-          flags.sequences);
   Batch(flags, settings, tokenizer).run();
 }
 

@@ -12,9 +12,9 @@ namespace heddle {
 struct GenerateFlags {
   EngineFlags engine;
   std::string prompt, prompts, out;
-  i32 max_tokens = 256, sequences = 16;
+  i32 max_tokens = 256, sequences = 16, n = 1, logprobs = -1;
   SamplingParams sampling;
-  std::vector<std::string> stops;
+  std::vector<std::string> stops, bad_words, biases, eos;
   bool json = false, ignore_eos = false, echo = false;
 };
 

@@ -1,4 +1,4 @@
-#include "heddle/ops/sample/philox.h"
+#include "heddle/tile/philox.h"
 
 #include <gtest/gtest.h>
 

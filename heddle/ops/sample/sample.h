@@ -8,7 +8,7 @@
 
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
-#include "heddle/ops/sample/philox.h"
+#include "heddle/tile/philox.h"
 
 namespace heddle {
 

@@ -1,0 +1,101 @@
+// Against transformers' processors: the cases of scripts/goldens/make_sampling.py, or of the file that
+// HEDDLE_SAMPLING_CASES names.
+#include "heddle/text/logits_processors.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/text/prompts_file.h"
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+
+std::vector<json> cases() {
+  const char* other = std::getenv("HEDDLE_SAMPLING_CASES");
+  std::istringstream text(read_file(other ? other : HEDDLE_SOURCE_DIR "/tests/goldens/sampling/cases.jsonl"));
+  std::vector<json> made;
+  for (std::string line; std::getline(text, line);) made.push_back(json::parse(line));
+  return made;
+}
+
+// The settings of a case are those of a line of a prompts file.
+SamplingParams params_of(const json& one) {
+  json line = one["settings"];
+  line["prompt"] = "";
+  return parse_prompts(line.dump(), "case", {})[0].sampling;
+}
+
+TEST(LogitsProcessors, GiveTheScoresOfTransformers) {
+  const std::vector<json> all = cases();
+  ASSERT_GE(all.size(), 100u);
+  size_t number = 0;
+  std::map<std::string, size_t> uses;
+  for (const json& one : all) {
+    SCOPED_TRACE("case " + std::to_string(++number) + ": " + one["settings"].dump());
+    for (const auto& [name, value] : one["settings"].items()) ++uses[name];
+    std::vector<float> logits;
+    for (int unit : one["logits"]) logits.push_back(float(unit) / 4096);
+    const auto tokens = one["tokens"].get<std::vector<int32_t>>();
+    const std::vector<float> scores = process_logits(params_of(one), tokens, logits);
+    std::vector<size_t> kept;
+    for (size_t i = 0; i < scores.size(); ++i)
+      if (scores[i] > -INFINITY) kept.push_back(i);
+    ASSERT_EQ(json(kept), one["kept"]);
+    for (size_t i = 0; i < kept.size(); ++i) {
+      const double wanted = one["scores"][i];
+      ASSERT_NEAR(double(scores[kept[i]]), wanted, 1e-6 * (1 + std::abs(wanted)));
+    }
+  }
+  EXPECT_EQ(uses.size(), 9u);
+  for (const auto& [name, count] : uses) EXPECT_GE(count, all.size() / 10) << name;
+}
+
+TEST(LogitsProcessors, ChooseByTheProcessedScores) {
+  const std::vector<float> logits = {1, 3, 2, 3};
+  EXPECT_EQ(choose_token({}, {}, logits, 0), 1) << "the first of equals";
+  EXPECT_EQ(choose_token({.bad_words_ids = {{1}}}, {}, logits, 0), 3);
+  EXPECT_EQ(choose_token({.sequence_bias = {{{2}, 5}}}, {}, logits, 0), 2);
+  const std::vector<int32_t> text = {0, 1, 0};
+  EXPECT_EQ(choose_token({.no_repeat_ngram_size = 2}, text, logits, 0), 3) << "0 1 was there";
+  EXPECT_EQ(choose_token({.bad_words_ids = {{1, 0, 3}, {0, 1}}}, text, logits, 0), 2);
+  try {
+    choose_token({.bad_words_ids = {{0}, {1}, {2}, {3}}}, {}, logits, 0);
+    ADD_FAILURE() << "nothing is left";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("no token is left"), std::string::npos);
+  }
+}
+
+TEST(LogitsProcessors, DrawAsOftenAsTheScoresSay) {
+  const std::vector<float> logits = {0, 1, 2, -1, 0.5f, -30};
+  const SamplingParams params{.temperature = 0.8f, .typical_p = 0.9f, .seed = 3};
+  const std::vector<float> scores = process_logits(params, {}, logits);
+  const double norm = log_sum_exp(scores);
+  constexpr uint32_t kDraws = 20000;
+  std::vector<double> found(logits.size());
+  for (uint32_t draw = 0; draw < kDraws; ++draw) ++found[size_t(choose_token(params, {}, logits, draw))];
+  double chi_square = 0;
+  size_t kinds = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double wanted = kDraws * std::exp(double(scores[i]) - norm);
+    if (wanted == 0) {
+      EXPECT_EQ(found[i], 0);
+      continue;
+    }
+    chi_square += (found[i] - wanted) * (found[i] - wanted) / wanted;
+    ++kinds;
+  }
+  EXPECT_EQ(kinds, 3u);
+  EXPECT_LT(chi_square, 13.8);  // 2 degrees of freedom, p = 0.001; the seed is fixed
+}
+
+}  // namespace
+}  // namespace heddle

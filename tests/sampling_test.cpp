@@ -1,0 +1,119 @@
+// What a program chooses beside what transformers' processors leave: the same token for the same draw, and over many
+// seeds each token as often as its probability says.
+#include <cmath>
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "heddle/text/logits_processors.h"
+#include "tests/support/golden.h"
+
+namespace heddle {
+namespace {
+
+constexpr const char* kModel = "llama2-tiny";
+constexpr i32 kTogether = 64;
+constexpr u64 kDraws = 2048;
+
+struct Drawn {
+  std::vector<i32> tokens;    // by seed
+  std::vector<float> logits;  // that they were drawn from
+  std::vector<i32> text;      // before them
+  size_t differs_from_host = 0;
+};
+
+Drawn draw(const SamplingParams& params) {
+  auto engine = golden_engine(kModel, {.max_context = 64, .max_sequences = kTogether + 1, .page_size = 16});
+  Drawn drawn;
+  drawn.text = load_golden(kModel).tokens;
+  drawn.text.resize(17);
+  const SequenceId first = engine->open({});  // reads the page with which all others begin
+  const StepRequest all{first, drawn.text, false};
+  engine->step(std::span(&all, 1));
+  for (u64 seed = 0; seed < kDraws; seed += kTogether) {
+    std::vector<SequenceId> ids;
+    std::vector<StepRequest> requests;
+    for (u64 i = 0; i < kTogether; ++i) {
+      ids.push_back(engine->open({.temperature = params.temperature,
+                                  .top_p = params.top_p,
+                                  .min_p = params.min_p,
+                                  .repetition_penalty = params.repetition_penalty,
+                                  .top_k = params.top_k,
+                                  .seed = seed + i},
+                                 drawn.text));
+      const size_t known = size_t(engine->length(ids.back()));
+      requests.push_back({ids.back(), std::span(drawn.text).subspan(known), true});
+    }
+    const StepResult step = engine->step(requests);
+    const size_t vocab = size_t(engine->info().vocab);
+    for (size_t i = 0; i < kTogether; ++i) {
+      const auto logits = std::span(step.logits).subspan(i * vocab, vocab);
+      if (drawn.logits.empty()) drawn.logits.assign(logits.begin(), logits.end());
+      EXPECT_TRUE(std::ranges::equal(logits, drawn.logits));
+      SamplingParams host = params;
+      host.seed = seed + i;
+      drawn.differs_from_host += choose_token(host, drawn.text, logits, 0) != step.sampled[i];
+    }
+    drawn.tokens.insert(drawn.tokens.end(), step.sampled.begin(), step.sampled.end());
+    for (SequenceId id : ids) engine->close(id);
+  }
+  return drawn;
+}
+
+// Pearson's statistic and its degrees of freedom; rare tokens count as one kind.
+std::pair<double, int> chi_square(const Drawn& drawn, const std::vector<float>& scores) {
+  std::vector<double> found(scores.size());
+  for (i32 token : drawn.tokens) ++found[size_t(token)];
+  const double all = double(drawn.tokens.size()), norm = log_sum_exp(scores);
+  double sum = 0, rare = 0, rare_found = 0;
+  int kinds = 0;
+  const auto add = [&](double wanted, double got) {
+    sum += (got - wanted) * (got - wanted) / wanted;
+    ++kinds;
+  };
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const double wanted = all * std::exp(double(scores[i]) - norm);
+    if (wanted == 0) {
+      EXPECT_EQ(found[i], 0) << "token " << i << " is not to be chosen";
+    }
+    if (wanted >= 5)
+      add(wanted, found[i]);
+    else
+      rare += wanted, rare_found += found[i];
+  }
+  if (rare >= 1) add(rare, rare_found);
+  return {sum, kinds - 1};
+}
+
+TEST(Sampling, ProgramsDrawAsTransformersDefinesIt) {
+  const SamplingParams all[] = {
+      {.temperature = 1},
+      {.temperature = 0.7f, .top_k = 9},
+      {.temperature = 1.4f, .top_p = 0.6f},
+      {.temperature = 0.9f, .min_p = 0.2f},
+      {.temperature = 1.1f, .top_k = 40, .top_p = 0.8f, .min_p = 0.05f, .repetition_penalty = 1.6f},
+  };
+  for (const SamplingParams& params : all) {
+    const Drawn drawn = draw(params);
+    const auto scores = process_logits(params, drawn.text, drawn.logits);
+    const auto [statistic, freedom] = chi_square(drawn, scores);
+    ASSERT_GE(freedom, 3);
+    // Wilson and Hilferty's approximation of the 99.9th percentile.
+    const double part = 2.0 / (9.0 * freedom),
+                 limit = freedom * std::pow(1 - part + 3.09 * std::sqrt(part), 3);
+    std::printf(
+        "temperature %.1f: chi-square %.1f with %d degrees of freedom, at most %.1f; %zu of %zu other than "
+        "the host's\n",
+        double(params.temperature), statistic, freedom, limit, drawn.differs_from_host, drawn.tokens.size());
+    EXPECT_LT(statistic, limit);
+    EXPECT_LE(drawn.differs_from_host, drawn.tokens.size() / 1000) << "sums round in their own ways, rarely";
+  }
+}
+
+TEST(Sampling, GreedyIsTheFirstOfTheLargestScores) {
+  const SamplingParams params{.repetition_penalty = 1.3f};
+  EXPECT_EQ(draw(params).differs_from_host, 0u);
+}
+
+}  // namespace
+}  // namespace heddle
