@@ -39,13 +39,17 @@ inline V silu(V x) {
   return x * sigmoid(x);
 }
 
-// tanh x = 1 - 2 / (e^2x + 1); near 0 the odd series, where that difference cancels.
+// tanh x = 1 - 2 / (e^2x + 1); near 0, where that difference cancels, Cephes tanhf: an odd polynomial.
 template <class V>
 inline V tanh(V x) {
   V square = x * x;
-  V series = x * fma(square, fma(square, V(0.133333333f), V(-0.333333333f)), V(1.0f));
-  V closed = V(1.0f) - V(2.0f) / (exp(x + x) + V(1.0f));
-  return where_less(abs(x), V(0.03f), series, closed);
+  V p = V(-5.70498872745e-3f);
+  p = fma(p, square, V(2.06390887954e-2f));
+  p = fma(p, square, V(-5.37397155531e-2f));
+  p = fma(p, square, V(1.33314422036e-1f));
+  p = fma(p, square, V(-3.33332819422e-1f));
+  V near = fma(p * square, x, x), far = V(1.0f) - V(2.0f) / (exp(x + x) + V(1.0f));
+  return where_less(abs(x), V(0.625f), near, far);
 }
 
 // erf by Abramowitz and Stegun 7.1.26, absolute error below 1.5e-7.
