@@ -1,0 +1,61 @@
+#include "heddle/ops/head_norm/head_norm.h"
+
+#include <cmath>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> head_norm_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<HeadNorm>(args);
+  require_rank("head_norm", "x", a.x, 2);
+  require_float("head_norm", "x", a.x);
+  require(a.heads > 0 && a.head_dim > 0 && i64(a.heads) * a.head_dim <= a.x.last(),
+          "[head_norm] heads = {} of {} elements, x is {}; both must be positive and the heads lie in x",
+          a.heads, a.head_dim, shape_text(a.x));
+  require_shape("head_norm", "weight", a.weight, {a.heads * a.head_dim});
+  require_float("head_norm", "weight", a.weight);
+  require(a.eps >= 0, "[head_norm] eps = {}; must not be negative", a.eps);
+  set_output("head_norm", "y", a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  const auto& a = as<HeadNorm>(args);
+  return matrix_axes(a.x.size[0], a.x.last(), a.head_dim);
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<HeadNorm>(args);
+  auto x = values.read(a.x), weight = values.read(a.weight), y = x;
+  const size_t dim = size_t(a.head_dim), columns = size_t(a.x.last());
+  for (size_t row = 0; row < x.size(); row += columns)
+    for (size_t head = 0; head < weight.size(); head += dim) {
+      double squares = 0;
+      for (size_t i = head; i < head + dim; ++i) squares += x[row + i] * x[row + i];
+      const double scale = 1 / std::sqrt(squares / double(dim) + double(a.eps));
+      for (size_t i = head; i < head + dim; ++i) y[row + i] = x[row + i] * scale * weight[i];
+    }
+  values.write(a.y, y);
+}
+
+}  // namespace
+
+const OpSpec& head_norm_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<HeadNorm>("head_norm", "y = x with each of its leading heads normalised by rms_norm");
+    op.infer = infer;
+    op.axes = axes;
+    op.flops = elementwise_flops<4>;
+    op.reference = reference;
+    op.cases = head_norm_cases;
+    op.traits = {.input = "x", .output = "y"};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle
