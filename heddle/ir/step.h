@@ -95,17 +95,19 @@ struct StepDevice {
 };
 
 // How attention is cut into tiles. Constants of the program; borders depend on a sequence's length only,
-// so that neither the batch nor the number of workers changes a sum.
+// so that neither the batch nor the number of workers changes a sum. With a window, the range that is cut begins
+// at the last border of split_unit before all that the block's rows see: what lies before it is not read.
 struct AttentionCut {
   i32 block_rows = 1;    // rows of one sequence that a tile handles together
   i32 max_blocks = 1;    // row blocks of a step
   i32 max_splits = 1;    // parts a KV range is cut in at most
   i32 split_unit = 256;  // positions: a part is a multiple of this
+  i32 window = 0;        // positions that a row sees, itself and those before it; 0: all
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v("block_rows", s.block_rows), v("max_blocks", s.max_blocks);
-    v("max_splits", s.max_splits), v("split_unit", s.split_unit);
+    v("max_splits", s.max_splits), v("split_unit", s.split_unit), v("window", s.window);
   }
 };
 
@@ -114,6 +116,7 @@ struct AttentionBlock {
   i32 sequence = -1;  // -1: dead
   i32 row_begin = 0, row_end = 0;
   i32 start = 0;   // positions of the sequence in the pages, before this step
+  i32 first = 0;   // positions before this one are seen by none of its rows; a multiple of split_unit
   i32 length = 0;  // start + rows of the sequence in this step up to row_end
   i32 splits = 0, split_size = 0;
 };
@@ -132,8 +135,10 @@ inline void cut_block(AttentionBlock& block, const AttentionCut& cut, const Step
   block.row_end = sequence.row_begin + last;
   block.start = start;
   block.length = start + last;
-  block.split_size = split_size(cut, block.length);
-  block.splits = (block.length + block.split_size - 1) / block.split_size;
+  const i32 hidden = cut.window > 0 ? start + first + 1 - cut.window : 0;  // from the block's first row
+  block.first = hidden > 0 ? hidden / cut.split_unit * cut.split_unit : 0;
+  block.split_size = split_size(cut, block.length - block.first);
+  block.splits = (block.length - block.first + block.split_size - 1) / block.split_size;
 }
 
 // The attention plan: block index -> rows and KV range. A pure function of the lengths.

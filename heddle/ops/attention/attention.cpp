@@ -21,6 +21,8 @@ void require_cut(const Attention& a) {
   require(a.block_rows > 0 && a.max_blocks > 0 && a.max_splits > 0 && a.split_unit > 0,
           "[attention] block_rows = {}, max_blocks = {}, max_splits = {}, split_unit = {}; must be positive",
           a.block_rows, a.max_blocks, a.max_splits, a.split_unit);
+  require(a.window >= 0 && a.softcap >= 0,
+          "[attention] window = {}, softcap = {}; must be positive, or 0 for none", a.window, a.softcap);
 }
 
 void infer(std::byte* args) {
@@ -144,8 +146,10 @@ void reference(const std::byte* args, Values& values) {
     const AttentionBlock block = attention_block_of_row(host, device, a.cut(), row);
     for (i32 head = 0; head < a.heads; ++head)
       for (i32 split = 0; split < block.splits; ++split) {
-        const i32 kv_head = head / (a.heads / a.kv_heads), begin = split * block.split_size;
-        const i32 end = std::min({begin + block.split_size, block.length, device.position()[row] + 1});
+        const i32 kv_head = head / (a.heads / a.kv_heads), first = block.first + split * block.split_size;
+        const i32 position = device.position()[row];
+        const i32 begin = a.window > 0 ? std::max(first, position - a.window + 1) : first;
+        const i32 end = std::min({first + block.split_size, block.length, position + 1});
         std::vector<double> scores, seen;
         for (i32 p = begin; p < end; ++p) {
           double score = 0;
@@ -154,7 +158,9 @@ void reference(const std::byte* args, Values& values) {
                      keys.at(host, block, kv_head, p, i);
             seen.push_back(old_values.at(host, block, kv_head, p, i));
           }
-          scores.push_back(score * double(a.scale));
+          score *= double(a.scale);
+          const double cap = double(a.softcap);
+          scores.push_back(cap > 0 ? cap * std::tanh(score / cap) : score);
         }
         const RowSplit result = row_split(a, scores, seen);
         const size_t at = size_t((row * a.heads + head) * a.max_splits + split);

@@ -29,13 +29,18 @@ struct Body {
     const i32* pages;
     i32 first_row;  // of the sequence
     i32 kv_head, split, group, queries;
+    i32 window;
 
     i32 row(i32 query) const { return plan.row_begin + query / group; }
     i32 head(i32 query) const { return kv_head * group + query % group; }
-    // Positions of the chunk at `begin` that a query sees.
-    i32 visible(i32 query, i32 begin, i32 count) const {
-      const i32 seen = plan.start + row(query) - first_row + 1 - begin;
-      return seen < count ? seen : count;
+    i32 position(i32 query) const { return plan.start + row(query) - first_row; }
+    // The first position that a query sees, and the one behind its last.
+    i32 first_seen(i32 query) const { return window > 0 ? position(query) + 1 - window : 0; }
+    i32 end_seen(i32 query) const { return position(query) + 1; }
+    // The positions of the split.
+    i32 begin() const { return plan.first + split * plan.split_size; }
+    i32 end() const {
+      return begin() + plan.split_size < plan.length ? begin() + plan.split_size : plan.length;
     }
   };
 
@@ -85,19 +90,25 @@ struct Body {
     }
   }
 
+  // Of a chunk whose positions [first, end) the query sees.
   template <class Block, class Chip>
-  static void softmax(Block& block, Chip& chip, i32 query, i32 visible) {
+  static void softmax(Block& block, const Attention& a, Chip& chip, i32 query, i32 first, i32 end) {
     auto score = chip.scores.row(query);
     auto weight = chip.by_values.left_row(query);
     const float before = chip.best.get(query);
     const auto seen = [&](auto s, auto value, float otherwise) {
       using Value = decltype(value);
-      return where_less(block.index(s), Value(float(visible)), value, Value(otherwise));
+      const Value none(otherwise), index = block.index(s);
+      return where_less(index, Value(float(first)), none, where_less(index, Value(float(end)), value, none));
     };
-    const float here = block.reduce(kChunk, Max(), [&](auto s) { return seen(s, score.load(s), kLowest); });
+    const auto capped = [&](auto s) {
+      auto value = score.load(s);
+      return a.softcap > 0 ? tanh(value * (1 / a.softcap)) * a.softcap : value;
+    };
+    const float here = block.reduce(kChunk, Max(), [&](auto s) { return seen(s, capped(s), kLowest); });
     const float best = here > before ? here : before, decay = exp(before - best);
     const float sum = block.reduce(kChunk, Sum(), [&](auto s) {
-      auto value = seen(s, exp(score.load(s) - best), 0);
+      auto value = seen(s, exp(capped(s) - best), 0);
       weight.store(s, value);
       return value;
     });
@@ -111,7 +122,10 @@ struct Body {
                         i32 count) {
     block.mma(chip.scores, chip.by_keys);
     block.sync();
-    for (i32 q = 0; q < work.queries; ++q) softmax(block, chip, q, work.visible(q, begin, count));
+    for (i32 q = 0; q < work.queries; ++q) {
+      const i32 end = work.end_seen(q) - begin;
+      softmax(block, a, chip, q, work.first_seen(q) - begin, end < count ? end : count);
+    }
     block.sync();
     block.mma(chip.values, chip.by_values);
     block.sync();
@@ -136,7 +150,8 @@ struct Body {
                     t[0],
                     t[2],
                     group,
-                    (plan.row_end - plan.row_begin) * group};
+                    (plan.row_end - plan.row_begin) * group,
+                    a.window};
     auto view = [&](i32 n) { return block.scratch(n); };
     auto product = [&](i32 n, i32 k, DType dtype) { return block.product(work.queries, n, k, dtype); };
     auto fragment = [&](i32 n) { return block.fragment(0, work.queries, 0, n); };
@@ -150,9 +165,9 @@ struct Body {
         view(work.queries),
         view(work.queries)};
     load_queries(block, a, work, chip);
-    const i32 first = t[2] * plan.split_size;
-    const i32 last = first + plan.split_size < plan.length ? first + plan.split_size : plan.length;
-    for (i32 begin = first; begin < last; begin += kChunk) {
+    const i32 last = work.end();
+    for (i32 begin = work.begin(); begin < last; begin += kChunk) {
+      if (begin + kChunk <= work.first_seen(0)) continue;  // no query sees any of it
       const i32 count = last - begin < kChunk ? last - begin : kChunk;
       load_chunk(block, a, work, chip, begin, count);
       block.sync();

@@ -1,4 +1,5 @@
-// Causal attention with grouped heads over pages, split over the KV range: what one split knows of its rows.
+// Causal attention with grouped heads over pages, split over the KV range: what one split knows of its rows. It may
+// slide: then a row sees the last `window` positions.
 // Positions before this step are read from the pages, those of this step from the rows of qkv, rounded as the
 // pages round them: how a prompt was cut into steps does not change what later steps see.
 // A tile is (kv head, row block, split) of the attention plan in ir/step.h; attention_merge joins the splits.
@@ -22,13 +23,15 @@ struct Attention {
   i32 head_dim = 0;
   i32 key_column = 0;
   i32 value_column = 0;
-  float scale = 1;  // of the scores
+  float scale = 1;    // of the scores
+  float softcap = 0;  // c: scores become c tanh(score / c); 0: they stay
+  i32 window = 0;     // positions that a row sees, itself and those before it; 0: all
   i32 block_rows = 1;
   i32 max_blocks = 1;
   i32 max_splits = 1;
   i32 split_unit = 256;
 
-  AttentionCut cut() const { return {block_rows, max_blocks, max_splits, split_unit}; }
+  AttentionCut cut() const { return {block_rows, max_blocks, max_splits, split_unit, window}; }
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
@@ -45,6 +48,8 @@ struct Attention {
     v.attribute("key_column", s.key_column);
     v.attribute("value_column", s.value_column);
     v.attribute("scale", s.scale);
+    v.attribute("softcap", s.softcap);
+    v.attribute("window", s.window);
     v.attribute("block_rows", s.block_rows);
     v.attribute("max_blocks", s.max_blocks);
     v.attribute("max_splits", s.max_splits);

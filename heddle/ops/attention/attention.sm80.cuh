@@ -72,8 +72,7 @@ struct DeviceBody {
     });
     block.sync();
     Partial partial[kQueries];
-    const i32 first = work.split * work.plan.split_size;
-    const i32 last = min(first + work.plan.split_size, work.plan.length);
+    const i32 first = max(work.begin(), work.first_seen(first_query)), last = work.end();
     for (i32 begin = first + warp * kPositions; begin < last; begin += kWarps * kPositions) {
       const i32 position = begin + lane / kLanes;
       const Place place = place_of(block, a, work, min(position, last - 1));
@@ -81,8 +80,10 @@ struct DeviceBody {
       const Packed<kType> value(*reinterpret_cast<const uint4*>(place.value + part * size_of(kType)));
 #pragma unroll
       for (i32 q = 0; q < kQueries; ++q) {
-        const float score = score_of<kLanes>(query.from(q * a.head_dim + part), key);
-        const bool seen = position < last && work.visible(first_query + min(q, queries - 1), position, 1) > 0;
+        const i32 at = first_query + min(q, queries - 1);
+        float score = score_of<kLanes>(query.from(q * a.head_dim + part), key);
+        if (a.softcap > 0) score = tanh(score * (1 / a.softcap)) * a.softcap;
+        const bool seen = position < last && position < work.end_seen(at) && position >= work.first_seen(at);
         partial[q].add(seen ? score : kLowest, seen ? 1.0f : 0.0f, value.value);
       }
     }
@@ -174,7 +175,8 @@ struct DeviceBody {
                           t[0],
                           t[2],
                           group,
-                          (plan.row_end - plan.row_begin) * group};
+                          (plan.row_end - plan.row_begin) * group,
+                          a.window};
     if (fits(a, work.queries)) {
       if constexpr (kUses[int(DType::kBf16)])
         if (a.keys.dtype == DType::kBf16 && run_type<DType::kBf16>(block, a, work)) return;

@@ -15,7 +15,13 @@ struct Sizes {
   i32 heads, kv_heads, head_dim;
 };
 
-Case attention_case(const Layout& layout, const Sizes& sizes, DType qkv, DType pages) {
+// How scores are bent and which count.
+struct Scores {
+  i32 window = 0;
+  float softcap = 0;
+};
+
+Attention attention_args(const Layout& layout, const Sizes& sizes, DType qkv, DType pages) {
   const StepExample& step = layout.step;
   const i32 q = sizes.heads * sizes.head_dim, kv = sizes.kv_heads * sizes.head_dim;
   const i32 gap =
@@ -28,8 +34,13 @@ Case attention_case(const Layout& layout, const Sizes& sizes, DType qkv, DType p
   args.scale = 1 / std::sqrt(float(sizes.head_dim));
   args.block_rows = layout.cut.block_rows, args.max_blocks = layout.cut.max_blocks;
   args.max_splits = layout.cut.max_splits, args.split_unit = layout.cut.split_unit;
-  // Scores are sums over head_dim; the values' sum grows with what stands in a split.
-  Case result = make_case(args, rounding_bound(DType::kF32, 8 + 0.25 * sizes.head_dim));
+  return args;
+}
+
+Case attention_case(const StepExample& step, const Attention& args) {
+  // Scores are sums over head_dim; the values' sum grows with what stands in a split. A cap rounds scores again.
+  const double steps = 8 + 0.25 * args.head_dim + (args.softcap > 0 ? 4 : 0);
+  Case result = make_case(args, rounding_bound(DType::kF32, steps));
   result.prepare = [step](std::byte* bytes, Values& values) {
     auto& a = as<Attention>(bytes);
     step.fill_host(values.bytes(a.step.buffer));
@@ -54,7 +65,17 @@ std::vector<Case> attention_cases() {
                                 {DType::kF32, DType::kBf16},
                                 {DType::kBf16, DType::kBf16},
                                 {DType::kF16, DType::kF16}})
-        cases.push_back(attention_case(layout, sizes, qkv, pages));
+        cases.push_back(attention_case(layout.step, attention_args(layout, sizes, qkv, pages)));
+  // Windows of one position, inside a part, across parts and pages, and wider than all there is.
+  const Layout far{{{{900, 2}, {333, 1}, {0, 2}}, 4}, {4, 4, 4, 8}};
+  for (const Layout& layout : {decode, batch, prefill, mixed, far})
+    for (const Sizes& sizes : {Sizes{6, 2, 24}, {2, 2, 64}, {10, 2, 128}})
+      for (const Scores& scores : {Scores{1}, {9}, {33, 0.7f}, {250}, {1000, 5.0f}, {0, 1.5f}})
+        for (DType type : {DType::kF32, DType::kBf16}) {
+          Attention args = attention_args(layout, sizes, type, type);
+          args.window = scores.window, args.softcap = scores.softcap;
+          cases.push_back(attention_case(layout.step, args));
+        }
   return cases;
 }
 

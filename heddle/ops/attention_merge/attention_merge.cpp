@@ -20,10 +20,10 @@ void infer(std::byte* args) {
   require_shape("attention_merge", "stats", a.stats, {a.part.size[0], a.part.size[1], a.part.size[2], 2});
   require_dtype("attention_merge", "stats", a.stats, DType::kF32);
   require(
-      a.block_rows > 0 && a.split_unit > 0 && a.max_splits == a.part.size[2],
-      "[attention_merge] block_rows = {}, split_unit = {}, max_splits = {}, part is {}; must be positive, "
-      "and max_splits part's",
-      a.block_rows, a.split_unit, a.max_splits, shape_text(a.part));
+      a.block_rows > 0 && a.split_unit > 0 && a.window >= 0 && a.max_splits == a.part.size[2],
+      "[attention_merge] block_rows = {}, split_unit = {}, window = {}, max_splits = {}, part is {}; must be "
+      "positive, the window may be 0, and max_splits must be part's",
+      a.block_rows, a.split_unit, a.window, a.max_splits, shape_text(a.part));
   set_output("attention_merge", "y", a.y, DType::kF32, {a.part.size[0], a.part.size[1] * a.part.size[3]});
 }
 

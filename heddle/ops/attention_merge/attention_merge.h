@@ -17,8 +17,9 @@ struct AttentionMerge {
   i32 max_blocks = 1;
   i32 max_splits = 1;
   i32 split_unit = 256;
+  i32 window = 0;
 
-  AttentionCut cut() const { return {block_rows, max_blocks, max_splits, split_unit}; }
+  AttentionCut cut() const { return {block_rows, max_blocks, max_splits, split_unit, window}; }
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
@@ -31,6 +32,7 @@ struct AttentionMerge {
     v.attribute("max_blocks", s.max_blocks);
     v.attribute("max_splits", s.max_splits);
     v.attribute("split_unit", s.split_unit);
+    v.attribute("window", s.window);
   }
 };
 

@@ -40,6 +40,7 @@ std::vector<Case> attention_merge_cases() {
           args.stats = input(DType::kF32, {step.rows(), heads, splits, 2});
           args.y = input(type, {step.rows(), heads * head_dim});
           args.block_rows = 4, args.max_blocks = 8, args.max_splits = splits, args.split_unit = 8;
+          args.window = splits == 2 ? 30 : 0;
           Case one = make_case(args, rounding_bound(type, 16));
           one.prepare = [step](std::byte* bytes, Values& values) { fill_stats(step, bytes, values); };
           cases.push_back(one);
