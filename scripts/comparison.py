@@ -11,13 +11,14 @@ from safetensors.torch import load_file
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "bench/peers"))
+sys.path += [str(ROOT / "bench/peers"), str(ROOT / "scripts/goldens")]
 
 from checkpoint import Tensors, read_config, read_weights  # noqa: E402
 from plain_model import PlainModel  # noqa: E402
 
 try:
     import transformers
+    from reference_model import load_reference
 except ImportError:
     transformers = None
 
@@ -58,9 +59,13 @@ class Program:
 
 
 def sizes(folder):
-    """Tokens it knows, and positions it has."""
+    """Tokens it knows, and positions that heddle serves: of longrope those with the short factors."""
     config = read_config(folder)
-    return config["vocab_size"], config.get("max_position_embeddings") or config["n_positions"]
+    limit = config.get("max_position_embeddings") or config["n_positions"]
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if rope.get("rope_type") == "longrope":
+        limit = min(limit, rope["original_max_position_embeddings"])
+    return config["vocab_size"], limit
 
 
 def reference_name(plain=False):
@@ -81,8 +86,7 @@ class Reference:
         if self.plain:
             model = PlainModel(read_weights(self.folder, dtype, self.device))
             return lambda tokens: model.forward(tokens, len(tokens))[0]
-        model = transformers.AutoModelForCausalLM.from_pretrained(self.folder, dtype=dtype)
-        model = model.to(self.device).eval()
+        model = load_reference(self.folder, dtype).to(self.device)
         return lambda tokens: model(tokens[None], use_cache=False).logits[0].float()
 
     @torch.inference_mode()

@@ -37,7 +37,7 @@ struct Sizes {
     for (const auto& [name, vector] : model.vectors) {
       if (vector.sources.empty()) continue;  // made, not learnt
       ++vectors;
-      parameters += vector.size;
+      for (const WeightSource& source : vector.sources) parameters += source.rows;
     }
     for (const Buffer& buffer : model.graph.buffers()) {
       if (buffer.kind == BufferKind::kWeight) weight_bytes += buffer.bytes;
@@ -53,6 +53,7 @@ void show_model(const std::string& folder, const Planner& planner) {
   fmt::print("{}\n", folder);
   fmt::print("  family    {}: {} layers, {} key/value heads of {}, vocabulary {}, {} positions\n",
              info.family, info.layers, info.kv_heads, info.head_dim, info.vocab, info.max_positions);
+  if (!info.position_limit.empty()) fmt::print("            {}\n", info.position_limit);
   fmt::print("  weights   {}: {} parameters in {} matrices and {} vectors, {:.1f} MB packed\n",
              name(info.weight_dtype), sizes.parameters, sizes.matrices, sizes.vectors,
              megabytes(sizes.weight_bytes));

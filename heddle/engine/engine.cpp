@@ -139,7 +139,8 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   if (o.workers == 0) o.workers = executor.workers ? executor.workers() : o.threads;
   if (o.max_context == 0) o.max_context = std::min(info.max_positions, 8192);
   require(o.max_context >= 1 && o.max_context <= info.max_positions,
-          "[engine] max_context = {}; the model allows 1 to {}", o.max_context, info.max_positions);
+          "[engine] max_context = {}; the model allows 1 to {}{}{}", o.max_context, info.max_positions,
+          info.position_limit.empty() ? "" : ": ", info.position_limit);
   Target target = executor.space ? gpu_target(o.workers) : cpu_target(o.workers);
   target.topology.tagged = false;  // the GPU executors count every edge
   if (o.target) target = *o.target;

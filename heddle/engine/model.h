@@ -34,19 +34,22 @@ struct WeightSpec {
   }
 };
 
-// A vector kept in f32: norms, biases, rotary frequencies. From sources (permuted like a matrix) or values.
+// A vector kept in f32: norms, biases, rotary frequencies. From sources (permuted like a matrix, where the order may
+// name an element more than once) or values.
 struct VectorSpec {
   std::string name;
   i32 size = 0;
   std::vector<WeightSource> sources;
   std::vector<i32> order;
   std::vector<float> values;
+  float plus = 0;  // added to each element of the sources: norms that are stored less one
 };
 
 struct ModelInfo {
   std::string family;
   i32 vocab = 0;
   i32 max_positions = 0;
+  std::string position_limit;  // why no more, where the checkpoint was made for more; for messages
   i32 layers = 0, kv_heads = 0, head_dim = 0;
   DType weight_dtype = DType::kF32;
 };

@@ -297,15 +297,15 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
       const Source source = open_source(model, wanted, 1, std::nullopt);
       for (i32 i = 0; i < wanted.rows; ++i) {
         const std::byte* at = source.data + i64(i) * size_of(source.dtype);
-        values.push_back(load_float(at, source.dtype));
+        values.push_back(load_float(at, source.dtype) + spec.plus);
         if (!std::isfinite(values.back())) fail_not_finite(wanted.tensor, i, 0, values.back());
       }
       model.forget(wanted.tensor);
     }
-    HEDDLE_CHECK(values.size() == size_t(spec.size));
-    Pages packed(values.size() * 4);
+    HEDDLE_CHECK((spec.order.empty() ? values.size() : spec.order.size()) == size_t(spec.size));
+    Pages packed(size_t(spec.size) * 4);
     auto* out = reinterpret_cast<float*>(packed.data());
-    for (size_t i = 0; i < values.size(); ++i)
+    for (size_t i = 0; i < size_t(spec.size); ++i)
       out[i] = values[spec.order.empty() ? i : size_t(spec.order[i])];
     add(key, std::move(packed), {});
   }

@@ -18,7 +18,7 @@ Tensor layer(Builder& b, const Gpt2Config& c, const std::string& prefix, i32 l, 
 
   Tensor h = b.layer_norm("norm_1", x, at + "ln_1.weight", at + "ln_1.bias", c.layer_norm_epsilon);
   Tensor qkv = b.linear("qkv", h, rows(at + "attn.c_attn", heads.columns()));
-  Tensor o = b.attend("attention", qkv, l, heads, c.attention_scale(l));
+  Tensor o = b.attend("attention", qkv, l, heads, {.scale = c.attention_scale(l)});
   x = b.add("attention_residual", b.linear("o", o, rows(at + "attn.c_proj", c.n_embd)), x);
 
   h = b.layer_norm("norm_2", x, at + "ln_2.weight", at + "ln_2.bias", c.layer_norm_epsilon);
@@ -31,7 +31,8 @@ void build(Builder& b, const Gpt2Config& c, const std::string& prefix) {
   const Weight tokens = b.table("embed", prefix + "wte.weight", c.vocab_size, c.n_embd);
   const Weight positions = b.table("positions", prefix + "wpe.weight", c.n_positions, c.n_embd);
   b.in("");
-  Tensor x = b.residual(b.add("embedding", b.embed("token", tokens), b.embed("position", positions, true)));
+  Tensor x =
+      b.residual(b.add("embedding", b.embed("token", tokens), b.embed_positions("position", positions)));
   for (i32 l = 0; l < c.n_layer; ++l) x = layer(b, c, prefix, l, x);
   b.in("");
   x = b.layer_norm("final_norm", b.wanted(x), prefix + "ln_f.weight", prefix + "ln_f.bias",
@@ -55,7 +56,12 @@ Definition define(const Config& config, const Inventory& tensors) {
 }  // namespace
 
 const Family& gpt2_family() {
-  static const Family family = {"gpt2", "GPT-2", define};
+  static const Family family = {
+      .model_type = "gpt2",
+      .doc = "GPT-2",
+      .supports = "scale_attn_weights, scale_attn_by_inverse_layer_idx, tied embeddings",
+      .refuses = "cross attention, pruned heads",
+      .define = define};
   return family;
 }
 

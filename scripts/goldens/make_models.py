@@ -23,8 +23,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from reference_model import load_reference
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    Gemma2ForCausalLM,
+    Gemma3ForCausalLM,
+    GPT2LMHeadModel,
+    LlamaForCausalLM,
+    MistralForCausalLM,
+    Qwen2ForCausalLM,
+    Qwen3ForCausalLM,
+)
 from transformers.utils import logging
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +59,7 @@ class Case:
     seed: int = 0
 
 
-def llama(dtype=torch.float32, **changes):
+def decoder(model, dtype, changes):
     sizes = {
         "vocab_size": VOCAB,
         "hidden_size": 40,
@@ -62,7 +71,65 @@ def llama(dtype=torch.float32, **changes):
         "rms_norm_eps": 1e-5,
         "eos_token_id": EOS,
     }
-    return Case(LlamaForCausalLM, sizes | changes, dtype)
+    return Case(model, sizes | changes, dtype)
+
+
+def llama(dtype=torch.float32, **changes):
+    return decoder(LlamaForCausalLM, dtype, changes)
+
+
+def mistral(dtype=torch.float32, **changes):
+    return decoder(MistralForCausalLM, dtype, {"num_key_value_heads": 1, "sliding_window": 13} | changes)
+
+
+def qwen2(dtype=torch.float32, **changes):
+    return decoder(Qwen2ForCausalLM, dtype, {"num_key_value_heads": 1} | changes)
+
+
+def qwen3(dtype=torch.float32, **changes):
+    return decoder(Qwen3ForCausalLM, dtype, {"num_key_value_heads": 1, "head_dim": 14} | changes)
+
+
+def gemma(model, dtype, changes):
+    sizes = {
+        "num_hidden_layers": 3,
+        "num_key_value_heads": 1,
+        "head_dim": 14,
+        "query_pre_attn_scalar": 17,
+        "sliding_window": 9,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+    }
+    return decoder(model, dtype, sizes | changes)
+
+
+def gemma2(dtype=torch.float32, **changes):
+    caps = {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 8.0}
+    return gemma(Gemma2ForCausalLM, dtype, caps | changes)
+
+
+def gemma3(dtype=torch.float32, full_rope=None, **changes):
+    ropes = {
+        "full_attention": full_rope or {"rope_type": "default", "rope_theta": 50000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 700.0},
+    }
+    pattern = {"rope_parameters": ropes, "sliding_window_pattern": 3}
+    return gemma(Gemma3ForCausalLM, dtype, pattern | changes)
+
+
+def rope(rope_type, **more):
+    return {"rope_type": rope_type, "rope_theta": 10000.0} | more
+
+
+def yarn(**more):
+    return rope("yarn", factor=8.0, original_max_position_embeddings=32, **more)
+
+
+def longrope(pairs, original=128):
+    """Short factors that matter, for `original` positions."""
+    short, long = ([1 + step * i for i in range(pairs)] for step in (0.25, 1.5))
+    length = {"original_max_position_embeddings": original}
+    return rope("longrope", short_factor=short, long_factor=long, **length)
 
 
 def gpt2(dtype=torch.float32, **changes):
@@ -88,7 +155,24 @@ def cases():
             tie_word_embeddings=False,
         ),
     }
+    windows = {"use_sliding_window": True, "sliding_window": 9, "max_window_layers": 1}
+    table |= {
+        "llama-longrope": llama(torch.bfloat16, head_dim=12, rope_parameters=longrope(6)),
+        "mistral-tiny": mistral(),
+        "mistral-bf16": mistral(torch.bfloat16, sliding_window=7, rope_parameters=rope("linear", factor=4.0)),
+        "qwen2-tiny": qwen2(**windows),
+        "qwen2-bf16": qwen2(torch.bfloat16, tie_word_embeddings=True, rope_parameters=yarn()),
+        "qwen3-tiny": qwen3(num_hidden_layers=3, **windows),
+        "qwen3-bf16": qwen3(torch.bfloat16, attention_bias=True, rope_parameters=rope("dynamic", factor=2.0)),
+        "gemma2-tiny": gemma2(),
+        "gemma2-bf16": gemma2(torch.bfloat16, num_key_value_heads=5, attn_logit_softcapping=None),
+        "gemma3-tiny": gemma3(layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+        "gemma3-v4": gemma3(
+            torch.bfloat16, full_rope=rope("linear", factor=8.0), final_logit_softcapping=6.0
+        ),
+    }
     table["llama-v4"].as_transformers_4 = True
+    table["gemma3-v4"].as_transformers_4 = True
     table["llama-sharded"].shard_size = "40KB"
     for number, case in enumerate(table.values()):
         case.seed += 100 * number
@@ -100,6 +184,7 @@ def randomise(model, generator):
     # A tied embedding is kept small, or each token would mostly predict itself; the last norm makes up.
     tied, hidden = model.config.tie_word_embeddings, model.config.hidden_size
     embedding = (0.3 if tied else 2.0) / math.sqrt(hidden)
+    less_one = float(model.config.model_type.startswith("gemma"))  # the weights of its norms
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
         if name.endswith("bias"):
@@ -108,6 +193,7 @@ def randomise(model, generator):
             noise = 1 + 0.3 * noise
             if tied and name.endswith(("model.norm.weight", "ln_f.weight")):
                 noise *= 6
+            noise -= less_one
         elif "lm_head" in name or "embed_tokens" in name or "wte" in name:
             noise *= embedding
         elif "wpe" in name:
@@ -122,6 +208,10 @@ def randomise(model, generator):
 def rename_keys_to_transformers_4(path):
     config = json.loads(path.read_text())
     rope = config.pop("rope_parameters")
+    if "sliding_attention" in rope:
+        config["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        config.pop("layer_types")
+        rope = rope["full_attention"]
     config["rope_theta"] = rope.pop("rope_theta")
     config["rope_scaling"] = rope
     config["torch_dtype"] = config.pop("dtype")
@@ -130,8 +220,7 @@ def rename_keys_to_transformers_4(path):
 
 
 def write_checkpoint(case, folder):
-    config_type = LlamaConfig if case.model is LlamaForCausalLM else GPT2Config
-    model = case.model(config_type(**case.config))
+    model = case.model(case.model.config_class(**case.config))
     randomise(model, torch.Generator().manual_seed(case.seed))
     shutil.rmtree(folder, ignore_errors=True)
     model.to(case.dtype).save_pretrained(folder, max_shard_size=case.shard_size)
@@ -141,14 +230,14 @@ def write_checkpoint(case, folder):
 
 @torch.inference_mode()
 def logits_of(folder, tokens, dtype):
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+    model = load_reference(folder, dtype)
     return model(torch.tensor([tokens])).logits[0].float()
 
 
 @torch.inference_mode()
 def continue_greedily(folder, prompt):
     """The likeliest tokens and their margins, each from the whole text before it."""
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    model = load_reference(folder, torch.float32)
     text, margins = list(prompt), []
     for _ in range(NUM_GREEDY):
         best = model(torch.tensor([text])).logits[0, -1].topk(2)

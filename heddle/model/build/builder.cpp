@@ -10,9 +10,9 @@
 #include "heddle/ops/attention_merge/attention_merge.h"
 #include "heddle/ops/bias/bias.h"
 #include "heddle/ops/copy/copy.h"
-#include "heddle/ops/embedding/embedding.h"
 #include "heddle/ops/gated_activation/gated_activation.h"
 #include "heddle/ops/gather_rows/gather_rows.h"
+#include "heddle/ops/head_norm/head_norm.h"
 #include "heddle/ops/kv_append/kv_append.h"
 #include "heddle/ops/layer_norm/layer_norm.h"
 #include "heddle/ops/linear/linear.h"
@@ -20,6 +20,7 @@
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/rope_table/rope_table.h"
 #include "heddle/ops/sample/sample.h"
+#include "heddle/ops/softcap/softcap.h"
 
 namespace heddle {
 
@@ -64,9 +65,16 @@ Tensor Builder::travels(Tensor made) {
   return made;
 }
 
-Tensor Builder::embed(const std::string& name, const Weight& table, bool by_position) {
-  Embedding args{.state = state_, .table = table, .by_position = by_position};
-  args.y = dense(DType::kF32, {request_.shape.rows, table.cols()});
+Tensor Builder::embed(const std::string& name, const Weight& table, double scale) {
+  return look_up(name, {.state = state_, .table = table, .scale = float(scale)});
+}
+
+Tensor Builder::embed_positions(const std::string& name, const Weight& table) {
+  return look_up(name, {.state = state_, .table = table, .by_position = 1});
+}
+
+Tensor Builder::look_up(const std::string& name, Embedding args) {
+  args.y = dense(DType::kF32, {request_.shape.rows, args.table.cols()});
   return travels(made_.graph.call("embedding", path(name), args).y);
 }
 
@@ -79,11 +87,25 @@ Tensor Builder::residual(Tensor x) {
   return travels(graph.call("copy", path("residual.travel"), Copy{.x = x, .y = like(x, x.last())}).y);
 }
 
-Tensor Builder::rms_norm(const std::string& name, Tensor x, const std::string& weight, double eps) {
-  Tensor w = vector(path(name) + ".weight", {.size = x.last(), .sources = {{weight, x.last()}}});
-  return made_.graph
-      .call("rms_norm", path(name), RmsNorm{.x = x, .weight = w, .y = like(x, x.last()), .eps = float(eps)})
-      .y;
+Tensor Builder::rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms) {
+  Tensor w = vector(path(name) + ".weight",
+                    {.size = x.last(), .sources = {{weight, x.last()}}, .plus = float(rms.plus)});
+  RmsNorm args{.x = x, .weight = w, .y = like(x, x.last()), .eps = float(rms.eps)};
+  return made_.graph.call("rms_norm", path(name), args).y;
+}
+
+Tensor Builder::head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
+                          const Rms& rms) {
+  const i32 normed = heads.query + heads.kv, dim = heads.dim;
+  VectorSpec spec{.size = normed * dim,
+                  .sources = {{weights.query, dim}, {weights.key, dim}},
+                  .order = pair_rotary_rows(normed * dim, normed, dim, dim),
+                  .plus = float(rms.plus)};
+  for (i32& row : spec.order) row = row % dim + (row < heads.query * dim ? 0 : dim);
+  HeadNorm args{
+      .x = qkv, .weight = vector(path(name) + ".weight", std::move(spec)), .y = like(qkv, qkv.last())};
+  args.head_dim = dim, args.heads = normed, args.eps = float(rms.eps);
+  return travels(made_.graph.call("head_norm", path(name), args).y);
 }
 
 Tensor Builder::layer_norm(const std::string& name, Tensor x, const std::string& weight,
@@ -114,13 +136,12 @@ Tensor Builder::linear(const std::string& name, Tensor x, const Rows& rows) {
       .y;
 }
 
-Tensor Builder::rotary(const std::vector<float>& inv_freq) {
-  const i32 pairs = i32(inv_freq.size());
-  Tensor frequencies = vector("rope.inv_freq", {.size = pairs, .values = inv_freq});
-  Tensor table = dense(DType::kF32, {request_.shape.rows, 2 * pairs});
-  return made_.graph
-      .call("rope_table", "rope.table", RopeTable{.state = state_, .inv_freq = frequencies, .table = table})
-      .table;
+Tensor Builder::rotary(const std::string& name, const Rotary& rotary) {
+  const i32 pairs = i32(rotary.inv_freq.size());
+  RopeTable args{.state = state_, .scale = float(rotary.scale)};
+  args.inv_freq = vector(name + ".inv_freq", {.size = pairs, .values = rotary.inv_freq});
+  args.table = dense(DType::kF32, {request_.shape.rows, 2 * pairs});
+  return made_.graph.call("rope_table", name + ".table", args).table;
 }
 
 Tensor Builder::rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim) {
@@ -136,7 +157,8 @@ Tensor Builder::rope(const std::string& name, Tensor x, Tensor table, const Head
                      .y);
 }
 
-Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, double scale) {
+Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads,
+                       const Scores& scores) {
   Graph& graph = made_.graph;
   const std::vector<i32> pages = {request_.num_pages, heads.kv, request_.shape.page_size, heads.dim};
   const std::string kv = "kv." + std::to_string(layer);
@@ -157,7 +179,7 @@ Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Hea
   args.stats = dense(DType::kF32, {rows, heads.query, cut.max_splits, 2});
   args.heads = heads.query, args.kv_heads = heads.kv, args.head_dim = heads.dim;
   args.key_column = heads.key_column(), args.value_column = heads.value_column();
-  args.scale = float(scale);
+  args.scale = float(scores.scale), args.softcap = float(scores.softcap), args.window = scores.window;
   args.block_rows = cut.block_rows, args.max_blocks = cut.max_blocks;
   args.max_splits = cut.max_splits, args.split_unit = cut.split_unit;
   graph.set_live(LiveRows::kAll);  // its tiles are cut by the attention plan, not by rows
@@ -166,7 +188,7 @@ Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Hea
   AttentionMerge merge{.step = step_, .state = state_, .part = args.part, .stats = args.stats};
   merge.y = like(qkv, heads.query * heads.dim);
   merge.block_rows = cut.block_rows, merge.max_blocks = cut.max_blocks;
-  merge.max_splits = cut.max_splits, merge.split_unit = cut.split_unit;
+  merge.max_splits = cut.max_splits, merge.split_unit = cut.split_unit, merge.window = scores.window;
   return travels(graph.call("attention_merge", path(name) + ".merge", merge).y);
 }
 
@@ -195,9 +217,11 @@ Tensor Builder::wanted(Tensor x) {
   return made_.graph.call("gather_rows", "wanted", GatherRows{.step = step_, .x = x, .y = y}).y;
 }
 
-void Builder::head(Tensor x, const Weight& weight) {
+void Builder::head(Tensor x, const Weight& weight, double softcap) {
   Linear args{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
-  const Tensor logits = made_.graph.call("linear", "head", args).y;
+  Tensor logits = made_.graph.call("linear", "head", args).y;
+  if (softcap > 0)
+    logits = made_.graph.call("softcap", "head.softcap", Softcap{.x = logits, .cap = float(softcap)}).y;
   made_.graph.buffers()[logits.buffer].kind = BufferKind::kOutput;
   if (request_.sample)
     made_.graph.call("sample", "sample", Sample{.step = step_, .logits = logits, .state = state_});

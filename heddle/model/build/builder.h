@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "heddle/engine/model.h"
+#include "heddle/model/build/rotary.h"
+#include "heddle/ops/embedding/embedding.h"
 
 namespace heddle {
 
@@ -25,6 +27,24 @@ struct Heads {
   i32 columns() const { return (query + 2 * kv) * dim; }
 };
 
+// A root mean square norm: its epsilon, and what its weights lack (Gemma stores them less one).
+struct Rms {
+  double eps = 1e-5, plus = 0;
+};
+
+// What becomes of the scores of attention: cap tanh(scale q k / cap) of the last `window` positions. 0: no cap, all
+// positions.
+struct Scores {
+  double scale = 1;
+  i32 window = 0;
+  double softcap = 0;
+};
+
+// The weights that normalise the query and the key heads.
+struct HeadNorms {
+  std::string query, key;
+};
+
 class Builder {
  public:
   Builder(const GraphRequest& request, const ModelInfo& info);
@@ -35,23 +55,27 @@ class Builder {
     return *this;
   }
 
-  Tensor embed(const std::string& name, const Weight& table, bool by_position = false);
+  Tensor embed(const std::string& name, const Weight& table, double scale = 1);
+  Tensor embed_positions(const std::string& name, const Weight& table);
   // The stream of residuals begins with x: every add() after it goes on from the last one.
   Tensor residual(Tensor x);
-  Tensor rms_norm(const std::string& name, Tensor x, const std::string& weight, double eps);
+  Tensor rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms);
   Tensor layer_norm(const std::string& name, Tensor x, const std::string& weight, const std::string& bias,
                     double eps);
   Tensor linear(const std::string& name, Tensor x, const Rows& rows);
   Tensor linear(const std::string& name, Tensor x, const Weight& weight);
-  Tensor rotary(const std::vector<float>& inv_freq);  // the step's table of cos and sin
+  // The query and key heads of a fused projection whose rows pair_rotary_rows ordered.
+  Tensor head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
+                   const Rms& rms);
+  Tensor rotary(const std::string& name, const Rotary& rotary);  // the step's table of cos and sin
   Tensor rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim);
-  Tensor attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, double scale);
+  Tensor attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, const Scores& scores);
   Tensor activate(const std::string& name, Tensor x, i32 kind);
   Tensor gate(const std::string& name, Tensor pairs, i32 kind);
   Tensor add(const std::string& name, Tensor a, Tensor b);
   Tensor wanted(Tensor x);  // its wanted rows
-  // The logits of x in f32, and the choice of tokens where the request asks for it.
-  void head(Tensor x, const Weight& weight);
+  // The logits of x in f32, bent by a softcap (0: none), and the choice of tokens where the request asks for it.
+  void head(Tensor x, const Weight& weight, double softcap = 0);
 
   // The table [rows, cols] of a look-up or of the head.
   Weight table(const std::string& name, const std::string& tensor, i32 rows, i32 cols);
@@ -59,6 +83,7 @@ class Builder {
   ModelGraph take() { return std::move(made_); }
 
  private:
+  Tensor look_up(const std::string& name, Embedding args);
   Weight matrix(const std::string& name, const Rows& rows, i32 cols);
   Tensor vector(const std::string& name, VectorSpec spec);
   Tensor like(Tensor x, i32 cols) const;

@@ -28,6 +28,9 @@ struct Inventory {
 struct Family {
   const char* model_type = "";  // as config.json names it
   const char* doc = "";
+  // For `heddle models`: options of its configuration that are computed, and those that end in an error.
+  const char* supports = "";
+  const char* refuses = "";
   Definition (*define)(const Config& config, const Inventory& tensors) = nullptr;
 };
 

@@ -1,32 +1,62 @@
 #include "heddle/model/build/rotary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 namespace heddle {
+namespace {
 
-std::vector<float> inverse_frequencies(const RopeConfig& rope, int head_dim) {
-  const int rotary_dim = int(head_dim * rope.partial_rotary_factor);
-  std::vector<float> frequencies;
-  for (int i = 0; i < rotary_dim / 2; ++i) {
-    // transformers computes in f32: the exponent, the power, the reciprocal.
-    const float exponent = float(2 * i) / float(rotary_dim);
-    float frequency = 1.0f / std::pow(float(rope.theta), exponent);
-    if (rope.type == RopeType::kLlama3) {
-      const double original = rope.original_max_position_embeddings;
-      const double longest = original / rope.low_freq_factor, shortest = original / rope.high_freq_factor;
-      const double wavelength = 2 * std::numbers::pi / double(frequency);
-      if (wavelength > longest) {
-        frequency = float(double(frequency) / rope.factor);
-      } else if (wavelength >= shortest) {
-        const double smooth =
-            (original / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
-        frequency = float((1 - smooth) * double(frequency) / rope.factor + smooth * double(frequency));
-      }
-    }
-    frequencies.push_back(frequency);
+float llama3(const RopeConfig& rope, float frequency) {
+  const double original = rope.original_max_position_embeddings;
+  const double longest = original / rope.low_freq_factor, shortest = original / rope.high_freq_factor;
+  const double wavelength = 2 * std::numbers::pi / double(frequency);
+  if (wavelength > longest) return float(double(frequency) / rope.factor);
+  if (wavelength < shortest) return frequency;
+  const double smooth =
+      (original / wavelength - rope.low_freq_factor) / (rope.high_freq_factor - rope.low_freq_factor);
+  return float((1 - smooth) * double(frequency) / rope.factor + smooth * double(frequency));
+}
+
+// The pairs between which YaRN's ramp lies: those that turn beta_fast and beta_slow times in the original length.
+struct Ramp {
+  double low, high;
+
+  Ramp(const RopeConfig& rope, int head_dim) {
+    const auto pair_that_turns = [&](double times) {
+      const double length = rope.original_max_position_embeddings / (times * 2 * std::numbers::pi);
+      return head_dim * std::log(length) / (2 * std::log(rope.theta));
+    };
+    low = pair_that_turns(rope.beta_fast), high = pair_that_turns(rope.beta_slow);
+    if (rope.truncate) low = std::floor(low), high = std::ceil(high);
+    low = std::max(low, 0.0), high = std::min(high, head_dim - 1.0);
+    if (low == high) high += 0.001;
   }
-  return frequencies;
+  // How much of pair i is divided: 0 to 1.
+  float at(int i) const { return std::clamp((float(i) - float(low)) / float(high - low), 0.0f, 1.0f); }
+};
+
+float yarn(const RopeConfig& rope, const Ramp& ramp, int i, float power) {
+  const float kept = 1 - ramp.at(i);
+  return 1 / (float(rope.factor) * power) * (1 - kept) + 1 / power * kept;
+}
+
+}  // namespace
+
+Rotary rotary_of(const RopeConfig& rope, int head_dim) {
+  Rotary rotary{.inv_freq = {}, .scale = rope.attention_factor};
+  const Ramp ramp(rope, head_dim);
+  for (int i = 0; i < head_dim / 2; ++i) {
+    // transformers computes in f32: the exponent, the power, the reciprocal.
+    const float power = std::pow(float(rope.theta), float(2 * i) / float(head_dim));
+    float frequency = 1 / power;
+    if (rope.type == RopeType::kLinear) frequency /= float(rope.factor);
+    if (rope.type == RopeType::kYarn) frequency = yarn(rope, ramp, i, power);
+    if (rope.type == RopeType::kLongrope) frequency = 1 / (float(rope.short_factor[size_t(i)]) * power);
+    if (rope.type == RopeType::kLlama3) frequency = llama3(rope, frequency);
+    rotary.inv_freq.push_back(frequency);
+  }
+  return rotary;
 }
 
 }  // namespace heddle

@@ -7,8 +7,13 @@
 
 namespace heddle {
 
-// Angle per position of each pair of a head, as transformers computes them (f32): theta^(-2i / rotary_dim),
-// scaled for kLlama3 as its modeling_rope_utils does.
-std::vector<float> inverse_frequencies(const RopeConfig& rope, int head_dim);
+struct Rotary {
+  std::vector<float> inv_freq;  // angle per position of each pair of a head
+  double scale = 1;             // of cos and sin
+};
+
+// As transformers' modeling_rope_utils computes them, in f32: theta^(-2i / head_dim), scaled by the rope's type.
+// They hold for texts of up to rope.max_positions.
+Rotary rotary_of(const RopeConfig& rope, int head_dim);
 
 }  // namespace heddle

@@ -74,12 +74,7 @@ std::string Config::model_type() const {
 }
 
 std::vector<std::string> Config::architectures() const {
-  const nlohmann::json* value = state_->find("architectures");
-  std::vector<std::string> names;
-  if (!value) return names;
-  if (!value->is_array()) reject("architectures", "must be a list of strings");
-  for (const auto& item : *value) names.push_back(state_->to_string("architectures", item));
-  return names;
+  return optional_strings("architectures");
 }
 
 std::optional<DType> Config::dtype() const {
@@ -94,6 +89,10 @@ std::optional<DType> Config::dtype() const {
 
 bool Config::has(const std::string& key) const {
   return state_->find(key) != nullptr;
+}
+
+bool Config::is_null(const std::string& key) const {
+  return state_->object.contains(key) && !state_->find(key);
 }
 
 int Config::required_int(const std::string& key, int min, int max) const {
@@ -137,6 +136,24 @@ std::vector<int> Config::optional_ints(const std::string& key, int min, int max)
   std::vector<int> numbers;
   for (const auto& item : *value) numbers.push_back(state_->to_int(key, item, min, max));
   return numbers;
+}
+
+std::vector<double> Config::optional_numbers(const std::string& key, double min, double max) const {
+  const nlohmann::json* value = state_->find(key);
+  if (!value) return {};
+  if (!value->is_array()) reject(key, "must be a list of numbers");
+  std::vector<double> numbers;
+  for (const auto& item : *value) numbers.push_back(state_->to_number(key, item, min, max));
+  return numbers;
+}
+
+std::vector<std::string> Config::optional_strings(const std::string& key) const {
+  const nlohmann::json* value = state_->find(key);
+  if (!value) return {};
+  if (!value->is_array()) reject(key, "must be a list of strings");
+  std::vector<std::string> strings;
+  for (const auto& item : *value) strings.push_back(state_->to_string(key, item));
+  return strings;
 }
 
 std::optional<Config> Config::section(const std::string& key) const {

@@ -28,6 +28,8 @@ class Config {
   std::optional<DType> dtype() const;
 
   bool has(const std::string& key) const;
+  // Whether the key stands there with the value null: for the few whose absence means another thing.
+  bool is_null(const std::string& key) const;
   int required_int(const std::string& key, int min, int max) const;
   int optional_int(const std::string& key, int fallback, int min, int max) const;
   double required_number(const std::string& key, double min, double max) const;
@@ -37,6 +39,9 @@ class Config {
   std::string optional_string(const std::string& key, const std::string& fallback) const;
   // One number, a list of them, or nothing: how token ids are written.
   std::vector<int> optional_ints(const std::string& key, int min, int max) const;
+  // A list of numbers or of strings; empty where there is none.
+  std::vector<double> optional_numbers(const std::string& key, double min, double max) const;
+  std::vector<std::string> optional_strings(const std::string& key) const;
   // An object inside this one.
   std::optional<Config> section(const std::string& key) const;
 

@@ -95,10 +95,11 @@ TEST(LlamaConfig, ReadsBothFormsOfRope) {
 }
 
 TEST(LlamaConfig, RefusesRopeByNameAndValue) {
-  expect_llama_fails(kUnsupported, R"("rope_scaling":{"rope_type":"yarn","factor":4.0})",
-                     "rope_scaling.rope_type = \"yarn\": not supported");
-  expect_llama_fails(kUnsupported, R"("rope_scaling":{"type":"linear","factor":4.0})",
-                     "rope_scaling.type = \"linear\": not supported");
+  expect_llama_fails(
+      kUnsupported, R"("rope_scaling":{"rope_type":"proportional","factor":4.0})",
+      "rope_scaling.rope_type = \"proportional\": not supported; rotary embeddings may be default");
+  expect_llama_fails(kUnsupported, R"("rope_scaling":{"type":"su","factor":4.0})",
+                     "rope_scaling.type = \"su\": not supported");
   expect_llama_fails(kUnsupported, R"("rope_parameters":{"rope_theta":1.0,"mrope_section":[1,2]})",
                      "rope_parameters.mrope_section = [1,2]: not supported");
   expect_llama_fails(kUnsupported, R"("partial_rotary_factor":0.5)", "partial_rotary_factor = 0.5");

@@ -12,14 +12,15 @@ HiddenAct read_hidden_act(const Config& config, const std::string& key, const st
   config.refuse(key, "it may be silu, swish, gelu, gelu_new, gelu_pytorch_tanh or gelu_fast");
 }
 
-void refuse_foreign(const Config& config, const std::string& architecture) {
+void refuse_foreign(const Config& config, const std::string& architecture,
+                    std::initializer_list<std::string_view> read) {
   const auto architectures = config.architectures();
   if (!architectures.empty() && std::ranges::find(architectures, architecture) == architectures.end())
     config.refuse("architectures", "this model_type is read as " + architecture);
   for (const char* key :
        {"quantization_config", "is_encoder_decoder", "add_cross_attention", "pruned_heads", "sliding_window",
         "attn_logit_softcapping", "final_logit_softcapping", "num_local_experts"})
-    config.refuse_unless(key);
+    if (std::ranges::find(read, std::string_view(key)) == read.end()) config.refuse_unless(key);
 }
 
 }  // namespace heddle

@@ -20,7 +20,8 @@ enum class HiddenAct : unsigned char {
 HiddenAct read_hidden_act(const Config& config, const std::string& key, const std::string& fallback);
 
 // Refuses an `architectures` that lacks `architecture`, and the keys that other families and tools add to a
-// config.json and that change what a model computes.
-void refuse_foreign(const Config& config, const std::string& architecture);
+// config.json and that change what a model computes, but for those that the family reads itself.
+void refuse_foreign(const Config& config, const std::string& architecture,
+                    std::initializer_list<std::string_view> read = {});
 
 }  // namespace heddle

@@ -1,0 +1,60 @@
+#include "heddle/model/hf/decoder_config.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+
+DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& defaults) {
+  DecoderConfig c;
+  c.vocab_size = config.required_int("vocab_size", 1, kMaxVocab);
+  c.hidden_size = config.required_int("hidden_size", 1, kMaxWidth);
+  c.intermediate_size = config.required_int("intermediate_size", 1, kMaxWidth);
+  c.num_hidden_layers = config.required_int("num_hidden_layers", 1, kMaxLayers);
+  c.num_attention_heads = config.required_int("num_attention_heads", 1, kMaxHeads);
+  const bool full = defaults.num_key_value_heads == 0 || config.is_null("num_key_value_heads");
+  c.num_key_value_heads =
+      config.optional_int("num_key_value_heads", full ? c.num_attention_heads : defaults.num_key_value_heads,
+                          1, c.num_attention_heads);
+  if (c.num_attention_heads % c.num_key_value_heads != 0)
+    config.reject("num_key_value_heads", "must divide num_attention_heads");
+
+  const bool divided = defaults.head_dim == 0;
+  c.head_dim = config.optional_int(
+      "head_dim", divided ? c.hidden_size / c.num_attention_heads : defaults.head_dim, 1, kMaxHeadDim);
+  if (divided && !config.has("head_dim") && c.hidden_size % c.num_attention_heads != 0)
+    config.reject("hidden_size", "must be a multiple of num_attention_heads where there is no head_dim");
+  if (c.head_dim % 2 != 0) config.reject("head_dim", "must be even; rotary embeddings turn pairs");
+
+  c.max_position_embeddings = config.required_int("max_position_embeddings", 1, kMaxPositions);
+  c.rms_norm_eps = config.optional_number("rms_norm_eps", 1e-6, 0.0, 1.0);
+  c.hidden_act = read_hidden_act(config, defaults.hidden_act_key, defaults.hidden_act);
+  c.tie_word_embeddings = config.optional_bool("tie_word_embeddings", defaults.tie_word_embeddings);
+  return c;
+}
+
+RopeConfig read_rope(const Config& config, const DecoderConfig& decoder) {
+  return read_rope(config, RopePlace{decoder.max_position_embeddings, decoder.head_dim});
+}
+
+std::vector<int> read_windows(const Config& config, int layers, int window,
+                              bool (*slides)(int layer, int arg), int arg) {
+  const std::vector<std::string> types = config.optional_strings("layer_types");
+  std::vector<int> windows;
+  if (!config.has("layer_types")) {
+    for (int l = 0; l < layers; ++l) windows.push_back(slides(l, arg) ? window : 0);
+    return windows;
+  }
+  if (types.size() != size_t(layers))
+    config.reject("layer_types", fmt::format("must be {} names, one for each layer", layers));
+  for (const std::string& type : types) {
+    const bool slides_here = type == "sliding_attention";
+    if (!slides_here && type != "full_attention")
+      config.refuse("layer_types", "layers may be full_attention or sliding_attention");
+    if (slides_here && window == 0)
+      config.reject("layer_types", "has sliding_attention, for which there must be a sliding_window in use");
+    windows.push_back(slides_here ? window : 0);
+  }
+  return windows;
+}
+
+}  // namespace heddle

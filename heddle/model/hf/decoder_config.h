@@ -1,0 +1,47 @@
+// What the configurations of Llama and its descendants share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heddle/model/hf/family_config.h"
+#include "heddle/model/hf/rope_config.h"
+
+namespace heddle {
+
+struct DecoderConfig {
+  int vocab_size = 0;
+  int hidden_size = 0;
+  int intermediate_size = 0;
+  int num_hidden_layers = 0;
+  int num_attention_heads = 0;
+  int num_key_value_heads = 0;
+  int head_dim = 0;  // apart from hidden_size / num_attention_heads
+  int max_position_embeddings = 0;
+  double rms_norm_eps = 0;
+  HiddenAct hidden_act = HiddenAct::kSilu;
+  bool tie_word_embeddings = false;
+  RopeConfig rope;  // of all layers, or of those that see all positions
+};
+
+// What a family's class in transformers takes where a file lacks a key.
+struct DecoderDefaults {
+  int num_key_value_heads = 0;  // 0: num_attention_heads
+  int head_dim = 0;             // 0: hidden_size / num_attention_heads
+  const char* hidden_act_key = "hidden_act";
+  const char* hidden_act = "silu";
+  bool tie_word_embeddings = false;
+};
+
+// All of it but `rope`.
+DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& defaults);
+
+// The rope of families whose layers share one.
+RopeConfig read_rope(const Config& config, const DecoderConfig& decoder);
+
+// Positions that each layer sees, 0 for all: `window` in those that `layer_types` calls sliding_attention, or,
+// where a file has no such list, in those that `slides` names.
+std::vector<int> read_windows(const Config& config, int layers, int window,
+                              bool (*slides)(int layer, int arg), int arg);
+
+}  // namespace heddle
