@@ -43,6 +43,19 @@ TEST_P(ModelGolden, LogitsMatchTransformers) {
   }
 }
 
+// Many parts and pages, so that windows begin inside and behind them, a prompt longer than its window, and steps
+// that leave positions behind.
+TEST_P(ModelGolden, ShortPartsMatchTransformers) {
+  const Golden golden = load_golden(GetParam());
+  EngineOptions options{.workers = 3, .max_sequences = 1, .all_logits = true};
+  options.page_size = 8, options.split_unit = 8;
+  auto engine = golden_engine(GetParam(), options);
+  for (size_t chunk : {golden.tokens.size(), size_t(5), size_t(1)}) {
+    const double error = largest_difference(logits_of(*engine, golden.tokens, chunk), golden.logits);
+    EXPECT_LE(error, bound_of(*engine, golden)) << "chunks of " << chunk;
+  }
+}
+
 TEST_P(ModelGolden, GreedyTokensMatchTransformers) {
   const Golden golden = load_golden(GetParam());
   for (const std::string& executor : executors()) {

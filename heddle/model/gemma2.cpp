@@ -1,0 +1,68 @@
+// Gemma 2 (Gemma Team, 2024): norms before and after each part, GeGLU, windows in every other layer, caps on scores
+// and logits, embeddings scaled by sqrt(hidden_size).
+#include <cmath>
+
+#include "heddle/ir/rules.h"
+#include "heddle/model/build/activations.h"
+#include "heddle/model/build/decoder.h"
+#include "heddle/model/hf/gemma_config.h"
+
+namespace heddle {
+namespace {
+
+Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, Tensor rotary) {
+  const std::string at = layer_path(l);
+  const Heads heads = heads_of(c);
+  const Scores scores{.scale = 1 / std::sqrt(c.query_pre_attn_scalar),
+                      .window = c.windows[size_t(l)],
+                      .softcap = c.attn_logit_softcapping};
+  const Rms rms{.eps = c.rms_norm_eps, .plus = 1};
+  b.in("layers." + std::to_string(l));
+
+  Tensor h = b.rms_norm("input_norm", x, at + "input_layernorm.weight", rms);
+  Tensor qkv = b.linear("qkv", h, qkv_rows(at, heads, c.attention_bias));
+  qkv = b.rope("rope", qkv, rotary, heads, heads.dim);
+  Tensor o = b.attend("attention", qkv, l, heads, scores);
+  o = b.linear("o", o, rows_of(at + "self_attn.o_proj", c.hidden_size, c.attention_bias));
+  o = b.rms_norm("post_attention_norm", o, at + "post_attention_layernorm.weight", rms);
+  x = b.add("attention_residual", o, x);
+
+  h = b.rms_norm("pre_mlp_norm", x, at + "pre_feedforward_layernorm.weight", rms);
+  h = b.linear("gate_up", h, gate_up_rows(at, c.intermediate_size));
+  h = b.gate("gate", h, activation_kind(c.hidden_act));
+  h = b.linear("down", h, rows_of(at + "mlp.down_proj", c.hidden_size));
+  h = b.rms_norm("post_mlp_norm", h, at + "post_feedforward_layernorm.weight", rms);
+  return b.add("mlp_residual", h, x);
+}
+
+void build(Builder& b, const GemmaConfig& c) {
+  const Weight embed = b.table("embed", "model.embed_tokens.weight", c.vocab_size, c.hidden_size);
+  // In the checkpoint's own type, as transformers has it there: in bf16 sqrt(3072) = 55.4256 is 55.5.
+  const float scale = round_to(embed.data.dtype, float(std::sqrt(double(c.hidden_size))));
+  Tensor x = b.in("").residual(b.embed("embedding", embed, double(scale)));
+  const Tensor rotary = b.rotary("rope", rotary_of(c.rope, c.head_dim));
+  for (i32 l = 0; l < c.num_hidden_layers; ++l) x = layer(b, c, l, x, rotary);
+  x = b.in("").rms_norm("final_norm", b.wanted(x), "model.norm.weight", {c.rms_norm_eps, 1});
+  b.head(x, head_of(b, c, embed), c.final_logit_softcapping);
+}
+
+Definition define(const Config& config, const Inventory& tensors) {
+  const GemmaConfig c = read_gemma2_config(config);
+  return {info_of(c, tensors), [c](Builder& b) { build(b, c); }};
+}
+
+}  // namespace
+
+const Family& gemma2_family() {
+  static const Family family = {
+      .model_type = "gemma2",
+      .doc = "Gemma 2",
+      .supports =
+          "windows by layer_types, both softcaps or none, query_pre_attn_scalar, biases of attention, every "
+          "rope_type",
+      .refuses = "use_bidirectional_attention, rotary embeddings of a part of each head",
+      .define = define};
+  return family;
+}
+
+}  // namespace heddle

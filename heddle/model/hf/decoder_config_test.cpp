@@ -1,0 +1,112 @@
+// The families that descend from Llama: what a file may leave out, and what is refused.
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+#include "heddle/model/hf/gemma_config.h"
+#include "heddle/model/hf/mistral_config.h"
+#include "heddle/model/hf/qwen_config.h"
+
+namespace heddle {
+namespace {
+
+// A configuration with one more key, which comes last and must not be among these.
+Config config(const std::string& more, int heads = 32) {
+  return Config::parse(R"({"vocab_size":131,"hidden_size":640,"intermediate_size":77,"num_hidden_layers":4,
+             "max_position_embeddings":128,"num_attention_heads":)" +
+                           std::to_string(heads) + (more.empty() ? "" : "," + more) + "}",
+                       "c");
+}
+
+template <class Read>
+void expect_refused(Read read, const std::string& more, const std::string& part) {
+  try {
+    read(config(more));
+    ADD_FAILURE() << more << " was accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << more << " -> " << error.what();
+  }
+}
+
+TEST(MistralConfig, TakesTheDefaultsOfTransformers) {
+  MistralConfig c = read_mistral_config(config(""));
+  EXPECT_EQ(c.num_key_value_heads, 8);
+  EXPECT_EQ(c.head_dim, 20);
+  EXPECT_EQ(c.sliding_window, 4096);
+  EXPECT_FALSE(c.tie_word_embeddings);
+  c = read_mistral_config(config(R"("num_key_value_heads":null,"sliding_window":null,"head_dim":null)"));
+  EXPECT_EQ(c.num_key_value_heads, 32);
+  EXPECT_EQ(c.sliding_window, 0);
+  expect_refused(read_mistral_config, R"("sliding_window":0)",
+                 "sliding_window = 0: must be a whole number from 1");
+  expect_refused(read_mistral_config, R"("layer_types":["full_attention"])",
+                 "layer_types = [\"full_attention\"]");
+  expect_refused(read_mistral_config, R"("architectures":["Ministral3ForCausalLM"])", "architectures = [");
+  expect_refused(read_mistral_config, R"("attn_logit_softcapping":3)",
+                 "attn_logit_softcapping = 3: not supported");
+}
+
+TEST(QwenConfig, TakesTheDefaultsOfTransformers) {
+  QwenConfig c = read_qwen2_config(config(R"("sliding_window":9)"));
+  EXPECT_EQ(c.num_key_value_heads, 32);
+  EXPECT_EQ(c.head_dim, 20);
+  EXPECT_EQ(c.windows, (std::vector<int>{0, 0, 0, 0}));  // use_sliding_window is false
+  c = read_qwen2_config(config(R"("use_sliding_window":true,"max_window_layers":3,"sliding_window":9)"));
+  EXPECT_EQ(c.windows, (std::vector<int>{0, 0, 0, 9}));
+  c = read_qwen2_config(config(R"("use_sliding_window":true)"));  // its first 28 layers see all
+  EXPECT_EQ(c.windows, (std::vector<int>{0, 0, 0, 0}));
+  c = read_qwen3_config(
+      config(R"("use_sliding_window":true,"sliding_window":9,"layer_types":["full_attention",
+                                 "sliding_attention","full_attention","sliding_attention"])"));
+  EXPECT_EQ(c.windows, (std::vector<int>{0, 9, 0, 9}));
+  EXPECT_EQ(c.head_dim, 128);
+  EXPECT_FALSE(c.attention_bias);
+  expect_refused(read_qwen2_config, R"("layer_types":["full_attention"])", "must be 4 names");
+  expect_refused(read_qwen2_config, R"("layer_types":["full_attention","full_attention","full_attention",
+                                        "chunked_attention"])",
+                 "not supported; layers may be full_attention or sliding_attention");
+  expect_refused(read_qwen3_config, R"("layer_types":["full_attention","full_attention","full_attention",
+                                        "sliding_attention"])",
+                 "there must be a sliding_window in use");
+  expect_refused(read_qwen2_config, R"("rope_scaling":{"type":"default","mrope_section":[1,2]})",
+                 "rope_scaling.mrope_section = [1,2]: not supported");
+}
+
+TEST(GemmaConfig, TakesTheDefaultsOfTransformers) {
+  GemmaConfig c = read_gemma2_config(config(""));
+  EXPECT_EQ(c.num_key_value_heads, 4);
+  EXPECT_EQ(c.head_dim, 256);
+  EXPECT_EQ(c.hidden_act, HiddenAct::kGeluTanh);
+  EXPECT_TRUE(c.tie_word_embeddings);
+  EXPECT_EQ(c.windows, (std::vector<int>{4096, 0, 4096, 0}));
+  EXPECT_EQ(c.query_pre_attn_scalar, 256.0);
+  EXPECT_EQ(c.attn_logit_softcapping, 50.0);
+  EXPECT_EQ(c.final_logit_softcapping, 30.0);
+  c = read_gemma2_config(config(R"("attn_logit_softcapping":null,"final_logit_softcapping":null)"));
+  EXPECT_EQ(c.attn_logit_softcapping, 0.0);
+  EXPECT_EQ(c.final_logit_softcapping, 0.0);
+
+  c = read_gemma3_config(config(R"("sliding_window":512,"sliding_window_pattern":3)"));
+  EXPECT_EQ(c.windows, (std::vector<int>{512, 512, 0, 512}));
+  EXPECT_EQ(c.final_logit_softcapping, 0.0);
+  EXPECT_EQ(c.rope.theta, 1e6);
+  EXPECT_EQ(c.local_rope.theta, 1e4);
+  c = read_gemma3_config(config(R"("rope_theta":5.0,"rope_local_base_freq":7.0)"));
+  EXPECT_EQ(c.rope.theta, 5.0);
+  EXPECT_EQ(c.local_rope.theta, 7.0);
+}
+
+TEST(GemmaConfig, RefusesByNameAndValue) {
+  expect_refused(read_gemma3_config, R"("attn_logit_softcapping":50.0)",
+                 "attn_logit_softcapping = 50.0: not supported; it may be absent");
+  for (auto read : {read_gemma2_config, read_gemma3_config}) {
+    expect_refused(read, R"("use_bidirectional_attention":true)", "use_bidirectional_attention = true");
+    expect_refused(read, R"("sliding_window":null)", "sliding_window = null: must be a number");
+    expect_refused(read, R"("final_logit_softcapping":0)", "final_logit_softcapping = 0: must be a number");
+    expect_refused(read, R"("query_pre_attn_scalar":0)", "query_pre_attn_scalar = 0: must be a number");
+    expect_refused(read, R"("hidden_activation":"relu")", "hidden_activation = \"relu\": not supported");
+    expect_refused(read, R"("num_key_value_heads":5)", "num_key_value_heads = 5: must divide");
+  }
+}
+
+}  // namespace
+}  // namespace heddle

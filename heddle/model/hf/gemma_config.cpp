@@ -1,0 +1,62 @@
+#include "heddle/model/hf/gemma_config.h"
+
+#include <algorithm>
+
+namespace heddle {
+namespace {
+
+constexpr double kMaxCap = 1e6;
+
+GemmaConfig read_gemma(const Config& config) {
+  GemmaConfig c{read_decoder_config(config, {.num_key_value_heads = 4,
+                                             .head_dim = 256,
+                                             .hidden_act_key = "hidden_activation",
+                                             .hidden_act = "gelu_pytorch_tanh",
+                                             .tie_word_embeddings = true})};
+  config.refuse_unless("use_bidirectional_attention");
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  c.query_pre_attn_scalar = config.optional_number("query_pre_attn_scalar", 256.0, 1e-6, 1e6);
+  return c;
+}
+
+int read_window(const Config& config) {
+  if (config.is_null("sliding_window"))
+    config.reject("sliding_window", "must be a number; some layers slide");
+  return config.optional_int("sliding_window", 4096, 1, kMaxPositions);
+}
+
+// null stands for none.
+double read_cap(const Config& config, const std::string& key, double fallback) {
+  return config.is_null(key) ? 0 : config.optional_number(key, fallback, 1e-3, kMaxCap);
+}
+
+}  // namespace
+
+GemmaConfig read_gemma2_config(const Config& config) {
+  refuse_foreign(config, "Gemma2ForCausalLM",
+                 {"sliding_window", "attn_logit_softcapping", "final_logit_softcapping"});
+  GemmaConfig c = read_gemma(config);
+  const auto every_other = [](int layer, int) { return layer % 2 == 0; };
+  c.windows = read_windows(config, c.num_hidden_layers, read_window(config), every_other, 0);
+  c.attn_logit_softcapping = read_cap(config, "attn_logit_softcapping", 50.0);
+  c.final_logit_softcapping = read_cap(config, "final_logit_softcapping", 30.0);
+  c.rope = read_rope(config, c);
+  return c;
+}
+
+GemmaConfig read_gemma3_config(const Config& config) {
+  // transformers has a cap of scores in the configuration of Gemma 3 and none in the model.
+  refuse_foreign(config, "Gemma3ForCausalLM", {"sliding_window", "final_logit_softcapping"});
+  GemmaConfig c = read_gemma(config);
+  const auto but_every = [](int layer, int pattern) { return (layer + 1) % pattern != 0; };
+  c.windows = read_windows(config, c.num_hidden_layers, read_window(config), but_every,
+                           config.optional_int("sliding_window_pattern", 6, 1, kMaxLayers));
+  c.final_logit_softcapping = read_cap(config, "final_logit_softcapping", 0);
+  const RopePlace full{c.max_position_embeddings, c.head_dim, 1'000'000.0};
+  const RopePlace local{c.max_position_embeddings, c.head_dim, 10'000.0};
+  c.rope = read_layer_rope(config, "full_attention", "rope_theta", full);
+  c.local_rope = read_layer_rope(config, "sliding_attention", "rope_local_base_freq", local);
+  return c;
+}
+
+}  // namespace heddle
