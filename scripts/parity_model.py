@@ -36,9 +36,23 @@ from transformers.utils import logging
 
 sys.path.append(str(ROOT / "scripts/goldens"))
 
-from make_models import LLAMA3_ROPE, gpt2, llama, write_checkpoint
+from make_models import (
+    LLAMA3_ROPE,
+    gemma2,
+    gemma3,
+    gpt2,
+    llama,
+    longrope,
+    mistral,
+    qwen2,
+    qwen3,
+    rope,
+    write_checkpoint,
+    yarn,
+)
 
 LENGTHS = (1, 2, 17, 64, 129, 300)
+DESCENDANTS = (mistral, qwen2, qwen3, gemma2, gemma3)  # one random checkpoint each
 PROMPT = "Once upon a time, 12 + 30 ="
 
 
@@ -95,19 +109,66 @@ class Parity(Tally):
             self.compare_greedy(reference, 24, noise)
 
 
-def random_case(generator):
-    """A checkpoint of a shape that nobody chose."""
+def random_rope(generator, head_dim):
+    turns = {"beta_fast": generator.choice([8.0, 32]), "beta_slow": generator.choice([1, 2.5])}
+    choices = [
+        LLAMA3_ROPE,
+        {"rope_type": "default", "rope_theta": 5000.0},
+        rope("linear", factor=generator.choice([2.5, 8.0])),
+        rope("dynamic", factor=4.0),
+        yarn(truncate=generator.random() < 0.5, **turns),
+        yarn(mscale=0.7, mscale_all_dim=generator.choice([0.4, 1.0])),
+        longrope(head_dim // 2, original=310),
+    ]
+    return generator.choice(choices)
+
+
+def random_windows(generator, layers):
+    """Keys of Qwen and Gemma."""
+    kinds = ["sliding_attention", "full_attention"]
+    return {
+        "layer_types": [generator.choice(kinds) for _ in range(layers)],
+        "sliding_window": generator.randrange(1, 200),
+    }
+
+
+def family_options(make, generator, layers):
+    chance = generator.random
+    if make is llama:
+        return {"attention_bias": chance() < 0.3, "mlp_bias": chance() < 0.3}
+    if make is mistral:
+        return {"sliding_window": generator.choice([None, generator.randrange(1, 200)])}
+    options = random_windows(generator, layers)
+    if make in (qwen2, qwen3):
+        options["use_sliding_window"] = True
+    if make is not qwen2:
+        options["attention_bias"] = chance() < 0.3
+    if make in (gemma2, gemma3):
+        options["query_pre_attn_scalar"] = generator.randrange(4, 40)
+        options["final_logit_softcapping"] = generator.choice([None, 7.0])
+    if make is gemma2:
+        options["attn_logit_softcapping"] = generator.choice([None, 1.7])
+    return options
+
+
+def random_case(generator, make=None):
+    """A checkpoint of a shape that nobody chose: of Llama or GPT-2 where no family is given."""
     dtype = generator.choice([torch.float32, torch.float16, torch.bfloat16])
     vocab = generator.randrange(257, 400)
     heads = generator.choice([1, 2, 3, 4, 6, 9])
     layers = generator.randrange(1, 4)
-    if generator.random() < 0.3:
+    if make is None and generator.random() < 0.3:
         inner = generator.choice([None, 77, 130])
         hidden = heads * generator.randrange(3, 20)
         case = gpt2(dtype, vocab_size=vocab, n_embd=hidden, n_head=heads, n_layer=layers, n_inner=inner)
         case.config["n_positions"] = 320
         return case
-    return llama(
+    make = make or llama
+    head_dim = 2 * generator.randrange(3, 33)
+    ropes = {"rope_parameters": random_rope(generator, head_dim)}
+    if make is gemma3:
+        ropes = {"full_rope": ropes["rope_parameters"]}
+    return make(
         dtype,
         vocab_size=vocab,
         hidden_size=heads * generator.randrange(5, 20),
@@ -115,18 +176,17 @@ def random_case(generator):
         num_hidden_layers=layers,
         num_attention_heads=heads,
         num_key_value_heads=generator.choice([k for k in range(1, heads + 1) if heads % k == 0]),
-        head_dim=2 * generator.randrange(3, 33),
+        head_dim=head_dim,
         max_position_embeddings=320,
-        attention_bias=generator.random() < 0.3,
-        mlp_bias=generator.random() < 0.3,
         tie_word_embeddings=generator.random() < 0.5,
-        rope_parameters=generator.choice([LLAMA3_ROPE, {"rope_type": "default", "rope_theta": 5000.0}]),
+        **family_options(make, generator, layers),
+        **ropes,
     )
 
 
-def make_random(folder, seed):
+def make_random(folder, seed, make=None):
     generator = random.Random(seed)
-    case = random_case(generator)
+    case = random_case(generator, make)
     case.seed = seed
     case.config["eos_token_id"] = None  # a greedy text shall not end early
     write_checkpoint(case, folder)
@@ -140,7 +200,7 @@ def main():
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
-    parser.add_argument("--random", type=int, default=6, help="how many random checkpoints")
+    parser.add_argument("--random", type=int, default=6, help="how many random Llamas and GPT-2s")
     arguments = parser.parse_args()
     logging.disable_progress_bar()
     print(f"seed {arguments.seed}")
@@ -152,9 +212,10 @@ def main():
         parity.compare(folder, generator)
     if not arguments.models:
         with tempfile.TemporaryDirectory() as scratch:
-            for number in range(arguments.random):
-                folder = Path(scratch) / f"random-{arguments.seed + number}"
-                make_random(folder, arguments.seed + number)
+            for number, make in enumerate([None] * arguments.random + list(DESCENDANTS)):
+                name = make.__name__ if make else "random"
+                folder = Path(scratch) / f"{name}-{arguments.seed + number}"
+                make_random(folder, arguments.seed + number, make)
                 parity.compare(folder, generator)
     if parity.failures:
         raise SystemExit(f"{parity.failures} comparisons failed; repeat with --seed {arguments.seed}")
