@@ -47,6 +47,23 @@ def llama3(*sizes, rope_factor, tied=True):
     return llama(*sizes, **more, **ids, rope_parameters=LLAMA3_ROPE | {"factor": rope_factor})
 
 
+def descendant(model_type, architecture, *sizes, **more):
+    return llama(*sizes, **more) | {"model_type": model_type, "architectures": [f"{architecture}ForCausalLM"]}
+
+
+def qwen(number, *sizes, tied, **more):
+    ids = {"vocab_size": 151936, "eos_token_id": 151645, "tie_word_embeddings": tied} | more
+    rope = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}
+    name = f"Qwen{number}"
+    return descendant(name.lower(), name, *sizes, max_position_embeddings=32768, **ids, **rope)
+
+
+def gemma(model_type, architecture, *sizes, **more):
+    ids = {"bos_token_id": 2, "eos_token_id": 1, "pad_token_id": 0, "tie_word_embeddings": True}
+    heads = {"head_dim": 256, "query_pre_attn_scalar": 256, "hidden_activation": "gelu_pytorch_tanh"}
+    return descendant(model_type, architecture, *sizes, **ids, **heads, **more)
+
+
 def gpt2(hidden, layers, heads):
     return {
         "architectures": ["GPT2LMHeadModel"],
@@ -68,6 +85,34 @@ MODELS = {
     "llama-3.2-3b": llama3(3072, 8192, 28, 24, 8, rope_factor=32.0),
     "llama-3.1-8b": llama3(4096, 14336, 32, 32, 8, rope_factor=8.0, tied=False),
     "llama-2-7b": llama(4096, 11008, 32, 32, 32, vocab_size=32000, max_position_embeddings=4096),
+    "mistral-7b": descendant(
+        "mistral",
+        "Mistral",
+        *(4096, 14336, 32, 32, 8),
+        vocab_size=32000,
+        max_position_embeddings=32768,
+        sliding_window=4096,
+    ),
+    "qwen2.5-0.5b": qwen(2, 896, 4864, 24, 14, 2, tied=True),
+    "qwen2.5-7b": qwen(2, 3584, 18944, 28, 28, 4, tied=False, vocab_size=152064),
+    "qwen3-0.6b": qwen(3, 1024, 3072, 28, 16, 8, tied=True, head_dim=128),
+    "qwen3-8b": qwen(3, 4096, 12288, 36, 32, 8, tied=False, head_dim=128),
+    "gemma-2-2b": gemma(
+        "gemma2",
+        "Gemma2",
+        *(2304, 9216, 26, 8, 4),
+        vocab_size=256000,
+        max_position_embeddings=8192,
+        sliding_window=4096,
+    ),
+    "gemma-3-1b": gemma(
+        "gemma3_text",
+        "Gemma3",
+        *(1152, 6912, 26, 4, 1),
+        vocab_size=262144,
+        max_position_embeddings=32768,
+        sliding_window=512,
+    ),
     "gpt2": gpt2(768, 12, 12),
     "gpt2-medium": gpt2(1024, 24, 16),
     "gpt2-xl": gpt2(1600, 48, 25),
@@ -75,7 +120,8 @@ MODELS = {
 
 
 def llama_tensors(config):
-    """Name, shape and standard deviation of each tensor; None stands for ones."""
+    """Name, shape and standard deviation of each tensor of a descendant of Llama; None stands for ones."""
+    family = config["model_type"]
     hidden, inner, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
     head_dim = config.get("head_dim") or hidden // config["num_attention_heads"]
     q = config["num_attention_heads"] * head_dim
@@ -87,13 +133,21 @@ def llama_tensors(config):
         yield layer + "input_layernorm.weight", (hidden,), None
         for name, rows in (("q", q), ("k", kv), ("v", kv)):
             yield layer + f"self_attn.{name}_proj.weight", (rows, hidden), 1 / math.sqrt(hidden)
+            if family == "qwen2":
+                yield layer + f"self_attn.{name}_proj.bias", (rows,), 0.02
+        if family in ("qwen3", "gemma3_text"):
+            for name in ("q", "k"):
+                yield layer + f"self_attn.{name}_norm.weight", (head_dim,), None
         yield layer + "self_attn.o_proj.weight", (hidden, q), into_residual / math.sqrt(q)
         yield layer + "post_attention_layernorm.weight", (hidden,), None
+        if family.startswith("gemma"):
+            for place in ("pre", "post"):
+                yield layer + f"{place}_feedforward_layernorm.weight", (hidden,), None
         for name in ("gate", "up"):
             yield layer + f"mlp.{name}_proj.weight", (inner, hidden), 1 / math.sqrt(hidden)
         yield layer + "mlp.down_proj.weight", (hidden, inner), into_residual / math.sqrt(inner)
     yield "model.norm.weight", (hidden,), None
-    if not config.get("tie_word_embeddings", False):
+    if not config.get("tie_word_embeddings", family.startswith("gemma")):
         yield "lm_head.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
 
 
@@ -122,7 +176,8 @@ def gpt2_tensors(config):
         yield "lm_head.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
 
 
-FAMILIES = {"llama": llama_tensors, "gpt2": gpt2_tensors}
+DESCENDANTS = ("llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text")
+FAMILIES = {"gpt2": gpt2_tensors} | dict.fromkeys(DESCENDANTS, llama_tensors)
 
 
 def pieces(name, shape, deviation, dtype):

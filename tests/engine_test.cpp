@@ -88,57 +88,79 @@ TEST(Engine, NextTokensOfSeveralSequencesAreOneStep) {
   EXPECT_EQ(result.report.steps, 1);
 }
 
-TEST(Engine, SplitsOfAttentionAreLiveAsTheLengthSays) {
-  // Parts of 8 positions, 8 at most: length 5 has one live part, 15 two, 60 eight of eight.
+// Dead parts of attention for each key head after each of 61 tokens: parts of 8 positions, 8 at most.
+std::vector<u64> dead_parts(const char* model) {
   EngineOptions options = kOptions;
   options.max_splits = 8;
   options.max_sequences = 1;
-  const Golden golden = load_golden(kModel);
-  auto engine = golden_engine(kModel, options);
+  const Golden golden = load_golden(model);
+  auto engine = golden_engine(model, options);
   const SequenceId sequence = engine->open({});
+  const u64 heads = u64(engine->info().kv_heads) * u64(engine->info().layers);
   std::vector<u64> dead;
   for (size_t i = 0; i < 61; ++i) {
     const StepRequest request{sequence, std::span(golden.tokens).subspan(i, 1), true};
-    dead.push_back(engine->step(std::span(&request, 1)).report.tiles_dead);
+    const u64 tiles = engine->step(std::span(&request, 1)).report.tiles_dead;
+    EXPECT_EQ(tiles % heads, 0u);
+    dead.push_back(tiles / heads);
   }
-  const u64 heads = u64(engine->info().kv_heads) * u64(engine->info().layers);
-  EXPECT_EQ(dead[4], 7 * heads);
-  EXPECT_EQ(dead[14], 6 * heads);
+  return dead;
+}
+
+TEST(Engine, SplitsOfAttentionAreLiveAsTheLengthSays) {
+  // Length 5 has one live part, 15 two, 60 eight of eight.
+  const auto dead = dead_parts(kModel);
+  EXPECT_EQ(dead[4], 7u);
+  EXPECT_EQ(dead[14], 6u);
   EXPECT_EQ(dead[60], 0u);
 }
 
-TEST(Engine, SameBitsForEveryNumberOfWorkersAndThreads) {
-  const Golden golden = load_golden(kModel);
+TEST(Engine, WhatLiesBeforeAWindowIsInNoPart) {
+  const auto dead = dead_parts("mistral-tiny");  // a window of 13 positions
+  EXPECT_EQ(dead[12], 6u);                       // sees 0 to 12
+  EXPECT_EQ(dead[19], 5u);                       // sees 7 to 19
+  EXPECT_EQ(dead[20], 6u);                       // sees 8 to 20
+  EXPECT_EQ(dead[59], 5u);                       // sees 47 to 59: parts from 40 on
+  EXPECT_EQ(dead[60], 6u);
+}
+
+class EngineOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(EngineOf, SameBitsForEveryNumberOfWorkersAndThreads) {
+  const Golden golden = load_golden(GetParam());
   std::vector<float> first;
   for (auto [workers, threads] : {std::pair{1, 1}, {2, 2}, {7, 2}, {40, 3}})
     for (const std::string scheduler : {"level_batched", "round_robin"}) {
-      auto engine = golden_engine(kModel, {.scheduler = scheduler,
-                                           .workers = workers,
-                                           .threads = threads,
-                                           .max_sequences = 1,
-                                           .all_logits = true});
+      auto engine = golden_engine(GetParam(), {.scheduler = scheduler,
+                                               .workers = workers,
+                                               .threads = threads,
+                                               .max_sequences = 1,
+                                               .all_logits = true});
       const auto logits = logits_of(*engine, golden.tokens, 9);
       if (first.empty()) first = logits;
       EXPECT_EQ(first, logits) << workers << " workers, " << threads << " threads, " << scheduler;
     }
 }
 
-TEST(Engine, EveryInterleavingAndStaleReadsGiveTheSame) {
-  const Golden golden = load_golden(kModel);
+TEST_P(EngineOf, EveryInterleavingAndStaleReadsGiveTheSame) {
+  const Golden golden = load_golden(GetParam());
   std::vector<float> first;
   for (u64 seed = 0; seed < 6; ++seed)
     for (bool adversarial : {false, true}) {
       auto engine =
-          golden_engine(kModel, {.executor = "reference",
-                                 .workers = 5,
-                                 .max_sequences = 1,
-                                 .all_logits = true,
-                                 .run = {.seed = seed, .adversarial = adversarial, .stale_reads = true}});
+          golden_engine(GetParam(), {.executor = "reference",
+                                     .workers = 5,
+                                     .max_sequences = 1,
+                                     .all_logits = true,
+                                     .run = {.seed = seed, .adversarial = adversarial, .stale_reads = true}});
       const auto logits = logits_of(*engine, std::span(golden.tokens).first(12), 4);
       if (first.empty()) first = logits;
       EXPECT_EQ(first, logits) << "seed " << seed;
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Models, EngineOf, testing::Values("llama2-tiny", "gemma2-tiny", "gemma3-tiny"),
+                         [](const auto& param) { return std::string(param.param, 6); });
 
 TEST(Engine, RefusesWhatAStepCannotHold) {
   Play play(kOptions);
