@@ -162,6 +162,19 @@ TEST_P(EngineOf, EveryInterleavingAndStaleReadsGiveTheSame) {
 INSTANTIATE_TEST_SUITE_P(Models, EngineOf, testing::Values("llama2-tiny", "gemma2-tiny", "gemma3-tiny"),
                          [](const auto& param) { return std::string(param.param, 6); });
 
+TEST(Engine, RefusesLengthsWithOtherFrequencies) {
+  for (auto [model, positions, why] : {std::tuple{"qwen3-bf16", 256, "rope_type dynamic is served up to"},
+                                       {"llama-longrope", 128, "rope_type longrope is served up to"}}) {
+    EXPECT_EQ(golden_engine(model, {.max_context = positions})->max_context(), positions);
+    try {
+      golden_engine(model, {.max_context = positions + 1});
+      ADD_FAILURE() << model << " took another position";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(Engine, RefusesWhatAStepCannotHold) {
   Play play(kOptions);
   const std::vector<i32> outside = {1, 131}, negative = {-1}, many(600, 1), past(129, 1);
