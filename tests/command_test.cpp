@@ -89,6 +89,15 @@ TEST(Command, EvalMeasuresATextAndComparesModels) {
   expect_words(output({"eval", story, "--text", file}), {"perplexity  1.17", "nats a token", "in 1 windows"});
 }
 
+TEST(Command, SaysWhatMemoryIsNeeded) {
+  const Outcome outcome = run_program(
+      {.args = {"generate", HEDDLE_SOURCE_DIR "/models/storyteller", "--prompt", "27 + 45 =", "--verbose"}});
+  EXPECT_EQ(outcome.out, " 72.\n");
+  // 5 layers x (keys, values) x 2 heads x 32 numbers x 2 bytes x 768 positions.
+  expect_words(outcome.err,
+               {"[memory: weights 7.", "KV cache 1.0 MB (1 sequence of 768 positions)", "programs "});
+}
+
 TEST(Command, EnvSaysWhyADriverIsNoUse) {
   const std::pair<const char*, std::vector<std::string>> drivers[] = {
       {"old", {"gpu         none: the NVIDIA driver is too old: it is for CUDA 11.8", "12.0 or newer"}},

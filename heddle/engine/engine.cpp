@@ -150,7 +150,10 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
                        .max_splits = o.max_splits > 0 ? o.max_splits : target.max_splits,
                        .kv_dtype = o.kv_dtype,
                        .all_logits = o.all_logits};
-  capacity.num_pages = capacity.pages_per_sequence * o.max_sequences;
+  const i64 pages = i64(capacity.pages_per_sequence) * o.max_sequences;
+  require(pages <= INT32_MAX, "[engine] {} sequences of {} positions are {} pages; at most {}",
+          o.max_sequences, o.max_context, pages, INT32_MAX);
+  capacity.num_pages = i32(pages);
   return {std::move(model), target, capacity,
           CompileOptions{.scheduler = o.scheduler, .passes = o.passes, .keep_buffers = o.keep_buffers}};
 }
@@ -160,6 +163,9 @@ Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options) {
     fail(ErrorCode::kUnsupported, "[executor] {} cannot run here: {}", options.executor, why);
   state_ = std::make_unique<State>(std::move(model), std::move(options));
   State& s = *state_;
+  const MemoryNeed need = memory_need(s.planner, s.options.max_sequences, s.space);
+  if (s.options.on_need) s.options.on_need(need);
+  require_fit(need);
   const ModelGraph one = s.planner.graph(1, 1);
   s.weights =
       std::make_unique<WeightStore>(s.planner.model(), one, s.options.threads, s.space, s.options.progress);

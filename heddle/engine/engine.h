@@ -2,6 +2,7 @@
 // mix of prompt chunks and next tokens of several sequences.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/engine/memory_need.h"
 #include "heddle/engine/planner.h"
 #include "heddle/engine/sequences.h"
 #include "heddle/engine/weights.h"
@@ -34,6 +36,7 @@ struct EngineOptions {
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
   ExecutorOptions run;
+  std::function<void(const MemoryNeed&)> on_need;  // called before anything is loaded
   LoadProgress progress;
 };
 
@@ -62,6 +65,7 @@ struct StepOptions {
 
 class Engine {
  public:
+  // Throws Error where the memory that is free does not hold it.
   Engine(std::shared_ptr<const Model> model, EngineOptions options);
   ~Engine();
 

@@ -4,11 +4,11 @@
 
 namespace heddle {
 
-PagePool::PagePool(i32 pages, i32 page_size) : page_size_(page_size), pages_(size_t(pages)) {
-  for (i32 page = 0; page < pages; ++page) free_.emplace(0, page);
-}
-
 i32 PagePool::take() {
+  if (i32(pages_.size()) < count_) {
+    pages_.push_back({.holders = 1});
+    return i32(pages_.size()) - 1;
+  }
   HEDDLE_CHECK(!free_.empty());
   const i32 page = free_.begin()->second;
   free_.erase(free_.begin());

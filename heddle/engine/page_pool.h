@@ -14,13 +14,14 @@ namespace heddle {
 
 class PagePool {
  public:
-  PagePool(i32 pages, i32 page_size);
+  PagePool(i32 pages, i32 page_size) : count_(pages), page_size_(page_size) {}
 
   i32 page_size() const { return page_size_; }
   i32 pages_for(i32 positions) const { return (positions + page_size_ - 1) / page_size_; }
-  size_t free_pages() const { return free_.size(); }
+  size_t free_pages() const { return free_.size() + (size_t(count_) - pages_.size()); }
 
-  // A page for one holder, which will write it. Of the free ones that which was let go first; there must be one.
+  // A page for one holder, which will write it: one that was never used, else that which was let go first. There must
+  // be one.
   i32 take();
   void hold(i32 page);    // by one more
   void let_go(i32 page);  // by one
@@ -45,8 +46,8 @@ class PagePool {
     u64 freed = 0;  // its place in free_
   };
 
-  i32 page_size_;
-  std::vector<Page> pages_;
+  i32 count_, page_size_;
+  std::vector<Page> pages_;             // those that were used
   std::set<std::pair<u64, i32>> free_;  // when each was let go
   std::map<Key, i32> page_of_;
   std::map<i32, Key> key_of_;  // of the pages that can be found

@@ -61,6 +61,7 @@ class MemorySpace {
   virtual void release(std::byte* address) = 0;
   virtual void write(std::byte* to, const void* from, size_t bytes) = 0;
   virtual void read(void* to, const std::byte* from, size_t bytes) = 0;
+  virtual i64 available() const = 0;  // bytes that are free
 };
 
 struct ExecutorSpec {

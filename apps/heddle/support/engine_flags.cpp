@@ -36,6 +36,8 @@ void EngineFlags::add_to(Command& command) {
   command.argument("--executor", &executor, "what runs the program: " + names_of_executors(),
                    {.group = kGroup});
   add_threads_to(command);
+  command.argument("--verbose", &verbose, "say to stderr what memory is needed, before loading",
+                   {.group = kGroup});
 }
 
 void EngineFlags::add_threads_to(Command& command) {
@@ -81,6 +83,10 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
     if (done >= all) std::fprintf(stderr, "\r\033[K");
     std::fflush(stderr);
   };
+  if (show || flags.verbose)
+    options.on_need = [](const MemoryNeed& need) {
+      std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
+    };
   return std::make_unique<Engine>(open_model(flags.model), std::move(options));
 }
 

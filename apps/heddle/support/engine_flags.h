@@ -13,7 +13,7 @@ struct EngineFlags {
   std::string model;
   std::string executor = "threads", scheduler = "level_batched";
   i32 workers = 0, threads = 0, max_context = 0;
-  bool no_fuse = false;
+  bool no_fuse = false, verbose = false;
 
   void add_to(Command& command);
   // Only those that decide a program; `what` says what the command takes for a model.
@@ -24,7 +24,7 @@ struct EngineFlags {
 
 // Throws Error where the path is no folder, before files in it are looked for.
 void require_model_folder(const std::string& path);
-// Opens the folder and loads its weights; prints what it does to stderr when that is a terminal.
+// Opens the folder and loads its weights; prints what it takes and does to stderr when that is a terminal.
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options);
 // Opens the folder, but reads no weights.
 Planner load_planner(const EngineFlags& flags);

@@ -29,6 +29,7 @@ class DeviceSpace : public MemorySpace {
     download(to, from, bytes, stream_);
     stream_.synchronize();
   }
+  i64 available() const override { return memory_info(Device::get()).free; }
 
  private:
   Stream stream_;

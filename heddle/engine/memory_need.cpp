@@ -1,0 +1,65 @@
+#include "heddle/engine/memory_need.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "heddle/base/error.h"
+#include "heddle/base/memory.h"
+#include "heddle/engine/arena.h"
+
+namespace heddle {
+namespace {
+
+std::string bytes_text(i64 bytes) {
+  if (bytes >= 1'000'000'000) return fmt::format("{:.2f} GB", double(bytes) * 1e-9);
+  return fmt::format("{:.1f} MB", double(bytes) * 1e-6);
+}
+
+bool is_of_a_program(BufferKind kind) {
+  return kind == BufferKind::kActivation || kind == BufferKind::kOutput || kind == BufferKind::kStepHost ||
+         kind == BufferKind::kStepDevice;
+}
+
+// An arena, and what does not share it.
+i64 program_bytes(const Graph& graph) {
+  const ArenaPlan plan = plan_arena(graph, false);
+  i64 bytes = plan.bytes;
+  for (size_t b = 0; b < graph.buffers().size(); ++b)
+    if (is_of_a_program(graph.buffers()[b].kind) && plan.offset[b] < 0) bytes += graph.buffers()[b].bytes;
+  return bytes;
+}
+
+}  // namespace
+
+std::string MemoryNeed::text() const {
+  return fmt::format("weights {}, KV cache {} ({} {} of {} positions), programs {}", bytes_text(weights),
+                     bytes_text(kv_pages), sequences, sequences == 1 ? "sequence" : "sequences", context,
+                     bytes_text(programs));
+}
+
+MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space) {
+  const Capacity& capacity = planner.capacity();
+  MemoryNeed need{.available = space ? space->available() : available_memory(),
+                  .sequences = sequences,
+                  .context = capacity.pages_per_sequence * capacity.page_size};
+  const ModelGraph one = planner.graph(1, 1);
+  for (const Buffer& buffer : one.graph.buffers()) {
+    if (buffer.kind == BufferKind::kWeight || buffer.kind == BufferKind::kTable) need.weights += buffer.bytes;
+    if (buffer.kind == BufferKind::kPages) need.kv_pages += buffer.bytes;
+  }
+  for (i32 rows : row_classes())
+    need.programs += program_bytes(planner.fused(rows, std::min(rows, sequences)));
+  return need;
+}
+
+void require_fit(const MemoryNeed& need) {
+  if (need.available < 0 || need.total() <= need.available) return;
+  fail(ErrorCode::kUnsupported,
+       "[memory] {} are needed and {} are free: {}; a smaller --max-context, fewer sequences or a smaller "
+       "model "
+       "need less",
+       bytes_text(need.total()), bytes_text(need.available), need.text());
+}
+
+}  // namespace heddle

@@ -1,0 +1,28 @@
+// What an engine will take, known before anything is loaded.
+#pragma once
+
+#include <string>
+
+#include "heddle/engine/planner.h"
+#include "heddle/ir/executor.h"
+
+namespace heddle {
+
+struct MemoryNeed {
+  i64 weights = 0;     // packed, with vectors and tables
+  i64 kv_pages = 0;    // of all sequences at their full length
+  i64 programs = 0;    // at most: what programs of all row classes work in
+  i64 available = -1;  // of the memory where all this lies; -1: not known
+  i32 sequences = 0, context = 0;
+
+  i64 total() const { return weights + kv_pages + programs; }
+  // "weights 2.47 GB, …"
+  std::string text() const;
+};
+
+// `space`: where the executor's buffers lie; null: the host's memory.
+MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space);
+// Throws Error with the numbers where that is more than there is.
+void require_fit(const MemoryNeed& need);
+
+}  // namespace heddle
