@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "heddle/text/oniguruma.h"
-#include "heddle/text/regex.h"
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/regex.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "heddle/base/error.h"
+#include "heddle/text/unicode/utf8.h"
 #include "heddle/text/unicode_additions.h"
-#include "heddle/text/utf8.h"
 
 namespace heddle {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
-#include "heddle/text/regex.h"
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/regex.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "heddle/text/json_view.h"
-#include "heddle/text/regex.h"
+#include "heddle/text/unicode/regex.h"
 
 namespace heddle {
 

@@ -7,7 +7,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/text/prompts_file.h"
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {

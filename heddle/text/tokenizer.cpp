@@ -1,6 +1,6 @@
 #include "heddle/text/tokenizer.h"
 
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {

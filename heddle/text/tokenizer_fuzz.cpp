@@ -10,10 +10,10 @@
 #include "heddle/base/error.h"
 #include "heddle/text/generation_config.h"
 #include "heddle/text/oniguruma.h"
-#include "heddle/text/regex.h"
 #include "heddle/text/stream_decoder.h"
 #include "heddle/text/tokenizer.h"
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/regex.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "heddle/base/error.h"
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 

@@ -1,4 +1,4 @@
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {

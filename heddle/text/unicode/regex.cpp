@@ -1,7 +1,7 @@
-#include "heddle/text/regex.h"
+#include "heddle/text/unicode/regex.h"
 
 #include "heddle/base/error.h"
-#include "heddle/text/utf8.h"
+#include "heddle/text/unicode/utf8.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
