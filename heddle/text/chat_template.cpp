@@ -1,0 +1,169 @@
+#include "heddle/text/chat_template.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/text/jinja/interpreter.h"
+#include "heddle/text/jinja/json.h"
+#include "heddle/text/jinja/parser.h"
+#include "heddle/text/json_view.h"
+#include "heddle/text/unicode/utf8.h"
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFile = "chat_template.jinja";
+constexpr const char* kFolder = "additional_chat_templates";
+constexpr const char* kConfig = "tokenizer_config.json";
+constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                          "pad_token", "cls_token", "mask_token"};
+
+// A special token is a string, or an object that holds it.
+std::string token_text(const JsonView& value) {
+  if (value.is_string()) return value.as_string();
+  const JsonView content = value.at("content");
+  return content.as_string();
+}
+
+// As transformers: members that are null are left out, and what a model thought is found under each of the names
+// that templates have for it.
+Json prepare(const Json& message) {
+  require(message.is_object(), "a message is no object; one with 'role' and 'content' is expected");
+  Json kept = Json::object();
+  for (const auto& [key, value] : message.items()) {
+    if (!value.is_null()) kept[key] = value;
+  }
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    if (!kept.contains(name)) continue;
+    const Json reasoning = kept[name];
+    Json all = {{"thinking", reasoning}};
+    for (const auto& [key, value] : kept.items()) all[key] = value;
+    all["reasoning_content"] = reasoning;
+    return all;
+  }
+  return kept;
+}
+
+Json prepare_all(const Json& messages) {
+  require(messages.is_array() && !messages.empty(), "the messages are no array with at least one message");
+  Json prepared = Json::array();
+  for (const Json& message : messages) prepared.push_back(prepare(message));
+  return prepared;
+}
+
+void set(jinja::Variables& variables, std::string_view name, const jinja::Value& value) {
+  jinja::set_item(variables, name, value);
+}
+
+}  // namespace
+
+ChatTemplate ChatTemplate::parse(std::string_view text, const std::string& name,
+                                 const Variables& special_tokens) {
+  ChatTemplate made;
+  made.special_tokens_ = special_tokens;
+  made.add("default", name, text);
+  return made;
+}
+
+bool ChatTemplate::exists(const std::string& folder) {
+  const std::filesystem::path root(folder);
+  if (std::filesystem::exists(root / kFile)) return true;
+  if (!std::filesystem::exists(root / kConfig)) return false;
+  const JsonDocument document(read_file(root / kConfig), root / kConfig);
+  const JsonView json = document.root();
+  return json.find("chat_template").has_value();
+}
+
+ChatTemplate ChatTemplate::load(const std::string& folder) {
+  const std::filesystem::path root(folder), config = root / kConfig;
+  ChatTemplate made;
+  if (std::filesystem::exists(root / kFile)) made.add("default", root / kFile, read_file(root / kFile));
+  if (std::filesystem::is_directory(root / kFolder)) {
+    for (const auto& entry : std::filesystem::directory_iterator(root / kFolder)) {
+      if (entry.path().extension() == ".jinja")
+        made.add(entry.path().stem(), entry.path(), read_file(entry.path()));
+    }
+  }
+  if (std::filesystem::exists(config)) {
+    const JsonDocument document(read_file(config), config);
+    const JsonView json = document.root();
+    for (const char* name : kSpecialTokens) {
+      if (const auto token = json.find(name)) made.special_tokens_.emplace_back(name, token_text(*token));
+    }
+    const auto text = json.find("chat_template");
+    const std::string file = config.string() + ": chat_template";
+    if (text && made.entries_.empty()) {
+      if (text->is_string()) {
+        made.add("default", file, text->as_string());
+      } else {
+        text->for_each_item([&](const JsonView& item) {
+          const JsonView name = item.at("name"), content = item.at("template");
+          made.add(name.as_string(), file + " '" + name.as_string() + "'", content.as_string());
+        });
+      }
+    }
+  }
+  if (made.entries_.empty()) {
+    fail(ErrorCode::kIo, "[{}] has no chat template: neither {} nor 'chat_template' in {}", folder, kFile,
+         kConfig);
+  }
+  return made;
+}
+
+void ChatTemplate::add(const std::string& name, const std::string& file, std::string_view text) {
+  if (!is_valid_utf8(text)) fail(ErrorCode::kIo, "[{}] byte {} is not UTF-8", file, find_invalid_utf8(text));
+  try {
+    entries_.push_back({name, file, jinja::parse(text)});
+  } catch (const Error& error) {
+    fail(error.code(), "[{}] {}", file, error.what());
+  }
+}
+
+const ChatTemplate::Entry& ChatTemplate::choose(bool with_tools) const {
+  if (entries_.size() == 1 && entries_[0].name == "default") return entries_[0];
+  const auto tool_use = std::ranges::find(entries_, "tool_use", &Entry::name);
+  if (with_tools && tool_use != entries_.end()) return *tool_use;
+  const auto found = std::ranges::find(entries_, "default", &Entry::name);
+  if (found == entries_.end()) {
+    fail(ErrorCode::kUnsupported, "[{}] has several templates and none is called 'default'",
+         entries_[0].file);
+  }
+  return *found;
+}
+
+std::string ChatTemplate::render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+  Json all = Json::array();
+  for (const ChatMessage& message : messages) {
+    all.push_back({{"role", to_valid_utf8(message.role)}, {"content", to_valid_utf8(message.content)}});
+  }
+  return render_json(all, options);
+}
+
+std::string ChatTemplate::render_json(const Json& messages, const ChatOptions& options) const {
+  const bool with_tools =
+      options.extra && options.extra->contains("tools") && !(*options.extra)["tools"].is_null();
+  const Entry& entry = choose(with_tools);
+  try {
+    jinja::Variables variables;
+    for (const auto& [name, token] : special_tokens_) set(variables, name, jinja::Value(token));
+    set(variables, "messages", jinja::from_json(prepare_all(messages)));
+    set(variables, "tools", jinja::Value::none());
+    set(variables, "documents", jinja::Value::none());
+    set(variables, "add_generation_prompt", jinja::Value(options.add_generation_prompt));
+    if (options.extra) {
+      require(options.extra->is_object(), "the extra variables are no object");
+      for (const auto& [name, value] : options.extra->items()) set(variables, name, jinja::from_json(value));
+    }
+    return jinja::render(entry.body, variables, {.now = options.now, .budget = options.budget});
+  } catch (const Error& error) {
+    fail(error.code(), "[{}] {}", entry.file, error.what());
+  }
+}
+
+}  // namespace heddle

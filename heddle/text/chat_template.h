@@ -1,0 +1,66 @@
+// The chat template that a model ships: a text in a subset of Jinja (jinja/) that writes a conversation as the model
+// was trained to read it. render() gives what transformers' apply_chat_template(tokenize=False) gives.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "heddle/text/jinja/ast.h"
+
+namespace heddle {
+
+struct ChatMessage {
+  std::string role, content;
+};
+
+struct ChatOptions {
+  bool add_generation_prompt = true;
+  // An object whose members are variables of the template: tools, documents, enable_thinking, …
+  const nlohmann::ordered_json* extra = nullptr;
+  std::optional<std::tm> now;  // for strftime_now; else the clock's local time
+  // What rendering may cost, in about bytes made and nanoseconds.
+  uint64_t budget = uint64_t{1} << 28;
+};
+
+// Immutable: threads may share it.
+class ChatTemplate {
+ public:
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+
+  // Reads chat_template.jinja (and additional_chat_templates/) of a checkpoint's folder, or `chat_template` of its
+  // tokenizer_config.json, and the special tokens there. Throws Error: kIo where there is none or a file is
+  // malformed; kUnsupported or kInvalidArgument with the line of a template that is not understood.
+  static ChatTemplate load(const std::string& folder);
+  static bool exists(const std::string& folder);
+
+  // `name` is what errors call it; `special_tokens` are variables such as bos_token.
+  static ChatTemplate parse(std::string_view text, const std::string& name,
+                            const Variables& special_tokens = {});
+
+  std::string render(std::span<const ChatMessage> messages, const ChatOptions& options = {}) const;
+  // `messages`: an array of objects, as transformers takes them. Where a model has several templates and
+  // `extra` has tools, the one called tool_use is taken if there is one.
+  // Throws Error(kInvalidArgument) where the template refuses the messages.
+  std::string render_json(const nlohmann::ordered_json& messages, const ChatOptions& options = {}) const;
+
+ private:
+  struct Entry {
+    std::string name, file;
+    jinja::Body body;
+  };
+  void add(const std::string& name, const std::string& file, std::string_view text);
+  const Entry& choose(bool with_tools) const;
+
+  std::vector<Entry> entries_;
+  Variables special_tokens_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,215 @@
+#include "heddle/text/chat_template.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/chat/";
+const ChatTemplate::Variables kTokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+
+// The moment of scripts/goldens/make_chats.py.
+std::tm golden_time() {
+  std::tm time = {};
+  time.tm_year = 125, time.tm_mon = 2, time.tm_mday = 9, time.tm_hour = 14, time.tm_min = 5, time.tm_sec = 7;
+  time.tm_wday = 0, time.tm_yday = 67;
+  return time;
+}
+
+std::string render(std::string_view text, const Json& request) {
+  const ChatTemplate chat = ChatTemplate::parse(text, "t.jinja", kTokens);
+  return chat.render_json(request["messages"], {.add_generation_prompt = request["add_generation_prompt"],
+                                                .extra = &request["extra"],
+                                                .now = golden_time(),
+                                                .budget = uint64_t{1} << 24});
+}
+
+std::string render(std::string_view text) {
+  const Json request = {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                        {"add_generation_prompt", true},
+                        {"extra", Json::object()}};
+  return render(text, request);
+}
+
+std::string error_of(std::string_view text) {
+  try {
+    return "no error but " + render(text);
+  } catch (const Error& error) {
+    EXPECT_NE(error.code(), ErrorCode::kInternal);
+    return error.what();
+  }
+}
+
+TEST(ChatTemplate, EqualsTransformers) {
+  std::ifstream cases(kGoldens + "cases.jsonl");
+  std::string line;
+  int count = 0;
+  while (std::getline(cases, line)) {
+    const Json request = Json::parse(line);
+    const std::string text =
+        read_file(kGoldens + "templates/" + request["template"].get<std::string>() + ".jinja");
+    if (request["text"].is_null()) {
+      EXPECT_THROW(render(text, request), Error) << line;
+    } else {
+      EXPECT_EQ(render(text, request), request["text"].get<std::string>()) << line;
+    }
+    ++count;
+  }
+  EXPECT_EQ(count, 144);
+}
+
+// What Jinja has and this subset has not is said to be unsupported; there are few of these.
+TEST(ChatTemplate, HasJinjasConstructs) {
+  const Json variables = Json::parse(read_file(kGoldens + "variables.json"));
+  const Json request = {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
+                        {"add_generation_prompt", true},
+                        {"extra", variables}};
+  std::ifstream cases(kGoldens + "constructs.jsonl");
+  std::string line;
+  int equal = 0, unsupported = 0;
+  while (std::getline(cases, line)) {
+    const Json expected = Json::parse(line);
+    const auto text = expected["template"].get<std::string>();
+    try {
+      const std::string got = render(text, request);
+      EXPECT_EQ(Json(got), expected["text"]) << line;
+      ++equal;
+    } catch (const Error& error) {
+      if (!expected["text"].is_null()) {
+        EXPECT_EQ(error.code(), ErrorCode::kUnsupported) << line << "\n" << error.what();
+        ++unsupported;
+      }
+      EXPECT_TRUE(std::string_view(error.what()).starts_with("[t.jinja] line ")) << line << "\n"
+                                                                                 << error.what();
+    }
+  }
+  EXPECT_EQ(equal, 119);
+  EXPECT_EQ(unsupported, 9);
+}
+
+TEST(ChatTemplate, NamesLineAndConstruct) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"a\nb\n{{ x | nope }}", "line 3: the filter 'nope' is not supported"},
+      {"\n{% include 'x' %}", "line 2: the block 'include' is not supported"},
+      {"{{ x is nope }}", "line 1: the test 'nope' is not supported"},
+      {"{% if x %}\n\n{{ y }}", "line 3: the end of the template where {% endif %} is expected"},
+      {"\n\n{{ a.b }}", "line 3: 'a' is undefined"},
+      {"{% for m in messages %}\n{{ raise_exception('not ' ~ m.role) }}{% endfor %}",
+       "line 2: the template refuses the conversation: not user"},
+      {"{{ 1 +\n }}", "line 2: the end of the tag where an expression is expected"},
+      {"{{ messages.append(1) }}", "line 1: the method 'append' of a list is not supported"},
+      {"{{ 'a\n}}", "line 1: a string has no end"},
+      {"{% for x in messages recursive %}{% endfor %}", "line 1: a recursive loop"},
+      {"{{ 9223372036854775807 + 1 }}", "line 1: 9223372036854775807 + 1 has no 64 bits' room"},
+  };
+  for (const auto& [text, message] : wrong) {
+    EXPECT_TRUE(error_of(text).starts_with(std::string("[t.jinja] ") + message)) << error_of(text);
+  }
+}
+
+TEST(ChatTemplate, IsBounded) {
+  const std::string growing =
+      "{% set n = namespace(x='aaaaaaaa') %}{% for i in range(99999) %}{% set n.x = n.x + n.x %}{% endfor %}";
+  const std::string looping =
+      "{% for a in range(99999) %}{% for b in range(99999) %}{{ '' }}{% endfor %}{% endfor %}";
+  const std::string calling = "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}";
+  const std::string wide =
+      "{% set n = namespace(x=[1]) %}{% for i in range(90) %}{% set n.x = [n.x, n.x] %}{% endfor %}";
+  EXPECT_NE(error_of(growing).find("units of work"), std::string::npos);
+  EXPECT_NE(error_of(looping).find("units of work"), std::string::npos);
+  EXPECT_NE(error_of(calling).find("levels"), std::string::npos);
+  EXPECT_NE(error_of(wide + "{{ n.x }}").find("units of work"), std::string::npos);
+  EXPECT_NE(error_of(wide + "{{ n.x == [n.x[0], n.x[1]] }}{{ n.x | tojson }}").find("units"),
+            std::string::npos);
+  const std::string deep =
+      "{% set n = namespace(x=1) %}{% for i in range(999) %}{% set n.x = [n.x] %}{% endfor %}";
+  EXPECT_NE(error_of(deep).find("levels deep"), std::string::npos);
+  EXPECT_NE(error_of("{{ " + std::string(100'000, '(') + "1" + std::string(100'000, ')') + " }}")
+                .find("nested too deeply"),
+            std::string::npos);
+  EXPECT_NE(error_of("{{ 1" +
+                     [] {
+                       std::string sum;
+                       for (int i = 0; i < 100'000; ++i) sum += "+1";
+                       return sum;
+                     }() +
+                     " }}")
+                .find("levels"),
+            std::string::npos);
+  EXPECT_NE(error_of("{{ 'x' * 99999999999 }}").find("units of work"), std::string::npos);
+}
+
+TEST(ChatTemplate, TakesPlainMessages) {
+  const ChatTemplate chat =
+      ChatTemplate::parse("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}", "t.jinja");
+  const ChatMessage messages[] = {{"user", "a\xFF"}, {"assistant", "b"}};
+  EXPECT_EQ(chat.render(messages), "user: a\uFFFD\nassistant: b\n");
+  EXPECT_THROW(chat.render(std::span<const ChatMessage>()), Error);
+}
+
+class Folder : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  void write(const std::string& name, const std::string& text) const {
+    write_file(folder + "/" + name, text);
+  }
+  std::string render(const Json& extra = Json::object()) const {
+    const Json messages = {{{"role", "user"}, {"content", "hi"}}};
+    return ChatTemplate::load(folder).render_json(messages, {.extra = &extra});
+  }
+
+  const std::string folder = testing::TempDir() + "heddle_chat_template";
+};
+
+TEST_F(Folder, HasATemplateInTheConfig) {
+  EXPECT_FALSE(ChatTemplate::exists(folder));
+  write("tokenizer_config.json",
+        R"({"bos_token": {"content": "<a>", "lstrip": false}, "eos_token": "<b>", "pad_token": null,
+            "chat_template": "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}{{ pad_token is defined }}"})");
+  EXPECT_TRUE(ChatTemplate::exists(folder));
+  EXPECT_EQ(render(), "<a>hi<b>False");
+  write("chat_template.jinja", "file {{ eos_token }}\n");  // comes before the config's
+  EXPECT_EQ(render(), "file <b>");
+}
+
+TEST_F(Folder, HasSeveralTemplates) {
+  write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "plain"},
+                                                       {"name": "tool_use", "template": "tools"}]})");
+  EXPECT_EQ(render(), "plain");
+  EXPECT_EQ(render({{"tools", {{{"name", "f"}}}}}), "tools");
+  EXPECT_EQ(render({{"tools", nullptr}}), "plain");
+  write("tokenizer_config.json", R"({"chat_template": [{"name": "other", "template": "x"}]})");
+  EXPECT_THROW(render(), Error);
+}
+
+TEST_F(Folder, MayHaveNone) {
+  EXPECT_THROW(render(), Error);
+  write("tokenizer_config.json", "{}");
+  EXPECT_FALSE(ChatTemplate::exists(folder));
+  EXPECT_THROW(render(), Error);
+  write("tokenizer_config.json", R"({"chat_template": "\n{{ x | nope }}"})");
+  try {
+    render();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("tokenizer_config.json: chat_template] line 2: "),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace heddle

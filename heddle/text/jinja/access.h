@@ -1,0 +1,20 @@
+// What a template reads from values: attributes, items and slices.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "heddle/text/jinja/arguments.h"
+
+namespace heddle::jinja {
+
+// value.name and value[key]; undefined where there is none.
+Value attribute_of(const Value& value, std::string_view name);
+Value item_of(Budget& budget, const Value& value, const Value& key);
+
+struct Slice {
+  std::optional<int64_t> begin, end, step;
+};
+Value slice_of(Budget& budget, const Value& value, const Slice& slice);
+
+}  // namespace heddle::jinja

@@ -1,0 +1,41 @@
+// The arguments of a filter, test, method, function or macro.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "heddle/text/jinja/value.h"
+
+namespace heddle::jinja {
+
+// The callee asks for each argument it knows, then calls finish().
+class Arguments {
+ public:
+  using Named = std::vector<std::pair<std::string, Value>>;
+  Arguments() = default;
+  Arguments(std::vector<Value> positional, Named named)
+      : positional_(std::move(positional)), named_(std::move(named)), asked_(named_.size()) {}
+
+  // By its place or its name; null where it was left out.
+  const Value* find(size_t place, std::string_view name);
+  const Value& at(size_t place, std::string_view name);
+  bool truth(size_t place, std::string_view name, bool fallback);
+  int64_t integer(size_t place, std::string_view name, int64_t fallback);
+  // Throws where an argument was given that nothing asked for.
+  void finish() const;
+
+  // The first one without a name, which is taken away; throws with `what` where there is none.
+  Value take_first(std::string_view what);
+  bool has_positional() const { return !positional_.empty(); }
+  Named take_named();
+
+ private:
+  std::vector<Value> positional_;
+  Named named_;
+  std::vector<bool> asked_;  // of those with names
+  size_t places_ = 0;        // asked for
+};
+
+}  // namespace heddle::jinja

@@ -1,0 +1,100 @@
+// A template as a tree. Nodes never change once they are parsed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "heddle/text/jinja/value.h"
+
+namespace heddle::jinja {
+
+struct Expr;
+using ExprPtr = std::unique_ptr<const Expr>;
+
+struct Expr {
+  enum Kind {
+    kLiteral,    // value
+    kName,       // name
+    kList,       // parts
+    kTuple,      // parts
+    kDict,       // parts: key, value, key, …
+    kAttribute,  // parts[0].name
+    kItem,       // parts[0][parts[1]]
+    kSlice,      // parts[0][parts[1]:parts[2]:parts[3]], each of the three may be null
+    kCall,       // parts[0](arguments)
+    kFilter,     // parts[0] | name(arguments); parts[0] is null at the head of a filter block
+    kTest,       // parts[0] is name(arguments)
+    kUnary,      // name: + - not
+    kBinary,     // name: + - * / // % **
+    kConcat,     // parts, joined by ~
+    kCompare,    // parts[0] operators[0] parts[1] operators[1] …
+    kAnd,
+    kOr,
+    kIf,  // parts[0] if parts[1] else parts[2], which may be null
+  };
+  Kind kind = kLiteral;
+  int line = 0;
+  std::string name;
+  Value value;
+  std::vector<ExprPtr> parts;          // with arguments: the last ones are those with keywords
+  std::vector<std::string> keywords;   // of the last parts
+  std::vector<std::string> operators;  // == != < <= > >= in notin
+  int depth = 1;                       // of the tree below
+};
+
+// What is assigned to: a name, an attribute of a namespace, or several targets.
+struct Target {
+  std::string name;
+  std::string attribute;  // empty for a name
+  std::vector<Target> parts;
+};
+
+struct Statement;
+using Body = std::vector<std::unique_ptr<const Statement>>;
+
+struct MacroStatement {
+  struct Parameter {
+    std::string name;
+    ExprPtr fallback;  // null: undefined
+  };
+  std::string name;
+  std::vector<Parameter> parameters;
+  Body body;
+};
+
+struct Statement {
+  enum Kind {
+    kText,      // text
+    kOutput,    // expr
+    kIf,        // branches, orelse
+    kFor,       // target, expr, condition (may be null), body, orelse
+    kSet,       // target, expr
+    kSetBlock,  // target, body, expr: a filter without input, may be null
+    kMacro,     // macro
+    kFilter,    // body, expr: a filter without input
+    kWith,      // assignments, body
+    kScope,     // body
+    kBreak,
+    kContinue,
+  };
+  struct Branch {
+    ExprPtr condition;
+    Body body;
+  };
+  struct Assignment {
+    Target target;
+    ExprPtr expr;
+  };
+  Kind kind = kText;
+  int line = 0;
+  std::string text;
+  Target target;
+  ExprPtr expr, condition;
+  Body body, orelse;
+  std::vector<Branch> branches;
+  std::vector<Assignment> assignments;
+  MacroStatement macro;
+};
+
+}  // namespace heddle::jinja

@@ -1,0 +1,18 @@
+// The filters by what they work on; filters.h has them all by name.
+#pragma once
+
+#include <map>
+#include <string_view>
+
+#include "heddle/text/jinja/arguments.h"
+
+namespace heddle::jinja {
+
+using Filter = Value (*)(Budget& budget, const Value& value, Arguments& arguments);
+using FilterTable = std::map<std::string_view, Filter>;
+
+const FilterTable& text_filters();
+const FilterTable& list_filters();
+const FilterTable& number_filters();
+
+}  // namespace heddle::jinja

@@ -1,0 +1,16 @@
+// The functions of templates: what Jinja has (range, dict, namespace) and transformers adds (raise_exception,
+// strftime_now).
+#pragma once
+
+#include <string_view>
+
+#include "heddle/text/jinja/arguments.h"
+#include "heddle/text/jinja/interpreter.h"
+
+namespace heddle::jinja {
+
+bool is_function(std::string_view name);
+Value call_function(Budget& budget, std::string_view name, Arguments& arguments,
+                    const RenderOptions& options);
+
+}  // namespace heddle::jinja

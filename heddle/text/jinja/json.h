@@ -1,0 +1,19 @@
+// JSON into values and back, as Python's json reads and writes it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "heddle/text/jinja/arguments.h"
+
+namespace heddle::jinja {
+
+// Objects keep their order. Throws where a number has no 64 bits' room, or values are nested too deeply.
+Value from_json(const nlohmann::ordered_json& json);
+
+// The filter tojson of transformers, which escapes no HTML.
+Value to_json(Budget& budget, const Value& value, Arguments& arguments);
+
+}  // namespace heddle::jinja

@@ -1,0 +1,81 @@
+"""Writes tests/goldens/chat: what transformers makes of random conversations with the templates there, and of
+small templates that show one construct each.
+
+The templates are written for these tests, to the constructs of those of the families that they are called
+after; their words are their own.
+"""
+
+import datetime
+import json
+from pathlib import Path
+from unittest import mock
+
+from constructs import CONSTRUCTS, VARIABLES
+from random_chat import RandomChat
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers.utils import chat_template_utils
+
+ROOT = Path(__file__).resolve().parents[2]
+CHAT = ROOT / "tests/goldens/chat"
+SPECIAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
+NOW = datetime.datetime(2025, 3, 9, 14, 5, 7)  # local time, as templates see it
+CASES = 12
+
+
+class FixedClock(datetime.datetime):
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> datetime.datetime:
+        return NOW
+
+
+def reference(tokenizer: PreTrainedTokenizerBase, template: str | None, request: dict) -> str | None:
+    """What transformers writes, None where it refuses."""
+    try:
+        with mock.patch.object(chat_template_utils, "datetime", FixedClock):
+            return tokenizer.apply_chat_template(
+                request["messages"],
+                chat_template=template,
+                tokenize=False,
+                add_generation_prompt=request["add_generation_prompt"],
+                **request["extra"],
+            )
+    except Exception:  # templates fail in many ways
+        return None
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), **SPECIAL_TOKENS)
+
+
+def templates() -> dict[str, str]:
+    return {path.stem: path.read_text() for path in sorted(CHAT.glob("templates/*.jinja"))}
+
+
+def main() -> None:
+    ours = tokenizer()
+    with (CHAT / "cases.jsonl").open("w") as out:
+        for seed, (name, template) in enumerate(templates().items()):
+            chats = RandomChat(seed)
+            answered = 0
+            while answered < CASES:
+                request = chats.draw()
+                text = reference(ours, template, request)
+                # One refusal of four cases is enough.
+                if text is None and answered % 4:
+                    continue
+                answered += 1
+                out.write(json.dumps({"template": name, **request, "text": text}) + "\n")
+    (CHAT / "variables.json").write_text(json.dumps(VARIABLES) + "\n")
+    with (CHAT / "constructs.jsonl").open("w") as out:
+        request = {
+            "messages": [{"role": "user", "content": "hi"}],
+            "add_generation_prompt": True,
+            "extra": VARIABLES,
+        }
+        for template in CONSTRUCTS:
+            out.write(json.dumps({"template": template, "text": reference(ours, template, request)}) + "\n")
+
+
+if __name__ == "__main__":
+    main()
