@@ -1,0 +1,76 @@
+// heddle template: conversations to the text that the model's chat template makes of them.
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "apps/heddle/support/command.h"
+#include "apps/heddle/support/input.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/base/error.h"
+#include "heddle/text/chat_template.h"
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct TemplateFlags {
+  std::string model, extra = "{}";
+  bool no_prompt = false, json_lines = false;
+};
+
+Json parse_json(std::string_view text, std::string_view where) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception& error) {
+    fail(ErrorCode::kInvalidArgument, "[template] {} is no JSON: {}", where, error.what());
+  }
+}
+
+void run_template(const TemplateFlags& flags) {
+  const ChatTemplate chat = ChatTemplate::load(flags.model);
+  const Json extra = parse_json(flags.extra, "--extra");
+  ChatOptions options = {.add_generation_prompt = !flags.no_prompt, .extra = &extra};
+  if (!flags.json_lines) return print(chat.render_json(parse_json(read_stdin(), "stdin"), options));
+  std::string line;
+  for (size_t number = 1; std::getline(std::cin, line); ++number) {
+    const Json request = parse_json(line, fmt::format("line {}", number));
+    require(request.is_object() && request.contains("messages"),
+            "[template] line {} is no object with 'messages'", number);
+    const Json more = request.value("extra", Json::object());
+    options.extra = &more;
+    options.add_generation_prompt = request.value("add_generation_prompt", true);
+    Json answer;
+    try {
+      answer["text"] = chat.render_json(request["messages"], options);
+    } catch (const Error& error) {
+      answer["error"] = error.what();
+    }
+    print(answer.dump() + "\n");
+  }
+}
+
+}  // namespace
+
+void add_template(CLI::App& app) {
+  Command command(app, "template", "Write conversations as the model's chat template does");
+  auto flags = std::make_shared<TemplateFlags>();
+  command.argument("model", &flags->model, "folder with tokenizer_config.json or chat_template.jinja",
+                   {.required = true});
+  command.argument("--no-generation-prompt", &flags->no_prompt,
+                   "do not begin an answer behind the last message");
+  command.argument("--extra", &flags->extra, "JSON object with variables: tools, enable_thinking, …");
+  command.argument(
+      "--json-lines", &flags->json_lines,
+      "one request a line: {\"messages\", \"extra\", \"add_generation_prompt\"} in, {\"text\"} or "
+      "{\"error\"} out");
+  command.footer(
+      "Examples:\n"
+      "  echo '[{\"role\": \"user\", \"content\": \"Hello\"}]' | heddle template MODEL");
+  command.action([flags] { run_template(*flags); });
+}
+
+}  // namespace heddle
