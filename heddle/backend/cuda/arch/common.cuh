@@ -5,6 +5,38 @@
 
 namespace heddle::device::arch {
 
+// 2^x, within 2 ulp.
+inline float exp2(float x) {
+  float value;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(value) : "f"(x));
+  return value;
+}
+inline float from_f16(u16 bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+inline u16 to_bf16(float value) {
+  u16 bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+inline u16 to_f16(float value) {
+  u16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+// The shared memory that the launch asked for, beside what the kernel declares.
+inline u8* dynamic_shared() {
+  extern __shared__ __align__(128) u8 bytes[];
+  return bytes;
+}
+// The thread ends here.
+inline void exit_thread() {
+  asm volatile("exit;");
+}
+
 inline u32 shared(const void* address) {
   return u32(__cvta_generic_to_shared(address));
 }

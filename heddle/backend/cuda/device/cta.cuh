@@ -49,10 +49,7 @@ class Cta {
     __shared__ RingBarriers all;
     return all;
   }
-  static u8* memory() {
-    extern __shared__ __align__(128) u8 bytes[];
-    return bytes;
-  }
+  static u8* memory() { return arch::dynamic_shared(); }
 
   const KernelParams& p_;
 };

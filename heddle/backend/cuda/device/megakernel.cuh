@@ -150,7 +150,7 @@ class ProgramEdges {
   static void leave_together(bool stopped) {
     if (stopped) leaves() = true;
     sync_consumers();
-    if (leaves()) asm volatile("exit;");
+    if (leaves()) arch::exit_thread();
   }
   static volatile bool& leaves() {
     __shared__ volatile bool flag;

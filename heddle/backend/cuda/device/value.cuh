@@ -41,8 +41,7 @@ inline float exp(float x) {
   constexpr float kLog2E = 1.44269504088896341f, kRest = 1.92596299e-8f;
   x = fminf(fmaxf(x, -87.33654f), 88.3762626647949f);
   const float power = x * kLog2E, lost = __fmaf_rn(x, kLog2E, -power) + x * kRest;
-  float value;
-  asm("ex2.approx.f32 %0, %1;" : "=f"(value) : "f"(power));
+  const float value = arch::exp2(power);
   return __fmaf_rn(value * lost, 0.693147181f, value);
 }
 
@@ -69,19 +68,13 @@ inline float from_bf16(u16 bits) {
   return __uint_as_float(u32(bits) << 16);
 }
 inline float from_f16(u16 bits) {
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-  return value;
+  return arch::from_f16(bits);
 }
 inline u16 to_bf16(float value) {
-  u16 bits;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
+  return arch::to_bf16(value);
 }
 inline u16 to_f16(float value) {
-  u16 bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
+  return arch::to_f16(value);
 }
 
 // An element as a float, without a branch: the 32-bit word it lies in is loaded whatever its dtype, so that several
