@@ -19,8 +19,13 @@ std::vector<Case> linear_cases() {
   cases.push_back(make_case(sliced, rounding_bound(DType::kBf16, 8) * 9));
   // The panels of a GPU's ring: 16-byte words of two rows in turn; one row, a few, and more than it takes.
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
-    for (auto [m, n, k] :
-         {std::array{1, 301, 64}, {1, 21, 2050}, {1, 9, 5000}, {3, 70, 130}, {8, 33, 2304}, {11, 18, 72}}) {
+    for (auto [m, n, k] : {std::array{1, 301, 64},
+                           {1, 21, 2050},
+                           {1, 9, 5000},
+                           {3, 70, 130},
+                           {4, 80, 24},
+                           {8, 33, 2304},
+                           {11, 18, 72}}) {
       Linear paired{.x = input(DType::kF32, {m, k}), .w = weight_input(type, n, k)};
       paired.w.panel_rows = 2;
       paired.w.interleave = 16 / size_of(type);

@@ -237,7 +237,9 @@ class Block {
   template <DType kType>
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
     const i64 mark = scratch_.chip_used;
-    const i32 columns = min(fragment.cols, x.rows == 1 ? 256 : 32);
+    // Whole items: so many that the warps' sums fit on chip.
+    constexpr i32 kItemColumns = kItemPanels * kStreamPanelRows;
+    const i32 columns = min(fragment.cols, x.rows == 1 ? 8 * kItemColumns : kItemColumns);
     auto* partial = reinterpret_cast<float*>(scratch_.take(2 * x.rows * columns * kWarps * 4));
     multiply_from_ring<kType>(edges_.ring(), fragment, x, w, partial, columns);
     scratch_.chip_used = mark;

@@ -9,15 +9,16 @@ namespace heddle::device {
 
 constexpr i32 kStreamPanelRows = 2;  // the layout of panels that matvec reads
 constexpr i32 kStreamWord = 16;      // bytes of one row side by side
+constexpr i32 kItemPanels = 16;      // of an item at most
 
 // How a weight is cut in items: both sides of the ring must agree.
 struct Items {
   i64 panel_bytes;
-  i32 panels;  // of an item; a power of two, so that fragments begin with an item
+  i32 panels;  // of an item; a power of two, so that what consumers take at once begins with an item
   i32 parts;   // of a panel that is larger than a slot, else 1
 
   explicit Items(const Weight& w) : panel_bytes(w.panel_bytes()), panels(1), parts(1) {
-    while (panels < 32 && 2 * panels * panel_bytes <= kRingSlotBytes) panels *= 2;
+    while (panels < kItemPanels && 2 * panels * panel_bytes <= kRingSlotBytes) panels *= 2;
     parts = i32((panel_bytes + kRingSlotBytes - 1) / kRingSlotBytes);
   }
 };
