@@ -1,0 +1,145 @@
+// The primitives of an emulated GPU; stands in for those of any architecture (heddle/backend/cuda/arch).
+#pragma once
+
+#include "heddle/base/types.h"
+
+namespace heddle::device::arch {
+
+constexpr u32 kLoaderThreads = 1;
+
+inline float exp2(float x) {
+  return std::exp2(x);
+}
+inline float from_f16(u16 bits) {
+  return float(__builtin_bit_cast(_Float16, bits));
+}
+inline u16 to_f16(float value) {
+  return __builtin_bit_cast(u16, _Float16(value));
+}
+inline u16 to_bf16(float value) {
+  const u32 bits = __builtin_bit_cast(u32, value);
+  if (value != value) return 0x7fff;
+  return u16((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+inline float from_bf16_bits(u32 bits) {
+  return __builtin_bit_cast(float, bits << 16);
+}
+
+inline u8* dynamic_shared() {
+  return emulated::current->dynamic;
+}
+[[noreturn]] inline void exit_thread() {
+  emulated::leave();
+}
+
+// A barrier in shared memory: the phase ends when all arrivals of it and all its bytes have come.
+struct Phase {
+  u16 arrivals, pending;
+  i32 bytes : 31;
+  u32 parity : 1;
+};
+static_assert(sizeof(Phase) == 8);
+inline Phase& phase_of(u64* barrier) {
+  return *reinterpret_cast<Phase*>(barrier);
+}
+inline void advance_if_over(Phase& phase) {
+  if (phase.pending > 0 || phase.bytes != 0) return;
+  phase.pending = phase.arrivals;
+  phase.parity ^= 1;
+  emulated::current->progress = true;
+}
+inline void init_barrier(u64* barrier, u32 arrivals) {
+  phase_of(barrier) = {u16(arrivals), u16(arrivals), 0, 0};
+}
+inline void arrive(u64* barrier) {
+  --phase_of(barrier).pending;
+  advance_if_over(phase_of(barrier));
+}
+inline void fence_barriers() {}
+inline bool barrier_passed(u64* barrier, u32 parity) {
+  if (phase_of(barrier).parity != parity) return true;
+  emulated::yield("a barrier in shared memory");
+  return false;
+}
+inline void copy_to_slot(void* to, const void* from, u32 bytes, u64* full) {
+  std::memcpy(to, from, bytes);
+  arrive(full);
+}
+
+template <u32 kNumber, u32 kThreads>
+inline void sync_threads() {
+  emulated::meet(emulated::current->barriers[kNumber], kThreads, "the consumers");
+}
+
+inline u32 load_acquire(const u32* address) {
+  emulated::yield("a word in memory");
+  return __atomic_load_n(address, __ATOMIC_ACQUIRE);
+}
+inline u32 load_relaxed(const u32* address) {
+  return __atomic_load_n(address, __ATOMIC_RELAXED);
+}
+inline void add_release(u32* address, u32 amount) {
+  __atomic_fetch_add(address, amount, __ATOMIC_RELEASE);
+}
+inline uint4 load_constant(const void* address) {
+  return *static_cast<const uint4*>(address);
+}
+
+inline void copy_word(void* to, const void* from, bool there) {
+  if (there)
+    std::memcpy(to, from, 16);
+  else
+    std::memset(to, 0, 16);
+}
+inline void commit_copies() {}
+inline void wait_copies(i32) {}
+
+// Lane l gives the address of row l % 8 of matrix l / 8, and gets elements {2 c, 2 c + 1} of row l / 4, c = l % 4.
+template <u32 kCount>
+inline void load_matrices(u32 (&to)[kCount], const void* row) {
+  const auto* rows = emulated::exchange(reinterpret_cast<u64>(row));
+  const u32 lane = threadIdx.x % 32;
+  for (u32 i = 0; i < kCount; ++i)
+    std::memcpy(&to[i], reinterpret_cast<const u8*>(rows[8 * i + lane / 4]) + lane % 4 * 4, 4);
+}
+
+// sums[16, 8] += a[16, 16] b[16, 8], as mma.m16n8k16 lays them over the lanes.
+template <bool kBf16>
+inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  const auto element = [](u32 word, u32 k) {
+    const u16 bits = u16(word >> (16 * (k & 1)));
+    return kBf16 ? from_bf16_bits(bits) : from_f16(bits);
+  };
+  u32 left[4][32], right[2][32];
+  for (u32 i = 0; i < 4; ++i) {
+    const auto* all = emulated::exchange(a[i]);
+    for (u32 l = 0; l < 32; ++l) left[i][l] = u32(all[l]);
+  }
+  for (u32 i = 0; i < 2; ++i) {
+    const auto* all = emulated::exchange(b[i]);
+    for (u32 l = 0; l < 32; ++l) right[i][l] = u32(all[l]);
+  }
+  const u32 lane = threadIdx.x % 32;
+  for (u32 i = 0; i < 4; ++i) {
+    const u32 m = lane / 4 + i / 2 * 8, n = lane % 4 * 2 + i % 2;
+    for (u32 k = 0; k < 16; ++k) {
+      const u32 in_lane = k % 8 / 2;
+      sums[i] += element(left[k / 8 * 2 + m / 8][m % 8 * 4 + in_lane], k) *
+                 element(right[k / 8][n * 4 + in_lane], k);
+    }
+  }
+}
+
+inline u32 multiprocessor() {
+  return emulated::current->multiprocessor;
+}
+inline u64 nanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return u64(now.tv_sec) * 1'000'000'000 + u64(now.tv_nsec);
+}
+
+inline void wait_for_kernel_before() {}
+inline void let_next_kernel_start() {}
+
+}  // namespace heddle::device::arch

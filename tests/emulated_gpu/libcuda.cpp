@@ -1,0 +1,356 @@
+// Stands in for libcuda.so.1: one emulated GPU of compute capability 9.0 without clusters, whose programs are shared
+// libraries made by libnvrtc.cpp. Streams do at once what they are asked; what is captured is done when its graph is
+// launched.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "heddle/backend/cuda/driver.h"
+
+namespace {
+
+using namespace heddle;
+using namespace heddle::cuda;
+
+constexpr int kMultiprocessorCount = 16;
+constexpr int kInvalidValue = 1;
+constexpr size_t kMemory = size_t{4} << 30;
+constexpr size_t kGuard = 256;  // bytes before and behind an allocation that nobody may write
+constexpr u8 kUntouched = 0xa5;
+
+using Work = std::function<void()>;
+using Bind = Work* (*)(void** args);
+using Run = void (*)(const Work* kernel, const u32* how);
+
+struct Module {
+  void* library;
+};
+struct Function {
+  Bind bind;
+  Run run;
+};
+struct Stream {
+  bool capturing = false;
+  std::vector<Work> captured;
+};
+struct Graph {
+  std::vector<Work> work;
+};
+struct Event {
+  std::chrono::steady_clock::time_point time;
+};
+
+// Neither has a destructor: the program may call until its very end.
+auto& default_stream = *new Stream;
+thread_local std::array<ContextHandle, 16> contexts;
+thread_local size_t num_contexts = 0;
+int context;  // the only one
+
+Stream& stream_of(StreamHandle handle) {
+  return handle ? *reinterpret_cast<Stream*>(handle) : default_stream;
+}
+int put(StreamHandle handle, Work work) {
+  Stream& stream = stream_of(handle);
+  if (stream.capturing)
+    stream.captured.push_back(std::move(work));
+  else
+    work();
+  return kSuccess;
+}
+void* pointer(DevicePointer address) {
+  return reinterpret_cast<void*>(address);
+}
+ContextHandle the_context() {
+  return reinterpret_cast<ContextHandle>(&context);
+}
+
+int attribute(DeviceAttribute which) {
+  switch (which) {
+    case DeviceAttribute::kClockKilohertz:
+      return 1000;
+    case DeviceAttribute::kMultiprocessors:
+      return kMultiprocessorCount;
+    case DeviceAttribute::kL2Bytes:
+      return 1 << 20;
+    case DeviceAttribute::kComputeMajor:
+      return 9;
+    case DeviceAttribute::kSharedPerMultiprocessor:
+      return 233472;
+    case DeviceAttribute::kSharedPerBlockOptin:
+      return 232448;
+    case DeviceAttribute::kCooperativeLaunch:
+    case DeviceAttribute::kMemoryPools:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+template <class T>
+int set(T* to, T value) {
+  *to = value;
+  return kSuccess;
+}
+
+}  // namespace
+
+// NOLINTBEGIN(readability-identifier-naming): the driver's names
+extern "C" {
+
+int cuInit(u32) {
+  return kSuccess;
+}
+int cuDriverGetVersion(int* version) {
+  return set(version, 13000);
+}
+int cuGetErrorName(int, const char** text) {
+  return set(text, "EMULATED_GPU_ERROR");
+}
+int cuGetErrorString(int, const char** text) {
+  return set(text, "the emulated GPU cannot do this");
+}
+
+int cuDeviceGetCount(int* count) {
+  return set(count, 1);
+}
+int cuDeviceGet(int* device, int) {
+  return set(device, 0);
+}
+int cuDeviceGetName(char* name, int size, int) {
+  std::strncpy(name, "emulated GPU", size_t(size));
+  return kSuccess;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int) {
+  return set(bytes, kMemory);
+}
+int cuDeviceGetAttribute(int* value, DeviceAttribute which, int) {
+  return set(value, attribute(which));
+}
+
+int cuDevicePrimaryCtxRetain(ContextHandle* handle, int) {
+  return set(handle, the_context());
+}
+int cuCtxGetCurrent(ContextHandle* handle) {
+  return set(handle, num_contexts == 0 ? ContextHandle{} : contexts[num_contexts - 1]);
+}
+int cuCtxPushCurrent_v2(ContextHandle handle) {
+  if (num_contexts == contexts.size()) return kInvalidValue;
+  contexts[num_contexts++] = handle;
+  return kSuccess;
+}
+int cuCtxPopCurrent_v2(ContextHandle* handle) {
+  if (num_contexts == 0) return kInvalidValue;
+  return set(handle, contexts[--num_contexts]);
+}
+int cuCtxGetDevice(int* device) {
+  return set(device, 0);
+}
+int cuCtxSynchronize() {
+  return kSuccess;
+}
+int cuCtxCreate_v2(ContextHandle* handle, u32, int) {
+  return set(handle, the_context());
+}
+int cuCtxDestroy_v2(ContextHandle) {
+  return kSuccess;
+}
+
+int cuStreamCreate(StreamHandle* handle, u32) {
+  return set(handle, reinterpret_cast<StreamHandle>(new Stream));
+}
+int cuStreamDestroy_v2(StreamHandle handle) {
+  delete reinterpret_cast<Stream*>(handle);
+  return kSuccess;
+}
+int cuStreamSynchronize(StreamHandle) {
+  return kSuccess;
+}
+int cuStreamQuery(StreamHandle) {
+  return kSuccess;
+}
+int cuStreamWaitEvent(StreamHandle, EventHandle, u32) {
+  return kSuccess;
+}
+int cuStreamBeginCapture_v2(StreamHandle handle, CaptureMode) {
+  stream_of(handle).capturing = true;
+  return kSuccess;
+}
+int cuStreamEndCapture(StreamHandle handle, GraphHandle* graph) {
+  Stream& stream = stream_of(handle);
+  if (!stream.capturing) return kInvalidValue;
+  stream.capturing = false;
+  return set(graph, reinterpret_cast<GraphHandle>(new Graph{std::exchange(stream.captured, {})}));
+}
+int cuStreamIsCapturing(StreamHandle handle, CaptureStatus* status) {
+  return set(status, stream_of(handle).capturing ? CaptureStatus::kActive : CaptureStatus::kNone);
+}
+int cuGraphInstantiateWithFlags(GraphExecHandle* exec, GraphHandle graph, u64) {
+  return set(exec, reinterpret_cast<GraphExecHandle>(new Graph(*reinterpret_cast<Graph*>(graph))));
+}
+int cuGraphDestroy(GraphHandle graph) {
+  delete reinterpret_cast<Graph*>(graph);
+  return kSuccess;
+}
+int cuGraphExecDestroy(GraphExecHandle exec) {
+  delete reinterpret_cast<Graph*>(exec);
+  return kSuccess;
+}
+int cuGraphLaunch(GraphExecHandle exec, StreamHandle handle) {
+  for (const Work& work : reinterpret_cast<Graph*>(exec)->work) put(handle, work);
+  return kSuccess;
+}
+
+int cuEventCreate(EventHandle* event, u32) {
+  return set(event, reinterpret_cast<EventHandle>(new Event));
+}
+int cuEventDestroy_v2(EventHandle event) {
+  delete reinterpret_cast<Event*>(event);
+  return kSuccess;
+}
+int cuEventRecord(EventHandle event, StreamHandle stream) {
+  return put(stream, [event] { reinterpret_cast<Event*>(event)->time = std::chrono::steady_clock::now(); });
+}
+int cuEventSynchronize(EventHandle) {
+  return kSuccess;
+}
+int cuEventQuery(EventHandle) {
+  return kSuccess;
+}
+int cuEventElapsedTime(float* milliseconds, EventHandle begin, EventHandle end) {
+  const auto time = reinterpret_cast<Event*>(end)->time - reinterpret_cast<Event*>(begin)->time;
+  return set(milliseconds, std::chrono::duration<float, std::milli>(time).count());
+}
+
+int cuMemGetInfo_v2(size_t* free, size_t* total) {
+  return set(free, kMemory), set(total, kMemory);
+}
+int cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
+  auto* block =
+      static_cast<u8*>(std::aligned_alloc(kGuard, (bytes + kGuard - 1) / kGuard * kGuard + 2 * kGuard));
+  if (!block) return kErrorOutOfMemory;
+  std::memcpy(block, &bytes, sizeof bytes);
+  std::memset(block + sizeof bytes, kUntouched, kGuard - sizeof bytes);
+  std::memset(block + kGuard + bytes, kUntouched, kGuard);
+  return set(address, reinterpret_cast<DevicePointer>(block + kGuard));
+}
+int cuMemFree_v2(DevicePointer address) {
+  auto* block = static_cast<u8*>(pointer(address)) - kGuard;
+  size_t bytes = 0;
+  std::memcpy(&bytes, block, sizeof bytes);
+  const auto untouched = [](u8 value) { return value == kUntouched; };
+  if (!std::all_of(block + sizeof bytes, block + kGuard, untouched) ||
+      !std::all_of(block + kGuard + bytes, block + 2 * kGuard + bytes, untouched)) {
+    std::fprintf(stderr, "emulated GPU: a kernel wrote outside of an allocation of %zu bytes\n", bytes);
+    std::abort();
+  }
+  std::free(block);
+  return kSuccess;
+}
+int cuMemAllocAsync(DevicePointer* address, size_t bytes, StreamHandle) {
+  return cuMemAlloc_v2(address, bytes);
+}
+int cuMemFreeAsync(DevicePointer address, StreamHandle) {
+  return cuMemFree_v2(address);
+}
+int cuMemHostAlloc(void** memory, size_t bytes, u32) {
+  return set(memory, std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+}
+int cuMemFreeHost(void* memory) {
+  std::free(memory);
+  return kSuccess;
+}
+int cuMemHostGetDevicePointer_v2(DevicePointer* address, void* memory, u32) {
+  return set(address, reinterpret_cast<DevicePointer>(memory));
+}
+int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, size_t bytes, StreamHandle stream) {
+  return put(stream, [=] { std::memcpy(pointer(to), from, bytes); });
+}
+int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, size_t bytes, StreamHandle stream) {
+  return put(stream, [=] { std::memcpy(to, pointer(from), bytes); });
+}
+int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t bytes, StreamHandle stream) {
+  return put(stream, [=] { std::memcpy(pointer(to), pointer(from), bytes); });
+}
+int cuMemsetD8Async(DevicePointer to, u8 value, size_t bytes, StreamHandle stream) {
+  return put(stream, [=] { std::memset(pointer(to), value, bytes); });
+}
+int cuMemsetD32Async(DevicePointer to, u32 value, size_t words, StreamHandle stream) {
+  return put(stream, [=] { std::fill_n(static_cast<u32*>(pointer(to)), words, value); });
+}
+
+// The image says how long it is: an ELF file's section headers are its end.
+int cuModuleLoadData(ModuleHandle* module, const void* image) {
+  const auto* bytes = static_cast<const char*>(image);
+  u64 sections = 0;
+  u16 section_bytes = 0, section_count = 0;
+  std::memcpy(&sections, bytes + 40, 8);
+  std::memcpy(&section_bytes, bytes + 58, 2);
+  std::memcpy(&section_count, bytes + 60, 2);
+  const size_t size = sections + size_t{section_bytes} * section_count;
+  std::string path =
+      "/tmp/emulated_cubin_XXXXXX";  // the loader takes a name that it knows for the same library
+  const int file = ::mkstemp(path.data());
+  const bool written = file >= 0 && ::write(file, image, size) == ssize_t(size);
+  void* library = written ? ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  ::close(file);
+  ::unlink(path.c_str());
+  if (!library) return kInvalidValue;
+  return set(module, reinterpret_cast<ModuleHandle>(new Module{library}));
+}
+int cuModuleUnload(ModuleHandle handle) {
+  auto* module = reinterpret_cast<Module*>(handle);
+  ::dlclose(module->library);
+  delete module;
+  return kSuccess;
+}
+int cuModuleGetFunction(FunctionHandle* function, ModuleHandle handle, const char* name) {
+  void* library = reinterpret_cast<Module*>(handle)->library;
+  const auto bind = reinterpret_cast<Bind>(::dlsym(library, (std::string("emulated_bind_") + name).c_str()));
+  const auto run = reinterpret_cast<Run>(::dlsym(library, "emulated_run"));
+  if (!bind || !run) return kErrorNotFound;
+  return set(function, reinterpret_cast<FunctionHandle>(new Function{bind, run}));
+}
+int cuModuleGetGlobal_v2(DevicePointer*, size_t*, ModuleHandle, const char*) {
+  return kErrorNotFound;
+}
+int cuFuncGetAttribute(int* value, FunctionAttribute which, FunctionHandle) {
+  return set(value, which == FunctionAttribute::kMaxThreads    ? 1024
+                    : which == FunctionAttribute::kSharedBytes ? 16384
+                                                               : 0);
+}
+int cuFuncSetAttribute(FunctionHandle, FunctionAttribute, int) {
+  return kSuccess;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* ctas, FunctionHandle, int, size_t) {
+  return set(ctas, 1);
+}
+int cuOccupancyMaxActiveClusters(int*, FunctionHandle, const LaunchConfig*) {
+  return kInvalidValue;
+}
+
+int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** args, void**) {
+  const auto& function = *reinterpret_cast<Function*>(handle);
+  bool cooperative = false;
+  for (u32 i = 0; i < config->attribute_count; ++i)
+    cooperative |= config->attributes[i].id == LaunchAttributeId::kCooperative && config->attributes[i].flag;
+  if (cooperative && config->grid[0] > u32(kMultiprocessorCount)) return kInvalidValue;
+  const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
+  const std::shared_ptr<Work> kernel(function.bind(args));
+  const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
+  return put(config->stream, [run = function.run, kernel, how] { run(kernel.get(), how.data()); });
+}
+
+}  // extern "C"
+// NOLINTEND(readability-identifier-naming)

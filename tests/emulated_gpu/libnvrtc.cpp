@@ -1,0 +1,123 @@
+// Stands in for libnvrtc.so: builds a device program for the emulated GPU with the C++ compiler of this machine. What
+// it calls a cubin is a shared library; libcuda.cpp runs it.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kBadOption = 5, kCompilation = 6;  // nvrtcResult
+
+struct Program {
+  std::string source;
+  std::vector<std::pair<std::string, std::string>> headers;  // name, text
+  std::string log, cubin;
+};
+
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The source, and for each kernel a function that the driver finds by name.
+std::string with_entries(const std::string& source) {
+  static const std::regex kernel(R"(__global__[^{;]*?void\s+(\w+)\s*\()");
+  std::string text = source;
+  for (std::sregex_iterator at(source.begin(), source.end(), kernel), end; at != end; ++at) {
+    const std::string name = (*at)[1];
+    text.append(
+            "\nextern \"C\" __attribute__((visibility(\"default\"))) std::function<void()>* emulated_bind_")
+        .append(name)
+        .append("(void** args) { return emulated::bind_kernel(&")
+        .append(name)
+        .append(", args); }\n");
+  }
+  return text;
+}
+
+// A folder that is gone with its owner.
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "emulated_gpu_XXXXXX").string();
+    if (::mkdtemp(name.data())) path = name;
+  }
+  ~Folder() { fs::remove_all(path); }
+};
+
+}  // namespace
+
+// NOLINTBEGIN(readability-identifier-naming): the compiler's names
+extern "C" {
+
+int nvrtcVersion(int* major, int* minor) {
+  *major = 13, *minor = 9;
+  return 0;
+}
+int nvrtcCreateProgram(Program** program, const char* source, const char*, int count,
+                       const char* const* texts, const char* const* names) {
+  *program = new Program{source, {}, {}, {}};
+  for (int i = 0; i < count; ++i) (*program)->headers.emplace_back(names[i], texts[i]);
+  return 0;
+}
+int nvrtcDestroyProgram(Program** program) {
+  delete *program;
+  return 0;
+}
+int nvrtcCompileProgram(Program* program, int, const char* const*) {
+  const Folder folder;
+  if (folder.path.empty()) return kBadOption;
+  for (const auto& [name, text] : program->headers) write(folder.path / name, text);
+  const std::string arch = read(EMULATED_GPU_SOURCE "/arch.cuh");
+  for (const char* name : {"sm80", "sm90"})
+    write(folder.path / "heddle/backend/cuda/arch" / (std::string(name) + ".cuh"), arch);
+  write(folder.path / "program.cpp", with_entries(program->source));
+  const std::string library = folder.path / "program.so", log = folder.path / "log";
+  const std::string command = EMULATED_GPU_CXX
+                              " -std=c++20 -O1 -w -fPIC -shared -fvisibility=hidden -fno-gnu-unique "
+                              "-ffp-contract=off -include " EMULATED_GPU_SOURCE "/device.h -I" +
+                              folder.path.string() + " -o " + library + " " +
+                              (folder.path / "program.cpp").string() + " > " + log + " 2>&1";
+  const int status = std::system(command.c_str());
+  program->log = read(log);
+  program->cubin = status == 0 ? read(library) : "";
+  return status == 0 ? 0 : kCompilation;
+}
+int nvrtcGetCUBINSize(Program* program, size_t* size) {
+  *size = program->cubin.size();
+  return 0;
+}
+int nvrtcGetCUBIN(Program* program, char* to) {
+  program->cubin.copy(to, program->cubin.size());
+  return 0;
+}
+int nvrtcGetProgramLogSize(Program* program, size_t* size) {
+  *size = program->log.size() + 1;
+  return 0;
+}
+int nvrtcGetProgramLog(Program* program, char* to) {
+  program->log.copy(to, program->log.size());
+  to[program->log.size()] = 0;
+  return 0;
+}
+const char* nvrtcGetErrorString(int status) {
+  return status == kCompilation ? "the program does not compile" : "the emulated compiler cannot work";
+}
+
+}  // extern "C"
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,34 @@
+# Which tests run again on the emulated GPU.
+set(source ${CMAKE_CURRENT_LIST_DIR})
+set(folder ${CMAKE_BINARY_DIR}/emulated_gpu)
+add_library(emulated_cuda SHARED ${source}/libcuda.cpp)
+set_target_properties(emulated_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1)
+add_library(emulated_nvrtc SHARED ${source}/libnvrtc.cpp)
+set_target_properties(emulated_nvrtc PROPERTIES OUTPUT_NAME nvrtc VERSION 13 SOVERSION 13)
+target_compile_definitions(emulated_nvrtc PRIVATE EMULATED_GPU_SOURCE="${source}"
+                           EMULATED_GPU_CXX="${CMAKE_CXX_COMPILER}")
+set_target_properties(emulated_cuda emulated_nvrtc PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${folder})
+target_include_directories(emulated_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+
+# What was compiled with another emulator is not taken from the cache.
+set(emulator ${source}/device.h ${source}/arch.cuh ${source}/libnvrtc.cpp)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${emulator})
+set(digest "")
+foreach(file ${emulator})
+  file(SHA256 ${file} one)
+  string(APPEND digest ${one})
+endforeach()
+string(SHA256 digest "${digest}")
+string(SUBSTRING ${digest} 0 16 digest)
+
+function(add_emulated_test test filter)
+  add_dependencies(${test} emulated_cuda emulated_nvrtc)
+  add_test(NAME emulated_gpu/${test} COMMAND ${test} --gtest_filter=${filter} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(emulated_gpu/${test} PROPERTIES ENVIRONMENT
+    "LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
+endfunction()
+# Sanitizers know nothing of fibers.
+if(NOT HEDDLE_SANITIZE)
+  add_emulated_test(op_harness_test "*_launches:*_megakernel")
+  add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Greedy*gpt2_tiny")
+endif()
