@@ -80,11 +80,13 @@ bool ChatTemplate::exists(const std::string& folder) {
   return json.find("chat_template").has_value();
 }
 
-ChatTemplate ChatTemplate::load(const std::string& folder) {
+ChatTemplate ChatTemplate::load(const std::string& folder, const std::string& file) {
   const std::filesystem::path root(folder), config = root / kConfig;
   ChatTemplate made;
-  if (std::filesystem::exists(root / kFile)) made.add("default", root / kFile, read_file(root / kFile));
-  if (std::filesystem::is_directory(root / kFolder)) {
+  if (!file.empty()) made.add("default", file, read_file(file));
+  if (file.empty() && std::filesystem::exists(root / kFile))
+    made.add("default", root / kFile, read_file(root / kFile));
+  if (file.empty() && std::filesystem::is_directory(root / kFolder)) {
     for (const auto& entry : std::filesystem::directory_iterator(root / kFolder)) {
       if (entry.path().extension() == ".jinja")
         made.add(entry.path().stem(), entry.path(), read_file(entry.path()));
@@ -97,14 +99,14 @@ ChatTemplate ChatTemplate::load(const std::string& folder) {
       if (const auto token = json.find(name)) made.special_tokens_.emplace_back(name, token_text(*token));
     }
     const auto text = json.find("chat_template");
-    const std::string file = config.string() + ": chat_template";
+    const std::string where = config.string() + ": chat_template";
     if (text && made.entries_.empty()) {
       if (text->is_string()) {
-        made.add("default", file, text->as_string());
+        made.add("default", where, text->as_string());
       } else {
         text->for_each_item([&](const JsonView& item) {
           const JsonView name = item.at("name"), content = item.at("template");
-          made.add(name.as_string(), file + " '" + name.as_string() + "'", content.as_string());
+          made.add(name.as_string(), where + " '" + name.as_string() + "'", content.as_string());
         });
       }
     }

@@ -38,7 +38,8 @@ class ChatTemplate {
   // Reads chat_template.jinja (and additional_chat_templates/) of a checkpoint's folder, or `chat_template` of its
   // tokenizer_config.json, and the special tokens there. Throws Error: kIo where there is none or a file is
   // malformed; kUnsupported or kInvalidArgument with the line of a template that is not understood.
-  static ChatTemplate load(const std::string& folder);
+  // `file`: a template to take instead of the folder's.
+  static ChatTemplate load(const std::string& folder, const std::string& file = "");
   static bool exists(const std::string& folder);
 
   // `name` is what errors call it; `special_tokens` are variables such as bos_token.
