@@ -137,8 +137,8 @@ TEST(Command, ChecksBodiesForAGpuThatIsNotHere) {
 
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
-  for (const std::string command : {"bench", "cache", "check", "diff", "env", "eval", "generate", "inspect",
-                                    "logits", "template", "tokenize"})
+  for (const std::string command : {"bench", "cache", "chat", "check", "diff", "env", "eval", "generate",
+                                    "inspect", "logits", "template", "tokenize"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

@@ -56,6 +56,15 @@ Times finish(Engine& engine, const std::vector<std::shared_ptr<Answer>>& answers
   return times;
 }
 
+// The prompt as what a person says to the model, with all that its template puts around it.
+std::string turn_of(const GenerateFlags& flags) {
+  std::vector<ChatMessage> messages;
+  require_utf8(flags.system, "--system");
+  if (!flags.system.empty()) messages.push_back({"system", flags.system});
+  messages.push_back({"user", flags.prompt});
+  return load_chat_template(flags.engine.model, flags.form).render(messages);
+}
+
 // The prompt's tokens; flags.prompt becomes its text: all of stdin without the line end that closes it, as the text
 // goes on where the prompt stops.
 std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer) {
@@ -63,7 +72,8 @@ std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer
   if (from_stdin) flags.prompt = read_stdin();
   if (from_stdin && flags.prompt.ends_with('\n')) flags.prompt.pop_back();
   require_utf8(flags.prompt, "prompt");
-  std::vector<i32> prompt = tokenizer.encode(flags.prompt, true);
+  std::vector<i32> prompt =
+      flags.chat ? tokenizer.encode(turn_of(flags), false) : tokenizer.encode(flags.prompt, true);
   require(!prompt.empty(), "[generate] the prompt has no tokens; give it some text with --prompt");
   return prompt;
 }
@@ -141,6 +151,10 @@ void run(GenerateFlags& flags, const Command& command) {
       flags.prompts.empty() || !(command.given("--prompt") || flags.json),
       "[generate] --prompts takes its prompts from a file and writes JSON to --out; leave out --prompt and "
       "--json");
+  require(flags.chat || (flags.system.empty() && flags.form.empty()),
+          "[generate] --system and --template are for a turn of a conversation; add --chat");
+  require(!flags.chat || flags.prompts.empty(),
+          "[generate] --chat is for --prompt; --prompts takes texts as they are");
   require(flags.n >= 1 && flags.n <= 10000, "[generate] --n is {}; must be 1 to 10000", flags.n);
   require(flags.sequences >= 1 && flags.sequences <= 512, "[generate] --sequences is {}; must be 1 to 512",
           flags.sequences);
@@ -163,6 +177,10 @@ void add_generate(CLI::App& app) {
   flags->engine.add_to(command);
   command.argument("--prompt", &flags->prompt,
                    "the text to go on with; - reads it from stdin; without it the model begins by itself");
+  command.argument("--chat", &flags->chat,
+                   "the prompt is what a person says: put the model's chat template around it");
+  command.argument("--system", &flags->system, "what --chat tells the model first");
+  command.argument("--template", &flags->form, "file with a chat template for --chat instead of the model's");
   command.argument(
       "--prompts", &flags->prompts,
       "answer a file of prompts instead, many at once: a JSON object a line, with \"prompt\" or "

@@ -45,8 +45,7 @@ Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer
   });
 }
 
-SamplingSettings Answer::sampling() const {
-  const SamplingParams& s = settings_.sampling;
+SamplingSettings program_sampling(const SamplingParams& s) {
   return {.temperature = s.temperature,
           .top_p = s.top_p,
           .min_p = s.min_p,

@@ -28,6 +28,8 @@ struct TokenLogprobs {
   std::vector<std::pair<i32, float>> likeliest;  // first the largest
 };
 
+// What of it a program does.
+SamplingSettings program_sampling(const SamplingParams& sampling);
 // Where the program chose, or what made the host do it.
 std::string chooser_of(const SamplingParams& sampling);
 
@@ -37,7 +39,7 @@ class Answer : public BatchJob {
   Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer);
 
   std::span<const i32> prompt() const override { return prompt_; }
-  SamplingSettings sampling() const override;
+  SamplingSettings sampling() const override { return program_sampling(settings_.sampling); }
   bool wants_logits() const override { return on_host_ || settings_.logprobs >= 0; }
   i32 choose(std::span<const float> logits, i32 chosen) override;
   bool take(i32 token) override;

@@ -91,6 +91,13 @@ AnswerSettings settings_of(const GenerateFlags& flags, const Command& command, c
   return settings;
 }
 
+ChatTemplate load_chat_template(const std::string& model, const std::string& file) {
+  if (file.empty() && !ChatTemplate::exists(model))
+    fail(ErrorCode::kIo,
+         "[{}] has no chat template: it was not made to talk; --template FILE gives it one, in Jinja", model);
+  return ChatTemplate::load(model, file);
+}
+
 void require_known_tokens(const AnswerSettings& settings, i32 vocab) {
   const auto check = [&](const char* what, std::span<const i32> tokens) {
     for (i32 token : tokens)

@@ -11,11 +11,11 @@ namespace heddle {
 
 struct GenerateFlags {
   EngineFlags engine;
-  std::string prompt, prompts, out;
+  std::string prompt, prompts, out, system, form;
   i32 max_tokens = 256, sequences = 16, n = 1, logprobs = -1;
   SamplingParams sampling;
   std::vector<std::string> stops, bad_words, biases, eos;
-  bool json = false, ignore_eos = false, echo = false;
+  bool json = false, chat = false, ignore_eos = false, echo = false;
 };
 
 }  // namespace heddle

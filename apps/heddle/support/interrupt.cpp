@@ -22,4 +22,9 @@ bool interrupted() {
   return asked;
 }
 
+void forget_interrupt() {
+  asked = false;
+  watch_interrupts();
+}
+
 }  // namespace heddle

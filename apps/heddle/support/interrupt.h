@@ -5,5 +5,7 @@ namespace heddle {
 
 void watch_interrupts();
 bool interrupted();
+// What was asked is done: Ctrl-C can be pressed again.
+void forget_interrupt();
 
 }  // namespace heddle

@@ -1,0 +1,192 @@
+// heddle chat: a conversation with a model.
+#include <cstdio>
+#include <memory>
+
+#include <fmt/core.h>
+
+#include "apps/heddle/support/answer_settings.h"
+#include "apps/heddle/support/chat_input.h"
+#include "apps/heddle/support/command.h"
+#include "apps/heddle/support/conversation.h"
+#include "apps/heddle/support/generate_flags.h"
+#include "apps/heddle/support/input.h"
+#include "apps/heddle/support/interrupt.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+struct ChatFlags : GenerateFlags {
+  std::string when_full = "stop";
+};
+
+constexpr const char* kHelp =
+    "/reset        forget the conversation\n"
+    "/system TEXT  set what the model is told first; without TEXT show it\n"
+    "/history      show the conversation\n"
+    "/stats        show what the last turn took, and how much context is left\n"
+    "/save FILE    write the conversation as JSON\n"
+    "/load FILE    go on with one\n"
+    "/quit         leave, as Ctrl-D does\n"
+    "A line that ends with \\ goes on in the next; \"\"\" begins and ends a message of several lines.\n"
+    "Ctrl-C stops an answer; at the prompt, twice, it leaves.\n";
+
+class Chat {
+ public:
+  Chat(Conversation& conversation, std::string chooser)
+      : conversation_(conversation), chooser_(std::move(chooser)) {}
+
+  void run() {
+    std::string line;
+    for (bool asked = false;;) {
+      const ChatInput::Kind kind = input_.read(line);
+      if (kind == ChatInput::Kind::kEnd) return;
+      if (kind == ChatInput::Kind::kInterrupted) {
+        if (asked) return;
+        asked = true;
+        forget_interrupt();
+        note("(Ctrl-C once more or Ctrl-D leaves; /help says what else there is)");
+        continue;
+      }
+      asked = false;
+      try {
+        if (!handle(line)) return;
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::kDevice || error.code() == ErrorCode::kInternal) throw;
+        note(error.what());
+      }
+    }
+  }
+
+ private:
+  static void note(const std::string& text) {
+    flush_output();
+    std::fprintf(stderr, "%s\n", text.c_str());
+  }
+
+  // False: the person leaves.
+  bool handle(const std::string& line) {
+    if (line.find_first_not_of(" \t\r\n") == std::string::npos) return true;
+    if (line[0] != '/') return say(line), true;
+    const size_t space = std::min(line.find(' '), line.size());
+    const std::string command = line.substr(0, space), rest = line.substr(std::min(space + 1, line.size()));
+    if (command == "/quit" || command == "/exit") return false;
+    if (command == "/help")
+      print(kHelp);
+    else if (command == "/reset")
+      conversation_.reset();
+    else if (command == "/system")
+      system(rest);
+    else if (command == "/history")
+      history();
+    else if (command == "/stats")
+      print(stats_text());
+    else if (command == "/save" || command == "/load")
+      keep(command, rest);
+    else
+      note(fmt::format("[chat] {} is no command; /help shows those there are", command));
+    return true;
+  }
+
+  void say(const std::string& message) {
+    require_utf8(message, "message");
+    stats_ = conversation_.say(message, [](const std::string& text) {
+      print(text);
+      flush_output();
+    });
+    ++turns_;
+    print("\n");
+    if (interrupted()) forget_interrupt();
+    if (stats_.dropped > 0)
+      note(fmt::format("(the context was full: the {} oldest messages were dropped)", stats_.dropped));
+    if (stats_.reason == "context") note("(the context is full: the answer was cut)");
+    if (stats_.reason == "interrupted") note("(stopped)");
+    note(fmt::format("[{} tokens, {:.1f}/s; {} of {} positions left]", stats_.answer,
+                     speed(stats_.answer, stats_.answer_seconds), stats_.left, stats_.context));
+  }
+
+  static double speed(size_t tokens, double seconds) { return seconds > 0 ? double(tokens) / seconds : 0; }
+
+  void system(const std::string& text) {
+    require_utf8(text, "message");
+    if (text.empty())
+      print(conversation_.system().empty() ? "(none)\n" : conversation_.system() + "\n");
+    else
+      conversation_.set_system(text);
+  }
+
+  void history() const {
+    if (!conversation_.system().empty()) print(fmt::format("system: {}\n", conversation_.system()));
+    for (const ChatMessage& message : conversation_.messages())
+      print(fmt::format("{}: {}\n", message.role, message.content));
+  }
+
+  std::string stats_text() const {
+    if (turns_ == 0) return "no turn yet\n";
+    const size_t fresh = stats_.prompt - stats_.kept;
+    return fmt::format(
+        "turn      {}, ended by {}\n"
+        "prompt    {} tokens: {} were in the KV cache, {} were processed in {:.3f} s, {:.1f}/s\n"
+        "answer    {} tokens in {:.3f} s, {:.1f}/s; chosen by {}\n"
+        "context   {} of {} positions used, {} left\n",
+        turns_, stats_.reason, stats_.prompt, stats_.kept, fresh, stats_.prompt_seconds,
+        speed(fresh, stats_.prompt_seconds), stats_.answer, stats_.answer_seconds,
+        speed(stats_.answer, stats_.answer_seconds), chooser_, stats_.context - stats_.left, stats_.context,
+        stats_.left);
+  }
+
+  void keep(const std::string& command, const std::string& file) {
+    require(!file.empty(), "[chat] {} needs the name of a file", command);
+    if (command == "/save")
+      conversation_.save(file);
+    else
+      conversation_.load(file);
+    note(fmt::format("({} messages)", conversation_.messages().size()));
+  }
+
+  Conversation& conversation_;
+  ChatInput input_;
+  std::string chooser_;
+  TurnStats stats_;
+  size_t turns_ = 0;
+};
+
+void run(const ChatFlags& flags, const Command& command) {
+  require(flags.when_full == "stop" || flags.when_full == "slide",
+          "[chat] --context-full is '{}'; must be stop or slide", flags.when_full);
+  require_utf8(flags.system, "--system");
+  require_model_folder(flags.engine.model);
+  const ChatTemplate form = load_chat_template(flags.engine.model, flags.form);
+  const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
+  const AnswerSettings settings = settings_of(flags, command, tokenizer);
+  const auto engine = load_engine(flags.engine, flags.engine.options());
+  require_known_tokens(settings, engine->info().vocab);
+  Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
+  conversation.set_system(flags.system);
+  Chat(conversation, chooser_of(settings.sampling)).run();
+  if (interrupted()) forget_interrupt();  // to leave at the prompt is no failure
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app) {
+  auto flags = std::make_shared<ChatFlags>();
+  Command command(app, "chat", "Talk with a model");
+  flags->engine.add_to(command);
+  flags->max_tokens = 1024;
+  command.argument("--system", &flags->system, "what the model is told before anything else");
+  command.argument("--template", &flags->form, "file with a chat template to take instead of the model's");
+  command.argument("--context-full", &flags->when_full,
+                   "stop: a turn that does not fit is refused; slide: the oldest messages are dropped");
+  command.argument("--max-tokens", &flags->max_tokens, "tokens of an answer at most");
+  add_sampling_flags(command, *flags);
+  command.footer(
+      "Answers go to stdout, all else to stderr; where stdin is no terminal, each line is a message.\n"
+      "A turn reads only what is new: the conversation stays in the KV cache. In it:\n" +
+      std::string(kHelp) +
+      "Example: heddle chat ~/Llama-3.2-1B-Instruct --temperature 0.7 --context-full slide");
+  command.action([flags, command] { run(*flags, command); });
+}
+
+}  // namespace heddle

@@ -1,0 +1,75 @@
+#include "apps/heddle/support/chat_input.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "apps/heddle/support/interrupt.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+constexpr const char* kFence = "\"\"\"";
+
+}  // namespace
+
+ChatInput::ChatInput() : is_terminal_(::isatty(STDIN_FILENO) != 0) {}
+
+ChatInput::Kind ChatInput::read_line(const char* prompt, std::string& line) {
+  if (is_terminal_) print(prompt);
+  flush_output();
+  for (;;) {
+    const size_t end = buffer_.find('\n');
+    if (end != std::string::npos || (ended_ && !buffer_.empty())) {
+      line = buffer_.substr(0, end);
+      buffer_.erase(0, end == std::string::npos ? end : end + 1);
+      return Kind::kMessage;
+    }
+    if (ended_) return Kind::kEnd;
+    // A poll ends at a signal; a read that follows it does not wait.
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = ::poll(&input, 1, 100);
+    if (interrupted()) return buffer_.clear(), Kind::kInterrupted;
+    if (ready <= 0) continue;
+    char bytes[4096];
+    const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(ErrorCode::kIo, "[stdin] cannot read: {}", std::strerror(errno));
+    ended_ = n == 0;
+    buffer_.append(bytes, size_t(n));
+  }
+}
+
+ChatInput::Kind ChatInput::read(std::string& message) {
+  message.clear();
+  Kind kind = read_line("> ", message);
+  if (kind != Kind::kMessage) return kind;
+  if (message.starts_with(kFence)) {
+    message.erase(0, std::strlen(kFence));
+    std::string line;
+    while (!message.ends_with(kFence)) {
+      kind = read_line("... ", line);
+      if (kind == Kind::kInterrupted) return kind;
+      if (kind == Kind::kEnd) return Kind::kMessage;
+      message += (message.empty() ? "" : "\n") + line;
+    }
+    message.erase(message.size() - std::strlen(kFence));
+    if (message.ends_with('\n')) message.pop_back();
+    return Kind::kMessage;
+  }
+  std::string line;
+  while (message.ends_with('\\')) {
+    message.back() = '\n';
+    kind = read_line("... ", line);
+    if (kind == Kind::kInterrupted) return kind;
+    if (kind == Kind::kEnd) break;
+    message += line;
+  }
+  return Kind::kMessage;
+}
+
+}  // namespace heddle

@@ -1,0 +1,27 @@
+// What a person types: messages of one line or several.
+#pragma once
+
+#include <string>
+
+namespace heddle {
+
+class ChatInput {
+ public:
+  enum class Kind { kMessage, kEnd, kInterrupted };
+
+  // Prompts are shown where stdin is a terminal.
+  ChatInput();
+
+  // A line; with a backslash at its end the next one belongs to it, and between lines that begin and end with """ all
+  // do. kInterrupted: Ctrl-C was pressed, and what had been typed is gone.
+  Kind read(std::string& message);
+
+ private:
+  Kind read_line(const char* prompt, std::string& line);
+
+  bool is_terminal_;
+  std::string buffer_;  // read and not yet handed out
+  bool ended_ = false;
+};
+
+}  // namespace heddle

@@ -1,0 +1,183 @@
+// Conversations with the shipped model, through a pipe and through a terminal.
+#include <array>
+#include <chrono>
+#include <csignal>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "heddle/base/file.h"
+#include "tests/support/command.h"
+#include "tests/support/scratch.h"
+
+namespace heddle {
+namespace {
+
+const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
+// The model knows no conversations: each message is a sum or the beginning of a story, a text of its own.
+constexpr const char* kTemplate =
+    "{% for m in messages %}{% if m.role == 'assistant' %}{{ m.content }}{{ eos_token }}"
+    "{% else %}{{ bos_token }}{{ m.content }}{% endif %}{% endfor %}";
+
+std::vector<std::string> arguments(const Scratch& scratch, const std::vector<std::string>& more) {
+  write_file(scratch.path("form"), kTemplate);
+  std::vector<std::string> args = {"chat", kModel, "--template", scratch.path("form")};
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+void expect_words(const std::string& text, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;
+}
+
+struct Piped : testing::Test {
+  Scratch scratch;
+  Outcome talk(const std::string& input, const std::vector<std::string>& more = {}) const {
+    return run_program({.args = arguments(scratch, more), .input = input});
+  }
+};
+
+TEST_F(Piped, ATurnReadsOnlyWhatIsNew) {
+  const Outcome outcome = talk("27 + 45 =\n/stats\n9 + 2 =\n/stats\n/history\n");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  // The first turn reads a begin token and 7 more; 5 are made, the end among them, which is not read.
+  expect_words(outcome.out, {" 72.\n", "prompt    8 tokens: 0 were in the KV cache, 8 were processed",
+                             "user: 27 + 45 =\nassistant:  72.\nuser: 9 + 2 =\nassistant: "});
+  // Then 8 + 4 are there; the end, a begin token and the new sum are not.
+  expect_words(outcome.out, {"prompt    19 tokens: 12 were in the KV cache, 7 were processed",
+                             "of 768 positions used", "turn      2, ended by eos", "chosen by the program"});
+  expect_words(outcome.err, {"of 768 positions left]"});
+}
+
+TEST_F(Piped, CommandsDoWhatHelpSays) {
+  const std::string file = scratch.path("talk.json");
+  const Outcome first =
+      talk("/help\n/system 1 + 1 = 2.\n/system\n27 + \\\n45 =\n\"\"\"\n3 + \n4 =\n\"\"\"\n/save " + file +
+           "\n/frob\n");
+  EXPECT_EQ(first.code, 0) << first.err;
+  expect_words(first.out, {"/reset", "/load FILE", "\n1 + 1 = 2.\n"});
+  expect_words(first.err, {"/frob is no command", "(4 messages)"});
+  const auto saved = nlohmann::json::parse(read_file(file))["messages"];
+  ASSERT_EQ(saved.size(), 5u);
+  EXPECT_EQ(saved[0]["content"], "1 + 1 = 2.");
+  EXPECT_EQ(saved[1]["content"], "27 + \n45 =");
+  EXPECT_EQ(saved[3]["content"], "3 + \n4 =");
+  const Outcome second =
+      talk("/load " + file + "\n/history\n/reset\n/history\n/load " + scratch.path("none") + "\n");
+  EXPECT_EQ(second.code, 0) << second.err;
+  expect_words(second.out, {"system: 1 + 1 = 2.\nuser: 27 + \n45 =\nassistant: ", "system: 1 + 1 = 2.\n"});
+  EXPECT_EQ(second.out.find("user: 27"), second.out.rfind("user: 27")) << "/reset forgets it";
+  expect_words(second.err, {"none] cannot open", "No such file"});
+}
+
+TEST_F(Piped, AFullContextStopsOrSlides) {
+  std::string input;
+  for (int i = 0; i < 6; ++i) input += std::to_string(i) + " + 45 =\n";
+  const Outcome stops = talk(input + "/reset\n27 + 45 =\n", {"--max-context", "32"});
+  EXPECT_EQ(stops.code, 0) << stops.err;
+  expect_words(stops.err, {"the context is full: this turn would need", "of 32 positions"});
+  EXPECT_TRUE(stops.out.ends_with(" 72.\n")) << stops.out;
+  const Outcome slides = talk(input + "/stats\n", {"--max-context", "32", "--context-full", "slide"});
+  EXPECT_EQ(slides.code, 0) << slides.err;
+  expect_words(slides.err, {"oldest messages were dropped)"});
+  EXPECT_EQ(slides.err.find("would need"), std::string::npos) << slides.err;
+  expect_words(slides.out, {" 45.\n", "turn      6, ended by eos"});
+}
+
+TEST_F(Piped, GenerateTakesOneTurn) {
+  write_file(scratch.path("form"), kTemplate);
+  const Outcome outcome = run_program(
+      {.args = {"generate", kModel, "--chat", "--template", scratch.path("form"), "--prompt", "27 + 45 ="}});
+  EXPECT_EQ(outcome.out, " 72.\n") << outcome.err;
+}
+
+// The program with a terminal of its own.
+class Terminal {
+ public:
+  explicit Terminal(const std::vector<std::string>& args) {
+    child_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (child_ != 0) return;
+    std::vector<char*> all = {const_cast<char*>(HEDDLE_PROGRAM)};
+    for (const std::string& arg : args) all.push_back(const_cast<char*>(arg.c_str()));
+    all.push_back(nullptr);
+    ::execv(HEDDLE_PROGRAM, all.data());
+    ::_exit(127);
+  }
+  ~Terminal() {
+    if (child_ > 0) ::kill(child_, SIGKILL), ::waitpid(child_, nullptr, 0);
+    ::close(terminal_);
+  }
+
+  void type(const std::string& text) {
+    ASSERT_EQ(::write(terminal_, text.data(), text.size()), ssize_t(text.size()));
+  }
+  // Reads until `word` comes, and drops all up to its end; false: it does not come.
+  bool wait_for(const std::string& word) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    for (;;) {
+      if (const size_t at = shown_.find(word); at != std::string::npos) {
+        shown_.erase(0, at + word.size());
+        return true;
+      }
+      pollfd output{terminal_, POLLIN, 0};
+      if (std::chrono::steady_clock::now() > end || ::poll(&output, 1, 1000) < 0) return false;
+      std::array<char, 4096> bytes;
+      const ssize_t n = output.revents != 0 ? ::read(terminal_, bytes.data(), bytes.size()) : 0;
+      if (n < 0) return false;  // it has ended
+      shown_.append(bytes.data(), size_t(n));
+    }
+  }
+  const std::string& shown() const { return shown_; }
+  // Its exit code; -1 where a signal ended it.
+  int wait() {
+    wait_for("\x01 never");
+    int status = 0;
+    ::waitpid(std::exchange(child_, 0), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  pid_t child_ = 0;
+  int terminal_ = -1;
+  std::string shown_;
+};
+
+TEST(Terminals, CtrlCStopsTheAnswerThenLeaves) {
+  Scratch scratch;
+  Terminal terminal(arguments(scratch, {"--ignore-eos", "--max-tokens", "700"}));
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("Once upon a time\n");
+  ASSERT_TRUE(terminal.wait_for("a boy")) << terminal.shown();
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.wait_for("(stopped)")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("/stats\n");
+  ASSERT_TRUE(terminal.wait_for("ended by interrupted")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("typed and not sent\x03");
+  ASSERT_TRUE(terminal.wait_for("once more or Ctrl-D leaves")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("27 + 45 =\n");
+  ASSERT_TRUE(terminal.wait_for("72.")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("\x03");
+  EXPECT_EQ(terminal.wait(), 0);
+}
+
+TEST(Terminals, CtrlDLeaves) {
+  Scratch scratch;
+  Terminal terminal(arguments(scratch, {}));
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type("\x04");
+  EXPECT_EQ(terminal.wait(), 0);
+}
+
+}  // namespace
+}  // namespace heddle
