@@ -1,5 +1,6 @@
-// What people do wrong, done to the program: it ends with an exit code that `heddle --help` names and a message
-// that says where, what the value was and what would be right; it never ends by a signal and leaves nothing behind.
+// What people do wrong with models, programs and files. See tests/support/misuse.h.
+#include "tests/support/misuse.h"
+
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -9,42 +10,11 @@
 
 #include "heddle/base/file.h"
 #include "heddle/ir/program.h"
-#include "tests/support/command.h"
 #include "tests/support/scratch.h"
 
 namespace heddle {
 namespace {
 
-constexpr int kFailed = 1, kWrongArguments = 2;
-const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/";
-
-// Each runs in a folder of its own with `tiny` (Llama, 3 layers, hidden 40, vocabulary 131), `shards` and `story`.
-// In arguments @ is that folder.
-struct Misuse {
-  const char* name;
-  std::vector<std::string> args;
-  int code;
-  std::vector<std::string> words;  // of stderr
-  void (*damage)(const std::string& folder) = nullptr;
-  Command how = {};  // stdin, stdout, limits
-};
-
-void PrintTo(const Misuse& misuse, std::ostream* out) {
-  *out << misuse.name;
-}
-
-using Strings = std::vector<std::string>;
-
-Strings generate(Strings more) {
-  Strings args = {"generate", "@story"};
-  args.insert(args.end(), more.begin(), more.end());
-  return args;
-}
-Strings batch(Strings more) {
-  Strings args = {"generate", "@story", "--prompts", "@p", "--out", "@o"};
-  args.insert(args.end(), more.begin(), more.end());
-  return args;
-}
 Strings logits(const std::string& model = "@tiny", const std::string& tokens = "1,2,3",
                const std::string& out = "@out.safetensors") {
   return {"logits", model, "--tokens", tokens, "--out", out};
@@ -57,16 +27,6 @@ void set_config(const std::string& folder) {
 }
 #define CONFIG(key, value) set_config<[] { return key; }, [] { return nlohmann::json(value); }>
 
-// Text as a template argument.
-template <size_t kSize>
-struct Text {
-  char bytes[kSize];
-  consteval Text(const char (&text)[kSize]) { std::copy_n(text, kSize, bytes); }
-};
-template <Text kText>
-void prompts(const std::string& folder) {
-  write_file(folder + "p", kText.bytes);
-}
 template <auto kChange>
 void change_weights(const std::string& folder) {
   edit_tensors(folder + "tiny/model.safetensors", kChange);
@@ -112,34 +72,6 @@ const Misuse kCommands[] = {
     {"top_k_negative", generate({"--top-k", "-3"}), kWrongArguments, {"top_k is -3", "0 (all)"}},
     {"min_p_one", generate({"--min-p", "1"}), kWrongArguments, {"min_p is 1", "below 1"}},
     {"penalty_zero", generate({"--repetition-penalty", "0"}), kWrongArguments, {"repetition_penalty is 0"}},
-    {"typical_p_zero", generate({"--typical-p", "0"}), kWrongArguments, {"typical_p is 0", "above 0, to 1"}},
-    {"ngram_negative",
-     generate({"--no-repeat-ngram-size", "-1"}),
-     kWrongArguments,
-     {"no_repeat_ngram_size is -1", "0 (any)"}},
-    {"bias_without_number",
-     generate({"--sequence-bias", "12"}),
-     kWrongArguments,
-     {"--sequence-bias", "'12' has no =", "12,13=-2.5"}},
-    {"bias_of_no_number",
-     generate({"--sequence-bias", "12=x"}),
-     kWrongArguments,
-     {"--sequence-bias", "'x' is no number"}},
-    {"bias_of_an_unknown_token",
-     generate({"--sequence-bias", "5000=1"}),
-     kWrongArguments,
-     {"sequence_bias has token 5000", "0 to 3071"}},
-    {"bad_word_empty", generate({"--bad-word", ""}), kWrongArguments, {"--bad-word", "empty"}},
-    {"eos_of_an_unknown_token",
-     generate({"--eos-token-id", "5000"}),
-     kWrongArguments,
-     {"eos_token_id has token 5000", "0 to 3071"}},
-    {"n_zero", generate({"--n", "0"}), kWrongArguments, {"--n is 0", "1 to 10000"}},
-    {"logprobs_of_text", generate({"--logprobs", "2"}), kWrongArguments, {"--logprobs is 2", "--json"}},
-    {"logprobs_negative",
-     generate({"--logprobs", "-2", "--json"}),
-     kWrongArguments,
-     {"--logprobs is -2", "0 or more"}},
     {"seed_is_no_number", generate({"--seed", "abc"}), kWrongArguments, {"--seed", "abc", "--help"}},
     {"max_tokens_zero", generate({"--max-tokens", "0"}), kWrongArguments, {"--max-tokens is 0", "positive"}},
     {"empty_stop", generate({"--stop", ""}), kWrongArguments, {"stop", "empty"}},
@@ -188,89 +120,6 @@ const Misuse kInputs[] = {
      logits("@tiny", "99999999999"),
      kWrongArguments,
      {"--tokens", "99999999999", "below 2^31"}},
-    {"prompts_without_out", generate({"--prompts", "@p"}), kWrongArguments, {"--out", "belong together"}},
-    {"out_without_prompts", generate({"--out", "@o"}), kWrongArguments, {"--prompts", "belong together"}},
-    {"prompts_and_a_prompt",
-     generate({"--prompts", "@p", "--out", "@o", "--prompt", "a"}),
-     kWrongArguments,
-     {"--prompts", "leave out --prompt"}},
-    {"sequences_zero", batch({"--sequences", "0"}), kWrongArguments, {"--sequences is 0", "1 to 512"}},
-    {"no_prompts_file", batch({}), kFailed, {"/p]", "No such file"}},
-    {"prompts_are_no_json", batch({}), kFailed, {"/p:2]", "not JSON"}, prompts<"{\"prompt\": \"a\"}\nOnce">},
-    {"prompts_with_a_wrong_setting",
-     batch({}),
-     kFailed,
-     {"/p:1]", "top_p is 3", "above 0, to 1"},
-     prompts<"{\"prompt\": \"a\", \"top_p\": 3}">},
-    {"prompts_with_an_unknown_setting",
-     batch({}),
-     kFailed,
-     {"/p:1]", "topp is 3", "no such setting"},
-     prompts<"{\"prompt\": \"a\", \"topp\": 3}">},
-    {"prompts_with_unknown_tokens",
-     batch({}),
-     kFailed,
-     {"/p:1]", "token 4000", "0 to 3071"},
-     prompts<"{\"tokens\": [1, 4000]}">},
-    {"prompts_with_an_unknown_bad_word",
-     batch({}),
-     kFailed,
-     {"/p:1]", "bad_words_ids has token 4000"},
-     prompts<"{\"prompt\": \"a\", \"bad_words_ids\": [[1], [2, 4000]]}">},
-    {"prompts_past_the_context",
-     batch({"--max-context", "4"}),
-     kFailed,
-     {"/p:1]", "5 tokens", "holds 4"},
-     prompts<"{\"prompt\": \"Once upon a time\"}">},
-    {"prompts_without_any", batch({}), kFailed, {"/p]", "no prompts"}, prompts<"\n  \n">},
-    {"out_holds_something_else",
-     {"generate", "@story", "--prompts", "@p", "--out", "@p"},
-     kFailed,
-     {"/p:1]", "no result of heddle", "--out takes a new file"},
-     prompts<"{\"prompt\": \"a\"}\n">},
-    {"results_in_no_folder",
-     {"generate", "@story", "--prompts", "@p", "--out", "@none/o"},
-     kFailed,
-     {"none/o", "No such file"},
-     prompts<"{\"prompt\": \"a\"}">},
-    {"results_on_a_full_disk",
-     {"generate", "@story", "--prompts", "@p", "--out", "/dev/full"},
-     kFailed,
-     {"/dev/full", "No space left"},
-     prompts<"{\"prompt\": \"a\"}">},
-    {"results_past_a_limit",
-     batch({}),
-     kFailed,
-     {"/o]", "too large", "goes on from there"},
-     prompts<"{\"prompt\": \"Once upon a time\"}">,
-     {.largest_file = 50}},
-    {"eval_without_text", {"eval", "@story"}, kWrongArguments, {"--text is required"}},
-    {"eval_of_no_file", {"eval", "@story", "--text", "@p"}, kFailed, {"/p]", "No such file"}},
-    {"eval_of_an_empty_file",
-     {"eval", "@story", "--text", "@p"},
-     kFailed,
-     {"/p]", "1 tokens", "at least 2"},
-     prompts<"">},
-    {"eval_of_bytes",
-     {"eval", "@story", "--text", "@p"},
-     kWrongArguments,
-     {"/p]", "UTF-8"},
-     prompts<"a\xff">},
-    {"eval_window_too_long",
-     {"eval", "@story", "--text", "@p", "--window", "769"},
-     kWrongArguments,
-     {"--window is 769", "2 to 768"},
-     prompts<"Once upon">},
-    {"eval_stride_past_the_window",
-     {"eval", "@story", "--text", "@p", "--window", "16", "--stride", "17"},
-     kWrongArguments,
-     {"--stride is 17", "1 to 16"},
-     prompts<"Once upon">},
-    {"eval_against_other_tokens",
-     {"eval", "@story", "--text", "@p", "--compare", "@tiny"},
-     kWrongArguments,
-     {"3072", "131", "cannot be compared"},
-     prompts<"Once upon">},
     {"no_tokens", logits("@tiny", ""), kWrongArguments, {"--tokens", "such as 1,2,3"}},
     {"more_tokens_than_context",
      {"logits", "@tiny", "--tokens", "1,2,3,4,5", "--out", "@o", "--max-context", "3"},
@@ -576,37 +425,14 @@ const Misuse kOutputs[] = {
      {.output = "/dev/full"}},
 };
 
-class Misuses : public testing::TestWithParam<Misuse> {};
-
 TEST_P(Misuses, EndsWithAMessage) {
-  const Misuse& misuse = GetParam();
-  Scratch scratch;
-  scratch.link_model(kGoldens + "models/llama2-tiny", "tiny");
-  scratch.link_model(kGoldens + "models/llama-sharded", "shards");
-  scratch.link_model(HEDDLE_SOURCE_DIR "/models/storyteller", "story");
-  if (misuse.damage) misuse.damage(scratch.path(""));
-  Command command = misuse.how;
-  for (const std::string& arg : misuse.args)
-    command.args.push_back(arg.starts_with("@") ? scratch.path(arg.substr(1)) : arg);
-  const Strings before = scratch.files();
-  const Outcome outcome = run_program(command);
-  EXPECT_EQ(outcome.signal, 0);
-  EXPECT_EQ(outcome.code, misuse.code);
-  EXPECT_TRUE(outcome.err.starts_with("heddle: "));
-  for (const std::string& word : misuse.words)
-    EXPECT_NE(outcome.err.find(word), std::string::npos) << "no \"" << word << "\"";
-  EXPECT_EQ(scratch.files(), before) << "something was left behind";
-  if (HasFailure()) std::printf("%s", outcome.err.c_str());
+  run();
 }
-
-std::string name_of(const testing::TestParamInfo<Misuse>& info) {
-  return info.param.name;
-}
-INSTANTIATE_TEST_SUITE_P(Commands, Misuses, testing::ValuesIn(kCommands), name_of);
-INSTANTIATE_TEST_SUITE_P(Inputs, Misuses, testing::ValuesIn(kInputs), name_of);
-INSTANTIATE_TEST_SUITE_P(Models, Misuses, testing::ValuesIn(kModels), name_of);
-INSTANTIATE_TEST_SUITE_P(Programs, Misuses, testing::ValuesIn(kPrograms), name_of);
-INSTANTIATE_TEST_SUITE_P(Outputs, Misuses, testing::ValuesIn(kOutputs), name_of);
+INSTANTIATE_TEST_SUITE_P(Commands, Misuses, testing::ValuesIn(kCommands), name_of_misuse);
+INSTANTIATE_TEST_SUITE_P(Inputs, Misuses, testing::ValuesIn(kInputs), name_of_misuse);
+INSTANTIATE_TEST_SUITE_P(Models, Misuses, testing::ValuesIn(kModels), name_of_misuse);
+INSTANTIATE_TEST_SUITE_P(Programs, Misuses, testing::ValuesIn(kPrograms), name_of_misuse);
+INSTANTIATE_TEST_SUITE_P(Outputs, Misuses, testing::ValuesIn(kOutputs), name_of_misuse);
 
 }  // namespace
 }  // namespace heddle
