@@ -97,6 +97,14 @@ const Misuse kTexts[] = {
      kFailed,
      {"/p:1]", "no result of heddle", "--out takes a new file"},
      prompts<"{\"prompt\": \"a\"}\n">},
+    {"out_holds_a_strange_index",
+     {"generate", "@story", "--prompts", "@p", "--out", "@o"},
+     kFailed,
+     {"/o:1]", "no result of heddle"},
+     [](const std::string& folder) {
+       write_file(folder + "p", "{\"prompt\": \"a\"}");
+       write_file(folder + "o", "{\"id\": 1, \"index\": -1, \"prompt_tokens\": []}\n");
+     }},
     {"results_in_no_folder",
      {"generate", "@story", "--prompts", "@p", "--out", "@none/o"},
      kFailed,

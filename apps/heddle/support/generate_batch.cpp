@@ -90,19 +90,20 @@ class Batch {
   void read_result(std::string_view line, size_t number) {
     const std::string where = fmt::format("{}:{}", flags_.out, number);
     const json result = json::parse(line, nullptr, false);
-    if (!result.is_object() || !result.contains("id") || !result.contains("prompt_tokens"))
+    const json index = result.is_object() ? result.value("index", json(0u)) : json();
+    if (!index.is_number_unsigned() || !result.contains("id") || !result.contains("prompt_tokens"))
       fail(ErrorCode::kIo, "[{}] is no result of heddle; --out takes a new file or one of the same prompts",
            where);
     const auto found = by_id_.find(result["id"].dump());
     if (found == by_id_.end() || result["prompt_tokens"] != json(asked_[found->second].tokens))
       fail(ErrorCode::kIo, "[{}] id {} has another prompt than in {}; give another --out", where,
            result["id"].dump(), flags_.prompts);
-    const size_t index = result.value("index", size_t{0});
-    if (index >= size_t(flags_.n))
+    const size_t answer = index.get<size_t>();
+    if (answer >= size_t(flags_.n))
       fail(ErrorCode::kIo, "[{}] is answer {} to its prompt and --n is {}; give --n as it was", where,
-           index + 1, flags_.n);
-    if (!asked_[found->second].done[index]) ++done_;
-    asked_[found->second].done[index] = true;
+           answer + 1, flags_.n);
+    if (!asked_[found->second].done[answer]) ++done_;
+    asked_[found->second].done[answer] = true;
   }
 
   void answer(ResultsFile& results) {
