@@ -99,9 +99,10 @@ TEST_F(Piped, GenerateTakesOneTurn) {
 // The program with a terminal of its own.
 class Terminal {
  public:
-  explicit Terminal(const std::vector<std::string>& args) {
+  Terminal(const char* kind, const std::vector<std::string>& args) {
     child_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
     if (child_ != 0) return;
+    ::setenv("TERM", kind, 1);
     std::vector<char*> all = {const_cast<char*>(HEDDLE_PROGRAM)};
     for (const std::string& arg : args) all.push_back(const_cast<char*>(arg.c_str()));
     all.push_back(nullptr);
@@ -147,9 +148,13 @@ class Terminal {
   std::string shown_;
 };
 
-TEST(Terminals, CtrlCStopsTheAnswerThenLeaves) {
+// One that only shows lines, and one where they are edited.
+class Terminals : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, Terminals, testing::Values("dumb", "xterm"));
+
+TEST_P(Terminals, CtrlCStopsTheAnswerThenLeaves) {
   Scratch scratch;
-  Terminal terminal(arguments(scratch, {"--ignore-eos", "--max-tokens", "700"}));
+  Terminal terminal(GetParam(), arguments(scratch, {"--ignore-eos", "--max-tokens", "700"}));
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
   terminal.type("Once upon a time\n");
   ASSERT_TRUE(terminal.wait_for("a boy")) << terminal.shown();
@@ -171,11 +176,36 @@ TEST(Terminals, CtrlCStopsTheAnswerThenLeaves) {
   EXPECT_EQ(terminal.wait(), 0);
 }
 
-TEST(Terminals, CtrlDLeaves) {
+TEST_P(Terminals, CtrlDLeaves) {
   Scratch scratch;
-  Terminal terminal(arguments(scratch, {}));
+  Terminal terminal(GetParam(), arguments(scratch, {}));
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
   terminal.type("\x04");
+  EXPECT_EQ(terminal.wait(), 0);
+}
+
+TEST(LineEditor, EditsAndRemembersLines) {
+  Scratch scratch;
+  Terminal terminal("xterm", arguments(scratch, {}));
+  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  terminal.type(
+      "7 + 46 =\x7f\x7f\x7f"
+      "5 =\x01"
+      "2\n");  // three taken back, then one put in front
+  ASSERT_TRUE(terminal.wait_for("positions left]")) << terminal.shown();
+  terminal.type("/save " + scratch.path("one") + "\n");
+  ASSERT_TRUE(terminal.wait_for("(2 messages)")) << terminal.shown();
+  terminal.type("\x1b[A\x1b[A\n");  // two lines back
+  ASSERT_TRUE(terminal.wait_for("positions left]")) << terminal.shown();
+  terminal.type("Za\xc5\xbe\x7fr\n");  // a character of two bytes, taken back
+  ASSERT_TRUE(terminal.wait_for("positions left]")) << terminal.shown();
+  terminal.type("/save " + scratch.path("all") + "\n");
+  ASSERT_TRUE(terminal.wait_for("(6 messages)")) << terminal.shown();
+  const auto saved = nlohmann::json::parse(read_file(scratch.path("all")))["messages"];
+  EXPECT_EQ(saved[0]["content"], "27 + 45 =");
+  EXPECT_EQ(saved[2]["content"], "27 + 45 =");
+  EXPECT_EQ(saved[4]["content"], "Zar");
+  terminal.type("/quit\n");
   EXPECT_EQ(terminal.wait(), 0);
 }
 

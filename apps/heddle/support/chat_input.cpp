@@ -17,11 +17,18 @@ constexpr const char* kFence = "\"\"\"";
 
 }  // namespace
 
-ChatInput::ChatInput() : is_terminal_(::isatty(STDIN_FILENO) != 0) {}
+ChatInput::ChatInput() : is_terminal_(::isatty(STDIN_FILENO) != 0) {
+  if (LineEditor::can_edit()) editor_.emplace();
+}
 
 ChatInput::Kind ChatInput::read_line(const char* prompt, std::string& line) {
-  if (is_terminal_) print(prompt);
+  if (is_terminal_ && !editor_) print(prompt);
   flush_output();
+  if (editor_) {
+    const LineEditor::Kind kind = editor_->read(prompt, line);
+    if (kind == LineEditor::Kind::kInterrupted) return Kind::kInterrupted;
+    return kind == LineEditor::Kind::kLine ? Kind::kMessage : Kind::kEnd;
+  }
   for (;;) {
     const size_t end = buffer_.find('\n');
     if (end != std::string::npos || (ended_ && !buffer_.empty())) {

@@ -1,7 +1,10 @@
 // What a person types: messages of one line or several.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "apps/heddle/support/line_editor.h"
 
 namespace heddle {
 
@@ -9,7 +12,7 @@ class ChatInput {
  public:
   enum class Kind { kMessage, kEnd, kInterrupted };
 
-  // Prompts are shown where stdin is a terminal.
+  // Prompts are shown where stdin is a terminal; lines are edited where it can do that.
   ChatInput();
 
   // A line; with a backslash at its end the next one belongs to it, and between lines that begin and end with """ all
@@ -20,6 +23,7 @@ class ChatInput {
   Kind read_line(const char* prompt, std::string& line);
 
   bool is_terminal_;
+  std::optional<LineEditor> editor_;
   std::string buffer_;  // read and not yet handed out
   bool ended_ = false;
 };

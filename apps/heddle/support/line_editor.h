@@ -1,0 +1,26 @@
+// A line from a terminal, edited as it is typed, with those before it at hand. libedit stands behind it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace heddle {
+
+class LineEditor {
+ public:
+  enum class Kind { kLine, kEnd, kInterrupted };
+
+  // Whether stdin and stdout are a terminal that can move its cursor.
+  static bool can_edit();
+
+  LineEditor();
+  ~LineEditor();
+  // Reads a line and remembers it. kInterrupted: Ctrl-C was pressed (interrupt.h).
+  Kind read(const char* prompt, std::string& line);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace heddle
