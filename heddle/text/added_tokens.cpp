@@ -4,43 +4,11 @@
 
 #include "heddle/text/oniguruma.h"
 #include "heddle/text/unicode/regex.h"
+#include "heddle/text/unicode/space.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
-
-bool is_space(uint32_t c) {
-  return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
-}
-
-// The character that ends `text`, which is valid UTF-8 and not empty.
-std::string_view last_char(std::string_view text) {
-  size_t begin = text.size() - 1;
-  while (begin > 0 && (uint8_t(text[begin]) & 0xC0) == 0x80) --begin;
-  return text.substr(begin);
-}
-
-size_t leading_space(std::string_view text) {
-  size_t end = 0;
-  while (end < text.size()) {
-    const Utf8Char c = first_char(text.substr(end));
-    if (!is_space(c.code_point)) break;
-    end += c.size;
-  }
-  return end;
-}
-
-// Where the white space that ends `text` begins.
-size_t trailing_space(std::string_view text) {
-  while (!text.empty()) {
-    const std::string_view last = last_char(text);
-    if (!is_space(first_char(last).code_point)) break;
-    text.remove_suffix(last.size());
-  }
-  return text.size();
-}
 
 // What \w is to Rust's regex: Oniguruma's word characters inside a class, and the joiners.
 bool is_word_char(std::string_view c) {

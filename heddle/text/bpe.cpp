@@ -4,13 +4,20 @@
 #include <bit>
 
 #include "heddle/base/error.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
 
 constexpr int32_t kMerged = -1;
 constexpr int32_t kNoToken = -1;
-constexpr uint64_t kEmptySlot = ~uint64_t{0};  // ids are not negative, so this is no pair
+constexpr uint64_t kEmptySlot = ~uint64_t{0};   // ids are not negative, so this is no pair
+constexpr size_t kJointBits = size_t{1} << 22;  // for some 100,000 pairs, one in 40 others is taken for one
+
+size_t joint_of(uint32_t left, uint32_t right) {
+  const uint64_t pair = uint64_t{left} << 32 | right;
+  return size_t(pair * 0x9E3779B97F4A7C15u >> 42);
+}
 
 }  // namespace
 
@@ -21,6 +28,8 @@ Bpe::Bpe(StringToId tokens, const std::vector<Merge>& merges, Options options)
     const auto found = tokens_.find(std::string_view(&text, 1));
     byte_token_[byte] = found == tokens_.end() ? kNoToken : found->second;
   }
+  if (options_.byte_fallback) read_fallback();
+  if (options_.by_characters) find_joints(merges);
   const size_t size = std::bit_ceil(2 * merges.size() + 2);
   shift_ = 64 - std::countr_zero(size);
   slots_.assign(size, {kEmptySlot, 0, 0});
@@ -45,9 +54,80 @@ const Bpe::Slot* Bpe::find(int32_t left, int32_t right) const {
   }
 }
 
+void Bpe::read_fallback() {
+  always_known_ = true;
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto found = tokens_.find(fmt::format("<0x{:02X}>", byte));
+    if (found != tokens_.end()) fallback_[byte] = found->second;
+    always_known_ &= found != tokens_.end();
+  }
+}
+
+// A merge of tokens that stand for something else than their text (bytes, unknown characters) could reach over any
+// pair, so that words stay whole where there is one.
+void Bpe::find_joints(const std::vector<Merge>& merges) {
+  std::unordered_map<int32_t, std::string_view> texts;
+  for (const auto& [text, id] : tokens_) texts.emplace(id, text);
+  std::vector<uint64_t> joints(kJointBits / 64);
+  for (const Merge& merge : merges) {
+    for (int32_t part : {merge.left, merge.right}) {
+      const bool stands_for_byte = std::ranges::find(fallback_, std::optional(part)) != std::end(fallback_);
+      if (stands_for_byte || part == options_.unknown) return;
+    }
+    std::string_view text = texts[merge.result];
+    for (uint32_t left = 0, first = true; !text.empty(); first = false) {
+      const Utf8Char c = first_char(text);
+      const size_t bit = joint_of(left, c.code_point);
+      if (!first) joints[bit / 64] |= uint64_t{1} << bit % 64;
+      left = c.code_point;
+      text.remove_prefix(c.size);
+    }
+  }
+  joints_ = std::move(joints);
+}
+
+// Unknown characters may become one with their neighbours.
+bool Bpe::joined(uint32_t left, uint32_t right) const {
+  const size_t bit = joint_of(left, right);
+  if (joints_[bit / 64] >> bit % 64 & 1) return true;
+  if (always_known_) return false;
+  const auto known = [&](uint32_t c) {
+    std::string text;
+    append_utf8(c, text);
+    return tokens_.contains(text);
+  };
+  return !known(left) || !known(right);
+}
+
+size_t Bpe::part_end(std::string_view word, size_t begin) const {
+  if (joints_.empty() || begin == word.size()) return word.size();
+  if (begin == 0 && options_.ignore_merges && tokens_.contains(word)) return word.size();
+  Utf8Char left = first_char(word.substr(begin));
+  size_t end = begin + left.size;
+  while (end < word.size()) {
+    const Utf8Char right = first_char(word.substr(end));
+    if (!joined(left.code_point, right.code_point)) break;
+    left = right;
+    end += right.size;
+  }
+  return end;
+}
+
 void Bpe::start(std::string_view word, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   symbols.clear();
+  if (options_.by_characters) {
+    start_characters(word, scratch);
+  } else {
+    start_bytes(word, scratch);
+  }
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    symbols[i].previous = int32_t(i) - 1;
+    symbols[i].next = i + 1 < symbols.size() ? int32_t(i) + 1 : -1;
+  }
+}
+
+void Bpe::start_bytes(std::string_view word, Scratch& scratch) const {
   bool after_unknown = false;
   for (char byte : word) {
     int32_t id = byte_token_[uint8_t(byte)];
@@ -55,11 +135,36 @@ void Bpe::start(std::string_view word, Scratch& scratch) const {
     const bool fused = unknown && after_unknown && options_.fuse_unknown;
     if (unknown && options_.unknown) id = *options_.unknown;
     after_unknown = unknown;
-    if (id == kNoToken || fused) continue;
-    const auto position = int32_t(symbols.size());
-    symbols.push_back({id, position - 1, position + 1});
+    if (id != kNoToken && !fused) scratch.symbols.push_back({id, -1, -1});
   }
-  if (!symbols.empty()) symbols.back().next = -1;
+}
+
+// As `tokenizers`, an unknown token waits for the next known character: bytes that come first go before it.
+void Bpe::start_characters(std::string_view word, Scratch& scratch) const {
+  auto& symbols = scratch.symbols;
+  bool waiting = false;
+  const auto flush = [&] {
+    if (waiting) symbols.push_back({*options_.unknown, -1, -1});
+    waiting = false;
+  };
+  while (!word.empty()) {
+    const std::string_view c = word.substr(0, first_char(word).size);
+    word.remove_prefix(c.size());
+    if (const auto found = tokens_.find(c); found != tokens_.end()) {
+      flush();
+      symbols.push_back({found->second, -1, -1});
+      continue;
+    }
+    const bool falls_back = options_.byte_fallback &&
+                            std::ranges::all_of(c, [&](char b) { return fallback_[uint8_t(b)].has_value(); });
+    if (falls_back) {
+      for (char byte : c) symbols.push_back({*fallback_[uint8_t(byte)], -1, -1});
+    } else if (options_.unknown) {
+      if (!options_.fuse_unknown) flush();
+      waiting = true;
+    }
+  }
+  flush();
 }
 
 // Queues the merge of the symbol at `position` with the next one, if the pair has one.

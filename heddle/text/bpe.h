@@ -1,5 +1,5 @@
-// Byte pair encoding of one word: starts from its bytes and merges the neighbours whose pair ranks first, the
-// left one of equals, until no pair of neighbours is in the list of merges.
+// Byte pair encoding of one word: starts from its bytes (or its characters) and merges the neighbours whose pair ranks
+// first, the left one of equals, until no pair of neighbours is in the list of merges.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,9 @@ class Bpe {
     std::optional<int32_t> unknown;  // for bytes that are no token; without it they are left out
     bool fuse_unknown = false;       // a run of unknown bytes is one token
     bool ignore_merges = false;      // a word that is a token is that token, whatever the merges say
+    bool by_characters =
+        false;  // begins with the characters of a word, as SentencePiece does, not with its bytes
+    bool byte_fallback = false;  // a character that is no token is the tokens <0x00> … of its bytes
   };
   // What one thread needs to encode; not for a caller to look into.
   struct Scratch {
@@ -44,6 +47,17 @@ class Bpe {
   // `tokens`: byte strings; `merges` in order of rank.
   Bpe(StringToId tokens, const std::vector<Merge>& merges, Options options);
 
+  // Calls `part` for pieces of `word` that may be encoded one by one: no token reaches over their ends. They are what
+  // makes a text without words cheap.
+  template <class Part>
+  void split(std::string_view word, Part&& part) const {
+    size_t begin = 0;
+    for (size_t end = part_end(word, begin); begin < word.size(); end = part_end(word, begin)) {
+      part(word.substr(begin, end - begin));
+      begin = end;
+    }
+  }
+
   // Appends the tokens of `word` to `out`. Takes n log n steps.
   void encode(std::string_view word, Scratch& scratch, std::vector<int32_t>& out) const;
 
@@ -59,11 +73,22 @@ class Bpe {
   const Slot* find(int32_t left, int32_t right) const;
   size_t first_slot(uint64_t pair) const { return size_t(pair * 0x9E3779B97F4A7C15u >> shift_); }
   void insert(const Slot& slot);
+  void read_fallback();
+  void find_joints(const std::vector<Merge>& merges);
+  size_t part_end(std::string_view word, size_t begin) const;
+  bool joined(uint32_t left, uint32_t right) const;
   void start(std::string_view word, Scratch& scratch) const;
+  void start_bytes(std::string_view word, Scratch& scratch) const;
+  void start_characters(std::string_view word, Scratch& scratch) const;
   void consider(int32_t position, Scratch& scratch) const;
 
   StringToId tokens_;
-  int32_t byte_token_[256];  // -1 where the byte is no token
+  int32_t byte_token_[256];               // -1 where the byte is no token
+  std::optional<int32_t> fallback_[256];  // the tokens <0x00> to <0xFF>
+  bool always_known_ = false;             // all of those are there
+  // The characters that stand beside one another in what a merge makes, as bits of hashes: a pair that is not there
+  // is never in one token. Empty where words are not split.
+  std::vector<uint64_t> joints_;
   Options options_;
   std::vector<Slot> slots_;  // open addressing, a power of two of them
   int shift_ = 0;

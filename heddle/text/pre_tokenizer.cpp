@@ -4,6 +4,8 @@
 
 #include "heddle/base/error.h"
 #include "heddle/text/oniguruma.h"
+#include "heddle/text/unicode/normal_form_exceptions.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
@@ -17,6 +19,13 @@ constexpr std::string_view kGpt2Pattern =
 
 // Digits asks Rust's is_numeric, which knows Unicode 17: two ranges more than the pattern matcher.
 constexpr std::string_view kDigit = R"([\p{N}\x{11DE0}-\x{11DE9}\x{16FF4}-\x{16FF6}])";
+
+// ASCII's and Unicode's as an older version has it.
+std::string punctuation() {
+  return fmt::format("(?![{}])[\\p{{P}}$+<=>^`|~{}]", kNoPunctuation, kOldPunctuation);
+}
+
+constexpr std::string_view kWords = R"([\w\x{200C}\x{200D}]+|[^\w\x{200C}\x{200D}\s]+)";
 
 std::unique_ptr<const Regex> compile(std::string_view oniguruma) {
   return std::make_unique<const Regex>(pcre2_from_oniguruma(oniguruma));
@@ -47,10 +56,6 @@ bool joins(Behavior behavior, const Part& last, const Part& next) {
 
 PreTokenizer::PreTokenizer(const JsonView& json) {
   add(json, 0);
-  if (!ends_in_bytes_) {
-    json.fail(ErrorCode::kUnsupported,
-              "a pre-tokenizer without ByteLevel is not supported; end it with ByteLevel");
-  }
 }
 
 void PreTokenizer::add(const JsonView& json, int depth) {
@@ -68,72 +73,106 @@ void PreTokenizer::add(const JsonView& json, int depth) {
   } else if (type.as_string() == "Digits") {
     const auto individual = json.find("individual_digits");
     const bool each = individual && individual->as_bool();
-    const std::string digit = pcre2_from_oniguruma(kDigit);
-    stages_.push_back({.pattern = std::make_unique<const Regex>(digit),
-                       .behavior = each ? Behavior::kIsolated : Behavior::kContiguous});
+    add_pattern(kDigit, each ? Behavior::kIsolated : Behavior::kContiguous);
+  } else if (type.as_string() == "Punctuation") {
+    const auto behavior = json.find("behavior");
+    add_pattern(punctuation(), behavior ? read_behavior(*behavior) : Behavior::kIsolated);
+  } else if (type.as_string() == "Whitespace") {
+    add_pattern(kWords, Behavior::kRemoved, true);
+  } else if (type.as_string() == "WhitespaceSplit") {
+    add_pattern(R"(\s)", Behavior::kRemoved);
+  } else if (type.as_string() == "Metaspace") {
+    add_metaspace(json);
   } else if (type.as_string() == "ByteLevel") {
     add_byte_level(json);
   } else {
-    type.fail(ErrorCode::kUnsupported, "only Sequence, Split, Digits and ByteLevel are supported");
+    type.fail(
+        ErrorCode::kUnsupported,
+        "only Sequence, Split, Digits, Punctuation, Whitespace, WhitespaceSplit, Metaspace and ByteLevel are "
+        "supported");
   }
 }
 
-void PreTokenizer::add_split(const JsonView& json) {
+void PreTokenizer::add_pattern(std::string_view oniguruma, Behavior behavior, bool invert) {
+  stages_.push_back({.pattern = compile(oniguruma), .behavior = behavior, .invert = invert});
+}
+
+PreTokenizer::Behavior PreTokenizer::read_behavior(const JsonView& behavior) {
   constexpr std::pair<std::string_view, Behavior> kBehaviors[] = {
       {"Removed", Behavior::kRemoved},
       {"Isolated", Behavior::kIsolated},
       {"MergedWithPrevious", Behavior::kMergedWithPrevious},
       {"MergedWithNext", Behavior::kMergedWithNext},
       {"Contiguous", Behavior::kContiguous}};
-  Stage stage;
-  const JsonView behavior = json.at("behavior");
-  bool known = false;
   for (const auto& [name, value] : kBehaviors) {
-    if (behavior.as_string() != name) continue;
-    stage.behavior = value;
-    known = true;
+    if (behavior.as_string() == name) return value;
   }
-  if (!known)
-    behavior.fail(ErrorCode::kIo, "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
-  const JsonView invert = json.at("invert");
-  stage.invert = invert.as_bool();
+  behavior.fail(ErrorCode::kIo,
+                "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous is expected");
+}
 
-  const JsonView pattern = json.at("pattern");
-  const auto regex = pattern.find("Regex"), text = pattern.find("String");
-  if (!regex == !text) pattern.fail(ErrorCode::kIo, "either 'Regex' or 'String' is expected");
-  const JsonView& source = regex ? *regex : *text;
-  try {
-    stage.pattern = regex ? compile(source.as_string())
-                          : std::make_unique<const Regex>(pcre2_from_text(source.as_string()));
-  } catch (const Error& error) {
-    source.fail(error.code(), error.what());
+void PreTokenizer::add_split(const JsonView& json) {
+  Stage stage;
+  const JsonView behavior = json.at("behavior"), invert = json.at("invert"), pattern = json.at("pattern");
+  stage.behavior = read_behavior(behavior);
+  stage.invert = invert.as_bool();
+  stage.pattern = read_pattern(pattern);
+  stages_.push_back(std::move(stage));
+}
+
+// Spaces become the replacement, which is put in front too; each begins a word.
+void PreTokenizer::add_metaspace(const JsonView& json) {
+  const JsonView replacement = json.at("replacement");
+  const std::string& text = replacement.as_string();
+  if (text.empty() || first_char(text).size != text.size()) {
+    replacement.fail(ErrorCode::kIo, "one character is expected");
   }
+  Stage stage;
+  const auto scheme = json.find("prepend_scheme"), split = json.find("split"),
+             add = json.find("add_prefix_space");
+  const std::string prepend = scheme ? scheme->as_string() : "always";
+  if (prepend != "always" && prepend != "first" && prepend != "never") {
+    scheme->fail(ErrorCode::kUnsupported, "always, first or never is expected");
+  }
+  const bool no_prefix = add && !add->as_bool();
+  if (no_prefix && scheme && prepend != "never") {
+    add->fail(ErrorCode::kIo, "this does not go together with prepend_scheme");
+  }
+  if (prepend != "never" && !no_prefix) stage.prefix = text;
+  stage.prefix_first_only = prepend == "first";
+  stage.replacer = std::make_unique<const Replacer>(" ", text);
+  stage.behavior = Behavior::kMergedWithNext;
+  if (!split || split->as_bool()) stage.pattern = std::make_unique<const Regex>(pcre2_from_text(text));
   stages_.push_back(std::move(stage));
 }
 
 void PreTokenizer::add_byte_level(const JsonView& json) {
   Stage stage;
   const JsonView prefix = json.at("add_prefix_space");
-  stage.add_prefix_space = prefix.as_bool();
+  if (prefix.as_bool()) stage.prefix = " ";
   const auto use_regex = json.find("use_regex");
   if (!use_regex || use_regex->as_bool()) stage.pattern = compile(kGpt2Pattern);
   stages_.push_back(std::move(stage));
   ends_in_bytes_ = true;
 }
 
-void PreTokenizer::run(std::string_view text, Scratch& scratch, const Sink& word) const {
-  run_stage(0, text, scratch, word);
+void PreTokenizer::run(std::string_view text, bool is_first, Scratch& scratch, const Sink& word) const {
+  run_stage(0, {text, is_first}, scratch, word);
 }
 
-void PreTokenizer::run_stage(size_t index, std::string_view piece, Scratch& scratch, const Sink& word) const {
-  if (piece.empty()) return;
-  if (index == stages_.size()) return word(piece);
+void PreTokenizer::run_stage(size_t index, Piece piece, Scratch& scratch, const Sink& word) const {
+  if (piece.text.empty()) return;
+  if (index == stages_.size()) return word(piece.text);
   const Stage& stage = stages_[index];
-  if (stage.add_prefix_space && piece.front() != ' ') {
-    piece = scratch.prefixed.emplace_back(" " + std::string(piece));
+  if (stage.replacer) piece.text = scratch.made.emplace_back(stage.replacer->run(piece.text, scratch.regex));
+  const bool prefixed = !stage.prefix.empty() && (piece.is_first || !stage.prefix_first_only);
+  if (prefixed && !piece.text.starts_with(stage.prefix)) {
+    piece.text = scratch.made.emplace_back(stage.prefix + std::string(piece.text));
   }
   if (!stage.pattern) return run_stage(index + 1, piece, scratch, word);
-  split(stage, piece, scratch, [&](std::string_view part) { run_stage(index + 1, part, scratch, word); });
+  split(stage, piece.text, scratch, [&](std::string_view part) {
+    run_stage(index + 1, {part, piece.is_first && part.data() == piece.text.data()}, scratch, word);
+  });
 }
 
 void PreTokenizer::split(const Stage& stage, std::string_view piece, Scratch& scratch, const Sink& emit) {

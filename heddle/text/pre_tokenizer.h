@@ -1,5 +1,6 @@
 // Cuts text into the words that BPE works on: the `pre_tokenizer` of tokenizer.json. Stages run one after the
-// other, each on the pieces of the one before; the last is ByteLevel, behind which a word is its bytes.
+// other, each on the pieces of the one before. Behind ByteLevel, which is the last, a word is its bytes; without it, its
+// characters.
 #pragma once
 
 #include <deque>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "heddle/text/json_view.h"
+#include "heddle/text/pattern.h"
 #include "heddle/text/unicode/regex.h"
 
 namespace heddle {
@@ -21,14 +23,19 @@ class PreTokenizer {
   // What one call of encode() shares over its pieces of text.
   struct Scratch {
     Regex::Scratch regex;
-    std::deque<std::string> prefixed;  // pieces that were given a space in front; words point into them
+    std::deque<std::string> made;  // what was changed; words point into it
   };
+
+  PreTokenizer() = default;  // one word
 
   // From the member `pre_tokenizer`. Throws Error(kUnsupported) where a stage is not known.
   explicit PreTokenizer(const JsonView& json);
 
   // Calls `word` for each word of `text`, which is valid UTF-8. The words live as long as text and scratch.
-  void run(std::string_view text, Scratch& scratch, const Sink& word) const;
+  // `is_first`: the text is where the whole one begins.
+  void run(std::string_view text, bool is_first, Scratch& scratch, const Sink& word) const;
+
+  bool ends_in_bytes() const { return ends_in_bytes_; }
 
  private:
   enum class Behavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
@@ -37,13 +44,22 @@ class PreTokenizer {
     std::unique_ptr<const Regex> pattern;  // none: the piece stays whole
     Behavior behavior = Behavior::kIsolated;
     bool invert = false;
-    bool add_prefix_space = false;
+    std::string prefix;  // put before a piece that does not begin with it
+    bool prefix_first_only = false;
+    std::unique_ptr<const Replacer> replacer;  // comes before all else
+  };
+  struct Piece {
+    std::string_view text;
+    bool is_first;
   };
 
+  static Behavior read_behavior(const JsonView& behavior);
   void add(const JsonView& json, int depth);
   void add_split(const JsonView& json);
   void add_byte_level(const JsonView& json);
-  void run_stage(size_t index, std::string_view piece, Scratch& scratch, const Sink& word) const;
+  void add_metaspace(const JsonView& json);
+  void add_pattern(std::string_view oniguruma, Behavior behavior, bool invert = false);
+  void run_stage(size_t index, Piece piece, Scratch& scratch, const Sink& word) const;
   static void split(const Stage& stage, std::string_view piece, Scratch& scratch, const Sink& part);
 
   std::vector<Stage> stages_;

@@ -1,5 +1,5 @@
-// Decodes tokens one at a time. Text is handed out as soon as its characters are whole; put together it is
-// what Tokenizer::decode gives for all tokens at once.
+// Decodes tokens one at a time. Text is handed out as soon as it is certain, in whole characters; put together it is what
+// Tokenizer::decode gives for all tokens at once. Tokens that are bytes by fallback wait for the end of their run.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class StreamDecoder {
  private:
   const Tokenizer& tokenizer_;
   bool skip_special_;
-  std::string held_;  // the begun character
+  Decoder::State state_;
 };
 
 }  // namespace heddle

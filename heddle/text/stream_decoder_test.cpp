@@ -11,8 +11,8 @@
 namespace heddle {
 namespace {
 
-Tokenizer golden() {
-  return Tokenizer::load(HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/llama3/tokenizer.json");
+Tokenizer golden(const std::string& name = "llama3") {
+  return Tokenizer::load(HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/" + name + "/tokenizer.json");
 }
 
 TEST(StreamDecoder, HandsOutWholeCharacters) {
@@ -42,8 +42,24 @@ TEST(StreamDecoder, ReplacesWhatStaysIncomplete) {
   EXPECT_EQ(stream.flush(), "");
 }
 
-TEST(StreamDecoder, TogetherIsWhatDecodeGives) {
-  const Tokenizer tokenizer = golden();
+TEST(StreamDecoder, WaitsForTheEndOfARunOfBytes) {
+  const Tokenizer tokenizer = golden("llama2");
+  StreamDecoder stream(tokenizer, false);
+  std::string text;
+  for (const char* token : {"<0xE2>", "<0x82>", "<0xAC>"}) text += stream.push(*tokenizer.token_to_id(token));
+  EXPECT_EQ(text, "");
+  EXPECT_EQ(stream.push(*tokenizer.token_to_id("a")), "€a");
+  EXPECT_EQ(stream.push(*tokenizer.token_to_id("<0xE2>")), "");
+  EXPECT_EQ(stream.push(*tokenizer.token_to_id("a")), "\uFFFDa");
+  stream.push(*tokenizer.token_to_id("<0xE2>"));
+  stream.push(*tokenizer.token_to_id("<0x82>"));
+  EXPECT_EQ(stream.flush(), "\uFFFD\uFFFD");
+}
+
+class EveryKind : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryKind, TogetherIsWhatDecodeGives) {
+  const Tokenizer tokenizer = golden(GetParam());
   std::mt19937 random(2);
   for (int round = 0; round < 500; ++round) {
     const bool skip_special = random() % 2;
@@ -51,10 +67,17 @@ TEST(StreamDecoder, TogetherIsWhatDecodeGives) {
     for (int32_t& id : ids) id = int32_t(random() % (random() % 3 ? 256 : 930));
     StreamDecoder stream(tokenizer, skip_special);
     std::string text;
-    for (int32_t id : ids) text += stream.push(id);
+    for (int32_t id : ids) {
+      const std::string piece = stream.push(id);
+      EXPECT_TRUE(is_valid_utf8(piece));
+      text += piece;
+    }
     EXPECT_EQ(text + stream.flush(), tokenizer.decode(ids, skip_special));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Tokenizers, EveryKind,
+                         testing::Values("llama3", "llama2", "mistral", "gemma", "worded"));
 
 }  // namespace
 }  // namespace heddle

@@ -11,6 +11,11 @@ class WordEncoder {
   WordEncoder(const Bpe& bpe, std::vector<int32_t>& out) : bpe_(bpe), out_(out) {}
 
   void operator()(std::string_view word) {
+    bpe_.split(word, [this](std::string_view part) { encode(part); });
+  }
+
+ private:
+  void encode(std::string_view word) {
     const auto [found, is_new] = seen_.try_emplace(word, Tokens{out_.size(), 0});
     Tokens& tokens = found->second;
     if (is_new) {
@@ -21,7 +26,6 @@ class WordEncoder {
     }
   }
 
- private:
   struct Tokens {
     size_t begin, count;
   };
@@ -33,11 +37,13 @@ class WordEncoder {
 
 }  // namespace
 
-Tokenizer::Tokenizer(PreTokenizer words, Bpe bpe, TokenMatcher first, TokenMatcher second)
-    : pre_tokenizer_(std::move(words)),
-      bpe_(std::move(bpe)),
-      added_(std::move(first)),
-      added_normalized_(std::move(second)) {}
+Tokenizer::Tokenizer(Parts parts)
+    : normalizer_(std::move(parts.normalizer)),
+      pre_tokenizer_(std::move(parts.words)),
+      bpe_(std::move(parts.bpe)),
+      decoder_(std::move(parts.decoder)),
+      added_(std::move(parts.added)),
+      added_normalized_(std::move(parts.added_normalized)) {}
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
   std::string valid;
@@ -58,17 +64,30 @@ void Tokenizer::encode_text(std::string_view text, std::vector<int32_t>& out) co
   WordEncoder encode_word(bpe_, out);
   const PreTokenizer::Sink word = std::ref(encode_word);
   const TokenMatcher::OnToken token = [&](int32_t id) { out.push_back(id); };
-  const TokenMatcher::OnText words = [&](std::string_view part) { pre_tokenizer_.run(part, scratch, word); };
-  added_.split(
-      text, [&](std::string_view part) { added_normalized_.split(part, words, token); }, token);
+  const auto encode_part = [&](std::string_view part) {
+    const bool is_first = part.data() == text.data();
+    if (!normalizer_.changes_nothing())
+      part = scratch.made.emplace_back(normalizer_.run(part, scratch.regex));
+    const TokenMatcher::OnText words = [&](std::string_view rest) {
+      pre_tokenizer_.run(rest, is_first && rest.data() == part.data(), scratch, word);
+    };
+    added_normalized_.split(part, words, token);
+  };
+  added_.split(text, encode_part, token);
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
-  std::string bytes;
+  std::string text;
+  Decoder::State state;
   for (int32_t id : ids) {
-    if (!(skip_special && is_special(id))) bytes += bytes_of(id);
+    if (!(skip_special && is_skipped(id))) text += decode_next(id, state);
   }
-  return is_valid_utf8(bytes) ? bytes : to_valid_utf8(bytes);
+  return text + decode_end(state);
+}
+
+std::string Tokenizer::decode_next(int32_t id, Decoder::State& state) const {
+  const Token* token = find(id);
+  return token ? decoder_.push(token->piece, state) : std::string();
 }
 
 std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
@@ -91,9 +110,9 @@ bool Tokenizer::is_special(int32_t id) const {
   return token && token->special;
 }
 
-std::string_view Tokenizer::bytes_of(int32_t id) const {
+bool Tokenizer::is_skipped(int32_t id) const {
   const Token* token = find(id);
-  return token ? std::string_view(token->bytes) : std::string_view();
+  return token && token->skipped;
 }
 
 }  // namespace heddle

@@ -1,5 +1,6 @@
-// The tokenizer of a Hugging Face checkpoint: byte-level BPE as tokenizer.json describes it for GPT-2, Llama
-// 3 and their kind. encode() and decode() give what the `tokenizers` package gives for the same file.
+// The tokenizer of a Hugging Face checkpoint as tokenizer.json describes it: byte-level BPE (GPT-2, Llama 3, Qwen) and
+// SentencePiece's with byte fallback (Llama 2, Mistral, Gemma). encode() and decode() give what the `tokenizers` package
+// gives for the same file.
 //
 // Known and different by intent:
 // - Truncation and padding in the file are left alone, as transformers does: they are settings of a caller.
@@ -16,6 +17,8 @@
 
 #include "heddle/text/added_tokens.h"
 #include "heddle/text/bpe.h"
+#include "heddle/text/decoder.h"
+#include "heddle/text/normalizer.h"
 #include "heddle/text/pre_tokenizer.h"
 
 namespace heddle {
@@ -39,25 +42,38 @@ class Tokenizer {
   std::optional<int32_t> token_to_id(std::string_view token) const;
   std::optional<std::string_view> id_to_token(int32_t id) const;
   bool is_special(int32_t id) const;
-  // What the token adds to decoded text; may be part of a character. Empty where the id is no token.
-  std::string_view bytes_of(int32_t id) const;
+  // Whether decode() leaves the token out on request: it is special.
+  bool is_skipped(int32_t id) const;
+  // One step of decode(), for StreamDecoder.
+  std::string decode_next(int32_t id, Decoder::State& state) const;
+  std::string decode_end(Decoder::State& state) const { return decoder_.flush(state); }
 
  private:
   friend class TokenizerReader;
   struct Token {
-    std::string text;   // as in the file
-    std::string bytes;  // what it decodes to
+    std::string text;  // as in the file
+    Piece piece;       // what it decodes to
     bool exists = false;
     bool special = false;
+    bool skipped = false;  // where special ones are left out
   };
   static constexpr int32_t kText = -1;  // stands for the text in template_
 
-  Tokenizer(PreTokenizer words, Bpe bpe, TokenMatcher first, TokenMatcher second);
+  struct Parts {
+    Normalizer normalizer;
+    PreTokenizer words;
+    Bpe bpe;
+    Decoder decoder;
+    TokenMatcher added, added_normalized;
+  };
+  explicit Tokenizer(Parts parts);
   const Token* find(int32_t id) const;
   void encode_text(std::string_view text, std::vector<int32_t>& out) const;
 
+  Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
   Bpe bpe_;
+  Decoder decoder_;
   TokenMatcher added_, added_normalized_;
   std::vector<int32_t> template_ = {kText};
   std::vector<Token> tokens_;  // by id

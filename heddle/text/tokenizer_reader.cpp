@@ -1,4 +1,6 @@
 // Makes a Tokenizer from a tokenizer.json.
+#include <set>
+
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/text/byte_level.h"
@@ -17,7 +19,7 @@ void expect_off(const JsonView& model, std::string_view key) {
   const auto member = model.find(key);
   if (!member) return;
   if (member->is_string() ? member->as_string().empty() : !member->as_bool()) return;
-  member->fail(ErrorCode::kUnsupported, "byte-level BPE with this is not supported");
+  member->fail(ErrorCode::kUnsupported, "BPE with this is not supported");
 }
 
 }  // namespace
@@ -28,17 +30,28 @@ class TokenizerReader {
 
   Tokenizer read() {
     check_settings();
-    const JsonView model = root_.at("model");
+    if (const auto normalizer = root_.find("normalizer")) normalizer_ = Normalizer(*normalizer);
+    const JsonView decoder = root_.at("decoder"), model = root_.at("model");
+    decoder_.emplace(decoder);
+    PreTokenizer words;
+    if (const auto pre_tokenizer = root_.find("pre_tokenizer")) words = PreTokenizer(*pre_tokenizer);
+    by_characters_ = !words.ends_in_bytes();
     check_model(model);
     read_vocab(model);
     const std::vector<Bpe::Merge> merges = read_merges(model);
     const Bpe::Options options = read_options(model);
     const size_t model_tokens = id_of_token_.size();
     read_added(model_tokens);
+    normalize_added();
 
-    const JsonView pre_tokenizer = root_.at("pre_tokenizer");
-    Tokenizer made(PreTokenizer(pre_tokenizer), Bpe(std::move(id_of_bytes_), merges, options),
-                   TokenMatcher(matched(false)), TokenMatcher(matched(true)));
+    // Where words are characters, a token is known by its text.
+    StringToId known = by_characters_ ? model_tokens_ : std::move(id_of_bytes_);
+    Tokenizer made({.normalizer = normalizer_,
+                    .words = std::move(words),
+                    .bpe = Bpe(std::move(known), merges, options),
+                    .decoder = std::move(*decoder_),
+                    .added = TokenMatcher(matched(false)),
+                    .added_normalized = TokenMatcher(matched(true))});
     if (const auto processor = root_.find("post_processor")) read_processor(*processor, 0);
     if (template_) made.template_ = *template_;
     made.tokens_ = std::move(tokens_);
@@ -48,7 +61,6 @@ class TokenizerReader {
 
  private:
   void check_settings() const;
-  void check_decoder(const JsonView& decoder, int depth) const;
   void check_model(const JsonView& model) const;
   void read_vocab(const JsonView& model);
   int32_t id_of(const JsonView& where, std::string_view token) const;
@@ -56,15 +68,20 @@ class TokenizerReader {
   Bpe::Options read_options(const JsonView& model) const;
   void read_added(size_t model_tokens);
   void add(const JsonView& item, int64_t& next_id);
+  void normalize_added();
   std::vector<AddedToken> matched(bool normalized) const;
   void read_processor(const JsonView& processor, int depth);
   void read_template(const JsonView& processor);
   void set_token(int32_t id, const std::string& text);
 
   const JsonView& root_;
+  Normalizer normalizer_;
+  std::optional<Decoder> decoder_;
+  bool by_characters_ = false;
   std::vector<Tokenizer::Token> tokens_;
   StringToId id_of_token_;
   StringToId id_of_bytes_;
+  StringToId model_tokens_;
   std::vector<AddedToken> added_;
   StringToId index_of_added_;  // by content
   std::optional<std::vector<int32_t>> template_;
@@ -74,32 +91,14 @@ void TokenizerReader::check_settings() const {
   if (const auto version = root_.find("version"); version && version->as_string() != "1.0") {
     version->fail(ErrorCode::kUnsupported, "version 1.0 is supported");
   }
-  if (const auto normalizer = root_.find("normalizer")) {
-    const JsonView type = normalizer->at("type");
-    const auto list = type.as_string() == "Sequence" ? normalizer->find("normalizers") : std::nullopt;
-    if (!list || list->size() != 0)
-      type.fail(ErrorCode::kUnsupported, "normalizers are not supported; null is");
-  }
-  const JsonView decoder = root_.at("decoder");
-  check_decoder(decoder, 0);
-}
-
-void TokenizerReader::check_decoder(const JsonView& decoder, int depth) const {
-  const JsonView type = decoder.at("type");
-  if (type.as_string() == "ByteLevel") return;
-  if (type.as_string() != "Sequence") type.fail(ErrorCode::kUnsupported, "the decoder must be ByteLevel");
-  const JsonView list = decoder.at("decoders");
-  if (list.size() != 1 || depth == kMaxDepth) {
-    list.fail(ErrorCode::kUnsupported, "a sequence of one decoder, ByteLevel, is supported");
-  }
-  list.for_each_item([&](const JsonView& item) { check_decoder(item, depth + 1); });
 }
 
 void TokenizerReader::check_model(const JsonView& model) const {
   const JsonView type = model.at("type");
   if (type.as_string() != "BPE") type.fail(ErrorCode::kUnsupported, "only BPE is supported");
-  for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"})
-    expect_off(model, key);
+  for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) expect_off(model, key);
+  // Bytes are always known, or are not what this falls back to.
+  if (!by_characters_) expect_off(model, "byte_fallback");
   const auto dropout = model.find("dropout");
   if (dropout && dropout->as_number() != 0) {
     dropout->fail(ErrorCode::kUnsupported, "dropout makes encoding random; null is supported");
@@ -108,7 +107,7 @@ void TokenizerReader::check_model(const JsonView& model) const {
 
 void TokenizerReader::set_token(int32_t id, const std::string& text) {
   if (size_t(id) >= tokens_.size()) tokens_.resize(size_t(id) + 1);
-  tokens_[size_t(id)] = {.text = text, .bytes = byte_level_decode(text).value_or(text), .exists = true};
+  tokens_[size_t(id)] = {.text = text, .piece = decoder_->piece_of(text), .exists = true};
 }
 
 void TokenizerReader::read_vocab(const JsonView& model) {
@@ -123,8 +122,10 @@ void TokenizerReader::read_vocab(const JsonView& model) {
     }
     set_token(id, token);
     id_of_token_.emplace(token, id);
+    if (by_characters_) return;
     if (auto bytes = byte_level_decode(token)) id_of_bytes_.emplace(std::move(*bytes), id);
   });
+  if (by_characters_) model_tokens_ = id_of_token_;
 }
 
 int32_t TokenizerReader::id_of(const JsonView& where, std::string_view token) const {
@@ -160,9 +161,13 @@ std::vector<Bpe::Merge> TokenizerReader::read_merges(const JsonView& model) cons
 }
 
 Bpe::Options TokenizerReader::read_options(const JsonView& model) const {
-  Bpe::Options options;
-  bool all_bytes = true;
-  for (int byte = 0; byte < 256; ++byte) all_bytes &= id_of_bytes_.contains(std::string(1, char(byte)));
+  Bpe::Options options{.by_characters = by_characters_};
+  if (const auto fallback = model.find("byte_fallback")) options.byte_fallback = fallback->as_bool();
+  bool all_bytes = !by_characters_ || options.byte_fallback;
+  for (int byte = 0; byte < 256; ++byte) {
+    all_bytes &= by_characters_ ? id_of_token_.contains(fmt::format("<0x{:02X}>", byte))
+                                : id_of_bytes_.contains(std::string(1, char(byte)));
+  }
   // Where each byte is a token nothing is unknown, and files name a token here that is not in the vocabulary.
   const auto unknown = model.find("unk_token");
   if (unknown && !all_bytes) options.unknown = id_of(*unknown, unknown->as_string());
@@ -205,11 +210,32 @@ void TokenizerReader::add(const JsonView& item, int64_t& next_id) {
   }
   const bool was_special = size_t(token.id) < tokens_.size() && tokens_[size_t(token.id)].special;
   set_token(token.id, token.content);
-  tokens_[size_t(token.id)].special = token.special || was_special;
+  tokens_[size_t(token.id)].special = tokens_[size_t(token.id)].skipped = token.special || was_special;
   id_of_token_.emplace(token.content, token.id);
   const auto [place, is_new] = index_of_added_.try_emplace(token.content, int32_t(added_.size()));
   if (is_new) added_.emplace_back();
   added_[size_t(place->second)] = std::move(token);
+}
+
+// Those that are looked for in normalized text are normalized too, and `tokenizers` decodes them so: then a special one
+// may not be known as such.
+void TokenizerReader::normalize_added() {
+  Regex::Scratch scratch;
+  std::set<std::string> contents;
+  for (AddedToken& token : added_) {
+    if (!token.normalized || normalizer_.changes_nothing()) continue;
+    token.content = normalizer_.run(token.content, scratch);
+    if (token.content.empty() || !contents.insert(token.content).second) {
+      root_.fail(ErrorCode::kUnsupported,
+                 fmt::format("the added token '{}' is nothing, or what another is, once it is normalized",
+                             tokens_[size_t(token.id)].text));
+    }
+    Tokenizer::Token& shown = tokens_[size_t(token.id)];
+    shown.piece = decoder_->piece_of(token.content);
+    const auto known = index_of_added_.find(token.content);
+    shown.skipped =
+        known != index_of_added_.end() && tokens_[size_t(added_[size_t(known->second)].id)].special;
+  }
 }
 
 std::vector<AddedToken> TokenizerReader::matched(bool normalized) const {

@@ -68,10 +68,12 @@ TEST_P(Golden, EqualsTokenizers) {
     EXPECT_EQ(tokenizer.decode(ids, true), expected["skipped"].get<std::string>()) << line;
     ++count;
   }
-  EXPECT_EQ(count, 300);
+  EXPECT_GE(count, 120);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tokenizers, Golden, testing::Values("gpt2", "llama3", "odd"));
+INSTANTIATE_TEST_SUITE_P(Tokenizers, Golden,
+                         testing::Values("gpt2", "llama3", "odd", "qwen", "llama2", "mistral", "gemma",
+                                         "worded"));
 
 TEST(Tokenizer, FindsTokensAndIds) {
   const Tokenizer tokenizer = golden("llama3");
@@ -167,10 +169,17 @@ TEST(TokenizerErrors, NameKeyAndValue) {
       {"/model/merges", json::array({"a c"})},
       {"/model/merges", json::array({json::array({"a"})})},
       {"/model/merges", json::array({json::array({1, 2})})},
-      {"/normalizer", {{"type", "NFC"}}},
-      {"/pre_tokenizer/type", "Metaspace"},
-      {"/pre_tokenizer", nullptr},
-      {"/decoder", {{"type", "Metaspace"}}},
+      {"/normalizer", {{"type", "Precompiled"}}},
+      {"/normalizer", json::parse(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})")},
+      {"/pre_tokenizer/type", "UnicodeScripts"},
+      {"/pre_tokenizer", json::parse(R"({"type": "Metaspace", "replacement": "__"})")},
+      {"/pre_tokenizer", json::parse(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "x"})")},
+      {"/decoder", {{"type", "WordPiece"}}},
+      {"/decoder", json::parse(R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})")},
+      {"/decoder", json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
+        {"type": "Strip", "content": " ", "start": 1, "stop": 1}]})")},
+      {"/decoder",
+       json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteFallback"}]})")},
       {"/post_processor", {{"type", "BertProcessing"}}},
       {"/version", "2.0"},
       {"/post_processor", json::parse(R"({"type": "TemplateProcessing", "pair": [],

@@ -1,8 +1,13 @@
-"""Writes tests/goldens/tokenizer: three small byte-level BPE tokenizers and what `tokenizers` makes of texts.
+"""Writes tests/goldens/tokenizer: small tokenizers of each kind and what `tokenizers` makes of texts.
 
-gpt2    ByteLevel with its own pattern, merges as "a b" strings
-llama3  Split by Llama 3's pattern, ignore_merges, a template with a begin-of-text token
-odd     a prefix space, Digits and Split stages, an alphabet with holes, and added tokens that strip
+gpt2      ByteLevel with its own pattern, merges as "a b" strings
+llama3    Split by Llama 3's pattern, ignore_merges, a template with a begin-of-text token
+odd       a prefix space, Digits and Split stages, an alphabet with holes, and added tokens that strip
+qwen      NFC and Split by Qwen's pattern
+llama2    SentencePiece's BPE: Prepend and Replace, no pre-tokenizer, bytes as fallback
+mistral   the same by Metaspace, before the first word alone
+gemma     Replace, and Split behind each space
+worded    NFKC, Lowercase and Strip; Whitespace, Punctuation and Metaspace; unknown characters; no bytes
 """
 
 import json
@@ -10,11 +15,22 @@ import random
 from pathlib import Path
 
 from random_text import CONTRACTIONS, WORDS, RandomText
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "tests/goldens/tokenizer"
-CASES = 300
+CASES = {"gpt2": 300, "llama3": 300, "odd": 300}
+OTHER_CASES = 120
 LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -113,6 +129,101 @@ def odd() -> Tokenizer:
     return tokenizer
 
 
+def qwen() -> Tokenizer:
+    pattern = LLAMA3.replace("{1,3}", "")
+    stages = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(pattern), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer = trained(stages, pre_tokenizers.ByteLevel.alphabet(), 600)
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
+    tokenizer.add_tokens(
+        [AddedToken("<think>", normalized=False), AddedToken("Zu\u0308rich", normalized=True)]
+    )
+    return tokenizer
+
+
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+SPECIAL = ["<unk>", "<s>", "</s>"]
+
+
+def pieces(vocab_size: int, metaspace: pre_tokenizers.PreTokenizer, **model: object) -> Tokenizer:
+    """SentencePiece's kind of BPE: words begin with a mark for the space, and the alphabet has holes."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, **model))
+    tokenizer.pre_tokenizer = metaspace
+    special = [*SPECIAL, *(BYTES if model.get("byte_fallback") else [])]
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size, limit_alphabet=70, show_progress=False, special_tokens=special
+    )
+    tokenizer.train_from_iterator(corpus(1), trainer)
+    file = json.loads(tokenizer.to_str())
+    file["added_tokens"] = [token for token in file["added_tokens"] if token["content"] in SPECIAL]
+    tokenizer = Tokenizer.from_str(json.dumps(file))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
+    )
+    return tokenizer
+
+
+def llama2() -> Tokenizer:
+    tokenizer = pieces(700, pre_tokenizers.Metaspace(), byte_fallback=True)
+    tokenizer.pre_tokenizer = None
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    return tokenizer
+
+
+def mistral() -> Tokenizer:
+    tokenizer = llama2()
+    tokenizer.normalizer = None
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    tokenizer.add_special_tokens(["[INST]", "[/INST]"])
+    tokenizer.add_tokens([AddedToken(" heddle", normalized=True, lstrip=True)])
+    return tokenizer
+
+
+def gemma() -> Tokenizer:
+    tokenizer = pieces(700, pre_tokenizers.Metaspace(prepend_scheme="never"), byte_fallback=True)
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    tokenizer.add_special_tokens(["<start_of_turn>", "<end_of_turn>"])
+    tokenizer.add_tokens([AddedToken("\n\n", normalized=False), AddedToken("\n\n\n", normalized=False)])
+    return tokenizer
+
+
+def worded() -> Tokenizer:
+    tokenizer = pieces(500, pre_tokenizers.Metaspace())
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.NFKC(),
+            normalizers.Lowercase(),
+            normalizers.Replace(Regex(r"\p{N}{4,}"), "0"),
+            normalizers.Strip(),
+        ]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.WhitespaceSplit(),
+            pre_tokenizers.Punctuation("merged_with_next"),
+            pre_tokenizers.Whitespace(),
+            pre_tokenizers.Metaspace(prepend_scheme="always"),
+        ]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.add_tokens(
+        [AddedToken("WORD", single_word=True, normalized=True), AddedToken("Ǆ", normalized=True)]
+    )
+    return tokenizer
+
+
 def write(name: str, tokenizer: Tokenizer) -> None:
     folder = OUT / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -135,7 +246,7 @@ def write(name: str, tokenizer: Tokenizer) -> None:
         7, [token.content for token in loaded.get_added_tokens_decoder().values()] + [" quizzical"]
     )
     lines = []
-    for _ in range(CASES):
+    for _ in range(CASES.get(name, OTHER_CASES)):
         drawn = source.draw()
         ids = loaded.encode(drawn).ids
         case = {
@@ -151,5 +262,5 @@ def write(name: str, tokenizer: Tokenizer) -> None:
 
 
 if __name__ == "__main__":
-    for make in (gpt2, llama3, odd):
+    for make in (gpt2, llama3, odd, qwen, llama2, mistral, gemma, worded):
         write(make.__name__, make())

@@ -1,0 +1,31 @@
+// The `normalizer` of tokenizer.json: what is done to a text before it is cut into words.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/text/json_view.h"
+#include "heddle/text/unicode/regex.h"
+
+namespace heddle {
+
+class Normalizer {
+ public:
+  Normalizer() = default;  // changes nothing
+  // Throws Error(kUnsupported) where a stage is not known.
+  explicit Normalizer(const JsonView& json) { add(json, 0); }
+
+  bool changes_nothing() const { return stages_.empty(); }
+  // `text` is valid UTF-8, and so is the result.
+  std::string run(std::string_view text, Regex::Scratch& scratch) const;
+
+ private:
+  using Stage = std::function<std::string(std::string_view text, Regex::Scratch& scratch)>;
+  void add(const JsonView& json, int depth);
+
+  std::vector<Stage> stages_;
+};
+
+}  // namespace heddle
