@@ -135,6 +135,13 @@ TEST(Command, ChecksBodiesForAGpuThatIsNotHere) {
                {"\"op\": \"linear\"", "\"sm_80\"", "\"sm_120\"", "\"registers\"", "\"failure\": \"\""});
 }
 
+TEST(Command, WritesConversationsOnlyWithATemplate) {
+  const Outcome outcome =
+      run_program({.args = {"template", HEDDLE_SOURCE_DIR "/models/storyteller"}, .input = "[]"});
+  EXPECT_EQ(outcome.code, 1);
+  expect_words(outcome.err, {"storyteller", "no chat template", "tokenizer_config.json"});
+}
+
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command : {"bench", "cache", "chat", "check", "diff", "env", "eval", "generate",
