@@ -123,7 +123,7 @@ std::string Decoder::flush(State& state) const {
 
 // A run that is not UTF-8 is U+FFFD for each of its bytes, so that nothing of it is known before it ends.
 std::string Decoder::take_bytes(State& state) {
-  const std::string bytes = std::exchange(state.bytes, {});
+  std::string bytes = std::exchange(state.bytes, {});
   if (is_valid_utf8(bytes)) return bytes;
   std::string text;
   for (size_t i = 0; i < bytes.size(); ++i) text += kReplacement;

@@ -117,6 +117,38 @@ TEST(Tokenizer, TakesAWholeWordWhereMergesAreIgnored) {
   EXPECT_EQ(encode(file, "cab"), (std::vector<int32_t>{8}));
 }
 
+// A tokenizer of characters with bytes for two of them.
+json piece_file() {
+  json file = small_file();
+  file["pre_tokenizer"] = nullptr;
+  file["decoder"] =
+      json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})");
+  file["model"]["byte_fallback"] = true;
+  file["model"]["unk_token"] = "?";
+  file["model"]["fuse_unk"] = true;
+  file["model"]["vocab"] = json::parse(
+      R"({"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5, "aa": 6, "aaaa": 7, "?": 8, "<0xC3>": 9, "<0xA9>": 10})");
+  return file;
+}
+
+TEST(Tokenizer, FallsBackToBytes) {
+  const json file = piece_file();
+  EXPECT_EQ(encode(file, "aéb"), (std::vector<int32_t>{0, 9, 10, 1}));
+  EXPECT_EQ(encode(file, "axyb"), (std::vector<int32_t>{0, 8, 1}));
+  EXPECT_EQ(encode(file, "xéya"), (std::vector<int32_t>{9, 10, 8, 0}));  // as `tokenizers`: bytes go first
+  EXPECT_EQ(encode(file, "abcabc aab"), (std::vector<int32_t>{5, 5, 8, 0, 3}));
+  EXPECT_EQ(parse(file).decode(std::vector<int32_t>{0, 9, 10, 3, 9, 3}, false), "aéab\uFFFDab");
+}
+
+TEST(Tokenizer, EncodesATextWithoutWordsInTime) {
+  const Tokenizer tokenizer = golden("llama2");
+  std::string text;
+  while (text.size() < 1'000'000) text += text.size() % 7 ? "the loom " : "x";
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode(text, false), false), text);
+  text.assign(300'000, 'a');
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode(text, false), false), text);
+}
+
 TEST(Tokenizer, ReplacesBytesThatAreNotUtf8) {
   const Tokenizer tokenizer = golden("gpt2");
   EXPECT_EQ(tokenizer.encode("a\xFF"
