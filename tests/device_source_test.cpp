@@ -1,4 +1,5 @@
 // The device programs of real programs compile, for each architecture, without a GPU.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cuda/jit.h"
@@ -19,14 +20,22 @@ TEST_P(DeviceSource, Compiles) {
   const Planner planner = golden_planner("llama3-tiny", options);
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
   requests.push_back({"decode", cuda::megakernel_source(one, GetParam()), GetParam(), {}});
-  for (size_t i = 0; i < many.opcodes.size(); ++i)
-    requests.push_back({"prefill", cuda::call_source(many, u16(i), GetParam()), GetParam(), {}});
-  for (const cuda::Compiled& compiled : cuda::compile(requests)) {
+  for (const Program* program : {&one, &many})
+    for (size_t i = 0; i < program->opcodes.size(); ++i)
+      requests.push_back({fmt::format("{} {}", program == &one ? "decode" : "prefill",
+                                      fmt::join(program->opcodes[i].ops, "+")),
+                          cuda::call_source(*program, u16(i), GetParam()),
+                          GetParam(),
+                          {}});
+  const std::vector<cuda::Compiled> all = cuda::compile(requests);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const cuda::Compiled& compiled = all[i];
+    std::printf("%s\n", requests[i].name.c_str());
     EXPECT_FALSE(compiled.kernels.empty());
     for (const cuda::KernelUse& kernel : compiled.kernels) {
-      std::printf("%-12s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d\n", kernel.name.c_str(),
-                  kernel.registers, kernel.shared_bytes, kernel.stack_bytes, kernel.spill_store_bytes,
-                  kernel.spill_load_bytes);
+      std::printf("  %-12.60s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d\n",
+                  kernel.name.c_str(), kernel.registers, kernel.shared_bytes, kernel.stack_bytes,
+                  kernel.spill_store_bytes, kernel.spill_load_bytes);
       EXPECT_LE(kernel.shared_bytes, 16 << 10) << kernel.name;
     }
   }

@@ -25,6 +25,9 @@ inline float from_bf16_bits(u32 bits) {
   return __builtin_bit_cast(float, bits << 16);
 }
 
+inline u32 thread() {
+  return threadIdx.x;
+}
 inline u8* dynamic_shared() {
   return emulated::current->dynamic;
 }

@@ -62,7 +62,7 @@ struct DeviceBody {
   template <DType kType, i32 kLanes, class Block>
   static void run_queries(Block& block, const Attention& a, const Body::Work& work, i32 first_query) {
     constexpr i32 kPositions = 32 / kLanes;  // of a warp at a time
-    const i32 warp = i32(threadIdx.x / 32), lane = i32(threadIdx.x % 32), part = lane % kLanes * 8;
+    const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), part = lane % kLanes * 8;
     const i32 queries = min(kQueries, work.queries - first_query);
     auto query = block.scratch(kQueries * a.head_dim);  // scaled
     block.map_rows(kQueries, a.head_dim, [&](i32 q, Index i) {
@@ -94,7 +94,7 @@ struct DeviceBody {
   template <i32 kLanes, class Block>
   static void store(Block& block, const Attention& a, const Body::Work& work, i32 first_query, i32 queries,
                     Partial (&partial)[kQueries]) {
-    const i32 warp = i32(threadIdx.x / 32), lane = i32(threadIdx.x % 32);
+    const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32);
     auto sums = block.scratch(kWarps * kQueries * a.head_dim);
     auto stats = block.scratch(kWarps * kQueries * 2);
 #pragma unroll

@@ -32,6 +32,13 @@ inline u8* dynamic_shared() {
   extern __shared__ __align__(128) u8 bytes[];
   return bytes;
 }
+// threadIdx.x, read here and now: what the compiler works out from it once for all bodies of a program stays in
+// registers, or goes to local memory, until the last.
+inline u32 thread() {
+  u32 index;
+  asm volatile("mov.u32 %0, %tid.x;" : "=r"(index));
+  return index;
+}
 // The thread ends here.
 inline void exit_thread() {
   asm volatile("exit;");

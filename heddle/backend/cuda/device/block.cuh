@@ -38,6 +38,7 @@ struct Product {
   }
 };
 
+// Made anew for each tile.
 template <class Edges>
 class Block {
  public:
@@ -48,8 +49,6 @@ class Block {
   Block(const Edges& edges, const Scratch& scratch) : edges_(edges), scratch_(scratch) {}
   Edges& edges() { return edges_; }
 
-  // Before each tile.
-  void begin() { scratch_.chip_used = scratch_.spill_used = 0, dead_ = waited_ = false; }
   bool was_dead() const { return dead_; }
   // Gives all of scratch back inside a tile.
   void begin_scratch() { scratch_.chip_used = scratch_.spill_used = 0; }
@@ -72,13 +71,13 @@ class Block {
 
   template <class F>
   void map(i32 n, F&& f) {
-    for (i32 i = i32(threadIdx.x); i < n; i += kConsumers) f(Index{i});
+    for (i32 i = i32(arch::thread()); i < n; i += kConsumers) f(Index{i});
   }
   // Some values are made before the first is used: loads of the next do not wait for stores of the last.
   template <class Make, class Use>
   void map(i32 n, Make&& make, Use&& use) {
     constexpr i32 kBatch = 4;
-    for (i32 i = i32(threadIdx.x); i < n; i += kBatch * kConsumers) {
+    for (i32 i = i32(arch::thread()); i < n; i += kBatch * kConsumers) {
       float values[kBatch];
 #pragma unroll
       for (i32 b = 0; b < kBatch; ++b)
@@ -90,7 +89,7 @@ class Block {
   }
   template <class F>
   void map_rows(i32 count, i32 n, F&& f) {
-    for (i32 at = i32(threadIdx.x); at < count * n; at += kConsumers) f(at / n, Index{at % n});
+    for (i32 at = i32(arch::thread()); at < count * n; at += kConsumers) f(at / n, Index{at % n});
   }
   template <class Op, class F>
   float reduce(i32 n, Op op, F&& f) {
@@ -101,11 +100,11 @@ class Block {
   // A warp for each row.
   template <class Op, class F>
   void reduce_rows(View out, i32 count, i32 n, Op op, F&& f) {
-    for (i32 j = i32(threadIdx.x / 32); j < count; j += kWarps) {
+    for (i32 j = i32(arch::thread() / 32); j < count; j += kWarps) {
       float mine = identity(op);
-      for (i32 i = i32(threadIdx.x % 32); i < n; i += 32) mine = combine(op, mine, f(j, Index{i}));
+      for (i32 i = i32(arch::thread() % 32); i < n; i += 32) mine = combine(op, mine, f(j, Index{i}));
       mine = over_warp(op, mine);
-      if (threadIdx.x % 32 == 0) out.from(j).store(Index{0}, mine);
+      if (arch::thread() % 32 == 0) out.from(j).store(Index{0}, mine);
     }
   }
   template <class F>
@@ -205,7 +204,7 @@ class Block {
   bool copy_words(const Operand& from, Operand& to) {
     if (from.dtype != DType::kBf16 || from.cols % 8 != 0 || reinterpret_cast<u64>(from.data) % 16 != 0)
       return false;
-    for (i32 i = i32(threadIdx.x); i < from.cols / 8; i += kConsumers) {
+    for (i32 i = i32(arch::thread()); i < from.cols / 8; i += kConsumers) {
       const Packed<DType::kBf16> word(reinterpret_cast<const uint4*>(from.data)[i]);
       float4* out = reinterpret_cast<float4*>(to.data) + 2 * i;
       out[0] = {word.value[0], word.value[1], word.value[2], word.value[3]};
@@ -226,7 +225,7 @@ class Block {
     __shared__ float warps[2][kWarps];
     mine = over_warp(op, mine);
     turn_ ^= 1;
-    if (threadIdx.x % 32 == 0) warps[turn_][threadIdx.x / 32] = mine;
+    if (arch::thread() % 32 == 0) warps[turn_][arch::thread() / 32] = mine;
     sync();
     float all = warps[turn_][0];
 #pragma unroll

@@ -21,7 +21,7 @@ inline bool clamp_to_live(LiveRows live, const StepHost* host, TileCoord& tile) 
 class Cta {
  public:
   explicit Cta(const KernelParams& p) : p_(p) {
-    if (threadIdx.x == 0) {
+    if (arch::thread() == 0) {
       for (u32 slot = 0; slot < p.ring_slots; ++slot) {
         arch::init_barrier(&barriers().full[slot], arch::kLoaderThreads);
         arch::init_barrier(&barriers().empty[slot], kWarps);
@@ -31,8 +31,8 @@ class Cta {
     __syncthreads();
   }
   // The warp after the consumers; `loads` is false for its threads that have nothing to do.
-  bool is_loader() const { return threadIdx.x >= kConsumers; }
-  bool loads() const { return threadIdx.x < kConsumers + arch::kLoaderThreads; }
+  bool is_loader() const { return arch::thread() >= kConsumers; }
+  bool loads() const { return arch::thread() < kConsumers + arch::kLoaderThreads; }
 
   RingCursor cursor() const { return {memory(), &barriers(), p_.ring_slots}; }
   // All on-chip memory as scratch, of a tile that draws nothing through the ring.

@@ -33,7 +33,7 @@ class Gemm {
   // fragment[:, from .. from + cols) = x w^T, cols at most kGemmCols.
   template <bool kBf16>
   void multiply(const Matrix& fragment, i32 from, i32 cols) {
-    const i32 warp = i32(threadIdx.x / 32);
+    const i32 warp = i32(arch::thread() / 32);
     i32 by_rows = 1;  // warps that share the rows
     while (by_rows * 16 < x_.rows) by_rows *= 2;
     const i32 by_cols = kWarps / by_rows, row = warp % by_rows * 16, block = warp / by_rows;
@@ -60,14 +60,14 @@ class Gemm {
     if (s < steps_) {
       u8* stage = stages_ + s % count_ * kStageBytes;
       const i32 words = x_.cols / 8 - s * kSlabWords, padded = w_.padded_cols() / 8 - s * kSlabWords;
-      for (i32 i = i32(threadIdx.x); i < x_.rows * kSlabWords; i += kConsumers) {
+      for (i32 i = i32(arch::thread()); i < x_.rows * kSlabWords; i += kConsumers) {
         const i32 row = i / kSlabWords, word = i % kSlabWords;
         const u8* from = x_.data + row * x_.stride + (i64(s) * kSlabWords + word) * 16;
         arch::copy_word(stage + word_place(row, word), word < words ? from : x_.data, word < words);
       }
       stage += kGemmRows * kSlab * 2;
       const i32 rows = (cols + 7) / 8 * 8;
-      for (i32 i = i32(threadIdx.x); i < rows * kSlabWords; i += kConsumers) {
+      for (i32 i = i32(arch::thread()); i < rows * kSlabWords; i += kConsumers) {
         const i32 row = i / 2 / kSlabWords * 2 + i % 2, word = i / 2 % kSlabWords;  // as they lie in memory
         const i32 r = first + row;
         const bool there = row < cols && word < padded;
@@ -83,7 +83,7 @@ class Gemm {
   template <bool kBf16>
   static void multiply_step(const u8* stage, i32 k, i32 row, i32 block, i32 by_cols, i32 cols,
                             float (&sums)[kGemmCols / 8][4]) {
-    const i32 lane = i32(threadIdx.x % 32);
+    const i32 lane = i32(arch::thread() % 32);
     u32 a[4];
     arch::load_matrices(a, stage + word_place(row + lane % 16, k + lane / 16));
     const u8* weights = stage + kGemmRows * kSlab * 2;
@@ -99,7 +99,7 @@ class Gemm {
 
   void store(const Matrix& fragment, i32 from, i32 cols, i32 row, i32 block, i32 by_cols,
              const float (&sums)[kGemmCols / 8][4]) const {
-    const i32 lane = i32(threadIdx.x % 32);
+    const i32 lane = i32(arch::thread() % 32);
 #pragma unroll
     for (i32 j = 0; j < kGemmCols / 8; ++j)
 #pragma unroll

@@ -32,7 +32,7 @@ inline void run_launch(const KernelParams& p, const CallParams& call) {
   const bool live = clamp_to_live(call.live, p.host, tile);
   if (cta.is_loader()) {
     if (!live || !cta.loads()) return;
-    Loader loader(cta.cursor(), &p.fault->stop);
+    Loader loader(cta.cursor(), {p.in_flight, p.in_flight, nullptr}, &p.fault->stop);
     loader.begin(tile[1] - tile[0]);
     stream_chain<Main>(loader, chain, tile);
     loader.finish();
@@ -41,12 +41,11 @@ inline void run_launch(const KernelParams& p, const CallParams& call) {
   if (live) {
     Block<LaunchEdges> block(LaunchEdges{cta.cursor()},
                              may_stream<Main>(tile) ? cta.scratch() : cta.all_scratch());
-    block.begin();
     run_chain<Main>(block, chain, tile);
-    if (threadIdx.x == 0) atomicAdd(&p.tiles[block.was_dead()], 1);
+    if (arch::thread() == 0) atomicAdd(&p.tiles[block.was_dead()], 1);
   } else {
     arch::wait_for_kernel_before();
-    if (threadIdx.x == 0) atomicAdd(&p.tiles[1], 1);
+    if (arch::thread() == 0) atomicAdd(&p.tiles[1], 1);
   }
 }
 

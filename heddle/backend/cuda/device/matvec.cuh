@@ -30,7 +30,7 @@ inline RingCursor uniform(const RingCursor& ring) {
 
 inline void release_slot(RingCursor& ring) {
   __syncwarp();
-  if (threadIdx.x % 32 == 0) arch::arrive(ring.empty());
+  if (arch::thread() % 32 == 0) arch::arrive(ring.empty());
   ring.advance();
 }
 
@@ -42,7 +42,7 @@ struct RowPart {
   bool inside[kChunks];  // the chunk's bytes of this lane are in the panel
 
   RowPart(const Matrix& x, i64 panel_bytes) {
-    const i32 warp = i32(threadIdx.x / 32), lane = i32(threadIdx.x % 32);
+    const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32);
 #pragma unroll
     for (i32 c = 0; c < kChunks; ++c) {
       inside[c] = (warp + c * kWarps) * kChunkBytes + lane * 16 < panel_bytes;
@@ -76,7 +76,7 @@ struct RowPart {
 // warp takes at most. Loops are not unrolled: code that is passed through once a tile costs more to fetch than it saves.
 template <DType kType, i32 kChunks>
 inline void multiply_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
-  const i32 warp = i32(threadIdx.x / 32), lane = i32(threadIdx.x % 32), panels = (cols + 1) / 2;
+  const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), panels = (cols + 1) / 2;
   const Items items(w);
   const i32 bytes = i32(items.panel_bytes);
   const RowPart<kType, kChunks> part(x, bytes);
@@ -114,7 +114,7 @@ inline void each_slot(RingCursor& ring, const Part& part, i32 parts, i32 offset,
 template <DType kType, i32 kChunks>
 inline void multiply_long_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
   constexpr i32 kInSlot = i32(kRingSlotBytes) / (kWarps * kChunkBytes);  // chunks of a warp
-  const i32 warp = i32(threadIdx.x / 32), lane = i32(threadIdx.x % 32), panels = (cols + 1) / 2;
+  const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), panels = (cols + 1) / 2;
   const Items items(w);
   const RowPart<kType, kChunks> part(x, items.panel_bytes);
 #pragma unroll 1
@@ -143,7 +143,7 @@ inline void load_values(const u8* at, float (&values)[kCount]) {
 template <DType kType, DType kRow>
 inline void multiply_rows(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
   constexpr i32 kPer = Packed<kType>::kCount;
-  const i32 warp = i32(threadIdx.x / 32), lane = i32(threadIdx.x % 32), panels = (cols + 1) / 2;
+  const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), panels = (cols + 1) / 2;
   const Items items(w);
   const i32 bytes = i32(items.panel_bytes);
   i32 inside = 0;  // panels taken of the item
@@ -207,7 +207,7 @@ __forceinline__ void multiply_from_ring(RingCursor& at, const Matrix& fragment, 
     else
       multiply_rows<kType, kType>(ring, x, w, cols, sums);
     sync_consumers();
-    for (i32 i = i32(threadIdx.x); i < x.rows * cols; i += kConsumers) {
+    for (i32 i = i32(arch::thread()); i < x.rows * cols; i += kConsumers) {
       const float4* row = reinterpret_cast<const float4*>(sums + i * kWarps);
       float sum = 0;
 #pragma unroll

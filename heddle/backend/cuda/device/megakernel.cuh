@@ -16,6 +16,7 @@ struct QueueSlot {
   Instruction instruction;
   TileCoord tile;  // its live rows
   const u8* args;
+  u32 index;  // in the worker's stream
   u32 epoch;
   bool live;
   alignas(16) u8 copied[kQueueArgsBytes];
@@ -60,11 +61,12 @@ struct QueueCursor {
 };
 
 // Fetches one instruction and its arguments; all lanes of the controller.
-inline void fetch(const KernelParams& p, const Instruction& from, u32 epoch, QueueSlot& slot) {
-  const u32 lane = threadIdx.x % 32;
+inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) {
+  const u32 lane = arch::thread() % 32;
+  const Instruction& from = p.instructions[p.stream_begin[blockIdx.x] + index];
   if (lane < sizeof(Instruction) / 4)
     reinterpret_cast<u32*>(&slot.instruction)[lane] = reinterpret_cast<const u32*>(&from)[lane];
-  slot.epoch = epoch;
+  slot.index = index, slot.epoch = epoch;
   __syncwarp();
   if (slot.instruction.opcode >= kNopOpcode) return;
   if (lane == 0) {
@@ -81,10 +83,10 @@ inline void fetch(const KernelParams& p, const Instruction& from, u32 epoch, Que
 inline void run_controller(const KernelParams& p, Queue& queue) {
   QueueCursor cursor{queue, &p.fault->stop};
   for (u32 step = 0; step < p.steps; ++step)
-    for (const Instruction* from = p.instructions + p.stream_begin[blockIdx.x];; ++from) {
+    for (u32 index = 0;; ++index) {
       if (!cursor.wait(&queue.empty[cursor.at], cursor.phase ^ 1)) return;
       QueueSlot& slot = queue.slots[cursor.at];
-      fetch(p, *from, p.first_epoch + step, slot);
+      fetch(p, index, p.first_epoch + step, slot);
       __syncwarp();
       const bool ends = slot.instruction.opcode == kEndOpcode;
       arch::arrive(&queue.full[cursor.at]);
@@ -93,9 +95,23 @@ inline void run_controller(const KernelParams& p, Queue& queue) {
     }
 }
 
+// What consumers know from one instruction to the next. It lies on chip: in registers it would leave none to the bodies,
+// and what they spill goes to L2 and back.
+struct ConsumerState {
+  u32 ring_slot = 0, ring_phase = 0;
+  u32 run = 0, dead = 0;  // tiles
+  u32 waits = 0;          // for other workers
+  bool leaves = false;    // a fault: all consumers leave at the same barrier
+};
+
+inline volatile ConsumerState& consumer_state() {
+  __shared__ ConsumerState state;
+  return state;
+}
+
 inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ring) {
   QueueCursor cursor{queue, &p.fault->stop};
-  Loader loader(ring, &p.fault->stop);
+  Loader loader(ring, {p.in_flight, p.in_flight_waiting, &consumer_state().waits}, &p.fault->stop);
   for (u32 step = 0; step < p.steps;) {
     const QueueSlot* slot = cursor.front();
     if (!slot) return;
@@ -112,13 +128,14 @@ inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ri
   }
 }
 
-// Waits and signals of the consumers of one worker.
+// Waits and signals of one instruction.
 class ProgramEdges {
  public:
-  ProgramEdges(const KernelParams& p, const RingCursor& ring) : p_(p), ring_(ring) {}
+  ProgramEdges(const KernelParams& p, const QueueSlot& slot, RingCursor ring)
+      : p_(p), slot_(slot), ring_(ring) {
+    ring_.slot = consumer_state().ring_slot, ring_.phase = consumer_state().ring_phase;
+  }
 
-  static void init() { leaves() = false; }
-  void begin(const QueueSlot& slot, u32 index) { slot_ = &slot, index_ = index; }
   RingCursor& ring() { return ring_; }
   const StepHost& host(const Tensor& tensor) {
     return *reinterpret_cast<const StepHost*>(host_fits(p_) ? host_copy() : tensor.data);
@@ -132,34 +149,37 @@ class ProgramEdges {
 
   // Every wait has a thread that polls it.
   void wait() {
-    const u32 i = threadIdx.x;
-    leave_together(i < kMaxWaits && slot_->instruction.waits[i].counter != kNoCounter && !poll(i));
+    const u32 i = arch::thread();
+    if (i == 0) consumer_state().waits = 1;
+    leave_together(i < kMaxWaits && slot_.instruction.waits[i].counter != kNoCounter && !poll(i));
+    if (i == 0) consumer_state().waits = 0;
   }
   // The end of a step.
-  void end_step() { leave_together(threadIdx.x == 0 && arch::load_relaxed(&p_.fault->stop) != 0); }
-  void signal() {
+  void end_step() {
+    leave_together(arch::thread() == 0 && arch::load_relaxed(&p_.fault->stop) != 0);
     sync_consumers();
-    const Signal& signal = slot_->instruction.signal;
-    if (threadIdx.x == 0 && signal.counter != kNoCounter)
+  }
+  // The end of a tile.
+  void signal() {
+    if (arch::thread() == 0)
+      consumer_state().ring_slot = ring_.slot, consumer_state().ring_phase = ring_.phase;
+    sync_consumers();
+    const Signal& signal = slot_.instruction.signal;
+    if (arch::thread() == 0 && signal.counter != kNoCounter)
       arch::add_release(p_.counters + u64(signal.counter) * kCounterStride, signal.amount);
   }
 
  private:
-  // After a fault all consumers leave at the same barrier. Another one lies between two calls, so that a thread
-  // that is late still reads what this call found.
+  // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
   static void leave_together(bool stopped) {
-    if (stopped) leaves() = true;
+    if (stopped) consumer_state().leaves = true;
     sync_consumers();
-    if (leaves()) arch::exit_thread();
-  }
-  static volatile bool& leaves() {
-    __shared__ volatile bool flag;
-    return flag;
+    if (consumer_state().leaves) arch::exit_thread();
   }
   // False: the run was stopped.
   bool poll(u32 i) {
-    const Wait& wait = slot_->instruction.waits[i];
-    const u32 wanted = wanted_count(wait.target, slot_->epoch, slot_->instruction.waits_previous(int(i)));
+    const Wait& wait = slot_.instruction.waits[i];
+    const u32 wanted = wanted_count(wait.target, slot_.epoch, slot_.instruction.waits_previous(int(i)));
     const u32* counter = p_.counters + u64(wait.counter) * kCounterStride;
     u64 begin = 0;
     for (u32 turn = 1;; ++turn) {
@@ -177,8 +197,8 @@ class ProgramEdges {
   void report(u32 counter, u32 seen, u32 wanted) {
     if (atomicCAS(reinterpret_cast<u32*>(&p_.fault->fault), u32(Fault::kNone), u32(Fault::kWait)) == 0) {
       p_.fault->worker = blockIdx.x;
-      p_.fault->instruction = index_;
-      p_.fault->epoch = slot_->epoch;
+      p_.fault->instruction = slot_.index;
+      p_.fault->epoch = slot_.epoch;
       p_.fault->counter = counter, p_.fault->seen = seen, p_.fault->wanted = wanted;
     }
     __threadfence();
@@ -186,61 +206,56 @@ class ProgramEdges {
   }
 
   const KernelParams& p_;
+  const QueueSlot& slot_;
   RingCursor ring_;
-  const QueueSlot* slot_ = nullptr;
-  u32 index_ = 0;
 };
 
-// What a consumer counts, added to the totals at the end.
-struct TileCounts {
-  u32 run = 0, dead = 0;
-};
-
-inline void run_consumers(const KernelParams& p, Queue& queue, const Cta& cta) {
-  QueueCursor cursor{queue, &p.fault->stop};
-  Block<ProgramEdges> block(ProgramEdges(p, cta.cursor()), cta.scratch());
-  ProgramEdges& edges = block.edges();
-  TileCounts counts;
-  u32 index = 0;
-  for (u32 step = 0; step < p.steps;) {
-    const QueueSlot& slot = cursor.front_for_consumers();
-    const Instruction& instruction = slot.instruction;
-    edges.begin(slot, index);
-    if (threadIdx.x == 0) p.places[blockIdx.x] = {index, slot.epoch};
-    if (instruction.opcode == kEndOpcode) {
-      ++step, index = 0;
-      edges.end_step();
-      sync_consumers();
-    } else {
-      block.begin();
-      if (instruction.opcode == kNopOpcode) {
-        block.inputs();
-      } else if (slot.live) {
-        run_opcode(instruction.opcode, slot.args, block, slot.tile);
-        ++(block.was_dead() ? counts.dead : counts.run);
-      } else {
-        block.inputs();
-        ++counts.dead;
-      }
-      edges.signal();
-      ++index;
-    }
-    if (threadIdx.x == 0) cursor.release();
-    cursor.advance();
+__forceinline__ void consume(const KernelParams& p, const QueueSlot& slot, const Cta& cta) {
+  Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), cta.scratch());
+  if (arch::thread() == 0) p.places[blockIdx.x] = {slot.index, slot.epoch};
+  const u32 opcode = slot.instruction.opcode;
+  if (opcode == kEndOpcode) return block.edges().end_step();
+  if (opcode < kNopOpcode && slot.live)
+    run_opcode(opcode, slot.args, block, slot.tile);
+  else
+    block.dead();
+  block.inputs();  // of a tile that read none
+  if (arch::thread() == 0 && opcode < kNopOpcode) {
+    volatile u32& tiles = block.was_dead() ? consumer_state().dead : consumer_state().run;
+    tiles = tiles + 1;
   }
-  if (threadIdx.x == 0) atomicAdd(&p.tiles[0], counts.run), atomicAdd(&p.tiles[1], counts.dead);
+  block.edges().signal();
 }
 
-inline void run_megakernel(const KernelParams& p) {
+__forceinline__ void run_consumers(const KernelParams& p, Queue& queue, const Cta& cta) {
+  QueueCursor cursor{queue, &p.fault->stop};
+  const u32 end = p.first_epoch + p.steps;
+  for (u32 epoch = p.first_epoch; epoch != end;) {
+    const QueueSlot& slot = cursor.front_for_consumers();
+    consume(p, slot, cta);
+    if (slot.instruction.opcode == kEndOpcode) ++epoch;
+    if (arch::thread() == 0) cursor.release();
+    cursor.advance();
+  }
+  if (arch::thread() == 0)
+    atomicAdd(&p.tiles[0], consumer_state().run), atomicAdd(&p.tiles[1], consumer_state().dead);
+}
+
+__forceinline__ void run_megakernel(const KernelParams& p) {
   __shared__ Queue queue;
-  if (threadIdx.x == 0) queue.init(), ProgramEdges::init();
+  if (arch::thread() == 0) {
+    queue.init();
+    volatile ConsumerState& state = consumer_state();
+    state.ring_slot = state.ring_phase = state.run = state.dead = state.waits = 0;
+    state.leaves = false;
+  }
   if (ProgramEdges::host_fits(p))
-    for (u32 i = threadIdx.x; i < p.host_bytes / 4; i += blockDim.x)
+    for (u32 i = arch::thread(); i < p.host_bytes / 4; i += blockDim.x)
       reinterpret_cast<u32*>(ProgramEdges::host_copy())[i] = reinterpret_cast<const u32*>(p.host)[i];
   const Cta cta(p);  // a barrier: what was written above is there for all
   if (!cta.is_loader())
     run_consumers(p, queue, cta);
-  else if (threadIdx.x >= kControllerThread)
+  else if (arch::thread() >= kControllerThread)
     run_controller(p, queue);
   else if (cta.loads())
     run_loader(p, queue, cta.cursor());

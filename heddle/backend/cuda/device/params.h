@@ -42,6 +42,8 @@ struct KernelParams {
   u8* spill = nullptr;            // memory of a worker for what does not fit on chip
   i64 spill_bytes = 0;            // of each worker
   u32 ring_slots = 0;             // of kRingSlotBytes
+  u32 in_flight = 4;              // slots whose copies are under way at most
+  u32 in_flight_waiting = 2;      // the same while consumers wait for other workers
   u32 scratch_bytes = 0;          // on chip, after the ring
   u32 first_epoch = 1, steps = 1;
   u32 spin_limit = 0;  // microseconds a wait may last

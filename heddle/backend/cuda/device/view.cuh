@@ -33,10 +33,10 @@ struct View {
   i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
   // Done by one thread: sync before another reads it.
   void set(i32 j, float value) const {
-    if (threadIdx.x == 0) set_here(j, value);
+    if (arch::thread() == 0) set_here(j, value);
   }
   void set_int(i32 j, i32 value) const {
-    if (threadIdx.x == 0) reinterpret_cast<i32*>(data)[j] = value;
+    if (arch::thread() == 0) reinterpret_cast<i32*>(data)[j] = value;
   }
   View from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
   Strided every(i64 n) const;
