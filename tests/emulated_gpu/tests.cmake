@@ -30,5 +30,6 @@ endfunction()
 # Sanitizers know nothing of fibers.
 if(NOT HEDDLE_SANITIZE)
   add_emulated_test(op_harness_test "*_launches:*_megakernel")
+  add_emulated_test(executors_test "*/megakernel_*")
   add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Greedy*gpt2_tiny")
 endif()

@@ -12,13 +12,13 @@ namespace heddle {
 struct TestProgram {
   static constexpr i32 kRows = 21, kCols = 112, kLayers = 6;
 
-  explicit TestProgram(i32 workers);
+  // Its memory lies in `space`, or with the process.
+  explicit TestProgram(i32 workers, MemorySpace* space = nullptr);
+  TestProgram(const TestProgram&) = delete;
+  TestProgram& operator=(const TestProgram&) = delete;
+  ~TestProgram();
 
-  // What the last layer left.
-  std::vector<float> result() const {
-    const auto* y = reinterpret_cast<const float*>(memory.base[kLayers]);
-    return {y, y + kRows * kCols};
-  }
+  std::vector<float> result() const;  // what the last layer left
   // The instruction of a layer on a worker.
   Instruction& at(size_t worker, size_t layer) { return program.workers[worker][layer]; }
 
@@ -28,12 +28,15 @@ struct TestProgram {
  private:
   u32 add_buffer(const std::string& name, BufferKind kind, i64 bytes);
   void add_layer(i32 layer);
+  void move_to_space();
 
   struct alignas(64) Line {
     std::byte bytes[64];
   };
   std::vector<std::vector<Line>> store_;
   std::vector<u64> panels_;
+  MemorySpace* space_;
+  std::vector<std::byte*> in_space_;
 };
 
 }  // namespace heddle

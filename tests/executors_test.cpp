@@ -1,0 +1,161 @@
+// Executors on a program made by hand: same bits for any number of workers and threads, and hangs that end.
+#include <chrono>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "heddle/backend/cpu/simd.h"
+#include "heddle/base/error.h"
+#include "tests/support/test_program.h"
+
+namespace heddle {
+namespace {
+
+std::vector<float> run(i32 workers, int threads, const std::string& simd, int steps = 2) {
+  TestProgram test(workers);
+  ExecutorOptions options{.threads = threads, .simd = simd};
+  auto executor = get_executor("threads").create(test.program, test.memory, options);
+  const RunReport report = executor->run(steps);
+  EXPECT_EQ(report.steps, steps);
+  EXPECT_EQ(report.tiles_run, u64(steps * workers * TestProgram::kLayers));
+  EXPECT_EQ(report.tiles_dead, 0u);
+  return test.result();
+}
+
+TEST(Threads, SameBitsForAnyNumberOfWorkersAndThreads) {
+  for (const SimdLevel& level : simd_levels()) {
+    const auto wanted = run(1, 1, level.name);
+    for (i32 workers : {1, 2, 3, 7})
+      for (int threads : {1, 2, 3})
+        EXPECT_EQ(run(workers, threads, level.name), wanted)
+            << level.name << ", " << workers << " workers, " << threads << " threads";
+  }
+}
+
+TEST(Threads, EveryLevelIsNearTheReference) {
+  TestProgram test(3);
+  get_executor("reference").create(test.program, test.memory, {})->run(1);
+  const auto wanted = test.result();
+  for (const SimdLevel& level : simd_levels()) {
+    const auto got = run(3, 2, level.name);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_NEAR(got[i], wanted[i], 0x1p-5 * (1 + std::abs(wanted[i]))) << level.name << " at " << i;
+  }
+}
+
+TEST(Threads, ManyStepsWithWorkersThatRunAhead) {
+  TestProgram test(5);
+  auto executor = get_executor("threads").create(test.program, test.memory, {.threads = 2});
+  const auto wanted = run(5, 2, "");
+  for (int round = 0; round < 20; ++round) executor->run(50);
+  EXPECT_EQ(test.result(), wanted);
+}
+
+TEST(Threads, UnknownLevelIsAnError) {
+  TestProgram test(1);
+  EXPECT_THROW(get_executor("threads").create(test.program, test.memory, {.simd = "mmx"}), Error);
+}
+
+struct Hang {
+  const char* name;
+  void (*inject)(TestProgram&);
+  std::vector<std::string> dump;  // what the message must say
+};
+
+void PrintTo(const Hang& hang, std::ostream* out) {
+  *out << hang.name;
+}
+
+class Hangs : public testing::TestWithParam<std::tuple<const char*, Hang>> {};
+
+TEST_P(Hangs, EndWithADumpAndTheNextRunWorks) {
+  const auto& [executor_name, hang] = GetParam();
+  const ExecutorSpec& spec = get_executor(executor_name);
+  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << executor_name << ": " << why;
+  TestProgram test(3, spec.space ? &spec.space() : nullptr);
+  const auto good = test.program.workers;
+  const auto create = [&] {
+    return spec.create(test.program, test.memory, {.threads = 2, .hang_limit_ms = 150});
+  };
+  const auto before = create();
+  before->run(2);
+  const auto wanted = test.result();
+  hang.inject(test);
+  const auto hangs = create();
+  for (int again = 0; again < 2; ++again) {  // counters begin anew
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      hangs->run(2);
+      FAIL() << "the run ended";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kDevice);
+      for (const std::string& part : hang.dump)
+        EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << part << " in\n" << error.what();
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  }
+  test.program.workers = good;
+  EXPECT_EQ(before->run(2).steps, 2);
+  EXPECT_EQ(test.result(), wanted);
+  EXPECT_EQ(create()->run(2).steps, 2);
+  EXPECT_EQ(test.result(), wanted);
+}
+
+const Hang kHangs[] = {
+    {"dropped_signal",
+     [](TestProgram& test) { test.at(1, 2).signal.counter = kNoCounter; },
+     {"worker 0 #3", "layer3", "counter 2 seen 2 wanted 3", "worker 2 #3"}},
+    {"signal_of_nothing",
+     [](TestProgram& test) { test.at(1, 2).signal.amount = 0; },
+     {"worker 0 #3", "layer3", "counter 2 seen 2 wanted 3"}},
+    {"signal_to_another_counter",
+     [](TestProgram& test) { test.at(1, 2).signal.counter = 5; },
+     {"worker 1 #3", "layer3", "counter 2 seen 2 wanted 3"}},
+    {"shared_counter",
+     [](TestProgram& test) {
+       for (size_t w : {0, 1, 2}) test.at(w, 3).signal.counter = 2;
+     },
+     {"worker 2 #4", "layer4", "counter 3 seen 0 wanted 3", "nobody signals it"}},
+    {"wrong_target",
+     [](TestProgram& test) { test.at(2, 4).waits[0].target = 4; },
+     {"worker 2 #4", "layer4", "counter 3 seen 3 wanted 4"}},
+    {"missing_producer",
+     [](TestProgram& test) { test.program.workers[0].erase(test.program.workers[0].begin()); },
+     {"worker 1 #1", "layer1", "counter 0 seen 2 wanted 3"}},
+    {"wrong_epoch",
+     [](TestProgram& test) { test.at(0, 2).set_previous(1, false); },
+     {"worker 0 #2", "layer2", "counter 3 seen 0 wanted 3"}},
+    {"wait_for_itself",
+     [](TestProgram& test) {
+       test.at(0, 3).waits[0] = {3, 3};
+     },
+     {"worker 0 #3", "layer3", "counter 3 seen 2 wanted 3"}},
+    {"swapped_order",
+     [](TestProgram& test) { std::swap(test.at(0, 2), test.at(0, 3)); },
+     {"worker 0 #2", "layer3", "counter 2 seen 2 wanted 3"}},
+    {"stream_that_stops",
+     [](TestProgram& test) { test.at(1, 3) = {}; },
+     {"worker 0 #4", "layer4", "counter 3 seen 2 wanted 3", "2 signal it", "(step 2)"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Executors, Hangs,
+                         testing::Combine(testing::Values("threads", "reference", "megakernel"),
+                                          testing::ValuesIn(kHangs)),
+                         [](const auto& param) {
+                           return std::string(std::get<0>(param.param)) + "_" + std::get<1>(param.param).name;
+                         });
+
+TEST(Threads, AFailureInATileIsThrownByRun) {
+  TestProgram test(3);
+  int calls = 0;
+  ExecutorOptions options{.threads = 2, .tap = [&](const Instruction&, u32) {
+                            if (++calls == 4) fail(ErrorCode::kInternal, "[tap] enough");
+                          }};
+  auto executor = get_executor("threads").create(test.program, test.memory, options);
+  EXPECT_THROW(executor->run(1), Error);
+  executor->run(1);
+  EXPECT_EQ(test.result(), run(3, 1, ""));
+}
+
+}  // namespace
+}  // namespace heddle

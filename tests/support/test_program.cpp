@@ -1,0 +1,134 @@
+#include "tests/support/test_program.h"
+
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "heddle/base/float16.h"
+
+namespace heddle {
+
+TestProgram::TestProgram(i32 workers, MemorySpace* space) : space_(space) {
+  std::mt19937 random(5);
+  const auto uniform = [&] { return float(random() >> 8) * 0x1p-23f - 1; };
+  for (i32 l = 0; l <= kLayers; ++l)
+    add_buffer("x" + std::to_string(l), BufferKind::kActivation, i64{kRows} * kCols * 4);
+  const u32 scale = add_buffer("scale", BufferKind::kWeight, kCols * 4);
+  const u32 weight = add_buffer("weight", BufferKind::kWeight, kCols * kCols * 2);
+  for (u32 b : {0u, scale})
+    for (i64 i = 0; i < program.buffers[b].info.bytes / 4; ++i)
+      reinterpret_cast<float*>(memory.base[b])[i] = uniform();
+  for (i32 i = 0; i < kCols * kCols; ++i)
+    reinterpret_cast<u16*>(memory.base[weight])[i] = float_to_bf16(uniform());
+  for (u64 p = 0; p < kCols / 16; ++p) panels_.push_back(p * 16 * kCols * 2);
+  memory.panels[weight] = panels_.data();
+
+  program.name = "test";
+  program.opcodes = {{.ops = {"linear"}, .hash = chain_hash({"linear"}, 0)},
+                     {.ops = {"rms_norm"}, .hash = chain_hash({"rms_norm"}, 0)}};
+  program.counters.resize(kLayers);
+  program.workers.resize(size_t(workers));
+  for (i32 l = 0; l < kLayers; ++l) add_layer(l);
+  for (auto& stream : program.workers) stream.emplace_back();
+  if (space_) move_to_space();
+}
+
+TestProgram::~TestProgram() {
+  for (std::byte* address : in_space_) space_->release(address);
+}
+
+void TestProgram::move_to_space() {
+  const auto copy = [&](const void* from, size_t bytes) {
+    in_space_.push_back(space_->allocate(bytes));
+    space_->write(in_space_.back(), from, bytes);
+    return in_space_.back();
+  };
+  for (size_t b = 0; b < memory.base.size(); ++b) {
+    memory.base[b] = copy(memory.base[b], size_t(program.buffers[b].info.bytes));
+    if (memory.panels[b])
+      memory.panels[b] = reinterpret_cast<const u64*>(copy(panels_.data(), panels_.size() * sizeof(u64)));
+  }
+}
+
+std::vector<float> TestProgram::result() const {
+  std::vector<float> values(kRows * kCols);
+  const std::byte* from = memory.base[kLayers];
+  if (space_)
+    space_->read(values.data(), from, values.size() * sizeof(float));
+  else
+    std::memcpy(values.data(), from, values.size() * sizeof(float));
+  return values;
+}
+
+u32 TestProgram::add_buffer(const std::string& name, BufferKind kind, i64 bytes) {
+  store_.emplace_back(size_t(bytes + 63) / 64);
+  memory.base.push_back(store_.back()[0].bytes);
+  memory.panels.push_back(nullptr);
+  program.buffers.push_back({{.name = name, .kind = kind, .bytes = bytes}, -1});
+  return u32(program.buffers.size() - 1);
+}
+
+namespace {
+
+// Fills in a layer's arguments by name and kind.
+struct FillLayer : ArgVisitor {
+  u32 x = 0, y = 0, scale = 0, w = 0;
+
+  static Tensor tensor_of(u32 buffer, DType dtype, bool matrix) {
+    constexpr i32 kRows = TestProgram::kRows, kCols = TestProgram::kCols;
+    Tensor value{.buffer = buffer, .dtype = dtype, .rank = u8(matrix ? 2 : 1)};
+    value.size[0] = matrix ? (dtype == DType::kBf16 ? kCols : kRows) : kCols;
+    value.size[1] = matrix ? kCols : 0;
+    value.stride[0] = matrix ? kCols : 1;
+    value.stride[1] = matrix ? 1 : 0;
+    return value;
+  }
+  void tensor(const char* name, Tensor& value, const char*, Access access) override {
+    const bool is_scale = name == std::string("weight");
+    value = tensor_of(is_scale ? scale : access == Access::kRead ? x : y, DType::kF32, !is_scale);
+  }
+  void weight(const char*, Weight& value, const char*) override {
+    value.data = tensor_of(w, DType::kBf16, true);
+  }
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
+}  // namespace
+
+void TestProgram::add_layer(i32 layer) {
+  const i32 opcode = layer % 2, workers = i32(program.workers.size());
+  const OpSpec& op = get_op(program.opcodes[size_t(opcode)].ops[0]);
+  std::vector<std::byte> args(op.args_size);
+  op.construct(args.data());
+  FillLayer fill;
+  fill.x = u32(layer), fill.y = u32(layer + 1), fill.scale = kLayers + 1, fill.w = kLayers + 2;
+  op.visit(args.data(), fill);
+  program.node_names.push_back("layer" + std::to_string(layer));
+  program.calls.push_back({.opcode = u16(opcode), .node = u32(layer), .args = {args}});
+  for (i32 w = 0; w < workers; ++w) {
+    const auto share = [&](i32 units) { return std::array{units * w / workers, units * (w + 1) / workers}; };
+    Instruction instruction;
+    instruction.opcode = u16(opcode);
+    instruction.call = u32(layer);
+    if (opcode == 0) {
+      const auto panels = share(kCols / 16);
+      const TileCoord tile{0, kRows, panels[0] * 16, panels[1] * 16};
+      std::copy(tile.at, tile.at + 4, instruction.tile);
+    } else {
+      const auto rows = share(kRows);
+      instruction.tile[0] = rows[0], instruction.tile[1] = rows[1];
+    }
+    if (layer > 0) instruction.waits[0] = {u32(layer - 1), u32(workers)};
+    if (layer + 1 < kLayers) {
+      instruction.waits[1] = {u32(layer + 1), u32(workers)};
+      instruction.set_previous(1, true);
+    }
+    instruction.signal = {u32(layer), 1};
+    instruction.tag = u32(layer);
+    program.workers[size_t(w)].push_back(instruction);
+  }
+  program.counters[size_t(layer)].total = u32(workers);
+}
+
+}  // namespace heddle
