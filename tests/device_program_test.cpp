@@ -1,5 +1,6 @@
-// The decode programs of full-size Llamas for the workers of a GPU: no weights and no GPU are needed to build and
+// The decode programs of full-size models for the workers of a GPU: no weights and no GPU are needed to build and
 // to prove them. A small one of them runs, with stale reads.
+#include <cctype>
 #include <ctime>
 #include <map>
 
@@ -32,6 +33,15 @@ constexpr const char* kLlama8B = R"({"model_type": "llama", "hidden_size": 4096,
   "vocab_size": 128256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-5, "tie_word_embeddings": false,
   "rope_theta": 500000.0, "hidden_act": "silu", "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
   "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}})";
+
+constexpr const char* kQwen8B = R"({"model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288,
+  "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+  "vocab_size": 151936, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6, "tie_word_embeddings": false,
+  "rope_theta": 1000000, "hidden_act": "silu"})";
+constexpr const char* kGemma2B = R"({"model_type": "gemma2", "hidden_size": 2304, "intermediate_size": 9216,
+  "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+  "vocab_size": 256000, "max_position_embeddings": 8192, "rms_norm_eps": 1e-6, "sliding_window": 4096,
+  "query_pre_attn_scalar": 256, "hidden_activation": "gelu_pytorch_tanh"})";
 
 // A model without weights.
 class Shapes : public Model {
@@ -127,11 +137,14 @@ TEST_P(DecodePrograms, AreBuiltAndProved) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Llama, DecodePrograms,
+    Shapes, DecodePrograms,
     testing::Values(Shape{"Llama-3.2-1B", kLlama1B, 132, 1}, Shape{"Llama-3.2-1B", kLlama1B, 120, 8},
-                    Shape{"Llama-3.1-8B", kLlama8B, 132, 1}, Shape{"Llama-3.1-8B", kLlama8B, 120, 8}),
+                    Shape{"Llama-3.1-8B", kLlama8B, 132, 1}, Shape{"Llama-3.1-8B", kLlama8B, 120, 8},
+                    Shape{"Qwen3-8B", kQwen8B, 132, 1}, Shape{"Gemma-2-2B", kGemma2B, 132, 1}),
     [](const auto& test) {
-      return fmt::format("{}on{}", test.param.config == kLlama1B ? "1B" : "8B", test.param.workers);
+      std::string name = fmt::format("{} on {}", test.param.name, test.param.workers);
+      std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+      return name;
     });
 
 // Laid out for a GPU's workers, with homes, resident rows and all kinds of edges; f32 travels, so that the sums are
@@ -149,7 +162,7 @@ EngineOptions device_options(i32 workers, i32 cluster, const std::string& execut
 }
 
 TEST(DevicePrograms, RunWithStaleReads) {
-  for (const std::string name : {"llama2-tiny", "gpt2-tiny"}) {
+  for (const std::string name : {"llama2-tiny", "gpt2-tiny", "gemma2-tiny", "gemma3-tiny"}) {
     const Golden golden = load_golden(name);
     const auto tokens = std::span(golden.tokens).first(20);
     for (auto [workers, cluster] : {std::pair{7, 1}, {12, 4}})

@@ -23,9 +23,12 @@ void infer(std::byte* args) {
   set_output("head_norm", "y", a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+// A head for each tile where workers are many: every sum over a head is a barrier for all threads of a block.
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<HeadNorm>(args);
-  return matrix_axes(a.x.size[0], a.x.last(), a.head_dim);
+  return {
+      {.dim = "M", .extent = a.x.size[0], .preferred = 16},
+      {.dim = "N", .extent = a.x.last(), .unit = a.head_dim, .preferred = target.gpu ? a.head_dim : 4096}};
 }
 
 void reference(const std::byte* args, Values& values) {
