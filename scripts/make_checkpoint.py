@@ -122,6 +122,7 @@ MODELS = {
 def llama_tensors(config):
     """Name, shape and standard deviation of each tensor of a descendant of Llama; None stands for ones."""
     family = config["model_type"]
+    norm = 0.0 if family.startswith("gemma") else None  # Gemma stores them less one
     hidden, inner, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
     head_dim = config.get("head_dim") or hidden // config["num_attention_heads"]
     q = config["num_attention_heads"] * head_dim
@@ -130,23 +131,23 @@ def llama_tensors(config):
     yield "model.embed_tokens.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
     for i in range(layers):
         layer = f"model.layers.{i}."
-        yield layer + "input_layernorm.weight", (hidden,), None
+        yield layer + "input_layernorm.weight", (hidden,), norm
         for name, rows in (("q", q), ("k", kv), ("v", kv)):
             yield layer + f"self_attn.{name}_proj.weight", (rows, hidden), 1 / math.sqrt(hidden)
             if family == "qwen2":
                 yield layer + f"self_attn.{name}_proj.bias", (rows,), 0.02
         if family in ("qwen3", "gemma3_text"):
             for name in ("q", "k"):
-                yield layer + f"self_attn.{name}_norm.weight", (head_dim,), None
+                yield layer + f"self_attn.{name}_norm.weight", (head_dim,), norm
         yield layer + "self_attn.o_proj.weight", (hidden, q), into_residual / math.sqrt(q)
-        yield layer + "post_attention_layernorm.weight", (hidden,), None
+        yield layer + "post_attention_layernorm.weight", (hidden,), norm
         if family.startswith("gemma"):
             for place in ("pre", "post"):
-                yield layer + f"{place}_feedforward_layernorm.weight", (hidden,), None
+                yield layer + f"{place}_feedforward_layernorm.weight", (hidden,), norm
         for name in ("gate", "up"):
             yield layer + f"mlp.{name}_proj.weight", (inner, hidden), 1 / math.sqrt(hidden)
         yield layer + "mlp.down_proj.weight", (hidden, inner), into_residual / math.sqrt(inner)
-    yield "model.norm.weight", (hidden,), None
+    yield "model.norm.weight", (hidden,), norm
     if not config.get("tie_word_embeddings", family.startswith("gemma")):
         yield "lm_head.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
 
