@@ -190,6 +190,19 @@ TEST(DevicePrograms, RunOnThreads) {
   EXPECT_LE(largest_difference(bf16, expected), 2 * golden.bf16_error);
 }
 
+// Vectors that are not tagged share memory: the rounded copy of a sum may lie where an input lay.
+TEST(DevicePrograms, RunInSharedMemory) {
+  for (const std::string name : {"llama2-tiny", "gemma2-tiny", "gemma3-tiny"})
+    for (bool fuse : {true, false}) {
+      const Golden golden = load_golden(name);
+      EngineOptions options = device_options(12, 1, "threads");
+      options.target->topology.tagged = false;
+      options.passes.fuse_epilogues = fuse;
+      const auto logits = logits_of(*golden_engine(name, options), golden.tokens, 1);
+      EXPECT_LE(largest_difference(logits, golden.logits), 5e-5) << name << (fuse ? "" : ", not fused");
+    }
+}
+
 // Each wait of such a program is needed: without it, the program is refused. (An in-SM wait says again what the
 // order of its stream says.)
 TEST(DevicePrograms, EveryWaitIsNeeded) {

@@ -22,12 +22,13 @@ struct Body {
       auto left = block.row(a.a, row).from(t[2]);
       auto right = block.row(a.b, row).from(t[2]);
       auto y = block.row(a.y, row).from(t[2]);
-      // The copy is made of the sum, not of y, which may lie in place of an input and be rounded.
-      if (a.copy.exists()) {
-        auto copy = block.row(a.copy, row).from(t[2]);
-        block.map(t[3] - t[2], [&](auto i) { copy.store(i, left.load(i) + right.load(i)); });
-      }
-      block.map(t[3] - t[2], [&](auto i) { y.store(i, left.load(i) + right.load(i)); });
+      auto copy = a.copy.exists() ? block.row(a.copy, row).from(t[2]) : y;
+      // Either output may lie in place of an input: both are stored once an element of the sum is known.
+      block.map(t[3] - t[2], [&](auto i) {
+        auto sum = left.load(i) + right.load(i);
+        copy.store(i, sum);
+        y.store(i, sum);
+      });
     }
   }
 };
