@@ -16,17 +16,19 @@ std::string bytes_text(i64 bytes) {
   return fmt::format("{:.1f} MB", double(bytes) * 1e-6);
 }
 
-bool is_of_a_program(BufferKind kind) {
-  return kind == BufferKind::kActivation || kind == BufferKind::kOutput || kind == BufferKind::kStepHost ||
-         kind == BufferKind::kStepDevice;
+// Memory of a program's own beside its arena. An activation that may share and does not is used no more: passes have
+// fused what made it.
+bool has_its_own(const Buffer& buffer) {
+  if (buffer.kind == BufferKind::kActivation) return buffer.tagged || buffer.resident;
+  return buffer.kind == BufferKind::kOutput || buffer.kind == BufferKind::kStepHost ||
+         buffer.kind == BufferKind::kStepDevice;
 }
 
-// An arena, and what does not share it.
 i64 program_bytes(const Graph& graph) {
   const ArenaPlan plan = plan_arena(graph, false);
   i64 bytes = plan.bytes;
   for (size_t b = 0; b < graph.buffers().size(); ++b)
-    if (is_of_a_program(graph.buffers()[b].kind) && plan.offset[b] < 0) bytes += graph.buffers()[b].bytes;
+    if (has_its_own(graph.buffers()[b]) && plan.offset[b] < 0) bytes += graph.buffers()[b].bytes;
   return bytes;
 }
 
