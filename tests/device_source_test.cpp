@@ -21,12 +21,12 @@ TEST_P(DeviceSource, Compiles) {
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
   requests.push_back({"decode", cuda::megakernel_source(one, GetParam()), GetParam(), {}});
   for (const Program* program : {&one, &many})
-    for (size_t i = 0; i < program->opcodes.size(); ++i)
-      requests.push_back({fmt::format("{} {}", program == &one ? "decode" : "prefill",
-                                      fmt::join(program->opcodes[i].ops, "+")),
-                          cuda::call_source(*program, u16(i), GetParam()),
-                          GetParam(),
-                          {}});
+    for (const Opcode& opcode : program->opcodes)
+      requests.push_back(
+          {fmt::format("{} {}", program == &one ? "decode" : "prefill", fmt::join(opcode.ops, "+")),
+           cuda::call_source(opcode, cuda::KernelTraits::of(*program), GetParam()),
+           GetParam(),
+           {}});
   const std::vector<cuda::Compiled> all = cuda::compile(requests);
   for (size_t i = 0; i < all.size(); ++i) {
     const cuda::Compiled& compiled = all[i];

@@ -38,13 +38,14 @@ struct CheckFlags {
 };
 
 void print_table(const std::vector<cuda::BodyCheck>& checks) {
-  print(fmt::format("{:18} {:8} {:>9} {:>7} {:>6} {:>8} {:>8}\n", "body", "arch", "registers", "shared",
-                    "stack", "spilled", "seconds"));
+  print(fmt::format("{:18} {:8} {:>4} {:>9} {:>7} {:>6} {:>8} {:>8}\n", "body", "arch", "rows", "registers",
+                    "shared", "stack", "spilled", "seconds"));
   for (const cuda::BodyCheck& check : checks) {
     const cuda::KernelUse& use = check.use;
-    print(fmt::format("{:18} {:8} {:9} {:7} {:6} {:8} {:8.2f}{}\n", check.op, check.arch, use.registers,
-                      use.shared_bytes, use.stack_bytes, use.spill_store_bytes + use.spill_load_bytes,
-                      check.seconds, check.failure.empty() ? "" : "  FAIL"));
+    print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}\n", check.op, check.arch, check.rows,
+                      use.registers, use.shared_bytes, use.stack_bytes,
+                      use.spill_store_bytes + use.spill_load_bytes, check.seconds,
+                      check.failure.empty() ? "" : "  FAIL"));
   }
 }
 
@@ -53,6 +54,7 @@ void print_json(const std::vector<cuda::BodyCheck>& checks) {
   for (const cuda::BodyCheck& check : checks)
     rows.push_back({{"op", check.op},
                     {"arch", check.arch},
+                    {"rows", check.rows},
                     {"registers", check.use.registers},
                     {"shared_bytes", check.use.shared_bytes},
                     {"stack_bytes", check.use.stack_bytes},
@@ -106,7 +108,7 @@ void add_check(CLI::App& app) {
   command.argument("--json", &flags->json, "with --arch: print JSON");
   command.footer(
       "For a folder the programs of all row classes are built and proved; no weights are read.\n"
-      "With --arch, registers, shared memory, stack and spills of each body are shown and held against "
+      "With --arch, registers, shared memory, stack and spills of each kernel are shown and held against "
       "budgets.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
       "          heddle check --arch sm_80,sm_90a");

@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "heddle/backend/cuda/body_source.h"
+#include "heddle/backend/cuda/program_source.h"
 #include "heddle/base/error.h"
 
 namespace heddle::cuda {
@@ -37,6 +37,37 @@ KernelUse together(const std::vector<KernelUse>& kernels) {
   return all;
 }
 
+constexpr i32 kManyRows = 512;
+constexpr const char* kMeasuredArch = "sm_90a";
+
+// The longest chain that an op can be the main part of.
+Opcode longest_chain(const OpSpec& op, std::span<const OpSpec* const> all) {
+  Opcode chain{.ops = {op.name}};
+  if (!op.traits.main) return chain;
+  for (const OpSpec* other : all) {
+    if (other->traits.epilogue) chain.ops.push_back(other->name);
+    if (other->traits.prologue && chain.main == 0) {
+      chain.ops.insert(chain.ops.begin(), other->name);
+      chain.main = 1;
+    }
+  }
+  return chain;
+}
+
+KernelTraits traits_for(i32 rows) {
+  KernelTraits traits{.rows = rows};
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) traits.weights[size_t(dtype)] = true;
+  return traits;
+}
+
+// Products of many rows on tensor cores hold more sums than there are registers for; a body with a generic one to fall
+// back to has that one's call beside its own path. What decodes stays on chip where it was measured.
+Budget budget_of(const BodyCheck& check) {
+  if (check.rows > 1 || has_variant(check.op)) return {.stack_bytes = 256, .spill_bytes = 1024};
+  if (check.arch != kMeasuredArch) return {.stack_bytes = 96, .spill_bytes = 256};
+  return {};
+}
+
 }  // namespace
 
 std::string over_budget(const KernelUse& use, const Budget& budget) {
@@ -64,21 +95,25 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, int work
             fmt::join(kArchs, ", "));
   require_strict_compiler(archs.front());
   std::vector<CompileRequest> requests;
+  std::vector<BodyCheck> checks;
   for (const OpSpec* op : all_ops())
     for (const std::string& arch : archs)
-      requests.push_back({op->name, body_source(*op, all_ops()), arch, {}});
+      for (i32 rows : {1, kManyRows}) {
+        if (rows > 1 && !op->traits.main) continue;  // the same kernel
+        requests.push_back(
+            {op->name, call_source(longest_chain(*op, all_ops()), traits_for(rows), arch), arch, {}});
+        checks.push_back({op->name, arch, rows, {}, 0, {}});
+      }
   const std::vector<Result<Compiled>> results = try_compile(requests, workers);
-  std::vector<BodyCheck> checks;
   for (size_t i = 0; i < requests.size(); ++i) {
-    BodyCheck check{requests[i].name, requests[i].arch, {}, 0, {}};
+    BodyCheck& check = checks[i];
     if (results[i]) {
       check.use = together(results[i].value().kernels);
       check.seconds = results[i].value().seconds;
-      check.failure = over_budget(check.use, Budget());
+      check.failure = over_budget(check.use, budget_of(check));
     } else {
       check.failure = results[i].message();
     }
-    checks.push_back(std::move(check));
   }
   return checks;
 }

@@ -13,7 +13,7 @@ namespace heddle::cuda {
 // The architectures that heddle has code for.
 std::span<const char* const> known_archs();
 
-// What the kernel of any body may take.
+// What a kernel may take: nothing off chip, where nothing else is said.
 struct Budget {
   int registers = 255;          // a thread; above it the compiler spills
   int shared_bytes = 48 << 10;  // static, a CTA: what every architecture has
@@ -26,12 +26,14 @@ std::string over_budget(const KernelUse& use, const Budget& budget);
 
 struct BodyCheck {
   std::string op, arch;
+  int rows = 1;         // of a step at most: kernels of many rows differ
   KernelUse use;        // the largest of each over the kernel and what it calls
   double seconds = 0;   // compile time; about 0 where it came from the cache
   std::string failure;  // the compiler's message, or what is over the budget; empty: good
 };
 
-// One result for each op and architecture, by op. Throws Error(kUnsupported) where there is no compiler,
+// One result for each op and architecture, by op; two where steps of many rows have a kernel of their own. An op that can
+// have others around it is compiled with a prologue and all epilogues. Throws Error(kUnsupported) where there is no compiler,
 // Error(kInvalidArgument) for an architecture that heddle does not know, Error(kInternal) where the compiler takes
 // what cannot run on a GPU: then its results would prove nothing.
 std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, int workers = 0);

@@ -23,10 +23,11 @@ std::vector<std::vector<Instruction>> tiles_of_calls(const Program& program) {
 
 std::vector<CompileRequest> sources(const Program& program) {
   const std::string& arch = Device::get().arch();
+  const KernelTraits traits = KernelTraits::of(program);
   std::vector<CompileRequest> requests;
-  for (size_t i = 0; i < program.opcodes.size(); ++i)
-    requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
-                        call_source(program, u16(i), arch),
+  for (const Opcode& opcode : program.opcodes)
+    requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(opcode.ops, "+")),
+                        call_source(opcode, traits, arch),
                         arch,
                         {}});
   return requests;

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cctype>
-#include <numeric>
 #include <set>
 #include <span>
 #include <vector>
@@ -33,13 +32,12 @@ bool has_source(const std::string& path) {
   return false;
 }
 
-// The body for GPUs that stands beside an op's generic one, where there is one; it falls back to that by itself.
 std::string variant_path(const std::string& op) {
   return fmt::format("heddle/ops/{0}/{0}.sm80.cuh", op);
 }
 
 std::string link(const std::string& op) {
-  const char* body = has_source(variant_path(op)) ? "DeviceBody" : "Body";
+  const char* body = has_variant(op) ? "DeviceBody" : "Body";
   return fmt::format("Link<{}::{}, {}>", op, body, args_name(op));
 }
 
@@ -53,18 +51,6 @@ struct FindWeightTypes : ArgVisitor {
   void attribute(const char*, float&) override {}
 };
 
-// Which dtypes of weights the program multiplies with.
-std::string weight_types(const Program& program) {
-  FindWeightTypes find;
-  for (const Call& call : program.calls) {
-    Node node = program.node_of(call);
-    for (Part& part : node.parts) part.op->visit(part.args.data(), find);
-  }
-  std::string list;
-  for (bool used : find.uses) list += used ? "true, " : "false, ";
-  return list;
-}
-
 std::string chain_type(const Opcode& opcode) {
   require(opcode.main <= 1, "[cuda] a chain has {} prologues; one is the most", opcode.main);
   std::string links;
@@ -76,10 +62,13 @@ std::string primitives(const std::string& arch) {
   return arch == "sm_80" || arch == "sm_86" || arch == "sm_89" ? "sm80" : "sm90";
 }
 
-// What comes before kernels: primitives, bodies, and types Main<i> and Chain<i> of some opcodes.
-std::string types_source(const Program& program, std::span<const u16> opcodes, const std::string& arch) {
+// What comes before kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
+std::string types_source(std::span<const Opcode> opcodes, const KernelTraits& traits,
+                         const std::string& arch) {
   std::set<std::string> ops;
-  for (u16 i : opcodes) ops.insert(program.opcodes[i].ops.begin(), program.opcodes[i].ops.end());
+  for (const Opcode& opcode : opcodes) ops.insert(opcode.ops.begin(), opcode.ops.end());
+  std::string weights;
+  for (bool used : traits.weights) weights += used ? "true, " : "false, ";
   std::string text = fmt::format(
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
@@ -88,25 +77,36 @@ std::string types_source(const Program& program, std::span<const u16> opcodes, c
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      kWarps, weight_types(program), program.shape.rows > 1, program.shape.rows > kStreamRows,
-      primitives(arch));
+      kWarps, weights, traits.rows > 1, traits.rows > kStreamRows, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
   for (const std::string& op : ops)
-    if (has_source(variant_path(op))) text += fmt::format("#include \"{}\"\n", variant_path(op));
+    if (has_variant(op)) text += fmt::format("#include \"{}\"\n", variant_path(op));
   for (size_t n = 0; n < opcodes.size(); ++n) {
-    const Opcode& opcode = program.opcodes[opcodes[n]];
-    text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n, link(opcode.ops[opcode.main]),
-                        chain_type(opcode));
+    text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n,
+                        link(opcodes[n].ops[opcodes[n].main]), chain_type(opcodes[n]));
   }
   return text + "}  // namespace heddle::device\n";
 }
 
 }  // namespace
 
-std::string call_source(const Program& program, u16 opcode, const std::string& arch) {
-  return types_source(program, std::span(&opcode, 1), arch) +
+bool has_variant(const std::string& op) {
+  return has_source(variant_path(op));
+}
+
+KernelTraits KernelTraits::of(const Program& program) {
+  FindWeightTypes find;
+  for (const Call& call : program.calls) {
+    Node node = program.node_of(call);
+    for (Part& part : node.parts) part.op->visit(part.args.data(), find);
+  }
+  return {find.uses, program.shape.rows};
+}
+
+std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch) {
+  return types_source(std::span(&opcode, 1), traits, arch) +
          R"(#include "heddle/backend/cuda/device/launch.cuh"
 using namespace heddle::device;
 extern "C" __global__ __launch_bounds__(kConsumers + 32, 1)
@@ -117,16 +117,15 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 }
 
 std::string megakernel_source(const Program& program, const std::string& arch) {
-  std::vector<u16> all(program.opcodes.size());
-  std::iota(all.begin(), all.end(), u16{0});
   std::string streams, runs;
-  for (u16 i : all) {
+  for (size_t i = 0; i < program.opcodes.size(); ++i) {
     streams +=
         fmt::format("    case {0}: return stream_chain<Main{0}>(loader, Chain{0}{{args}}, tile);\n", i);
     runs += fmt::format(
         "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
   }
-  return types_source(program, all, arch) + fmt::format(R"(namespace heddle::device {{
+  return types_source(program.opcodes, KernelTraits::of(program), arch) +
+         fmt::format(R"(namespace heddle::device {{
 template <class L>
 inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{
   switch (opcode) {{
@@ -145,7 +144,7 @@ void megakernel(const __grid_constant__ heddle::KernelParams p) {{
   run_megakernel(p);
 }}
 )",
-                                                        streams, runs);
+                     streams, runs);
 }
 
 }  // namespace heddle::cuda

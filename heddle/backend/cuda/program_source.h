@@ -2,6 +2,7 @@
 // instructions, with a switch over them.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "heddle/ir/program.h"
@@ -10,10 +11,21 @@ namespace heddle::cuda {
 
 constexpr int kWarps = 16;  // consumer warps of a CTA
 
-// Sources for one architecture ("sm_90a": which primitives they include). They depend on the program's opcodes and the
-// dtypes of its weights, not on its sizes.
+// Whether a body for GPUs stands beside an op's generic one (x.sm80.cuh); it falls back to that by itself.
+bool has_variant(const std::string& op);
+
+// What kernels are made for beside their chains.
+struct KernelTraits {
+  std::array<bool, kNumDTypes> weights = {};  // dtypes that they multiply with
+  i32 rows = 1;                               // of a step at most
+
+  static KernelTraits of(const Program& program);
+};
+
+// Sources for one architecture ("sm_90a": which primitives they include). They depend on opcodes and traits, not on
+// sizes.
 // Kernel `call` of one opcode: a CTA for each tile of a call.
-std::string call_source(const Program& program, u16 opcode, const std::string& arch);
+std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch);
 // Kernel `megakernel`, which executes instructions.
 std::string megakernel_source(const Program& program, const std::string& arch);
 
