@@ -44,7 +44,7 @@ gpu-tests: program
 	cmake --build --preset release --parallel $(JOBS) --target gpu_tests
 	rm -rf dist/heddle-bundle
 	cmake --install build/release --component bundle --prefix dist/heddle-bundle
-	cmake --install build/release --component gpu_tests --prefix dist/heddle-bundle
+	cmake --install build/release --strip --component gpu_tests --prefix dist/heddle-bundle
 
 format:
 	scripts/setup dev python
