@@ -65,6 +65,8 @@ KernelTraits traits_for(i32 rows) {
 Budget budget_of(const BodyCheck& check) {
   if (check.rows > 1 || has_variant(check.op)) return {.stack_bytes = 256, .spill_bytes = 1024};
   if (check.arch != kMeasuredArch) return {.stack_bytes = 96, .spill_bytes = 256};
+  if (get_op(check.op).traits.main)
+    return {.stack_bytes = 32, .spill_bytes = 128};  // no model has all epilogues
   return {};
 }
 

@@ -33,7 +33,7 @@ std::vector<Case> attention_merge_cases() {
   const StepExample decode{{{.start = 70, .rows = 1}}}, mixed{{{5, 11}, {66, 1}, {0, 3}}};
   for (const StepExample& step : {decode, mixed})
     for (i32 splits : {1, 2, 9})
-      for (auto [heads, head_dim] : {std::pair{1, 1}, {3, 24}, {2, 65}})
+      for (auto [heads, head_dim] : {std::pair{1, 1}, {3, 24}, {9, 256}, {2, 65}})
         for (DType type : {DType::kF32, DType::kBf16, DType::kF16}) {
           AttentionMerge args{.step = step.host(), .state = step.state()};
           args.part = input(DType::kF32, {step.rows(), heads, splits, head_dim});

@@ -50,8 +50,12 @@ class Block {
   Edges& edges() { return edges_; }
 
   bool was_dead() const { return dead_; }
-  // Gives all of scratch back inside a tile.
+  // Gives all of scratch back inside a tile, or what was taken since scratch was as `before`.
   void begin_scratch() { scratch_.chip_used = scratch_.spill_used = 0; }
+  const Scratch& scratch_now() const { return scratch_; }
+  void give_back(const Scratch& before) {
+    scratch_.chip_used = before.chip_used, scratch_.spill_used = before.spill_used;
+  }
 
   void inputs() {
     if (waited_) return;
