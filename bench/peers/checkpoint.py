@@ -105,6 +105,10 @@ def read_config(folder):
     return json.loads((Path(folder) / "config.json").read_text())
 
 
+class UnsupportedError(ValueError):
+    """A checkpoint that the peers' own models are not written for."""
+
+
 def rope_frequencies(config, head_dim):
     """As transformers computes them, for the plain and the llama3 kind."""
     rope = config.get("rope_parameters") or {
@@ -117,7 +121,7 @@ def rope_frequencies(config, head_dim):
     if kind == "default":
         return plain
     if kind != "llama3":
-        raise ValueError(f"rope_type is {kind}; known are default and llama3")
+        raise UnsupportedError(f"rope_type is {kind}; known are default and llama3")
     # Long waves are slowed down by the factor, short ones kept, those between blended.
     low, high, old = (
         rope[k] for k in ("low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
@@ -202,7 +206,7 @@ def read_weights(folder, dtype, device):
     config = read_config(folder)
     family = config["model_type"]
     if family not in FAMILIES:
-        raise ValueError(f"{folder} is a {family}; known are {', '.join(FAMILIES)}")
+        raise UnsupportedError(f"{folder.name} is a {family}; known are {', '.join(FAMILIES)}")
     tensors = Tensors(folder)
 
     def tensor(name, required=True):
