@@ -90,8 +90,8 @@ TEST(Command, EvalMeasuresATextAndComparesModels) {
 }
 
 TEST(Command, SaysWhatMemoryIsNeeded) {
-  const Outcome outcome = run_program(
-      {.args = {"generate", HEDDLE_SOURCE_DIR "/models/storyteller", "--prompt", "27 + 45 =", "--verbose"}});
+  const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller";
+  const Outcome outcome = run_program({.args = {"generate", story, "--prompt", "27 + 45 =", "--verbose"}});
   EXPECT_EQ(outcome.out, " 72.\n");
   // 5 layers x (keys, values) x 2 heads x 32 numbers x 2 bytes x 768 positions.
   expect_words(outcome.err,

@@ -115,7 +115,7 @@ TEST(SamplingParams, VisitNamesEveryField) {
   });
   EXPECT_EQ(bytes, 5 * sizeof(float) + 2 * sizeof(int32_t) + sizeof(uint64_t));
   // No number is left out.
-  const size_t lists = sizeof(params.sequence_bias) + sizeof(params.bad_words_ids);
+  const size_t lists = sizeof(decltype(params.sequence_bias)) + sizeof(decltype(params.bad_words_ids));
   EXPECT_LT(sizeof(params) - bytes - lists, alignof(SamplingParams));
   EXPECT_EQ(names.size(), 8u);
 }
