@@ -9,19 +9,25 @@
 namespace heddle {
 namespace {
 
-void require_output(bool ok) {
-  if (!ok)
+// After a call on stdout that failed: returns where a signal was the reason, since the call can be made again.
+void require_interrupted() {
+  if (errno != EINTR)
     fail(ErrorCode::kIo, "[stdout] cannot write: {}; what came before may be cut", std::strerror(errno));
+  std::clearerr(stdout);
 }
 
 }  // namespace
 
 void print(std::string_view text) {
-  require_output(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+  for (;;) {
+    text.remove_prefix(std::fwrite(text.data(), 1, text.size(), stdout));
+    if (text.empty()) return;
+    require_interrupted();
+  }
 }
 
 void flush_output() {
-  require_output(std::fflush(stdout) == 0 && !std::ferror(stdout));
+  while (std::fflush(stdout) != 0 || std::ferror(stdout)) require_interrupted();
 }
 
 }  // namespace heddle
