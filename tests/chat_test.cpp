@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "heddle/base/file.h"
@@ -133,6 +134,16 @@ class Terminal {
       shown_.append(bytes.data(), size_t(n));
     }
   }
+  // Until lines are edited: what is typed before that, the terminal itself edits, byte by byte.
+  bool wait_for_editor() {
+    if (!wait_for("> ")) return false;
+    for (int turn = 0; turn < 6000; ++turn) {
+      termios mode{};
+      if (::tcgetattr(terminal_, &mode) == 0 && (mode.c_lflag & ICANON) == 0) return true;
+      ::usleep(10'000);
+    }
+    return false;
+  }
   const std::string& shown() const { return shown_; }
   // Its exit code; -1 where a signal ended it.
   int wait() {
@@ -187,18 +198,18 @@ TEST_P(Terminals, CtrlDLeaves) {
 TEST(LineEditor, EditsAndRemembersLines) {
   Scratch scratch;
   Terminal terminal("xterm", arguments(scratch, {}));
-  ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for_editor()) << terminal.shown();
   terminal.type(
       "7 + 46 =\x7f\x7f\x7f"
       "5 =\x01"
       "2\n");  // three taken back, then one put in front
-  ASSERT_TRUE(terminal.wait_for("positions left]")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for("positions left]") && terminal.wait_for_editor()) << terminal.shown();
   terminal.type("/save " + scratch.path("one") + "\n");
-  ASSERT_TRUE(terminal.wait_for("(2 messages)")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for("(2 messages)") && terminal.wait_for_editor()) << terminal.shown();
   terminal.type("\x1b[A\x1b[A\n");  // two lines back
-  ASSERT_TRUE(terminal.wait_for("positions left]")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for("positions left]") && terminal.wait_for_editor()) << terminal.shown();
   terminal.type("Za\xc5\xbe\x7fr\n");  // a character of two bytes, taken back
-  ASSERT_TRUE(terminal.wait_for("positions left]")) << terminal.shown();
+  ASSERT_TRUE(terminal.wait_for("positions left]") && terminal.wait_for_editor()) << terminal.shown();
   terminal.type("/save " + scratch.path("all") + "\n");
   ASSERT_TRUE(terminal.wait_for("(6 messages)")) << terminal.shown();
   const auto saved = nlohmann::json::parse(read_file(scratch.path("all")))["messages"];
