@@ -175,7 +175,9 @@ TEST_P(Terminals, CtrlCStopsTheAnswerThenLeaves) {
   terminal.type("/stats\n");
   ASSERT_TRUE(terminal.wait_for("ended by interrupted")) << terminal.shown();
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
-  terminal.type("typed and not sent\x03");
+  terminal.type("typed and not sent");
+  ASSERT_TRUE(terminal.wait_for("not sent")) << terminal.shown();
+  terminal.type("\x03");
   ASSERT_TRUE(terminal.wait_for("once more or Ctrl-D leaves")) << terminal.shown();
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
   terminal.type("27 + 45 =\n");
