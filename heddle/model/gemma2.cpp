@@ -2,8 +2,6 @@
 // and logits, embeddings scaled by sqrt(hidden_size).
 #include <cmath>
 
-#include "heddle/ir/rules.h"
-#include "heddle/model/build/activations.h"
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/gemma_config.h"
 
@@ -28,22 +26,16 @@ Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, Tensor rotary) {
   x = b.add("attention_residual", o, x);
 
   h = b.rms_norm("pre_mlp_norm", x, at + "pre_feedforward_layernorm.weight", rms);
-  h = b.linear("gate_up", h, gate_up_rows(at, c.intermediate_size));
-  h = b.gate("gate", h, activation_kind(c.hidden_act));
-  h = b.linear("down", h, rows_of(at + "mlp.down_proj", c.hidden_size));
+  h = gated_mlp(b, c, at, h);
   h = b.rms_norm("post_mlp_norm", h, at + "post_feedforward_layernorm.weight", rms);
   return b.add("mlp_residual", h, x);
 }
 
 void build(Builder& b, const GemmaConfig& c) {
-  const Weight embed = b.table("embed", "model.embed_tokens.weight", c.vocab_size, c.hidden_size);
-  // In the checkpoint's own type, as transformers has it there: in bf16 sqrt(3072) = 55.4256 is 55.5.
-  const float scale = round_to(embed.data.dtype, float(std::sqrt(double(c.hidden_size))));
-  Tensor x = b.in("").residual(b.embed("embedding", embed, double(scale)));
+  auto [table, x] = embed_tokens(b, c, true);
   const Tensor rotary = b.rotary("rope", rotary_of(c.rope, c.head_dim));
   for (i32 l = 0; l < c.num_hidden_layers; ++l) x = layer(b, c, l, x, rotary);
-  x = b.in("").rms_norm("final_norm", b.wanted(x), "model.norm.weight", {c.rms_norm_eps, 1});
-  b.head(x, head_of(b, c, embed), c.final_logit_softcapping);
+  finish(b, c, x, table, {c.rms_norm_eps, 1}, c.final_logit_softcapping);
 }
 
 Definition define(const Config& config, const Inventory& tensors) {

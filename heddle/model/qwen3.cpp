@@ -1,7 +1,6 @@
 // Qwen 3 (Yang et al., 2025): Llama whose query and key heads are normalised before they turn.
 #include <cmath>
 
-#include "heddle/model/build/activations.h"
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/qwen_config.h"
 
@@ -24,18 +23,14 @@ Tensor layer(Builder& b, const QwenConfig& c, i32 l, Tensor x, Tensor rotary) {
   x = b.add("attention_residual", o, x);
 
   h = b.rms_norm("post_norm", x, at + "post_attention_layernorm.weight", {c.rms_norm_eps});
-  h = b.linear("gate_up", h, gate_up_rows(at, c.intermediate_size));
-  h = b.gate("gate", h, activation_kind(c.hidden_act));
-  return b.add("mlp_residual", b.linear("down", h, rows_of(at + "mlp.down_proj", c.hidden_size)), x);
+  return b.add("mlp_residual", gated_mlp(b, c, at, h), x);
 }
 
 void build(Builder& b, const QwenConfig& c) {
-  const Weight embed = b.table("embed", "model.embed_tokens.weight", c.vocab_size, c.hidden_size);
-  Tensor x = b.in("").residual(b.embed("embedding", embed));
+  auto [table, x] = embed_tokens(b, c);
   const Tensor rotary = b.rotary("rope", rotary_of(c.rope, c.head_dim));
   for (i32 l = 0; l < c.num_hidden_layers; ++l) x = layer(b, c, l, x, rotary);
-  x = b.in("").rms_norm("final_norm", b.wanted(x), "model.norm.weight", {c.rms_norm_eps});
-  b.head(x, head_of(b, c, embed));
+  finish(b, c, x, table, {c.rms_norm_eps});
 }
 
 Definition define(const Config& config, const Inventory& tensors) {

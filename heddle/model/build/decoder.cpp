@@ -1,5 +1,10 @@
 #include "heddle/model/build/decoder.h"
 
+#include <cmath>
+
+#include "heddle/ir/rules.h"
+#include "heddle/model/build/activations.h"
+
 namespace heddle {
 namespace {
 
@@ -10,6 +15,13 @@ Rows stack(const std::string& at, const std::vector<std::pair<const char*, i32>>
     if (bias) result.biases.push_back(at + name + ".bias");
   }
   return result;
+}
+
+// Each gate beside its value.
+Rows gate_up_rows(const std::string& at, i32 inner, bool bias) {
+  Rows rows = stack(at + "mlp.", {{"gate_proj", inner}, {"up_proj", inner}}, bias);
+  rows.order = interleave_halves(inner);
+  return rows;
 }
 
 }  // namespace
@@ -30,19 +42,29 @@ Rows qkv_rows(const std::string& at, const Heads& heads, bool bias) {
   return rows;
 }
 
-Rows gate_up_rows(const std::string& at, i32 inner, bool bias) {
-  Rows rows = stack(at + "mlp.", {{"gate_proj", inner}, {"up_proj", inner}}, bias);
-  rows.order = interleave_halves(inner);
-  return rows;
-}
-
 Rows rows_of(const std::string& tensor, i32 count, bool bias) {
   return stack(tensor, {{"", count}}, bias);
 }
 
-Weight head_of(Builder& b, const DecoderConfig& c, const Weight& embed) {
-  return c.tie_word_embeddings ? embed
-                               : b.table("head.weight", "lm_head.weight", c.vocab_size, c.hidden_size);
+Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tensor h, bool bias) {
+  h = b.linear("gate_up", h, gate_up_rows(at, c.intermediate_size, bias));
+  h = b.gate("gate", h, activation_kind(c.hidden_act));
+  return b.linear("down", h, rows_of(at + "mlp.down_proj", c.hidden_size, bias));
+}
+
+Embedded embed_tokens(Builder& b, const DecoderConfig& c, bool scaled) {
+  const Weight table = b.table("embed", "model.embed_tokens.weight", c.vocab_size, c.hidden_size);
+  const float scale = scaled ? round_to(table.data.dtype, float(std::sqrt(double(c.hidden_size)))) : 1;
+  return {table, b.in("").residual(b.embed("embedding", table, double(scale)))};
+}
+
+void finish(Builder& b, const DecoderConfig& c, Tensor x, const Weight& table, const Rms& rms,
+            double softcap) {
+  x = b.in("").rms_norm("final_norm", b.wanted(x), "model.norm.weight", rms);
+  b.head(
+      x,
+      c.tie_word_embeddings ? table : b.table("head.weight", "lm_head.weight", c.vocab_size, c.hidden_size),
+      softcap);
 }
 
 ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors) {

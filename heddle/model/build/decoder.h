@@ -11,14 +11,24 @@ std::string layer_path(i32 layer);
 
 Heads heads_of(const DecoderConfig& c);
 
-// The projections of a layer. `qkv_rows` has the halves of query and key heads side by side, as rope wants them, and
-// `gate_up_rows` each gate beside its value.
+// The projections of a layer. `qkv_rows` has the halves of query and key heads side by side, as rope wants them.
 Rows qkv_rows(const std::string& at, const Heads& heads, bool bias);
-Rows gate_up_rows(const std::string& at, i32 inner, bool bias = false);
 Rows rows_of(const std::string& tensor, i32 count, bool bias = false);
 
-// The matrix of the logits: the embedding where they are tied.
-Weight head_of(Builder& b, const DecoderConfig& c, const Weight& embed);
+// act(gate h) * (up h), projected down (Shazeer, 2020: "GLU Variants Improve Transformer").
+Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tensor h, bool bias = false);
+
+// What comes before the layers: the embeddings of the step's tokens, and the table they come from. `scaled`: times
+// sqrt(hidden_size), which is rounded to the checkpoint's own type as transformers has it there: in bf16
+// sqrt(3072) = 55.4256 is 55.5.
+struct Embedded {
+  Weight table;
+  Tensor x;
+};
+Embedded embed_tokens(Builder& b, const DecoderConfig& c, bool scaled = false);
+// And after them: the norm of x and the logits, by the `table` of the embeddings where they are tied.
+void finish(Builder& b, const DecoderConfig& c, Tensor x, const Weight& table, const Rms& rms,
+            double softcap = 0);
 
 ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors);
 
