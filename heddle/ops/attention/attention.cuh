@@ -137,21 +137,28 @@ struct Body {
     }
   }
 
+  // What a tile does in this step; without queries: nothing. Behind inputs().
+  template <class Block>
+  static Work work_of(Block& block, const Attention& a, const TileCoord& t) {
+    const StepHost& host = block.host(a.step);
+    const AttentionBlock plan = attention_block(host, block.device(a.state), a.cut(), t[1]);
+    if (plan.sequence < 0 || t[2] >= plan.splits) return {};
+    const i32 group = a.heads / a.kv_heads;
+    return {plan,
+            host.pages(plan.sequence),
+            host.sequence(plan.sequence)->row_begin,
+            t[0],
+            t[2],
+            group,
+            (plan.row_end - plan.row_begin) * group,
+            a.window};
+  }
+
   template <class Block>
   static void run(Block& block, const Attention& a, const TileCoord& t) {
     block.inputs();
-    const StepHost& host = block.host(a.step);
-    const AttentionBlock plan = attention_block(host, block.device(a.state), a.cut(), t[1]);
-    if (plan.sequence < 0 || t[2] >= plan.splits) return block.dead();
-    const i32 group = a.heads / a.kv_heads;
-    const Work work{plan,
-                    host.pages(plan.sequence),
-                    host.sequence(plan.sequence)->row_begin,
-                    t[0],
-                    t[2],
-                    group,
-                    (plan.row_end - plan.row_begin) * group,
-                    a.window};
+    const Work work = work_of(block, a, t);
+    if (work.queries == 0) return block.dead();
     auto view = [&](i32 n) { return block.scratch(n); };
     auto product = [&](i32 n, i32 k, DType dtype) { return block.product(work.queries, n, k, dtype); };
     auto fragment = [&](i32 n) { return block.fragment(0, work.queries, 0, n); };

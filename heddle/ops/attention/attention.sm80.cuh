@@ -165,18 +165,8 @@ struct DeviceBody {
   template <class Block>
   static void run(Block& block, const Attention& a, const TileCoord& t) {
     block.inputs();
-    const StepHost& host = block.host(a.step);
-    const AttentionBlock plan = attention_block(host, block.device(a.state), a.cut(), t[1]);
-    if (plan.sequence < 0 || t[2] >= plan.splits) return block.dead();
-    const i32 group = a.heads / a.kv_heads;
-    const Body::Work work{plan,
-                          host.pages(plan.sequence),
-                          host.sequence(plan.sequence)->row_begin,
-                          t[0],
-                          t[2],
-                          group,
-                          (plan.row_end - plan.row_begin) * group,
-                          a.window};
+    const Body::Work work = Body::work_of(block, a, t);
+    if (work.queries == 0) return block.dead();
     if (fits(a, work.queries)) {
       if constexpr (kUses[int(DType::kBf16)])
         if (a.keys.dtype == DType::kBf16 && run_type<DType::kBf16>(block, a, work)) return;
