@@ -3,7 +3,8 @@
     make_sampling.py [--out FILE] [--count N] [--seed N]
 
 A case: settings, the text so far, logits (in 4096ths), and the processed scores of the tokens that are kept.
-Cases in which fp32 and fp64 keep other tokens are left out: rounding would decide them.
+Cases in which fp32 and fp64, or limits that differ by NUDGE, keep other tokens are left out: rounding would
+decide them.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from transformers.generation.utils import GenerationMixin
 
 OUT = Path(__file__).resolve().parents[2] / "tests/goldens/sampling/cases.jsonl"
 UNIT = 4096
+NUDGE = 1e-4  # fp32 scores up to a few hundred are off by 1e-5, and so is the logarithm of a probability
 # A processor for each setting, in the order of generate.
 PROCESSORS = {
     "sequence_bias": SequenceBiasLogitsProcessor,
@@ -110,6 +112,14 @@ def process(settings, tokens, logits):
     return processors(torch.tensor([tokens]), logits[None].clone())[0]
 
 
+def nudged(settings):
+    for factor in (1 - NUDGE, 1 + NUDGE):
+        limits = {
+            name: settings[name] * factor for name in ("top_p", "min_p", "typical_p") if name in settings
+        }
+        yield settings | limits
+
+
 def draw_case(draw):
     vocab = draw.randint(20, 90)
     alphabet = draw.randint(2, vocab)  # a small one repeats itself
@@ -120,7 +130,8 @@ def draw_case(draw):
     exact = torch.tensor(whole, dtype=torch.float64) / UNIT
     scores, exact_scores = process(settings, tokens, exact.float()), process(settings, tokens, exact)
     kept = torch.isfinite(scores)
-    if not kept.any() or not torch.equal(kept, torch.isfinite(exact_scores)):
+    others = [exact_scores, *(process(near, tokens, exact) for near in nudged(settings))]
+    if not kept.any() or any(not torch.equal(kept, torch.isfinite(other)) for other in others):
         return None
     ids = kept.nonzero()[:, 0].tolist()
     values = [float(f"{value:.8g}") for value in exact_scores[kept].tolist()]
