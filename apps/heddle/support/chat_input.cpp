@@ -1,14 +1,10 @@
 #include "apps/heddle/support/chat_input.h"
 
-#include <cerrno>
 #include <cstring>
 
-#include <poll.h>
 #include <unistd.h>
 
-#include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
-#include "heddle/base/error.h"
 
 namespace heddle {
 namespace {
@@ -18,7 +14,7 @@ constexpr const char* kFence = "\"\"\"";
 }  // namespace
 
 ChatInput::ChatInput() : is_terminal_(::isatty(STDIN_FILENO) != 0) {
-  if (LineEditor::can_edit()) editor_.emplace();
+  if (LineEditor::can_edit()) editor_.emplace(reader_);
 }
 
 ChatInput::Kind ChatInput::read_line(const char* prompt, std::string& line) {
@@ -37,17 +33,12 @@ ChatInput::Kind ChatInput::read_line(const char* prompt, std::string& line) {
       return Kind::kMessage;
     }
     if (ended_) return Kind::kEnd;
-    // A poll ends at a signal; a read that follows it does not wait.
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    const int ready = ::poll(&input, 1, 100);
-    if (interrupted()) return buffer_.clear(), Kind::kInterrupted;
-    if (ready <= 0) continue;
     char bytes[4096];
-    const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(ErrorCode::kIo, "[stdin] cannot read: {}", std::strerror(errno));
-    ended_ = n == 0;
-    buffer_.append(bytes, size_t(n));
+    size_t count = 0;
+    const StdinReader::Kind kind = reader_.read(bytes, count);
+    if (kind == StdinReader::Kind::kInterrupted) return buffer_.clear(), Kind::kInterrupted;
+    ended_ = kind == StdinReader::Kind::kEnd;
+    buffer_.append(bytes, count);
   }
 }
 

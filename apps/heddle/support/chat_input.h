@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/heddle/support/line_editor.h"
+#include "apps/heddle/support/stdin_reader.h"
 
 namespace heddle {
 
@@ -23,6 +24,7 @@ class ChatInput {
   Kind read_line(const char* prompt, std::string& line);
 
   bool is_terminal_;
+  StdinReader reader_;
   std::optional<LineEditor> editor_;
   std::string buffer_;  // read and not yet handed out
   bool ended_ = false;

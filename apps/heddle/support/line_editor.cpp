@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include <histedit.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "apps/heddle/support/interrupt.h"
@@ -18,19 +17,35 @@ namespace heddle {
 namespace {
 
 constexpr int kRemembered = 1000;  // lines
+constexpr char kCtrlD = '\x04';    // pressed before a line is edited, it comes as a zero
+
+}  // namespace
+
+struct LineEditor::State {
+  StdinReader& input;
+  const char* prompt = "";
+  History* history = nullptr;
+  HistEvent event{};
+  EditLine* editor = nullptr;
+
+  static State& of(EditLine* editor) {
+    State* state = nullptr;
+    el_get(editor, EL_CLIENTDATA, &state);
+    return *state;
+  }
+  static char* prompt_of(EditLine* editor) { return const_cast<char*>(of(editor).prompt); }
+  static int next_character(EditLine* editor, wchar_t* character);
+};
 
 // The next character for libedit: 1, 0 at the end, -1 where Ctrl-C was pressed. Its own reader goes on after a signal.
-int next_character(EditLine*, wchar_t* character) {
+int LineEditor::State::next_character(EditLine* editor, wchar_t* character) {
   std::mbstate_t state{};
   for (;;) {
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    const int ready = ::poll(&input, 1, 100);
-    if (interrupted()) return -1;
-    if (ready <= 0) continue;
     char byte = 0;
-    const ssize_t n = ::read(STDIN_FILENO, &byte, 1);
-    if (n == 0) return 0;
-    if (n < 0) continue;
+    size_t count = 0;
+    const StdinReader::Kind kind = of(editor).input.read({&byte, 1}, count);
+    if (kind != StdinReader::Kind::kBytes) return kind == StdinReader::Kind::kEnd ? 0 : -1;
+    if (byte == '\0') byte = kCtrlD;
     const size_t done = std::mbrtowc(character, &byte, 1, &state);
     if (done == size_t(-2)) continue;  // the character has more bytes
     if (done == size_t(-1)) {
@@ -41,28 +56,13 @@ int next_character(EditLine*, wchar_t* character) {
   }
 }
 
-}  // namespace
-
-struct LineEditor::State {
-  const char* prompt = "";
-  History* history = nullptr;
-  HistEvent event{};
-  EditLine* editor = nullptr;
-
-  static char* prompt_of(EditLine* editor) {
-    State* state = nullptr;
-    el_get(editor, EL_CLIENTDATA, &state);
-    return const_cast<char*>(state->prompt);
-  }
-};
-
 bool LineEditor::can_edit() {
   const char* terminal = std::getenv("TERM");
   return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb" &&
          ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
 }
 
-LineEditor::LineEditor() : state_(std::make_unique<State>()) {
+LineEditor::LineEditor(StdinReader& input) : state_(std::make_unique<State>(input)) {
   std::setlocale(LC_CTYPE, "C.UTF-8");
   State& s = *state_;
   s.history = history_init();
@@ -74,7 +74,7 @@ LineEditor::LineEditor() : state_(std::make_unique<State>()) {
   el_set(s.editor, EL_PROMPT, &State::prompt_of);
   el_set(s.editor, EL_EDITOR, "emacs");
   el_set(s.editor, EL_HIST, history, s.history);
-  el_set(s.editor, EL_GETCFN, next_character);
+  el_set(s.editor, EL_GETCFN, &State::next_character);
 }
 
 LineEditor::~LineEditor() {

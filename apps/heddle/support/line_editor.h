@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "apps/heddle/support/stdin_reader.h"
+
 namespace heddle {
 
 class LineEditor {
@@ -13,7 +15,7 @@ class LineEditor {
   // Whether stdin and stdout are a terminal that can move its cursor.
   static bool can_edit();
 
-  LineEditor();
+  explicit LineEditor(StdinReader& input);
   ~LineEditor();
   // Reads a line and remembers it. kInterrupted: Ctrl-C was pressed (interrupt.h).
   Kind read(const char* prompt, std::string& line);
