@@ -1,7 +1,6 @@
 #include "heddle/engine/engine.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <set>
 
@@ -66,7 +65,6 @@ struct Engine::State {
   }
   Loaded& loaded(i32 rows, i32 num_sequences);
   void bind(Loaded& loaded, i32 rows);
-  void read(void* to, const std::byte* from, size_t bytes) const;
 };
 
 Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
@@ -115,14 +113,6 @@ void Engine::State::bind(Loaded& made, i32 rows) {
   const ExecutorSpec* spec = &get_executor(options.executor);
   if (rows >= kManyRows && spec->many_rows) spec = &get_executor(spec->many_rows);
   made.executor = spec->create(program, made.memory, run);
-}
-
-void Engine::State::read(void* to, const std::byte* from, size_t bytes) const {
-  if (bytes == 0) return;
-  if (space)
-    space->read(to, from, bytes);
-  else
-    std::memcpy(to, from, bytes);
 }
 
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
@@ -283,7 +273,7 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   if (!options.logits) return result;
   const size_t count = size_t(loaded.record.host().wanted) * size_t(info().vocab);
   result.logits.resize(count);
-  s.read(result.logits.data(), loaded.memory.base[loaded.logits], count * sizeof(float));
+  copy_from(s.space, result.logits.data(), loaded.memory.base[loaded.logits], count * sizeof(float));
   return result;
 }
 
@@ -295,7 +285,7 @@ std::vector<std::byte> Engine::buffer(const Program& program, u32 index) const {
   for (const auto& [key, loaded] : state_->programs) {
     if (&loaded->program != &program) continue;
     std::vector<std::byte> bytes(size_t(program.buffers[index].info.bytes));
-    state_->read(bytes.data(), loaded->memory.base[index], bytes.size());
+    copy_from(state_->space, bytes.data(), loaded->memory.base[index], bytes.size());
     return bytes;
   }
   fail(ErrorCode::kInvalidArgument, "[engine] the program is not one of this engine");

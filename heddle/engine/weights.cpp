@@ -78,18 +78,12 @@ Storage::~Storage() {
 
 void Storage::write(const void* from, size_t bytes) {
   HEDDLE_CHECK(bytes <= size_);
-  if (space_)
-    space_->write(data_, from, bytes);
-  else
-    std::memcpy(data_, from, bytes);
+  copy_to(space_, data_, from, bytes);
 }
 
 void Storage::read(void* to, size_t bytes) const {
   HEDDLE_CHECK(bytes <= size_);
-  if (space_)
-    space_->read(to, data_, bytes);
-  else
-    std::memcpy(to, data_, bytes);
+  copy_from(space_, to, data_, bytes);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #include "heddle/ir/executor.h"
 
+#include <cstring>
 #include <utility>
 
 #include "heddle/base/error.h"
@@ -20,6 +21,22 @@ std::pair<const Backend*, const ExecutorSpec*> find_executor(std::string_view na
 }
 
 }  // namespace
+
+void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  if (space)
+    space->write(to, from, bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
+
+void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes) {
+  if (bytes == 0) return;
+  if (space)
+    space->read(to, from, bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
 
 const ExecutorSpec& get_executor(std::string_view name) {
   return *find_executor(name).second;

@@ -64,6 +64,14 @@ class MemorySpace {
   virtual i64 available() const = 0;  // bytes that are free
 };
 
+// Copies to and from an executor's buffers, which lie in `space` or (null) with the host.
+void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes);
+void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes);
+
+// Copies to and from an executor's buffers, which lie in `space` or (null) with the host.
+void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes);
+void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes);
+
 struct ExecutorSpec {
   const char* name = "";
   const char* doc = "";

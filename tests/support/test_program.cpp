@@ -1,7 +1,6 @@
 #include "tests/support/test_program.h"
 
 #include <array>
-#include <cstring>
 #include <random>
 
 #include "heddle/base/float16.h"
@@ -52,11 +51,7 @@ void TestProgram::move_to_space() {
 
 std::vector<float> TestProgram::result() const {
   std::vector<float> values(kRows * kCols);
-  const std::byte* from = memory.base[kLayers];
-  if (space_)
-    space_->read(values.data(), from, values.size() * sizeof(float));
-  else
-    std::memcpy(values.data(), from, values.size() * sizeof(float));
+  copy_from(space_, values.data(), memory.base[kLayers], values.size() * sizeof(float));
   return values;
 }
 
