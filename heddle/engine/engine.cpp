@@ -196,6 +196,10 @@ i32 Engine::length(SequenceId id) const {
   return state_->sequences.at(id).length();
 }
 
+std::span<const i32> Engine::tokens(SequenceId id) const {
+  return state_->sequences.at(id).tokens;
+}
+
 void Engine::rewind(SequenceId id, i32 length) {
   state_->sequences.rewind(state_->sequences.at(id), length);
 }

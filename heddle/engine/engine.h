@@ -79,6 +79,8 @@ class Engine {
   SequenceId open(const SamplingSettings& sampling, std::span<const i32> prompt = {});
   void close(SequenceId sequence);
   i32 length(SequenceId sequence) const;
+  // One for each position; until the sequence's next step or rewind.
+  std::span<const i32> tokens(SequenceId sequence) const;
   // Drops the positions from `length` on; it may keep fewer where it shares a page with another sequence.
   void rewind(SequenceId sequence, i32 length);
   // Positions of a prompt that a sequence opened now would not have to compute.

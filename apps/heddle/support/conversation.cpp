@@ -63,16 +63,15 @@ std::vector<i32> Conversation::fit(TurnStats& stats) {
 i32 Conversation::step(std::span<const i32> tokens, bool wanted, Answer& answer) {
   const StepRequest request{sequence_.id(), tokens, wanted};
   const StepResult result = engine_.step(std::span(&request, 1), {.logits = answer.wants_logits()});
-  cached_.insert(cached_.end(), tokens.begin(), tokens.end());
   return wanted ? answer.choose(result.logits, result.sampled[0]) : -1;
 }
 
 // What is not in the KV cache yet; returns the first token of the answer, -1 where it was interrupted.
 i32 Conversation::read(std::span<const i32> tokens, TurnStats& stats, Answer& answer) {
-  const auto same = std::ranges::mismatch(tokens.first(tokens.size() - 1), cached_).in1 - tokens.begin();
+  const auto there = engine_.tokens(sequence_.id());
+  const auto same = std::ranges::mismatch(tokens.first(tokens.size() - 1), there).in1 - tokens.begin();
   engine_.rewind(sequence_.id(), i32(same));
   stats.kept = size_t(engine_.length(sequence_.id()));
-  cached_.resize(stats.kept);
   i32 token = -1;
   for (auto rest = tokens.subspan(stats.kept); !rest.empty() && !interrupted();) {
     const size_t count = std::min(rest.size(), size_t(engine_.max_rows()));

@@ -53,7 +53,6 @@ class Conversation {
   std::string system_;
   std::vector<ChatMessage> messages_;  // user and assistant in turns
   OpenSequence sequence_;
-  std::vector<i32> cached_;  // what is in its pages
 };
 
 }  // namespace heddle
