@@ -1,6 +1,5 @@
 // heddle bench: what decode and prefill take once they are warm, beside what memory allows.
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <filesystem>
 
@@ -13,6 +12,7 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/stopwatch.h"
 #include "heddle/model/build/family.h"
 
 namespace heddle {
@@ -39,9 +39,9 @@ struct Row {
 };
 
 double seconds_of(const auto& work) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return watch.seconds();
 }
 
 std::vector<i32> some_tokens(i32 count, i32 vocab) {

@@ -1,6 +1,5 @@
 // heddle eval: the perplexity of a text, and how another model's choices differ on it.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/stopwatch.h"
 #include "heddle/model/build/family.h"
 #include "heddle/text/logits_processors.h"
 #include "heddle/text/tokenizer.h"
@@ -88,7 +88,7 @@ class Eval {
   }
 
   void run() {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     const auto windows = windows_of(tokens_.size(), size_t(window_), size_t(stride_));
     for (const Window& window : windows) {
       score(window);
@@ -97,8 +97,7 @@ class Eval {
         std::fprintf(stderr, "\r%zu of %zu tokens%s", window.end, tokens_.size(),
                      window.end == tokens_.size() ? "\r\033[K" : "");
     }
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    report(windows.size(), seconds);
+    report(windows.size(), watch.seconds());
   }
 
  private:

@@ -1,6 +1,5 @@
 // heddle generate: continues a prompt and streams the text.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 
@@ -17,15 +16,10 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/base/stopwatch.h"
 
 namespace heddle {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Times {
   double prompt = 0, tokens = 0;  // seconds
@@ -39,7 +33,7 @@ Times finish(Engine& engine, const std::vector<std::shared_ptr<Answer>>& answers
   const bool show = ::isatty(STDERR_FILENO) != 0 && size > 512;
   const auto goes_on = [&] { return !batcher.idle() && !interrupted(); };
   Times times;
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   while (goes_on() && batcher.stats().new_tokens == 0) {
     batcher.step();
     if (show)
@@ -47,12 +41,12 @@ Times finish(Engine& engine, const std::vector<std::shared_ptr<Answer>>& answers
                    size);
   }
   if (show) std::fprintf(stderr, "\r\033[K");
-  times.prompt = seconds_since(start);
-  start = Clock::now();
+  times.prompt = watch.seconds();
+  watch = {};
   while (goes_on()) batcher.step();
   for (const auto& answer : answers)
     if (!answer->ended()) answer->end(false);
-  times.tokens = seconds_since(start);
+  times.tokens = watch.seconds();
   return times;
 }
 

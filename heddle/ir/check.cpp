@@ -1,8 +1,7 @@
 #include "heddle/ir/check.h"
 
-#include <chrono>
-
 #include "heddle/base/error.h"
+#include "heddle/base/stopwatch.h"
 #include "heddle/ir/check_homes.h"
 #include "heddle/ir/check_order.h"
 #include "heddle/ir/check_with.h"
@@ -61,13 +60,12 @@ void check_all(const Program& program, FindOp find, Faults& faults, CheckReport&
 }  // namespace
 
 CheckReport check_with(const Program& program, FindOp find) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   CheckReport report;
   Faults faults;
   check_all(program, find, faults, report);
   report.faults = faults.take();
-  report.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  report.milliseconds = 1e3 * watch.seconds();
   return report;
 }
 

@@ -1,7 +1,6 @@
 #include "apps/heddle/support/conversation.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -9,19 +8,10 @@
 #include "apps/heddle/support/interrupt.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/stopwatch.h"
 #include "heddle/text/json_view.h"
 
 namespace heddle {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
-
 Conversation::Conversation(Engine& engine, const Tokenizer& tokenizer, const ChatTemplate& form,
                            AnswerSettings settings, bool slide)
     : engine_(engine),
@@ -95,10 +85,10 @@ TurnStats Conversation::say(const std::string& message,
   stats.prompt = tokens.size();
   Answer answer(settings_, tokens, tokenizer_);
   answer.on_text = on_text;
-  Clock::time_point start = Clock::now();
+  Stopwatch watch;
   i32 token = read(tokens, stats, answer);
-  stats.prompt_seconds = seconds_since(start);
-  start = Clock::now();
+  stats.prompt_seconds = watch.seconds();
+  watch = {};
   bool full = false;
   while (token >= 0 && !interrupted() && answer.take(token)) {
     full = engine_.length(sequence_.id()) >= engine_.max_context();
@@ -107,7 +97,7 @@ TurnStats Conversation::say(const std::string& message,
   }
   answer.end(full);
   ++settings_.sampling.seed;  // of the next answer, where the host chooses
-  stats.answer_seconds = seconds_since(start);
+  stats.answer_seconds = watch.seconds();
   stats.answer = answer.tokens().size();
   stats.reason = answer.reason();
   stats.left = stats.context - engine_.length(sequence_.id());

@@ -1,7 +1,6 @@
 #include "apps/heddle/support/generate_batch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <map>
 
@@ -14,6 +13,7 @@
 #include "apps/heddle/support/results_file.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/stopwatch.h"
 #include "heddle/model/build/family.h"
 #include "heddle/text/prompts_file.h"
 
@@ -119,12 +119,12 @@ class Batch {
           ++started_;
           on_host_ += !asked.line.sampling.needs_host().empty();
         }
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     while (!batcher.idle() && !interrupted()) {
       batcher.step();
       show_progress();
     }
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = watch.seconds();
     const BatchStats& stats = batcher.stats();
     const std::string text = fmt::format(
         "[{} prompt tokens, {} more shared; {} new tokens; {:.1f} tokens/s in {} steps of up to {} "

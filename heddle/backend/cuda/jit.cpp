@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <chrono>
 #include <exception>
 #include <mutex>
 #include <sstream>
@@ -15,6 +14,7 @@
 #include "heddle/backend/cuda/nvrtc.h"
 #include "heddle/backend/cuda/sources.h"
 #include "heddle/base/error.h"
+#include "heddle/base/stopwatch.h"
 
 namespace heddle::cuda {
 namespace {
@@ -56,7 +56,7 @@ std::string key_of(const CompileRequest& request, const std::vector<std::string>
 }
 
 Result<Compiled> compile_one(const CompileRequest& request, const CubinCache& cache) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const Nvrtc& nvrtc = Nvrtc::get();
   const std::vector<std::string> options = all_options(request);
   const std::string key = key_of(request, options, nvrtc);
@@ -75,7 +75,7 @@ Result<Compiled> compile_one(const CompileRequest& request, const CubinCache& ca
     cache.store(key, {result.cubin, result.log});
   }
   result.kernels = parse_kernel_use(result.log);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = watch.seconds();
   return result;
 }
 
