@@ -6,13 +6,13 @@
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
+#include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/stopwatch.h"
@@ -90,13 +90,13 @@ class Eval {
   void run() {
     const Stopwatch watch;
     const auto windows = windows_of(tokens_.size(), size_t(window_), size_t(stride_));
+    ProgressLine progress;
     for (const Window& window : windows) {
       score(window);
       if (interrupted()) return;
-      if (::isatty(STDERR_FILENO) != 0)
-        std::fprintf(stderr, "\r%zu of %zu tokens%s", window.end, tokens_.size(),
-                     window.end == tokens_.size() ? "\r\033[K" : "");
+      progress.show(fmt::format("{} of {} tokens", window.end, tokens_.size()));
     }
+    progress.clear();
     report(windows.size(), watch.seconds());
   }
 

@@ -15,6 +15,7 @@
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
+#include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
 #include "heddle/base/stopwatch.h"
 
@@ -30,17 +31,15 @@ Times finish(Engine& engine, const std::vector<std::shared_ptr<Answer>>& answers
   Batcher batcher(engine);
   for (const auto& answer : answers) batcher.add(answer);
   const size_t size = answers[0]->prompt().size();
-  const bool show = ::isatty(STDERR_FILENO) != 0 && size > 512;
+  ProgressLine progress;
   const auto goes_on = [&] { return !batcher.idle() && !interrupted(); };
   Times times;
   Stopwatch watch;
   while (goes_on() && batcher.stats().new_tokens == 0) {
     batcher.step();
-    if (show)
-      std::fprintf(stderr, "\rreading the prompt: %zu of %zu tokens", size_t(batcher.stats().prompt_tokens),
-                   size);
+    progress.show_tokens("reading the prompt", batcher.stats().prompt_tokens, size);
   }
-  if (show) std::fprintf(stderr, "\r\033[K");
+  progress.clear();
   times.prompt = watch.seconds();
   watch = {};
   while (goes_on()) batcher.step();

@@ -5,6 +5,7 @@
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
+#include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
 #include "heddle/model/hf/safetensors.h"
 
@@ -24,6 +25,7 @@ void run(const LogitsFlags& flags) {
   options.all_logits = true;
   auto engine = load_engine(flags.engine, options);
   const SequenceId sequence = engine->open({});
+  ProgressLine progress;
   std::vector<float> logits;
   for (std::span<const i32> left = tokens; !left.empty();) {
     const size_t n = std::min({left.size(), size_t(engine->max_rows()), size_t(flags.chunk)});
@@ -31,7 +33,9 @@ void run(const LogitsFlags& flags) {
     const StepResult result = engine->step(std::span(&request, 1));
     logits.insert(logits.end(), result.logits.begin(), result.logits.end());
     left = left.subspan(n);
+    progress.show_tokens("reading", tokens.size() - left.size(), tokens.size());
   }
+  progress.clear();
   TensorView view{.name = "logits",
                   .dtype = DType::kF32,
                   .shape = {int64_t(tokens.size()), engine->info().vocab},

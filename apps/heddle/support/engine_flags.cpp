@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include <unistd.h>
+#include <fmt/format.h>
 
+#include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
@@ -75,15 +76,13 @@ void require_model_folder(const std::string& path) {
 
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options) {
   require_model_folder(flags.model);
-  const bool show = ::isatty(STDERR_FILENO) != 0;
-  options.progress = [show](size_t done, size_t all) {
-    if (!show) return;
-    std::fprintf(stderr, "\rloading %3.0f %% of %.1f MB", 100.0 * double(done) / double(all),
-                 double(all) / 1e6);
-    if (done >= all) std::fprintf(stderr, "\r\033[K");
-    std::fflush(stderr);
+  const auto line = std::make_shared<ProgressLine>();
+  options.progress = [line](size_t done, size_t all) {
+    line->show(
+        fmt::format("loading {:3.0f} % of {:.1f} MB", 100.0 * double(done) / double(all), double(all) / 1e6));
+    if (done >= all) line->clear();
   };
-  if (show || flags.verbose)
+  if (line->on_terminal() || flags.verbose)
     options.on_need = [](const MemoryNeed& need) {
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
     };

@@ -5,11 +5,11 @@
 #include <map>
 
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "apps/heddle/support/answer_json.h"
 #include "apps/heddle/support/answer_settings.h"
 #include "apps/heddle/support/interrupt.h"
+#include "apps/heddle/support/progress.h"
 #include "apps/heddle/support/results_file.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
@@ -124,6 +124,7 @@ class Batch {
       batcher.step();
       show_progress();
     }
+    progress_.clear();
     const double seconds = watch.seconds();
     const BatchStats& stats = batcher.stats();
     const std::string text = fmt::format(
@@ -150,10 +151,9 @@ class Batch {
   }
 
   void show_progress() {
-    if (::isatty(STDERR_FILENO) == 0 || shown_ == done_) return;
+    if (shown_ == done_) return;
     shown_ = done_;
-    std::fprintf(stderr, "\r%zu of %zu answers are done\033[K%s", done_, wanted_,
-                 done_ == wanted_ ? "\r\033[K" : "");
+    progress_.show(fmt::format("{} of {} answers are done", done_, wanted_));
   }
 
   const GenerateFlags& flags_;
@@ -163,6 +163,7 @@ class Batch {
   std::map<std::string, size_t> by_id_;
   size_t wanted_ = 0, done_ = 0, shown_ = 0, started_ = 0, on_host_ = 0;  // answers
   i32 context_ = 1;
+  ProgressLine progress_;
 };
 
 }  // namespace

@@ -1,0 +1,26 @@
+// How far work has come, on a line of stderr, where that is a terminal.
+#pragma once
+
+#include <string>
+
+namespace heddle {
+
+class ProgressLine {
+ public:
+  ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() { clear(); }
+
+  bool on_terminal() const { return on_terminal_; }
+  // Instead of what it showed before.
+  void show(const std::string& text);
+  // Shows how many tokens are done, where they are so many that it takes a while.
+  void show_tokens(const char* work, size_t done, size_t all);
+  void clear();
+
+ private:
+  bool on_terminal_, shown_ = false;
+};
+
+}  // namespace heddle
