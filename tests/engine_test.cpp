@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
+#include "heddle/model/build/family.h"
 #include "tests/support/golden.h"
 
 namespace heddle {
@@ -173,6 +174,106 @@ TEST(Engine, RefusesLengthsWithOtherFrequencies) {
       EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
     }
   }
+}
+
+// A model that takes long texts, and may keep to itself that all its layers have a window.
+class LongModel : public Model {
+ public:
+  LongModel(std::shared_ptr<const Model> model, bool says_window)
+      : model_(std::move(model)), info_(model_->info()) {
+    info_.max_positions = 2048;
+    if (!says_window) info_.window = 0;
+  }
+  const ModelInfo& info() const override { return info_; }
+  ModelGraph graph(const GraphRequest& request) const override { return model_->graph(request); }
+  SourceData source(const std::string& tensor) const override { return model_->source(tensor); }
+  void forget(const std::string& tensor) const override { model_->forget(tensor); }
+
+ private:
+  std::shared_ptr<const Model> model_;
+  ModelInfo info_;
+};
+
+// A long text in steps of many sizes, a second one that begins as it does, tokens of many steps in a call and a
+// rewind; all logits and choices.
+struct LongPlay {
+  Engine engine;
+  std::vector<i32> text;
+  std::vector<std::vector<float>> logits;
+  std::vector<i32> chosen;
+  i32 shared = 0;
+
+  explicit LongPlay(bool says_window)
+      : engine(std::make_shared<LongModel>(open_model(load_golden("mistral-tiny").folder), says_window),
+               {.workers = 3, .max_context = 2048, .max_sequences = 2, .page_size = 8, .split_unit = 8}) {
+    const i32 vocab = engine.info().vocab;
+    for (i32 i = 0; i < 1800; ++i) text.push_back(i32((u32(i) * 2654435761u >> 16) % u32(vocab)));
+    const SequenceId one = engine.open({});
+    for (size_t at = 0, turn = 0; at < text.size(); ++turn) {
+      const size_t count = std::min(std::array<size_t, 4>{170, 1, 9, 64}[turn % 4], text.size() - at);
+      step(one, std::span(text).subspan(at, count));
+      if (turn == 5) begin_like(at);
+      at += count;
+    }
+    const StepRequest request{one, std::span(&chosen.back(), 1), true};
+    const StepResult many = engine.step(std::span(&request, 1), {.steps = 40});
+    logits.push_back(many.logits);
+    chosen.insert(chosen.end(), many.tokens[0].begin(), many.tokens[0].end());
+    engine.rewind(one, 1833);
+    EXPECT_EQ(engine.length(one), 1833);
+    step(one, std::span(text).first(3));
+  }
+  void step(SequenceId id, std::span<const i32> tokens) {
+    const StepRequest request{id, tokens, true};
+    const StepResult result = engine.step(std::span(&request, 1));
+    logits.push_back(result.logits);
+    chosen.push_back(result.sampled[0]);
+  }
+  void begin_like(size_t count) {
+    const auto prompt = std::span(text).first(count);
+    const SequenceId id = engine.open({}, prompt);
+    shared = engine.length(id);
+    step(id, prompt.subspan(size_t(shared)));
+    engine.close(id);
+  }
+};
+
+TEST(Engine, WhatAWindowLeavesIsEnough) {
+  const LongPlay all(false), seen(true);
+  EXPECT_EQ(all.logits, seen.logits);
+  EXPECT_EQ(all.chosen, seen.chosen);
+  EXPECT_EQ(all.shared, seen.shared);
+  EXPECT_GT(seen.shared, 200);
+  // 13 positions seen and parts of 8 are 3 pages; each sequence has 4 more, and a step of 512 rows 64.
+  EXPECT_EQ(all.engine.kv_bytes() / 512, seen.engine.kv_bytes() / (2 * (3 + 4) + 64));
+}
+
+// With a window there are fewer pages than positions, and what was taken in vain would be missed.
+TEST(Engine, AStepThatFailsTakesNoPages) {
+  bool fails = true;
+  EngineOptions options{
+      .executor = "reference", .workers = 3, .max_context = 2048, .max_sequences = 2, .page_size = 8};
+  options.split_unit = 8;
+  options.run.tap = [&fails](const Instruction&, u32) {
+    if (fails) fail(ErrorCode::kDevice, "[test] as asked");
+  };
+  Engine engine(std::make_shared<LongModel>(open_model(load_golden("mistral-tiny").folder), true), options);
+  const std::vector<i32> tokens(500, 7);
+  const SequenceId ids[] = {engine.open({}), engine.open({})};
+  for (SequenceId id : ids) {
+    const StepRequest request{id, tokens, true};
+    try {
+      engine.step(std::span(&request, 1));
+      ADD_FAILURE() << "it did not fail";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kDevice) << error.what();
+    }
+    EXPECT_EQ(engine.length(id), 0);
+  }
+  fails = false;
+  const StepRequest request{ids[1], std::span(tokens).first(100), true};
+  engine.step(std::span(&request, 1));
+  EXPECT_EQ(engine.length(ids[1]), 100);
 }
 
 TEST(Engine, RefusesWhatAStepCannotHold) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/ops/attention/attention.h"
 #include "tests/support/golden.h"
 
 namespace heddle {
@@ -54,6 +55,19 @@ TEST_P(ModelGolden, ShortPartsMatchTransformers) {
     const double error = largest_difference(logits_of(*engine, golden.tokens, chunk), golden.logits);
     EXPECT_LE(error, bound_of(*engine, golden)) << "chunks of " << chunk;
   }
+}
+
+// What no layer sees of a text goes back to the pool, so this must be right.
+TEST_P(ModelGolden, SaysTheWindowThatAllLayersHave) {
+  const Planner planner = golden_planner(GetParam(), {.workers = 1});
+  const ModelGraph one = planner.graph(1, 1);
+  i32 widest = 0;
+  for (const Node& node : one.graph.nodes())
+    if (node.main_part().op == &get_op("attention")) {
+      const i32 window = node.main_part().as<Attention>().window;
+      widest = std::max(widest, window > 0 ? window : INT32_MAX);
+    }
+  EXPECT_EQ(planner.model().info().window, widest < INT32_MAX ? widest : 0);
 }
 
 TEST_P(ModelGolden, GreedyTokensMatchTransformers) {

@@ -59,12 +59,14 @@ struct Engine::State {
       : options(std::move(chosen)),
         planner(make_planner(std::move(model), options)),
         sequences(options.max_sequences, planner.model().info().vocab,
-                  PagePool(planner.capacity().num_pages, options.page_size)) {
+                  PagePool(planner.capacity().num_pages, options.page_size), planner.capacity().reach()) {
     const ExecutorSpec& spec = get_executor(options.executor);
     if (spec.space) space = &spec.space();
   }
   Loaded& loaded(i32 rows, i32 num_sequences);
   void bind(Loaded& loaded, i32 rows);
+  i32 require_valid(std::span<const StepRequest> requests, i32 steps);
+  RunReport run(Loaded& loaded, std::span<const StepRequest> requests, i32 steps);
 };
 
 Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
@@ -138,9 +140,12 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
                        .page_size = o.page_size,
                        .split_unit = o.split_unit > 0 ? o.split_unit : target.split_unit,
                        .max_splits = o.max_splits > 0 ? o.max_splits : target.max_splits,
+                       .window = info.window,
                        .kv_dtype = o.kv_dtype,
                        .all_logits = o.all_logits};
-  const i64 pages = i64(capacity.pages_per_sequence) * o.max_sequences;
+  const i64 pages =
+      most_pages(capacity, o.max_sequences,
+                 std::max<i64>(row_classes().back(), i64(Engine::kMostSteps) * o.max_sequences));
   require(pages <= INT32_MAX, "[engine] {} sequences of {} positions are {} pages; at most {}",
           o.max_sequences, o.max_context, pages, INT32_MAX);
   capacity.num_pages = i32(pages);
@@ -217,35 +222,37 @@ i32 Engine::max_sequences() const {
   return state_->options.max_sequences;
 }
 
-StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions& options) {
-  State& s = *state_;
-  require(options.steps >= 1 && options.steps <= kMostSteps, "[step] {} steps; must be 1 to {}",
-          options.steps, kMostSteps);
+// Returns the rows of the step.
+i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 steps) {
+  require(steps >= 1 && steps <= kMostSteps, "[step] {} steps; must be 1 to {}", steps, kMostSteps);
   require(!requests.empty(), "[step] no sequence has tokens; a step needs one");
-  std::vector<RecordEntry> entries;
+  const i32 vocab = planner.model().info().vocab;
   std::set<SequenceId> seen;
   i32 rows = 0;
   for (const StepRequest& request : requests) {
-    const Sequence& sequence = s.sequences.at(request.sequence);
+    const Sequence& sequence = sequences.at(request.sequence);
     require(seen.insert(request.sequence).second, "[step] sequence {} comes twice in one step",
             request.sequence);
     require(!request.tokens.empty(), "[step] sequence {} has no tokens", request.sequence);
-    require(options.steps == 1 || (request.tokens.size() == 1 && request.wanted && !s.options.all_logits),
+    require(steps == 1 || (request.tokens.size() == 1 && request.wanted && !options.all_logits),
             "[step] sequence {} has {} tokens in a call of {} steps; must be one, with its choice wanted",
-            request.sequence, request.tokens.size(), options.steps);
-    const i64 end = sequence.length() + i64(request.tokens.size()) + options.steps - 1;
-    require(end <= s.options.max_context, "[step] sequence {} would have {} positions; max_context is {}",
-            request.sequence, end, s.options.max_context);
+            request.sequence, request.tokens.size(), steps);
+    const i64 end = sequence.length() + i64(request.tokens.size()) + steps - 1;
+    require(end <= options.max_context, "[step] sequence {} would have {} positions; max_context is {}",
+            request.sequence, end, options.max_context);
     for (i32 token : request.tokens)
-      require(token >= 0 && token < info().vocab, "[step] token {}; the vocabulary has 0 to {}", token,
-              info().vocab - 1);
+      require(token >= 0 && token < vocab, "[step] token {}; the vocabulary has 0 to {}", token, vocab - 1);
     rows += i32(request.tokens.size());
   }
-  Loaded& loaded = s.loaded(rows, i32(requests.size()));
+  return rows;
+}
+
+RunReport Engine::State::run(Loaded& loaded, std::span<const StepRequest> requests, i32 steps) {
+  std::vector<RecordEntry> entries;
   for (const StepRequest& request : requests) {
-    Sequence& sequence = s.sequences.at(request.sequence);
+    Sequence& sequence = sequences.at(request.sequence);
     const i32 count = i32(request.tokens.size());
-    s.sequences.grow(sequence, sequence.length() + count + options.steps - 1);
+    sequences.grow(sequence, sequence.length() + count + steps - 1);
     for (i32 token : request.tokens) sequence.see(token);
     entries.push_back({.start = sequence.length(),
                        .tokens = request.tokens,
@@ -253,15 +260,28 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
                        .seen = sequence.seen,
                        .sampling = sequence.sampling,
                        .draws = sequence.draws,
-                       .wanted = !request.wanted        ? 0
-                                 : s.options.all_logits ? count
-                                                        : 1});
+                       .wanted = !request.wanted      ? 0
+                                 : options.all_logits ? count
+                                                      : 1});
   }
-  loaded.record.write(entries, u32(s.planner.capacity().num_pages));
-  StepResult result;
+  loaded.record.write(entries, u32(planner.capacity().num_pages), planner.capacity().reach());
   loaded.send_record();
-  result.report = loaded.executor->run(options.steps);
+  const RunReport report = loaded.executor->run(steps);
   loaded.fetch_record();
+  return report;
+}
+
+StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions& options) {
+  State& s = *state_;
+  const i32 rows = s.require_valid(requests, options.steps);
+  Loaded& loaded = s.loaded(rows, i32(requests.size()));
+  StepResult result;
+  try {
+    result.report = s.run(loaded, requests, options.steps);
+  } catch (...) {  // the sequences stay as they were, and the pages that they took are free
+    for (const StepRequest& request : requests) rewind(request.sequence, length(request.sequence));
+    throw;
+  }
   const StepDevice& device = loaded.record.device();
   for (size_t i = 0; i < requests.size(); ++i) {
     Sequence& sequence = s.sequences.at(requests[i].sequence);

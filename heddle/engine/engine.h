@@ -81,7 +81,8 @@ class Engine {
   i32 length(SequenceId sequence) const;
   // One for each position; until the sequence's next step or rewind.
   std::span<const i32> tokens(SequenceId sequence) const;
-  // Drops the positions from `length` on; it may keep fewer where it shares a page with another sequence.
+  // Drops the positions from `length` on; it may keep fewer where it shares a page with another sequence, or where
+  // these lie more than a page back and the model's window has let go what came before.
   void rewind(SequenceId sequence, i32 length);
   // Positions of a prompt that a sequence opened now would not have to compute.
   i32 known(std::span<const i32> prompt) const;

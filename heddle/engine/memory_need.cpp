@@ -35,16 +35,19 @@ i64 program_bytes(const Graph& graph) {
 }  // namespace
 
 std::string MemoryNeed::text() const {
-  return fmt::format("weights {}, KV cache {} ({} {} of {} positions), programs {}", bytes_text(weights),
+  const std::string seen =
+      window > 0 && window < context ? fmt::format(", of which {} are seen", window) : "";
+  return fmt::format("weights {}, KV cache {} ({} {} of {} positions{}), programs {}", bytes_text(weights),
                      bytes_text(kv_pages), sequences, sequences == 1 ? "sequence" : "sequences", context,
-                     bytes_text(programs));
+                     seen, bytes_text(programs));
 }
 
 MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space) {
   const Capacity& capacity = planner.capacity();
   MemoryNeed need{.available = space ? space->available() : available_memory(),
                   .sequences = sequences,
-                  .context = capacity.pages_per_sequence * capacity.page_size};
+                  .context = capacity.pages_per_sequence * capacity.page_size,
+                  .window = capacity.window};
   const ModelGraph one = planner.graph(1, 1);
   for (const Buffer& buffer : one.graph.buffers()) {
     if (buffer.kind == BufferKind::kWeight || buffer.kind == BufferKind::kTable) need.weights += buffer.bytes;

@@ -10,10 +10,11 @@ namespace heddle {
 
 struct MemoryNeed {
   i64 weights = 0;     // packed, with vectors and tables
-  i64 kv_pages = 0;    // of all sequences at their full length
+  i64 kv_pages = 0;    // of all sequences at their full length, or of what a window leaves of it
   i64 programs = 0;    // at most: what programs of all row classes work in
   i64 available = -1;  // of the memory where all this lies; -1: not known
   i32 sequences = 0, context = 0;
+  i32 window = 0;  // positions that are seen; 0: all
 
   i64 total() const { return weights + kv_pages + programs; }
   // "weights 2.47 GB, …"

@@ -33,6 +33,12 @@ TEST(MemoryNeed, RefusesWithTheNumbers) {
   require_fit(fits);
 }
 
+TEST(MemoryNeed, SaysWhatAWindowSees) {
+  const MemoryNeed need{.sequences = 1, .context = 4096, .window = 512};
+  EXPECT_NE(need.text().find("(1 sequence of 4096 positions, of which 512 are seen)"), std::string::npos)
+      << need.text();
+}
+
 TEST(MemoryNeed, TheSystemSaysWhatIsFree) {
   const i64 free = available_memory();
   EXPECT_GT(free, i64{64} << 20);

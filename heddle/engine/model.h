@@ -51,6 +51,7 @@ struct ModelInfo {
   i32 max_positions = 0;
   std::string position_limit;  // why no more, where the checkpoint was made for more; for messages
   i32 layers = 0, kv_heads = 0, head_dim = 0;
+  i32 window = 0;  // positions that a row of any layer sees at most, itself and those before it; 0: all
   DType weight_dtype = DType::kF32;
 };
 

@@ -15,7 +15,7 @@ StepRecord::StepRecord(const StepShape& shape)
   for (i32 s = 0; s < shape.sequences; ++s) new (host().sequence(s)) StepSequence();
 }
 
-void StepRecord::write(std::span<const RecordEntry> entries, u32 num_pages) {
+void StepRecord::write(std::span<const RecordEntry> entries, u32 num_pages, const AttentionCut& reach) {
   StepHost& host = this->host();
   StepDevice& device = this->device();
   host.rows = host.wanted = host.stop = 0;
@@ -47,10 +47,11 @@ void StepRecord::write(std::span<const RecordEntry> entries, u32 num_pages) {
       ++host.rows;
     }
   }
-  validate_record(host, device, num_pages);
+  validate_record(host, device, num_pages, reach);
 }
 
-void validate_record(const StepHost& host, const StepDevice& device, u32 num_pages) {
+void validate_record(const StepHost& host, const StepDevice& device, u32 num_pages,
+                     const AttentionCut& reach) {
   const StepShape& shape = host.shape;
   require(host.magic == kStepMagic && host.version == kStepVersion,
           "[step] magic {:#x} version {}; must be {:#x} and {}", host.magic, host.version, kStepMagic,
@@ -69,6 +70,7 @@ void validate_record(const StepHost& host, const StepDevice& device, u32 num_pag
             "[step] sequence {} would reach position {}; its pages hold {}", s, end, shape.max_positions());
     for (i32 p = 0; p * shape.page_size < end; ++p) {
       const i32 page = host.pages(s)[p];
+      if (page == -1 && (p + 1) * shape.page_size <= first_read(reach, start)) continue;
       require(page >= 0 && u32(page) < num_pages, "[step] page {} of sequence {} is {}; must be 0 to {}", p,
               s, page, num_pages - 1);
       const bool writes = (p + 1) * shape.page_size > start;

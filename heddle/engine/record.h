@@ -13,9 +13,9 @@ namespace heddle {
 struct RecordEntry {
   i32 start = 0;  // positions already in its pages
   std::span<const i32> tokens;
-  std::span<const i32> pages;
-  std::span<const u32> seen;  // bits of the tokens it has seen
-  StepSequence sampling;      // its sampling fields
+  std::span<const i32> pages;  // -1: gone, see validate_record
+  std::span<const u32> seen;   // bits of the tokens it has seen
+  StepSequence sampling;       // its sampling fields
   u32 draws = 0;
   i32 wanted = 0;  // logits of its last `wanted` rows
 };
@@ -29,7 +29,7 @@ class StepRecord {
   std::byte* host_bytes() { return host_.data(); }
   std::byte* device_bytes() { return device_.data(); }
 
-  void write(std::span<const RecordEntry> entries, u32 num_pages);
+  void write(std::span<const RecordEntry> entries, u32 num_pages, const AttentionCut& reach);
 
  private:
   StepShape shape_;
@@ -37,7 +37,9 @@ class StepRecord {
 };
 
 // Throws Error with the values: rows, sequences or wanted rows past the shape; a token outside the vocabulary;
-// a page out of range or with two writers; positions past the page table.
-void validate_record(const StepHost& host, const StepDevice& device, u32 num_pages);
+// a page out of range or with two writers; positions past the page table. Pages that lie wholly before what `reach`
+// says is read may be missing: -1.
+void validate_record(const StepHost& host, const StepDevice& device, u32 num_pages,
+                     const AttentionCut& reach);
 
 }  // namespace heddle

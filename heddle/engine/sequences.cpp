@@ -7,8 +7,8 @@
 
 namespace heddle {
 
-Sequences::Sequences(i32 count, i32 vocab, PagePool pool)
-    : vocab_(vocab), pool_(std::move(pool)), sequences_(size_t(count)) {}
+Sequences::Sequences(i32 count, i32 vocab, PagePool pool, const AttentionCut& reach)
+    : vocab_(vocab), pool_(std::move(pool)), reach_(reach), sequences_(size_t(count)) {}
 
 SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32> prompt) {
   const auto slot = std::ranges::find(sequences_, false, &Sequence::open);
@@ -21,14 +21,18 @@ SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32
                     .repetition_penalty = sampling.repetition_penalty,
                     .top_k = sampling.top_k,
                     .seed = sampling.seed};
-  if (prompt.size() > 1) {
-    slot->pages = pool_.find(prompt.first(prompt.size() - 1));
-    for (i32 page : slot->pages) pool_.hold(page);
-    const auto kept = prompt.first(slot->pages.size() * size_t(pool_.page_size()));
-    slot->tokens.assign(kept.begin(), kept.end());
-    for (i32 token : kept) slot->see(token);
-  }
+  if (!prompt.empty()) begin(*slot, prompt.first(prompt.size() - 1));
   return SequenceId(slot - sequences_.begin());
+}
+
+// Takes the pages that hold the beginning of `tokens` already.
+void Sequences::begin(Sequence& sequence, std::span<const i32> tokens) {
+  sequence.pages = pool_.find(tokens);
+  const auto kept = tokens.first(sequence.pages.size() * size_t(pool_.page_size()));
+  sequence.tokens.assign(kept.begin(), kept.end());
+  sequence.see_again();
+  for (i32 page : sequence.pages) pool_.hold(page);
+  let_go_unread(sequence);
 }
 
 void Sequences::close(SequenceId id) {
@@ -55,25 +59,54 @@ void Sequences::extend(Sequence& sequence, std::span<const i32> tokens) {
     ++full;
     pool_.note(std::span(sequence.pages).first(full), std::span(sequence.tokens).first(full * size));
   }
+  let_go_unread(sequence);
+}
+
+// The first page that a sequence goes on with from a length: of those that are read, and no later than the page before
+// the next, by which that is noted.
+i32 Sequences::first_needed(i32 length) const {
+  const i32 size = pool_.page_size();
+  return std::max(std::min(first_read(reach_, length), length - size), 0) / size;
+}
+
+void Sequences::let_go_unread(Sequence& sequence) {
+  const i32 needed = first_needed(sequence.length() - pool_.page_size());
+  for (; sequence.gone < needed; ++sequence.gone)
+    pool_.let_go(std::exchange(sequence.pages[size_t(sequence.gone)], -1));
+}
+
+void Sequences::let_go_from(Sequence& sequence, i32 first) {
+  while (i32(sequence.pages.size()) > first) {  // the beginning, which others may want, last
+    if (sequence.pages.back() >= 0) pool_.let_go(sequence.pages.back());
+    sequence.pages.pop_back();
+  }
+  sequence.gone = std::min(sequence.gone, first);
 }
 
 void Sequences::rewind(Sequence& sequence, i32 length) {
+  const i32 size = pool_.page_size();
   i32 kept = std::min(length, sequence.length());
-  const i32 size = pool_.page_size(), part = kept / size;
-  if (kept % size != 0) {  // the page in the middle of which it would go on
-    const i32 page = sequence.pages[size_t(part)];
-    if (pool_.is_shared(page))
-      kept = part * size;
-    else
-      pool_.forget(page);
+  const i32 at = kept / size;  // the page in the middle of which it would go on
+  if (kept % size != 0 && at >= sequence.gone && pool_.is_shared(sequence.pages[size_t(at)]))
+    kept = at * size;
+  if (sequence.gone > first_needed(kept)) {
+    const std::vector<i32> tokens(sequence.tokens.begin(), sequence.tokens.begin() + kept);
+    let_go_from(sequence, 0);
+    return begin(sequence, tokens);
   }
-  while (i32(sequence.pages.size()) > pool_.pages_for(kept)) {  // the beginning, which others may want, last
-    pool_.let_go(sequence.pages.back());
-    sequence.pages.pop_back();
-  }
+  if (kept % size != 0) pool_.forget(sequence.pages[size_t(at)]);
+  let_go_from(sequence, pool_.pages_for(kept));
   sequence.tokens.resize(size_t(kept));
-  std::ranges::fill(sequence.seen, 0u);
-  for (i32 token : sequence.tokens) sequence.see(token);
+  sequence.see_again();
+}
+
+i64 most_pages(const Capacity& capacity, i32 sequences, i64 added) {
+  const i64 size = capacity.page_size, all = i64(sequences) * capacity.pages_per_sequence;
+  if (capacity.window == 0) return all;
+  // Between steps: what is read, a page to rewind by, and the parts of pages at both ends. A step may begin another
+  // page for each sequence beside those that it fills.
+  const i64 read = i64(capacity.window) + capacity.split_unit, each = (read + size - 1) / size + 3;
+  return std::min(all, sequences * (each + 1) + (added + size - 1) / size);
 }
 
 }  // namespace heddle

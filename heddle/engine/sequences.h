@@ -1,10 +1,12 @@
 // The sequences of an engine: what each has seen, how its tokens are chosen, and which KV pages hold its positions.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
 #include "heddle/engine/page_pool.h"
+#include "heddle/engine/target.h"
 #include "heddle/ir/step.h"
 
 namespace heddle {
@@ -22,17 +24,23 @@ struct Sequence {
   bool open = false;
   std::vector<i32> tokens;  // one for each position in the pages
   std::vector<i32> pages;
+  i32 gone = 0;           // the first of them, of which no step reads more: -1
   std::vector<u32> seen;  // bits of those tokens
   u32 draws = 0;
   StepSequence sampling;
 
   i32 length() const { return i32(tokens.size()); }
   void see(i32 token) { seen[size_t(token) / 32] |= 1u << (token % 32); }
+  void see_again() {
+    std::ranges::fill(seen, 0u);
+    for (i32 token : tokens) see(token);
+  }
 };
 
 class Sequences {
  public:
-  Sequences(i32 count, i32 vocab, PagePool pool);
+  // `reach`: how far back steps read. Pages that lie wholly before that go back to the pool.
+  Sequences(i32 count, i32 vocab, PagePool pool, const AttentionCut& reach = {});
 
   // Takes the pages that hold the beginning of `prompt` already: its length says how much they spare. The last
   // token is never among that, as only a step chooses what follows it. Throws Error where all are open.
@@ -46,13 +54,23 @@ class Sequences {
   void grow(Sequence& sequence, i32 positions);
   // Notes tokens that a step has put into its pages.
   void extend(Sequence& sequence, std::span<const i32> tokens);
-  // Drops the positions from `length` on, and with a page that others hold all of that page.
+  // Drops the positions from `length` on, and with a page that others hold all of that page. Where what came before
+  // `length` is gone, which by one page back it never is, the beginning stays that can still be found.
   void rewind(Sequence& sequence, i32 length);
 
  private:
+  void begin(Sequence& sequence, std::span<const i32> tokens);
+  void let_go_from(Sequence& sequence, i32 first);
+  i32 first_needed(i32 length) const;
+  void let_go_unread(Sequence& sequence);
+
   i32 vocab_;
   PagePool pool_;
+  AttentionCut reach_;
   std::vector<Sequence> sequences_;
 };
+
+// Pages that `sequences` sequences hold at most when one step adds `added` positions to them in all.
+i64 most_pages(const Capacity& capacity, i32 sequences, i64 added);
 
 }  // namespace heddle

@@ -28,8 +28,12 @@ Target gpu_target(i32 workers, i32 cluster = 1);
 struct Capacity {
   i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
   i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
+  i32 window = 0;                        // of the model; pages before it go back
   std::optional<DType> kv_dtype;         // the weights' where unset
   bool all_logits = false;               // of every row; nothing is sampled then
+
+  // How far back the steps of any program read pages: as its attention does where it sees most.
+  AttentionCut reach() const { return {.split_unit = split_unit, .window = window}; }
 };
 
 // The graph of the class of steps with at most `rows` rows of at most `sequences` sequences.

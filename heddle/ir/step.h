@@ -128,6 +128,12 @@ inline i32 split_size(const AttentionCut& cut, i32 length) {
   return (each > 0 ? each : 1) * cut.split_unit;
 }
 
+// No tile reads what the pages hold before this position, for rows from `position` on.
+inline i32 first_read(const AttentionCut& cut, i32 position) {
+  const i32 hidden = cut.window > 0 ? position + 1 - cut.window : 0;
+  return hidden > 0 ? hidden / cut.split_unit * cut.split_unit : 0;
+}
+
 inline void cut_block(AttentionBlock& block, const AttentionCut& cut, const StepSequence& sequence, i32 start,
                       i32 first) {
   i32 last = first + cut.block_rows < sequence.row_count ? first + cut.block_rows : sequence.row_count;
@@ -135,8 +141,7 @@ inline void cut_block(AttentionBlock& block, const AttentionCut& cut, const Step
   block.row_end = sequence.row_begin + last;
   block.start = start;
   block.length = start + last;
-  const i32 hidden = cut.window > 0 ? start + first + 1 - cut.window : 0;  // from the block's first row
-  block.first = hidden > 0 ? hidden / cut.split_unit * cut.split_unit : 0;
+  block.first = first_read(cut, start + first);
   block.split_size = split_size(cut, block.length - block.first);
   block.splits = (block.length - block.first + block.split_size - 1) / block.split_size;
 }

@@ -40,7 +40,7 @@ void build(Builder& b, const GemmaConfig& c) {
 
 Definition define(const Config& config, const Inventory& tensors) {
   const GemmaConfig c = read_gemma2_config(config);
-  return {info_of(c, tensors), [c](Builder& b) { build(b, c); }};
+  return {info_of(c, tensors, c.windows), [c](Builder& b) { build(b, c); }};
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ void build(Builder& b, const GemmaConfig& c) {
 
 Definition define(const Config& config, const Inventory& tensors) {
   const GemmaConfig c = read_gemma3_config(config);
-  ModelInfo info = info_of(c, tensors);
+  ModelInfo info = info_of(c, tensors, c.windows);
   if (c.local_rope.max_positions < info.max_positions) {
     info.max_positions = c.local_rope.max_positions;
     info.position_limit = c.local_rope.limit();

@@ -31,7 +31,7 @@ void build(Builder& b, const MistralConfig& c) {
 
 Definition define(const Config& config, const Inventory& tensors) {
   const MistralConfig c = read_mistral_config(config);
-  return {info_of(c, tensors), [c](Builder& b) { build(b, c); }};
+  return {info_of(c, tensors, std::span(&c.sliding_window, 1)), [c](Builder& b) { build(b, c); }};
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void build(Builder& b, const QwenConfig& c) {
 
 Definition define(const Config& config, const Inventory& tensors) {
   const QwenConfig c = read_qwen2_config(config);
-  return {info_of(c, tensors), [c](Builder& b) { build(b, c); }};
+  return {info_of(c, tensors, c.windows), [c](Builder& b) { build(b, c); }};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "heddle/model/build/decoder.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "heddle/ir/rules.h"
@@ -67,13 +68,15 @@ void finish(Builder& b, const DecoderConfig& c, Tensor x, const Weight& table, c
       softcap);
 }
 
-ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors) {
+ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors, std::span<const int> windows) {
+  const bool all_slide = !windows.empty() && std::ranges::find(windows, 0) == windows.end();
   return {.vocab = c.vocab_size,
           .max_positions = c.rope.max_positions,
           .position_limit = c.rope.limit(),
           .layers = c.num_hidden_layers,
           .kv_heads = c.num_key_value_heads,
           .head_dim = c.head_dim,
+          .window = all_slide ? std::ranges::max(windows) : 0,
           .weight_dtype = tensors.dtype("model.embed_tokens.weight")};
 }
 

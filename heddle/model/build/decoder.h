@@ -30,6 +30,7 @@ Embedded embed_tokens(Builder& b, const DecoderConfig& c, bool scaled = false);
 void finish(Builder& b, const DecoderConfig& c, Tensor x, const Weight& table, const Rms& rms,
             double softcap = 0);
 
-ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors);
+// `windows`: the positions that each layer sees, 0: all; none: all layers see all.
+ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors, std::span<const int> windows = {});
 
 }  // namespace heddle
