@@ -85,6 +85,15 @@ Tensor dense(DType dtype, std::vector<i32> shape) {
   return tensor;
 }
 
+Tensor columns_of(Tensor matrix, i32 begin, i32 count) {
+  require(matrix.rank == 2 && begin >= 0 && count > 0 && i64(begin) + count <= matrix.last(),
+          "[tensor] columns {} to {} of {}; must lie in a matrix", begin, i64(begin) + count,
+          shape_text(matrix));
+  matrix.offset += i64(begin) * size_of(matrix.dtype);
+  matrix.size[1] = count;
+  return matrix;
+}
+
 double activation_reference(i32 kind, double x) {
   switch (kind) {
     case kSilu:

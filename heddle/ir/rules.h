@@ -21,6 +21,8 @@ void require_float(const char* op, const char* argument, const Tensor& tensor);
 // must have that shape already.
 void set_output(const char* op, const char* argument, Tensor& output, DType dtype, std::vector<i32> shape);
 Tensor dense(DType dtype, std::vector<i32> shape);
+// Columns [begin, begin + count) of a matrix, where they lie.
+Tensor columns_of(Tensor matrix, i32 begin, i32 count);
 
 // A packed matrix of floats.
 void require_weight(const char* op, const char* argument, const Weight& weight);

@@ -1,5 +1,6 @@
 #include "heddle/model/build/builder.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "heddle/base/error.h"
@@ -23,6 +24,16 @@
 #include "heddle/ops/softcap/softcap.h"
 
 namespace heddle {
+namespace {
+
+// Query heads of a tile of latent attention, which all share one kv head: so many that its queries are 8 at most.
+i32 heads_of_block(i32 heads, i32 block_rows) {
+  i32 count = std::max(1, 8 / block_rows);
+  while (heads % count != 0) --count;
+  return count;
+}
+
+}  // namespace
 
 Builder::Builder(const GraphRequest& request, const ModelInfo& info) : request_(request), info_(info) {
   Graph& graph = made_.graph;
@@ -157,28 +168,48 @@ Tensor Builder::rope(const std::string& name, Tensor x, Tensor table, const Head
                      .y);
 }
 
+KvPages Builder::pages(i32 layer, i32 kv_heads, i32 key_dim, i32 value_dim) {
+  const auto pages_of = [&](const char* what, i32 dim) {
+    return made_.graph.add_tensor("kv." + std::to_string(layer) + what, BufferKind::kPages, request_.kv_dtype,
+                                  {request_.num_pages, kv_heads, request_.shape.page_size, dim});
+  };
+  return {pages_of(".keys", key_dim), pages_of(".values", value_dim)};
+}
+
+void Builder::append(const std::string& name, Tensor x, Tensor pages, i32 column) {
+  made_.graph.call("kv_append", path(name),
+                   KvAppend{.step = step_, .state = state_, .x = x, .keys = pages, .key_column = column});
+}
+
 Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads,
                        const Scores& scores) {
+  const KvPages kv = pages(layer, heads.kv, heads.dim, heads.dim);
+  made_.graph.call("kv_append", path(name) + ".append",
+                   KvAppend{.step = step_,
+                            .state = state_,
+                            .x = qkv,
+                            .keys = kv.keys,
+                            .values = kv.values,
+                            .key_column = heads.key_column(),
+                            .value_column = heads.value_column()});
+  const AttentionRows rows{.q = columns_of(qkv, 0, heads.key_column()),
+                           .k = columns_of(qkv, heads.key_column(), heads.kv * heads.dim),
+                           .v = columns_of(qkv, heads.value_column(), heads.kv * heads.dim),
+                           .latent = {}};
+  return attend(name, rows, kv, scores);
+}
+
+Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const KvPages& pages,
+                       const Scores& scores) {
   Graph& graph = made_.graph;
-  const std::vector<i32> pages = {request_.num_pages, heads.kv, request_.shape.page_size, heads.dim};
-  const std::string kv = "kv." + std::to_string(layer);
-  Tensor keys = graph.add_tensor(kv + ".keys", BufferKind::kPages, request_.kv_dtype, pages);
-  Tensor values = graph.add_tensor(kv + ".values", BufferKind::kPages, request_.kv_dtype, pages);
-  graph.call("kv_append", path(name) + ".append",
-             KvAppend{.step = step_,
-                      .state = state_,
-                      .x = qkv,
-                      .keys = keys,
-                      .values = values,
-                      .key_column = heads.key_column(),
-                      .value_column = heads.value_column()});
   const AttentionCut& cut = request_.cut;
-  const i32 rows = qkv.size[0];
-  Attention args{.step = step_, .state = state_, .qkv = qkv, .keys = keys, .values = values};
-  args.part = dense(DType::kF32, {rows, heads.query, cut.max_splits, heads.dim});
-  args.stats = dense(DType::kF32, {rows, heads.query, cut.max_splits, 2});
-  args.heads = heads.query, args.kv_heads = heads.kv, args.head_dim = heads.dim;
-  args.key_column = heads.key_column(), args.value_column = heads.value_column();
+  Attention args{
+      .step = step_, .state = state_, .q = rows.q, .latent = rows.latent, .k = rows.k, .v = rows.v};
+  args.keys = pages.keys, args.values = pages.values;
+  args.kv_heads = pages.keys.size[1], args.heads = rows.q.last() / args.head_dim();
+  args.block_heads = args.is_latent() ? heads_of_block(args.heads, cut.block_rows) : args.group();
+  args.part = dense(DType::kF32, {rows.q.size[0], args.heads, cut.max_splits, args.value_dim()});
+  args.stats = dense(DType::kF32, {rows.q.size[0], args.heads, cut.max_splits, 2});
   args.scale = float(scores.scale), args.softcap = float(scores.softcap), args.window = scores.window;
   args.block_rows = cut.block_rows, args.max_blocks = cut.max_blocks;
   args.max_splits = cut.max_splits, args.split_unit = cut.split_unit;
@@ -186,7 +217,7 @@ Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Hea
   args = graph.call("attention", path(name), args);
   graph.set_live(LiveRows::kRows);
   AttentionMerge merge{.step = step_, .state = state_, .part = args.part, .stats = args.stats};
-  merge.y = like(qkv, heads.query * heads.dim);
+  merge.y = like(rows.q, args.heads * args.value_dim());
   merge.block_rows = cut.block_rows, merge.max_blocks = cut.max_blocks;
   merge.max_splits = cut.max_splits, merge.split_unit = cut.split_unit, merge.window = scores.window;
   return travels(graph.call("attention_merge", path(name) + ".merge", merge).y);

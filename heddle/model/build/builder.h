@@ -40,6 +40,16 @@ struct Scores {
   double softcap = 0;
 };
 
+// One layer's keys and values of earlier steps.
+struct KvPages {
+  Tensor keys, values;
+};
+
+// What attention reads of this step's rows. `latent` may be missing: the queries' second part (ops/attention).
+struct AttentionRows {
+  Tensor q, k, v, latent;
+};
+
 // The weights that normalise the query and the key heads.
 struct HeadNorms {
   std::string query, key;
@@ -69,7 +79,13 @@ class Builder {
                    const Rms& rms);
   Tensor rotary(const std::string& name, const Rotary& rotary);  // the step's table of cos and sin
   Tensor rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim);
+  // Attention over pages of its own, to which the new keys and values go.
   Tensor attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, const Scores& scores);
+  // The same in parts: pages, what goes to them, attention.
+  KvPages pages(i32 layer, i32 kv_heads, i32 key_dim, i32 value_dim);
+  void append(const std::string& name, Tensor x, Tensor pages, i32 column = 0);
+  Tensor attend(const std::string& name, const AttentionRows& rows, const KvPages& pages,
+                const Scores& scores);
   Tensor activate(const std::string& name, Tensor x, i32 kind);
   Tensor gate(const std::string& name, Tensor pairs, i32 kind);
   Tensor add(const std::string& name, Tensor a, Tensor b);

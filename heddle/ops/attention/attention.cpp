@@ -11,12 +11,6 @@ std::vector<Case> attention_cases();
 
 namespace {
 
-void require_columns(const Attention& a, const char* name, i32 column, i32 heads) {
-  require(column >= 0 && i64(column) + i64(heads) * a.head_dim <= a.qkv.last(),
-          "[attention] {} = {}, qkv is {}; {} heads of {} elements from there must lie in qkv", name, column,
-          shape_text(a.qkv), heads, a.head_dim);
-}
-
 void require_cut(const Attention& a) {
   require(a.block_rows > 0 && a.max_blocks > 0 && a.max_splits > 0 && a.split_unit > 0,
           "[attention] block_rows = {}, max_blocks = {}, max_splits = {}, split_unit = {}; must be positive",
@@ -25,35 +19,49 @@ void require_cut(const Attention& a) {
           "[attention] window = {}, softcap = {}; must be positive, or 0 for none", a.window, a.softcap);
 }
 
+void require_heads(const Attention& a) {
+  require(a.kv_heads > 0 && a.heads > 0 && a.heads % a.kv_heads == 0 && a.block_heads > 0 &&
+              a.group() % a.block_heads == 0,
+          "[attention] heads = {}, kv_heads = {}, block_heads = {}; heads must be a positive multiple of "
+          "kv_heads, and blocks must divide those of one kv head",
+          a.heads, a.kv_heads, a.block_heads);
+}
+
+void require_rows(const Attention& a, const char* name, const Tensor& tensor, i32 columns) {
+  require_shape("attention", name, tensor, {a.q.size[0], columns});
+  require_float("attention", name, tensor);
+}
+
 void infer(std::byte* args) {
   auto& a = as<Attention>(args);
   require_record("attention", "step", a.step);
   require_record("attention", "state", a.state);
-  require_rank("attention", "qkv", a.qkv, 2);
-  require_float("attention", "qkv", a.qkv);
-  require(
-      a.kv_heads > 0 && a.heads > 0 && a.heads % a.kv_heads == 0 && a.head_dim > 0,
-      "[attention] heads = {}, kv_heads = {}, head_dim = {}; heads must be a positive multiple of kv_heads",
-      a.heads, a.kv_heads, a.head_dim);
-  require_columns(a, "the first query column", 0, a.heads);
-  require_columns(a, "key_column", a.key_column, a.kv_heads);
-  require_columns(a, "value_column", a.value_column, a.kv_heads);
-  require_rank("attention", "keys", a.keys, 4);
-  require_float("attention", "keys", a.keys);
-  const std::vector<i32> pages = {a.keys.size[0], a.kv_heads, a.keys.size[2], a.head_dim};
-  require_shape("attention", "keys", a.keys, pages);
-  require_shape("attention", "values", a.values, pages);
-  require_float("attention", "values", a.values);
+  require_heads(a);
+  for (auto [name, pages] : {std::pair{"keys", &a.keys}, {"values", &a.values}}) {
+    require_rank("attention", name, *pages, 4);
+    require_float("attention", name, *pages);
+    require_shape("attention", name, *pages, {a.keys.size[0], a.kv_heads, a.keys.size[2], pages->size[3]});
+  }
+  require_rank("attention", "q", a.q, 2);
+  require_rows(a, "q", a.q, a.heads * a.head_dim());
+  require_rows(a, "k", a.k, a.kv_heads * a.head_dim());
+  require_rows(a, "v", a.v, a.kv_heads * a.value_dim());
+  if (a.is_latent()) {
+    require_rows(a, "latent", a.latent, a.heads * a.value_dim());
+    require_dtype("attention", "values", a.values, a.keys.dtype);
+    require(a.head_dim() % 2 == 0, "[attention] head_dim = {}; must be even beside a latent part",
+            a.head_dim());
+  }
   require_cut(a);
-  set_output("attention", "part", a.part, DType::kF32, {a.qkv.size[0], a.heads, a.max_splits, a.head_dim});
-  set_output("attention", "stats", a.stats, DType::kF32, {a.qkv.size[0], a.heads, a.max_splits, 2});
+  set_output("attention", "part", a.part, DType::kF32, {a.q.size[0], a.heads, a.max_splits, a.value_dim()});
+  set_output("attention", "stats", a.stats, DType::kF32, {a.q.size[0], a.heads, a.max_splits, 2});
   require_dtype("attention", "part", a.part, DType::kF32);
   require_dtype("attention", "stats", a.stats, DType::kF32);
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   const auto& a = as<Attention>(args);
-  return {{.kind = TileAxis::Kind::kIndex, .extent = a.kv_heads},
+  return {{.kind = TileAxis::Kind::kIndex, .extent = a.heads / a.block_heads},
           {.kind = TileAxis::Kind::kIndex, .extent = a.max_blocks},
           {.kind = TileAxis::Kind::kIndex, .extent = a.max_splits}};
 }
@@ -61,60 +69,62 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
 // Which rows a tile handles follows from the step record; its heads and its split are its own.
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<Attention>(args);
-  const i32 group = a.heads / a.kv_heads, rows = a.qkv.size[0];
+  const i32 rows = a.q.size[0], head = t[0] * a.block_heads, kv_head = a.kv_head(t[0]);
   out.push_back(whole(a.step, Access::kRead));
   out.push_back(whole(a.state, Access::kRead));
-  for (auto [column, heads] : {std::pair{t[0] * group * a.head_dim, group},
-                               {a.key_column + t[0] * a.head_dim, 1},
-                               {a.value_column + t[0] * a.head_dim, 1}})
-    out.push_back(part_of(a.qkv, Access::kRead, {{0, rows}, {column, column + heads * a.head_dim}}));
+  const auto read_heads = [&](const Tensor& tensor, i32 first, i32 count, i32 dim) {
+    if (tensor.exists())
+      out.push_back(part_of(tensor, Access::kRead, {{0, rows}, {first * dim, (first + count) * dim}}));
+  };
+  read_heads(a.q, head, a.block_heads, a.head_dim());
+  read_heads(a.latent, head, a.block_heads, a.value_dim());
+  read_heads(a.k, kv_head, 1, a.head_dim());
+  read_heads(a.v, kv_head, 1, a.value_dim());
   for (const Tensor* pages : {&a.keys, &a.values})
-    out.push_back(part_of(*pages, Access::kRead,
-                          {{0, pages->size[0]}, {t[0], t[0] + 1}, {0, pages->size[2]}, {0, a.head_dim}}));
-  for (const Tensor* made : {&a.part, &a.stats}) {
     out.push_back(
-        part_of(*made, Access::kWrite,
-                {{0, rows}, {t[0] * group, (t[0] + 1) * group}, {t[2], t[2] + 1}, {0, made->last()}}));
+        part_of(*pages, Access::kRead,
+                {{0, pages->size[0]}, {kv_head, kv_head + 1}, {0, pages->size[2]}, {0, pages->last()}}));
+  for (const Tensor* made : {&a.part, &a.stats}) {
+    out.push_back(part_of(*made, Access::kWrite,
+                          {{0, rows}, {head, head + a.block_heads}, {t[2], t[2] + 1}, {0, made->last()}}));
     out.back().indexed = true;
   }
 }
 
 double flops(const std::byte* args, const TileCoord&) {
   const auto& a = as<Attention>(args);
-  const i32 group = a.heads / a.kv_heads;
-  return 4.0 * a.split_unit * a.head_dim * group * a.block_rows;
+  return 2.0 * a.split_unit * (a.score_dim() + a.value_dim()) * a.block_heads * a.block_rows;
 }
 
 i64 scratch(const std::byte* args, const TileCoord&) {
   const auto& a = as<Attention>(args);
-  constexpr i64 kChunk = 64;  // as in the body
-  const i64 queries = i64(a.heads / a.kv_heads) * a.block_rows;
-  const i64 right = kChunk * a.head_dim * (size_of(a.keys.dtype) + size_of(a.values.dtype));
-  return 4 * queries * (3 * i64(a.head_dim) + 2 * kChunk + 3) + right;
+  const i64 queries = i64(a.block_heads) * a.block_rows;
+  const i64 right = i64(a.score_dim()) * size_of(a.keys.dtype) + i64(a.value_dim()) * size_of(a.values.dtype);
+  return 4 * queries * (a.score_dim() + 2 * i64(a.value_dim()) + 2 * a.chunk() + 3) + a.chunk() * right;
 }
 
 // Keys or values of one position as fp64.
 class Positions {
  public:
-  Positions(const Attention& a, Values& values, const Tensor& pages, i32 column)
-      : a_(a), pages_(pages), column_(column), old_(values.read(pages)), qkv_(values.read(a.qkv)) {}
+  Positions(const Attention& a, Values& values, const Tensor& pages, const Tensor& rows)
+      : a_(a), pages_(pages), old_(values.read(pages)), new_(values.read(rows)) {}
 
   double at(const StepHost& host, const AttentionBlock& block, i32 kv_head, i32 position, i32 i) const {
+    const i32 dim = pages_.last();
     if (position < block.start) {
       const i32 page_size = pages_.size[2], page = host.pages(block.sequence)[position / page_size];
       const i64 slot = (i64(page) * a_.kv_heads + kv_head) * page_size + position % page_size;
-      return old_[size_t(slot * a_.head_dim + i)];
+      return old_[size_t(slot * dim + i)];
     }
     const i64 row = host.sequence(block.sequence)->row_begin + position - block.start;
-    const double value = qkv_[size_t(row * a_.qkv.last() + column_ + kv_head * a_.head_dim + i)];
+    const double value = new_[size_t((row * a_.kv_heads + kv_head) * dim + i)];
     return double(round_to(pages_.dtype, float(value)));
   }
 
  private:
   const Attention& a_;
   const Tensor& pages_;
-  i32 column_;
-  std::vector<double> old_, qkv_;
+  std::vector<double> old_, new_;
 };
 
 // One row and head of one split, the maximum taken first.
@@ -125,7 +135,7 @@ struct RowSplit {
 
 RowSplit row_split(const Attention& a, const std::vector<double>& scores, const std::vector<double>& values) {
   RowSplit result;
-  result.sum.assign(size_t(a.head_dim), 0);
+  result.sum.assign(size_t(a.value_dim()), 0);
   for (double score : scores) result.best = std::max(result.best, score);
   for (size_t p = 0; p < scores.size(); ++p) {
     const double weight = std::exp(scores[p] - result.best);
@@ -136,35 +146,42 @@ RowSplit row_split(const Attention& a, const std::vector<double>& scores, const 
   return result;
 }
 
+double dot(const std::vector<double>& rows, size_t begin, i32 count, auto&& other) {
+  double sum = 0;
+  for (i32 i = 0; i < count; ++i) sum += rows[begin + size_t(i)] * other(i);
+  return sum;
+}
+
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<Attention>(args);
   const auto& host = *reinterpret_cast<const StepHost*>(values.bytes(a.step.buffer));
   const auto& device = *reinterpret_cast<const StepDevice*>(values.bytes(a.state.buffer));
-  const Positions keys(a, values, a.keys, a.key_column), old_values(a, values, a.values, a.value_column);
-  auto qkv = values.read(a.qkv), part = values.read(a.part), stats = values.read(a.stats);
+  const Positions old_keys(a, values, a.keys, a.k), old_values(a, values, a.values, a.v);
+  const auto q = values.read(a.q), latent = a.is_latent() ? values.read(a.latent) : std::vector<double>{};
+  auto part = values.read(a.part), stats = values.read(a.stats);
   for (i32 row = 0; row < host.rows; ++row) {
     const AttentionBlock block = attention_block_of_row(host, device, a.cut(), row);
     for (i32 head = 0; head < a.heads; ++head)
       for (i32 split = 0; split < block.splits; ++split) {
-        const i32 kv_head = head / (a.heads / a.kv_heads), first = block.first + split * block.split_size;
+        const i32 kv_head = head / a.group(), first = block.first + split * block.split_size;
         const i32 position = device.position()[row];
         const i32 begin = a.window > 0 ? std::max(first, position - a.window + 1) : first;
         const i32 end = std::min({first + block.split_size, block.length, position + 1});
+        const size_t query = size_t(row * a.heads + head), width = size_t(a.value_dim());
         std::vector<double> scores, seen;
         for (i32 p = begin; p < end; ++p) {
-          double score = 0;
-          for (i32 i = 0; i < a.head_dim; ++i) {
-            score += qkv[size_t(row) * size_t(a.qkv.last()) + size_t(head * a.head_dim + i)] *
-                     keys.at(host, block, kv_head, p, i);
-            seen.push_back(old_values.at(host, block, kv_head, p, i));
-          }
+          const auto key = [&](i32 i) { return old_keys.at(host, block, kv_head, p, i); };
+          const auto value = [&](i32 i) { return old_values.at(host, block, kv_head, p, i); };
+          double score = dot(q, query * size_t(a.head_dim()), a.head_dim(), key);
+          if (!latent.empty()) score += dot(latent, query * width, a.value_dim(), value);
           score *= double(a.scale);
           const double cap = double(a.softcap);
           scores.push_back(cap > 0 ? cap * std::tanh(score / cap) : score);
+          for (i32 i = 0; i < a.value_dim(); ++i) seen.push_back(value(i));
         }
         const RowSplit result = row_split(a, scores, seen);
-        const size_t at = size_t((row * a.heads + head) * a.max_splits + split);
-        std::copy(result.sum.begin(), result.sum.end(), part.begin() + long(at) * a.head_dim);
+        const size_t at = query * size_t(a.max_splits) + size_t(split);
+        std::copy(result.sum.begin(), result.sum.end(), part.begin() + long(at * width));
         stats[2 * at] = result.best, stats[2 * at + 1] = result.total;
       }
   }

@@ -9,16 +9,15 @@
 // changes the order of a sum.
 namespace attention {
 
-constexpr i32 kChunk = 64;  // positions
 constexpr float kLowest = -3e38f;
 
 template <class View, class Product, class Fragment>
 struct OnChip {
-  Product by_keys;          // scaled queries [queries, head_dim], keys [kChunk, head_dim]
-  Product by_values;        // weights [queries, kChunk], values [head_dim, kChunk]
-  Fragment scores;          // [queries, kChunk]
-  Fragment values;          // [queries, head_dim]: of the chunk
-  View sums;                // [queries, head_dim]
+  Product by_keys;          // scaled queries [queries, score_dim], keys [chunk, score_dim]
+  Product by_values;        // weights [queries, chunk], values [value_dim, chunk]
+  Fragment scores;          // [queries, chunk]
+  Fragment values;          // [queries, value_dim]: of the chunk
+  View sums;                // [queries, value_dim]
   View best, total, decay;  // [queries]
 };
 
@@ -28,11 +27,11 @@ struct Body {
     AttentionBlock plan;
     const i32* pages;
     i32 first_row;  // of the sequence
-    i32 kv_head, split, group, queries;
+    i32 first_head, heads, kv_head, split, queries;
     i32 window;
 
-    i32 row(i32 query) const { return plan.row_begin + query / group; }
-    i32 head(i32 query) const { return kv_head * group + query % group; }
+    i32 row(i32 query) const { return plan.row_begin + query / heads; }
+    i32 head(i32 query) const { return first_head + query % heads; }
     i32 position(i32 query) const { return plan.start + row(query) - first_row; }
     // The first position that a query sees, and the one behind its last.
     i32 first_seen(i32 query) const { return window > 0 ? position(query) + 1 - window : 0; }
@@ -46,47 +45,53 @@ struct Body {
 
   template <class Block, class Chip>
   static void load_queries(Block& block, const Attention& a, const Work& work, Chip& chip) {
+    const i32 head_dim = a.head_dim(), value_dim = a.value_dim();
     for (i32 q = 0; q < work.queries; ++q) {
-      auto in = block.row(a.qkv, work.row(q)).from(work.head(q) * a.head_dim);
+      auto in = block.row(a.q, work.row(q)).from(work.head(q) * head_dim);
       auto query = chip.by_keys.left_row(q);
-      auto sum = chip.sums.from(q * a.head_dim);
-      block.map(a.head_dim, [&](auto i) {
-        query.store(i, in.load(i) * a.scale);
-        sum.store(i, 0.0f);
-      });
+      auto sum = chip.sums.from(q * value_dim);
+      block.map(head_dim, [&](auto i) { query.store(i, in.load(i) * a.scale); });
+      block.map(value_dim, [&](auto i) { sum.store(i, 0.0f); });
+      if (a.is_latent()) {
+        auto latent = block.row(a.latent, work.row(q)).from(work.head(q) * value_dim);
+        block.map(value_dim, [&](auto i) { query.store(i + head_dim, latent.load(i) * a.scale); });
+      }
       chip.best.set(q, kLowest);
       chip.total.set(q, 0);
     }
   }
 
+  // A position as column s of the values, row s of the keys.
+  template <class Block, class Chip, class View>
+  static void load_position(Block& block, const Attention& a, Chip& chip, i32 s, View k, View v) {
+    const i32 head_dim = a.head_dim();
+    auto key = chip.by_keys.right_row(s);
+    auto value = chip.by_values.right_column(s);
+    block.map(head_dim, [&](auto i) { key.store(i, k.load(i)); });
+    block.map(a.value_dim(), [&](auto i) {
+      auto element = v.load(i);
+      value.store(i, element);
+      if (a.is_latent()) key.store(i + head_dim, element);
+    });
+  }
+
   template <class Block, class Chip>
   static void load_chunk(Block& block, const Attention& a, const Work& work, Chip& chip, i32 begin,
                          i32 count) {
-    const i32 page_size = a.keys.size[2], column = work.kv_head * a.head_dim;
+    const i32 page_size = a.keys.size[2];
     for (i32 s = 0; s < count; ++s) {
-      const i32 position = begin + s;
-      auto key = chip.by_keys.right_row(s);
-      auto value = chip.by_values.right_column(s);
-      if (position < work.plan.start) {
-        const i32 page = work.pages[position / page_size], slot = position % page_size;
-        auto old_key = block.row(a.keys, page, work.kv_head, slot);
-        auto old_value = block.row(a.values, page, work.kv_head, slot);
-        block.map(a.head_dim, [&](auto i) {
-          key.store(i, old_key.load(i));
-          value.store(i, old_value.load(i));
-        });
-      } else {
-        auto row = block.row(a.qkv, work.first_row + position - work.plan.start);
-        auto new_key = row.from(a.key_column + column), new_value = row.from(a.value_column + column);
-        block.map(a.head_dim, [&](auto i) {
-          key.store(i, new_key.load(i));
-          value.store(i, new_value.load(i));
-        });
-      }
+      const i32 position = begin + s, page = position / page_size, slot = position % page_size;
+      const i32 row = work.first_row + position - work.plan.start;
+      if (position < work.plan.start)
+        load_position(block, a, chip, s, block.row(a.keys, work.pages[page], work.kv_head, slot),
+                      block.row(a.values, work.pages[page], work.kv_head, slot));
+      else
+        load_position(block, a, chip, s, block.row(a.k, row).from(work.kv_head * a.head_dim()),
+                      block.row(a.v, row).from(work.kv_head * a.value_dim()));
     }
-    for (i32 s = count; s < kChunk; ++s) {  // their weights are 0
+    for (i32 s = count; s < a.chunk(); ++s) {  // their weights are 0
       auto value = chip.by_values.right_column(s);
-      block.map(a.head_dim, [&](auto i) { value.store(i, 0.0f); });
+      block.map(a.value_dim(), [&](auto i) { value.store(i, 0.0f); });
     }
   }
 
@@ -105,9 +110,9 @@ struct Body {
       auto value = score.load(s);
       return a.softcap > 0 ? tanh(value * (1 / a.softcap)) * a.softcap : value;
     };
-    const float here = block.reduce(kChunk, Max(), [&](auto s) { return seen(s, capped(s), kLowest); });
+    const float here = block.reduce(a.chunk(), Max(), [&](auto s) { return seen(s, capped(s), kLowest); });
     const float best = here > before ? here : before, decay = exp(before - best);
-    const float sum = block.reduce(kChunk, Sum(), [&](auto s) {
+    const float sum = block.reduce(a.chunk(), Sum(), [&](auto s) {
       auto value = seen(s, exp(capped(s) - best), 0);
       weight.store(s, value);
       return value;
@@ -130,10 +135,10 @@ struct Body {
     block.mma(chip.values, chip.by_values);
     block.sync();
     for (i32 q = 0; q < work.queries; ++q) {
-      auto sum = chip.sums.from(q * a.head_dim);
+      auto sum = chip.sums.from(q * a.value_dim());
       auto value = chip.values.row(q);
       const float decay = chip.decay.get(q);
-      block.map(a.head_dim, [&](auto i) { sum.store(i, sum.load(i) * decay + value.load(i)); });
+      block.map(a.value_dim(), [&](auto i) { sum.store(i, sum.load(i) * decay + value.load(i)); });
     }
   }
 
@@ -143,14 +148,14 @@ struct Body {
     const StepHost& host = block.host(a.step);
     const AttentionBlock plan = attention_block(host, block.device(a.state), a.cut(), t[1]);
     if (plan.sequence < 0 || t[2] >= plan.splits) return {};
-    const i32 group = a.heads / a.kv_heads;
     return {plan,
             host.pages(plan.sequence),
             host.sequence(plan.sequence)->row_begin,
-            t[0],
+            t[0] * a.block_heads,
+            a.block_heads,
+            a.kv_head(t[0]),
             t[2],
-            group,
-            (plan.row_end - plan.row_begin) * group,
+            (plan.row_end - plan.row_begin) * a.block_heads,
             a.window};
   }
 
@@ -159,23 +164,24 @@ struct Body {
     block.inputs();
     const Work work = work_of(block, a, t);
     if (work.queries == 0) return block.dead();
+    const i32 chunk = a.chunk();
     auto view = [&](i32 n) { return block.scratch(n); };
     auto product = [&](i32 n, i32 k, DType dtype) { return block.product(work.queries, n, k, dtype); };
     auto fragment = [&](i32 n) { return block.fragment(0, work.queries, 0, n); };
     OnChip<decltype(view(1)), decltype(product(1, 1, DType::kF32)), decltype(fragment(1))> chip{
-        product(kChunk, a.head_dim, a.keys.dtype),
-        product(a.head_dim, kChunk, a.values.dtype),
-        fragment(kChunk),
-        fragment(a.head_dim),
-        view(work.queries * a.head_dim),
+        product(chunk, a.score_dim(), a.keys.dtype),
+        product(a.value_dim(), chunk, a.values.dtype),
+        fragment(chunk),
+        fragment(a.value_dim()),
+        view(work.queries * a.value_dim()),
         view(work.queries),
         view(work.queries),
         view(work.queries)};
     load_queries(block, a, work, chip);
     const i32 last = work.end();
-    for (i32 begin = work.begin(); begin < last; begin += kChunk) {
-      if (begin + kChunk <= work.first_seen(0)) continue;  // no query sees any of it
-      const i32 count = last - begin < kChunk ? last - begin : kChunk;
+    for (i32 begin = work.begin(); begin < last; begin += chunk) {
+      if (begin + chunk <= work.first_seen(0)) continue;  // no query sees any of it
+      const i32 count = last - begin < chunk ? last - begin : chunk;
       load_chunk(block, a, work, chip, begin, count);
       block.sync();
       add_chunk(block, a, work, chip, begin, count);
@@ -183,8 +189,8 @@ struct Body {
     }
     for (i32 q = 0; q < work.queries; ++q) {
       auto part = block.row(a.part, work.row(q), work.head(q), work.split);
-      auto sum = chip.sums.from(q * a.head_dim);
-      block.map(a.head_dim, [&](auto i) { part.store(i, sum.load(i)); });
+      auto sum = chip.sums.from(q * a.value_dim());
+      block.map(a.value_dim(), [&](auto i) { part.store(i, sum.load(i)); });
       auto stats = block.row(a.stats, work.row(q), work.head(q), work.split);
       stats.set(0, chip.best.get(q));
       stats.set(1, chip.total.get(q));

@@ -1,8 +1,10 @@
 // Causal attention with grouped heads over pages, split over the KV range: what one split knows of its rows. It may
 // slide: then a row sees the last `window` positions.
-// Positions before this step are read from the pages, those of this step from the rows of qkv, rounded as the
-// pages round them: how a prompt was cut into steps does not change what later steps see.
-// A tile is (kv head, row block, split) of the attention plan in ir/step.h; attention_merge joins the splits.
+// Positions before this step are read from the pages, those of this step from k and v, rounded as the pages round
+// them: how a prompt was cut into steps does not change what later steps see.
+// Latent attention (DeepSeek-AI, 2024: "DeepSeek-V2"): queries have a second part that meets the values, which stand
+// for keys and values of all heads: a score is q k + latent v.
+// A tile is (block of heads, row block, split) of the attention plan in ir/step.h; attention_merge joins the splits.
 #pragma once
 
 #include "heddle/ir/step.h"
@@ -13,40 +15,50 @@ namespace heddle {
 struct Attention {
   Tensor step;    // u8 [bytes], the host part of the step record
   Tensor state;   // u8 [bytes], the device part
-  Tensor qkv;     // [M, N]: query heads in the first columns, keys and values in columns of their own
+  Tensor q;       // [M, heads * head_dim]
+  Tensor latent;  // optional [M, heads * value_dim]
+  Tensor k;       // [M, kv_heads * head_dim]
+  Tensor v;       // [M, kv_heads * value_dim]
   Tensor keys;    // [pages, kv_heads, page_size, head_dim]
-  Tensor values;  // the same
-  Tensor part;    // f32 [M, heads, splits, head_dim]: sum of values weighed by exp(score - max)
+  Tensor values;  // [pages, kv_heads, page_size, value_dim]
+  Tensor part;    // f32 [M, heads, splits, value_dim]: sum of values weighed by exp(score - max)
   Tensor stats;   // f32 [M, heads, splits, 2]: max of the scores, sum of exp(score - max)
   i32 heads = 0;
   i32 kv_heads = 0;
-  i32 head_dim = 0;
-  i32 key_column = 0;
-  i32 value_column = 0;
-  float scale = 1;    // of the scores
-  float softcap = 0;  // c: scores become c tanh(score / c); 0: they stay
-  i32 window = 0;     // positions that a row sees, itself and those before it; 0: all
+  i32 block_heads = 1;  // query heads of a tile, all of one kv head
+  float scale = 1;      // of the scores
+  float softcap = 0;    // c: scores become c tanh(score / c); 0: they stay
+  i32 window = 0;       // positions that a row sees, itself and those before it; 0: all
   i32 block_rows = 1;
   i32 max_blocks = 1;
   i32 max_splits = 1;
   i32 split_unit = 256;
 
+  i32 head_dim() const { return keys.size[3]; }
+  i32 value_dim() const { return values.size[3]; }
+  bool is_latent() const { return latent.rank > 0; }
+  i32 score_dim() const { return head_dim() + (is_latent() ? value_dim() : 0); }
+  i32 group() const { return heads / kv_heads; }
+  i32 kv_head(i32 head_block) const { return head_block * block_heads / group(); }
+  // Positions that are on chip at a time: fewer where keys are wide.
+  i32 chunk() const { return score_dim() > 256 ? 16 : 64; }
   AttentionCut cut() const { return {block_rows, max_blocks, max_splits, split_unit, window}; }
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v.read("step", s.step, ".");
     v.read("state", s.state, ".");
-    v.read("qkv", s.qkv, "M, N");
+    v.read("q", s.q, "M, .");
+    v.read("latent", s.latent, "M, .");
+    v.read("k", s.k, "M, .");
+    v.read("v", s.v, "M, .");
     v.read("keys", s.keys, "P, G, S, D");
-    v.read("values", s.values, "P, G, S, D");
-    v.write("part", s.part, "M, H, C, D");
+    v.read("values", s.values, "P, G, S, E");
+    v.write("part", s.part, "M, H, C, E");
     v.write("stats", s.stats, "M, H, C, .");
     v.attribute("heads", s.heads);
     v.attribute("kv_heads", s.kv_heads);
-    v.attribute("head_dim", s.head_dim);
-    v.attribute("key_column", s.key_column);
-    v.attribute("value_column", s.value_column);
+    v.attribute("block_heads", s.block_heads);
     v.attribute("scale", s.scale);
     v.attribute("softcap", s.softcap);
     v.attribute("window", s.window);

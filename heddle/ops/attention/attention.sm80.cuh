@@ -38,12 +38,12 @@ struct DeviceBody {
   static Place place_of(Block& block, const Attention& a, const Body::Work& work, i32 position) {
     // Both places are worked out, so that loads of several positions need not wait for one another's branches.
     const i32 start = work.plan.start, old = min(position, max(start - 1, 0)), page_size = a.keys.size[2];
-    const i32 page = work.pages[old / page_size], slot = old % page_size, column = work.kv_head * a.head_dim;
-    auto row = block.row(a.qkv, work.first_row + max(position - start, 0));
+    const i32 page = work.pages[old / page_size], slot = old % page_size,
+              column = work.kv_head * a.head_dim();
+    const i32 row = work.first_row + max(position - start, 0);
     const bool is_old = position < start;
-    return {
-        is_old ? block.row(a.keys, page, work.kv_head, slot).data : row.from(a.key_column + column).data,
-        is_old ? block.row(a.values, page, work.kv_head, slot).data : row.from(a.value_column + column).data};
+    return {(is_old ? block.row(a.keys, page, work.kv_head, slot) : block.row(a.k, row).from(column)).data,
+            (is_old ? block.row(a.values, page, work.kv_head, slot) : block.row(a.v, row).from(column)).data};
   }
 
   // A query times a key, of which each lane has 8 dimensions.
@@ -64,11 +64,11 @@ struct DeviceBody {
     constexpr i32 kPositions = 32 / kLanes;  // of a warp at a time
     const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), part = lane % kLanes * 8;
     const i32 queries = min(kQueries, work.queries - first_query);
-    auto query = block.scratch(kQueries * a.head_dim);  // scaled
-    block.map_rows(kQueries, a.head_dim, [&](i32 q, Index i) {
+    auto query = block.scratch(kQueries * a.head_dim());  // scaled
+    block.map_rows(kQueries, a.head_dim(), [&](i32 q, Index i) {
       const i32 at = first_query + min(q, queries - 1);
-      const float value = block.row(a.qkv, work.row(at)).from(work.head(at) * a.head_dim).load(i);
-      query.from(q * a.head_dim).store(i, value * a.scale);
+      const float value = block.row(a.q, work.row(at)).from(work.head(at) * a.head_dim()).load(i);
+      query.from(q * a.head_dim()).store(i, value * a.scale);
     });
     block.sync();
     Partial partial[kQueries];
@@ -81,7 +81,7 @@ struct DeviceBody {
 #pragma unroll
       for (i32 q = 0; q < kQueries; ++q) {
         const i32 at = first_query + min(q, queries - 1);
-        float score = score_of<kLanes>(query.from(q * a.head_dim + part), key);
+        float score = score_of<kLanes>(query.from(q * a.head_dim() + part), key);
         if (a.softcap > 0) score = tanh(score * (1 / a.softcap)) * a.softcap;
         const bool seen = position < last && position < work.end_seen(at) && position >= work.first_seen(at);
         partial[q].add(seen ? score : kLowest, seen ? 1.0f : 0.0f, value.value);
@@ -95,7 +95,7 @@ struct DeviceBody {
   static void store(Block& block, const Attention& a, const Body::Work& work, i32 first_query, i32 queries,
                     Partial (&partial)[kQueries]) {
     const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32);
-    auto sums = block.scratch(kWarps * kQueries * a.head_dim);
+    auto sums = block.scratch(kWarps * kQueries * a.head_dim());
     auto stats = block.scratch(kWarps * kQueries * 2);
 #pragma unroll
     for (i32 q = 0; q < kQueries; ++q) {
@@ -104,7 +104,8 @@ struct DeviceBody {
       const i32 at = warp * kQueries + q;
       if (lane < kLanes)
 #pragma unroll
-        for (i32 i = 0; i < 8; ++i) sums.from(at * a.head_dim).store(Index{lane * 8 + i}, partial[q].sum[i]);
+        for (i32 i = 0; i < 8; ++i)
+          sums.from(at * a.head_dim()).store(Index{lane * 8 + i}, partial[q].sum[i]);
       if (lane == 0) stats.from(at * 2).store_pair(Index{0}, partial[q].best, partial[q].total);
     }
     block.sync();
@@ -117,14 +118,14 @@ struct DeviceBody {
       shares.from(q * kWarps).store(w, exp(stats.get((w.at * kQueries + q) * 2) - best));
     });
     block.sync();
-    block.map_rows(queries, a.head_dim, [&](i32 q, Index i) {
+    block.map_rows(queries, a.head_dim(), [&](i32 q, Index i) {
       float best = kLowest, total = 0, sum = 0;
 #pragma unroll 4
       for (i32 w = 0; w < kWarps; ++w) {
         const float share = shares.get(q * kWarps + w);
         best = max(best, stats.get((w * kQueries + q) * 2));
         total = fma(stats.get((w * kQueries + q) * 2 + 1), share, total);
-        sum = fma(sums.get((w * kQueries + q) * a.head_dim + i.at), share, sum);
+        sum = fma(sums.get((w * kQueries + q) * a.head_dim() + i.at), share, sum);
       }
       const i32 query = first_query + q;
       block.row(a.part, work.row(query), work.head(query), work.split).store(i, sum);
@@ -138,9 +139,9 @@ struct DeviceBody {
   static bool run_type(Block& block, const Attention& a, const Body::Work& work) {
     for (i32 query = 0; query < work.queries; query += kQueries) {
       block.begin_scratch();
-      if (a.head_dim == 64)
+      if (a.head_dim() == 64)
         run_queries<kType, 8>(block, a, work, query);
-      else if (a.head_dim == 128)
+      else if (a.head_dim() == 128)
         run_queries<kType, 16>(block, a, work, query);
       else
         return false;
@@ -148,11 +149,15 @@ struct DeviceBody {
     return true;
   }
 
-  // 16-byte words of one type everywhere, and few enough queries.
+  static bool in_words(const Tensor& rows) {
+    return reinterpret_cast<u64>(rows.data) % 16 == 0 && rows.stride[0] % 8 == 0;
+  }
+  // 16-byte words of one type everywhere, and few enough queries of one part.
   static bool fits(const Attention& a, i32 queries) {
     const DType type = a.keys.dtype;
-    return size_of(type) == 2 && a.values.dtype == type && a.qkv.dtype == type && queries <= kMostQueries &&
-           a.qkv.stride[0] % 8 == 0 && a.key_column % 8 == 0 && a.value_column % 8 == 0;
+    return size_of(type) == 2 && a.values.dtype == type && a.k.dtype == type && a.v.dtype == type &&
+           a.value_dim() == a.head_dim() && !a.is_latent() && queries <= kMostQueries && in_words(a.k) &&
+           in_words(a.v);
   }
 
   // Beside the pass above, not inside it, where it would take registers; with a block of its own, since one whose

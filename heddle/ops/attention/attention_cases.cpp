@@ -13,6 +13,8 @@ struct Layout {
 
 struct Sizes {
   i32 heads, kv_heads, head_dim;
+  i32 value_dim = head_dim;
+  i32 block_heads = heads / kv_heads;
 };
 
 // How scores are bent and which count.
@@ -21,16 +23,16 @@ struct Scores {
   float softcap = 0;
 };
 
-Attention attention_args(const Layout& layout, const Sizes& sizes, DType qkv, DType pages) {
+Attention attention_args(const Layout& layout, const Sizes& sizes, DType rows, DType pages) {
   const StepExample& step = layout.step;
-  const i32 q = sizes.heads * sizes.head_dim, kv = sizes.kv_heads * sizes.head_dim;
-  const i32 gap =
-      sizes.head_dim % 64 == 0 ? 8 : 1;  // columns between keys and values; whole words where heads are
-  Attention args{
-      .step = step.host(), .state = step.state(), .qkv = input(qkv, {step.rows(), q + 2 * kv + gap})};
-  args.keys = args.values = input(pages, {step.pages(), sizes.kv_heads, step.page_size, sizes.head_dim});
-  args.heads = sizes.heads, args.kv_heads = sizes.kv_heads, args.head_dim = sizes.head_dim;
-  args.key_column = q, args.value_column = q + kv + gap;
+  const auto of_step = [&](i32 heads, i32 dim) { return input(rows, {step.rows(), heads * dim}); };
+  const auto in_pages = [&](i32 dim) {
+    return input(pages, {step.pages(), sizes.kv_heads, step.page_size, dim});
+  };
+  Attention args{.step = step.host(), .state = step.state(), .q = of_step(sizes.heads, sizes.head_dim)};
+  args.k = of_step(sizes.kv_heads, sizes.head_dim), args.v = of_step(sizes.kv_heads, sizes.value_dim);
+  args.keys = in_pages(sizes.head_dim), args.values = in_pages(sizes.value_dim);
+  args.heads = sizes.heads, args.kv_heads = sizes.kv_heads, args.block_heads = sizes.block_heads;
   args.scale = 1 / std::sqrt(float(sizes.head_dim));
   args.block_rows = layout.cut.block_rows, args.max_blocks = layout.cut.max_blocks;
   args.max_splits = layout.cut.max_splits, args.split_unit = layout.cut.split_unit;
@@ -38,8 +40,8 @@ Attention attention_args(const Layout& layout, const Sizes& sizes, DType qkv, DT
 }
 
 Case attention_case(const StepExample& step, const Attention& args) {
-  // Scores are sums over head_dim; the values' sum grows with what stands in a split. A cap rounds scores again.
-  const double steps = 8 + 0.25 * args.head_dim + (args.softcap > 0 ? 4 : 0);
+  // Scores are sums over score_dim; the values' sum grows with what stands in a split. A cap rounds scores again.
+  const double steps = 8 + 0.25 * args.score_dim() + (args.softcap > 0 ? 4 : 0);
   Case result = make_case(args, rounding_bound(DType::kF32, steps));
   result.prepare = [step](std::byte* bytes, Values& values) {
     auto& a = as<Attention>(bytes);
@@ -61,11 +63,11 @@ std::vector<Case> attention_cases() {
   std::vector<Case> cases;
   for (const Layout& layout : {first, decode, batch, prefill, mixed})
     for (const Sizes& sizes : {Sizes{1, 1, 1}, {6, 2, 24}, {8, 1, 33}, {2, 2, 64}, {10, 2, 128}})
-      for (auto [qkv, pages] : {std::pair{DType::kF32, DType::kF32},
-                                {DType::kF32, DType::kBf16},
-                                {DType::kBf16, DType::kBf16},
-                                {DType::kF16, DType::kF16}})
-        cases.push_back(attention_case(layout.step, attention_args(layout, sizes, qkv, pages)));
+      for (auto [rows, pages] : {std::pair{DType::kF32, DType::kF32},
+                                 {DType::kF32, DType::kBf16},
+                                 {DType::kBf16, DType::kBf16},
+                                 {DType::kF16, DType::kF16}})
+        cases.push_back(attention_case(layout.step, attention_args(layout, sizes, rows, pages)));
   // Windows of one position, inside a part, across parts and pages, and wider than all there is.
   const Layout far{{{{900, 2}, {333, 1}, {0, 2}}, 4}, {4, 4, 4, 8}};
   const Sizes all_sizes[] = {{6, 2, 24}, {2, 2, 64}, {10, 2, 128}};
@@ -81,6 +83,18 @@ std::vector<Case> attention_cases() {
     }
     ++turn;  // other pairs for the next layout
   }
+  // Latent attention: one head of keys and values, for some of the query heads at a time; narrow and wide chunks.
+  for (const Layout& layout : {first, decode, batch, prefill, mixed})
+    for (const Sizes& sizes : {Sizes{6, 1, 2, 5, 3}, {4, 1, 10, 64, 2}, {3, 1, 24, 250, 1}})
+      for (auto [rows, pages] : {std::pair{DType::kF32, DType::kF32},
+                                 {DType::kF32, DType::kBf16},
+                                 {DType::kBf16, DType::kBf16},
+                                 {DType::kF16, DType::kF16}}) {
+        Attention args = attention_args(layout, sizes, rows, pages);
+        args.latent = input(rows, {layout.step.rows(), sizes.heads * sizes.value_dim});
+        args.scale = 1 / std::sqrt(float(args.score_dim()));
+        cases.push_back(attention_case(layout.step, args));
+      }
   return cases;
 }
 

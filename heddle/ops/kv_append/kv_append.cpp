@@ -15,6 +15,19 @@ i32 width(const KvAppend& a) {
   return a.keys.size[1] * a.keys.size[3];
 }
 
+// Pages, and the first of the columns that go there.
+struct Target {
+  const char* column_name;
+  const Tensor* pages;
+  i32 column;
+};
+
+std::vector<Target> targets(const KvAppend& a) {
+  std::vector<Target> all = {{"key_column", &a.keys, a.key_column}};
+  if (a.values.rank > 0) all.push_back({"value_column", &a.values, a.value_column});
+  return all;
+}
+
 void infer(std::byte* args) {
   auto& a = as<KvAppend>(args);
   require_record("kv_append", "step", a.step);
@@ -23,10 +36,12 @@ void infer(std::byte* args) {
   require_float("kv_append", "x", a.x);
   require_rank("kv_append", "keys", a.keys, 4);
   require_float("kv_append", "keys", a.keys);
-  require_shape("kv_append", "values", a.values,
-                {a.keys.size[0], a.keys.size[1], a.keys.size[2], a.keys.size[3]});
-  require_dtype("kv_append", "values", a.values, a.keys.dtype);
-  for (auto [name, column] : {std::pair{"key_column", a.key_column}, {"value_column", a.value_column}})
+  if (a.values.rank > 0) {
+    require_shape("kv_append", "values", a.values,
+                  {a.keys.size[0], a.keys.size[1], a.keys.size[2], a.keys.size[3]});
+    require_dtype("kv_append", "values", a.values, a.keys.dtype);
+  }
+  for (auto [name, pages, column] : targets(a))
     require(column >= 0 && column + width(a) <= a.x.last(),
             "[kv_append] {} = {}, x is {}; {} columns from there must lie in x", name, column,
             shape_text(a.x), width(a));
@@ -42,7 +57,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   out.push_back(whole(a.step, Access::kRead));
   out.push_back(whole(a.state, Access::kRead));
   if (a.x.exists()) out.push_back(part_of(a.x, Access::kRead, {{t[0], t[1]}, {t[2], t[3]}}));
-  for (auto [pages, first] : {std::pair{&a.keys, a.key_column}, {&a.values, a.value_column}})
+  for (auto [name, pages, first] : targets(a))
     if (t[2] < first + width(a) && t[3] > first) out.push_back(whole(*pages, Access::kWrite, true));
 }
 
@@ -51,7 +66,7 @@ void reference(const std::byte* args, Values& values) {
   const auto& host = *reinterpret_cast<const StepHost*>(values.bytes(a.step.buffer));
   const auto& device = *reinterpret_cast<const StepDevice*>(values.bytes(a.state.buffer));
   auto x = values.read(a.x);
-  for (auto [pages, first] : {std::pair{&a.keys, a.key_column}, {&a.values, a.value_column}}) {
+  for (auto [name, pages, first] : targets(a)) {
     auto stored = values.read(*pages);
     const i32 heads = pages->size[1], page_size = pages->size[2], head_dim = pages->size[3];
     for (i32 row = 0; row < a.x.size[0]; ++row) {

@@ -29,7 +29,7 @@ struct Body {
     const i32 position = block.device(a.state).position()[row], page_size = a.keys.size[2];
     const Place at{host.pages(host.row_sequence()[row])[position / page_size], position % page_size};
     copy_heads(block, a.keys, a.key_column, at, begin, end, in);
-    copy_heads(block, a.values, a.value_column, at, begin, end, in);
+    if (a.values.exists()) copy_heads(block, a.values, a.value_column, at, begin, end, in);
   }
 
   template <class Block, class Fragment>

@@ -1,4 +1,4 @@
-// Puts the new keys and values of a step into their pages; what it is given is passed on unchanged.
+// Puts the new keys and values of a step, or one of them, into their pages; what it is given is passed on unchanged.
 #pragma once
 
 #include "heddle/ir/tensor.h"
@@ -10,7 +10,7 @@ struct KvAppend {
   Tensor state;   // u8 [bytes], the device part
   Tensor x;       // [M, N]; holds keys and values of all kv heads in columns of their own
   Tensor keys;    // [pages, kv_heads, page_size, head_dim]
-  Tensor values;  // the same
+  Tensor values;  // optional, the same
   i32 key_column = 0;
   i32 value_column = 0;
 

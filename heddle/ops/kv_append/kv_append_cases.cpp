@@ -2,6 +2,19 @@
 #include "heddle/ops/kv_append/kv_append.h"
 
 namespace heddle {
+namespace {
+
+Case case_of(const KvAppend& args, const StepExample& step) {
+  Case one = make_case(args, rounding_bound(args.keys.dtype, 0));
+  one.prepare = [step](std::byte* bytes, Values& values) {
+    auto& a = as<KvAppend>(bytes);
+    step.fill_host(values.bytes(a.step.buffer));
+    step.fill_state(values.bytes(a.state.buffer));
+  };
+  return one;
+}
+
+}  // namespace
 
 std::vector<Case> kv_append_cases() {
   std::vector<Case> cases;
@@ -15,13 +28,9 @@ std::vector<Case> kv_append_cases() {
             .step = step.host(), .state = step.state(), .x = input(DType::kF32, {step.rows(), columns})};
         args.keys = args.values = input(type, {step.pages(), kv_heads, step.page_size, head_dim});
         args.key_column = 2 * width, args.value_column = 3 * width + 3;
-        Case one = make_case(args, rounding_bound(type, 0));
-        one.prepare = [step](std::byte* bytes, Values& values) {
-          auto& a = as<KvAppend>(bytes);
-          step.fill_host(values.bytes(a.step.buffer));
-          step.fill_state(values.bytes(a.state.buffer));
-        };
-        cases.push_back(one);
+        cases.push_back(case_of(args, step));
+        args.values = {}, args.value_column = 0;
+        if (kv_heads == 1) cases.push_back(case_of(args, step));
       }
   return cases;
 }
