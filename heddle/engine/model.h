@@ -11,11 +11,13 @@
 
 namespace heddle {
 
-// A tensor of a checkpoint: [rows, cols], or [cols, rows] when transposed; a vector has cols = 1.
+// A tensor of a checkpoint: [rows, cols], or [cols, rows] when transposed; a vector has cols = 1. Or a part of one
+// that has `all` rows: those from `begin` on.
 struct WeightSource {
   std::string tensor;
   i32 rows = 0;
   bool transposed = false;
+  i32 begin = 0, all = 0;  // 0: the whole tensor
 };
 
 // A packed matrix: the rows of its sources one after the other, then permuted: packed row r is row order[r]

@@ -68,6 +68,7 @@ class Fuser {
   // Appends the call that follows as an epilogue, when there is one that can be.
   std::optional<std::string> fuse_epilogue(size_t n) {
     Tensor* y = chain_output(nodes_[n]);
+    if (!y) return std::nullopt;
     const std::set<size_t> readers = touching(y->buffer, Access::kRead);
     for (size_t e : readers) {
       if (e <= n || nodes_[e].parts.size() != 1) continue;
@@ -92,7 +93,8 @@ class Fuser {
   std::optional<std::string> fuse_prologue(size_t n, const PassOptions& options) {
     Part& main = nodes_[n].main_part();
     Tensor* x = argument(main, main.op->traits.input);
-    if (!x->exists() || nodes_[n].main > 0 || x->size[0] > options.max_prologue_rows) return std::nullopt;
+    if (!x || !x->exists() || nodes_[n].main > 0 || x->size[0] > options.max_prologue_rows)
+      return std::nullopt;
     const std::set<size_t>& writers = touching(x->buffer, Access::kWrite);
     if (writers.size() != 1 || *writers.begin() >= n) return std::nullopt;
     const size_t p = *writers.begin();

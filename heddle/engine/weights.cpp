@@ -125,6 +125,8 @@ Source open_source(const Model& model, const WeightSource& wanted, i32 cols, std
   std::vector<i64> shape = {wanted.rows, cols};
   if (cols == 1) shape = {wanted.rows};
   if (wanted.transposed) std::swap(shape[0], shape[1]);
+  const i64 begin = shape.size() > 1 ? wanted.begin * shape[1] : wanted.begin;  // elements
+  if (wanted.all > 0) shape[0] = wanted.all;
   if (found.shape != shape)
     fail(ErrorCode::kIo, "[{}] has shape {}; the configuration makes it {}", wanted.tensor, found.shape,
          shape);
@@ -132,7 +134,7 @@ Source open_source(const Model& model, const WeightSource& wanted, i32 cols, std
     fail(ErrorCode::kUnsupported, "[{}] is {}; {}", wanted.tensor, name(found.dtype),
          dtype ? fmt::format("all matrices must be {} as the embedding is", name(*dtype))
                : "must be f32, f16 or bf16");
-  Source source{found.bytes.data(), found.dtype, cols, 1};
+  Source source{found.bytes.data() + begin * size_of(found.dtype), found.dtype, cols, 1};
   if (wanted.transposed) source.row_stride = 1, source.col_stride = wanted.rows;
   return source;
 }

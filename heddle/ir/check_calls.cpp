@@ -101,6 +101,8 @@ bool check_axes(std::span<const TileAxis> axes) {
 bool check_chain(const std::vector<const OpSpec*>& ops, u32 main) {
   if (ops.size() == 1) return main == 0;
   if (main > 1 || !ops[main]->traits.main) return false;
+  if (main == 1 && *ops[main]->traits.input == '\0') return false;
+  if (ops.size() > main + 1 && *ops[main]->traits.output == '\0') return false;
   for (size_t i = 0; i < ops.size(); ++i)
     if (i < main ? !ops[i]->traits.prologue : i > main && !ops[i]->traits.epilogue) return false;
   return true;

@@ -67,7 +67,8 @@ enum class EpilogueNeeds : u8 { kNothing, kPair, kHead };
 struct OpTraits {
   bool prologue = false;  // makes one row of a main op's input
   bool epilogue = false;  // transforms a main op's fragment
-  bool main = false;      // takes prologue and epilogues; axes are rows, then columns = rows of its weight
+  bool main = false;  // takes epilogues, and a prologue where it has `input`; axes are rows, then columns =
+                      // rows of its weight
   bool streams_pages = false;  // draws KV runs from its stream, as many as the step record says
   EpilogueNeeds needs = EpilogueNeeds::kNothing;
   const char* input = "";      // prologue, epilogue, main: the argument that the chain hands on

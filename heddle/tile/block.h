@@ -36,6 +36,7 @@
 //   block.mma(fragment, product)   fragment[m, n] = sum_k left[m, k] * right[n, k], FP32 accumulation, fixed order
 //
 //   block.item(weight, panel)  in `stream` only: the tile will draw this panel
+//   block.end_items()          in `stream` only: the panels so far are those of whole fragments, which others follow
 //   block.host(tensor), block.device(tensor)   the step record's two parts, as pointers
 //
 // i32 elements are only moved: load and store keep their bits. set and set_int are done by one thread: what they and

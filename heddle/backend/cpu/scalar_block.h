@@ -189,6 +189,7 @@ class ScalarBlock {
   void mma(Fragment& fragment, const Product& product);
 
   void item(const Weight&, i32) {}
+  void end_items() {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
 

@@ -276,6 +276,7 @@ class SimdBlock {
   }
 
   void item(const Weight&, i32) {}
+  void end_items() {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
 

@@ -45,8 +45,8 @@ Opcode longest_chain(const OpSpec& op, std::span<const OpSpec* const> all) {
   Opcode chain{.ops = {op.name}};
   if (!op.traits.main) return chain;
   for (const OpSpec* other : all) {
-    if (other->traits.epilogue) chain.ops.push_back(other->name);
-    if (other->traits.prologue && chain.main == 0) {
+    if (other->traits.epilogue && *op.traits.output != '\0') chain.ops.push_back(other->name);
+    if (other->traits.prologue && chain.main == 0 && *op.traits.input != '\0') {
       chain.ops.insert(chain.ops.begin(), other->name);
       chain.main = 1;
     }

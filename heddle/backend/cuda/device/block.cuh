@@ -144,22 +144,23 @@ class Block {
     map_rows(rows, padded - cols, [&](i32 m, Index i) { x.row(m).store(i + cols, 0.0f); });
     return x;
   }
-  // Rows of a tensor, in place where mma can read them so. Behind inputs().
+  // Rows of a tensor, in place where mma can read them so. Behind inputs(). No size is asked for by the rank, so that
+  // a tensor that a body made up stays in registers.
   Operand operand(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
     const Operand there{this->row(tensor, row).data,
                         tensor.dtype,
                         rows,
-                        tensor.last(),
+                        tensor.size[1],
                         0,
                         0,
                         tensor.stride[0] * size_of(tensor.dtype),
                         0};
     if (rows > kStreamRows && tensor.dtype == dtype) return there;
-    Operand x = operand(rows, tensor.last(), dtype);
+    Operand x = operand(rows, tensor.size[1], dtype);
     if (rows == 1 && copy_words(there, x)) return x;
     for (i32 m = 0; m < rows; ++m)
       map(
-          tensor.last(), [&](Index i) { return there.row(m).load(i); },
+          tensor.size[1], [&](Index i) { return there.row(m).load(i); },
           [&](Index i, float value) { x.row(m).store(i, value); });
     return x;
   }

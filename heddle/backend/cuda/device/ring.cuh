@@ -76,9 +76,12 @@ class Loader {
     if (weight_ != &w) open(w, panel);
     if (in_item_ > 0 && ++next_ - first_ == in_item_) copy();
   }
+  void end_items() {
+    if (weight_ && next_ > first_) copy();
+  }
   // After each tile. False: the run was stopped.
   bool finish() {
-    if (weight_ && next_ > first_) copy();
+    end_items();
     weight_ = nullptr;
     return !stopped_;
   }
