@@ -38,6 +38,8 @@ sys.path.append(str(ROOT / "scripts/goldens"))
 
 from make_models import (
     LLAMA3_ROPE,
+    deepseek_v2,
+    deepseek_v3,
     gemma2,
     gemma3,
     gpt2,
@@ -52,7 +54,7 @@ from make_models import (
 )
 
 LENGTHS = (1, 2, 17, 64, 129, 300)
-DESCENDANTS = (mistral, qwen2, qwen3, gemma2, gemma3)  # one random checkpoint each
+DESCENDANTS = (mistral, qwen2, qwen3, gemma2, gemma3, deepseek_v2, deepseek_v3)  # one random checkpoint each
 PROMPT = "Once upon a time, 12 + 30 ="
 
 
@@ -132,12 +134,29 @@ def random_windows(generator, layers):
     }
 
 
+def latent_options(make, generator, layers):
+    """Keys of DeepSeek; transformers' V2 wants even sizes around rotated parts."""
+    options = {
+        "first_k_dense_replace": layers,
+        "q_lora_rank": generator.choice([None, generator.randrange(5, 60)]),
+        "kv_lora_rank": 2 * generator.randrange(4, 40),
+        "qk_nope_head_dim": 2 * generator.randrange(2, 20),
+        "v_head_dim": generator.randrange(3, 40),
+        "attention_bias": generator.random() < 0.3,
+    }
+    if make is deepseek_v2:
+        return options | {"mlp_bias": generator.random() < 0.3}
+    return options | {"rope_interleave": generator.random() < 0.5}
+
+
 def family_options(make, generator, layers):
     chance = generator.random
     if make is llama:
         return {"attention_bias": chance() < 0.3, "mlp_bias": chance() < 0.3}
     if make is mistral:
         return {"sliding_window": generator.choice([None, generator.randrange(1, 200)])}
+    if make in (deepseek_v2, deepseek_v3):
+        return latent_options(make, generator, layers)
     options = random_windows(generator, layers)
     if make in (qwen2, qwen3):
         options["use_sliding_window"] = True
@@ -168,6 +187,10 @@ def random_case(generator, make=None):
     ropes = {"rope_parameters": random_rope(generator, head_dim)}
     if make is gemma3:
         ropes = {"full_rope": ropes["rope_parameters"]}
+    kv_heads = generator.choice([k for k in range(1, heads + 1) if heads % k == 0])
+    of_head = {"num_key_value_heads": kv_heads, "head_dim": head_dim}
+    if make in (deepseek_v2, deepseek_v3):
+        of_head = {"num_key_value_heads": heads, "qk_rope_head_dim": head_dim}
     return make(
         dtype,
         vocab_size=vocab,
@@ -175,8 +198,7 @@ def random_case(generator, make=None):
         intermediate_size=generator.randrange(20, 200),
         num_hidden_layers=layers,
         num_attention_heads=heads,
-        num_key_value_heads=generator.choice([k for k in range(1, heads + 1) if heads % k == 0]),
-        head_dim=head_dim,
+        **of_head,
         max_position_embeddings=320,
         tie_word_embeddings=generator.random() < 0.5,
         **family_options(make, generator, layers),

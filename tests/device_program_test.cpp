@@ -42,6 +42,15 @@ constexpr const char* kGemma2B = R"({"model_type": "gemma2", "hidden_size": 2304
   "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
   "vocab_size": 256000, "max_position_embeddings": 8192, "rms_norm_eps": 1e-6, "sliding_window": 4096,
   "query_pre_attn_scalar": 256, "hidden_activation": "gelu_pytorch_tanh"})";
+// The shapes of DeepSeek V2 Lite, and of the 128 heads of V3, with few layers and no experts.
+constexpr const char* kDeepseekLite = R"({"model_type": "deepseek_v2", "hidden_size": 2048,
+  "intermediate_size": 10944, "num_hidden_layers": 12, "first_k_dense_replace": 12, "num_attention_heads": 16,
+  "vocab_size": 102400, "max_position_embeddings": 163840, "rms_norm_eps": 1e-6, "q_lora_rank": null,
+  "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128})";
+constexpr const char* kDeepseekV3 = R"({"model_type": "deepseek_v3", "hidden_size": 7168,
+  "intermediate_size": 18432, "num_hidden_layers": 3, "num_attention_heads": 128, "vocab_size": 129280,
+  "max_position_embeddings": 163840, "rms_norm_eps": 1e-6, "q_lora_rank": 1536, "kv_lora_rank": 512,
+  "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128})";
 
 // A model without weights.
 class Shapes : public Model {
@@ -140,7 +149,10 @@ INSTANTIATE_TEST_SUITE_P(
     Shapes, DecodePrograms,
     testing::Values(Shape{"Llama-3.2-1B", kLlama1B, 132, 1}, Shape{"Llama-3.2-1B", kLlama1B, 120, 8},
                     Shape{"Llama-3.1-8B", kLlama8B, 132, 1}, Shape{"Llama-3.1-8B", kLlama8B, 120, 8},
-                    Shape{"Qwen3-8B", kQwen8B, 132, 1}, Shape{"Gemma-2-2B", kGemma2B, 132, 1}),
+                    Shape{"Qwen3-8B", kQwen8B, 132, 1}, Shape{"Gemma-2-2B", kGemma2B, 132, 1},
+                    Shape{"DeepSeek-V2-Lite", kDeepseekLite, 132, 1},
+                    Shape{"DeepSeek-V2-Lite", kDeepseekLite, 120, 8},
+                    Shape{"DeepSeek-V3", kDeepseekV3, 132, 1}),
     [](const auto& test) {
       std::string name = fmt::format("{} on {}", test.param.name, test.param.workers);
       std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
@@ -162,7 +174,8 @@ EngineOptions device_options(i32 workers, i32 cluster, const std::string& execut
 }
 
 TEST(DevicePrograms, RunWithStaleReads) {
-  for (const std::string name : {"llama2-tiny", "gpt2-tiny", "gemma2-tiny", "gemma3-tiny"}) {
+  for (const std::string name :
+       {"llama2-tiny", "gpt2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v2-tiny", "deepseek_v3-tiny"}) {
     const Golden golden = load_golden(name);
     const auto tokens = std::span(golden.tokens).first(20);
     for (auto [workers, cluster] : {std::pair{7, 1}, {12, 4}})
@@ -192,7 +205,7 @@ TEST(DevicePrograms, RunOnThreads) {
 
 // Vectors that are not tagged share memory: the rounded copy of a sum may lie where an input lay.
 TEST(DevicePrograms, RunInSharedMemory) {
-  for (const std::string name : {"llama2-tiny", "gemma2-tiny", "gemma3-tiny"})
+  for (const std::string name : {"llama2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v3-tiny"})
     for (bool fuse : {true, false}) {
       const Golden golden = load_golden(name);
       EngineOptions options = device_options(12, 1, "threads");

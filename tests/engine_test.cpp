@@ -160,7 +160,8 @@ TEST_P(EngineOf, EveryInterleavingAndStaleReadsGiveTheSame) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EngineOf, testing::Values("llama2-tiny", "gemma2-tiny", "gemma3-tiny"),
+INSTANTIATE_TEST_SUITE_P(Models, EngineOf,
+                         testing::Values("llama2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v3-tiny"),
                          [](const auto& param) { return std::string(param.param, 6); });
 
 TEST(Engine, RefusesLengthsWithOtherFrequencies) {

@@ -26,6 +26,8 @@ import torch
 from reference_model import load_reference
 from safetensors.torch import save_file
 from transformers import (
+    DeepseekV2ForCausalLM,
+    DeepseekV3ForCausalLM,
     Gemma2ForCausalLM,
     Gemma3ForCausalLM,
     GPT2LMHeadModel,
@@ -117,6 +119,27 @@ def gemma3(dtype=torch.float32, full_rope=None, **changes):
     return gemma(Gemma3ForCausalLM, dtype, pattern | changes)
 
 
+def deepseek(model, dtype, changes):
+    sizes = {
+        "num_hidden_layers": 3,
+        "first_k_dense_replace": 3,
+        "q_lora_rank": None,
+        "kv_lora_rank": 22,
+        "qk_nope_head_dim": 9,
+        "qk_rope_head_dim": 6,
+        "v_head_dim": 7,
+    }
+    return decoder(model, dtype, sizes | changes)
+
+
+def deepseek_v2(dtype=torch.float32, **changes):
+    return deepseek(DeepseekV2ForCausalLM, dtype, changes)
+
+
+def deepseek_v3(dtype=torch.float32, **changes):
+    return deepseek(DeepseekV3ForCausalLM, dtype, {"q_lora_rank": 19} | changes)
+
+
 def rope(rope_type, **more):
     return {"rope_type": rope_type, "rope_theta": 10000.0} | more
 
@@ -171,6 +194,24 @@ def cases():
             torch.bfloat16, full_rope=rope("linear", factor=8.0), final_logit_softcapping=6.0
         ),
     }
+    wide = {"hidden_size": 96, "num_attention_heads": 6, "num_key_value_heads": 6}
+    wide |= {
+        "kv_lora_rank": 48,
+        "q_lora_rank": 24,
+        "qk_nope_head_dim": 24,
+        "qk_rope_head_dim": 16,
+        "v_head_dim": 32,
+    }
+    table |= {
+        "deepseek_v2-tiny": deepseek_v2(mlp_bias=True, qk_nope_head_dim=10),
+        "deepseek_v2-bf16": deepseek_v2(
+            torch.bfloat16, rope_parameters=yarn(mscale=0.7, mscale_all_dim=0.7), **wide
+        ),
+        "deepseek_v3-tiny": deepseek_v3(attention_bias=True, rope_interleave=False),
+        "deepseek_v3-bf16": deepseek_v3(
+            torch.bfloat16, rope_parameters=yarn(mscale=1.0, mscale_all_dim=0.8), **wide
+        ),
+    }
     table["llama-v4"].as_transformers_4 = True
     table["gemma3-v4"].as_transformers_4 = True
     table["llama-sharded"].shard_size = "40KB"
@@ -200,7 +241,7 @@ def randomise(model, generator):
             noise *= 0.2
         else:
             fan_in = weight.shape[0] if ".h." in name else weight.shape[1]  # GPT-2 stores [in, out]
-            sharp = any(part in name for part in ("q_proj", "k_proj", "c_attn"))
+            sharp = any(part in name for part in ("q_proj", "q_b_proj", "k_proj", "kv_a_proj", "c_attn"))
             noise *= (1.6 if sharp else 1.0) / math.sqrt(fan_in)
         weight.data.copy_(noise)
 

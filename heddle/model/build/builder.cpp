@@ -13,6 +13,7 @@
 #include "heddle/ops/copy/copy.h"
 #include "heddle/ops/gated_activation/gated_activation.h"
 #include "heddle/ops/gather_rows/gather_rows.h"
+#include "heddle/ops/head_linear/head_linear.h"
 #include "heddle/ops/head_norm/head_norm.h"
 #include "heddle/ops/kv_append/kv_append.h"
 #include "heddle/ops/layer_norm/layer_norm.h"
@@ -26,12 +27,14 @@
 namespace heddle {
 namespace {
 
-// Query heads of a tile of latent attention, which all share one kv head: so many that its queries are 8 at most.
-i32 heads_of_block(i32 heads, i32 block_rows) {
-  i32 count = std::max(1, 8 / block_rows);
-  while (heads % count != 0) --count;
-  return count;
+// The largest divisor of `whole` that is at most `most`.
+i32 largest_part(i32 whole, i32 most) {
+  i32 part = std::clamp(most, 1, whole);
+  while (whole % part != 0) --part;
+  return part;
 }
+
+constexpr i32 kLatentQueries = 8;  // of a tile of latent attention, whose heads all share one kv head
 
 }  // namespace
 
@@ -54,12 +57,12 @@ Tensor Builder::vector(const std::string& name, VectorSpec spec) {
   return tensor;
 }
 
-Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols) {
+Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows) {
   WeightSpec spec{
       .name = name, .dtype = info_.weight_dtype, .cols = cols, .sources = rows.sources, .order = rows.order};
   Weight weight;
   weight.data = dense(spec.dtype, {spec.rows(), cols});
-  weight.panel_rows = request_.panel_rows;
+  weight.panel_rows = panel_rows;
   weight.interleave = request_.interleave * 2 / size_of(spec.dtype);
   weight.data.buffer = made_.graph.add_buffer(
       {.name = name, .kind = BufferKind::kWeight, .bytes = weight.panel_bytes() * weight.panels()});
@@ -68,7 +71,7 @@ Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols) {
 }
 
 Weight Builder::table(const std::string& name, const std::string& tensor, i32 rows, i32 cols) {
-  return matrix(name, {.sources = {{tensor, rows}}}, cols);
+  return matrix(name, {.sources = {{tensor, rows}}}, cols, request_.panel_rows);
 }
 
 Tensor Builder::travels(Tensor made) {
@@ -135,7 +138,7 @@ Tensor Builder::linear(const std::string& name, Tensor x, const Weight& weight) 
 }
 
 Tensor Builder::linear(const std::string& name, Tensor x, const Rows& rows) {
-  const Weight weight = matrix(path(name) + ".weight", rows, x.last());
+  const Weight weight = matrix(path(name) + ".weight", rows, x.last(), request_.panel_rows);
   Tensor y = linear(name, x, weight);
   if (rows.biases.empty()) return y;
   VectorSpec spec{.size = weight.rows(), .order = rows.order};
@@ -145,6 +148,14 @@ Tensor Builder::linear(const std::string& name, Tensor x, const Rows& rows) {
   return made_.graph
       .call("bias", path(name) + ".add_bias", Bias{.x = y, .bias = b, .y = like(x, weight.rows())})
       .y;
+}
+
+Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows, i32 heads) {
+  HeadLinear args{.x = x, .heads = heads};
+  const i32 of_head = rows.sources.front().rows;
+  args.w = matrix(path(name) + ".weight", rows, x.last() / heads, largest_part(of_head, request_.panel_rows));
+  args.y = like(x, args.w.rows());
+  return travels(made_.graph.call("head_linear", path(name), args).y);
 }
 
 Tensor Builder::rotary(const std::string& name, const Rotary& rotary) {
@@ -207,7 +218,8 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
       .step = step_, .state = state_, .q = rows.q, .latent = rows.latent, .k = rows.k, .v = rows.v};
   args.keys = pages.keys, args.values = pages.values;
   args.kv_heads = pages.keys.size[1], args.heads = rows.q.last() / args.head_dim();
-  args.block_heads = args.is_latent() ? heads_of_block(args.heads, cut.block_rows) : args.group();
+  args.block_heads =
+      args.is_latent() ? largest_part(args.heads, kLatentQueries / cut.block_rows) : args.group();
   args.part = dense(DType::kF32, {rows.q.size[0], args.heads, cut.max_splits, args.value_dim()});
   args.stats = dense(DType::kF32, {rows.q.size[0], args.heads, cut.max_splits, 2});
   args.scale = float(scores.scale), args.softcap = float(scores.softcap), args.window = scores.window;

@@ -74,6 +74,8 @@ class Builder {
                     double eps);
   Tensor linear(const std::string& name, Tensor x, const Rows& rows);
   Tensor linear(const std::string& name, Tensor x, const Weight& weight);
+  // Each head's elements of x times its own rows.
+  Tensor head_linear(const std::string& name, Tensor x, const Rows& rows, i32 heads);
   // The query and key heads of a fused projection whose rows pair_rotary_rows ordered.
   Tensor head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
                    const Rms& rms);
@@ -100,7 +102,7 @@ class Builder {
 
  private:
   Tensor look_up(const std::string& name, Embedding args);
-  Weight matrix(const std::string& name, const Rows& rows, i32 cols);
+  Weight matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows);
   Tensor vector(const std::string& name, VectorSpec spec);
   Tensor like(Tensor x, i32 cols) const;
   // An output that other workers read: marks its buffer as tagged where the request says so.

@@ -1,7 +1,10 @@
 // The families that descend from Llama: what a file may leave out, and what is refused.
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
+#include "heddle/model/hf/deepseek_config.h"
 #include "heddle/model/hf/gemma_config.h"
 #include "heddle/model/hf/mistral_config.h"
 #include "heddle/model/hf/qwen_config.h"
@@ -105,6 +108,48 @@ TEST(GemmaConfig, RefusesByNameAndValue) {
     expect_refused(read, R"("query_pre_attn_scalar":0)", "query_pre_attn_scalar = 0: must be a number");
     expect_refused(read, R"("hidden_activation":"relu")", "hidden_activation = \"relu\": not supported");
     expect_refused(read, R"("num_key_value_heads":5)", "num_key_value_heads = 5: must divide");
+  }
+}
+
+TEST(DeepseekConfig, TakesTheDefaultsOfTransformers) {
+  const std::string dense = R"("first_k_dense_replace":4)";
+  DeepseekConfig c = read_deepseek_v2_config(config(dense));
+  EXPECT_EQ(c.q_lora_rank, 1536);
+  EXPECT_EQ(c.kv_lora_rank, 512);
+  EXPECT_EQ(c.qk_nope_head_dim, 128);
+  EXPECT_EQ(c.qk_rope_head_dim, 64);
+  EXPECT_EQ(c.v_head_dim, 128);
+  EXPECT_TRUE(c.rope_interleave);
+  EXPECT_DOUBLE_EQ(c.score_scale, 1 / std::sqrt(192.0));
+  c = read_deepseek_v3_config(config(dense + R"(,"q_lora_rank":null,"rope_interleave":false,"head_dim":98)"));
+  EXPECT_EQ(c.q_lora_rank, 0);
+  EXPECT_FALSE(c.rope_interleave);
+  EXPECT_EQ(c.head_dim, 64);
+}
+
+TEST(DeepseekConfig, ScalesScoresAsYarnAsks) {
+  const auto with = [](const std::string& more) {
+    return config(R"("first_k_dense_replace":4,"rope_scaling":{"type":"yarn","factor":40,
+                     "original_max_position_embeddings":16)" +
+                  more + "}");
+  };
+  const double factor = 0.1 * 0.7 * std::log(40.0) + 1, plain = 1 / std::sqrt(192.0);
+  DeepseekConfig c = read_deepseek_v3_config(with(R"(,"mscale":0.7,"mscale_all_dim":0.7)"));
+  EXPECT_DOUBLE_EQ(c.score_scale, plain * factor * factor);
+  EXPECT_DOUBLE_EQ(c.rope.attention_factor, 1);
+  c = read_deepseek_v3_config(with(""));
+  EXPECT_DOUBLE_EQ(c.score_scale, plain);
+  EXPECT_DOUBLE_EQ(c.rope.attention_factor, 0.1 * std::log(40.0) + 1);
+}
+
+TEST(DeepseekConfig, RefusesByNameAndValue) {
+  for (auto read : {read_deepseek_v2_config, read_deepseek_v3_config}) {
+    expect_refused(read, R"("first_k_dense_replace":3)", "first_k_dense_replace = 3: not supported");
+    expect_refused(read, R"("num_key_value_heads":8)",
+                   "num_key_value_heads = 8: must be num_attention_heads");
+    expect_refused(read, R"("qk_rope_head_dim":7)", "qk_rope_head_dim = 7: must be even");
+    expect_refused(read, R"("quantization_config":{"quant_method":"fp8"})", "quantization_config = ");
+    expect_refused(read, "", "first_k_dense_replace");
   }
 }
 

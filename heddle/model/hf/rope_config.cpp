@@ -82,6 +82,7 @@ class Reader {
     const auto scale = [&](double m) {
       return result_.factor <= 1.0 ? 1.0 : 0.1 * m * std::log(result_.factor) + 1.0;
     };
+    result_.score_factor = mscale_all_dim > 0 ? scale(mscale_all_dim) : 1.0;
     const double inferred =
         mscale > 0 && mscale_all_dim > 0 ? scale(mscale) / scale(mscale_all_dim) : scale(1);
     result_.attention_factor = rope_.optional_number("attention_factor", inferred, kMinFactor, kMaxFactor);

@@ -23,6 +23,8 @@ struct RopeConfig {
   double factor = 1.0;  // of all types but kDefault
   // Of kYarn and kLongrope: multiplies cos and sin.
   double attention_factor = 1.0;
+  // Of kYarn with mscale_all_dim: DeepSeek multiplies queries and keys by it, rotated or not.
+  double score_factor = 1.0;
   // Of kYarn: turns within original_max_position_embeddings between which the ramp lies, and whether its ends
   // are rounded to whole pairs.
   double beta_fast = 32.0, beta_slow = 1.0;

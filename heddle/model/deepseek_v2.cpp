@@ -1,0 +1,20 @@
+// DeepSeek V2 (DeepSeek-AI, 2024: "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model").
+#include "heddle/model/build/deepseek.h"
+
+namespace heddle {
+
+const Family& deepseek_v2_family() {
+  static const Family family = {
+      .model_type = "deepseek_v2",
+      .doc = "DeepSeek V2",
+      .supports =
+          "latent attention with a cache of latents, queries with a latent or without, biases of attention "
+          "and MLP, every rope_type",
+      .refuses = "layers of experts (first_k_dense_replace below num_hidden_layers)",
+      .define = [](const Config& config, const Inventory& tensors) {
+        return define_deepseek(read_deepseek_v2_config(config), tensors);
+      }};
+  return family;
+}
+
+}  // namespace heddle

@@ -1,0 +1,20 @@
+// DeepSeek V3 (DeepSeek-AI, 2024: "DeepSeek-V3 Technical Report"): the attention of V2.
+#include "heddle/model/build/deepseek.h"
+
+namespace heddle {
+
+const Family& deepseek_v3_family() {
+  static const Family family = {
+      .model_type = "deepseek_v3",
+      .doc = "DeepSeek V3",
+      .supports =
+          "latent attention with a cache of latents, queries with a latent or without, biases of attention, "
+          "rope_interleave, every rope_type",
+      .refuses = "layers of experts (first_k_dense_replace below num_hidden_layers)",
+      .define = [](const Config& config, const Inventory& tensors) {
+        return define_deepseek(read_deepseek_v3_config(config), tensors);
+      }};
+  return family;
+}
+
+}  // namespace heddle
