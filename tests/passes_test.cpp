@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/engine/planner.h"
+#include "heddle/ir/check.h"
 #include "heddle/model/build/family.h"
 #include "tests/support/golden.h"
 
@@ -33,6 +34,39 @@ TEST(Passes, AGpt2LayerIsFiveCalls) {
   const Chains expected = {"layer_norm+linear+bias+kv_append", "attention", "attention_merge+linear+bias+add",
                            "layer_norm+linear+bias+activation", "linear+bias+add"};
   EXPECT_EQ(layer("gpt2-tiny", 1, {}), expected);
+}
+
+// What is normalised beside others, or multiplied head by head, stays a call of its own.
+TEST(Passes, ADeepseekLayerIsElevenCalls) {
+  const Chains expected = {"rms_norm+linear+bias+rope+kv_append",
+                           "rms_norm+linear+rope",
+                           "rms_norm",
+                           "kv_append",
+                           "head_linear",
+                           "attention",
+                           "attention_merge",
+                           "head_linear",
+                           "linear+bias+add",
+                           "rms_norm+linear+gated_activation",
+                           "linear+add"};
+  EXPECT_EQ(layer("deepseek_v3-tiny", 1, {}), expected);
+}
+
+// A main op that names no input takes no prologue, one without an output no epilogues.
+TEST(Passes, ChainsAroundAHeadLinearAreRefused) {
+  const Planner planner(open_model(load_golden("deepseek_v3-tiny").folder), cpu_target(2), {.num_pages = 4},
+                        {});
+  const Program good = planner.program(1, 1);
+  EXPECT_TRUE(check(good).ok());
+  const auto refusal = [&](std::vector<std::string> ops, u32 main) {
+    Program program = good;
+    for (Opcode& opcode : program.opcodes)
+      if (opcode.ops == Chains{"head_linear"}) opcode.ops = ops, opcode.main = main;
+    const CheckReport report = check(program);
+    return report.ok() ? "" : report.faults[0].message;
+  };
+  EXPECT_NE(refusal({"attention_merge", "head_linear"}, 1).find("is no chain"), std::string::npos);
+  EXPECT_NE(refusal({"head_linear", "activation"}, 0).find("is no chain"), std::string::npos);
 }
 
 TEST(Passes, ManyRowsMakeTheirNormsOnce) {
