@@ -58,7 +58,7 @@ TEST(Passes, ChainsAroundAHeadLinearAreRefused) {
                         {});
   const Program good = planner.program(1, 1);
   EXPECT_TRUE(check(good).ok());
-  const auto refusal = [&](std::vector<std::string> ops, u32 main) {
+  const auto refusal = [&](const Chains& ops, u32 main) {
     Program program = good;
     for (Opcode& opcode : program.opcodes)
       if (opcode.ops == Chains{"head_linear"}) opcode.ops = ops, opcode.main = main;
