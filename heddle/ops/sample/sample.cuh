@@ -95,6 +95,7 @@ struct Body {
         before += part;
       }
     }
+    if (weight_from(begin, begin + 1) > 0) return begin;
     // Sums of parts round in their own ways, so the search may end beside a kept token: take the next, or the last.
     const float next = block.reduce(vocab, Min(), [&](auto i) {
       auto at = block.index(i);
