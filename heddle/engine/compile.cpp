@@ -129,12 +129,13 @@ void add_homes(const Graph& graph, const Placement& placement, Program& program)
     if (found == placement.weights.end() || weight.unit_bytes == 0) continue;
     u32 buffer = 0;
     while (graph.buffers()[buffer].name != weight.name) ++buffer;
+    const i64 row = weight.unit_bytes / weight.matrices,
+              period = weight.matrices > 1 ? (weight.rows + weight.unit - 1) / weight.unit * row : 0;
     for (size_t w = 0; w + 1 < found->second.size(); ++w) {
       if (found->second[w] == found->second[w + 1]) continue;
       const i64 first = found->second[w] / weight.unit,
                 last = (found->second[w + 1] + weight.unit - 1) / weight.unit;
-      if (first < last)
-        program.homes.push_back({buffer, first * weight.unit_bytes, last * weight.unit_bytes, 0, u32(w)});
+      if (first < last) program.homes.push_back({buffer, first * row, last * row, period, u32(w)});
     }
   }
   for (u32 b = 0; b < graph.buffers().size(); ++b) {

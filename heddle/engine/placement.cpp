@@ -97,7 +97,8 @@ struct FindWeights : ArgVisitor {
     const std::string& name = graph->buffers()[value.data.buffer].name;
     for (const PlacedWeight& other : *found)
       if (other.name == name) return;
-    found->push_back({name, value.rows(), value.panel_rows, value.panel_bytes() * value.slices(), resident});
+    const i64 unit_bytes = value.panel_bytes() * value.slices() * value.matrices;
+    found->push_back({name, value.rows(), value.panel_rows, unit_bytes, resident, value.matrices});
   }
   void attribute(const char*, i32&) override {}
   void attribute(const char*, float&) override {}
@@ -139,8 +140,10 @@ std::vector<PlacedWeight> weights_of(const Graph& graph) {
     node.main_part().op->visit(const_cast<std::byte*>(node.main_part().args.data()), find);
   }
   if (residual && !found.empty())  // its rows have homes even where no matrix writes them
-    found.insert(found.begin(),
-                 {graph.buffers()[residual->buffer].name, residual->last(), found.front().unit, 0, true});
+    found.insert(found.begin(), {.name = graph.buffers()[residual->buffer].name,
+                                 .rows = residual->last(),
+                                 .unit = found.front().unit,
+                                 .resident = true});
   return found;
 }
 

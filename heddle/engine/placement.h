@@ -18,9 +18,10 @@ using Shares = std::vector<i32>;
 struct PlacedWeight {
   std::string name;  // of the weight's buffer
   i32 rows = 0;
-  i32 unit = 1;  // rows that stay together (a panel)
-  i64 unit_bytes = 0;
+  i32 unit = 1;           // rows that stay together (a panel)
+  i64 unit_bytes = 0;     // in all matrices
   bool resident = false;  // its output rows are the residual's: all of these share one division
+  i32 matrices = 1;
 };
 
 struct Placement {

@@ -271,18 +271,21 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
       sources.push_back(open_source(model, source, spec.cols, spec.dtype));
       begins.push_back(begins.back() + source.rows);
     }
-    const auto pack = [&](size_t panel) {
-      const i32 first = i32(panel) * weight.panel_rows;
+    const size_t panel_rows = size_t(weight.panels() / weight.slices());  // of a matrix
+    const auto pack = [&](size_t job) {
+      const i32 matrix = i32(job / panel_rows), panel = i32(job % panel_rows),
+                first = panel * weight.panel_rows;
       std::vector<PanelRow> rows;
       for (i32 r = first; r < std::min(first + weight.panel_rows, weight.rows()); ++r) {
-        const i32 from = spec.order.empty() ? r : spec.order[size_t(r)];
+        const i32 at = matrix * weight.rows() + r, from = spec.order.empty() ? at : spec.order[size_t(at)];
         const size_t s = size_t(std::upper_bound(begins.begin(), begins.end(), from) - begins.begin()) - 1;
         rows.push_back({&sources[s], from - begins[s], &spec.sources[s].tensor});
       }
       const auto pack_rows = spec.dtype == DType::kF32 ? pack_panel<uint32_t> : pack_panel<uint16_t>;
-      pack_rows(weight, rows, packed.data(), &panels[panel * size_t(weight.slices())]);
+      pack_rows(weight, rows, packed.data() + matrix * weight.matrix_bytes(),
+                &panels[size_t(panel * weight.slices())]);
     };
-    run_parallel(size_t(weight.panels() / weight.slices()), threads, pack);
+    run_parallel(panel_rows * size_t(weight.matrices), threads, pack);
     for (const WeightSource& source : spec.sources) model.forget(source.tensor);
     add(buffer.name, std::move(packed), panels);
     if (progress) progress(bytes_, all);

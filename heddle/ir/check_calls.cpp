@@ -71,17 +71,19 @@ struct CheckArgs : ArgVisitor {
     if (value.data.rank == 0) return;
     if (value.data.rank != 2 || value.panel_rows < 1 || value.panel_rows > (1 << 16) ||
         value.interleave < 1 || value.interleave > (1 << 30) || value.panel_cols < 0 ||
-        value.panel_cols > (1 << 30))
-      return wrong(FaultKind::kMalformed, argument, "rank {}, panels of {} x {}, interleaved by {}",
-                   value.data.rank, value.panel_rows, value.panel_cols, value.interleave);
+        value.panel_cols > (1 << 30) || value.matrices < 1)
+      return wrong(FaultKind::kMalformed, argument, "{} of rank {}, panels of {} x {}, interleaved by {}",
+                   value.matrices, value.data.rank, value.panel_rows, value.panel_cols, value.interleave);
     if (value.table_buffer != kNoBuffer && value.table_buffer >= program->buffers.size())
       wrong(FaultKind::kMalformed, argument, "table in buffer {}; there are {}", value.table_buffer,
             program->buffers.size());
     const i64 columns = i64(value.slices()) * value.padded_cols();
     const i64 rows = (i64(value.rows()) + value.panel_rows - 1) / value.panel_rows * value.panel_rows;
     i64 elements = 0;
-    if (columns > (1 << 30) || __builtin_mul_overflow(rows, columns, &elements) || elements > kMostBytes)
-      return wrong(FaultKind::kMalformed, argument, "{} x {} elements in panels", rows, columns);
+    if (columns > (1 << 30) || __builtin_mul_overflow(rows * value.matrices, columns, &elements) ||
+        elements > kMostBytes)
+      return wrong(FaultKind::kMalformed, argument, "{} x {} x {} elements in panels", value.matrices, rows,
+                   columns);
     if (value.data.exists()) check_extent(argument, value.data, elements * size_of(value.data.dtype));
   }
   void attribute(const char*, i32&) override {}

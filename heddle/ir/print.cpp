@@ -45,7 +45,8 @@ struct ListArgs : ArgVisitor {
   }
   void weight(const char* argument, Weight& value, const char*) override {
     if (value.data.rank == 0) return;
-    reads.push_back(fmt::format("{} in {} panels of {} x {}", tensor_text(argument, value.data),
+    const std::string times = value.matrices > 1 ? fmt::format("{} x ", value.matrices) : "";
+    reads.push_back(fmt::format("{}{} in {} panels of {} x {}", times, tensor_text(argument, value.data),
                                 value.panels(), value.panel_rows, value.slice_cols()));
   }
   void attribute(const char* argument, i32& value) override {
@@ -140,6 +141,8 @@ std::string print_instruction(const Program& program, const Instruction& instruc
                         name(instruction.signal_kind()));
   if (instruction.stream_items == kItemsFromStep)
     text += "  items from the step";
+  else if (instruction.stream_items == kItemsFromData)
+    text += "  items from its inputs";
   else if (instruction.stream_items > 0)
     text += fmt::format("  items {}", instruction.stream_items);
   return text + (instruction.tapped() ? "  tapped" : "");

@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-constexpr u32 kProgramVersion = 1;
+constexpr u32 kProgramVersion = 2;
 // What an opcode of this program means: a chain of ops.
 struct Opcode {
   std::vector<std::string> ops;

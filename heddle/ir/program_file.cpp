@@ -110,7 +110,7 @@ struct ArgFields : ArgVisitor {
   void weight(const char*, Weight& value, const char*) override {
     value_of(value.data);
     field(a, value.table_buffer), field(a, value.panel_rows), field(a, value.interleave);
-    field(a, value.panel_cols);
+    field(a, value.panel_cols), field(a, value.matrices);
     value.table = nullptr;
   }
   void attribute(const char*, i32& value) override { field(a, value); }

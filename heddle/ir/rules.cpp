@@ -41,12 +41,22 @@ void require_float(const char* op, const char* argument, const Tensor& tensor) {
           shape_text(tensor));
 }
 
-void require_weight(const char* op, const char* argument, const Weight& weight) {
+void require_weight(const char* op, const char* argument, const Weight& weight, i32 matrices) {
   require_rank(op, argument, weight.data, 2);
   require_float(op, argument, weight.data);
   require(weight.panel_rows > 0 && weight.interleave > 0 && weight.panel_cols >= 0,
           "[{}] {} has panel_rows = {}, interleave = {}, panel_cols = {}; the first two must be positive", op,
           argument, weight.panel_rows, weight.interleave, weight.panel_cols);
+  require(weight.matrices == matrices, "[{}] {} has {} matrices; must have {}", op, argument, weight.matrices,
+          matrices);
+}
+
+Region rows_of_panels(const Weight& weight, i32 first, i32 last) {
+  const i64 row = weight.panel_bytes() * weight.slices();
+  Region region{.buffer = weight.data.buffer, .offset = weight.data.offset + first / weight.panel_rows * row};
+  region.run = (last + weight.panel_rows - 1) / weight.panel_rows * row - first / weight.panel_rows * row;
+  region.count[0] = weight.matrices, region.stride[0] = weight.matrix_bytes();
+  return region;
 }
 
 void require_record(const char* op, const char* argument, const Tensor& tensor) {

@@ -24,8 +24,10 @@ Tensor dense(DType dtype, std::vector<i32> shape);
 // Columns [begin, begin + count) of a matrix, where they lie.
 Tensor columns_of(Tensor matrix, i32 begin, i32 count);
 
-// A packed matrix of floats.
-void require_weight(const char* op, const char* argument, const Weight& weight);
+// Packed matrices of floats.
+void require_weight(const char* op, const char* argument, const Weight& weight, i32 matrices = 1);
+// The panels that hold rows [first, last) of each matrix.
+Region rows_of_panels(const Weight& weight, i32 first, i32 last);
 // A part of the step record: u8 [bytes].
 void require_record(const char* op, const char* argument, const Tensor& tensor);
 

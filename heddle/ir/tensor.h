@@ -31,14 +31,15 @@ struct Tensor {
 // interleave + k % interleave, columns padded to a multiple of `interleave`. interleave = 1 puts the rows of one column
 // side by side, 2 makes pairs for bf16 dot products, a value >= cols stores rows whole. `order` says which
 // source row a packed row holds (engine/pack applies it): partners of a rotation and gate/up rows lie side by
-// side.
+// side. Several matrices of one shape (experts, heads) may lie one after the other, each in panels of its own.
 struct Weight {
-  Tensor data;                 // [rows, cols], logical shape; dtype of the elements
-  const u64* table = nullptr;  // bound: byte offset of each panel from data.data
+  Tensor data;                 // [rows, cols], logical shape of a matrix; dtype of the elements
+  const u64* table = nullptr;  // bound: byte offset of each panel of a matrix from its begin
   u32 table_buffer = kNoBuffer;
   i32 panel_rows = 16;
   i32 interleave = 2;
   i32 panel_cols = 0;
+  i32 matrices = 1;
 
   i32 rows() const { return data.size[0]; }
   i32 cols() const { return data.size[1]; }
@@ -47,6 +48,14 @@ struct Weight {
   i32 panels() const { return (rows() + panel_rows - 1) / panel_rows * slices(); }
   i32 padded_cols() const { return (slice_cols() + interleave - 1) / interleave * interleave; }
   i64 panel_bytes() const { return i64(panel_rows) * padded_cols() * size_of(data.dtype); }
+  i64 matrix_bytes() const { return panel_bytes() * panels(); }
+  i64 bytes() const { return matrix_bytes() * matrices; }
+  Weight matrix(i32 i) const {
+    Weight one = *this;
+    one.matrices = 1;
+    one.data.data += i * matrix_bytes();
+    return one;
+  }
   // Place of an element inside its panel, in elements.
   i64 place(i32 r, i32 k) const {
     return (i64(k / interleave) * panel_rows + r) * interleave + k % interleave;

@@ -57,9 +57,11 @@ void put(std::byte* at, DType dtype, double value) {
   }
 }
 
-// Place of an element in elements, panels one after the other.
-i64 place(const Weight& w, i32 r, i32 k) {
-  const i64 panel = i64(r / w.panel_rows) * w.slices() + k / w.slice_cols();
+// Place of an element in elements, panels one after the other. Rows of all matrices are counted on.
+i64 place(const Weight& w, i32 row, i32 k) {
+  const i32 r = row % w.rows();
+  const i64 panel =
+      i64(row / w.rows()) * w.panels() + i64(r / w.panel_rows) * w.slices() + k / w.slice_cols();
   return panel * w.panel_rows * w.padded_cols() + w.place(r % w.panel_rows, k % w.slice_cols());
 }
 
@@ -115,7 +117,7 @@ std::vector<double> CaseMemory::read(const Weight& weight) const {
   std::vector<double> values;
   const DType dtype = weight.data.dtype;
   const std::byte* base = memory.base[weight.data.buffer];
-  for (i32 r = 0; r < weight.rows(); ++r)
+  for (i32 r = 0; r < weight.matrices * weight.rows(); ++r)
     for (i32 k = 0; k < weight.cols(); ++k)
       values.push_back(get(base + place(weight, r, k) * size_of(dtype), dtype));
   return values;
@@ -126,11 +128,11 @@ void CaseMemory::write(const Tensor& tensor, std::span<const double> values) {
 }
 
 void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const double> values) {
-  const i64 bytes = weight.panel_bytes() * weight.panels();
+  const i64 bytes = weight.bytes();
   weight.data.buffer = add({.name = name, .kind = BufferKind::kWeight, .bytes = bytes});
   std::byte* base = memory.base.back();
   std::memset(base, 0, size_t(bytes));
-  for (i32 r = 0; r < weight.rows(); ++r)
+  for (i32 r = 0; r < weight.matrices * weight.rows(); ++r)
     for (i32 k = 0; k < weight.cols(); ++k)
       put(base + place(weight, r, k) * size_of(weight.data.dtype), weight.data.dtype,
           values[size_t(r) * size_t(weight.cols()) + size_t(k)]);
@@ -166,7 +168,7 @@ struct Allocate : ArgVisitor {
     if (access == Access::kWrite) outputs.push_back({name, value});
   }
   void weight(const char* name, Weight& value, const char*) override {
-    if (value.data.rank > 0) memory->add_weight(name, value, uniform(elements(value.data)));
+    if (value.data.rank > 0) memory->add_weight(name, value, uniform(value.matrices * elements(value.data)));
   }
   void attribute(const char*, i32&) override {}
   void attribute(const char*, float&) override {}
