@@ -77,7 +77,9 @@ void give_heads_to_clusters(std::vector<LoweredTile>& tiles, const Topology& top
 // What tiles of one group have in common.
 i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool only_resident, bool clusters) {
   if (only_resident && tile.home != kNoHome) return tile.home;
-  const bool by_first = !axes.empty() && (axes[0].kind == TileAxis::Kind::kRange || clusters);
+  // What reads tiles of a range without a name knows none of its borders.
+  const bool range = !axes.empty() && axes[0].kind == TileAxis::Kind::kRange && *axes[0].dim != '\0';
+  const bool by_first = range || (clusters && !axes.empty() && axes[0].kind == TileAxis::Kind::kIndex);
   return by_first ? tile.at[0] : 0;
 }
 

@@ -82,6 +82,7 @@ class Fuser {
       // A call that replaces the value must be its only reader; one that passes it on must be the first.
       if (passes_through ? e != *readers.begin() : readers.size() != 1) continue;
       if (graph_.buffers()[y->buffer].kind != BufferKind::kActivation || !inputs_ready(e, n, *in)) continue;
+      if (nodes_[n].main_part().op->traits.scatters && knows_rows(part)) continue;
       std::string note = fmt::format("{} absorbs {} as an epilogue", nodes_[n].name, nodes_[e].name);
       absorb(n, e, passes_through);
       return note;
@@ -117,6 +118,15 @@ class Fuser {
   }
 
  private:
+  // Whether an epilogue reads or writes more than what it is handed and constants: then by rows.
+  bool knows_rows(Part& part) {
+    const OpTraits& traits = part.op->traits;
+    for (const Argument& a : arguments(part))
+      if (a.tensor->exists() && a.name != traits.input && a.name != traits.output &&
+          !is_immutable(graph_.buffers()[a.tensor->buffer].kind))
+        return true;
+    return false;
+  }
   // The other inputs of node e are made before node n, and nobody writes them in between.
   bool inputs_ready(size_t e, size_t n, const Tensor& handed) {
     for (const Argument& a : arguments(nodes_[e].main_part())) {

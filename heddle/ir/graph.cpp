@@ -103,6 +103,10 @@ TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile) {
     result[2] /= node.parts[i].op->traits.columns_per_output;
     result[3] /= node.parts[i].op->traits.columns_per_output;
   }
+  if (index > node.main && node.main_part().op->traits.scatters) {  // rows that only the run knows
+    result[0] = 0;
+    result[1] = node.parts[index].op->axes(node.parts[index].args.data(), {})[0].extent;
+  }
   if (index > node.main) {  // an epilogue's tile is stated in its output columns
     result[2] /= node.parts[index].op->traits.columns_per_output;
     result[3] /= node.parts[index].op->traits.columns_per_output;
@@ -146,6 +150,7 @@ struct CountItems : ArgVisitor {
 u32 stream_items(const Node& node, const TileCoord& tile) {
   const Part& main = node.main_part();
   if (main.op->traits.streams_pages) return kItemsFromStep;
+  if (main.op->traits.streams_by_data) return kItemsFromData;
   if (!main.op->traits.main) return 0;
   CountItems count;
   count.tile = tile;

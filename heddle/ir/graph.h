@@ -77,6 +77,7 @@ class Graph {
 
   // Which rows the calls added from now on work on.
   void set_live(LiveRows live) { live_ = live; }
+  LiveRows live() const { return live_; }
 
   std::vector<Buffer>& buffers() { return buffers_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
@@ -102,7 +103,8 @@ class NodeRule {
 };
 
 std::vector<Region> node_regions(const Node& node, const TileCoord& tile);
-// How many items of its worker's stream a tile draws: its panels, kItemsFromStep where pages are read.
+// How many items of its worker's stream a tile draws: its panels, kItemsFromStep where pages are read,
+// kItemsFromData where an input chooses the panels.
 u32 stream_items(const Node& node, const TileCoord& tile);
 // The tile of part `index` when the main op has tile `tile` (an epilogue may halve the columns).
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile);

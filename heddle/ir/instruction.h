@@ -13,6 +13,7 @@ constexpr u16 kEndOpcode = 0xffff;           // ends a worker's stream
 constexpr u16 kNopOpcode = 0xfffe;           // waits, then signals; no work
 constexpr u32 kNoCounter = 0xffffffffu;      // an unused wait or signal
 constexpr u32 kItemsFromStep = 0xffffffffu;  // stream_items that follow from the step record
+constexpr u32 kItemsFromData = 0xfffffffeu;  // and from the inputs: the loader waits for them
 constexpr int kMaxWaits = 3;
 
 // How an edge is carried on a GPU; the CPU executors count every kind.

@@ -69,7 +69,9 @@ struct OpTraits {
   bool epilogue = false;  // transforms a main op's fragment
   bool main = false;  // takes epilogues, and a prologue where it has `input`; axes are rows, then columns =
                       // rows of its weight
-  bool streams_pages = false;  // draws KV runs from its stream, as many as the step record says
+  bool scatters = false;         // main: rows of its fragments are no rows of its output
+  bool streams_by_data = false;  // main: its inputs say which panels of its weight it draws
+  bool streams_pages = false;    // draws KV runs from its stream, as many as the step record says
   EpilogueNeeds needs = EpilogueNeeds::kNothing;
   const char* input = "";      // prologue, epilogue, main: the argument that the chain hands on
   const char* output = "";     // and the one it hands over

@@ -23,6 +23,8 @@
 //   block.reduce_rows(out, count, n, op, f)   out[j] = op over f(j, i), i < n, for all j < count
 //   block.argmax(n, f)         {value, index} of the largest f(i), lowest index first
 //   block.index(i)             the Index as a float value (exact below 2^24)
+//   block.select(n, out, f)    those i < n, ascending, for which f(i) holds (a plain i32), as integers in `out`; their
+//                              number
 //
 //   block.scratch(n)           View of n floats on chip, for the life of the tile
 //   block.operand(rows, cols, dtype)     on-chip matrix that mma reads; operand.row(m) is a View
@@ -35,9 +37,12 @@
 //                              left_row(m), right_row(n) and right_column(k) are stored to only
 //   block.mma(fragment, product)   fragment[m, n] = sum_k left[m, k] * right[n, k], FP32 accumulation, fixed order
 //
-//   block.item(weight, panel)  in `stream` only: the tile will draw this panel
+//   block.mma(fragment, operand, weight, i)   the same with matrix i of the weight
+//   block.item(weight, panel)  in `stream` only: the tile will draw this panel; where inputs choose it
+//                              (streams_by_data), `stream` runs when they are there
 //   block.end_items()          in `stream` only: the panels so far are those of whole fragments, which others follow
 //   block.host(tensor), block.device(tensor)   the step record's two parts, as pointers
+//   block.ints(tensor)         the begin of an i32 tensor, as a pointer
 //
 // i32 elements are only moved: load and store keep their bits. set and set_int are done by one thread: what they and
 // the maps stored is read at another index, or by get, only after block.sync().

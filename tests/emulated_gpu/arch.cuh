@@ -142,6 +142,10 @@ inline u64 nanoseconds() {
   return u64(now.tv_sec) * 1'000'000'000 + u64(now.tv_nsec);
 }
 
+inline void idle() {
+  emulated::yield("a word in shared memory");
+}
+
 inline void wait_for_kernel_before() {}
 inline void let_next_kernel_start() {}
 

@@ -257,6 +257,15 @@ template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
   return emulated::from_lane(value, threadIdx.x % emulated::kWarp ^ unsigned(mask));
 }
+inline unsigned __ballot_sync(unsigned, bool holds) {
+  const auto* all = emulated::exchange(holds);
+  unsigned votes = 0;
+  for (unsigned lane = 0; lane < emulated::kWarp; ++lane) votes |= unsigned(all[lane] != 0) << lane;
+  return votes;
+}
+inline int __popc(unsigned bits) {
+  return __builtin_popcount(bits);
+}
 inline void __syncwarp() {
   emulated::exchange(0);
 }
@@ -265,6 +274,10 @@ inline void __syncthreads() {
 }
 inline void __threadfence() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+inline void __threadfence_block() {
+  __threadfence();
 }
 
 inline unsigned atomicAdd(unsigned* at, unsigned value) {

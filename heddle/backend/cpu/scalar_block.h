@@ -174,6 +174,13 @@ class ScalarBlock {
     return best;
   }
   float index(Index i) const { return float(i.at); }
+  template <class F>
+  i32 select(i32 n, View out, F&& f) {
+    i32 count = 0;
+    for (i32 i = 0; i < n; ++i)
+      if (f(i)) out.set_int(count++, i);
+    return count;
+  }
 
   View scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), DType::kF32, nullptr}; }
   Operand operand(i32 rows, i32 cols, DType) { return matrix(rows, cols, 0, 0); }
@@ -186,12 +193,16 @@ class ScalarBlock {
   void release(const Fragment& fragment) { scratch_.reset(fragment.mark); }
   void mma(Fragment& fragment, const Operand& x, const Weight& w);
   Product product(i32 m, i32 n, i32 k, DType dtype);
+  void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
+    mma(fragment, x, w.matrix(matrix));
+  }
   void mma(Fragment& fragment, const Product& product);
 
   void item(const Weight&, i32) {}
   void end_items() {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
+  const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
   Matrix matrix(i32 rows, i32 cols, i32 m0, i32 n0) {

@@ -1,125 +1,9 @@
 // The block of the threads executor: one thread, a lane vector at a time. Included once per SIMD target,
-// inside its namespace, after simd_lanes.h.
-
-// The type of elements where the compiler knows it.
-struct Float32 {
-  constexpr operator DType() const { return DType::kF32; }  // NOLINT: stands for a DType
-};
+// inside its namespace, after simd_row.h.
 
 class SimdBlock {
  public:
-  template <class Type>
-  struct Strided;
-
-  // One row in memory or on chip. Type: DType, or what stands for one.
-  template <class Type>
-  struct Row {
-    u8* data;
-    [[no_unique_address]] Type dtype;
-
-    operator Row<DType>() const
-      requires(!std::is_same_v<Type, DType>)
-    {
-      return {data, dtype};
-    }  // NOLINT: any row is one of some type
-
-    HWY_INLINE u8* at(i32 j) const { return data + i64(j) * size_of(dtype); }
-    HWY_INLINE Value load(Lanes i) const { return load_lanes(dtype, at(i.at)); }
-    Value load(FewLanes i) const {
-      alignas(64) u8 lanes[4 * kLanes] = {};
-      std::memcpy(lanes, at(i.at), size_t(i.count * size_of(dtype)));
-      return load_lanes(dtype, lanes);
-    }
-    HWY_INLINE void store(Lanes i, Value value) const { store_lanes(dtype, at(i.at), value); }
-    void store(FewLanes i, Value value) const {
-      alignas(64) u8 lanes[4 * kLanes];
-      store_lanes(dtype, lanes, value);
-      std::memcpy(at(i.at), lanes, size_t(i.count * size_of(dtype)));
-    }
-    HWY_INLINE ValuePair load_pair(Lanes i) const { return load_lane_pairs(dtype, at(2 * i.at)); }
-    ValuePair load_pair(FewLanes i) const {
-      alignas(64) u8 lanes[8 * kLanes] = {};
-      std::memcpy(lanes, at(2 * i.at), size_t(2 * i.count * size_of(dtype)));
-      return load_lane_pairs(dtype, lanes);
-    }
-    HWY_INLINE void store_pair(Lanes i, Value first, Value second) const {
-      store_lane_pairs(dtype, at(2 * i.at), {first, second});
-    }
-    void store_pair(FewLanes i, Value first, Value second) const {
-      alignas(64) u8 lanes[8 * kLanes];
-      store_lane_pairs(dtype, lanes, {first, second});
-      std::memcpy(at(2 * i.at), lanes, size_t(2 * i.count * size_of(dtype)));
-    }
-    HWY_INLINE Value load_rounded(auto i, DType as) const { return round_to(as, load(i)); }
-    HWY_INLINE Value load_bit(Lanes i) const { return bits(i.at, kLanes); }
-    HWY_INLINE Value load_bit(FewLanes i) const { return bits(i.at, i.count); }
-    float get(i32 j) const { return get_element(dtype, at(j)); }
-    void set(i32 j, float value) const { set_element(dtype, at(j), value); }
-    i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
-    void set_int(i32 j, i32 value) const { reinterpret_cast<i32*>(data)[j] = value; }
-    Row from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
-    Strided<Type> every(i64 n) const { return {*this, n}; }
-
-   private:
-    // Bits begin, begin + 1, ... of 32-bit words, `count` of them, as 0 or 1; reads no word without one of them.
-    HWY_INLINE Value bits(i32 begin, i32 count) const {
-      const i32 shift = begin % 32;
-      u32 window = u32(get_int(begin / 32)) >> shift;
-      if (shift + count > 32) window |= u32(get_int(begin / 32 + 1)) << (32 - shift);
-      const Vec32 bit = hn::And(hn::Shr(hn::Set(d32, window), hn::Iota(d32, 0)), hn::Set(d32, 1u));
-      return hn::ConvertTo(d, hn::BitCast(hn::RebindToSigned<D>(), bit));
-    }
-  };
-
   using View = Row<DType>;
-
-  // Lanes that do not lie side by side, one element at a time.
-  template <class Element>
-  static HWY_INLINE Value gather(i32 begin, i32 count, Element&& element) {
-    alignas(64) float lanes[kLanes] = {};
-    for (i32 lane = 0; lane < count; ++lane) lanes[lane] = element(begin + lane);
-    return hn::Load(d, lanes);
-  }
-
-  template <class Type>
-  struct Strided {
-    Row<Type> view;
-    i64 step;
-
-    float get(i32 j) const { return view.from(j * step).get(0); }
-    Value load(Lanes i) const {
-      return gather(i.at, kLanes, [&](i32 j) { return get(j); });
-    }
-    Value load(FewLanes i) const {
-      return gather(i.at, i.count, [&](i32 j) { return get(j); });
-    }
-    void store(Lanes i, Value value) const { scatter(i.at, kLanes, value); }
-    void store(FewLanes i, Value value) const { scatter(i.at, i.count, value); }
-
-   private:
-    void scatter(i32 begin, i32 count, Value value) const {
-      alignas(64) float lanes[kLanes];
-      hn::Store(value.v, d, lanes);
-      for (i32 lane = 0; lane < count; ++lane) view.from((begin + lane) * step).set(0, lanes[lane]);
-    }
-  };
-
-  struct WeightRow {
-    const Weight& w;
-    i32 row;
-
-    float get(i32 k) const {
-      const u8* panel = w.data.data + w.table[row / w.panel_rows * w.slices() + k / w.slice_cols()];
-      const i64 place = w.place(row % w.panel_rows, k % w.slice_cols());
-      return get_element(w.data.dtype, panel + place * size_of(w.data.dtype));
-    }
-    Value load(Lanes i) const {
-      return gather(i.at, kLanes, [&](i32 k) { return get(k); });
-    }
-    Value load(FewLanes i) const {
-      return gather(i.at, i.count, [&](i32 k) { return get(k); });
-    }
-  };
 
   struct Matrix {
     u8* data;
@@ -217,6 +101,13 @@ class SimdBlock {
   }
   HWY_INLINE Value index(Lanes i) const { return hn::Iota(d, float(i.at)); }
   HWY_INLINE Value index(FewLanes i) const { return hn::Iota(d, float(i.at)); }
+  template <class F>
+  i32 select(i32 n, View out, F&& f) {
+    i32 count = 0;
+    for (i32 i = 0; i < n; ++i)
+      if (f(i)) out.set_int(count++, i);
+    return count;
+  }
 
   Row<Float32> scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), {}}; }
 
@@ -263,6 +154,9 @@ class SimdBlock {
   Product product(i32 m, i32 n, i32 k, DType dtype) {
     return make_product(scratch_, kernels_, m, n, k, dtype);
   }
+  void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
+    mma(fragment, x, w.matrix(matrix));
+  }
   void mma(Fragment& fragment, const Product& product) {
     product.repeat_right();
     const MatrixTask task{.x = product.left,
@@ -279,6 +173,7 @@ class SimdBlock {
   void end_items() {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
+  const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
   // Panels of another shape, one element at a time.

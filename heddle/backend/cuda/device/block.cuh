@@ -46,7 +46,9 @@ class Block {
   using Operand = Matrix;
   using Fragment = Matrix;
 
-  Block(const Edges& edges, const Scratch& scratch) : edges_(edges), scratch_(scratch) {}
+  // Of a tile of so many rows.
+  Block(const Edges& edges, const Scratch& scratch, i32 rows)
+      : edges_(edges), scratch_(scratch), rows_(rows) {}
   Edges& edges() { return edges_; }
 
   bool was_dead() const { return dead_; }
@@ -124,6 +126,26 @@ class Block {
     return {best, first < float(n) ? i32(first) : 0};
   }
   float index(Index i) const { return float(i.at); }
+  // By one warp, whose lanes vote.
+  template <class F>
+  i32 select(i32 n, View out, F&& f) {
+    __shared__ i32 found;
+    sync();  // the count of the last one was read
+    if (arch::thread() < 32) {
+      const i32 lane = i32(arch::thread());
+      i32 count = 0;
+      for (i32 first = 0; first < n; first += 32) {
+        const bool holds = first + lane < n && f(first + lane);
+        const u32 votes = __ballot_sync(~0u, holds);
+        if (holds)
+          reinterpret_cast<i32*>(out.data)[count + __popc(votes & ((1u << lane) - 1))] = first + lane;
+        count += __popc(votes);
+      }
+      if (lane == 0) found = count;
+    }
+    sync();
+    return found;
+  }
 
   View scratch(i32 n) { return {scratch_.take(i64(n) * 4), DType::kF32}; }
 
@@ -174,13 +196,13 @@ class Block {
   }
 
   void mma(Fragment& fragment, const Operand& x, const Weight& w) {
-    if (!streams(w, x.rows)) return from_memory(fragment, x, w);
-    if constexpr (kUses[int(DType::kBf16)])
-      if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(fragment, x, w);
-    if constexpr (kUses[int(DType::kF16)])
-      if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(fragment, x, w);
-    if constexpr (kUses[int(DType::kF32)])
-      if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(fragment, x, w);
+    if (!streams(w, rows_)) return from_memory(fragment, x, w);
+    from_ring(fragment, x, w);
+  }
+  // The ring holds panels of the matrix already.
+  void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
+    if (!streams(w, rows_)) return from_memory(fragment, x, w.matrix(matrix));
+    from_ring(fragment, x, w);
   }
 
   // Right rows are a word apart in banks, so that threads side by side read different ones.
@@ -203,6 +225,7 @@ class Block {
 
   const StepHost& host(const Tensor& tensor) { return edges_.host(tensor); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
+  const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
   // A row of whole 16-byte words of bf16 into one of f32; false: it is another kind of row.
@@ -238,6 +261,14 @@ class Block {
     return all;
   }
 
+  void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
+    if constexpr (kUses[int(DType::kBf16)])
+      if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(fragment, x, w);
+    if constexpr (kUses[int(DType::kF16)])
+      if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(fragment, x, w);
+    if constexpr (kUses[int(DType::kF32)])
+      if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(fragment, x, w);
+  }
   template <DType kType>
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
     const i64 mark = scratch_.chip_used;
@@ -274,6 +305,7 @@ class Block {
 
   Edges edges_;
   Scratch scratch_;
+  i32 rows_;
   bool dead_ = false, waited_ = false;
   u32 turn_ = 0;
 };

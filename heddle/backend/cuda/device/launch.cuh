@@ -28,11 +28,13 @@ inline void run_launch(const KernelParams& p, const CallParams& call) {
   const Cta cta(p);
   arch::let_next_kernel_start();
   C chain{p.args + call.args};
-  TileCoord tile = tile_of(p.instructions[call.first + blockIdx.x]);
+  const Instruction& instruction = p.instructions[call.first + blockIdx.x];
+  TileCoord tile = tile_of(instruction);
   const bool live = clamp_to_live(call.live, p.host, tile);
   if (cta.is_loader()) {
     if (!live || !cta.loads()) return;
-    Loader loader(cta.cursor(), {p.in_flight, p.in_flight, nullptr}, &p.fault->stop);
+    Loader loader(cta.cursor(), {p.in_flight, p.in_flight, nullptr}, nullptr);
+    if (instruction.stream_items == kItemsFromData) arch::wait_for_kernel_before();
     loader.begin(tile[1] - tile[0]);
     stream_chain<Main>(loader, chain, tile);
     loader.finish();
@@ -40,7 +42,7 @@ inline void run_launch(const KernelParams& p, const CallParams& call) {
   }
   if (live) {
     Block<LaunchEdges> block(LaunchEdges{cta.cursor()},
-                             may_stream<Main>(tile) ? cta.scratch() : cta.all_scratch());
+                             may_stream<Main>(tile) ? cta.scratch() : cta.all_scratch(), tile[1] - tile[0]);
     run_chain<Main>(block, chain, tile);
     if (arch::thread() == 0) atomicAdd(&p.tiles[block.was_dead()], 1);
   } else {

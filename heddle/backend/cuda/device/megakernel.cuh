@@ -38,14 +38,15 @@ struct Queue {
 // One side's place in the queue.
 struct QueueCursor {
   Queue& queue;
-  const u32* stop;
+  const volatile u32* stop;
   u32 at = 0, phase = 0;
 
   // False: the run was stopped. The controller stops where the queue is full, so that consumers always find an
-  // instruction, and leave together at its waits.
+  // instruction, and leave together at its waits; the loader goes on until they have left, so that no body waits for
+  // panels that do not come.
   bool wait(u64* barrier, u32 parity) const {
     while (!arch::barrier_passed(barrier, parity))
-      if (arch::load_relaxed(stop)) return false;
+      if (*stop) return false;
     return true;
   }
   const QueueSlot* front() const { return wait(&queue.full[at], phase) ? &queue.slots[at] : nullptr; }
@@ -101,7 +102,8 @@ struct ConsumerState {
   u32 ring_slot = 0, ring_phase = 0;
   u32 run = 0, dead = 0;  // tiles
   u32 waits = 0;          // for other workers
-  bool leaves = false;    // a fault: all consumers leave at the same barrier
+  u32 ready = 0;          // live instructions so far whose inputs say what the loader draws
+  u32 leaves = 0;         // 1: a fault; all consumers leave at the same barrier
 };
 
 inline volatile ConsumerState& consumer_state() {
@@ -109,9 +111,19 @@ inline volatile ConsumerState& consumer_state() {
   return state;
 }
 
+// Waits until the consumers have the inputs of the `count`-th such instruction. False: they have left.
+inline bool wait_for_inputs(u32 count) {
+  while (consumer_state().ready < count)
+    if (arch::idle(), consumer_state().leaves) return false;
+  __threadfence_block();
+  return true;
+}
+
 inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ring) {
-  QueueCursor cursor{queue, &p.fault->stop};
-  Loader loader(ring, {p.in_flight, p.in_flight_waiting, &consumer_state().waits}, &p.fault->stop);
+  const volatile ConsumerState& consumers = consumer_state();
+  QueueCursor cursor{queue, &consumers.leaves};
+  Loader loader(ring, {p.in_flight, p.in_flight_waiting, &consumers.waits}, &consumers.leaves);
+  u32 by_data = 0;
   for (u32 step = 0; step < p.steps;) {
     const QueueSlot* slot = cursor.front();
     if (!slot) return;
@@ -119,6 +131,7 @@ inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ri
     if (instruction.opcode == kEndOpcode) {
       ++step;
     } else if (instruction.opcode != kNopOpcode && slot->live) {
+      if (instruction.stream_items == kItemsFromData && !wait_for_inputs(++by_data)) return;
       loader.begin(slot->tile[1] - slot->tile[0]);
       stream_opcode(instruction.opcode, slot->args, loader, slot->tile);
       if (!loader.finish()) return;
@@ -147,12 +160,17 @@ class ProgramEdges {
     return bytes;
   }
 
-  // Every wait has a thread that polls it.
+  // Every wait has a thread that polls it, and another looks whether the run was stopped.
   void wait() {
     const u32 i = arch::thread();
     if (i == 0) consumer_state().waits = 1;
-    leave_together(i < kMaxWaits && slot_.instruction.waits[i].counter != kNoCounter && !poll(i));
-    if (i == 0) consumer_state().waits = 0;
+    leave_together(i < kMaxWaits ? !poll(i) : i == kMaxWaits && arch::load_relaxed(&p_.fault->stop) != 0);
+    if (i != 0) return;
+    consumer_state().waits = 0;
+    if (slot_.live && slot_.instruction.stream_items == kItemsFromData) {
+      __threadfence_block();
+      consumer_state().ready = consumer_state().ready + 1;
+    }
   }
   // The end of a step.
   void end_step() {
@@ -172,13 +190,14 @@ class ProgramEdges {
  private:
   // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
   static void leave_together(bool stopped) {
-    if (stopped) consumer_state().leaves = true;
+    if (stopped) consumer_state().leaves = 1;
     sync_consumers();
     if (consumer_state().leaves) arch::exit_thread();
   }
   // False: the run was stopped.
   bool poll(u32 i) {
     const Wait& wait = slot_.instruction.waits[i];
+    if (wait.counter == kNoCounter) return true;
     const u32 wanted = wanted_count(wait.target, slot_.epoch, slot_.instruction.waits_previous(int(i)));
     const u32* counter = p_.counters + u64(wait.counter) * kCounterStride;
     u64 begin = 0;
@@ -211,7 +230,7 @@ class ProgramEdges {
 };
 
 __forceinline__ void consume(const KernelParams& p, const QueueSlot& slot, const Cta& cta) {
-  Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), cta.scratch());
+  Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), cta.scratch(), slot.tile[1] - slot.tile[0]);
   if (arch::thread() == 0) p.places[blockIdx.x] = {slot.index, slot.epoch};
   const u32 opcode = slot.instruction.opcode;
   if (opcode == kEndOpcode) return block.edges().end_step();
@@ -246,8 +265,8 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
   if (arch::thread() == 0) {
     queue.init();
     volatile ConsumerState& state = consumer_state();
-    state.ring_slot = state.ring_phase = state.run = state.dead = state.waits = 0;
-    state.leaves = false;
+    state.ring_slot = state.ring_phase = state.run = state.dead = 0;
+    state.waits = state.ready = state.leaves = 0;
   }
   if (ProgramEdges::host_fits(p))
     for (u32 i = arch::thread(); i < p.host_bytes / 4; i += blockDim.x)

@@ -67,11 +67,14 @@ struct InFlight {
 // The loader's side: what a body's `stream` is given. Copies panels that lie one after the other as items.
 class Loader {
  public:
-  Loader(const RingCursor& ring, const InFlight& in_flight, const u32* stop)
-      : ring_(ring), landed_(ring), in_flight_(in_flight), stop_(stop) {}
+  // `alone`: not 0 once the consumers have left; null: they stay to the end.
+  Loader(const RingCursor& ring, const InFlight& in_flight, const volatile u32* alone)
+      : ring_(ring), landed_(ring), in_flight_(in_flight), alone_(alone) {}
 
   // Before each tile: `rows` live rows.
   void begin(i32 rows) { rows_ = rows; }
+  const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
+  const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
   void item(const Weight& w, i32 panel) {
     if (weight_ != &w) open(w, panel);
     if (in_item_ > 0 && ++next_ - first_ == in_item_) copy();
@@ -79,7 +82,7 @@ class Loader {
   void end_items() {
     if (weight_ && next_ > first_) copy();
   }
-  // After each tile. False: the run was stopped.
+  // After each tile. False: the consumers have left.
   bool finish() {
     end_items();
     weight_ = nullptr;
@@ -113,15 +116,15 @@ class Loader {
     first_ = next_;
   }
   bool wait_empty() {
-    while (!arch::barrier_passed(ring_.empty(), ring_.phase ^ 1))
-      if (arch::load_relaxed(stop_)) stopped_ = true;
+    while (!stopped_ && !arch::barrier_passed(ring_.empty(), ring_.phase ^ 1))
+      stopped_ = alone_ && *alone_ != 0;
     return !stopped_;
   }
 
   RingCursor ring_, landed_;  // the next copy; the oldest that may be under way
   InFlight in_flight_;
   u32 flying_ = 0;  // slots from landed_ to ring_
-  const u32* stop_;
+  const volatile u32* alone_;
   const Weight* weight_ = nullptr;
   const u8* data_ = nullptr;
   i64 panel_bytes_ = 0;
