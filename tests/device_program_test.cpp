@@ -52,6 +52,17 @@ constexpr const char* kDeepseekV3 = R"({"model_type": "deepseek_v3", "hidden_siz
   "max_position_embeddings": 163840, "rms_norm_eps": 1e-6, "q_lora_rank": 1536, "kv_lora_rank": 512,
   "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128})";
 
+// The shapes of Qwen3-30B-A3B and Mixtral-8x7B, with few layers.
+constexpr const char* kQwen30B =
+    R"({"model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144,
+  "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8, "norm_topk_prob": true,
+  "num_hidden_layers": 8, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+  "vocab_size": 151936, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6, "rope_theta": 1000000})";
+constexpr const char* kMixtral = R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
+  "num_local_experts": 8, "num_experts_per_tok": 2, "num_hidden_layers": 8, "num_attention_heads": 32,
+  "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 32768, "rms_norm_eps": 1e-5,
+  "rope_theta": 1000000})";
+
 // A model without weights.
 class Shapes : public Model {
  public:
@@ -152,7 +163,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{"Qwen3-8B", kQwen8B, 132, 1}, Shape{"Gemma-2-2B", kGemma2B, 132, 1},
                     Shape{"DeepSeek-V2-Lite", kDeepseekLite, 132, 1},
                     Shape{"DeepSeek-V2-Lite", kDeepseekLite, 120, 8},
-                    Shape{"DeepSeek-V3", kDeepseekV3, 132, 1}),
+                    Shape{"DeepSeek-V3", kDeepseekV3, 132, 1}, Shape{"Qwen3-30B-A3B", kQwen30B, 132, 1},
+                    Shape{"Qwen3-30B-A3B", kQwen30B, 120, 8}, Shape{"Mixtral-8x7B", kMixtral, 132, 1}),
     [](const auto& test) {
       std::string name = fmt::format("{} on {}", test.param.name, test.param.workers);
       std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
@@ -174,8 +186,8 @@ EngineOptions device_options(i32 workers, i32 cluster, const std::string& execut
 }
 
 TEST(DevicePrograms, RunWithStaleReads) {
-  for (const std::string name :
-       {"llama2-tiny", "gpt2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v2-tiny", "deepseek_v3-tiny"}) {
+  for (const std::string name : {"llama2-tiny", "gpt2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v2-tiny",
+                                 "deepseek_v3-tiny", "mixtral-tiny", "qwen3_moe-tiny", "deepseek_v3-moe"}) {
     const Golden golden = load_golden(name);
     const auto tokens = std::span(golden.tokens).first(20);
     for (auto [workers, cluster] : {std::pair{7, 1}, {12, 4}})
@@ -205,7 +217,8 @@ TEST(DevicePrograms, RunOnThreads) {
 
 // Vectors that are not tagged share memory: the rounded copy of a sum may lie where an input lay.
 TEST(DevicePrograms, RunInSharedMemory) {
-  for (const std::string name : {"llama2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v3-tiny"})
+  for (const std::string name :
+       {"llama2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v3-tiny", "qwen3_moe-tiny"})
     for (bool fuse : {true, false}) {
       const Golden golden = load_golden(name);
       EngineOptions options = device_options(12, 1, "threads");

@@ -1,5 +1,7 @@
 // One program serves every step of its row class: prompt chunks, next tokens of several sequences, and mixes
 // of both, with attention in one, two and many parts.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
@@ -125,6 +127,32 @@ TEST(Engine, WhatLiesBeforeAWindowIsInNoPart) {
   EXPECT_EQ(dead[60], 6u);
 }
 
+// Tiles that are dead in steps of so many rows.
+std::vector<u64> dead_experts(const char* model, std::initializer_list<size_t> rows) {
+  EngineOptions options = kOptions;
+  options.max_splits = 1, options.workers = 1, options.max_sequences = 1;
+  const Golden golden = load_golden(model);
+  auto engine = golden_engine(model, options);
+  std::vector<u64> dead;
+  for (size_t count : rows) {
+    const SequenceId sequence = engine->open({});
+    const StepRequest request{sequence, std::span(golden.tokens).first(count), true};
+    dead.push_back(engine->step(std::span(&request, 1)).report.tiles_dead);
+    engine->close(sequence);
+  }
+  return dead;
+}
+
+// Three layers of 5 experts, of which a token takes 2. One worker has a tile for each slot of both of a layer's
+// products of experts.
+TEST(Engine, ExpertsThatNobodyTakesAreDead) {
+  const auto dead = dead_experts("mixtral-tiny", {1, 2, 8});
+  EXPECT_EQ(dead[0], 0u) << "one token has as many slots as it takes experts";
+  // The program for 2 and for 8 rows is the same; eight tokens take all experts.
+  EXPECT_LE(dead[1], dead[2] + 3 * 2 * 3) << "two tokens take two experts at least";
+  EXPECT_GE(dead[1], dead[2] + 3 * 2 * 1) << "and four at most";
+}
+
 class EngineOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(EngineOf, SameBitsForEveryNumberOfWorkersAndThreads) {
@@ -161,8 +189,13 @@ TEST_P(EngineOf, EveryInterleavingAndStaleReadsGiveTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, EngineOf,
-                         testing::Values("llama2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v3-tiny"),
-                         [](const auto& param) { return std::string(param.param, 6); });
+                         testing::Values("llama2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v3-tiny",
+                                         "mixtral-tiny", "deepseek_v2-moe"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 TEST(Engine, RefusesLengthsWithOtherFrequencies) {
   for (auto [model, positions, why] : {std::tuple{"qwen3-bf16", 256, "rope_type dynamic is served up to"},

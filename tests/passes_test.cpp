@@ -5,7 +5,10 @@
 
 #include "heddle/engine/planner.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/rules.h"
 #include "heddle/model/build/family.h"
+#include "heddle/ops/add/add.h"
+#include "heddle/ops/expert_linear/expert_linear.h"
 #include "tests/support/golden.h"
 
 namespace heddle {
@@ -50,6 +53,40 @@ TEST(Passes, ADeepseekLayerIsElevenCalls) {
                            "rms_norm+linear+gated_activation",
                            "linear+add"};
   EXPECT_EQ(layer("deepseek_v3-tiny", 1, {}), expected);
+}
+
+// The norm is read by the router and by the experts.
+TEST(Passes, AMixtureOfExpertsIsSevenCalls) {
+  const Chains expected = {"rms_norm+linear+rope+kv_append",
+                           "attention",
+                           "attention_merge+linear+add",
+                           "rms_norm",
+                           "linear",
+                           "route",
+                           "expert_linear+gated_activation",
+                           "expert_linear",
+                           "expert_sum",
+                           "add"};
+  EXPECT_EQ(layer("mixtral-tiny", 1, {}), expected);
+}
+
+// Its rows are no rows of its output, so that what adds by rows stays outside.
+TEST(Passes, WhatKnowsRowsIsNoEpilogueOfExperts) {
+  Graph graph;
+  graph.set_live(LiveRows::kAll);
+  const auto tensor = [&](const char* name, DType dtype, std::vector<i32> shape) {
+    return graph.add_tensor(name, BufferKind::kActivation, dtype, std::move(shape));
+  };
+  ExpertLinear args{.step = tensor("step", DType::kU8, {i32(StepHost::bytes({}))}),
+                    .choice = tensor("choice", DType::kI32, {1, 2}),
+                    .x = tensor("x", DType::kF32, {1, 8})};
+  args.w.data = dense(DType::kF32, {16, 8});
+  args.w.interleave = 1, args.w.matrices = 3;
+  args.w.data.buffer = graph.add_buffer({.name = "w", .kind = BufferKind::kWeight, .bytes = args.w.bytes()});
+  const Tensor y = graph.call("expert_linear", "experts", args).y;
+  graph.call("add", "sum", Add{.a = y, .b = tensor("b", DType::kF32, {2, 16})});
+  run_passes(graph, {});
+  EXPECT_EQ(graph.nodes().size(), 2u);
 }
 
 // A main op that names no input takes no prologue, one without an output no epilogues.

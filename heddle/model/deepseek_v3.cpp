@@ -1,4 +1,4 @@
-// DeepSeek V3 (DeepSeek-AI, 2024: "DeepSeek-V3 Technical Report"): the attention of V2.
+// DeepSeek V3 (DeepSeek-AI, 2024: "DeepSeek-V3 Technical Report"): the attention of V2, experts chosen by sigmoid, bias and group.
 #include "heddle/model/build/deepseek.h"
 
 namespace heddle {
@@ -9,8 +9,8 @@ const Family& deepseek_v3_family() {
       .doc = "DeepSeek V3",
       .supports =
           "latent attention with a cache of latents, queries with a latent or without, biases of attention, "
-          "rope_interleave, every rope_type",
-      .refuses = "layers of experts (first_k_dense_replace below num_hidden_layers)",
+          "rope_interleave, experts by sigmoid, bias and groups beside shared ones, every rope_type",
+      .refuses = "weights in fp8 (quantization_config); layers that predict several tokens are not used",
       .define = [](const Config& config, const Inventory& tensors) {
         return define_deepseek(read_deepseek_v3_config(config), tensors);
       }};

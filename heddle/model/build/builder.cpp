@@ -11,6 +11,8 @@
 #include "heddle/ops/attention_merge/attention_merge.h"
 #include "heddle/ops/bias/bias.h"
 #include "heddle/ops/copy/copy.h"
+#include "heddle/ops/expert_linear/expert_linear.h"
+#include "heddle/ops/expert_sum/expert_sum.h"
 #include "heddle/ops/gated_activation/gated_activation.h"
 #include "heddle/ops/gather_rows/gather_rows.h"
 #include "heddle/ops/head_linear/head_linear.h"
@@ -21,6 +23,7 @@
 #include "heddle/ops/rms_norm/rms_norm.h"
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/rope_table/rope_table.h"
+#include "heddle/ops/route/route.h"
 #include "heddle/ops/sample/sample.h"
 #include "heddle/ops/softcap/softcap.h"
 
@@ -57,15 +60,16 @@ Tensor Builder::vector(const std::string& name, VectorSpec spec) {
   return tensor;
 }
 
-Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows) {
+Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows, i32 matrices) {
   WeightSpec spec{
       .name = name, .dtype = info_.weight_dtype, .cols = cols, .sources = rows.sources, .order = rows.order};
   Weight weight;
-  weight.data = dense(spec.dtype, {spec.rows(), cols});
+  weight.data = dense(spec.dtype, {spec.rows() / matrices, cols});
   weight.panel_rows = panel_rows;
+  weight.matrices = matrices;
   weight.interleave = request_.interleave * 2 / size_of(spec.dtype);
-  weight.data.buffer = made_.graph.add_buffer(
-      {.name = name, .kind = BufferKind::kWeight, .bytes = weight.panel_bytes() * weight.panels()});
+  weight.data.buffer =
+      made_.graph.add_buffer({.name = name, .kind = BufferKind::kWeight, .bytes = weight.bytes()});
   made_.weights[name] = std::move(spec);
   return weight;
 }
@@ -75,7 +79,8 @@ Weight Builder::table(const std::string& name, const std::string& tensor, i32 ro
 }
 
 Tensor Builder::travels(Tensor made) {
-  made_.graph.buffers()[made.buffer].tagged = request_.tagged;
+  // Of what slots write, nobody knows beforehand which words will come.
+  made_.graph.buffers()[made.buffer].tagged = request_.tagged && made_.graph.live() != LiveRows::kAll;
   return made;
 }
 
@@ -156,6 +161,38 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
   args.w = matrix(path(name) + ".weight", rows, x.last() / heads, largest_part(of_head, request_.panel_rows));
   args.y = like(x, args.w.rows());
   return travels(made_.graph.call("head_linear", path(name), args).y);
+}
+
+Routes Builder::route(const std::string& name, Tensor x, const Rows& rows, const Routing& routing) {
+  const Weight weight = matrix(path(name) + ".weight", rows, x.last(), request_.panel_rows);
+  Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], routing.count})};
+  Route args{.logits = travels(made_.graph.call("linear", path(name), scores).y)};
+  if (!routing.bias.empty())
+    args.bias =
+        vector(path(name) + ".bias", {.size = routing.count, .sources = {{routing.bias, routing.count}}});
+  args.choice = dense(DType::kI32, {x.size[0], routing.taken});
+  args.share = dense(DType::kF32, {x.size[0], routing.taken});
+  args.sigmoid = routing.sigmoid, args.normalise = routing.normalise;
+  args.groups = routing.groups, args.groups_kept = routing.groups_kept;
+  args.scores_of_group = routing.scores_of_group, args.scale = float(routing.scale);
+  args = made_.graph.call("route", path(name) + ".route", args);
+  return {routing.count, args.choice, args.share};
+}
+
+Tensor Builder::expert_linear(const std::string& name, Tensor x, const Routes& routes, const Rows& rows) {
+  ExpertLinear args{.step = step_, .choice = routes.choice, .x = x};
+  args.w = matrix(path(name) + ".weight", rows, x.last(), request_.panel_rows, routes.experts);
+  args.y = dense(request_.travel_dtype, {args.entries(), args.w.rows()});
+  made_.graph.set_live(LiveRows::kAll);  // its tiles are slots of experts
+  Tensor y = made_.graph.call("expert_linear", path(name), args).y;
+  return travels(y);
+}
+
+Tensor Builder::expert_sum(const std::string& name, Tensor x, const Routes& routes) {
+  made_.graph.set_live(LiveRows::kRows);
+  ExpertSum args{.x = x, .share = routes.share};
+  args.y = dense(request_.travel_dtype, {routes.share.size[0], x.last()});
+  return travels(made_.graph.call("expert_sum", path(name), args).y);
 }
 
 Tensor Builder::rotary(const std::string& name, const Rotary& rotary) {
@@ -243,6 +280,11 @@ Tensor Builder::activate(const std::string& name, Tensor x, i32 kind) {
 Tensor Builder::gate(const std::string& name, Tensor pairs, i32 kind) {
   GatedActivation args{.x = pairs, .y = like(pairs, pairs.last() / 2), .kind = kind};
   return travels(made_.graph.call("gated_activation", path(name), args).y);
+}
+
+Tensor Builder::sum(const std::string& name, Tensor a, Tensor b) {
+  Tensor y = like(a, a.last());
+  return travels(made_.graph.call("add", path(name), Add{.a = a, .b = b, .y = y}).y);
 }
 
 Tensor Builder::add(const std::string& name, Tensor a, Tensor b) {

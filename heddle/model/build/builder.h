@@ -55,6 +55,22 @@ struct HeadNorms {
   std::string query, key;
 };
 
+// How tokens choose their experts, of `count` ones (heddle/ops/route).
+struct Routing {
+  i32 count = 1, taken = 1;
+  bool sigmoid = false;    // scores: sigmoid, else softmax of the logits
+  bool normalise = false;  // shares add up to `scale`
+  std::string bias;        // added to the scores that choose; "": none
+  i32 groups = 1, groups_kept = 1, scores_of_group = 1;
+  double scale = 1;
+};
+
+// What a step's tokens chose.
+struct Routes {
+  i32 experts = 1;
+  Tensor choice, share;  // [T, taken]
+};
+
 class Builder {
  public:
   Builder(const GraphRequest& request, const ModelInfo& info);
@@ -76,6 +92,10 @@ class Builder {
   Tensor linear(const std::string& name, Tensor x, const Weight& weight);
   // Each head's elements of x times its own rows.
   Tensor head_linear(const std::string& name, Tensor x, const Rows& rows, i32 heads);
+  Routes route(const std::string& name, Tensor x, const Rows& rows, const Routing& routing);
+  // Of each expert's matrix, one below the other in `rows`: a row of x for each token, or for each of its experts.
+  Tensor expert_linear(const std::string& name, Tensor x, const Routes& routes, const Rows& rows);
+  Tensor expert_sum(const std::string& name, Tensor x, const Routes& routes);
   // The query and key heads of a fused projection whose rows pair_rotary_rows ordered.
   Tensor head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
                    const Rms& rms);
@@ -90,6 +110,8 @@ class Builder {
                 const Scores& scores);
   Tensor activate(const std::string& name, Tensor x, i32 kind);
   Tensor gate(const std::string& name, Tensor pairs, i32 kind);
+  Tensor sum(const std::string& name, Tensor a, Tensor b);
+  // a added to the stream of residuals, b.
   Tensor add(const std::string& name, Tensor a, Tensor b);
   Tensor wanted(Tensor x);  // its wanted rows
   // The logits of x in f32, bent by a softcap (0: none), and the choice of tokens where the request asks for it.
@@ -102,7 +124,7 @@ class Builder {
 
  private:
   Tensor look_up(const std::string& name, Embedding args);
-  Weight matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows);
+  Weight matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows, i32 matrices = 1);
   Tensor vector(const std::string& name, VectorSpec spec);
   Tensor like(Tensor x, i32 cols) const;
   // An output that other workers read: marks its buffer as tagged where the request says so.

@@ -20,7 +20,7 @@ Rows stack(const std::string& at, const std::vector<std::pair<const char*, i32>>
 
 // Each gate beside its value.
 Rows gate_up_rows(const std::string& at, i32 inner, bool bias) {
-  Rows rows = stack(at + "mlp.", {{"gate_proj", inner}, {"up_proj", inner}}, bias);
+  Rows rows = stack(at, {{"gate_proj", inner}, {"up_proj", inner}}, bias);
   rows.order = interleave_halves(inner);
   return rows;
 }
@@ -48,9 +48,14 @@ Rows rows_of(const std::string& tensor, i32 count, bool bias) {
 }
 
 Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tensor h, bool bias) {
-  h = b.linear("gate_up", h, gate_up_rows(at, c.intermediate_size, bias));
-  h = b.gate("gate", h, activation_kind(c.hidden_act));
-  return b.linear("down", h, rows_of(at + "mlp.down_proj", c.hidden_size, bias));
+  return gated_mlp(b, {at + "mlp.", c.intermediate_size, c.hidden_act, bias}, h);
+}
+
+Tensor gated_mlp(Builder& b, const GatedMlp& mlp, Tensor h) {
+  const i32 hidden = h.last();
+  h = b.linear("gate_up", h, gate_up_rows(mlp.at, mlp.inner, mlp.bias));
+  h = b.gate("gate", h, activation_kind(mlp.act));
+  return b.linear("down", h, rows_of(mlp.at + "down_proj", hidden, mlp.bias));
 }
 
 Embedded embed_tokens(Builder& b, const DecoderConfig& c, bool scaled) {

@@ -17,6 +17,14 @@ Rows rows_of(const std::string& tensor, i32 count, bool bias = false);
 
 // act(gate h) * (up h), projected down (Shazeer, 2020: "GLU Variants Improve Transformer").
 Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tensor h, bool bias = false);
+// The same, `inner` wide, of the projections at + gate_proj, up_proj and down_proj.
+struct GatedMlp {
+  std::string at;
+  i32 inner = 0;
+  HiddenAct act = HiddenAct::kSilu;
+  bool bias = false;
+};
+Tensor gated_mlp(Builder& b, const GatedMlp& mlp, Tensor h);
 
 // What comes before the layers: the embeddings of the step's tokens, and the table they come from. `scaled`: times
 // sqrt(hidden_size), which is rounded to the checkpoint's own type as transformers has it there: in bf16

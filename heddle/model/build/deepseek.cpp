@@ -5,6 +5,7 @@
 
 #include "heddle/ir/rules.h"
 #include "heddle/model/build/decoder.h"
+#include "heddle/model/build/mixture.h"
 
 namespace heddle {
 namespace {
@@ -91,13 +92,37 @@ Tensor attention(Builder& b, const DeepseekConfig& c, i32 l, Tensor h, Tensor ro
   return b.linear("o", o, rows_of(at + "o_proj", c.hidden_size, c.attention_bias));
 }
 
+Routing routing_of(const DeepseekConfig& c, const std::string& at) {
+  Routing routing{.count = c.n_routed_experts,
+                  .taken = c.num_experts_per_tok,
+                  .sigmoid = c.scores_by_sigmoid,
+                  .normalise = c.norm_topk_prob,
+                  .groups = c.n_group,
+                  .groups_kept = c.topk_group,
+                  .scale = c.routed_scaling_factor};
+  if (!c.scores_by_sigmoid) return routing;
+  routing.bias = at + "mlp.gate.e_score_correction_bias";
+  routing.scores_of_group = 2;
+  return routing;
+}
+
+// Experts that are chosen, and one that all tokens take, as wide as several.
+Tensor mlp(Builder& b, const DeepseekConfig& c, i32 l, Tensor h) {
+  const std::string at = layer_path(l);
+  if (l < c.first_k_dense_replace) return gated_mlp(b, c, at, h, c.mlp_bias);
+  const i32 inner = c.moe_intermediate_size;
+  const Tensor chosen = mixture(b, {at + "mlp."}, inner, c.hidden_act, routing_of(c, at), h);
+  const GatedMlp shared{at + "mlp.shared_experts.", inner * c.n_shared_experts, c.hidden_act, c.mlp_bias};
+  return b.sum("experts.all", chosen, gated_mlp(b, shared, h));
+}
+
 Tensor layer(Builder& b, const DeepseekConfig& c, i32 l, Tensor x, Tensor rotary) {
   const std::string at = layer_path(l);
   b.in("layers." + std::to_string(l));
   Tensor h = b.rms_norm("input_norm", x, at + "input_layernorm.weight", {c.rms_norm_eps});
   x = b.add("attention_residual", attention(b, c, l, h, rotary), x);
   h = b.rms_norm("post_norm", x, at + "post_attention_layernorm.weight", {c.rms_norm_eps});
-  return b.add("mlp_residual", gated_mlp(b, c, at, h, c.mlp_bias), x);
+  return b.add("mlp_residual", mlp(b, c, l, h), x);
 }
 
 void build(Builder& b, const DeepseekConfig& c) {

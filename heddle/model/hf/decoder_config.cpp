@@ -36,6 +36,17 @@ RopeConfig read_rope(const Config& config, const DecoderConfig& decoder) {
   return read_rope(config, RopePlace{decoder.max_position_embeddings, decoder.head_dim});
 }
 
+Experts read_experts(const Config& config, const Experts& defaults) {
+  const std::string key = config.has("num_local_experts") ? "num_local_experts" : "num_experts";
+  const int count = config.optional_int(key, defaults.count, 1, kMaxExperts);
+  if (config.has("num_local_experts") && config.has("num_experts") &&
+      config.optional_int("num_experts", count, 1, kMaxExperts) != count)
+    config.reject("num_experts", fmt::format("must be num_local_experts, {}", count));
+  const int taken = config.optional_int("num_experts_per_tok", defaults.taken, 1, kMaxExperts);
+  if (taken > count) config.reject("num_experts_per_tok", fmt::format("must be 1 to {}, the experts", count));
+  return {count, taken};
+}
+
 std::vector<int> read_windows(const Config& config, int layers, int window,
                               bool (*slides)(int layer, int arg), int arg) {
   const std::vector<std::string> types = config.optional_strings("layer_types");

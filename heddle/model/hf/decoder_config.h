@@ -39,6 +39,13 @@ DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& d
 // The rope of families whose layers share one.
 RopeConfig read_rope(const Config& config, const DecoderConfig& decoder);
 
+// How many experts a layer has, and how many of them a token takes: num_local_experts (or num_experts) and
+// num_experts_per_tok; `defaults` where a file lacks them.
+struct Experts {
+  int count = 0, taken = 0;
+};
+Experts read_experts(const Config& config, const Experts& defaults);
+
 // Positions that each layer sees, 0 for all: `window` in those that `layer_types` calls sliding_attention, or,
 // where a file has no such list, in those that `slides` names.
 std::vector<int> read_windows(const Config& config, int layers, int window,

@@ -142,14 +142,73 @@ TEST(DeepseekConfig, ScalesScoresAsYarnAsks) {
   EXPECT_DOUBLE_EQ(c.rope.attention_factor, 0.1 * std::log(40.0) + 1);
 }
 
+TEST(DeepseekConfig, ReadsExperts) {
+  DeepseekConfig c = read_deepseek_v3_config(config(R"("first_k_dense_replace":1)"));
+  EXPECT_EQ(c.n_routed_experts, 256);
+  EXPECT_EQ(c.num_experts_per_tok, 8);
+  EXPECT_EQ(c.n_group, 8);
+  EXPECT_EQ(c.topk_group, 4);
+  EXPECT_DOUBLE_EQ(c.routed_scaling_factor, 2.5);
+  EXPECT_TRUE(c.norm_topk_prob);
+  EXPECT_TRUE(c.scores_by_sigmoid);
+  const std::string groups = R"("num_experts_per_tok":6,"n_group":8,"topk_group":3)";
+  c = read_deepseek_v2_config(config(groups));  // greedy looks at no groups
+  EXPECT_EQ(c.n_group, 1);
+  c = read_deepseek_v2_config(config(groups + R"(,"topk_method":"group_limited_greedy")"));
+  EXPECT_EQ(c.n_group, 8);
+  EXPECT_EQ(c.topk_group, 3);
+  EXPECT_FALSE(c.scores_by_sigmoid);
+  expect_refused(read_deepseek_v2_config, R"("num_experts_per_tok":6,"norm_topk_prob":true)",
+                 "norm_topk_prob = true: not supported");
+  expect_refused(read_deepseek_v2_config, R"("first_k_dense_replace":0)", "num_experts_per_tok");
+  expect_refused(read_deepseek_v3_config, R"("scoring_func":"softmax")", "scoring_func = \"softmax\"");
+  expect_refused(read_deepseek_v3_config, R"("n_routed_experts":8,"n_group":8)", "groups of one expert");
+}
+
+TEST(ExpertConfig, TakesTheDefaultsOfTransformers) {
+  const MixtralConfig mixtral = read_mixtral_config(config(""));
+  EXPECT_EQ(mixtral.num_local_experts, 8);
+  EXPECT_EQ(mixtral.num_experts_per_tok, 2);
+  EXPECT_EQ(mixtral.sliding_window, 0);
+  QwenMoeConfig qwen = read_qwen3_moe_config(config(""));
+  EXPECT_EQ(qwen.num_experts, 128);
+  EXPECT_EQ(qwen.num_experts_per_tok, 8);
+  EXPECT_EQ(qwen.moe_intermediate_size, 768);
+  EXPECT_FALSE(qwen.norm_topk_prob);
+  EXPECT_EQ(qwen.sparse, (std::vector<bool>{true, true, true, true}));
+  qwen = read_qwen3_moe_config(
+      config(R"("decoder_sparse_step":2,"mlp_only_layers":[3],"num_local_experts":16,"num_experts":16)"));
+  EXPECT_EQ(qwen.sparse, (std::vector<bool>{false, true, false, false}));
+  EXPECT_EQ(qwen.num_experts, 16);
+}
+
+TEST(ExpertConfig, RefusesByNameAndValue) {
+  expect_refused(read_mixtral_config, R"("num_experts_per_tok":9)",
+                 "num_experts_per_tok = 9: must be 1 to 8");
+  expect_refused(read_mixtral_config, R"("num_local_experts":0)",
+                 "num_local_experts = 0: must be a whole number");
+  expect_refused(read_qwen3_moe_config, R"("num_local_experts":8,"num_experts":9)",
+                 "num_experts = 9: must be num_local_experts, 8");
+  expect_refused(read_qwen3_moe_config, R"("layer_types":["full_attention"])", "layer_types");
+}
+
 TEST(DeepseekConfig, RefusesByNameAndValue) {
   for (auto read : {read_deepseek_v2_config, read_deepseek_v3_config}) {
-    expect_refused(read, R"("first_k_dense_replace":3)", "first_k_dense_replace = 3: not supported");
+    expect_refused(read, R"("num_experts_per_tok":2,"moe_layer_freq":2)",
+                   "moe_layer_freq = 2: not supported");
+    expect_refused(read, R"("num_experts_per_tok":2,"n_group":7)",
+                   "n_group = 7: must divide n_routed_experts");
+    expect_refused(read,
+                   R"("first_k_dense_replace":0,"num_experts_per_tok":2,"n_routed_experts":8,"n_group":2,
+                             "topk_group":3)",
+                   "topk_group = 3: must be at most n_group");
+    expect_refused(read, R"("first_k_dense_replace":0,"n_routed_experts":8,"n_group":4,"topk_group":1,
+                             "num_experts_per_tok":3)",
+                   "num_experts_per_tok = 3: must be a whole number from 1 to 2");
     expect_refused(read, R"("num_key_value_heads":8)",
                    "num_key_value_heads = 8: must be num_attention_heads");
     expect_refused(read, R"("qk_rope_head_dim":7)", "qk_rope_head_dim = 7: must be even");
     expect_refused(read, R"("quantization_config":{"quant_method":"fp8"})", "quantization_config = ");
-    expect_refused(read, "", "first_k_dense_replace");
   }
 }
 

@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-DeepseekConfig read_deepseek(const Config& config, int first_k_dense_replace) {
+DeepseekConfig read_attention(const Config& config) {
   DeepseekConfig c{read_decoder_config(config, {})};
   if (c.num_key_value_heads != c.num_attention_heads)
     config.reject("num_key_value_heads", "must be num_attention_heads; all heads share one latent");
@@ -23,26 +23,61 @@ DeepseekConfig read_deepseek(const Config& config, int first_k_dense_replace) {
   c.score_scale =
       c.rope.score_factor * c.rope.score_factor / std::sqrt(double(c.qk_nope_head_dim + c.qk_rope_head_dim));
 
-  c.first_k_dense_replace =
-      config.optional_int("first_k_dense_replace", first_k_dense_replace, 0, kMaxLayers);
-  if (c.first_k_dense_replace < c.num_hidden_layers)
-    config.refuse("first_k_dense_replace", "layers of experts are not computed; it may be num_hidden_layers");
   return c;
+}
+
+// Where a file lacks a key.
+struct ExpertDefaults {
+  int dense = 0, routed = 64, shared = 2, taken = 0, inner = 1407, groups = 1, kept = 1;
+  double scale = 1;
+};
+
+void read_experts(const Config& config, const ExpertDefaults& defaults, DeepseekConfig& c) {
+  c.first_k_dense_replace = config.optional_int("first_k_dense_replace", defaults.dense, 0, kMaxLayers);
+  config.refuse_unless("moe_layer_freq", {"1"});
+  c.n_routed_experts = config.optional_int("n_routed_experts", defaults.routed, 1, kMaxExperts);
+  c.n_shared_experts = config.optional_int("n_shared_experts", defaults.shared, 1, kMaxExperts);
+  c.moe_intermediate_size =
+      config.optional_int("moe_intermediate_size", defaults.inner, 1, kMaxWidth / c.n_shared_experts);
+  c.n_group = config.optional_int("n_group", defaults.groups, 1, c.n_routed_experts);
+  c.topk_group = config.optional_int("topk_group", defaults.kept, 1, kMaxExperts);
+  if (c.n_routed_experts % c.n_group != 0) config.reject("n_group", "must divide n_routed_experts");
+  if (c.topk_group > c.n_group) config.reject("topk_group", "must be at most n_group");
+  const int choices = c.n_routed_experts / c.n_group * c.topk_group;
+  const std::string key = "num_experts_per_tok";
+  c.num_experts_per_tok = defaults.taken > 0 ? config.optional_int(key, defaults.taken, 1, choices)
+                                             : config.required_int(key, 1, choices);
+  c.routed_scaling_factor = config.optional_number("routed_scaling_factor", defaults.scale, 0.0, 1e6);
 }
 
 }  // namespace
 
 DeepseekConfig read_deepseek_v2_config(const Config& config) {
   refuse_foreign(config, "DeepseekV2ForCausalLM");
-  DeepseekConfig c = read_deepseek(config, 0);
+  DeepseekConfig c = read_attention(config);
   c.mlp_bias = config.optional_bool("mlp_bias", false);
+  config.refuse_unless("scoring_func", {"\"softmax\""});
+  config.refuse_unless("topk_method", {"\"greedy\"", "\"group_limited_greedy\""});
+  config.refuse_unless("norm_topk_prob");  // transformers does not look at it
+  if (config.optional_int("first_k_dense_replace", 0, 0, kMaxLayers) < c.num_hidden_layers)
+    read_experts(config, {}, c);
+  else
+    c.first_k_dense_replace = c.num_hidden_layers;
+  if (config.optional_string("topk_method", "greedy") == "greedy") c.n_group = c.topk_group = 1;
   return c;
 }
 
 DeepseekConfig read_deepseek_v3_config(const Config& config) {
   refuse_foreign(config, "DeepseekV3ForCausalLM");
-  DeepseekConfig c = read_deepseek(config, 3);
+  DeepseekConfig c = read_attention(config);
   c.rope_interleave = config.optional_bool("rope_interleave", true);
+  config.refuse_unless("scoring_func", {"\"sigmoid\""});
+  config.refuse_unless("topk_method", {"\"noaux_tc\""});
+  c.scores_by_sigmoid = true;
+  c.norm_topk_prob = config.optional_bool("norm_topk_prob", true);
+  read_experts(config, {3, 256, 1, 8, 2048, 8, 4, 2.5}, c);
+  if (c.n_routed_experts / c.n_group < 2)
+    config.reject("n_group", "leaves groups of one expert; the scores of a group are its best two");
   return c;
 }
 

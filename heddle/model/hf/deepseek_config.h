@@ -17,6 +17,12 @@ struct DeepseekConfig : DecoderConfig {
   bool rope_interleave = true;  // partners of a rotation lie side by side, not half a head apart
   double score_scale = 1;
   int first_k_dense_replace = 0;  // layers before this one have no experts
+  int n_routed_experts = 0, n_shared_experts = 0, num_experts_per_tok = 0;
+  int moe_intermediate_size = 0;
+  int n_group = 1, topk_group = 1;
+  double routed_scaling_factor = 1;
+  bool norm_topk_prob = false;
+  bool scores_by_sigmoid = false;  // V3, which adds e_score_correction_bias too; V2: softmax
 };
 
 DeepseekConfig read_deepseek_v2_config(const Config& config);

@@ -9,7 +9,7 @@ namespace heddle {
 
 // Larger values are mistakes or attacks. Products of two of them fit in 64 bits; sizes of rows fit in 32.
 constexpr int kMaxVocab = 1 << 24, kMaxWidth = 1 << 20, kMaxHeads = 1 << 12, kMaxHeadDim = 1 << 12,
-              kMaxLayers = 1 << 12, kMaxPositions = 1 << 30;
+              kMaxLayers = 1 << 12, kMaxExperts = 1 << 12, kMaxPositions = 1 << 30;
 
 enum class HiddenAct : unsigned char {
   kSilu,

@@ -1,4 +1,4 @@
-// The configurations of Qwen 2, 2.5 and 3.
+// The configurations of Qwen 2, 2.5 and 3, and of the mixtures of experts of Qwen 3.
 #pragma once
 
 #include "heddle/model/hf/decoder_config.h"
@@ -11,7 +11,16 @@ struct QwenConfig : DecoderConfig {
   std::vector<int> windows;  // positions that each layer sees; 0: all
 };
 
+struct QwenMoeConfig : QwenConfig {
+  int moe_intermediate_size = 0;
+  int num_experts = 0;
+  int num_experts_per_tok = 0;
+  bool norm_topk_prob = false;
+  std::vector<bool> sparse;  // layers that have experts
+};
+
 QwenConfig read_qwen2_config(const Config& config);
 QwenConfig read_qwen3_config(const Config& config);
+QwenMoeConfig read_qwen3_moe_config(const Config& config);
 
 }  // namespace heddle

@@ -1,0 +1,43 @@
+#include "heddle/model/build/mixture.h"
+
+#include "heddle/model/build/activations.h"
+
+namespace heddle {
+namespace {
+
+// Each expert's parts, one below the other.
+Rows of_experts(const ExpertNames& names, i32 experts, std::initializer_list<const char*> parts, i32 rows) {
+  Rows made;
+  for (i32 e = 0; e < experts; ++e)
+    for (const char* part : parts)
+      made.sources.push_back({names.at + "experts." + std::to_string(e) + "." + part + ".weight", rows});
+  return made;
+}
+
+// Gate and up rows of each expert side by side.
+std::vector<i32> interleave_each(i32 experts, i32 inner) {
+  const std::vector<i32> one = interleave_halves(inner);
+  std::vector<i32> order;
+  for (i32 e = 0; e < experts; ++e)
+    for (i32 row : one) order.push_back(e * 2 * inner + row);
+  return order;
+}
+
+}  // namespace
+
+Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
+               Tensor h) {
+  const i32 hidden = h.last();
+  Rows gate_up = of_experts(names, routing.count, {names.gate, names.up}, inner);
+  gate_up.order = interleave_each(routing.count, inner);
+  const Rows down = of_experts(names, routing.count, {names.down}, hidden);
+
+  const Routes routes =
+      b.route("router", h, {.sources = {{names.at + "gate.weight", routing.count}}}, routing);
+  h = b.expert_linear("experts.gate_up", h, routes, gate_up);
+  h = b.gate("experts.gate", h, activation_kind(act));
+  h = b.expert_linear("experts.down", h, routes, down);
+  return b.expert_sum("experts.sum", h, routes);
+}
+
+}  // namespace heddle
