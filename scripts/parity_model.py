@@ -89,12 +89,12 @@ class Parity(Tally):
         largest, rms = float(error.abs().max()), float(error.square().mean().sqrt())
         of_largest = largest / float(peer.abs().max())
         of_rms = rms / float(peer.square().mean().sqrt())
-        ok = of_largest <= BF16_FACTOR and of_rms <= BF16_FACTOR
+        ok, most = of_largest <= BF16_FACTOR and of_rms <= BF16_FACTOR, largest
         if reference.may_flip:  # then the token in the middle says what rounding does
-            ours, theirs = (median_of_tokens(errors) for errors in list(zip(*texts, strict=True))[:2])
-            ok = ours <= BF16_FACTOR * theirs
+            most, theirs = (median_of_tokens(errors) for errors in list(zip(*texts, strict=True))[:2])
+            ok = most <= BF16_FACTOR * theirs
         if reference.is_fp32:
-            ok = ok and largest <= FP32_ERROR * float(logits.square().mean().sqrt())
+            ok = ok and most <= FP32_ERROR * float(logits.square().mean().sqrt())
         numbers = f"largest {largest:.2e}, rms {rms:.2e}: {of_largest:.4f} and {of_rms:.4f} of bf16's"
         self.report(f"{reference.folder.name}: error", ok, numbers)
         return largest
