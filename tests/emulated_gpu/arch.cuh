@@ -64,7 +64,19 @@ inline bool barrier_passed(u64* barrier, u32 parity) {
   emulated::yield("a barrier in shared memory");
   return false;
 }
+// Copies are from memory to what is on chip, in whole words: anything else is a fault on a device.
+inline void check_copy(const void* to, const void* from) {
+  const auto on_chip = [](const void* at) {
+    const u8* chip = emulated::current->dynamic;
+    return at >= chip && at < chip + emulated::current->dynamic_bytes;
+  };
+  if (on_chip(to) && !on_chip(from) && reinterpret_cast<u64>(from) % 16 == 0) return;
+  std::fprintf(stderr, "emulated GPU: a copy from %p to %p; the first must be in memory, the second on chip\n",
+               from, to);
+  std::abort();
+}
 inline void copy_to_slot(void* to, const void* from, u32 bytes, u64* full) {
+  check_copy(to, from);
   std::memcpy(to, from, bytes);
   arrive(full);
 }
@@ -89,6 +101,7 @@ inline uint4 load_constant(const void* address) {
 }
 
 inline void copy_word(void* to, const void* from, bool there) {
+  check_copy(to, from);
   if (there)
     std::memcpy(to, from, 16);
   else

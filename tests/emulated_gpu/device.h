@@ -79,6 +79,7 @@ struct Cta {
   Barrier barriers[16];
   std::vector<Exchange> warps;
   unsigned char* dynamic = nullptr;
+  unsigned dynamic_bytes = 0;
 };
 
 }  // namespace emulated
@@ -191,7 +192,7 @@ inline void run_ctas(const Grid& grid, unsigned multiprocessor, std::atomic<unsi
   for (unsigned index = next++; index < grid.ctas; index = next++) {
     Cta cta;
     cta.index = index, cta.threads = grid.threads, cta.multiprocessor = multiprocessor,
-    cta.kernel = grid.kernel;
+    cta.kernel = grid.kernel, cta.dynamic_bytes = grid.shared_bytes;
     cta.warps.resize((grid.threads + kWarp - 1) / kWarp);
     std::fill(memory.begin(), memory.end(), 0xff);  // NaNs: memory that nobody wrote
     cta.dynamic = memory.data() + (128 - reinterpret_cast<uintptr_t>(memory.data()) % 128) % 128;
@@ -275,7 +276,6 @@ inline void __syncthreads() {
 inline void __threadfence() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
-
 inline void __threadfence_block() {
   __threadfence();
 }

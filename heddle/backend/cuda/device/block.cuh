@@ -150,12 +150,13 @@ class Block {
   View scratch(i32 n) { return {scratch_.take(i64(n) * 4), DType::kF32}; }
 
   // One row is kept in f32, so that matvec reads it as it is; more in the weight's dtype, columns padded with
-  // zeros to whole 16-byte words; many in memory, where the copies of a product of many rows can read them.
+  // zeros to whole 16-byte words. Of a tile of many rows in memory, however few are asked for: the copies of a
+  // product of many rows read it there.
   Operand operand(i32 rows, i32 cols, DType dtype) {
-    const DType stored = rows == 1 ? DType::kF32 : dtype;
+    const DType stored = rows == 1 && !many_rows() ? DType::kF32 : dtype;
     const i32 padded = (cols + 15) / 16 * 16;
     const i64 stride = i64(padded) * size_of(stored);
-    Operand x{scratch_.take(rows * stride, rows > kStreamRows ? 0 : kLargestOperand),
+    Operand x{scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand),
               stored,
               rows,
               cols,
@@ -177,9 +178,9 @@ class Block {
                         0,
                         tensor.stride[0] * size_of(tensor.dtype),
                         0};
-    if (rows > kStreamRows && tensor.dtype == dtype) return there;
+    if (many_rows() && tensor.dtype == dtype) return there;
     Operand x = operand(rows, tensor.size[1], dtype);
-    if (rows == 1 && copy_words(there, x)) return x;
+    if (x.dtype == DType::kF32 && rows == 1 && copy_words(there, x)) return x;
     for (i32 m = 0; m < rows; ++m)
       map(
           tensor.size[1], [&](Index i) { return there.row(m).load(i); },
@@ -228,6 +229,8 @@ class Block {
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
+  bool many_rows() const { return rows_ > kStreamRows; }
+
   // A row of whole 16-byte words of bf16 into one of f32; false: it is another kind of row.
   bool copy_words(const Operand& from, Operand& to) {
     if (from.dtype != DType::kBf16 || from.cols % 8 != 0 || reinterpret_cast<u64>(from.data) % 16 != 0)

@@ -251,8 +251,8 @@ __forceinline__ void run_consumers(const KernelParams& p, Queue& queue, const Ct
   const u32 end = p.first_epoch + p.steps;
   for (u32 epoch = p.first_epoch; epoch != end;) {
     const QueueSlot& slot = cursor.front_for_consumers();
+    if (slot.instruction.opcode == kEndOpcode) ++epoch;  // read before the slot is another's
     consume(p, slot, cta);
-    if (slot.instruction.opcode == kEndOpcode) ++epoch;
     if (arch::thread() == 0) cursor.release();
     cursor.advance();
   }
