@@ -130,7 +130,7 @@ def parse_arguments():
     )
     parser.add_argument("--plain", action="store_true", help="the plain model, even if transformers is there")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="of the reference")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
 
