@@ -214,7 +214,9 @@ def random_case(generator, make=None):
     head_dim = 2 * generator.randrange(3, 33)
     ropes = {"rope_parameters": random_rope(generator, head_dim)}
     if make is gemma3:
-        ropes = {"full_rope": ropes["rope_parameters"]}
+        # By layer heddle refuses truncate = false.
+        full = {key: value for key, value in ropes["rope_parameters"].items() if key != "truncate"}
+        ropes = {"full_rope": full}
     kv_heads = generator.choice([k for k in range(1, heads + 1) if heads % k == 0])
     of_head = {"num_key_value_heads": kv_heads, "head_dim": head_dim}
     if make in (deepseek_v2, deepseek_v3):
