@@ -64,6 +64,7 @@ struct Engine::State {
     if (spec.space) space = &spec.space();
   }
   Loaded& loaded(i32 rows, i32 num_sequences);
+  const Loaded& of(const Program& program) const;
   void bind(Loaded& loaded, i32 rows);
   i32 require_valid(std::span<const StepRequest> requests, i32 steps);
   RunReport run(Loaded& loaded, std::span<const StepRequest> requests, i32 steps);
@@ -79,6 +80,12 @@ Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
   bind(*made, size);
   slot = std::move(made);
   return *slot;
+}
+
+const Loaded& Engine::State::of(const Program& program) const {
+  for (const auto& [key, loaded] : programs)
+    if (&loaded->program == &program) return *loaded;
+  fail(ErrorCode::kInvalidArgument, "[engine] the program is not one of this engine");
 }
 
 void Engine::State::bind(Loaded& made, i32 rows) {
@@ -306,13 +313,13 @@ const Program& Engine::program(i32 rows, i32 sequences) {
 }
 
 std::vector<std::byte> Engine::buffer(const Program& program, u32 index) const {
-  for (const auto& [key, loaded] : state_->programs) {
-    if (&loaded->program != &program) continue;
-    std::vector<std::byte> bytes(size_t(program.buffers[index].info.bytes));
-    copy_from(state_->space, bytes.data(), loaded->memory.base[index], bytes.size());
-    return bytes;
-  }
-  fail(ErrorCode::kInvalidArgument, "[engine] the program is not one of this engine");
+  std::vector<std::byte> bytes(size_t(program.buffers[index].info.bytes));
+  copy_from(state_->space, bytes.data(), state_->of(program).memory.base[index], bytes.size());
+  return bytes;
+}
+
+Trace Engine::trace(const Program& program) const {
+  return state_->of(program).executor->trace();
 }
 
 }  // namespace heddle

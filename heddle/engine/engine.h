@@ -100,6 +100,8 @@ class Engine {
   const Program& program(i32 rows, i32 sequences);
   // What a buffer of that program holds, after a step with keep_buffers.
   std::vector<std::byte> buffer(const Program& program, u32 index) const;
+  // What its workers did in the last step, with run.trace_events.
+  Trace trace(const Program& program) const;
 
  private:
   struct State;

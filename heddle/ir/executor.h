@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heddle/ir/program.h"
+#include "heddle/ir/trace.h"
 
 namespace heddle {
 
@@ -32,6 +33,7 @@ struct ExecutorOptions {
   double hang_limit_ms = 10000;  // a wait longer than this aborts the run with a dump
   std::string simd;              // threads only: name of a lower SIMD level; empty: the best of this CPU
   LaunchMode launch_mode = LaunchMode::kDependent;  // launches only
+  u32 trace_events = 0;  // threads and megakernel: instructions of a worker that a run notes; 0: none
   // reference only:
   u64 seed = 0;              // which legal interleaving
   bool adversarial = false;  // starve one worker, let the last writer of a counter be late
@@ -51,6 +53,8 @@ class Executor {
   // Runs `steps` steps of the program. Throws Error(kDevice) with a dump when a wait outlasts its limit;
   // the next run starts with clean counters.
   virtual RunReport run(int steps) = 0;
+  // Of the last run, where it was traced.
+  virtual Trace trace() const { return {}; }
 };
 
 // Memory that the host cannot follow addresses into. Copies are done when the call returns.
@@ -63,10 +67,6 @@ class MemorySpace {
   virtual void read(void* to, const std::byte* from, size_t bytes) = 0;
   virtual i64 available() const = 0;  // bytes that are free
 };
-
-// Copies to and from an executor's buffers, which lie in `space` or (null) with the host.
-void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes);
-void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes);
 
 // Copies to and from an executor's buffers, which lie in `space` or (null) with the host.
 void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes);

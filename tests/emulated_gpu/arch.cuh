@@ -71,8 +71,9 @@ inline void check_copy(const void* to, const void* from) {
     return at >= chip && at < chip + emulated::current->dynamic_bytes;
   };
   if (on_chip(to) && !on_chip(from) && reinterpret_cast<u64>(from) % 16 == 0) return;
-  std::fprintf(stderr, "emulated GPU: a copy from %p to %p; the first must be in memory, the second on chip\n",
-               from, to);
+  std::fprintf(stderr,
+               "emulated GPU: a copy from %p to %p; the first must be in memory, the second on chip\n", from,
+               to);
   std::abort();
 }
 inline void copy_to_slot(void* to, const void* from, u32 bytes, u64* full) {
@@ -153,6 +154,10 @@ inline u64 nanoseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return u64(now.tv_sec) * 1'000'000'000 + u64(now.tv_nsec);
+}
+
+inline u64 ticks() {
+  return nanoseconds();
 }
 
 inline void idle() {

@@ -72,6 +72,7 @@ struct alignas(128) Counter {
 struct Position {
   size_t next = 0;
   u32 epoch = 0;
+  u64 since = 0;  // traced: when the worker was through with the instruction before
 };
 
 // What one thread owns: workers thread, thread + threads, ...
@@ -91,6 +92,7 @@ class ThreadsExecutor : public Executor {
         hang_limit_(std::chrono::duration_cast<Clock::duration>(
             std::chrono::duration<double, std::milli>(options.hang_limit_ms))),
         tap_(options.tap),
+        trace_events_(options.trace_events),
         counters_(program.counters.size()) {
     const std::vector<int> cpus = allowed_cpus();
     size_t count = size_t(std::max(options.threads, 0));
@@ -99,6 +101,7 @@ class ThreadsExecutor : public Executor {
     tiles_ = create_tiles(simd_level(options.simd), program, memory, int(count));
     crews_ = std::vector<Crew>(count);
     for (u32 w = 0; w < program.workers.size(); ++w) crews_[w % count].workers.push_back(w);
+    if (trace_events_ > 0) trace_.lanes.resize(program.workers.size());
     for (size_t t = 0; t < count; ++t)
       threads_.emplace_back([this, t, cpu = cpus.empty() ? -1 : cpus[t % cpus.size()]] { live(t, cpu); });
   }
@@ -114,8 +117,10 @@ class ThreadsExecutor : public Executor {
 
   RunReport run(int steps) override {
     stop_after_ = epoch_ + u32(steps);
+    for (u32 w = 0; w < trace_.lanes.size(); ++w) trace_.lanes[w] = {.worker = w};
+    begin_ = Clock::now();
     for (Crew& crew : crews_) {
-      crew.positions.assign(crew.workers.size(), {0, epoch_ + 1});
+      crew.positions.assign(crew.workers.size(), {0, epoch_ + 1, 0});
       crew.report = {};
       crew.failure = nullptr;
     }
@@ -136,6 +141,7 @@ class ThreadsExecutor : public Executor {
     }
     return report;
   }
+  Trace trace() const override { return trace_; }
 
  private:
   // A thread's life: run a job, park, until the executor goes.
@@ -201,20 +207,38 @@ class ThreadsExecutor : public Executor {
     while (position.epoch <= stop_after_) {
       const Instruction& instruction = stream[position.next];
       if (instruction.opcode == kEndOpcode) {
-        position = {0, position.epoch + 1};
+        position = {0, position.epoch + 1, position.since};
         moved = true;
         continue;
       }
       if (abort_.load(std::memory_order_relaxed) || !ready(instruction, position.epoch)) return moved;
+      TraceEvent event{.fetched = position.since, .ready = trace_time()};
       if (instruction.opcode != kNopOpcode) run_tile(thread, crew, instruction, crew.workers[index]);
+      event.computed = trace_time();
       if (instruction.signal.counter != kNoCounter)
         counters_[instruction.signal.counter].value.fetch_add(instruction.signal.amount,
                                                               std::memory_order_release);
+      event.done = position.since = trace_time();
+      if (trace_events_ > 0) note(trace_.lanes[crew.workers[index]], event, position);
       crew.progress.store(crew.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       ++position.next;
       moved = true;
     }
     return moved;
+  }
+
+  // Nanoseconds since the run began; 0 where it is not traced.
+  u64 trace_time() const {
+    if (trace_events_ == 0) return 0;
+    return u64(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());
+  }
+  void note(TraceLane& lane, TraceEvent event, const Position& position) const {
+    if (lane.events.size() >= trace_events_) {
+      ++lane.lost;
+      return;
+    }
+    event.instruction = u32(position.next), event.epoch = position.epoch;
+    lane.events.push_back(event);
   }
 
   bool ready(const Instruction& instruction, u32 epoch) const {
@@ -272,6 +296,9 @@ class ThreadsExecutor : public Executor {
   const Clock::duration hang_limit_;
   std::function<void(const Instruction&, u32)> tap_;
   std::mutex tap_mutex_;
+  const u32 trace_events_;
+  Trace trace_;  // a lane is written by the thread that owns its worker
+  Clock::time_point begin_{};
   std::vector<Counter> counters_;
   std::unique_ptr<Tiles> tiles_;
   std::vector<Crew> crews_;

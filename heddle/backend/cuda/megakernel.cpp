@@ -1,6 +1,7 @@
 // The megakernel executor: one persistent kernel executes the packed instructions of all workers, one CTA for each,
 // for any number of steps.
 #include "heddle/backend/cuda/device_program.h"
+#include "heddle/backend/cuda/device_trace.h"
 #include "heddle/base/error.h"
 
 namespace heddle {
@@ -16,6 +17,7 @@ class MegakernelExecutor : public Executor {
  public:
   MegakernelExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options)
       : device_(program, memory, options, program.workers, sources(program)),
+        trace_(u32(program.workers.size()), options.trace_events),
         kernel_(device_.kernel(0, "megakernel")),
         how_{.grid = u32(program.workers.size()),
              .block = 32 * (kWarps + 2),
@@ -30,6 +32,8 @@ class MegakernelExecutor : public Executor {
 
   RunReport run(int steps) override {
     KernelParams params = device_.params(epoch_ + 1, u32(steps));
+    params.trace = trace_.params();
+    trace_.clear(device_.stream());
     const void* args[] = {&params};
     launch(kernel_, how_, device_.stream(), args);
     epoch_ += u32(steps);
@@ -40,9 +44,11 @@ class MegakernelExecutor : public Executor {
       throw;
     }
   }
+  Trace trace() const override { return trace_.read(device_.stream()); }
 
  private:
   DeviceProgram device_;
+  DeviceTrace trace_;
   Kernel kernel_;
   Launch how_;
   u32 epoch_ = 0;

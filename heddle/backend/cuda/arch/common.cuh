@@ -150,6 +150,13 @@ inline u64 nanoseconds() {
   return now;
 }
 
+// Of this multiprocessor's clock.
+inline u64 ticks() {
+  u64 now;
+  asm volatile("mov.u64 %0, %clock64;" : "=l"(now));
+  return now;
+}
+
 // Between two looks at a word in shared memory: leaves the issue slots to others.
 inline void idle() {
   asm volatile("nanosleep.u32 20;");

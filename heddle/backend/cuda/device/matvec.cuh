@@ -4,6 +4,7 @@
 
 #include "heddle/backend/cuda/device/consumers.cuh"
 #include "heddle/backend/cuda/device/ring.cuh"
+#include "heddle/backend/cuda/device/trace.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 
 namespace heddle::device {
@@ -82,7 +83,7 @@ inline void multiply_row(RingCursor& ring, const Matrix& x, const Weight& w, i32
   const RowPart<kType, kChunks> part(x, bytes);
 #pragma unroll 1
   for (i32 panel = 0; panel < panels;) {
-    ring.wait_full();
+    wait_for_panels(ring);
     const u8* at = ring.bytes() + warp * kChunkBytes + lane * 16;
     const i32 end = min(panel + items.panels, panels);
 #pragma unroll 1
@@ -102,7 +103,7 @@ inline void multiply_row(RingCursor& ring, const Matrix& x, const Weight& w, i32
 template <i32 kFirst, i32 kChunks, i32 kInSlot, class Part>
 inline void each_slot(RingCursor& ring, const Part& part, i32 parts, i32 offset, float& sum) {
   if (kFirst / kInSlot < parts) {
-    ring.wait_full();
+    wait_for_panels(ring);
     sum += part.template dot<kFirst, kInSlot>(ring.bytes() + offset);
     release_slot(ring);
   }
@@ -152,7 +153,7 @@ inline void multiply_rows(RingCursor& ring, const Matrix& x, const Weight& w, i3
     float sum[kStreamRows] = {};
 #pragma unroll 1
     for (i32 begin = 0; begin < bytes; begin += i32(kRingSlotBytes)) {
-      if (inside == 0) ring.wait_full();
+      if (inside == 0) wait_for_panels(ring);
       const u8* slot = ring.bytes() + inside * bytes - begin;
       const i32 end = min(begin + i32(kRingSlotBytes), bytes);
 #pragma unroll 1

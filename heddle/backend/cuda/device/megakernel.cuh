@@ -123,6 +123,7 @@ inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ri
   const volatile ConsumerState& consumers = consumer_state();
   QueueCursor cursor{queue, &consumers.leaves};
   Loader loader(ring, {p.in_flight, p.in_flight_waiting, &consumers.waits}, &consumers.leaves);
+  const Tracer tracer(p.trace, TraceRole::kLoader);
   u32 by_data = 0;
   for (u32 step = 0; step < p.steps;) {
     const QueueSlot* slot = cursor.front();
@@ -131,10 +132,14 @@ inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ri
     if (instruction.opcode == kEndOpcode) {
       ++step;
     } else if (instruction.opcode != kNopOpcode && slot->live) {
+      tracer.fetched(slot->index, slot->epoch);
       if (instruction.stream_items == kItemsFromData && !wait_for_inputs(++by_data)) return;
+      tracer.ready();
       loader.begin(slot->tile[1] - slot->tile[0]);
       stream_opcode(instruction.opcode, slot->args, loader, slot->tile);
       if (!loader.finish()) return;
+      tracer.computed();
+      tracer.done();
     }
     cursor.release();
     cursor.advance();
@@ -166,6 +171,7 @@ class ProgramEdges {
     if (i == 0) consumer_state().waits = 1;
     leave_together(i < kMaxWaits ? !poll(i) : i == kMaxWaits && arch::load_relaxed(&p_.fault->stop) != 0);
     if (i != 0) return;
+    tracer().ready();
     consumer_state().waits = 0;
     if (slot_.live && slot_.instruction.stream_items == kItemsFromData) {
       __threadfence_block();
@@ -186,6 +192,7 @@ class ProgramEdges {
     if (arch::thread() == 0 && signal.counter != kNoCounter)
       arch::add_release(p_.counters + u64(signal.counter) * kCounterStride, signal.amount);
   }
+  Tracer tracer() const { return {p_.trace, TraceRole::kConsumers}; }
 
  private:
   // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
@@ -231,8 +238,11 @@ class ProgramEdges {
 
 __forceinline__ void consume(const KernelParams& p, const QueueSlot& slot, const Cta& cta) {
   Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), cta.scratch(), slot.tile[1] - slot.tile[0]);
-  if (arch::thread() == 0) p.places[blockIdx.x] = {slot.index, slot.epoch};
   const u32 opcode = slot.instruction.opcode;
+  if (arch::thread() == 0) {
+    p.places[blockIdx.x] = {slot.index, slot.epoch};
+    block.edges().tracer().fetched(slot.index, slot.epoch);
+  }
   if (opcode == kEndOpcode) return block.edges().end_step();
   if (opcode < kNopOpcode && slot.live)
     run_opcode(opcode, slot.args, block, slot.tile);
@@ -243,7 +253,9 @@ __forceinline__ void consume(const KernelParams& p, const QueueSlot& slot, const
     volatile u32& tiles = block.was_dead() ? consumer_state().dead : consumer_state().run;
     tiles = tiles + 1;
   }
+  if (arch::thread() == 0) block.edges().tracer().computed();
   block.edges().signal();
+  if (arch::thread() == 0) block.edges().tracer().done();
 }
 
 __forceinline__ void run_consumers(const KernelParams& p, Queue& queue, const Cta& cta) {
@@ -256,8 +268,9 @@ __forceinline__ void run_consumers(const KernelParams& p, Queue& queue, const Ct
     if (arch::thread() == 0) cursor.release();
     cursor.advance();
   }
-  if (arch::thread() == 0)
-    atomicAdd(&p.tiles[0], consumer_state().run), atomicAdd(&p.tiles[1], consumer_state().dead);
+  if (arch::thread() != 0) return;
+  Tracer(p.trace, TraceRole::kConsumers).close();
+  atomicAdd(&p.tiles[0], consumer_state().run), atomicAdd(&p.tiles[1], consumer_state().dead);
 }
 
 __forceinline__ void run_megakernel(const KernelParams& p) {
@@ -267,6 +280,7 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
     volatile ConsumerState& state = consumer_state();
     state.ring_slot = state.ring_phase = state.run = state.dead = 0;
     state.waits = state.ready = state.leaves = 0;
+    Tracer(p.trace, TraceRole::kConsumers).open();
   }
   if (ProgramEdges::host_fits(p))
     for (u32 i = arch::thread(); i < p.host_bytes / 4; i += blockDim.x)

@@ -4,6 +4,7 @@
 #include "heddle/ir/instruction.h"
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
+#include "heddle/ir/trace_event.h"
 
 namespace heddle {
 
@@ -27,6 +28,22 @@ struct WorkerPlace {
   u32 instruction = 0, epoch = 0;
 };
 
+// A worker's clock against that of all workers.
+struct TraceClocks {
+  struct Point {
+    u64 ticks = 0, nanoseconds = 0;
+  };
+  Point begin, end;
+};
+
+// Where a run is traced to. Lanes: consumers of all workers, then their loaders.
+struct TraceParams {
+  TraceEvent* events = nullptr;   // [lanes, capacity]; null: the run is not traced
+  u32 capacity = 0;               // of a lane
+  u32* counts = nullptr;          // by lane: events, those that found no room too
+  TraceClocks* clocks = nullptr;  // by worker
+};
+
 struct KernelParams {
   const Instruction* instructions = nullptr;  // streams one after the other
   const u32* stream_begin = nullptr;          // by worker: index of its first instruction
@@ -47,6 +64,7 @@ struct KernelParams {
   u32 scratch_bytes = 0;          // on chip, after the ring
   u32 first_epoch = 1, steps = 1;
   u32 spin_limit = 0;  // microseconds a wait may last
+  TraceParams trace;
 };
 
 // One call of the launches executor.

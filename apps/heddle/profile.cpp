@@ -1,0 +1,70 @@
+// heddle profile: where the time of a decode step goes, by op.
+#include <algorithm>
+
+#include "apps/heddle/support/command.h"
+#include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/base/error.h"
+#include "heddle/model/build/family.h"
+#include "heddle/trace/summary.h"
+
+namespace heddle {
+namespace {
+
+struct ProfileFlags {
+  EngineFlags engine;
+  i32 position = 512, steps = 8;
+};
+
+void run(const ProfileFlags& flags) {
+  require(flags.position >= 0 && flags.steps >= 1 && flags.steps <= Engine::kMostSteps,
+          "[profile] --position {}, --steps {}; must not be negative, and 1 to {}", flags.position,
+          flags.steps, Engine::kMostSteps);
+  EngineOptions options = flags.engine.options();
+  if (options.max_context == 0) options.max_context = flags.position + flags.steps + 1;
+  require_model_folder(flags.engine.model);
+  const Planner planner = make_planner(open_model(flags.engine.model), options);
+  size_t longest = 0;
+  for (const auto& stream : planner.program(1, 1).workers) longest = std::max(longest, stream.size());
+  options.run.trace_events = u32(longest) * u32(flags.steps);
+  auto engine = load_engine(flags.engine, options);
+  const SequenceId sequence = engine->open({});
+  const std::vector<i32> prompt(size_t(flags.position) + 1, 1);
+  std::span<const i32> left = prompt;
+  while (left.size() > 1) {
+    const size_t count = std::min(left.size() - 1, size_t(engine->max_rows()));
+    const StepRequest chunk{sequence, left.first(count), false};
+    engine->step(std::span(&chunk, 1), {.logits = false});
+    left = left.subspan(count);
+  }
+  for (int turn = 0; turn < 2; ++turn) {  // the first warms up
+    if (turn > 0) engine->rewind(sequence, flags.position);
+    const StepRequest next{sequence, left, true};
+    engine->step(std::span(&next, 1), {.steps = flags.steps, .logits = false});
+  }
+  const Program& program = engine->program(1, 1);
+  const TraceSummary summary = summarise(program, engine->trace(program));
+  require(summary.steps > 0, "[profile] {} notes nothing; known are threads and megakernel",
+          options.executor);
+  print(to_text(summary));
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app) {
+  auto flags = std::make_shared<ProfileFlags>();
+  Command command(app, "profile", "Show where the time of a decode step goes, by op");
+  flags->engine.add_to(command);
+  command.argument("--position", &flags->position, "position of the first token");
+  command.argument("--steps", &flags->steps, "tokens, made in one call");
+  command.footer(
+      "fetch: between two instructions. late: until the last producer of an input had signalled; hop: from "
+      "then\n"
+      "until the wait was over. starved: for weights on their way. phase: from the first worker that was "
+      "ready\n"
+      "to the last that was done. loader: what the loader of weights took beside all of these.\n"
+      "Example: heddle profile models/storyteller --position 128");
+  command.action([flags] { run(*flags); });
+}
+
+}  // namespace heddle

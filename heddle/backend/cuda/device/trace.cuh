@@ -1,0 +1,77 @@
+// Notes of what a worker does, where the run is traced: each role's by one of its threads, in ticks of the
+// multiprocessor, beside what the host needs to put all of them on one clock.
+#pragma once
+
+#include "heddle/backend/cuda/device/params.h"
+
+namespace heddle::device {
+
+// A role's next event, and how many it has written.
+struct TraceNote {
+  TraceEvent event;
+  u32 count;
+};
+inline TraceNote& trace_note(TraceRole role) {
+  __shared__ TraceNote notes[kTraceRoles];
+  return notes[u32(role)];
+}
+
+// By one thread of the role.
+class Tracer {
+ public:
+  Tracer(const TraceParams& params, TraceRole role) : params_(params), role_(role) {}
+
+  void fetched(u32 instruction, u32 epoch) const {
+    if (!on()) return;
+    TraceEvent& event = note().event;
+    event.instruction = instruction, event.epoch = epoch, event.starved = 0;
+    event.fetched = event.ready = arch::ticks();
+  }
+  void ready() const {
+    if (on()) note().event.ready = arch::ticks();
+  }
+  void computed() const {
+    if (on()) note().event.computed = arch::ticks();
+  }
+  void done() const {
+    if (!on()) return;
+    TraceNote& mine = note();
+    mine.event.done = arch::ticks();
+    const u32 lane = u32(role_) * gridDim.x + blockIdx.x;
+    if (mine.count < params_.capacity) params_.events[u64(lane) * params_.capacity + mine.count] = mine.event;
+    params_.counts[lane] = ++mine.count;
+  }
+  // The first and the last thing that consumers do.
+  void open() const {
+    for (u32 role = 0; role < kTraceRoles; ++role) trace_note(TraceRole(role)).count = 0;
+    if (on()) read_clocks(params_.clocks[blockIdx.x].begin);
+  }
+  void close() const {
+    if (on()) read_clocks(params_.clocks[blockIdx.x].end);
+  }
+
+ private:
+  bool on() const { return params_.events != nullptr; }
+  TraceNote& note() const { return trace_note(role_); }
+  // The clock of all multiprocessors moves in steps of up to a microsecond: taken where it has just moved.
+  static void read_clocks(TraceClocks::Point& point) {
+    const u64 before = arch::nanoseconds();
+    u64 now = before;
+    while (now == before) now = arch::nanoseconds();
+    point.ticks = arch::ticks(), point.nanoseconds = now;
+  }
+
+  const TraceParams& params_;
+  TraceRole role_;
+};
+
+// Waits until the slot has its panels; how long is noted, if it must.
+template <class Cursor>
+inline void wait_for_panels(const Cursor& ring) {
+  if (ring.is_full()) return;
+  const u64 begin = arch::ticks();
+  ring.wait_full();
+  if (arch::thread() == 0) trace_note(TraceRole::kConsumers).event.starved += arch::ticks() - begin;
+}
+
+}  // namespace heddle::device

@@ -1,0 +1,24 @@
+// What one role of a worker did with one instruction, and when. Read by host and device: no standard headers.
+#pragma once
+
+#include "heddle/base/types.h"
+
+namespace heddle {
+
+// Times of a lane are of one clock: ticks of its multiprocessor on a device, nanoseconds in a Trace.
+struct TraceEvent {
+  u64 fetched = 0;                 // the instruction was taken
+  u64 ready = 0;                   // its waits were over
+  u64 computed = 0;                // its body had ended
+  u64 done = 0;                    // it was signalled
+  u64 starved = 0;                 // how long, between ready and computed, weights were waited for
+  u32 instruction = 0, epoch = 0;  // index in the worker's stream; number of the step
+};
+
+enum class TraceRole : u32 {
+  kConsumers,
+  kLoader
+};  // a loader is ready when it may ask, done when it has asked
+constexpr u32 kTraceRoles = 2;
+
+}  // namespace heddle
