@@ -81,6 +81,10 @@ struct StepDevice {
   i32* token() { return reinterpret_cast<i32*>(this + 1); }
   i32* position() { return token() + shape.rows; }
   i32* start() { return position() + shape.rows; }
+  // With the shape that the host's part has too, which may lie nearer than this one's.
+  const i32* start(const StepShape& same) const {
+    return reinterpret_cast<const i32*>(this + 1) + 2 * same.rows;
+  }
   i32* sampled() { return start() + shape.sequences; }
   u32* draws() { return reinterpret_cast<u32*>(sampled() + shape.sequences); }
   u32* seen(i32 s) { return draws() + shape.sequences + i64(s) * shape.seen_words(); }
@@ -155,7 +159,7 @@ inline AttentionBlock attention_block(const StepHost& host, const StepDevice& de
     i32 blocks = (sequence.row_count + cut.block_rows - 1) / cut.block_rows;
     if (index < blocks) {
       block.sequence = s;
-      cut_block(block, cut, sequence, device.start()[s], index * cut.block_rows);
+      cut_block(block, cut, sequence, device.start(host.shape)[s], index * cut.block_rows);
       return block;
     }
     index -= blocks;
@@ -170,7 +174,7 @@ inline AttentionBlock attention_block_of_row(const StepHost& host, const StepDev
   block.sequence = host.row_sequence()[row];
   const StepSequence& sequence = *host.sequence(block.sequence);
   i32 first = (row - sequence.row_begin) / cut.block_rows * cut.block_rows;
-  cut_block(block, cut, sequence, device.start()[block.sequence], first);
+  cut_block(block, cut, sequence, device.start(host.shape)[block.sequence], first);
   return block;
 }
 

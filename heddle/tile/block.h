@@ -21,7 +21,7 @@
 //   block.map_rows(count, n, f)   f(j, i) for all j < count and i < n: a map over the rows of a matrix
 //   block.reduce(n, op, f)     op over f(i), i < n, in a fixed order; the same float for all threads
 //   block.reduce_rows(out, count, n, op, f)   out[j] = op over f(j, i), i < n, for all j < count
-//   block.argmax(n, f)         {value, index} of the largest f(i), lowest index first
+//   block.argmax(n, f)         {value, index} of the largest f(i), lowest index first; block.argmax(view, n): of a row
 //   block.index(i)             the Index as a float value (exact below 2^24)
 //   block.select(n, out, f)    those i < n, ascending, for which f(i) holds (a plain i32), as integers in `out`; their
 //                              number

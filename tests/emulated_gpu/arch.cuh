@@ -59,6 +59,9 @@ inline void arrive(u64* barrier) {
   advance_if_over(phase_of(barrier));
 }
 inline void fence_barriers() {}
+inline bool barrier_is_past(u64* barrier, u32 parity) {
+  return phase_of(barrier).parity != parity;
+}
 inline bool barrier_passed(u64* barrier, u32 parity) {
   if (phase_of(barrier).parity != parity) return true;
   emulated::yield("a barrier in shared memory");

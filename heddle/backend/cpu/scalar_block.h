@@ -173,6 +173,9 @@ class ScalarBlock {
       if (float value = f(Index{i}); value > best.value) best = {value, i};
     return best;
   }
+  Best argmax(View row, i32 n) {
+    return argmax(n, [&](auto i) { return row.load(i); });
+  }
   float index(Index i) const { return float(i.at); }
   template <class F>
   i32 select(i32 n, View out, F&& f) {

@@ -99,6 +99,9 @@ class SimdBlock {
     }
     return best;
   }
+  Best argmax(View row, i32 n) {
+    return argmax(n, [&](auto i) { return row.load(i); });
+  }
   HWY_INLINE Value index(Lanes i) const { return hn::Iota(d, float(i.at)); }
   HWY_INLINE Value index(FewLanes i) const { return hn::Iota(d, float(i.at)); }
   template <class F>

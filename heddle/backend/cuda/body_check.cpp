@@ -63,8 +63,8 @@ KernelTraits traits_for(i32 rows) {
 // Products of many rows on tensor cores hold more sums than there are registers for; a body with a generic one to fall
 // back to has that one's call beside its own path. What decodes stays on chip where it was measured.
 Budget budget_of(const BodyCheck& check) {
-  if (check.rows > 1 || has_variant(check.op)) return {.stack_bytes = 256, .spill_bytes = 1024};
-  if (check.arch != kMeasuredArch) return {.stack_bytes = 128, .spill_bytes = 384};
+  if (check.rows > 1 || has_variant(check.op)) return {.stack_bytes = 320, .spill_bytes = 1024};
+  if (check.arch != kMeasuredArch) return {.stack_bytes = 192, .spill_bytes = 768};
   if (get_op(check.op).traits.main)
     return {.stack_bytes = 32, .spill_bytes = 128};  // no model has all epilogues
   return {};

@@ -20,7 +20,7 @@ class MegakernelExecutor : public Executor {
         trace_(u32(program.workers.size()), options.trace_events),
         kernel_(device_.kernel(0, "megakernel")),
         how_{.grid = u32(program.workers.size()),
-             .block = 32 * (kWarps + 2),
+             .block = 32 * u32(megakernel_warps(program.shape.rows) + 2),
              .shared = device_.shared_bytes(),
              .cooperative = true} {
     const int fit = kernel_.occupancy(how_.block, how_.shared) * Device::get().multiprocessors();

@@ -63,8 +63,8 @@ std::string primitives(const std::string& arch) {
 }
 
 // What comes before kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
-std::string types_source(std::span<const Opcode> opcodes, const KernelTraits& traits,
-                         const std::string& arch) {
+std::string types_source(std::span<const Opcode> opcodes, const KernelTraits& traits, const std::string& arch,
+                         int warps) {
   std::set<std::string> ops;
   for (const Opcode& opcode : opcodes) ops.insert(opcode.ops.begin(), opcode.ops.end());
   std::string weights;
@@ -77,7 +77,7 @@ std::string types_source(std::span<const Opcode> opcodes, const KernelTraits& tr
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      kWarps, weights, traits.rows > 1, traits.rows > kStreamRows, primitives(arch));
+      warps, weights, traits.rows > 1, traits.rows > kStreamRows, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
@@ -96,6 +96,10 @@ bool has_variant(const std::string& op) {
   return has_source(variant_path(op));
 }
 
+int megakernel_warps(i32 rows) {
+  return rows > kStreamRows ? kWarps : kWarps / 2;
+}
+
 KernelTraits KernelTraits::of(const Program& program) {
   FindWeightTypes find;
   for (const Call& call : program.calls) {
@@ -106,7 +110,7 @@ KernelTraits KernelTraits::of(const Program& program) {
 }
 
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch) {
-  return types_source(std::span(&opcode, 1), traits, arch) +
+  return types_source(std::span(&opcode, 1), traits, arch, kWarps) +
          R"(#include "heddle/backend/cuda/device/launch.cuh"
 using namespace heddle::device;
 extern "C" __global__ __launch_bounds__(kConsumers + 32, 1)
@@ -124,7 +128,8 @@ std::string megakernel_source(const Program& program, const std::string& arch) {
     runs += fmt::format(
         "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
   }
-  return types_source(program.opcodes, KernelTraits::of(program), arch) +
+  return types_source(program.opcodes, KernelTraits::of(program), arch,
+                      megakernel_warps(program.shape.rows)) +
          fmt::format(R"(namespace heddle::device {{
 template <class L>
 inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{

@@ -9,7 +9,10 @@
 
 namespace heddle::cuda {
 
-constexpr int kWarps = 16;  // consumer warps of a CTA
+constexpr int kWarps = 16;  // consumer warps of a CTA that runs one call
+// Of one that executes instructions of steps of so many rows. All bodies share its registers: where a thread streams
+// weights it wants those of two, since what it spills goes to L2 and back; tensor cores want the warps.
+int megakernel_warps(i32 rows);
 
 // Whether a body for GPUs stands beside an op's generic one (x.sm80.cuh); it falls back to that by itself.
 bool has_variant(const std::string& op);
@@ -18,7 +21,6 @@ bool has_variant(const std::string& op);
 struct KernelTraits {
   std::array<bool, kNumDTypes> weights = {};  // dtypes that they multiply with
   i32 rows = 1;                               // of a step at most
-
   static KernelTraits of(const Program& program);
 };
 

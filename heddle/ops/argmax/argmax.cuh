@@ -7,7 +7,7 @@ struct Body {
     block.inputs();
     for (i32 row = t[0]; row < t[1]; ++row) {
       auto x = block.row(a.x, row);
-      const Best best = block.argmax(a.x.last(), [&](auto i) { return x.load(i); });
+      const Best best = block.argmax(x, a.x.last());
       block.row(a.y).set_int(row, best.index);
     }
   }

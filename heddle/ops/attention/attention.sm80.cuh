@@ -8,12 +8,19 @@ struct DeviceBody {
   static constexpr i32 kQueries = 4;  // of one pass
   static constexpr i32 kMostQueries = 16;
 
+  // e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
+  static float weight_of(float x) {
+    constexpr float kLog2E = 1.44269504088896341f;
+    return arch::exp2(x * kLog2E);
+  }
+
   // What a group of lanes knows: weighed sums of 8 dimensions a lane.
   struct Partial {
     float best = kLowest, total = 0, sum[8] = {};
 
-    void add(float score, float weight_of_seen, const float (&value)[8]) {
-      const float top = max(best, score), keep = exp(best - top), weight = exp(score - top) * weight_of_seen;
+    void add(float score, bool seen, const float (&value)[8]) {
+      const float top = max(best, score), keep = weight_of(best - top);
+      const float weight = seen ? weight_of(score - top) : 0.0f;
       total = fma(total, keep, weight);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) sum[i] = fma(sum[i], keep, weight * value[i]);
@@ -22,7 +29,7 @@ struct DeviceBody {
     // Joins what the lanes `distance` apart know.
     void join(i32 distance) {
       const float other = __shfl_xor_sync(~0u, best, distance), top = max(best, other);
-      const float keep = exp(best - top), take = exp(other - top);
+      const float keep = weight_of(best - top), take = weight_of(other - top);
       total = fma(total, keep, __shfl_xor_sync(~0u, total, distance) * take);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) sum[i] = fma(sum[i], keep, __shfl_xor_sync(~0u, sum[i], distance) * take);
@@ -34,16 +41,47 @@ struct DeviceBody {
   struct Place {
     const u8 *key, *value;
   };
+  // What does not change from one position to the next, worked out once and kept on chip: registers are for the sums.
+  struct Places {
+    const i32* pages;
+    const u8 *keys, *values, *k, *v;  // of the head
+    i32 page_size, start, row;  // positions before `start` are in pages, those from it in rows from `row` on
+    i32 page_bytes, slot_bytes, row_bytes;
+
+    Place at(i32 position) const volatile {
+      if (position >= start) {
+        const i64 offset = i64(row + position - start) * row_bytes;
+        return {k + offset, v + offset};
+      }
+      const u32 nth = u32(position) / u32(page_size), slot = u32(position) - nth * u32(page_size);
+      const i64 offset = i64(pages[nth]) * page_bytes + slot * u32(slot_bytes);
+      return {keys + offset, values + offset};
+    }
+  };
+  struct Plan {
+    Places places;
+    i32 begin[kQueries], end[kQueries];  // of the positions that each query sees
+  };
+  static volatile Plan& plan() {
+    __shared__ Plan plan;
+    return plan;
+  }
+  // By one thread.
   template <class Block>
-  static Place place_of(Block& block, const Attention& a, const Body::Work& work, i32 position) {
-    // Both places are worked out, so that loads of several positions need not wait for one another's branches.
-    const i32 start = work.plan.start, old = min(position, max(start - 1, 0)), page_size = a.keys.size[2];
-    const i32 page = work.pages[old / page_size], slot = old % page_size,
-              column = work.kv_head * a.head_dim();
-    const i32 row = work.first_row + max(position - start, 0);
-    const bool is_old = position < start;
-    return {(is_old ? block.row(a.keys, page, work.kv_head, slot) : block.row(a.k, row).from(column)).data,
-            (is_old ? block.row(a.values, page, work.kv_head, slot) : block.row(a.v, row).from(column)).data};
+  static void make_plan(Block& block, const Attention& a, const Body::Work& work, i32 first_query,
+                        i32 queries) {
+    volatile Places& p = plan().places;
+    const i32 bytes = size_of(a.keys.dtype);
+    p.pages = work.pages, p.page_size = a.keys.size[2], p.start = work.plan.start, p.row = work.first_row;
+    p.keys = block.row(a.keys, 0, work.kv_head).data, p.values = block.row(a.values, 0, work.kv_head).data;
+    p.k = block.row(a.k, 0).from(work.kv_head * a.head_dim()).data;
+    p.v = block.row(a.v, 0).from(work.kv_head * a.head_dim()).data;
+    p.page_bytes = i32(a.keys.stride[0]) * bytes, p.slot_bytes = i32(a.keys.stride[2]) * bytes;
+    p.row_bytes = i32(a.k.stride[0]) * bytes;
+    for (i32 q = 0; q < kQueries; ++q) {
+      const i32 at = first_query + min(q, queries - 1);
+      plan().begin[q] = work.first_seen(at), plan().end[q] = min(work.end_seen(at), work.end());
+    }
   }
 
   // A query times a key, of which each lane has 8 dimensions.
@@ -65,6 +103,7 @@ struct DeviceBody {
     const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), part = lane % kLanes * 8;
     const i32 queries = min(kQueries, work.queries - first_query);
     auto query = block.scratch(kQueries * a.head_dim());  // scaled
+    if (arch::thread() == 0) make_plan(block, a, work, first_query, queries);
     block.map_rows(kQueries, a.head_dim(), [&](i32 q, Index i) {
       const i32 at = first_query + min(q, queries - 1);
       const float value = block.row(a.q, work.row(at)).from(work.head(at) * a.head_dim()).load(i);
@@ -75,30 +114,30 @@ struct DeviceBody {
     const i32 first = max(work.begin(), work.first_seen(first_query)), last = work.end();
     for (i32 begin = first + warp * kPositions; begin < last; begin += kWarps * kPositions) {
       const i32 position = begin + lane / kLanes;
-      const Place place = place_of(block, a, work, min(position, last - 1));
+      const Place place = plan().places.at(min(position, last - 1));
       const Packed<kType> key(*reinterpret_cast<const uint4*>(place.key + part * size_of(kType)));
       const Packed<kType> value(*reinterpret_cast<const uint4*>(place.value + part * size_of(kType)));
 #pragma unroll
       for (i32 q = 0; q < kQueries; ++q) {
-        const i32 at = first_query + min(q, queries - 1);
         float score = score_of<kLanes>(query.from(q * a.head_dim() + part), key);
         if (a.softcap > 0) score = tanh(score * (1 / a.softcap)) * a.softcap;
-        const bool seen = position < last && position < work.end_seen(at) && position >= work.first_seen(at);
-        partial[q].add(seen ? score : kLowest, seen ? 1.0f : 0.0f, value.value);
+        const bool sees = position >= plan().begin[q] && position < plan().end[q];
+        partial[q].add(sees ? score : kLowest, sees, value.value);
       }
     }
-    store<kLanes>(block, a, work, first_query, queries, partial);
+    const i32 rounds = (max(last - first, 1) + kPositions - 1) / kPositions;
+    store<kLanes>(block, a, work, first_query, queries, min(rounds, kWarps), partial);
   }
 
-  // Joins the groups of a warp, then the warps.
+  // Joins the groups of a warp, then the warps; `warps` of them had positions.
   template <i32 kLanes, class Block>
   static void store(Block& block, const Attention& a, const Body::Work& work, i32 first_query, i32 queries,
-                    Partial (&partial)[kQueries]) {
+                    i32 warps, Partial (&partial)[kQueries]) {
     const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32);
     auto sums = block.scratch(kWarps * kQueries * a.head_dim());
     auto stats = block.scratch(kWarps * kQueries * 2);
 #pragma unroll
-    for (i32 q = 0; q < kQueries; ++q) {
+    for (i32 q = 0; q < kQueries && warp < warps; ++q) {
 #pragma unroll
       for (i32 distance = kLanes; distance < 32; distance *= 2) partial[q].join(distance);
       const i32 at = warp * kQueries + q;
@@ -111,17 +150,17 @@ struct DeviceBody {
     block.sync();
     // What each warp's sums count: its best score stands against the best of all.
     auto shares = block.scratch(kWarps * kQueries);
-    block.map_rows(queries, kWarps, [&](i32 q, Index w) {
+    block.map_rows(queries, warps, [&](i32 q, Index w) {
       float best = kLowest;
 #pragma unroll 4
-      for (i32 other = 0; other < kWarps; ++other) best = max(best, stats.get((other * kQueries + q) * 2));
-      shares.from(q * kWarps).store(w, exp(stats.get((w.at * kQueries + q) * 2) - best));
+      for (i32 other = 0; other < warps; ++other) best = max(best, stats.get((other * kQueries + q) * 2));
+      shares.from(q * kWarps).store(w, weight_of(stats.get((w.at * kQueries + q) * 2) - best));
     });
     block.sync();
     block.map_rows(queries, a.head_dim(), [&](i32 q, Index i) {
       float best = kLowest, total = 0, sum = 0;
 #pragma unroll 4
-      for (i32 w = 0; w < kWarps; ++w) {
+      for (i32 w = 0; w < warps; ++w) {
         const float share = shares.get(q * kWarps + w);
         best = max(best, stats.get((w * kQueries + q) * 2));
         total = fma(stats.get((w * kQueries + q) * 2 + 1), share, total);
@@ -152,12 +191,15 @@ struct DeviceBody {
   static bool in_words(const Tensor& rows) {
     return reinterpret_cast<u64>(rows.data) % 16 == 0 && rows.stride[0] % 8 == 0;
   }
+  static bool same_steps(const Tensor& a, const Tensor& b) {
+    return a.stride[0] == b.stride[0] && a.stride[1] == b.stride[1] && a.stride[2] == b.stride[2];
+  }
   // 16-byte words of one type everywhere, and few enough queries of one part.
   static bool fits(const Attention& a, i32 queries) {
     const DType type = a.keys.dtype;
     return size_of(type) == 2 && a.values.dtype == type && a.k.dtype == type && a.v.dtype == type &&
-           a.value_dim() == a.head_dim() && !a.is_latent() && queries <= kMostQueries && in_words(a.k) &&
-           in_words(a.v);
+           same_steps(a.keys, a.values) && a.k.stride[0] == a.v.stride[0] && a.value_dim() == a.head_dim() &&
+           !a.is_latent() && queries <= kMostQueries && in_words(a.k) && in_words(a.v);
   }
 
   // Beside the pass above, not inside it, where it would take registers; with a block of its own, since one whose

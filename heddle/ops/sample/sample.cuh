@@ -114,7 +114,9 @@ struct Body {
 
   template <class Block, class Row>
   static i32 pick(Block& block, i32 vocab, const StepSequence& options, u32 draw, Row& row) {
-    const Best best = block.argmax(vocab, [&](auto i) { return row.score(i); });
+    const bool as_they_are = !row.penalised && row.temperature == 1;
+    const Best best = as_they_are ? block.argmax(row.logits, vocab)
+                                  : block.argmax(vocab, [&](auto i) { return row.score(i); });
     if (!(options.temperature > 0)) return best.index;
     row.top = best.value;
     if (options.top_k > 0 && options.top_k < vocab)

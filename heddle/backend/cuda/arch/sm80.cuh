@@ -28,6 +28,10 @@ inline bool barrier_passed(u64* barrier, u32 parity) {
   return done != 0;
 }
 
+inline bool barrier_is_past(u64* barrier, u32 parity) {
+  return barrier_passed(barrier, parity);
+}
+
 // No programmatic dependent launch: kernels follow one another whole.
 inline void wait_for_kernel_before() {}
 inline void let_next_kernel_start() {}

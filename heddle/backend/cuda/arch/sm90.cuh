@@ -35,6 +35,16 @@ inline bool barrier_passed(u64* barrier, u32 parity) {
   return done != 0;
 }
 
+// The same, without waiting.
+inline bool barrier_is_past(u64* barrier, u32 parity) {
+  u32 done;
+  asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+               : "=r"(done)
+               : "r"(shared(barrier)), "r"(parity)
+               : "memory");
+  return done != 0;
+}
+
 // Programmatic dependent launch.
 inline void wait_for_kernel_before() {
   asm volatile("griddepcontrol.wait;" ::: "memory");

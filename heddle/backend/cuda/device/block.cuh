@@ -25,6 +25,8 @@ struct Scratch {
 };
 
 constexpr i64 kLargestOperand = 1 << 30;    // on chip
+constexpr i32 kMapBatch = 64 / kWarps;      // values that a thread makes before it uses the first
+constexpr i32 kVocabBatch = 64 / kWarps;    // 16-byte words of a vocabulary, the same
 constexpr i64 kLargestFragment = 64 << 10;  // on chip: leaves room for the slabs of a product of many rows
 
 // Two matrices on chip, right [n, k] and left [m, k].
@@ -80,9 +82,8 @@ class Block {
     for (i32 i = i32(arch::thread()); i < n; i += kConsumers) f(Index{i});
   }
   // Some values are made before the first is used: loads of the next do not wait for stores of the last.
-  template <class Make, class Use>
+  template <i32 kBatch = kMapBatch, class Make, class Use>
   void map(i32 n, Make&& make, Use&& use) {
-    constexpr i32 kBatch = 4;
     for (i32 i = i32(arch::thread()); i < n; i += kBatch * kConsumers) {
       float values[kBatch];
 #pragma unroll
@@ -120,10 +121,29 @@ class Block {
     map(n, f, [&](Index i, float other) {
       if (other > value) value = other, index = i.at;
     });
-    const float best = over_block(Max(), value);
-    // Indices are exact as floats below 2^24.
-    const float first = over_block(Min(), value == best ? float(index) : float(n));
-    return {best, first < float(n) ? i32(first) : 0};
+    return best_of_block(value, index, n);
+  }
+  Best argmax(View row, i32 n) {
+    if (row.dtype != DType::kF32 || n % 4 != 0 || reinterpret_cast<u64>(row.data) % 16 != 0)
+      return argmax(n, [&](Index i) { return row.load(i); });
+    float value = identity(Max());
+    i32 index = n;
+    for (i32 i = i32(arch::thread()); i < n / 4; i += kVocabBatch * kConsumers) {
+      float4 words[kVocabBatch];
+#pragma unroll
+      for (i32 b = 0; b < kVocabBatch; ++b)
+        if (i + b * kConsumers < n / 4)
+          words[b] = reinterpret_cast<const float4*>(row.data)[i + b * kConsumers];
+#pragma unroll
+      for (i32 b = 0; b < kVocabBatch; ++b) {
+        if (i + b * kConsumers >= n / 4) break;
+        const float four[4] = {words[b].x, words[b].y, words[b].z, words[b].w};
+#pragma unroll
+        for (i32 k = 0; k < 4; ++k)
+          if (four[k] > value) value = four[k], index = 4 * (i + b * kConsumers) + k;
+      }
+    }
+    return best_of_block(value, index, n);
   }
   float index(Index i) const { return float(i.at); }
   // By one warp, whose lanes vote.
@@ -156,14 +176,8 @@ class Block {
     const DType stored = rows == 1 && !many_rows() ? DType::kF32 : dtype;
     const i32 padded = (cols + 15) / 16 * 16;
     const i64 stride = i64(padded) * size_of(stored);
-    Operand x{scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand),
-              stored,
-              rows,
-              cols,
-              0,
-              0,
-              stride,
-              0};
+    Operand x{
+        scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand), stored, rows, cols, 0, 0, stride, 0};
     map_rows(rows, padded - cols, [&](i32 m, Index i) { x.row(m).store(i + cols, 0.0f); });
     return x;
   }
@@ -262,6 +276,14 @@ class Block {
 #pragma unroll
     for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
     return all;
+  }
+
+  // Of each thread's best and its index.
+  Best best_of_block(float value, i32 index, i32 n) {
+    const float best = over_block(Max(), value);
+    // Indices are exact as floats below 2^24.
+    const float first = over_block(Min(), value == best ? float(index) : float(n));
+    return {best, first < float(n) ? i32(first) : 0};
   }
 
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {

@@ -1,5 +1,6 @@
-// Panels times one or a few rows, from the ring: every warp takes chunks of 512 bytes of every panel, sums over its
-// lanes, and the warps' sums meet in shared memory. The order of a sum depends on K and the number of warps alone.
+// Panels times one or a few rows, from the ring. A team of warps takes a panel: each of them chunks of 512 bytes, summed
+// over its lanes; the warps' sums meet in shared memory. Teams take panels in turn, so that a warp has enough of a panel
+// to be worth its sums. The order of a sum depends on K and the number of warps alone.
 #pragma once
 
 #include "heddle/backend/cuda/device/consumers.cuh"
@@ -35,6 +36,32 @@ inline void release_slot(RingCursor& ring) {
   ring.advance();
 }
 
+constexpr i32 kTeamChunks = 32 / kWarps;  // of a panel that one warp takes; all take a slot together
+
+// Warps that take a panel together: as many as its chunks are enough for.
+struct Team {
+  i32 shift = 0;  // of the number of warps
+
+  explicit Team(i64 panel_bytes) {
+    while ((1 << shift) < kWarps && (kTeamChunks * kChunkBytes << shift) < panel_bytes) ++shift;
+  }
+  i32 warps() const { return 1 << shift; }
+  i32 count() const { return kWarps >> shift; }  // teams
+  // This warp's team, and its place there.
+  i32 index() const { return i32(arch::thread() / 32) >> shift; }
+  i32 member() const { return i32(arch::thread() / 32) & (warps() - 1); }
+};
+
+// Gives a slot back after `units` units of panels, of which the first belongs to team `first`: as many arrivals as if
+// each warp had come.
+inline void release_slot(const RingCursor& ring, const Team& team, i32 units, i32 first) {
+  const i32 comers = min(team.count(), units) << team.shift, each = kWarps / comers;
+  const bool takes_rest = team.index() == first && team.member() == 0;
+  const i32 arrivals = each + (takes_rest ? kWarps - each * comers : 0);
+  __syncwarp();
+  if (i32(arch::thread() % 32) < arrivals) arch::arrive(ring.empty());
+}
+
 // What one lane has of x: 16 bytes of weights stand against kPer values of each chunk.
 template <DType kType, i32 kChunks>
 struct RowPart {
@@ -42,26 +69,28 @@ struct RowPart {
   float values[kChunks][kPer];
   bool inside[kChunks];  // the chunk's bytes of this lane are in the panel
 
-  RowPart(const Matrix& x, i64 panel_bytes) {
-    const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32);
+  RowPart(const Matrix& x, i64 panel_bytes, const Team& team) {
+    const i32 lane = i32(arch::thread() % 32);
 #pragma unroll
     for (i32 c = 0; c < kChunks; ++c) {
-      inside[c] = (warp + c * kWarps) * kChunkBytes + lane * 16 < panel_bytes;
+      const i32 chunk = team.member() + c * team.warps();
+      inside[c] = chunk * kChunkBytes + lane * 16 < panel_bytes;
 #pragma unroll
       for (i32 i = 0; i < kPer; ++i) {
-        const i32 k = ((warp + c * kWarps) * 16 + lane / 2) * kPer + i;
+        const i32 k = (chunk * 16 + lane / 2) * kPer + i;
         values[c][i] = k < x.cols ? reinterpret_cast<const float*>(x.data)[k] : 0.0f;
       }
     }
   }
-  // Products with chunks [kFirst, kFirst + kCount) of a panel; `bytes` is this lane's place in the first.
+  // Products with chunks [kFirst, kFirst + kCount) of a panel, `stride` bytes apart; `bytes` is this lane's place in
+  // the first.
   template <i32 kFirst, i32 kCount>
-  float dot(const u8* bytes) const {
+  float dot(const u8* bytes, i32 stride) const {
     float a = 0, b = 0;
 #pragma unroll
     for (i32 c = 0; c < kCount; ++c) {
       if (!inside[kFirst + c]) continue;
-      const Packed<kType> weight(*reinterpret_cast<const uint4*>(bytes + c * kWarps * kChunkBytes));
+      const Packed<kType> weight(*reinterpret_cast<const uint4*>(bytes + c * stride));
 #pragma unroll
       for (i32 i = 0; i < kPer; i += 2) {
         a = fma(weight.value[i], values[kFirst + c][i], a);
@@ -72,52 +101,62 @@ struct RowPart {
   }
 };
 
-// out[0, c] = sum_k x[k] w[c, k] for the columns of a fragment, panels of one slot at most: two panels at a time, whose
-// four sums go through the lanes together. x: f32. partial: [cols][kWarps] floats. kChunks: chunks of a panel that one
-// warp takes at most. Loops are not unrolled: code that is passed through once a tile costs more to fetch than it saves.
-template <DType kType, i32 kChunks>
-inline void multiply_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
-  const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), panels = (cols + 1) / 2;
+// out[0, c] = sum_k x[k] w[c, k] for the columns of a fragment, panels of one slot at most: a unit of two panels at a
+// time where a slot holds two, whose four sums go through the lanes together. x: f32. partial: [cols][kWarps] floats, of
+// which a team fills the first. Loops are not unrolled: code that is passed through once a tile costs more to fetch than
+// it saves.
+template <DType kType>
+inline void multiply_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial,
+                         const Team& team) {
+  const i32 lane = i32(arch::thread() % 32), panels = (cols + 1) / 2, stride = kChunkBytes << team.shift;
   const Items items(w);
-  const i32 bytes = i32(items.panel_bytes);
-  const RowPart<kType, kChunks> part(x, bytes);
+  const i32 bytes = i32(items.panel_bytes), in_unit = min(items.panels, 2), in_slot = items.panels / in_unit;
+  const i32 units = (panels + in_unit - 1) / in_unit;
+  const RowPart<kType, kTeamChunks> part(x, bytes, team);
+  i32 begin = 0;  // the first unit of the slot that the ring stands at
 #pragma unroll 1
-  for (i32 panel = 0; panel < panels;) {
+  for (i32 unit = team.index(); unit < units;) {
+    for (; begin + in_slot <= unit; begin += in_slot) ring.advance();
     wait_for_panels(ring);
-    const u8* at = ring.bytes() + warp * kChunkBytes + lane * 16;
-    const i32 end = min(panel + items.panels, panels);
+    const u8* slot = ring.bytes() + team.member() * kChunkBytes + lane * 16;
+    const i32 end = min(begin + in_slot, units);
 #pragma unroll 1
-    for (; panel < end; panel += 2, at += 2 * bytes) {
-      const float first = part.template dot<0, kChunks>(at);
-      const float second = panel + 1 < end ? part.template dot<0, kChunks>(at + bytes) : 0.0f;
+    for (; unit < end; unit += team.count()) {
+      const i32 panel = unit * in_unit;
+      const u8* at = slot + (unit - begin) * in_unit * bytes;
+      const float first = part.template dot<0, kTeamChunks>(at, stride);
+      const float second =
+          in_unit == 2 && panel + 1 < panels ? part.template dot<0, kTeamChunks>(at + bytes, stride) : 0.0f;
       const bool takes_second = lane & 2;
       float sum = __shfl_xor_sync(~0u, takes_second ? first : second, 2) + (takes_second ? second : first);
       sum = sum_of_row<4>(sum);
-      if (lane < 4 && 2 * panel + lane < cols) partial[(2 * panel + lane) * kWarps + warp] = sum;
+      if (lane < 2 * in_unit && 2 * panel + lane < cols)
+        partial[(2 * panel + lane) * kWarps + team.member()] = sum;
     }
-    panel = end;
-    release_slot(ring);
+    release_slot(ring, team, end - begin, begin & (team.count() - 1));
   }
+  for (; begin < units; begin += in_slot) ring.advance();
 }
 
 template <i32 kFirst, i32 kChunks, i32 kInSlot, class Part>
 inline void each_slot(RingCursor& ring, const Part& part, i32 parts, i32 offset, float& sum) {
   if (kFirst / kInSlot < parts) {
     wait_for_panels(ring);
-    sum += part.template dot<kFirst, kInSlot>(ring.bytes() + offset);
+    sum += part.template dot<kFirst, kInSlot>(ring.bytes() + offset, kWarps * kChunkBytes);
     release_slot(ring);
   }
   if constexpr (kFirst + kInSlot < kChunks)
     each_slot<kFirst + kInSlot, kChunks, kInSlot>(ring, part, parts, offset, sum);
 }
 
-// The same where a panel takes several slots.
+// The same where a panel takes several slots, and all warps.
 template <DType kType, i32 kChunks>
-inline void multiply_long_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
+inline void multiply_long_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial,
+                              const Team& team) {
   constexpr i32 kInSlot = i32(kRingSlotBytes) / (kWarps * kChunkBytes);  // chunks of a warp
   const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), panels = (cols + 1) / 2;
   const Items items(w);
-  const RowPart<kType, kChunks> part(x, items.panel_bytes);
+  const RowPart<kType, kChunks> part(x, items.panel_bytes, team);
 #pragma unroll 1
   for (i32 panel = 0; panel < panels; ++panel) {
     float sum = 0;
@@ -183,15 +222,29 @@ inline void multiply_rows(RingCursor& ring, const Matrix& x, const Weight& w, i3
   }
 }
 
-// One row, in registers where it is not too long.
+// One row, in registers where it is not too long. Returns how many warps have sums of a column.
 template <DType kType>
-inline void multiply_one(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
-  const i64 turns = (w.panel_bytes() + kWarps * kChunkBytes - 1) / (kWarps * kChunkBytes);
-  static_assert(2 * kWarps * kChunkBytes == kRingSlotBytes);
-  if (turns <= 1) return multiply_row<kType, 1>(ring, x, w, cols, partial);
-  if (turns <= 2) return multiply_row<kType, 2>(ring, x, w, cols, partial);
-  if (turns <= 4) return multiply_long_row<kType, 4>(ring, x, w, cols, partial);
-  multiply_rows<kType, DType::kF32>(ring, x, w, cols, partial);
+inline i32 multiply_one(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
+  const Team team(w.panel_bytes());
+  constexpr i32 kLongChunks = 2 * kRingSlotBytes / (kWarps * kChunkBytes);
+  if (w.panel_bytes() <= kRingSlotBytes)
+    multiply_row<kType>(ring, x, w, cols, partial, team);
+  else if (w.panel_bytes() <= 2 * kRingSlotBytes)
+    multiply_long_row<kType, kLongChunks>(ring, x, w, cols, partial, team);
+  else
+    multiply_rows<kType, DType::kF32>(ring, x, w, cols, partial);
+  return team.warps();
+}
+
+// The sum of the first `count` of kWarps floats, a power of two.
+inline float sum_of_warps(const float* row, i32 count) {
+  if (count < 4) return count == 1 ? row[0] : row[0] + row[1];
+  float sum = 0;
+  for (i32 j = 0; j < count; j += 4) {
+    const float4 part = *reinterpret_cast<const float4*>(row + j);
+    sum += (part.x + part.y) + (part.z + part.w);
+  }
+  return sum;
 }
 
 // fragment = x w^T with panels from the ring, `columns` at a time, so that the warps' sums fit on chip. partial: two
@@ -203,18 +256,14 @@ __forceinline__ void multiply_from_ring(RingCursor& at, const Matrix& fragment, 
   for (i32 from = 0, turn = 0; from < fragment.cols; from += columns, turn ^= 1) {
     const i32 cols = fragment.cols - from < columns ? fragment.cols - from : columns;
     float* sums = partial + turn * x.rows * columns * kWarps;
+    i32 warps = kWarps;
     if (!kFewRows || x.rows == 1)
-      multiply_one<kType>(ring, x, w, cols, sums);
+      warps = multiply_one<kType>(ring, x, w, cols, sums);
     else
       multiply_rows<kType, kType>(ring, x, w, cols, sums);
     sync_consumers();
-    for (i32 i = i32(arch::thread()); i < x.rows * cols; i += kConsumers) {
-      const float4* row = reinterpret_cast<const float4*>(sums + i * kWarps);
-      float sum = 0;
-#pragma unroll
-      for (i32 j = 0; j < kWarps / 4; ++j) sum += (row[j].x + row[j].y) + (row[j].z + row[j].w);
-      fragment.row(i / cols).store(Index{from + i % cols}, sum);
-    }
+    for (i32 i = i32(arch::thread()); i < x.rows * cols; i += kConsumers)
+      fragment.row(i / cols).store(Index{from + i % cols}, sum_of_warps(sums + i * kWarps, warps));
   }
   at = ring;
 }

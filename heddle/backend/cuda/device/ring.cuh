@@ -44,9 +44,9 @@ struct RingCursor {
   u8* bytes() const { return data + u64(slot) * kRingSlotBytes; }
   u64* full() const { return &barriers->full[slot]; }
   u64* empty() const { return &barriers->empty[slot]; }
-  bool is_full() const { return arch::barrier_passed(full(), phase); }
+  bool is_full() const { return arch::barrier_is_past(full(), phase); }
   void wait_full() const {
-    while (!is_full()) {
+    while (!arch::barrier_passed(full(), phase)) {
     }
   }
   void advance() {

@@ -17,6 +17,12 @@ inline float max(float a, float b) {
 inline float min(float a, float b) {
   return fminf(a, b);
 }
+inline i32 max(i32 a, i32 b) {
+  return a > b ? a : b;
+}
+inline i32 min(i32 a, i32 b) {
+  return a < b ? a : b;
+}
 inline float abs(float a) {
   return fabsf(a);
 }

@@ -57,6 +57,43 @@ inline Strided View::every(i64 n) const {
   return {*this, n};
 }
 
+// Eight elements side by side, whose words are on their way before their dtype matters: zeros where nothing was loaded.
+struct Octet {
+  uint4 words[2] = {};
+  float value[8];
+
+  // The `at`-th eight of a row that begins at a word. Before decode().
+  void load(const View& row, i32 at) {
+    const auto* from = reinterpret_cast<const uint4*>(row.data + i64(at) * 8 * size_of(row.dtype));
+    words[0] = from[0];
+    if (row.dtype == DType::kF32) words[1] = from[1];
+  }
+  void decode(DType dtype) {
+    const u32 bits[8] = {words[0].x, words[0].y, words[0].z, words[0].w,
+                         words[1].x, words[1].y, words[1].z, words[1].w};
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) {
+      const u32 half = i % 2 == 0 ? bits[i / 2] << 16 : bits[i / 2] & 0xffff0000u;
+      value[i] = dtype == DType::kF32 ? __uint_as_float(bits[i]) : __uint_as_float(half);
+      if (dtype == DType::kF16) value[i] = from_f16(u16(half >> 16));
+    }
+  }
+  void store(const View& row, i32 at) const {
+    if (row.dtype == DType::kF32) {
+      float4* to = reinterpret_cast<float4*>(row.data) + 2 * at;
+      to[0] = {value[0], value[1], value[2], value[3]};
+      to[1] = {value[4], value[5], value[6], value[7]};
+      return;
+    }
+    u32 bits[4];
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i)
+      bits[i] = row.dtype == DType::kBf16 ? to_bf16(value[2 * i]) | u32(to_bf16(value[2 * i + 1])) << 16
+                                          : to_f16(value[2 * i]) | u32(to_f16(value[2 * i + 1])) << 16;
+    reinterpret_cast<uint4*>(row.data)[at] = {bits[0], bits[1], bits[2], bits[3]};
+  }
+};
+
 struct WeightRow {
   const Weight& w;
   i32 row;
