@@ -69,6 +69,16 @@ TEST(Command, BenchMeasuresAndKeepsResults) {
   EXPECT_NE(run_program({.args = {"bench", kModel, "--positions", "-1"}}).code, 0);
 }
 
+TEST(Command, ProfileShowsWhereAStepGoes) {
+  const std::string text = output({"profile", kModel, "--position", "9", "--steps", "3", "--workers", "4"});
+  expect_words(text, {"3 of them, 4 workers", "late", "starved", "attention", "rms_norm linear", "\nall "});
+  EXPECT_NE(run_program({.args = {"profile", kModel, "--steps", "0"}}).code, 0);
+  const Outcome untraced =
+      run_program({.args = {"profile", kModel, "--position", "3", "--executor", "reference"}});
+  EXPECT_EQ(untraced.code, 2);
+  expect_words(untraced.err, {"reference notes nothing", "threads and megakernel"});
+}
+
 TEST(Command, EvalMeasuresATextAndComparesModels) {
   Scratch scratch;
   const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller", file = scratch.path("text");
@@ -146,7 +156,7 @@ TEST(Command, WritesConversationsOnlyWithATemplate) {
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command : {"bench", "cache", "chat", "check", "diff", "env", "eval", "generate",
-                                    "inspect", "logits", "template", "tokenize"})
+                                    "inspect", "logits", "profile", "template", "tokenize"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

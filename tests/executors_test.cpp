@@ -1,6 +1,7 @@
 // Executors on a program made by hand: same bits for any number of workers and threads, and hangs that end.
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cpu/simd.h"
@@ -55,6 +56,47 @@ TEST(Threads, UnknownLevelIsAnError) {
   TestProgram test(1);
   EXPECT_THROW(get_executor("threads").create(test.program, test.memory, {.simd = "mmx"}), Error);
 }
+
+class Traces : public testing::TestWithParam<const char*> {};
+
+// What every worker did, in the order it did it, waits behind the signals that they wait for.
+TEST_P(Traces, NoteEveryInstruction) {
+  const ExecutorSpec& spec = get_executor(GetParam());
+  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
+  TestProgram test(3, spec.space ? &spec.space() : nullptr);
+  const auto executor = spec.create(test.program, test.memory, {.threads = 2, .trace_events = 100});
+  executor->run(2);
+  executor->run(2);  // a trace is of the last run
+  const Trace trace = executor->trace();
+  size_t lanes = 0;
+  for (const TraceLane& lane : trace.lanes) {
+    if (lane.role != TraceRole::kConsumers) continue;
+    ++lanes;
+    const size_t in_step = test.program.workers[lane.worker].size() - 1;
+    ASSERT_EQ(lane.events.size(), 2 * in_step) << lane.worker;
+    EXPECT_EQ(lane.lost, 0u);
+    for (size_t i = 0; i < lane.events.size(); ++i) {
+      const TraceEvent& event = lane.events[i];
+      EXPECT_EQ(event.instruction, i % in_step);
+      EXPECT_EQ(event.epoch, 3 + i / in_step);
+      EXPECT_LE(event.fetched, event.ready);
+      EXPECT_LE(event.ready, event.computed);
+      EXPECT_LE(event.computed, event.done);
+      EXPECT_LE(i > 0 ? lane.events[i - 1].done : 0, event.fetched);
+    }
+  }
+  EXPECT_EQ(lanes, test.program.workers.size());
+  const auto untraced = spec.create(test.program, test.memory, {.threads = 2});
+  untraced->run(1);
+  EXPECT_TRUE(untraced->trace().lanes.empty());
+  const auto small = spec.create(test.program, test.memory, {.threads = 2, .trace_events = 1});
+  small->run(1);
+  EXPECT_EQ(small->trace().lanes[0].events.size(), 1u);
+  EXPECT_GT(small->trace().lanes[0].lost, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Executors, Traces, testing::Values("threads", "megakernel"),
+                         [](const auto& param) { return fmt::format("{}_trace", param.param); });
 
 struct Hang {
   const char* name;
