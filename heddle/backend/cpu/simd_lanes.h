@@ -9,7 +9,13 @@ struct Lanes {
 
 // The first `count` lanes of one: the end of a row. Their values are those a whole vector would give.
 struct FewLanes {
-  i32 at, count;
+  i32 at, count;  // fewer than kLanes
+
+  HWY_INLINE size_t bytes(i32 of_lane) const {
+    if (count < 0 || count > kLanes)
+      __builtin_unreachable();  // what copies through a vector's bytes need to know
+    return size_t(count * of_lane);
+  }
   friend HWY_INLINE FewLanes operator+(FewLanes i, i32 n) { return {i.at + n, i.count}; }
 };
 

@@ -25,19 +25,19 @@ struct Row {
   HWY_INLINE Value load(Lanes i) const { return load_lanes(dtype, at(i.at)); }
   Value load(FewLanes i) const {
     alignas(64) u8 lanes[4 * kLanes] = {};
-    std::memcpy(lanes, at(i.at), size_t(i.count * size_of(dtype)));
+    std::memcpy(lanes, at(i.at), i.bytes(size_of(dtype)));
     return load_lanes(dtype, lanes);
   }
   HWY_INLINE void store(Lanes i, Value value) const { store_lanes(dtype, at(i.at), value); }
   void store(FewLanes i, Value value) const {
     alignas(64) u8 lanes[4 * kLanes];
     store_lanes(dtype, lanes, value);
-    std::memcpy(at(i.at), lanes, size_t(i.count * size_of(dtype)));
+    std::memcpy(at(i.at), lanes, i.bytes(size_of(dtype)));
   }
   HWY_INLINE ValuePair load_pair(Lanes i) const { return load_lane_pairs(dtype, at(2 * i.at)); }
   ValuePair load_pair(FewLanes i) const {
     alignas(64) u8 lanes[8 * kLanes] = {};
-    std::memcpy(lanes, at(2 * i.at), size_t(2 * i.count * size_of(dtype)));
+    std::memcpy(lanes, at(2 * i.at), i.bytes(2 * size_of(dtype)));
     return load_lane_pairs(dtype, lanes);
   }
   HWY_INLINE void store_pair(Lanes i, Value first, Value second) const {
@@ -46,7 +46,7 @@ struct Row {
   void store_pair(FewLanes i, Value first, Value second) const {
     alignas(64) u8 lanes[8 * kLanes];
     store_lane_pairs(dtype, lanes, {first, second});
-    std::memcpy(at(2 * i.at), lanes, size_t(2 * i.count * size_of(dtype)));
+    std::memcpy(at(2 * i.at), lanes, i.bytes(2 * size_of(dtype)));
   }
   HWY_INLINE Value load_rounded(auto i, DType as) const { return round_to(as, load(i)); }
   HWY_INLINE Value load_bit(Lanes i) const { return bits(i.at, kLanes); }
