@@ -5,9 +5,9 @@
 Without MODEL: the checkpoints in tests/goldens/models, the shipped model, and random ones made on the spot.
 The reference is transformers in fp32 on the checkpoint as it is loaded. What must hold:
 
-1. For each checkpoint, over all texts: heddle's error, largest and root mean square, is at most 1.2 times
-   that of transformers in bf16; where the weights are fp32 the largest is also at most 1e-3 of the rms of the
-   logits.
+1. For each checkpoint, over all texts: heddle's error, root mean square and largest of 99.9 % of the
+   logits, is at most 1.2 times that of transformers in bf16; the largest of all, which may be one token's bad
+   luck, at most 4 times. Where the weights are fp32 it is also at most 1e-3 of the rms of the logits.
 2. For each text: the likeliest token is the same after each position where the reference's best two are
    further apart than twice heddle's error.
 3. Each token of a greedy text that heddle generates is the reference's own choice there, or as close to it.
@@ -57,7 +57,13 @@ from make_models import (
 
 LENGTHS = (1, 2, 17, 64, 129, 300)
 DESCENDANTS = (mistral, qwen2, qwen3, gemma2, gemma3, deepseek_v2, deepseek_v3, mixtral, qwen3_moe)
+LARGEST_FACTOR = 4
 PROMPT = "Once upon a time, 12 + 30 ="
+
+
+def tail(errors):
+    """What 99.9 % of the errors do not exceed."""
+    return float(errors.abs().kthvalue(max(1, int(0.999 * len(errors)))).values)
 
 
 def median_of_tokens(errors):
@@ -88,14 +94,17 @@ class Parity(Tally):
         error, peer, logits = (torch.cat(parts).flatten() for parts in zip(*texts, strict=True))
         largest, rms = float(error.abs().max()), float(error.square().mean().sqrt())
         of_largest = largest / float(peer.abs().max())
+        of_tail = tail(error) / tail(peer)
         of_rms = rms / float(peer.square().mean().sqrt())
-        ok, most = of_largest <= BF16_FACTOR and of_rms <= BF16_FACTOR, largest
+        ok = max(of_tail, of_rms) <= BF16_FACTOR and of_largest <= LARGEST_FACTOR
+        most = largest
         if reference.may_flip:  # then the token in the middle says what rounding does
             most, theirs = (median_of_tokens(errors) for errors in list(zip(*texts, strict=True))[:2])
             ok = most <= BF16_FACTOR * theirs
         if reference.is_fp32:
             ok = ok and most <= FP32_ERROR * float(logits.square().mean().sqrt())
-        numbers = f"largest {largest:.2e}, rms {rms:.2e}: {of_largest:.4f} and {of_rms:.4f} of bf16's"
+        ratios = f"{of_largest:.4f} and {of_rms:.4f} of bf16's, {of_tail:.4f} in the tail"
+        numbers = f"largest {largest:.2e}, rms {rms:.2e}: {ratios}"
         self.report(f"{reference.folder.name}: error", ok, numbers)
         return largest
 
