@@ -58,11 +58,9 @@ void add_profile(CLI::App& app) {
   command.argument("--position", &flags->position, "position of the first token");
   command.argument("--steps", &flags->steps, "tokens, made in one call");
   command.footer(
-      "fetch: between two instructions. late: until the last producer of an input had signalled; hop: from "
-      "then\n"
-      "until the wait was over. starved: for weights on their way. phase: from the first worker that was "
-      "ready\n"
-      "to the last that was done. loader: what the loader of weights took beside all of these.\n"
+      "fetch: between two instructions. late: until the last producer had signalled; hop: from then until\n"
+      "the wait was over. starved: for weights on their way. phase: from the first worker that was ready to\n"
+      "the last that was done. loader: what the loader of weights took beside all of these.\n"
       "Example: heddle profile models/storyteller --position 128");
   command.action([flags] { run(*flags); });
 }

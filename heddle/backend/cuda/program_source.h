@@ -21,6 +21,7 @@ bool has_variant(const std::string& op);
 struct KernelTraits {
   std::array<bool, kNumDTypes> weights = {};  // dtypes that they multiply with
   i32 rows = 1;                               // of a step at most
+
   static KernelTraits of(const Program& program);
 };
 

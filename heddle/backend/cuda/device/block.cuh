@@ -82,15 +82,15 @@ class Block {
     for (i32 i = i32(arch::thread()); i < n; i += kConsumers) f(Index{i});
   }
   // Some values are made before the first is used: loads of the next do not wait for stores of the last.
-  template <i32 kBatch = kMapBatch, class Make, class Use>
+  template <class Make, class Use>
   void map(i32 n, Make&& make, Use&& use) {
-    for (i32 i = i32(arch::thread()); i < n; i += kBatch * kConsumers) {
-      float values[kBatch];
+    for (i32 i = i32(arch::thread()); i < n; i += kMapBatch * kConsumers) {
+      float values[kMapBatch];
 #pragma unroll
-      for (i32 b = 0; b < kBatch; ++b)
+      for (i32 b = 0; b < kMapBatch; ++b)
         if (i + b * kConsumers < n) values[b] = make(Index{i + b * kConsumers});
 #pragma unroll
-      for (i32 b = 0; b < kBatch; ++b)
+      for (i32 b = 0; b < kMapBatch; ++b)
         if (i + b * kConsumers < n) use(Index{i + b * kConsumers}, values[b]);
     }
   }
