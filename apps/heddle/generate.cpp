@@ -28,7 +28,7 @@ struct Times {
 
 // Runs the answers, of one prompt, to their end.
 Times finish(Engine& engine, const std::vector<std::shared_ptr<Answer>>& answers) {
-  Batcher batcher(engine);
+  Batcher batcher(engine, interrupted);
   for (const auto& answer : answers) batcher.add(answer);
   const size_t size = answers[0]->prompt().size();
   ProgressLine progress;

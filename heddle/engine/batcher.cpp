@@ -66,14 +66,25 @@ std::vector<StepRequest> Batcher::requests() {
   return made;
 }
 
-bool Batcher::go_on(Running& running, std::span<const float> logits, i32 chosen) {
+// `length`: positions of the sequence that are taken, the token's own not among them.
+bool Batcher::go_on(Running& running, std::span<const float> logits, i32 chosen, i32 length) {
   running.token = running.job->choose(logits, chosen);
   ++stats_.new_tokens;
   const bool more = running.job->take(running.token);
-  const bool full = engine_.length(running.sequence.id()) >= engine_.max_context();
+  const bool full = length >= engine_.max_context();
   if (more && !full) return true;
   running.job->end(more);
   return false;
+}
+
+// How many steps one call may take.
+i32 Batcher::steps_of(std::span<const StepRequest> made) const {
+  if (std::ranges::any_of(running_, &Running::reading) || made.size() != running_.size()) return 1;
+  i32 steps = Engine::kMostSteps;
+  for (const Running& running : running_)
+    steps =
+        std::min({steps, running.job->left(), engine_.max_context() - engine_.length(running.sequence.id())});
+  return std::max(steps, 1);
 }
 
 void Batcher::step() {
@@ -81,6 +92,14 @@ void Batcher::step() {
   const std::vector<StepRequest> made = requests();
   if (made.empty()) return;
   const bool logits = std::ranges::any_of(running_, [](const Running& r) { return r.job->wants_logits(); });
+  const i32 steps = logits ? 1 : steps_of(made);
+  if (steps > 1)
+    step_many(made, steps);
+  else
+    step_once(made, logits);
+}
+
+void Batcher::step_once(std::span<const StepRequest> made, bool logits) {
   const StepResult result = engine_.step(made, {.logits = logits});
   ++stats_.steps;
   std::vector<Running> stay;
@@ -94,10 +113,38 @@ void Batcher::step() {
       stats_.prompt_tokens += made[at].tokens.size();
     }
     const size_t count = wanted && logits ? size_t(engine_.info().vocab) : 0;
-    if (!wanted || go_on(running, rest.first(count), result.sampled[at])) stay.push_back(std::move(running));
+    if (!wanted ||
+        go_on(running, rest.first(count), result.sampled[at], engine_.length(running.sequence.id())))
+      stay.push_back(std::move(running));
     rest = rest.subspan(count);
     at += size_t(took_part);
   }
+  running_ = std::move(stay);
+}
+
+void Batcher::step_many(std::span<const StepRequest> made, i32 steps) {
+  std::vector<i32> ends, lengths, first;  // requests refer to tokens that change meanwhile
+  std::vector<StepRequest> requests(made.begin(), made.end());
+  first.reserve(requests.size());
+  for (StepRequest& request : requests) {
+    first.push_back(request.tokens[0]);
+    request.tokens = std::span(&first.back(), 1);
+  }
+  for (const Running& running : running_) {
+    const auto these = running.job->ends();
+    ends.insert(ends.end(), these.begin(), these.end());
+    lengths.push_back(engine_.length(running.sequence.id()));
+  }
+  std::vector<bool> ended(running_.size());
+  const auto take = [&](std::span<const i32> chosen) {
+    ++stats_.steps;
+    for (size_t i = 0; i < running_.size(); ++i) ended[i] = !go_on(running_[i], {}, chosen[i], ++lengths[i]);
+    return std::ranges::find(ended, true) == ended.end() && !pause_();
+  };
+  engine_.step(requests, {.steps = steps, .logits = false, .ends = ends, .on_tokens = take});
+  std::vector<Running> stay;
+  for (size_t i = 0; i < running_.size(); ++i)
+    if (!ended[i]) stay.push_back(std::move(running_[i]));
   running_ = std::move(stay);
 }
 

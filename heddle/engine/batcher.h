@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -22,6 +23,10 @@ class BatchJob {
   virtual i32 choose(std::span<const float> logits, i32 chosen);
   // Takes the token; false: it was the last one wanted.
   virtual bool take(i32 token) = 0;
+  // What is known of that ahead: how many tokens it takes at most, and which are its last. A launch that makes many
+  // ends with these.
+  virtual i32 left() const { return INT32_MAX; }
+  virtual std::span<const i32> ends() const { return {}; }
   // There will be no more: take() said so, or (`full`) the context holds no more.
   virtual void end(bool full) = 0;
 };
@@ -54,12 +59,16 @@ struct BatchStats {
 
 class Batcher {
  public:
-  // `engine` must outlive this; it fetches logits in steps where a job wants them.
-  explicit Batcher(Engine& engine) : engine_(engine) {}
+  // `engine` must outlive this; it fetches logits in steps where a job wants them. `pause` is asked after each token;
+  // true: step() returns.
+  explicit Batcher(
+      Engine& engine, std::function<bool()> pause = [] { return false; })
+      : engine_(engine), pause_(std::move(pause)) {}
 
   void add(std::shared_ptr<BatchJob> job);
   // Jobs that are neither waiting nor running are forgotten.
   bool idle() const { return waiting_.empty() && running_.empty(); }
+  // One step; or, where all are answering and none wants logits, as many as one launch holds, until an answer ends.
   void step();
   const BatchStats& stats() const { return stats_; }
 
@@ -74,9 +83,13 @@ class Batcher {
   void admit();
   bool is_being_read(std::span<const i32> prompt) const;
   std::vector<StepRequest> requests();
-  bool go_on(Running& running, std::span<const float> logits, i32 chosen);
+  bool go_on(Running& running, std::span<const float> logits, i32 chosen, i32 length);
+  i32 steps_of(std::span<const StepRequest> made) const;
+  void step_once(std::span<const StepRequest> made, bool logits);
+  void step_many(std::span<const StepRequest> made, i32 steps);
 
   Engine& engine_;
+  std::function<bool()> pause_;
   std::deque<std::shared_ptr<BatchJob>> waiting_;
   std::vector<Running> running_;
   BatchStats stats_;

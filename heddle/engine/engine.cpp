@@ -67,7 +67,7 @@ struct Engine::State {
   const Loaded& of(const Program& program) const;
   void bind(Loaded& loaded, i32 rows);
   i32 require_valid(std::span<const StepRequest> requests, i32 steps);
-  RunReport run(Loaded& loaded, std::span<const StepRequest> requests, i32 steps);
+  RunReport run(Loaded& loaded, std::span<const StepRequest> requests, i32 steps, const StepWatch* watch);
 };
 
 Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
@@ -254,7 +254,8 @@ i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 step
   return rows;
 }
 
-RunReport Engine::State::run(Loaded& loaded, std::span<const StepRequest> requests, i32 steps) {
+RunReport Engine::State::run(Loaded& loaded, std::span<const StepRequest> requests, i32 steps,
+                             const StepWatch* watch) {
   std::vector<RecordEntry> entries;
   for (const StepRequest& request : requests) {
     Sequence& sequence = sequences.at(request.sequence);
@@ -273,18 +274,51 @@ RunReport Engine::State::run(Loaded& loaded, std::span<const StepRequest> reques
   }
   loaded.record.write(entries, u32(planner.capacity().num_pages), planner.capacity().reach());
   loaded.send_record();
-  const RunReport report = loaded.executor->run(steps);
+  const RunReport report = watch ? loaded.executor->run(steps, *watch) : loaded.executor->run(steps);
   loaded.fetch_record();
   return report;
 }
+
+namespace {
+
+// What a call makes known while it goes on, and how many of its steps count: a device may be a step further when it is
+// told to end.
+class TokensInTime {
+ public:
+  explicit TokensInTime(const StepOptions& options) : options_(options) {
+    require(!options.on_tokens || !options.logits,
+            "[step] logits of a call whose tokens are told while it goes on; ask for one of both");
+    watch_.ends = options.ends;
+    watch_.on_step = [this](std::span<const i32> chosen) { return take(chosen); };
+  }
+  const StepWatch* watch() const { return options_.on_tokens ? &watch_ : nullptr; }
+  size_t steps() const { return options_.on_tokens ? steps_ : size_t(options_.steps); }
+
+ private:
+  bool take(std::span<const i32> chosen) {
+    if (ended_) return false;
+    ++steps_;
+    ended_ = std::ranges::find_first_of(chosen, options_.ends) != chosen.end();
+    if (!options_.on_tokens(chosen)) ended_ = true;
+    return !ended_;
+  }
+
+  const StepOptions& options_;
+  StepWatch watch_;
+  size_t steps_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
 
 StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions& options) {
   State& s = *state_;
   const i32 rows = s.require_valid(requests, options.steps);
   Loaded& loaded = s.loaded(rows, i32(requests.size()));
   StepResult result;
+  TokensInTime in_time(options);
   try {
-    result.report = s.run(loaded, requests, options.steps);
+    result.report = s.run(loaded, requests, options.steps, in_time.watch());
   } catch (...) {  // the sequences stay as they were, and the pages that they took are free
     for (const StepRequest& request : requests) rewind(request.sequence, length(request.sequence));
     throw;
@@ -295,11 +329,13 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
     const bool chosen = requests[i].wanted && !s.options.all_logits;
     result.sampled.push_back(chosen ? device.sampled()[i] : -1);
     auto& tokens = result.tokens.emplace_back();
-    for (; chosen && sequence.draws != device.draws()[i]; ++sequence.draws)
+    for (; chosen && sequence.draws != device.draws()[i] && tokens.size() < in_time.steps(); ++sequence.draws)
       tokens.push_back(device.history(i32(i))[sequence.draws % u32(StepDevice::kHistory)]);
-    sequence.draws = device.draws()[i];
+    if (chosen) result.sampled.back() = tokens.back();
     s.sequences.extend(sequence, requests[i].tokens);
     if (options.steps > 1) s.sequences.extend(sequence, std::span(tokens).first(tokens.size() - 1));
+    if (tokens.size() < size_t(options.steps))
+      rewind(requests[i].sequence, sequence.length());  // spare pages
   }
   if (!options.logits) return result;
   const size_t count = size_t(loaded.record.host().wanted) * size_t(info().vocab);

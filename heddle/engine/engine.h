@@ -50,7 +50,8 @@ struct StepRequest {
 struct StepResult {
   std::vector<i32> sampled;   // for each request, in order, the last token chosen; -1 where none was wanted
   std::vector<float> logits;  // of the last step: wanted rows x vocab, in order of the requests
-  std::vector<std::vector<i32>> tokens;  // for each request, what each step chose
+  std::vector<std::vector<i32>>
+      tokens;  // for each request, what each step chose; those that were called off are not there
   RunReport report;
 };
 
@@ -61,6 +62,11 @@ struct StepOptions {
   // Above 1: the same sequences take their next tokens in the same launch; every request is one wanted token.
   i32 steps = 1;
   bool logits = true;  // fetch them
+  // Of a call of several steps, in which each sequence goes on from its own choices, without logits. The call ends with
+  // the step that chooses one of `ends` for any of its sequences.
+  std::span<const i32> ends = {};
+  // Called with what each step chose, by request, while the next runs. False: that was the last.
+  std::function<bool(std::span<const i32>)> on_tokens = {};
 };
 
 class Engine {

@@ -47,12 +47,23 @@ struct RunReport {
   u64 tiles_dead = 0;  // tiles that waited and signalled only
 };
 
+// Follows the steps of a run while it goes on, and ends it.
+struct StepWatch {
+  std::span<const i32>
+      ends;  // a step that chooses one of these tokens, for any of its sequences, is the last
+  // What a step chose, by sequence. False: the run is to end; one more step may be done, and is told too.
+  std::function<bool(std::span<const i32> chosen)> on_step;
+};
+
 class Executor {
  public:
   virtual ~Executor() = default;
   // Runs `steps` steps of the program. Throws Error(kDevice) with a dump when a wait outlasts its limit;
   // the next run starts with clean counters.
   virtual RunReport run(int steps) = 0;
+  // The same, of a program with a step record, but ends early where `watch` says so: all workers with the same step,
+  // and the report has how many there were. What `watch` throws ends the run too, and is thrown.
+  virtual RunReport run(int steps, const StepWatch& watch) = 0;
   // Of the last run, where it was traced.
   virtual Trace trace() const { return {}; }
 };

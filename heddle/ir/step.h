@@ -78,6 +78,10 @@ struct StepDevice {
     return i64(sizeof(StepDevice)) +
            4 * (2 * i64(s.rows) + i64(s.sequences) * (3 + s.seen_words() + kHistory));
   }
+  // Where sampled() begins, bytes from the record's beginning.
+  static i64 sampled_offset(const StepShape& s) {
+    return i64(sizeof(StepDevice)) + 4 * (2 * i64(s.rows) + s.sequences);
+  }
   i32* token() { return reinterpret_cast<i32*>(this + 1); }
   i32* position() { return token() + shape.rows; }
   i32* start() { return position() + shape.rows; }

@@ -276,9 +276,6 @@ inline void __syncthreads() {
 inline void __threadfence() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
-inline void __threadfence_block() {
-  __threadfence();
-}
 
 inline unsigned atomicAdd(unsigned* at, unsigned value) {
   return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
@@ -291,6 +288,8 @@ inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value) {
   return expected;
 }
 
+#define __threadfence_block __threadfence
+#define __threadfence_system __threadfence
 #define __shared__ static thread_local
 #define __global__ __attribute__((visibility("default")))
 #define __launch_bounds__(...)

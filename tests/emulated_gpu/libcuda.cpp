@@ -1,8 +1,9 @@
 // Stands in for libcuda.so.1: one emulated GPU of compute capability 9.0 without clusters, whose programs are shared
-// libraries made by libnvrtc.cpp. Streams do at once what they are asked; what is captured is done when its graph is
-// launched.
+// libraries made by libnvrtc.cpp. A kernel runs beside the host until its stream is asked for something else, which streams do at once;
+// what is captured is done when its graph is launched.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,20 @@ struct Function {
 struct Stream {
   bool capturing = false;
   std::vector<Work> captured;
+  std::thread kernel;  // the last one
+  std::atomic<bool> busy = false;
+
+  void launch(Work work) {
+    finish();
+    busy = true;
+    kernel = std::thread([this, work = std::move(work)] {
+      work();
+      busy = false;
+    });
+  }
+  void finish() {
+    if (kernel.joinable()) kernel.join();
+  }
 };
 struct Graph {
   std::vector<Work> work;
@@ -63,10 +78,9 @@ Stream& stream_of(StreamHandle handle) {
 }
 int put(StreamHandle handle, Work work) {
   Stream& stream = stream_of(handle);
-  if (stream.capturing)
-    stream.captured.push_back(std::move(work));
-  else
-    work();
+  if (stream.capturing) return stream.captured.push_back(std::move(work)), kSuccess;
+  stream.finish();
+  work();
   return kSuccess;
 }
 void* pointer(DevicePointer address) {
@@ -171,14 +185,15 @@ int cuStreamCreate(StreamHandle* handle, u32) {
   return set(handle, reinterpret_cast<StreamHandle>(new Stream));
 }
 int cuStreamDestroy_v2(StreamHandle handle) {
+  reinterpret_cast<Stream*>(handle)->finish();
   delete reinterpret_cast<Stream*>(handle);
   return kSuccess;
 }
-int cuStreamSynchronize(StreamHandle) {
-  return kSuccess;
+int cuStreamSynchronize(StreamHandle handle) {
+  return stream_of(handle).finish(), kSuccess;
 }
-int cuStreamQuery(StreamHandle) {
-  return kSuccess;
+int cuStreamQuery(StreamHandle handle) {
+  return stream_of(handle).busy ? kErrorNotReady : kSuccess;
 }
 int cuStreamWaitEvent(StreamHandle, EventHandle, u32) {
   return kSuccess;
@@ -349,7 +364,13 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
   const std::shared_ptr<Work> kernel(function.bind(args));
   const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
-  return put(config->stream, [run = function.run, kernel, how] { run(kernel.get(), how.data()); });
+  Stream& stream = stream_of(config->stream);
+  Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data()); };
+  if (stream.capturing)
+    stream.captured.push_back(std::move(work));
+  else
+    stream.launch(std::move(work));
+  return kSuccess;
 }
 
 }  // extern "C"

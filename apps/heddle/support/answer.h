@@ -43,6 +43,8 @@ class Answer : public BatchJob {
   bool wants_logits() const override { return on_host_ || settings_.logprobs >= 0; }
   i32 choose(std::span<const float> logits, i32 chosen) override;
   bool take(i32 token) override;
+  i32 left() const override { return settings_.max_tokens - i32(tokens_.size()); }
+  std::span<const i32> ends() const override { return settings_.eos; }
   void end(bool full) override;
 
   // Called with text as it becomes certain.

@@ -56,6 +56,28 @@ i32 Conversation::step(std::span<const i32> tokens, bool wanted, Answer& answer)
   return wanted ? answer.choose(result.logits, result.sampled[0]) : -1;
 }
 
+// Takes what follows `token`: as many tokens as one launch makes, or one where logits are wanted. `token` becomes the
+// last; false: it ends the answer.
+bool Conversation::go_on(i32& token, Answer& answer) {
+  if (answer.wants_logits()) {
+    token = step(std::span(&token, 1), true, answer);
+    return answer.take(token);
+  }
+  const i32 before = token, room = engine_.max_context() - engine_.length(sequence_.id());
+  const StepRequest request{sequence_.id(), std::span(&before, 1), true};
+  bool more = true;
+  const auto take = [&](std::span<const i32> chosen) {
+    token = answer.choose({}, chosen[0]);
+    more = answer.take(token);
+    return more && !interrupted();
+  };
+  engine_.step(std::span(&request, 1), {.steps = std::min({Engine::kMostSteps, answer.left(), room}),
+                                        .logits = false,
+                                        .ends = answer.ends(),
+                                        .on_tokens = take});
+  return more;
+}
+
 // What is not in the KV cache yet; returns the first token of the answer, -1 where it was interrupted.
 i32 Conversation::read(std::span<const i32> tokens, TurnStats& stats, Answer& answer) {
   const auto there = engine_.tokens(sequence_.id());
@@ -89,11 +111,11 @@ TurnStats Conversation::say(const std::string& message,
   i32 token = read(tokens, stats, answer);
   stats.prompt_seconds = watch.seconds();
   watch = {};
-  bool full = false;
-  while (token >= 0 && !interrupted() && answer.take(token)) {
-    full = engine_.length(sequence_.id()) >= engine_.max_context();
-    if (full) break;
-    token = step(std::span(&token, 1), true, answer);
+  const auto is_full = [&] { return engine_.length(sequence_.id()) >= engine_.max_context(); };
+  bool more = token >= 0 && answer.take(token), full = more && is_full();
+  while (more && !interrupted() && !full) {
+    more = go_on(token, answer);
+    full = more && is_full();
   }
   answer.end(full);
   ++settings_.sampling.seed;  // of the next answer, where the host chooses

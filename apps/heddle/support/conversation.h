@@ -44,6 +44,7 @@ class Conversation {
   std::vector<i32> fit(TurnStats& stats);
   i32 read(std::span<const i32> tokens, TurnStats& stats, Answer& answer);
   i32 step(std::span<const i32> tokens, bool wanted, Answer& answer);
+  bool go_on(i32& token, Answer& answer);
 
   Engine& engine_;
   const Tokenizer& tokenizer_;

@@ -111,7 +111,7 @@ class Batch {
     options.max_context = context_;
     options.max_sequences = i32(std::min(size_t(flags_.sequences), wanted_ - done_));
     const auto engine = load_engine(flags_.engine, options);
-    Batcher batcher(*engine);
+    Batcher batcher(*engine, interrupted);
     for (const Asked& asked : asked_)
       for (i32 i = 0; i < flags_.n; ++i)
         if (!asked.done[size_t(i)]) {

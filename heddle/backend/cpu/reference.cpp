@@ -9,6 +9,7 @@
 #include "heddle/backend/cpu/scalar_block.h"
 #include "heddle/backend/cpu/tile_runner.h"
 #include "heddle/ir/waits.h"
+#include "heddle/ir/watch.h"
 
 namespace heddle {
 namespace {
@@ -48,6 +49,9 @@ class ReferenceExecutor : public Executor {
     if (images_) images_->finish();
     report_.steps = steps;
     return report_;
+  }
+  RunReport run(int steps, const StepWatch& watch) override {
+    return run_by_steps(*this, steps, watch, program_, memory_);
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "heddle/backend/cpu/simd.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/waits.h"
+#include "heddle/ir/watch.h"
 
 namespace heddle {
 namespace {
@@ -88,6 +89,7 @@ class ThreadsExecutor : public Executor {
  public:
   ThreadsExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options)
       : program_(program),
+        memory_(memory),
         host_(step_host(program, memory)),
         hang_limit_(std::chrono::duration_cast<Clock::duration>(
             std::chrono::duration<double, std::milli>(options.hang_limit_ms))),
@@ -140,6 +142,9 @@ class ThreadsExecutor : public Executor {
       report.tiles_dead += crew.report.tiles_dead;
     }
     return report;
+  }
+  RunReport run(int steps, const StepWatch& watch) override {
+    return run_by_steps(*this, steps, watch, program_, memory_);
   }
   Trace trace() const override { return trace_; }
 
@@ -292,6 +297,7 @@ class ThreadsExecutor : public Executor {
   }
 
   const Program& program_;
+  const Memory memory_;
   const StepHost* host_;
   const Clock::duration hang_limit_;
   std::function<void(const Instruction&, u32)> tap_;

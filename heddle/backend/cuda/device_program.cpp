@@ -40,6 +40,7 @@ class DeviceSpace : public MemorySpace {
 struct Report {
   FaultRecord fault;
   u32 tiles[2] = {};  // run, dead
+  u32 verdict = 0;
 };
 
 constexpr u32 kScratchBytes = 56 << 10;  // on chip, beside the ring
@@ -149,6 +150,7 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
   auto* report = as_pointer<Report>(report_.data());
   params_.fault = &report->fault;
   params_.tiles = report->tiles;
+  verdict_ = &report->verdict;
   params_.places = reinterpret_cast<WorkerPlace*>(report + 1);
   params_.ring_slots = kMaxRingSlots;
   params_.spin_limit = u32(std::min(options.hang_limit_ms * 1000, 4e9));

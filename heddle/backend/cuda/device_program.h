@@ -28,6 +28,7 @@ class DeviceProgram {
   KernelParams params(u32 first_epoch, u32 steps) const;
   u32 shared_bytes() const { return shared_bytes_; }
 
+  u32* verdict() const { return verdict_; }                    // for WatchParams; zero before each run
   u32 args_of(size_t call) const { return call_args_[call]; }  // where a call's arguments begin, bytes
 
   void clear_counters();
@@ -48,6 +49,7 @@ class DeviceProgram {
   std::vector<u32> call_args_;
   i64 counter_bytes_ = 0;
   u32 shared_bytes_ = 0;
+  u32* verdict_ = nullptr;
   DeviceBuffer
       report_;  // FaultRecord, tiles {run, dead}, places; the host is too far for what kernels poll and count
 };

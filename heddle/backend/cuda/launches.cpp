@@ -7,6 +7,7 @@
 
 #include "heddle/backend/cuda/device_program.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/watch.h"
 
 namespace heddle {
 namespace cuda {
@@ -51,6 +52,9 @@ class LaunchesExecutor : public Executor {
         launch_calls();
     return device_.finish(steps, "launches");
   }
+  RunReport run(int steps, const StepWatch& watch) override {
+    return run_by_steps(*this, steps, watch, program_, memory_, &device_space());
+  }
 
  private:
   struct CallLaunch {
@@ -61,7 +65,10 @@ class LaunchesExecutor : public Executor {
 
   LaunchesExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options,
                    const std::vector<std::vector<Instruction>>& tiles)
-      : mode_(options.launch_mode), device_(program, memory, options, tiles, sources(program)) {
+      : program_(program),
+        memory_(memory),
+        mode_(options.launch_mode),
+        device_(program, memory, options, tiles, sources(program)) {
     for (size_t i = 0; i < program.opcodes.size(); ++i) kernels_.push_back(device_.kernel(i, "call"));
     u32 first = 0;
     for (size_t c = 0; c < tiles.size(); ++c) {
@@ -84,6 +91,8 @@ class LaunchesExecutor : public Executor {
     }
   }
 
+  const Program& program_;
+  const Memory memory_;
   LaunchMode mode_;
   DeviceProgram device_;
   std::vector<Kernel> kernels_;  // by opcode

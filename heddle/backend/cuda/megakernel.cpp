@@ -1,7 +1,10 @@
 // The megakernel executor: one persistent kernel executes the packed instructions of all workers, one CTA for each,
 // for any number of steps.
+#include <optional>
+
 #include "heddle/backend/cuda/device_program.h"
 #include "heddle/backend/cuda/device_trace.h"
+#include "heddle/backend/cuda/host_ring.h"
 #include "heddle/base/error.h"
 
 namespace heddle {
@@ -16,7 +19,9 @@ std::vector<CompileRequest> sources(const Program& program) {
 class MegakernelExecutor : public Executor {
  public:
   MegakernelExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options)
-      : device_(program, memory, options, program.workers, sources(program)),
+      : program_(program),
+        memory_(memory),
+        device_(program, memory, options, program.workers, sources(program)),
         trace_(u32(program.workers.size()), options.trace_events),
         kernel_(device_.kernel(0, "megakernel")),
         how_{.grid = u32(program.workers.size()),
@@ -31,11 +36,30 @@ class MegakernelExecutor : public Executor {
   }
 
   RunReport run(int steps) override {
+    launch_steps(device_.params(epoch_ + 1, u32(steps)));
+    return finish(steps);
+  }
+  RunReport run(int steps, const StepWatch& watch) override {
+    require(u32(steps) <= HostRing::kSteps, "[megakernel] {} steps of a watched run; at most {}", steps,
+            HostRing::kSteps);
+    if (!ring_) ring_.emplace(program_, memory_);
     KernelParams params = device_.params(epoch_ + 1, u32(steps));
+    params.watch = ring_->begin(watch, device_.verdict());
+    launch_steps(params);
+    const RunReport report = finish(ring_->follow(watch, device_.stream()));
+    ring_->rethrow();
+    return report;
+  }
+  Trace trace() const override { return trace_.read(device_.stream()); }
+
+ private:
+  void launch_steps(KernelParams params) {
     params.trace = trace_.params();
     trace_.clear(device_.stream());
     const void* args[] = {&params};
     launch(kernel_, how_, device_.stream(), args);
+  }
+  RunReport finish(int steps) {
     epoch_ += u32(steps);
     try {
       return device_.finish(steps, "megakernel");
@@ -44,13 +68,14 @@ class MegakernelExecutor : public Executor {
       throw;
     }
   }
-  Trace trace() const override { return trace_.read(device_.stream()); }
 
- private:
+  const Program& program_;
+  const Memory memory_;
   DeviceProgram device_;
   DeviceTrace trace_;
   Kernel kernel_;
   Launch how_;
+  std::optional<HostRingReader> ring_;  // once a run was watched
   u32 epoch_ = 0;
 };
 

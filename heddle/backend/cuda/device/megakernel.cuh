@@ -41,9 +41,8 @@ struct QueueCursor {
   const volatile u32* stop;
   u32 at = 0, phase = 0;
 
-  // False: the run was stopped. The controller stops where the queue is full, so that consumers always find an
-  // instruction, and leave together at its waits; the loader goes on until they have left, so that no body waits for
-  // panels that do not come.
+  // False: the consumers have left. Until then there is always an instruction for them, so that they leave together at
+  // its waits, and there are always panels.
   bool wait(u64* barrier, u32 parity) const {
     while (!arch::barrier_passed(barrier, parity))
       if (*stop) return false;
@@ -81,20 +80,7 @@ inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) 
   slot.args = fits ? slot.copied : p.args + begin;
 }
 
-inline void run_controller(const KernelParams& p, Queue& queue) {
-  QueueCursor cursor{queue, &p.fault->stop};
-  for (u32 step = 0; step < p.steps; ++step)
-    for (u32 index = 0;; ++index) {
-      if (!cursor.wait(&queue.empty[cursor.at], cursor.phase ^ 1)) return;
-      QueueSlot& slot = queue.slots[cursor.at];
-      fetch(p, index, p.first_epoch + step, slot);
-      __syncwarp();
-      const bool ends = slot.instruction.opcode == kEndOpcode;
-      arch::arrive(&queue.full[cursor.at]);
-      cursor.advance();
-      if (ends) break;
-    }
-}
+constexpr u32 kStay = 0, kLeaveForFault = 1, kLeaveAtEnd = 2;
 
 // What consumers know from one instruction to the next. It lies on chip: in registers it would leave none to the bodies,
 // and what they spill goes to L2 and back.
@@ -103,7 +89,9 @@ struct ConsumerState {
   u32 run = 0, dead = 0;  // tiles
   u32 waits = 0;          // for other workers
   u32 ready = 0;          // live instructions so far whose inputs say what the loader draws
-  u32 leaves = 0;         // 1: a fault; all consumers leave at the same barrier
+  u32 leaves = kStay;     // how all consumers leave at the same barrier
+  u32 steps = 0;          // that are done and followed by another, or were the last
+  u32 ends = 0;           // 1: a token or the host ends the run
 };
 
 inline volatile ConsumerState& consumer_state() {
@@ -111,9 +99,58 @@ inline volatile ConsumerState& consumer_state() {
   return state;
 }
 
-// Waits until the consumers have the inputs of the `count`-th such instruction. False: they have left.
-inline bool wait_for_inputs(u32 count) {
-  while (consumer_state().ready < count)
+// Whether this worker speaks with the host.
+inline bool is_watched(const KernelParams& p) {
+  return p.watch.ring && blockIdx.x == p.watch.worker;
+}
+
+// The controller's part of a watched run: trips to the host's memory take microseconds.
+struct HostLine {
+  const KernelParams& p;
+  u32 told = 0;  // steps
+
+  // Tokens of all steps that are done are there: consumers wrote them before they said so.
+  void tell() {
+    const u32 steps = consumer_state().steps;
+    if (steps == told || !is_watched(p) || arch::thread() % 32 != 0) return;
+    __threadfence_system();
+    *reinterpret_cast<volatile u32*>(&p.watch.ring->steps) = told = steps;
+  }
+  // Ahead of the end of a step.
+  void ask() const {
+    if (is_watched(p) && arch::thread() % 32 == 0 &&
+        *reinterpret_cast<volatile u32*>(&p.watch.ring->stop) != 0)
+      consumer_state().ends = 1;
+  }
+  void tell_last() {
+    if (!is_watched(p)) return;
+    while (!consumer_state().leaves) arch::idle();
+    tell();
+  }
+};
+
+inline void run_controller(const KernelParams& p, Queue& queue) {
+  QueueCursor cursor{queue, &consumer_state().leaves};
+  HostLine host{p};
+  for (u32 step = 0; step < p.steps; ++step)
+    for (u32 index = 0;; ++index) {
+      if (!cursor.wait(&queue.empty[cursor.at], cursor.phase ^ 1)) return host.tell_last();
+      host.tell();
+      QueueSlot& slot = queue.slots[cursor.at];
+      fetch(p, index, p.first_epoch + step, slot);
+      __syncwarp();
+      const bool ends = slot.instruction.opcode == kEndOpcode;
+      if (ends) host.ask();
+      arch::arrive(&queue.full[cursor.at]);
+      cursor.advance();
+      if (ends) break;
+    }
+  host.tell_last();
+}
+
+// Waits until the consumers have counted so far: inputs that say what is drawn, or steps. False: they have left.
+inline bool wait_for_consumers(const volatile u32& counted, u32 wanted) {
+  while (counted < wanted)
     if (arch::idle(), consumer_state().leaves) return false;
   __threadfence_block();
   return true;
@@ -130,10 +167,12 @@ inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ri
     if (!slot) return;
     const Instruction& instruction = slot->instruction;
     if (instruction.opcode == kEndOpcode) {
-      ++step;
+      // What is drawn ahead for a step that does not come would be on its way when the CTA is gone.
+      if (++step < p.steps && p.watch.ring && !wait_for_consumers(consumers.steps, step)) return;
     } else if (instruction.opcode != kNopOpcode && slot->live) {
       tracer.fetched(slot->index, slot->epoch);
-      if (instruction.stream_items == kItemsFromData && !wait_for_inputs(++by_data)) return;
+      if (instruction.stream_items == kItemsFromData && !wait_for_consumers(consumers.ready, ++by_data))
+        return;
       tracer.ready();
       loader.begin(slot->tile[1] - slot->tile[0]);
       stream_opcode(instruction.opcode, slot->args, loader, slot->tile);
@@ -178,10 +217,29 @@ class ProgramEdges {
       consumer_state().ready = consumer_state().ready + 1;
     }
   }
-  // The end of a step.
-  void end_step() {
-    leave_together(arch::thread() == 0 && arch::load_relaxed(&p_.fault->stop) != 0);
+  // The end of a step. False: it was the last.
+  bool end_step() {
+    const u32 step = slot_.epoch - p_.first_epoch + 1;
+    if (is_watched(p_)) tell_tokens(step);
+    if (arch::thread() == 0) {
+      bool last = step == p_.steps, stopped = arch::load_relaxed(&p_.fault->stop) != 0;
+      if (p_.watch.ring && !last && !stopped) {
+        if (is_watched(p_)) {
+          last = consumer_state().ends != 0;
+          arch::add_release(p_.watch.verdict, last ? 3 : 2);
+        } else {
+          stopped = !spin(p_.watch.verdict, 2 * step, kNoCounter);
+          last = arch::load_relaxed(p_.watch.verdict) == 2 * step + 1;
+        }
+      }
+      if (!stopped) consumer_state().steps = step;
+      __threadfence_block();
+      if (stopped || last) consumer_state().leaves = stopped ? kLeaveForFault : kLeaveAtEnd;
+    }
     sync_consumers();
+    if (consumer_state().leaves == kStay) return sync_consumers(), true;
+    if (consumer_state().leaves == kLeaveForFault) arch::exit_thread();
+    return false;
   }
   // The end of a tile.
   void signal() {
@@ -197,25 +255,39 @@ class ProgramEdges {
  private:
   // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
   static void leave_together(bool stopped) {
-    if (stopped) consumer_state().leaves = 1;
+    if (stopped) consumer_state().leaves = kLeaveForFault;
     sync_consumers();
-    if (consumer_state().leaves) arch::exit_thread();
+    if (consumer_state().leaves != kStay) arch::exit_thread();
+  }
+  // What the step chose, to the host, and whether a token of it ends the run; by all consumers.
+  void tell_tokens(u32 step) {
+    const WatchParams& watch = p_.watch;
+    const u32 sequences = u32(p_.host->sequences);
+    for (u32 s = arch::thread(); s < sequences; s += kConsumers) {
+      const i32 token = reinterpret_cast<const volatile i32*>(watch.chosen)[s];
+      reinterpret_cast<volatile i32*>(watch.ring->tokens(step - 1, sequences))[s] = token;
+      for (u32 e = 0; e < watch.num_ends; ++e)
+        if (token == watch.ends[e]) consumer_state().ends = 1;
+    }
+    sync_consumers();
   }
   // False: the run was stopped.
   bool poll(u32 i) {
     const Wait& wait = slot_.instruction.waits[i];
     if (wait.counter == kNoCounter) return true;
     const u32 wanted = wanted_count(wait.target, slot_.epoch, slot_.instruction.waits_previous(int(i)));
-    const u32* counter = p_.counters + u64(wait.counter) * kCounterStride;
+    return spin(p_.counters + u64(wait.counter) * kCounterStride, wanted, wait.counter);
+  }
+  bool spin(const u32* word, u32 wanted, u32 counter) {
     u64 begin = 0;
     for (u32 turn = 1;; ++turn) {
-      const u32 seen = arch::load_acquire(counter);
+      const u32 seen = arch::load_acquire(word);
       if (reached(seen, wanted)) return true;
       if (turn % 256 != 0) continue;
       if (begin == 0) begin = arch::nanoseconds();
       if (arch::load_relaxed(&p_.fault->stop)) return false;
       if (arch::nanoseconds() - begin > u64(p_.spin_limit) * 1000) {
-        report(wait.counter, seen, wanted);
+        report(counter, seen, wanted);
         return false;
       }
     }
@@ -236,7 +308,8 @@ class ProgramEdges {
   RingCursor ring_;
 };
 
-__forceinline__ void consume(const KernelParams& p, const QueueSlot& slot, const Cta& cta) {
+// False: the run is over.
+__forceinline__ bool consume(const KernelParams& p, const QueueSlot& slot, const Cta& cta) {
   Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), cta.scratch(), slot.tile[1] - slot.tile[0]);
   const u32 opcode = slot.instruction.opcode;
   if (arch::thread() == 0) {
@@ -256,15 +329,12 @@ __forceinline__ void consume(const KernelParams& p, const QueueSlot& slot, const
   if (arch::thread() == 0) block.edges().tracer().computed();
   block.edges().signal();
   if (arch::thread() == 0) block.edges().tracer().done();
+  return true;
 }
 
 __forceinline__ void run_consumers(const KernelParams& p, Queue& queue, const Cta& cta) {
-  QueueCursor cursor{queue, &p.fault->stop};
-  const u32 end = p.first_epoch + p.steps;
-  for (u32 epoch = p.first_epoch; epoch != end;) {
-    const QueueSlot& slot = cursor.front_for_consumers();
-    if (slot.instruction.opcode == kEndOpcode) ++epoch;  // read before the slot is another's
-    consume(p, slot, cta);
+  QueueCursor cursor{queue, nullptr};
+  while (consume(p, cursor.front_for_consumers(), cta)) {
     if (arch::thread() == 0) cursor.release();
     cursor.advance();
   }
@@ -279,7 +349,7 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
     queue.init();
     volatile ConsumerState& state = consumer_state();
     state.ring_slot = state.ring_phase = state.run = state.dead = 0;
-    state.waits = state.ready = state.leaves = 0;
+    state.waits = state.ready = state.leaves = state.steps = state.ends = 0;
     Tracer(p.trace, TraceRole::kConsumers).open();
   }
   if (ProgramEdges::host_fits(p))

@@ -44,6 +44,29 @@ struct TraceParams {
   TraceClocks* clocks = nullptr;  // by worker
 };
 
+// What the steps of a run tell the host while it goes on: page-locked memory of the host.
+struct HostRing {
+  static constexpr u32 kSteps = u32(StepDevice::kHistory);  // as many as a run may have
+
+  u32 stop = 0;                // by the host: the run is to end
+  alignas(128) u32 steps = 0;  // by the device: whose tokens are there
+  // Tokens follow, i32 [kSteps, sequences]: what each step chose.
+  i32* tokens(u32 step, u32 sequences) { return reinterpret_cast<i32*>(this + 1) + u64(step) * sequences; }
+  static u64 bytes(u32 sequences) { return sizeof(HostRing) + u64(kSteps) * sequences * sizeof(i32); }
+};
+
+// A run that the host watches.
+struct WatchParams {
+  static constexpr u32 kEnds = 8;
+
+  HostRing* ring = nullptr;     // null: nobody watches
+  const i32* chosen = nullptr;  // by sequence of the step record
+  u32 worker = 0;               // whose tile chooses; it says whether the run goes on
+  i32 ends[kEnds] = {};         // tokens that end the run
+  u32 num_ends = 0;
+  u32* verdict = nullptr;  // 2 x steps that are done, + 1 where the last of them ends the run
+};
+
 struct KernelParams {
   const Instruction* instructions = nullptr;  // streams one after the other
   const u32* stream_begin = nullptr;          // by worker: index of its first instruction
@@ -65,6 +88,7 @@ struct KernelParams {
   u32 first_epoch = 1, steps = 1;
   u32 spin_limit = 0;  // microseconds a wait may last
   TraceParams trace;
+  WatchParams watch;
 };
 
 // One call of the launches executor.

@@ -1,0 +1,150 @@
+// Calls that make many tokens: what they tell while they go on, and how they end, on every executor.
+#include <algorithm>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+#include "tests/support/golden.h"
+
+namespace heddle {
+namespace {
+
+constexpr const char* kModel = "llama3-tiny";
+constexpr size_t kTokens = 24;
+
+class ManyTokens : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const ExecutorSpec& spec = get_executor(GetParam());
+    if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
+    engine_ = golden_engine(
+        kModel,
+        {.executor = GetParam(), .workers = 3, .max_context = 128, .max_sequences = 2, .page_size = 16});
+    first_ = open(0);
+    wanted_ = alone(0);
+  }
+  // A sequence that has read its prompt; its first token.
+  std::pair<SequenceId, i32> open(size_t begin) {
+    const Golden golden = load_golden(kModel);
+    const SequenceId id = engine_->open({.temperature = 0.8f, .seed = 11});
+    const StepRequest request{id, std::span(golden.tokens).subspan(begin, 9), true};
+    return {id, engine_->step(std::span(&request, 1)).sampled[0]};
+  }
+  StepResult make(std::span<const StepRequest> requests, const StepOptions& options) {
+    StepOptions made = options;
+    made.logits = false;
+    return engine_->step(requests, made);
+  }
+  // What a sequence says token by token.
+  std::vector<i32> alone(size_t begin) {
+    auto [id, token] = open(begin);
+    std::vector<i32> tokens;
+    while (tokens.size() < kTokens) {
+      const StepRequest request{id, std::span(&token, 1), true};
+      const i32 next = engine_->step(std::span(&request, 1)).sampled[0];
+      tokens.push_back(token = next);
+    }
+    engine_->close(id);
+    return tokens;
+  }
+  // The rest of the text after `have` tokens is as it should be.
+  void expect_goes_on(SequenceId id, size_t have) {
+    EXPECT_EQ(engine_->length(id), i32(9 + have));
+    const i32 last = wanted_[have - 1];
+    const StepRequest request{id, std::span(&last, 1), true};
+    const i32 rest = i32(kTokens - have);
+    const StepResult result = make(std::span(&request, 1), {.steps = rest});
+    EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted_.begin() + i64(have), wanted_.end()));
+  }
+
+  std::unique_ptr<Engine> engine_;
+  std::pair<SequenceId, i32> first_;
+  std::vector<i32> wanted_;
+};
+
+TEST_P(ManyTokens, AreToldInOrder) {
+  const auto [id, token] = first_;
+  const StepRequest request{id, std::span(&token, 1), true};
+  std::vector<i32> told;
+  const StepResult result =
+      make(std::span(&request, 1), {.steps = kTokens, .on_tokens = [&](auto chosen) {
+                                      told.insert(told.end(), chosen.begin(), chosen.end());
+                                      return true;
+                                    }});
+  EXPECT_EQ(told, wanted_);
+  EXPECT_EQ(result.tokens[0], wanted_);
+  EXPECT_EQ(result.report.steps, int(kTokens));
+}
+
+TEST_P(ManyTokens, EndWithTheTokenThatEnds) {
+  const auto [id, token] = first_;
+  const i32 end[] = {9999, wanted_[7]};
+  const size_t at = size_t(std::ranges::find(wanted_, end[1]) - wanted_.begin());
+  const StepRequest request{id, std::span(&token, 1), true};
+  size_t told = 0;
+  const StepResult result =
+      make(std::span(&request, 1),
+           {.steps = kTokens, .ends = end, .on_tokens = [&](auto) { return ++told, true; }});
+  EXPECT_EQ(result.report.steps, int(at + 1)) << "the step behind the end is not done";
+  EXPECT_EQ(told, at + 1);
+  EXPECT_EQ(result.tokens[0].back(), end[1]);
+  EXPECT_EQ(result.sampled[0], end[1]);
+  expect_goes_on(id, at + 1);
+}
+
+TEST_P(ManyTokens, EndWhenTheHostSaysSo) {
+  const auto [id, token] = first_;
+  const StepRequest request{id, std::span(&token, 1), true};
+  size_t told = 0;
+  const StepResult result =
+      make(std::span(&request, 1), {.steps = 64, .on_tokens = [&](auto) { return ++told < 5; }});
+  EXPECT_EQ(told, 5u);
+  EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted_.begin(), wanted_.begin() + 5));
+  EXPECT_LE(result.report.steps, 5 + 8) << "the host is told while the steps go on";
+  expect_goes_on(id, 5);
+}
+
+TEST_P(ManyTokens, EndWithWhatTheHostThrows) {
+  const auto [id, token] = first_;
+  const StepRequest request{id, std::span(&token, 1), true};
+  size_t told = 0;
+  const StepOptions options{.steps = 64, .on_tokens = [&](auto) -> bool {
+                              if (++told == 3) throw std::runtime_error("enough");
+                              return true;
+                            }};
+  EXPECT_THROW(make(std::span(&request, 1), options), std::runtime_error);
+  EXPECT_EQ(engine_->length(id), 9);
+  const StepResult again = make(std::span(&request, 1), {.steps = kTokens});
+  EXPECT_EQ(again.tokens[0], wanted_);
+}
+
+TEST_P(ManyTokens, OfTwoSequencesEndWithTheFirst) {
+  const auto [id, token] = first_;
+  const auto [other, second] = open(11);
+  const StepRequest requests[] = {{other, std::span(&second, 1), true}, {id, std::span(&token, 1), true}};
+  std::vector<i32> told[2];
+  const auto tell = [&](std::span<const i32> chosen) {
+    for (size_t i = 0; i < 2; ++i) told[i].push_back(chosen[i]);
+    return told[0].size() < 6;
+  };
+  const StepResult result = make(requests, {.steps = kTokens, .on_tokens = tell});
+  EXPECT_EQ(told[1], std::vector<i32>(wanted_.begin(), wanted_.begin() + 6));
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(result.tokens[i], told[i]);
+  EXPECT_EQ(engine_->length(id), 9 + 6);
+  EXPECT_EQ(engine_->length(other), 9 + 6);
+}
+
+TEST_P(ManyTokens, AreNotToldWithLogits) {
+  const auto [id, token] = first_;
+  const StepRequest request{id, std::span(&token, 1), true};
+  EXPECT_THROW(engine_->step(std::span(&request, 1), {.steps = 2, .on_tokens = [](auto) { return true; }}),
+               Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Executors, ManyTokens,
+                         testing::Values("threads", "reference", "launches", "megakernel"),
+                         [](const auto& param) { return std::string(param.param); });
+
+}  // namespace
+}  // namespace heddle
