@@ -5,6 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cpu/simd.h"
+#include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/jit.h"
+#include "heddle/backend/cuda/kernel.h"
+#include "heddle/backend/cuda/memory.h"
+#include "heddle/backend/cuda/program_source.h"
 #include "heddle/base/error.h"
 #include "heddle/base/stopwatch.h"
 #include "tests/support/test_program.h"
@@ -101,7 +106,8 @@ INSTANTIATE_TEST_SUITE_P(Executors, Traces, testing::Values("threads", "megakern
 struct Hang {
   const char* name;
   void (*inject)(TestProgram&);
-  std::vector<std::string> dump;  // what the message must say
+  std::vector<std::string> dump;         // what the message must say
+  std::vector<std::string> on_gpu = {};  // and the megakernel's beside it
 };
 
 void PrintTo(const Hang& hang, std::ostream* out) {
@@ -131,8 +137,14 @@ TEST_P(Hangs, EndWithADumpAndTheNextRunWorks) {
       FAIL() << "the run ended";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kDevice);
+      const std::string text = error.what();
       for (const std::string& part : hang.dump)
-        EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << part << " in\n" << error.what();
+        EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+      if (executor_name != std::string("megakernel")) continue;
+      EXPECT_NE(text.find("consumers and loader of each worker:\n  worker 0: at #"), std::string::npos)
+          << text;
+      for (const std::string& part : hang.on_gpu)
+        EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
     }
     EXPECT_LT(watch.seconds(), 15);
   }
@@ -177,7 +189,19 @@ const Hang kHangs[] = {
      {"worker 0 #2", "layer3", "counter 2 seen 2 wanted 3"}},
     {"stream_that_stops",
      [](TestProgram& test) { test.at(1, 3) = {}; },
-     {"worker 0 #4", "layer4", "counter 3 seen 2 wanted 3", "2 signal it", "(step 2)"}},
+     {"worker 0 #4", "layer4", "counter 3 seen 2 wanted 3", "2 signal it", "(step 2)"},
+     {"worker 1: at #", "(step 2); the loader"}},
+    {"stopped_worker",
+     [](TestProgram& test) { test.program.workers[1].assign(1, {}); },
+     {"worker 0 #1", "layer1", "counter 0 seen 2 wanted 3"},
+     {"worker 1: at #0 the end (step 2); the loader"}},
+    {"starved_loader",
+     [](TestProgram& test) {
+       test.at(1, 3).signal.counter = kNoCounter;
+       for (size_t w : {0, 1, 2}) test.at(w, 4).stream_items = kItemsFromData;
+     },
+     {"worker 0 #4", "layer4", "counter 3 seen 2 wanted 3"},
+     {"worker 2: at #4", "the loader waits for what its consumers wait for"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Executors, Hangs,
@@ -186,6 +210,45 @@ INSTANTIATE_TEST_SUITE_P(Executors, Hangs,
                          [](const auto& param) {
                            return std::string(std::get<0>(param.param)) + "_" + std::get<1>(param.param).name;
                          });
+
+// Consumers that wait for panels which nobody loads give up, and the device goes on.
+TEST(Panels, ThatDoNotComeAreAFault) {
+  if (std::string why = get_executor("megakernel").unavailable(); !why.empty()) GTEST_SKIP() << why;
+  const std::string arch = cuda::Device::get().arch();
+  const std::string source = cuda::megakernel_source(TestProgram(1).program, arch) + R"(
+extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p) {
+  const Cta cta(p);
+  if (cta.is_loader()) return;
+  for (int panel = 0; panel < 3; ++panel) wait_for_panels(cta.cursor());
+  sync_consumers();
+  if (arch::thread() == 0 && is_stopped(p.fault)) p.tiles[0] = 7;
+})";
+  const cuda::Module module(
+      cuda::compile(std::vector<cuda::CompileRequest>{{"starve", source, arch, {}}})[0].cubin);
+  const cuda::Kernel kernel = module.kernel("starve");
+  const cuda::Stream stream;
+  struct {
+    FaultRecord fault;
+    u32 tiles[2] = {};
+  } report;
+  const cuda::DeviceBuffer memory(sizeof report);
+  cuda::upload(memory.data(), &report, sizeof report, stream);
+  KernelParams params;
+  params.fault = reinterpret_cast<FaultRecord*>(memory.data());
+  params.tiles = reinterpret_cast<u32*>(memory.data() + sizeof(FaultRecord));
+  params.ring_slots = 2;
+  params.panel_limit = u64(20 * cuda::Device::get().max_clock_khz());
+  const void* args[] = {&params};
+  const Stopwatch watch;
+  launch(kernel, {.block = 32 * u32(cuda::megakernel_warps(1) + 1), .shared = 2 * kRingSlotBytes}, stream,
+         args);
+  cuda::download(&report, memory.data(), sizeof report, stream);
+  stream.synchronize();
+  EXPECT_EQ(report.fault.fault, Fault::kPanels);
+  EXPECT_EQ(report.fault.stop, 1u);
+  EXPECT_EQ(report.tiles[0], 7u) << "all consumers go on together";
+  EXPECT_LT(watch.seconds(), 5);
+}
 
 TEST(Threads, AFailureInATileIsThrownByRun) {
   TestProgram test(3);

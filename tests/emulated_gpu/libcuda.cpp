@@ -93,7 +93,7 @@ ContextHandle the_context() {
 int attribute(DeviceAttribute which) {
   switch (which) {
     case DeviceAttribute::kClockKilohertz:
-      return 1000;
+      return 1'000'000;  // a tick is a nanosecond
     case DeviceAttribute::kMultiprocessors:
       return kMultiprocessorCount;
     case DeviceAttribute::kL2Bytes:

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <map>
 
+#include "heddle/backend/cuda/fault_report.h"
 #include "heddle/base/error.h"
-#include "heddle/ir/waits.h"
 
 namespace heddle::cuda {
 namespace {
@@ -121,7 +121,9 @@ i64 DeviceProgram::spill_bytes() const {
 DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const ExecutorOptions& options,
                              std::span<const std::vector<Instruction>> streams,
                              std::span<const CompileRequest> sources)
-    : program_(program), report_(sizeof(Report) + streams.size() * sizeof(WorkerPlace)) {
+    : program_(program),
+      num_places_(streams.data() == program.workers.data() ? streams.size() : 0),
+      report_(sizeof(Report) + num_places_ * sizeof(WorkerPlace)) {
   const Device& device = Device::get();
   for (const Compiled& compiled : compile(sources)) modules_.emplace_back(compiled.cubin);
 
@@ -154,6 +156,7 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
   params_.places = reinterpret_cast<WorkerPlace*>(report + 1);
   params_.ring_slots = kMaxRingSlots;
   params_.spin_limit = u32(std::min(options.hang_limit_ms * 1000, 4e9));
+  params_.panel_limit = u64(options.hang_limit_ms * device.max_clock_khz());
 }
 
 Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
@@ -192,17 +195,12 @@ RunReport DeviceProgram::finish(int steps, std::string_view executor) {
   for (size_t c = 0; c < program_.counters.size(); ++c) counters.push_back(words[c * kCounterStride]);
   clear_counters();
   const auto* places = reinterpret_cast<const WorkerPlace*>(&report + 1);
-  std::vector<BlockedWorker> blocked;
-  for (u32 w = 0; w < program_.workers.size(); ++w) {
-    const Instruction& instruction = program_.workers[w][places[w].instruction];
-    bool waits = false;
-    for (int i = 0; i < kMaxWaits && instruction.opcode != kEndOpcode; ++i)
-      waits |= blocked_by(instruction, i, places[w].epoch, counters);
-    if (waits) blocked.push_back({w, places[w].instruction, places[w].epoch});
-  }
-  fail(ErrorCode::kDevice, "[{}] worker {} waited longer than {} ms for counter {}, seen {} wanted {}; {}",
-       executor, fault.worker, params_.spin_limit / 1000, fault.counter, fault.seen, fault.wanted,
-       dump_blocked(program_, blocked, counters));
+  throw Error(ErrorCode::kDevice, text_of({.executor = executor,
+                                           .program = program_,
+                                           .fault = fault,
+                                           .limit_ms = params_.spin_limit / 1e3,
+                                           .counters = counters,
+                                           .places = {places, num_places_}}));
 }
 
 }  // namespace heddle::cuda

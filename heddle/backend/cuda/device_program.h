@@ -50,6 +50,7 @@ class DeviceProgram {
   i64 counter_bytes_ = 0;
   u32 shared_bytes_ = 0;
   u32* verdict_ = nullptr;
+  size_t num_places_;  // workers; 0: streams are calls
   DeviceBuffer
       report_;  // FaultRecord, tiles {run, dead}, places; the host is too far for what kernels poll and count
 };

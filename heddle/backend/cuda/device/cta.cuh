@@ -27,6 +27,7 @@ class Cta {
         arch::init_barrier(&barriers().empty[slot], kWarps);
       }
       arch::fence_barriers();
+      panel_limit() = p.panel_limit;
     }
     __syncthreads();
   }

@@ -49,6 +49,7 @@ inline void run_launch(const KernelParams& p, const CallParams& call) {
     arch::wait_for_kernel_before();
     if (arch::thread() == 0) atomicAdd(&p.tiles[1], 1);
   }
+  if (arch::thread() == 0) is_stopped(p.fault);
 }
 
 }  // namespace heddle::device

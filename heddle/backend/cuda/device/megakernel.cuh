@@ -161,22 +161,25 @@ inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ri
   QueueCursor cursor{queue, &consumers.leaves};
   Loader loader(ring, {p.in_flight, p.in_flight_waiting, &consumers.waits}, &consumers.leaves);
   const Tracer tracer(p.trace, TraceRole::kLoader);
+  WorkerPlace& place = p.places[blockIdx.x];
   u32 by_data = 0;
   for (u32 step = 0; step < p.steps;) {
     const QueueSlot* slot = cursor.front();
-    if (!slot) return;
+    if (!slot) return void(place.loader_waits = LoaderWaits::kInstruction);
+    place.loader = {slot->index, slot->epoch};
     const Instruction& instruction = slot->instruction;
     if (instruction.opcode == kEndOpcode) {
       // What is drawn ahead for a step that does not come would be on its way when the CTA is gone.
-      if (++step < p.steps && p.watch.ring && !wait_for_consumers(consumers.steps, step)) return;
+      if (++step < p.steps && p.watch.ring && !wait_for_consumers(consumers.steps, step))
+        return void(place.loader_waits = LoaderWaits::kVerdict);
     } else if (instruction.opcode != kNopOpcode && slot->live) {
       tracer.fetched(slot->index, slot->epoch);
       if (instruction.stream_items == kItemsFromData && !wait_for_consumers(consumers.ready, ++by_data))
-        return;
+        return void(place.loader_waits = LoaderWaits::kInputs);
       tracer.ready();
       loader.begin(slot->tile[1] - slot->tile[0]);
       stream_opcode(instruction.opcode, slot->args, loader, slot->tile);
-      if (!loader.finish()) return;
+      if (!loader.finish()) return void(place.loader_waits = LoaderWaits::kRoom);
       tracer.computed();
       tracer.done();
     }
@@ -208,7 +211,7 @@ class ProgramEdges {
   void wait() {
     const u32 i = arch::thread();
     if (i == 0) consumer_state().waits = 1;
-    leave_together(i < kMaxWaits ? !poll(i) : i == kMaxWaits && arch::load_relaxed(&p_.fault->stop) != 0);
+    leave_together(i < kMaxWaits ? !poll(i) : i == kMaxWaits && is_stopped(p_.fault));
     if (i != 0) return;
     tracer().ready();
     consumer_state().waits = 0;
@@ -222,7 +225,7 @@ class ProgramEdges {
     const u32 step = slot_.epoch - p_.first_epoch + 1;
     if (is_watched(p_)) tell_tokens(step);
     if (arch::thread() == 0) {
-      bool last = step == p_.steps, stopped = arch::load_relaxed(&p_.fault->stop) != 0;
+      bool last = step == p_.steps, stopped = is_stopped(p_.fault);
       if (p_.watch.ring && !last && !stopped) {
         if (is_watched(p_)) {
           last = consumer_state().ends != 0;
@@ -287,20 +290,10 @@ class ProgramEdges {
       if (begin == 0) begin = arch::nanoseconds();
       if (arch::load_relaxed(&p_.fault->stop)) return false;
       if (arch::nanoseconds() - begin > u64(p_.spin_limit) * 1000) {
-        report(counter, seen, wanted);
+        report_fault(p_.fault, counter == kNoCounter ? Fault::kVerdict : Fault::kWait, counter, seen, wanted);
         return false;
       }
     }
-  }
-  void report(u32 counter, u32 seen, u32 wanted) {
-    if (atomicCAS(reinterpret_cast<u32*>(&p_.fault->fault), u32(Fault::kNone), u32(Fault::kWait)) == 0) {
-      p_.fault->worker = blockIdx.x;
-      p_.fault->instruction = slot_.index;
-      p_.fault->epoch = slot_.epoch;
-      p_.fault->counter = counter, p_.fault->seen = seen, p_.fault->wanted = wanted;
-    }
-    __threadfence();
-    atomicExch(&p_.fault->stop, 1u);
   }
 
   const KernelParams& p_;
@@ -313,7 +306,7 @@ __forceinline__ bool consume(const KernelParams& p, const QueueSlot& slot, const
   Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), cta.scratch(), slot.tile[1] - slot.tile[0]);
   const u32 opcode = slot.instruction.opcode;
   if (arch::thread() == 0) {
-    p.places[blockIdx.x] = {slot.index, slot.epoch};
+    p.places[blockIdx.x].consumers = {slot.index, slot.epoch};
     block.edges().tracer().fetched(slot.index, slot.epoch);
   }
   if (opcode == kEndOpcode) return block.edges().end_step();

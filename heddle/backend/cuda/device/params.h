@@ -12,20 +12,24 @@ namespace heddle {
 constexpr u32 kCounterStride = 32;
 
 // The first fault of a run, written once by the device, decoded by the host.
-enum class Fault : u32 { kNone, kWait, kRing, kOpcode, kAbort };
+enum class Fault : u32 { kNone, kWait, kVerdict, kPanels };
 
 struct FaultRecord {
   Fault fault = Fault::kNone;
   u32 worker = 0;
-  u32 instruction = 0;  // index in the worker's stream
-  u32 epoch = 0;
-  u32 counter = 0, seen = 0, wanted = 0;  // kWait
+  u32 counter = 0, seen = 0, wanted = 0;  // kWait; of kVerdict the last two
   u32 stop = 0;                           // every wait tests it and leaves
 };
 
 // Where each worker stands, for the dump after a fault.
+enum class LoaderWaits : u32 { kNothing, kInstruction, kInputs, kRoom, kVerdict };
 struct WorkerPlace {
-  u32 instruction = 0, epoch = 0;
+  struct At {
+    u32 instruction = 0;  // index in the worker's stream
+    u32 epoch = 0;
+  };
+  At consumers, loader;
+  LoaderWaits loader_waits = LoaderWaits::kNothing;
 };
 
 // A worker's clock against that of all workers.
@@ -86,7 +90,8 @@ struct KernelParams {
   u32 in_flight_waiting = 2;      // the same while consumers wait for other workers
   u32 scratch_bytes = 0;          // on chip, after the ring
   u32 first_epoch = 1, steps = 1;
-  u32 spin_limit = 0;  // microseconds a wait may last
+  u32 spin_limit = 0;   // microseconds a wait may last
+  u64 panel_limit = 0;  // the same in ticks of a multiprocessor
   TraceParams trace;
   WatchParams watch;
 };

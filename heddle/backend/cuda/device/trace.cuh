@@ -2,7 +2,7 @@
 // multiprocessor, beside what the host needs to put all of them on one clock.
 #pragma once
 
-#include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/device/fault.cuh"
 
 namespace heddle::device {
 
@@ -65,12 +65,13 @@ class Tracer {
   TraceRole role_;
 };
 
-// Waits until the slot has its panels; how long is noted, if it must.
+// Waits until the slot has its panels, or for too long; how long is noted, if it must.
 template <class Cursor>
 inline void wait_for_panels(const Cursor& ring) {
   if (ring.is_full()) return;
   const u64 begin = arch::ticks();
-  ring.wait_full();
+  while (!arch::barrier_passed(ring.full(), ring.phase))
+    if (arch::ticks() - begin > panel_limit()) return void(panel_limit() = 0);
   if (arch::thread() == 0) trace_note(TraceRole::kConsumers).event.starved += arch::ticks() - begin;
 }
 

@@ -1,0 +1,30 @@
+// How a run ends that cannot go on: the first fault is noted, and all that wait leave.
+#pragma once
+
+#include "heddle/backend/cuda/device/params.h"
+
+namespace heddle::device {
+
+inline void report_fault(FaultRecord* record, Fault fault, u32 counter, u32 seen, u32 wanted) {
+  if (atomicCAS(reinterpret_cast<u32*>(&record->fault), u32(Fault::kNone), u32(fault)) == 0) {
+    record->worker = blockIdx.x;
+    record->counter = counter, record->seen = seen, record->wanted = wanted;
+  }
+  __threadfence();
+  atomicExch(&record->stop, 1u);
+}
+
+// How many ticks consumers wait for panels. 0: they gave up, and wait no more: bodies go on with what is there, until all
+// consumers leave at the same edge. What they do for it costs registers beside every product, so that is all.
+inline volatile u64& panel_limit() {
+  __shared__ u64 ticks;
+  return ticks;
+}
+
+// Whether the run was stopped, or is to be: consumers gave up. By one thread.
+inline bool is_stopped(FaultRecord* record) {
+  if (panel_limit() == 0) report_fault(record, Fault::kPanels, 0, 0, 0);
+  return arch::load_relaxed(&record->stop) != 0;
+}
+
+}  // namespace heddle::device
