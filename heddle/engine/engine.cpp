@@ -124,6 +124,17 @@ void Engine::State::bind(Loaded& made, i32 rows) {
   made.executor = spec->create(program, made.memory, run);
 }
 
+Target target_of(const EngineOptions& options) {
+  if (options.target) return *options.target;
+  const ExecutorSpec& executor = get_executor(options.executor);
+  i32 workers = options.workers;
+  if (workers == 0) workers = executor.workers ? executor.workers() : options.threads;
+  if (workers == 0) workers = allowed_cores();
+  Target target = executor.space ? gpu_target(workers) : cpu_target(workers);
+  target.topology.tagged = false;  // the GPU executors count every edge
+  return target;
+}
+
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   const ModelInfo& info = model->info();
   get_scheduler(o.scheduler);
@@ -134,15 +145,12 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   require(o.max_sequences >= 1 && o.max_sequences <= 512, "[engine] max_sequences = {}; must be 1 to 512",
           o.max_sequences);
   if (o.threads == 0) o.threads = allowed_cores();
-  const ExecutorSpec& executor = get_executor(o.executor);
-  if (o.workers == 0) o.workers = executor.workers ? executor.workers() : o.threads;
   if (o.max_context == 0) o.max_context = std::min(info.max_positions, 8192);
   require(o.max_context >= 1 && o.max_context <= info.max_positions,
           "[engine] max_context = {}; the model allows 1 to {}{}{}", o.max_context, info.max_positions,
           info.position_limit.empty() ? "" : ": ", info.position_limit);
-  Target target = executor.space ? gpu_target(o.workers) : cpu_target(o.workers);
-  target.topology.tagged = false;  // the GPU executors count every edge
-  if (o.target) target = *o.target;
+  const Target target = target_of(o);
+  if (o.workers == 0) o.workers = target.topology.workers;
   Capacity capacity = {.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
                        .page_size = o.page_size,
                        .split_unit = o.split_unit > 0 ? o.split_unit : target.split_unit,

@@ -55,6 +55,8 @@ struct StepResult {
   RunReport report;
 };
 
+// What the programs of an engine with these options are laid out for.
+Target target_of(const EngineOptions& options);
 // The planner of an engine with these options, which it checks and completes. It needs no weights.
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& options);
 

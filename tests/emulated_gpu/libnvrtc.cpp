@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,18 @@ std::string with_entries(const std::string& source) {
   return text;
 }
 
+// What tests of wrong programs ask for: EMULATED_GPU_EDIT is the name of a header, what stands there, and what is to
+// stand there instead, a line each.
+void edit(const std::string& name, std::string& text) {
+  const char* asked = std::getenv("EMULATED_GPU_EDIT");
+  std::istringstream lines(asked ? asked : "");
+  std::string header, from, to;
+  if (!std::getline(lines, header) || header != name) return;
+  std::getline(lines, from), std::getline(lines, to);
+  const size_t at = text.find(from);
+  text = at == std::string::npos ? "#error nothing to edit" : text.replace(at, from.size(), to);
+}
+
 // A folder that is gone with its owner.
 struct Folder {
   fs::path path;
@@ -82,7 +95,10 @@ int nvrtcDestroyProgram(Program** program) {
 int nvrtcCompileProgram(Program* program, int, const char* const*) {
   const Folder folder;
   if (folder.path.empty()) return kBadOption;
-  for (const auto& [name, text] : program->headers) write(folder.path / name, text);
+  for (auto& [name, text] : program->headers) {
+    edit(name, text);
+    write(folder.path / name, text);
+  }
   const std::string arch = read(EMULATED_GPU_SOURCE "/arch.cuh");
   for (const char* name : {"sm80", "sm90"})
     write(folder.path / "heddle/backend/cuda/arch" / (std::string(name) + ".cuh"), arch);
