@@ -40,7 +40,7 @@ def value_of(results, start, end=""):
 
 def heddle_round(arguments):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        command = [str(arguments.heddle), "bench", str(arguments.checkpoint)]
+        command = [str(arguments.heddle), "bench", str(arguments.checkpoint), "--executor", "threads"]
         command += ["--threads", str(arguments.threads), "--positions", str(arguments.prompt)]
         command += ["--prefill", str(arguments.prompt), "--steps", str(arguments.steps)]
         _, resident = run_measured([*command, "--rounds", str(arguments.repeats), "--out", file.name])

@@ -118,7 +118,9 @@ TEST(Command, EnvSaysWhyADriverIsNoUse) {
   ::setenv("LD_LIBRARY_PATH", HEDDLE_FAKE_DRIVER, 1);
   for (const auto& [ails, words] : drivers) {
     ::setenv("FAKE_DRIVER", ails, 1);
-    expect_words(output({"env"}), words);
+    const std::string text = output({"env"});
+    expect_words(text, words);
+    expect_words(text, {"default     threads on ", "; not megakernel: "});
   }
   ::unsetenv("LD_LIBRARY_PATH");
   ::unsetenv("FAKE_DRIVER");

@@ -10,6 +10,7 @@
 #include <pcre2.h>
 
 #include "apps/heddle/support/command.h"
+#include "apps/heddle/support/default_executor.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op.h"
 #include "heddle/model/build/family.h"
@@ -35,6 +36,7 @@ void run() {
                  why.empty() ? "" : " (not here: " + why + ")");
     }
   }
+  fmt::print("default     {}\n", describe_choice(default_executor().name, true));
   fmt::print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
   fmt::print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
   fmt::print("ops         {}\n", names(all_ops(), [](const OpSpec& op) { return op.name; }));

@@ -34,3 +34,9 @@ if(NOT HEDDLE_SANITIZE)
   add_emulated_test(many_tokens_test "*/megakernel:*InOrder/launches:*HostSaysSo/launches")
   add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Logits*mixtral_bf16:*Greedy*gpt2_tiny:*Greedy*deepseek_v3_bf16:*Greedy*mixtral_bf16")
 endif()
+# Runs the program there by itself.
+if(NOT HEDDLE_SANITIZE)
+  add_dependencies(gpu_command_test emulated_cuda emulated_nvrtc heddle)
+  target_compile_definitions(gpu_command_test PRIVATE HEDDLE_EMULATED_GPU="${folder}"
+                             HEDDLE_EMULATED_CACHE="${folder}/cache_${digest}")
+endif()

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/heddle/support/default_executor.h"
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
@@ -34,10 +35,14 @@ std::string names_of_schedulers() {
 
 void EngineFlags::add_to(Command& command) {
   add_program_to(command, "folder with config.json, *.safetensors and tokenizer.json");
-  command.argument("--executor", &executor, "what runs the program: " + names_of_executors(),
+  executor = kAutoExecutor;
+  command.argument("--executor", &executor,
+                   "what runs the program: " + names_of_executors() +
+                       "; auto: megakernel where there is a GPU, else threads",
                    {.group = kGroup});
   add_threads_to(command);
-  command.argument("--verbose", &verbose, "say to stderr what memory is needed, before loading",
+  command.argument("--verbose", &verbose,
+                   "say to stderr what runs the program and what memory is needed, before loading",
                    {.group = kGroup});
 }
 
@@ -49,8 +54,8 @@ void EngineFlags::add_program_to(Command& command, const std::string& what, bool
   command.argument("model", &model, what, {.required = model_required});
   command.argument("--scheduler", &scheduler, "how tiles are ordered: " + names_of_schedulers(),
                    {.group = kGroup});
-  command.argument("--workers", &workers, "workers of the program; 0: one for each thread",
-                   {.group = kGroup});
+  command.argument("--workers", &workers,
+                   "workers of the program; 0: one for each thread, or each SM of a GPU", {.group = kGroup});
   command.argument("--max-context", &max_context, "positions of a sequence; 0: the model's, at most 8192",
                    {.group = kGroup});
   command.argument("--no-fuse", &no_fuse, "run every op as a call of its own", {.group = kGroup});
@@ -58,7 +63,7 @@ void EngineFlags::add_program_to(Command& command, const std::string& what, bool
 
 EngineOptions EngineFlags::options() const {
   EngineOptions options;
-  options.executor = executor;
+  options.executor = executor == kAutoExecutor ? default_executor().name : executor;
   options.scheduler = scheduler;
   options.workers = workers;
   options.threads = threads;
@@ -82,6 +87,9 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
         fmt::format("loading {:3.0f} % of {:.1f} MB", 100.0 * double(done) / double(all), double(all) / 1e6));
     if (done >= all) line->clear();
   };
+  const bool by_default = flags.executor == kAutoExecutor;
+  if (flags.verbose || (by_default && default_executor().has_device))
+    std::fprintf(stderr, "[executor: %s]\n", describe_choice(options.executor, by_default).c_str());
   if (line->on_terminal() || flags.verbose)
     options.on_need = [](const MemoryNeed& need) {
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());

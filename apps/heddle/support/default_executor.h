@@ -1,0 +1,20 @@
+// Which executor runs a model where none is named: the GPU's, where there is one.
+#pragma once
+
+#include <string>
+
+namespace heddle {
+
+constexpr const char* kAutoExecutor = "auto";
+
+struct DefaultExecutor {
+  std::string name;
+  std::string not_taken;    // "megakernel: why it cannot run here"; empty: it is the one
+  bool has_device = false;  // there is a GPU, but it cannot be used
+};
+
+DefaultExecutor default_executor();
+// "threads on a Xeon; not megakernel: no NVIDIA driver here".
+std::string describe_choice(const std::string& executor, bool by_default);
+
+}  // namespace heddle

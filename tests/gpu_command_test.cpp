@@ -1,0 +1,147 @@
+// The program on the emulated GPU, as people use it: which executor runs, what it prints as it goes on, and what `diff`
+// says of bodies that are wrong on the device alone.
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "heddle/base/file.h"
+#include "tests/support/command.h"
+#include "tests/support/scratch.h"
+
+namespace heddle {
+namespace {
+
+const std::string kModel = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama3-tiny";
+const std::string kExact = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama2-tiny";  // fp32
+const std::string kStory = HEDDLE_SOURCE_DIR "/models/storyteller";
+
+class OnGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef HEDDLE_EMULATED_GPU
+    ::setenv("LD_LIBRARY_PATH", HEDDLE_EMULATED_GPU, 1);
+    ::setenv("HEDDLE_NVRTC", HEDDLE_EMULATED_GPU, 1);
+    ::setenv("HEDDLE_CACHE", HEDDLE_EMULATED_CACHE, 1);
+#else
+    GTEST_SKIP() << "there is no emulated GPU in this build";
+#endif
+  }
+  void TearDown() override {
+    for (const char* name : {"LD_LIBRARY_PATH", "HEDDLE_NVRTC", "HEDDLE_CACHE", "EMULATED_GPU_EDIT"})
+      ::unsetenv(name);
+  }
+  static std::string output(const std::vector<std::string>& args) {
+    const Outcome outcome = run_program({.args = args, .seconds = 300});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+  static void expect_in(const std::string& text, const std::string& words) {
+    EXPECT_NE(text.find(words), std::string::npos) << "no \"" << words << "\" in\n" << text;
+  }
+};
+
+TEST_F(OnGpu, TheGpuIsTheDefault) {
+  expect_in(output({"env"}), "default     megakernel on emulated GPU");
+  const std::vector<std::string> sum = {
+      "generate", kStory, "--prompt", "27 + 45 =", "--verbose", "--workers", "4"};
+  const Outcome gpu = run_program({.args = sum, .seconds = 300});
+  EXPECT_EQ(gpu.out, " 72.\n");
+  expect_in(gpu.err, "[executor: megakernel on emulated GPU]");
+  std::vector<std::string> named = sum;
+  named.insert(named.end(), {"--executor", "threads"});
+  const Outcome cpu = run_program({.args = named});
+  EXPECT_EQ(cpu.out, " 72.\n");
+  expect_in(cpu.err, "[executor: threads on ");
+  ::setenv("HEDDLE_NVRTC", "/nowhere", 1);
+  const Outcome without = run_program({.args = {"generate", kStory, "--prompt", "27 + 45 ="}});
+  EXPECT_EQ(without.out, " 72.\n");
+  expect_in(without.err, "; not megakernel: ");  // a GPU that cannot be used is said without being asked
+}
+
+TEST_F(OnGpu, TextIsPrintedWhileALaunchRunsAndEndsWhenAsked) {
+  Scratch scratch;
+  const std::string file = scratch.path("text");
+  const auto begun = [&] { return std::filesystem::exists(file) && std::filesystem::file_size(file) > 20; };
+  const Outcome outcome =
+      run_program({.args = {"generate", kStory, "--prompt", "Once upon a time", "--workers", "4",
+                            "--max-tokens", "500", "--ignore-eos", "--temperature", "0"},
+                   .output = file,
+                   .seconds = 300,
+                   .signal = SIGINT,
+                   .when = begun});
+  EXPECT_EQ(outcome.code, 130) << outcome.err;
+  expect_in(outcome.err, "ended by interrupted");
+  const std::string text = read_file(file);
+  EXPECT_TRUE(text.starts_with(", a boy named Hassan")) << text;
+  EXPECT_LT(text.size(), 600u);
+}
+
+TEST_F(OnGpu, BitsAreTheSameForAnyNumberOfWorkers) {
+  Scratch scratch;
+  std::string first;
+  for (const std::string workers : {"16", "15", "8", "3"}) {
+    const std::string file = scratch.path("logits");
+    output({"logits", kModel, "--tokens", "5,6,7,8,9", "--workers", workers, "--executor", "megakernel",
+            "--out", file});
+    if (first.empty()) first = read_file(file);
+    EXPECT_EQ(read_file(file), first) << workers << " workers";
+  }
+  const Outcome many = run_program(
+      {.args = {"logits", kModel, "--tokens", "5", "--workers", "17", "--out", scratch.path("logits")},
+       .seconds = 300});
+  EXPECT_EQ(many.code, 2);
+  expect_in(many.err, "the program has 17 workers; 16 CTAs");
+}
+
+TEST_F(OnGpu, DiffComparesThreadsWithTheMegakernel) {
+  for (const std::string model : {"llama3-tiny", "mixtral-bf16"})
+    for (const std::string tokens : {"5", "5,6,7"})
+      expect_in(output({"diff", HEDDLE_SOURCE_DIR "/tests/goldens/models/" + model, "--a", "threads", "--b",
+                        "megakernel", "--tokens", tokens, "--workers", "4"}),
+                "threads and megakernel agree within");
+}
+
+struct WrongBody {
+  const char *header, *from, *to;  // a line of it as it is, and as it is on the device
+  const char* node;                // the first that is wrong
+};
+
+constexpr WrongBody kWrong[] = {
+    {"embedding/embedding.cuh", "in.load(i) * a.scale", "in.load(i) * a.scale * 1.5f", "embedding"},
+    {"rope_table/rope_table.cuh", "cosine * a.scale, sine", "cosine * a.scale, 0.5f * sine", "rope.table"},
+    {"rms_norm/rms_norm.sm80.cuh", "squares / float(columns)", "squares / float(columns + 99)",
+     "layers.0.qkv"},
+    {"rope/rope.cuh", "v.second * angle.first + v.first", "v.second * angle.first - v.first", "layers.0.qkv"},
+    {"kv_append/kv_append.cuh", "to.store(i, from.load(i))", "to.store(i, from.load(i) * 0.5f)",
+     "layers.0.qkv"},
+    {"linear/linear.cuh", "store(i, fragment.row(m).load(i))", "store(i, fragment.row(0).load(i))",
+     "layers.0.qkv"},
+    {"attention/attention.cuh", "in.load(i) * a.scale", "in.load(i) * a.scale * 2", "layers.0.attention"},
+    {"attention_merge/attention_merge.sm80.cuh", "sum.x / total, sum.y", "sum.y / total, sum.x",
+     "layers.0.o"},
+    {"add/add.cuh", "value.load(i) + b.load(i)", "value.load(i) - b.load(i)", "layers.0.o"},
+    {"gated_activation/gated_activation.cuh", "pair.first) * pair.second", "pair.second) * pair.first",
+     "layers.0.gate_up"},
+    {"gather_rows/gather_rows.cuh", "block.row(a.x, wanted[row])", "block.row(a.x, wanted[row] - 1)",
+     "wanted"},
+};
+
+TEST_F(OnGpu, DiffFindsTheFirstWrongOp) {
+  for (const WrongBody& wrong : kWrong) {
+    Scratch scratch;
+    ::setenv("HEDDLE_CACHE", scratch.path("cache").c_str(), 1);
+    const std::string edit = fmt::format("heddle/ops/{}\n{}\n{}", wrong.header, wrong.from, wrong.to);
+    ::setenv("EMULATED_GPU_EDIT", edit.c_str(), 1);
+    const Outcome outcome = run_program({.args = {"diff", kExact, "--a", "threads", "--b", "megakernel",
+                                                  "--tokens", "5,6,7", "--workers", "3"},
+                                         .seconds = 300});
+    EXPECT_EQ(outcome.code, 1) << wrong.header << "\n" << outcome.out << outcome.err;
+    expect_in(outcome.err, fmt::format("[diff] {} is the first op out of bounds", wrong.node));
+  }
+}
+
+}  // namespace
+}  // namespace heddle
