@@ -1,6 +1,8 @@
 // Calls that make many tokens: what they tell while they go on, and how they end, on every executor.
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -12,15 +14,17 @@ namespace {
 
 constexpr const char* kModel = "llama3-tiny";
 constexpr size_t kTokens = 24;
+constexpr int kHangLimit = 2000;  // milliseconds
 
 class ManyTokens : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     const ExecutorSpec& spec = get_executor(GetParam());
     if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
-    engine_ = golden_engine(
-        kModel,
-        {.executor = GetParam(), .workers = 3, .max_context = 128, .max_sequences = 2, .page_size = 16});
+    EngineOptions options{
+        .executor = GetParam(), .workers = 3, .max_context = 128, .max_sequences = 2, .page_size = 16};
+    options.run.hang_limit_ms = kHangLimit;
+    engine_ = golden_engine(kModel, options);
     first_ = open(0);
     wanted_ = alone(0);
   }
@@ -93,6 +97,33 @@ TEST_P(ManyTokens, EndWithTheTokenThatEnds) {
   expect_goes_on(id, at + 1);
 }
 
+// A device holds a few of them; the host knows all.
+TEST_P(ManyTokens, EndWithOneOfManyTokens) {
+  const auto [id, token] = first_;
+  std::vector<i32> ends(20, 9999);
+  ends.push_back(wanted_[7]);
+  const size_t at = size_t(std::ranges::find(wanted_, ends.back()) - wanted_.begin());
+  const StepRequest request{id, std::span(&token, 1), true};
+  const StepResult result =
+      make(std::span(&request, 1), {.steps = 64, .ends = ends, .on_tokens = [](auto) { return true; }});
+  EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted_.begin(), wanted_.begin() + i64(at) + 1));
+  EXPECT_LE(result.report.steps, int(at) + 1 + 8);
+  expect_goes_on(id, at + 1);
+}
+
+TEST_P(ManyTokens, DoNotWaitForAHostThatIsSlow) {
+  const auto [id, token] = first_;
+  const StepRequest request{id, std::span(&token, 1), true};
+  std::vector<i32> told;
+  const auto tell = [&](std::span<const i32> chosen) {
+    if (told.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(kHangLimit * 5 / 4));
+    told.push_back(chosen[0]);
+    return true;
+  };
+  make(std::span(&request, 1), {.steps = kTokens, .on_tokens = tell});
+  EXPECT_EQ(told, wanted_);
+}
+
 TEST_P(ManyTokens, EndWhenTheHostSaysSo) {
   const auto [id, token] = first_;
   const StepRequest request{id, std::span(&token, 1), true};
@@ -101,6 +132,7 @@ TEST_P(ManyTokens, EndWhenTheHostSaysSo) {
       make(std::span(&request, 1), {.steps = 64, .on_tokens = [&](auto) { return ++told < 5; }});
   EXPECT_EQ(told, 5u);
   EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted_.begin(), wanted_.begin() + 5));
+  std::printf("asked to end in step 5, it did %d\n", result.report.steps);
   EXPECT_LE(result.report.steps, 5 + 8) << "the host is told while the steps go on";
   expect_goes_on(id, 5);
 }
