@@ -6,6 +6,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
+#include "heddle/schedule/schedule.h"
 #include "tests/support/golden.h"
 
 namespace heddle {
@@ -159,15 +160,15 @@ TEST_P(EngineOf, SameBitsForEveryNumberOfWorkersAndThreads) {
   const Golden golden = load_golden(GetParam());
   std::vector<float> first;
   for (auto [workers, threads] : {std::pair{1, 1}, {2, 2}, {7, 2}, {40, 3}})
-    for (const std::string scheduler : {"level_batched", "round_robin"}) {
-      auto engine = golden_engine(GetParam(), {.scheduler = scheduler,
+    for (const Scheduler* scheduler : all_schedulers()) {
+      auto engine = golden_engine(GetParam(), {.scheduler = scheduler->name,
                                                .workers = workers,
                                                .threads = threads,
                                                .max_sequences = 1,
                                                .all_logits = true});
       const auto logits = logits_of(*engine, golden.tokens, 9);
       if (first.empty()) first = logits;
-      EXPECT_EQ(first, logits) << workers << " workers, " << threads << " threads, " << scheduler;
+      EXPECT_EQ(first, logits) << workers << " workers, " << threads << " threads, " << scheduler->name;
     }
 }
 

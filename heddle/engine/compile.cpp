@@ -1,7 +1,9 @@
 #include "heddle/engine/compile.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <optional>
 
 #include "heddle/base/error.h"
 #include "heddle/engine/lower.h"
@@ -111,13 +113,48 @@ class Packer {
   std::vector<u32> counter_;
 };
 
-ScheduleInput schedule_input(const Graph& graph, const Tiles& tiles, Hazards& hazards, i32 workers) {
-  ScheduleInput input{.workers = u32(workers), .after = hazards.after};
-  for (const LoweredTile& tile : tiles.all) {
-    // Tiles of one call cost alike but for their extent; flops stand in for time until a trace calibrates it.
-    const OpSpec& op = *graph.nodes()[tile.node].main_part().op;
-    const double flops = op.flops ? op.flops(graph.nodes()[tile.node].main_part().args.data(), tile.at) : 1;
-    input.tiles.push_back({tile.node, tile.home, flops});
+// Costs of the tiles of one node, which cost alike but for their extents.
+class NodeCosts {
+ public:
+  NodeCosts(const Node& node, const std::vector<BufferKind>& kinds, const CostModel& model)
+      : rule_(node, kinds), model_(&model), chain_(chain_name(node)) {}
+
+  ScheduleTile tile(const LoweredTile& tile) {
+    const std::array<i32, 2> extents = {tile.at[1] - tile.at[0], tile.at[3] - tile.at[2]};
+    if (!known_ || extents != extents_) {
+      const Cost cost = rule_(tile.at);
+      cost_ = model_->tile_ns(chain_, cost);
+      memory_bound_ = std::max(model_->stream_ns(cost), model_->ns_per_byte * cost.bytes) >=
+                      model_->ns_per_flop * cost.flops;
+      extents_ = extents, known_ = true;
+    }
+    return {tile.node, tile.home, cost_, memory_bound_};
+  }
+
+ private:
+  CostRule rule_;
+  const CostModel* model_;
+  std::string chain_;
+  bool known_ = false, memory_bound_ = false;
+  std::array<i32, 2> extents_ = {};
+  double cost_ = 0;
+};
+
+ScheduleInput schedule_input(const Graph& graph, const Tiles& tiles, Hazards& hazards,
+                             const Topology& topology, const CostModel& costs) {
+  ScheduleInput input{.workers = u32(topology.workers),
+                      .message = topology.workers > 1 ? costs.ns_per_message : 0,
+                      .after = hazards.after};
+  std::vector<BufferKind> kinds;
+  for (const Buffer& buffer : graph.buffers()) kinds.push_back(buffer.kind);
+  std::map<std::string, u32> ops;
+  for (const Node& node : graph.nodes())
+    input.op.push_back(ops.try_emplace(chain_name(node), u32(ops.size())).first->second);
+  std::optional<NodeCosts> of_node;
+  for (size_t t = 0; t < tiles.all.size(); ++t) {
+    const LoweredTile& tile = tiles.all[t];
+    if (t == 0 || tile.node != tiles.all[t - 1].node) of_node.emplace(graph.nodes()[tile.node], kinds, costs);
+    input.tiles.push_back(of_node->tile(tile));
   }
   return input;
 }
@@ -159,8 +196,9 @@ Program compile(Graph graph, const StepShape& shape, const Placement& placement,
   Tiles tiles = cut_tiles(graph, placement, options.tiling);
   Hazards hazards = find_hazards(graph, arena, tiles);
   settle_in_clusters(tiles, hazards, placement.topology);
+  const CostModel costs = options.costs.value_or(default_costs(placement.topology));
   const Schedule schedule =
-      get_scheduler(options.scheduler).run(schedule_input(graph, tiles, hazards, placement.topology.workers));
+      get_scheduler(options.scheduler).run(schedule_input(graph, tiles, hazards, placement.topology, costs));
   const Edges edges = find_edges(graph, tiles, hazards, schedule, placement.topology);
   Program program;
   program.topology = placement.topology;

@@ -164,8 +164,10 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   require(pages <= INT32_MAX, "[engine] {} sequences of {} positions are {} pages; at most {}",
           o.max_sequences, o.max_context, pages, INT32_MAX);
   capacity.num_pages = i32(pages);
-  return {std::move(model), target, capacity,
-          CompileOptions{.scheduler = o.scheduler, .passes = o.passes, .keep_buffers = o.keep_buffers}};
+  return {
+      std::move(model), target, capacity,
+      CompileOptions{
+          .scheduler = o.scheduler, .passes = o.passes, .costs = o.costs, .keep_buffers = o.keep_buffers}};
 }
 
 Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options) {

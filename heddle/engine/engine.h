@@ -33,6 +33,7 @@ struct EngineOptions {
   i32 max_splits = 0;             // parts at most; 0: as the target has it
   std::optional<DType> kv_dtype;  // the weights' where unset
   PassOptions passes;
+  std::optional<CostModel> costs;  // by which the scheduler decides
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
   ExecutorOptions run;

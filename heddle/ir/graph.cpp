@@ -158,17 +158,6 @@ u32 stream_items(const Node& node, const TileCoord& tile) {
   return count.items;
 }
 
-Cost node_cost(const Node& node, const TileCoord& tile) {
-  Cost cost;
-  for (const Region& region : node_regions(node, tile))
-    cost.bytes += double(region.run) * double(region.count[0]) * double(region.count[1]);
-  for (size_t i = 0; i < node.parts.size(); ++i) {
-    const OpSpec& op = *node.parts[i].op;
-    if (op.flops) cost.flops += op.flops(node.parts[i].args.data(), part_tile(node, i, tile));
-  }
-  return cost;
-}
-
 std::string chain_name(const Node& node) {
   std::string text;
   for (const Part& part : node.parts) text += (text.empty() ? "" : "+") + std::string(part.op->name);

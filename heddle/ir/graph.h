@@ -108,7 +108,6 @@ std::vector<Region> node_regions(const Node& node, const TileCoord& tile);
 u32 stream_items(const Node& node, const TileCoord& tile);
 // The tile of part `index` when the main op has tile `tile` (an epilogue may halve the columns).
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile);
-Cost node_cost(const Node& node, const TileCoord& tile);
 // "rms_norm+linear+rope"
 std::string chain_name(const Node& node);
 

@@ -55,12 +55,6 @@ struct TilingTarget {
   bool gpu = false;
 };
 
-struct Cost {
-  double bytes = 0;         // read and written
-  double stream_bytes = 0;  // of these, weights or KV drawn ahead
-  double flops = 0;
-};
-
 // What a part of a chain needs of the fragment it transforms.
 enum class EpilogueNeeds : u8 { kNothing, kPair, kHead };
 
@@ -123,6 +117,8 @@ struct OpSpec {
   void (*regions)(const std::byte* args, const TileCoord& tile, std::vector<Region>& out) = nullptr;
   // Arithmetic of a tile; its bytes follow from its regions.
   double (*flops)(const std::byte* args, const TileCoord& tile) = nullptr;
+  // Bytes a tile draws ahead, where its regions say what it may draw; null: its weights' regions.
+  double (*stream_bytes)(const std::byte* args, const TileCoord& tile) = nullptr;
   // On-chip bytes a tile needs beside its stream; null: none worth planning.
   i64 (*scratch)(const std::byte* args, const TileCoord& tile) = nullptr;
   void (*reference)(const std::byte* args, Values& values) = nullptr;

@@ -1,18 +1,15 @@
 // Tiles in graph order; those without a home go round the workers.
+#include <numeric>
+
 #include "heddle/schedule/schedule.h"
 
 namespace heddle {
 namespace {
 
 Schedule run(const ScheduleInput& input) {
-  Schedule schedule;
-  schedule.workers.resize(input.workers);
-  u32 next = 0;
-  for (u32 t = 0; t < input.tiles.size(); ++t) {
-    const i32 home = input.tiles[t].home;
-    schedule.workers[home != kNoHome ? u32(home) : next++ % input.workers].push_back(t);
-  }
-  return schedule;
+  std::vector<u32> order(input.tiles.size());
+  std::iota(order.begin(), order.end(), 0u);
+  return deal(input, order, [&](u32 k) { return k % input.workers; });
 }
 
 }  // namespace

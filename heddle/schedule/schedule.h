@@ -16,14 +16,17 @@ constexpr i32 kNoHome = -1;
 struct ScheduleTile {
   u32 node = 0;
   i32 home = kNoHome;  // the worker that must run it
-  double cost = 0;     // arbitrary units, comparable between tiles
+  double cost = 0;     // nanoseconds
+  bool memory_bound = false;
 };
 
 // Tiles of a node are contiguous; nodes are in an order that respects `after`.
 struct ScheduleInput {
   u32 workers = 1;
+  double message = 0;  // nanoseconds until the end of a tile is known to other workers
   std::vector<ScheduleTile> tiles;
   std::vector<std::vector<u32>> after;  // for each node: the nodes it must follow, every hazard included
+  std::vector<u32> op;                  // for each node: equal numbers are equal ops
 };
 
 struct Schedule {
@@ -39,7 +42,42 @@ struct Scheduler {
 std::span<const Scheduler* const> all_schedulers();
 const Scheduler& get_scheduler(std::string_view name);  // throws Error
 
-// Longest path from a source, in nodes. A schedule that runs each worker's tiles by level cannot deadlock.
+// What policies share. A schedule cannot deadlock where all its workers run parts of one order of the tiles in which
+// no tile comes before one that it needs.
+
+// Longest path from a source, and to a sink, in nodes.
 std::vector<u32> node_levels(const ScheduleInput& input);
+std::vector<u32> node_depths(const ScheduleInput& input);
+
+// All tiles by the rank of their nodes; of one rank as they were.
+std::vector<u32> tiles_by_rank(const ScheduleInput& input, std::span<const u32> rank);
+// Those of [begin, end) by falling cost.
+void sort_by_cost(const ScheduleInput& input, std::span<u32> tiles);
+
+// Gives tiles in this order to their homes; `turn(k)` is the worker of the k-th that has none.
+template <class Turn>
+Schedule deal(const ScheduleInput& input, std::span<const u32> order, Turn turn) {
+  Schedule schedule;
+  schedule.workers.resize(input.workers);
+  u32 k = 0;
+  for (u32 t : order) {
+    const i32 home = input.tiles[t].home;
+    schedule.workers[home != kNoHome ? u32(home) : turn(k++)].push_back(t);
+  }
+  return schedule;
+}
+
+// The work that workers have been given.
+class Loads {
+ public:
+  explicit Loads(u32 workers) : load_(workers) {}
+  void clear() { load_.assign(load_.size(), 0); }
+  void add(u32 worker, double cost) { load_[worker] += cost; }
+  // The first with the least, of [begin, end).
+  u32 least(u32 begin, u32 end) const;
+
+ private:
+  std::vector<double> load_;
+};
 
 }  // namespace heddle

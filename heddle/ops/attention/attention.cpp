@@ -96,6 +96,13 @@ double flops(const std::byte* args, const TileCoord&) {
   return 2.0 * a.split_unit * (a.score_dim() + a.value_dim()) * a.block_heads * a.block_rows;
 }
 
+// Keys and values of a part, as `flops` has it.
+double stream_bytes(const std::byte* args, const TileCoord&) {
+  const auto& a = as<Attention>(args);
+  return double(a.split_unit) *
+         (a.head_dim() * size_of(a.keys.dtype) + a.value_dim() * size_of(a.values.dtype));
+}
+
 i64 scratch(const std::byte* args, const TileCoord&) {
   const auto& a = as<Attention>(args);
   const i64 queries = i64(a.block_heads) * a.block_rows;
@@ -198,6 +205,7 @@ const OpSpec& attention_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
+    op.stream_bytes = stream_bytes;
     op.scratch = scratch;
     op.reference = reference;
     op.cases = attention_cases;

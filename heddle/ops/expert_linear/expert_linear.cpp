@@ -50,6 +50,12 @@ double flops(const std::byte* args, const TileCoord& t) {
   return 2.0 * a.entries() / a.slots() * (t[3] - t[2]) * a.w.cols();
 }
 
+// The panels of one expert.
+double stream_bytes(const std::byte* args, const TileCoord& t) {
+  const auto& a = as<ExpertLinear>(args);
+  return double(t[3] - t[2]) / a.w.panel_rows * a.w.slices() * double(a.w.panel_bytes());
+}
+
 // Entries past the live rows keep what they had.
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<ExpertLinear>(args);
@@ -78,6 +84,7 @@ const OpSpec& expert_linear_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
+    op.stream_bytes = stream_bytes;
     op.reference = reference;
     op.cases = expert_linear_cases;
     op.traits = {.main = true, .scatters = true, .streams_by_data = true, .output = "y"};

@@ -1,0 +1,65 @@
+// What tiles cost: bytes and arithmetic as the ops state them, and the nanoseconds these take. For schedules and
+// predictions alone: nothing that a program computes depends on it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "heddle/ir/graph.h"
+#include "heddle/ir/program.h"
+
+namespace heddle {
+
+// Of one tile. What follows from data is as the ops reckon it: attention over one unit of each part, as many entries
+// for each expert.
+struct Cost {
+  double stream_bytes = 0;  // weights and KV, which may be drawn ahead
+  double bytes = 0;         // read and written beside these
+  double flops = 0;
+};
+
+// The costs of a node's tiles. It and the node must not outlive `kinds`, the kinds of all buffers.
+class CostRule {
+ public:
+  CostRule(const Node& node, const std::vector<BufferKind>& kinds);
+  Cost operator()(const TileCoord& tile) const;
+
+ private:
+  void add(const Region& region, Cost& cost) const;
+
+  const Node* node_;
+  const std::vector<BufferKind>* kinds_;
+  NodeRule rule_;
+};
+
+// Nanoseconds, for one worker while all of them are busy.
+struct CostModel {
+  double ns_per_stream_byte = 0.1;
+  double ns_per_byte = 0.03;
+  double ns_per_flop = 0.05;
+  double ns_per_tile = 500;
+  double ns_per_message = 500;            // from a signal until another worker sees it
+  double ns_per_cluster_message = 180;    // the same inside a cluster
+  std::map<std::string, double> factors;  // of a chain's work ("rms_norm+linear"), where it is not 1
+
+  double compute_ns(const std::string& chain, const Cost& cost) const;
+  double stream_ns(const Cost& cost) const { return ns_per_stream_byte * cost.stream_bytes; }
+  double tile_ns(const std::string& chain, const Cost& cost) const;
+  double message_ns(EdgeKind kind) const;
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v("ns_per_stream_byte", s.ns_per_stream_byte), v("ns_per_byte", s.ns_per_byte);
+    v("ns_per_flop", s.ns_per_flop), v("ns_per_tile", s.ns_per_tile), v("ns_per_message", s.ns_per_message);
+    v("ns_per_cluster_message", s.ns_per_cluster_message);
+  }
+};
+
+// Before anything was measured: workers with a ring are SMs of one H200, others are threads.
+CostModel default_costs(const Topology& topology);
+
+// Of every instruction of the program, worker by worker. Ops are looked up in the registry.
+std::vector<std::vector<Cost>> costs_of(const Program& program);
+
+}  // namespace heddle
