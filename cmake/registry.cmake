@@ -167,3 +167,25 @@ function(heddle_bodies target template)
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/op_${part}.inc CONTENT "${${part}}" @ONLY)
   endforeach()
 endfunction()
+
+# heddle_text(TARGET FILE FUNCTION): writes the text of FILE into TARGET as `std::string_view heddle::FUNCTION()`.
+function(heddle_text target file function)
+  set(out ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
+"// Generated from the tree: a file as text.
+#include <string_view>
+
+namespace heddle {
+
+std::string_view ${function}();
+
+std::string_view ${function}() {
+  return R\"heddle_text(@text@)heddle_text\";
+}
+
+}  // namespace heddle
+")
+  target_sources(${target} PRIVATE ${out})
+endfunction()

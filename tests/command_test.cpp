@@ -79,6 +79,26 @@ TEST(Command, ProfileShowsWhereAStepGoes) {
   expect_words(untraced.err, {"reference notes nothing", "threads and megakernel"});
 }
 
+TEST(Command, SchedulePredictsEachPolicy) {
+  Scratch scratch;
+  const std::string costs = scratch.path("costs.json"), page = scratch.path("page.html");
+  const std::string text = output({"schedule", kModel, "--compare", "--workers", "5"});
+  expect_words(text, {"llama T=1 on 5 workers", "costs that nobody measured here", "step us", "balance",
+                      "backward ", "dag ", "level_batched ", "pool ", "round_robin ", "wave ", "zigzag "});
+  output({"profile", kModel, "--position", "9", "--steps", "3", "--workers", "2", "--costs", costs});
+  expect_words(read_file(costs), {"ns_per_message", "\"attention\": "});
+  const std::string calibrated = output(
+      {"schedule", kModel, "--scheduler", "dag", "--workers", "2", "--calibrate", costs, "--plot", page});
+  expect_words(calibrated, {"predicted, costs of " + costs, "dag "});
+  EXPECT_EQ(calibrated.find("zigzag"), std::string::npos);
+  const std::string html = read_file(page);
+  expect_words(html, {"<canvas", "\"policies\":[{", "rms_norm+linear"});
+  EXPECT_EQ(html.find("@SCHEDULES@"), std::string::npos);
+  EXPECT_EQ(html.find("http"), std::string::npos) << "it needs no other file";
+  write_file(costs, "{");
+  EXPECT_EQ(run_program({.args = {"schedule", kModel, "--calibrate", costs}}).code, 1);
+}
+
 TEST(Command, EvalMeasuresATextAndComparesModels) {
   Scratch scratch;
   const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller", file = scratch.path("text");
@@ -158,7 +178,7 @@ TEST(Command, WritesConversationsOnlyWithATemplate) {
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command : {"bench", "cache", "chat", "check", "diff", "env", "eval", "generate",
-                                    "inspect", "logits", "profile", "template", "tokenize"})
+                                    "inspect", "logits", "profile", "schedule", "template", "tokenize"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

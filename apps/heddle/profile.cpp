@@ -5,7 +5,9 @@
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/model/build/family.h"
+#include "heddle/trace/calibrate.h"
 #include "heddle/trace/summary.h"
 
 namespace heddle {
@@ -14,6 +16,7 @@ namespace {
 struct ProfileFlags {
   EngineFlags engine;
   i32 position = 512, steps = 8;
+  std::string costs;
 };
 
 void run(const ProfileFlags& flags) {
@@ -43,10 +46,13 @@ void run(const ProfileFlags& flags) {
     engine->step(std::span(&next, 1), {.steps = flags.steps, .logits = false});
   }
   const Program& program = engine->program(1, 1);
-  const TraceSummary summary = summarise(program, engine->trace(program));
+  const Trace trace = engine->trace(program);
+  const TraceSummary summary = summarise(program, trace);
   require(summary.steps > 0, "[profile] {} notes nothing; known are threads and megakernel",
           options.executor);
   print(to_text(summary));
+  if (!flags.costs.empty())
+    write_file(flags.costs, to_json(calibrate(program, trace, default_costs(program.topology))));
 }
 
 }  // namespace
@@ -57,6 +63,8 @@ void add_profile(CLI::App& app) {
   flags->engine.add_to(command);
   command.argument("--position", &flags->position, "position of the first token");
   command.argument("--steps", &flags->steps, "tokens, made in one call");
+  command.argument("--costs", &flags->costs,
+                   "write what tiles and messages took to this file, for heddle schedule");
   command.footer(
       "fetch: between two instructions. late: until the last producer had signalled; hop: from then until\n"
       "the wait was over. starved: for weights on their way. phase: from the first worker that was ready to\n"

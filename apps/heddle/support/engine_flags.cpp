@@ -35,14 +35,18 @@ std::string names_of_schedulers() {
 
 void EngineFlags::add_to(Command& command) {
   add_program_to(command, "folder with config.json, *.safetensors and tokenizer.json");
+  add_executor_to(command);
+  add_threads_to(command);
+  command.argument("--verbose", &verbose,
+                   "say to stderr what runs the program and what memory is needed, before loading",
+                   {.group = kGroup});
+}
+
+void EngineFlags::add_executor_to(Command& command) {
   executor = kAutoExecutor;
   command.argument("--executor", &executor,
                    "what runs the program: " + names_of_executors() +
                        "; auto: megakernel where there is a GPU, else threads",
-                   {.group = kGroup});
-  add_threads_to(command);
-  command.argument("--verbose", &verbose,
-                   "say to stderr what runs the program and what memory is needed, before loading",
                    {.group = kGroup});
 }
 

@@ -18,6 +18,7 @@ struct EngineFlags {
   void add_to(Command& command);
   // Only those that decide a program; `what` says what the command takes for a model.
   void add_program_to(Command& command, const std::string& what, bool model_required = true);
+  void add_executor_to(Command& command);
   void add_threads_to(Command& command);
   EngineOptions options() const;
 };

@@ -1,0 +1,83 @@
+#include "apps/heddle/support/schedule_page.h"
+
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+
+std::string_view schedule_page_html();  // schedule_page.html
+
+namespace {
+
+using nlohmann::json;
+
+// Names of nodes with the op of each; the last is what nops are of.
+json nodes_of(const Program& program) {
+  json nodes = json::array();
+  std::vector<size_t> op(program.node_names.size(), program.opcodes.size());
+  for (const Call& call : program.calls) op[call.node] = call.opcode;
+  for (size_t n = 0; n < op.size(); ++n) nodes.push_back({{"name", program.node_names[n]}, {"op", op[n]}});
+  return nodes;
+}
+
+// For each tile of the second step five numbers: when it began to wait, ran and ended, in nanoseconds from the begin of
+// the step; its node; whether it is on the critical path.
+json lanes_of(const PlannedSchedule& schedule) {
+  std::vector<std::vector<bool>> on_path;
+  for (const auto& stream : schedule.program.workers) on_path.emplace_back(stream.size());
+  for (const PathStep& step : schedule.prediction.path) on_path[step.worker][step.instruction] = true;
+  const double begin = schedule.prediction.begin;
+  json lanes = json::array();
+  for (const TraceLane& lane : schedule.prediction.trace.lanes) {
+    json events = json::array();
+    for (const TraceEvent& event : lane.events) {
+      if (event.epoch != 2) continue;
+      const Instruction& instruction = schedule.program.workers[lane.worker][event.instruction];
+      for (u64 at : {event.fetched, event.ready, event.done}) events.push_back(i64(at) - i64(begin));
+      events.push_back(instruction.tag);
+      events.push_back(int(on_path[lane.worker][event.instruction]));
+    }
+    lanes.push_back(std::move(events));
+  }
+  return lanes;
+}
+
+json data_of(const std::string& title, std::span<const PlannedSchedule> schedules) {
+  const Program& first = schedules.front().program;
+  json data = {
+      {"title", title}, {"nodes", nodes_of(first)}, {"ops", json::array()}, {"policies", json::array()}};
+  for (const Opcode& opcode : first.opcodes)
+    data["ops"].push_back(fmt::format("{}", fmt::join(opcode.ops, "+")));
+  data["ops"].push_back("wait alone");
+  for (const PlannedSchedule& schedule : schedules) {
+    const Prediction& p = schedule.prediction;
+    data["policies"].push_back(
+        {{"name", schedule.policy},
+         {"step", p.step},
+         {"facts",
+          fmt::format("predicted: a step of {:.1f} us; workers busy {:.0f} %; critical path {:.1f} us of "
+                      "work, {:.1f} us in {} messages",
+                      p.step * 1e-3, 100 * p.busy, p.path_work * 1e-3, p.path_messages * 1e-3, p.messages)},
+         {"lanes", lanes_of(schedule)}});
+  }
+  return data;
+}
+
+}  // namespace
+
+std::string schedule_page(const std::string& title, std::span<const PlannedSchedule> schedules) {
+  std::string text = data_of(title, schedules).dump(-1, ' ', false, json::error_handler_t::replace);
+  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
+  constexpr std::string_view kMark = "@SCHEDULES@";
+  std::string page(schedule_page_html());
+  const size_t mark = page.find(kMark);
+  HEDDLE_CHECK(mark != std::string::npos);
+  return page.replace(mark, kMark.size(), text);
+}
+
+}  // namespace heddle
