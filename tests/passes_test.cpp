@@ -9,6 +9,8 @@
 #include "heddle/model/build/family.h"
 #include "heddle/ops/add/add.h"
 #include "heddle/ops/expert_linear/expert_linear.h"
+#include "heddle/ops/linear/linear.h"
+#include "heddle/ops/rms_norm/rms_norm.h"
 #include "tests/support/golden.h"
 
 namespace heddle {
@@ -53,6 +55,26 @@ TEST(Passes, ADeepseekLayerIsElevenCalls) {
                            "rms_norm+linear+gated_activation",
                            "linear+add"};
   EXPECT_EQ(layer("deepseek_v3-tiny", 1, {}), expected);
+}
+
+// What a chain hands on inside is nowhere else to be read.
+TEST(Passes, ACallThatReadsAValueTwiceIsNotAbsorbed) {
+  for (bool prologue : {false, true}) {
+    Graph graph;
+    const Tensor x = graph.add_tensor("x", BufferKind::kStepDevice, DType::kF32, {1, 16});
+    Weight w;
+    w.data = dense(DType::kF32, {16, 16});
+    w.interleave = 1;
+    w.data.buffer = graph.add_buffer({.name = "w", .kind = BufferKind::kWeight, .bytes = w.bytes()});
+    const Tensor scale = graph.add_tensor("scale", BufferKind::kTable, DType::kF32, {16});
+    const Tensor norm = graph.call("rms_norm", "norm", RmsNorm{.x = x, .weight = scale}).y;
+    const Tensor y = graph.call("linear", "linear", Linear{.x = prologue ? norm : x, .w = w}).y;
+    graph.call("add", "add", Add{.a = y, .b = prologue ? norm : y});
+    run_passes(graph, {});
+    Chains chains;
+    for (const Node& node : graph.nodes()) chains.push_back(chain_name(node));
+    EXPECT_EQ(chains, prologue ? (Chains{"rms_norm", "linear+add"}) : (Chains{"rms_norm", "linear", "add"}));
+  }
 }
 
 // The norm is read by the router and by the experts.

@@ -78,7 +78,8 @@ class Fuser {
       Tensor* in = argument(part, traits.input);
       Tensor* out = argument(part, traits.output);
       const bool passes_through = in == out;
-      if (!same_tensor(*in, *y) || nodes_[e].live != nodes_[n].live) continue;
+      if (!same_tensor(*in, *y) || nodes_[e].live != nodes_[n].live || reads(nodes_[e], y->buffer) > 1)
+        continue;
       // A call that replaces the value must be its only reader; one that passes it on must be the first.
       if (passes_through ? e != *readers.begin() : readers.size() != 1) continue;
       if (graph_.buffers()[y->buffer].kind != BufferKind::kActivation || !inputs_ready(e, n, *in)) continue;
@@ -104,7 +105,8 @@ class Fuser {
     const OpTraits& traits = part.op->traits;
     if (!traits.prologue || nodes_[p].live != nodes_[n].live) return std::nullopt;
     if (!same_tensor(*argument(part, traits.output), *x)) return std::nullopt;
-    if (touching(x->buffer, Access::kRead).size() != 1) return std::nullopt;
+    if (touching(x->buffer, Access::kRead).size() != 1 || reads(nodes_[n], x->buffer) > 1)
+      return std::nullopt;
     if (!unchanged_between(part, p, n) || bytes_read(part) > options.max_prologue_bytes) return std::nullopt;
     std::string note = fmt::format("{} absorbs {} as its prologue", nodes_[n].name, nodes_[p].name);
     forget_touches(p), forget_touches(n);
@@ -118,6 +120,14 @@ class Fuser {
   }
 
  private:
+  // By how many arguments a node reads a buffer: what is handed on inside a chain has one reader, x + x has two.
+  size_t reads(Node& node, u32 buffer) {
+    size_t count = 0;
+    for (Part& part : node.parts)
+      for (const Argument& a : arguments(part))
+        count += a.access == Access::kRead && a.tensor->buffer == buffer;
+    return count;
+  }
   // Whether an epilogue reads or writes more than what it is handed and constants: then by rows.
   bool knows_rows(Part& part) {
     const OpTraits& traits = part.op->traits;
