@@ -101,16 +101,17 @@ void Accesses::read_cell(const Event& event, const Touch& touch, u32 cell) {
   const u32 width = form_.workers();
   if (last.group != kNone) {
     const Group& group = groups_[last.group];
-    if (group.made < group.expected) return incomplete(event, touch, cell, group.call, group.step);
+    if (group.made < group.expected)
+      return incomplete(Rule::kReadAfterParts, event, touch, cell, group.call, group.step);
     const u32* writers = group_clocks_[group.writers];
     const u32 worker = first_beyond(writers, event.visible, width);
-    if (worker < width) conflict(event, touch, cell, worker, writers[worker]);
+    if (worker < width) conflict(Rule::kReadAfterParts, event, touch, cell, {worker, writers[worker]});
     return;
   }
   const u32 worker = form_.worker_of[last.writer], their_at = at(last.writer, last.step);
   if (event.visible[worker] >= their_at) return;
   if (polled(event, last.buffer, form_.instruction(last.writer).signal.counter, last.step)) return;
-  conflict(event, touch, cell, worker, their_at);
+  conflict(Rule::kReadAfterWrite, event, touch, cell, {worker, their_at});
 }
 
 // Reads mean the positions before this step: all of the step before must be visible, none of this one is.
@@ -121,12 +122,12 @@ void Accesses::read_pages(const Event& event, const Touch& touch) {
     if (!map_.page_writes.contains(cell)) continue;
     const Page& written = page(cell);
     if (written.made < written.expected) {
-      incomplete(event, touch, cell, kNone, 0);
+      incomplete(Rule::kReadOfPages, event, touch, cell, kNone, 0);
       continue;
     }
     const u32* writers = group_clocks_[written.writers];
     const u32 worker = first_beyond(writers, event.visible, width);
-    if (worker < width) conflict(event, touch, cell, worker, writers[worker]);
+    if (worker < width) conflict(Rule::kReadOfPages, event, touch, cell, {worker, writers[worker]});
   }
 }
 
@@ -143,7 +144,8 @@ void Accesses::write(const Event& event, const Touch& touch) {
     for (u32 reader : map_.readers[touch.place]) {
       ++stamps_[reader];
       const u32 worker = first_beyond(reads_[reader], event.done, width);
-      if (worker < width) conflict(event, touch, kNone, worker, reads_[reader][worker]);
+      if (worker < width)
+        conflict(Rule::kWriteAfterRead, event, touch, kNone, {worker, reads_[reader][worker]});
     }
   for (u32 cell : map_.cells[touch.place]) {
     // Rows of another step are other bytes of the pages (the host sees to that), so each step has its own.
@@ -171,10 +173,11 @@ void Accesses::write_cell(const Event& event, const Touch& touch, u32 cell, Last
   if (last.group != kNone) {
     const u32* writers = group_clocks_[groups_[last.group].writers];
     const u32 worker = first_beyond(writers, event.visible, width);
-    if (worker < width) conflict(event, touch, cell, worker, writers[worker]);
+    if (worker < width) conflict(Rule::kWriteAfterWrite, event, touch, cell, {worker, writers[worker]});
   } else if (last.writer != kNone) {
     const u32 worker = form_.worker_of[last.writer], their_at = at(last.writer, last.step);
-    if (event.visible[worker] < their_at) conflict(event, touch, cell, worker, their_at);
+    if (event.visible[worker] < their_at)
+      conflict(Rule::kWriteAfterWrite, event, touch, cell, {worker, their_at});
   }
   last = {event.id, event.step, region(touch).buffer, kNone};
 }
@@ -198,7 +201,7 @@ void Accesses::join_group(const Event& event, const Touch& touch, u32 cell, Last
   Group& group = groups_[index];
   const u32* before = group_clocks_[group.before];
   const u32 worker = first_beyond(before, event.visible, width);
-  if (worker < width) conflict(event, touch, cell, worker, before[worker]);
+  if (worker < width) conflict(Rule::kWriteAfterWrite, event, touch, cell, {worker, before[worker]});
   ++group.made;
   group_clocks_[group.writers][event.worker] = event.at;
   last = {event.id, event.step, region(touch).buffer, index};

@@ -81,13 +81,16 @@ class Accesses {
   Page& page(u32 cell);
 
   // Reports.
-  void conflict(const Event& event, const Touch& touch, u32 cell, u32 worker, u32 their_at);
-  void incomplete(const Event& event, const Touch& touch, u32 cell, u32 call, u32 their_step);
+  struct Other {  // whom an access is not ordered after
+    u32 worker, at;
+  };
+  void conflict(Rule rule, const Event& event, const Touch& touch, u32 cell, Other other);
+  void incomplete(Rule rule, const Event& event, const Touch& touch, u32 cell, u32 call, u32 their_step);
   void not_written(const Event& event, const Touch& touch, u32 cell);
   std::vector<u32> writers_of(u32 cell, u32 buffer, u32 call) const;
   const Region* find_region(u32 id, Access access, const Touch& touch, u32 cell) const;
   bool covers(u32 place, u32 cell) const;
-  bool first_report(FaultKind kind, u32 id, u32 other);
+  bool first_report(Rule rule, u32 id, u32 other);
   std::string side(u32 id, u32 step, const Region& region) const;
 
   const Form& form_;
@@ -102,7 +105,7 @@ class Accesses {
   Clocks group_clocks_;
   std::unordered_map<u32, Page> pages_;
   std::vector<u32> executed_;  // by worker: place in its clock of the last instruction that has run
-  std::set<std::tuple<FaultKind, u32, u32>> reported_;
+  std::set<std::tuple<Rule, u32, u32>> reported_;
 };
 
 }  // namespace heddle::proof

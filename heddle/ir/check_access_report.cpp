@@ -38,8 +38,8 @@ std::vector<u32> Accesses::writers_of(u32 cell, u32 buffer, u32 call) const {
   return writers;
 }
 
-bool Accesses::first_report(FaultKind kind, u32 id, u32 other) {
-  return reported_.emplace(kind, id, other).second;
+bool Accesses::first_report(Rule rule, u32 id, u32 other) {
+  return reported_.emplace(rule, id, other).second;
 }
 
 std::string Accesses::side(u32 id, u32 step, const Region& region) const {
@@ -48,28 +48,29 @@ std::string Accesses::side(u32 id, u32 step, const Region& region) const {
                      region.end(), form_.buffer(region.buffer).name, step + 1);
 }
 
-// An access that is not ordered after an access of `worker`, the one at `their_at` of its clock. Without a
-// cell the other one reads.
-void Accesses::conflict(const Event& event, const Touch& touch, u32 cell, u32 worker, u32 their_at) {
-  const u32 length = form_.length(worker);
-  const u32 other = form_.first[worker] + (their_at - 1) % length, step = (their_at - 1) / length;
+// An access that is not ordered after another, at a place of its worker's clock. Without a cell the other one
+// reads.
+void Accesses::conflict(Rule rule, const Event& event, const Touch& touch, u32 cell, Other than) {
+  const u32 length = form_.length(than.worker);
+  const u32 other = form_.first[than.worker] + (than.at - 1) % length, step = (than.at - 1) / length;
   const Region* theirs = find_region(other, cell == kNone ? Access::kRead : Access::kWrite, touch, cell);
   HEDDLE_CHECK(theirs != nullptr);
   const Region& mine = region(touch);
   const bool reuse = theirs->buffer != mine.buffer;
-  if (!first_report(reuse ? FaultKind::kLiveReuse : FaultKind::kRace, event.id, other)) return;
-  const bool seen = event.done[worker] >= their_at;
-  faults_.add(reuse ? FaultKind::kLiveReuse : FaultKind::kRace, "{}, but {} after {}{}",
+  if (!first_report(rule, event.id, other)) return;
+  const bool seen = event.done[than.worker] >= than.at;
+  faults_.add(rule, reuse ? FaultKind::kLiveReuse : FaultKind::kRace, "{}, but {} after {}{}",
               side(event.id, event.step, mine),
               seen ? "is ordered without being made visible" : "nothing orders it",
               side(other, step, *theirs), reuse ? "; they share arena bytes" : "");
 }
 
 // A read before all the writes it must come after have run.
-void Accesses::incomplete(const Event& event, const Touch& touch, u32 cell, u32 call, u32 their_step) {
+void Accesses::incomplete(Rule rule, const Event& event, const Touch& touch, u32 cell, u32 call,
+                          u32 their_step) {
   for (u32 other : writers_of(cell, kNoBuffer, call))
     if (executed_[form_.worker_of[other]] < at(other, their_step))
-      return conflict(event, touch, cell, form_.worker_of[other], at(other, their_step));
+      return conflict(rule, event, touch, cell, {form_.worker_of[other], at(other, their_step)});
 }
 
 // A read of bytes that nobody has written through its buffer in its step, as far as the run has come.
@@ -83,15 +84,15 @@ void Accesses::not_written(const Event& event, const Touch& touch, u32 cell) {
   if (before != kNone) {  // written, and then overwritten
     const u32 worker = form_.worker_of[last.writer];
     if (event.visible[worker] < at(last.writer, last.step))
-      return conflict(event, touch, cell, worker, at(last.writer, last.step));
-    if (first_report(FaultKind::kLiveReuse, event.id, last.writer))
-      faults_.add(FaultKind::kLiveReuse, "{}, written by {}, but before that {}",
+      return conflict(Rule::kWritten, event, touch, cell, {worker, at(last.writer, last.step)});
+    if (first_report(Rule::kWritten, event.id, last.writer))
+      faults_.add(Rule::kWritten, FaultKind::kLiveReuse, "{}, written by {}, but before that {}",
                   side(event.id, event.step, mine), form_.place(before),
                   side(last.writer, last.step, *find_region(last.writer, Access::kWrite, touch, cell)));
   } else if (after != kNone && form_.worker_of[after] != event.worker) {
-    conflict(event, touch, cell, form_.worker_of[after], at(after, event.step));
-  } else if (first_report(FaultKind::kNotWritten, event.id, after)) {
-    faults_.add(FaultKind::kNotWritten, "{}, {}", side(event.id, event.step, mine),
+    conflict(Rule::kWritten, event, touch, cell, {form_.worker_of[after], at(after, event.step)});
+  } else if (first_report(Rule::kWritten, event.id, after)) {
+    faults_.add(Rule::kWritten, FaultKind::kNotWritten, "{}, {}", side(event.id, event.step, mine),
                 after == kNone ? "some of which no instruction writes"
                                : fmt::format("which {} writes only later", form_.place(after)));
   }

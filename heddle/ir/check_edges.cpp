@@ -1,5 +1,7 @@
 #include "heddle/ir/check_edges.h"
 
+#include <utility>
+
 #include "heddle/ir/print.h"
 
 namespace heddle::proof {
@@ -34,6 +36,7 @@ struct Group {
   EdgeKind kind = EdgeKind::kInSm;  // of the signals
   u32 first = 0;                    // an instruction
   bool one_worker = true, one_cluster = true;
+  bool mixed = false;  // not all signals are of `kind`
 };
 
 class CheckEdges {
@@ -61,10 +64,10 @@ class CheckEdges {
       group.sum += instruction.signal.amount;
       group.one_worker &= form_.worker_of[id] == form_.worker_of[group.first];
       group.one_cluster &= cluster_of(id) == cluster_of(group.first);
-      if (instruction.signal_kind() != group.kind)
-        faults_.add(FaultKind::kBadEdge, "{} and {} signal counter {} in two kinds, {} and {}",
-                    form_.place(group.first), form_.place(id), counter, name(group.kind),
-                    name(instruction.signal_kind()));
+      if (instruction.signal_kind() != group.kind && !std::exchange(group.mixed, true))
+        faults_.add(Rule::kOneKindOfSignals, FaultKind::kBadEdge,
+                    "{} and {} signal counter {} in two kinds, {} and {}", form_.place(group.first),
+                    form_.place(id), counter, name(group.kind), name(instruction.signal_kind()));
       if (info.buffer != kNoBuffer) check_carrier(counter, id);
     }
     const auto words = [&] {
@@ -72,9 +75,11 @@ class CheckEdges {
                          info.total, producers.size(), producers.empty() ? "" : ", first ",
                          producers.empty() ? "" : form_.place(group.first), group.sum);
     };
-    if (info.total > group.sum) faults_.add(FaultKind::kDeadlock, "{}; it never fills", words());
+    if (info.total > group.sum)
+      faults_.add(Rule::kCountersFill, FaultKind::kDeadlock, "{}; it never fills", words());
     if (info.total < group.sum)
-      faults_.add(FaultKind::kWaitInPart, "{}; waits would pass before the last", words());
+      faults_.add(Rule::kTotalsInFull, FaultKind::kWaitInPart, "{}; waits would pass before the last",
+                  words());
     return group;
   }
 
@@ -83,8 +88,9 @@ class CheckEdges {
     const u32 buffer = program_.counters[counter].buffer;
     for (const Region& region : form_.regions_of(id))
       if (region.buffer == buffer && region.access == Access::kWrite && form_.buffer(buffer).tagged) return;
-    faults_.add(FaultKind::kBadEdge, "{} signals counter {}, which stands for tagged words of {}, but {}",
-                form_.place(id), counter, form_.buffer(buffer).name,
+    faults_.add(Rule::kCarriersWrite, FaultKind::kBadEdge,
+                "{} signals counter {}, which stands for tagged words of {}, but {}", form_.place(id),
+                counter, form_.buffer(buffer).name,
                 form_.buffer(buffer).tagged ? "writes none of them" : "that buffer is not tagged");
   }
 
@@ -94,16 +100,17 @@ class CheckEdges {
     const Group& group = groups_[wait.counter];
     const u32 total = program_.counters[wait.counter].total;
     if (group.sum == 0)
-      return faults_.add(FaultKind::kWaitInPart, "{} waits for counter {}, which nobody signals",
-                         form_.place(id), wait.counter);
+      return faults_.add(Rule::kSomebodySignals, FaultKind::kWaitInPart,
+                         "{} waits for counter {}, which nobody signals", form_.place(id), wait.counter);
     if (wait.target != total)
-      return faults_.add(FaultKind::kWaitInPart,
+      return faults_.add(Rule::kWaitsInFull, FaultKind::kWaitInPart,
                          "{} waits until counter {} is {} a step; {} and its other producers make {}",
                          form_.place(id), wait.counter, wait.target, form_.place(group.first), total);
     if (const char* why = misfit(id, instruction.wait_kind(i), group, wait.counter))
-      faults_.add(FaultKind::kBadEdge, "{} waits for counter {} by a {} edge, signalled by {} as {}: {}",
-                  form_.place(id), wait.counter, name(instruction.wait_kind(i)), form_.place(group.first),
-                  name(group.kind), why);
+      faults_.add(Rule::kWaitsFit, FaultKind::kBadEdge,
+                  "{} waits for counter {} by a {} edge, signalled by {} as {}: {}", form_.place(id),
+                  wait.counter, name(instruction.wait_kind(i)), form_.place(group.first), name(group.kind),
+                  why);
   }
 
   // Why a wait of this kind cannot be satisfied by the counter's signals; null: it can.

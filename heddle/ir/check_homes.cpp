@@ -27,11 +27,13 @@ class CheckHomes {
       std::vector<Home> joined;
       for (const Home& home : shares) {
         if (home.period != shares[0].period)
-          faults_.add(FaultKind::kMalformed, "[homes] those of {} repeat every {} bytes and every {}",
+          faults_.add(Rule::kHomesAlike, FaultKind::kMalformed,
+                      "[homes] those of {} repeat every {} bytes and every {}",
                       form_.buffer(home.buffer).name, shares[0].period, home.period);
         if (!joined.empty() && home.begin < joined.back().end)
-          faults_.add(FaultKind::kResidency, "[homes] bytes [{}, {}) of {} have two homes, workers {} and {}",
-                      home.begin, std::min(home.end, joined.back().end), form_.buffer(home.buffer).name,
+          faults_.add(Rule::kOneHome, FaultKind::kResidency,
+                      "[homes] bytes [{}, {}) of {} have two homes, workers {} and {}", home.begin,
+                      std::min(home.end, joined.back().end), form_.buffer(home.buffer).name,
                       joined.back().worker, home.worker);
         if (!joined.empty() && joined.back().worker == home.worker && joined.back().end >= home.begin)
           joined.back().end = std::max(joined.back().end, home.end);
@@ -78,7 +80,7 @@ class CheckHomes {
     const bool foreign = home && begin < home->end && home->worker != form_.worker_of[id];
     const i64 wrong = home && !foreign ? std::max(begin, home->end) : begin;
     const Home* owner = foreign ? home : after != shares.end() && after->begin <= wrong ? &*after : nullptr;
-    faults_.add(FaultKind::kResidency, "{} {} bytes [{}, {}) of {}; the home of byte {} is {}",
+    faults_.add(Rule::kAtHome, FaultKind::kResidency, "{} {} bytes [{}, {}) of {}; the home of byte {} is {}",
                 form_.place(id), region.access == Access::kRead ? "reads" : "writes", begin, end,
                 form_.buffer(region.buffer).name, wrong,
                 owner ? fmt::format("worker {}", owner->worker) : "nowhere");
@@ -112,7 +114,7 @@ class CheckHomes {
         if (const i64 bytes = scratch_of(id); bytes > scratch) scratch = bytes, largest = id;
       if (resident[worker] + topology.ring_bytes + scratch <= topology.worker_memory) continue;
       faults_.add(
-          FaultKind::kDoesNotFit,
+          Rule::kWorkerMemory, FaultKind::kDoesNotFit,
           "[worker {}] resident rows of {} bytes, a ring of {} and scratch of {}{} are more than the {} "
           "of a worker",
           worker, resident[worker], topology.ring_bytes, scratch,

@@ -213,8 +213,9 @@ void check_outputs(const Form& form, Faults& faults) {
     i64 end = 0;
     for (const auto& [from, to] : pieces) {
       if (from > end) {
-        faults.add(FaultKind::kNotWritten, "[{}] no instruction writes bytes [{}, {}) of this output",
-                   form.buffer(buffer).name, end, from);
+        faults.add(Rule::kOutputsWritten, FaultKind::kNotWritten,
+                   "[{}] no instruction writes bytes [{}, {}) of this output", form.buffer(buffer).name, end,
+                   from);
         break;
       }
       end = std::max(end, to);

@@ -130,7 +130,7 @@ class Order {
       const u32 theirs = form_.worker_of[other];
       if (done_[worker][theirs] >= other - form_.first[theirs] + 1) continue;
       return faults_.add(
-          FaultKind::kLiveReuse,
+          Rule::kCountersApart, FaultKind::kLiveReuse,
           "{} signals counter {} in step 2, but nothing orders it after {}, which signals it in step 1",
           form_.place(id), counter, form_.place(other));
     }
@@ -180,8 +180,8 @@ class Order {
     lines.erase(lines.begin(), lines.begin() + (std::find(path.begin(), path.end(), worker) - path.begin()));
     const size_t length = lines.size();
     if (length > kNamed) lines.resize(kNamed), lines.push_back("...");
-    faults_.add(FaultKind::kDeadlock, "{} of {} workers cannot go on, {} of them in a ring: {}", blocked,
-                width_, length, fmt::join(lines, "; "));
+    faults_.add(Rule::kEnds, FaultKind::kDeadlock, "{} of {} workers cannot go on, {} of them in a ring: {}",
+                blocked, width_, length, fmt::join(lines, "; "));
   }
 
   const Form& form_;

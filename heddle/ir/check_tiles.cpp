@@ -70,13 +70,13 @@ void report(const Form& form, const CallForm& call, const Corner& left, Faults& 
     if (axes[d].kind == TileAxis::Kind::kRange) element[at++] = left.at[d] + 1;
   }
   if (left.sign < 0)
-    return faults.add(FaultKind::kNotWritten, "{} [{}]: no instruction computes {}", call.node.name,
-                      chain_name(call.node), tile_text(axes, element));
+    return faults.add(Rule::kTilesCover, FaultKind::kNotWritten, "{} [{}]: no instruction computes {}",
+                      call.node.name, chain_name(call.node), tile_text(axes, element));
   std::vector<u32> both;
   for (u32 id : call.instructions)
     if (both.size() < 2 && box_of(axes, form.instruction(id).tile).contains(left.at)) both.push_back(id);
-  faults.add(FaultKind::kComputedTwice, "{} and {} both compute {}", form.place(both[0]), form.place(both[1]),
-             tile_text(axes, element));
+  faults.add(Rule::kTilesOnce, FaultKind::kComputedTwice, "{} and {} both compute {}", form.place(both[0]),
+             form.place(both[1]), tile_text(axes, element));
 }
 
 }  // namespace

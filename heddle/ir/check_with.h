@@ -1,4 +1,4 @@
-// The check with another registry of ops: its tests bring ops of their own.
+// The check with another registry of ops, or without one of its rules: for its tests.
 #pragma once
 
 #include "heddle/ir/check.h"
@@ -6,6 +6,8 @@
 
 namespace heddle::proof {
 
-CheckReport check_with(const Program& program, FindOp find);
+// Without a rule, the check takes what only that rule refuses. Where edges are concerned it ends there, since what comes
+// behind takes them for granted.
+CheckReport check_with(const Program& program, FindOp find, std::optional<Rule> without = std::nullopt);
 
 }  // namespace heddle::proof

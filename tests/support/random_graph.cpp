@@ -69,7 +69,7 @@ RandomGraph::RandomGraph(u64 seed) : seed_(seed), random_(seed) {
     graph_.call("copy", "keep" + std::to_string(i), Copy{.x = any(), .y = made_[i]});
   if (topology.tagged)
     for (Buffer& buffer : graph_.buffers())
-      buffer.tagged = buffer.kind == BufferKind::kActivation && pick(3) == 0;
+      buffer.tagged = buffer.kind == BufferKind::kActivation && !buffer.resident && pick(3) == 0;
   placement_ = place(graph_, options_.passes, topology);
 }
 
