@@ -97,6 +97,8 @@ TEST(Command, SchedulePredictsEachPolicy) {
   EXPECT_EQ(html.find("http"), std::string::npos) << "it needs no other file";
   write_file(costs, "{");
   EXPECT_EQ(run_program({.args = {"schedule", kModel, "--calibrate", costs}}).code, 1);
+  EXPECT_EQ(run_program({.args = {"schedule", kModel, "--rows", "0"}}).code, 2);
+  EXPECT_EQ(run_program({.args = {"schedule", kModel, "--scheduler", "fifo"}}).code, 2);
 }
 
 TEST(Command, EvalMeasuresATextAndComparesModels) {

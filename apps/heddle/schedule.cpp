@@ -54,6 +54,7 @@ std::string table(std::span<const PlannedSchedule> schedules) {
 }
 
 void run(const ScheduleFlags& flags) {
+  require(flags.rows >= 1, "[schedule] --rows {}; must be at least 1", flags.rows);
   require_model_folder(flags.engine.model);
   const std::shared_ptr<const Model> model = open_model(flags.engine.model);
   EngineOptions options = flags.engine.options();

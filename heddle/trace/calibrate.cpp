@@ -28,17 +28,17 @@ class Calibration {
     for (const TraceLane& lane : trace_.lanes)
       if (lane.role == TraceRole::kConsumers) note_signals(lane);
     for (const TraceLane& lane : trace_.lanes)
-      if (lane.role == TraceRole::kConsumers)
-        for (const TraceEvent& event : lane.events) note(lane.worker, event);
+      if (lane.role == TraceRole::kConsumers) note_tiles(lane);
     require(!runs_.empty(), "[calibrate] the trace has no events; must be of a run of {}", program_.name);
-    model_.ns_per_tile = quantile(runs_, 0.02);
+    const double between = quantile(between_, 0.5);
+    model_.ns_per_tile = between + quantile(runs_, 0.02);
     if (!messages_.empty()) model_.ns_per_message = quantile(messages_, 0.5);
     if (!cluster_messages_.empty()) model_.ns_per_cluster_message = quantile(cluster_messages_, 0.5);
     set_stream();
     model_.factors.clear();
     for (const auto& [chain, sum] : sums_)
       if (const double work = model_.compute_ns(chain, sum.cost) - model_.ns_per_tile; work > 0)
-        model_.factors[chain] = std::max(0.0, sum.run - sum.tiles * model_.ns_per_tile) / work;
+        model_.factors[chain] = std::max(0.0, sum.run - sum.tiles * (model_.ns_per_tile - between)) / work;
     return model_;
   }
 
@@ -57,11 +57,19 @@ class Calibration {
     }
   }
 
+  void note_tiles(const TraceLane& lane) {
+    for (size_t i = 0; i < lane.events.size(); ++i) {
+      if (i > 0 && lane.events[i].fetched >= lane.events[i - 1].done)
+        between_.push_back(double(lane.events[i].fetched - lane.events[i - 1].done));
+      note(lane.worker, lane.events[i]);
+    }
+  }
+
   void note(u32 worker, const TraceEvent& event) {
     const Instruction& instruction = program_.workers[worker][event.instruction];
     note_message(instruction, event);
     if (instruction.opcode >= kNopOpcode) return;
-    const double run = double(event.computed - event.ready), starved = double(event.starved);
+    const double run = double(event.done - event.ready), starved = double(event.starved);
     const Cost& cost = costs_[worker][event.instruction];
     if (starved > 0) starved_run_ += run, starved_bytes_ += cost.stream_bytes;
     runs_.push_back(run - starved);
@@ -99,10 +107,10 @@ class Calibration {
   const Trace& trace_;
   CostModel model_;
   std::vector<std::vector<Cost>> costs_;
-  std::vector<std::string> chains_;               // by call
-  std::map<std::pair<u32, u32>, u64> signalled_;  // by counter and epoch: the last signal
-  std::vector<double> runs_, messages_, cluster_messages_;
-  std::map<std::string, Sum> sums_;  // by chain
+  std::vector<std::string> chains_;                                   // by call
+  std::map<std::pair<u32, u32>, u64> signalled_;                      // by counter and epoch: the last signal
+  std::vector<double> runs_, between_, messages_, cluster_messages_;  // nanoseconds
+  std::map<std::string, Sum> sums_;                                   // by chain
   double starved_run_ = 0, starved_bytes_ = 0;
 };
 
