@@ -250,6 +250,27 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
   EXPECT_LT(watch.seconds(), 5);
 }
 
+class Fits : public testing::TestWithParam<const char*> {};
+
+// All workers of a program are on the device at once, or it is refused before it runs.
+TEST_P(Fits, TooManyWorkersAreRefused) {
+  const ExecutorSpec& spec = get_executor(GetParam());
+  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
+  TestProgram test(3, &spec.space());
+  test.program.workers.resize(20000, {Instruction{}});
+  try {
+    spec.create(test.program, test.memory, {});
+    FAIL() << "it was taken";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("the program has 20000 workers; "), std::string::npos) << text;
+    EXPECT_NE(text.find("fit on the device at once"), std::string::npos) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Executors, Fits, testing::Values("megakernel"),
+                         [](const auto& param) { return fmt::format("{}_fits", param.param); });
+
 TEST(Threads, AFailureInATileIsThrownByRun) {
   TestProgram test(3);
   int calls = 0;
