@@ -1,6 +1,8 @@
 #include "tests/support/seeded_faults.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -50,22 +52,16 @@ const T* choose(const std::vector<T>& from, Random& random) {
   return from.empty() ? nullptr : &from[random() % from.size()];
 }
 
-// Any wait, each kind of edge as likely as the others.
-const Place* choose_wait(const Program& program, std::vector<Place> places, Random& random,
-                         PlantedFault& fault) {
-  static thread_local std::vector<Place> kept;
-  std::vector<int> kinds;
-  const auto kind = [&](const Place& at) {
-    return int(program.workers[at.worker][at.index].wait_kind(at.wait));
-  };
-  for (const Place& at : places)
-    if (std::find(kinds.begin(), kinds.end(), kind(at)) == kinds.end()) kinds.push_back(kind(at));
-  const int* chosen = choose(kinds, random);
-  if (!chosen) return nullptr;
-  std::erase_if(places, [&](const Place& at) { return kind(at) != *chosen; });
-  fault.edge = *chosen;
-  kept = std::move(places);
-  return choose(kept, random);
+// Any of these waits, each kind of edge as likely as the others.
+std::optional<Place> choose_wait(Program& program, std::vector<Place> places, Random& random,
+                                 PlantedFault& fault) {
+  std::set<int> kinds;
+  const auto kind = [&](const Place& at) { return int(at.in(program).wait_kind(at.wait)); };
+  for (const Place& at : places) kinds.insert(kind(at));
+  if (kinds.empty()) return std::nullopt;
+  fault.edge = *std::next(kinds.begin(), long(random() % kinds.size()));
+  std::erase_if(places, [&](const Place& at) { return kind(at) != fault.edge; });
+  return *choose(places, random);
 }
 
 bool any_wait(const Instruction&, int) {
@@ -99,7 +95,7 @@ bool loses_order(const Program& changed, const Place& at, u32 counter, bool prev
 const std::vector<FaultKind> kUnordered = {kRace, kLiveReuse, kNotWritten};
 
 bool drop_wait(Program& program, Random& random, PlantedFault& fault) {
-  const Place* at = choose_wait(program, waits(program, any_wait), random, fault);
+  const std::optional<Place> at = choose_wait(program, waits(program, any_wait), random, fault);
   if (!at) return false;
   Instruction& instruction = at->in(program);
   const Wait wait = std::exchange(instruction.waits[at->wait], Wait{});
@@ -110,7 +106,7 @@ bool drop_wait(Program& program, Random& random, PlantedFault& fault) {
 }
 
 bool change_target(Program& program, Random& random, PlantedFault& fault, i32 by) {
-  const Place* at = choose_wait(program, waits(program, any_wait), random, fault);
+  const std::optional<Place> at = choose_wait(program, waits(program, any_wait), random, fault);
   if (!at) return false;
   at->in(program).waits[at->wait].target += u32(by);
   fault.kinds = {kWaitInPart};
@@ -135,7 +131,7 @@ bool swap_order(Program& program, Random& random, PlantedFault& fault) {
   };
   auto places = waits(program, [](const Instruction& i, int k) { return !i.waits_previous(k); });
   std::erase_if(places, [&](const Place& at) { return own_producer(at) == at.index; });
-  const Place* at = choose_wait(program, places, random, fault);
+  const std::optional<Place> at = choose_wait(program, places, random, fault);
   if (!at) return false;
   const size_t before = own_producer(*at);
   auto& stream = program.workers[at->worker];
@@ -148,7 +144,7 @@ bool swap_order(Program& program, Random& random, PlantedFault& fault) {
 
 // A wait for a counter that says nothing of the right one; or for what the waiter itself signals.
 bool wrong_counter(Program& program, Random& random, PlantedFault& fault) {
-  const Place* at = choose_wait(program, waits(program, any_wait), random, fault);
+  const std::optional<Place> at = choose_wait(program, waits(program, any_wait), random, fault);
   if (!at || program.counters.size() < 2) return false;
   Instruction& instruction = at->in(program);
   Wait& wait = instruction.waits[at->wait];
@@ -198,7 +194,7 @@ bool share_counter(Program& program, Random& random, PlantedFault& fault) {
 }
 
 bool wrong_edge(Program& program, Random& random, PlantedFault& fault) {
-  const Place* at = choose_wait(program, waits(program, any_wait), random, fault);
+  const std::optional<Place> at = choose_wait(program, waits(program, any_wait), random, fault);
   if (!at) return false;
   Instruction& instruction = at->in(program);
   const u32 counter = instruction.waits[at->wait].counter;
@@ -222,7 +218,7 @@ bool wrong_edge(Program& program, Random& random, PlantedFault& fault) {
 
 // The wait means another step: this one instead of the one before, where that cannot be, or the other way round.
 bool wrong_epoch(Program& program, Random& random, PlantedFault& fault) {
-  const Place* at = choose_wait(program, waits(program, any_wait), random, fault);
+  const std::optional<Place> at = choose_wait(program, waits(program, any_wait), random, fault);
   if (!at) return false;
   Instruction& instruction = at->in(program);
   const bool previous = instruction.waits_previous(at->wait);
