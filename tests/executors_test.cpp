@@ -100,7 +100,7 @@ TEST_P(Traces, NoteEveryInstruction) {
   EXPECT_GT(small->trace().lanes[0].lost, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Executors, Traces, testing::Values("threads", "megakernel"),
+INSTANTIATE_TEST_SUITE_P(Executors, Traces, testing::Values("threads", "reference", "megakernel"),
                          [](const auto& param) { return fmt::format("{}_trace", param.param); });
 
 struct Hang {

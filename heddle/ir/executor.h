@@ -33,7 +33,7 @@ struct ExecutorOptions {
   double hang_limit_ms = 10000;  // a wait longer than this aborts the run with a dump
   std::string simd;              // threads only: name of a lower SIMD level; empty: the best of this CPU
   LaunchMode launch_mode = LaunchMode::kDependent;  // launches only
-  u32 trace_events = 0;  // threads and megakernel: instructions of a worker that a run notes; 0: none
+  u32 trace_events = 0;  // all but launches: instructions of a worker that a run notes; 0: none
   // reference only:
   u64 seed = 0;              // which legal interleaving
   bool adversarial = false;  // starve one worker, let the last writer of a counter be late

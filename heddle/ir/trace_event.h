@@ -13,6 +13,8 @@ struct TraceEvent {
   u64 done = 0;                    // it was signalled
   u64 starved = 0;                 // how long, between ready and computed, weights were waited for
   u32 instruction = 0, epoch = 0;  // index in the worker's stream; number of the step
+  u32 dead = 0;                    // 1: its tile had no work in this step
+  u32 reserved = 0;
 };
 
 enum class TraceRole : u32 {

@@ -8,6 +8,7 @@
 #include "heddle/backend/cpu/images.h"
 #include "heddle/backend/cpu/scalar_block.h"
 #include "heddle/backend/cpu/tile_runner.h"
+#include "heddle/base/stopwatch.h"
 #include "heddle/ir/waits.h"
 #include "heddle/ir/watch.h"
 
@@ -29,12 +30,16 @@ class ReferenceExecutor : public Executor {
       runners_.emplace_back(program_, bases_.back(), scalar_bodies());
     }
     host_ = step_host(program_, memory_);
+    if (options_.trace_events > 0)
+      for (u32 w = 0; w < program_.workers.size(); ++w) trace_.lanes.push_back({.worker = w});
   }
 
   RunReport run(int steps) override {
     report_ = {};
     if (images_) images_->begin();
-    positions_.assign(program_.workers.size(), {0, epoch_ + 1});
+    positions_.assign(program_.workers.size(), {0, epoch_ + 1, 0});
+    for (TraceLane& lane : trace_.lanes) lane.events.clear(), lane.lost = 0;
+    watch_ = {};
     stop_after_ = epoch_ + u32(steps);
     priorities();
     try {
@@ -53,11 +58,13 @@ class ReferenceExecutor : public Executor {
   RunReport run(int steps, const StepWatch& watch) override {
     return run_by_steps(*this, steps, watch, program_, memory_);
   }
+  Trace trace() const override { return trace_; }
 
  private:
   struct Position {
     size_t next;
     u32 epoch;
+    u64 since;  // traced: when the worker was through with the instruction before
   };
 
   void priorities() {
@@ -84,7 +91,7 @@ class ReferenceExecutor : public Executor {
     for (u32 worker : order_) {
       if (finished(worker)) continue;
       if (at(worker).opcode == kEndOpcode) {
-        positions_[worker] = {0, positions_[worker].epoch + 1};
+        positions_[worker] = {0, positions_[worker].epoch + 1, positions_[worker].since};
         return true;
       }
       all_done = false;
@@ -108,25 +115,44 @@ class ReferenceExecutor : public Executor {
 
   void execute(u32 worker) {
     const Instruction& instruction = at(worker);
+    TraceEvent event{.fetched = positions_[worker].since, .ready = trace_time()};
     if (images_)
       for (int i = 0; i < kMaxWaits; ++i)
         if (instruction.waits[i].counter != kNoCounter) images_->wait(worker, instruction, i);
-    if (instruction.opcode != kNopOpcode) run_tile(worker, instruction);
+    if (instruction.opcode != kNopOpcode) event.dead = !run_tile(worker, instruction);
+    event.computed = trace_time();
     if (instruction.signal.counter != kNoCounter) {
       counters_[instruction.signal.counter] += instruction.signal.amount;
       if (images_) images_->signal(worker, instruction.signal.counter);
     }
+    event.done = trace_time();
+    note(worker, event);
     ++positions_[worker].next;
   }
 
-  void run_tile(u32 worker, const Instruction& instruction) {
+  // Nanoseconds since the run began; 0 where it is not traced.
+  u64 trace_time() const { return trace_.lanes.empty() ? 0 : u64(watch_.seconds() * 1e9); }
+  void note(u32 worker, TraceEvent event) {
+    if (trace_.lanes.empty()) return;
+    Position& position = positions_[worker];
+    position.since = event.done;
+    TraceLane& lane = trace_.lanes[worker];
+    event.instruction = u32(position.next), event.epoch = position.epoch;
+    if (lane.events.size() < options_.trace_events)
+      lane.events.push_back(event);
+    else
+      ++lane.lost;
+  }
+
+  // False: the tile had no work.
+  bool run_tile(u32 worker, const Instruction& instruction) {
     const size_t image = images_ ? worker : 0;
     const Call& call = program_.calls[instruction.call];
     TileCoord tile;
     std::copy(instruction.tile, instruction.tile + 4, tile.at);
     if (host_ ? !clamp_to_live(call.live, *host_, tile) : false) {
       ++report_.tiles_dead;
-      return;
+      return false;
     }
     regions_.clear();
     rules_.append(instruction.call, tile, regions_);
@@ -136,6 +162,7 @@ class ReferenceExecutor : public Executor {
     ++(block_.was_dead() ? report_.tiles_dead : report_.tiles_run);
     if (images_) images_->stored(worker, guard_.stores());
     if (options_.tap) options_.tap(instruction, worker);
+    return !block_.was_dead();
   }
 
   const Program& program_;
@@ -155,6 +182,8 @@ class ReferenceExecutor : public Executor {
   std::vector<u32> order_;
   u32 epoch_ = 0, stop_after_ = 0;
   RunReport report_;
+  Trace trace_;
+  Stopwatch watch_;
 };
 
 }  // namespace

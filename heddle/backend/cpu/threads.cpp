@@ -103,7 +103,11 @@ class ThreadsExecutor : public Executor {
     tiles_ = create_tiles(simd_level(options.simd), program, memory, int(count));
     crews_ = std::vector<Crew>(count);
     for (u32 w = 0; w < program.workers.size(); ++w) crews_[w % count].workers.push_back(w);
-    if (trace_events_ > 0) trace_.lanes.resize(program.workers.size());
+    if (trace_events_ > 0)
+      for (u32 w = 0; w < program.workers.size(); ++w) {
+        trace_.lanes.push_back({.worker = w, .unit = w % u32(count)});
+        trace_.lanes.back().events.reserve(trace_events_);
+      }
     for (size_t t = 0; t < count; ++t)
       threads_.emplace_back([this, t, cpu = cpus.empty() ? -1 : cpus[t % cpus.size()]] { live(t, cpu); });
   }
@@ -119,7 +123,7 @@ class ThreadsExecutor : public Executor {
 
   RunReport run(int steps) override {
     stop_after_ = epoch_ + u32(steps);
-    for (u32 w = 0; w < trace_.lanes.size(); ++w) trace_.lanes[w] = {.worker = w};
+    for (TraceLane& lane : trace_.lanes) lane.events.clear(), lane.lost = 0;
     begin_ = Clock::now();
     for (Crew& crew : crews_) {
       crew.positions.assign(crew.workers.size(), {0, epoch_ + 1, 0});
@@ -218,7 +222,8 @@ class ThreadsExecutor : public Executor {
       }
       if (abort_.load(std::memory_order_relaxed) || !ready(instruction, position.epoch)) return moved;
       TraceEvent event{.fetched = position.since, .ready = trace_time()};
-      if (instruction.opcode != kNopOpcode) run_tile(thread, crew, instruction, crew.workers[index]);
+      if (instruction.opcode != kNopOpcode)
+        event.dead = !run_tile(thread, crew, instruction, crew.workers[index]);
       event.computed = trace_time();
       if (instruction.signal.counter != kNoCounter)
         counters_[instruction.signal.counter].value.fetch_add(instruction.signal.amount,
@@ -256,16 +261,18 @@ class ThreadsExecutor : public Executor {
     return true;
   }
 
-  void run_tile(int thread, Crew& crew, const Instruction& instruction, u32 worker) {
+  // False: the tile had no work.
+  bool run_tile(int thread, Crew& crew, const Instruction& instruction, u32 worker) {
     TileCoord tile;
     std::copy(instruction.tile, instruction.tile + 4, tile.at);
     if (host_ && !clamp_to_live(program_.calls[instruction.call].live, *host_, tile)) {
       ++crew.report.tiles_dead;
-      return;
+      return false;
     }
     const bool worked = tiles_->run(thread, instruction.call, tile);
     ++(worked ? crew.report.tiles_run : crew.report.tiles_dead);
     if (tap_) tap(instruction, worker);
+    return worked;
   }
 
   // Taps see one tile at a time.

@@ -319,7 +319,7 @@ __forceinline__ bool consume(const KernelParams& p, const QueueSlot& slot, const
     volatile u32& tiles = block.was_dead() ? consumer_state().dead : consumer_state().run;
     tiles = tiles + 1;
   }
-  if (arch::thread() == 0) block.edges().tracer().computed();
+  if (arch::thread() == 0) block.edges().tracer().computed(block.was_dead());
   block.edges().signal();
   if (arch::thread() == 0) block.edges().tracer().done();
   return true;

@@ -30,8 +30,10 @@ class Tracer {
   void ready() const {
     if (on()) note().event.ready = arch::ticks();
   }
-  void computed() const {
-    if (on()) note().event.computed = arch::ticks();
+  void computed(bool dead = false) const {
+    if (!on()) return;
+    TraceEvent& event = note().event;
+    event.dead = dead, event.computed = arch::ticks();
   }
   void done() const {
     if (!on()) return;
