@@ -66,9 +66,10 @@ function(heddle_layer name)
   endforeach()
 endfunction()
 
-# heddle_device_sources(TARGET PATTERN...): writes the texts of the files of heddle/ that match into TARGET, which
-# hands them to the device's compiler (heddle/backend/cuda/sources.h). An edit of one compiles that list alone.
-function(heddle_device_sources target)
+# heddle_embed(TARGET HEADER NAMESPACE TYPE FUNCTION PATTERN...): writes the texts of the files of heddle/ that match into
+# TARGET, as `std::span<const TYPE> FUNCTION()`, sorted by path. HEADER declares both. An edit of one compiles that list
+# alone.
+function(heddle_embed target header namespace type function)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/heddle/)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
   list(SORT files)
@@ -77,12 +78,13 @@ function(heddle_device_sources target)
     file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${file})
     string(APPEND names "${name}\n")
   endforeach()
-  set(list ${CMAKE_BINARY_DIR}/generated/device_sources.txt)
-  set(out ${CMAKE_BINARY_DIR}/generated/device_sources.cpp)
+  set(list ${CMAKE_BINARY_DIR}/generated/${function}.txt)
+  set(out ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
   file(CONFIGURE OUTPUT ${list} CONTENT "${names}" @ONLY)
   add_custom_command(OUTPUT ${out} DEPENDS ${files} ${list} ${script} VERBATIM
-    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLIST=${list} -DOUT=${out} -P ${script})
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLIST=${list} -DOUT=${out} -DHEADER=heddle/${header}
+            -DNAMESPACE=${namespace} -DTYPE=${type} -DFUNCTION=${function} -P ${script})
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
