@@ -73,10 +73,27 @@ TEST(Command, ProfileShowsWhereAStepGoes) {
   const std::string text = output({"profile", kModel, "--position", "9", "--steps", "3", "--workers", "4"});
   expect_words(text, {"3 of them, 4 workers", "late", "starved", "attention", "rms_norm linear", "\nall "});
   EXPECT_NE(run_program({.args = {"profile", kModel, "--steps", "0"}}).code, 0);
-  const Outcome untraced =
-      run_program({.args = {"profile", kModel, "--position", "3", "--executor", "reference"}});
-  EXPECT_EQ(untraced.code, 2);
-  expect_words(untraced.err, {"reference notes nothing", "threads and megakernel"});
+  expect_words(output({"profile", kModel, "--position", "3", "--executor", "reference", "--workers", "3"}),
+               {"8 of them, 3 workers on 1 units", "GB/s", "idle by cause", "critical path: "});
+}
+
+TEST(Command, TraceSaysWhatProfileSaidAndConverts) {
+  Scratch scratch;
+  const std::string file = scratch.path("run.nanotrace"), page = scratch.path("run.html");
+  const std::string said =
+      output({"profile", kModel, "--position", "9", "--steps", "2", "--workers", "4", "--out", file});
+  EXPECT_EQ(output({"trace", file, "--out", page}), said);
+  EXPECT_EQ(output({"trace", page, "--out", scratch.path("again.nanotrace")}), said);
+  EXPECT_EQ(read_file(scratch.path("again.nanotrace")), read_file(file));
+  output({"trace", file, "--out", scratch.path("run.perfetto-trace")});
+  expect_words(read_file(scratch.path("run.perfetto-trace")), {"worker 3 on ", "layers.1.attention"});
+
+  const Outcome ending = run_program({.args = {"profile", kModel, "--out", scratch.path("run.json")}});
+  EXPECT_EQ(ending.code, 2);
+  expect_words(ending.err, {"run.json", ".nanotrace, .html or .perfetto-trace"});
+  const Outcome other = run_program({.args = {"trace", kModel + "/config.json"}});
+  EXPECT_EQ(other.code, 1);
+  expect_words(other.err, {"config.json", "not a .nanotrace", "another magic"});
 }
 
 TEST(Command, SchedulePredictsEachPolicy) {
@@ -181,6 +198,8 @@ TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command : {"bench", "cache", "chat", "check", "diff", "env", "eval", "generate",
                                     "inspect", "logits", "profile", "schedule", "template", "tokenize"})
+    "inspect", "logits", "profile", "template", "tokenize", "trace"
+})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

@@ -1,5 +1,6 @@
 // heddle profile: where the time of a decode step goes, by op.
 #include <algorithm>
+#include <cstdio>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
@@ -16,13 +17,14 @@ namespace {
 struct ProfileFlags {
   EngineFlags engine;
   i32 position = 512, steps = 8;
-  std::string costs;
+  std::string out, costs;
 };
 
 void run(const ProfileFlags& flags) {
   require(flags.position >= 0 && flags.steps >= 1 && flags.steps <= Engine::kMostSteps,
           "[profile] --position {}, --steps {}; must not be negative, and 1 to {}", flags.position,
           flags.steps, Engine::kMostSteps);
+  if (!flags.out.empty()) require_timeline_path(flags.out);
   EngineOptions options = flags.engine.options();
   if (options.max_context == 0) options.max_context = flags.position + flags.steps + 1;
   require_model_folder(flags.engine.model);
@@ -47,12 +49,17 @@ void run(const ProfileFlags& flags) {
   }
   const Program& program = engine->program(1, 1);
   const Trace trace = engine->trace(program);
-  const TraceSummary summary = summarise(program, trace);
-  require(summary.steps > 0, "[profile] {} notes nothing; known are threads and megakernel",
+  const Timeline timeline =
+      make_timeline(program, trace, {options.executor, flags.position + flags.steps / 2});
+  const TraceSummary summary = summarise(timeline);
+  require(summary.steps > 0, "[profile] {} notes nothing; known are threads, reference and megakernel",
           options.executor);
   print(to_text(summary));
   if (!flags.costs.empty())
     write_file(flags.costs, to_json(calibrate(program, trace, default_costs(program.topology))));
+  if (flags.out.empty()) return;
+  write_timeline(timeline, flags.out);
+  std::fprintf(stderr, "wrote %s\n", flags.out.c_str());
 }
 
 }  // namespace
@@ -63,13 +70,21 @@ void add_profile(CLI::App& app) {
   flags->engine.add_to(command);
   command.argument("--position", &flags->position, "position of the first token");
   command.argument("--steps", &flags->steps, "tokens, made in one call");
+  command.argument("--out", &flags->out,
+                   "record the run too: .html (a timeline to look at), .nanotrace or .perfetto-trace");
   command.argument("--costs", &flags->costs,
                    "write what tiles and messages took to this file, for heddle schedule");
   command.footer(
-      "fetch: between two instructions. late: until the last producer had signalled; hop: from then until\n"
-      "the wait was over. starved: for weights on their way. phase: from the first worker that was ready to\n"
-      "the last that was done. loader: what the loader of weights took beside all of these.\n"
-      "Example: heddle profile models/storyteller --position 128");
+      "fetch: between two instructions. late: until the last producer had signalled; taken: then, while the\n"
+      "worker's thread ran another worker; hop: the rest of the wait. starved: for weights on their way. "
+      "phase:\n"
+      "from the first worker that was ready to the last that was done. loader: what the loader of weights "
+      "took\n"
+      "beside all of these. path: on the critical path. Bytes are those that tiles declare: of KV pages the\n"
+      "positions that are there, of tables that data looks up none.\n"
+      "Examples:\n"
+      "  heddle profile models/storyteller --position 128\n"
+      "  heddle profile models/storyteller --workers 8 --out run.html");
   command.action([flags] { run(*flags); });
 }
 

@@ -2,147 +2,191 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace heddle {
 namespace {
 
 class Summariser {
  public:
-  Summariser(const Program& program, const Trace& trace) : program_(program), trace_(trace) {
-    times_.resize(program.opcodes.size() + 1);  // the last: instructions without work
-    for (size_t i = 0; i < program.opcodes.size(); ++i)
-      times_[i].ops = fmt::format("{}", fmt::join(program.opcodes[i].ops, " "));
-    times_.back().ops = "waits alone";
+  explicit Summariser(const Timeline& timeline) : timeline_(timeline), causes_(timeline) {
+    times_.resize(timeline.ops.size() + 1);  // the last: instructions without work
+    for (size_t i = 0; i < timeline.ops.size(); ++i)
+      times_[i].ops = timeline.ops[i], times_[i].op = u32(i + 1);
+    times_.back().ops = "no work";
   }
 
   TraceSummary run() {
     TraceSummary summary;
-    u64 begin = ~0ull, end = 0;
-    u32 first = ~0u, last = 0;
-    for (const TraceLane& lane : trace_.lanes) {
-      summary.lost += lane.lost;
-      for (const TraceEvent& event : lane.events) {
-        first = std::min(first, event.epoch), last = std::max(last, event.epoch);
-        if (lane.role == TraceRole::kConsumers) note_signal(lane, event);
-        begin = std::min(begin, event.fetched), end = std::max(end, event.done);
-      }
-    }
-    if (end == 0) return summary;
-    summary.steps = last - first + 1;
-    summary.workers = u32(program_.workers.size());
-    summary.step = double(end - begin) / summary.steps;
-    for (const TraceLane& lane : trace_.lanes) add(lane);
+    find_extent(summary);
+    if (summary.steps == 0) return summary;
+    for (u32 l = 0; l < timeline_.trace.lanes.size(); ++l) add(l, summary);
     for (const auto& [at, span] : spans_) {
-      times_[at.opcode].phase += double(span.end - span.begin);
-      times_[at.opcode].calls += 1;
+      times_[at.op].phase += double(span.end - span.begin);
+      times_[at.op].calls += 1;
     }
+    summary.path = critical_path(timeline_, causes_);
+    for (const PathStep& step : summary.path) {
+      const TraceLane& lane = timeline_.trace.lanes[step.by.lane];
+      const TraceEvent& event = lane.events[step.by.event];
+      times_[row(timeline_.at(lane, event))].path += double(event.done - step.begin);
+    }
+    summary.outside /= double(summary.steps) * summary.workers;
     for (WorkTimes& times : times_)
-      if (times.sum() > 0) summary.work.push_back(mean(times, summary));
+      if (times.sum() + times.load > 0) summary.work.push_back(mean(times, summary));
     return summary;
   }
 
  private:
   struct Call {
     u32 epoch, call;
-    size_t opcode;
+    size_t op;
     auto operator<=>(const Call&) const = default;
   };
   struct Span {
     u64 begin = ~0ull, end = 0;
   };
 
-  const Instruction& instruction(const TraceLane& lane, const TraceEvent& event) const {
-    return program_.workers[lane.worker][event.instruction];
-  }
-  size_t row(const Instruction& instruction) const {
-    return std::min<size_t>(instruction.opcode, program_.opcodes.size());
-  }
-  void note_signal(const TraceLane& lane, const TraceEvent& event) {
-    const Signal& signal = instruction(lane, event).signal;
-    if (signal.counter == kNoCounter) return;
-    u64& last = signalled_[{signal.counter, event.epoch}];
-    last = std::max(last, event.done);
-  }
-  // When the last of the producers that the instruction waits for had signalled.
-  u64 produced(const Instruction& instruction, u32 epoch) const {
-    u64 last = 0;
-    for (int i = 0; i < kMaxWaits; ++i) {
-      const u32 meant = instruction.waits_previous(i) ? epoch - 1 : epoch;
-      const auto found = signalled_.find({instruction.waits[i].counter, meant});
-      if (found != signalled_.end()) last = std::max(last, found->second);
+  void find_extent(TraceSummary& summary) const {
+    u32 first = ~0u, last = 0;
+    u64 begin = ~0ull, end = 0;
+    std::set<u32> units;
+    for (const TraceLane& lane : timeline_.trace.lanes) {
+      summary.lost += lane.lost;
+      units.insert(lane.unit);
+      for (const TraceEvent& event : lane.events) {
+        first = std::min(first, event.epoch), last = std::max(last, event.epoch);
+        begin = std::min(begin, event.fetched), end = std::max(end, event.done);
+      }
     }
-    return last;
+    if (end == 0) return;
+    summary.steps = last - first + 1;
+    summary.workers = u32(timeline_.workers.size()), summary.units = u32(units.size());
+    summary.begin = begin, summary.end = end;
+    summary.step = double(end - begin) / summary.steps;
   }
-  void add(const TraceLane& lane) {
-    u64 free = 0;
-    for (const TraceEvent& event : lane.events) {
-      const Instruction& what = instruction(lane, event);
+  size_t row(const TimelineInstruction& instruction) const {
+    return instruction.call == kNoCall ? timeline_.ops.size() : timeline_.calls[instruction.call].op;
+  }
+  void add(u32 l, TraceSummary& summary) {
+    const TraceLane& lane = timeline_.trace.lanes[l];
+    u64 free = summary.begin;
+    for (u32 e = 0; e < lane.events.size(); ++e) {
+      const TraceEvent& event = lane.events[e];
+      const TimelineInstruction& what = timeline_.at(lane, event);
       WorkTimes& times = times_[row(what)];
       if (lane.role == TraceRole::kLoader) {
         times.load += double(event.done - event.fetched);
         continue;
       }
-      const u64 wait = event.ready - event.fetched, run = event.computed - event.ready;
-      const u64 produced_at = std::clamp(produced(what, event.epoch), event.fetched, event.ready);
-      if (free > 0) times.fetch += double(event.fetched - std::min(free, event.fetched));
-      times.late += double(produced_at - event.fetched);
-      times.hop += double(wait - (produced_at - event.fetched));
+      (e == 0 ? summary.outside : times.fetch) += double(event.fetched - free);
+      if (e == 0 && !causes_.producer({l, e}))
+        summary.outside += double(event.ready - event.fetched);
+      else
+        add_waits({l, e}, times);
       times.starved += double(event.starved);
-      times.compute += double(run - std::min(run, event.starved));
+      times.compute += double(event.computed - event.ready - event.starved);
       times.signal += double(event.done - event.computed);
+      if (!event.dead) times.bytes += double(what.bytes), times.flops += what.flops;
       free = event.done;
-      if (what.opcode >= kNopOpcode) continue;
-      Span& span = spans_[{event.epoch, what.call, what.opcode}];
+      if (what.call == kNoCall) continue;
+      Span& span = spans_[{event.epoch, what.call, row(what)}];
       span.begin = std::min(span.begin, event.ready), span.end = std::max(span.end, event.done);
     }
+    if (lane.role == TraceRole::kConsumers) summary.outside += double(summary.end - free);
+  }
+  void add_waits(EventRef ref, WorkTimes& times) const {
+    const TraceEvent& event = causes_.at(ref);
+    const EventRef producer = causes_.producer(ref);
+    const u64 produced =
+        std::clamp(producer ? causes_.at(producer).done : event.fetched, event.fetched, event.ready);
+    const u64 taken = causes_.unit_busy(ref.lane, produced, event.ready);
+    times.late += double(produced - event.fetched);
+    times.taken += double(taken);
+    times.hop += double(event.ready - produced - taken);
   }
   static WorkTimes mean(WorkTimes times, const TraceSummary& summary) {
-    const double share = 1.0 / (double(summary.steps) * summary.workers);
-    for (double* value :
-         {&times.fetch, &times.late, &times.hop, &times.starved, &times.compute, &times.signal, &times.load})
+    const double steps = summary.steps, share = 1.0 / (steps * summary.workers);
+    for (double* value : {&times.fetch, &times.late, &times.taken, &times.hop, &times.starved, &times.compute,
+                          &times.signal, &times.load})
       *value *= share;
-    times.calls /= summary.steps, times.phase /= summary.steps;
+    for (double* value : {&times.calls, &times.phase, &times.path, &times.bytes, &times.flops})
+      *value /= steps;
     return times;
   }
 
-  const Program& program_;
-  const Trace& trace_;
+  const Timeline& timeline_;
+  const Causes causes_;
   std::vector<WorkTimes> times_;
-  std::map<std::pair<u32, u32>, u64> signalled_;  // by counter and epoch: the last signal
   std::map<Call, Span> spans_;
 };
 
-std::string line(const WorkTimes& t) {
-  const auto us = [](double ns) { return ns * 1e-3; };
-  return fmt::format(
-      "{:<50.50} {:6.0f} {:8.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f} {:8.1f}\n", t.ops,
-      t.calls, us(t.sum()), us(t.fetch), us(t.late), us(t.hop), us(t.starved), us(t.compute), us(t.signal),
-      us(t.phase), us(t.load));
+std::string work_line(const WorkTimes& t) {
+  std::string text = fmt::format("{:<50.50} {:6.0f}", t.ops, t.calls);
+  for (const double ns :
+       {t.sum(), t.fetch, t.late, t.taken, t.hop, t.starved, t.compute, t.signal, t.phase, t.load, t.path})
+    text += fmt::format(" {:8.1f}", ns * 1e-3);
+  return text + "\n";
+}
+
+std::string rate_line(const TraceSummary& summary, const WorkTimes& t) {
+  const double ns = summary.busy(t);  // bytes and flops of a nanosecond are 10^9 of a second
+  const auto rate = [ns](double amount) { return ns > 0 ? amount / ns : 0; };
+  return fmt::format("{:<50.50} {:12.1f} {:12.3f} {:12.3f} {:10.2f} {:10.2f}\n", t.ops, ns * 1e-3,
+                     t.bytes * 1e-6, t.flops * 1e-6, rate(t.bytes), rate(t.flops));
 }
 
 }  // namespace
 
-TraceSummary summarise(const Program& program, const Trace& trace) {
-  return Summariser(program, trace).run();
+WorkTimes TraceSummary::total() const {
+  WorkTimes all{.ops = "all"};
+  for (const WorkTimes& t : work) {
+    all.calls += t.calls, all.fetch += t.fetch, all.late += t.late, all.taken += t.taken, all.hop += t.hop;
+    all.starved += t.starved, all.compute += t.compute, all.signal += t.signal, all.phase += t.phase;
+    all.load += t.load, all.path += t.path, all.bytes += t.bytes, all.flops += t.flops;
+  }
+  return all;
+}
+
+std::vector<IdleCause> idle_causes(const TraceSummary& summary) {
+  const WorkTimes all = summary.total();
+  return {{"late", "the last producer had not signalled", all.late},
+          {"taken", "the worker's thread ran another worker", all.taken},
+          {"hop", "signalled, but the wait was not over", all.hop},
+          {"fetch", "between two instructions", all.fetch},
+          {"starved", "weights were on their way", all.starved},
+          {"signal", "publishing", all.signal},
+          {"outside", "before a worker could begin, and after its last", summary.outside}};
+}
+
+TraceSummary summarise(const Timeline& timeline) {
+  return Summariser(timeline).run();
 }
 
 std::string to_text(const TraceSummary& summary) {
-  std::string text =
-      fmt::format("a step of {:.1f} us, {} of them, {} workers; us of a step, means over the workers\n",
-                  summary.step * 1e-3, summary.steps, summary.workers);
-  text += fmt::format("{:<50} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "op", "calls",
-                      "all", "fetch", "late", "hop", "starved", "compute", "signal", "phase", "loader");
-  WorkTimes all{.ops = "all"};
-  for (const WorkTimes& times : summary.work) {
-    text += line(times);
-    all.calls += times.calls, all.fetch += times.fetch, all.late += times.late, all.hop += times.hop;
-    all.starved += times.starved, all.compute += times.compute, all.signal += times.signal;
-    all.phase += times.phase, all.load += times.load;
-  }
-  text += line(all);
+  const WorkTimes all = summary.total();
+  std::string text = fmt::format(
+      "a step of {:.1f} us, {} of them, {} workers on {} units; us of a step, means over the workers\n",
+      summary.step * 1e-3, summary.steps, summary.workers, summary.units);
+  text += fmt::format("{:<50} {:>6}", "op", "calls");
+  for (const char* column :
+       {"all", "fetch", "late", "taken", "hop", "starved", "compute", "signal", "phase", "loader", "path"})
+    text += fmt::format(" {:>8}", column);
+  text += "\n";
+  for (const WorkTimes& times : summary.work) text += work_line(times);
+  text += work_line(all);
+  text += fmt::format("\n{:<50} {:>12} {:>12} {:>12} {:>10} {:>10}\n", "op, of a step", "busy us", "MB",
+                      "MFLOP", "GB/s", "GFLOP/s");
+  for (const WorkTimes& times : summary.work) text += rate_line(summary, times);
+  text += rate_line(summary, all);
+  text += "\nidle by cause, a worker's step\n";
+  for (const IdleCause& cause : idle_causes(summary))
+    text += fmt::format("  {:<8} {:10.1f} us {:5.1f} %  {}\n", cause.name, cause.ns * 1e-3,
+                        summary.step > 0 ? 100 * cause.ns / summary.step : 0, cause.meaning);
+  text += fmt::format("critical path: {} instructions of {} steps, {:.1f} us a step\n", summary.path.size(),
+                      summary.steps, all.path * 1e-3);
   if (summary.lost > 0) text += fmt::format("{} events found no room and are left out\n", summary.lost);
   return text;
 }

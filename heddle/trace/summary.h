@@ -4,36 +4,58 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/program.h"
-#include "heddle/ir/trace.h"
+#include "heddle/trace/causes.h"
+#include "heddle/trace/timeline.h"
 
 namespace heddle {
 
-// What the workers did with the calls of one opcode: nanoseconds of a step, means over all workers.
+// What the workers did with the calls of one opcode. Times are nanoseconds of a step, means over all workers.
 struct WorkTimes {
   std::string ops;
+  u32 op = 0;          // 0: instructions without work; then Timeline::ops, counted from 1
   double calls = 0;    // of a step
   double fetch = 0;    // between two instructions
   double late = 0;     // of the waits: until the last producer had signalled
-  double hop = 0;      // and from then on, until the wait was over
+  double taken = 0;    // then: while the worker's thread ran another worker
+  double hop = 0;      // and the rest, until the wait was over
   double starved = 0;  // for weights on their way
   double compute = 0;  // in the body, but for that
   double signal = 0;
   double load = 0;   // the loader's, beside all of these
   double phase = 0;  // from the first worker that was ready to the last that was done
+  double path = 0;   // on the critical path, waits before the work included
+  double bytes = 0;  // of a step, all workers
+  double flops = 0;
 
-  double sum() const { return fetch + late + hop + starved + compute + signal; }
+  double sum() const { return fetch + late + taken + hop + starved + compute + signal; }
 };
 
 struct TraceSummary {
-  u32 steps = 0, workers = 0;
-  double step = 0;              // nanoseconds
+  u32 steps = 0, workers = 0, units = 0;
+  u64 begin = 0, end = 0;  // nanoseconds
+  double step = 0;         // nanoseconds
+  double outside = 0;      // of a step, mean over the workers: before a worker could begin, after its last
   std::vector<WorkTimes> work;  // in the order of the opcodes; those without an event are left out
+  std::vector<PathStep> path;   // of all steps
   u64 lost = 0;                 // events
+
+  // Time in which units ran the body of `times`, ns of a step: what rates are taken of.
+  double busy(const WorkTimes& times) const {
+    return units > 0 ? (times.starved + times.compute) * workers / units : 0;
+  }
+  WorkTimes total() const;
 };
 
-TraceSummary summarise(const Program& program, const Trace& trace);
-// A table, microseconds.
+// Why workers were not in a body: nanoseconds of a step, means over the workers.
+struct IdleCause {
+  const char* name;
+  const char* meaning;
+  double ns;
+};
+std::vector<IdleCause> idle_causes(const TraceSummary& summary);
+
+TraceSummary summarise(const Timeline& timeline);
+// Tables, microseconds.
 std::string to_text(const TraceSummary& summary);
 
 }  // namespace heddle

@@ -2,51 +2,94 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/trace/test_timelines.h"
+
 namespace heddle {
 namespace {
 
-// Worker 0 makes what worker 1 waits for.
-Program two_workers() {
-  Program program;
-  program.opcodes = {{.ops = {"make"}}, {.ops = {"use", "more"}}};
-  Instruction make{.opcode = 0, .call = 0, .signal = {0, 1}};
-  Instruction use{.opcode = 1, .call = 1, .waits = {{0, 1}}};
-  program.workers = {{make, Instruction{}}, {use, Instruction{}}};
-  return program;
-}
-
-TraceLane lane(u32 worker, TraceEvent event) {
-  return {.worker = worker, .events = {event}};
-}
-
 TEST(TraceSummary, SplitsAWaitAtTheLastSignal) {
-  const Trace trace{
-      {lane(0, {.fetched = 0, .ready = 0, .computed = 700, .done = 800, .epoch = 1}),
-       lane(1, {.fetched = 100, .ready = 900, .computed = 1900, .done = 2000, .starved = 300, .epoch = 1})}};
-  const TraceSummary summary = summarise(two_workers(), trace);
+  const TraceSummary summary = summarise(two_workers());
   ASSERT_EQ(summary.work.size(), 2u);
-  EXPECT_EQ(summary.steps, 1u);
-  EXPECT_DOUBLE_EQ(summary.step, 2000);
+  EXPECT_EQ(summary.steps, 2u);
+  EXPECT_EQ(summary.units, 2u);
+  EXPECT_DOUBLE_EQ(summary.step, 1500);
   const WorkTimes& use = summary.work[1];
   EXPECT_EQ(use.ops, "use more");
-  EXPECT_DOUBLE_EQ(use.late, 700 / 2.0);  // means over two workers
-  EXPECT_DOUBLE_EQ(use.hop, 100 / 2.0);
-  EXPECT_DOUBLE_EQ(use.starved, 300 / 2.0);
-  EXPECT_DOUBLE_EQ(use.compute, 700 / 2.0);
-  EXPECT_DOUBLE_EQ(use.signal, 100 / 2.0);
-  EXPECT_DOUBLE_EQ(use.phase, 1100);
+  EXPECT_DOUBLE_EQ(use.late, (700 + 200) / 4.0);  // means over two steps of two workers
+  EXPECT_DOUBLE_EQ(use.hop, (100 + 100) / 4.0);
+  EXPECT_DOUBLE_EQ(use.taken, 0);
+  EXPECT_DOUBLE_EQ(use.starved, 300 / 4.0);
+  EXPECT_DOUBLE_EQ(use.compute, (700 + 600) / 4.0);
+  EXPECT_DOUBLE_EQ(use.signal, (100 + 100) / 4.0);
+  EXPECT_DOUBLE_EQ(use.phase, (1100 + 700) / 2.0);
+  EXPECT_DOUBLE_EQ(use.calls, 1);
+  EXPECT_DOUBLE_EQ(summary.work[0].late, 1200 / 4.0) << "for the step before";
+}
+
+TEST(TraceSummary, GivesRatesOfTheTimeInBodies) {
+  const TraceSummary summary = summarise(two_workers());
+  const WorkTimes& use = summary.work[1];
+  EXPECT_DOUBLE_EQ(use.bytes, 2000);
+  EXPECT_DOUBLE_EQ(use.flops, 4000);
+  EXPECT_DOUBLE_EQ(summary.busy(use), (1000 + 600) / 2.0 / 2) << "of a step, over two units";
+  EXPECT_NE(to_text(summary).find("use more"), std::string::npos);
+  EXPECT_NE(to_text(summary).find("GB/s"), std::string::npos);
+}
+
+// Every nanosecond of every worker is a body's or has a cause.
+TEST(TraceSummary, AccountsForAllOfAStep) {
+  const TraceSummary summary = summarise(two_workers());
+  double idle = 0;
+  for (const IdleCause& cause : idle_causes(summary)) idle += cause.ns;
+  EXPECT_DOUBLE_EQ(idle + summary.total().compute, summary.step);
+  EXPECT_DOUBLE_EQ(summary.outside, (100 + 800) / 4.0) << "worker 1 begins at 100, worker 0 ends 800 early";
+}
+
+TEST(TraceSummary, SaysWhenAnotherWorkerHadTheThread) {
+  Timeline timeline = two_workers();
+  timeline.trace.lanes[1].unit = 0;
+  timeline.workers[0].stream.push_back({.call = 0});  // between the signal at 2200 and the second use at 2300
+  timeline.trace.lanes[0].events.push_back({2200, 2210, 2270, 2280, 0, 1, 2});
+  const TraceSummary summary = summarise(timeline);
+  EXPECT_EQ(summary.units, 1u);
+  EXPECT_DOUBLE_EQ(summary.work[1].taken, 70 / 4.0);
+  EXPECT_DOUBLE_EQ(summary.work[1].hop, (100 + 30) / 4.0);
 }
 
 TEST(TraceSummary, CountsWhatFoundNoRoom) {
-  TraceLane full = lane(0, {.fetched = 1, .ready = 1, .computed = 2, .done = 3, .epoch = 7});
-  full.lost = 5;
-  const TraceSummary summary = summarise(two_workers(), {{full}});
+  Timeline timeline = two_workers();
+  timeline.trace.lanes[1].lost = 5;
+  const TraceSummary summary = summarise(timeline);
   EXPECT_EQ(summary.lost, 5u);
   EXPECT_NE(to_text(summary).find("5 events found no room"), std::string::npos);
 }
 
 TEST(TraceSummary, OfNothingIsEmpty) {
-  EXPECT_EQ(summarise(two_workers(), {}).steps, 0u);
+  EXPECT_EQ(summarise({}).steps, 0u);
+  EXPECT_FALSE(to_text(summarise({})).empty());
+}
+
+TEST(CriticalPath, FollowsTheLastProducers) {
+  const Timeline timeline = two_workers();
+  const auto path = critical_path(timeline, Causes(timeline));
+  std::vector<std::pair<u32, u32>> found;
+  std::vector<u64> begins;
+  for (const PathStep& step : path)
+    found.push_back({step.by.lane, step.by.event}), begins.push_back(step.begin);
+  EXPECT_EQ(found, (std::vector<std::pair<u32, u32>>{{0, 0}, {1, 0}, {0, 1}, {1, 1}}));
+  EXPECT_EQ(begins, (std::vector<u64>{0, 800, 2000, 2200}));
+  EXPECT_DOUBLE_EQ(summarise(timeline).total().path, 1500) << "all of a step lies on it";
+}
+
+TEST(CriticalPath, StaysOnTheThreadThatWasTaken) {
+  Timeline timeline = two_workers();
+  timeline.trace.lanes[1].unit = 0;
+  timeline.workers[0].stream.push_back({.call = 0});
+  timeline.trace.lanes[0].events.push_back({2200, 2210, 2270, 2280, 0, 1, 2});
+  const auto path = critical_path(timeline, Causes(timeline));
+  ASSERT_GE(path.size(), 2u);
+  EXPECT_EQ(path[path.size() - 2].by.event, 2u) << "the thread ran it when the use could have begun";
+  EXPECT_EQ(path.back().begin, 2280u);
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+// heddle trace: what a recorded run says, and its conversion to other formats.
+#include <cstdio>
+#include <memory>
+
+#include "apps/heddle/support/command.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/trace/summary.h"
+
+namespace heddle {
+namespace {
+
+struct TraceFlags {
+  std::string file, out;
+};
+
+void run(const TraceFlags& flags) {
+  if (!flags.out.empty()) require_timeline_path(flags.out);
+  const Timeline timeline = read_timeline(flags.file);
+  print(to_text(summarise(timeline)));
+  if (flags.out.empty()) return;
+  write_timeline(timeline, flags.out);
+  std::fprintf(stderr, "wrote %s\n", flags.out.c_str());
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app) {
+  auto flags = std::make_shared<TraceFlags>();
+  Command command(app, "trace",
+                  "Show where the time of a recorded run went; turn it into a page or for Perfetto");
+  command.argument("file", &flags->file,
+                   "a .nanotrace, or a page that holds one; `heddle profile --out` records it",
+                   {.required = true});
+  command.argument(
+      "--out", &flags->out,
+      "write it as .html (a timeline to look at), .perfetto-trace (for ui.perfetto.dev) or .nanotrace");
+  command.footer(
+      "Columns are those of `heddle profile`. A .nanotrace of another program works too; it has no costs.\n"
+      "Examples:\n"
+      "  heddle profile models/storyteller --out run.nanotrace\n"
+      "  heddle trace run.nanotrace --out run.html");
+  command.action([flags] { run(*flags); });
+}
+
+}  // namespace heddle

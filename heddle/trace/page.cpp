@@ -1,0 +1,130 @@
+#include "heddle/trace/page.h"
+
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+#include "heddle/trace/page_sources.h"
+#include "heddle/trace/summary.h"
+#include "heddle/trace/timeline_file.h"
+
+namespace heddle {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kPageMark = "<meta name=\"generator\" content=\"heddle timeline\">";
+constexpr std::string_view kDataBegin = "id=\"nanotrace\">", kDataEnd = "</script>";
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](size_t k) { return i + k < bytes.size() ? u32(u8(bytes[i + k])) : 0; };
+    const u32 word = byte(0) << 16 | byte(1) << 8 | byte(2);
+    for (size_t k = 0; k < 4; ++k)
+      text.push_back(i + k <= bytes.size() ? kDigits[word >> (18 - 6 * k) & 63] : '=');
+  }
+  return text;
+}
+
+std::string from_base64(std::string_view text, const std::string& where) {
+  while (text.ends_with('=')) text.remove_suffix(1);
+  std::string bytes;
+  u32 word = 0, bits = 0;
+  for (const char c : text) {
+    const size_t digit = kDigits.find(c);
+    if (digit == kDigits.npos)
+      fail(ErrorCode::kIo, "[{}] the trace in this page is not base64; it was changed", where);
+    word = word << 6 | u32(digit), bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push_back(char(word >> bits & 0xff));
+  }
+  return bytes;
+}
+
+Json work_json(const TraceSummary& summary, const WorkTimes& work) {
+  return {{"ops", work.ops},   {"calls", work.calls}, {"busy", summary.busy(work)}, {"late", work.late},
+          {"path", work.path}, {"bytes", work.bytes}, {"flops", work.flops}};
+}
+
+// What the script shows but does not work out. "<" would end the element that it stands in.
+std::string summary_json(const Timeline& timeline) {
+  const TraceSummary summary = summarise(timeline);
+  Json json = {{"executor", timeline.executor}, {"steps", summary.steps}, {"workers", summary.workers},
+               {"units", summary.units},        {"begin", summary.begin}, {"end", summary.end},
+               {"step", summary.step},          {"lost", summary.lost},   {"work", Json::array()},
+               {"idle", Json::array()},         {"path", Json::array()}};
+  for (const WorkTimes& work : summary.work) {
+    json["work"].push_back(work_json(summary, work));
+    json["work"].back()["op"] = work.op;
+  }
+  json["total"] = work_json(summary, summary.total());
+  for (const IdleCause& cause : idle_causes(summary))
+    json["idle"].push_back({{"name", cause.name}, {"meaning", cause.meaning}, {"ns", cause.ns}});
+  for (const PathStep& step : summary.path) json["path"].push_back({step.by.lane, step.by.event, step.begin});
+  std::string safe;
+  for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace))
+    c == '<' ? safe.append("\\u003c") : safe.append(1, c);
+  return safe;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
+  }
+  return out;
+}
+
+// The text of all parts with an ending, one after the other.
+std::string parts(std::string_view ending) {
+  std::string text;
+  for (const PageSource& source : page_sources())
+    if (source.path.ends_with(ending)) text += source.text;
+  return text;
+}
+
+}  // namespace
+
+std::string timeline_page(const Timeline& timeline) {
+  const std::map<std::string, std::string, std::less<>> fields = {
+      {"title", escaped(timeline.name)},
+      {"style", parts(".css")},
+      {"script", parts(".js")},
+      {"summary", summary_json(timeline)},
+      {"nanotrace", to_base64(serialise_nanotrace(to_nanotrace(timeline)))}};
+  const std::string frame = parts(".html");
+  std::string page;
+  size_t at = 0;
+  for (size_t open; (open = frame.find("{{", at)) != frame.npos;) {
+    const size_t close = frame.find("}}", open);
+    const auto field = fields.find(std::string_view(frame).substr(open + 2, close - open - 2));
+    HEDDLE_CHECK(close != frame.npos && field != fields.end());
+    page.append(frame, at, open - at).append(field->second);
+    at = close + 2;
+  }
+  return page.append(frame, at);
+}
+
+bool is_timeline_page(std::string_view bytes) {
+  return bytes.substr(0, 1024).find(kPageMark) != bytes.npos;
+}
+
+std::string nanotrace_of_page(std::string_view page, const std::string& where) {
+  const size_t mark = page.find(kDataBegin);
+  const size_t begin = mark + kDataBegin.size(), end = mark == page.npos ? mark : page.find(kDataEnd, begin);
+  if (end == page.npos) fail(ErrorCode::kIo, "[{}] a page without its trace; it was cut or changed", where);
+  return from_base64(page.substr(begin, end - begin), where);
+}
+
+}  // namespace heddle

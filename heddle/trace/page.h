@@ -1,0 +1,17 @@
+// The timeline as one page: it holds the .nanotrace, its summary, and the script that draws them; it loads nothing.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "heddle/trace/timeline.h"
+
+namespace heddle {
+
+std::string timeline_page(const Timeline& timeline);
+
+bool is_timeline_page(std::string_view bytes);
+// The .nanotrace in a page. Throws Error(kIo) where there is none.
+std::string nanotrace_of_page(std::string_view page, const std::string& where);
+
+}  // namespace heddle

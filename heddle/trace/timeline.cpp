@@ -1,0 +1,146 @@
+#include "heddle/trace/timeline.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+u64 bytes_of(const Region& region) {
+  return u64(region.run) * u64(region.count[0]) * u64(region.count[1]);
+}
+
+// What the tiles of one call move. Those with work that name the same part of the pages share what is read of it: which of
+// them reads which position follows from the step record.
+class CallCosts {
+ public:
+  CallCosts(const Program& program, const Call& call, i32 positions)
+      : program_(program), node_(program.node_of(call)), rule_(node_), positions_(positions) {}
+
+  void announce(const TileCoord& tile) {
+    for (const Region& region : regions(tile))
+      if (kind(region) == BufferKind::kPages) ++sharers_[{region.buffer, region.offset}];
+  }
+  void fill(TimelineInstruction& instruction) {
+    TileCoord tile;
+    std::copy(instruction.tile.begin(), instruction.tile.end(), tile.at);
+    for (const Region& region : regions(tile)) {
+      const BufferKind kind = this->kind(region);
+      if (kind == BufferKind::kPages)
+        instruction.bytes +=
+            u64(double(bytes_of(region)) * held() / std::max(1u, sharers_[{region.buffer, region.offset}]));
+      else if (kind != BufferKind::kStepHost && kind != BufferKind::kStepDevice &&
+               !(region.indexed && is_immutable(kind)))
+        instruction.bytes += bytes_of(region);
+    }
+    instruction.flops = node_cost(node_, tile).flops;
+  }
+
+ private:
+  const std::vector<Region>& regions(const TileCoord& tile) {
+    regions_.clear();
+    rule_.append(tile, regions_);
+    return regions_;
+  }
+  BufferKind kind(const Region& region) const { return program_.buffers[region.buffer].info.kind; }
+  // The share of the pages' positions that are in use.
+  double held() const {
+    const double all = double(program_.shape.sequences) * program_.shape.max_positions();
+    return all > 0 ? std::min(1.0, positions_ / all) : 0;
+  }
+
+  const Program& program_;
+  const Node node_;
+  NodeRule rule_;
+  i32 positions_;
+  std::map<std::pair<u32, i64>, u32> sharers_;
+  std::vector<Region> regions_;
+};
+
+TimelineInstruction without_cost(const Instruction& from) {
+  TimelineInstruction to;
+  if (from.opcode != kNopOpcode) to.call = from.call;
+  std::copy(from.tile, from.tile + 4, to.tile.begin());
+  for (int i = 0; i < kMaxWaits; ++i) {
+    to.waits[size_t(i)] = from.waits[i].counter;
+    if (from.waits_previous(i)) to.previous |= u8(1u << i);
+  }
+  to.signal = from.signal.counter;
+  return to;
+}
+
+using InstructionsOfCalls = std::vector<std::vector<TimelineInstruction*>>;
+
+// Those that had work at least once.
+InstructionsOfCalls live_instructions(size_t calls, Timeline& timeline) {
+  InstructionsOfCalls of_call(calls);
+  for (const TraceLane& lane : timeline.trace.lanes) {
+    if (lane.role != TraceRole::kConsumers) continue;
+    auto& stream = timeline.workers[lane.worker].stream;
+    std::vector<bool> seen(stream.size());
+    for (const TraceEvent& event : lane.events) {
+      TimelineInstruction& instruction = stream[event.instruction];
+      if (event.dead || instruction.call == kNoCall || seen[event.instruction]) continue;
+      seen[event.instruction] = true;
+      of_call[instruction.call].push_back(&instruction);
+    }
+  }
+  return of_call;
+}
+
+void fill_costs(const Program& program, i32 positions, Timeline& timeline) {
+  const InstructionsOfCalls of_call = live_instructions(program.calls.size(), timeline);
+  for (size_t c = 0; c < of_call.size(); ++c) {
+    CallCosts costs(program, program.calls[c], positions);
+    for (const TimelineInstruction* instruction : of_call[c]) {
+      TileCoord tile;
+      std::copy(instruction->tile.begin(), instruction->tile.end(), tile.at);
+      costs.announce(tile);
+    }
+    for (TimelineInstruction* instruction : of_call[c]) costs.fill(*instruction);
+  }
+}
+
+// Clocks that were put on one may be off by their steps: the times of a lane never run backwards.
+void set_in_order(TraceLane& lane) {
+  u64 free = 0;
+  for (TraceEvent& event : lane.events) {
+    event.fetched = std::max(event.fetched, free);
+    event.ready = std::max(event.ready, event.fetched);
+    event.done = free = std::max(event.done, event.ready);
+    const bool loads = lane.role == TraceRole::kLoader;
+    event.computed = loads ? event.done : std::clamp(event.computed, event.ready, event.done);
+    event.starved = std::min(event.starved, event.computed - event.ready);
+  }
+}
+
+}  // namespace
+
+Timeline make_timeline(const Program& program, Trace trace, const TracedRun& run) {
+  Timeline timeline{.name = program.name, .executor = run.executor, .cluster = u32(program.topology.cluster)};
+  for (const Opcode& opcode : program.opcodes)
+    timeline.ops.push_back(fmt::format("{}", fmt::join(opcode.ops, " ")));
+  for (const Call& call : program.calls)
+    timeline.calls.push_back({call.opcode, program.node_names[call.node]});
+  for (u32 w = 0; w < program.workers.size(); ++w) {
+    TimelineWorker& worker = timeline.workers.emplace_back();
+    worker.cluster = u32(program.topology.cluster_of(i32(w)));
+    for (const Instruction& instruction : program.workers[w])
+      if (instruction.opcode != kEndOpcode) worker.stream.push_back(without_cost(instruction));
+  }
+  timeline.trace = std::move(trace);
+  for (TraceLane& lane : timeline.trace.lanes) {
+    timeline.workers[lane.worker].unit = lane.unit;
+    set_in_order(lane);
+    for (TraceEvent& event : lane.events) event.dead &= timeline.at(lane, event).call != kNoCall;
+  }
+  fill_costs(program, run.positions, timeline);
+  return timeline;
+}
+
+}  // namespace heddle
