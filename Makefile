@@ -3,8 +3,8 @@
 JOBS ?= $(shell nproc)
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
-.PHONY: help demo test parity bundle gpu-tests format lint check-format check-tree check-device tidy configure program
-.PHONY: clean
+.PHONY: help demo test parity bundle gpu-tests format lint check-format check-tree check-device check-trace tidy
+.PHONY: configure program clean
 
 help:
 	@echo "make demo     build, then tell a story with the shipped model"
@@ -12,6 +12,7 @@ help:
 	@echo "make parity   compare live with transformers and tokenizers (makes .venv)"
 	@echo "make bundle   dist/heddle-bundle: runs on a Linux with only a C library"
 	@echo "make gpu-tests the bundle with its tests for a GPU, to be carried to one"
+	@echo "make check-trace  read traces with Perfetto's schema and in a browser"
 	@echo "make format   write every source as the formatters want it"
 	@echo "make lint     formatters, checks of tools/, device compiler, clang-tidy"
 
@@ -52,7 +53,7 @@ format:
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 
-lint: check-format check-tree check-device tidy
+lint: check-format check-tree check-device check-trace tidy
 
 check-format:
 	scripts/setup dev python
@@ -71,6 +72,11 @@ check-tree:
 check-device: program
 	scripts/setup python
 	build/release/heddle check --arch sm_80,sm_89,sm_90a,sm_100a,sm_120
+
+# Traces as others read them: Perfetto's schema, a browser.
+check-trace: program
+	scripts/setup python browser
+	.venv/bin/python scripts/check_trace.py
 
 tidy:
 	scripts/setup build dev
