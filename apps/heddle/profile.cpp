@@ -49,8 +49,10 @@ void run(const ProfileFlags& flags) {
   }
   const Program& program = engine->program(1, 1);
   const Trace trace = engine->trace(program);
-  const Timeline timeline =
-      make_timeline(program, trace, {options.executor, flags.position + flags.steps / 2});
+  const TracedRun traced{.executor = options.executor,
+                         .positions = flags.position + flags.steps / 2,
+                         .capacity = engine->max_sequences() * program.shape.max_positions()};
+  const Timeline timeline = make_timeline(program, trace, traced);
   const TraceSummary summary = summarise(timeline);
   require(summary.steps > 0, "[profile] {} notes nothing; known are threads, reference and megakernel",
           options.executor);

@@ -15,12 +15,12 @@ u64 bytes_of(const Region& region) {
   return u64(region.run) * u64(region.count[0]) * u64(region.count[1]);
 }
 
-// What the tiles of one call move. Those with work that name the same part of the pages share what is read of it: which of
-// them reads which position follows from the step record.
+// What the tiles of one call move. Those with work that name the same part of the pages share what a step touches of it:
+// which of them touches which position follows from the step record.
 class CallCosts {
  public:
-  CallCosts(const Program& program, const Call& call, i32 positions)
-      : program_(program), node_(program.node_of(call)), rule_(node_), positions_(positions) {}
+  CallCosts(const Program& program, const Call& call, const TracedRun& run)
+      : program_(program), node_(program.node_of(call)), rule_(node_), run_(run) {}
 
   void announce(const TileCoord& tile) {
     for (const Region& region : regions(tile))
@@ -32,8 +32,8 @@ class CallCosts {
     for (const Region& region : regions(tile)) {
       const BufferKind kind = this->kind(region);
       if (kind == BufferKind::kPages)
-        instruction.bytes +=
-            u64(double(bytes_of(region)) * held() / std::max(1u, sharers_[{region.buffer, region.offset}]));
+        instruction.bytes += u64(double(bytes_of(region)) * touched(region) /
+                                 std::max(1u, sharers_[{region.buffer, region.offset}]));
       else if (kind != BufferKind::kStepHost && kind != BufferKind::kStepDevice &&
                !(region.indexed && is_immutable(kind)))
         instruction.bytes += bytes_of(region);
@@ -48,16 +48,16 @@ class CallCosts {
     return regions_;
   }
   BufferKind kind(const Region& region) const { return program_.buffers[region.buffer].info.kind; }
-  // The share of the pages' positions that are in use.
-  double held() const {
-    const double all = double(program_.shape.sequences) * program_.shape.max_positions();
-    return all > 0 ? std::min(1.0, positions_ / all) : 0;
+  // The share of the pages' positions that a step reads, or writes.
+  double touched(const Region& region) const {
+    const i32 positions = region.access == Access::kRead ? run_.positions : program_.shape.rows;
+    return std::clamp(double(positions) / std::max(1, run_.capacity), 0.0, 1.0);
   }
 
   const Program& program_;
   const Node node_;
   NodeRule rule_;
-  i32 positions_;
+  const TracedRun& run_;
   std::map<std::pair<u32, i64>, u32> sharers_;
   std::vector<Region> regions_;
 };
@@ -93,10 +93,10 @@ InstructionsOfCalls live_instructions(size_t calls, Timeline& timeline) {
   return of_call;
 }
 
-void fill_costs(const Program& program, i32 positions, Timeline& timeline) {
+void fill_costs(const Program& program, const TracedRun& run, Timeline& timeline) {
   const InstructionsOfCalls of_call = live_instructions(program.calls.size(), timeline);
   for (size_t c = 0; c < of_call.size(); ++c) {
-    CallCosts costs(program, program.calls[c], positions);
+    CallCosts costs(program, program.calls[c], run);
     for (const TimelineInstruction* instruction : of_call[c]) {
       TileCoord tile;
       std::copy(instruction->tile.begin(), instruction->tile.end(), tile.at);
@@ -139,7 +139,7 @@ Timeline make_timeline(const Program& program, Trace trace, const TracedRun& run
     set_in_order(lane);
     for (TraceEvent& event : lane.events) event.dead &= timeline.at(lane, event).call != kNoCall;
   }
-  fill_costs(program, run.positions, timeline);
+  fill_costs(program, run, timeline);
   return timeline;
 }
 

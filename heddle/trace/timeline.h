@@ -55,10 +55,11 @@ struct Timeline {
 struct TracedRun {
   std::string executor;
   i32 positions = 0;  // that the pages held, of all sequences
+  i32 capacity = 1;   // positions that they have room for
 };
 
-// Bytes follow from the tiles' regions. Of pages, the positions that were there count; of a table that data looks up,
-// and of the step record, nothing does.
+// Bytes follow from the tiles' regions. Of pages, the positions that were there count, or the rows of a step where they
+// are written; of a table that data looks up, and of the step record, nothing does.
 Timeline make_timeline(const Program& program, Trace trace, const TracedRun& run);
 
 // Reads what write_timeline wrote, or a .nanotrace of another program, whose events are then ops without costs.

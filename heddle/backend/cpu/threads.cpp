@@ -6,12 +6,14 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <pthread.h>
 #include <sched.h>
 
 #include "heddle/backend/cpu/simd.h"
+#include "heddle/backend/cpu/tick_trace.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/waits.h"
 #include "heddle/ir/watch.h"
@@ -73,7 +75,6 @@ struct alignas(128) Counter {
 struct Position {
   size_t next = 0;
   u32 epoch = 0;
-  u64 since = 0;  // traced: when the worker was through with the instruction before
 };
 
 // What one thread owns: workers thread, thread + threads, ...
@@ -82,6 +83,7 @@ struct alignas(128) Crew {
   std::vector<Position> positions;
   std::atomic<u64> progress{0};  // instructions done, for the watch of others
   RunReport report;
+  u64 tick = 0;  // traced: the latest, when the thread last ended an instruction or found none
   std::exception_ptr failure;
 };
 
@@ -94,20 +96,15 @@ class ThreadsExecutor : public Executor {
         hang_limit_(std::chrono::duration_cast<Clock::duration>(
             std::chrono::duration<double, std::milli>(options.hang_limit_ms))),
         tap_(options.tap),
-        trace_events_(options.trace_events),
         counters_(program.counters.size()) {
     const std::vector<int> cpus = allowed_cpus();
     size_t count = size_t(std::max(options.threads, 0));
     if (count == 0) count = std::max<size_t>(1, cpus.size());
     count = std::min(count, std::max<size_t>(1, program.workers.size()));
+    trace_.emplace(program, u32(count), options.trace_events);
     tiles_ = create_tiles(simd_level(options.simd), program, memory, int(count));
     crews_ = std::vector<Crew>(count);
     for (u32 w = 0; w < program.workers.size(); ++w) crews_[w % count].workers.push_back(w);
-    if (trace_events_ > 0)
-      for (u32 w = 0; w < program.workers.size(); ++w) {
-        trace_.lanes.push_back({.worker = w, .unit = w % u32(count)});
-        trace_.lanes.back().events.reserve(trace_events_);
-      }
     for (size_t t = 0; t < count; ++t)
       threads_.emplace_back([this, t, cpu = cpus.empty() ? -1 : cpus[t % cpus.size()]] { live(t, cpu); });
   }
@@ -123,10 +120,9 @@ class ThreadsExecutor : public Executor {
 
   RunReport run(int steps) override {
     stop_after_ = epoch_ + u32(steps);
-    for (TraceLane& lane : trace_.lanes) lane.events.clear(), lane.lost = 0;
-    begin_ = Clock::now();
+    trace_->begin(epoch_ + 1);
     for (Crew& crew : crews_) {
-      crew.positions.assign(crew.workers.size(), {0, epoch_ + 1, 0});
+      crew.positions.assign(crew.workers.size(), {0, epoch_ + 1});
       crew.report = {};
       crew.failure = nullptr;
     }
@@ -138,6 +134,7 @@ class ThreadsExecutor : public Executor {
       start_.notify_all();
       done_.wait(lock, [&] { return running_ == 0; });
     }
+    trace_->end();
     if (abort_.load(std::memory_order_relaxed)) give_up();
     epoch_ = stop_after_;
     RunReport report{.steps = steps};
@@ -150,7 +147,7 @@ class ThreadsExecutor : public Executor {
   RunReport run(int steps, const StepWatch& watch) override {
     return run_by_steps(*this, steps, watch, program_, memory_);
   }
-  Trace trace() const override { return trace_; }
+  Trace trace() const override { return trace_->read(); }
 
  private:
   // A thread's life: run a job, park, until the executor goes.
@@ -164,7 +161,7 @@ class ThreadsExecutor : public Executor {
         seen = job_;
       }
       try {
-        work(int(index), crews_[index]);
+        trace_->on() ? work<true>(int(index), crews_[index]) : work<false>(int(index), crews_[index]);
       } catch (...) {
         crews_[index].failure = std::current_exception();
         abort_.store(true, std::memory_order_relaxed);
@@ -174,14 +171,16 @@ class ThreadsExecutor : public Executor {
     }
   }
 
+  template <bool kTraced>
   void work(int thread, Crew& crew) {
     Patience patience;
     u64 seen = 0;
     Clock::time_point limit{};
+    if (kTraced) crew.tick = TickTrace::ticks();
     while (!abort_.load(std::memory_order_relaxed)) {
       bool moved = false, left = false;
       for (size_t i = 0; i < crew.workers.size(); ++i) {
-        moved |= advance(thread, crew, i);
+        moved |= advance<kTraced>(thread, crew, i);
         left |= crew.positions[i].epoch <= stop_after_;
       }
       if (!left) return;
@@ -198,6 +197,7 @@ class ThreadsExecutor : public Executor {
         abort_.store(true, std::memory_order_relaxed);
       }
       patience.wait();
+      if (kTraced) crew.tick = TickTrace::ticks();
     }
   }
 
@@ -209,6 +209,7 @@ class ThreadsExecutor : public Executor {
   }
 
   // Runs a worker's instructions until one must wait; false: the first had to.
+  template <bool kTraced>
   bool advance(int thread, Crew& crew, size_t index) {
     const std::vector<Instruction>& stream = program_.workers[crew.workers[index]];
     Position& position = crew.positions[index];
@@ -216,39 +217,27 @@ class ThreadsExecutor : public Executor {
     while (position.epoch <= stop_after_) {
       const Instruction& instruction = stream[position.next];
       if (instruction.opcode == kEndOpcode) {
-        position = {0, position.epoch + 1, position.since};
+        position = {0, position.epoch + 1};
         moved = true;
         continue;
       }
       if (abort_.load(std::memory_order_relaxed) || !ready(instruction, position.epoch)) return moved;
-      TraceEvent event{.fetched = position.since, .ready = trace_time()};
-      if (instruction.opcode != kNopOpcode)
-        event.dead = !run_tile(thread, crew, instruction, crew.workers[index]);
-      event.computed = trace_time();
+      const u64 begin = crew.tick;  // what went before took no longer than a look at the others
+      bool worked = false;
+      if (instruction.opcode != kNopOpcode) worked = run_tile(thread, crew, instruction, crew.workers[index]);
+      const u64 computed = kTraced ? TickTrace::ticks() : 0;
       if (instruction.signal.counter != kNoCounter)
         counters_[instruction.signal.counter].value.fetch_add(instruction.signal.amount,
                                                               std::memory_order_release);
-      event.done = position.since = trace_time();
-      if (trace_events_ > 0) note(trace_.lanes[crew.workers[index]], event, position);
+      if (kTraced) {
+        crew.tick = TickTrace::ticks();
+        trace_->note(crew.workers[index], begin, computed, !worked, crew.tick);
+      }
       crew.progress.store(crew.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       ++position.next;
       moved = true;
     }
     return moved;
-  }
-
-  // Nanoseconds since the run began; 0 where it is not traced.
-  u64 trace_time() const {
-    if (trace_events_ == 0) return 0;
-    return u64(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());
-  }
-  void note(TraceLane& lane, TraceEvent event, const Position& position) const {
-    if (lane.events.size() >= trace_events_) {
-      ++lane.lost;
-      return;
-    }
-    event.instruction = u32(position.next), event.epoch = position.epoch;
-    lane.events.push_back(event);
   }
 
   bool ready(const Instruction& instruction, u32 epoch) const {
@@ -309,9 +298,7 @@ class ThreadsExecutor : public Executor {
   const Clock::duration hang_limit_;
   std::function<void(const Instruction&, u32)> tap_;
   std::mutex tap_mutex_;
-  const u32 trace_events_;
-  Trace trace_;  // a lane is written by the thread that owns its worker
-  Clock::time_point begin_{};
+  std::optional<TickTrace> trace_;
   std::vector<Counter> counters_;
   std::unique_ptr<Tiles> tiles_;
   std::vector<Crew> crews_;
