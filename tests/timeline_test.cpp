@@ -18,28 +18,28 @@ class Timelines : public testing::TestWithParam<const char*> {
     EngineOptions options{
         .executor = GetParam(), .workers = 3, .threads = 2, .max_context = 64, .max_sequences = 1};
     options.run.trace_events = 1000;
-    engine_ = golden_engine("llama3-tiny", options);
-    const SequenceId sequence = engine_->open({});
+    engine = golden_engine("llama3-tiny", options);
+    const SequenceId sequence = engine->open({});
     const std::vector<i32> prompt(kPosition, 1);
     const StepRequest chunk{sequence, prompt, false};
-    engine_->step(std::span(&chunk, 1), {.logits = false});
+    engine->step(std::span(&chunk, 1), {.logits = false});
     const i32 token = 1;
     const StepRequest next{sequence, std::span(&token, 1), true};
-    engine_->step(std::span(&next, 1), {.steps = kSteps, .logits = false});
+    engine->step(std::span(&next, 1), {.steps = kSteps, .logits = false});
   }
   Timeline timeline(i32 positions) const {
-    const Program& program = engine_->program(1, 1);
-    return make_timeline(program, engine_->trace(program),
+    const Program& program = engine->program(1, 1);
+    return make_timeline(program, engine->trace(program),
                          {GetParam(), positions, program.shape.max_positions()});
   }
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Engine> engine;
 };
 
 TEST_P(Timelines, CountEveryWeightOncePerStep) {
   const TraceSummary summary = summarise(timeline(0));
   EXPECT_EQ(summary.steps, u32(kSteps));
-  const Program& program = engine_->program(1, 1);
+  const Program& program = engine->program(1, 1);
   double weights = 0;
   for (const ProgramBuffer& buffer : program.buffers)
     if (buffer.info.kind == BufferKind::kWeight && buffer.info.name.find("embed") == std::string::npos)
@@ -50,7 +50,7 @@ TEST_P(Timelines, CountEveryWeightOncePerStep) {
 }
 
 TEST_P(Timelines, CountThePositionsThatPagesHold) {
-  const Program& program = engine_->program(1, 1);
+  const Program& program = engine->program(1, 1);
   double page_bytes = 0;
   for (const ProgramBuffer& buffer : program.buffers)
     if (buffer.info.kind == BufferKind::kPages) page_bytes += double(buffer.info.bytes);

@@ -224,7 +224,7 @@ Nanotrace to_nanotrace(const Timeline& timeline) {
   return trace;
 }
 
-Timeline from_nanotrace(Nanotrace trace, const std::string& where) {
+Timeline from_nanotrace(const Nanotrace& trace, const std::string& where) {
   return trace.rest.starts_with(kTable) ? with_table(trace, where) : without_table(trace);
 }
 

@@ -12,6 +12,6 @@ namespace heddle {
 // Throws Error(kUnsupported) where the run was longer than 32 bits of nanoseconds.
 Nanotrace to_nanotrace(const Timeline& timeline);
 // Throws Error(kIo) where the table does not fit the events. Without a table, each track is a worker.
-Timeline from_nanotrace(Nanotrace trace, const std::string& where);
+Timeline from_nanotrace(const Nanotrace& trace, const std::string& where);
 
 }  // namespace heddle
