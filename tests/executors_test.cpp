@@ -1,5 +1,6 @@
 // Executors on a program made by hand: same bits for any number of workers and threads, and hangs that end.
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -74,12 +75,14 @@ TEST_P(Traces, NoteEveryInstruction) {
   executor->run(2);  // a trace is of the last run
   const Trace trace = executor->trace();
   size_t lanes = 0;
+  std::set<u32> units;
   for (const TraceLane& lane : trace.lanes) {
     if (lane.role != TraceRole::kConsumers) continue;
     ++lanes;
     const size_t in_step = test.program.workers[lane.worker].size() - 1;
     ASSERT_EQ(lane.events.size(), 2 * in_step) << lane.worker;
     EXPECT_EQ(lane.lost, 0u);
+    units.insert(lane.unit);
     for (size_t i = 0; i < lane.events.size(); ++i) {
       const TraceEvent& event = lane.events[i];
       EXPECT_EQ(event.instruction, i % in_step);
@@ -91,6 +94,8 @@ TEST_P(Traces, NoteEveryInstruction) {
     }
   }
   EXPECT_EQ(lanes, test.program.workers.size());
+  const size_t threads = std::string_view(GetParam()) == "threads" ? 2 : 1;  // the reference has one
+  EXPECT_EQ(units.size(), spec.space ? lanes : threads) << "a worker has a multiprocessor for itself";
   const auto untraced = spec.create(test.program, test.memory, {.threads = 2});
   untraced->run(1);
   EXPECT_TRUE(untraced->trace().lanes.empty());

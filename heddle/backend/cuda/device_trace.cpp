@@ -63,8 +63,8 @@ Trace DeviceTrace::read(const Stream& stream) const {
   for (u32 lane = 0; lane < kTraceRoles * workers_; ++lane) {
     const u32 worker = lane % workers_, kept = std::min(counts[lane], capacity_);
     const TickScale scale{clocks[worker], origin};
-    TraceLane& made = trace.lanes.emplace_back(
-        TraceLane{worker, TraceRole(lane / workers_), worker, {}, u64(counts[lane] - kept)});
+    TraceLane& made = trace.lanes.emplace_back(TraceLane{
+        worker, TraceRole(lane / workers_), clocks[worker].multiprocessor, {}, u64(counts[lane] - kept)});
     for (u32 i = 0; i < kept; ++i) made.events.push_back(scale.event(events[size_t(lane) * capacity_ + i]));
   }
   return trace;

@@ -32,12 +32,13 @@ struct WorkerPlace {
   LoaderWaits loader_waits = LoaderWaits::kNothing;
 };
 
-// A worker's clock against that of all workers.
+// Where a worker ran, and its clock against that of all workers.
 struct TraceClocks {
   struct Point {
     u64 ticks = 0, nanoseconds = 0;
   };
   Point begin, end;
+  u32 multiprocessor = 0, reserved = 0;
 };
 
 // Where a run is traced to. Lanes: consumers of all workers, then their loaders.

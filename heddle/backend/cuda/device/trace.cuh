@@ -46,7 +46,9 @@ class Tracer {
   // The first and the last thing that consumers do.
   void open() const {
     for (u32 role = 0; role < kTraceRoles; ++role) trace_note(TraceRole(role)).count = 0;
-    if (on()) read_clocks(params_.clocks[blockIdx.x].begin);
+    if (!on()) return;
+    params_.clocks[blockIdx.x].multiprocessor = arch::multiprocessor();
+    read_clocks(params_.clocks[blockIdx.x].begin);
   }
   void close() const {
     if (on()) read_clocks(params_.clocks[blockIdx.x].end);
