@@ -5,6 +5,15 @@
 
 namespace heddle {
 
+double node_flops(const Node& node, const TileCoord& tile) {
+  double flops = 0;
+  for (size_t i = 0; i < node.parts.size(); ++i) {
+    const Part& part = node.parts[i];
+    if (part.op->flops) flops += part.op->flops(part.args.data(), part_tile(node, i, tile));
+  }
+  return flops;
+}
+
 CostRule::CostRule(const Node& node, const std::vector<BufferKind>& kinds)
     : node_(&node), kinds_(&kinds), rule_(node) {}
 
@@ -13,10 +22,7 @@ Cost CostRule::operator()(const TileCoord& tile) const {
   std::vector<Region> regions;
   rule_.append(tile, regions);
   for (const Region& region : regions) add(region, cost);
-  for (size_t i = 0; i < node_->parts.size(); ++i) {
-    const Part& part = node_->parts[i];
-    if (part.op->flops) cost.flops += part.op->flops(part.args.data(), part_tile(*node_, i, tile));
-  }
+  cost.flops = node_flops(*node_, tile);
   const Part& main = node_->main_part();
   if (main.op->stream_bytes) cost.stream_bytes = main.op->stream_bytes(main.args.data(), tile);
   return cost;

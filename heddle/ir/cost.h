@@ -19,6 +19,9 @@ struct Cost {
   double flops = 0;
 };
 
+// Arithmetic of a tile, its whole chain.
+double node_flops(const Node& node, const TileCoord& tile);
+
 // The costs of a node's tiles. It and the node must not outlive `kinds`, the kinds of all buffers.
 class CostRule {
  public:

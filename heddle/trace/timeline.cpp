@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
+#include "heddle/ir/cost.h"
 
 namespace heddle {
 namespace {
@@ -38,7 +39,7 @@ class CallCosts {
                !(region.indexed && is_immutable(kind)))
         instruction.bytes += bytes_of(region);
     }
-    instruction.flops = node_cost(node_, tile).flops;
+    instruction.flops = node_flops(node_, tile);
   }
 
  private:
