@@ -96,6 +96,33 @@ TEST(Command, TraceSaysWhatProfileSaidAndConverts) {
   expect_words(other.err, {"config.json", "not a .nanotrace", "another magic"});
 }
 
+TEST(Command, DiffProgramsSaysWhatDiffers) {
+  Scratch scratch;
+  const auto save = [&](const std::string& name, std::vector<std::string> flags) {
+    const std::string path = scratch.path(name);
+    flags.insert(flags.begin(), {"inspect", kModel, "--save", path});
+    output(flags);
+    return path;
+  };
+  const std::string a = save("a.heddle", {"--workers", "3"}), again = save("b.heddle", {"--workers", "3"});
+  EXPECT_EQ(read_file(a), read_file(again)) << "the same input makes the same bytes";
+  EXPECT_EQ(output({"diff-programs", a, again}), "the same program, byte for byte\n");
+
+  const Outcome workers = run_program({.args = {"diff-programs", a, save("c.heddle", {"--workers", "4"})}});
+  EXPECT_EQ(workers.code, 1);
+  expect_words(workers.out, {"workers\n      first   3\n      second  4", "homes", "tiles", "streams"});
+  EXPECT_EQ(workers.out.find("opcodes"), std::string::npos) << workers.out;
+  const Outcome fused =
+      run_program({.args = {"diff-programs", a, save("d.heddle", {"--workers", "3", "--no-fuse"})}});
+  expect_words(fused.out, {"linear+add, rms_norm+linear", "layers.0.qkv", "buffers"});
+  const Outcome order = run_program(
+      {.args = {"diff-programs", a, save("e.heddle", {"--workers", "3", "--scheduler", "backward"})}});
+  expect_words(order.out, {"streams", "worker "});
+  const Outcome missing = run_program({.args = {"diff-programs", a, kModel + "/config.json"}});
+  EXPECT_EQ(missing.code, 1);
+  expect_words(missing.err, {"config.json", "not a program"});
+}
+
 TEST(Command, SchedulePredictsEachPolicy) {
   Scratch scratch;
   const std::string costs = scratch.path("costs.json"), page = scratch.path("page.html");
@@ -196,10 +223,9 @@ TEST(Command, WritesConversationsOnlyWithATemplate) {
 
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
-  for (const std::string command : {"bench", "cache", "chat", "check", "diff", "env", "eval", "generate",
-                                    "inspect", "logits", "profile", "schedule", "template", "tokenize"})
-    "inspect", "logits", "profile", "template", "tokenize", "trace"
-})
+  for (const std::string command :
+       {"bench", "cache", "chat", "check", "diff", "diff-programs", "env", "eval", "generate", "inspect",
+        "logits", "profile", "schedule", "template", "tokenize", "trace"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

@@ -1,0 +1,45 @@
+// heddle diff-programs: what differs between two saved programs.
+#include <fmt/format.h>
+
+#include "apps/heddle/support/command.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/base/error.h"
+#include "heddle/ir/compare.h"
+
+namespace heddle {
+namespace {
+
+struct DiffProgramsFlags {
+  std::string first, second;
+  i32 most = 5;
+};
+
+void run(const DiffProgramsFlags& flags) {
+  require(flags.most >= 1, "[diff-programs] --most is {}; must be positive", flags.most);
+  const Program first = load_program(flags.first), second = load_program(flags.second);
+  const std::string text = print_differences(first, second, size_t(flags.most));
+  if (text.empty()) return print("the same program, byte for byte\n");
+  print(fmt::format("{} | {}\n{}", flags.first, flags.second, text));
+  fail(ErrorCode::kInternal, "[diff-programs] {} and {} differ", flags.first, flags.second);
+}
+
+}  // namespace
+
+void add_diff_programs(CLI::App& app) {
+  auto flags = std::make_shared<DiffProgramsFlags>();
+  Command command(app, "diff-programs",
+                  "Compare two saved programs: sizes, calls, homes, tiles, instructions");
+  command.argument("first", &flags->first, "a .heddle file", {.required = true});
+  command.argument("second", &flags->second, "another", {.required = true});
+  command.argument("--most", &flags->most, "entries of a table that are shown at most");
+  command.footer(
+      "Buffers and calls are matched by name, tiles by call and place. Ends with 1 where the programs "
+      "differ.\n"
+      "Example:\n"
+      "  heddle inspect models/storyteller --workers 4 --save a.heddle\n"
+      "  heddle inspect models/storyteller --workers 4 --scheduler dag --save b.heddle\n"
+      "  heddle diff-programs a.heddle b.heddle");
+  command.action([flags] { run(*flags); });
+}
+
+}  // namespace heddle

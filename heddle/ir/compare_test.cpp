@@ -1,0 +1,65 @@
+// Every field of a program that can differ is said: a changed one is never "the same".
+#include "heddle/ir/compare.h"
+
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/file.h"
+
+namespace heddle {
+namespace {
+
+Program seed() {
+  const std::string path = HEDDLE_SOURCE_DIR "/tests/fuzz/program/linear.heddle";
+  return parse_program(read_file(path), path);
+}
+
+TEST(Compare, EqualProgramsDoNotDiffer) {
+  EXPECT_EQ(print_differences(seed(), seed()), "");
+}
+
+TEST(Compare, EachTableIsNamed) {
+  const std::pair<const char*, std::function<void(Program&)>> changes[] = {
+      {"sizes", [](Program& p) { p.name += "x"; }},
+      {"sizes", [](Program& p) { p.arena_bytes += 16; }},
+      {"sizes", [](Program& p) { ++p.shape.page_size; }},
+      {"buffers", [](Program& p) { p.buffers[0].info.bytes += 1; }},
+      {"buffers", [](Program& p) { p.buffers[0].info.name += "x"; }},
+      {"calls", [](Program& p) { p.node_names[p.calls[0].node] += "x"; }},
+      {"arguments",
+       [](Program& p) {
+         Node node = p.node_of(p.calls[0]);
+         struct Change : ArgVisitor {
+           void tensor(const char*, Tensor& value, const char*, Access) override { value.offset += 4; }
+           void weight(const char*, Weight& value, const char*) override { value.interleave += 1; }
+           void attribute(const char*, i32& value) override { ++value; }
+           void attribute(const char*, float& value) override { ++value; }
+         } change;
+         Part& part = node.parts[0];
+         part.op->visit(part.args.data(), change);
+         p.calls[0].args[0] = part.args;
+       }},
+      {"homes", [](Program& p) { p.homes.push_back({.buffer = 0, .begin = 3, .end = 4}); }},
+      {"counters", [](Program& p) { p.counters.push_back({.total = 7}); }},
+      {"streams", [](Program& p) { p.workers[0][0].stream_items += 1; }},
+      {"tiles", [](Program& p) { p.workers[0][0].tile[2] += 1; }},
+      {"order", [](Program& p) { p.node_names.push_back("nobody's"); }},
+  };
+  for (const auto& [part, change] : changes) {
+    Program other = seed();
+    change(other);
+    const std::string text = print_differences(seed(), other);
+    EXPECT_EQ(text.find(std::string("  ") + part), text.find_first_not_of('\n')) << part << " in\n" << text;
+  }
+}
+
+TEST(Compare, ShowsNoMoreThanAskedFor) {
+  Program other = seed();
+  for (ProgramBuffer& buffer : other.buffers) buffer.info.name += "x";
+  const std::string text = print_differences(seed(), other, 1);
+  EXPECT_NE(text.find(", ...\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace heddle
