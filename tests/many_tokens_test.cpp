@@ -24,21 +24,21 @@ class ManyTokens : public testing::TestWithParam<const char*> {
     EngineOptions options{
         .executor = GetParam(), .workers = 3, .max_context = 128, .max_sequences = 2, .page_size = 16};
     options.run.hang_limit_ms = kHangLimit;
-    engine_ = golden_engine(kModel, options);
-    first_ = open(0);
-    wanted_ = alone(0);
+    engine = golden_engine(kModel, options);
+    first = open(0);
+    wanted = alone(0);
   }
   // A sequence that has read its prompt; its first token.
   std::pair<SequenceId, i32> open(size_t begin) {
     const Golden golden = load_golden(kModel);
-    const SequenceId id = engine_->open({.temperature = 0.8f, .seed = 11});
+    const SequenceId id = engine->open({.temperature = 0.8f, .seed = 11});
     const StepRequest request{id, std::span(golden.tokens).subspan(begin, 9), true};
-    return {id, engine_->step(std::span(&request, 1)).sampled[0]};
+    return {id, engine->step(std::span(&request, 1)).sampled[0]};
   }
   StepResult make(std::span<const StepRequest> requests, const StepOptions& options) {
     StepOptions made = options;
     made.logits = false;
-    return engine_->step(requests, made);
+    return engine->step(requests, made);
   }
   // What a sequence says token by token.
   std::vector<i32> alone(size_t begin) {
@@ -46,29 +46,29 @@ class ManyTokens : public testing::TestWithParam<const char*> {
     std::vector<i32> tokens;
     while (tokens.size() < kTokens) {
       const StepRequest request{id, std::span(&token, 1), true};
-      const i32 next = engine_->step(std::span(&request, 1)).sampled[0];
+      const i32 next = engine->step(std::span(&request, 1)).sampled[0];
       tokens.push_back(token = next);
     }
-    engine_->close(id);
+    engine->close(id);
     return tokens;
   }
   // The rest of the text after `have` tokens is as it should be.
   void expect_goes_on(SequenceId id, size_t have) {
-    EXPECT_EQ(engine_->length(id), i32(9 + have));
-    const i32 last = wanted_[have - 1];
+    EXPECT_EQ(engine->length(id), i32(9 + have));
+    const i32 last = wanted[have - 1];
     const StepRequest request{id, std::span(&last, 1), true};
     const i32 rest = i32(kTokens - have);
     const StepResult result = make(std::span(&request, 1), {.steps = rest});
-    EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted_.begin() + i64(have), wanted_.end()));
+    EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted.begin() + i64(have), wanted.end()));
   }
 
-  std::unique_ptr<Engine> engine_;
-  std::pair<SequenceId, i32> first_;
-  std::vector<i32> wanted_;
+  std::unique_ptr<Engine> engine;
+  std::pair<SequenceId, i32> first;
+  std::vector<i32> wanted;
 };
 
 TEST_P(ManyTokens, AreToldInOrder) {
-  const auto [id, token] = first_;
+  const auto [id, token] = first;
   const StepRequest request{id, std::span(&token, 1), true};
   std::vector<i32> told;
   const StepResult result =
@@ -76,15 +76,15 @@ TEST_P(ManyTokens, AreToldInOrder) {
                                       told.insert(told.end(), chosen.begin(), chosen.end());
                                       return true;
                                     }});
-  EXPECT_EQ(told, wanted_);
-  EXPECT_EQ(result.tokens[0], wanted_);
+  EXPECT_EQ(told, wanted);
+  EXPECT_EQ(result.tokens[0], wanted);
   EXPECT_EQ(result.report.steps, int(kTokens));
 }
 
 TEST_P(ManyTokens, EndWithTheTokenThatEnds) {
-  const auto [id, token] = first_;
-  const i32 end[] = {9999, wanted_[7]};
-  const size_t at = size_t(std::ranges::find(wanted_, end[1]) - wanted_.begin());
+  const auto [id, token] = first;
+  const i32 end[] = {9999, wanted[7]};
+  const size_t at = size_t(std::ranges::find(wanted, end[1]) - wanted.begin());
   const StepRequest request{id, std::span(&token, 1), true};
   size_t told = 0;
   const StepResult result =
@@ -99,20 +99,20 @@ TEST_P(ManyTokens, EndWithTheTokenThatEnds) {
 
 // A device holds a few of them; the host knows all.
 TEST_P(ManyTokens, EndWithOneOfManyTokens) {
-  const auto [id, token] = first_;
+  const auto [id, token] = first;
   std::vector<i32> ends(20, 9999);
-  ends.push_back(wanted_[7]);
-  const size_t at = size_t(std::ranges::find(wanted_, ends.back()) - wanted_.begin());
+  ends.push_back(wanted[7]);
+  const size_t at = size_t(std::ranges::find(wanted, ends.back()) - wanted.begin());
   const StepRequest request{id, std::span(&token, 1), true};
   const StepResult result =
       make(std::span(&request, 1), {.steps = 64, .ends = ends, .on_tokens = [](auto) { return true; }});
-  EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted_.begin(), wanted_.begin() + i64(at) + 1));
+  EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted.begin(), wanted.begin() + i64(at) + 1));
   EXPECT_LE(result.report.steps, int(at) + 1 + 8);
   expect_goes_on(id, at + 1);
 }
 
 TEST_P(ManyTokens, DoNotWaitForAHostThatIsSlow) {
-  const auto [id, token] = first_;
+  const auto [id, token] = first;
   const StepRequest request{id, std::span(&token, 1), true};
   std::vector<i32> told;
   const auto tell = [&](std::span<const i32> chosen) {
@@ -121,24 +121,24 @@ TEST_P(ManyTokens, DoNotWaitForAHostThatIsSlow) {
     return true;
   };
   make(std::span(&request, 1), {.steps = kTokens, .on_tokens = tell});
-  EXPECT_EQ(told, wanted_);
+  EXPECT_EQ(told, wanted);
 }
 
 TEST_P(ManyTokens, EndWhenTheHostSaysSo) {
-  const auto [id, token] = first_;
+  const auto [id, token] = first;
   const StepRequest request{id, std::span(&token, 1), true};
   size_t told = 0;
   const StepResult result =
       make(std::span(&request, 1), {.steps = 64, .on_tokens = [&](auto) { return ++told < 5; }});
   EXPECT_EQ(told, 5u);
-  EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted_.begin(), wanted_.begin() + 5));
+  EXPECT_EQ(result.tokens[0], std::vector<i32>(wanted.begin(), wanted.begin() + 5));
   std::printf("asked to end in step 5, it did %d\n", result.report.steps);
   EXPECT_LE(result.report.steps, 5 + 8) << "the host is told while the steps go on";
   expect_goes_on(id, 5);
 }
 
 TEST_P(ManyTokens, EndWithWhatTheHostThrows) {
-  const auto [id, token] = first_;
+  const auto [id, token] = first;
   const StepRequest request{id, std::span(&token, 1), true};
   size_t told = 0;
   const StepOptions options{.steps = 64, .on_tokens = [&](auto) -> bool {
@@ -146,13 +146,13 @@ TEST_P(ManyTokens, EndWithWhatTheHostThrows) {
                               return true;
                             }};
   EXPECT_THROW(make(std::span(&request, 1), options), std::runtime_error);
-  EXPECT_EQ(engine_->length(id), 9);
+  EXPECT_EQ(engine->length(id), 9);
   const StepResult again = make(std::span(&request, 1), {.steps = kTokens});
-  EXPECT_EQ(again.tokens[0], wanted_);
+  EXPECT_EQ(again.tokens[0], wanted);
 }
 
 TEST_P(ManyTokens, OfTwoSequencesEndWithTheFirst) {
-  const auto [id, token] = first_;
+  const auto [id, token] = first;
   const auto [other, second] = open(11);
   const StepRequest requests[] = {{other, std::span(&second, 1), true}, {id, std::span(&token, 1), true}};
   std::vector<i32> told[2];
@@ -161,16 +161,16 @@ TEST_P(ManyTokens, OfTwoSequencesEndWithTheFirst) {
     return told[0].size() < 6;
   };
   const StepResult result = make(requests, {.steps = kTokens, .on_tokens = tell});
-  EXPECT_EQ(told[1], std::vector<i32>(wanted_.begin(), wanted_.begin() + 6));
+  EXPECT_EQ(told[1], std::vector<i32>(wanted.begin(), wanted.begin() + 6));
   for (size_t i = 0; i < 2; ++i) EXPECT_EQ(result.tokens[i], told[i]);
-  EXPECT_EQ(engine_->length(id), 9 + 6);
-  EXPECT_EQ(engine_->length(other), 9 + 6);
+  EXPECT_EQ(engine->length(id), 9 + 6);
+  EXPECT_EQ(engine->length(other), 9 + 6);
 }
 
 TEST_P(ManyTokens, AreNotToldWithLogits) {
-  const auto [id, token] = first_;
+  const auto [id, token] = first;
   const StepRequest request{id, std::span(&token, 1), true};
-  EXPECT_THROW(engine_->step(std::span(&request, 1), {.steps = 2, .on_tokens = [](auto) { return true; }}),
+  EXPECT_THROW(engine->step(std::span(&request, 1), {.steps = 2, .on_tokens = [](auto) { return true; }}),
                Error);
 }
 
