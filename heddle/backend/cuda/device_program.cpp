@@ -163,6 +163,9 @@ Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
   Kernel kernel = modules_[index].kernel(name);
   const i64 room = Device::get().shared_per_block_optin() - kernel.attributes().shared_bytes;
   params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - kScratchBytes) / kRingSlotBytes));
+  // A loader that waits for a copy must not have begun another to the same slot: phases of barriers go by parity.
+  params_.in_flight = std::min(params_.in_flight, params_.ring_slots);
+  params_.in_flight_waiting = std::min(params_.in_flight_waiting, params_.ring_slots);
   params_.scratch_bytes = kScratchBytes;
   shared_bytes_ = params_.ring_slots * kRingSlotBytes + params_.scratch_bytes;
   kernel.set_max_shared(int(shared_bytes_));
