@@ -10,7 +10,8 @@
 
 namespace heddle {
 
-struct PathStep {
+// A tile of the chain that decides how long a step takes.
+struct PathTile {
   u32 worker = 0, instruction = 0;
   bool by_message = false;  // it waited for the step before it in the path, else for its own worker
 };
@@ -24,7 +25,7 @@ struct Prediction {
   u32 waits = 0;       // of a step
   double waiting = 0;  // nanoseconds of a step that a worker waits for others, mean
   // The chain of tiles and messages that the end of the step waited for, in order; of the second step.
-  std::vector<PathStep> path;
+  std::vector<PathTile> path;
   double path_work = 0, path_messages = 0;  // nanoseconds
   u32 messages = 0;                         // of the path
 };

@@ -30,7 +30,7 @@ json nodes_of(const Program& program) {
 json lanes_of(const PlannedSchedule& schedule) {
   std::vector<std::vector<bool>> on_path;
   for (const auto& stream : schedule.program.workers) on_path.emplace_back(stream.size());
-  for (const PathStep& step : schedule.prediction.path) on_path[step.worker][step.instruction] = true;
+  for (const PathTile& step : schedule.prediction.path) on_path[step.worker][step.instruction] = true;
   const double begin = schedule.prediction.begin;
   json lanes = json::array();
   for (const TraceLane& lane : schedule.prediction.trace.lanes) {
