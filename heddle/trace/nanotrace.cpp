@@ -92,6 +92,11 @@ std::string serialise_nanotrace(const Nanotrace& trace, bool compressed) {
     for (const u32 value : track.own) payload.put(value);
     payload.put(u32(track.events.size()));
     for (const Nanotrace::Event& event : track.events) {
+      require(event.format < trace.formats.size() &&
+                  event.params + trace.formats[event.format].params <= track.params.size(),
+              "[nanotrace] an event of format {} with parameters from {} on; there are {} formats, and {} "
+              "parameters in its track",
+              event.format, event.params, trace.formats.size(), track.params.size());
       payload.put(event.begin), payload.put(event.duration), payload.put(event.format);
       for (u8 i = 0; i < trace.formats[event.format].params; ++i) payload.put(track.params[event.params + i]);
     }

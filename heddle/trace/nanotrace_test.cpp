@@ -77,5 +77,17 @@ TEST(Nanotrace, RefusesWhatDoesNotFit) {
   refused(12 + 28 + 20 + 6 + 9 + 12 + 14 + 8, 2, "names a format");  // of the first event
 }
 
+TEST(Nanotrace, IsNotWrittenWithoutAnEventsParameters) {
+  Nanotrace trace;
+  trace.formats = {{"track", "", 0}, {"event", "", 2}};
+  trace.blocks = {{}};
+  trace.tracks = {{.params = {1}, .events = {{0, 1, 1, 0}}}};
+  EXPECT_THROW(serialise_nanotrace(trace), Error);
+  trace.tracks[0].params.push_back(2);
+  EXPECT_NO_THROW(serialise_nanotrace(trace));
+  trace.tracks[0].events[0].format = 2;
+  EXPECT_THROW(serialise_nanotrace(trace), Error) << "there is no such format";
+}
+
 }  // namespace
 }  // namespace heddle
