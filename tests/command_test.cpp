@@ -99,7 +99,7 @@ TEST(Command, TraceSaysWhatProfileSaidAndConverts) {
 TEST(Command, DiffProgramsSaysWhatDiffers) {
   Scratch scratch;
   const auto save = [&](const std::string& name, std::vector<std::string> flags) {
-    const std::string path = scratch.path(name);
+    std::string path = scratch.path(name);
     flags.insert(flags.begin(), {"inspect", kModel, "--save", path});
     output(flags);
     return path;
