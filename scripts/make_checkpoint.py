@@ -1,7 +1,10 @@
 """Writes a checkpoint with random weights in the shape of a known model, for benchmarks.
 
     .venv/bin/python scripts/make_checkpoint.py llama-3.2-1b /tmp/llama-1b [--dtype bfloat16] [--shard-gb 5]
+    .venv/bin/python scripts/make_checkpoint.py qwen3-30b-a3b /tmp/qwen3-moe --layers 4
     .venv/bin/python scripts/make_checkpoint.py --like models/storyteller /tmp/random-storyteller
+
+The shapes small-FAMILY are no known model's: a few hundred million parameters, to compare families on a CPU.
 
 Tensors are made and written a piece at a time: memory stays small whatever the size. transformers loads
 the folder. Its tokenizer knows the 256 bytes, and names that mean nothing for the rest of the vocabulary.
@@ -24,6 +27,19 @@ LLAMA3_ROPE = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 8192,
 }
+
+
+YARN = {
+    "rope_type": "yarn",
+    "factor": 40.0,
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+    "original_max_position_embeddings": 4096,
+}
+
+
+def rope(theta):
+    return {"rope_type": "default", "rope_theta": theta}
 
 
 def llama(hidden, intermediate, layers, heads, kv_heads, **more):
@@ -52,10 +68,34 @@ def descendant(model_type, architecture, *sizes, **more):
 
 
 def qwen(number, *sizes, tied, **more):
-    ids = {"vocab_size": 151936, "eos_token_id": 151645, "tie_word_embeddings": tied} | more
-    rope = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}
+    own = {"vocab_size": 151936, "eos_token_id": 151645, "max_position_embeddings": 32768}
+    own |= {"rope_parameters": rope(1e6), "tie_word_embeddings": tied}
     name = f"Qwen{number}"
-    return descendant(name.lower(), name, *sizes, max_position_embeddings=32768, **ids, **rope)
+    return descendant(name.lower(), name, *sizes, **(own | more))
+
+
+def mixtral(*sizes, experts, **more):
+    mixture = {"num_local_experts": experts, "num_experts_per_tok": 2, "sliding_window": None}
+    own = {"max_position_embeddings": 32768, "tie_word_embeddings": False}
+    return descendant("mixtral", "Mixtral", *sizes, **(own | mixture | more))
+
+
+def qwen3_moe(*sizes, experts, taken, inner, **more):
+    mixture = {"num_experts": experts, "num_experts_per_tok": taken, "moe_intermediate_size": inner}
+    mixture |= {"decoder_sparse_step": 1, "mlp_only_layers": [], "norm_topk_prob": True}
+    own = {"max_position_embeddings": 40960, "rope_parameters": rope(1e6), "tie_word_embeddings": False}
+    return descendant("qwen3_moe", "Qwen3Moe", *sizes, **(own | mixture | more))
+
+
+def deepseek(model_type, hidden, intermediate, layers, heads, latent, experts, **more):
+    """`latent`: its size, those of a head: plain, rotated, value. `experts`: routed, taken, size, shared."""
+    latent = zip(("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"), latent, strict=True)
+    keys = ("n_routed_experts", "num_experts_per_tok", "moe_intermediate_size", "n_shared_experts")
+    own = {"q_lora_rank": None, "first_k_dense_replace": 1, "topk_method": "greedy", "norm_topk_prob": False}
+    own |= {"rms_norm_eps": 1e-6, "rope_parameters": rope(1e4), "tie_word_embeddings": False}
+    own |= dict(latent) | dict(zip(keys, experts, strict=True)) | more
+    name = model_type.replace("deepseek_v", "DeepseekV")
+    return descendant(model_type, name, hidden, intermediate, layers, heads, heads, **own)
 
 
 def gemma(model_type, architecture, *sizes, **more):
@@ -113,10 +153,114 @@ MODELS = {
         max_position_embeddings=32768,
         sliding_window=512,
     ),
+    "mixtral-8x7b": mixtral(4096, 14336, 32, 32, 8, experts=8, vocab_size=32000, rope_parameters=rope(1e6)),
+    "qwen3-30b-a3b": qwen3_moe(
+        *(2048, 6144, 48, 32, 4), experts=128, taken=8, inner=768, vocab_size=151936, head_dim=128
+    ),
+    "deepseek-v2-lite": deepseek(
+        "deepseek_v2",
+        *(2048, 10944, 27, 16),
+        latent=(512, 128, 64, 128),
+        experts=(64, 6, 1408, 2),
+        vocab_size=102400,
+        max_position_embeddings=163840,
+        rope_parameters=rope(1e4) | YARN | {"mscale": 0.707, "mscale_all_dim": 0.707},
+    ),
     "gpt2": gpt2(768, 12, 12),
     "gpt2-medium": gpt2(1024, 24, 16),
     "gpt2-xl": gpt2(1600, 48, 25),
 }
+
+
+# Hidden size, MLP, layers, heads, key heads; enough layers for weights that no cache holds.
+SMALL = (1024, 2816, 12, 16, 4)
+SMALL_MIXTURE = (1024, 2816, 8, 16)
+SMALL_VOCAB = {"vocab_size": 32768, "max_position_embeddings": 8192}
+SMALL_LATENT = {"latent": (256, 64, 32, 64), "experts": (32, 4, 256, 2)}
+SMALL_GROUPS = {"topk_method": "noaux_tc", "scoring_func": "sigmoid", "norm_topk_prob": True}
+SMALL_GROUPS |= {"n_group": 4, "topk_group": 2, "routed_scaling_factor": 2.5}
+MODELS |= {
+    "small-llama": llama(*SMALL, **SMALL_VOCAB, rope_parameters=rope(5e5)),
+    "small-mistral": descendant("mistral", "Mistral", *SMALL, **SMALL_VOCAB, sliding_window=4096),
+    "small-qwen2": qwen(2, *SMALL, tied=False, **SMALL_VOCAB, eos_token_id=None),
+    "small-qwen3": qwen(3, *SMALL, tied=False, **SMALL_VOCAB, eos_token_id=None, head_dim=64),
+    "small-gemma2": gemma("gemma2", "Gemma2", *SMALL[:3], 4, 2, **SMALL_VOCAB, sliding_window=4096),
+    "small-gemma3": gemma("gemma3_text", "Gemma3", *SMALL[:3], 4, 1, **SMALL_VOCAB, sliding_window=512),
+    "small-gpt2": gpt2(1024, 12, 16),
+    "small-mixtral": mixtral(1024, 1024, 8, 16, 4, experts=8, **SMALL_VOCAB, rope_parameters=rope(1e6)),
+    "small-qwen3_moe": qwen3_moe(
+        *SMALL_MIXTURE, 4, experts=32, taken=4, inner=256, **SMALL_VOCAB, head_dim=64
+    ),
+    "small-deepseek_v2": deepseek("deepseek_v2", *SMALL_MIXTURE, **SMALL_LATENT, **SMALL_VOCAB),
+    "small-deepseek_v3": deepseek(
+        "deepseek_v3", *SMALL_MIXTURE, **SMALL_LATENT, **SMALL_VOCAB, **SMALL_GROUPS, q_lora_rank=384
+    ),
+}
+
+
+def linear(name, rows, columns, gain=1.0):
+    """A projection whose output is `gain` times as large as its input."""
+    return f"{name}.weight", (rows, columns), gain / math.sqrt(columns)
+
+
+def attention_tensors(config, at, gain, norm):
+    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    head_dim = config.get("head_dim") or hidden // heads
+    q, kv = heads * head_dim, config.get("num_key_value_heads", heads) * head_dim
+    for name, rows in (("q", q), ("k", kv), ("v", kv)):
+        yield linear(at + f"{name}_proj", rows, hidden)
+        if config["model_type"] == "qwen2":
+            yield at + f"{name}_proj.bias", (rows,), 0.02
+    if config["model_type"] in ("qwen3", "qwen3_moe", "gemma3_text"):
+        for name in ("q", "k"):
+            yield at + f"{name}_norm.weight", (head_dim,), norm
+    yield linear(at + "o_proj", hidden, q, gain)
+
+
+def latent_attention_tensors(config, at, gain):
+    hidden, heads, latent = (config[k] for k in ("hidden_size", "num_attention_heads", "kv_lora_rank"))
+    plain, rotated, value = (config[k] for k in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"))
+    if rank := config.get("q_lora_rank"):
+        yield linear(at + "q_a_proj", rank, hidden)
+        yield at + "q_a_layernorm.weight", (rank,), None
+        yield linear(at + "q_b_proj", heads * (plain + rotated), rank)
+    else:
+        yield linear(at + "q_proj", heads * (plain + rotated), hidden)
+    yield linear(at + "kv_a_proj_with_mqa", latent + rotated, hidden)
+    yield at + "kv_a_layernorm.weight", (latent,), None
+    yield linear(at + "kv_b_proj", heads * (plain + value), latent)
+    yield linear(at + "o_proj", hidden, heads * value, gain)
+
+
+def mlp_tensors(at, hidden, inner, gain, names=("gate_proj", "up_proj", "down_proj")):
+    gate, up, down = names
+    yield linear(at + gate, inner, hidden)
+    yield linear(at + up, inner, hidden)
+    yield linear(at + down, hidden, inner, gain)
+
+
+def experts_of(config, layer):
+    """How many a layer has; 0: an MLP of its own."""
+    if "n_routed_experts" in config:
+        return config["n_routed_experts"] if layer >= config.get("first_k_dense_replace", 0) else 0
+    skipped = layer in config.get("mlp_only_layers", []) or (layer + 1) % config.get("decoder_sparse_step", 1)
+    return 0 if skipped else config.get("num_local_experts") or config.get("num_experts", 0)
+
+
+def mixture_tensors(config, at, count, gain):
+    hidden = config["hidden_size"]
+    inner = config.get("moe_intermediate_size") or config["intermediate_size"]
+    if config["model_type"] == "mixtral":
+        at, names = at + "block_sparse_moe.", ("w1", "w3", "w2")
+    else:
+        at, names = at + "mlp.", ("gate_proj", "up_proj", "down_proj")
+    yield linear(at + "gate", count, hidden)
+    if config["model_type"] == "deepseek_v3":
+        yield at + "gate.e_score_correction_bias", (count,), 0.02
+    for expert in range(count):
+        yield from mlp_tensors(at + f"experts.{expert}.", hidden, inner, gain, names)
+    if shared := config.get("n_shared_experts"):
+        yield from mlp_tensors(at + "shared_experts.", hidden, shared * inner, gain)
 
 
 def llama_tensors(config):
@@ -124,39 +268,33 @@ def llama_tensors(config):
     family = config["model_type"]
     norm = 0.0 if family.startswith("gemma") else None  # Gemma stores them less one
     hidden, inner, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
-    head_dim = config.get("head_dim") or hidden // config["num_attention_heads"]
-    q = config["num_attention_heads"] * head_dim
-    kv = config.get("num_key_value_heads", config["num_attention_heads"]) * head_dim
-    into_residual = 1 / math.sqrt(2 * layers)  # what layers add keeps the residual's size
-    yield "model.embed_tokens.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
+    gain = 1 / math.sqrt(2 * layers)  # what layers add keeps the residual's size
+    yield linear("model.embed_tokens", config["vocab_size"], hidden)
     for i in range(layers):
         layer = f"model.layers.{i}."
         yield layer + "input_layernorm.weight", (hidden,), norm
-        for name, rows in (("q", q), ("k", kv), ("v", kv)):
-            yield layer + f"self_attn.{name}_proj.weight", (rows, hidden), 1 / math.sqrt(hidden)
-            if family == "qwen2":
-                yield layer + f"self_attn.{name}_proj.bias", (rows,), 0.02
-        if family in ("qwen3", "gemma3_text"):
-            for name in ("q", "k"):
-                yield layer + f"self_attn.{name}_norm.weight", (head_dim,), norm
-        yield layer + "self_attn.o_proj.weight", (hidden, q), into_residual / math.sqrt(q)
+        if "kv_lora_rank" in config:
+            yield from latent_attention_tensors(config, layer + "self_attn.", gain)
+        else:
+            yield from attention_tensors(config, layer + "self_attn.", gain, norm)
         yield layer + "post_attention_layernorm.weight", (hidden,), norm
         if family.startswith("gemma"):
             for place in ("pre", "post"):
                 yield layer + f"{place}_feedforward_layernorm.weight", (hidden,), norm
-        for name in ("gate", "up"):
-            yield layer + f"mlp.{name}_proj.weight", (inner, hidden), 1 / math.sqrt(hidden)
-        yield layer + "mlp.down_proj.weight", (hidden, inner), into_residual / math.sqrt(inner)
+        if count := experts_of(config, i):
+            yield from mixture_tensors(config, layer, count, gain)
+        else:
+            yield from mlp_tensors(layer + "mlp.", hidden, inner, gain)
     yield "model.norm.weight", (hidden,), norm
     if not config.get("tie_word_embeddings", family.startswith("gemma")):
-        yield "lm_head.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
+        yield linear("lm_head", config["vocab_size"], hidden)
 
 
 def gpt2_tensors(config):
     hidden, layers = config["n_embd"], config["n_layer"]
     inner = config.get("n_inner") or 4 * hidden
     into_residual = 1 / math.sqrt(2 * layers)
-    yield "transformer.wte.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
+    yield linear("transformer.wte", config["vocab_size"], hidden)
     yield "transformer.wpe.weight", (config["n_positions"], hidden), 0.1 / math.sqrt(hidden)
     for i in range(layers):
         layer = f"transformer.h.{i}."
@@ -174,11 +312,12 @@ def gpt2_tensors(config):
     yield "transformer.ln_f.weight", (hidden,), None
     yield "transformer.ln_f.bias", (hidden,), 0.02
     if not config.get("tie_word_embeddings", True):
-        yield "lm_head.weight", (config["vocab_size"], hidden), 1 / math.sqrt(hidden)
+        yield linear("lm_head", config["vocab_size"], hidden)
 
 
 DESCENDANTS = ("llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text")
-FAMILIES = {"gpt2": gpt2_tensors} | dict.fromkeys(DESCENDANTS, llama_tensors)
+MIXTURES = ("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3")
+FAMILIES = {"gpt2": gpt2_tensors} | dict.fromkeys((*DESCENDANTS, *MIXTURES), llama_tensors)
 
 
 def pieces(name, shape, deviation, dtype):
@@ -262,6 +401,15 @@ def write_tokenizer(folder, vocab_size):
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer, ensure_ascii=False))
 
 
+def cut(config, layers):
+    """The configuration with its first layers only."""
+    key = "n_layer" if "n_layer" in config else "num_hidden_layers"
+    if not 1 <= layers <= config[key]:
+        raise SystemExit(f"--layers is {layers}; the model has {config[key]}")
+    kinds = {"layer_types": config["layer_types"][:layers]} if config.get("layer_types") else {}
+    return config | {key: layers} | kinds
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -270,6 +418,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--like", type=Path, metavar="FOLDER", help="take the shape from FOLDER/config.json")
     parser.add_argument("--dtype", choices=TYPE_NAMES, default="bfloat16")
+    parser.add_argument("--layers", type=int, metavar="N", help="the first N layers alone")
     parser.add_argument("--shard-gb", type=float, default=math.inf, help="the largest size of one file")
     arguments = parser.parse_args()
     if (arguments.model is None) == (arguments.like is None):
@@ -282,6 +431,9 @@ def main():
     config = {key: value for key, value in config.items() if key != "torch_dtype"} | {
         "dtype": arguments.dtype
     }
+
+    if arguments.layers is not None:
+        config = cut(config, arguments.layers)
 
     arguments.folder.mkdir(parents=True, exist_ok=True)
     tensors = list(FAMILIES[config["model_type"]](config))
