@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "heddle/base/error.h"
+#include "heddle/model/hf/deepseek_config.h"
 #include "heddle/model/hf/gemma_config.h"
 #include "heddle/model/hf/gpt2_config.h"
 #include "heddle/model/hf/llama_config.h"
@@ -10,6 +11,8 @@
 #include "heddle/model/hf/qwen_config.h"
 
 namespace {
+
+using heddle::Config;
 
 // Errors are what a bad file ends in, but for those that say that heddle itself is broken.
 template <class Action>
@@ -37,26 +40,26 @@ void check_windows(const std::vector<int>& windows, const heddle::DecoderConfig&
   for (int window : windows) HEDDLE_CHECK(window >= 0);
 }
 
-void read_llama(std::string_view text) {
-  check_decoder(heddle::read_llama_config(heddle::Config::parse(text, "fuzz")));
+void read_llama(const Config& config) {
+  check_decoder(heddle::read_llama_config(config));
 }
 
-void read_mistral(std::string_view text) {
-  const auto c = heddle::read_mistral_config(heddle::Config::parse(text, "fuzz"));
+void read_mistral(const Config& config) {
+  const auto c = heddle::read_mistral_config(config);
   check_decoder(c);
   HEDDLE_CHECK(c.sliding_window >= 0);
 }
 
 template <class Read>
-void read_qwen(std::string_view text, Read read) {
-  const auto c = read(heddle::Config::parse(text, "fuzz"));
+void read_qwen(const Config& config, Read read) {
+  const auto c = read(config);
   check_decoder(c);
   check_windows(c.windows, c);
 }
 
 template <class Read>
-void read_gemma(std::string_view text, Read read) {
-  const auto c = read(heddle::Config::parse(text, "fuzz"));
+void read_gemma(const Config& config, Read read) {
+  const auto c = read(config);
   check_decoder(c);
   check_windows(c.windows, c);
   HEDDLE_CHECK(c.query_pre_attn_scalar > 0 && c.attn_logit_softcapping >= 0 &&
@@ -64,22 +67,56 @@ void read_gemma(std::string_view text, Read read) {
   if (c.local_rope.max_positions > 0) check_rope(c.local_rope, c);
 }
 
-void read_gpt2(std::string_view text) {
-  auto c = heddle::read_gpt2_config(heddle::Config::parse(text, "fuzz"));
+void check_experts(int taken, int count) {
+  HEDDLE_CHECK(0 < taken && taken <= count);
+}
+
+void read_mixtral(const Config& config) {
+  const auto c = heddle::read_mixtral_config(config);
+  check_decoder(c);
+  check_experts(c.num_experts_per_tok, c.num_local_experts);
+}
+
+void read_qwen3_moe(const Config& config) {
+  const auto c = heddle::read_qwen3_moe_config(config);
+  check_decoder(c);
+  check_windows(c.windows, c);
+  check_experts(c.num_experts_per_tok, c.num_experts);
+  HEDDLE_CHECK(int(c.sparse.size()) == c.num_hidden_layers);
+}
+
+template <class Read>
+void read_deepseek(const Config& config, Read read) {
+  const auto c = read(config);
+  check_decoder(c);
+  HEDDLE_CHECK(c.kv_lora_rank > 0 && c.score_scale > 0 && c.n_group > 0 && c.topk_group <= c.n_group);
+  if (c.first_k_dense_replace >= c.num_hidden_layers) return;
+  check_experts(c.num_experts_per_tok, c.n_routed_experts / c.n_group * c.topk_group);
+}
+
+void read_gpt2(const Config& config) {
+  auto c = heddle::read_gpt2_config(config);
   HEDDLE_CHECK(c.n_embd % c.n_head == 0 && c.n_inner > 0 && c.attention_scale(c.n_layer - 1) > 0);
+}
+
+void read_all(const Config& config) {
+  run([&] { read_llama(config); });
+  run([&] { read_gpt2(config); });
+  run([&] { read_mistral(config); });
+  run([&] { read_qwen(config, heddle::read_qwen2_config); });
+  run([&] { read_qwen(config, heddle::read_qwen3_config); });
+  run([&] { read_gemma(config, heddle::read_gemma2_config); });
+  run([&] { read_gemma(config, heddle::read_gemma3_config); });
+  run([&] { read_mixtral(config); });
+  run([&] { read_qwen3_moe(config); });
+  run([&] { read_deepseek(config, heddle::read_deepseek_v2_config); });
+  run([&] { read_deepseek(config, heddle::read_deepseek_v3_config); });
+  run([&] { (void)config.dtype(); });
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  run([&] { read_llama(text); });
-  run([&] { read_gpt2(text); });
-  run([&] { read_mistral(text); });
-  run([&] { read_qwen(text, heddle::read_qwen2_config); });
-  run([&] { read_qwen(text, heddle::read_qwen3_config); });
-  run([&] { read_gemma(text, heddle::read_gemma2_config); });
-  run([&] { read_gemma(text, heddle::read_gemma3_config); });
-  run([&] { (void)heddle::Config::parse(text, "fuzz").dtype(); });
+  run([&] { read_all(Config::parse({reinterpret_cast<const char*>(data), size}, "fuzz")); });
   return 0;
 }

@@ -1,0 +1,27 @@
+// What fuzzers of files with a header share: the header of an input is passed over, since the target puts its own before
+// the rest, so that magic and checksum always fit.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+
+// Calls run(what stands behind the header); an Error is a refusal, unless it says that heddle is at fault.
+template <class Run>
+int fuzz_payload(const uint8_t* data, size_t size, size_t header_bytes, Run run) {
+  std::string_view file(reinterpret_cast<const char*>(data), size);
+  file.remove_prefix(std::min(size, header_bytes));
+  try {
+    run(file);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInternal) throw;
+  }
+  return 0;
+}
+
+}  // namespace heddle
