@@ -10,10 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def make_checkpoint(model, folder, python=sys.executable):
+def make_checkpoint(model, folder, python=sys.executable, dtype="bfloat16"):
     """Random weights in the shape of `model`, if the folder holds no checkpoint yet."""
     if not (folder / "config.json").exists():
-        subprocess.run([python, ROOT / "scripts/make_checkpoint.py", model, folder], check=True)
+        command = [python, ROOT / "scripts/make_checkpoint.py", model, folder, "--dtype", dtype]
+        subprocess.run(command, check=True)
 
 
 def commit():

@@ -1,6 +1,6 @@
-# Writes the texts of files into a C++ source:
-# cmake -DROOT=. -DLIST=names.txt -DOUT=x.cpp -DHEADER=heddle/a/b.h -DNAMESPACE=heddle -DTYPE=Text -DFUNCTION=texts -P embed.cmake
-# LIST has a path below ROOT in each line; TYPE is an aggregate of a path and a text.
+# Writes files into a C++ source, as heddle_embed says:
+# cmake -DROOT=. -DLIST=names.txt -DOUT=x.cpp -DHEADER=heddle/a/b.h -DNAMESPACE=heddle -DFUNCTION=texts -P embed.cmake
+# LIST has a path below ROOT in each line.
 file(STRINGS ${LIST} paths)
 set(entries)
 foreach(path ${paths})
@@ -12,8 +12,8 @@ file(WRITE ${OUT} "// Generated from the tree by cmake/embed.cmake.
 
 namespace ${NAMESPACE} {
 
-std::span<const ${TYPE}> ${FUNCTION}() {
-  static constexpr ${TYPE} all[] = {
+std::span<const EmbeddedFile> ${FUNCTION}() {
+  static constexpr EmbeddedFile all[] = {
 ${entries}  };
   return all;
 }

@@ -66,11 +66,12 @@ function(heddle_layer name)
   endforeach()
 endfunction()
 
-# heddle_embed(TARGET HEADER NAMESPACE TYPE FUNCTION PATTERN...): writes the texts of the files of heddle/ that match into
-# TARGET, as `std::span<const TYPE> FUNCTION()`, sorted by path. HEADER declares both. An edit of one compiles that list
-# alone.
-function(heddle_embed target header namespace type function)
-  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/heddle/)
+# heddle_embed(TARGET HEADER NAMESPACE FUNCTION PATTERN...): writes the files that match into TARGET, as
+# `std::span<const EmbeddedFile> FUNCTION()`, sorted by path. HEADER declares it; it and the patterns are relative to the
+# current folder. An edit of a file compiles that list alone.
+function(heddle_embed target header namespace function)
+  file(RELATIVE_PATH header ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${header})
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
   list(SORT files)
   set(names)
@@ -83,8 +84,27 @@ function(heddle_embed target header namespace type function)
   set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
   file(CONFIGURE OUTPUT ${list} CONTENT "${names}" @ONLY)
   add_custom_command(OUTPUT ${out} DEPENDS ${files} ${list} ${script} VERBATIM
-    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLIST=${list} -DOUT=${out} -DHEADER=heddle/${header}
-            -DNAMESPACE=${namespace} -DTYPE=${type} -DFUNCTION=${function} -P ${script})
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLIST=${list} -DOUT=${out} -DHEADER=${header}
+            -DNAMESPACE=${namespace} -DFUNCTION=${function} -P ${script})
+  target_sources(${target} PRIVATE ${out})
+endfunction()
+
+# heddle_version(TARGET FOLDER...): writes what this build is called into TARGET, by the sources in folders of heddle/ that
+# are no tests.
+function(heddle_version target)
+  list(TRANSFORM ARGN REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/heddle/\\1/*")
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${ARGN})
+  list(FILTER files EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
+  list(SORT files)
+  list(JOIN files "\n" names)
+  set(list ${CMAKE_BINARY_DIR}/generated/version.txt)
+  set(out ${CMAKE_BINARY_DIR}/generated/version.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/version.cmake)
+  file(CONFIGURE OUTPUT ${list} CONTENT "${names}\n" @ONLY)
+  list(TRANSFORM files PREPEND ${PROJECT_SOURCE_DIR}/)
+  add_custom_command(OUTPUT ${out} DEPENDS ${files} ${list} ${script} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DLIST=${list} -DOUT=${out} -DVERSION=${PROJECT_VERSION}
+            -P ${script})
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
@@ -168,26 +188,4 @@ function(heddle_bodies target template)
   foreach(part headers bodies body_list entries entry_list)
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/op_${part}.inc CONTENT "${${part}}" @ONLY)
   endforeach()
-endfunction()
-
-# heddle_text(TARGET FILE FUNCTION): writes the text of FILE into TARGET as `std::string_view heddle::FUNCTION()`.
-function(heddle_text target file function)
-  set(out ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-  file(READ ${file} text)
-  file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
-"// Generated from the tree: a file as text.
-#include <string_view>
-
-namespace heddle {
-
-std::string_view ${function}();
-
-std::string_view ${function}() {
-  return R\"heddle_text(@text@)heddle_text\";
-}
-
-}  // namespace heddle
-")
-  target_sources(${target} PRIVATE ${out})
 endfunction()

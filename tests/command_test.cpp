@@ -137,12 +137,41 @@ TEST(Command, SchedulePredictsEachPolicy) {
   EXPECT_EQ(calibrated.find("zigzag"), std::string::npos);
   const std::string html = read_file(page);
   expect_words(html, {"<canvas", "\"policies\":[{", "rms_norm+linear"});
-  EXPECT_EQ(html.find("@SCHEDULES@"), std::string::npos);
+  EXPECT_EQ(html.find("{{schedules}}"), std::string::npos);
   EXPECT_EQ(html.find("http"), std::string::npos) << "it needs no other file";
   write_file(costs, "{");
   EXPECT_EQ(run_program({.args = {"schedule", kModel, "--calibrate", costs}}).code, 1);
   EXPECT_EQ(run_program({.args = {"schedule", kModel, "--rows", "0"}}).code, 2);
   EXPECT_EQ(run_program({.args = {"schedule", kModel, "--scheduler", "fifo"}}).code, 2);
+}
+
+TEST(Command, ScheduleMeasuresEachPolicy) {
+  Scratch scratch;
+  const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller", file = scratch.path("schedules.json");
+  const std::vector<std::string> fast = {"--position", "5",         "--steps", "4",          "--rounds",
+                                         "3",          "--workers", "3",       "--executor", "threads"};
+  const auto measure = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), {"schedule", story, "--measure"});
+    args.insert(args.end(), fast.begin(), fast.end());
+    return args;
+  };
+  const std::string text = output(measure({"--compare", "--commit", "abc", "--out", file}));
+  expect_words(text, {"costs of a traced run of the first", "measured with threads on ", "measured us",
+                      "off %", "\nlevel_batched ", "\nzigzag "});
+  const auto results = nlohmann::json::parse(read_file(file));
+  EXPECT_EQ(results["commit"], "abc");
+  expect_words(results["command"], {"heddle schedule storyteller --compare --measure --executor threads",
+                                    "--position 5 --steps 4 --rounds 3"});
+  ASSERT_EQ(results["rows"].size(), 7u);
+  for (const auto& row : results["rows"]) {
+    EXPECT_EQ(row["all"].size(), 3u);
+    EXPECT_GT(row["value"], 0);
+    EXPECT_NEAR(row["deviation_percent"],
+                100 * (row["predicted"].get<double>() / row["value"].get<double>() - 1), 1e-6);
+  }
+  expect_words(output(measure({"--rows", "8", "--scheduler", "dag"})), {"T=8 on 3 workers", "\ndag "});
+  EXPECT_EQ(run_program({.args = {"schedule", story, "--out", file}}).code, 2);
+  EXPECT_EQ(run_program({.args = measure({"--max-context", "4"})}).code, 2);
 }
 
 TEST(Command, EvalMeasuresATextAndComparesModels) {
@@ -224,8 +253,8 @@ TEST(Command, WritesConversationsOnlyWithATemplate) {
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command :
-       {"bench", "cache", "chat", "check", "diff", "diff-programs", "env", "eval", "generate", "inspect",
-        "logits", "profile", "schedule", "template", "tokenize", "trace"})
+       {"bench", "cache", "chat", "check", "compile", "diff", "diff-programs", "env", "eval", "generate",
+        "inspect", "logits", "profile", "schedule", "template", "tokenize", "trace"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

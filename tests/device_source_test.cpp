@@ -20,13 +20,17 @@ TEST_P(DeviceSource, Compiles) {
   const Planner planner = golden_planner("llama3-tiny", options);
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
   requests.push_back({"decode", cuda::megakernel_source(one, GetParam()), GetParam(), {}});
+  requests.push_back({"specialised decode", cuda::megakernel_source(one, GetParam(), true), GetParam(), {}});
   for (const Program* program : {&one, &many})
-    for (const Opcode& opcode : program->opcodes)
+    for (size_t i = 0; i < program->opcodes.size(); ++i) {
+      const Opcode& opcode = program->opcodes[i];
+      const cuda::KnownArgs known = program == &one ? cuda::known_args(*program, i) : cuda::KnownArgs{};
       requests.push_back(
           {fmt::format("{} {}", program == &one ? "decode" : "prefill", fmt::join(opcode.ops, "+")),
-           cuda::call_source(opcode, cuda::KernelTraits::of(*program), GetParam()),
+           cuda::call_source(opcode, cuda::KernelTraits::of(*program), GetParam(), known),
            GetParam(),
            {}});
+    }
   const std::vector<cuda::Compiled> all = cuda::compile(requests);
   for (size_t i = 0; i < all.size(); ++i) {
     const cuda::Compiled& compiled = all[i];
@@ -36,7 +40,7 @@ TEST_P(DeviceSource, Compiles) {
       std::printf("  %-12.60s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d\n",
                   kernel.name.c_str(), kernel.registers, kernel.shared_bytes, kernel.stack_bytes,
                   kernel.spill_store_bytes, kernel.spill_load_bytes);
-      EXPECT_LE(kernel.shared_bytes, 16 << 10) << kernel.name;
+      EXPECT_LE(kernel.shared_bytes, 17 << 10) << kernel.name;
     }
   }
 }

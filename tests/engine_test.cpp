@@ -222,6 +222,7 @@ class LongModel : public Model {
   const ModelInfo& info() const override { return info_; }
   ModelGraph graph(const GraphRequest& request) const override { return model_->graph(request); }
   SourceData source(const std::string& tensor) const override { return model_->source(tensor); }
+  std::string fingerprint() const override { return model_->fingerprint(); }
   void forget(const std::string& tensor) const override { model_->forget(tensor); }
 
  private:

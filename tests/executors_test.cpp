@@ -245,11 +245,11 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
   params.panel_limit = u64(20 * cuda::Device::get().max_clock_khz());
   const void* args[] = {&params};
   const Stopwatch watch;
-  launch(kernel, {.block = 32 * u32(cuda::megakernel_warps(1) + 1), .shared = 2 * kRingSlotBytes}, stream,
+  launch(kernel, {.block = 32 * u32(cuda::consumer_warps(1) + 1), .shared = 2 * kRingSlotBytes}, stream,
          args);
   cuda::download(&report, memory.data(), sizeof report, stream);
   stream.synchronize();
-  EXPECT_EQ(report.fault.fault, Fault::kPanels);
+  EXPECT_EQ(report.fault.awaited, Awaited::kPanels);
   EXPECT_EQ(report.fault.stop, 1u);
   EXPECT_EQ(report.tiles[0], 7u) << "all consumers go on together";
   EXPECT_LT(watch.seconds(), 5);
@@ -275,6 +275,26 @@ TEST_P(Fits, TooManyWorkersAreRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Executors, Fits, testing::Values("megakernel"),
                          [](const auto& param) { return fmt::format("{}_fits", param.param); });
+
+// Kernels made for a program's sizes give the bits of those that read them.
+class Specialised : public testing::TestWithParam<std::string> {};
+
+TEST_P(Specialised, KernelsGiveTheSameBits) {
+  const ExecutorSpec& spec = get_executor(GetParam());
+  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
+  const auto run = [&](bool specialised) {
+    TestProgram test(3);
+    ExecutorOptions options;
+    options.specialised = specialised;
+    const RunReport report = spec.create(test.program, test.memory, options)->run(2);
+    EXPECT_EQ(report.tiles_run, u64(2 * 3 * TestProgram::kLayers));
+    return test.result();
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+INSTANTIATE_TEST_SUITE_P(Executors, Specialised, testing::Values("launches", "megakernel"),
+                         [](const auto& param) { return param.param; });
 
 TEST(Threads, AFailureInATileIsThrownByRun) {
   TestProgram test(3);

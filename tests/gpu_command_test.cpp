@@ -3,11 +3,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heddle/base/file.h"
+#include "heddle/ir/artefact.h"
 #include "tests/support/command.h"
 #include "tests/support/scratch.h"
 
@@ -93,7 +95,7 @@ TEST_F(OnGpu, BitsAreTheSameForAnyNumberOfWorkers) {
       {.args = {"logits", kModel, "--tokens", "5", "--workers", "17", "--out", scratch.path("logits")},
        .seconds = 300});
   EXPECT_EQ(many.code, 2);
-  expect_in(many.err, "the program has 17 workers; 16 CTAs");
+  expect_in(many.err, "the program has 17 workers in clusters of 1; 16 CTAs");
 }
 
 TEST_F(OnGpu, DiffComparesThreadsWithTheMegakernel) {
@@ -102,6 +104,97 @@ TEST_F(OnGpu, DiffComparesThreadsWithTheMegakernel) {
       expect_in(output({"diff", HEDDLE_SOURCE_DIR "/tests/goldens/models/" + model, "--a", "threads", "--b",
                         "megakernel", "--tokens", tokens, "--workers", "4"}),
                 "threads and megakernel agree within");
+}
+
+TEST_F(OnGpu, SchedulesAreMeasured) {
+  const std::string text = output({"schedule", kModel, "--compare", "--measure", "--workers", "4",
+                                   "--position", "3", "--steps", "3", "--rounds", "1"});
+  expect_in(text, "measured with megakernel on emulated GPU: the same tokens and logits");
+  expect_in(text, "\nzigzag ");
+}
+
+TEST_F(OnGpu, CallsOfLaunchesAreTraced) {
+  Scratch scratch;
+  const std::string file = scratch.path("run.perfetto-trace");
+  const std::string text = output({"profile", kModel, "--executor", "launches", "--workers", "3",
+                                   "--position", "3", "--steps", "2", "--out", file});
+  expect_in(text, "2 of them, 3 workers on 3 units");
+  expect_in(text, "\nattention ");
+  expect_in(read_file(file), "layers.1.attention");
+}
+
+// Programs compiled ahead of time, then run where there is neither compiler nor cache.
+class AheadOfTime : public OnGpu {
+ protected:
+  void compile(std::vector<std::string> flags, const std::string& to) {
+    flags.insert(flags.begin(), {"compile", kStory, "--arch", "sm_90a", "--workers", "4", "--out", to});
+    const Outcome outcome = run_program({.args = flags, .seconds = 1500});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+  }
+  void take_compiler_away() {
+    ::setenv("HEDDLE_NVRTC", "/nowhere", 1);
+    ::setenv("HEDDLE_CACHE", scratch.path("empty").c_str(), 1);
+  }
+  Outcome run(std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"generate", kStory, "--prompt", "27 + 45 =", "--program", file});
+    return run_program({.args = flags, .seconds = 300});
+  }
+  // As it was compiled, but for what `change` does to it.
+  void expect_refused(const std::function<void(Artefact&)>& change, const std::string& words) {
+    Artefact artefact = load_artefact(file);
+    change(artefact);
+    save_artefact(artefact, file);
+    const Outcome outcome = run({});
+    EXPECT_EQ(outcome.code, 1) << outcome.out;
+    expect_in(outcome.err, words);
+  }
+
+  Scratch scratch;
+  const std::string file = scratch.path("story.heddle");
+};
+
+TEST_F(AheadOfTime, ProgramsNeedNoCompiler) {
+  compile({}, file);
+  compile({}, scratch.path("again"));
+  EXPECT_TRUE(read_file(scratch.path("again")) == read_file(file)) << "the same bytes each time";
+  take_compiler_away();
+  expect_in(output({"env"}), "nvrtc       none");
+  for (const std::string executor : {"megakernel", "launches"}) {
+    const Outcome outcome = run({"--executor", executor, "--verbose"});
+    EXPECT_EQ(outcome.out, " 72.\n") << outcome.err;
+    expect_in(outcome.err, "[executor: " + executor + " on emulated GPU]");
+  }
+  EXPECT_EQ(run({}).out, " 72.\n") << "the executor is the program's";
+  EXPECT_EQ(run({"--executor", "threads"}).out, " 72.\n") << "a CPU runs programs of a GPU too";
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("empty"))) << "something was compiled";
+}
+
+TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
+  compile({}, file);
+  expect_refused(
+      [](Artefact& artefact) {
+        artefact.device = {"h200", "megakernel", "sm_90a", 132};
+      },
+      "is for 132 multiprocessors and has 4 workers; this device (emulated GPU) has 16");
+  expect_refused(
+      [](Artefact& artefact) {
+        artefact.device = {"a100", "megakernel", "sm_80", 108};
+      },
+      "is for a100: sm_80, 108 multiprocessors; this device is emulated GPU: sm_90a, 16 multi");
+  expect_refused(
+      [](Artefact& artefact) {
+        artefact.device = {"", "megakernel", "sm_90a", 0}, artefact.code.clear();
+      },
+      "is not among the 0 pieces of code that were compiled ahead of time");
+  ::unsetenv("LD_LIBRARY_PATH");
+  expect_refused([](Artefact&) {}, "there is no GPU that can be used here: ");
+}
+
+TEST_F(AheadOfTime, ClustersThatDoNotFitAreRefused) {
+  compile({"--cluster", "2"}, file);
+  const Outcome outcome = run({});
+  EXPECT_EQ(outcome.code, 2);
+  expect_in(outcome.err, "4 workers in clusters of 2; 0 CTAs of ");
 }
 
 struct WrongBody {
@@ -120,8 +213,8 @@ constexpr WrongBody kWrong[] = {
     {"linear/linear.cuh", "store(i, fragment.row(m).load(i))", "store(i, fragment.row(0).load(i))",
      "layers.0.qkv"},
     {"attention/attention.cuh", "in.load(i) * a.scale", "in.load(i) * a.scale * 2", "layers.0.attention"},
-    {"attention_merge/attention_merge.sm80.cuh", "sum.x / total, sum.y", "sum.y / total, sum.x",
-     "layers.0.o"},
+    {"attention_merge/attention_merge.sm80.cuh", "value[i] * scale, value[i + 1]",
+     "value[i + 1] * scale, value[i]", "layers.0.o"},
     {"add/add.cuh", "value.load(i) + b.load(i)", "value.load(i) - b.load(i)", "layers.0.o"},
     {"gated_activation/gated_activation.cuh", "pair.first) * pair.second", "pair.second) * pair.first",
      "layers.0.gate_up"},

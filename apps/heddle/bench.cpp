@@ -1,17 +1,15 @@
 // heddle bench: what decode and prefill take once they are warm, beside what memory allows.
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
+#include "apps/heddle/support/measurements.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
-#include "heddle/base/file.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/model/build/family.h"
 
@@ -22,20 +20,6 @@ struct BenchFlags {
   EngineFlags engine;
   std::string positions = "0,512", out, commit = HEDDLE_VERSION;
   i32 prefill = 512, steps = 16, rounds = 5;
-};
-
-// One line of the results: the median over the rounds, and all of them.
-struct Row {
-  std::string work, unit;
-  std::vector<double> all;
-  double ceiling = 0;  // the best that the machine allows; 0: not known
-
-  double median() const {
-    std::vector<double> sorted = all;
-    std::sort(sorted.begin(), sorted.end());
-    const size_t half = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-  }
 };
 
 double seconds_of(const auto& work) {
@@ -78,21 +62,10 @@ class Bench {
     for (i32 position : parse_tokens(flags_.positions, "--positions")) decode(position);
   }
 
-  nlohmann::ordered_json results() const {
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    for (const Row& row : rows_) {
-      nlohmann::ordered_json made = {{"work", row.work}, {"value", row.median()}, {"unit", row.unit}};
-      made["ceiling"] = row.ceiling > 0 ? nlohmann::ordered_json(row.ceiling) : nullptr;
-      made["all"] = row.all;
-      made["peers"] = nlohmann::ordered_json::object();
-      made["ratio"] = nullptr;
-      rows.push_back(made);
-    }
-    return rows;
-  }
+  const std::vector<Measurement>& rows() const { return rows_; }
 
  private:
-  void add(Row row) {
+  void add(Measurement row) {
     std::string text = fmt::format("{:<52} {:10.2f} {}", row.work, row.median(), row.unit);
     if (row.all.size() > 1) {
       const auto [low, high] = std::minmax_element(row.all.begin(), row.all.end());
@@ -142,13 +115,14 @@ class Bench {
   void decode(i32 position) {
     const std::vector<i32> tokens = some_tokens(position + flags_.steps, engine_->info().vocab);
     const std::span<const i32> all = tokens;
-    Row single{.work = fmt::format("decode at position {}, {}", position, name_), .unit = "ms/token"};
-    Row joined{.work = fmt::format("{}, {} tokens a call", single.work, flags_.steps), .unit = "ms/token"};
+    Measurement single{.work = fmt::format("decode at position {}, {}", position, name_), .unit = "ms/token"};
+    Measurement joined{.work = fmt::format("{}, {} tokens a call", single.work, flags_.steps),
+                       .unit = "ms/token"};
     single.ceiling = joined.ceiling = least_ms_;
     for (i32 round = 0; round <= flags_.rounds; ++round) {
       const SequenceId sequence = engine_->open({});
       if (position > 0) extend(sequence, all.first(size_t(position)));
-      Row steps;
+      Measurement steps;
       for (i32 s = 0; s < flags_.steps; ++s)
         steps.all.push_back(1e3 * extend(sequence, all.subspan(size_t(position + s), 1)));
       engine_->close(sequence);
@@ -177,23 +151,16 @@ class Bench {
   std::string name_;
   std::unique_ptr<Engine> engine_;
   double least_ms_ = 0;
-  std::vector<Row> rows_;
+  std::vector<Measurement> rows_;
 };
-
-std::string today() {
-  const std::time_t now = std::time(nullptr);
-  char text[16];
-  std::tm parts{};
-  std::strftime(text, sizeof text, "%Y-%m-%d", gmtime_r(&now, &parts));
-  return text;
-}
 
 // As a reader would type it.
 std::string command_of(const BenchFlags& flags, const EngineOptions& options) {
   return fmt::format(
-      "heddle bench {} --positions {} --prefill {} --steps {} --rounds {} --executor {} --threads {}",
+      "heddle bench {} --positions {} --prefill {} --steps {} --rounds {} --executor {} --threads {}{}",
       std::filesystem::path(flags.engine.model).filename().string(), flags.positions, flags.prefill,
-      flags.steps, flags.rounds, options.executor, options.threads);
+      flags.steps, flags.rounds, options.executor, options.threads,
+      flags.engine.program.empty() ? "" : " --program " + flags.engine.program);
 }
 
 void run(const BenchFlags& flags) {
@@ -215,12 +182,8 @@ void run(const BenchFlags& flags) {
   Bench bench(flags, options);
   bench.run();
   if (flags.out.empty()) return;
-  const nlohmann::ordered_json results = {{"device", backend_of(options.executor).device()},
-                                          {"date", today()},
-                                          {"commit", flags.commit},
-                                          {"command", command_of(flags, options)},
-                                          {"rows", bench.results()}};
-  write_file(flags.out, results.dump(2) + "\n");
+  const MeasuredWith with = {backend_of(options.executor).device(), flags.commit, command_of(flags, options)};
+  write_measurements(flags.out, with, bench.rows());
 }
 
 }  // namespace
@@ -229,6 +192,7 @@ void add_bench(CLI::App& app) {
   auto flags = std::make_shared<BenchFlags>();
   Command command(app, "bench", "Measure decode and prefill of a model");
   flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
   command.argument("--positions", &flags->positions, "positions at which a next token is timed");
   command.argument("--prefill", &flags->prefill, "tokens of the prompt; 0: none");
   command.argument("--steps", &flags->steps, "next tokens of a round");

@@ -174,6 +174,7 @@ void add_chat(CLI::App& app) {
   auto flags = std::make_shared<ChatFlags>();
   Command command(app, "chat", "Talk with a model");
   flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
   flags->max_tokens = 1024;
   command.argument("--system", &flags->system, "what the model is told before anything else");
   command.argument("--template", &flags->form, "file with a chat template to take instead of the model's");

@@ -12,6 +12,7 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/backend/cuda/body_check.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/artefact.h"
 
 namespace heddle {
 namespace {
@@ -28,6 +29,15 @@ std::string show(const Program& program) {
     fmt::print("  {}\n", text);
     if (first.empty()) first = text;
   }
+  return first;
+}
+
+// Its proofs are compared as it is loaded; here they are made again.
+std::string show(const Artefact& artefact) {
+  std::string first;
+  for (const ProvedProgram& program : artefact.programs)
+    if (std::string fault = show(artefact.program(program.rows, program.sequences)); first.empty())
+      first = std::move(fault);
   return first;
 }
 
@@ -83,7 +93,7 @@ void run(const EngineFlags& flags) {
   require(!flags.model.empty(), "[check] MODEL or --arch is missing; see heddle check --help");
   std::string fault;
   if (std::filesystem::is_regular_file(flags.model)) {
-    fault = show(load_program(flags.model));
+    fault = is_artefact(flags.model) ? show(load_artefact(flags.model)) : show(load_program(flags.model));
   } else {
     const Planner planner = load_planner(flags);
     for (i32 rows : row_classes())

@@ -168,6 +168,7 @@ void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
   Command command(app, "generate", "Continue a prompt and stream the text");
   flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
   command.argument("--prompt", &flags->prompt,
                    "the text to go on with; - reads it from stdin; without it the model begins by itself");
   command.argument("--chat", &flags->chat,

@@ -1,4 +1,5 @@
 // heddle inspect: shows what a model becomes (sizes, graph, program), or what a saved program holds.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -8,6 +9,7 @@
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/artefact.h"
 #include "heddle/ir/print.h"
 
 namespace heddle {
@@ -90,7 +92,11 @@ void show_program(const InspectFlags& flags, const Program& program) {
 void inspect_file(const InspectFlags& flags) {
   require(!flags.graph, "[inspect] {} is a program, which keeps no graph; --graph takes a model folder",
           flags.engine.model);
-  show_program(flags, load_program(flags.engine.model));
+  if (!is_artefact(flags.engine.model)) return show_program(flags, load_program(flags.engine.model));
+  const Artefact artefact = load_artefact(flags.engine.model);
+  if (!flags.program) print(print_artefact(artefact));
+  const i32 rows = row_class(flags.rows, 1);
+  show_program(flags, artefact.program(rows, std::min(rows, artefact.settings.max_sequences)));
 }
 
 void inspect_model(const InspectFlags& flags) {

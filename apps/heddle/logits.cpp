@@ -50,6 +50,7 @@ void add_logits(CLI::App& app) {
   auto flags = std::make_shared<LogitsFlags>();
   Command command(app, "logits", "Write the logits of every position of a token sequence");
   flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
   command.argument("--tokens", &flags->tokens, "token ids, separated by commas", {.required = true});
   command.argument("--out", &flags->out, "safetensors file; holds `logits`, f32 [tokens, vocab]",
                    {.required = true});

@@ -1,8 +1,8 @@
 // heddle profile: where the time of a decode step goes, by op.
-#include <algorithm>
 #include <cstdio>
 
 #include "apps/heddle/support/command.h"
+#include "apps/heddle/support/decode_run.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
@@ -29,24 +29,10 @@ void run(const ProfileFlags& flags) {
   if (options.max_context == 0) options.max_context = flags.position + flags.steps + 1;
   require_model_folder(flags.engine.model);
   const Planner planner = make_planner(open_model(flags.engine.model), options);
-  size_t longest = 0;
-  for (const auto& stream : planner.program(1, 1).workers) longest = std::max(longest, stream.size());
-  options.run.trace_events = u32(longest) * u32(flags.steps);
+  options.run.trace_events = longest_stream(planner.program(1, 1)) * u32(flags.steps);
   auto engine = load_engine(flags.engine, options);
-  const SequenceId sequence = engine->open({});
-  const std::vector<i32> prompt(size_t(flags.position) + 1, 1);
-  std::span<const i32> left = prompt;
-  while (left.size() > 1) {
-    const size_t count = std::min(left.size() - 1, size_t(engine->max_rows()));
-    const StepRequest chunk{sequence, left.first(count), false};
-    engine->step(std::span(&chunk, 1), {.logits = false});
-    left = left.subspan(count);
-  }
-  for (int turn = 0; turn < 2; ++turn) {  // the first warms up
-    if (turn > 0) engine->rewind(sequence, flags.position);
-    const StepRequest next{sequence, left, true};
-    engine->step(std::span(&next, 1), {.steps = flags.steps, .logits = false});
-  }
+  DecodeRun decode(*engine, flags.position);
+  for (int turn = 0; turn < 2; ++turn) decode.run(flags.steps);  // the first warms up
   const Program& program = engine->program(1, 1);
   const Trace trace = engine->trace(program);
   const TracedRun traced{.executor = options.executor,
@@ -54,8 +40,7 @@ void run(const ProfileFlags& flags) {
                          .capacity = engine->max_sequences() * program.shape.max_positions()};
   const Timeline timeline = make_timeline(program, trace, traced);
   const TraceSummary summary = summarise(timeline);
-  require(summary.steps > 0, "[profile] {} notes nothing; known are threads, reference and megakernel",
-          options.executor);
+  require(summary.steps > 0, "[profile] {} notes nothing of its runs", options.executor);
   print(to_text(summary));
   if (!flags.costs.empty())
     write_file(flags.costs, to_json(calibrate(program, trace, default_costs(program.topology))));
@@ -70,6 +55,7 @@ void add_profile(CLI::App& app) {
   auto flags = std::make_shared<ProfileFlags>();
   Command command(app, "profile", "Show where the time of a decode step goes, by op");
   flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
   command.argument("--position", &flags->position, "position of the first token");
   command.argument("--steps", &flags->steps, "tokens, made in one call");
   command.argument("--out", &flags->out,

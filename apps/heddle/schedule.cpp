@@ -1,12 +1,13 @@
-// heddle schedule: what each policy makes of a model's program, by a model of costs.
+// heddle schedule: what each policy makes of a model's program, by a model of costs and, if asked, measured.
 #include "heddle/schedule/schedule.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "apps/heddle/support/command.h"
-#include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/measured_schedule.h"
 #include "apps/heddle/support/output.h"
 #include "apps/heddle/support/schedule_page.h"
 #include "heddle/base/error.h"
@@ -21,9 +22,9 @@ namespace {
 
 struct ScheduleFlags {
   EngineFlags engine;
-  i32 rows = 1;
-  bool compare = false;
-  std::string calibrate, plot;
+  MeasureFlags how;
+  bool compare = false, measure = false;
+  std::string calibrate, plot, out, commit = HEDDLE_VERSION;
 };
 
 // The best of three times; the program is proved before anything is said of it.
@@ -41,43 +42,107 @@ PlannedSchedule plan(const Planner& planner, const std::string& policy, i32 rows
 }
 
 std::string table(std::span<const PlannedSchedule> schedules) {
-  std::string text =
-      fmt::format("{:<14} {:>10} {:>7} {:>8} {:>10} {:>10} {:>9} {:>7} {:>11} {:>9}\n", "policy", "step us",
-                  "busy %", "balance", "path work", "messages", "of them", "waits", "waiting us", "build ms");
+  const bool measured = schedules[0].measured.has_value();
+  std::string text = fmt::format("{:<14} {:>10}", "policy", "step us");
+  if (measured) text += fmt::format(" {:>11} {:>10} {:>10} {:>7}", "measured us", "least", "most", "off %");
+  text += fmt::format(" {:>7} {:>8} {:>10} {:>10} {:>9} {:>7} {:>11} {:>9}\n", "busy %", "balance",
+                      "path work", "messages", "of them", "waits", "waiting us", "build ms");
   for (const PlannedSchedule& s : schedules) {
     const Prediction& p = s.prediction;
-    text += fmt::format("{:<14} {:10.1f} {:7.1f} {:8.3f} {:10.1f} {:10.1f} {:9} {:7} {:11.1f} {:9.1f}\n",
-                        s.policy, p.step * 1e-3, 100 * p.busy, p.balance, p.path_work * 1e-3,
-                        p.path_messages * 1e-3, p.messages, p.waits, p.waiting * 1e-3, s.build_ms);
+    text += fmt::format("{:<14} {:10.1f}", s.policy, p.step * 1e-3);
+    if (measured) {
+      const auto [least, most] = std::ranges::minmax_element(s.measured->all);
+      text += fmt::format(" {:11.1f} {:10.1f} {:10.1f} {:+7.1f}", s.measured->median(), *least, *most,
+                          s.measured->deviation());
+    }
+    text += fmt::format(" {:7.1f} {:8.3f} {:10.1f} {:10.1f} {:9} {:7} {:11.1f} {:9.1f}\n", 100 * p.busy,
+                        p.balance, p.path_work * 1e-3, p.path_messages * 1e-3, p.messages, p.waits,
+                        p.waiting * 1e-3, s.build_ms);
   }
   return text;
 }
 
+// As a reader would type it.
+std::string command_of(const ScheduleFlags& flags, const EngineOptions& options) {
+  std::string text = fmt::format("heddle schedule {}{} --measure --executor {} --workers {} --threads {}",
+                                 std::filesystem::path(flags.engine.model).filename().string(),
+                                 flags.compare ? " --compare" : " --scheduler " + options.scheduler,
+                                 options.executor, options.workers, options.threads);
+  if (!flags.calibrate.empty()) text += " --calibrate " + flags.calibrate;
+  return text + fmt::format(" --rows {} --position {} --steps {} --rounds {}", flags.how.rows,
+                            flags.how.position, flags.how.steps, flags.how.rounds);
+}
+
+// Each policy's steps, one policy after the other, all of which must compute the same.
+void measure(const ScheduleFlags& flags, EngineOptions options, std::vector<PlannedSchedule>& schedules) {
+  std::optional<MeasuredSteps> first;
+  for (PlannedSchedule& schedule : schedules) {
+    options.scheduler = schedule.policy;
+    const MeasuredSteps steps = measure_steps(flags.engine, options, flags.how);
+    if (!first) first = steps;
+    require_same(schedule.policy, steps, schedules[0].policy, *first);
+    schedule.measured = {.work = fmt::format("step of {} rows at position {}, {}, {} workers, {}",
+                                             flags.how.rows, flags.how.position, schedule.policy,
+                                             schedule.program.workers.size(), options.executor),
+                         .unit = "us",
+                         .all = {},
+                         .predicted = schedule.prediction.step * 1e-3};
+    for (double ns : steps.ns) schedule.measured->all.push_back(ns * 1e-3);
+  }
+}
+
+void require_valid(const ScheduleFlags& flags) {
+  const MeasureFlags& how = flags.how;
+  require(how.rows >= 1, "[schedule] --rows {}; must be at least 1", how.rows);
+  require(how.position >= 0 && how.steps >= 1 && how.steps <= Engine::kMostSteps && how.rounds >= 1,
+          "[schedule] --position {}, --steps {}, --rounds {}; position must not be negative, steps 1 to {}, "
+          "rounds positive",
+          how.position, how.steps, how.rounds, Engine::kMostSteps);
+  require(flags.measure || flags.out.empty(), "[schedule] --out {} is for what --measure says; add it",
+          flags.out);
+}
+
+std::string said_of_costs(const ScheduleFlags& flags) {
+  if (!flags.calibrate.empty()) return "costs of " + flags.calibrate;
+  return flags.measure ? "costs of a traced run of the first" : "with costs that nobody measured here";
+}
+
 void run(const ScheduleFlags& flags) {
-  require(flags.rows >= 1, "[schedule] --rows {}; must be at least 1", flags.rows);
+  require_valid(flags);
   require_model_folder(flags.engine.model);
   const std::shared_ptr<const Model> model = open_model(flags.engine.model);
   EngineOptions options = flags.engine.options();
+  if (flags.measure && options.max_context == 0)
+    options.max_context = std::min(flags.how.context(), model->info().max_positions);
   const Topology topology = make_planner(model, options).placement().topology;
   CostModel costs = default_costs(topology);
-  if (!flags.calibrate.empty()) costs = parse_costs(read_file(flags.calibrate), flags.calibrate, costs);
+  if (!flags.calibrate.empty())
+    costs = parse_costs(read_file(flags.calibrate), flags.calibrate, costs);
+  else if (flags.measure)
+    costs = measure_costs(flags.engine, options, flags.how);
   options.costs = costs;
-  std::vector<std::string> policies = {flags.engine.scheduler};
-  if (flags.compare) {
-    policies.clear();
-    for (const Scheduler* scheduler : all_schedulers()) policies.push_back(scheduler->name);
-  }
+  std::vector<std::string> policies = {options.scheduler};
+  for (const Scheduler* scheduler : all_schedulers())
+    if (flags.compare && scheduler->name != options.scheduler) policies.emplace_back(scheduler->name);
   std::vector<PlannedSchedule> schedules;
   for (const std::string& policy : policies) {
     options.scheduler = policy;
-    schedules.push_back(plan(make_planner(model, options), policy, flags.rows, costs));
+    schedules.push_back(plan(make_planner(model, options), policy, flags.how.rows, costs));
   }
+  if (flags.measure) measure(flags, options, schedules);
   const std::string title = fmt::format("{} on {} workers", schedules[0].program.name, topology.workers);
-  print(fmt::format(
-      "{}: predicted, {}\n", title,
-      flags.calibrate.empty() ? "with costs that nobody measured here" : "costs of " + flags.calibrate));
+  print(fmt::format("{}: predicted, {}\n", title, said_of_costs(flags)));
+  if (flags.measure)
+    print(fmt::format("measured with {} on {}: the same tokens and logits with each policy\n",
+                      options.executor, backend_of(options.executor).device()));
   print(table(schedules));
   if (!flags.plot.empty()) write_file(flags.plot, schedule_page(title, schedules));
+  if (flags.out.empty()) return;
+  std::vector<Measurement> rows;
+  for (const PlannedSchedule& schedule : schedules) rows.push_back(*schedule.measured);
+  options.scheduler = policies[0];
+  write_measurements(flags.out,
+                     {backend_of(options.executor).device(), flags.commit, command_of(flags, options)}, rows);
 }
 
 }  // namespace
@@ -85,11 +150,21 @@ void run(const ScheduleFlags& flags) {
 void add_schedule(CLI::App& app) {
   auto flags = std::make_shared<ScheduleFlags>();
   Command command(app, "schedule", "Predict what a schedule, or each of them, makes of a decode step");
-  flags->engine.add_program_to(command, "folder with config.json and *.safetensors; no weights are read");
+  flags->engine.add_program_to(
+      command, "folder with config.json and *.safetensors; without --measure no weights are read");
   flags->engine.add_executor_to(command);
+  flags->engine.add_threads_to(command);
   command.argument("--compare", &flags->compare, "every policy, not only --scheduler");
-  command.argument("--rows", &flags->rows, "rows of the step");
+  command.argument("--rows", &flags->how.rows, "rows of the step");
   command.argument("--calibrate", &flags->calibrate, "file of costs, as heddle profile --costs writes it");
+  command.argument(
+      "--measure", &flags->measure,
+      "run each policy's programs too; without --calibrate, costs are those of a run of the first");
+  command.argument("--position", &flags->how.position, "with --measure: positions before the step");
+  command.argument("--steps", &flags->how.steps, "with --measure: tokens of a call; with --rows one step");
+  command.argument("--rounds", &flags->how.rounds, "with --measure: calls that are timed, once warm");
+  command.argument("--out", &flags->out, "with --measure: JSON file for the results");
+  command.argument("--commit", &flags->commit, "what the JSON file names as the version");
   command.argument("--plot", &flags->plot, "write a page with the predicted timelines to this file");
   command.footer(
       "step: from the end of one step to the end of the next. busy: the part of it that workers spend in "
@@ -98,6 +173,9 @@ void add_schedule(CLI::App& app) {
       "made\n"
       "of. waits: in the program; waiting: of a worker, mean. build: from graph to program, the best of "
       "three.\n"
+      "measured: the median of the rounds; off: how far the prediction is from it. Every policy must give "
+      "the same\n"
+      "tokens and the same bits of logits.\n"
       "Attention counts one unit of positions for each of its parts. Every program is proved first.\n"
       "Examples: heddle schedule models/storyteller --compare --workers 8\n"
       "          heddle profile models/storyteller --costs costs.json\n"

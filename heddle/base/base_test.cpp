@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/float16.h"
@@ -100,6 +101,14 @@ TEST(File, SaysThatTheDiskIsFull) {
     EXPECT_NE(std::string(error.what()).find("No space left"), std::string::npos) << error.what();
   }
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
+TEST(Digest, TellsPartsApart) {
+  const std::vector<std::string_view> one = {"ab", "c"}, other = {"a", "bc"}, joined = {"abc"};
+  EXPECT_NE(digest_of(one), digest_of(other));
+  EXPECT_NE(digest_of(one), digest_of(joined));
+  EXPECT_EQ(digest_of(one), digest_of(one));
+  EXPECT_EQ(digest_of(one).size(), 32u);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "heddle/base/error.h"
+#include "heddle/engine/artefact.h"
 #include "heddle/engine/record.h"
 #include "heddle/engine/target.h"
 #include "heddle/schedule/schedule.h"
@@ -74,8 +75,11 @@ Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
   const i32 size = row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
   auto& slot = programs[{size, most}];
   if (slot) return *slot;
-  Program program = planner.program(size, most);
-  check_or_throw(program);
+  Program program = options.artefact ? options.artefact->program(size, most) : planner.program(size, most);
+  if (options.artefact)
+    require_memory(program, planner.graph(size, most).graph);  // its proof came with it
+  else
+    check_or_throw(program);
   auto made = std::make_unique<Loaded>(std::move(program));
   bind(*made, size);
   slot = std::move(made);
@@ -119,8 +123,9 @@ void Engine::State::bind(Loaded& made, i32 rows) {
   }
   ExecutorOptions run = options.run;
   run.threads = options.threads;
+  if (options.artefact) run.code = &options.artefact->code;
   const ExecutorSpec* spec = &get_executor(options.executor);
-  if (rows >= kManyRows && spec->many_rows) spec = &get_executor(spec->many_rows);
+  if (rows >= kManyStepRows && spec->many_rows) spec = &get_executor(spec->many_rows);
   made.executor = spec->create(program, made.memory, run);
 }
 
@@ -137,6 +142,7 @@ Target target_of(const EngineOptions& options) {
 
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   const ModelInfo& info = model->info();
+  if (o.artefact) take_settings(*model, o);
   get_scheduler(o.scheduler);
   require(o.threads >= 0 && o.threads <= 1024, "[engine] threads = {}; must be 0 (all cores) to 1024",
           o.threads);
@@ -171,7 +177,7 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
 }
 
 Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options) {
-  if (std::string why = get_executor(options.executor).unavailable(); !why.empty())
+  if (std::string why = get_executor(options.executor).unavailable(); !why.empty() && !options.artefact)
     fail(ErrorCode::kUnsupported, "[executor] {} cannot run here: {}", options.executor, why);
   state_ = std::make_unique<State>(std::move(model), std::move(options));
   State& s = *state_;

@@ -19,6 +19,8 @@
 
 namespace heddle {
 
+struct Artefact;
+
 struct EngineOptions {
   std::string executor = "threads";
   std::string scheduler = "level_batched";
@@ -36,7 +38,9 @@ struct EngineOptions {
   std::optional<CostModel> costs;  // by which the scheduler decides
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
-  ExecutorOptions run;
+  ExecutorOptions run{.specialised = true};
+  // Programs that were made ahead of time; all that decides programs is then as it says (engine/artefact.h).
+  std::shared_ptr<const Artefact> artefact;
   std::function<void(const MemoryNeed&)> on_need;  // called before anything is loaded
   LoadProgress progress;
 };
@@ -51,8 +55,8 @@ struct StepRequest {
 struct StepResult {
   std::vector<i32> sampled;   // for each request, in order, the last token chosen; -1 where none was wanted
   std::vector<float> logits;  // of the last step: wanted rows x vocab, in order of the requests
-  std::vector<std::vector<i32>>
-      tokens;  // for each request, what each step chose; those that were called off are not there
+  // For each request, what each step chose; steps that were called off are not there.
+  std::vector<std::vector<i32>> tokens;
   RunReport report;
 };
 

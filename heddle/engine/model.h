@@ -90,6 +90,8 @@ class Model {
   virtual const ModelInfo& info() const = 0;
   virtual ModelGraph graph(const GraphRequest& request) const = 0;
   virtual SourceData source(const std::string& tensor) const = 0;
+  // What tells the checkpoint from others.
+  virtual std::string fingerprint() const = 0;
   virtual void forget(const std::string& tensor) const = 0;  // its memory may go back to the system
 };
 

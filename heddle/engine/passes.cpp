@@ -146,14 +146,13 @@ class Fuser {
     }
     return true;
   }
+  // Of what is made in a step; a few words of the step record count as none.
   i64 bytes_read(Part& part) {
     i64 bytes = 0;
     for (const Argument& a : arguments(part))
       if (a.tensor->exists() && a.access == Access::kRead &&
-          !is_immutable(graph_.buffers()[a.tensor->buffer].kind)) {
-        const Region region = whole(*a.tensor, Access::kRead);
-        bytes += region.run * region.count[0] * region.count[1];
-      }
+          graph_.buffers()[a.tensor->buffer].kind == BufferKind::kActivation)
+        bytes += whole(*a.tensor, Access::kRead).bytes();
     return bytes;
   }
   bool unchanged_between(Part& part, size_t p, size_t n) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "heddle/base/error.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle {
 namespace {
@@ -58,7 +59,7 @@ Graph Planner::fused(i32 rows, i32 sequences, std::vector<std::string>* log) con
 Program Planner::program(i32 rows, i32 sequences) const {
   const GraphRequest wanted = request(rows, sequences);
   Placement placement = placement_;
-  if (rows >= kManyRows) placement.topology.worker_memory = 0;  // kernel by kernel: nothing stays on chip
+  if (rows >= kManyStepRows) placement.topology.worker_memory = 0;  // kernel by kernel: nothing stays on chip
   Program program = compile(model_->graph(wanted).graph, wanted.shape, placement, options_);
   program.name = fmt::format("{} T={}", model_->info().family, rows);
   return program;

@@ -10,9 +10,6 @@
 
 namespace heddle {
 
-// From so many rows on, a backend may run programs kernel by kernel (ExecutorSpec::many_rows).
-constexpr i32 kManyRows = 64;
-
 // Rows of a step: a program is made for each class, and serves every step that fits it.
 std::span<const i32> row_classes();
 // The smallest class that holds the step; throws when none does.

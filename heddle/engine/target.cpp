@@ -21,7 +21,7 @@ Target gpu_target(i32 workers, i32 cluster) {
   target.interleave = 8;
   target.split_unit = 64;
   target.resident = true;
-  target.max_prologue_bytes = 32 << 10;
+  target.max_prologue_bytes = 40 << 10;
   return target;
 }
 

@@ -75,11 +75,12 @@ CheckReport check(const Program& program) {
   return proof::check_with(program, find_op);
 }
 
-void check_or_throw(const Program& program) {
-  const CheckReport report = check(program);
+CheckReport check_or_throw(const Program& program) {
+  CheckReport report = check(program);
   if (!report.ok())
     fail(ErrorCode::kInternal, "[check] {}: {} ({} faults in all)", name(report.faults[0].kind),
          report.faults[0].message, report.faults.size());
+  return report;
 }
 
 }  // namespace heddle

@@ -54,6 +54,6 @@ struct CheckReport {
 
 CheckReport check(const Program& program);
 // Throws Error(kInternal) with the first fault.
-void check_or_throw(const Program& program);
+CheckReport check_or_throw(const Program& program);
 
 }  // namespace heddle

@@ -29,7 +29,7 @@ Cost CostRule::operator()(const TileCoord& tile) const {
 }
 
 void CostRule::add(const Region& region, Cost& cost) const {
-  const double bytes = double(region.run) * double(region.count[0]) * double(region.count[1]);
+  const double bytes = double(region.bytes());
   switch ((*kinds_)[region.buffer]) {
     case BufferKind::kStepHost:  // of these a tile reads a few words
     case BufferKind::kStepDevice:

@@ -38,6 +38,12 @@ void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes
     std::memcpy(to, from, bytes);
 }
 
+std::string DeviceKind::text() const {
+  std::string text = name.empty() ? executor : name;
+  if (!arch.empty()) text += ": " + arch;
+  return units > 0 ? fmt::format("{}, {} multiprocessors", text, units) : text;
+}
+
 const ExecutorSpec& get_executor(std::string_view name) {
   return *find_executor(name).second;
 }

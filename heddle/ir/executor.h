@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,12 +29,18 @@ enum class LaunchMode : u8 {
   kDependent,  // a graph whose kernels ask for their weights before the one before has ended
 };
 
+// What devices run programs by, by a digest of all that it was compiled from.
+using DeviceCode = std::map<std::string, std::string>;
+
 struct ExecutorOptions {
-  int threads = 0;               // 0: one for each core this process may use
+  int threads = 0;  // 0: one for each core this process may use
+  const DeviceCode* code =
+      nullptr;  // made ahead of time, for all that the program needs; null: compiled when needed
   double hang_limit_ms = 10000;  // a wait longer than this aborts the run with a dump
   std::string simd;              // threads only: name of a lower SIMD level; empty: the best of this CPU
   LaunchMode launch_mode = LaunchMode::kDependent;  // launches only
-  u32 trace_events = 0;  // all but launches: instructions of a worker that a run notes; 0: none
+  bool specialised = false;  // GPU: kernels made for the sizes and dtypes of this program alone
+  u32 trace_events = 0;  // instructions of a worker that a run notes; 0: none. Launches run call by call then
   // reference only:
   u64 seed = 0;              // which legal interleaving
   bool adversarial = false;  // starve one worker, let the last writer of a counter be late
@@ -49,8 +56,8 @@ struct RunReport {
 
 // Follows the steps of a run while it goes on, and ends it.
 struct StepWatch {
-  std::span<const i32>
-      ends;  // a step that chooses one of these tokens, for any of its sequences, is the last
+  // A step that chooses one of these tokens, for any of its sequences, is the last.
+  std::span<const i32> ends;
   // What a step chose, by sequence. False: the run is to end; one more step may be done, and is told too.
   std::function<bool(std::span<const i32> chosen)> on_step;
 };
@@ -83,17 +90,37 @@ class MemorySpace {
 void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes);
 void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes);
 
+// From so many rows on, a backend may run programs kernel by kernel (ExecutorSpec::many_rows).
+constexpr i32 kManyStepRows = 64;
+
 struct ExecutorSpec {
   const char* name = "";
   const char* doc = "";
   std::unique_ptr<Executor> (*create)(const Program& program, const Memory& memory,
                                       const ExecutorOptions& options) = nullptr;
   std::string (*unavailable)() = nullptr;  // why it cannot run here; empty: it can
+  // The same for programs whose code was made ahead of time; null: as `unavailable`.
+  std::string (*no_device)() = nullptr;
   // Where a program's buffers must lie, and for how many workers it wants programs; null: the host's own memory, and
   // a worker for each thread.
   MemorySpace& (*space)() = nullptr;
   i32 (*workers)() = nullptr;
   const char* many_rows = nullptr;  // the executor of steps of 64 rows and more; null: this one
+};
+
+// Devices that are alike for programs.
+struct DeviceKind {
+  std::string name;      // "h200"; empty: known by the rest alone
+  std::string executor;  // that runs programs there
+  std::string arch;      // "sm_90a"; empty: nothing is compiled
+  i32 units = 0;         // multiprocessors; 0: as many as programs have workers, at least
+
+  // "h200: sm_90a, 132 multiprocessors"
+  std::string text() const;
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v("name", s.name), v("executor", s.executor), v("arch", s.arch), v("units", s.units);
+  }
 };
 
 // A backend is a folder of heddle/backend with `const Backend& x_backend()` in it.
@@ -104,6 +131,13 @@ struct Backend {
   std::function<std::string()> device;    // what it runs on, in a few words
   // Bytes a second at which it reads memory that no cache holds, with `threads` threads; 0: with all.
   std::function<double(int threads)> read_bandwidth;
+  // Devices that programs can be made for where there is none.
+  std::vector<DeviceKind> kinds;
+  // Where code is compiled for devices: the device here (throws Error where there is none), and all code that the
+  // backend's executors need for `programs`, with what compiled it.
+  std::function<DeviceKind()> kind;
+  std::function<DeviceCode(std::span<const Program> programs, const std::string& arch)> compile;
+  std::function<std::string()> compiler;
 };
 
 std::span<const Backend* const> all_backends();

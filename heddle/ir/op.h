@@ -37,6 +37,7 @@ struct Region {
   std::array<i64, 2> stride = {0, 0};
 
   i64 end() const { return offset + (count[0] - 1) * stride[0] + (count[1] - 1) * stride[1] + run; }
+  i64 bytes() const { return run * count[0] * count[1]; }
   bool operator==(const Region&) const = default;
 };
 

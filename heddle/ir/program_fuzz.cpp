@@ -1,11 +1,11 @@
 // Any bytes behind a header are either refused with an Error, or a program that can be printed, checked, and
 // written again as the same bytes. The check itself may find faults but never fail.
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "heddle/base/error.h"
+#include "heddle/base/fuzz_payload.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/print.h"
 
@@ -25,12 +25,5 @@ void run(std::string_view fields) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  std::string_view file(reinterpret_cast<const char*>(data), size);
-  file.remove_prefix(std::min(size, kHeaderBytes));
-  try {
-    run(file);
-  } catch (const heddle::Error& error) {
-    if (error.code() == heddle::ErrorCode::kInternal) throw;
-  }
-  return 0;
+  return heddle::fuzz_payload(data, size, kHeaderBytes, run);
 }

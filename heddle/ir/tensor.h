@@ -22,7 +22,8 @@ struct Tensor {
   i64 stride[kMaxRank] = {};  // elements
 
   bool exists() const { return buffer != kNoBuffer; }
-  i32 last() const { return size[rank - 1]; }
+  // Not size[rank - 1]: a copy of which a kernel knows the rank stays in registers if nothing is asked for by it.
+  i32 last() const { return rank > 3 ? size[3] : rank > 2 ? size[2] : rank > 1 ? size[1] : size[0]; }
 };
 
 // A weight matrix [rows, cols], packed once at load in panels: `panel_rows` rows (the last panel is padded

@@ -3,6 +3,7 @@
 //
 //   block.inputs()             waits until the tile's inputs may be read; before it only stream data may be touched
 //   block.sync()               what any thread wrote to scratch, operand or fragment is visible to all after it
+//   block.rows(tile)           of a tile whose first axis is rows: their number, {begin, end}
 //   block.dead()               records that this tile has no work in this step (then return)
 //
 //   block.row(tensor, i...)    View of one row: the last dimension of `tensor` at the leading indices i...
@@ -30,6 +31,8 @@
 //   block.operand(rows, cols, dtype)     on-chip matrix that mma reads; operand.row(m) is a View
 //   block.operand(tensor, m0, rows, dtype)   rows of a tensor as such a matrix: a copy, or in place
 //   block.fragment(m0, rows, n0, cols)   on-chip f32 matrix at place (m0, n0) of the output; fragment.row(m) is a View
+//   block.arrange(operand, weight)   once, when all of the operand is stored: puts it into the order in which products
+//                              with the weight read it; its rows are not looked at after it. A sync
 //   block.mma(fragment, operand, weight) fragment[m, c] = sum_k operand[m, k] * weight[n0 + c, k], FP32 accumulation,
 //                              fixed order in k; takes the weight's panels from the stream in ascending order
 //
@@ -38,9 +41,8 @@
 //   block.mma(fragment, product)   fragment[m, n] = sum_k left[m, k] * right[n, k], FP32 accumulation, fixed order
 //
 //   block.mma(fragment, operand, weight, i)   the same with matrix i of the weight
-//   block.item(weight, panel)  in `stream` only: the tile will draw this panel; where inputs choose it
-//                              (streams_by_data), `stream` runs when they are there
-//   block.end_items()          in `stream` only: the panels so far are those of whole fragments, which others follow
+//   block.panels(weight, first, last)   in `stream` only: the tile will draw these panels of whole fragments; where
+//                              inputs choose them (streams_by_data), `stream` runs when they are there
 //   block.host(tensor), block.device(tensor)   the step record's two parts, as pointers
 //   block.ints(tensor)         the begin of an i32 tensor, as a pointer
 //

@@ -1,9 +1,9 @@
 // Any bytes are either refused with an Error, or a timeline that can be summed up, shown, and written again as the same
 // timeline. Inputs are plain payloads: the header is put before them, so that the fuzzer need not find zlib streams.
-#include <algorithm>
 #include <cstdint>
 
 #include "heddle/base/error.h"
+#include "heddle/base/fuzz_payload.h"
 #include "heddle/trace/page.h"
 #include "heddle/trace/perfetto.h"
 #include "heddle/trace/summary.h"
@@ -29,12 +29,5 @@ void run(std::string_view payload) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  std::string_view file(reinterpret_cast<const char*>(data), size);
-  file.remove_prefix(std::min(size, kHeaderBytes));
-  try {
-    run(file);
-  } catch (const heddle::Error& error) {
-    if (error.code() == heddle::ErrorCode::kInternal) throw;
-  }
-  return 0;
+  return heddle::fuzz_payload(data, size, kHeaderBytes, run);
 }

@@ -1,11 +1,10 @@
 #include "heddle/trace/page.h"
 
-#include <map>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
+#include "heddle/trace/page_frame.h"
 #include "heddle/trace/page_sources.h"
 #include "heddle/trace/summary.h"
 #include "heddle/trace/timeline_file.h"
@@ -52,7 +51,7 @@ Json work_json(const TraceSummary& summary, const WorkTimes& work) {
           {"path", work.path}, {"bytes", work.bytes}, {"flops", work.flops}};
 }
 
-// What the script shows but does not work out. "<" would end the element that it stands in.
+// What the script shows but does not work out.
 std::string summary_json(const Timeline& timeline) {
   const TraceSummary summary = summarise(timeline);
   Json json = {{"executor", timeline.executor}, {"steps", summary.steps}, {"workers", summary.workers},
@@ -67,10 +66,7 @@ std::string summary_json(const Timeline& timeline) {
   for (const IdleCause& cause : idle_causes(summary))
     json["idle"].push_back({{"name", cause.name}, {"meaning", cause.meaning}, {"ns", cause.ns}});
   for (const PathStep& step : summary.path) json["path"].push_back({step.by.lane, step.by.event, step.begin});
-  std::string safe;
-  for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace))
-    c == '<' ? safe.append("\\u003c") : safe.append(1, c);
-  return safe;
+  return json_in_page(json);
 }
 
 std::string escaped(std::string_view text) {
@@ -89,7 +85,7 @@ std::string escaped(std::string_view text) {
 // The text of all parts with an ending, one after the other.
 std::string parts(std::string_view ending) {
   std::string text;
-  for (const PageSource& source : page_sources())
+  for (const EmbeddedFile& source : page_sources())
     if (source.path.ends_with(ending)) text += source.text;
   return text;
 }
@@ -97,23 +93,11 @@ std::string parts(std::string_view ending) {
 }  // namespace
 
 std::string timeline_page(const Timeline& timeline) {
-  const std::map<std::string, std::string, std::less<>> fields = {
-      {"title", escaped(timeline.name)},
-      {"style", parts(".css")},
-      {"script", parts(".js")},
-      {"summary", summary_json(timeline)},
-      {"nanotrace", to_base64(serialise_nanotrace(to_nanotrace(timeline)))}};
-  const std::string frame = parts(".html");
-  std::string page;
-  size_t at = 0;
-  for (size_t open; (open = frame.find("{{", at)) != frame.npos;) {
-    const size_t close = frame.find("}}", open);
-    const auto field = fields.find(std::string_view(frame).substr(open + 2, close - open - 2));
-    HEDDLE_CHECK(close != frame.npos && field != fields.end());
-    page.append(frame, at, open - at).append(field->second);
-    at = close + 2;
-  }
-  return page.append(frame, at);
+  return fill_frame(parts(".html"), {{"title", escaped(timeline.name)},
+                                     {"style", parts(".css")},
+                                     {"script", parts(".js")},
+                                     {"summary", summary_json(timeline)},
+                                     {"nanotrace", to_base64(serialise_nanotrace(to_nanotrace(timeline)))}});
 }
 
 bool is_timeline_page(std::string_view bytes) {

@@ -1,17 +1,12 @@
-// The parts of the timeline's page, as they were when heddle was built.
+// The parts of the timeline's page, which are the files of heddle/trace/page.
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "heddle/base/embedded_file.h"
 
 namespace heddle {
 
-struct PageSource {
-  std::string_view path;  // "heddle/trace/page/view.js"
-  std::string_view text;
-};
-
-// Sorted by path. Generated from heddle/trace/page by cmake/embed.cmake.
-std::span<const PageSource> page_sources();
+std::span<const EmbeddedFile> page_sources();  // sorted by path
 
 }  // namespace heddle

@@ -12,10 +12,6 @@
 namespace heddle {
 namespace {
 
-u64 bytes_of(const Region& region) {
-  return u64(region.run) * u64(region.count[0]) * u64(region.count[1]);
-}
-
 // What the tiles of one call move. Those with work that name the same part of the pages share what a step touches of it:
 // which of them touches which position follows from the step record.
 class CallCosts {
@@ -33,11 +29,11 @@ class CallCosts {
     for (const Region& region : regions(tile)) {
       const BufferKind kind = this->kind(region);
       if (kind == BufferKind::kPages)
-        instruction.bytes += u64(double(bytes_of(region)) * touched(region) /
+        instruction.bytes += u64(double(region.bytes()) * touched(region) /
                                  std::max(1u, sharers_[{region.buffer, region.offset}]));
       else if (kind != BufferKind::kStepHost && kind != BufferKind::kStepDevice &&
                !(region.indexed && is_immutable(kind)))
-        instruction.bytes += bytes_of(region);
+        instruction.bytes += u64(region.bytes());
     }
     instruction.flops = node_flops(node_, tile);
   }

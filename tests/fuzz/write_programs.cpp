@@ -6,6 +6,7 @@
 
 #include "heddle/base/file.h"
 #include "heddle/engine/engine.h"
+#include "heddle/ir/artefact.h"
 #include "tests/support/case_program.h"
 #include "tests/support/golden.h"
 
@@ -21,6 +22,30 @@ std::string smallest_case(const OpSpec& op) {
   return smallest;
 }
 
+// Two programs, and code that is none.
+Artefact small_artefact() {
+  const OpSpec &add = get_op("add"), &copy = get_op("copy");
+  return {.made_by = "",  // the fuzzer puts its own
+          .compiler = "NVRTC 13.0",
+          .model = "llama",
+          .checkpoint = "0123456789abcdef0123456789abcdef",
+          .device = {"h200", "megakernel", "sm_90a", 132},
+          .settings = {.scheduler = "level_batched", .workers = 132, .max_context = 64, .max_sequences = 1},
+          .programs = {prove(parse_program(smallest_case(add), "add"), 1, 1),
+                       prove(parse_program(smallest_case(copy), "copy"), 8, 1)},
+          .code = {{"one",
+                    "\x7f"
+                    "ELF"},
+                   {"two", ""}},
+          .where = ""};
+}
+
+void write_artefacts(const std::string& folder) {
+  save_artefact(small_artefact(), folder + "/small.heddle");
+  Artefact empty;
+  save_artefact(empty, folder + "/empty.heddle");
+}
+
 void write_all(const std::string& folder) {
   for (const OpSpec* op : all_ops())
     write_file(fmt::format("{}/{}.heddle", folder, op->name), smallest_case(*op));
@@ -34,6 +59,7 @@ void write_all(const std::string& folder) {
 }  // namespace heddle
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fprintf(stderr, "write_programs FOLDER\n"), 2;
+  if (argc != 3) return std::fprintf(stderr, "write_programs FOLDER_OF_PROGRAMS FOLDER_OF_ARTEFACTS\n"), 2;
   heddle::write_all(argv[1]);
+  heddle::write_artefacts(argv[2]);
 }

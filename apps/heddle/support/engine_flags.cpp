@@ -8,6 +8,7 @@
 #include "apps/heddle/support/default_executor.h"
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
+#include "heddle/engine/artefact.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
 
@@ -48,16 +49,30 @@ void EngineFlags::add_executor_to(Command& command) {
                    "what runs the program: " + names_of_executors() +
                        "; auto: megakernel where there is a GPU, else threads",
                    {.group = kGroup});
+  command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
+                   {.group = kGroup});
 }
 
 void EngineFlags::add_threads_to(Command& command) {
   command.argument("--threads", &threads, "threads; 0: all cores this process may use", {.group = kGroup});
 }
 
+void EngineFlags::add_artefact_to(Command& command) {
+  command.argument(
+      "--program", &program,
+      "programs that heddle compile made for this model and this device; nothing is compiled then",
+      {.group = kGroup});
+  command.argument("--prove", &prove,
+                   "with --program: prove its programs again, beside comparing their proofs",
+                   {.group = kGroup});
+}
+
 void EngineFlags::add_program_to(Command& command, const std::string& what, bool model_required) {
   command.argument("model", &model, what, {.required = model_required});
-  command.argument("--scheduler", &scheduler, "how tiles are ordered: " + names_of_schedulers(),
-                   {.group = kGroup});
+  command.argument(
+      "--scheduler", &scheduler,
+      fmt::format("how tiles are ordered: {}; default: {}", names_of_schedulers(), EngineOptions().scheduler),
+      {.shows_default = false, .group = kGroup});
   command.argument("--workers", &workers,
                    "workers of the program; 0: one for each thread, or each SM of a GPU", {.group = kGroup});
   command.argument("--max-context", &max_context, "positions of a sequence; 0: the model's, at most 8192",
@@ -65,13 +80,28 @@ void EngineFlags::add_program_to(Command& command, const std::string& what, bool
   command.argument("--no-fuse", &no_fuse, "run every op as a call of its own", {.group = kGroup});
 }
 
+std::shared_ptr<const Artefact> EngineFlags::artefact() const {
+  auto artefact = std::make_shared<const Artefact>(load_artefact(program));
+  const ProgramSettings& has = artefact->settings;
+  require(scheduler.empty() || scheduler == has.scheduler, "[{}] was scheduled by {}; wanted is {}", program,
+          has.scheduler, scheduler);
+  require(!no_fuse || !has.fused, "[{}] has fused calls; --no-fuse wants none", program);
+  if (prove) prove_again(*artefact);
+  return artefact;
+}
+
 EngineOptions EngineFlags::options() const {
+  require(!prove || !program.empty(), "[--prove] is for the programs of --program, which is not given");
   EngineOptions options;
-  options.executor = executor == kAutoExecutor ? default_executor().name : executor;
-  options.scheduler = scheduler;
+  if (!program.empty()) options.artefact = artefact();
+  options.executor = executor != kAutoExecutor ? executor
+                     : options.artefact        ? options.artefact->device.executor
+                                               : default_executor().name;
+  if (!scheduler.empty()) options.scheduler = scheduler;
   options.workers = workers;
   options.threads = threads;
   options.max_context = max_context;
+  options.run.specialised = !generic;
   if (no_fuse) options.passes = {.fuse_epilogues = false, .fuse_prologues = false};
   options.max_sequences = 1;
   return options;
@@ -91,7 +121,7 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
         fmt::format("loading {:3.0f} % of {:.1f} MB", 100.0 * double(done) / double(all), double(all) / 1e6));
     if (done >= all) line->clear();
   };
-  const bool by_default = flags.executor == kAutoExecutor;
+  const bool by_default = flags.executor == kAutoExecutor && flags.program.empty();
   if (flags.verbose || (by_default && default_executor().has_device))
     std::fprintf(stderr, "[executor: %s]\n", describe_choice(options.executor, by_default).c_str());
   if (line->on_terminal() || flags.verbose)

@@ -1,24 +1,21 @@
 #include "apps/heddle/support/schedule_page.h"
 
-#include <string_view>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/heddle/support/schedule_page_sources.h"
 #include "heddle/base/error.h"
+#include "heddle/trace/page_frame.h"
 
 namespace heddle {
-
-std::string_view schedule_page_html();  // schedule_page.html
-
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 // Names of nodes with the op of each; the last is what nops are of.
-json nodes_of(const Program& program) {
-  json nodes = json::array();
+Json nodes_of(const Program& program) {
+  Json nodes = Json::array();
   std::vector<size_t> op(program.node_names.size(), program.opcodes.size());
   for (const Call& call : program.calls) op[call.node] = call.opcode;
   for (size_t n = 0; n < op.size(); ++n) nodes.push_back({{"name", program.node_names[n]}, {"op", op[n]}});
@@ -27,14 +24,14 @@ json nodes_of(const Program& program) {
 
 // For each tile of the second step five numbers: when it began to wait, ran and ended, in nanoseconds from the begin of
 // the step; its node; whether it is on the critical path.
-json lanes_of(const PlannedSchedule& schedule) {
+Json lanes_of(const PlannedSchedule& schedule) {
   std::vector<std::vector<bool>> on_path;
   for (const auto& stream : schedule.program.workers) on_path.emplace_back(stream.size());
   for (const PathTile& step : schedule.prediction.path) on_path[step.worker][step.instruction] = true;
   const double begin = schedule.prediction.begin;
-  json lanes = json::array();
+  Json lanes = Json::array();
   for (const TraceLane& lane : schedule.prediction.trace.lanes) {
-    json events = json::array();
+    Json events = Json::array();
     for (const TraceEvent& event : lane.events) {
       if (event.epoch != 2) continue;
       const Instruction& instruction = schedule.program.workers[lane.worker][event.instruction];
@@ -47,10 +44,10 @@ json lanes_of(const PlannedSchedule& schedule) {
   return lanes;
 }
 
-json data_of(const std::string& title, std::span<const PlannedSchedule> schedules) {
+Json data_of(const std::string& title, std::span<const PlannedSchedule> schedules) {
   const Program& first = schedules.front().program;
-  json data = {
-      {"title", title}, {"nodes", nodes_of(first)}, {"ops", json::array()}, {"policies", json::array()}};
+  Json data = {
+      {"title", title}, {"nodes", nodes_of(first)}, {"ops", Json::array()}, {"policies", Json::array()}};
   for (const Opcode& opcode : first.opcodes)
     data["ops"].push_back(fmt::format("{}", fmt::join(opcode.ops, "+")));
   data["ops"].push_back("wait alone");
@@ -71,13 +68,9 @@ json data_of(const std::string& title, std::span<const PlannedSchedule> schedule
 }  // namespace
 
 std::string schedule_page(const std::string& title, std::span<const PlannedSchedule> schedules) {
-  std::string text = data_of(title, schedules).dump(-1, ' ', false, json::error_handler_t::replace);
-  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
-  constexpr std::string_view kMark = "@SCHEDULES@";
-  std::string page(schedule_page_html());
-  const size_t mark = page.find(kMark);
-  HEDDLE_CHECK(mark != std::string::npos);
-  return page.replace(mark, kMark.size(), text);
+  const std::span<const EmbeddedFile> sources = schedule_page_sources();
+  HEDDLE_CHECK(sources.size() == 1);
+  return fill_frame(sources.front().text, {{"schedules", json_in_page(data_of(title, schedules))}});
 }
 
 }  // namespace heddle

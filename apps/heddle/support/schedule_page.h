@@ -1,9 +1,11 @@
 // A page that shows what schedules are predicted to do.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
+#include "apps/heddle/support/measurements.h"
 #include "heddle/trace/predict.h"
 
 namespace heddle {
@@ -13,6 +15,7 @@ struct PlannedSchedule {
   Program program;
   Prediction prediction;
   double build_ms = 0;
+  std::optional<Measurement> measured;  // microseconds of a step
 };
 
 // One HTML file that needs no other: a timeline of the workers for each schedule.

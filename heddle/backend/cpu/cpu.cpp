@@ -21,6 +21,7 @@ const Backend& cpu_backend() {
       .describe = describe_cpu,
       .device = name_cpu,
       .read_bandwidth = measure_read_bandwidth,
+      .kinds = {{.name = "cpu", .executor = "threads"}},
   };
   return backend;
 }

@@ -120,6 +120,7 @@ class ScalarBlock {
 
   void inputs() {}
   void sync() {}
+  i32 rows(const TileCoord& tile) const { return tile[1] - tile[0]; }
   void dead() { dead_ = true; }
 
   View row(const Tensor& tensor, auto... indices) {
@@ -201,8 +202,8 @@ class ScalarBlock {
   }
   void mma(Fragment& fragment, const Product& product);
 
-  void item(const Weight&, i32) {}
-  void end_items() {}
+  void arrange(const Operand&, const Weight&) {}
+  void panels(const Weight&, i32, i32) {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }

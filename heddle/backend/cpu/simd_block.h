@@ -25,6 +25,7 @@ class SimdBlock {
 
   void inputs() {}
   void sync() {}
+  i32 rows(const TileCoord& tile) const { return tile[1] - tile[0]; }
   void dead() { dead_ = true; }
 
   View row(const Tensor& tensor, auto... indices) {
@@ -172,8 +173,8 @@ class SimdBlock {
     (product.terms > 1 ? kernels_.narrow : kernels_.wide)(task);
   }
 
-  void item(const Weight&, i32) {}
-  void end_items() {}
+  void arrange(const Operand&, const Weight&) {}
+  void panels(const Weight&, i32, i32) {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }

@@ -56,15 +56,17 @@ Opcode longest_chain(const OpSpec& op, std::span<const OpSpec* const> all) {
 
 KernelTraits traits_for(i32 rows) {
   KernelTraits traits{.rows = rows};
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) traits.weights[size_t(dtype)] = true;
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) traits.types[size_t(dtype)] = true;
   return traits;
 }
 
-// Products of many rows on tensor cores hold more sums than there are registers for; a body with a generic one to fall
-// back to has that one's call beside its own path. What decodes stays on chip where it was measured.
+// Products of many rows on tensor cores hold more sums than there are registers for, and the longest chain around them
+// begins with a merge, which steps of many rows have on their own. A body with a generic one to fall back to has that
+// one's call, with a copy of the arguments, beside its own path. What decodes stays on chip where it was measured.
 Budget budget_of(const BodyCheck& check) {
-  if (check.rows > 1 || has_variant(check.op)) return {.stack_bytes = 320, .spill_bytes = 1024};
-  if (check.arch != kMeasuredArch) return {.stack_bytes = 192, .spill_bytes = 768};
+  if (check.rows > 1) return {.stack_bytes = 768, .spill_bytes = 3584};
+  if (has_variant(check.op)) return {.stack_bytes = 1024, .spill_bytes = 2048};
+  if (check.arch != kMeasuredArch) return {.stack_bytes = 320, .spill_bytes = 1024};
   if (get_op(check.op).traits.main)
     return {.stack_bytes = 32, .spill_bytes = 128};  // no model has all epilogues
   return {};
@@ -89,12 +91,15 @@ std::span<const char* const> known_archs() {
   return kArchs;
 }
 
+void require_known_arch(const std::string& arch) {
+  require(std::find(std::begin(kArchs), std::end(kArchs), arch) != std::end(kArchs),
+          "[cuda] {} is no architecture that heddle has code for; those are {}", arch,
+          fmt::join(kArchs, ", "));
+}
+
 std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, int workers) {
   require(!archs.empty(), "[check] no architecture is named; heddle knows {}", fmt::join(kArchs, ", "));
-  for (const std::string& arch : archs)
-    require(std::find(std::begin(kArchs), std::end(kArchs), arch) != std::end(kArchs),
-            "[check] {} is no architecture that heddle has code for; those are {}", arch,
-            fmt::join(kArchs, ", "));
+  for (const std::string& arch : archs) require_known_arch(arch);
   require_strict_compiler(archs.front());
   std::vector<CompileRequest> requests;
   std::vector<BodyCheck> checks;

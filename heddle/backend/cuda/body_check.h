@@ -12,6 +12,7 @@ namespace heddle::cuda {
 
 // The architectures that heddle has code for.
 std::span<const char* const> known_archs();
+void require_known_arch(const std::string& arch);  // throws Error(kInvalidArgument)
 
 // What a kernel may take: nothing off chip, where nothing else is said.
 struct Budget {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,7 +22,7 @@ class CubinCache {
   struct Entry {
     std::string cubin, log;
   };
-  // `key` is a cache_key. Counts as a use.
+  // `key` is a digest_of all that decides the entry. Counts as a use.
   std::optional<Entry> find(const std::string& key) const;
   void store(const std::string& key, const Entry& entry) const;
 
@@ -42,8 +41,5 @@ class CubinCache {
   std::string folder_;
   u64 limit_bytes_;
 };
-
-// 128 bits of all parts and where each ends, as 32 hexadecimal digits.
-std::string cache_key(std::span<const std::string_view> parts);
 
 }  // namespace heddle::cuda

@@ -5,6 +5,7 @@
 #include "heddle/backend/cuda/cubin_cache.h"
 #include "heddle/backend/cuda/device_program.h"
 #include "heddle/backend/cuda/nvrtc.h"
+#include "heddle/backend/cuda/requests.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/executor.h"
 
@@ -36,6 +37,14 @@ std::string describe() {
                             usage.entries, double(usage.bytes) * 1e-6, cache.limit_bytes() / 1'000'000);
 }
 
+DeviceKind kind_of_device() {
+  const Device& device = Device::get();
+  return {.name = device.name(),
+          .executor = "megakernel",
+          .arch = device.arch(),
+          .units = device.multiprocessors()};
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -46,6 +55,7 @@ const Backend& cuda_backend() {
   static const auto why_not = [] {
     return cuda::why_unavailable().empty() ? cuda::why_no_compiler() : cuda::why_unavailable();
   };
+  static const auto no_device = [] { return cuda::why_unavailable(); };
   static const auto multiprocessors = [] { return i32(cuda::Device::get().multiprocessors()); };
   static const Backend backend = {
       .name = "cuda",
@@ -53,18 +63,26 @@ const Backend& cuda_backend() {
                      .doc = "a GPU kernel for each op call, in a graph",
                      .create = create_launches,
                      .unavailable = why_not,
+                     .no_device = no_device,
                      .space = cuda::device_space,
                      .workers = multiprocessors},
                     {.name = "megakernel",
                      .doc = "one persistent GPU kernel for whole steps",
                      .create = create_megakernel,
                      .unavailable = why_not,
+                     .no_device = no_device,
                      .space = cuda::device_space,
                      .workers = multiprocessors,
                      .many_rows = "launches"}},
       .describe = cuda::describe,
       .device = [] { return cuda::Device::get().name(); },
       .read_bandwidth = [](int) { return cuda::measure_read_bandwidth(); },
+      .kinds = {{.name = "h200", .executor = "megakernel", .arch = "sm_90a", .units = 132},
+                {.name = "h100", .executor = "megakernel", .arch = "sm_90a", .units = 132},
+                {.name = "a100", .executor = "megakernel", .arch = "sm_80", .units = 108}},
+      .kind = cuda::kind_of_device,
+      .compile = cuda::compile_ahead,
+      .compiler = [] { return "NVRTC " + cuda::Nvrtc::get().version_text(); },
   };
   return backend;
 }

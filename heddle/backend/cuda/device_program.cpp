@@ -97,6 +97,22 @@ struct WidestWeight : ArgVisitor {
   void attribute(const char*, float&) override {}
 };
 
+std::vector<Module> load(std::span<const CompileRequest> sources, const DeviceCode* code) {
+  std::vector<Module> modules;
+  if (!code)
+    for (const Compiled& compiled : compile(sources)) modules.emplace_back(compiled.cubin);
+  else
+    for (const CompileRequest& source : sources) {
+      const auto found = code->find(code_name(source));
+      if (found == code->end())
+        fail(ErrorCode::kUnsupported,
+             "[{}] is not among the {} pieces of code that were compiled ahead of time: wanted is {} for {}",
+             source.name, code->size(), code_name(source), source.arch);
+      modules.emplace_back(found->second);
+    }
+  return modules;
+}
+
 }  // namespace
 
 // An operand and fragments of the largest tile, all of them off chip.
@@ -122,10 +138,10 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
                              std::span<const std::vector<Instruction>> streams,
                              std::span<const CompileRequest> sources)
     : program_(program),
+      modules_(load(sources, options.code)),
       num_places_(streams.data() == program.workers.data() ? streams.size() : 0),
       report_(sizeof(Report) + num_places_ * sizeof(WorkerPlace)) {
   const Device& device = Device::get();
-  for (const Compiled& compiled : compile(sources)) modules_.emplace_back(compiled.cubin);
 
   std::vector<Instruction> all;
   std::vector<u32> begins;
@@ -190,7 +206,7 @@ RunReport DeviceProgram::finish(int steps, std::string_view executor) {
   stream_.synchronize();
   const auto& report = *as_pointer<Report>(bytes.data());
   const FaultRecord& fault = report.fault;
-  if (fault.fault == Fault::kNone && fault.stop == 0)
+  if (fault.awaited == Awaited::kNothing && fault.stop == 0)
     return {.steps = steps, .tiles_run = report.tiles[0], .tiles_dead = report.tiles[1]};
   std::vector<u32> words(size_t(counter_bytes_) / 4), counters;
   download(words.data(), reinterpret_cast<std::byte*>(params_.counters), words.size() * 4, stream_);

@@ -19,6 +19,7 @@ MemorySpace& device_space();
 class DeviceProgram {
  public:
   // `streams`: instructions, stream after stream; a stream belongs to a CTA (or is a call's tiles).
+  // `sources`: taken from options.code, where it is given.
   DeviceProgram(const Program& program, const Memory& memory, const ExecutorOptions& options,
                 std::span<const std::vector<Instruction>> streams, std::span<const CompileRequest> sources);
 

@@ -38,17 +38,17 @@ std::string fault_text(const FaultReport& report) {
   const FaultRecord& fault = report.fault;
   const std::string waited =
       fmt::format("worker {} waited longer than {:.0f} ms for", fault.worker, report.limit_ms);
-  switch (fault.fault) {
-    case Fault::kWait:
+  switch (fault.awaited) {
+    case Awaited::kCounter:
       return fmt::format("{} counter {}, seen {} wanted {}", waited, fault.counter, fault.seen, fault.wanted);
-    case Fault::kVerdict:
+    case Awaited::kVerdict:
       return fmt::format("{} the end of step {}, seen {}", waited, fault.wanted / 2, fault.seen / 2);
-    case Fault::kPanels:
+    case Awaited::kPanels:
       if (report.places.empty())
         return fmt::format("CTA {} waited longer than {:.0f} ms for weights", fault.worker, report.limit_ms);
       return fmt::format("{} weights at {}", waited,
                          place_text(report.program, fault.worker, report.places[fault.worker].consumers));
-    case Fault::kNone:
+    case Awaited::kNothing:
       break;
   }
   return "the run was stopped";

@@ -13,6 +13,7 @@
 #include "heddle/backend/cuda/cubin_cache.h"
 #include "heddle/backend/cuda/nvrtc.h"
 #include "heddle/backend/cuda/sources.h"
+#include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/stopwatch.h"
 
@@ -22,7 +23,7 @@ namespace {
 const std::vector<Nvrtc::NamedText>& headers() {
   static const std::vector<Nvrtc::NamedText> headers = [] {
     std::vector<Nvrtc::NamedText> all;
-    for (const DeviceSource& source : device_sources()) all.emplace_back(source.path, source.text);
+    for (const EmbeddedFile& source : device_sources()) all.emplace_back(source.path, source.text);
     return all;
   }();
   return headers;
@@ -32,9 +33,9 @@ const std::vector<Nvrtc::NamedText>& headers() {
 const std::string& headers_digest() {
   static const std::string digest = [] {
     std::vector<std::string_view> parts;
-    for (const DeviceSource& source : device_sources())
+    for (const EmbeddedFile& source : device_sources())
       parts.push_back(source.path), parts.push_back(source.text);
-    return cache_key(parts);
+    return digest_of(parts);
   }();
   return digest;
 }
@@ -52,8 +53,19 @@ std::string key_of(const CompileRequest& request, const std::vector<std::string>
   const std::string version = nvrtc.version_text();
   std::vector<std::string_view> parts = {headers_digest(), version, request.source};
   parts.insert(parts.end(), options.begin(), options.end());
-  return cache_key(parts);
+  return digest_of(parts);
 }
+
+}  // namespace
+
+std::string code_name(const CompileRequest& request) {
+  const std::vector<std::string> options = all_options(request);
+  std::vector<std::string_view> parts = {headers_digest(), request.source};
+  parts.insert(parts.end(), options.begin(), options.end());
+  return digest_of(parts);
+}
+
+namespace {
 
 Result<Compiled> compile_one(const CompileRequest& request, const CubinCache& cache) {
   const Stopwatch watch;

@@ -46,6 +46,9 @@ std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> reques
 std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers = 0);
 Compiled compile(const CompileRequest& request);
 
+// What a request's code is kept under in a DeviceCode: a digest of its text, all that it may include, and its options.
+std::string code_name(const CompileRequest& request);
+
 // Reads what `--ptxas-options=-v` wrote into a log: kernels, and with 0 registers the functions that stayed calls.
 std::vector<KernelUse> parse_kernel_use(const std::string& log);
 

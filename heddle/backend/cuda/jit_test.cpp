@@ -44,8 +44,9 @@ TEST_F(Jit, CompilesForEveryArchitectureInParallelAndInOrder) {
   std::vector<CompileRequest> requests;
   for (const char* arch : {"sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"})
     requests.push_back({std::string("scale ") + arch, kScale, arch, {"-DFACTOR=2"}});
-  const CubinCache cache(folder);
-  const std::vector<Compiled> first = compile_all(requests, cache), again = compile_all(requests, cache);
+  const CubinCache cache(folder), other_cache(folder + "/other");
+  const std::vector<Compiled> first = compile_all(requests, cache), again = compile_all(requests, cache),
+                              other = compile_all(requests, other_cache);
   ASSERT_EQ(first.size(), requests.size());
   for (size_t i = 0; i < first.size(); ++i) {
     SCOPED_TRACE(requests[i].arch);
@@ -55,6 +56,8 @@ TEST_F(Jit, CompilesForEveryArchitectureInParallelAndInOrder) {
     EXPECT_EQ(first[i].kernels[0].name, "scale");
     EXPECT_GT(first[i].kernels[0].registers, 0);
     EXPECT_NE(first[i].log.find(requests[i].arch), std::string::npos);  // each has its own
+    EXPECT_FALSE(other[i].from_cache);
+    EXPECT_EQ(other[i].cubin, first[i].cubin) << "the same text makes the same bytes";
     EXPECT_TRUE(again[i].from_cache);
     EXPECT_EQ(again[i].cubin, first[i].cubin);
     EXPECT_EQ(again[i].kernels[0].registers, first[i].kernels[0].registers);

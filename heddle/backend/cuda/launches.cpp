@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include <fmt/ranges.h>
-
+#include "heddle/backend/cuda/call_trace.h"
 #include "heddle/backend/cuda/device_program.h"
+#include "heddle/backend/cuda/requests.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/watch.h"
 
@@ -22,43 +22,34 @@ std::vector<std::vector<Instruction>> tiles_of_calls(const Program& program) {
   return calls;
 }
 
-std::vector<CompileRequest> sources(const Program& program) {
-  const std::string& arch = Device::get().arch();
-  const KernelTraits traits = KernelTraits::of(program);
-  std::vector<CompileRequest> requests;
-  for (const Opcode& opcode : program.opcodes)
-    requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(opcode.ops, "+")),
-                        call_source(opcode, traits, arch),
-                        arch,
-                        {}});
-  return requests;
-}
-
 class LaunchesExecutor : public Executor {
  public:
   LaunchesExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options)
       : LaunchesExecutor(program, memory, options, tiles_of_calls(program)) {}
 
   RunReport run(int steps) override {
+    trace_.clear();
     if (mode_ != LaunchMode::kEager && !graph_) {
       GraphCapture capture(device_.stream());
-      launch_calls();
+      launch_calls(0);
       graph_ = capture.end();
     }
     for (int step = 0; step < steps; ++step)
       if (graph_)
         graph_->launch(device_.stream());
       else
-        launch_calls();
+        launch_calls(u32(step));
     return device_.finish(steps, "launches");
   }
   RunReport run(int steps, const StepWatch& watch) override {
     return run_by_steps(*this, steps, watch, program_, memory_, &device_space());
   }
+  Trace trace() const override { return trace_.read(); }
 
  private:
   struct CallLaunch {
     size_t kernel;  // opcode
+    u32 call;
     CallParams params;
     u32 tiles;
   };
@@ -67,27 +58,32 @@ class LaunchesExecutor : public Executor {
                    const std::vector<std::vector<Instruction>>& tiles)
       : program_(program),
         memory_(memory),
-        mode_(options.launch_mode),
-        device_(program, memory, options, tiles, sources(program)) {
+        mode_(options.trace_events > 0 ? LaunchMode::kEager
+                                       : options.launch_mode),  // events tell calls apart
+        device_(program, memory, options, tiles,
+                launches_requests(program, Device::get().arch(), options.specialised)),
+        trace_(program, options.trace_events) {
     for (size_t i = 0; i < program.opcodes.size(); ++i) kernels_.push_back(device_.kernel(i, "call"));
     u32 first = 0;
     for (size_t c = 0; c < tiles.size(); ++c) {
       const CallParams call{.first = first, .args = device_.args_of(c), .live = program.calls[c].live};
-      if (!tiles[c].empty()) calls_.push_back({program.calls[c].opcode, call, u32(tiles[c].size())});
+      if (!tiles[c].empty()) calls_.push_back({program.calls[c].opcode, u32(c), call, u32(tiles[c].size())});
       first += u32(tiles[c].size());
     }
   }
 
-  void launch_calls() {
+  void launch_calls(u32 step) {
     KernelParams params = device_.params(1, 1);
     for (CallLaunch& call : calls_) {
       const void* args[] = {&params, &call.params};
+      trace_.begin(device_.stream());
       launch(kernels_[call.kernel],
              {.grid = call.tiles,
-              .block = 32 * (kWarps + 1),
+              .block = 32 * u32(consumer_warps(program_.shape.rows) + 1),
               .shared = device_.shared_bytes(),
               .programmatic = mode_ == LaunchMode::kDependent},
              device_.stream(), args);
+      trace_.end(device_.stream(), step, call.call);
     }
   }
 
@@ -95,6 +91,7 @@ class LaunchesExecutor : public Executor {
   const Memory memory_;
   LaunchMode mode_;
   DeviceProgram device_;
+  CallTrace trace_;
   std::vector<Kernel> kernels_;  // by opcode
   std::vector<CallLaunch> calls_;
   std::optional<Graph> graph_;

@@ -5,15 +5,18 @@
 #include "heddle/backend/cuda/device_program.h"
 #include "heddle/backend/cuda/device_trace.h"
 #include "heddle/backend/cuda/host_ring.h"
+#include "heddle/backend/cuda/requests.h"
 #include "heddle/base/error.h"
 
 namespace heddle {
 namespace cuda {
 namespace {
 
-std::vector<CompileRequest> sources(const Program& program) {
-  const std::string& arch = Device::get().arch();
-  return {{program.name + ", megakernel", megakernel_source(program, arch), arch, {}}};
+// Workers that fit on the device at once.
+int workers_that_fit(const Kernel& kernel, const Launch& how) {
+  const Device& device = Device::get();
+  if (how.cluster == 1) return kernel.occupancy(how.block, how.shared) * device.multiprocessors();
+  return device.has_clusters() ? kernel.max_clusters(how) * int(how.cluster) : 0;
 }
 
 class MegakernelExecutor : public Executor {
@@ -21,18 +24,22 @@ class MegakernelExecutor : public Executor {
   MegakernelExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options)
       : program_(program),
         memory_(memory),
-        device_(program, memory, options, program.workers, sources(program)),
+        device_(program, memory, options, program.workers,
+                megakernel_requests(program, Device::get().arch(), options.specialised)),
         trace_(u32(program.workers.size()), options.trace_events),
         kernel_(device_.kernel(0, "megakernel")),
         how_{.grid = u32(program.workers.size()),
-             .block = 32 * u32(megakernel_warps(program.shape.rows) + 2),
+             .block = 32 * u32(consumer_warps(program.shape.rows)) + 32 * kHelperWarps,
              .shared = device_.shared_bytes(),
-             .cooperative = true} {
-    const int fit = kernel_.occupancy(how_.block, how_.shared) * Device::get().multiprocessors();
-    require(int(how_.grid) <= fit,
-            "[megakernel] the program has {} workers; {} CTAs of {} threads with {} bytes fit on the device "
-            "at once",
-            how_.grid, fit, how_.block, how_.shared);
+             .cooperative = true,
+             .cluster = u32(program.topology.cluster)} {
+    const int fit = workers_that_fit(kernel_, how_);
+    const std::string clusters = how_.cluster > 1 ? fmt::format(" in clusters of {}", how_.cluster) : "";
+    require(
+        int(how_.grid) <= fit,
+        "[megakernel] the program has {} workers{}; {} CTAs of {} threads with {} bytes fit on the device "
+        "at once",
+        how_.grid, clusters, fit, how_.block, how_.shared);
   }
 
   RunReport run(int steps) override {

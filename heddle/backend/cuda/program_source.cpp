@@ -27,7 +27,7 @@ std::string args_name(const std::string& op) {
 }
 
 bool has_source(const std::string& path) {
-  for (const DeviceSource& source : device_sources())
+  for (const EmbeddedFile& source : device_sources())
     if (source.path == path) return true;
   return false;
 }
@@ -36,14 +36,37 @@ std::string variant_path(const std::string& op) {
   return fmt::format("heddle/ops/{0}/{0}.sm80.cuh", op);
 }
 
-std::string link(const std::string& op) {
-  const char* body = has_variant(op) ? "DeviceBody" : "Body";
-  return fmt::format("Link<{}::{}, {}>", op, body, args_name(op));
+// Part `part` of opcode `opcode`.
+std::string link_name(size_t opcode, size_t part) {
+  return fmt::format("Link{}_{}", opcode, part);
 }
 
-struct FindWeightTypes : ArgVisitor {
+// The types of an opcode's parts, with what is known of their arguments.
+std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& known) {
+  std::string text;
+  for (size_t part = 0; part < opcode.ops.size(); ++part) {
+    const std::string& op = opcode.ops[part];
+    const std::string name = link_name(number, part), args = args_name(op);
+    std::string more;
+    if (!known.empty()) {
+      more = ", Known" + name;
+      text += fmt::format("struct Known{} {{\nstatic __forceinline__ void set({}& a) {{\n{}\n}}\n}};\n", name,
+                          args, known[part]);
+    }
+    text += fmt::format("using {} = Link<{}::{}, {}{}>;\n", name, op, has_variant(op) ? "DeviceBody" : "Body",
+                        args, more);
+  }
+  return text;
+}
+
+// Products are with weights; bodies for GPUs, as attention's, choose by what lies in tensors, in two bytes.
+struct FindTypes : ArgVisitor {
   std::array<bool, kNumDTypes> uses = {};
-  void tensor(const char*, Tensor&, const char*, Access) override {}
+  bool in_tensors = false;
+  void tensor(const char*, Tensor& value, const char*, Access) override {
+    if (in_tensors && value.exists() && is_float(value.dtype) && size_of(value.dtype) == 2)
+      uses[size_t(value.dtype)] = true;
+  }
   void weight(const char*, Weight& value, const char*) override {
     if (value.data.exists()) uses[size_t(value.data.dtype)] = true;
   }
@@ -51,10 +74,11 @@ struct FindWeightTypes : ArgVisitor {
   void attribute(const char*, float&) override {}
 };
 
-std::string chain_type(const Opcode& opcode) {
+std::string chain_type(const Opcode& opcode, size_t number) {
   require(opcode.main <= 1, "[cuda] a chain has {} prologues; one is the most", opcode.main);
   std::string links;
-  for (const std::string& op : opcode.ops) links += (links.empty() ? "" : ", ") + link(op);
+  for (size_t part = 0; part < opcode.ops.size(); ++part)
+    links += (part == 0 ? "" : ", ") + link_name(number, part);
   return fmt::format("{}<{}>", opcode.main == 1 ? "ChainWithPrologue" : "Chain", links);
 }
 
@@ -63,12 +87,12 @@ std::string primitives(const std::string& arch) {
 }
 
 // What comes before kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
-std::string types_source(std::span<const Opcode> opcodes, const KernelTraits& traits, const std::string& arch,
-                         int warps) {
+std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownArgs> known,
+                         const KernelTraits& traits, const std::string& arch, int warps) {
   std::set<std::string> ops;
   for (const Opcode& opcode : opcodes) ops.insert(opcode.ops.begin(), opcode.ops.end());
-  std::string weights;
-  for (bool used : traits.weights) weights += used ? "true, " : "false, ";
+  std::string types;
+  for (bool used : traits.types) types += used ? "true, " : "false, ";
   std::string text = fmt::format(
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
@@ -77,15 +101,16 @@ std::string types_source(std::span<const Opcode> opcodes, const KernelTraits& tr
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      warps, weights, traits.rows > 1, traits.rows > kStreamRows, primitives(arch));
+      warps, types, traits.rows > 1, traits.rows > kStreamRows, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
   for (const std::string& op : ops)
     if (has_variant(op)) text += fmt::format("#include \"{}\"\n", variant_path(op));
   for (size_t n = 0; n < opcodes.size(); ++n) {
-    text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n,
-                        link(opcodes[n].ops[opcodes[n].main]), chain_type(opcodes[n]));
+    text += links_source(opcodes[n], n, known[n]);
+    text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n, link_name(n, opcodes[n].main),
+                        chain_type(opcodes[n], n));
   }
   return text + "}  // namespace heddle::device\n";
 }
@@ -96,21 +121,26 @@ bool has_variant(const std::string& op) {
   return has_source(variant_path(op));
 }
 
-int megakernel_warps(i32 rows) {
-  return rows > kStreamRows ? kWarps : kWarps / 2;
+int consumer_warps(i32 rows) {
+  return rows > kStreamRows ? 16 : 8;
 }
 
 KernelTraits KernelTraits::of(const Program& program) {
-  FindWeightTypes find;
+  FindTypes find;
   for (const Call& call : program.calls) {
     Node node = program.node_of(call);
-    for (Part& part : node.parts) part.op->visit(part.args.data(), find);
+    for (Part& part : node.parts) {
+      find.in_tensors = has_variant(part.op->name);
+      part.op->visit(part.args.data(), find);
+    }
   }
   return {find.uses, program.shape.rows};
 }
 
-std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch) {
-  return types_source(std::span(&opcode, 1), traits, arch, kWarps) +
+std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
+                        const KnownArgs& known) {
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch,
+                      consumer_warps(traits.rows)) +
          R"(#include "heddle/backend/cuda/device/launch.cuh"
 using namespace heddle::device;
 extern "C" __global__ __launch_bounds__(kConsumers + 32, 1)
@@ -120,7 +150,9 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 )";
 }
 
-std::string megakernel_source(const Program& program, const std::string& arch) {
+std::string megakernel_source(const Program& program, const std::string& arch, bool specialised) {
+  std::vector<KnownArgs> known(program.opcodes.size());
+  for (size_t i = 0; specialised && i < known.size(); ++i) known[i] = known_args(program, i);
   std::string streams, runs;
   for (size_t i = 0; i < program.opcodes.size(); ++i) {
     streams +=
@@ -128,8 +160,8 @@ std::string megakernel_source(const Program& program, const std::string& arch) {
     runs += fmt::format(
         "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
   }
-  return types_source(program.opcodes, KernelTraits::of(program), arch,
-                      megakernel_warps(program.shape.rows)) +
+  return types_source(program.opcodes, known, KernelTraits::of(program), arch,
+                      consumer_warps(program.shape.rows)) +
          fmt::format(R"(namespace heddle::device {{
 template <class L>
 inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{
@@ -144,7 +176,7 @@ __forceinline__ void run_opcode(u32 opcode, const u8* args, B& block, const Tile
 }}  // namespace heddle::device
 #include "heddle/backend/cuda/device/megakernel.cuh"
 using namespace heddle::device;
-extern "C" __global__ __launch_bounds__(kConsumers + 64, 1)
+extern "C" __global__ __launch_bounds__(kConsumers + 32 * heddle::kHelperWarps, 1)
 void megakernel(const __grid_constant__ heddle::KernelParams p) {{
   run_megakernel(p);
 }}

@@ -5,31 +5,32 @@
 #include <array>
 #include <string>
 
+#include "heddle/backend/cuda/known_args.h"
 #include "heddle/ir/program.h"
 
 namespace heddle::cuda {
 
-constexpr int kWarps = 16;  // consumer warps of a CTA that runs one call
-// Of one that executes instructions of steps of so many rows. All bodies share its registers: where a thread streams
-// weights it wants those of two, since what it spills goes to L2 and back; tensor cores want the warps.
-int megakernel_warps(i32 rows);
+// Warps of a CTA that compute, in kernels for steps of so many rows. Where a thread streams weights it wants the registers
+// of two, since what it spills goes to L2 and back; tensor cores want the warps.
+int consumer_warps(i32 rows);
 
 // Whether a body for GPUs stands beside an op's generic one (x.sm80.cuh); it falls back to that by itself.
 bool has_variant(const std::string& op);
 
 // What kernels are made for beside their chains.
 struct KernelTraits {
-  std::array<bool, kNumDTypes> weights = {};  // dtypes that they multiply with
-  i32 rows = 1;                               // of a step at most
+  std::array<bool, kNumDTypes> types = {};  // dtypes that they multiply with
+  i32 rows = 1;                             // of a step at most
 
   static KernelTraits of(const Program& program);
 };
 
-// Sources for one architecture ("sm_90a": which primitives they include). They depend on opcodes and traits, not on
-// sizes.
+// Sources for one architecture ("sm_90a": which primitives they include). They depend on opcodes and traits, and on
+// sizes as far as those are known.
 // Kernel `call` of one opcode: a CTA for each tile of a call.
-std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch);
-// Kernel `megakernel`, which executes instructions.
-std::string megakernel_source(const Program& program, const std::string& arch);
+std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
+                        const KnownArgs& known = {});
+// Kernel `megakernel`, which executes instructions; specialised: of this program alone.
+std::string megakernel_source(const Program& program, const std::string& arch, bool specialised = false);
 
 }  // namespace heddle::cuda

@@ -1,18 +1,12 @@
-// The texts that device programs include, as they were when heddle was built: written into the program, so that it
-// needs no source tree.
+// What device programs include. The path of each is as it stands in #include.
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "heddle/base/embedded_file.h"
 
 namespace heddle::cuda {
 
-struct DeviceSource {
-  std::string_view path;  // as it stands in #include: "heddle/ir/tensor.h"
-  std::string_view text;
-};
-
-// Sorted by path. Generated from the tree by cmake/embed.cmake.
-std::span<const DeviceSource> device_sources();
+std::span<const EmbeddedFile> device_sources();  // sorted by path
 
 }  // namespace heddle::cuda

@@ -16,13 +16,13 @@ namespace {
 
 std::set<std::string> paths() {
   std::set<std::string> all;
-  for (const DeviceSource& source : device_sources()) all.emplace(source.path);
+  for (const EmbeddedFile& source : device_sources()) all.emplace(source.path);
   return all;
 }
 
 TEST(DeviceSources, AreTheFilesOfTheTree) {
   EXPECT_FALSE(device_sources().empty());
-  for (const DeviceSource& source : device_sources())
+  for (const EmbeddedFile& source : device_sources())
     EXPECT_EQ(source.text, read_file(std::string(HEDDLE_SOURCE_DIR "/") + std::string(source.path)))
         << source.path;
 }
@@ -39,7 +39,7 @@ TEST(DeviceSources, HoldEveryOp) {
 TEST(DeviceSources, AreClosedUnderInclusionAndFreeOfStandardHeaders) {
   const std::set<std::string> all = paths();
   const std::regex include(R"(#include ([<"])([^>"]+)[>"])");
-  for (const DeviceSource& source : device_sources()) {
+  for (const EmbeddedFile& source : device_sources()) {
     const std::string text(source.text);
     for (std::sregex_iterator at(text.begin(), text.end(), include), end; at != end; ++at) {
       EXPECT_EQ((*at)[1], "\"") << source.path << " includes the standard header " << (*at)[2];

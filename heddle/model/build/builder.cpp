@@ -257,7 +257,7 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   args.kv_heads = pages.keys.size[1], args.heads = rows.q.last() / args.head_dim();
   args.block_heads =
       args.is_latent() ? largest_part(args.heads, kLatentQueries / cut.block_rows) : args.group();
-  args.part = dense(DType::kF32, {rows.q.size[0], args.heads, cut.max_splits, args.value_dim()});
+  args.part = dense(request_.travel_dtype, {rows.q.size[0], args.heads, cut.max_splits, args.value_dim()});
   args.stats = dense(DType::kF32, {rows.q.size[0], args.heads, cut.max_splits, 2});
   args.scale = float(scores.scale), args.softcap = float(scores.softcap), args.window = scores.window;
   args.block_rows = cut.block_rows, args.max_blocks = cut.max_blocks;

@@ -20,6 +20,7 @@ class CheckpointModel : public Model {
     const TensorView view = checkpoint_.weight(tensor);
     return {view.dtype, {view.shape.begin(), view.shape.end()}, view.data};
   }
+  std::string fingerprint() const override { return checkpoint_.fingerprint(); }
   void forget(const std::string& tensor) const override { checkpoint_.forget(tensor); }
 
  private:

@@ -1,7 +1,9 @@
 #include "heddle/model/hf/checkpoint.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/model/hf/json.h"
 
@@ -80,6 +82,22 @@ TensorView Checkpoint::weight(const std::string& name) const {
     fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; a weight must be f32, f16 or bf16", tensor.file,
          brief(name), heddle::name(tensor.dtype));
   return tensor;
+}
+
+std::string Checkpoint::fingerprint() const {
+  constexpr size_t kSample = 4096;
+  std::vector<std::string> parts = {read_file(std::filesystem::path(folder_) / "config.json")};
+  for (const auto& [name, file] : file_of_) {
+    const TensorEntry& entry = files_[file].tensors().at(name);
+    parts.push_back(fmt::format("{} {} {}", name, entry.type, shape_text(entry.shape)));
+    const std::span<const std::byte> data = files_[file].bytes(name);
+    const size_t size = std::min(data.size(), kSample), last = data.size() - size;
+    for (const size_t begin : {size_t{0}, last / 2, last}) {
+      const auto sample = data.subspan(begin, size);
+      parts.emplace_back(reinterpret_cast<const char*>(sample.data()), sample.size());
+    }
+  }
+  return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
 }
 
 void Checkpoint::forget(const std::string& name) {

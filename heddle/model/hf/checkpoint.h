@@ -22,6 +22,9 @@ class Checkpoint {
   // A tensor of floats, f32, f16 or bf16; weights are nothing else. Whether its values are finite is for those
   // to see who read them all.
   TensorView weight(const std::string& name) const;
+  // What tells it from other checkpoints: a digest of config.json and of each tensor's name, type, shape and three
+  // samples of its data (its begin, middle and end, 4 KB each). Into how many files it is cut does not matter.
+  std::string fingerprint() const;
   // Gives its memory back to the system, once it is packed. No view of it may be used after that.
   void forget(const std::string& name);
 

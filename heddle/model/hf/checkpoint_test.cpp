@@ -45,6 +45,28 @@ std::string message(const std::function<void()>& action) {
 #define EXPECT_FAILS(action, part) \
   EXPECT_NE(message([&] { action; }).find(part), std::string::npos) << message([&] { action; })
 
+TEST_F(CheckpointTest, FingerprintTellsCheckpointsApart) {
+  const auto fingerprint = [&] { return Checkpoint(folder).fingerprint(); };
+  write_file(folder + "/config.json", "{}");
+  write("model.safetensors", {"a", "b"});
+  const std::string first = fingerprint();
+  EXPECT_EQ(fingerprint(), first);
+  write_file(folder + "/config.json", "{ }");
+  EXPECT_NE(fingerprint(), first) << "another configuration";
+  write_file(folder + "/config.json", "{}");
+  values[2] = 4.0f;
+  write("model.safetensors", {"a", "b"});
+  EXPECT_NE(fingerprint(), first) << "other values";
+  values[2] = 3.0f;
+  write("model.safetensors", {"a", "c"});
+  EXPECT_NE(fingerprint(), first) << "other names";
+  std::filesystem::remove(folder + "/model.safetensors");
+  write("x.safetensors", {"a"});
+  write("y.safetensors", {"b"});
+  write_index(R"({"weight_map": {"a": "x.safetensors", "b": "y.safetensors"}})");
+  EXPECT_EQ(fingerprint(), first) << "in how many files it lies says nothing";
+}
+
 TEST_F(CheckpointTest, ReadsOneFile) {
   write("model.safetensors", {"a", "b"});
   Checkpoint checkpoint(folder);

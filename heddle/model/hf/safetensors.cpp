@@ -216,6 +216,11 @@ TensorView Safetensors::view(const std::string& name) const {
   return view;
 }
 
+std::span<const std::byte> Safetensors::bytes(const std::string& name) const {
+  const TensorEntry& entry = header_.tensors.at(name);
+  return file_.bytes().subspan(entry.begin, entry.size);
+}
+
 void Safetensors::forget(const std::string& name) {
   auto found = header_.tensors.find(name);
   if (found == header_.tensors.end()) return;

@@ -53,6 +53,8 @@ class Safetensors {
 
   // Throws where the name is missing or heddle has no such element type.
   TensorView view(const std::string& name) const;
+  // Of a tensor that is there, of any type, as they stand in the file.
+  std::span<const std::byte> bytes(const std::string& name) const;
   // Gives the memory of a tensor back to the system; it is read again when touched. Views of a tensor that
   // the file holds unaligned end here.
   void forget(const std::string& name);

@@ -55,7 +55,7 @@ void infer(std::byte* args) {
   require_cut(a);
   set_output("attention", "part", a.part, DType::kF32, {a.q.size[0], a.heads, a.max_splits, a.value_dim()});
   set_output("attention", "stats", a.stats, DType::kF32, {a.q.size[0], a.heads, a.max_splits, 2});
-  require_dtype("attention", "part", a.part, DType::kF32);
+  require_float("attention", "part", a.part);
   require_dtype("attention", "stats", a.stats, DType::kF32);
 }
 
@@ -137,19 +137,20 @@ class Positions {
 // One row and head of one split, the maximum taken first.
 struct RowSplit {
   double best = -3e38, total = 0;
-  std::vector<double> sum;
+  std::vector<double> mean;
 };
 
 RowSplit row_split(const Attention& a, const std::vector<double>& scores, const std::vector<double>& values) {
   RowSplit result;
-  result.sum.assign(size_t(a.value_dim()), 0);
+  result.mean.assign(size_t(a.value_dim()), 0);
   for (double score : scores) result.best = std::max(result.best, score);
   for (size_t p = 0; p < scores.size(); ++p) {
     const double weight = std::exp(scores[p] - result.best);
     result.total += weight;
-    for (size_t i = 0; i < result.sum.size(); ++i)
-      result.sum[i] += weight * values[p * result.sum.size() + i];
+    for (size_t i = 0; i < result.mean.size(); ++i)
+      result.mean[i] += weight * values[p * result.mean.size() + i];
   }
+  for (double& mean : result.mean) mean /= result.total > 0 ? result.total : 1;
   return result;
 }
 
@@ -188,7 +189,7 @@ void reference(const std::byte* args, Values& values) {
         }
         const RowSplit result = row_split(a, scores, seen);
         const size_t at = query * size_t(a.max_splits) + size_t(split);
-        std::copy(result.sum.begin(), result.sum.end(), part.begin() + long(at * width));
+        std::copy(result.mean.begin(), result.mean.end(), part.begin() + long(at * width));
         stats[2 * at] = result.best, stats[2 * at + 1] = result.total;
       }
   }

@@ -142,7 +142,7 @@ struct Body {
     }
   }
 
-  // What a tile does in this step; without queries: nothing. Behind inputs().
+  // What a tile does in this step; without queries: nothing. Where device() may be used.
   template <class Block>
   static Work work_of(Block& block, const Attention& a, const TileCoord& t) {
     const StepHost& host = block.host(a.step);
@@ -190,10 +190,11 @@ struct Body {
     for (i32 q = 0; q < work.queries; ++q) {
       auto part = block.row(a.part, work.row(q), work.head(q), work.split);
       auto sum = chip.sums.from(q * a.value_dim());
-      block.map(a.value_dim(), [&](auto i) { part.store(i, sum.load(i)); });
+      const float total = chip.total.get(q), scale = total > 0 ? 1 / total : 0;
+      block.map(a.value_dim(), [&](auto i) { part.store(i, sum.load(i) * scale); });
       auto stats = block.row(a.stats, work.row(q), work.head(q), work.split);
       stats.set(0, chip.best.get(q));
-      stats.set(1, chip.total.get(q));
+      stats.set(1, total);
     }
   }
 };

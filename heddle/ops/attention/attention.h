@@ -21,7 +21,7 @@ struct Attention {
   Tensor v;       // [M, kv_heads * value_dim]
   Tensor keys;    // [pages, kv_heads, page_size, head_dim]
   Tensor values;  // [pages, kv_heads, page_size, value_dim]
-  Tensor part;    // f32 [M, heads, splits, value_dim]: sum of values weighed by exp(score - max)
+  Tensor part;    // [M, heads, splits, value_dim]: mean of values weighed by exp(score - max); 0: of none
   Tensor stats;   // f32 [M, heads, splits, 2]: max of the scores, sum of exp(score - max)
   i32 heads = 0;
   i32 kv_heads = 0;

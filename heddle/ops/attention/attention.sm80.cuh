@@ -1,12 +1,17 @@
 // Attention of a few queries on a GPU from sm_80 on: one pass over the positions of the split, keys and values straight
-// from memory, 16 bytes a lane. Some lanes share a key, so that a warp takes several positions at a time; each such
-// group keeps a running maximum of its own, and all of them meet at the end, in a fixed order.
+// from memory, 16 bytes a lane, those of some rounds under way while those before them are added. Some lanes share a
+// position. Scores of all queries and rounds are summed over them together, so that a lane has one to bend and to weigh;
+// a warp has one maximum for each query. Warps meet at the end, in a fixed order.
+// A worker that knows the positions of the step already asks for what lies in pages before it waits for its inputs: who
+// wrote the record did so behind all who had read the one before, and those who fill pages read it.
 // Included once per device program, behind attention.cuh, whose body takes what does not fit here.
 namespace attention {
 
 struct DeviceBody {
   static constexpr i32 kQueries = 4;  // of one pass
   static constexpr i32 kMostQueries = 16;
+  static constexpr i32 kRounds = 2;  // positions that a group of lanes takes at once
+  static constexpr i32 kScores = kQueries * kRounds;
 
   // e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
   static float weight_of(float x) {
@@ -14,176 +19,229 @@ struct DeviceBody {
     return arch::exp2(x * kLog2E);
   }
 
-  // What a group of lanes knows: weighed sums of 8 dimensions a lane.
-  struct Partial {
-    float best = kLowest, total = 0, sum[8] = {};
+  // Sums of kCount vectors over the lanes that differ in the bits from kBit to kEnd: at each bit a lane passes half of
+  // them on, and is left with those whose index has its bits; a single one is summed by all.
+  template <i32 kBit, i32 kEnd, i32 kCount, i32 kSize, i32 kWidth>
+  static void sum_over(float (&value)[kSize][kWidth], i32 lane) {
+    if constexpr (kBit < kEnd && kCount == 1) {
+#pragma unroll
+      for (i32 i = 0; i < kWidth; ++i) value[0][i] += __shfl_xor_sync(~0u, value[0][i], kBit);
+      sum_over<2 * kBit, kEnd, 1>(value, lane);
+    } else if constexpr (kBit < kEnd) {
+      const bool odd = lane & kBit;
+#pragma unroll
+      for (i32 n = 0; n < kCount / 2; ++n)
+#pragma unroll
+        for (i32 i = 0; i < kWidth; ++i) {
+          const float mine = odd ? value[2 * n + 1][i] : value[2 * n][i];
+          const float theirs = odd ? value[2 * n][i] : value[2 * n + 1][i];
+          value[n][i] = mine + __shfl_xor_sync(~0u, theirs, kBit);
+        }
+      sum_over<2 * kBit, kEnd, kCount / 2>(value, lane);
+    }
+  }
 
-    void add(float score, bool seen, const float (&value)[8]) {
-      const float top = max(best, score), keep = weight_of(best - top);
-      const float weight = seen ? weight_of(score - top) : 0.0f;
-      total = fma(total, keep, weight);
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) sum[i] = fma(sum[i], keep, weight * value[i]);
-      best = top;
-    }
-    // Joins what the lanes `distance` apart know.
-    void join(i32 distance) {
-      const float other = __shfl_xor_sync(~0u, best, distance), top = max(best, other);
-      const float keep = weight_of(best - top), take = weight_of(other - top);
-      total = fma(total, keep, __shfl_xor_sync(~0u, total, distance) * take);
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) sum[i] = fma(sum[i], keep, __shfl_xor_sync(~0u, sum[i], distance) * take);
-      best = top;
-    }
+  // kLanes: lanes that share a position, each of which has 8 dimensions.
+  template <i32 kLanes>
+  struct Lane {
+    static constexpr i32 kHeadDim = 8 * kLanes, kGroups = 32 / kLanes;
+    static constexpr i32 kPositions = kWarps * kGroups;  // of a round
+    i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32);
+
+    i32 part() const { return lane % kLanes * 8; }
+    i32 position(i32 round) const { return round * kPositions + warp * kGroups + lane / kLanes; }
   };
 
-  // Where the key and the value of a position lie.
-  struct Place {
-    const u8 *key, *value;
+  // What a lane takes at once.
+  struct Words {
+    uint4 key[kRounds] = {}, value[kRounds] = {};
   };
-  // What does not change from one position to the next, worked out once and kept on chip: registers are for the sums.
-  struct Places {
-    const i32* pages;
-    const u8 *keys, *values, *k, *v;  // of the head
-    i32 page_size, start, row;  // positions before `start` are in pages, those from it in rows from `row` on
-    i32 page_bytes, slot_bytes, row_bytes;
 
-    Place at(i32 position) const volatile {
-      if (position >= start) {
-        const i64 offset = i64(row + position - start) * row_bytes;
-        return {k + offset, v + offset};
+  static const uint4& word(const View& row) { return *reinterpret_cast<const uint4*>(row.data); }
+
+  // Those positions from `begin` on that lie in pages, or in this step's rows.
+  template <bool kInPages, i32 kLanes, class Block>
+  static void load(Block& block, const Attention& a, const Body::Work& work, const Lane<kLanes>& lane,
+                   i32 begin, Words& words) {
+    const i32 page_size = a.keys.size[2], column = work.kv_head * Lane<kLanes>::kHeadDim + lane.part();
+#pragma unroll
+    for (i32 r = 0; r < kRounds; ++r) {
+      const i32 position = begin + lane.position(r);
+      if (position >= work.end() || (position < work.plan.start) != kInPages) continue;
+      if (kInPages) {
+        const i32 page = work.pages[u32(position) / u32(page_size)],
+                  slot = i32(u32(position) % u32(page_size));
+        words.key[r] = word(block.row(a.keys, page, work.kv_head, slot).from(lane.part()));
+        words.value[r] = word(block.row(a.values, page, work.kv_head, slot).from(lane.part()));
+      } else {
+        const i32 row = work.first_row + position - work.plan.start;
+        words.key[r] = word(block.row(a.k, row).from(column));
+        words.value[r] = word(block.row(a.v, row).from(column));
       }
-      const u32 nth = u32(position) / u32(page_size), slot = u32(position) - nth * u32(page_size);
-      const i64 offset = i64(pages[nth]) * page_bytes + slot * u32(slot_bytes);
-      return {keys + offset, values + offset};
+    }
+  }
+
+  // The lane's dimensions of all queries, as they came: as floats they would take twice the registers.
+  struct Queries {
+    uint4 word[kQueries];
+
+    template <DType kType>
+    Packed<kType> at(i32 q) const {
+      uint4 bits = word[q];
+      arch::forget(bits);
+      return Packed<kType>(bits);
     }
   };
-  struct Plan {
-    Places places;
-    i32 begin[kQueries], end[kQueries];  // of the positions that each query sees
-  };
-  static volatile Plan& plan() {
-    __shared__ Plan plan;
-    return plan;
-  }
-  // By one thread.
-  template <class Block>
-  static void make_plan(Block& block, const Attention& a, const Body::Work& work, i32 first_query,
-                        i32 queries) {
-    volatile Places& p = plan().places;
-    const i32 bytes = size_of(a.keys.dtype);
-    p.pages = work.pages, p.page_size = a.keys.size[2], p.start = work.plan.start, p.row = work.first_row;
-    p.keys = block.row(a.keys, 0, work.kv_head).data, p.values = block.row(a.values, 0, work.kv_head).data;
-    p.k = block.row(a.k, 0).from(work.kv_head * a.head_dim()).data;
-    p.v = block.row(a.v, 0).from(work.kv_head * a.head_dim()).data;
-    p.page_bytes = i32(a.keys.stride[0]) * bytes, p.slot_bytes = i32(a.keys.stride[2]) * bytes;
-    p.row_bytes = i32(a.k.stride[0]) * bytes;
+  template <i32 kLanes, class Block>
+  static void load_queries(Block& block, const Attention& a, const Body::Work& work, const Lane<kLanes>& lane,
+                           i32 first_query, Queries& queries) {
+#pragma unroll
     for (i32 q = 0; q < kQueries; ++q) {
-      const i32 at = first_query + min(q, queries - 1);
-      plan().begin[q] = work.first_seen(at), plan().end[q] = min(work.end_seen(at), work.end());
+      const i32 at = min(first_query + q, work.queries - 1);
+      queries.word[q] =
+          word(block.row(a.q, work.row(at)).from(work.head(at) * Lane<kLanes>::kHeadDim + lane.part()));
     }
   }
 
-  // A query times a key, of which each lane has 8 dimensions.
-  template <i32 kLanes, class View, class Words>
-  static float score_of(View query, const Words& key) {
-    const float* part = reinterpret_cast<const float*>(query.data);
-    float score = 0;
+  // What a warp knows: of the lane's own query, lane % kQueries, the best score and the lane's share of the total; of
+  // all queries the lane's dimensions of the values that its positions add.
+  struct Partial {
+    i32 begin, end;  // of the positions that the lane's query sees
+    float best = kLowest, total = 0, sum[kQueries][8] = {};
+  };
+
+  // The score of the lane's own query and round.
+  template <DType kType, i32 kLanes>
+  static float make_score(const Words& words, const Queries& queries, const Lane<kLanes>& lane) {
+    float score[kScores][1];
 #pragma unroll
-    for (i32 i = 0; i < 8; ++i) score = fma(part[i], key.value[i], score);
+    for (i32 q = 0; q < kQueries; ++q) {
+      const Packed<kType> query = queries.at<kType>(q);
 #pragma unroll
-    for (i32 step = 1; step < kLanes; step *= 2) score += __shfl_xor_sync(~0u, score, step);
-    return score;
+      for (i32 r = 0; r < kRounds; ++r) {
+        const Packed<kType> key(words.key[r]);
+        float sum = 0;
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) sum = fma(query.value[i], key.value[i], sum);
+        score[r * kQueries + q][0] = sum;
+      }
+    }
+    sum_over<1, kLanes, kScores>(score, lane.lane);
+    return score[0][0];
   }
 
-  // kLanes: lanes that share a position, head_dim / 8.
-  template <DType kType, i32 kLanes, class Block>
-  static void run_queries(Block& block, const Attention& a, const Body::Work& work, i32 first_query) {
-    constexpr i32 kPositions = 32 / kLanes;  // of a warp at a time
-    const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), part = lane % kLanes * 8;
-    const i32 queries = min(kQueries, work.queries - first_query);
-    auto query = block.scratch(kQueries * a.head_dim());  // scaled
-    if (arch::thread() == 0) make_plan(block, a, work, first_query, queries);
-    block.map_rows(kQueries, a.head_dim(), [&](i32 q, Index i) {
-      const i32 at = first_query + min(q, queries - 1);
-      const float value = block.row(a.q, work.row(at)).from(work.head(at) * a.head_dim()).load(i);
-      query.from(q * a.head_dim()).store(i, value * a.scale);
-    });
-    block.sync();
-    Partial partial[kQueries];
-    const i32 first = max(work.begin(), work.first_seen(first_query)), last = work.end();
-    for (i32 begin = first + warp * kPositions; begin < last; begin += kWarps * kPositions) {
-      const i32 position = begin + lane / kLanes;
-      const Place place = plan().places.at(min(position, last - 1));
-      const Packed<kType> key(*reinterpret_cast<const uint4*>(place.key + part * size_of(kType)));
-      const Packed<kType> value(*reinterpret_cast<const uint4*>(place.value + part * size_of(kType)));
+  // Over the lanes of a query, of which those of a position may know the same.
+  template <i32 kLanes, class F>
+  static float over_lanes(float value, F&& join) {
+#pragma unroll
+    for (i32 step = kQueries; step < 32; step *= 2)
+      if (step < kScores || step >= kLanes) value = join(value, __shfl_xor_sync(~0u, value, step));
+    return value;
+  }
+
+  template <DType kType, i32 kLanes>
+  static void add(const Attention& a, const Words& words, const Queries& queries, const Lane<kLanes>& lane,
+                  i32 begin, Partial& mine) {
+    const i32 round = lane.lane % kScores / kQueries, position = begin + lane.position(round);
+    const bool sees = position >= mine.begin && position < mine.end;
+    float score = make_score<kType>(words, queries, lane) * a.scale;
+    if (a.softcap > 0) score = tanh(score * (1 / a.softcap)) * a.softcap;
+    const auto larger = [](float x, float y) { return max(x, y); };
+    const float top = over_lanes<kLanes>(max(mine.best, sees ? score : kLowest), larger);
+    const float keep = weight_of(mine.best - top), weight = sees ? weight_of(score - top) : 0.0f;
+    mine.best = top, mine.total = fma(mine.total, keep, weight);
+#pragma unroll
+    for (i32 q = 0; q < kQueries; ++q) {
+      const float decay = __shfl_sync(~0u, keep, q);
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) mine.sum[q][i] *= decay;
+    }
+    const i32 group = lane.lane / kLanes * kLanes;  // its first lane
+#pragma unroll
+    for (i32 r = 0; r < kRounds; ++r) {
+      const Packed<kType> value(words.value[r]);
 #pragma unroll
       for (i32 q = 0; q < kQueries; ++q) {
-        float score = score_of<kLanes>(query.from(q * a.head_dim() + part), key);
-        if (a.softcap > 0) score = tanh(score * (1 / a.softcap)) * a.softcap;
-        const bool sees = position >= plan().begin[q] && position < plan().end[q];
-        partial[q].add(sees ? score : kLowest, sees, value.value);
+        const float share = __shfl_sync(~0u, weight, group + r * kQueries + q);
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) mine.sum[q][i] = fma(share, value.value[i], mine.sum[q][i]);
       }
     }
-    const i32 rounds = (max(last - first, 1) + kPositions - 1) / kPositions;
-    store<kLanes>(block, a, work, first_query, queries, min(rounds, kWarps), partial);
   }
 
-  // Joins the groups of a warp, then the warps; `warps` of them had positions.
-  template <i32 kLanes, class Block>
-  static void store(Block& block, const Attention& a, const Body::Work& work, i32 first_query, i32 queries,
-                    i32 warps, Partial (&partial)[kQueries]) {
-    const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32);
-    auto sums = block.scratch(kWarps * kQueries * a.head_dim());
-    auto stats = block.scratch(kWarps * kQueries * 2);
-#pragma unroll
-    for (i32 q = 0; q < kQueries && warp < warps; ++q) {
-#pragma unroll
-      for (i32 distance = kLanes; distance < 32; distance *= 2) partial[q].join(distance);
-      const i32 at = warp * kQueries + q;
-      if (lane < kLanes)
-#pragma unroll
-        for (i32 i = 0; i < 8; ++i)
-          sums.from(at * a.head_dim()).store(Index{lane * 8 + i}, partial[q].sum[i]);
-      if (lane == 0) stats.from(at * 2).store_pair(Index{0}, partial[q].best, partial[q].total);
+  template <DType kType, i32 kLanes, class Block>
+  static void run_queries(Block& block, const Attention& a, const Body::Work& work, i32 first_query) {
+    const Lane<kLanes> lane;
+    const i32 queries = min(kQueries, work.queries - first_query), last = work.end();
+    const i32 own = first_query + min(lane.lane % kQueries, queries - 1);
+    Partial mine{.begin = work.first_seen(own), .end = min(work.end_seen(own), last)};
+    i32 begin = max(work.begin(), work.first_seen(first_query));
+    constexpr i32 kStep = kRounds * Lane<kLanes>::kPositions;
+    Words words, next;
+    load<true>(block, a, work, lane, begin, words);
+    load<true>(block, a, work, lane, begin + kStep, next);
+    block.inputs();
+    load<false>(block, a, work, lane, begin, words);
+    load<false>(block, a, work, lane, begin + kStep, next);
+    Queries query;
+    load_queries(block, a, work, lane, first_query, query);
+#pragma unroll 1
+    for (; begin < last; begin += kStep) {
+      add<kType>(a, words, query, lane, begin, mine);
+      words = next, next = {};
+      load<true>(block, a, work, lane, begin + 2 * kStep, next);
+      load<false>(block, a, work, lane, begin + 2 * kStep, next);
     }
+    store(block, a, work, lane, first_query, queries, mine);
+  }
+
+  // Joins the groups of a warp, then the warps.
+  template <i32 kLanes, class Block>
+  static void store(Block& block, const Attention& a, const Body::Work& work, const Lane<kLanes>& lane,
+                    i32 first_query, i32 queries, Partial& mine) {
+    constexpr i32 kHeadDim = Lane<kLanes>::kHeadDim, kGroups = Lane<kLanes>::kGroups;
+    const View sums = block.scratch(kWarps * kQueries * kHeadDim),
+               stats = block.scratch(kWarps * kQueries * 2);
+    sum_over<kLanes, 32, kQueries>(mine.sum, lane.lane);
+#pragma unroll
+    for (i32 n = 0; n < kQueries / kGroups; ++n) {
+      const i32 query = lane.warp * kQueries + lane.lane / kLanes + n * kGroups;
+      auto* to = reinterpret_cast<float4*>(sums.from(query * kHeadDim + lane.part()).data);
+      to[0] = {mine.sum[n][0], mine.sum[n][1], mine.sum[n][2], mine.sum[n][3]};
+      to[1] = {mine.sum[n][4], mine.sum[n][5], mine.sum[n][6], mine.sum[n][7]};
+    }
+    mine.total = over_lanes<kLanes>(mine.total, [](float x, float y) { return x + y; });
+    if (lane.lane < kQueries)
+      stats.from((lane.warp * kQueries + lane.lane) * 2).store_pair(Index{0}, mine.best, mine.total);
     block.sync();
-    // What each warp's sums count: its best score stands against the best of all.
-    auto shares = block.scratch(kWarps * kQueries);
-    block.map_rows(queries, warps, [&](i32 q, Index w) {
-      float best = kLowest;
-#pragma unroll 4
-      for (i32 other = 0; other < warps; ++other) best = max(best, stats.get((other * kQueries + q) * 2));
-      shares.from(q * kWarps).store(w, weight_of(stats.get((w.at * kQueries + q) * 2) - best));
-    });
-    block.sync();
-    block.map_rows(queries, a.head_dim(), [&](i32 q, Index i) {
+    block.map_rows(queries, kHeadDim, [&](i32 q, Index i) {
       float best = kLowest, total = 0, sum = 0;
-#pragma unroll 4
-      for (i32 w = 0; w < warps; ++w) {
-        const float share = shares.get(q * kWarps + w);
-        best = max(best, stats.get((w * kQueries + q) * 2));
+#pragma unroll
+      for (i32 w = 0; w < kWarps; ++w) best = max(best, stats.get((w * kQueries + q) * 2));
+#pragma unroll
+      for (i32 w = 0; w < kWarps; ++w) {
+        const float share = weight_of(stats.get((w * kQueries + q) * 2) - best);
         total = fma(stats.get((w * kQueries + q) * 2 + 1), share, total);
-        sum = fma(sums.get((w * kQueries + q) * a.head_dim() + i.at), share, sum);
+        sum = fma(sums.get((w * kQueries + q) * kHeadDim + i.at), share, sum);
       }
       const i32 query = first_query + q;
-      block.row(a.part, work.row(query), work.head(query), work.split).store(i, sum);
+      block.row(a.part, work.row(query), work.head(query), work.split)
+          .store(i, total > 0 ? sum / total : 0.0f);
       if (i.at == 0)
         block.row(a.stats, work.row(query), work.head(query), work.split).store_pair(Index{0}, best, total);
     });
-    block.sync();
   }
 
   template <DType kType, class Block>
   static bool run_type(Block& block, const Attention& a, const Body::Work& work) {
+    if (a.keys.dtype != kType) return false;
     for (i32 query = 0; query < work.queries; query += kQueries) {
+      if (query > 0) block.sync();
       block.begin_scratch();
       if (a.head_dim() == 64)
         run_queries<kType, 8>(block, a, work, query);
-      else if (a.head_dim() == 128)
-        run_queries<kType, 16>(block, a, work, query);
       else
-        return false;
+        run_queries<kType, 16>(block, a, work, query);
     }
     return true;
   }
@@ -191,15 +249,13 @@ struct DeviceBody {
   static bool in_words(const Tensor& rows) {
     return reinterpret_cast<u64>(rows.data) % 16 == 0 && rows.stride[0] % 8 == 0;
   }
-  static bool same_steps(const Tensor& a, const Tensor& b) {
-    return a.stride[0] == b.stride[0] && a.stride[1] == b.stride[1] && a.stride[2] == b.stride[2];
-  }
   // 16-byte words of one type everywhere, and few enough queries of one part.
   static bool fits(const Attention& a, i32 queries) {
     const DType type = a.keys.dtype;
-    return size_of(type) == 2 && a.values.dtype == type && a.k.dtype == type && a.v.dtype == type &&
-           same_steps(a.keys, a.values) && a.k.stride[0] == a.v.stride[0] && a.value_dim() == a.head_dim() &&
-           !a.is_latent() && queries <= kMostQueries && in_words(a.k) && in_words(a.v);
+    return size_of(type) == 2 && a.values.dtype == type && a.q.dtype == type && a.k.dtype == type &&
+           a.v.dtype == type && (a.head_dim() == 64 || a.head_dim() == 128) &&
+           a.value_dim() == a.head_dim() && !a.is_latent() && queries <= kMostQueries && in_words(a.q) &&
+           in_words(a.k) && in_words(a.v);
   }
 
   // Beside the pass above, not inside it, where it would take registers; with a block of its own, since one whose
@@ -211,16 +267,17 @@ struct DeviceBody {
 
   template <class Block>
   static void run(Block& block, const Attention& a, const TileCoord& t) {
-    block.inputs();
+    if (!block.knows_device()) block.inputs();
     const Body::Work work = Body::work_of(block, a, t);
     if (work.queries == 0) return block.dead();
     if (fits(a, work.queries)) {
       if constexpr (kUses[int(DType::kBf16)])
-        if (a.keys.dtype == DType::kBf16 && run_type<DType::kBf16>(block, a, work)) return;
+        if (run_type<DType::kBf16>(block, a, work)) return;
       if constexpr (kUses[int(DType::kF16)])
-        if (a.keys.dtype == DType::kF16 && run_type<DType::kF16>(block, a, work)) return;
+        if (run_type<DType::kF16>(block, a, work)) return;
     }
-    run_generic(block, a, t);
+    block.inputs();
+    run_generic(block, Attention(a), t);  // of a copy: what has an address lives in local memory
   }
 };
 

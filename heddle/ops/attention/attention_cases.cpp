@@ -42,7 +42,7 @@ Attention attention_args(const Layout& layout, const Sizes& sizes, DType rows, D
 Case attention_case(const StepExample& step, const Attention& args) {
   // Scores are sums over score_dim; the values' sum grows with what stands in a split. A cap rounds scores again.
   const double steps = 8 + 0.25 * args.score_dim() + (args.softcap > 0 ? 4 : 0);
-  Case result = make_case(args, rounding_bound(DType::kF32, steps));
+  Case result = make_case(args, rounding_bound(args.part.rank > 0 ? args.part.dtype : DType::kF32, steps));
   result.prepare = [step](std::byte* bytes, Values& values) {
     auto& a = as<Attention>(bytes);
     step.fill_host(values.bytes(a.step.buffer));
@@ -77,6 +77,7 @@ std::vector<Case> attention_cases() {
       for (DType type : {DType::kF32, DType::kBf16}) {
         Attention args = attention_args(layout, all_sizes[turn % 3], type, type);
         args.window = scores.window, args.softcap = scores.softcap;
+        args.part = input(type, {layout.step.rows(), args.heads, args.max_splits, args.value_dim()});
         cases.push_back(attention_case(layout.step, args));
       }
       ++turn;

@@ -16,7 +16,7 @@ void infer(std::byte* args) {
   require_record("attention_merge", "step", a.step);
   require_record("attention_merge", "state", a.state);
   require_rank("attention_merge", "part", a.part, 4);
-  require_dtype("attention_merge", "part", a.part, DType::kF32);
+  require_float("attention_merge", "part", a.part);
   require_shape("attention_merge", "stats", a.stats, {a.part.size[0], a.part.size[1], a.part.size[2], 2});
   require_dtype("attention_merge", "stats", a.stats, DType::kF32);
   require(
@@ -66,8 +66,8 @@ void reference(const std::byte* args, Values& values) {
       for (size_t s = first; s < first + size_t(block.splits); ++s) best = std::max(best, stats[2 * s]);
       std::vector<double> sum(head_dim);
       for (size_t s = first; s < first + size_t(block.splits); ++s) {
-        const double weight = std::exp(stats[2 * s] - best);
-        total += weight * stats[2 * s + 1];
+        const double weight = std::exp(stats[2 * s] - best) * stats[2 * s + 1];
+        total += weight;
         for (size_t i = 0; i < head_dim; ++i) sum[i] += weight * part[s * head_dim + i];
       }
       for (size_t i = 0; i < head_dim; ++i) y[(size_t(row) * heads + head) * head_dim + i] = sum[i] / total;

@@ -2,7 +2,8 @@
 namespace attention_merge {
 
 struct Body {
-  // Elements i of one head: sums of all splits, weighed by how far each one's maximum lies below the best.
+  // Elements i of one head: the mean of all splits, weighed by their totals and how far each one's maximum lies below
+  // the best.
   template <class Block, class Index, class View>
   static void merge_head(Block& block, const AttentionMerge& a, i32 row, i32 head, i32 splits, Index i,
                          View out) {
@@ -15,8 +16,8 @@ struct Body {
     auto sum = block.index(i) * 0.0f;
     for (i32 split = 0; split < splits; ++split) {
       auto stats = block.row(a.stats, row, head, split);
-      const float weight = exp(stats.get(0) - best);
-      total += stats.get(1) * weight;
+      const float weight = exp(stats.get(0) - best) * stats.get(1);
+      total += weight;
       sum = fma(decltype(sum)(weight), block.row(a.part, row, head, split).load(i), sum);
     }
     out.store(i, sum / total);

@@ -1,4 +1,4 @@
-// Joins the splits of attention, in ascending order: y = sum of parts / sum of totals, each weighed by
+// Joins the splits of attention, in ascending order: y = the mean of the parts, each weighed by its total times
 // exp(its max - the largest max). Which splits of a row are live follows from the attention plan.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace heddle {
 struct AttentionMerge {
   Tensor step;   // u8 [bytes], the host part of the step record
   Tensor state;  // u8 [bytes], the device part
-  Tensor part;   // f32 [M, heads, splits, head_dim]
+  Tensor part;   // [M, heads, splits, head_dim]
   Tensor stats;  // f32 [M, heads, splits, 2]
   Tensor y;      // [M, heads * head_dim]
   i32 block_rows = 1;

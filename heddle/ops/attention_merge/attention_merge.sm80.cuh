@@ -1,97 +1,121 @@
-// The merge on a GPU from sm_80 on: a trip to memory for the stats of all heads and splits and, beside it, for the parts,
-// four elements a thread and some splits at once; the weights are worked out once a split, on chip. Sums are in ascending
-// order of the splits, as those of the generic body are.
+// The merge on a GPU from sm_80 on, in one trip to memory: a thread asks for 16 bytes of a head from some splits at once
+// and for their stats beside them, of whatever splits there is room for; how many are live is worked out meanwhile. Sums
+// are in ascending order of the splits, as those of the generic body are.
 // Included once per device program, behind attention_merge.cuh, whose body takes what does not fit here.
 namespace attention_merge {
 
 struct DeviceBody {
   static constexpr i32 kAtOnce = 8;  // splits
 
-  // Heads [first, last) of a row, and what is known of their splits: [heads, splits], on chip.
-  template <class View>
-  struct Heads {
-    i32 row, first, last, splits;
-    View best, total, weight;
-
-    i32 count() const { return last - first; }
+  struct alignas(8) Stats {
+    float best, total;
+  };
+  struct Splits {
+    uint4 part[kAtOnce];
+    Stats stats[kAtOnce];
   };
 
-  template <class Block, class View>
-  static void make_weights(Block& block, const AttentionMerge& a, const Heads<View>& heads) {
-    const i32 splits = heads.splits;
-    block.map_rows(heads.count(), splits, [&](i32 j, Index split) {
-      const auto stats = block.row(a.stats, heads.row, heads.first + j, split.at);
-      heads.best.from(j * splits).store(split, stats.get(0));
-      heads.total.from(j * splits).store(split, stats.get(1));
-    });
-    block.sync();
-    block.map_rows(heads.count(), splits, [&](i32 j, Index split) {
-      const View all = heads.best.from(j * splits);
-      float best = all.get(0);
-      for (i32 other = 1; other < splits; ++other) best = max(best, all.get(other));
-      heads.weight.from(j * splits).store(split, exp(all.load(split) - best));
-    });
-    block.sync();
-  }
-
-  // Four elements of splits [begin, begin + kAtOnce); zeros past the last.
-  template <class Block, class View>
-  static void load(Block& block, const AttentionMerge& a, const Heads<View>& heads, i32 at, i32 begin,
-                   float4 (&value)[kAtOnce]) {
-    const i32 words = a.part.last() / 4, head = heads.first + at / words, word = at % words;
+  // Word `word` of a head from splits [begin, begin + kAtOnce).
+  template <class Block>
+  static void load(Block& block, const AttentionMerge& a, i32 row, i32 head, i32 word, i32 begin,
+                   Splits& splits) {
+    const u8* part = block.row(a.part, row, head, begin).data + i64(word) * i64(sizeof(uint4));
+    const auto* stats = reinterpret_cast<const Stats*>(block.row(a.stats, row, head, begin).data);
+    const i32 stride = i32(a.part.stride[2]) * size_of(a.part.dtype);
 #pragma unroll
     for (i32 k = 0; k < kAtOnce; ++k) {
-      value[k] = {0, 0, 0, 0};
-      if (begin + k < heads.splits && at < heads.count() * words)
-        value[k] = reinterpret_cast<const float4*>(block.row(a.part, heads.row, head, begin + k).data)[word];
+      if (begin + k >= a.max_splits) continue;  // a break would keep the loop from being unrolled
+      splits.part[k] = *reinterpret_cast<const uint4*>(part + k * stride);
+      splits.stats[k] = stats[k];
+    }
+  }
+
+  // Elements of one word.
+  template <DType kType>
+  struct Sum {
+    static constexpr i32 kCount = Packed<kType>::kCount;
+    float best = identity(Max()), total = 0, value[kCount] = {};
+
+    // The first `live` of the splits.
+    void add(const Splits& splits, i32 live) {
+      float top = best;
+#pragma unroll
+      for (i32 k = 0; k < kAtOnce; ++k)
+        if (k < live) top = max(top, splits.stats[k].best);
+      const float keep = exp(best - top);
+      best = top, total *= keep;
+#pragma unroll
+      for (i32 i = 0; i < kCount; ++i) value[i] *= keep;
+#pragma unroll
+      for (i32 k = 0; k < kAtOnce; ++k) {
+        if (k >= live) continue;
+        const Packed<kType> part(splits.part[k]);
+        const float weight = exp(splits.stats[k].best - best) * splits.stats[k].total;
+        total += weight;
+#pragma unroll
+        for (i32 i = 0; i < kCount; ++i) value[i] = fma(weight, part.value[i], value[i]);
+      }
+    }
+    // As word `at` of the row.
+    void store(const View& out, i32 at) const {
+      const float scale = 1 / total;
+      if constexpr (kCount == 8) {
+        Octet all;
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) all.value[i] = value[i] * scale;
+        if (reinterpret_cast<u64>(out.data) % 16 == 0) return all.store(out, at);
+      }
+#pragma unroll
+      for (i32 i = 0; i < kCount; i += 2)
+        out.from(at * kCount + i).store_pair(Index{0}, value[i] * scale, value[i + 1] * scale);
+    }
+  };
+
+  template <DType kType>
+  static bool fits(const AttentionMerge& a) {
+    return a.part.dtype == kType && a.part.last() % Packed<kType>::kCount == 0 &&
+           reinterpret_cast<u64>(a.part.data) % 16 == 0 && reinterpret_cast<u64>(a.stats.data) % 8 == 0 &&
+           a.stats.stride[2] == 2;
+  }
+
+  // Heads [first, last) of row `row` into `out`, which is a whole row of y.
+  template <DType kType, class Block, class View>
+  static void merge_words(Block& block, const AttentionMerge& a, i32 row, i32 first, i32 last, View out) {
+    const StepDevice& device = block.device(a.state);
+    const i32 words = a.part.last() / Packed<kType>::kCount;
+#pragma unroll 1
+    for (i32 at = first * words + i32(arch::thread()); at < last * words; at += kConsumers) {
+      Sum<kType> sum;
+      i32 splits = 0, begin = 0;
+#pragma unroll 1
+      do {
+        Splits some;
+        load(block, a, row, at / words, at % words, begin, some);
+        if (begin == 0) splits = attention_block_of_row(block.host(a.step), device, a.cut(), row).splits;
+        sum.add(some, splits - begin);
+      } while ((begin += kAtOnce) < splits);
+      sum.store(out, at);
     }
   }
 
   template <class Block, class View>
   static void merge_row(Block& block, const AttentionMerge& a, i32 row, i32 first, i32 last, View out) {
-    const i32 dims = a.part.last(), words = dims / 4;
-    const i32 splits = attention_block_of_row(block.host(a.step), block.device(a.state), a.cut(), row).splits;
-    const i32 all = (last - first) * splits;
-    const auto before = block.scratch_now();
-    const Heads<View> heads{
-        row, first, last, splits, block.scratch(all), block.scratch(all), block.scratch(all)};
-    for (i32 begin = 0; begin < heads.count() * words; begin += kConsumers) {
-      const i32 at = begin + i32(arch::thread()), j = at / words;
-      float4 value[kAtOnce], sum{0, 0, 0, 0};
-      load(block, a, heads, at, 0, value);
-      if (begin == 0) make_weights(block, a, heads);
-      if (j >= heads.count()) continue;
-      float total = 0;
-      for (i32 split = 0; split < splits; split += kAtOnce) {
-        if (split > 0) load(block, a, heads, at, split, value);
-#pragma unroll
-        for (i32 k = 0; k < kAtOnce; ++k) {
-          if (split + k >= splits) break;
-          const float weight = heads.weight.get(j * splits + split + k);
-          total = fma(heads.total.get(j * splits + split + k), weight, total);
-          sum.x = fma(weight, value[k].x, sum.x), sum.y = fma(weight, value[k].y, sum.y);
-          sum.z = fma(weight, value[k].z, sum.z), sum.w = fma(weight, value[k].w, sum.w);
-        }
-      }
-      const View to = out.from((first + j) * dims + at % words * 4);
-      to.store_pair(Index{0}, sum.x / total, sum.y / total);
-      to.store_pair(Index{1}, sum.z / total, sum.w / total);
-    }
-    block.sync();
-    block.give_back(before);
+    if constexpr (kUses[int(DType::kF32)])
+      if (fits<DType::kF32>(a)) return merge_words<DType::kF32>(block, a, row, first, last, out);
+    if constexpr (kUses[int(DType::kBf16)])
+      if (fits<DType::kBf16>(a)) return merge_words<DType::kBf16>(block, a, row, first, last, out);
+    if constexpr (kUses[int(DType::kF16)])
+      if (fits<DType::kF16>(a)) return merge_words<DType::kF16>(block, a, row, first, last, out);
+    Body::merge_row(block, a, row, first, last, out);
   }
-
-  static bool fits(const AttentionMerge& a) { return a.part.last() % 4 == 0 && a.part.dtype == DType::kF32; }
 
   template <class Block, class View>
   static void prologue(Block& block, const AttentionMerge& a, i32 row, View out) {
-    if (!fits(a)) return Body::prologue(block, a, row, out);
     merge_row(block, a, row, 0, a.part.size[1], out);
   }
 
   template <class Block>
   static void run(Block& block, const AttentionMerge& a, const TileCoord& t) {
-    if (!fits(a)) return Body::run(block, a, t);
     block.inputs();
     for (i32 row = t[0]; row < t[1]; ++row) merge_row(block, a, row, t[2], t[3], block.row(a.y, row));
   }

@@ -34,9 +34,14 @@ std::vector<Case> attention_merge_cases() {
   for (const StepExample& step : {decode, mixed})
     for (i32 splits : {1, 2, 9})
       for (auto [heads, head_dim] : {std::pair{1, 1}, {3, 24}, {9, 256}, {2, 65}})
-        for (DType type : {DType::kF32, DType::kBf16, DType::kF16}) {
+        for (auto [parts, type] : {std::pair{DType::kF32, DType::kF32},
+                                   {DType::kF32, DType::kBf16},
+                                   {DType::kF32, DType::kF16},
+                                   {DType::kBf16, DType::kF32},
+                                   {DType::kBf16, DType::kBf16},
+                                   {DType::kF16, DType::kF16}}) {
           AttentionMerge args{.step = step.host(), .state = step.state()};
-          args.part = input(DType::kF32, {step.rows(), heads, splits, head_dim});
+          args.part = input(parts, {step.rows(), heads, splits, head_dim});
           args.stats = input(DType::kF32, {step.rows(), heads, splits, 2});
           args.y = input(type, {step.rows(), heads * head_dim});
           args.block_rows = 4, args.max_blocks = 8, args.max_splits = splits, args.split_unit = 8;

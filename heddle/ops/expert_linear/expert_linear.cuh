@@ -31,8 +31,7 @@ struct Body {
     while (entry < slot.entries && !slot.takes(entry)) ++entry;
     if (entry >= slot.entries) return;
     const i32 first = slot.expert * a.w.panels(), rows = a.w.panel_rows;
-    const i32 last = (t[3] + rows - 1) / rows * a.w.slices();
-    for (i32 p = t[2] / rows * a.w.slices(); p < last; ++p) block.item(a.w, first + p);
+    block.panels(a.w, first + t[2] / rows * a.w.slices(), first + (t[3] + rows - 1) / rows * a.w.slices());
   }
 
   template <class Block, class Chain>
@@ -59,7 +58,7 @@ struct Body {
       auto in = block.row(a.x, entries.get_int(m) / a.entries_per_row()), out = x.row(m);
       block.map(a.w.cols(), [&](auto i) { out.store(i, in.load(i)); });
     }
-    block.sync();
+    block.arrange(x, a.w);
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(0, x.rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
       const auto first = fragment;  // an epilogue may put another in its place, made after it

@@ -16,9 +16,8 @@ struct Body {
   static void stream(Block& block, const HeadLinear& a, const TileCoord& t) {
     for (i32 n = t[2]; n < t[3];) {
       const i32 end = end_of_head(a, n / a.head_rows(), t[3]);
-      const i32 last = (end + a.w.panel_rows - 1) / a.w.panel_rows * a.w.slices();
-      for (i32 p = n / a.w.panel_rows * a.w.slices(); p < last; ++p) block.item(a.w, p);
-      block.end_items();
+      const i32 rows = a.w.panel_rows;
+      block.panels(a.w, n / rows * a.w.slices(), (end + rows - 1) / rows * a.w.slices());
       n = end;
     }
   }
@@ -32,14 +31,14 @@ struct Body {
 
   template <class Block>
   static void run(Block& block, const HeadLinear& a, const TileCoord& t) {
-    const i32 rows = t[1] - t[0];
+    const i32 rows = block.rows(t);
     block.inputs();
     for (i32 n = t[2]; n < t[3];) {
       const i32 head = n / a.head_rows(), end = end_of_head(a, head, t[3]);
       const i32 columns = end - n < kColumns ? end - n : kColumns;
       auto fragment = block.fragment(t[0], rows, n, columns);
       auto x = block.operand(elements_of(a, head), t[0], rows, a.w.data.dtype);
-      block.sync();
+      block.arrange(x, a.w);
       block.mma(fragment, x, a.w);
       block.sync();
       block.map_rows(rows, columns, [&](i32 m, auto i) {

@@ -8,18 +8,18 @@ constexpr i32 kColumns = 256;
 struct Body {
   template <class Block>
   static void stream(Block& block, const Linear& a, const TileCoord& t) {
-    const i32 last = (t[3] + a.w.panel_rows - 1) / a.w.panel_rows * a.w.slices();
-    for (i32 p = t[2] / a.w.panel_rows * a.w.slices(); p < last; ++p) block.item(a.w, p);
+    const i32 rows = a.w.panel_rows;
+    block.panels(a.w, t[2] / rows * a.w.slices(), (t[3] + rows - 1) / rows * a.w.slices());
   }
 
   template <class Block, class Chain>
   static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
-    const i32 rows = t[1] - t[0];
+    const i32 rows = block.rows(t);
     block.inputs();
     auto x = chain.has_prologue() ? block.operand(rows, a.w.cols(), a.w.data.dtype)
                                   : block.operand(a.x, t[0], rows, a.w.data.dtype);
     for (i32 m = 0; chain.has_prologue() && m < rows; ++m) chain.prologue(block, t[0] + m, x.row(m));
-    block.sync();
+    block.arrange(x, a.w);
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(t[0], rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
       const auto first = fragment;  // an epilogue may put another in its place, made after it

@@ -162,7 +162,7 @@ struct Body {
   static void run(Block& block, const Sample& a, const TileCoord& t) {
     block.inputs();
     const StepHost& host = block.host(a.step);
-    const StepDevice& device = block.device(a.state);
+    const auto& device = *reinterpret_cast<const StepDevice*>(block.ints(a.state));
     auto state = block.row(a.state);
     using View = decltype(state);
     Record<View> record{state, device};

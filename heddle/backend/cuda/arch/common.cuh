@@ -27,6 +27,13 @@ inline u16 to_f16(float value) {
   return bits;
 }
 
+// Two of bf16 in a word, the first in its low half.
+inline u32 pack_bf16(float first, float second) {
+  u32 bits;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+  return bits;
+}
+
 // The shared memory that the launch asked for, beside what the kernel declares.
 inline u8* dynamic_shared() {
   extern __shared__ __align__(128) u8 bytes[];
@@ -38,6 +45,10 @@ inline u32 thread() {
   u32 index;
   asm volatile("mov.u32 %0, %tid.x;" : "=r"(index));
   return index;
+}
+// What the compiler knew of it: what follows from it is worked out here and now.
+inline void forget(uint4& bits) {
+  asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
 }
 // The thread ends here.
 inline void exit_thread() {
@@ -122,15 +133,13 @@ inline void load_matrices(u32 (&to)[2], const void* row) {
 template <bool kBf16>
 inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   if constexpr (kBf16)
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, "
         "%2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   else
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, "
         "%2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])

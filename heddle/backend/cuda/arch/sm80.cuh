@@ -32,6 +32,12 @@ inline bool barrier_is_past(u64* barrier, u32 parity) {
   return barrier_passed(barrier, parity);
 }
 
+// A warp keeps the registers that it began with.
+template <u32 kCount>
+inline void take_registers() {}
+template <u32 kCount>
+inline void give_registers() {}
+
 // No programmatic dependent launch: kernels follow one another whole.
 inline void wait_for_kernel_before() {}
 inline void let_next_kernel_start() {}

@@ -45,6 +45,23 @@ inline bool barrier_is_past(u64* barrier, u32 parity) {
   return done != 0;
 }
 
+// Registers move between the warps of a CTA, four warps that lie together at a time; not on every architecture.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
+template <u32 kCount>
+inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+template <u32 kCount>
+inline void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
+}
+#else
+template <u32 kCount>
+inline void take_registers() {}
+template <u32 kCount>
+inline void give_registers() {}
+#endif
+
 // Programmatic dependent launch.
 inline void wait_for_kernel_before() {
   asm volatile("griddepcontrol.wait;" ::: "memory");

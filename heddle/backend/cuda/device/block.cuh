@@ -4,6 +4,7 @@
 
 #include "heddle/backend/cuda/device/gemm.cuh"
 #include "heddle/backend/cuda/device/matvec.cuh"
+#include "heddle/backend/cuda/device/matvec_mma.cuh"
 
 namespace heddle::device {
 
@@ -17,10 +18,11 @@ struct Scratch {
 
   u8* take(i64 bytes, i64 most_on_chip = 1 << 30) {
     bytes = (bytes + 127) / 128 * 128;
-    if (chip_used + bytes <= chip_bytes && bytes <= most_on_chip)
-      return chip_used += bytes, chip + chip_used - bytes;
-    spill_used += bytes;
-    return spill + spill_used - bytes;
+    const bool fits = chip_used + bytes <= chip_bytes && bytes <= most_on_chip;
+    u8* at = fits ? chip + chip_used : spill + spill_used;
+    (fits ? chip_used : spill_used) += bytes;
+    if (reinterpret_cast<u64>(at) % 128 != 0) __builtin_unreachable();
+    return at;
   }
 };
 
@@ -67,6 +69,7 @@ class Block {
     waited_ = true;
   }
   void sync() { sync_consumers(); }
+  i32 rows(const TileCoord& tile) const { return kFewRows ? tile[1] - tile[0] : 1; }
   void dead() { dead_ = true; }
 
   View row(const Tensor& tensor, auto... indices) {
@@ -96,6 +99,7 @@ class Block {
   }
   template <class F>
   void map_rows(i32 count, i32 n, F&& f) {
+    if (count == 1) return map(n, [&](Index i) { f(0, i); });
     for (i32 at = i32(arch::thread()); at < count * n; at += kConsumers) f(at / n, Index{at % n});
   }
   template <class Op, class F>
@@ -169,12 +173,12 @@ class Block {
 
   View scratch(i32 n) { return {scratch_.take(i64(n) * 4), DType::kF32}; }
 
-  // One row is kept in f32, so that matvec reads it as it is; more in the weight's dtype, columns padded with
-  // zeros to whole 16-byte words. Of a tile of many rows in memory, however few are asked for: the copies of a
-  // product of many rows read it there.
+  // One row is kept in f32, so that matvec reads it as it is, columns padded with zeros to whole chunks of K; more in the
+  // weight's dtype, padded to whole 16-byte words. Of a tile of many rows in memory, however few are asked for: the
+  // copies of a product of many rows read it there.
   Operand operand(i32 rows, i32 cols, DType dtype) {
     const DType stored = rows == 1 && !many_rows() ? DType::kF32 : dtype;
-    const i32 padded = (cols + 15) / 16 * 16;
+    const i32 unit = stored == dtype ? 16 : kMmaChunkCols, padded = (cols + unit - 1) / unit * unit;
     const i64 stride = i64(padded) * size_of(stored);
     Operand x{
         scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand), stored, rows, cols, 0, 0, stride, 0};
@@ -210,6 +214,12 @@ class Block {
     scratch_.chip_used = fragment.mark;
   }
 
+  void arrange(const Operand& x, const Weight& w) {
+    sync();
+    if (!by_mma(x, w) || !streams(w, rows_)) return;
+    arrange_row(x);
+    sync();
+  }
   void mma(Fragment& fragment, const Operand& x, const Weight& w) {
     if (!streams(w, rows_)) return from_memory(fragment, x, w);
     from_ring(fragment, x, w);
@@ -239,7 +249,9 @@ class Block {
   }
 
   const StepHost& host(const Tensor& tensor) { return edges_.host(tensor); }
-  const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
+  // By all threads together. Before inputs() only where the worker knows it from another tile of the step.
+  const StepDevice& device(const Tensor& tensor) { return edges_.device(tensor); }
+  bool knows_device() { return edges_.knows_device(); }
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
@@ -287,12 +299,20 @@ class Block {
   }
 
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
-    if constexpr (kUses[int(DType::kBf16)])
+    if (by_mma(x, w)) return from_ring_by_mma(fragment, x, w);
+    if constexpr (kUses[int(DType::kBf16)] && kFewRows)
       if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(fragment, x, w);
     if constexpr (kUses[int(DType::kF16)])
       if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(fragment, x, w);
     if constexpr (kUses[int(DType::kF32)])
       if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(fragment, x, w);
+  }
+  void from_ring_by_mma(Fragment& fragment, const Operand& x, const Weight& w) {
+    const i64 mark = scratch_.chip_used;
+    const i32 parts = Items(w).parts;
+    auto* sums = parts > 1 ? reinterpret_cast<float*>(scratch_.take(parts * fragment.cols * 4)) : nullptr;
+    multiply_by_mma(edges_.ring(), fragment, x, w, sums);
+    scratch_.chip_used = mark;
   }
   template <DType kType>
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {

@@ -5,11 +5,28 @@
 
 namespace heddle::device {
 
-template <class BodyType, class ArgsType>
+// Of arguments of which nothing is known.
+struct Unknown {};
+
+template <class BodyType, class ArgsType, class KnownType = Unknown>
 struct Link {
   using Body = BodyType;
   using Args = ArgsType;
+  using Known = KnownType;
 };
+
+// The arguments at `bytes`: there, or a copy in which what is known takes the place of what would be loaded.
+template <class L>
+__forceinline__ decltype(auto) args_at(const u8* bytes) {
+  using Args = typename L::Args;
+  if constexpr (requires(Args& args) { L::Known::set(args); }) {
+    Args args = *reinterpret_cast<const Args*>(bytes);
+    L::Known::set(args);
+    return args;
+  } else {
+    return *reinterpret_cast<const Args*>(bytes);
+  }
+}
 
 // Arguments of a call's parts lie one after the other, each at a multiple of 16 bytes.
 constexpr u32 args_stride(u32 bytes) {
@@ -26,9 +43,8 @@ template <class First, class... Rest>
 struct Epilogues<First, Rest...> {
   template <class B, class Fragment>
   static void run(B& block, const u8* args, Fragment& fragment) {
-    using Args = typename First::Args;
-    First::Body::epilogue(block, *reinterpret_cast<const Args*>(args), fragment);
-    Epilogues<Rest...>::run(block, args + args_stride(sizeof(Args)), fragment);
+    First::Body::epilogue(block, args_at<First>(args), fragment);
+    Epilogues<Rest...>::run(block, args + args_stride(sizeof(typename First::Args)), fragment);
   }
 };
 
@@ -37,7 +53,7 @@ struct Chain {
   using Args = typename Main::Args;
   const u8* bytes;
 
-  const Args& args() const { return *reinterpret_cast<const Args*>(bytes); }
+  decltype(auto) args() const { return args_at<Main>(bytes); }
   static constexpr bool has_prologue() { return false; }
   template <class B, class View>
   void prologue(B&, i32, View) {}
@@ -56,7 +72,7 @@ struct ChainWithPrologue : Chain<Main, After...> {
   static constexpr bool has_prologue() { return true; }
   template <class B, class View>
   void prologue(B& block, i32 row, View out) {
-    Before::Body::prologue(block, *reinterpret_cast<const typename Before::Args*>(before), row, out);
+    Before::Body::prologue(block, args_at<Before>(before), row, out);
   }
 };
 

@@ -12,6 +12,8 @@ struct LaunchEdges {
   void wait() { arch::wait_for_kernel_before(); }
   RingCursor& ring() { return cursor; }
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
+  const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
+  bool knows_device() const { return false; }
 };
 
 // Whether a tile may draw panels through the ring.

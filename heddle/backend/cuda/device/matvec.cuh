@@ -257,7 +257,7 @@ __forceinline__ void multiply_from_ring(RingCursor& at, const Matrix& fragment, 
     const i32 cols = fragment.cols - from < columns ? fragment.cols - from : columns;
     float* sums = partial + turn * x.rows * columns * kWarps;
     i32 warps = kWarps;
-    if (!kFewRows || x.rows == 1)
+    if (!kFewRows || (x.rows == 1 && x.dtype == DType::kF32))
       warps = multiply_one<kType>(ring, x, w, cols, sums);
     else
       multiply_rows<kType, kType>(ring, x, w, cols, sums);

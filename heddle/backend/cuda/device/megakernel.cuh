@@ -10,7 +10,11 @@ namespace heddle::device {
 constexpr u32 kQueueSlots = 8;         // instructions fetched ahead
 constexpr u32 kQueueArgsBytes = 1536;  // of a call's arguments; longer ones stay in memory
 constexpr u32 kHostCopyBytes = 2048;
+constexpr u32 kDeviceCopyBytes = 512;
 constexpr u32 kControllerThread = kConsumers + 32;
+// Registers of a thread: together they fill a multiprocessor's 65,536.
+constexpr u32 kConsumerRegisters = kWarps == 8 ? 232 : 112, kHelperRegisters = 40;
+static_assert(kConsumers * kConsumerRegisters + 32 * kHelperWarps * kHelperRegisters <= 65536);
 
 struct QueueSlot {
   Instruction instruction;
@@ -92,6 +96,7 @@ struct ConsumerState {
   u32 leaves = kStay;     // how all consumers leave at the same barrier
   u32 steps = 0;          // that are done and followed by another, or were the last
   u32 ends = 0;           // 1: a token or the host ends the run
+  u32 device_epoch = 0;   // of the record's device part on chip
 };
 
 inline volatile ConsumerState& consumer_state() {
@@ -207,6 +212,27 @@ class ProgramEdges {
     return bytes;
   }
 
+  // The begin of the record's device part changes at the end of a step only: its first reader puts it on chip. All
+  // consumers together.
+  const StepDevice& device(const Tensor& tensor) {
+    const auto& shape = reinterpret_cast<const StepHost*>(host_copy())->shape;
+    const u32 bytes = host_fits(p_) ? u32(StepDevice::sampled_offset(shape)) : 0;
+    if (bytes == 0 || bytes > kDeviceCopyBytes) return *reinterpret_cast<const StepDevice*>(tensor.data);
+    if (!knows_device()) {
+      sync_consumers();  // nobody reads that of the step before, or has yet to look whose it is
+      if (arch::thread() == 0) consumer_state().device_epoch = slot_.epoch;
+      for (u32 i = arch::thread(); i < bytes / 4; i += kConsumers)
+        reinterpret_cast<u32*>(device_copy())[i] = reinterpret_cast<const u32*>(tensor.data)[i];
+      sync_consumers();
+    }
+    return *reinterpret_cast<const StepDevice*>(device_copy());
+  }
+  bool knows_device() const { return consumer_state().device_epoch == slot_.epoch; }
+  static u8* device_copy() {
+    __shared__ __align__(16) u8 bytes[kDeviceCopyBytes];
+    return bytes;
+  }
+
   // Every wait has a thread that polls it, and another looks whether the run was stopped.
   void wait() {
     const u32 i = arch::thread();
@@ -290,7 +316,8 @@ class ProgramEdges {
       if (begin == 0) begin = arch::nanoseconds();
       if (arch::load_relaxed(&p_.fault->stop)) return false;
       if (arch::nanoseconds() - begin > u64(p_.spin_limit) * 1000) {
-        report_fault(p_.fault, counter == kNoCounter ? Fault::kVerdict : Fault::kWait, counter, seen, wanted);
+        report_fault(p_.fault, counter == kNoCounter ? Awaited::kVerdict : Awaited::kCounter, counter, seen,
+                     wanted);
         return false;
       }
     }
@@ -343,15 +370,19 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
     volatile ConsumerState& state = consumer_state();
     state.ring_slot = state.ring_phase = state.run = state.dead = 0;
     state.waits = state.ready = state.leaves = state.steps = state.ends = 0;
+    state.device_epoch = p.first_epoch - 1;
     Tracer(p.trace, TraceRole::kConsumers).open();
   }
   if (ProgramEdges::host_fits(p))
     for (u32 i = arch::thread(); i < p.host_bytes / 4; i += blockDim.x)
       reinterpret_cast<u32*>(ProgramEdges::host_copy())[i] = reinterpret_cast<const u32*>(p.host)[i];
   const Cta cta(p);  // a barrier: what was written above is there for all
-  if (!cta.is_loader())
-    run_consumers(p, queue, cta);
-  else if (arch::thread() >= kControllerThread)
+  if (!cta.is_loader()) {
+    arch::take_registers<kConsumerRegisters>();
+    return run_consumers(p, queue, cta);
+  }
+  arch::give_registers<kHelperRegisters>();
+  if (arch::thread() / 32 == kControllerThread / 32)
     run_controller(p, queue);
   else if (cta.loads())
     run_loader(p, queue, cta.cursor());

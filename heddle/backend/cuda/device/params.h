@@ -11,13 +11,14 @@ namespace heddle {
 // Counters stand on lines of their own: words apart.
 constexpr u32 kCounterStride = 32;
 
-// The first fault of a run, written once by the device, decoded by the host.
-enum class Fault : u32 { kNone, kWait, kVerdict, kPanels };
+// What a worker waited for in vain.
+enum class Awaited : u32 { kNothing, kCounter, kVerdict, kPanels };
 
+// The first fault of a run, written once by the device, decoded by the host.
 struct FaultRecord {
-  Fault fault = Fault::kNone;
+  Awaited awaited = Awaited::kNothing;
   u32 worker = 0;
-  u32 counter = 0, seen = 0, wanted = 0;  // kWait; of kVerdict the last two
+  u32 counter = 0, seen = 0, wanted = 0;  // kCounter; of kVerdict the last two
   u32 stop = 0;                           // every wait tests it and leaves
 };
 
@@ -103,6 +104,10 @@ struct CallParams {
   u32 args = 0;   // where its arguments begin, bytes
   LiveRows live = LiveRows::kAll;
 };
+
+// Warps of a megakernel's CTA beside its consumers: the loader, the controller, and as many idle ones as make the four
+// that registers are taken from.
+constexpr u32 kHelperWarps = 4;
 
 // On-chip memory of a CTA: ring slots, then scratch.
 constexpr u32 kRingSlotBytes = 16384;

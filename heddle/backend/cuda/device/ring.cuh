@@ -52,6 +52,10 @@ struct RingCursor {
   void advance() {
     if (++slot == slots) slot = 0, phase ^= 1;
   }
+  void advance(u32 count) {
+    const u32 turns = (slot + count) / slots;
+    slot += count - turns * slots, phase ^= turns & 1;
+  }
 };
 
 // How many copies may be under way. What is on its way is a queue before the memory in which every message between
@@ -64,7 +68,7 @@ struct InFlight {
   u32 now() const { return waits && *waits ? most_waiting : most; }
 };
 
-// The loader's side: what a body's `stream` is given. Copies panels that lie one after the other as items.
+// The loader's side: what a body's `stream` is given.
 class Loader {
  public:
   // `alone`: not 0 once the consumers have left; null: they stay to the end.
@@ -75,33 +79,19 @@ class Loader {
   void begin(i32 rows) { rows_ = rows; }
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
-  void item(const Weight& w, i32 panel) {
-    if (weight_ != &w) open(w, panel);
-    if (in_item_ > 0 && ++next_ - first_ == in_item_) copy();
-  }
-  void end_items() {
-    if (weight_ && next_ > first_) copy();
+  // Panels [first, last), which lie one after the other.
+  void panels(const Weight& w, i32 first, i32 last) {
+    if (!streams(w, rows_)) return;
+    const Items items(w);
+    for (i32 panel = first; panel < last && !stopped_; panel += items.panels)
+      copy(w.data.data + panel * items.panel_bytes, min(items.panels, last - panel) * items.panel_bytes);
   }
   // After each tile. False: the consumers have left.
-  bool finish() {
-    end_items();
-    weight_ = nullptr;
-    return !stopped_;
-  }
+  bool finish() const { return !stopped_; }
 
  private:
-  void open(const Weight& w, i32 panel) {
-    finish();
-    weight_ = &w;
-    const Items items(w);
-    in_item_ = streams(w, rows_) ? items.panels : 0;
-    panel_bytes_ = items.panel_bytes;
-    data_ = w.data.data;
-    first_ = next_ = panel;
-  }
-  void copy() {
-    const u8* from = data_ + first_ * panel_bytes_;
-    for (i64 left = (next_ - first_) * panel_bytes_; left > 0 && !stopped_; left -= kRingSlotBytes) {
+  void copy(const u8* from, i64 left) {
+    for (; left > 0; left -= kRingSlotBytes, from += kRingSlotBytes) {
       if (!wait_empty()) return;
       for (; flying_ >= in_flight_.now(); --flying_) {
         landed_.wait_full();
@@ -110,10 +100,8 @@ class Loader {
       ++flying_;
       arch::copy_to_slot(ring_.bytes(), from, u32(left < kRingSlotBytes ? left : kRingSlotBytes),
                          ring_.full());
-      from += kRingSlotBytes;
       ring_.advance();
     }
-    first_ = next_;
   }
   bool wait_empty() {
     while (!stopped_ && !arch::barrier_passed(ring_.empty(), ring_.phase ^ 1))
@@ -125,11 +113,7 @@ class Loader {
   InFlight in_flight_;
   u32 flying_ = 0;  // slots from landed_ to ring_
   const volatile u32* alone_;
-  const Weight* weight_ = nullptr;
-  const u8* data_ = nullptr;
-  i64 panel_bytes_ = 0;
-  i32 rows_ = 0, in_item_ = 0, first_ = 0,
-      next_ = 0;  // panels; in_item_ 0: the tile reads its weights itself
+  i32 rows_ = 0;
   bool stopped_ = false;
 };
 

@@ -1,0 +1,97 @@
+// heddle compile: programs, proofs and device code ahead of time, for a device that need not be here.
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/heddle/support/command.h"
+#include "apps/heddle/support/engine_flags.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/base/error.h"
+#include "heddle/engine/artefact.h"
+#include "heddle/model/build/family.h"
+
+namespace heddle {
+namespace {
+
+struct CompileFlags {
+  EngineFlags engine;
+  std::string device, arch, out;
+  i32 sequences = 1, cluster = 1;
+  bool logits = false;
+};
+
+std::vector<DeviceKind> known_devices() {
+  std::vector<DeviceKind> all;
+  for (const Backend* backend : all_backends())
+    all.insert(all.end(), backend->kinds.begin(), backend->kinds.end());
+  return all;
+}
+
+std::string names_of_devices() {
+  std::string names;
+  for (const DeviceKind& kind : known_devices()) names += (names.empty() ? "" : ", ") + kind.name;
+  return names;
+}
+
+DeviceKind device_of(const CompileFlags& flags) {
+  require(flags.device.empty() != flags.arch.empty(),
+          "[compile] --device is '{}' and --arch '{}'; give one of both", flags.device, flags.arch);
+  for (const DeviceKind& kind : known_devices()) {
+    if (!flags.device.empty() && kind.name == flags.device) return kind;
+    if (flags.device.empty() && !kind.arch.empty()) {
+      require(flags.engine.workers > 0, "[compile] --arch {} says nothing of --workers; give them",
+              flags.arch);
+      return {.name = "", .executor = kind.executor, .arch = flags.arch, .units = 0};
+    }
+  }
+  fail(ErrorCode::kInvalidArgument, "[compile] --device {} is not known; there are {}; or give --arch",
+       flags.device, names_of_devices());
+}
+
+void run(const CompileFlags& flags) {
+  const DeviceKind device = device_of(flags);
+  require_model_folder(flags.engine.model);
+  EngineOptions options = flags.engine.options();
+  options.max_sequences = flags.sequences;
+  options.all_logits = flags.logits;
+  if (flags.cluster != 1) {
+    const i32 workers = options.workers > 0 ? options.workers : device.units;
+    require(!device.arch.empty() && flags.cluster > 0 && workers % flags.cluster == 0,
+            "[compile] --cluster {} for {} workers on {}; must divide them, and be for a GPU", flags.cluster,
+            workers, device.text());
+    options.target = gpu_target(workers, flags.cluster);
+    options.target->topology.tagged = false;
+  }
+  const Artefact artefact = make_artefact(open_model(flags.engine.model), options, device);
+  save_artefact(artefact, flags.out);
+  print(print_artefact(artefact));
+  std::fprintf(stderr, "wrote %s\n", flags.out.c_str());
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app) {
+  auto flags = std::make_shared<CompileFlags>();
+  Command command(app, "compile", "Make a model's programs, their proofs and device code ahead of time");
+  flags->engine.add_program_to(command, "folder with config.json and *.safetensors");
+  command.argument("--device", &flags->device,
+                   "what they are for, which need not be here: " + names_of_devices());
+  command.argument("--arch", &flags->arch, "any GPU of this architecture, as sm_90a, that holds --workers");
+  command.argument("--cluster", &flags->cluster, "workers of a cluster of a GPU");
+  command.argument("--sequences", &flags->sequences, "sequences that go on at once, at most");
+  command.argument("--logits", &flags->logits, "programs for heddle logits, with those of every row");
+  command.argument("--out", &flags->out, "the .heddle file", {.required = true});
+  command.footer(
+      "Device code is compiled by NVRTC; no GPU is needed. The same input makes the same bytes. To run the "
+      "file no\n"
+      "compiler is needed; it is refused by another heddle, another checkpoint (config.json, names, types, "
+      "shapes\n"
+      "and samples of the tensors), and another device (architecture, multiprocessors, clusters that fit).\n"
+      "Examples:\n"
+      "  heddle compile models/storyteller --device h200 --out story.heddle\n"
+      "  heddle generate models/storyteller --program story.heddle --prompt \"Once upon a time\"\n"
+      "  heddle check story.heddle\n"
+      "  heddle compile models/storyteller --arch sm_90a --workers 114 --out story.heddle");
+  command.action([flags] { run(*flags); });
+}
+
+}  // namespace heddle

@@ -1,0 +1,83 @@
+#include "heddle/backend/cuda/known_args.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace heddle::cuda {
+namespace {
+
+constexpr i64 kWordBytes = 16;
+
+// Statements that hold for one record of arguments.
+struct Facts : ArgVisitor {
+  std::vector<std::string> all;
+
+  void tensor(const char* name, Tensor& value, const char* dims, Access) override {
+    add_tensor(name, value, dims);
+  }
+  void weight(const char* name, Weight& value, const char* dims) override {
+    add_tensor(fmt::format("{}.data", name), value.data, dims);
+    add(fmt::format("{}.panel_rows", name), value.panel_rows);
+    add(fmt::format("{}.interleave", name), value.interleave);
+    add(fmt::format("{}.panel_cols", name), value.panel_cols);
+    add(fmt::format("{}.matrices", name), value.matrices);
+  }
+  void attribute(const char* name, i32& value) override { add(name, value); }
+  void attribute(const char* name, float& value) override {
+    if (std::isfinite(value)) all.push_back(fmt::format("a.{} = {:a}f;", name, value));
+  }
+
+ private:
+  // Pages and bytes of the step record: how long sequences may be shall make no other kernel.
+  static bool is_capacity(std::string_view dims, int d) {
+    for (; d > 0 && !dims.empty(); --d) dims.remove_prefix(std::min(dims.find(',') + 1, dims.size()));
+    while (dims.starts_with(' ')) dims.remove_prefix(1);
+    return dims.starts_with('P') || dims.starts_with('.');
+  }
+  void add(const std::string& name, i64 value) { all.push_back(fmt::format("a.{} = {};", name, value)); }
+  void add_tensor(const std::string& name, const Tensor& value, std::string_view dims) {
+    add(name + ".buffer", value.exists() ? 0 : i64(kNoBuffer));
+    if (!value.exists()) return;
+    all.push_back(fmt::format("a.{}.dtype = heddle::DType({});", name, int(value.dtype)));
+    add(name + ".rank", value.rank);
+    for (int d = 0; d < value.rank; ++d) {
+      if (!is_capacity(dims, d)) add(fmt::format("{}.size[{}]", name, d), value.size[d]);
+      add(fmt::format("{}.stride[{}]", name, d), value.stride[d]);
+    }
+    // Buffers begin at whole words.
+    if (value.offset % kWordBytes == 0)
+      all.push_back(fmt::format("if (reinterpret_cast<u64>(a.{}.data) % {} != 0) __builtin_unreachable();",
+                                name, kWordBytes));
+  }
+};
+
+}  // namespace
+
+KnownArgs known_args(const Program& program, size_t index) {
+  std::vector<std::vector<std::string>> known;  // by part
+  for (const Call& call : program.calls) {
+    if (call.opcode != index) continue;
+    Node node = program.node_of(call);
+    const bool first = known.empty();
+    known.resize(node.parts.size());
+    for (size_t i = 0; i < node.parts.size(); ++i) {
+      Facts facts;
+      node.parts[i].op->visit(node.parts[i].args.data(), facts);
+      if (first)
+        known[i] = facts.all;
+      else
+        std::erase_if(known[i], [&](const std::string& fact) {
+          return std::find(facts.all.begin(), facts.all.end(), fact) == facts.all.end();
+        });
+    }
+  }
+  KnownArgs text;
+  for (const std::vector<std::string>& facts : known)
+    text.push_back(fmt::format("{}", fmt::join(facts, "\n")));
+  return text;
+}
+
+}  // namespace heddle::cuda

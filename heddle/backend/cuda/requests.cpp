@@ -1,0 +1,59 @@
+#include "heddle/backend/cuda/requests.h"
+
+#include <fmt/ranges.h>
+
+#include "heddle/backend/cuda/body_check.h"
+#include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/program_source.h"
+#include "heddle/base/error.h"
+
+namespace heddle::cuda {
+namespace {
+
+// Kernels are made for one program alone where its steps have few rows: those of many wait for tensor cores.
+bool specialises(const Program& program, bool specialised) {
+  return specialised && program.shape.rows <= kStreamRows;
+}
+
+}  // namespace
+
+std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
+                                              bool specialised) {
+  const KernelTraits traits = KernelTraits::of(program);
+  std::vector<CompileRequest> requests;
+  for (size_t i = 0; i < program.opcodes.size(); ++i)
+    requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
+                        call_source(program.opcodes[i], traits, arch,
+                                    specialises(program, specialised) ? known_args(program, i) : KnownArgs{}),
+                        arch,
+                        {}});
+  return requests;
+}
+
+std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
+                                                bool specialised) {
+  return {{program.name + ", megakernel",
+           megakernel_source(program, arch, specialises(program, specialised)),
+           arch,
+           {}}};
+}
+
+DeviceCode compile_ahead(std::span<const Program> programs, const std::string& arch) {
+  require_known_arch(arch);
+  std::map<std::string, CompileRequest> wanted;  // programs of other sizes share kernels
+  const auto want = [&](const std::vector<CompileRequest>& requests) {
+    for (const CompileRequest& request : requests) wanted.emplace(code_name(request), request);
+  };
+  for (const Program& program : programs) {
+    want(launches_requests(program, arch, true));
+    if (program.shape.rows < kManyStepRows) want(megakernel_requests(program, arch, true));
+  }
+  std::vector<CompileRequest> requests;
+  for (const auto& [name, request] : wanted) requests.push_back(request);
+  const std::vector<Compiled> compiled = compile(requests);
+  DeviceCode code;
+  for (size_t i = 0; i < requests.size(); ++i) code.emplace(code_name(requests[i]), compiled[i].cubin);
+  return code;
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,28 @@
+#include "heddle/trace/page_frame.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+TEST(PageFrame, FillsEveryPlaceAndNotWhatStandsInAField) {
+  EXPECT_EQ(fill_frame("<a>{{x}}</a>{{y}}{{x}};", {{"x", "{{y}}"}, {"y", "2"}}), "<a>{{y}}</a>2{{y}};");
+}
+
+TEST(PageFrame, WantsAFieldForEachPlace) {
+  EXPECT_THROW(fill_frame("{{x}}{{y}}", {{"x", "1"}}), Error);
+  EXPECT_THROW(fill_frame("{{x", {{"x", "1"}}), Error);
+}
+
+TEST(PageFrame, HasNoTextThatEndsTheScriptOfItsData) {
+  const nlohmann::ordered_json json = {{"name", "</script><!--"}};
+  const std::string text = json_in_page(json);
+  EXPECT_EQ(text.find('<'), text.npos) << text;
+  EXPECT_EQ(nlohmann::ordered_json::parse(text), json);
+}
+
+}  // namespace
+}  // namespace heddle

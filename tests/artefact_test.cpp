@@ -1,0 +1,154 @@
+// Programs made ahead of time, as people use them: heddle compile, then --program, on the CPU's executors.
+#include "heddle/ir/artefact.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/file.h"
+#include "tests/support/command.h"
+#include "tests/support/scratch.h"
+
+namespace heddle {
+namespace {
+
+const std::string kStory = HEDDLE_SOURCE_DIR "/models/storyteller";
+const std::string kOther = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama3-tiny";
+
+class Artefacts : public testing::Test {
+ protected:
+  static std::string output(const std::vector<std::string>& args) {
+    const Outcome outcome = run_program({.args = args});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  }
+  static void expect_in(const std::string& text, const std::string& words) {
+    EXPECT_NE(text.find(words), std::string::npos) << "no \"" << words << "\" in\n" << text;
+  }
+  // The arguments fail with a message that has all these words.
+  static void expect_refused(const std::vector<std::string>& args, const std::vector<std::string>& words) {
+    const Outcome outcome = run_program({.args = args});
+    EXPECT_NE(outcome.code, 0) << args[0];
+    for (const std::string& word : words) expect_in(outcome.err, word);
+  }
+  static std::vector<std::string> sum(const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"generate", kStory, "--prompt", "27 + 45 ="};
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  }
+
+  Scratch scratch;
+  const std::string file = scratch.path("story.heddle");
+};
+
+TEST_F(Artefacts, RunAsTheModelDoes) {
+  const std::string said =
+      output({"compile", kStory, "--device", "cpu", "--workers", "3", "--scheduler", "dag", "--out", file});
+  expect_in(said, "3 workers in clusters of 1, dag, contexts of 768");
+  expect_in(said, " 512 rows of 1: ");
+  EXPECT_EQ(output({"check", file}).find("REJECTED"), std::string::npos);
+  expect_in(output({"inspect", file}), said);
+  expect_in(output({"inspect", file, "--program", "--rows", "8"}), "step: 8 rows");
+  EXPECT_EQ(output(sum({"--program", file})), " 72.\n");
+  EXPECT_EQ(output(sum({"--program", file, "--prove", "--executor", "reference", "--max-context", "64"})),
+            " 72.\n");
+  expect_in(output({"bench", kStory, "--program", file, "--positions", "4", "--prefill", "9", "--rounds", "1",
+                    "--steps", "2"}),
+            "decode at position 4");
+  expect_in(output({"profile", kStory, "--program", file, "--position", "9", "--steps", "3"}), "3 workers");
+}
+
+TEST_F(Artefacts, AreTheSameBytesEachTime) {
+  for (const std::string name : {"a", "b"})
+    output({"compile", kStory, "--device", "cpu", "--workers", "3", "--out", scratch.path(name)});
+  EXPECT_EQ(read_file(scratch.path("a")), read_file(scratch.path("b")));
+}
+
+TEST_F(Artefacts, GiveTheSameLogits) {
+  output({"compile", kOther, "--device", "cpu", "--workers", "3", "--logits", "--out", file});
+  const std::vector<std::string> plain = {"logits", kOther, "--tokens", "5,6,7,8,9", "--out"};
+  const auto logits = [&](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> args = plain;
+    args.push_back(scratch.path(name));
+    args.insert(args.end(), more.begin(), more.end());
+    output(args);
+    return read_file(scratch.path(name));
+  };
+  EXPECT_EQ(logits("a", {"--program", file}), logits("b", {"--workers", "3", "--executor", "threads"}));
+  expect_refused({"bench", kOther, "--program", file}, {"logits of every row; wanted are those of the last"});
+}
+
+TEST_F(Artefacts, AreRefusedWithWantedAndFound) {
+  output({"compile", kStory, "--device", "cpu", "--workers", "3", "--max-context", "64", "--out", file});
+  expect_refused(sum({"--program", file, "--workers", "4"}), {file, "workers = 3; wanted is 4"});
+  expect_refused(sum({"--program", file, "--scheduler", "dag"}),
+                 {"scheduled by level_batched; wanted is dag"});
+  expect_refused(sum({"--program", file, "--max-context", "65"}), {"max_context = 64; wanted is 65"});
+  expect_refused(sum({"--program", file, "--n", "2"}), {"max_sequences = 1; wanted is 2"});
+  expect_refused(sum({"--program", file, "--no-fuse"}), {"has fused calls"});
+  expect_refused(sum({"--prove"}), {"--program, which is not given"});
+  expect_refused({"logits", kStory, "--tokens", "5", "--out", scratch.path("l"), "--program", file},
+                 {"logits of the last row; wanted are those of every row"});
+  expect_refused(sum({"--program", file, "--executor", "megakernel"}),
+                 {"is for cpu; megakernel runs on cuda"});
+  expect_refused({"bench", kOther, "--program", file}, {"is for checkpoint ", "this one is "});
+}
+
+// Another fine-tuning of the same shapes is another checkpoint; how it is cut into files says nothing.
+TEST_F(Artefacts, KnowTheirCheckpoint) {
+  const std::string copy = scratch.path("copy");
+  std::filesystem::copy(kStory, copy);
+  output({"compile", kStory, "--device", "cpu", "--workers", "2", "--out", file});
+  const std::vector<std::string> run = {"generate", copy, "--prompt", "27 + 45 =", "--program", file};
+  EXPECT_EQ(output(run), " 72.\n");
+  std::string bytes = read_file(copy + "/model.safetensors");
+  bytes.back() = char(bytes.back() ^ 1);
+  write_file(copy + "/model.safetensors", bytes);
+  expect_refused(run, {"is for checkpoint ", "this one is "});
+}
+
+TEST_F(Artefacts, ThatWereDamagedAreRefused) {
+  output({"compile", kStory, "--device", "cpu", "--workers", "2", "--out", file});
+  const std::string bytes = read_file(file);
+  write_file(file, bytes.substr(0, bytes.size() / 2));
+  expect_refused(sum({"--program", file}), {"the file was cut or changed"});
+  std::string changed = bytes;
+  changed[bytes.size() / 2] = char(changed[bytes.size() / 2] ^ 1);
+  write_file(file, changed);
+  expect_refused(sum({"--program", file}), {"its checksum does not fit"});
+  expect_refused(sum({"--program", kStory + "/config.json"}), {"not a compiled program", "another magic"});
+  output({"inspect", kStory, "--workers", "2", "--save", file});
+  expect_refused(sum({"--program", file}), {"is one program", "heddle compile"});
+}
+
+// Whatever a proof says: memory is as large as the model makes it.
+TEST_F(Artefacts, ProgramsOfOtherShapesAreRefused) {
+  const std::string other = scratch.path("other.heddle");
+  output({"compile", kStory, "--device", "cpu", "--workers", "2", "--out", file});
+  output({"compile", kOther, "--device", "cpu", "--workers", "2", "--out", other});
+  Artefact artefact = load_artefact(file);
+  artefact.programs = load_artefact(other).programs;
+  save_artefact(artefact, file);
+  expect_refused(sum({"--program", file}), {"llama T=", "its buffer ", " bytes; the model's has "});
+}
+
+TEST_F(Artefacts, NameTheirDevice) {
+  const std::vector<std::string> compile = {"compile", kStory, "--out", file};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), compile.begin(), compile.end());
+    return more;
+  };
+  expect_refused(with({"--device", "gtx"}), {"--device gtx is not known", "h200", "a100", "cpu"});
+  expect_refused(compile, {"give one of both"});
+  expect_refused(with({"--arch", "sm_90a"}), {"--workers"});
+  expect_refused(with({"--arch", "sm_1", "--workers", "4"}), {"sm_1 is no architecture", "sm_90a"});
+  expect_refused(with({"--device", "cpu", "--cluster", "2", "--workers", "4"}), {"for a GPU"});
+  EXPECT_FALSE(std::filesystem::exists(file));
+  ::setenv("HEDDLE_NVRTC", "/nowhere", 1);
+  expect_refused(with({"--device", "h200"}), {"libnvrtc) is not here"});
+  ::unsetenv("HEDDLE_NVRTC");
+}
+
+}  // namespace
+}  // namespace heddle
