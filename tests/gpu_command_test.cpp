@@ -95,7 +95,7 @@ TEST_F(OnGpu, BitsAreTheSameForAnyNumberOfWorkers) {
       {.args = {"logits", kModel, "--tokens", "5", "--workers", "17", "--out", scratch.path("logits")},
        .seconds = 300});
   EXPECT_EQ(many.code, 2);
-  expect_in(many.err, "the program has 17 workers in clusters of 1; 16 CTAs");
+  expect_in(many.err, "the program has 17 workers; 16 CTAs");
 }
 
 TEST_F(OnGpu, DiffComparesThreadsWithTheMegakernel) {
