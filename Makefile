@@ -79,7 +79,7 @@ check-trace: program
 	.venv/bin/python scripts/check_trace.py
 
 tidy:
-	scripts/setup build dev
+	scripts/setup build dev python
 	scripts/tidy $(JOBS)
 
 clean:
