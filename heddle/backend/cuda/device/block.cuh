@@ -4,7 +4,6 @@
 
 #include "heddle/backend/cuda/device/gemm.cuh"
 #include "heddle/backend/cuda/device/matvec.cuh"
-#include "heddle/backend/cuda/device/matvec_mma.cuh"
 
 namespace heddle::device {
 
@@ -299,20 +298,12 @@ class Block {
   }
 
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
-    if (by_mma(x, w)) return from_ring_by_mma(fragment, x, w);
-    if constexpr (kUses[int(DType::kBf16)] && kFewRows)
+    if constexpr (kUses[int(DType::kBf16)])
       if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(fragment, x, w);
     if constexpr (kUses[int(DType::kF16)])
       if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(fragment, x, w);
     if constexpr (kUses[int(DType::kF32)])
       if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(fragment, x, w);
-  }
-  void from_ring_by_mma(Fragment& fragment, const Operand& x, const Weight& w) {
-    const i64 mark = scratch_.chip_used;
-    const i32 parts = Items(w).parts;
-    auto* sums = parts > 1 ? reinterpret_cast<float*>(scratch_.take(parts * fragment.cols * 4)) : nullptr;
-    multiply_by_mma(edges_.ring(), fragment, x, w, sums);
-    scratch_.chip_used = mark;
   }
   template <DType kType>
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {

@@ -4,13 +4,12 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/consumers.cuh"
+#include "heddle/backend/cuda/device/matvec_mma.cuh"
 #include "heddle/backend/cuda/device/ring.cuh"
 #include "heddle/backend/cuda/device/trace.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 
 namespace heddle::device {
-
-constexpr i32 kChunkBytes = 512;  // a warp's load of a panel: 16 bytes a lane, rows alternating
 
 // Sums over the lanes that agree in bit 0: of one row of a panel. kFrom: the lowest bit that is not summed yet.
 template <i32 kFrom>
@@ -36,7 +35,10 @@ inline void release_slot(RingCursor& ring) {
   ring.advance();
 }
 
-constexpr i32 kTeamChunks = 32 / kWarps;  // of a panel that one warp takes; all take a slot together
+// Chunks of a panel that one warp takes. So few that each team has a part of every slot but a product's last: one that
+// left a slot out could take what lay there a turn before for its own.
+constexpr i32 kTeamChunks = 16 / kWarps;
+static_assert(2 * kTeamChunks * kWarps * kChunkBytes <= kRingSlotBytes);
 
 // Warps that take a panel together: as many as its chunks are enough for.
 struct Team {
@@ -62,76 +64,94 @@ inline void release_slot(const RingCursor& ring, const Team& team, i32 units, i3
   if (i32(arch::thread() % 32) < arrivals) arch::arrive(ring.empty());
 }
 
-// What one lane has of x: 16 bytes of weights stand against kPer values of each chunk.
+// What one lane has of x for products in f32: 16 bytes of weights, rows alternating, stand against kPer values of each
+// chunk. Otherwise as MmaPart.
 template <DType kType, i32 kChunks>
-struct RowPart {
-  static constexpr i32 kPer = Packed<kType>::kCount;
-  float values[kChunks][kPer];
-  bool inside[kChunks];  // the chunk's bytes of this lane are in the panel
-
-  RowPart(const Matrix& x, i64 panel_bytes, const Team& team) {
+class RowPart {
+ public:
+  RowPart(const Matrix& x, i64 panel_bytes, i32 first, i32 step) {
     const i32 lane = i32(arch::thread() % 32);
 #pragma unroll
     for (i32 c = 0; c < kChunks; ++c) {
-      const i32 chunk = team.member() + c * team.warps();
-      inside[c] = chunk * kChunkBytes + lane * 16 < panel_bytes;
+      const i32 chunk = first + c * step;
+      inside_[c] = chunk * kChunkBytes + place() < panel_bytes;
 #pragma unroll
       for (i32 i = 0; i < kPer; ++i) {
         const i32 k = (chunk * 16 + lane / 2) * kPer + i;
-        values[c][i] = k < x.cols ? reinterpret_cast<const float*>(x.data)[k] : 0.0f;
+        values_[c][i] = k < x.cols ? reinterpret_cast<const float*>(x.data)[k] : 0.0f;
       }
     }
   }
-  // Products with chunks [kFirst, kFirst + kCount) of a panel, `stride` bytes apart; `bytes` is this lane's place in
-  // the first.
+  static i32 place() { return i32(arch::thread() % 32) * 16; }
   template <i32 kFirst, i32 kCount>
   float dot(const u8* bytes, i32 stride) const {
     float a = 0, b = 0;
 #pragma unroll
     for (i32 c = 0; c < kCount; ++c) {
-      if (!inside[kFirst + c]) continue;
+      if (!inside_[kFirst + c]) continue;
       const Packed<kType> weight(*reinterpret_cast<const uint4*>(bytes + c * stride));
 #pragma unroll
       for (i32 i = 0; i < kPer; i += 2) {
-        a = fma(weight.value[i], values[kFirst + c][i], a);
-        b = fma(weight.value[i + 1], values[kFirst + c][i + 1], b);
+        a = fma(weight.value[i], values_[kFirst + c][i], a);
+        b = fma(weight.value[i + 1], values_[kFirst + c][i + 1], b);
       }
     }
     return a + b;
   }
+  static float join(float first, float second) {
+    const bool takes_second = arch::thread() & 2;
+    const float sum =
+        __shfl_xor_sync(~0u, takes_second ? first : second, 2) + (takes_second ? second : first);
+    return sum_of_row<4>(sum);
+  }
+  static i32 column() { return arch::thread() % 32 < 4 ? i32(arch::thread() % 32) : kNoColumn; }
+
+ private:
+  static constexpr i32 kPer = Packed<kType>::kCount;
+  float values_[kChunks][kPer];
+  bool inside_[kChunks];  // the chunk's bytes of this lane are in the panel
 };
 
-// out[0, c] = sum_k x[k] w[c, k] for the columns of a fragment, panels of one slot at most: a unit of two panels at a
-// time where a slot holds two, whose four sums go through the lanes together. x: f32. partial: [cols][kWarps] floats, of
-// which a team fills the first. Loops are not unrolled: code that is passed through once a tile costs more to fetch than
-// it saves.
+// How products with weights of a type are made, and how many slots a panel may take for that.
+template <DType kType>
+struct Parts {
+  template <i32 kChunks>
+  using Of = RowPart<kType, kChunks>;
+  static constexpr i32 kSlots = 2;
+};
+template <>
+struct Parts<DType::kBf16> {
+  template <i32 kChunks>
+  using Of = MmaPart<kChunks>;
+  static constexpr i32 kSlots = kMmaSlots;
+};
+
+// out[0, c] = sum_k x[k] w[c, k] for the columns of a fragment, panels of half a slot at most: units of two panels, whose
+// four sums go through the lanes together. x: f32, or arranged. partial: [cols][kWarps] floats, of which a team fills the
+// first. Loops are not unrolled: code that is passed through once a tile costs more to fetch than it saves.
 template <DType kType>
 inline void multiply_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial,
                          const Team& team) {
-  const i32 lane = i32(arch::thread() % 32), panels = (cols + 1) / 2, stride = kChunkBytes << team.shift;
+  using Part = typename Parts<kType>::template Of<kTeamChunks>;
+  const i32 panels = (cols + 1) / 2, stride = kChunkBytes << team.shift, column = Part::column();
   const Items items(w);
-  const i32 bytes = i32(items.panel_bytes), in_unit = min(items.panels, 2), in_slot = items.panels / in_unit;
-  const i32 units = (panels + in_unit - 1) / in_unit;
-  const RowPart<kType, kTeamChunks> part(x, bytes, team);
+  const i32 bytes = i32(items.panel_bytes), in_slot = items.panels / 2, units = (panels + 1) / 2;
+  const Part part(x, bytes, team.member(), team.warps());
   i32 begin = 0;  // the first unit of the slot that the ring stands at
 #pragma unroll 1
   for (i32 unit = team.index(); unit < units;) {
     for (; begin + in_slot <= unit; begin += in_slot) ring.advance();
     wait_for_panels(ring);
-    const u8* slot = ring.bytes() + team.member() * kChunkBytes + lane * 16;
+    const u8* slot = ring.bytes() + team.member() * kChunkBytes + Part::place();
     const i32 end = min(begin + in_slot, units);
 #pragma unroll 1
     for (; unit < end; unit += team.count()) {
-      const i32 panel = unit * in_unit;
-      const u8* at = slot + (unit - begin) * in_unit * bytes;
+      const u8* at = slot + (unit - begin) * 2 * bytes;
       const float first = part.template dot<0, kTeamChunks>(at, stride);
       const float second =
-          in_unit == 2 && panel + 1 < panels ? part.template dot<0, kTeamChunks>(at + bytes, stride) : 0.0f;
-      const bool takes_second = lane & 2;
-      float sum = __shfl_xor_sync(~0u, takes_second ? first : second, 2) + (takes_second ? second : first);
-      sum = sum_of_row<4>(sum);
-      if (lane < 2 * in_unit && 2 * panel + lane < cols)
-        partial[(2 * panel + lane) * kWarps + team.member()] = sum;
+          2 * unit + 1 < panels ? part.template dot<0, kTeamChunks>(at + bytes, stride) : 0.0f;
+      const float sum = Part::join(first, second);
+      if (column < 4 && 4 * unit + column < cols) partial[(4 * unit + column) * kWarps + team.member()] = sum;
     }
     release_slot(ring, team, end - begin, begin & (team.count() - 1));
   }
@@ -149,20 +169,21 @@ inline void each_slot(RingCursor& ring, const Part& part, i32 parts, i32 offset,
     each_slot<kFirst + kInSlot, kChunks, kInSlot>(ring, part, parts, offset, sum);
 }
 
-// The same where a panel takes several slots, and all warps.
-template <DType kType, i32 kChunks>
-inline void multiply_long_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial,
-                              const Team& team) {
+// The same where a panel takes a slot or several, and all warps.
+template <DType kType>
+inline void multiply_long_row(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
   constexpr i32 kInSlot = i32(kRingSlotBytes) / (kWarps * kChunkBytes);  // chunks of a warp
-  const i32 warp = i32(arch::thread() / 32), lane = i32(arch::thread() % 32), panels = (cols + 1) / 2;
+  constexpr i32 kChunks = Parts<kType>::kSlots * kInSlot;
+  using Part = typename Parts<kType>::template Of<kChunks>;
+  const i32 warp = i32(arch::thread() / 32), panels = (cols + 1) / 2, column = Part::column();
   const Items items(w);
-  const RowPart<kType, kChunks> part(x, items.panel_bytes, team);
+  const Part part(x, items.panel_bytes, warp, kWarps);
 #pragma unroll 1
   for (i32 panel = 0; panel < panels; ++panel) {
     float sum = 0;
-    each_slot<0, kChunks, kInSlot>(ring, part, items.parts, warp * kChunkBytes + lane * 16, sum);
-    sum = sum_of_row<2>(sum);
-    if (lane < 2 && 2 * panel + lane < cols) partial[(2 * panel + lane) * kWarps + warp] = sum;
+    each_slot<0, kChunks, kInSlot>(ring, part, items.parts, warp * kChunkBytes + Part::place(), sum);
+    sum = Part::join(sum, 0.0f);
+    if (column < 2 && 2 * panel + column < cols) partial[(2 * panel + column) * kWarps + warp] = sum;
   }
 }
 
@@ -226,11 +247,10 @@ inline void multiply_rows(RingCursor& ring, const Matrix& x, const Weight& w, i3
 template <DType kType>
 inline i32 multiply_one(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
   const Team team(w.panel_bytes());
-  constexpr i32 kLongChunks = 2 * kRingSlotBytes / (kWarps * kChunkBytes);
-  if (w.panel_bytes() <= kRingSlotBytes)
+  if (2 * w.panel_bytes() <= kRingSlotBytes)
     multiply_row<kType>(ring, x, w, cols, partial, team);
-  else if (w.panel_bytes() <= 2 * kRingSlotBytes)
-    multiply_long_row<kType, kLongChunks>(ring, x, w, cols, partial, team);
+  else if (w.panel_bytes() <= Parts<kType>::kSlots * kRingSlotBytes)
+    multiply_long_row<kType>(ring, x, w, cols, partial);
   else
     multiply_rows<kType, DType::kF32>(ring, x, w, cols, partial);
   return team.warps();
