@@ -21,12 +21,12 @@ TEST(Compare, EqualProgramsDoNotDiffer) {
 
 TEST(Compare, EachTableIsNamed) {
   const std::pair<const char*, std::function<void(Program&)>> changes[] = {
-      {"sizes", [](Program& p) { p.name += "x"; }},
+      {"sizes", [](Program& p) { p.name += 'x'; }},
       {"sizes", [](Program& p) { p.arena_bytes += 16; }},
       {"sizes", [](Program& p) { ++p.shape.page_size; }},
       {"buffers", [](Program& p) { p.buffers[0].info.bytes += 1; }},
-      {"buffers", [](Program& p) { p.buffers[0].info.name += "x"; }},
-      {"calls", [](Program& p) { p.node_names[p.calls[0].node] += "x"; }},
+      {"buffers", [](Program& p) { p.buffers[0].info.name += 'x'; }},
+      {"calls", [](Program& p) { p.node_names[p.calls[0].node] += 'x'; }},
       {"arguments",
        [](Program& p) {
          Node node = p.node_of(p.calls[0]);
@@ -56,7 +56,7 @@ TEST(Compare, EachTableIsNamed) {
 
 TEST(Compare, ShowsNoMoreThanAskedFor) {
   Program other = seed();
-  for (ProgramBuffer& buffer : other.buffers) buffer.info.name += "x";
+  for (ProgramBuffer& buffer : other.buffers) buffer.info.name += 'x';
   const std::string text = print_differences(seed(), other, 1);
   EXPECT_NE(text.find(", ...\n"), std::string::npos) << text;
 }

@@ -96,7 +96,7 @@ std::string tables_text(const Program& program) {
     text += fmt::format("  {:<4} total {}", i, program.counters[i].total);
     if (program.counters[i].buffer != kNoBuffer)
       text += fmt::format(", tags of %{}", program.counters[i].buffer);
-    text += "\n";
+    text += '\n';
   }
   if (!program.homes.empty()) text += "homes\n";
   for (const Home& home : program.homes) {

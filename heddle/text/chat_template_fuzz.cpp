@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     heddle::fuzz(std::string_view(reinterpret_cast<const char*>(data), size));
   } catch (const heddle::Error& error) {
-    heddle::must(std::string_view(error.what()).starts_with("["));
+    heddle::must(std::string_view(error.what()).starts_with('['));
     heddle::must(error.code() != heddle::ErrorCode::kInternal);
   }
   return 0;

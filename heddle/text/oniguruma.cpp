@@ -257,7 +257,7 @@ void Translator::close_group() {
   if (groups_.empty()) invalid("a ) has no (");
   const Group group = groups_.back();
   groups_.pop_back();
-  out_ += ")";
+  out_ += ')';
   atom_ = group.look_around ? kNone : group.begin;
   caseless_ = group.caseless;
   repeated_ = false;
@@ -302,7 +302,7 @@ bool Translator::quantifier() {
   if (atom_ == kNone) invalid("a repeat follows nothing that repeats");
   if (repeated_) {
     out_.insert(atom_, "(?:");
-    out_ += ")";
+    out_ += ')';
   }
   out_ += text;
   repeated_ = true;

@@ -174,7 +174,7 @@ std::string to_text(const TraceSummary& summary) {
   for (const char* column :
        {"all", "fetch", "late", "taken", "hop", "starved", "compute", "signal", "phase", "loader", "path"})
     text += fmt::format(" {:>8}", column);
-  text += "\n";
+  text += '\n';
   for (const WorkTimes& times : summary.work) text += work_line(times);
   text += work_line(all);
   text += fmt::format("\n{:<50} {:>12} {:>12} {:>12} {:>10} {:>10}\n", "op, of a step", "busy us", "MB",

@@ -23,7 +23,7 @@ void Misuses::run() const {
   if (misuse.damage) misuse.damage(scratch.path(""));
   Command command = misuse.how;
   for (const std::string& arg : misuse.args)
-    command.args.push_back(arg.starts_with("@") ? scratch.path(arg.substr(1)) : arg);
+    command.args.push_back(arg.starts_with('@') ? scratch.path(arg.substr(1)) : arg);
   const Strings before = scratch.files();
   const Outcome outcome = run_program(command);
   EXPECT_EQ(outcome.signal, 0);

@@ -76,7 +76,7 @@ TEST_F(Jit, SourceOptionsAndArchitectureMakeAnotherProgram) {
   const CubinCache cache(folder);
   const CompileRequest base{"scale", kScale, "sm_80", {"-DFACTOR=2"}};
   CompileRequest source = base, options = base, arch = base;
-  source.source += " ";
+  source.source += ' ';
   options.options = {"-DFACTOR=3"};
   arch.arch = "sm_89";
   for (const CompileRequest& request : {base, source, options, arch})

@@ -55,7 +55,8 @@ TEST_F(NvrtcSearch, TakesTheToolkitThenTheLoadersPathThenPython) {
 }
 
 TEST_F(NvrtcSearch, TheVariableStandsAlone) {
-  const std::string in_toolkit = library("usr/local/cuda/lib64"), set = library("set");
+  library("usr/local/cuda/lib64");
+  const std::string set = library("set");
   variables["HEDDLE_NVRTC"] = root + "/set";
   EXPECT_EQ(nvrtc_candidates(places), std::vector{set});
   variables["HEDDLE_NVRTC"] = set;

@@ -148,7 +148,8 @@ RopeConfig read_rope(const Config& config, const RopePlace& place) {
   const int original = config.optional_int("original_max_position_embeddings", 0, 2, kMaxPositions);
   std::optional<Config> rope = config.section("rope_parameters");
   // transformers 5 lets a `rope_scaling` that is not empty win where a file has both.
-  if (auto scaling = config.section("rope_scaling"); scaling && !scaling->unread().empty()) rope = scaling;
+  if (auto scaling = config.section("rope_scaling"); scaling && !scaling->unread().empty())
+    rope = std::move(scaling);
   return rope ? Reader(*rope, place, original).read(theta) : default_rope(theta, place);
 }
 

@@ -30,8 +30,11 @@ std::vector<Case> linear_cases() {
   // The panels of a GPU's ring: 16-byte words of two rows in turn; one row, a few, and more than it takes.
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n, k] : {std::array{1, 301, 64},
+                           {1, 70, 700},
                            {1, 21, 2050},
                            {1, 9, 5000},
+                           {1, 6, 9000},
+                           {1, 3, 17000},
                            {3, 70, 130},
                            {4, 80, 24},
                            {8, 33, 2304},

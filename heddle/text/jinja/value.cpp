@@ -78,7 +78,7 @@ std::string repr_of_sequence(Budget& budget, const Sequence& sequence) {
     if (i > 0) text += ", ";
     text += to_repr(budget, sequence.items[i]);
   }
-  if (tuple && sequence.items.size() == 1) text += ",";
+  if (tuple && sequence.items.size() == 1) text += ',';
   return text + (tuple ? ")" : "]");
 }
 
@@ -108,7 +108,7 @@ const Value* Namespace::find(std::string_view key) const {
 }
 
 void Namespace::set(std::string_view key, const Value& value) {
-  require(!key.starts_with("_"), "a namespace takes no attribute '{}'; it must not begin with _", key);
+  require(!key.starts_with('_'), "a namespace takes no attribute '{}'; it must not begin with _", key);
   Nesting nesting;
   nest(nesting, value);
   if (nesting.holds_reference) {
