@@ -25,8 +25,8 @@ endfunction()
 
 # heddle_layer(NAME deps...): a library of the sources below heddle/NAME and, beside it, the tests among them. Every
 # *_test.cpp of the folder goes into one GoogleTest program test_NAME, every *_gpu_test.cpp into one gpu_test_NAME,
-# which is carried, and each x_fuzz.cpp into a libFuzzer program fuzz_x with HEDDLE_FUZZ, else into a test that runs it
-# once over the inputs in tests/fuzz/x.
+# which is carried, and each x_fuzz.cpp into a test that runs it once over the inputs in tests/fuzz/x, with HEDDLE_FUZZ also
+# into a libFuzzer program fuzz_x.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
@@ -58,7 +58,8 @@ function(heddle_layer name)
       add_executable(fuzz_${subject} ${fuzzer})
       target_link_libraries(fuzz_${subject} PRIVATE ${target})
       target_link_options(fuzz_${subject} PRIVATE -fsanitize=fuzzer)
-    elseif(BUILD_TESTING)
+    endif()
+    if(BUILD_TESTING)
       add_executable(replay_${subject} ${fuzzer} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.cpp)
       target_link_libraries(replay_${subject} PRIVATE ${target})
       add_test(NAME replay_${subject} COMMAND replay_${subject} ${PROJECT_SOURCE_DIR}/tests/fuzz/${subject})
