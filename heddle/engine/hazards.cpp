@@ -152,8 +152,11 @@ class Finder {
       for (const Entry& entry : space.writers)
         if (counts(entry, group, touch)) need(group, entry, after_writer, buffer);
       if (read) continue;
+      // Who knows the step record reads pages ahead of its waits: what its readers have appended is visible with it.
+      const NeedKind after_reader =
+          buffer.kind == BufferKind::kStepDevice ? NeedKind::kVisible : NeedKind::kDone;
       for (const Entry& entry : space.readers)
-        if (counts(entry, group, touch)) need(group, entry, NeedKind::kDone, buffer);
+        if (counts(entry, group, touch)) need(group, entry, after_reader, buffer);
     }
     for (const Touch& touch : touches) record(group, touch);
   }

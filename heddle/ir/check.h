@@ -6,7 +6,8 @@
 //   1. every counter is waited for in full, only by waits of a kind its producers' signals allow;
 //   2. waits and stream order have no cycle: a run of the program comes to its end;
 //   3. RAW and WAW, by byte interval, are ordered by *visible* (or, in a tagged buffer, by a tagged wait on
-//      the writer's counter); WAR by *done*;
+//      the writer's counter); WAR by *done*, of the step record by *visible*: who knows it reads pages ahead of its
+//      waits, and those who append to them read it;
 //   4. the tiles of each call cover it, each element once; every byte of every activation that is read, and
 //      of every output, has been written in its step;
 //   5. buffers that share arena bytes are not live together; tagged buffers share memory with nothing;

@@ -140,10 +140,12 @@ Accesses::Page& Accesses::page(u32 cell) {
 void Accesses::write(const Event& event, const Touch& touch) {
   const bool pages = kind(touch) == BufferKind::kPages;
   const u32 width = form_.workers();
+  // Who knows the step record may read pages ahead of its waits: it comes with what its readers have appended.
+  const u32* known = kind(touch) == BufferKind::kStepDevice ? event.visible : event.done;
   if (!pages)
     for (u32 reader : map_.readers[touch.place]) {
       ++stamps_[reader];
-      const u32 worker = first_beyond(reads_[reader], event.done, width);
+      const u32 worker = first_beyond(reads_[reader], known, width);
       if (worker < width)
         conflict(Rule::kWriteAfterRead, event, touch, kNone, {worker, reads_[reader][worker]});
     }

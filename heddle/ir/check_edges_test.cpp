@@ -107,6 +107,25 @@ TEST(CheckEdges, CountedEdgeCarriesAll) {
   expect_ok(g.b.finish());
 }
 
+// Who knows the step record reads pages ahead of its waits: it is written by who sees what its readers appended.
+TEST(CheckEdges, RecordIsWrittenBehindWhatItsReadersMade) {
+  for (const EdgeKind kind : {EdgeKind::kTagged, EdgeKind::kCounted}) {
+    Builder b{2};
+    const Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {1, 16});
+    const Tensor t = b.activation("t", {1, 16});
+    b.program().buffers[t.buffer].info.tagged = true;
+    const u32 read_s = b.call("map", "read_s", TestMap{s, {}, t}),
+              write_s = b.call("map", "write_s", TestMap{t, {}, s});
+    const u32 c_t = b.counter(t.buffer), c_back = b.counter();
+    b.add(0, read_s, {{0, 1, 0, 16}}).wait(c_back, EdgeKind::kCounted, true).signal(c_t, kind);
+    b.add(1, write_s, {{0, 1, 0, 16}}).wait(c_t, kind).signal(c_back);
+    if (kind == EdgeKind::kCounted)
+      expect_ok(b.finish());
+    else
+      expect_first(b.finish(), FaultKind::kRace, {"worker 1 #0 (write_s", "of s", "worker 0 #0 (read_s"});
+  }
+}
+
 // A tagged wait serves its own instruction, and by way of nops the next one; not the one after that.
 TEST(CheckEdges, TaggedWaitInFrontOfItsReader) {
   Tagged g;

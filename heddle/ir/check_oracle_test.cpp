@@ -162,7 +162,7 @@ class Oracle {
     if (writes && then_writes && x.region.indexed && y.region.indexed && step == then_step &&
         events_[a].instruction->call == events_[b].instruction->call)
       return true;
-    if (!writes) return events_[b].done[a];
+    if (!writes) return (x.kind == BufferKind::kStepDevice ? events_[b].visible : events_[b].done)[a];
     if (events_[b].visible[a]) return true;
     if (then_writes) return false;
     if (reads_words_of(b, a, y)) return true;
