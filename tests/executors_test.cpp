@@ -255,6 +255,79 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
   EXPECT_LT(watch.seconds(), 5);
 }
 
+// Tagged words carry what counters order, on executors that poll them and on those that count.
+class Tagged : public testing::TestWithParam<const char*> {};
+
+TEST_P(Tagged, WordsGiveTheSameBits) {
+  const ExecutorSpec& spec = get_executor(GetParam());
+  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
+  const auto run = [&](bool tagged) {
+    TestProgram test(3, spec.space ? &spec.space() : nullptr);
+    if (tagged) test.tag();
+    const auto executor = spec.create(test.program, test.memory, {.threads = 2, .stale_reads = true});
+    for (int steps : {1, 2, 5}) EXPECT_EQ(executor->run(steps).steps, steps);
+    return test.result();
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+INSTANTIATE_TEST_SUITE_P(Executors, Tagged, testing::Values("threads", "reference", "launches", "megakernel"),
+                         [](const auto& param) { return fmt::format("{}_tagged", param.param); });
+
+// A tag that does not come ends the run, and the next one works.
+TEST(TaggedWords, ThatDoNotComeAreAFault) {
+  const ExecutorSpec& spec = get_executor("megakernel");
+  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << why;
+  TestProgram test(3, &spec.space());
+  test.tag();
+  const auto good = test.program.workers;
+  const auto create = [&] { return spec.create(test.program, test.memory, {.hang_limit_ms = 150}); };
+  create()->run(2);
+  const auto wanted = test.result();
+  test.at(1, 1).opcode = kNopOpcode;  // it signals, and makes nothing
+  const auto hangs = create();
+  for (int again = 0; again < 2; ++again) try {
+      hangs->run(2);
+      FAIL() << "the run ended";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kDevice);
+      const std::string text = error.what();
+      for (const char* part :
+           {"waited longer than 150 ms for element ", " of x2, tag seen 0 wanted 1, at #2 ",
+            "layer2 [linear] tile [0, 21, ", "; nobody makes it"})
+        EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+    }
+  test.program.workers = good;
+  test.at(1, 0).waits[0] = {TestProgram::kLayers - 1, 4},
+             test.at(1, 0).set_previous(0, false);  // it never begins
+  try {
+    create()->run(2);
+    FAIL() << "the run ended";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("counter 5 seen 0 wanted 4"), std::string::npos) << text;
+  }
+  test.program.workers = good;
+  EXPECT_EQ(create()->run(2).steps, 2);
+  EXPECT_EQ(test.result(), wanted);
+}
+
+// What cannot travel so is refused before it runs.
+TEST(TaggedWords, ThatTilesReadInPartAreRefused) {
+  const ExecutorSpec& spec = get_executor("megakernel");
+  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << why;
+  TestProgram test(3, &spec.space());
+  test.tag();
+  test.program.buffers[1].info.tagged = true;  // its readers normalise some rows each
+  try {
+    spec.create(test.program, test.memory, {});
+    FAIL() << "it was taken";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("[megakernel] x1 is tagged and call layer"), std::string::npos) << text;
+  }
+}
+
 class Fits : public testing::TestWithParam<const char*> {};
 
 // All workers of a program are on the device at once, or it is refused before it runs.

@@ -127,6 +127,17 @@ inline u32 load_acquire(const u32* address) {
 inline u32 load_relaxed(const u32* address) {
   return __atomic_load_n(address, __ATOMIC_RELAXED);
 }
+inline uint4 load_halves(const void* address) {
+  emulated::yield("a word in memory");
+  const u64* halves = static_cast<const u64*>(address);
+  const u64 first = __atomic_load_n(halves, __ATOMIC_RELAXED),
+            second = __atomic_load_n(halves + 1, __ATOMIC_RELAXED);
+  return {u32(first), u32(first >> 32), u32(second), u32(second >> 32)};
+}
+template <class T>
+inline void store_relaxed(T* address, T value) {
+  __atomic_store_n(address, value, __ATOMIC_RELAXED);
+}
 inline void add_release(u32* address, u32 amount) {
   __atomic_fetch_add(address, amount, __ATOMIC_RELEASE);
 }

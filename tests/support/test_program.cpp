@@ -49,6 +49,15 @@ void TestProgram::move_to_space() {
   }
 }
 
+void TestProgram::tag() {
+  program.topology.tagged = true;
+  for (u32 l = 2; l < kLayers; l += 2) {
+    program.buffers[l].info.tagged = true;
+    program.counters[l - 1].buffer = l;
+    for (auto& stream : program.workers) stream[l].set_wait_kind(0, EdgeKind::kTagged);
+  }
+}
+
 std::vector<float> TestProgram::result() const {
   std::vector<float> values(kRows * kCols);
   copy_from(space_, values.data(), memory.base[kLayers], values.size() * sizeof(float));

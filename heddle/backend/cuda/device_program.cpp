@@ -83,6 +83,17 @@ void DeviceProgram::put_args(const std::vector<BoundCall>& calls) {
   params_.call_live = as_pointer<LiveRows>(put(std::span<const LiveRows>(live)));
 }
 
+// Kernels that run call by call read and write the buffers themselves.
+void DeviceProgram::put_tagged() {
+  if (num_places_ == 0 || !has_tagged(program_)) return;
+  tagged_ = tagged_tables(program_);
+  params_.tagged = as_pointer<TaggedTensor>(put(std::span<const TaggedTensor>(tagged_.tensors)));
+  params_.tagged_calls = as_pointer<TaggedCall>(put(std::span<const TaggedCall>(tagged_.calls)));
+  params_.tagged_parts = as_pointer<TaggedPart>(put(std::span<const TaggedPart>(tagged_.parts)));
+  owned_.emplace_back(size_t(tagged_.word_bytes));
+  params_.tagged_words = as_pointer<u8>(owned_.back().data());
+}
+
 namespace {
 
 struct WidestWeight : ArgVisitor {
@@ -160,7 +171,8 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
   counter_bytes_ = i64(program.counters.size()) * kCounterStride * 4;
   owned_.emplace_back(size_t(std::max<i64>(counter_bytes_, 4)));
   params_.counters = as_pointer<u32>(owned_.back().data());
-  clear_counters();
+  put_tagged();
+  clear_edges();
   params_.spill_bytes = spill_bytes();
   owned_.emplace_back(size_t(params_.spill_bytes) * size_t(device.multiprocessors()));
   params_.spill = as_pointer<u8>(owned_.back().data());
@@ -195,8 +207,10 @@ KernelParams DeviceProgram::params(u32 first_epoch, u32 steps) const {
   return params;
 }
 
-void DeviceProgram::clear_counters() {
+void DeviceProgram::clear_edges() {
   fill(reinterpret_cast<std::byte*>(params_.counters), 0, size_t(std::max<i64>(counter_bytes_, 4)), stream_);
+  if (params_.tagged_words)
+    fill(reinterpret_cast<std::byte*>(params_.tagged_words), 0, size_t(tagged_.word_bytes), stream_);
 }
 
 RunReport DeviceProgram::finish(int steps, std::string_view executor) {
@@ -212,13 +226,14 @@ RunReport DeviceProgram::finish(int steps, std::string_view executor) {
   download(words.data(), reinterpret_cast<std::byte*>(params_.counters), words.size() * 4, stream_);
   stream_.synchronize();
   for (size_t c = 0; c < program_.counters.size(); ++c) counters.push_back(words[c * kCounterStride]);
-  clear_counters();
+  clear_edges();
   const auto* places = reinterpret_cast<const WorkerPlace*>(&report + 1);
   throw Error(ErrorCode::kDevice, text_of({.executor = executor,
                                            .program = program_,
                                            .fault = fault,
                                            .limit_ms = params_.spin_limit / 1e3,
                                            .counters = counters,
+                                           .tagged = tagged_,
                                            .places = {places, num_places_}}));
 }
 

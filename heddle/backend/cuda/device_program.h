@@ -9,6 +9,7 @@
 #include "heddle/backend/cuda/kernel.h"
 #include "heddle/backend/cuda/memory.h"
 #include "heddle/backend/cuda/program_source.h"
+#include "heddle/backend/cuda/tagged.h"
 #include "heddle/ir/executor.h"
 
 namespace heddle::cuda {
@@ -32,12 +33,14 @@ class DeviceProgram {
   u32* verdict() const { return verdict_; }                    // for WatchParams; zero before each run
   u32 args_of(size_t call) const { return call_args_[call]; }  // where a call's arguments begin, bytes
 
-  void clear_counters();
   // Waits for the stream; says what ran since the last call. Throws Error(kDevice) with a dump after a fault.
   RunReport finish(int steps, std::string_view executor);
 
  private:
   void put_args(const std::vector<BoundCall>& calls);
+  void put_tagged();
+  // Counters and tags are as before the first step.
+  void clear_edges();
   template <class T>
   std::byte* put(std::span<const T> values);
   i64 spill_bytes() const;
@@ -49,6 +52,7 @@ class DeviceProgram {
   KernelParams params_;
   std::vector<u32> call_args_;
   i64 counter_bytes_ = 0;
+  TaggedTables tagged_;
   u32 shared_bytes_ = 0;
   u32* verdict_ = nullptr;
   size_t num_places_;  // workers; 0: streams are calls

@@ -34,6 +34,36 @@ const char* text_of(LoaderWaits waits) {
   return "is done";
 }
 
+// Who makes an element of a tagged buffer; `place`: of the first byte of the element.
+std::string maker_text(const Program& program, u32 buffer, i64 place) {
+  std::vector<Region> regions;
+  for (size_t w = 0; w < program.workers.size(); ++w)
+    for (size_t i = 0; i < program.workers[w].size(); ++i) {
+      const Instruction& instruction = program.workers[w][i];
+      if (instruction.opcode >= kNopOpcode) continue;
+      const Node node = program.node_of(program.calls[instruction.call]);
+      regions.clear();
+      const i32* at = instruction.tile;
+      NodeRule(node).append({{at[0], at[1], at[2], at[3]}}, regions);
+      for (const Region& region : regions)
+        if (region.buffer == buffer && region.access == Access::kWrite && region.offset <= place &&
+            place < region.end())
+          return fmt::format("worker {} #{} {} makes it", w, i, program.describe(instruction));
+    }
+  return "nobody makes it";
+}
+
+// "element 7 of x, tag seen 2 wanted 3, at #3 norm ...; worker 1 #2 linear ... makes it"
+std::string tag_text(const FaultReport& report) {
+  const FaultRecord& fault = report.fault;
+  const u32 buffer = report.tagged.buffers[fault.tensor];
+  const i64 place = i64(fault.element) * report.tagged.tensors[fault.tensor].element;
+  return fmt::format("element {} of {}, tag seen {} wanted {}, at {}; {}", fault.element,
+                     report.program.buffers[buffer].info.name, fault.seen, fault.wanted,
+                     place_text(report.program, fault.worker, report.places[fault.worker].consumers),
+                     maker_text(report.program, buffer, place));
+}
+
 std::string fault_text(const FaultReport& report) {
   const FaultRecord& fault = report.fault;
   const std::string waited =
@@ -48,20 +78,36 @@ std::string fault_text(const FaultReport& report) {
         return fmt::format("CTA {} waited longer than {:.0f} ms for weights", fault.worker, report.limit_ms);
       return fmt::format("{} weights at {}", waited,
                          place_text(report.program, fault.worker, report.places[fault.worker].consumers));
+    case Awaited::kTag:
+      return fmt::format("{} {}", waited, tag_text(report));
     case Awaited::kNothing:
       break;
   }
   return "the run was stopped";
 }
 
-std::vector<BlockedWorker> blocked_workers(const FaultReport& report) {
+// Counters as all tiles that are done would have left them: a device does not count signals of tagged words.
+std::vector<u32> all_counters(const FaultReport& report) {
+  std::vector<u32> counters(report.counters.begin(), report.counters.end());
+  for (u32 w = 0; w < report.places.size(); ++w) {
+    const auto [at, epoch] = report.places[w].consumers;
+    const auto& stream = report.program.workers[w];
+    for (u32 i = 0; i < stream.size() && epoch > 0 && !report.tagged.tensors.empty(); ++i)
+      if (const Signal& signal = stream[i].signal;
+          signal.counter != kNoCounter && stream[i].signal_kind() == EdgeKind::kTagged)
+        counters[signal.counter] += signal.amount * (i < at ? epoch : epoch - 1);
+  }
+  return counters;
+}
+
+std::vector<BlockedWorker> blocked_workers(const FaultReport& report, std::span<const u32> counters) {
   std::vector<BlockedWorker> blocked;
   for (u32 w = 0; w < report.places.size(); ++w) {
     const auto [at, epoch] = report.places[w].consumers;
     const Instruction& instruction = report.program.workers[w][at];
     bool waits = false;
     for (int i = 0; i < kMaxWaits && instruction.opcode != kEndOpcode; ++i)
-      waits |= blocked_by(instruction, i, epoch, report.counters);
+      waits |= blocked_by(instruction, i, epoch, counters);
     if (waits) blocked.push_back({w, at, epoch});
   }
   return blocked;
@@ -72,7 +118,8 @@ std::vector<BlockedWorker> blocked_workers(const FaultReport& report) {
 std::string text_of(const FaultReport& report) {
   std::string text = fmt::format("[{}] {}", report.executor, fault_text(report));
   if (report.places.empty()) return text;
-  text += "; " + dump_blocked(report.program, blocked_workers(report), report.counters);
+  const std::vector<u32> counters = all_counters(report);
+  text += "; " + dump_blocked(report.program, blocked_workers(report, counters), counters);
   text += "\nconsumers and loader of each worker:";
   for (u32 w = 0; w < report.places.size(); ++w) {
     const WorkerPlace& place = report.places[w];

@@ -10,6 +10,7 @@
 
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/sources.h"
+#include "heddle/backend/cuda/tagged.h"
 #include "heddle/base/error.h"
 
 namespace heddle::cuda {
@@ -163,6 +164,7 @@ std::string megakernel_source(const Program& program, const std::string& arch, b
   return types_source(program.opcodes, known, KernelTraits::of(program), arch,
                       consumer_warps(program.shape.rows)) +
          fmt::format(R"(namespace heddle::device {{
+constexpr bool kTagged = {};
 template <class L>
 inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{
   switch (opcode) {{
@@ -181,7 +183,7 @@ void megakernel(const __grid_constant__ heddle::KernelParams p) {{
   run_megakernel(p);
 }}
 )",
-                     streams, runs);
+                     has_tagged(program), streams, runs);
 }
 
 }  // namespace heddle::cuda

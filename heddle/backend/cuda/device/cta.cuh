@@ -40,10 +40,13 @@ class Cta {
   Scratch all_scratch() const {
     return {memory(), i64(p_.ring_slots) * kRingSlotBytes + p_.scratch_bytes, scratch().spill};
   }
-  Scratch scratch() const {
-    return {memory() + u64(p_.ring_slots) * kRingSlotBytes, i64(p_.scratch_bytes),
+  // Behind the stage.
+  Scratch scratch(u32 stage_bytes = 0) const {
+    return {stage(p_) + stage_bytes, i64(p_.scratch_bytes) - stage_bytes,
             p_.spill + i64(arch::multiprocessor()) * p_.spill_bytes};
   }
+  // Where tagged tensors lie bare.
+  static u8* stage(const KernelParams& p) { return memory() + u64(p.ring_slots) * kRingSlotBytes; }
 
  private:
   static RingBarriers& barriers() {

@@ -5,10 +5,11 @@
 
 namespace heddle::device {
 
-inline void report_fault(FaultRecord* record, Awaited awaited, u32 counter, u32 seen, u32 wanted) {
-  if (atomicCAS(reinterpret_cast<u32*>(&record->awaited), u32(Awaited::kNothing), u32(awaited)) == 0) {
+inline void report_fault(FaultRecord* record, const FaultRecord& fault) {
+  if (atomicCAS(reinterpret_cast<u32*>(&record->awaited), u32(Awaited::kNothing), u32(fault.awaited)) == 0) {
     record->worker = blockIdx.x;
-    record->counter = counter, record->seen = seen, record->wanted = wanted;
+    record->counter = fault.counter, record->seen = fault.seen, record->wanted = fault.wanted;
+    record->tensor = fault.tensor, record->element = fault.element;
   }
   __threadfence();
   atomicExch(&record->stop, 1u);
@@ -23,7 +24,7 @@ inline volatile u64& panel_limit() {
 
 // Whether the run was stopped, or is to be: consumers gave up. By one thread.
 inline bool is_stopped(FaultRecord* record) {
-  if (panel_limit() == 0) report_fault(record, Awaited::kPanels, 0, 0, 0);
+  if (panel_limit() == 0) report_fault(record, {.awaited = Awaited::kPanels});
   return arch::load_relaxed(&record->stop) != 0;
 }
 

@@ -4,11 +4,11 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/cta.cuh"
+#include "heddle/backend/cuda/device/tagged.cuh"
 
 namespace heddle::device {
 
-constexpr u32 kQueueSlots = 8;         // instructions fetched ahead
-constexpr u32 kQueueArgsBytes = 1536;  // of a call's arguments; longer ones stay in memory
+constexpr u32 kQueueSlots = 8;  // instructions fetched ahead
 constexpr u32 kHostCopyBytes = 2048;
 constexpr u32 kDeviceCopyBytes = 512;
 constexpr u32 kControllerThread = kConsumers + 32;
@@ -23,6 +23,7 @@ struct QueueSlot {
   u32 index;  // in the worker's stream
   u32 epoch;
   bool live;
+  TaggedTile tagged;
   alignas(16) u8 copied[kQueueArgsBytes];
 };
 
@@ -71,6 +72,7 @@ inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) 
   if (lane < sizeof(Instruction) / 4)
     reinterpret_cast<u32*>(&slot.instruction)[lane] = reinterpret_cast<const u32*>(&from)[lane];
   slot.index = index, slot.epoch = epoch;
+  if constexpr (kTagged) slot.tagged.clear();
   __syncwarp();
   if (slot.instruction.opcode >= kNopOpcode) return;
   if (lane == 0) {
@@ -82,6 +84,10 @@ inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) 
   for (u32 i = lane; fits && i < bytes / 16; i += 32)
     reinterpret_cast<uint4*>(slot.copied)[i] = reinterpret_cast<const uint4*>(p.args + begin)[i];
   slot.args = fits ? slot.copied : p.args + begin;
+  if constexpr (kTagged) {
+    __syncwarp();  // addresses take the place of what was copied
+    slot.tagged.fetch(p, call, p.tagged_parts[p.stream_begin[blockIdx.x] + index], slot.copied);
+  }
 }
 
 constexpr u32 kStay = 0, kLeaveForFault = 1, kLeaveAtEnd = 2;
@@ -233,6 +239,13 @@ class ProgramEdges {
     return bytes;
   }
 
+  // Ahead of the tile's body: what it reads of tagged buffers, which is there for all once they have waited. In one place:
+  // bodies wait in many, and beside what they keep in registers there is no room for so many words.
+  void take_tagged() {
+    if (slot_.tagged.count == 0) return;
+    if (arch::thread() == 0) consumer_state().waits = 1;
+    if (!slot_.tagged.take(p_, slot_.epoch)) consumer_state().leaves = kLeaveForFault;
+  }
   // Every wait has a thread that polls it, and another looks whether the run was stopped.
   void wait() {
     const u32 i = arch::thread();
@@ -257,7 +270,7 @@ class ProgramEdges {
           last = consumer_state().ends != 0;
           arch::add_release(p_.watch.verdict, last ? 3 : 2);
         } else {
-          stopped = !spin(p_.watch.verdict, 2 * step, kNoCounter);
+          stopped = !spin(p_.watch.verdict, {.awaited = Awaited::kVerdict, .wanted = 2 * step});
           last = arch::load_relaxed(p_.watch.verdict) == 2 * step + 1;
         }
       }
@@ -274,14 +287,18 @@ class ProgramEdges {
   void signal() {
     if (arch::thread() == 0)
       consumer_state().ring_slot = ring_.slot, consumer_state().ring_phase = ring_.phase;
+    TaggedMade made;
+    if constexpr (kTagged) made = slot_.tagged.made(p_, slot_.epoch);
     sync_consumers();
+    if constexpr (kTagged) made.give();
     const Signal& signal = slot_.instruction.signal;
-    if (arch::thread() == 0 && signal.counter != kNoCounter)
+    if (arch::thread() == 0 && signal.counter != kNoCounter && !by_tags(slot_.instruction.signal_kind()))
       arch::add_release(p_.counters + u64(signal.counter) * kCounterStride, signal.amount);
   }
   Tracer tracer() const { return {p_.trace, TraceRole::kConsumers}; }
 
  private:
+  static bool by_tags(EdgeKind kind) { return kTagged && kind == EdgeKind::kTagged; }
   // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
   static void leave_together(bool stopped) {
     if (stopped) consumer_state().leaves = kLeaveForFault;
@@ -304,22 +321,16 @@ class ProgramEdges {
   bool poll(u32 i) {
     const Wait& wait = slot_.instruction.waits[i];
     if (wait.counter == kNoCounter) return true;
+    if (by_tags(slot_.instruction.wait_kind(int(i)))) return true;  // all consumers take its tensors
     const u32 wanted = wanted_count(wait.target, slot_.epoch, slot_.instruction.waits_previous(int(i)));
-    return spin(p_.counters + u64(wait.counter) * kCounterStride, wanted, wait.counter);
+    return spin(p_.counters + u64(wait.counter) * kCounterStride,
+                {.awaited = Awaited::kCounter, .counter = wait.counter, .wanted = wanted});
   }
-  bool spin(const u32* word, u32 wanted, u32 counter) {
-    u64 begin = 0;
-    for (u32 turn = 1;; ++turn) {
-      const u32 seen = arch::load_acquire(word);
-      if (reached(seen, wanted)) return true;
-      if (turn % 256 != 0) continue;
-      if (begin == 0) begin = arch::nanoseconds();
-      if (arch::load_relaxed(&p_.fault->stop)) return false;
-      if (arch::nanoseconds() - begin > u64(p_.spin_limit) * 1000) {
-        report_fault(p_.fault, counter == kNoCounter ? Awaited::kVerdict : Awaited::kCounter, counter, seen,
-                     wanted);
-        return false;
-      }
+  bool spin(const u32* word, FaultRecord fault) {
+    for (Patience patience(p_);;) {
+      fault.seen = arch::load_acquire(word);
+      if (reached(fault.seen, fault.wanted)) return true;
+      if (!patience.once_more([&] { return fault; })) return false;
     }
   }
 
@@ -330,13 +341,15 @@ class ProgramEdges {
 
 // False: the run is over.
 __forceinline__ bool consume(const KernelParams& p, const QueueSlot& slot, const Cta& cta) {
-  Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), cta.scratch(), slot.tile[1] - slot.tile[0]);
+  const Scratch scratch = kTagged ? cta.scratch(slot.tagged.stage_bytes) : cta.scratch();
+  Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), scratch, slot.tile[1] - slot.tile[0]);
   const u32 opcode = slot.instruction.opcode;
   if (arch::thread() == 0) {
     p.places[blockIdx.x].consumers = {slot.index, slot.epoch};
     block.edges().tracer().fetched(slot.index, slot.epoch);
   }
   if (opcode == kEndOpcode) return block.edges().end_step();
+  if constexpr (kTagged) block.edges().take_tagged();
   if (opcode < kNopOpcode && slot.live)
     run_opcode(opcode, slot.args, block, slot.tile);
   else
