@@ -63,6 +63,8 @@ void take_room(const Artefact& artefact, const char* name, i32& option, i32 has)
 
 Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions options,
                        const DeviceKind& device) {
+  require(!options.tagged,
+          "[engine] the edges of programs made ahead of time are counted; wanted are tagged ones");
   options.executor = device.executor;
   if (options.workers == 0) options.workers = device.units;
   const Planner planner = make_planner(model, options);

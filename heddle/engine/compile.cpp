@@ -192,8 +192,9 @@ void add_homes(const Graph& graph, const Placement& placement, Program& program)
 Program compile(Graph graph, const StepShape& shape, const Placement& placement,
                 const CompileOptions& options) {
   run_passes(graph, options.passes);
-  const ArenaPlan arena = plan_arena(graph, options.keep_buffers);
   Tiles tiles = cut_tiles(graph, placement, options.tiling);
+  if (options.whole_tagged) keep_whole_tagged(graph, tiles);
+  const ArenaPlan arena = plan_arena(graph, options.keep_buffers);
   Hazards hazards = find_hazards(graph, arena, tiles);
   settle_in_clusters(tiles, hazards, placement.topology);
   const CostModel costs = options.costs.value_or(default_costs(placement.topology));

@@ -17,7 +17,8 @@ struct CompileOptions {
   PassOptions passes;
   TilingTarget tiling;
   std::optional<CostModel> costs;  // by which the scheduler decides; unset: default_costs
-  bool keep_buffers = false;       // every activation keeps memory of its own, to be read after a step
+  bool whole_tagged = false;  // of tagged buffers only those that tiles read whole stay so (engine/lower.h)
+  bool keep_buffers = false;  // every activation keeps memory of its own, to be read after a step
 };
 
 // The graph's nodes must be in an order in which each call's inputs are made before it; ids of a program's

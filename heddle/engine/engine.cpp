@@ -136,12 +136,20 @@ Target target_of(const EngineOptions& options) {
   if (workers == 0) workers = executor.workers ? executor.workers() : options.threads;
   if (workers == 0) workers = allowed_cores();
   Target target = executor.space ? gpu_target(workers) : cpu_target(workers);
-  target.topology.tagged = false;  // the GPU executors count every edge
+  target.topology.tagged = target.whole_tagged = options.tagged;
   return target;
 }
 
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   const ModelInfo& info = model->info();
+  require(!o.tagged || get_executor(o.executor).space,
+          "[engine] tagged vectors are for a GPU; {} runs on the CPU", o.executor);
+  require(!o.tagged || (!o.artefact && !o.target && !o.keep_buffers),
+          "[engine] tagged vectors are for programs that are made here, whose buffers the host does not "
+          "read; wanted is {}",
+          o.artefact       ? "an artefact"
+          : o.keep_buffers ? "that buffers are kept"
+                           : "a target of its own");
   if (o.artefact) take_settings(*model, o);
   get_scheduler(o.scheduler);
   require(o.threads >= 0 && o.threads <= 1024, "[engine] threads = {}; must be 0 (all cores) to 1024",

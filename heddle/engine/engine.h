@@ -36,6 +36,8 @@ struct EngineOptions {
   std::optional<DType> kv_dtype;  // the weights' where unset
   PassOptions passes;
   std::optional<CostModel> costs;  // by which the scheduler decides
+  // GPU: in steps of one row, vectors that workers read whole travel as words with tags instead of behind counters.
+  bool tagged = false;
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
   ExecutorOptions run{.specialised = true};

@@ -30,6 +30,10 @@ struct Tiles {
 // ops prefer. Where there are clusters, the splits of one head are tiles of one cluster.
 Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target);
 
+// Leaves those buffers tagged that a worker can take whole, with one look at each word: made by one call, a run of bytes
+// a tile, and read whole by every tile that reads them. Edges of the others are counted.
+void keep_whole_tagged(Graph& graph, const Tiles& tiles);
+
 // Why one group must come after another.
 enum class NeedKind : u8 {
   kTagged,   // reads a tagged buffer: needs the tagged words themselves

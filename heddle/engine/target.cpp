@@ -47,7 +47,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
   request.panel_rows = target.panel_rows;
   request.interleave = target.interleave;
   request.resident = target.resident;
-  request.tagged = target.topology.tagged;
+  request.tagged = target.topology.tagged && (rows == 1 || !target.whole_tagged);
   request.sample = !capacity.all_logits;
   return request;
 }

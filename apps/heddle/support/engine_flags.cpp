@@ -51,6 +51,9 @@ void EngineFlags::add_executor_to(Command& command) {
                    {.group = kGroup});
   command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
                    {.group = kGroup});
+  command.argument("--tagged", &tagged,
+                   "GPU: vectors travel between SMs as words with tags where they can, in steps of one row",
+                   {.group = kGroup});
 }
 
 void EngineFlags::add_threads_to(Command& command) {
@@ -102,6 +105,7 @@ EngineOptions EngineFlags::options() const {
   options.threads = threads;
   options.max_context = max_context;
   options.run.specialised = !generic;
+  options.tagged = tagged;
   if (no_fuse) options.passes = {.fuse_epilogues = false, .fuse_prologues = false};
   options.max_sequences = 1;
   return options;

@@ -14,7 +14,7 @@ struct EngineFlags {
   std::string executor = "threads", scheduler;  // "": the default
   std::string program;                          // an artefact
   i32 workers = 0, threads = 0, max_context = 0;
-  bool no_fuse = false, generic = false, verbose = false, prove = false;
+  bool no_fuse = false, generic = false, tagged = false, verbose = false, prove = false;
 
   void add_to(Command& command);
   // Only those that decide a program; `what` says what the command takes for a model.

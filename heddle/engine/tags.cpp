@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <optional>
+
+#include "heddle/engine/lower.h"
+
+namespace heddle {
+namespace {
+
+constexpr i64 kMostBytes = 16 << 10;  // on chip, beside the operand that is made of them
+
+struct Use {
+  std::optional<u32> maker;  // a node
+  i32 element = 0;           // bytes
+  bool fits = true;
+};
+
+class Keeper {
+ public:
+  Keeper(Graph& graph, const Tiles& tiles) : graph_(graph), tiles_(tiles), uses_(graph.buffers().size()) {}
+
+  void run() {
+    for (u32 n = 0; n < graph_.nodes().size(); ++n) look_at_arguments(n);
+    std::vector<NodeRule> rules(graph_.nodes().begin(), graph_.nodes().end());
+    std::vector<Region> regions;
+    for (const LoweredTile& tile : tiles_.all) {
+      regions.clear();
+      rules[tile.node].append(tile.at, regions);
+      for (const Region& region : regions) look_at(region);
+    }
+    for (size_t b = 0; b < uses_.size(); ++b) {
+      Buffer& buffer = graph_.buffers()[b];
+      buffer.tagged &= uses_[b].maker && uses_[b].fits && buffer.bytes <= kMostBytes;
+    }
+  }
+
+ private:
+  void look_at_arguments(u32 n) {
+    struct Look : ArgVisitor {
+      Keeper* keeper;
+      u32 node;
+      bool makes = false;  // a tagged buffer
+      void tensor(const char*, Tensor& value, const char*, Access access) override {
+        if (!value.exists() || !keeper->graph_.buffers()[value.buffer].tagged) return;
+        Use& use = keeper->uses_[value.buffer];
+        const i32 element = size_of(value.dtype);
+        use.fits &= is_float(value.dtype) && (use.element == 0 || use.element == element);
+        use.element = element;
+        if (access == Access::kRead)
+          use.fits &= use.maker != node;
+        else
+          use.fits &= !makes && !use.maker;
+        if (access == Access::kWrite) makes = true, use.maker = node;
+      }
+      void weight(const char*, Weight&, const char*) override {}
+      void attribute(const char*, i32&) override {}
+      void attribute(const char*, float&) override {}
+    } look;
+    look.keeper = this, look.node = n;
+    for (const Part& part : graph_.nodes()[n].parts)
+      part.op->visit(const_cast<std::byte*>(part.args.data()), look);
+  }
+
+  void look_at(const Region& region) {
+    const bool whole = region.bytes() == graph_.buffers()[region.buffer].bytes;
+    const bool run = region.bytes() == region.end() - region.offset;
+    uses_[region.buffer].fits &= region.access == Access::kRead ? whole : run;
+  }
+
+  Graph& graph_;
+  const Tiles& tiles_;
+  std::vector<Use> uses_;  // by buffer
+};
+
+}  // namespace
+
+void keep_whole_tagged(Graph& graph, const Tiles& tiles) {
+  Keeper(graph, tiles).run();
+}
+
+}  // namespace heddle
