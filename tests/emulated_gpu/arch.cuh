@@ -24,6 +24,9 @@ inline u16 to_bf16(float value) {
 inline u32 pack_bf16(float first, float second) {
   return u32(to_bf16(second)) << 16 | to_bf16(first);
 }
+inline u32 pack_f16(float first, float second) {
+  return u32(to_f16(second)) << 16 | to_f16(first);
+}
 inline float from_bf16_bits(u32 bits) {
   return __builtin_bit_cast(float, bits << 16);
 }
@@ -145,15 +148,37 @@ inline uint4 load_constant(const void* address) {
   return *static_cast<const uint4*>(address);
 }
 
+// Copies of a thread to shared memory: they land when it waits for their group, as late as may be.
+struct WordCopy {
+  void* to;
+  const void* from;
+  bool there;
+};
+inline thread_local std::map<u32, std::vector<std::vector<WordCopy>>> word_copies;  // by thread: its groups
+inline std::vector<std::vector<WordCopy>>& groups_of_thread() {
+  auto& groups = word_copies[threadIdx.x];
+  if (groups.empty()) groups.emplace_back();  // the one that is not committed yet
+  return groups;
+}
 inline void copy_word(void* to, const void* from, bool there) {
   check_copy(to, from);
-  if (there)
-    std::memcpy(to, from, 16);
-  else
-    std::memset(to, 0, 16);
+  std::memset(to, 0xff, 16);  // NaNs for who does not wait
+  groups_of_thread().back().push_back({to, from, there});
 }
-inline void commit_copies() {}
-inline void wait_copies(i32) {}
+inline void commit_copies() {
+  groups_of_thread().emplace_back();
+}
+inline void wait_copies(i32 left) {
+  auto& groups = groups_of_thread();
+  while (groups.size() > size_t(left) + 1) {
+    for (const WordCopy& copy : groups.front())
+      if (copy.there)
+        std::memcpy(copy.to, copy.from, 16);
+      else
+        std::memset(copy.to, 0, 16);
+    groups.erase(groups.begin());
+  }
+}
 
 // Lane l gives the address of row l % 8 of matrix l / 8, and gets elements {2 c, 2 c + 1} of row l / 4, c = l % 4.
 template <u32 kCount>
@@ -162,6 +187,18 @@ inline void load_matrices(u32 (&to)[kCount], const void* row) {
   const u32 lane = threadIdx.x % 32;
   for (u32 i = 0; i < kCount; ++i)
     std::memcpy(&to[i], reinterpret_cast<const u8*>(rows[8 * i + lane / 4]) + lane % 4 * 4, 4);
+}
+
+// The same, transposed: elements l / 4 of rows 2 c and 2 c + 1.
+inline void load_transposed(u32 (&to)[4], const void* row) {
+  const auto* rows = emulated::exchange(reinterpret_cast<u64>(row));
+  const u32 lane = threadIdx.x % 32;
+  for (u32 i = 0; i < 4; ++i) {
+    const auto element = [&](u32 k) {
+      return u32(reinterpret_cast<const u16*>(rows[8 * i + lane % 4 * 2 + k])[lane / 4]);
+    };
+    to[i] = element(0) | element(1) << 16;
+  }
 }
 
 // sums[16, 8] += a[16, 16] b[16, 8], as mma.m16n8k16 lays them over the lanes.

@@ -27,10 +27,15 @@ inline u16 to_f16(float value) {
   return bits;
 }
 
-// Two of bf16 in a word, the first in its low half.
+// Two of 16 bits in a word, the first in its low half.
 inline u32 pack_bf16(float first, float second) {
   u32 bits;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+  return bits;
+}
+inline u32 pack_f16(float first, float second) {
+  u32 bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
   return bits;
 }
 
@@ -141,6 +146,13 @@ inline void load_matrices(u32 (&to)[4], const void* row) {
 inline void load_matrices(u32 (&to)[2], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                : "=r"(to[0]), "=r"(to[1])
+               : "r"(shared(row))
+               : "memory");
+}
+// The same, each matrix transposed.
+inline void load_transposed(u32 (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                : "r"(shared(row))
                : "memory");
 }
