@@ -62,9 +62,9 @@ KernelTraits traits_for(i32 rows) {
 
 // Products of many rows on tensor cores hold more sums than there are registers for, and the longest chain around them
 // begins with a merge, which steps of many rows have on their own. A body with a generic one to fall back to has that
-// one's call, with a copy of the arguments, beside its own path. What decodes stays on chip where it was measured.
+// one's call, with a copy of the arguments, beside its own paths. What decodes stays on chip where it was measured.
 Budget budget_of(const BodyCheck& check) {
-  if (check.rows > 1) return {.stack_bytes = 768, .spill_bytes = 3584};
+  if (check.rows > 1) return {.stack_bytes = has_variant(check.op) ? 1024 : 768, .spill_bytes = 3584};
   if (has_variant(check.op)) return {.stack_bytes = 1024, .spill_bytes = 2048};
   if (check.arch != kMeasuredArch) return {.stack_bytes = 320, .spill_bytes = 1024};
   if (get_op(check.op).traits.main)
@@ -106,7 +106,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, int work
   for (const OpSpec* op : all_ops())
     for (const std::string& arch : archs)
       for (i32 rows : {1, kManyRows}) {
-        if (rows > 1 && !op->traits.main) continue;  // the same kernel
+        if (rows > 1 && !op->traits.main && !has_variant(op->name)) continue;  // the same kernel
         requests.push_back(
             {op->name, call_source(longest_chain(*op, all_ops()), traits_for(rows), arch), arch, {}});
         checks.push_back({op->name, arch, rows, {}, 0, {}});

@@ -126,6 +126,10 @@ int consumer_warps(i32 rows) {
   return rows > kStreamRows ? 16 : 8;
 }
 
+int consumer_warps(i32 rows, const Opcode& opcode) {
+  return consumer_warps(get_op(opcode.ops[opcode.main]).traits.streams_pages ? 1 : rows);
+}
+
 KernelTraits KernelTraits::of(const Program& program) {
   FindTypes find;
   for (const Call& call : program.calls) {
@@ -141,7 +145,7 @@ KernelTraits KernelTraits::of(const Program& program) {
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known) {
   return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch,
-                      consumer_warps(traits.rows)) +
+                      consumer_warps(traits.rows, opcode)) +
          R"(#include "heddle/backend/cuda/device/launch.cuh"
 using namespace heddle::device;
 extern "C" __global__ __launch_bounds__(kConsumers + 32, 1)

@@ -14,6 +14,11 @@ namespace {
 bool specialises(const Program& program, bool specialised) {
   return specialised && program.shape.rows <= kStreamRows;
 }
+// So is what streams pages, whatever the rows: its sums are as many registers as a head has dimensions.
+bool specialises(const Program& program, const Opcode& opcode, bool specialised) {
+  return specialises(program, specialised) ||
+         (specialised && get_op(opcode.ops[opcode.main]).traits.streams_pages);
+}
 
 }  // namespace
 
@@ -22,11 +27,13 @@ std::vector<CompileRequest> launches_requests(const Program& program, const std:
   const KernelTraits traits = KernelTraits::of(program);
   std::vector<CompileRequest> requests;
   for (size_t i = 0; i < program.opcodes.size(); ++i)
-    requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
-                        call_source(program.opcodes[i], traits, arch,
-                                    specialises(program, specialised) ? known_args(program, i) : KnownArgs{}),
-                        arch,
-                        {}});
+    requests.push_back(
+        {fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
+         call_source(
+             program.opcodes[i], traits, arch,
+             specialises(program, program.opcodes[i], specialised) ? known_args(program, i) : KnownArgs{}),
+         arch,
+         {}});
   return requests;
 }
 

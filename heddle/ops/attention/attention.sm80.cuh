@@ -4,7 +4,10 @@
 // a warp has one maximum for each query. Warps meet at the end, in a fixed order.
 // A worker that knows the positions of the step already asks for what lies in pages before it waits for its inputs: who
 // wrote the record did so behind all who had read the one before, and those who fill pages read it.
+// Rows of prompts are many queries: attention_mma.sm80.cuh takes them.
 // Included once per device program, behind attention.cuh, whose body takes what does not fit here.
+#include "heddle/ops/attention/attention_mma.sm80.cuh"
+
 namespace attention {
 
 struct DeviceBody {
@@ -12,12 +15,6 @@ struct DeviceBody {
   static constexpr i32 kMostQueries = 16;
   static constexpr i32 kRounds = 2;  // positions that a group of lanes takes at once
   static constexpr i32 kScores = kQueries * kRounds;
-
-  // e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
-  static float weight_of(float x) {
-    constexpr float kLog2E = 1.44269504088896341f;
-    return arch::exp2(x * kLog2E);
-  }
 
   // Sums of kCount vectors over the lanes that differ in the bits from kBit to kEnd: at each bit a lane passes half of
   // them on, and is left with those whose index has its bits; a single one is summed by all.
@@ -232,9 +229,16 @@ struct DeviceBody {
     });
   }
 
+  // Whether the pass above takes a tile. Where a prompt was cut must not decide it: what a tile may have counts, not what
+  // it has. A sequence that answers has one row.
+  template <class Block>
+  static bool has_few(Block& block, const Attention& a, const Body::Work& work) {
+    const bool alone = block.host(a.step).sequence(work.plan.sequence)->row_count == 1;
+    return (alone ? work.queries : a.block_rows * a.block_heads) <= kMostQueries &&
+           (a.head_dim() == 64 || a.head_dim() == 128);
+  }
   template <DType kType, class Block>
-  static bool run_type(Block& block, const Attention& a, const Body::Work& work) {
-    if (a.keys.dtype != kType) return false;
+  static void run_few(Block& block, const Attention& a, const Body::Work& work) {
     for (i32 query = 0; query < work.queries; query += kQueries) {
       if (query > 0) block.sync();
       block.begin_scratch();
@@ -243,19 +247,34 @@ struct DeviceBody {
       else
         run_queries<kType, 16>(block, a, work, query);
     }
+  }
+  template <DType kType, i32 kDim, class Block>
+  static bool run_many(Block& block, const Attention& a, const Body::Work& work) {
+    if (a.head_dim() != kDim) return false;
+    block.inputs();
+    const Scratch scratch = block.scratch_now();
+    ManyQueries<kType == DType::kBf16, kDim>(a, work, scratch.chip, scratch.chip_bytes).run();
     return true;
+  }
+  template <DType kType, class Block>
+  static bool run_type(Block& block, const Attention& a, const Body::Work& work) {
+    if (a.keys.dtype != kType) return false;
+    if (has_few(block, a, work)) return run_few<kType>(block, a, work), true;
+    if constexpr (kFewRows)
+      return run_many<kType, 64>(block, a, work) || run_many<kType, 128>(block, a, work) ||
+             run_many<kType, 256>(block, a, work);
+    return false;
   }
 
   static bool in_words(const Tensor& rows) {
     return reinterpret_cast<u64>(rows.data) % 16 == 0 && rows.stride[0] % 8 == 0;
   }
-  // 16-byte words of one type everywhere, and few enough queries of one part.
-  static bool fits(const Attention& a, i32 queries) {
+  // 16-byte words of one type everywhere, and queries of one part.
+  static bool fits(const Attention& a) {
     const DType type = a.keys.dtype;
     return size_of(type) == 2 && a.values.dtype == type && a.q.dtype == type && a.k.dtype == type &&
-           a.v.dtype == type && (a.head_dim() == 64 || a.head_dim() == 128) &&
-           a.value_dim() == a.head_dim() && !a.is_latent() && queries <= kMostQueries && in_words(a.q) &&
-           in_words(a.k) && in_words(a.v);
+           a.v.dtype == type && a.head_dim() % 8 == 0 && a.value_dim() == a.head_dim() && !a.is_latent() &&
+           in_words(a.q) && in_words(a.k) && in_words(a.v);
   }
 
   // Beside the pass above, not inside it, where it would take registers; with a block of its own, since one whose
@@ -270,7 +289,7 @@ struct DeviceBody {
     if (!block.knows_device()) block.inputs();
     const Body::Work work = Body::work_of(block, a, t);
     if (work.queries == 0) return block.dead();
-    if (fits(a, work.queries)) {
+    if (fits(a)) {
       if constexpr (kUses[int(DType::kBf16)])
         if (run_type<DType::kBf16>(block, a, work)) return;
       if constexpr (kUses[int(DType::kF16)])

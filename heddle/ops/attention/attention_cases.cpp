@@ -39,16 +39,45 @@ Attention attention_args(const Layout& layout, const Sizes& sizes, DType rows, D
   return args;
 }
 
+// A matrix unit that has many queries may round their weights, at most 1 each, to its 16-bit operands.
+double weights_bound(const Attention& args) {
+  const DType type = args.keys.dtype;
+  const bool rounds = size_of(type) == 2 && args.q.dtype == type && args.block_rows * args.block_heads > 16;
+  return rounds ? 0.5 * rounding_bound(type, 0) : 0;
+}
+
 Case attention_case(const StepExample& step, const Attention& args) {
   // Scores are sums over score_dim; the values' sum grows with what stands in a split. A cap rounds scores again.
   const double steps = 8 + 0.25 * args.score_dim() + (args.softcap > 0 ? 4 : 0);
-  Case result = make_case(args, rounding_bound(args.part.rank > 0 ? args.part.dtype : DType::kF32, steps));
+  const DType part = args.part.rank > 0 ? args.part.dtype : DType::kF32;
+  Case result = make_case(args, rounding_bound(part, steps) + weights_bound(args));
   result.prepare = [step](std::byte* bytes, Values& values) {
     auto& a = as<Attention>(bytes);
     step.fill_host(values.bytes(a.step.buffer));
     step.fill_state(values.bytes(a.state.buffer));
   };
   return result;
+}
+
+// Tiles of many queries: full ones and tails, more than a pass takes, sequences that end in the middle of one; parts and
+// windows that begin in the middle of what is on chip at once.
+void add_many_queries(std::vector<Case>& cases) {
+  const Layout prompt{{{{0, 150}}}, {64, 4, 1, 64}};
+  const Layout several{{{{37, 70}, {0, 33}, {130, 1}, {90, 5}, {203, 40}}, 4}, {32, 9, 1, 8}};
+  const Layout parts{{{{70, 40}, {5, 3}, {300, 18}}, 8}, {16, 7, 3, 8}};
+  const Sizes all_sizes[] = {{8, 2, 64}, {8, 1, 64}, {2, 2, 128}, {5, 1, 128}, {3, 1, 96}, {2, 1, 256}};
+  size_t turn = 0;
+  for (const Layout& layout : {prompt, several, parts})
+    for (const Sizes& sizes : all_sizes)
+      for (const Scores& scores : {Scores{}, {7, 0.7f}, {100}}) {
+        const DType type = turn % 2 == 0 ? DType::kBf16 : DType::kF16;
+        Attention args = attention_args(layout, sizes, type, type);
+        args.window = scores.window, args.softcap = scores.softcap;
+        if (turn % 3 == 0)
+          args.part = input(type, {layout.step.rows(), args.heads, args.max_splits, args.value_dim()});
+        cases.push_back(attention_case(layout.step, args));
+        ++turn;
+      }
 }
 
 }  // namespace
@@ -96,6 +125,7 @@ std::vector<Case> attention_cases() {
         args.scale = 1 / std::sqrt(float(args.score_dim()));
         cases.push_back(attention_case(layout.step, args));
       }
+  add_many_queries(cases);
   return cases;
 }
 

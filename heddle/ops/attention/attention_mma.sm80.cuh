@@ -1,0 +1,259 @@
+// Attention of many queries on a GPU from sm_80 on: both products on tensor cores. A warp has sixteen queries; their
+// scores, weights and sums stay in its registers. Keys and values of a few positions at a time, a step, come through
+// stages on chip that asynchronous copies fill ahead. Weights are rounded to the dtype of the values, totals are not.
+// Steps begin at multiples of their size, wherever pages, parts, windows or this step's rows begin, and one of which a
+// query sees nothing leaves it as it was: the order of its sums follows from positions alone.
+// Included once per device program, by attention.sm80.cuh, which says what comes here.
+namespace attention {
+
+// e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
+inline float weight_of(float x) {
+  constexpr float kLog2E = 1.44269504088896341f;
+  return arch::exp2(x * kLog2E);
+}
+
+template <bool kBf16, i32 kKeyDim>
+class ManyQueries {
+ public:
+  static constexpr i32 kQueries = 16;  // of a warp
+  // A pass has so much of the values that its sums fit into registers, and scores beside them.
+  static constexpr i32 kValueDim = kKeyDim > 128 ? kKeyDim / 2 : kKeyDim;
+  static constexpr i32 kStep = kKeyDim <= 64 ? 64 : kKeyDim <= 128 ? 32 : 16;
+  static constexpr i32 kMostStages = 4, kFewestStages = 2;
+  // Rows on chip are an odd number of words apart, so that eight of them fall into different banks.
+  static constexpr i32 kWord = 16, kKeyRow = 2 * kKeyDim + kWord, kValueRow = 2 * kValueDim + kWord;
+  static constexpr i32 kStageBytes = kStep * (kKeyRow + kValueRow), kWarpBytes = kQueries * kKeyRow;
+
+  ManyQueries(const Attention& a, const Body::Work& work, u8* chip, i64 room) : a_(a), work_(work) {
+    const i32 fit = i32(room - kFewestStages * kStageBytes) / kWarpBytes;
+    warps_ = min(min(kWarps, fit), (work.queries + kQueries - 1) / kQueries);
+    count_ = min(kMostStages, i32(room - warps_ * kWarpBytes) / kStageBytes);
+    queries_ = chip, stages_ = chip + warps_ * kWarpBytes;
+  }
+
+  void run() {
+    for (i32 first = 0; first < work_.queries; first += warps_ * kQueries)
+      for (i32 part = 0; part < kKeyDim; part += kValueDim) run_pass(first, part);
+  }
+
+ private:
+  // A lane's two queries, lane / 4 of the warp's and the eighth behind it.
+  struct Group {
+    i32 first;                                                   // query
+    i32 begin[2], end[2];                                        // positions that they see
+    i32 any_begin = 0, any_end = 0, all_begin = 0, all_end = 0;  // that some, or all, of the warp's see
+    float best[2] = {kLowest, kLowest}, total[2] = {};           // total: the lane's share
+    float sums[kValueDim / 8][4] = {};
+  };
+
+  Group group_of(i32 first_of_pass) const {
+    const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+    Group group{.first = first_of_pass + warp * kQueries};
+    const i32 last = work_.queries - 1;
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      const i32 query = min(group.first + lane / 4 + 8 * r, last);
+      group.begin[r] = max(work_.begin(), work_.first_seen(query));
+      group.end[r] = min(work_.end(), work_.end_seen(query));
+    }
+    if (warp >= warps_ || group.first > last) return group;
+    const i32 behind = min(group.first + kQueries - 1, last);
+    group.any_begin = max(work_.begin(), work_.first_seen(group.first));
+    group.any_end = min(work_.end(), work_.end_seen(behind));
+    group.all_begin = max(work_.begin(), work_.first_seen(behind));
+    group.all_end = min(work_.end(), work_.end_seen(group.first));
+    return group;
+  }
+
+  // Of `part` on of the values' dimensions.
+  void run_pass(i32 first, i32 part) {
+    sync_consumers();  // the pass before has been read
+    const i32 last = min(first + warps_ * kQueries, work_.queries) - 1;
+    const i32 begin = max(work_.begin(), work_.first_seen(first)) / kStep * kStep;
+    const i32 end = min(work_.end(), work_.end_seen(last));
+    copy_queries(first, last);
+    for (i32 s = 0; s < count_ - 1; ++s) fill(s, begin + s * kStep, end, part);
+    Group group = group_of(first);
+    i32 stage = 0;
+#pragma unroll 1
+    for (i32 at = begin; at < end; at += kStep) {
+      arch::wait_copies(count_ - 2);
+      sync_consumers();
+      fill(stage == 0 ? count_ - 1 : stage - 1, at + (count_ - 1) * kStep, end, part);
+      if (at + kStep > group.any_begin && at < group.any_end) add(group, stages_ + stage * kStageBytes, at);
+      stage = stage + 1 < count_ ? stage + 1 : 0;
+    }
+    store(group, part);
+  }
+
+  void copy_queries(i32 first, i32 last) const {
+    constexpr i32 kWords = kKeyDim / 8;
+    for (i32 i = i32(arch::thread()); i < warps_ * kQueries * kWords; i += kConsumers) {
+      const i32 at = i / kWords, word = i % kWords, query = min(first + at, last);
+      const u8* from = a_.q.data + (i64(work_.row(query)) * a_.q.stride[0] + work_.head(query) * kKeyDim) * 2;
+      arch::copy_word(queries_ + at * kKeyRow + word * kWord, from + word * kWord, true);
+    }
+  }
+
+  // Begins the copies of the step at position `at`, zeros where it has none. One group of copies, empty from `end` on.
+  void fill(i32 stage, i32 at, i32 end, i32 part) const {
+    u8* to = stages_ + stage * kStageBytes;
+    if (at < end) {
+      copy_rows<kKeyDim>(to, a_.keys, a_.k, at, end, 0);
+      copy_rows<kValueDim>(to + kStep * kKeyRow, a_.values, a_.v, at, end, part);
+    }
+    arch::commit_copies();
+  }
+  template <i32 kDim>
+  void copy_rows(u8* to, const Tensor& pages, const Tensor& rows, i32 at, i32 end, i32 part) const {
+    constexpr i32 kWords = kDim / 8;
+    for (i32 i = i32(arch::thread()); i < kStep * kWords; i += kConsumers) {
+      const i32 position = at + i / kWords, word = i % kWords;
+      const bool there = position >= work_.begin() && position < end;
+      const u8* from = there ? row_of(pages, rows, position) + part * 2 + word * kWord : pages.data;
+      arch::copy_word(to + i / kWords * (2 * kDim + kWord) + word * kWord, from, there);
+    }
+  }
+  const u8* row_of(const Tensor& pages, const Tensor& rows, i32 position) const {
+    if (position >= work_.plan.start) {
+      const i32 row = work_.first_row + position - work_.plan.start;
+      return rows.data + (i64(row) * rows.stride[0] + work_.kv_head * kKeyDim) * 2;
+    }
+    const u32 page_size = u32(pages.size[2]), page = u32(position) / page_size;
+    const i32 slot = i32(u32(position) - page * page_size);
+    return pages.data + (work_.pages[page] * i64(pages.stride[0]) + work_.kv_head * i64(pages.stride[1]) +
+                         slot * i64(pages.stride[2])) *
+                            2;
+  }
+
+  void add(Group& group, const u8* stage, i32 at) const {
+    float scores[kStep / 8][4] = {};
+    multiply_keys(scores, stage);
+    weigh(group, scores, at);
+    const i32 lane = i32(arch::thread() % 32);
+    const u8* values = stage + kStep * kKeyRow + lane % 16 * kValueRow + lane / 16 * kWord;
+#pragma unroll
+    for (i32 t = 0; t < kStep / 16; ++t) {
+      const auto& left = scores[2 * t];
+      const auto& right = scores[2 * t + 1];
+      const u32 weights[4] = {pack(left[0], left[1]), pack(left[2], left[3]), pack(right[0], right[1]),
+                              pack(right[2], right[3])};
+#pragma unroll
+      for (i32 d = 0; d < kValueDim / 16; ++d) {
+        u32 value[4];
+        arch::load_transposed(value, values + t * 16 * kValueRow + 2 * d * kWord);
+        arch::multiply_add<kBf16>(group.sums[2 * d], weights, {value[0], value[1]});
+        arch::multiply_add<kBf16>(group.sums[2 * d + 1], weights, {value[2], value[3]});
+      }
+    }
+  }
+
+  void multiply_keys(float (&scores)[kStep / 8][4], const u8* keys) const {
+    const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+    const u8* query = queries_ + warp * kWarpBytes + lane % 16 * kKeyRow + lane / 16 * kWord;
+    keys += (lane / 16 * 8 + lane % 8) * kKeyRow + lane / 8 % 2 * kWord;
+#pragma unroll
+    for (i32 k = 0; k < kKeyDim / 16; ++k) {
+      u32 left[4];
+      arch::load_matrices(left, query + 2 * k * kWord);
+#pragma unroll
+      for (i32 n = 0; n < kStep / 16; ++n) {
+        u32 key[4];
+        arch::load_matrices(key, keys + n * 16 * kKeyRow + 2 * k * kWord);
+        arch::multiply_add<kBf16>(scores[2 * n], left, {key[0], key[1]});
+        arch::multiply_add<kBf16>(scores[2 * n + 1], left, {key[2], key[3]});
+      }
+    }
+  }
+
+  // Scores become weights; what was summed before decays.
+  void weigh(Group& group, float (&scores)[kStep / 8][4], i32 at) const {
+    bend(scores);
+    if (at < group.all_begin || at + kStep > group.all_end) hide(group, scores, at);
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      float top = group.best[r];
+#pragma unroll
+      for (i32 n = 0; n < kStep / 8; ++n) top = max(top, max(scores[n][2 * r], scores[n][2 * r + 1]));
+      top = max(top, __shfl_xor_sync(~0u, top, 1));
+      top = max(top, __shfl_xor_sync(~0u, top, 2));
+      const float base = top > kLowest ? top : 0.0f;  // hidden scores weigh nothing, though all are
+      const float decay = weight_of(group.best[r] - base);
+      group.best[r] = top, group.total[r] *= decay;
+#pragma unroll
+      for (i32 n = 0; n < kStep / 8; ++n)
+#pragma unroll
+        for (i32 i = 2 * r; i < 2 * r + 2; ++i) {
+          scores[n][i] = weight_of(scores[n][i] - base);
+          group.total[r] += scores[n][i];
+        }
+#pragma unroll
+      for (i32 d = 0; d < kValueDim / 8; ++d)
+        group.sums[d][2 * r] *= decay, group.sums[d][2 * r + 1] *= decay;
+    }
+  }
+  void bend(float (&scores)[kStep / 8][4]) const {
+    const float scale = a_.scale, cap = a_.softcap;
+#pragma unroll
+    for (i32 n = 0; n < kStep / 8; ++n)
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) scores[n][i] *= scale;
+    if (cap > 0) {
+#pragma unroll
+      for (i32 n = 0; n < kStep / 8; ++n)
+#pragma unroll
+        for (i32 i = 0; i < 4; ++i) scores[n][i] = tanh(scores[n][i] * (1 / cap)) * cap;
+    }
+  }
+  static void hide(const Group& group, float (&scores)[kStep / 8][4], i32 at) {
+    const i32 column = at + i32(arch::thread() % 4) * 2;
+#pragma unroll
+    for (i32 n = 0; n < kStep / 8; ++n)
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) {
+        const i32 position = column + 8 * n + i % 2;
+        if (position < group.begin[i / 2] || position >= group.end[i / 2]) scores[n][i] = kLowest;
+      }
+  }
+
+  static u32 pack(float first, float second) {
+    return kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
+  }
+  static void store_two(const View& to, float first, float second) {
+    if (to.dtype == DType::kF32)
+      reinterpret_cast<float*>(to.data)[0] = first, reinterpret_cast<float*>(to.data)[1] = second;
+    else
+      *reinterpret_cast<u32*>(to.data) =
+          to.dtype == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
+  }
+
+  void store(const Group& group, i32 part) const {
+    const i32 lane = i32(arch::thread() % 32);
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      float total = group.total[r];
+      total += __shfl_xor_sync(~0u, total, 1);
+      total += __shfl_xor_sync(~0u, total, 2);
+      const i32 query = group.first + lane / 4 + 8 * r;
+      if (i32(arch::thread() / 32) >= warps_ || query >= work_.queries) continue;
+      const i32 row = work_.row(query), head = work_.head(query);
+      const View out = view(a_.part, row, head).from(part + lane % 4 * 2);
+      const float share = total > 0 ? 1 / total : 0.0f;
+#pragma unroll
+      for (i32 d = 0; d < kValueDim / 8; ++d)
+        store_two(out.from(8 * d), group.sums[d][2 * r] * share, group.sums[d][2 * r + 1] * share);
+      if (part == 0 && lane % 4 == 0) store_two(view(a_.stats, row, head), group.best[r], total);
+    }
+  }
+  View view(const Tensor& made, i32 row, i32 head) const {
+    return View{made.data, made.dtype}.from(row * i64(made.stride[0]) + head * i64(made.stride[1]) +
+                                            work_.split * i64(made.stride[2]));
+  }
+
+  const Attention& a_;
+  const Body::Work& work_;
+  i32 warps_, count_;  // that have queries; stages
+  u8 *queries_, *stages_;
+};
+
+}  // namespace attention
