@@ -61,6 +61,7 @@ struct ModelInfo {
 struct GraphRequest {
   StepShape shape;
   AttentionCut cut;
+  i32 attention_queries = 0;  // rows x heads of a tile of attention; 0: as many as cut.block_rows give
   DType kv_dtype = DType::kF32;
   DType travel_dtype = DType::kF32;  // of the vectors that calls hand on; the residual is f32 always
   i32 num_pages = 1;

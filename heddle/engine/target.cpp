@@ -20,6 +20,7 @@ Target gpu_target(i32 workers, i32 cluster) {
   target.panel_rows = 2;
   target.interleave = 8;
   target.split_unit = 64;
+  target.prompt_queries = 128;  // sixteen for each of a CTA's warps
   target.resident = true;
   target.max_prologue_bytes = 40 << 10;
   return target;
@@ -41,6 +42,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
                                : rows <= 8 ? std::min(4, capacity.max_splits)
                                            : 1,
                  .split_unit = capacity.split_unit};
+  if (rows > 64) request.attention_queries = target.prompt_queries;
   request.kv_dtype = capacity.kv_dtype.value_or(model.weight_dtype);
   request.num_pages = capacity.num_pages;
   request.travel_dtype = target.narrow_travel ? model.weight_dtype : DType::kF32;

@@ -250,11 +250,16 @@ Tensor Builder::attend(const std::string& name, Tensor qkv, i32 layer, const Hea
 Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const KvPages& pages,
                        const Scores& scores) {
   Graph& graph = made_.graph;
-  const AttentionCut& cut = request_.cut;
+  AttentionCut cut = request_.cut;
   Attention args{
       .step = step_, .state = state_, .q = rows.q, .latent = rows.latent, .k = rows.k, .v = rows.v};
   args.keys = pages.keys, args.values = pages.values;
   args.kv_heads = pages.keys.size[1], args.heads = rows.q.last() / args.head_dim();
+  if (request_.attention_queries > 0 && !args.is_latent()) {
+    const StepShape& shape = request_.shape;
+    cut.block_rows = std::max(1, request_.attention_queries / args.group());
+    cut.max_blocks = std::min(shape.rows, shape.rows / cut.block_rows + shape.sequences);
+  }
   args.block_heads =
       args.is_latent() ? largest_part(args.heads, kLatentQueries / cut.block_rows) : args.group();
   args.part = dense(request_.travel_dtype, {rows.q.size[0], args.heads, cut.max_splits, args.value_dim()});
