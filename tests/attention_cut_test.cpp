@@ -106,7 +106,8 @@ TEST_P(AttentionCuts, ChangeNoBit) {
         const auto got = AttentionOfCut(cut, head_dim, window).run(executor);
         const auto begin = wanted.begin() + i64(row) * cut.start;
         const std::vector<double> same(begin, begin + i64(row) * (cut.end - cut.start));
-        EXPECT_TRUE(got == same) << head_dim << " dimensions, window " << window << ", rows from " << cut.start;
+        EXPECT_TRUE(got == same) << head_dim << " dimensions, window " << window << ", rows from "
+                                 << cut.start;
       }
     }
 }
