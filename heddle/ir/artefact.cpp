@@ -1,6 +1,7 @@
 // The file of an artefact, field by field (ir/archive.h), and its proofs.
 #include "heddle/ir/artefact.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -28,9 +29,12 @@ void artefact_fields(Archive& a, Artefact& artefact) {
   });
   std::vector<std::pair<std::string, std::string>> code(artefact.code.begin(), artefact.code.end());
   list(a, code, 16, [&](auto& part) { field(a, part.first), field(a, part.second); });
+  if (const auto at = std::ranges::adjacent_find(
+          code, [](const auto& one, const auto& next) { return one.first >= next.first; });
+      at != code.end())
+    fail(ErrorCode::kIo, "[{}] its code is not in the order of its names: {} stands before {}",
+         artefact.where, at->first, std::next(at)->first);
   artefact.code = DeviceCode(code.begin(), code.end());
-  if (artefact.code.size() != code.size())
-    fail(ErrorCode::kIo, "[artefact] {} pieces of code have {} names", code.size(), artefact.code.size());
 }
 
 std::string proof_of(const ProvedProgram& program, const std::string& checker) {

@@ -101,6 +101,14 @@ TEST(ArtefactFile, AProofIsOfItsBytes) {
   expect_refused(serialise_artefact(counted), "the proof of its program of 1 rows");
 }
 
+TEST(ArtefactFile, CodeIsInTheOrderOfItsNames) {
+  const std::string fields = serialise_artefact(small()).substr(kHeaderBytes);
+  const size_t second = fields.rfind("bb");
+  ASSERT_NE(second, fields.npos);
+  for (const std::string name : {"a0", "aa"})
+    expect_refused(frame_artefact(std::string(fields).replace(second, 2, name)), "aa stands before " + name);
+}
+
 TEST(ArtefactFile, IsOfOneHeddle) {
   Artefact other = small();
   other.made_by = "9.9.9 (sources 0)";
