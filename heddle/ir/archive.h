@@ -104,6 +104,13 @@ void list(Archive& a, std::vector<T>& values, size_t least_bytes, auto each) {
   values.resize(a.count(values.size(), least_bytes));
   for (T& value : values) each(value);
 }
+// The file of `value`, by the walk over its fields.
+template <class T>
+std::string write_archive(const FileKind& kind, T value, void (*walk)(ArchiveWriter&, T&)) {
+  ArchiveWriter writer;
+  walk(writer, value);
+  return frame(kind, writer.out);
+}
 template <class Archive, class T>
 void visited(Archive& a, T& value) {
   T::visit(value, [&](const char*, auto& member) { field(a, member); });

@@ -85,10 +85,7 @@ std::string frame_artefact(std::string_view fields) {
 }
 
 std::string serialise_artefact(const Artefact& artefact) {
-  Artefact copy = artefact;  // the walk takes what a reader could fill in
-  ArchiveWriter writer;
-  artefact_fields(writer, copy);
-  return frame_artefact(writer.out);
+  return write_archive(kKind, artefact, artefact_fields<ArchiveWriter>);
 }
 
 Artefact parse_artefact(std::string_view bytes, const std::string& where) {

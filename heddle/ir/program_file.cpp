@@ -97,10 +97,7 @@ std::string frame_program(std::string_view fields) {
 }
 
 std::string serialise_program(const Program& program) {
-  Program copy = program;  // the walk takes what a reader could fill in
-  ArchiveWriter writer;
-  program_fields(writer, copy);
-  return frame_program(writer.out);
+  return write_archive(kKind, program, program_fields<ArchiveWriter>);
 }
 
 Program parse_program(std::string_view bytes, const std::string& where) {
