@@ -32,7 +32,7 @@ struct DeviceBody {
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) squares = fma(values[n].value[i], values[n].value[i], squares);
     }
-    squares = block.reduce(kConsumers, Sum(), [&](Index) { return squares; });
+    squares = block.reduce(Sum(), squares);
     const float scale = rsqrt(squares / float(columns) + a.eps);
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {

@@ -105,7 +105,20 @@ class Block {
   float reduce(i32 n, Op op, F&& f) {
     float mine = identity(op);
     map(n, f, [&](Index, float value) { mine = combine(op, mine, value); });
-    return over_block(op, mine);
+    return reduce(op, mine);
+  }
+  // Of a value that each thread has. Two buffers in turn: a thread may write one while others still read the other.
+  template <class Op>
+  float reduce(Op op, float mine) {
+    __shared__ float warps[2][kWarps];
+    mine = over_warp(op, mine);
+    turn_ ^= 1;
+    if (arch::thread() % 32 == 0) warps[turn_][arch::thread() / 32] = mine;
+    sync();
+    float all = warps[turn_][0];
+#pragma unroll
+    for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
+    return all;
   }
   // A warp for each row.
   template <class Op, class F>
@@ -275,25 +288,12 @@ class Block {
     for (int step = 16; step > 0; step /= 2) mine = combine(op, mine, __shfl_xor_sync(~0u, mine, step));
     return mine;
   }
-  // Two buffers in turn: a thread may write one while others still read the other.
-  template <class Op>
-  float over_block(Op op, float mine) {
-    __shared__ float warps[2][kWarps];
-    mine = over_warp(op, mine);
-    turn_ ^= 1;
-    if (arch::thread() % 32 == 0) warps[turn_][arch::thread() / 32] = mine;
-    sync();
-    float all = warps[turn_][0];
-#pragma unroll
-    for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
-    return all;
-  }
 
   // Of each thread's best and its index.
   Best best_of_block(float value, i32 index, i32 n) {
-    const float best = over_block(Max(), value);
+    const float best = reduce(Max(), value);
     // Indices are exact as floats below 2^24.
-    const float first = over_block(Min(), value == best ? float(index) : float(n));
+    const float first = reduce(Min(), value == best ? float(index) : float(n));
     return {best, first < float(n) ? i32(first) : 0};
   }
 

@@ -52,10 +52,6 @@ struct RingCursor {
   void advance() {
     if (++slot == slots) slot = 0, phase ^= 1;
   }
-  void advance(u32 count) {
-    const u32 turns = (slot + count) / slots;
-    slot += count - turns * slots, phase ^= turns & 1;
-  }
 };
 
 // How many copies may be under way. What is on its way is a queue before the memory in which every message between
