@@ -104,9 +104,9 @@ void list(Archive& a, std::vector<T>& values, size_t least_bytes, auto each) {
   values.resize(a.count(values.size(), least_bytes));
   for (T& value : values) each(value);
 }
-// The file of `value`, by the walk over its fields.
+// The file of `value`, by the walk over its fields, which leaves it as it was.
 template <class T>
-std::string write_archive(const FileKind& kind, T value, void (*walk)(ArchiveWriter&, T&)) {
+std::string write_archive(const FileKind& kind, T& value, void (*walk)(ArchiveWriter&, T&)) {
   ArchiveWriter writer;
   walk(writer, value);
   return frame(kind, writer.out);

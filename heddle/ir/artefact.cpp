@@ -85,7 +85,8 @@ std::string frame_artefact(std::string_view fields) {
 }
 
 std::string serialise_artefact(const Artefact& artefact) {
-  return write_archive(kKind, artefact, artefact_fields<ArchiveWriter>);
+  Artefact copy = artefact;  // the walk also reads files, so it wants one that may change
+  return write_archive(kKind, copy, artefact_fields<ArchiveWriter>);
 }
 
 Artefact parse_artefact(std::string_view bytes, const std::string& where) {

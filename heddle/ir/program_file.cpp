@@ -97,7 +97,8 @@ std::string frame_program(std::string_view fields) {
 }
 
 std::string serialise_program(const Program& program) {
-  return write_archive(kKind, program, program_fields<ArchiveWriter>);
+  Program copy = program;  // the walk also reads files, so it wants one that may change
+  return write_archive(kKind, copy, program_fields<ArchiveWriter>);
 }
 
 Program parse_program(std::string_view bytes, const std::string& where) {
