@@ -23,6 +23,12 @@ constexpr bool kRelease = true;
 #else
 constexpr bool kRelease = false;
 #endif
+// Three seeds are three interleavings; the last one's is adversarial.
+#ifdef HEDDLE_SANITIZED
+constexpr u64 kFirstSeed = 3;
+#else
+constexpr u64 kFirstSeed = 1;
+#endif
 
 constexpr const char* kLlama1B = R"({"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192,
   "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64,
@@ -218,7 +224,7 @@ TEST(DevicePrograms, RunWithStaleReads) {
     const Golden golden = load_golden(name);
     const auto tokens = std::span(golden.tokens).first(20);
     for (auto [workers, cluster] : {std::pair{7, 1}, {12, 4}})
-      for (u64 seed : {1, 2, 3})
+      for (u64 seed = kFirstSeed; seed <= 3; ++seed)
         for (size_t chunk : {1, 7, 20}) {
           EngineOptions options = device_options(workers, cluster, "reference");
           options.run = {.seed = seed, .adversarial = seed == 3, .stale_reads = true};

@@ -19,7 +19,7 @@ namespace {
 struct BenchFlags {
   EngineFlags engine;
   std::string positions = "0,512", out, commit = HEDDLE_VERSION;
-  i32 prefill = 512, steps = 16, rounds = 5;
+  i32 prefill = 512, steps = 16, rounds = 5, sequences = 1;
 };
 
 double seconds_of(const auto& work) {
@@ -59,7 +59,10 @@ class Bench {
 
   void run() {
     if (flags_.prefill > 0) prefill();
-    for (i32 position : parse_tokens(flags_.positions, "--positions")) decode(position);
+    for (i32 position : parse_tokens(flags_.positions, "--positions")) {
+      decode(position);
+      if (flags_.sequences > 1) decode_shared(position);
+    }
   }
 
   const std::vector<Measurement>& rows() const { return rows_; }
@@ -126,7 +129,7 @@ class Bench {
       for (i32 s = 0; s < flags_.steps; ++s)
         steps.all.push_back(1e3 * extend(sequence, all.subspan(size_t(position + s), 1)));
       engine_->close(sequence);
-      const double together = 1e3 * decode_together(position) / flags_.steps;
+      const double together = 1e3 * decode_together(position, 1) / flags_.steps;
       if (round == 0) continue;  // warms up
       single.all.push_back(steps.median());
       joined.all.push_back(together);
@@ -135,15 +138,30 @@ class Bench {
     add(std::move(joined));
   }
 
-  // Seconds of one call that makes all tokens from a position on.
-  double decode_together(i32 position) {
-    const std::vector<i32> tokens = some_tokens(position + 1, engine_->info().vocab);
-    const SequenceId sequence = engine_->open({});
-    if (position > 0) extend(sequence, std::span(tokens).first(size_t(position)));
-    const StepRequest request{sequence, std::span(tokens).last(1), true};
+  // The steps of `--sequences` sequences at once, as a batch takes them.
+  void decode_shared(i32 position) {
+    Measurement row{.work = fmt::format("decode of {} sequences at position {}, {}, {} tokens a call",
+                                        flags_.sequences, position, name_, flags_.steps),
+                    .unit = "tokens/s"};
+    for (i32 round = 0; round <= flags_.rounds; ++round) {
+      const double seconds = decode_together(position, flags_.sequences);
+      if (round > 0) row.all.push_back(flags_.sequences * flags_.steps / seconds);
+    }
+    add(std::move(row));
+  }
+
+  // Seconds of one call that makes all tokens of each of `count` sequences from a position on.
+  double decode_together(i32 position, i32 count) {
+    const std::vector<i32> tokens = some_tokens(position + count, engine_->info().vocab);
+    const auto prompt = std::span(tokens).first(size_t(position));
+    std::vector<StepRequest> requests;
+    for (i32 i = 0; i < count; ++i) {
+      requests.push_back({engine_->open({}), std::span(tokens).subspan(size_t(position + i), 1), true});
+      if (position > 0) extend(requests.back().sequence, prompt);
+    }
     const double seconds =
-        seconds_of([&] { engine_->step(std::span(&request, 1), {.steps = flags_.steps, .logits = false}); });
-    engine_->close(sequence);
+        seconds_of([&] { engine_->step(requests, {.steps = flags_.steps, .logits = false}); });
+    for (const StepRequest& request : requests) engine_->close(request.sequence);
     return seconds;
   }
 
@@ -157,9 +175,10 @@ class Bench {
 // As a reader would type it.
 std::string command_of(const BenchFlags& flags, const EngineOptions& options) {
   return fmt::format(
-      "heddle bench {} --positions {} --prefill {} --steps {} --rounds {} --executor {} --threads {}{}",
+      "heddle bench {} --positions {} --prefill {} --steps {} --sequences {} --rounds {} --executor {} "
+      "--threads {}{}",
       std::filesystem::path(flags.engine.model).filename().string(), flags.positions, flags.prefill,
-      flags.steps, flags.rounds, options.executor, options.threads,
+      flags.steps, flags.sequences, flags.rounds, options.executor, options.threads,
       flags.engine.program.empty() ? "" : " --program " + flags.engine.program);
 }
 
@@ -169,7 +188,9 @@ void run(const BenchFlags& flags) {
       "[bench] --rounds {}, --steps {}, --prefill {}; rounds must be positive, steps 1 to {}, prefill not "
       "negative",
       flags.rounds, flags.steps, flags.prefill, Engine::kMostSteps);
+  require(flags.sequences >= 1, "[bench] --sequences is {}; must be positive", flags.sequences);
   EngineOptions options = flags.engine.options();
+  options.max_sequences = flags.sequences;
   if (options.max_context == 0) {
     options.max_context = std::max(flags.prefill, 1);
     for (i32 position : parse_tokens(flags.positions, "--positions")) {
@@ -196,6 +217,8 @@ void add_bench(CLI::App& app) {
   command.argument("--positions", &flags->positions, "positions at which a next token is timed");
   command.argument("--prefill", &flags->prefill, "tokens of the prompt; 0: none");
   command.argument("--steps", &flags->steps, "next tokens of a round");
+  command.argument("--sequences", &flags->sequences,
+                   "with more than one, decode is timed of so many at once too");
   command.argument("--rounds", &flags->rounds, "how often each is measured, once warm");
   command.argument("--out", &flags->out, "JSON file for the results");
   command.argument("--commit", &flags->commit, "what the JSON file names as the version");

@@ -43,7 +43,7 @@ std::string show(const Artefact& artefact) {
 
 struct CheckFlags {
   EngineFlags engine;
-  std::vector<std::string> archs;
+  std::vector<std::string> archs, ops;
   bool json = false;
 };
 
@@ -77,7 +77,7 @@ void print_json(const std::vector<cuda::BodyCheck>& checks) {
 void check_devices(const CheckFlags& flags) {
   require(flags.engine.model.empty(), "[check] --arch compiles the tile bodies and takes no model: {}",
           flags.engine.model);
-  const std::vector<cuda::BodyCheck> checks = cuda::check_bodies(flags.archs);
+  const std::vector<cuda::BodyCheck> checks = cuda::check_bodies(flags.archs, flags.ops);
   flags.json ? print_json(checks) : print_table(checks);
   size_t failed = 0;
   std::string first;
@@ -115,14 +115,19 @@ void add_check(CLI::App& app) {
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
                                fmt::join(cuda::known_archs(), ",")),
                    {.separator = ','});
+  command.argument("--ops", &flags->ops, "with --arch: the bodies of these ops only", {.separator = ','});
   command.argument("--json", &flags->json, "with --arch: print JSON");
   command.footer(
       "For a folder the programs of all row classes are built and proved; no weights are read.\n"
       "With --arch, registers, shared memory, stack and spills of each kernel are shown and held against "
       "budgets.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
-      "          heddle check --arch sm_80,sm_90a");
-  command.action([flags] { flags->archs.empty() ? run(flags->engine) : check_devices(*flags); });
+      "          heddle check --arch sm_80,sm_90a --ops linear,attention");
+  command.action([flags] {
+    require(flags->ops.empty() || !flags->archs.empty(), "[check] --ops {} is for bodies; give --arch too",
+            fmt::join(flags->ops, ","));
+    flags->archs.empty() ? run(flags->engine) : check_devices(*flags);
+  });
 }
 
 }  // namespace heddle

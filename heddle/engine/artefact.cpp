@@ -78,16 +78,16 @@ Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions 
                     .programs = {},
                     .code = {},
                     .where = ""};
+  const Backend& backend = backend_of(device.executor);
+  const bool has_code = !device.arch.empty();
+  if (has_code) artefact.compiler = backend.compiler();  // throws where there is none
   std::vector<Program> programs;
   for (i32 rows : row_classes()) {
     const i32 sequences = std::min(rows, options.max_sequences);
     programs.push_back(planner.program(rows, sequences));
     artefact.programs.push_back(prove(programs.back(), rows, sequences));
   }
-  if (device.arch.empty()) return artefact;
-  const Backend& backend = backend_of(device.executor);
-  artefact.code = backend.compile(programs, device.arch);
-  artefact.compiler = backend.compiler();
+  if (has_code) artefact.code = backend.compile(programs, device.arch);
   return artefact;
 }
 

@@ -158,6 +158,10 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
           o.workers);
   require(o.max_sequences >= 1 && o.max_sequences <= 512, "[engine] max_sequences = {}; must be 1 to 512",
           o.max_sequences);
+  constexpr i32 kMostUnit = 1 << 16, kMostSplits = 1024;
+  require(o.split_unit >= 0 && o.split_unit <= kMostUnit && o.max_splits >= 0 && o.max_splits <= kMostSplits,
+          "[engine] split_unit = {}, max_splits = {}; must be 0 (as the target has it) to {} and {}",
+          o.split_unit, o.max_splits, kMostUnit, kMostSplits);
   if (o.threads == 0) o.threads = allowed_cores();
   if (o.max_context == 0) o.max_context = std::min(info.max_positions, 8192);
   require(o.max_context >= 1 && o.max_context <= info.max_positions,

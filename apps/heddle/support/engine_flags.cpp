@@ -80,6 +80,11 @@ void EngineFlags::add_program_to(Command& command, const std::string& what, bool
                    "workers of the program; 0: one for each thread, or each SM of a GPU", {.group = kGroup});
   command.argument("--max-context", &max_context, "positions of a sequence; 0: the model's, at most 8192",
                    {.group = kGroup});
+  command.argument("--split-unit", &split_unit,
+                   "attention: positions of which a part is a multiple; 0: as the device has it",
+                   {.group = kGroup});
+  command.argument("--max-splits", &max_splits, "attention: parts at most; 0: as the device has it",
+                   {.group = kGroup});
   command.argument("--no-fuse", &no_fuse, "run every op as a call of its own", {.group = kGroup});
 }
 
@@ -104,6 +109,8 @@ EngineOptions EngineFlags::options() const {
   options.workers = workers;
   options.threads = threads;
   options.max_context = max_context;
+  options.split_unit = split_unit;
+  options.max_splits = max_splits;
   options.run.specialised = !generic;
   options.tagged = tagged;
   if (no_fuse) options.passes = {.fuse_epilogues = false, .fuse_prologues = false};

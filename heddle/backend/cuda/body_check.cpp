@@ -97,13 +97,16 @@ void require_known_arch(const std::string& arch) {
           fmt::join(kArchs, ", "));
 }
 
-std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, int workers) {
+std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::span<const std::string> ops) {
   require(!archs.empty(), "[check] no architecture is named; heddle knows {}", fmt::join(kArchs, ", "));
   for (const std::string& arch : archs) require_known_arch(arch);
+  std::vector<const OpSpec*> wanted;
+  for (const std::string& op : ops) wanted.push_back(&get_op(op));
+  if (ops.empty()) wanted.assign(all_ops().begin(), all_ops().end());
   require_strict_compiler(archs.front());
   std::vector<CompileRequest> requests;
   std::vector<BodyCheck> checks;
-  for (const OpSpec* op : all_ops())
+  for (const OpSpec* op : wanted)
     for (const std::string& arch : archs)
       for (i32 rows : {1, kManyRows}) {
         if (rows > 1 && !op->traits.main && !has_variant(op->name)) continue;  // the same kernel
@@ -111,7 +114,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, int work
             {op->name, call_source(longest_chain(*op, all_ops()), traits_for(rows), arch), arch, {}});
         checks.push_back({op->name, arch, rows, {}, 0, {}});
       }
-  const std::vector<Result<Compiled>> results = try_compile(requests, workers);
+  const std::vector<Result<Compiled>> results = try_compile(requests);
   for (size_t i = 0; i < requests.size(); ++i) {
     BodyCheck& check = checks[i];
     if (results[i]) {

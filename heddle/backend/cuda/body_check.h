@@ -33,10 +33,11 @@ struct BodyCheck {
   std::string failure;  // the compiler's message, or what is over the budget; empty: good
 };
 
-// One result for each op and architecture, by op; two where steps of many rows have a kernel of their own. An op that can
+// One result for each of `ops` (empty: all) and architecture, by op; two where steps of many rows have a kernel of their own. An op that can
 // have others around it is compiled with a prologue and all epilogues. Throws Error(kUnsupported) where there is no compiler,
-// Error(kInvalidArgument) for an architecture that heddle does not know, Error(kInternal) where the compiler takes
-// what cannot run on a GPU: then its results would prove nothing.
-std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, int workers = 0);
+// Error(kInvalidArgument) for an architecture or an op that heddle does not know, Error(kInternal) where the compiler
+// takes what cannot run on a GPU: then its results would prove nothing.
+std::vector<BodyCheck> check_bodies(std::span<const std::string> archs,
+                                    std::span<const std::string> ops = {});
 
 }  // namespace heddle::cuda
