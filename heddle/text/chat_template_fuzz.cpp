@@ -31,7 +31,7 @@ void fuzz(std::string_view input) {
   }
   const Json extra = {{"tools", {{{"name", "f"}, {"parameters", {{"a", 1.5}}}}}}};
   const ChatTemplate chat = ChatTemplate::parse(input.substr(0, end), "t.jinja", {{"bos_token", "<s>"}});
-  constexpr uint64_t kBudget = 200'000;
+  constexpr uint64_t kBudget = 10'000;
   const std::string text = chat.render_json(messages, {.extra = &extra, .now = std::tm{}, .budget = kBudget});
   must(is_valid_utf8(text));
   must(text.size() <= kBudget);
