@@ -5,6 +5,7 @@
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
+#include "heddle/backend/cuda/body_check.h"
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/model/build/family.h"
@@ -35,6 +36,7 @@ std::string names_of_devices() {
 DeviceKind device_of(const CompileFlags& flags) {
   require(flags.device.empty() != flags.arch.empty(),
           "[compile] --device is '{}' and --arch '{}'; give one of both", flags.device, flags.arch);
+  if (!flags.arch.empty()) cuda::require_known_arch(flags.arch);
   for (const DeviceKind& kind : known_devices()) {
     if (!flags.device.empty() && kind.name == flags.device) return kind;
     if (flags.device.empty() && !kind.arch.empty()) {
