@@ -56,11 +56,12 @@ struct Product {
     HWY_INLINE void store(Lanes i, Value value) const {
       const bool pairs = product->right.interleave == 2;
       if (!pairs && column) return store_lanes(DType::kF32, product->at(i.at, index), value);
-      if (!pairs || kLanes % 2 != 0) return store(FewLanes{i.at, kLanes}, value);
+      if (!pairs) return scatter_row<4>(product->at(index, i.at), value);
+      if (kLanes % 2 != 0) return store(FewLanes{i.at, kLanes}, value);
       if (column)
         store_column(product->at(i.at, index), value);
       else
-        store_row(product->at(index, i.at), value);
+        scatter_row<2>(product->at(index, i.at), value);
     }
     void store(FewLanes i, Value value) const {
       alignas(64) float lanes[kLanes];
@@ -72,12 +73,13 @@ struct Product {
     }
 
    private:
-    // Neighbours in k lie side by side, pairs of them a panel's rows apart.
-    HWY_INLINE void store_row(u8* at, Value value) const {
-      alignas(64) u8 halves[4 * kLanes];
-      store_lanes(product->right.data.dtype, halves, value);
-      for (i32 pair = 0; pair < kLanes / 2; ++pair)
-        std::memcpy(at + pair * kPanelRows * 4, halves + pair * 4, 4);
+    // Neighbours in k lie a panel's rows apart; where elements have two bytes, pairs of neighbours do.
+    template <i32 kElementBytes>
+    HWY_INLINE void scatter_row(u8* at, Value value) const {
+      alignas(64) u8 packed[4 * kLanes];
+      store_lanes(kElementBytes == 4 ? DType::kF32 : product->right.data.dtype, packed, value);
+      for (i32 word = 0; word < kLanes * kElementBytes / 4; ++word)
+        std::memcpy(at + word * kPanelRows * 4, packed + word * 4, 4);
     }
     // Neighbours in a column lie a pair apart: the other half of each pair stays.
     HWY_INLINE void store_column(u8* at, Value value) const {
