@@ -37,6 +37,14 @@ i32 largest_part(i32 whole, i32 most) {
   return part;
 }
 
+// Rows of all heads, of which there is one part.
+Tensor joined_heads(Tensor part) {
+  part.rank = 2;
+  part.size[1] *= part.size[3], part.stride[1] = 1;
+  part.size[2] = part.size[3] = 0, part.stride[2] = part.stride[3] = 0;
+  return part;
+}
+
 constexpr i32 kLatentQueries = 8;  // of a tile of latent attention, whose heads all share one kv head
 
 }  // namespace
@@ -270,6 +278,7 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   graph.set_live(LiveRows::kAll);  // its tiles are cut by the attention plan, not by rows
   args = graph.call("attention", path(name), args);
   graph.set_live(LiveRows::kRows);
+  if (cut.max_splits == 1) return joined_heads(args.part);
   AttentionMerge merge{.step = step_, .state = state_, .part = args.part, .stats = args.stats};
   merge.y = like(rows.q, args.heads * args.value_dim());
   merge.block_rows = cut.block_rows, merge.max_blocks = cut.max_blocks;

@@ -24,8 +24,8 @@ void infer(std::byte* args) {
   set_output("layer_norm", "y", a.y, a.x.dtype, {a.x.size[0], a.x.last()});
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
-  return {{.dim = "M", .extent = as<LayerNorm>(args).x.size[0], .preferred = 16}};
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
+  return {{.dim = "M", .extent = as<LayerNorm>(args).x.size[0], .preferred = target.gpu ? 4 : 16}};
 }
 
 void reference(const std::byte* args, Values& values) {
