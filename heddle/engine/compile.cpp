@@ -189,9 +189,9 @@ void add_homes(const Graph& graph, const Placement& placement, Program& program)
 
 }  // namespace
 
-Program compile(Graph graph, const StepShape& shape, const Placement& placement,
-                const CompileOptions& options) {
+Program compile(Graph graph, const StepShape& shape, Placement placement, const CompileOptions& options) {
   run_passes(graph, options.passes);
+  leave_homes(graph, options.tiling, placement);
   Tiles tiles = cut_tiles(graph, placement, options.tiling);
   if (options.whole_tagged) keep_whole_tagged(graph, tiles);
   const ArenaPlan arena = plan_arena(graph, options.keep_buffers);

@@ -23,7 +23,6 @@ struct CompileOptions {
 
 // The graph's nodes must be in an order in which each call's inputs are made before it; ids of a program's
 // buffers are those of the graph. The result is checked before it is returned (ir/check).
-Program compile(Graph graph, const StepShape& shape, const Placement& placement,
-                const CompileOptions& options);
+Program compile(Graph graph, const StepShape& shape, Placement placement, const CompileOptions& options);
 
 }  // namespace heddle

@@ -83,7 +83,31 @@ i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool o
   return by_first ? tile.at[0] : 0;
 }
 
+// Forgets where the rows of a call's weights have their homes.
+struct LeaveHomes : ArgVisitor {
+  const Graph* graph;
+  Placement* placement;
+
+  void tensor(const char*, Tensor&, const char*, Access) override {}
+  void weight(const char*, Weight& value, const char*) override {
+    if (value.data.exists()) placement->weights.erase(graph->buffers()[value.data.buffer].name);
+  }
+  void attribute(const char*, i32&) override {}
+  void attribute(const char*, float&) override {}
+};
+
 }  // namespace
+
+void leave_homes(const Graph& graph, const TilingTarget& target, Placement& placement) {
+  LeaveHomes leave;
+  leave.graph = &graph;
+  leave.placement = &placement;
+  for (const Node& node : graph.nodes()) {
+    const Part& main = node.main_part();
+    if (std::ranges::any_of(main.op->axes(main.args.data(), target), &TileAxis::anywhere))
+      main.op->visit(const_cast<std::byte*>(main.args.data()), leave);
+  }
+}
 
 Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target) {
   Tiles tiles;

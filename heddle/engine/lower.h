@@ -26,6 +26,9 @@ struct Tiles {
   std::vector<i32> group_home;  // the worker of a group that one worker makes for itself, or kNoHome
 };
 
+// Takes from `placement` the homes of weights whose calls are cut elsewhere (TileAxis::anywhere).
+void leave_homes(const Graph& graph, const TilingTarget& target, Placement& placement);
+
 // Cuts every node in tiles: rows of weights and of the residual at the borders of homes, the rest as the
 // ops prefer. Where there are clusters, the splits of one head are tiles of one cluster.
 Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "heddle/ir/executor.h"
+
 namespace heddle {
 
 Target cpu_target(i32 workers) {
@@ -48,7 +50,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
   request.travel_dtype = target.narrow_travel ? model.weight_dtype : DType::kF32;
   request.panel_rows = target.panel_rows;
   request.interleave = target.interleave;
-  request.resident = target.resident;
+  request.resident = target.resident && rows <= kManyStepRows;  // tiles of both dimensions know no homes
   request.tagged = target.topology.tagged && (rows == 1 || !target.whole_tagged);
   request.sample = !capacity.all_logits;
   return request;

@@ -46,9 +46,10 @@ struct TileAxis {
   enum class Kind : u8 { kRange, kIndex };
   const char* dim = "";  // name of the dimension in the arguments' declarations, "" for an index of its own
   Kind kind = Kind::kRange;
-  i32 extent = 0;     // elements, or number of indices
-  i32 unit = 1;       // a range is cut at multiples of this
-  i32 preferred = 0;  // elements per tile where nothing else (a home) decides; 0: all
+  i32 extent = 0;         // elements, or number of indices
+  i32 unit = 1;           // a range is cut at multiples of this
+  i32 preferred = 0;      // elements per tile where nothing else (a home) decides; 0: all
+  bool anywhere = false;  // homes do not decide: the weight has none in this program
 };
 
 // What tiling may depend on. Never the number of workers: it must not change a sum.

@@ -79,7 +79,7 @@ class LaunchesExecutor : public Executor {
       trace_.begin(device_.stream());
       launch(kernels_[call.kernel],
              {.grid = call.tiles,
-              .block = 32 * u32(consumer_warps(program_.shape.rows, program_.opcodes[call.kernel]) + 1),
+              .block = 32 * (kConsumerWarps + 1),
               .shared = device_.shared_bytes(),
               .programmatic = mode_ == LaunchMode::kDependent},
              device_.stream(), args);

@@ -29,7 +29,7 @@ class MegakernelExecutor : public Executor {
         trace_(u32(program.workers.size()), options.trace_events),
         kernel_(device_.kernel(0, "megakernel")),
         how_{.grid = u32(program.workers.size()),
-             .block = 32 * u32(consumer_warps(program.shape.rows)) + 32 * kHelperWarps,
+             .block = 32 * (kConsumerWarps + kHelperWarps),
              .shared = device_.shared_bytes(),
              .cooperative = true,
              .cluster = u32(program.topology.cluster)} {

@@ -89,7 +89,7 @@ std::string primitives(const std::string& arch) {
 
 // What comes before kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
 std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownArgs> known,
-                         const KernelTraits& traits, const std::string& arch, int warps) {
+                         const KernelTraits& traits, const std::string& arch) {
   std::set<std::string> ops;
   for (const Opcode& opcode : opcodes) ops.insert(opcode.ops.begin(), opcode.ops.end());
   std::string types;
@@ -97,12 +97,11 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
   std::string text = fmt::format(
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
-      "constexpr int kWarps = {}, kConsumers = 32 * kWarps;\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      warps, types, traits.rows > 1, traits.rows > kStreamRows, primitives(arch));
+      types, traits.rows > 1, traits.rows > kStreamRows, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
@@ -122,14 +121,6 @@ bool has_variant(const std::string& op) {
   return has_source(variant_path(op));
 }
 
-int consumer_warps(i32 rows) {
-  return rows > kStreamRows ? 16 : 8;
-}
-
-int consumer_warps(i32 rows, const Opcode& opcode) {
-  return consumer_warps(get_op(opcode.ops[opcode.main]).traits.streams_pages ? 1 : rows);
-}
-
 KernelTraits KernelTraits::of(const Program& program) {
   FindTypes find;
   for (const Call& call : program.calls) {
@@ -144,8 +135,7 @@ KernelTraits KernelTraits::of(const Program& program) {
 
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known) {
-  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch,
-                      consumer_warps(traits.rows, opcode)) +
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
          R"(#include "heddle/backend/cuda/device/launch.cuh"
 using namespace heddle::device;
 extern "C" __global__ __launch_bounds__(kConsumers + 32, 1)
@@ -165,8 +155,7 @@ std::string megakernel_source(const Program& program, const std::string& arch, b
     runs += fmt::format(
         "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
   }
-  return types_source(program.opcodes, known, KernelTraits::of(program), arch,
-                      consumer_warps(program.shape.rows)) +
+  return types_source(program.opcodes, known, KernelTraits::of(program), arch) +
          fmt::format(R"(namespace heddle::device {{
 constexpr bool kTagged = {};
 template <class L>

@@ -10,12 +10,6 @@
 
 namespace heddle::cuda {
 
-// Warps of a CTA that compute, in kernels for steps of so many rows. Where a thread streams weights it wants the registers
-// of two, since what it spills goes to L2 and back; tensor cores want the warps.
-int consumer_warps(i32 rows);
-// In a kernel of one opcode: what streams pages keeps the sums of its queries in registers, in steps of any size.
-int consumer_warps(i32 rows, const Opcode& opcode);
-
 // Whether a body for GPUs stands beside an op's generic one (x.sm80.cuh); it falls back to that by itself.
 bool has_variant(const std::string& op);
 

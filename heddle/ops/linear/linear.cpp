@@ -18,10 +18,20 @@ void infer(std::byte* args) {
   set_output("linear", "y", a.y, a.x.dtype, {a.x.size[0], a.w.rows()});
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+// A GPU takes many rows in tiles of both dimensions, that neither x nor the weight is read too often: smaller ones where
+// a matrix has no more rows than give every SM a tile.
+constexpr i32 kManyRows = 64, kTileRows = 128, kTileCols = 128, kNarrow = 4096;
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<Linear>(args);
-  return {{.dim = "M", .extent = a.x.size[0], .preferred = 256},
-          {.dim = "N", .extent = a.w.rows(), .unit = a.w.panel_rows, .preferred = 512}};
+  const bool many = target.gpu && a.x.size[0] > kManyRows;
+  const i32 cols = a.w.rows() > kNarrow ? kTileCols : kTileCols / 2;
+  return {{.dim = "M", .extent = a.x.size[0], .preferred = many ? kTileRows : 256},
+          {.dim = "N",
+           .extent = a.w.rows(),
+           .unit = a.w.panel_rows,
+           .preferred = many ? cols : 512,
+           .anywhere = many}};
 }
 
 double flops(const std::byte* args, const TileCoord& t) {

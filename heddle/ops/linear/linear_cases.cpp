@@ -44,6 +44,14 @@ std::vector<Case> linear_cases() {
       paired.w.interleave = 16 / size_of(type);
       cases.push_back(make_case(paired, bound_of_sum(type, k)));
     }
+  // Tiles of many rows on tensor cores: full ones and tails of each dimension, wide and narrow ones.
+  for (DType type : {DType::kBf16, DType::kF16})
+    for (auto [m, n, k] : {std::array{130, 150, 264}, {257, 70, 40}, {65, 33, 200}, {128, 4102, 64}}) {
+      Linear tiled{.x = input(type, {m, k}), .w = weight_input(type, n, k)};
+      tiled.w.panel_rows = 2;
+      tiled.w.interleave = 8;
+      cases.push_back(make_case(tiled, bound_of_sum(type, k)));
+    }
   return cases;
 }
 

@@ -25,10 +25,9 @@ struct Scratch {
   }
 };
 
-constexpr i64 kLargestOperand = 1 << 30;    // on chip
-constexpr i32 kMapBatch = 64 / kWarps;      // values that a thread makes before it uses the first
-constexpr i32 kVocabBatch = 64 / kWarps;    // 16-byte words of a vocabulary, the same
-constexpr i64 kLargestFragment = 64 << 10;  // on chip: leaves room for the slabs of a product of many rows
+constexpr i64 kLargestOperand = 1 << 30;  // on chip
+constexpr i32 kMapBatch = 64 / kWarps;    // values that a thread makes before it uses the first
+constexpr i32 kVocabBatch = 64 / kWarps;  // 16-byte words of a vocabulary, the same
 
 // Two matrices on chip, right [n, k] and left [m, k].
 struct Product {
@@ -218,8 +217,10 @@ class Block {
     return x;
   }
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
-    const i64 mark = scratch_.chip_used, stride = i64(cols) * 4;
-    return {scratch_.take(rows * stride, kLargestFragment), DType::kF32, rows, cols, m0, n0, stride, mark};
+    const i64 mark = scratch_.chip_used, stride = many_rows() ? fragment_stride(cols) : i64(cols) * 4;
+    // On chip it leaves room for the slabs of a product of many rows.
+    return {
+        scratch_.take(rows * stride, scratch_.chip_bytes / 3), DType::kF32, rows, cols, m0, n0, stride, mark};
   }
   void release(const Fragment& fragment) {
     sync();
@@ -316,17 +317,16 @@ class Block {
     scratch_.chip_used = mark;
   }
   void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
-    const i64 mark = scratch_.chip_used, room = scratch_.chip_bytes - scratch_.chip_used;
-    const i32 stages = min(i32(kMostStages), i32(room / kStageBytes));
-    if (!kManyRows || !fits_gemm(x, w) || stages < 2) return multiply_by_thread(fragment, x, w);
-    u8* slabs = scratch_.take(stages * kStageBytes);
+    u8* slabs = scratch_.chip + scratch_.chip_used;
+    const i64 room = scratch_.chip_bytes - scratch_.chip_used;
     __threadfence();  // copies read the operand past the cache it was written through
-    sync();
     if constexpr (kManyRows && kUses[int(DType::kBf16)])
-      if (x.dtype == DType::kBf16) multiply_slabs<true>(fragment, x, w, slabs, stages);
+      if (x.dtype == DType::kBf16 && fits_gemm(x, w) && multiply_many_rows<true>(fragment, x, w, slabs, room))
+        return;
     if constexpr (kManyRows && kUses[int(DType::kF16)])
-      if (x.dtype == DType::kF16) multiply_slabs<false>(fragment, x, w, slabs, stages);
-    scratch_.chip_used = mark;
+      if (x.dtype == DType::kF16 && fits_gemm(x, w) && multiply_many_rows<false>(fragment, x, w, slabs, room))
+        return;
+    multiply_by_thread(fragment, x, w);
   }
 
   // Panels of any shape and any number of rows: a dot product a thread, from memory.

@@ -1,7 +1,11 @@
 // The warps of a CTA that compute: threads 0 to kConsumers - 1.
 #pragma once
 
+#include "heddle/backend/cuda/device/params.h"
+
 namespace heddle::device {
+
+constexpr i32 kWarps = i32(kConsumerWarps), kConsumers = 32 * kWarps;
 
 // What each of them wrote on chip before it is there for all of them after it.
 inline void sync_consumers() {

@@ -1,6 +1,6 @@
 // Many rows times panels on tensor cores: slabs of both in shared memory, filled by asynchronous copies some steps
-// ahead, multiplied as 16 x 8 x 16 blocks with FP32 sums. Rows of a slab are 128 bytes; their 16-byte words are
-// permuted, so that eight rows of one column of words fall into different banks.
+// ahead, multiplied as 16 x 8 x 16 blocks with FP32 sums, each over K in order. Rows of a slab are 128 bytes; their
+// 16-byte words are permuted, so that eight rows of one column of words fall into different banks.
 #pragma once
 
 #include "heddle/backend/cuda/device/consumers.cuh"
@@ -8,105 +8,158 @@
 
 namespace heddle::device {
 
-constexpr i32 kSlab = 64;       // k of a slab
-constexpr i32 kSlabWords = 8;   // 16-byte words of one row of it
-constexpr i32 kGemmRows = 256;  // rows of a fragment at most
-constexpr i32 kGemmCols = 64;   // columns at a time
-constexpr i32 kStageBytes = (kGemmRows + kGemmCols) * kSlab * 2;
-constexpr i32 kMostStages = 4;
+constexpr i32 kSlab = 64;           // k of a slab
+constexpr i32 kSlabWords = 8;       // 16-byte words of one row of it
+constexpr i32 kSlabRowBytes = 128;  // on chip
+constexpr i32 kMostStages = 4, kFewestStages = 2;
+
+// Bytes from row to row of a fragment: pairs of floats are words, and the rows that a warp writes at once fall into
+// different banks.
+inline i64 fragment_stride(i32 cols) {
+  return i64(cols + 1) / 2 * 8 + 32;
+}
 
 // Whether x and w can be multiplied this way: 16-bit, in panels as the ring has them, rows in whole words.
 inline bool fits_gemm(const Matrix& x, const Weight& w) {
   return x.dtype == w.data.dtype && size_of(x.dtype) == 2 && w.panel_rows == 2 && w.interleave == 8 &&
-         w.slices() == 1 && x.cols % 8 == 0 && x.stride % 16 == 0 && x.rows <= kGemmRows;
+         w.slices() == 1 && x.cols % 8 == 0 && x.stride % 16 == 0;
 }
 
-inline i32 word_place(i32 row, i32 word) {
-  return (row * kSlabWords + (word ^ (row & (kSlabWords - 1)))) * 16;
-}
-
+// Tiles of kRows x kCols: a warp has kRowBlocks x kColBlocks blocks of sums, and kRowWarps warps share the rows.
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
 class Gemm {
  public:
+  static constexpr i32 kColBlocks = 4, kWarpRows = 16 * kRowBlocks, kWarpCols = 8 * kColBlocks;
+  static constexpr i32 kRows = kWarpRows * kRowWarps, kCols = kWarpCols * kWarps / kRowWarps;
+  static constexpr i32 kStageBytes = (kRows + kCols) * kSlabRowBytes;
+
   Gemm(const Matrix& x, const Weight& w, u8* stages, i32 count)
       : x_(x), w_(w), stages_(stages), count_(count), steps_((x.cols + kSlab - 1) / kSlab) {}
 
-  // fragment[:, from .. from + cols) = x w^T, cols at most kGemmCols.
-  template <bool kBf16>
-  void multiply(const Matrix& fragment, i32 from, i32 cols) {
-    const i32 warp = i32(arch::thread() / 32);
-    i32 by_rows = 1;  // warps that share the rows
-    while (by_rows * 16 < x_.rows) by_rows *= 2;
-    const i32 by_cols = kWarps / by_rows, row = warp % by_rows * 16, block = warp / by_rows;
-    float sums[kGemmCols / 8][4] = {};
-    for (i32 s = 0; s < count_ - 1; ++s) fill(s, fragment.n0 + from, cols);
+  // The tile of the fragment, which is f32, at (row, col).
+  void multiply(const Matrix& fragment, i32 row, i32 col) {
+    sync_consumers();  // the tile before has been read
+    const Source rows = rows_of_x(row), cols = rows_of_w(fragment.n0 + col, fragment.cols - col);
+    float sums[kRowBlocks][kColBlocks][4] = {};
+    for (i32 s = 0; s < count_ - 1; ++s) fill(s, s, rows, cols);
+    i32 stage = 0;
+#pragma unroll 1
     for (i32 s = 0; s < steps_; ++s) {
-      fill(s + count_ - 1, fragment.n0 + from, cols);
-      arch::wait_copies(count_ - 1);
+      arch::wait_copies(count_ - 2);
       sync_consumers();
-      const u8* stage = stages_ + s % count_ * kStageBytes;
-      if (row < x_.rows)
-#pragma unroll
-        for (i32 k = 0; k < kSlabWords; k += 2)
-          multiply_step<kBf16>(stage, k, row, block, by_cols, cols, sums);
-      sync_consumers();
+      fill(stage == 0 ? count_ - 1 : stage - 1, s + count_ - 1, rows, cols);
+      if (row + warp_row() < x_.rows && col + warp_col() < fragment.cols)
+        add_slab(sums, stages_ + stage * kStageBytes);
+      stage = stage + 1 < count_ ? stage + 1 : 0;
     }
-    arch::wait_copies(0);
-    store(fragment, from, cols, row, block, by_cols, sums);
+    store(fragment, row + warp_row(), col + warp_col(), sums);
   }
 
  private:
-  // Begins the copies of slab s: rows of x, then rows of w. Always one group of copies, empty past the end.
-  void fill(i32 s, i32 first, i32 cols) {
+  static constexpr i32 kRowsAtOnce = kConsumers / kSlabWords;  // that all threads copy a word of
+  static_assert(kRows % kRowsAtOnce == 0 && kCols % kRowsAtOnce == 0);
+
+  // The words of a matrix's slabs that a thread copies: one word of every kRowsAtOnce-th row.
+  struct Source {
+    const u8 *any, *from;  // some of the matrix; in the first slab
+    i64 stride;            // from row to row, bytes
+    i32 slab_bytes;        // from slab to slab
+    i32 row, rows, word;   // its first row, how many there are, its word
+    i32 words;             // of a row of the matrix
+  };
+
+  static i32 warp_row() { return i32(arch::thread() / 32) % kRowWarps * kWarpRows; }
+  static i32 warp_col() { return i32(arch::thread() / 32) / kRowWarps * kWarpCols; }
+  static i32 word_place(i32 row, i32 word) {
+    return row * kSlabRowBytes + (word ^ (row & (kSlabWords - 1))) * 16;
+  }
+
+  Source rows_of_x(i32 first) const {
+    const i32 row = i32(arch::thread()) / kSlabWords, word = i32(arch::thread()) % kSlabWords;
+    return {x_.data,
+            x_.data + i64(first + row) * x_.stride + word * 16,
+            kRowsAtOnce * x_.stride,
+            kSlabRowBytes,
+            row,
+            x_.rows - first,
+            word,
+            x_.cols / 8};
+  }
+  // Threads side by side take words as they lie in memory, of two rows in turn. `first` is even: tiles are whole panels.
+  Source rows_of_w(i32 first, i32 cols) const {
+    const i32 thread = i32(arch::thread()), row = thread / (2 * kSlabWords) * 2 + thread % 2,
+              word = thread / 2 % kSlabWords;
+    return {w_.data.data,
+            w_.data.data + i64((first + row) / 2) * w_.panel_bytes() + (2 * word + row % 2) * 16,
+            kRowsAtOnce / 2 * w_.panel_bytes(),
+            2 * kSlabRowBytes,
+            row,
+            cols,
+            word,
+            w_.padded_cols() / 8};
+  }
+
+  // Begins the copies of slab s into a stage. Always one group of copies, empty past the end.
+  void fill(i32 stage, i32 s, const Source& rows, const Source& cols) const {
     if (s < steps_) {
-      u8* stage = stages_ + s % count_ * kStageBytes;
-      const i32 words = x_.cols / 8 - s * kSlabWords, padded = w_.padded_cols() / 8 - s * kSlabWords;
-      for (i32 i = i32(arch::thread()); i < x_.rows * kSlabWords; i += kConsumers) {
-        const i32 row = i / kSlabWords, word = i % kSlabWords;
-        const u8* from = x_.data + row * x_.stride + (i64(s) * kSlabWords + word) * 16;
-        arch::copy_word(stage + word_place(row, word), word < words ? from : x_.data, word < words);
-      }
-      stage += kGemmRows * kSlab * 2;
-      const i32 rows = (cols + 7) / 8 * 8;
-      for (i32 i = i32(arch::thread()); i < rows * kSlabWords; i += kConsumers) {
-        const i32 row = i / 2 / kSlabWords * 2 + i % 2, word = i / 2 % kSlabWords;  // as they lie in memory
-        const i32 r = first + row;
-        const bool there = row < cols && word < padded;
-        const u8* from =
-            w_.data.data + r / 2 * w_.panel_bytes() + ((i64(s) * kSlabWords + word) * 2 + r % 2) * 16;
-        arch::copy_word(stage + word_place(row, word), there ? from : w_.data.data, there);
-      }
+      u8* to = stages_ + stage * kStageBytes;
+      copy<kRows>(to, s, rows);
+      copy<kCols>(to + kRows * kSlabRowBytes, s, cols);
     }
     arch::commit_copies();
   }
-
-  // Words k and k + 1 of a slab: 16 x 8 x 16 blocks of this warp.
-  template <bool kBf16>
-  static void multiply_step(const u8* stage, i32 k, i32 row, i32 block, i32 by_cols, i32 cols,
-                            float (&sums)[kGemmCols / 8][4]) {
-    const i32 lane = i32(arch::thread() % 32);
-    u32 a[4];
-    arch::load_matrices(a, stage + word_place(row + lane % 16, k + lane / 16));
-    const u8* weights = stage + kGemmRows * kSlab * 2;
+  // Zeros past the end of either dimension.
+  template <i32 kCount>
+  static void copy(u8* to, i32 s, const Source& source) {
+    to += word_place(source.row, source.word);
+    const u8* from = source.from + i64(s) * source.slab_bytes;
+    const bool inside = s * kSlabWords + source.word < source.words;
 #pragma unroll
-    for (i32 j = 0; j < kGemmCols / 8; ++j) {
-      const i32 n = (block + j * by_cols) * 8;
-      if (n >= cols) break;
-      u32 b[2];
-      arch::load_matrices(b, weights + word_place(n + lane % 8, k + lane / 8 % 2));
-      arch::multiply_add<kBf16>(sums[j], a, b);
+    for (i32 i = 0; i < kCount / kRowsAtOnce; ++i) {
+      const bool there = inside && source.row + i * kRowsAtOnce < source.rows;
+      arch::copy_word(to + i * kRowsAtOnce * kSlabRowBytes, there ? from + i * source.stride : source.any,
+                      there);
     }
   }
 
-  void store(const Matrix& fragment, i32 from, i32 cols, i32 row, i32 block, i32 by_cols,
-             const float (&sums)[kGemmCols / 8][4]) const {
+  static void add_slab(float (&sums)[kRowBlocks][kColBlocks][4], const u8* stage) {
+    const i32 lane = i32(arch::thread() % 32), row = warp_row() + lane % 16,
+              col = warp_col() + lane / 16 * 8 + lane % 8;
+    const u8* weights = stage + kRows * kSlabRowBytes;
+#pragma unroll
+    for (i32 k = 0; k < kSlabWords; k += 2) {
+      u32 right[kColBlocks / 2][4];
+#pragma unroll
+      for (i32 j = 0; j < kColBlocks / 2; ++j)
+        arch::load_matrices(right[j], weights + word_place(col + 16 * j, k + lane / 8 % 2));
+#pragma unroll
+      for (i32 i = 0; i < kRowBlocks; ++i) {
+        u32 left[4];
+        arch::load_matrices(left, stage + word_place(row + 16 * i, k + lane / 16));
+#pragma unroll
+        for (i32 j = 0; j < kColBlocks; ++j)
+          arch::multiply_add<kBf16>(sums[i][j], left, {right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]});
+      }
+    }
+  }
+
+  void store(const Matrix& fragment, i32 row, i32 col, const float (&sums)[kRowBlocks][kColBlocks][4]) const {
     const i32 lane = i32(arch::thread() % 32);
 #pragma unroll
-    for (i32 j = 0; j < kGemmCols / 8; ++j)
+    for (i32 i = 0; i < 2 * kRowBlocks; ++i) {
+      const i32 m = row + 8 * i + lane / 4;
+      if (m >= x_.rows) continue;
+      auto* to = reinterpret_cast<float*>(fragment.data + m * fragment.stride);
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) {
-        const i32 m = row + lane / 4 + i / 2 * 8, n = (block + j * by_cols) * 8 + lane % 4 * 2 + i % 2;
-        if (m < x_.rows && n < cols) fragment.row(m).store(Index{from + n}, sums[j][i]);
+      for (i32 j = 0; j < kColBlocks; ++j) {
+        const i32 n = col + 8 * j + lane % 4 * 2;
+        const float* pair = sums[i / 2][j] + i % 2 * 2;
+        if (n + 1 < fragment.cols)
+          *reinterpret_cast<float2*>(to + n) = {pair[0], pair[1]};
+        else if (n < fragment.cols)
+          to[n] = pair[0];
       }
+    }
   }
 
   const Matrix& x_;
@@ -115,13 +168,27 @@ class Gemm {
   i32 count_, steps_;
 };
 
-// Not inlined: a program has it once.
+// Not inlined: a program has it once for each shape of tiles. False: there is no room for its stages.
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
+__noinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
+                                 i64 room) {
+  using Tiles = Gemm<kBf16, kRowBlocks, kRowWarps>;
+  const i32 count = min(kMostStages, i32(room / Tiles::kStageBytes));
+  if (count < kFewestStages) return false;
+  Tiles gemm(x, w, stages, count);
+  for (i32 row = 0; row < x.rows; row += Tiles::kRows)
+    for (i32 col = 0; col < fragment.cols; col += Tiles::kCols) gemm.multiply(fragment, row, col);
+  return true;
+}
+
+// fragment = x w^T in tiles no larger than it asks for.
 template <bool kBf16>
-__noinline__ void multiply_slabs(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
-                                 i32 count) {
-  Gemm gemm(x, w, stages, count);
-  for (i32 from = 0; from < fragment.cols; from += kGemmCols)
-    gemm.multiply<kBf16>(fragment, from, min(kGemmCols, fragment.cols - from));
+inline bool multiply_many_rows(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
+                               i64 room) {
+  if (x.rows > 64 && fragment.cols > 64 && multiply_slabs<kBf16, 4, 2>(fragment, x, w, stages, room))
+    return true;
+  if (x.rows > 64 && multiply_slabs<kBf16, 2, 4>(fragment, x, w, stages, room)) return true;
+  return multiply_slabs<kBf16, 1, 4>(fragment, x, w, stages, room);
 }
 
 }  // namespace heddle::device

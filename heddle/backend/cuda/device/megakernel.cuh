@@ -13,7 +13,7 @@ constexpr u32 kHostCopyBytes = 2048;
 constexpr u32 kDeviceCopyBytes = 512;
 constexpr u32 kControllerThread = kConsumers + 32;
 // Registers of a thread: together they fill a multiprocessor's 65,536.
-constexpr u32 kConsumerRegisters = kWarps == 8 ? 232 : 112, kHelperRegisters = 40;
+constexpr u32 kConsumerRegisters = 232, kHelperRegisters = 40;
 static_assert(kConsumers * kConsumerRegisters + 32 * kHelperWarps * kHelperRegisters <= 65536);
 
 struct QueueSlot {

@@ -133,6 +133,10 @@ struct CallParams {
   LiveRows live = LiveRows::kAll;
 };
 
+// Warps of a CTA that compute. Products of one row and of many both want the registers of a thread rather than threads:
+// what is spilled goes to L2 and back.
+constexpr u32 kConsumerWarps = 8;
+
 // Warps of a megakernel's CTA beside its consumers: the loader, the controller, and as many idle ones as make the four
 // that registers are taken from.
 constexpr u32 kHelperWarps = 4;
