@@ -230,9 +230,6 @@ extern "C" inline __attribute__((visibility("default"), used)) void emulated_run
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
-struct alignas(8) float2 {
-  float x, y;
-};
 struct alignas(16) float4 {
   float x, y, z, w;
 };

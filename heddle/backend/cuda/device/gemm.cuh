@@ -155,7 +155,7 @@ class Gemm {
         const i32 n = col + 8 * j + lane % 4 * 2;
         const float* pair = sums[i / 2][j] + i % 2 * 2;
         if (n + 1 < fragment.cols)
-          *reinterpret_cast<float2*>(to + n) = {pair[0], pair[1]};
+          *reinterpret_cast<Pair*>(to + n) = {pair[0], pair[1]};
         else if (n < fragment.cols)
           to[n] = pair[0];
       }

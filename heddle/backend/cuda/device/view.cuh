@@ -10,7 +10,7 @@ struct Index {
   friend Index operator+(Index i, i32 n) { return {i.at + n}; }
 };
 
-struct Pair {
+struct alignas(8) Pair {
   float first, second;
 };
 
