@@ -162,7 +162,8 @@ TEST(DeepseekConfig, ReadsExperts) {
                  "norm_topk_prob = true: not supported");
   expect_refused(read_deepseek_v2_config, R"("first_k_dense_replace":0)", "num_experts_per_tok");
   expect_refused(read_deepseek_v3_config, R"("scoring_func":"softmax")", "scoring_func = \"softmax\"");
-  expect_refused(read_deepseek_v3_config, R"("n_routed_experts":8,"n_group":8)", "groups of one expert");
+  expect_refused(read_deepseek_v3_config, R"("num_experts_per_tok":2,"n_routed_experts":8,"n_group":8)",
+                 "groups of one expert");
 }
 
 TEST(ExpertConfig, TakesTheDefaultsOfTransformers) {
@@ -193,6 +194,8 @@ TEST(ExpertConfig, RefusesByNameAndValue) {
 }
 
 TEST(DeepseekConfig, RefusesByNameAndValue) {
+  expect_refused(read_deepseek_v3_config, R"("n_routed_experts":12,"n_group":4,"topk_group":2)",
+                 "num_experts_per_tok = absent: means 8; must be a whole number from 1 to 6");
   for (auto read : {read_deepseek_v2_config, read_deepseek_v3_config}) {
     expect_refused(read, R"("num_experts_per_tok":2,"moe_layer_freq":2)",
                    "moe_layer_freq = 2: not supported");
