@@ -1,5 +1,6 @@
 #include "heddle/ops/linear/linear.h"
 
+#include "heddle/ir/executor.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -20,11 +21,11 @@ void infer(std::byte* args) {
 
 // A GPU takes many rows in tiles of both dimensions, that neither x nor the weight is read too often: smaller ones where
 // a matrix has no more rows than give every SM a tile.
-constexpr i32 kManyRows = 64, kTileRows = 128, kTileCols = 128, kNarrow = 4096;
+constexpr i32 kTileRows = 128, kTileCols = 128, kNarrow = 4096;
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<Linear>(args);
-  const bool many = target.gpu && a.x.size[0] > kManyRows;
+  const bool many = target.gpu && a.x.size[0] > kManyStepRows;
   const i32 cols = a.w.rows() > kNarrow ? kTileCols : kTileCols / 2;
   return {{.dim = "M", .extent = a.x.size[0], .preferred = many ? kTileRows : 256},
           {.dim = "N",
