@@ -174,12 +174,21 @@ class Bench {
 
 // As a reader would type it.
 std::string command_of(const BenchFlags& flags, const EngineOptions& options) {
+  const EngineFlags& engine = flags.engine;
+  std::string more;
+  if (!engine.program.empty()) more += " --program " + engine.program;
+  if (!engine.scheduler.empty()) more += " --scheduler " + engine.scheduler;
+  if (engine.workers > 0) more += fmt::format(" --workers {}", engine.workers);
+  if (engine.split_unit > 0) more += fmt::format(" --split-unit {}", engine.split_unit);
+  if (engine.max_splits > 0) more += fmt::format(" --max-splits {}", engine.max_splits);
+  if (engine.no_fuse) more += " --no-fuse";
+  if (engine.generic) more += " --generic";
+  if (engine.tagged) more += " --tagged";
   return fmt::format(
       "heddle bench {} --positions {} --prefill {} --steps {} --sequences {} --rounds {} --executor {} "
       "--threads {}{}",
-      std::filesystem::path(flags.engine.model).filename().string(), flags.positions, flags.prefill,
-      flags.steps, flags.sequences, flags.rounds, options.executor, options.threads,
-      flags.engine.program.empty() ? "" : " --program " + flags.engine.program);
+      std::filesystem::path(engine.model).filename().string(), flags.positions, flags.prefill, flags.steps,
+      flags.sequences, flags.rounds, options.executor, options.threads, more);
 }
 
 void run(const BenchFlags& flags) {
