@@ -73,6 +73,9 @@ TEST(Command, ProfileShowsWhereAStepGoes) {
   const std::string text = output({"profile", kModel, "--position", "9", "--steps", "3", "--workers", "4"});
   expect_words(text, {"3 of them, 4 workers", "late", "starved", "attention", "rms_norm linear", "\nall "});
   EXPECT_NE(run_program({.args = {"profile", kModel, "--steps", "0"}}).code, 0);
+  expect_words(output({"profile", kModel, "--prefill", "20", "--workers", "2"}),
+               {"1 of them, 2 workers", "attention"});
+  EXPECT_NE(run_program({.args = {"profile", kModel, "--prefill", "-1"}}).code, 0);
   expect_words(output({"profile", kModel, "--position", "3", "--executor", "reference", "--workers", "3"}),
                {"8 of them, 3 workers on 1 units", "GB/s", "idle by cause", "critical path: "});
 }

@@ -355,7 +355,7 @@ TEST_P(Specialised, KernelsGiveTheSameBits) {
   const ExecutorSpec& spec = get_executor(GetParam());
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
   const auto run = [&](bool specialised) {
-    TestProgram test(3);
+    TestProgram test(3, &spec.space());
     ExecutorOptions options;
     options.specialised = specialised;
     const RunReport report = spec.create(test.program, test.memory, options)->run(2);

@@ -1,4 +1,4 @@
-// heddle profile: where the time of a decode step goes, by op.
+// heddle profile: where the time of a step goes, by op.
 #include <cstdio>
 
 #include "apps/heddle/support/command.h"
@@ -16,7 +16,7 @@ namespace {
 
 struct ProfileFlags {
   EngineFlags engine;
-  i32 position = 512, steps = 8;
+  i32 position = 512, steps = 8, prefill = 0;
   std::string out, costs;
 };
 
@@ -24,19 +24,25 @@ void run(const ProfileFlags& flags) {
   require(flags.position >= 0 && flags.steps >= 1 && flags.steps <= Engine::kMostSteps,
           "[profile] --position {}, --steps {}; must not be negative, and 1 to {}", flags.position,
           flags.steps, Engine::kMostSteps);
+  require(flags.prefill >= 0, "[profile] --prefill {}; must not be negative", flags.prefill);
   if (!flags.out.empty()) require_timeline_path(flags.out);
+  const bool decodes = flags.prefill == 0;
+  const i32 steps = decodes ? flags.steps : 1, rows = decodes ? 1 : flags.prefill,
+            position = decodes ? flags.position : 0;
   EngineOptions options = flags.engine.options();
-  if (options.max_context == 0) options.max_context = flags.position + flags.steps + 1;
+  if (options.max_context == 0) options.max_context = position + steps * rows + 1;
   require_model_folder(flags.engine.model);
   const Planner planner = make_planner(open_model(flags.engine.model), options);
-  options.run.trace_events = longest_stream(planner.program(1, 1)) * u32(flags.steps);
+  options.run.trace_events = longest_stream(planner.program(rows, 1)) * u32(steps);
   auto engine = load_engine(flags.engine, options);
-  DecodeRun decode(*engine, flags.position);
-  for (int turn = 0; turn < 2; ++turn) decode.run(flags.steps);  // the first warms up
-  const Program& program = engine->program(1, 1);
+  require(rows <= engine->max_rows(), "[profile] --prefill {}; a step has {} rows at most", rows,
+          engine->max_rows());
+  DecodeRun run(*engine, position, rows);
+  for (int turn = 0; turn < 2; ++turn) run.run(steps);  // the first warms up
+  const Program& program = engine->program(rows, 1);
   const Trace trace = engine->trace(program);
   const TracedRun traced{.executor = options.executor,
-                         .positions = flags.position + flags.steps / 2,
+                         .positions = decodes ? position + steps / 2 : rows,
                          .capacity = engine->max_sequences() * program.shape.max_positions()};
   const Timeline timeline = make_timeline(program, trace, traced);
   const TraceSummary summary = summarise(timeline);
@@ -53,11 +59,13 @@ void run(const ProfileFlags& flags) {
 
 void add_profile(CLI::App& app) {
   auto flags = std::make_shared<ProfileFlags>();
-  Command command(app, "profile", "Show where the time of a decode step goes, by op");
+  Command command(app, "profile", "Show where the time of a step goes, by op");
   flags->engine.add_to(command);
   flags->engine.add_artefact_to(command);
   command.argument("--position", &flags->position, "position of the first token");
   command.argument("--steps", &flags->steps, "tokens, made in one call");
+  command.argument("--prefill", &flags->prefill,
+                   "the step of a prompt's first tokens instead, so many of them; 0: tokens one by one");
   command.argument("--out", &flags->out,
                    "record the run too: .html (a timeline to look at), .nanotrace or .perfetto-trace");
   command.argument("--costs", &flags->costs,

@@ -20,6 +20,7 @@
 //   block.map(n, f)            f(i) for all i < n, each i once; i is an Index: a lane group on a CPU, a thread on a GPU
 //   block.map(n, make, use)    use(i, make(i)) for all i < n; what make loads, use has not stored
 //   block.map_rows(count, n, f)   f(j, i) for all j < count and i < n: a map over the rows of a matrix
+//   block.map_rows(count, n, make, use)   use(j, i, make(j, i)); what make loads, use has not stored
 //   block.reduce(n, op, f)     op over f(i), i < n, in a fixed order; the same float for all threads
 //   block.reduce_rows(out, count, n, op, f)   out[j] = op over f(j, i), i < n, for all j < count
 //   block.argmax(n, f)         {value, index} of the largest f(i), lowest index first; block.argmax(view, n): of a row

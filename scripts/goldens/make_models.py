@@ -255,6 +255,11 @@ def cases():
             deepseek_v3, torch.bfloat16, num_hidden_layers=2, norm_topk_prob=False, n_group=3
         ),
     }
+    # Heads as GPUs have fast attention for.
+    table |= {
+        "llama-head64": llama(torch.bfloat16, head_dim=64, num_attention_heads=4, num_key_value_heads=2),
+        "qwen3-head128": qwen3(torch.bfloat16, head_dim=128, num_attention_heads=4),
+    }
     for case in table.values():
         if case.may_flip:
             case.num_tokens = 25  # so that some seed in a hundred has firm choices

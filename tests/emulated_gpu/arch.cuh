@@ -144,6 +144,9 @@ inline void store_relaxed(T* address, T value) {
 inline void add_release(u32* address, u32 amount) {
   __atomic_fetch_add(address, amount, __ATOMIC_RELEASE);
 }
+inline void add_relaxed(u32* address, u32 amount) {
+  __atomic_fetch_add(address, amount, __ATOMIC_RELAXED);
+}
 inline uint4 load_constant(const void* address) {
   return *static_cast<const uint4*>(address);
 }

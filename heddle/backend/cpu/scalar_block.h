@@ -145,6 +145,10 @@ class ScalarBlock {
     for (i32 j = 0; j < count; ++j)
       for (i32 i = 0; i < n; ++i) f(j, Index{i});
   }
+  template <class Make, class Use>
+  void map_rows(i32 count, i32 n, Make&& make, Use&& use) {
+    map_rows(count, n, [&](i32 j, Index i) { use(j, i, make(j, i)); });
+  }
   template <class F>
   float reduce(i32 n, Sum, F&& f) {
     float sum = 0;

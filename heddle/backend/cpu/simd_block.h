@@ -51,6 +51,10 @@ class SimdBlock {
   HWY_INLINE void map_rows(i32 count, i32 n, F&& f) {
     for (i32 j = 0; j < count; ++j) map(n, [&](auto i) HWY_ATTR { f(j, i); });
   }
+  template <class Make, class Use>
+  HWY_INLINE void map_rows(i32 count, i32 n, Make&& make, Use&& use) {
+    for (i32 j = 0; j < count; ++j) map(n, [&](auto i) HWY_ATTR { use(j, i, make(j, i)); });
+  }
 
   // Four chains, taken in turn; the order depends on n alone.
   template <class Op, class F>

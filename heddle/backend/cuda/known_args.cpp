@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "heddle/backend/cuda/device/params.h"
+
 namespace heddle::cuda {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr i64 kWordBytes = 16;
 
 // Statements that hold for one record of arguments.
 struct Facts : ArgVisitor {
+  bool knows_rows = true;
   std::vector<std::string> all;
 
   void tensor(const char* name, Tensor& value, const char* dims, Access) override {
@@ -31,11 +34,13 @@ struct Facts : ArgVisitor {
   }
 
  private:
-  // Pages and bytes of the step record: how long sequences may be shall make no other kernel.
-  static bool is_capacity(std::string_view dims, int d) {
+  // Dimension d, of which `dims` has the names. What is not known makes no other kernel: pages and bytes of the step
+  // record, that is how long sequences may be; and rows of the step, where they are many.
+  bool is_known(std::string_view dims, int d) const {
     for (; d > 0 && !dims.empty(); --d) dims.remove_prefix(std::min(dims.find(',') + 1, dims.size()));
     while (dims.starts_with(' ')) dims.remove_prefix(1);
-    return dims.starts_with('P') || dims.starts_with('.');
+    if (dims.starts_with('M') || dims.starts_with('T')) return knows_rows;
+    return !dims.starts_with('P') && !dims.starts_with('.');
   }
   void add(const std::string& name, i64 value) { all.push_back(fmt::format("a.{} = {};", name, value)); }
   void add_tensor(const std::string& name, const Tensor& value, std::string_view dims) {
@@ -44,7 +49,7 @@ struct Facts : ArgVisitor {
     all.push_back(fmt::format("a.{}.dtype = heddle::DType({});", name, int(value.dtype)));
     add(name + ".rank", value.rank);
     for (int d = 0; d < value.rank; ++d) {
-      if (!is_capacity(dims, d)) add(fmt::format("{}.size[{}]", name, d), value.size[d]);
+      if (is_known(dims, d)) add(fmt::format("{}.size[{}]", name, d), value.size[d]);
       add(fmt::format("{}.stride[{}]", name, d), value.stride[d]);
     }
     // Buffers begin at whole words.
@@ -65,6 +70,7 @@ KnownArgs known_args(const Program& program, size_t index) {
     known.resize(node.parts.size());
     for (size_t i = 0; i < node.parts.size(); ++i) {
       Facts facts;
+      facts.knows_rows = program.shape.rows <= kStreamRows;
       node.parts[i].op->visit(node.parts[i].args.data(), facts);
       if (first)
         known[i] = facts.all;

@@ -97,11 +97,11 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
   std::string text = fmt::format(
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
-      "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {};\n"
+      "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      types, traits.rows > 1, traits.rows > kStreamRows, primitives(arch));
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);

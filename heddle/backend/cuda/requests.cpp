@@ -8,20 +8,6 @@
 #include "heddle/base/error.h"
 
 namespace heddle::cuda {
-namespace {
-
-// Kernels are made for one program alone where its steps have few rows: those of many wait for tensor cores.
-bool specialises(const Program& program, bool specialised) {
-  return specialised && program.shape.rows <= kStreamRows;
-}
-// So is what streams pages, whatever the rows: its sums are as many registers as a head has dimensions.
-bool specialises(const Program& program, const Opcode& opcode, bool specialised) {
-  return specialises(program, specialised) ||
-         (specialised && get_op(opcode.ops[opcode.main]).traits.streams_pages);
-}
-
-}  // namespace
-
 std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
                                               bool specialised) {
   const KernelTraits traits = KernelTraits::of(program);
@@ -29,9 +15,7 @@ std::vector<CompileRequest> launches_requests(const Program& program, const std:
   for (size_t i = 0; i < program.opcodes.size(); ++i)
     requests.push_back(
         {fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
-         call_source(
-             program.opcodes[i], traits, arch,
-             specialises(program, program.opcodes[i], specialised) ? known_args(program, i) : KnownArgs{}),
+         call_source(program.opcodes[i], traits, arch, specialised ? known_args(program, i) : KnownArgs{}),
          arch,
          {}});
   return requests;
@@ -39,8 +23,9 @@ std::vector<CompileRequest> launches_requests(const Program& program, const std:
 
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
                                                 bool specialised) {
+  // Made for one program alone where its steps have few rows: of many the whole kernel takes long to compile.
   return {{program.name + ", megakernel",
-           megakernel_source(program, arch, specialises(program, specialised)),
+           megakernel_source(program, arch, specialised && program.shape.rows <= kStreamRows),
            arch,
            {}}};
 }

@@ -4,10 +4,10 @@ namespace activation {
 struct Body {
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Activation& a, Fragment& fragment) {
-    block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
-      auto value = fragment.row(m);
-      value.store(i, activate(a.kind, value.load(i)));
-    });
+    block.map_rows(
+        fragment.rows, fragment.cols,
+        [&](i32 m, auto i) { return activate(a.kind, fragment.row(m).load(i)); },
+        [&](i32 m, auto i, auto value) { fragment.row(m).store(i, value); });
     block.sync();
   }
 

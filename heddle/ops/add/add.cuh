@@ -5,13 +5,15 @@ struct Body {
   // Adds b's rows to a fragment; what is stored after it is y.
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Add& a, Fragment& fragment) {
-    block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
-      auto value = fragment.row(m);
-      auto b = block.row(a.b, fragment.m0 + m).from(fragment.n0);
-      auto sum = value.load(i) + b.load(i);
-      value.store(i, sum);
-      if (a.copy.exists()) block.row(a.copy, fragment.m0 + m).from(fragment.n0).store(i, sum);
-    });
+    block.map_rows(
+        fragment.rows, fragment.cols,
+        [&](i32 m, auto i) { return block.row(a.b, fragment.m0 + m).from(fragment.n0).load(i); },
+        [&](i32 m, auto i, auto b) {
+          auto value = fragment.row(m);
+          auto sum = value.load(i) + b;
+          value.store(i, sum);
+          if (a.copy.exists()) block.row(a.copy, fragment.m0 + m).from(fragment.n0).store(i, sum);
+        });
     block.sync();
   }
 

@@ -164,9 +164,12 @@ struct Body {
     block.inputs();
     const Work work = work_of(block, a, t);
     if (work.queries == 0) return block.dead();
-    const i32 chunk = a.chunk();
+    // What a tile may have says how its products are made, not what it has: where a prompt was cut must change no bit. A
+    // sequence that answers has one row.
+    const bool alone = block.host(a.step).sequence(work.plan.sequence)->row_count == 1;
+    const i32 most = alone ? work.queries : a.block_rows * a.block_heads, chunk = a.chunk();
     auto view = [&](i32 n) { return block.scratch(n); };
-    auto product = [&](i32 n, i32 k, DType dtype) { return block.product(work.queries, n, k, dtype); };
+    auto product = [&](i32 n, i32 k, DType dtype) { return block.product(most, n, k, dtype); };
     auto fragment = [&](i32 n) { return block.fragment(0, work.queries, 0, n); };
     OnChip<decltype(view(1)), decltype(product(1, 1, DType::kF32)), decltype(fragment(1))> chip{
         product(chunk, a.score_dim(), a.keys.dtype),

@@ -253,7 +253,7 @@ struct DeviceBody {
     if (a.head_dim() != kDim) return false;
     block.inputs();
     const Scratch scratch = block.scratch_now();
-    ManyQueries<kType == DType::kBf16, kDim>(a, work, scratch.chip, scratch.chip_bytes).run();
+    ManyQueries<kType == DType::kBf16, kDim>(a, work, scratch.chip(), scratch.chip_bytes).run();
     return true;
   }
   template <DType kType, class Block>

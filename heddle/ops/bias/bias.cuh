@@ -5,10 +5,12 @@ struct Body {
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Bias& a, Fragment& fragment) {
     auto bias = block.row(a.bias).from(fragment.n0);
-    block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
-      auto value = fragment.row(m);
-      value.store(i, value.load(i) + bias.load(i));
-    });
+    block.map_rows(
+        fragment.rows, fragment.cols, [&](i32, auto i) { return bias.load(i); },
+        [&](i32 m, auto i, auto term) {
+          auto value = fragment.row(m);
+          value.store(i, value.load(i) + term);
+        });
     block.sync();
   }
 

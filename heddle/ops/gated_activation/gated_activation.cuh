@@ -6,10 +6,13 @@ struct Body {
   template <class Block, class Fragment>
   static void epilogue(Block& block, const GatedActivation& a, Fragment& fragment) {
     Fragment folded = block.fragment(fragment.m0, fragment.rows, fragment.n0 / 2, fragment.cols / 2);
-    block.map_rows(folded.rows, folded.cols, [&](i32 m, auto i) {
-      auto pair = fragment.row(m).load_pair(i);
-      folded.row(m).store(i, activate(a.kind, pair.first) * pair.second);
-    });
+    block.map_rows(
+        folded.rows, folded.cols,
+        [&](i32 m, auto i) {
+          auto pair = fragment.row(m).load_pair(i);
+          return activate(a.kind, pair.first) * pair.second;
+        },
+        [&](i32 m, auto i, auto value) { folded.row(m).store(i, value); });
     block.sync();
     fragment = folded;
   }

@@ -7,6 +7,11 @@ struct Body {
     i32 page, slot;
   };
 
+  static Place place_of(const StepHost& host, const StepDevice& device, const KvAppend& a, i32 row) {
+    const i32 position = device.position()[row], page_size = a.keys.size[2];
+    return {host.pages(host.row_sequence()[row])[position / page_size], position % page_size};
+  }
+
   // Copies what lies in the columns [begin, end) of a row and in [first, first + all heads) into the pages.
   // `in` begins at column `begin`.
   template <class Block, class View>
@@ -25,9 +30,7 @@ struct Body {
 
   template <class Block, class View>
   static void append(Block& block, const KvAppend& a, i32 row, i32 begin, i32 end, View in) {
-    const StepHost& host = block.host(a.step);
-    const i32 position = block.device(a.state).position()[row], page_size = a.keys.size[2];
-    const Place at{host.pages(host.row_sequence()[row])[position / page_size], position % page_size};
+    const Place at = place_of(block.host(a.step), block.device(a.state), a, row);
     copy_heads(block, a.keys, a.key_column, at, begin, end, in);
     if (a.values.exists()) copy_heads(block, a.values, a.value_column, at, begin, end, in);
   }

@@ -20,8 +20,8 @@ void infer(std::byte* args) {
 }
 
 // A GPU takes many rows in tiles of both dimensions, that neither x nor the weight is read too often: smaller ones where
-// a matrix has no more rows than give every SM a tile.
-constexpr i32 kTileRows = 128, kTileCols = 128, kNarrow = 4096;
+// a matrix has so few rows that 512 of x give half of an H200's 132 SMs a tile.
+constexpr i32 kTileRows = 128, kTileCols = 128, kNarrow = 2048;
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<Linear>(args);

@@ -26,10 +26,12 @@ struct Body {
       block.mma(fragment, x, a.w);
       block.sync();
       chain.epilogues(block, fragment);
-      block.map_rows(fragment.rows, fragment.cols, [&](i32 m, auto i) {
-        block.row(a.y, fragment.m0 + m).from(fragment.n0).store(i, fragment.row(m).load(i));
-      });
-      block.release(first);
+      block.map_rows(
+          fragment.rows, fragment.cols, [&](i32 m, auto i) { return fragment.row(m).load(i); },
+          [&](i32 m, auto i, auto value) {
+            block.row(a.y, fragment.m0 + m).from(fragment.n0).store(i, value);
+          });
+      if (n + kColumns < t[3]) block.release(first);  // the end of a tile gives all back
     }
   }
 };

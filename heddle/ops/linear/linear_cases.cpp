@@ -31,6 +31,8 @@ std::vector<Case> linear_cases() {
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
     for (auto [m, n, k] : {std::array{1, 301, 64},
                            {1, 70, 700},
+                           {1, 21, 1800},
+                           {1, 34, 2048},
                            {1, 21, 2050},
                            {1, 9, 5000},
                            {1, 6, 9000},

@@ -2,14 +2,11 @@
 namespace rope {
 
 struct Body {
-  // Turns the pairs {in.load_pair(i)} by the table's, `pairs` of them, side by side.
-  template <class Block, class Table, class View>
-  static void turn_pairs(Block& block, i32 pairs, Table table, View in, View out) {
-    block.map(pairs, [&](auto i) {
-      auto angle = table.load_pair(i), v = in.load_pair(i);
-      out.store_pair(i, v.first * angle.first - v.second * angle.second,
-                     v.second * angle.first + v.first * angle.second);
-    });
+  template <class View, class Index, class Pair>
+  static void turn(View in, View out, Index i, Pair angle) {
+    auto v = in.load_pair(i);
+    out.store_pair(i, v.first * angle.first - v.second * angle.second,
+                   v.second * angle.first + v.first * angle.second);
   }
 
   template <class Block, class Table, class View>
@@ -22,27 +19,31 @@ struct Body {
     });
   }
 
-  // Interleaved partners in the columns [begin, end) of a row: `row` begins at column `begin`.
-  template <class Block, class View>
-  static void turn_columns(Block& block, const Rope& a, i32 m, i32 begin, i32 end, View in, View out) {
+  // Calls f(at, inside, pairs) for the interleaved partners that turn in columns [begin, end): `pairs` of them from column
+  // `at` on, which is element `inside` of its head.
+  template <class F>
+  static void each_head(const Rope& a, i32 begin, i32 end, F&& f) {
     const i32 stop = a.heads * a.head_dim < end ? a.heads * a.head_dim : end;
     for (i32 at = begin; at < stop;) {
       const i32 inside = at % a.head_dim, head_end = at - inside + a.head_dim;
       const i32 next = head_end < stop ? head_end : stop, turned = at - inside + a.rotary_dim;
       const i32 pairs = ((turned < next ? turned : next) - at) / 2;
-      if (pairs > 0)
-        turn_pairs(block, pairs, block.row(a.table, m).from(inside), in.from(at - begin),
-                   out.from(at - begin));
+      if (pairs > 0) f(at, inside, pairs);
       at = next;
     }
   }
 
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Rope& a, Fragment& fragment) {
-    for (i32 m = 0; m < fragment.rows; ++m) {
-      auto row = fragment.row(m);
-      turn_columns(block, a, fragment.m0 + m, fragment.n0, fragment.n0 + fragment.cols, row, row);
-    }
+    each_head(a, fragment.n0, fragment.n0 + fragment.cols, [&](i32 at, i32 inside, i32 pairs) {
+      block.map_rows(
+          fragment.rows, pairs,
+          [&](i32 m, auto i) { return block.row(a.table, fragment.m0 + m).from(inside).load_pair(i); },
+          [&](i32 m, auto i, auto angle) {
+            auto row = fragment.row(m).from(at - fragment.n0);
+            turn(row, row, i, angle);
+          });
+    });
     block.sync();
   }
 
@@ -61,7 +62,11 @@ struct Body {
           turn_halves(block, a.rotary_dim / 2, block.row(a.table, m), in.from(at - t[2]),
                       out.from(at - t[2]));
       }
-      if (a.interleaved) turn_columns(block, a, m, t[2], t[3], in, out);
+      if (!a.interleaved) continue;
+      each_head(a, t[2], t[3], [&](i32 at, i32 inside, i32 pairs) {
+        auto table = block.row(a.table, m).from(inside), from = in.from(at - t[2]), to = out.from(at - t[2]);
+        block.map(pairs, [&](auto i) { turn(from, to, i, table.load_pair(i)); });
+      });
     }
   }
 };

@@ -105,6 +105,9 @@ inline void store_relaxed(u64* address, u64 value) {
 inline void add_release(u32* address, u32 amount) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(amount) : "memory");
 }
+inline void add_relaxed(u32* address, u32 amount) {
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(amount) : "memory");
+}
 
 // 16 bytes that nobody writes while the kernel runs.
 inline uint4 load_constant(const void* address) {

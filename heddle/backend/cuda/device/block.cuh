@@ -10,19 +10,29 @@ namespace heddle::device {
 // On-chip memory that a body takes and gives back like a stack; what does not fit comes from the worker's spill
 // memory, slower and never wrong.
 struct Scratch {
-  u8* chip;
+  i32 begin;  // behind the ring, bytes
   i64 chip_bytes;
-  u8* spill;
+  const KernelParams& params;
   i64 chip_used = 0, spill_used = 0;
+
+  // Where memory lies is worked out when some is taken: addresses that are kept throughout a body are spilled.
+  u8* chip() const { return arch::dynamic_shared() + behind_ring() + begin; }
+  static volatile i32& behind_ring() {
+    __shared__ i32 at;
+    return at;
+  }
 
   u8* take(i64 bytes, i64 most_on_chip = 1 << 30) {
     bytes = (bytes + 127) / 128 * 128;
     const bool fits = chip_used + bytes <= chip_bytes && bytes <= most_on_chip;
-    u8* at = fits ? chip + chip_used : spill + spill_used;
+    u8* at = fits ? chip() + chip_used : spill() + spill_used;
     (fits ? chip_used : spill_used) += bytes;
     if (reinterpret_cast<u64>(at) % 128 != 0) __builtin_unreachable();
     return at;
   }
+
+ private:
+  u8* spill() const { return params.spill + i64(arch::multiprocessor()) * params.spill_bytes; }
 };
 
 constexpr i64 kLargestOperand = 1 << 30;  // on chip
@@ -53,7 +63,6 @@ class Block {
       : edges_(edges), scratch_(scratch), rows_(rows) {}
   Edges& edges() { return edges_; }
 
-  bool was_dead() const { return dead_; }
   // Gives all of scratch back inside a tile, or what was taken since scratch was as `before`.
   void begin_scratch() { scratch_.chip_used = scratch_.spill_used = 0; }
   const Scratch& scratch_now() const { return scratch_; }
@@ -68,7 +77,7 @@ class Block {
   }
   void sync() { sync_consumers(); }
   i32 rows(const TileCoord& tile) const { return kFewRows ? tile[1] - tile[0] : 1; }
-  void dead() { dead_ = true; }
+  void dead() { edges_.dead(); }
 
   View row(const Tensor& tensor, auto... indices) {
     i64 at = 0;
@@ -95,10 +104,37 @@ class Block {
         if (i + b * kConsumers < n) use(Index{i + b * kConsumers}, values[b]);
     }
   }
+  // A thread stays in its column where rows are shorter than the block. Of one row a thread has one element as a rule.
   template <class F>
   void map_rows(i32 count, i32 n, F&& f) {
-    if (count == 1) return map(n, [&](Index i) { f(0, i); });
-    for (i32 at = i32(arch::thread()); at < count * n; at += kConsumers) f(at / n, Index{at % n});
+    if (count == 1 || n > kConsumers) {
+#pragma unroll 1
+      for (i32 j = 0; j < count; ++j)
+#pragma unroll 1
+        for (i32 i = i32(arch::thread()); i < n; i += kConsumers) f(j, Index{i});
+      return;
+    }
+    if (n == 0) return;
+    const i32 at_once = kConsumers / n, column = i32(arch::thread()) % n;
+    i32 j = i32(arch::thread()) / n;
+    for (j = j < at_once ? j : count; j < count; j += at_once) f(j, Index{column});
+  }
+  template <class Make, class Use>
+  void map_rows(i32 count, i32 n, Make&& make, Use&& use) {
+    if (count == 1 || n > kConsumers)
+      return map_rows(count, n, [&](i32 j, Index i) { use(j, i, make(j, i)); });
+    if (n == 0) return;
+    const i32 at_once = kConsumers / n, column = i32(arch::thread()) % n;
+    i32 j = i32(arch::thread()) / n;
+    for (j = j < at_once ? j : count; j < count; j += kMapBatch * at_once) {
+      decltype(make(j, Index{column})) values[kMapBatch];
+#pragma unroll
+      for (i32 b = 0; b < kMapBatch; ++b)
+        if (j + b * at_once < count) values[b] = make(j + b * at_once, Index{column});
+#pragma unroll
+      for (i32 b = 0; b < kMapBatch; ++b)
+        if (j + b * at_once < count) use(j + b * at_once, Index{column}, values[b]);
+    }
   }
   template <class Op, class F>
   float reduce(i32 n, Op op, F&& f) {
@@ -230,7 +266,7 @@ class Block {
   void arrange(const Operand& x, const Weight& w) {
     sync();
     if (!by_mma(x, w) || !streams(w, rows_)) return;
-    arrange_row(x);
+    arrange_row(x, by_groups(w) ? PairOrder::kInOrder : PairOrder::kEvenFirst);
     sync();
   }
   void mma(Fragment& fragment, const Operand& x, const Weight& w) {
@@ -274,11 +310,25 @@ class Block {
   bool copy_words(const Operand& from, Operand& to) {
     if (from.dtype != DType::kBf16 || from.cols % 8 != 0 || reinterpret_cast<u64>(from.data) % 16 != 0)
       return false;
-    for (i32 i = i32(arch::thread()); i < from.cols / 8; i += kConsumers) {
-      const Packed<DType::kBf16> word(reinterpret_cast<const uint4*>(from.data)[i]);
-      float4* out = reinterpret_cast<float4*>(to.data) + 2 * i;
-      out[0] = {word.value[0], word.value[1], word.value[2], word.value[3]};
-      out[1] = {word.value[4], word.value[5], word.value[6], word.value[7]};
+    constexpr i32 kAtOnce = 4;
+    const i32 words = from.cols / 8;
+#pragma unroll 1
+    for (i32 begin = 0; begin < words; begin += kAtOnce * kConsumers) {
+      uint4 bits[kAtOnce] = {};
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) {
+        const i32 i = begin + n * kConsumers + i32(arch::thread());
+        if (i < words) bits[n] = reinterpret_cast<const uint4*>(from.data)[i];
+      }
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) {
+        const i32 i = begin + n * kConsumers + i32(arch::thread());
+        if (i >= words) continue;
+        const Packed<DType::kBf16> word(bits[n]);
+        float4* out = reinterpret_cast<float4*>(to.data) + 2 * i;
+        out[0] = {word.value[0], word.value[1], word.value[2], word.value[3]};
+        out[1] = {word.value[4], word.value[5], word.value[6], word.value[7]};
+      }
     }
     return true;
   }
@@ -317,16 +367,20 @@ class Block {
     scratch_.chip_used = mark;
   }
   void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
-    u8* slabs = scratch_.chip + scratch_.chip_used;
+    u8* slabs = scratch_.chip() + scratch_.chip_used;
     const i64 room = scratch_.chip_bytes - scratch_.chip_used;
     __threadfence();  // copies read the operand past the cache it was written through
     if constexpr (kManyRows && kUses[int(DType::kBf16)])
-      if (x.dtype == DType::kBf16 && fits_gemm(x, w) && multiply_many_rows<true>(fragment, x, w, slabs, room))
-        return;
+      if (x.dtype == DType::kBf16 && by_slabs<true>(fragment, x, w, slabs, room)) return;
     if constexpr (kManyRows && kUses[int(DType::kF16)])
-      if (x.dtype == DType::kF16 && fits_gemm(x, w) && multiply_many_rows<false>(fragment, x, w, slabs, room))
-        return;
+      if (x.dtype == DType::kF16 && by_slabs<false>(fragment, x, w, slabs, room)) return;
     multiply_by_thread(fragment, x, w);
+  }
+
+  // Of copies: what has an address lies in local memory from then on.
+  template <bool kBf16>
+  static bool by_slabs(Matrix fragment, Matrix x, Weight w, u8* slabs, i64 room) {
+    return fits_gemm(x, w) && multiply_many_rows<kBf16>(fragment, x, w, slabs, room);
   }
 
   // Panels of any shape and any number of rows: a dot product a thread, from memory.
@@ -342,7 +396,7 @@ class Block {
   Edges edges_;
   Scratch scratch_;
   i32 rows_;
-  bool dead_ = false, waited_ = false;
+  bool waited_ = false;
   u32 turn_ = 0;
 };
 

@@ -28,6 +28,7 @@ class Cta {
       }
       arch::fence_barriers();
       panel_limit() = p.panel_limit;
+      Scratch::behind_ring() = i32(p.ring_slots * kRingSlotBytes);
     }
     __syncthreads();
   }
@@ -38,12 +39,12 @@ class Cta {
   RingCursor cursor() const { return {memory(), &barriers(), p_.ring_slots}; }
   // All on-chip memory as scratch, of a tile that draws nothing through the ring.
   Scratch all_scratch() const {
-    return {memory(), i64(p_.ring_slots) * kRingSlotBytes + p_.scratch_bytes, scratch().spill};
+    const i32 ring = i32(p_.ring_slots * kRingSlotBytes);
+    return {-ring, i64(ring) + p_.scratch_bytes, p_};
   }
   // Behind the stage.
   Scratch scratch(u32 stage_bytes = 0) const {
-    return {stage(p_) + stage_bytes, i64(p_.scratch_bytes) - stage_bytes,
-            p_.spill + i64(arch::multiprocessor()) * p_.spill_bytes};
+    return {i32(stage_bytes), i64(p_.scratch_bytes) - stage_bytes, p_};
   }
   // Where tagged tensors lie bare.
   static u8* stage(const KernelParams& p) { return memory() + u64(p.ring_slots) * kRingSlotBytes; }

@@ -37,35 +37,47 @@ class Gemm {
       : x_(x), w_(w), stages_(stages), count_(count), steps_((x.cols + kSlab - 1) / kSlab) {}
 
   // The tile of the fragment, which is f32, at (row, col).
-  void multiply(const Matrix& fragment, i32 row, i32 col) {
-    sync_consumers();  // the tile before has been read
-    const Source rows = rows_of_x(row), cols = rows_of_w(fragment.n0 + col, fragment.cols - col);
-    float sums[kRowBlocks][kColBlocks][4] = {};
-    for (i32 s = 0; s < count_ - 1; ++s) fill(s, s, rows, cols);
-    i32 stage = 0;
-#pragma unroll 1
-    for (i32 s = 0; s < steps_; ++s) {
-      arch::wait_copies(count_ - 2);
-      sync_consumers();
-      fill(stage == 0 ? count_ - 1 : stage - 1, s + count_ - 1, rows, cols);
-      if (row + warp_row() < x_.rows && col + warp_col() < fragment.cols)
-        add_slab(sums, stages_ + stage * kStageBytes);
-      stage = stage + 1 < count_ ? stage + 1 : 0;
-    }
-    store(fragment, row + warp_row(), col + warp_col(), sums);
+  void multiply(const Matrix fragment, i32 row, i32 col) {
+    const bool whole = row + kRows <= x_.rows && col + kCols <= fragment.cols && x_.cols % kSlab == 0;
+    whole ? multiply<true>(fragment, row, col) : multiply<false>(fragment, row, col);
   }
 
  private:
   static constexpr i32 kRowsAtOnce = kConsumers / kSlabWords;  // that all threads copy a word of
   static_assert(kRows % kRowsAtOnce == 0 && kCols % kRowsAtOnce == 0);
 
+  // kWhole: nothing of the tile lies past the end of a matrix.
+  template <bool kWhole>
+  void multiply(const Matrix& fragment, i32 row, i32 col) {
+    sync_consumers();  // the tile before has been read
+    Source rows = rows_of_x(row), cols = rows_of_w(fragment.n0 + col, fragment.cols - col);
+    float sums[kRowBlocks][kColBlocks][4] = {};
+    for (i32 s = 0; s < count_ - 1; ++s) fill<kWhole>(s, s, rows, cols);
+    const bool has_sums = kWhole || (row + warp_row() < x_.rows && col + warp_col() < fragment.cols);
+    const i32 lane = i32(arch::thread() % 32);
+    const i32 left = word_place(warp_row() + lane % 16, lane / 16);
+    const i32 right = kRows * kSlabRowBytes + word_place(warp_col() + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+    i32 stage = 0;
+#pragma unroll 1
+    for (i32 s = 0; s < steps_; ++s) {
+      arch::wait_copies(count_ - 2);
+      sync_consumers();
+      fill<kWhole>(stage == 0 ? count_ - 1 : stage - 1, s + count_ - 1, rows, cols);
+      const u8* at = stages_ + stage * kStageBytes;
+      if (has_sums) add_slab(sums, at + left, at + right);
+      stage = stage + 1 < count_ ? stage + 1 : 0;
+    }
+    store(fragment, row + warp_row(), col + warp_col(), sums);
+  }
+
   // The words of a matrix's slabs that a thread copies: one word of every kRowsAtOnce-th row.
   struct Source {
-    const u8 *any, *from;  // some of the matrix; in the first slab
-    i64 stride;            // from row to row, bytes
-    i32 slab_bytes;        // from slab to slab
-    i32 row, rows, word;   // its first row, how many there are, its word
-    i32 words;             // of a row of the matrix
+    const u8* from;   // in the slab that is copied next
+    i64 stride;       // from row to row, bytes
+    i32 slab_bytes;   // from slab to slab
+    i32 row, rows;    // its first row, how many there are
+    i32 word, words;  // in the slab that is copied next; of a row of the matrix
+    i32 place;        // in a slab on chip
   };
 
   static i32 warp_row() { return i32(arch::thread() / 32) % kRowWarps * kWarpRows; }
@@ -76,69 +88,69 @@ class Gemm {
 
   Source rows_of_x(i32 first) const {
     const i32 row = i32(arch::thread()) / kSlabWords, word = i32(arch::thread()) % kSlabWords;
-    return {x_.data,
-            x_.data + i64(first + row) * x_.stride + word * 16,
+    return {x_.data + i64(first + row) * x_.stride + word * 16,
             kRowsAtOnce * x_.stride,
             kSlabRowBytes,
             row,
             x_.rows - first,
             word,
-            x_.cols / 8};
+            x_.cols / 8,
+            word_place(row, word)};
   }
   // Threads side by side take words as they lie in memory, of two rows in turn. `first` is even: tiles are whole panels.
   Source rows_of_w(i32 first, i32 cols) const {
     const i32 thread = i32(arch::thread()), row = thread / (2 * kSlabWords) * 2 + thread % 2,
               word = thread / 2 % kSlabWords;
-    return {w_.data.data,
-            w_.data.data + i64((first + row) / 2) * w_.panel_bytes() + (2 * word + row % 2) * 16,
+    return {w_.data.data + i64((first + row) / 2) * w_.panel_bytes() + (2 * word + row % 2) * 16,
             kRowsAtOnce / 2 * w_.panel_bytes(),
             2 * kSlabRowBytes,
             row,
             cols,
             word,
-            w_.padded_cols() / 8};
+            w_.padded_cols() / 8,
+            word_place(row, word)};
   }
 
-  // Begins the copies of slab s into a stage. Always one group of copies, empty past the end.
-  void fill(i32 stage, i32 s, const Source& rows, const Source& cols) const {
+  // Begins the copies of slab s, the next, into a stage. Always one group of copies, empty past the end.
+  template <bool kWhole>
+  void fill(i32 stage, i32 s, Source& rows, Source& cols) const {
     if (s < steps_) {
       u8* to = stages_ + stage * kStageBytes;
-      copy<kRows>(to, s, rows);
-      copy<kCols>(to + kRows * kSlabRowBytes, s, cols);
+      copy<kWhole, kRows>(to, rows);
+      copy<kWhole, kCols>(to + kRows * kSlabRowBytes, cols);
     }
     arch::commit_copies();
   }
-  // Zeros past the end of either dimension.
-  template <i32 kCount>
-  static void copy(u8* to, i32 s, const Source& source) {
-    to += word_place(source.row, source.word);
-    const u8* from = source.from + i64(s) * source.slab_bytes;
-    const bool inside = s * kSlabWords + source.word < source.words;
+  // Zeros past the end of either dimension, whose addresses are not used.
+  template <bool kWhole, i32 kCount>
+  static void copy(u8* to, Source& source) {
+    const bool inside = kWhole || source.word < source.words;
 #pragma unroll
-    for (i32 i = 0; i < kCount / kRowsAtOnce; ++i) {
-      const bool there = inside && source.row + i * kRowsAtOnce < source.rows;
-      arch::copy_word(to + i * kRowsAtOnce * kSlabRowBytes, there ? from + i * source.stride : source.any,
-                      there);
-    }
+    for (i32 i = 0; i < kCount / kRowsAtOnce; ++i)
+      arch::copy_word(to + source.place + i * kRowsAtOnce * kSlabRowBytes, source.from + i * source.stride,
+                      kWhole || (inside && source.row + i * kRowsAtOnce < source.rows));
+    source.from += source.slab_bytes, source.word += kSlabWords;
   }
 
-  static void add_slab(float (&sums)[kRowBlocks][kColBlocks][4], const u8* stage) {
-    const i32 lane = i32(arch::thread() % 32), row = warp_row() + lane % 16,
-              col = warp_col() + lane / 16 * 8 + lane % 8;
-    const u8* weights = stage + kRows * kSlabRowBytes;
+  // A word's place in a row is its number and bits of the row's, exclusive or: so is that of the words of the steps.
+  static const u8* step_of(const u8* first, i32 k) {
+    return reinterpret_cast<const u8*>(reinterpret_cast<u64>(first) ^ u64(k * 16));
+  }
+  // left, right: where the lane has its words of the slab's first step.
+  static void add_slab(float (&sums)[kRowBlocks][kColBlocks][4], const u8* left, const u8* right) {
 #pragma unroll
     for (i32 k = 0; k < kSlabWords; k += 2) {
-      u32 right[kColBlocks / 2][4];
+      u32 cols[kColBlocks / 2][4];
 #pragma unroll
       for (i32 j = 0; j < kColBlocks / 2; ++j)
-        arch::load_matrices(right[j], weights + word_place(col + 16 * j, k + lane / 8 % 2));
+        arch::load_matrices(cols[j], step_of(right, k) + j * 16 * kSlabRowBytes);
 #pragma unroll
       for (i32 i = 0; i < kRowBlocks; ++i) {
-        u32 left[4];
-        arch::load_matrices(left, stage + word_place(row + 16 * i, k + lane / 16));
+        u32 rows[4];
+        arch::load_matrices(rows, step_of(left, k) + i * 16 * kSlabRowBytes);
 #pragma unroll
         for (i32 j = 0; j < kColBlocks; ++j)
-          arch::multiply_add<kBf16>(sums[i][j], left, {right[j / 2][j % 2 * 2], right[j / 2][j % 2 * 2 + 1]});
+          arch::multiply_add<kBf16>(sums[i][j], rows, {cols[j / 2][j % 2 * 2], cols[j / 2][j % 2 * 2 + 1]});
       }
     }
   }
@@ -162,16 +174,16 @@ class Gemm {
     }
   }
 
-  const Matrix& x_;
-  const Weight& w_;
+  const Matrix x_;  // copies: what a function was handed lies in local memory
+  const Weight w_;
   u8* stages_;
   i32 count_, steps_;
 };
 
-// Not inlined: a program has it once for each shape of tiles. False: there is no room for its stages.
+// False: there is no room for its stages.
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
-__noinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
-                                 i64 room) {
+__forceinline__ bool multiply_slabs_inline(const Matrix& fragment, const Matrix& x, const Weight& w,
+                                           u8* stages, i64 room) {
   using Tiles = Gemm<kBf16, kRowBlocks, kRowWarps>;
   const i32 count = min(kMostStages, i32(room / Tiles::kStageBytes));
   if (count < kFewestStages) return false;
@@ -179,6 +191,19 @@ __noinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, const 
   for (i32 row = 0; row < x.rows; row += Tiles::kRows)
     for (i32 col = 0; col < fragment.cols; col += Tiles::kCols) gemm.multiply(fragment, row, col);
   return true;
+}
+
+// A kernel of many ops has it once for each shape of tiles; that of one op knows its sizes.
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
+__noinline__ bool multiply_slabs_apart(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
+                                       i64 room) {
+  return multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps>(fragment, x, w, stages, room);
+}
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
+__forceinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
+                                    i64 room) {
+  return kOneOp ? multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps>(fragment, x, w, stages, room)
+                : multiply_slabs_apart<kBf16, kRowBlocks, kRowWarps>(fragment, x, w, stages, room);
 }
 
 // fragment = x w^T in tiles no larger than it asks for.

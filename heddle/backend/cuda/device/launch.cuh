@@ -8,7 +8,9 @@ namespace heddle::device {
 
 struct LaunchEdges {
   RingCursor cursor;
+  bool was_dead = false;
 
+  void dead() { was_dead = true; }
   void wait() { arch::wait_for_kernel_before(); }
   RingCursor& ring() { return cursor; }
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
@@ -46,7 +48,7 @@ inline void run_launch(const KernelParams& p, const CallParams& call) {
     Block<LaunchEdges> block(LaunchEdges{cta.cursor()},
                              may_stream<Main>(tile) ? cta.scratch() : cta.all_scratch(), tile[1] - tile[0]);
     run_chain<Main>(block, chain, tile);
-    if (arch::thread() == 0) atomicAdd(&p.tiles[block.was_dead()], 1);
+    if (arch::thread() == 0) atomicAdd(&p.tiles[block.edges().was_dead], 1);
   } else {
     arch::wait_for_kernel_before();
     if (arch::thread() == 0) atomicAdd(&p.tiles[1], 1);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/consumers.cuh"
+#include "heddle/backend/cuda/device/matvec_group.cuh"
 #include "heddle/backend/cuda/device/matvec_mma.cuh"
 #include "heddle/backend/cuda/device/ring.cuh"
 #include "heddle/backend/cuda/device/trace.cuh"
@@ -27,12 +28,6 @@ inline RingCursor uniform(const RingCursor& ring) {
   RingCursor same = ring;
   same.slot = uniform(ring.slot), same.phase = uniform(ring.phase);
   return same;
-}
-
-inline void release_slot(RingCursor& ring) {
-  __syncwarp();
-  if (arch::thread() % 32 == 0) arch::arrive(ring.empty());
-  ring.advance();
 }
 
 // Chunks of a panel that one warp takes. So few that each team has a part of every slot but a product's last: one that
@@ -246,14 +241,17 @@ inline void multiply_rows(RingCursor& ring, const Matrix& x, const Weight& w, i3
 // One row, in registers where it is not too long. Returns how many warps have sums of a column.
 template <DType kType>
 inline i32 multiply_one(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
-  const Team team(w.panel_bytes());
-  if (2 * w.panel_bytes() <= kRingSlotBytes)
-    multiply_row<kType>(ring, x, w, cols, partial, team);
-  else if (w.panel_bytes() <= Parts<kType>::kSlots * kRingSlotBytes)
+  if constexpr (kType == DType::kBf16) {
+    if (by_groups(w)) return multiply_groups(ring, x, w, cols, partial), kWarps;
+  } else if (2 * w.panel_bytes() <= kRingSlotBytes) {
+    const Team team(w.panel_bytes());
+    return multiply_row<kType>(ring, x, w, cols, partial, team), team.warps();
+  }
+  if (w.panel_bytes() <= Parts<kType>::kSlots * kRingSlotBytes)
     multiply_long_row<kType>(ring, x, w, cols, partial);
   else
     multiply_rows<kType, DType::kF32>(ring, x, w, cols, partial);
-  return team.warps();
+  return kWarps;
 }
 
 // The sum of the first `count` of kWarps floats, a power of two.
@@ -282,8 +280,10 @@ __forceinline__ void multiply_from_ring(RingCursor& at, const Matrix& fragment, 
     else
       multiply_rows<kType, kType>(ring, x, w, cols, sums);
     sync_consumers();
-    for (i32 i = i32(arch::thread()); i < x.rows * cols; i += kConsumers)
-      fragment.row(i / cols).store(Index{from + i % cols}, sum_of_warps(sums + i * kWarps, warps));
+    const i32 rows = kFewRows ? x.rows : 1;
+    for (i32 m = 0; m < rows; ++m, sums += cols * kWarps)
+      for (i32 i = i32(arch::thread()); i < cols; i += kConsumers)
+        fragment.row(m).store(Index{from + i}, sum_of_warps(sums + i * kWarps, warps));
   }
   at = ring;
 }

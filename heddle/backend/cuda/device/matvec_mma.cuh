@@ -23,29 +23,33 @@ inline bool by_mma(const Matrix& x, const Weight& w) {
          w.panel_bytes() <= kMmaSlots * kRingSlotBytes;
 }
 
-// Splits a row of floats, in place, into what lanes read of the right matrix: lane 8 q + 4 p + s of a chunk has of segment
-// s of quarter q the pairs of elements p and p + 2, first their high halves, then the low ones. A chunk belongs to the
-// lanes of one half of a warp. Columns past the end are zeros.
-inline void arrange_row(const Matrix& x) {
-  const i32 segments = (x.cols + kMmaChunkCols - 1) / kMmaChunkCols * kMmaSegments;
-  for (i32 begin = 0; begin < segments; begin += kConsumers) {
-    const i32 at = begin + i32(arch::thread()), inside = at % kMmaSegments;
+// Which pairs of its eight elements a thread's two words have: {0, 1} and {2, 3}, or {0, 2} and {1, 3}.
+enum class PairOrder { kInOrder, kEvenFirst };
+
+// Splits a row of floats, in place, into what lanes read of it: of eight elements, 32 bytes, two words have two pairs
+// each. In order they are the left matrix of a group, high and low halves of each pair in turn; else the right matrix
+// beside long panels, first high halves, then low ones. Columns past the end are zeros.
+inline void arrange_row(const Matrix& x, PairOrder order) {
+  const i32 octets = (x.cols + kMmaChunkCols - 1) / kMmaChunkCols * kMmaSegments;
+  for (i32 at = i32(arch::thread()); at < octets; at += kConsumers) {
     Octet values;
-    if (at < segments) values.load(x.row(0), at);
+    values.load(x.row(0), at);
     values.decode(DType::kF32);
-    __syncwarp();
-    if (at < segments) {
-      u32 high[4], low[4];
+    u32 high[4], low[4];
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) {
-        const float first = values.value[2 * i], second = values.value[2 * i + 1];
-        high[i] = arch::pack_bf16(first, second);
-        low[i] = arch::pack_bf16(first - __uint_as_float(high[i] << 16),
-                                 second - __uint_as_float(high[i] & 0xffff0000u));
-      }
-      u8* to = x.data + at / kMmaSegments * kChunkBytes + (inside / 4 * 8 + inside % 4) * 16;
-      *reinterpret_cast<uint4*>(to) = {high[0], high[2], low[0], low[2]};
-      *reinterpret_cast<uint4*>(to + 4 * 16) = {high[1], high[3], low[1], low[3]};
+    for (i32 i = 0; i < 4; ++i) {
+      const float first = values.value[2 * i], second = values.value[2 * i + 1];
+      high[i] = arch::pack_bf16(first, second);
+      low[i] = arch::pack_bf16(first - __uint_as_float(high[i] << 16),
+                               second - __uint_as_float(high[i] & 0xffff0000u));
+    }
+    uint4* to = reinterpret_cast<uint4*>(x.data) + 2 * at;
+    if (order == PairOrder::kInOrder) {
+      to[0] = {high[0], low[0], high[1], low[1]};
+      to[1] = {high[2], low[2], high[3], low[3]};
+    } else {
+      to[0] = {high[0], high[2], low[0], low[2]};
+      to[1] = {high[1], high[3], low[1], low[3]};
     }
   }
 }
@@ -59,11 +63,11 @@ class MmaPart {
     for (i32 c = 0; c < kChunks; ++c) {
       const i32 begin = (first + c * step) * kChunkBytes;
       inside_[c] = begin + place() < panel_bytes;
-      if (begin < panel_bytes)
-        x_[c] = *reinterpret_cast<const uint4*>(x.data + begin + arch::thread() % 32 * 16);
+      if (begin < panel_bytes) x_[c] = *reinterpret_cast<const uint4*>(x.data + begin + place());
     }
   }
-  // Where the lane has its 16 bytes of a chunk of a panel: row lane / 4 % 2 of segment lane % 4 of quarter lane / 8.
+  // Where the lane has its 16 bytes of a chunk of a panel: row lane / 4 % 2 of segment lane % 4 of quarter lane / 8. And of
+  // a chunk of x: its segment's word lane / 4 % 2.
   static i32 place() {
     const i32 lane = i32(arch::thread() % 32);
     return (lane / 8 * 4 + lane % 4) * 32 + lane / 4 % 2 * 16;

@@ -40,9 +40,13 @@ struct Queue {
   }
 };
 
-// One side's place in the queue.
+inline Queue& queue() {
+  __shared__ Queue all;
+  return all;
+}
+
+// The place in the queue of one who looks whether consumers have left.
 struct QueueCursor {
-  Queue& queue;
   const volatile u32* stop;
   u32 at = 0, phase = 0;
 
@@ -53,15 +57,44 @@ struct QueueCursor {
       if (*stop) return false;
     return true;
   }
-  const QueueSlot* front() const { return wait(&queue.full[at], phase) ? &queue.slots[at] : nullptr; }
-  const QueueSlot& front_for_consumers() const {
-    while (!arch::barrier_passed(&queue.full[at], phase)) {
-    }
-    return queue.slots[at];
-  }
-  void release() { arch::arrive(&queue.empty[at]); }
+  const QueueSlot* front() const { return wait(&queue().full[at], phase) ? &queue().slots[at] : nullptr; }
+  void release() { arch::arrive(&queue().empty[at]); }
   void advance() {
     if (++at == kQueueSlots) at = 0, phase ^= 1;
+  }
+};
+
+// That of a warp of consumers, on chip: where the instruction lies is asked for throughout a body, and what is kept in a
+// register so long is spilled. A spilled word is read from L2: each wait for other workers empties the L1.
+class ConsumerPlace {
+ public:
+  static void init() { at() = phase() = 0; }
+  static const QueueSlot& slot() { return queue().slots[at()]; }
+  static void wait() {
+    const u32 at = ConsumerPlace::at(), phase = ConsumerPlace::phase();
+    while (!arch::barrier_passed(&queue().full[at], phase)) {
+    }
+  }
+  // By one thread of all.
+  static void release() { arch::arrive(&queue().empty[at()]); }
+  static void advance() {
+    __syncwarp();
+    if (arch::thread() % 32 == 0) {
+      const u32 next = at() + 1;
+      at() = next % kQueueSlots;
+      if (next == kQueueSlots) phase() = phase() ^ 1;
+    }
+    __syncwarp();
+  }
+
+ private:
+  static volatile u32& at() {
+    __shared__ u32 all[kWarps];
+    return all[arch::thread() / 32];
+  }
+  static volatile u32& phase() {
+    __shared__ u32 all[kWarps];
+    return all[arch::thread() / 32];
   }
 };
 
@@ -97,6 +130,7 @@ constexpr u32 kStay = 0, kLeaveForFault = 1, kLeaveAtEnd = 2;
 struct ConsumerState {
   u32 ring_slot = 0, ring_phase = 0;
   u32 run = 0, dead = 0;  // tiles
+  u32 was_dead = 0;       // 1: this tile
   u32 waits = 0;          // for other workers
   u32 ready = 0;          // live instructions so far whose inputs say what the loader draws
   u32 leaves = kStay;     // how all consumers leave at the same barrier
@@ -140,19 +174,19 @@ struct HostLine {
   }
 };
 
-inline void run_controller(const KernelParams& p, Queue& queue) {
-  QueueCursor cursor{queue, &consumer_state().leaves};
+inline void run_controller(const KernelParams& p) {
+  QueueCursor cursor{&consumer_state().leaves};
   HostLine host{p};
   for (u32 step = 0; step < p.steps; ++step)
     for (u32 index = 0;; ++index) {
-      if (!cursor.wait(&queue.empty[cursor.at], cursor.phase ^ 1)) return host.tell_last();
+      if (!cursor.wait(&queue().empty[cursor.at], cursor.phase ^ 1)) return host.tell_last();
       host.tell();
-      QueueSlot& slot = queue.slots[cursor.at];
+      QueueSlot& slot = queue().slots[cursor.at];
       fetch(p, index, p.first_epoch + step, slot);
       __syncwarp();
       const bool ends = slot.instruction.opcode == kEndOpcode;
       if (ends) host.ask();
-      arch::arrive(&queue.full[cursor.at]);
+      arch::arrive(&queue().full[cursor.at]);
       cursor.advance();
       if (ends) break;
     }
@@ -167,9 +201,9 @@ inline bool wait_for_consumers(const volatile u32& counted, u32 wanted) {
   return true;
 }
 
-inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ring) {
+inline void run_loader(const KernelParams& p, const RingCursor& ring) {
   const volatile ConsumerState& consumers = consumer_state();
-  QueueCursor cursor{queue, &consumers.leaves};
+  QueueCursor cursor{&consumers.leaves};
   Loader loader(ring, {p.in_flight, p.in_flight_waiting, &consumers.waits}, &consumers.leaves);
   const Tracer tracer(p.trace, TraceRole::kLoader);
   WorkerPlace& place = p.places[blockIdx.x];
@@ -202,12 +236,14 @@ inline void run_loader(const KernelParams& p, Queue& queue, const RingCursor& ri
 // Waits and signals of one instruction.
 class ProgramEdges {
  public:
-  ProgramEdges(const KernelParams& p, const QueueSlot& slot, RingCursor ring)
-      : p_(p), slot_(slot), ring_(ring) {
+  ProgramEdges(const KernelParams& p, RingCursor ring) : p_(p), ring_(ring) {
     ring_.slot = consumer_state().ring_slot, ring_.phase = consumer_state().ring_phase;
   }
 
   RingCursor& ring() { return ring_; }
+  static void dead() {
+    if (arch::thread() == 0) consumer_state().was_dead = 1;
+  }
   const StepHost& host(const Tensor& tensor) {
     return *reinterpret_cast<const StepHost*>(host_fits(p_) ? host_copy() : tensor.data);
   }
@@ -226,14 +262,14 @@ class ProgramEdges {
     if (bytes == 0 || bytes > kDeviceCopyBytes) return *reinterpret_cast<const StepDevice*>(tensor.data);
     if (!knows_device()) {
       sync_consumers();  // nobody reads that of the step before, or has yet to look whose it is
-      if (arch::thread() == 0) consumer_state().device_epoch = slot_.epoch;
+      if (arch::thread() == 0) consumer_state().device_epoch = slot().epoch;
       for (u32 i = arch::thread(); i < bytes / 4; i += kConsumers)
         reinterpret_cast<u32*>(device_copy())[i] = reinterpret_cast<const u32*>(tensor.data)[i];
       sync_consumers();
     }
     return *reinterpret_cast<const StepDevice*>(device_copy());
   }
-  bool knows_device() const { return consumer_state().device_epoch == slot_.epoch; }
+  bool knows_device() const { return consumer_state().device_epoch == slot().epoch; }
   static u8* device_copy() {
     __shared__ __align__(16) u8 bytes[kDeviceCopyBytes];
     return bytes;
@@ -241,27 +277,33 @@ class ProgramEdges {
 
   // Ahead of the tile's body: what it reads of tagged buffers, which is there for all once they have waited. In one place:
   // bodies wait in many, and beside what they keep in registers there is no room for so many words.
+  // The counter says when it is worth to look: eyes of all workers on all words would hold up who writes them.
   void take_tagged() {
-    if (slot_.tagged.count == 0) return;
-    if (arch::thread() == 0) consumer_state().waits = 1;
-    if (!slot_.tagged.take(p_, slot_.epoch)) consumer_state().leaves = kLeaveForFault;
+    if (slot().tagged.count == 0) return;
+    const u32 i = arch::thread();
+    if (i == 0) consumer_state().waits = 1;
+    if (i < kMaxWaits && by_tags(slot().instruction.wait_kind(int(i))) && !poll<false>(i))
+      consumer_state().leaves = kLeaveForFault;
+    sync_consumers();
+    if (consumer_state().leaves == kStay && !slot().tagged.take(p_, slot().epoch))
+      consumer_state().leaves = kLeaveForFault;
   }
   // Every wait has a thread that polls it, and another looks whether the run was stopped.
   void wait() {
     const u32 i = arch::thread();
     if (i == 0) consumer_state().waits = 1;
-    leave_together(i < kMaxWaits ? !poll(i) : i == kMaxWaits && is_stopped(p_.fault));
+    leave_together(i < kMaxWaits ? !wait_for(i) : i == kMaxWaits && is_stopped(p_.fault));
     if (i != 0) return;
     tracer().ready();
     consumer_state().waits = 0;
-    if (slot_.live && slot_.instruction.stream_items == kItemsFromData) {
+    if (slot().live && slot().instruction.stream_items == kItemsFromData) {
       __threadfence_block();
       consumer_state().ready = consumer_state().ready + 1;
     }
   }
   // The end of a step. False: it was the last.
   bool end_step() {
-    const u32 step = slot_.epoch - p_.first_epoch + 1;
+    const u32 step = slot().epoch - p_.first_epoch + 1;
     if (is_watched(p_)) tell_tokens(step);
     if (arch::thread() == 0) {
       bool last = step == p_.steps, stopped = is_stopped(p_.fault);
@@ -285,15 +327,21 @@ class ProgramEdges {
   }
   // The end of a tile.
   void signal() {
-    if (arch::thread() == 0)
+    if (arch::thread() == 0) {
       consumer_state().ring_slot = ring_.slot, consumer_state().ring_phase = ring_.phase;
+      consumer_state().waits = 1;  // what this worker made is a message too
+    }
     TaggedMade made;
-    if constexpr (kTagged) made = slot_.tagged.made(p_, slot_.epoch);
+    if constexpr (kTagged) made = slot().tagged.made(p_, slot().epoch);
     sync_consumers();
     if constexpr (kTagged) made.give();
-    const Signal& signal = slot_.instruction.signal;
-    if (arch::thread() == 0 && signal.counter != kNoCounter && !by_tags(slot_.instruction.signal_kind()))
-      arch::add_release(p_.counters + u64(signal.counter) * kCounterStride, signal.amount);
+    const Signal& signal = slot().instruction.signal;
+    if (arch::thread() != 0 || signal.counter == kNoCounter) return;
+    u32* counter = p_.counters + u64(signal.counter) * kCounterStride;
+    if (by_tags(slot().instruction.signal_kind()))
+      arch::add_relaxed(counter, signal.amount);  // tags say what is there
+    else
+      arch::add_release(counter, signal.amount);
   }
   Tracer tracer() const { return {p_.trace, TraceRole::kConsumers}; }
 
@@ -317,32 +365,47 @@ class ProgramEdges {
     }
     sync_consumers();
   }
-  // False: the run was stopped.
+  // False: the run was stopped. What comes by tags was waited for ahead of the body.
+  bool wait_for(u32 i) { return by_tags(slot().instruction.wait_kind(int(i))) || poll<true>(i); }
+  template <bool kAcquire>
   bool poll(u32 i) {
-    const Wait& wait = slot_.instruction.waits[i];
+    const Wait& wait = slot().instruction.waits[i];
     if (wait.counter == kNoCounter) return true;
-    if (by_tags(slot_.instruction.wait_kind(int(i)))) return true;  // all consumers take its tensors
-    const u32 wanted = wanted_count(wait.target, slot_.epoch, slot_.instruction.waits_previous(int(i)));
-    return spin(p_.counters + u64(wait.counter) * kCounterStride,
-                {.awaited = Awaited::kCounter, .counter = wait.counter, .wanted = wanted});
+    const u32 wanted = wanted_count(wait.target, slot().epoch, slot().instruction.waits_previous(int(i)));
+    return spin<kAcquire>(p_.counters + u64(wait.counter) * kCounterStride,
+                          {.awaited = Awaited::kCounter, .counter = wait.counter, .wanted = wanted});
   }
+  template <bool kAcquire = true>
   bool spin(const u32* word, FaultRecord fault) {
     for (Patience patience(p_);;) {
-      fault.seen = arch::load_acquire(word);
+      fault.seen = kAcquire ? arch::load_acquire(word) : arch::load_relaxed(word);
       if (reached(fault.seen, fault.wanted)) return true;
       if (!patience.once_more([&] { return fault; })) return false;
     }
   }
 
+  static const QueueSlot& slot() { return ConsumerPlace::slot(); }
+
   const KernelParams& p_;
-  const QueueSlot& slot_;
   RingCursor ring_;
 };
 
+// By one thread, once a tile is computed.
+inline void note_tile(const ProgramEdges& edges) {
+  const bool dead = consumer_state().was_dead;
+  consumer_state().was_dead = 0;
+  if (ConsumerPlace::slot().instruction.opcode < kNopOpcode) {
+    volatile u32& tiles = dead ? consumer_state().dead : consumer_state().run;
+    tiles = tiles + 1;
+  }
+  edges.tracer().computed(dead);
+}
+
 // False: the run is over.
-__forceinline__ bool consume(const KernelParams& p, const QueueSlot& slot, const Cta& cta) {
+__forceinline__ bool consume(const KernelParams& p, const Cta& cta) {
+  const QueueSlot& slot = ConsumerPlace::slot();
   const Scratch scratch = kTagged ? cta.scratch(slot.tagged.stage_bytes) : cta.scratch();
-  Block<ProgramEdges> block(ProgramEdges(p, slot, cta.cursor()), scratch, slot.tile[1] - slot.tile[0]);
+  Block<ProgramEdges> block(ProgramEdges(p, cta.cursor()), scratch, slot.tile[1] - slot.tile[0]);
   const u32 opcode = slot.instruction.opcode;
   if (arch::thread() == 0) {
     p.places[blockIdx.x].consumers = {slot.index, slot.epoch};
@@ -353,23 +416,17 @@ __forceinline__ bool consume(const KernelParams& p, const QueueSlot& slot, const
   if (opcode < kNopOpcode && slot.live)
     run_opcode(opcode, slot.args, block, slot.tile);
   else
-    block.dead();
-  block.inputs();  // of a tile that read none
-  if (arch::thread() == 0 && opcode < kNopOpcode) {
-    volatile u32& tiles = block.was_dead() ? consumer_state().dead : consumer_state().run;
-    tiles = tiles + 1;
-  }
-  if (arch::thread() == 0) block.edges().tracer().computed(block.was_dead());
+    block.dead(), block.inputs();
+  if (arch::thread() == 0) note_tile(block.edges());
   block.edges().signal();
   if (arch::thread() == 0) block.edges().tracer().done();
   return true;
 }
 
-__forceinline__ void run_consumers(const KernelParams& p, Queue& queue, const Cta& cta) {
-  QueueCursor cursor{queue, nullptr};
-  while (consume(p, cursor.front_for_consumers(), cta)) {
-    if (arch::thread() == 0) cursor.release();
-    cursor.advance();
+__forceinline__ void run_consumers(const KernelParams& p, const Cta& cta) {
+  for (ConsumerPlace::wait(); consume(p, cta); ConsumerPlace::wait()) {
+    if (arch::thread() == 0) ConsumerPlace::release();
+    ConsumerPlace::advance();
   }
   if (arch::thread() != 0) return;
   Tracer(p.trace, TraceRole::kConsumers).close();
@@ -377,11 +434,11 @@ __forceinline__ void run_consumers(const KernelParams& p, Queue& queue, const Ct
 }
 
 __forceinline__ void run_megakernel(const KernelParams& p) {
-  __shared__ Queue queue;
+  if (arch::thread() < kConsumers && arch::thread() % 32 == 0) ConsumerPlace::init();
   if (arch::thread() == 0) {
-    queue.init();
+    queue().init();
     volatile ConsumerState& state = consumer_state();
-    state.ring_slot = state.ring_phase = state.run = state.dead = 0;
+    state.ring_slot = state.ring_phase = state.run = state.dead = state.was_dead = 0;
     state.waits = state.ready = state.leaves = state.steps = state.ends = 0;
     state.device_epoch = p.first_epoch - 1;
     Tracer(p.trace, TraceRole::kConsumers).open();
@@ -392,13 +449,13 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
   const Cta cta(p);  // a barrier: what was written above is there for all
   if (!cta.is_loader()) {
     arch::take_registers<kConsumerRegisters>();
-    return run_consumers(p, queue, cta);
+    return run_consumers(p, cta);
   }
   arch::give_registers<kHelperRegisters>();
   if (arch::thread() / 32 == kControllerThread / 32)
-    run_controller(p, queue);
+    run_controller(p);
   else if (cta.loads())
-    run_loader(p, queue, cta.cursor());
+    run_loader(p, cta.cursor());
 }
 
 }  // namespace heddle::device

@@ -1,6 +1,7 @@
 // Tagged edges: elements that travel between workers stand each before a tag, the step that made them, so that one load
-// says both whether they are there and what they are. No fence, no counter, no second trip. Bodies know nothing of it:
-// consumers put the bare elements on chip when their tags have come, and write what a tile left there with tags.
+// says both whether they are there and what they are: who writes them needs no fence. A counter without an order says
+// when it is worth to look. Bodies know nothing of it: consumers put the bare elements on chip when their tags have come,
+// and write what a tile left there with tags.
 // An element and its tag are 4 or 8 bytes, which no store and no load of a thread tears.
 // One copy of a buffer is enough: the check orders who writes it behind all who read the step before, and each of its
 // elements is written in each step, so that a reader finds the tag of its step or of the one before. That is why two

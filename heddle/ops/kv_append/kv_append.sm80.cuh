@@ -1,0 +1,39 @@
+// The append on a GPU from sm_80 on: rows of many together, whose places are worked out once. One row goes as in
+// kv_append.cuh, behind which this is included, once per device program.
+namespace kv_append {
+
+struct DeviceBody : Body {
+  // What lies in the columns of a fragment and in [first, first + all heads) into the pages.
+  template <class Block, class Fragment>
+  static void copy_rows(Block& block, const Tensor& pages, i32 first, const Place* places,
+                        const Fragment& fragment) {
+    const i32 head_dim = pages.last(), last = first + pages.size[1] * head_dim;
+    const i32 end = fragment.n0 + fragment.cols, stop = end < last ? end : last;
+    for (i32 n = fragment.n0 > first ? fragment.n0 : first; n < stop;) {
+      const i32 head = (n - first) / head_dim, inside = (n - first) % head_dim;
+      const i32 width = head_dim - inside < stop - n ? head_dim - inside : stop - n;
+      block.map_rows(
+          fragment.rows, width, [&](i32 m, auto i) { return fragment.row(m).from(n - fragment.n0).load(i); },
+          [&](i32 m, auto i, float value) {
+            block.row(pages, places[m].page, head, places[m].slot).from(inside).store(i, value);
+          });
+      n += width;
+    }
+  }
+
+  template <class Block, class Fragment>
+  static void epilogue(Block& block, const KvAppend& a, Fragment& fragment) {
+    if (fragment.rows == 1) return Body::epilogue(block, a, fragment);
+    const StepHost& host = block.host(a.step);
+    const StepDevice& device = block.device(a.state);
+    auto* places = reinterpret_cast<Place*>(block.scratch(2 * fragment.rows).data);
+    for (i32 m = i32(arch::thread()); m < fragment.rows; m += kConsumers)
+      places[m] = place_of(host, device, a, fragment.m0 + m);
+    block.sync();
+    copy_rows(block, a.keys, a.key_column, places, fragment);
+    if (a.values.exists()) copy_rows(block, a.values, a.value_column, places, fragment);
+    block.sync();
+  }
+};
+
+}  // namespace kv_append
