@@ -38,7 +38,10 @@
 //                              fixed order in k; takes the weight's panels from the stream in ascending order
 //
 //   block.product(m, n, k, dtype)   two on-chip matrices: left [m, k], and right [n, k] of `dtype`, zeros at first;
-//                              left_row(m), right_row(n) and right_column(k) are stored to only
+//                              product.left_row(m) is a View that is stored to only
+//   block.set_right_rows(product, s, at, lines)   right[s + j, at + i] = lines[j].load(i) for all j < lines.count and
+//                              i < lines.size
+//   block.set_right_columns(product, s, lines)    right[i, s + j] = lines[j].load(i), the same
 //   block.mma(fragment, product)   fragment[m, n] = sum_k left[m, k] * right[n, k], FP32 accumulation, fixed order
 //
 //   block.mma(fragment, operand, weight, i)   the same with matrix i of the weight
@@ -66,5 +69,17 @@ struct Best {
   float value;
   int index;
 };
+
+// `count` rows of `size` elements each, `stride` elements apart.
+template <class View>
+struct Lines {
+  View first;
+  long long stride;
+  int count, size;
+
+  View operator[](int j) const { return first.from(j * stride); }
+};
+template <class View>
+Lines(View, long long, int, int) -> Lines<View>;
 
 }  // namespace heddle

@@ -109,7 +109,6 @@ class ScalarBlock {
 
     View left_row(i32 m) const { return left.row(m); }
     View right_row(i32 n) const { return right.from(i64(n) * k); }
-    Strided right_column(i32 at) const { return right.from(at).every(k); }
   };
 
   explicit ScalarBlock(AccessGuard& guard) : guard_(&guard) {}
@@ -201,6 +200,14 @@ class ScalarBlock {
   void release(const Fragment& fragment) { scratch_.reset(fragment.mark); }
   void mma(Fragment& fragment, const Operand& x, const Weight& w);
   Product product(i32 m, i32 n, i32 k, DType dtype);
+  void set_right_rows(const Product& product, i32 s, i32 at, const Lines<View>& lines) {
+    map_rows(lines.count, lines.size,
+             [&](i32 j, Index i) { product.right_row(s + j).set(at + i.at, lines[j].load(i)); });
+  }
+  void set_right_columns(const Product& product, i32 s, const Lines<View>& lines) {
+    map_rows(lines.count, lines.size,
+             [&](i32 j, Index i) { product.right_row(i.at).set(s + j, lines[j].load(i)); });
+  }
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
     mma(fragment, x, w.matrix(matrix));
   }

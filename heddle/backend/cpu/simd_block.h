@@ -162,6 +162,12 @@ class SimdBlock {
   Product product(i32 m, i32 n, i32 k, DType dtype) {
     return make_product(scratch_, kernels_, m, n, k, dtype);
   }
+  void set_right_rows(const Product& product, i32 s, i32 at, const Lines<View>& lines) {
+    product.set_right_rows(s, at, lines);
+  }
+  void set_right_columns(const Product& product, i32 s, const Lines<View>& lines) {
+    product.set_right_columns(s, lines);
+  }
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
     mma(fragment, x, w.matrix(matrix));
   }

@@ -8,11 +8,12 @@ constexpr i32 kTerms = 3;
 
 struct Product {
   u8* left;
-  i64 left_stride;  // bytes
-  Weight right;     // as the kernels see it, both halves
-  i32 terms;        // of the left; 1: f32
-  i32 half;         // columns of one term
-  i32 rows, cols;   // of the left, of the right
+  i64 left_stride;      // bytes
+  Weight right;         // as the kernels see it, both halves
+  i32 terms;            // of the left; 1: f32
+  i32 half;             // columns of one term
+  i32 rows, cols;       // of the left, of the right
+  u8* converted_lines;  // four rows of the right one
 
   // The left row, stored to only.
   struct LeftRow {
@@ -47,54 +48,38 @@ struct Product {
     }
   };
 
-  // A row, or a column, of the right one; stored to only.
-  struct RightLine {
-    const Product* product;
-    i32 index;
-    bool column;
-
-    HWY_INLINE void store(Lanes i, Value value) const {
-      const bool pairs = product->right.interleave == 2;
-      if (!pairs && column) return store_lanes(DType::kF32, product->at(i.at, index), value);
-      if (!pairs) return scatter_row<4>(product->at(index, i.at), value);
-      if (kLanes % 2 != 0) return store(FewLanes{i.at, kLanes}, value);
-      if (column)
-        store_column(product->at(i.at, index), value);
-      else
-        scatter_row<2>(product->at(index, i.at), value);
-    }
-    void store(FewLanes i, Value value) const {
-      alignas(64) float lanes[kLanes];
-      hn::Store(value.v, d, lanes);
-      for (i32 lane = 0; lane < i.count; ++lane) {
-        u8* at = column ? product->at(i.at + lane, index) : product->at(index, i.at + lane);
-        set_element(product->right.data.dtype, at, lanes[lane]);
-      }
-    }
-
-   private:
-    // Neighbours in k lie a panel's rows apart; where elements have two bytes, pairs of neighbours do.
-    template <i32 kElementBytes>
-    HWY_INLINE void scatter_row(u8* at, Value value) const {
-      alignas(64) u8 packed[4 * kLanes];
-      store_lanes(kElementBytes == 4 ? DType::kF32 : product->right.data.dtype, packed, value);
-      for (i32 word = 0; word < kLanes * kElementBytes / 4; ++word)
-        std::memcpy(at + word * kPanelRows * 4, packed + word * 4, 4);
-    }
-    // Neighbours in a column lie a pair apart: the other half of each pair stays.
-    HWY_INLINE void store_column(u8* at, Value value) const {
-      const bool odd = index % 2 == 1;
-      auto* pairs = reinterpret_cast<u32*>(at - (odd ? 2 : 0));
-      const Vec32 bits =
-          product->right.data.dtype == DType::kBf16 ? value_to_bf16(value.v) : value_to_f16(value.v);
-      const Vec32 kept = hn::And(hn::LoadU(d32, pairs), hn::Set(d32, odd ? 0xffffu : 0xffff0000u));
-      hn::StoreU(hn::Or(kept, odd ? hn::ShiftLeft<16>(bits) : bits), d32, pairs);
-    }
-  };
-
   LeftRow left_row(i32 m) const { return {left + m * left_stride, terms, half}; }
-  RightLine right_row(i32 n) const { return {this, n, false}; }
-  RightLine right_column(i32 k) const { return {this, k, true}; }
+
+  // right[s + j, at + i] = lines[j].load(i)
+  void set_right_rows(i32 s, i32 at, const Lines<Row<DType>>& lines) const {
+    const bool words = at % right.interleave == 0;
+    i32 j = 0;
+    if (words)
+      for (; j < lines.count && (s + j) % 4 != 0; ++j) set_row(s + j, at, lines[j], lines.size);
+    for (; words && j + 4 <= lines.count; j += 4) set_four_rows(s + j, at, lines, j);
+    for (; j < lines.count; ++j) set_row(s + j, at, lines[j], lines.size);
+  }
+
+  // right[i, s + j] = lines[j].load(i)
+  void set_right_columns(i32 s, const Lines<Row<DType>>& lines) const {
+    if (right.interleave == 1) {
+      for (i32 j = 0; j < lines.count; ++j)
+        over_lanes_of(lines.size, [&](auto i) HWY_ATTR {
+          hn::StoreU(hn::BitCast(d32, lines[j].load(i).v), d32, word(i.at, s + j));
+        });
+      return;
+    }
+    i32 j = 0;
+    if (s % 2 != 0) set_half_column(s, lines[j++], lines.size);
+    for (; j + 2 <= lines.count; j += 2) {
+      const Row<DType> first = lines[j], second = lines[j + 1];
+      over_lanes_of(lines.size, [&](auto i) HWY_ATTR {
+        const Vec32 pair = hn::Or(bits_of(first, i), hn::ShiftLeft<16>(bits_of(second, i)));
+        hn::StoreU(pair, d32, word(i.at, (s + j) / 2));
+      });
+    }
+    if (j < lines.count) set_half_column(s + j, lines[j], lines.size);
+  }
 
   // Before a multiplication: the right one, once for each term of the left.
   void repeat_right() const {
@@ -107,10 +92,89 @@ struct Product {
   }
 
  private:
-  // Where element [row, k] of the right one lies.
-  HWY_INLINE u8* at(i32 row, i32 k) const {
-    return right.data.data + right.table[row / kPanelRows] +
-           right.place(row % kPanelRows, k) * size_of(right.data.dtype);
+  // Word j of a row: an f32, or a pair of 16-bit elements.
+  HWY_INLINE u32* word(i32 row, i32 j) const {
+    return reinterpret_cast<u32*>(right.data.data + right.table[row / kPanelRows]) + j * kPanelRows +
+           row % kPanelRows;
+  }
+  HWY_INLINE u8* element(i32 row, i32 k) const {
+    return reinterpret_cast<u8*>(word(row, k / right.interleave)) +
+           k % right.interleave * size_of(right.data.dtype);
+  }
+
+  // Words j to j + 3 of four rows, to where those of the first row begin. 128 bits on every target.
+  static HWY_INLINE void store_words(const u8* const (&from)[4], i32 j, u32* to) {
+    using Four = u32 __attribute__((vector_size(16)));
+    Four row[4];
+    for (i32 r = 0; r < 4; ++r) std::memcpy(&row[r], from[r] + j * 4, sizeof(Four));
+    const Four low = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5),
+               high = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7),
+               next_low = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5),
+               next_high = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+    const Four word[4] = {__builtin_shufflevector(low, next_low, 0, 1, 4, 5),
+                          __builtin_shufflevector(low, next_low, 2, 3, 6, 7),
+                          __builtin_shufflevector(high, next_high, 0, 1, 4, 5),
+                          __builtin_shufflevector(high, next_high, 2, 3, 6, 7)};
+    for (i32 i = 0; i < 4; ++i) std::memcpy(to + i * kPanelRows, &word[i], sizeof(Four));
+  }
+
+  template <class F>
+  static HWY_INLINE void over_lanes_of(i32 n, F&& f) {
+    i32 i = 0;
+    for (; i + kLanes <= n; i += kLanes) f(Lanes{i});
+    if (i < n) f(FewLanes{i, n - i});
+  }
+
+  // A row's elements as the right one has them: its own, or converted ones in line r.
+  HWY_INLINE const u8* converted(const Row<DType>& row, i32 n, i32 r) const {
+    if (row.dtype == right.data.dtype) return row.data;
+    const Row<DType> line{converted_lines + r * half * 4, right.data.dtype};
+    over_lanes_of(n, [&](auto i) HWY_ATTR { line.store(i, row.load(i)); });
+    return line.data;
+  }
+
+  void set_row(i32 s, i32 at, const Row<DType>& row, i32 n) const {
+    const u8* from = converted(row, n, 0);
+    const i32 size = size_of(right.data.dtype);
+    for (i32 i = 0; i < n; ++i) std::memcpy(element(s, at + i), from + i * size, size_t(size));
+  }
+
+  // A panel has the words of its rows side by side.
+  HWY_INLINE void set_four_rows(i32 s, i32 at, const Lines<Row<DType>>& lines, i32 j) const {
+    const u8* from[4];
+    for (i32 r = 0; r < 4; ++r) from[r] = converted(lines[j + r], lines.size, r);
+    const i32 whole = lines.size / right.interleave / 4 * 4,
+              size = size_of(right.data.dtype);  // words, bytes
+    for (i32 w = 0; w < whole; w += 4) store_words(from, w, word(s, at / right.interleave + w));
+    for (i32 i = whole * right.interleave; i < lines.size; ++i)
+      for (i32 r = 0; r < 4; ++r) std::memcpy(element(s + r, at + i), from[r] + i * size, size_t(size));
+  }
+
+  // The other half of each pair stays.
+  void set_half_column(i32 s, const Row<DType>& line, i32 n) const {
+    over_lanes_of(n, [&](auto i) HWY_ATTR {
+      u32* const pairs = word(i.at, s / 2);
+      const bool odd = s % 2 != 0;
+      const Vec32 kept = hn::And(hn::LoadU(d32, pairs), hn::Set(d32, odd ? 0xffffu : 0xffff0000u));
+      const Vec32 bits = bits_of(line, i);
+      hn::StoreU(hn::Or(kept, odd ? hn::ShiftLeft<16>(bits) : bits), d32, pairs);
+    });
+  }
+
+  // Elements as the right one has them, in the low bits of words.
+  HWY_INLINE Vec32 bits_of(const Row<DType>& row, auto i) const {
+    if constexpr (std::is_same_v<decltype(i), Lanes>)
+      if (right.interleave == 2 && row.dtype == right.data.dtype)
+        return hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(row.at(i.at))));
+    const Vec value = row.load(i).v;
+    switch (right.data.dtype) {
+      case DType::kBf16:
+        return value_to_bf16(value);
+      case DType::kF16:
+        return value_to_f16(value);
+      default:
+        return hn::BitCast(d32, value);
+    }
   }
 };
 
@@ -136,5 +200,6 @@ inline Product make_product(Scratch& scratch, const MatrixKernels& kernels, i32 
   auto* table = static_cast<u64*>(scratch.take(panels * sizeof(u64)));
   for (size_t p = 0; p < panels; ++p) table[p] = p * panel_bytes;
   w.table = table;
+  made.converted_lines = static_cast<u8*>(scratch.take(4 * size_t(made.half) * 4));
   return made;
 }

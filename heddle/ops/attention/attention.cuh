@@ -61,37 +61,35 @@ struct Body {
     }
   }
 
-  // A position as column s of the values, row s of the keys.
+  // Positions as rows of the keys, columns of the values.
   template <class Block, class Chip, class View>
-  static void load_position(Block& block, const Attention& a, Chip& chip, i32 s, View k, View v) {
-    const i32 head_dim = a.head_dim();
-    auto key = chip.by_keys.right_row(s);
-    auto value = chip.by_values.right_column(s);
-    block.map(head_dim, [&](auto i) { key.store(i, k.load(i)); });
-    block.map(a.value_dim(), [&](auto i) {
-      auto element = v.load(i);
-      value.store(i, element);
-      if (a.is_latent()) key.store(i + head_dim, element);
-    });
+  static void load_lines(Block& block, const Attention& a, Chip& chip, i32 s, Lines<View> k, Lines<View> v) {
+    block.set_right_rows(chip.by_keys, s, 0, k);
+    if (a.is_latent()) block.set_right_rows(chip.by_keys, s, a.head_dim(), v);
+    block.set_right_columns(chip.by_values, s, v);
   }
 
+  // Positions of a page lie evenly spaced, and so do those of this step. Behind the last one there are finite values of
+  // weight 0.
   template <class Block, class Chip>
   static void load_chunk(Block& block, const Attention& a, const Work& work, Chip& chip, i32 begin,
                          i32 count) {
-    const i32 page_size = a.keys.size[2];
-    for (i32 s = 0; s < count; ++s) {
+    const i32 page_size = a.keys.size[2], head = work.kv_head, key = a.head_dim(), value = a.value_dim();
+    const auto smaller = [](i32 x, i32 y) { return x < y ? x : y; };
+    for (i32 s = 0; s < count;) {
       const i32 position = begin + s, page = position / page_size, slot = position % page_size;
       const i32 row = work.first_row + position - work.plan.start;
-      if (position < work.plan.start)
-        load_position(block, a, chip, s, block.row(a.keys, work.pages[page], work.kv_head, slot),
-                      block.row(a.values, work.pages[page], work.kv_head, slot));
-      else
-        load_position(block, a, chip, s, block.row(a.k, row).from(work.kv_head * a.head_dim()),
-                      block.row(a.v, row).from(work.kv_head * a.value_dim()));
-    }
-    for (i32 s = count; s < a.chunk(); ++s) {  // their weights are 0
-      auto value = chip.by_values.right_column(s);
-      block.map(a.value_dim(), [&](auto i) { value.store(i, 0.0f); });
+      i32 run = count - s;
+      if (position < work.plan.start) {
+        run = smaller(run, smaller(page_size - slot, work.plan.start - position));
+        load_lines(block, a, chip, s,
+                   Lines{block.row(a.keys, work.pages[page], head, slot), a.keys.stride[2], run, key},
+                   Lines{block.row(a.values, work.pages[page], head, slot), a.values.stride[2], run, value});
+      } else {
+        load_lines(block, a, chip, s, Lines{block.row(a.k, row).from(head * key), a.k.stride[0], run, key},
+                   Lines{block.row(a.v, row).from(head * value), a.v.stride[0], run, value});
+      }
+      s += run;
     }
   }
 

@@ -44,10 +44,6 @@ struct Product {
   Matrix left, right;
 
   View left_row(i32 m) const { return left.row(m); }
-  View right_row(i32 n) const { return right.row(n); }
-  Strided right_column(i32 k) const {
-    return right.row(0).from(k).every(right.stride / size_of(right.dtype));
-  }
 };
 
 // Made anew for each tile.
@@ -284,13 +280,23 @@ class Block {
     const i64 left = i64(k) * 4, right = (i64(k) * size_of(dtype) + 3) / 4 * 4 + 4;
     const Product made{{scratch_.take(m * left), DType::kF32, m, k, 0, 0, left, 0},
                        {scratch_.take(n * right), dtype, n, k, 0, 0, right, 0}};
-    map_rows(n, k, [&](i32 row, Index i) { made.right_row(row).store(i, 0.0f); });
+    map_rows(n, k, [&](i32 row, Index i) { made.right.row(row).store(i, 0.0f); });
     sync();
     return made;
   }
+  void set_right_rows(const Product& product, i32 s, i32 at, const Lines<View>& lines) {
+    map_rows(
+        lines.count, lines.size, [&](i32 j, Index i) { return lines[j].load(i); },
+        [&](i32 j, Index i, float value) { product.right.row(s + j).from(at).store(i, value); });
+  }
+  void set_right_columns(const Product& product, i32 s, const Lines<View>& lines) {
+    map_rows(
+        lines.count, lines.size, [&](i32 j, Index i) { return lines[j].load(i); },
+        [&](i32 j, Index i, float value) { product.right.row(i.at).from(s + j).store(Index{0}, value); });
+  }
   void mma(Fragment& fragment, const Product& product) {
     map_rows(fragment.rows, fragment.cols, [&](i32 m, Index n) {
-      const View left = product.left_row(m), right = product.right_row(n.at);
+      const View left = product.left_row(m), right = product.right.row(n.at);
       float sum = 0;
       for (i32 k = 0; k < product.left.cols; ++k) sum = fma(left.get(k), right.get(k), sum);
       fragment.row(m).store(n, sum);
