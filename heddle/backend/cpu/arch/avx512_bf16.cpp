@@ -12,15 +12,19 @@ namespace heddle {
 namespace {
 
 constexpr i64 kStepBytes = 64;  // a panel's 16 rows at a pair of k
-constexpr i32 kBlockRows = 12;  // with two panels: 24 of 32 registers hold sums
+// Rows by panels of a block: 24 of 32 registers hold sums.
+constexpr i32 kManyRows = 12, kManyPanels = 2, kFewRows = 8, kFewPanels = 3;
 
 struct Block {
-  const u8* panel[2];
+  const u8* panel[kFewPanels];
   const u8* x;
   i64 x_stride;  // bytes
   i32 steps;
   float* out;
   i64 out_stride;  // floats
+  // The panels that come next, on their way to the L2 cache: each of `blocks` blocks of rows fetches a share.
+  const u8* next[kFewPanels];
+  i32 blocks;
 };
 
 // sum + a * b by pairs of bf16. As an instruction, since clang 16 crashes on the intrinsic's operands where they
@@ -35,52 +39,76 @@ HEDDLE_TARGET void multiply_block(const Block& block) {
   __m512 sum[kRows][kPanels];
 #pragma GCC unroll 12
   for (i32 m = 0; m < kRows; ++m)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (i32 p = 0; p < kPanels; ++p) sum[m][p] = _mm512_setzero_ps();
+  i32 until_fetch = 1;
+  i64 fetched = 0;
   for (i32 s = 0; s < block.steps; ++s) {
     __m512i w[kPanels];
-#pragma GCC unroll 2
+    if (--until_fetch == 0) {
+      until_fetch = block.blocks;
+#pragma GCC unroll 3
+      for (i32 p = 0; p < kPanels; ++p)
+        _mm_prefetch(reinterpret_cast<const char*>(block.next[p] + fetched), _MM_HINT_T1);
+      fetched += kStepBytes;
+    }
+#pragma GCC unroll 3
     for (i32 p = 0; p < kPanels; ++p) w[p] = _mm512_loadu_si512(block.panel[p] + s * kStepBytes);
 #pragma GCC unroll 12
     for (i32 m = 0; m < kRows; ++m) {
       const i32 pair = *reinterpret_cast<const i32*>(block.x + m * block.x_stride + s * 4);
       const __m512i x = _mm512_set1_epi32(pair);
-#pragma GCC unroll 2
+#pragma GCC unroll 3
       for (i32 p = 0; p < kPanels; ++p) sum[m][p] = dot_pairs(sum[m][p], x, w[p]);
     }
   }
 #pragma GCC unroll 12
   for (i32 m = 0; m < kRows; ++m)
-#pragma GCC unroll 2
+#pragma GCC unroll 3
     for (i32 p = 0; p < kPanels; ++p)
       _mm512_storeu_ps(block.out + m * block.out_stride + p * kPanelRows, sum[m][p]);
 }
 
-template <int kPanels>
+// All rows times kPanels panels, kRows at a time; the last ones rounded up to fours, whose padding there is.
+template <int kRows, int kPanels>
 void multiply_rows(const MatrixTask& task, i32 first) {
   Block block{.x = task.x,
               .x_stride = task.x_stride,
               .steps = (task.w->cols() + 1) / 2,
               .out = task.out + first * kPanelRows,
-              .out_stride = task.out_stride};
-  for (i32 p = 0; p < kPanels; ++p) block.panel[p] = task.panel(first + p);
+              .out_stride = task.out_stride,
+              .blocks = (task.rows + kRows - 1) / kRows};
+  const i64 share = (block.steps + block.blocks - 1) / block.blocks * kStepBytes;
+  const i32 last = task.w->panels() - task.first_panel - 1;
+  for (i32 p = 0; p < kPanels; ++p) {
+    block.panel[p] = task.panel(first + p);
+    block.next[p] = task.panel(first + kPanels + p < last ? first + kPanels + p : last);
+  }
   i32 left = task.rows;
   const auto take = [&](i32 rows, void (*kernel)(const Block&)) {
-    for (; left >= rows; left -= rows) {
-      kernel(block);
-      block.x += rows * block.x_stride;
-      block.out += rows * block.out_stride;
-    }
+    kernel(block);
+    block.x += rows * block.x_stride;
+    block.out += rows * block.out_stride;
+    for (const u8*& next : block.next) next += share;
+    left -= rows;
   };
-  take(kBlockRows, multiply_block<kBlockRows, kPanels>);
-  take(4, multiply_block<4, kPanels>);
-  take(1, multiply_block<1, kPanels>);
+  while (left > kRows - 4) take(kRows, multiply_block<kRows, kPanels>);
+  if (left > 4)
+    take(8, multiply_block<8, kPanels>);
+  else if (left > 0)
+    take(4, multiply_block<4, kPanels>);
+}
+
+template <int kRows, int kPanels>
+void multiply_panels(const MatrixTask& task) {
+  i32 p = 0;
+  for (; p + kPanels <= task.panels; p += kPanels) multiply_rows<kRows, kPanels>(task, p);
+  for (; p < task.panels; ++p) multiply_rows<kRows, 1>(task, p);
 }
 
 void multiply(const MatrixTask& task) {
-  i32 p = 0;
-  for (; p + 2 <= task.panels; p += 2) multiply_rows<2>(task, p);
-  if (p < task.panels) multiply_rows<1>(task, p);
+  if (task.rows > kManyRows && task.rows <= 2 * kFewRows) return multiply_panels<kFewRows, kFewPanels>(task);
+  multiply_panels<kManyRows, kManyPanels>(task);
 }
 
 }  // namespace
