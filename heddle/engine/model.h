@@ -62,6 +62,7 @@ struct GraphRequest {
   StepShape shape;
   AttentionCut cut;
   i32 attention_queries = 0;  // rows x heads of a tile of attention; 0: as many as cut.block_rows give
+  i32 wide_chunk = 64;        // positions that attention has on chip at a time where keys are wide
   DType kv_dtype = DType::kF32;
   DType travel_dtype = DType::kF32;  // of the vectors that calls hand on; the residual is f32 always
   i32 num_pages = 1;

@@ -22,6 +22,7 @@ Target gpu_target(i32 workers, i32 cluster) {
   target.panel_rows = 2;
   target.interleave = 8;
   target.split_unit = 64;
+  target.wide_chunk = 16;
   target.prompt_queries = 128;  // sixteen for each of a CTA's warps
   target.resident = true;
   target.max_prologue_bytes = 40 << 10;
@@ -44,6 +45,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
                                : rows <= 8 ? std::min(4, capacity.max_splits)
                                            : 1,
                  .split_unit = capacity.split_unit};
+  request.wide_chunk = target.wide_chunk;
   if (rows > 64) request.attention_queries = target.prompt_queries;
   request.kv_dtype = capacity.kv_dtype.value_or(model.weight_dtype);
   request.num_pages = capacity.num_pages;

@@ -45,6 +45,7 @@ Tensor joined_heads(Tensor part) {
   return part;
 }
 
+constexpr i32 kWideKeys = 256;     // elements
 constexpr i32 kLatentQueries = 8;  // of a tile of latent attention, whose heads all share one kv head
 
 }  // namespace
@@ -275,6 +276,7 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   args.scale = float(scores.scale), args.softcap = float(scores.softcap), args.window = scores.window;
   args.block_rows = cut.block_rows, args.max_blocks = cut.max_blocks;
   args.max_splits = cut.max_splits, args.split_unit = cut.split_unit;
+  if (args.score_dim() > kWideKeys) args.chunk = request_.wide_chunk;
   graph.set_live(LiveRows::kAll);  // its tiles are cut by the attention plan, not by rows
   args = graph.call("attention", path(name), args);
   graph.set_live(LiveRows::kRows);

@@ -12,9 +12,11 @@ std::vector<Case> attention_cases();
 namespace {
 
 void require_cut(const Attention& a) {
-  require(a.block_rows > 0 && a.max_blocks > 0 && a.max_splits > 0 && a.split_unit > 0,
-          "[attention] block_rows = {}, max_blocks = {}, max_splits = {}, split_unit = {}; must be positive",
-          a.block_rows, a.max_blocks, a.max_splits, a.split_unit);
+  require(
+      a.block_rows > 0 && a.max_blocks > 0 && a.max_splits > 0 && a.split_unit > 0 && a.chunk > 0,
+      "[attention] block_rows = {}, max_blocks = {}, max_splits = {}, split_unit = {}, chunk = {}; must be "
+      "positive",
+      a.block_rows, a.max_blocks, a.max_splits, a.split_unit, a.chunk);
   require(a.window >= 0 && a.softcap >= 0,
           "[attention] window = {}, softcap = {}; must be positive, or 0 for none", a.window, a.softcap);
 }
@@ -107,7 +109,7 @@ i64 scratch(const std::byte* args, const TileCoord&) {
   const auto& a = as<Attention>(args);
   const i64 queries = i64(a.block_heads) * a.block_rows;
   const i64 right = i64(a.score_dim()) * size_of(a.keys.dtype) + i64(a.value_dim()) * size_of(a.values.dtype);
-  return 4 * queries * (a.score_dim() + 2 * i64(a.value_dim()) + 2 * a.chunk() + 3) + a.chunk() * right;
+  return 4 * queries * (a.score_dim() + 2 * i64(a.value_dim()) + 2 * a.chunk + 3) + a.chunk * right;
 }
 
 // Keys or values of one position as fp64.

@@ -108,9 +108,9 @@ struct Body {
       auto value = score.load(s);
       return a.softcap > 0 ? tanh(value * (1 / a.softcap)) * a.softcap : value;
     };
-    const float here = block.reduce(a.chunk(), Max(), [&](auto s) { return seen(s, capped(s), kLowest); });
+    const float here = block.reduce(a.chunk, Max(), [&](auto s) { return seen(s, capped(s), kLowest); });
     const float best = here > before ? here : before, decay = exp(before - best);
-    const float sum = block.reduce(a.chunk(), Sum(), [&](auto s) {
+    const float sum = block.reduce(a.chunk, Sum(), [&](auto s) {
       auto value = seen(s, exp(capped(s) - best), 0);
       weight.store(s, value);
       return value;
@@ -165,7 +165,7 @@ struct Body {
     // What a tile may have says how its products are made, not what it has: where a prompt was cut must change no bit. A
     // sequence that answers has one row.
     const bool alone = block.host(a.step).sequence(work.plan.sequence)->row_count == 1;
-    const i32 most = alone ? work.queries : a.block_rows * a.block_heads, chunk = a.chunk();
+    const i32 most = alone ? work.queries : a.block_rows * a.block_heads, chunk = a.chunk;
     auto view = [&](i32 n) { return block.scratch(n); };
     auto product = [&](i32 n, i32 k, DType dtype) { return block.product(most, n, k, dtype); };
     auto fragment = [&](i32 n) { return block.fragment(0, work.queries, 0, n); };

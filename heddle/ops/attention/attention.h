@@ -33,6 +33,7 @@ struct Attention {
   i32 max_blocks = 1;
   i32 max_splits = 1;
   i32 split_unit = 256;
+  i32 chunk = 64;  // positions that are on chip at a time
 
   i32 head_dim() const { return keys.size[3]; }
   i32 value_dim() const { return values.size[3]; }
@@ -40,8 +41,6 @@ struct Attention {
   i32 score_dim() const { return head_dim() + (is_latent() ? value_dim() : 0); }
   i32 group() const { return heads / kv_heads; }
   i32 kv_head(i32 head_block) const { return head_block * block_heads / group(); }
-  // Positions that are on chip at a time: fewer where keys are wide.
-  i32 chunk() const { return score_dim() > 256 ? 16 : 64; }
   AttentionCut cut() const { return {block_rows, max_blocks, max_splits, split_unit, window}; }
 
   template <class Self, class V>
@@ -66,6 +65,7 @@ struct Attention {
     v.attribute("max_blocks", s.max_blocks);
     v.attribute("max_splits", s.max_splits);
     v.attribute("split_unit", s.split_unit);
+    v.attribute("chunk", s.chunk);
   }
 };
 

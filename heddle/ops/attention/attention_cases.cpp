@@ -123,6 +123,7 @@ std::vector<Case> attention_cases() {
         Attention args = attention_args(layout, sizes, rows, pages);
         args.latent = input(rows, {layout.step.rows(), sizes.heads * sizes.value_dim});
         args.scale = 1 / std::sqrt(float(args.score_dim()));
+        if (args.score_dim() > 256) args.chunk = 16;
         cases.push_back(attention_case(layout.step, args));
       }
   add_many_queries(cases);
