@@ -104,9 +104,7 @@ int nvrtcCompileProgram(Program* program, int, const char* const*) {
     write(folder.path / "heddle/backend/cuda/arch" / (std::string(name) + ".cuh"), arch);
   write(folder.path / "program.cpp", with_entries(program->source));
   const std::string library = folder.path / "program.so", log = folder.path / "log";
-  const std::string command = EMULATED_GPU_CXX
-                              " -std=c++20 -O1 -w -fPIC -shared -fvisibility=hidden -fno-gnu-unique "
-                              "-ffp-contract=off -include " EMULATED_GPU_SOURCE "/device.h -I" +
+  const std::string command = EMULATED_GPU_CXX " -shared -include " EMULATED_GPU_AHEAD " -I" +
                               folder.path.string() + " -o " + library + " " +
                               (folder.path / "program.cpp").string() + " > " + log + " 2>&1";
   const int status = std::system(command.c_str());
