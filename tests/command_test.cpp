@@ -58,12 +58,14 @@ TEST(Command, SavedProgramIsTheSameAndProved) {
 TEST(Command, BenchMeasuresAndKeepsResults) {
   Scratch scratch;
   const std::string file = scratch.path("results.json");
-  const std::string text = output({"bench", kModel, "--positions", "0,9", "--prefill", "70", "--rounds", "2",
-                                   "--steps", "3", "--threads", "2", "--commit", "abc", "--out", file});
+  const std::string text =
+      output({"bench", kModel, "--positions", "0,9", "--prefill", "70", "--rounds", "2", "--steps", "3",
+              "--threads", "2", "--split-unit", "64", "--commit", "abc", "--out", file});
   expect_words(text, {"read bandwidth", "program of 1 rows: built and proved",
                       "program of 512 rows: built and proved", "prefill of 70 tokens, 2 threads, the first",
                       "decode at position 0", "decode at position 9, 2 threads", "ceiling"});
-  expect_words(read_file(file), {"\"commit\": \"abc\"", "\"unit\": \"tokens/s\"", "--positions 0,9",
+  expect_words(read_file(file), {"\"commit\": \"abc\"", "\"unit\": \"tokens/s\"",
+                                 "heddle bench llama3-tiny --split-unit 64 --positions 0,9 --prefill 70 ",
                                  "\"ceiling\": null", "\"ratio\": null"});
   EXPECT_NE(run_program({.args = {"bench", kModel, "--rounds", "0"}}).code, 0);
   EXPECT_NE(run_program({.args = {"bench", kModel, "--positions", "-1"}}).code, 0);
@@ -163,8 +165,8 @@ TEST(Command, ScheduleMeasuresEachPolicy) {
                       "off %", "\nlevel_batched ", "\nzigzag "});
   const auto results = nlohmann::json::parse(read_file(file));
   EXPECT_EQ(results["commit"], "abc");
-  expect_words(results["command"], {"heddle schedule storyteller --compare --measure --executor threads",
-                                    "--position 5 --steps 4 --rounds 3"});
+  expect_words(results["command"], {"heddle schedule storyteller ", " --compare --measure ",
+                                    " --position 5 --steps 4 --rounds 3 ", " --executor threads"});
   ASSERT_EQ(results["rows"].size(), 7u);
   for (const auto& row : results["rows"]) {
     EXPECT_EQ(row["all"].size(), 3u);

@@ -184,25 +184,14 @@ class Bench {
 };
 
 // As a reader would type it.
-std::string command_of(const BenchFlags& flags, const EngineOptions& options) {
-  const EngineFlags& engine = flags.engine;
-  std::string more;
-  if (!engine.program.empty()) more += " --program " + engine.program;
-  if (!engine.scheduler.empty()) more += " --scheduler " + engine.scheduler;
-  if (engine.workers > 0) more += fmt::format(" --workers {}", engine.workers);
-  if (engine.split_unit > 0) more += fmt::format(" --split-unit {}", engine.split_unit);
-  if (engine.max_splits > 0) more += fmt::format(" --max-splits {}", engine.max_splits);
-  if (engine.no_fuse) more += " --no-fuse";
-  if (engine.generic) more += " --generic";
-  if (engine.tagged) more += " --tagged";
-  return fmt::format(
-      "heddle bench {} --positions {} --prefill {} --steps {} --sequences {} --rounds {} --executor {} "
-      "--threads {}{}",
-      std::filesystem::path(engine.model).filename().string(), flags.positions, flags.prefill, flags.steps,
-      flags.sequences, flags.rounds, options.executor, options.threads, more);
+std::string command_of(const Command& command, const BenchFlags& flags, const EngineOptions& options) {
+  return fmt::format("heddle bench {}{} --executor {} --threads {}",
+                     std::filesystem::path(flags.engine.model).filename().string(),
+                     command.typed({"model", "--out", "--commit", "--executor", "--threads"}),
+                     options.executor, options.threads);
 }
 
-void run(const BenchFlags& flags) {
+void run(const Command& command, const BenchFlags& flags) {
   require(
       flags.rounds >= 1 && flags.steps >= 1 && flags.steps <= Engine::kMostSteps && flags.prefill >= 0,
       "[bench] --rounds {}, --steps {}, --prefill {}; rounds must be positive, steps 1 to {}, prefill not "
@@ -223,7 +212,8 @@ void run(const BenchFlags& flags) {
   Bench bench(flags, options);
   bench.run();
   if (flags.out.empty()) return;
-  const MeasuredWith with = {backend_of(options.executor).device(), flags.commit, command_of(flags, options)};
+  const MeasuredWith with = {backend_of(options.executor).device(), flags.commit,
+                             command_of(command, flags, options)};
   write_measurements(flags.out, with, bench.rows());
 }
 
@@ -247,7 +237,7 @@ void add_bench(CLI::App& app) {
       "The ceiling of decode is every weight read once at the highest bandwidth seen; that is measured "
       "beside decode.\n"
       "Example: heddle bench models/storyteller --positions 0,128 --prefill 256 --out results.json");
-  command.action([flags] { run(*flags); });
+  command.action([command, flags] { run(command, *flags); });
 }
 
 }  // namespace heddle

@@ -63,14 +63,13 @@ std::string table(std::span<const PlannedSchedule> schedules) {
 }
 
 // As a reader would type it.
-std::string command_of(const ScheduleFlags& flags, const EngineOptions& options) {
-  std::string text = fmt::format("heddle schedule {}{} --measure --executor {} --workers {} --threads {}",
-                                 std::filesystem::path(flags.engine.model).filename().string(),
-                                 flags.compare ? " --compare" : " --scheduler " + options.scheduler,
-                                 options.executor, options.workers, options.threads);
-  if (!flags.calibrate.empty()) text += " --calibrate " + flags.calibrate;
-  return text + fmt::format(" --rows {} --position {} --steps {} --rounds {}", flags.how.rows,
-                            flags.how.position, flags.how.steps, flags.how.rounds);
+std::string command_of(const Command& command, const ScheduleFlags& flags, const EngineOptions& options) {
+  const std::string policy = flags.compare ? "" : " --scheduler " + options.scheduler;
+  return fmt::format("heddle schedule {}{}{} --executor {} --workers {} --threads {}",
+                     std::filesystem::path(flags.engine.model).filename().string(),
+                     command.typed({"model", "--out", "--commit", "--plot", "--scheduler", "--executor",
+                                    "--workers", "--threads"}),
+                     policy, options.executor, options.workers, options.threads);
 }
 
 // Each policy's steps, one policy after the other, all of which must compute the same.
@@ -107,7 +106,7 @@ std::string said_of_costs(const ScheduleFlags& flags) {
   return flags.measure ? "costs of a traced run of the first" : "with costs that nobody measured here";
 }
 
-void run(const ScheduleFlags& flags) {
+void run(const Command& command, const ScheduleFlags& flags) {
   require_valid(flags);
   require_model_folder(flags.engine.model);
   const std::shared_ptr<const Model> model = open_model(flags.engine.model);
@@ -141,8 +140,9 @@ void run(const ScheduleFlags& flags) {
   std::vector<Measurement> rows;
   for (const PlannedSchedule& schedule : schedules) rows.push_back(*schedule.measured);
   options.scheduler = policies[0];
-  write_measurements(flags.out,
-                     {backend_of(options.executor).device(), flags.commit, command_of(flags, options)}, rows);
+  write_measurements(
+      flags.out, {backend_of(options.executor).device(), flags.commit, command_of(command, flags, options)},
+      rows);
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ void add_schedule(CLI::App& app) {
       "          heddle profile models/storyteller --costs costs.json\n"
       "          heddle schedule models/storyteller --compare --calibrate costs.json --plot schedules.html\n"
       "          heddle schedule MODEL --compare --executor megakernel --workers 132");
-  command.action([flags] { run(*flags); });
+  command.action([command, flags] { run(command, *flags); });
 }
 
 }  // namespace heddle

@@ -48,4 +48,16 @@ bool Command::given(const std::string& name) const {
   return command_->count(name) > 0;
 }
 
+std::string Command::typed(const std::set<std::string>& left_out) const {
+  std::string text;
+  for (const CLI::Option* option : command_->get_options()) {
+    const bool is_flag = option->get_items_expected_max() == 0;
+    if (option->count() == 0 || left_out.contains(option->get_name())) continue;
+    if (is_flag || !option->get_positional()) text += " " + option->get_name();
+    if (!is_flag)
+      for (const std::string& value : option->results()) text += " " + value;
+  }
+  return text;
+}
+
 }  // namespace heddle

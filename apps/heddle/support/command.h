@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,6 +41,8 @@ class Command {
   void action(std::function<void()> run);
   // Whether the argument was given; for `action`.
   bool given(const std::string& name) const;
+  // The arguments that were given but for those left out, as " --name value"; for `action`.
+  std::string typed(const std::set<std::string>& left_out) const;
 
  private:
   CLI::App* command_;  // the program's
