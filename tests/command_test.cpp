@@ -76,7 +76,7 @@ TEST(Command, ProfileShowsWhereAStepGoes) {
   expect_words(text, {"3 of them, 4 workers", "late", "starved", "attention", "rms_norm linear", "\nall "});
   EXPECT_NE(run_program({.args = {"profile", kModel, "--steps", "0"}}).code, 0);
   expect_words(output({"profile", kModel, "--prefill", "20", "--workers", "2"}),
-               {"1 of them, 2 workers", "attention"});
+               {"1 of them, 2 workers", "attention", "\nsample "});  // the last op: no event was lost
   EXPECT_NE(run_program({.args = {"profile", kModel, "--prefill", "-1"}}).code, 0);
   expect_words(output({"profile", kModel, "--position", "3", "--executor", "reference", "--workers", "3"}),
                {"8 of them, 3 workers on 1 units", "GB/s", "idle by cause", "critical path: "});

@@ -35,14 +35,15 @@ class LargeBlock {
   ~LargeBlock() { ::munmap(words_, kBytesPerThread); }
   LargeBlock(const LargeBlock&) = delete;
 
-  // Eight streams side by side hide latency.
+  // Streams side by side hide latency; which number and how far ahead is best differs between processors.
+  template <size_t kStreams, size_t kAheadBytes>
   u64 read() const {
-    constexpr size_t kStreams = 8, kEach = kWords / kStreams;
+    constexpr size_t kEach = kWords / kStreams;
     u64 sum[kStreams] = {};
     for (size_t i = 0; i < kEach; i += 8)
       for (size_t s = 0; s < kStreams; ++s) {
         const u64* at = words_ + s * kEach + i;
-        __builtin_prefetch(at + 256);
+        __builtin_prefetch(at + kAheadBytes / 8);
         sum[s] ^= at[0] ^ at[1] ^ at[2] ^ at[3] ^ at[4] ^ at[5] ^ at[6] ^ at[7];
       }
     u64 all = 0;
@@ -85,7 +86,7 @@ double measure_read_bandwidth(int threads) {
       while (ready < threads * (round + 1)) std::this_thread::yield();
       const size_t at = size_t(round * threads + thread);
       begins[at] = std::chrono::steady_clock::now();
-      sink ^= memory.read();
+      sink ^= round % 2 == 0 ? memory.read<8, 2048>() : memory.read<4, 4096>();
       ends[at] = std::chrono::steady_clock::now();
     }
   };
