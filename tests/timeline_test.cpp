@@ -16,7 +16,7 @@ class Timelines : public testing::TestWithParam<const char*> {
  protected:
   Timelines() {
     EngineOptions options{
-        .executor = GetParam(), .workers = 3, .threads = 2, .max_context = 64, .max_sequences = 1};
+        .executor = GetParam(), .workers = 3, .threads = 2, .max_context = 64, .max_sequences = 2};
     options.run.trace_events = 1000;
     engine = golden_engine("llama3-tiny", options);
     const SequenceId sequence = engine->open({});
@@ -29,8 +29,9 @@ class Timelines : public testing::TestWithParam<const char*> {
   }
   Timeline timeline(i32 positions) const {
     const Program& program = engine->program(1, 1);
-    return make_timeline(program, engine->trace(program),
-                         {GetParam(), positions, program.shape.max_positions()});
+    return make_timeline(
+        program, engine->trace(program),
+        {.executor = GetParam(), .positions = positions, .capacity = program.shape.max_positions()});
   }
 
   std::unique_ptr<Engine> engine;
@@ -57,6 +58,26 @@ TEST_P(Timelines, CountThePositionsThatPagesHold) {
   const double of_position = page_bytes / program.shape.max_positions();
   const double more = summarise(timeline(40)).total().bytes - summarise(timeline(0)).total().bytes;
   EXPECT_NEAR(more, 40 * of_position, 0.01 * more);
+}
+
+// Products of three rows in a program of eight take three eighths of its operations.
+TEST_P(Timelines, CountTheRowsOfTheStep) {
+  const std::vector<i32> three(3, 1);
+  const SequenceId sequence = engine->open({});
+  const StepRequest request{sequence, three, false};
+  engine->step(std::span(&request, 1), {.logits = false});
+  const Program& program = engine->program(3, 1);
+  ASSERT_EQ(program.shape.rows, 8);
+  const auto flops = [&](i32 rows) {
+    double sum = 0;
+    for (const WorkTimes& work :
+         summarise(make_timeline(program, engine->trace(program), {.executor = GetParam(), .rows = rows}))
+             .work)
+      if (work.ops.find("linear add") != std::string::npos) sum += work.flops;
+    return sum;
+  };
+  EXPECT_GT(flops(3), 0);
+  EXPECT_NEAR(flops(3) / flops(8), 3.0 / 8, 0.01);
 }
 
 TEST_P(Timelines, KnowTilesWithoutWork) {

@@ -42,6 +42,8 @@ void run(const ProfileFlags& flags) {
   const Program& program = engine->program(rows, 1);
   const Trace trace = engine->trace(program);
   const TracedRun traced{.executor = options.executor,
+                         .rows = rows,
+                         .wanted = 1,
                          .positions = decodes ? position + steps / 2 : rows,
                          .capacity = engine->max_sequences() * program.shape.max_positions()};
   const Timeline timeline = make_timeline(program, trace, traced);

@@ -8,6 +8,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/ir/cost.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle {
 namespace {
@@ -17,15 +18,17 @@ namespace {
 class CallCosts {
  public:
   CallCosts(const Program& program, const Call& call, const TracedRun& run)
-      : program_(program), node_(program.node_of(call)), rule_(node_), run_(run) {}
+      : program_(program), node_(program.node_of(call)), rule_(node_), run_(run), live_(call.live) {
+    step_.rows = run.rows > 0 ? run.rows : program.shape.rows;
+    step_.wanted = run.wanted > 0 ? run.wanted : program.shape.wanted;
+  }
 
-  void announce(const TileCoord& tile) {
-    for (const Region& region : regions(tile))
+  void announce(const TimelineInstruction& instruction) {
+    for (const Region& region : regions(live_tile(instruction)))
       if (kind(region) == BufferKind::kPages) ++sharers_[{region.buffer, region.offset}];
   }
   void fill(TimelineInstruction& instruction) {
-    TileCoord tile;
-    std::copy(instruction.tile.begin(), instruction.tile.end(), tile.at);
+    const TileCoord tile = live_tile(instruction);
     for (const Region& region : regions(tile)) {
       const BufferKind kind = this->kind(region);
       if (kind == BufferKind::kPages)
@@ -39,6 +42,12 @@ class CallCosts {
   }
 
  private:
+  TileCoord live_tile(const TimelineInstruction& instruction) const {
+    TileCoord tile;
+    std::copy(instruction.tile.begin(), instruction.tile.end(), tile.at);
+    clamp_to_live(live_, step_, tile);
+    return tile;
+  }
   const std::vector<Region>& regions(const TileCoord& tile) {
     regions_.clear();
     rule_.append(tile, regions_);
@@ -55,6 +64,8 @@ class CallCosts {
   const Node node_;
   NodeRule rule_;
   const TracedRun& run_;
+  LiveRows live_;
+  StepHost step_;  // only its counts of rows
   std::map<std::pair<u32, i64>, u32> sharers_;
   std::vector<Region> regions_;
 };
@@ -94,11 +105,7 @@ void fill_costs(const Program& program, const TracedRun& run, Timeline& timeline
   const InstructionsOfCalls of_call = live_instructions(program.calls.size(), timeline);
   for (size_t c = 0; c < of_call.size(); ++c) {
     CallCosts costs(program, program.calls[c], run);
-    for (const TimelineInstruction* instruction : of_call[c]) {
-      TileCoord tile;
-      std::copy(instruction->tile.begin(), instruction->tile.end(), tile.at);
-      costs.announce(tile);
-    }
+    for (const TimelineInstruction* instruction : of_call[c]) costs.announce(*instruction);
     for (TimelineInstruction* instruction : of_call[c]) costs.fill(*instruction);
   }
 }

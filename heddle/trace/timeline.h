@@ -54,8 +54,9 @@ struct Timeline {
 // What the program does not know of a run.
 struct TracedRun {
   std::string executor;
-  i32 positions = 0;  // that the pages held, of all sequences
-  i32 capacity = 1;   // positions that they have room for
+  i32 rows = 0, wanted = 0;  // of a step, if fewer than the program's: tiles are counted by those
+  i32 positions = 0;         // that the pages held, of all sequences
+  i32 capacity = 1;          // positions that they have room for
 };
 
 // Bytes follow from the tiles' regions. Of pages, the positions that were there count, or the rows of a step where they
