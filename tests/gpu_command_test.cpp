@@ -32,7 +32,7 @@ class OnGpu : public testing::Test {
 #endif
   }
   void TearDown() override {
-    for (const char* name : {"LD_LIBRARY_PATH", "HEDDLE_NVRTC", "HEDDLE_CACHE", "EMULATED_GPU_EDIT"})
+    for (const char* name : {"LD_LIBRARY_PATH", "HEDDLE_NVRTC", "HEDDLE_CACHE", "HEDDLE_SOURCES"})
       ::unsetenv(name);
   }
   static std::string output(const std::vector<std::string>& args) {
@@ -221,17 +221,29 @@ constexpr WrongBody kWrong[] = {
      "wanted"},
 };
 
+// A folder with the wrong body in it.
+std::string plant(const WrongBody& wrong, const std::string& folder) {
+  const std::string header = std::string("/heddle/ops/") + wrong.header;
+  std::string text = read_file(HEDDLE_SOURCE_DIR + header);
+  const size_t at = text.find(wrong.from);
+  EXPECT_NE(at, std::string::npos) << wrong.header << " has no " << wrong.from;
+  if (at != std::string::npos) text.replace(at, std::string(wrong.from).size(), wrong.to);
+  std::filesystem::create_directories(std::filesystem::path(folder + header).parent_path());
+  write_file(folder + header, text);
+  return folder;
+}
+
 TEST_F(OnGpu, DiffFindsTheFirstWrongOp) {
   for (const WrongBody& wrong : kWrong) {
     Scratch scratch;
     ::setenv("HEDDLE_CACHE", scratch.path("cache").c_str(), 1);
-    const std::string edit = fmt::format("heddle/ops/{}\n{}\n{}", wrong.header, wrong.from, wrong.to);
-    ::setenv("EMULATED_GPU_EDIT", edit.c_str(), 1);
+    ::setenv("HEDDLE_SOURCES", plant(wrong, scratch.path("sources")).c_str(), 1);
     const Outcome outcome = run_program({.args = {"diff", kExact, "--a", "threads", "--b", "megakernel",
                                                   "--tokens", "5,6,7", "--workers", "3"},
                                          .seconds = 300});
     EXPECT_EQ(outcome.code, 1) << wrong.header << "\n" << outcome.out << outcome.err;
     expect_in(outcome.err, fmt::format("[diff] {} is the first op out of bounds", wrong.node));
+    expect_in(outcome.err, "1 device sources of ");
   }
 }
 

@@ -1,13 +1,11 @@
 // Stands in for libnvrtc.so: builds a device program for the emulated GPU with the C++ compiler of this machine. What
 // it calls a cubin is a shared library; libcuda.cpp runs it.
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -51,18 +49,6 @@ std::string with_entries(const std::string& source) {
   return text;
 }
 
-// What tests of wrong programs ask for: EMULATED_GPU_EDIT is the name of a header, what stands there, and what is to
-// stand there instead, a line each.
-void edit(const std::string& name, std::string& text) {
-  const char* asked = std::getenv("EMULATED_GPU_EDIT");
-  std::istringstream lines(asked ? asked : "");
-  std::string header, from, to;
-  if (!std::getline(lines, header) || header != name) return;
-  std::getline(lines, from), std::getline(lines, to);
-  const size_t at = text.find(from);
-  text = at == std::string::npos ? "#error nothing to edit" : text.replace(at, from.size(), to);
-}
-
 // A folder that is gone with its owner.
 struct Folder {
   fs::path path;
@@ -95,10 +81,7 @@ int nvrtcDestroyProgram(Program** program) {
 int nvrtcCompileProgram(Program* program, int, const char* const*) {
   const Folder folder;
   if (folder.path.empty()) return kBadOption;
-  for (auto& [name, text] : program->headers) {
-    edit(name, text);
-    write(folder.path / name, text);
-  }
+  for (const auto& [name, text] : program->headers) write(folder.path / name, text);
   const std::string arch = read(EMULATED_GPU_SOURCE "/arch.cuh");
   for (const char* name : {"sm80", "sm90"})
     write(folder.path / "heddle/backend/cuda/arch" / (std::string(name) + ".cuh"), arch);

@@ -6,6 +6,7 @@
 #include "heddle/backend/cuda/device_program.h"
 #include "heddle/backend/cuda/nvrtc.h"
 #include "heddle/backend/cuda/requests.h"
+#include "heddle/backend/cuda/sources.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/executor.h"
 
@@ -31,6 +32,9 @@ std::string describe() {
     text += fmt::format("nvrtc       {}, {}\n", Nvrtc::get().version_text(), Nvrtc::get().path());
   else
     text += fmt::format("nvrtc       none: {}\n", why_no_compiler());
+  if (const SourceTree& tree = source_tree(); tree.replaced > 0)
+    text += fmt::format("sources     {} of {} device sources are those of {}\n", tree.replaced,
+                        tree.files.size(), tree.folder);
   const CubinCache& cache = CubinCache::of_process();
   const CubinCache::Usage usage = cache.usage();
   return text + fmt::format("cache       {}: {} compiled programs, {:.1f} MB of {} MB\n", cache.folder(),

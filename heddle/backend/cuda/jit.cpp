@@ -20,26 +20,6 @@
 namespace heddle::cuda {
 namespace {
 
-const std::vector<Nvrtc::NamedText>& headers() {
-  static const std::vector<Nvrtc::NamedText> headers = [] {
-    std::vector<Nvrtc::NamedText> all;
-    for (const EmbeddedFile& source : device_sources()) all.emplace_back(source.path, source.text);
-    return all;
-  }();
-  return headers;
-}
-
-// Of everything that a program may include.
-const std::string& headers_digest() {
-  static const std::string digest = [] {
-    std::vector<std::string_view> parts;
-    for (const EmbeddedFile& source : device_sources())
-      parts.push_back(source.path), parts.push_back(source.text);
-    return digest_of(parts);
-  }();
-  return digest;
-}
-
 // -default-device makes every function one of the device, so that the headers need no marks.
 std::vector<std::string> all_options(const CompileRequest& request) {
   std::vector<std::string> options = {"--std=c++20", "-default-device", "--gpu-architecture=" + request.arch,
@@ -51,7 +31,7 @@ std::vector<std::string> all_options(const CompileRequest& request) {
 std::string key_of(const CompileRequest& request, const std::vector<std::string>& options,
                    const Nvrtc& nvrtc) {
   const std::string version = nvrtc.version_text();
-  std::vector<std::string_view> parts = {headers_digest(), version, request.source};
+  std::vector<std::string_view> parts = {source_tree().digest, version, request.source};
   parts.insert(parts.end(), options.begin(), options.end());
   return digest_of(parts);
 }
@@ -60,7 +40,7 @@ std::string key_of(const CompileRequest& request, const std::vector<std::string>
 
 std::string code_name(const CompileRequest& request) {
   const std::vector<std::string> options = all_options(request);
-  std::vector<std::string_view> parts = {headers_digest(), request.source};
+  std::vector<std::string_view> parts = {source_tree().digest, request.source};
   parts.insert(parts.end(), options.begin(), options.end());
   return digest_of(parts);
 }
@@ -78,7 +58,7 @@ Result<Compiled> compile_one(const CompileRequest& request, const CubinCache& ca
     result.log = std::move(entry->log);
     result.from_cache = true;
   } else {
-    Nvrtc::Output output = nvrtc.compile({request.name, request.source, options}, headers());
+    Nvrtc::Output output = nvrtc.compile({request.name, request.source, options}, source_tree().files);
     if (!output.ok)
       return Failure{fmt::format("[{}] does not compile for {} with {} (NVRTC {}):\n{}", request.name,
                                  request.arch, fmt::join(options, " "), nvrtc.version_text(), output.log)};

@@ -1,6 +1,7 @@
 #include "heddle/backend/cuda/sources.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <regex>
 #include <set>
 #include <string>
@@ -8,6 +9,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/ir/op.h"
 
@@ -47,6 +49,25 @@ TEST(DeviceSources, AreClosedUnderInclusionAndFreeOfStandardHeaders) {
                                        << ", which is not among the device sources of heddle/CMakeLists.txt";
     }
   }
+}
+
+TEST(DeviceSources, AFolderStandsIn) {
+  const std::string folder = testing::TempDir() + "heddle_sources";
+  const std::string path = "heddle/ops/add/add.cuh", file = folder + "/" + path;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+  EXPECT_THROW(source_tree_of(folder), Error) << "nothing is there";
+  write_file(file, "// another body\n");
+  write_file(folder + "/heddle/notes.txt", "no source\n");
+  const SourceTree plain = source_tree_of(""), tree = source_tree_of(folder);
+  EXPECT_EQ(plain.replaced, 0u);
+  EXPECT_EQ(tree.replaced, 1u);
+  EXPECT_NE(tree.digest, plain.digest);
+  ASSERT_EQ(tree.files.size(), plain.files.size());
+  for (size_t i = 0; i < tree.files.size(); ++i)
+    EXPECT_EQ(tree.files[i].second,
+              plain.files[i].first == path ? "// another body\n" : plain.files[i].second);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
