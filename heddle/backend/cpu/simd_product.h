@@ -135,8 +135,11 @@ struct Product {
 
   void set_row(i32 s, i32 at, const Row<DType>& row, i32 n) const {
     const u8* from = converted(row, n, 0);
-    const i32 size = size_of(right.data.dtype);
-    for (i32 i = 0; i < n; ++i) std::memcpy(element(s, at + i), from + i * size, size_t(size));
+    const i32 whole = at % right.interleave == 0 ? n / right.interleave : 0,
+              size = size_of(right.data.dtype);  // words, bytes
+    for (i32 w = 0; w < whole; ++w) std::memcpy(word(s, at / right.interleave + w), from + w * 4, 4);
+    for (i32 i = whole * right.interleave; i < n; ++i)
+      std::memcpy(element(s, at + i), from + i * size, size_t(size));
   }
 
   // A panel has the words of its rows side by side.
