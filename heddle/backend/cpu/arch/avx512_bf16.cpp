@@ -84,15 +84,14 @@ void multiply_rows(const MatrixTask& task, i32 first) {
     block.panel[p] = task.panel(first + p);
     block.next[p] = task.panel(first + kPanels + p < last ? first + kPanels + p : last);
   }
-  i32 left = task.rows;
   const auto take = [&](i32 rows, void (*kernel)(const Block&)) {
     kernel(block);
     block.x += rows * block.x_stride;
     block.out += rows * block.out_stride;
     for (const u8*& next : block.next) next += share;
-    left -= rows;
   };
-  while (left > kRows - 4) take(kRows, multiply_block<kRows, kPanels>);
+  i32 left = task.rows;
+  for (; left > kRows - 4; left -= kRows) take(kRows, multiply_block<kRows, kPanels>);
   if (left > 4)
     take(8, multiply_block<8, kPanels>);
   else if (left > 0)
