@@ -88,7 +88,7 @@ void multiply_rows(const MatrixTask& task, i32 first) {
     kernel(block);
     block.x += rows * block.x_stride;
     block.out += rows * block.out_stride;
-    for (const u8*& next : block.next) next += share;
+    for (i32 p = 0; p < kPanels; ++p) block.next[p] += share;
   };
   i32 left = task.rows;
   for (; left > kRows - 4; left -= kRows) take(kRows, multiply_block<kRows, kPanels>);
