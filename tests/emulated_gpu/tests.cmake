@@ -7,7 +7,10 @@ add_library(emulated_nvrtc SHARED ${source}/libnvrtc.cpp)
 set_target_properties(emulated_nvrtc PROPERTIES OUTPUT_NAME nvrtc VERSION 13 SOVERSION 13)
 # What is ahead of every device program, compiled once: a third of what a program's compilation takes otherwise. The
 # compiler takes the header that it finds beside it where flags differ.
-set(flags -std=c++20 -O1 -w -fPIC -fvisibility=hidden -fno-gnu-unique -ffp-contract=off)
+set(flags -std=c++20 -O1 -w -fPIC -fvisibility=hidden -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  list(APPEND flags -fno-gnu-unique)  # libraries with statics that are unique in the process would never be unloaded
+endif()
 set(ahead ${folder}/ahead/device.h)
 add_custom_command(OUTPUT ${ahead}.gch DEPENDS ${source}/device.h
                    COMMAND ${CMAKE_COMMAND} -E copy ${source}/device.h ${ahead}
