@@ -46,13 +46,13 @@ class Bench {
                                                    : fmt::format("{} threads", options.threads)),
         backend_(backend_of(options.executor)),
         threads_(options.threads) {
+    measure_bandwidth();
     double load = seconds_of([&] { engine_ = load_engine(flags.engine, options); });
     add({.work = "start: weights packed", .unit = "s", .all = {load}});
     const Program& one = build(1);
     // Every weight is read once for a token.
     for (const Home& home : one.homes)
       if (home.period == 0) weight_bytes_ += home.end - home.begin;
-    measure_bandwidth();
   }
 
   void run() {
@@ -61,7 +61,12 @@ class Bench {
       decode(position);
       if (flags_.sequences > 1) decode_shared(position);
     }
+    engine_.reset();
+    measure_bandwidth();
     add(bandwidth_);
+    const double least_ms = 1e-6 * double(weight_bytes_) / std::ranges::max(bandwidth_.all);
+    for (size_t row : decodes_) rows_[row].ceiling = least_ms;
+    print(fmt::format("the machine's ceiling of decode {:>31.2f} ms/token\n", least_ms));
   }
 
   const std::vector<Measurement>& rows() const { return rows_; }
@@ -73,19 +78,14 @@ class Bench {
       const auto [low, high] = std::minmax_element(row.all.begin(), row.all.end());
       text += fmt::format("  ({:.2f} to {:.2f})", *low, *high);
     }
-    if (row.ceiling > 0) text += fmt::format("; the machine's ceiling {:.2f}", row.ceiling);
     print(text + "\n");
     flush_output();
     rows_.push_back(std::move(row));
   }
 
-  // Beside each round of decode: what other work leaves of a machine's bandwidth changes from second to second.
+  // Before and after all, as what other work leaves of a machine's bandwidth changes; not beside the model, whose peak of
+  // memory it would raise and whose weights it would drive out of the caches.
   void measure_bandwidth() { bandwidth_.all.push_back(1e-9 * backend_.read_bandwidth(threads_)); }
-
-  // What reading every weight takes at the highest bandwidth that was seen, in ms.
-  double least_ms() const {
-    return 1e-6 * double(weight_bytes_) / *std::max_element(bandwidth_.all.begin(), bandwidth_.all.end());
-  }
 
   const Program& build(i32 rows) {
     const Program* program = nullptr;
@@ -139,11 +139,11 @@ class Bench {
       if (round == 0) continue;  // warms up
       single.all.push_back(steps.median());
       joined.all.push_back(together);
-      measure_bandwidth();
     }
-    single.ceiling = joined.ceiling = least_ms();
-    add(std::move(single));
-    add(std::move(joined));
+    for (Measurement* row : {&single, &joined}) {
+      decodes_.push_back(rows_.size());
+      add(std::move(*row));
+    }
   }
 
   // The steps of `--sequences` sequences at once, as a batch takes them.
@@ -179,6 +179,7 @@ class Bench {
   const Backend& backend_;
   i32 threads_;
   i64 weight_bytes_ = 0;
+  std::vector<size_t> decodes_;  // of rows_: those with a ceiling
   Measurement bandwidth_{.work = "read bandwidth", .unit = "GB/s"};
   std::vector<Measurement> rows_;
 };
@@ -234,8 +235,8 @@ void add_bench(CLI::App& app) {
   command.argument("--commit", &flags->commit, "what the JSON file names as the version");
   command.footer(
       "A number is the median over the rounds; a round of decode is the median over its steps.\n"
-      "The ceiling of decode is every weight read once at the highest bandwidth seen; that is measured "
-      "beside decode.\n"
+      "The ceiling of decode is every weight read once at the highest bandwidth seen, which is "
+      "measured before and after all.\n"
       "Example: heddle bench models/storyteller --positions 0,128 --prefill 256 --out results.json");
   command.action([command, flags] { run(command, *flags); });
 }
