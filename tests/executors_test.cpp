@@ -224,7 +224,7 @@ TEST(Panels, ThatDoNotComeAreAFault) {
 extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p) {
   const Cta cta(p);
   if (cta.is_loader()) return;
-  for (int panel = 0; panel < 3; ++panel) wait_for_panels(cta.cursor());
+  for (int panel = 0; panel < 3; ++panel) wait_for_panels(cta.cursor(), 1);
   sync_consumers();
   if (arch::thread() == 0 && is_stopped(p.fault)) p.tiles[0] = 7;
 })";
@@ -245,7 +245,7 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
   params.panel_limit = u64(20 * cuda::Device::get().max_clock_khz());
   const void* args[] = {&params};
   const Stopwatch watch;
-  launch(kernel, {.block = 32 * (kConsumerWarps + 1), .shared = 2 * kRingSlotBytes}, stream, args);
+  launch(kernel, {.block = 32 * (kConsumerWarps + 1), .shared = kScratchBytes + 2 * kRingSlotBytes}, stream, args);
   cuda::download(&report, memory.data(), sizeof report, stream);
   stream.synchronize();
   EXPECT_EQ(report.fault.awaited, Awaited::kPanels);

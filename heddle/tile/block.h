@@ -29,11 +29,10 @@
 //                              number
 //
 //   block.scratch(n)           View of n floats on chip, for the life of the tile
-//   block.operand(rows, cols, dtype)     on-chip matrix that mma reads; operand.row(m) is a View
+//   block.operand(rows, cols, dtype)     on-chip matrix that mma reads, behind a sync; operand.row(m) is a View that is
+//                              stored to only
 //   block.operand(tensor, m0, rows, dtype)   rows of a tensor as such a matrix: a copy, or in place
 //   block.fragment(m0, rows, n0, cols)   on-chip f32 matrix at place (m0, n0) of the output; fragment.row(m) is a View
-//   block.arrange(operand, weight)   once, when all of the operand is stored: puts it into the order in which products
-//                              with the weight read it; its rows are not looked at after it. A sync
 //   block.mma(fragment, operand, weight) fragment[m, c] = sum_k operand[m, k] * weight[n0 + c, k], FP32 accumulation,
 //                              fixed order in k; takes the weight's panels from the stream in ascending order
 //

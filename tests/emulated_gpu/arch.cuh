@@ -35,6 +35,19 @@ inline u32 thread() {
   return threadIdx.x;
 }
 inline void forget(uint4&) {}
+
+struct OnChip {
+  u8* at;
+  friend OnChip operator+(OnChip a, u32 bytes) { return {a.at + bytes}; }
+};
+inline OnChip on_chip(const void* address) {
+  return {static_cast<u8*>(const_cast<void*>(address))};
+}
+inline void forget(OnChip&) {}
+inline uint4 load_word(OnChip from) {
+  return *reinterpret_cast<const uint4*>(from.at);
+}
+
 inline u8* dynamic_shared() {
   return emulated::current->dynamic;
 }
@@ -65,15 +78,21 @@ inline void arrive(u64* barrier) {
   --phase_of(barrier).pending;
   advance_if_over(phase_of(barrier));
 }
+inline u64* barrier_at(OnChip at) {
+  return reinterpret_cast<u64*>(at.at);
+}
+inline void arrive(OnChip barrier) {
+  arrive(barrier_at(barrier));
+}
 inline void fence_barriers() {}
-inline bool barrier_is_past(u64* barrier, u32 parity) {
-  return phase_of(barrier).parity != parity;
+inline bool barrier_is_past(OnChip barrier, u32 parity) {
+  return phase_of(barrier_at(barrier)).parity != parity;
 }
 
-// A copy into a ring slot, under way.
+// A run of bytes into a ring slot, under way.
 struct SlotCopy {
-  void* to;
-  const void* from;
+  u8* to;
+  const u8* from;
   u32 bytes;
   u64* full;
 };
@@ -98,6 +117,9 @@ inline bool barrier_passed(u64* barrier, u32 parity) {
   emulated::yield("a barrier in shared memory");
   return false;
 }
+inline bool barrier_passed(OnChip barrier, u32 parity) {
+  return barrier_passed(barrier_at(barrier), parity);
+}
 // Copies are from memory to what is on chip, in whole words: anything else is a fault on a device.
 inline void check_copy(const void* to, const void* from) {
   const auto on_chip = [](const void* at) {
@@ -110,12 +132,16 @@ inline void check_copy(const void* to, const void* from) {
                to);
   std::abort();
 }
-inline void copy_to_slot(void* to, const void* from, u32 bytes, u64* full) {
-  check_copy(to, from);
-  std::memset(to, 0xff, bytes);  // NaNs for who does not wait
-  copies.push_back({to, from, bytes, full});
-  phase_of(full).bytes += i32(bytes);
-  arrive(full);
+inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, u32 runs, i64 stride, OnChip full) {
+  u64* barrier = barrier_at(full);
+  for (u32 i = 0; i < runs; ++i) {
+    const SlotCopy copy{to.at + i * bytes, from + i * stride, bytes, barrier};
+    check_copy(copy.to, copy.from);
+    std::memset(copy.to, 0xff, bytes);  // NaNs for who does not wait
+    copies.push_back(copy);
+  }
+  phase_of(barrier).bytes += i32(bytes * runs);
+  arrive(barrier);
 }
 
 template <u32 kNumber, u32 kThreads>

@@ -227,6 +227,9 @@ extern "C" inline __attribute__((visibility("default"), used)) void emulated_run
   for (std::thread& thread : threads) thread.join();
 }
 
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
@@ -263,6 +266,12 @@ inline unsigned __ballot_sync(unsigned, bool holds) {
   unsigned votes = 0;
   for (unsigned lane = 0; lane < emulated::kWarp; ++lane) votes |= unsigned(all[lane] != 0) << lane;
   return votes;
+}
+inline bool __all_sync(unsigned mask, bool holds) {
+  return __ballot_sync(mask, holds) == ~0u;
+}
+inline bool __any_sync(unsigned mask, bool holds) {
+  return __ballot_sync(mask, holds) != 0;
 }
 inline int __popc(unsigned bits) {
   return __builtin_popcount(bits);

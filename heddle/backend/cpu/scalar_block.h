@@ -213,7 +213,6 @@ class ScalarBlock {
   }
   void mma(Fragment& fragment, const Product& product);
 
-  void arrange(const Operand&, const Weight&) {}
   void panels(const Weight&, i32, i32) {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }

@@ -183,7 +183,6 @@ class SimdBlock {
     (product.terms > 1 ? kernels_.narrow : kernels_.wide)(task);
   }
 
-  void arrange(const Operand&, const Weight&) {}
   void panels(const Weight&, i32, i32) {}
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }

@@ -43,7 +43,6 @@ struct Report {
   u32 verdict = 0;
 };
 
-constexpr u32 kScratchBytes = 56 << 10;  // on chip, beside the ring
 
 template <class T>
 T* as_pointer(std::byte* address) {
@@ -194,8 +193,7 @@ Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
   // A loader that waits for a copy must not have begun another to the same slot: phases of barriers go by parity.
   params_.in_flight = std::min(params_.in_flight, params_.ring_slots);
   params_.in_flight_waiting = std::min(params_.in_flight_waiting, params_.ring_slots);
-  params_.scratch_bytes = kScratchBytes;
-  shared_bytes_ = params_.ring_slots * kRingSlotBytes + params_.scratch_bytes;
+  shared_bytes_ = kScratchBytes + params_.ring_slots * kRingSlotBytes;
   kernel.set_max_shared(int(shared_bytes_));
   return kernel;
 }

@@ -6,12 +6,6 @@
 // Included once per device program, by attention.sm80.cuh, which says what comes here.
 namespace attention {
 
-// e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
-inline float weight_of(float x) {
-  constexpr float kLog2E = 1.44269504088896341f;
-  return arch::exp2(x * kLog2E);
-}
-
 template <bool kBf16, i32 kKeyDim>
 class ManyQueries {
  public:

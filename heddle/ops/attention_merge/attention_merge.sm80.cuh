@@ -42,28 +42,29 @@ struct DeviceBody {
 #pragma unroll
       for (i32 k = 0; k < kAtOnce; ++k)
         if (k < live) top = max(top, splits.stats[k].best);
-      const float keep = exp(best - top);
+      const float keep = weight_of(best - top);
       best = top, total *= keep;
 #pragma unroll
       for (i32 i = 0; i < kCount; ++i) value[i] *= keep;
 #pragma unroll
       for (i32 k = 0; k < kAtOnce; ++k) {
-        if (k >= live) continue;
+        if (k >= live) break;
         const Packed<kType> part(splits.part[k]);
-        const float weight = exp(splits.stats[k].best - best) * splits.stats[k].total;
+        const float weight = weight_of(splits.stats[k].best - best) * splits.stats[k].total;
         total += weight;
 #pragma unroll
         for (i32 i = 0; i < kCount; ++i) value[i] = fma(weight, part.value[i], value[i]);
       }
     }
     // As word `at` of the row.
-    void store(const View& out, i32 at) const {
+    template <class Out>
+    void store(const Out& out, i32 at) const {
       const float scale = 1 / total;
       if constexpr (kCount == 8) {
         Octet all;
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) all.value[i] = value[i] * scale;
-        if (reinterpret_cast<u64>(out.data) % 16 == 0) return all.store(out, at);
+        if (reinterpret_cast<u64>(out.data) % 16 == 0) return store_octet(all, out, at);
       }
 #pragma unroll
       for (i32 i = 0; i < kCount; i += 2)

@@ -58,7 +58,7 @@ struct Body {
       auto in = block.row(a.x, entries.get_int(m) / a.entries_per_row()), out = x.row(m);
       block.map(a.w.cols(), [&](auto i) { out.store(i, in.load(i)); });
     }
-    block.arrange(x, a.w);
+    block.sync();
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(0, x.rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
       const auto first = fragment;  // an epilogue may put another in its place, made after it

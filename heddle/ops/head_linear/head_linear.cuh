@@ -38,7 +38,7 @@ struct Body {
       const i32 columns = end - n < kColumns ? end - n : kColumns;
       auto fragment = block.fragment(t[0], rows, n, columns);
       auto x = block.operand(elements_of(a, head), t[0], rows, a.w.data.dtype);
-      block.arrange(x, a.w);
+      block.sync();
       block.mma(fragment, x, a.w);
       block.sync();
       block.map_rows(rows, columns, [&](i32 m, auto i) {

@@ -19,7 +19,7 @@ struct Body {
     auto x = chain.has_prologue() ? block.operand(rows, a.w.cols(), a.w.data.dtype)
                                   : block.operand(a.x, t[0], rows, a.w.data.dtype);
     for (i32 m = 0; chain.has_prologue() && m < rows; ++m) chain.prologue(block, t[0] + m, x.row(m));
-    block.arrange(x, a.w);
+    block.sync();
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(t[0], rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
       const auto first = fragment;  // an epilogue may put another in its place, made after it

@@ -7,16 +7,18 @@ struct DeviceBody {
   static constexpr i32 kWords = 2;   // of eight elements, a thread's at most
   static constexpr i32 kAtOnce = 4;  // the same, of a warp that has a row
 
-  static bool in_words(const View& row) {
+  template <class Row>
+  static bool in_words(const Row& row) {
     return row.dtype != DType::kI32 && row.dtype != DType::kU8 && reinterpret_cast<u64>(row.data) % 16 == 0;
   }
-  static bool fits(i32 columns, const View& x, const View& weight, const View& out) {
+  template <class Out>
+  static bool fits(i32 columns, const View& x, const View& weight, const Out& out) {
     return columns % 8 == 0 && columns <= kWords * 8 * kConsumers && in_words(x) && in_words(weight) &&
            in_words(out);
   }
 
-  template <class Block>
-  static void prologue(Block& block, const RmsNorm& a, i32 row, View out) {
+  template <class Block, class Out>
+  static void prologue(Block& block, const RmsNorm& a, i32 row, Out out) {
     const View x = block.row(a.x, row), weight = block.row(a.weight);
     const i32 columns = a.x.last();
     if (!fits(columns, x, weight, out)) return Body::prologue(block, a, row, out);
@@ -40,7 +42,7 @@ struct DeviceBody {
       const i32 at = i32(arch::thread()) + n * kConsumers;
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) values[n].value[i] = values[n].value[i] * scale * weights[n].value[i];
-      if (at < columns / 8) values[n].store(out, at);
+      if (at < columns / 8) store_octet(values[n], out, at);
     }
   }
 
@@ -60,7 +62,7 @@ struct DeviceBody {
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) squares = fma(values.value[i], values.value[i], squares);
       }
-      const float scale = rsqrt(sum_of_row<1>(squares) / float(a.x.last()) + a.eps);
+      const float scale = rsqrt(block.over_warp(Sum(), squares) / float(a.x.last()) + a.eps);
 #pragma unroll 1
       for (i32 begin = lane; begin < octets; begin += 32 * kAtOnce) {
         Octet values[kAtOnce], weights[kAtOnce];

@@ -60,15 +60,34 @@ inline void exit_thread() {
   asm volatile("exit;");
 }
 
-inline u32 shared(const void* address) {
-  return u32(__cvta_generic_to_shared(address));
+// An address on chip, in a register: a pointer there is worked out anew wherever it is used.
+struct OnChip {
+  u32 at;
+  friend OnChip operator+(OnChip a, u32 bytes) { return {a.at + bytes}; }
+};
+inline OnChip on_chip(const void* address) {
+  return {u32(__cvta_generic_to_shared(address))};
+}
+inline void forget(OnChip& address) {
+  asm volatile("" : "+r"(address.at));
+}
+// 16 bytes, in the order of the program.
+inline uint4 load_word(OnChip from) {
+  uint4 bits;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
+               : "r"(from.at));
+  return bits;
 }
 
 inline void init_barrier(u64* barrier, u32 arrivals) {
-  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared(barrier)), "r"(arrivals));
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(on_chip(barrier).at), "r"(arrivals));
+}
+inline void arrive(OnChip barrier) {
+  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier.at) : "memory");
 }
 inline void arrive(u64* barrier) {
-  asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(shared(barrier)) : "memory");
+  arrive(on_chip(barrier));
 }
 
 // A barrier of `threads` threads of the CTA, by number.
@@ -120,7 +139,7 @@ inline uint4 load_constant(const void* address) {
 
 // Copies 16 bytes to shared memory behind the thread's back, or fills them with zeros.
 inline void copy_word(void* to, const void* from, bool there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared(to)), "l"(from),
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(on_chip(to).at), "l"(from),
                "r"(there ? 16 : 0)
                : "memory");
 }
@@ -143,20 +162,20 @@ inline void wait_copies(i32 left) {
 inline void load_matrices(u32 (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared(row))
+               : "r"(on_chip(row).at)
                : "memory");
 }
 inline void load_matrices(u32 (&to)[2], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                : "=r"(to[0]), "=r"(to[1])
-               : "r"(shared(row))
+               : "r"(on_chip(row).at)
                : "memory");
 }
 // The same, each matrix transposed.
 inline void load_transposed(u32 (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-               : "r"(shared(row))
+               : "r"(on_chip(row).at)
                : "memory");
 }
 // sums += a b: [16, 16] times [16, 8].

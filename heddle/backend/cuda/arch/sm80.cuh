@@ -9,26 +9,30 @@ constexpr u32 kLoaderThreads = 32;
 
 inline void fence_barriers() {}
 
-// Copies `bytes` (a multiple of 16) into a ring slot, called by all loader threads; `full` expects an arrival of
-// each and completes when the bytes are there.
-inline void copy_to_slot(void* to, const void* from, u32 bytes, u64* full) {
-  for (u32 at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared(to) + at),
-                 "l"(static_cast<const u8*>(from) + at)
-                 : "memory");
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(shared(full)) : "memory");
+// Copies into a ring slot: `runs` of `bytes` (a multiple of 16) that lie `stride` apart, and side by side in the slot.
+// Called by all loader threads; `full` expects an arrival of each and completes when the bytes are there.
+inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, u32 runs, i64 stride, OnChip full) {
+  for (u32 i = 0; i < runs; ++i)
+    for (u32 at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((to + (i * bytes + at)).at),
+                   "l"(from + i * stride + at)
+                   : "memory");
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(full.at) : "memory");
 }
 
-inline bool barrier_passed(u64* barrier, u32 parity) {
+inline bool barrier_passed(OnChip barrier, u32 parity) {
   u32 done;
   asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
                : "=r"(done)
-               : "r"(shared(barrier)), "r"(parity)
+               : "r"(barrier.at), "r"(parity)
                : "memory");
   return done != 0;
 }
+inline bool barrier_passed(u64* barrier, u32 parity) {
+  return barrier_passed(on_chip(barrier), parity);
+}
 
-inline bool barrier_is_past(u64* barrier, u32 parity) {
+inline bool barrier_is_past(OnChip barrier, u32 parity) {
   return barrier_passed(barrier, parity);
 }
 

@@ -12,35 +12,39 @@ inline void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Copies `bytes` (a multiple of 16) into a ring slot; `full` completes when they are there. The weights are read
-// once a step: evict first.
-inline void copy_to_slot(void* to, const void* from, u32 bytes, u64* full) {
+// Copies into a ring slot: `runs` of `bytes` (a multiple of 16) that lie `stride` apart, and side by side in the slot;
+// `full` completes when they are there. The weights are read once a step: evict first.
+inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, u32 runs, i64 stride, OnChip full) {
   constexpr u64 kEvictFirst = 0x12F0000000000000ull;
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared(full)), "r"(bytes)
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full.at), "r"(bytes * runs)
                : "memory");
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
-      "[%3], %4;" ::"r"(shared(to)),
-      "l"(from), "r"(bytes), "r"(shared(full)), "l"(kEvictFirst)
-      : "memory");
+  for (u32 i = 0; i < runs; ++i)
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+        "[%3], %4;" ::"r"((to + i * bytes).at),
+        "l"(from + i * stride), "r"(bytes), "r"(full.at), "l"(kEvictFirst)
+        : "memory");
 }
 
 // True when the phase with this parity is over; waits some time for it.
-inline bool barrier_passed(u64* barrier, u32 parity) {
+inline bool barrier_passed(OnChip barrier, u32 parity) {
   u32 done;
   asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
                : "=r"(done)
-               : "r"(shared(barrier)), "r"(parity)
+               : "r"(barrier.at), "r"(parity)
                : "memory");
   return done != 0;
 }
+inline bool barrier_passed(u64* barrier, u32 parity) {
+  return barrier_passed(on_chip(barrier), parity);
+}
 
 // The same, without waiting.
-inline bool barrier_is_past(u64* barrier, u32 parity) {
+inline bool barrier_is_past(OnChip barrier, u32 parity) {
   u32 done;
   asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
                : "=r"(done)
-               : "r"(shared(barrier)), "r"(parity)
+               : "r"(barrier.at), "r"(parity)
                : "memory");
   return done != 0;
 }

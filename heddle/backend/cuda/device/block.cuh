@@ -10,17 +10,13 @@ namespace heddle::device {
 // On-chip memory that a body takes and gives back like a stack; what does not fit comes from the worker's spill
 // memory, slower and never wrong.
 struct Scratch {
-  i32 begin;  // behind the ring, bytes
+  i32 begin;  // on chip, bytes
   i64 chip_bytes;
   const KernelParams& params;
   i64 chip_used = 0, spill_used = 0;
 
   // Where memory lies is worked out when some is taken: addresses that are kept throughout a body are spilled.
-  u8* chip() const { return arch::dynamic_shared() + behind_ring() + begin; }
-  static volatile i32& behind_ring() {
-    __shared__ i32 at;
-    return at;
-  }
+  u8* chip() const { return arch::dynamic_shared() + begin; }
 
   u8* take(i64 bytes, i64 most_on_chip = 1 << 30) {
     bytes = (bytes + 127) / 128 * 128;
@@ -51,7 +47,7 @@ template <class Edges>
 class Block {
  public:
   using View = device::View;
-  using Operand = Matrix;
+  using Operand = device::Operand;
   using Fragment = Matrix;
 
   // Of a tile of so many rows.
@@ -151,6 +147,13 @@ class Block {
     for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
     return all;
   }
+  // Of a value that each lane of a warp has.
+  template <class Op>
+  static float over_warp(Op op, float mine) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) mine = combine(op, mine, __shfl_xor_sync(~0u, mine, step));
+    return mine;
+  }
   // A warp for each row.
   template <class Op, class F>
   void reduce_rows(View out, i32 count, i32 n, Op op, F&& f) {
@@ -216,36 +219,41 @@ class Block {
 
   View scratch(i32 n) { return {scratch_.take(i64(n) * 4), DType::kF32}; }
 
-  // One row is kept in f32, so that matvec reads it as it is, columns padded with zeros to whole chunks of K; more in the
-  // weight's dtype, padded to whole 16-byte words. Of a tile of many rows in memory, however few are asked for: the
-  // copies of a product of many rows read it there.
+  // One row keeps more than 16-bit weights have: halves of bf16 for tensor cores, f32 for others. More rows are in the
+  // weight's dtype. Columns are padded with zeros to what a product reads at once. Of a tile of many rows in memory,
+  // however few are asked for: the copies of a product of many rows read it there.
   Operand operand(i32 rows, i32 cols, DType dtype) {
-    const DType stored = rows == 1 && !many_rows() ? DType::kF32 : dtype;
-    const i32 unit = stored == dtype ? 16 : kMmaChunkCols, padded = (cols + unit - 1) / unit * unit;
-    const i64 stride = i64(padded) * size_of(stored);
-    Operand x{
-        scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand), stored, rows, cols, 0, 0, stride, 0};
+    const bool alone = rows == 1 && !many_rows();
+    const DType stored = !alone ? dtype : dtype == DType::kBf16 ? kSplit : DType::kF32;
+    const i32 unit = dtype == DType::kBf16 ? kBlockCols : 16, padded = (cols + unit - 1) / unit * unit;
+    // Rows of a few begin half a line of banks apart.
+    const i64 stride = alone         ? i64(padded) * 4
+                       : many_rows() ? i64(padded) * size_of(stored)
+                                     : i64(padded + 63) / 64 * 64 * size_of(stored) + 64;
+    Operand x{{scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand), stored, rows, cols, 0, 0,
+               stride, 0}};
     map_rows(rows, padded - cols, [&](i32 m, Index i) { x.row(m).store(i + cols, 0.0f); });
     return x;
   }
   // Rows of a tensor, in place where mma can read them so. Behind inputs(). No size is asked for by the rank, so that
   // a tensor that a body made up stays in registers.
   Operand operand(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
-    const Operand there{this->row(tensor, row).data,
-                        tensor.dtype,
-                        rows,
-                        tensor.size[1],
-                        0,
-                        0,
-                        tensor.stride[0] * size_of(tensor.dtype),
-                        0};
-    if (many_rows() && tensor.dtype == dtype) return there;
+    const Matrix there{this->row(tensor, row).data,
+                       tensor.dtype,
+                       rows,
+                       tensor.size[1],
+                       0,
+                       0,
+                       tensor.stride[0] * size_of(tensor.dtype),
+                       0};
+    if (many_rows() && tensor.dtype == dtype) return {there};
     Operand x = operand(rows, tensor.size[1], dtype);
-    if (x.dtype == DType::kF32 && rows == 1 && copy_words(there, x)) return x;
-    for (i32 m = 0; m < rows; ++m)
+    for (i32 m = 0; m < rows; ++m) {
+      if (copy_words(there.row(m), x.row(m), tensor.size[1])) continue;
       map(
           tensor.size[1], [&](Index i) { return there.row(m).load(i); },
           [&](Index i, float value) { x.row(m).store(i, value); });
+    }
     return x;
   }
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
@@ -259,12 +267,6 @@ class Block {
     scratch_.chip_used = fragment.mark;
   }
 
-  void arrange(const Operand& x, const Weight& w) {
-    sync();
-    if (!by_mma(x, w) || !streams(w, rows_)) return;
-    arrange_row(x, by_groups(w) ? PairOrder::kInOrder : PairOrder::kEvenFirst);
-    sync();
-  }
   void mma(Fragment& fragment, const Operand& x, const Weight& w) {
     if (!streams(w, rows_)) return from_memory(fragment, x, w);
     from_ring(fragment, x, w);
@@ -310,40 +312,26 @@ class Block {
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
-  bool many_rows() const { return rows_ > kStreamRows; }
+  bool many_rows() const { return kManyRows && rows_ > kStreamRows; }
 
-  // A row of whole 16-byte words of bf16 into one of f32; false: it is another kind of row.
-  bool copy_words(const Operand& from, Operand& to) {
-    if (from.dtype != DType::kBf16 || from.cols % 8 != 0 || reinterpret_cast<u64>(from.data) % 16 != 0)
-      return false;
+  // Rows of whole 16-byte words, some of a thread's at once; false: it is another kind of row.
+  static bool copy_words(const View& from, const OperandRow& to, i32 columns) {
+    const auto in_words = [](const auto& row) { return reinterpret_cast<u64>(row.data) % 16 == 0; };
+    if (size_of(from.dtype) < 2 || columns % 8 != 0 || !in_words(from) || !in_words(to)) return false;
     constexpr i32 kAtOnce = 4;
-    const i32 words = from.cols / 8;
 #pragma unroll 1
-    for (i32 begin = 0; begin < words; begin += kAtOnce * kConsumers) {
-      uint4 bits[kAtOnce] = {};
+    for (i32 begin = i32(arch::thread()); begin < columns / 8; begin += kAtOnce * kConsumers) {
+      Octet octets[kAtOnce];
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n)
+        if (const i32 at = begin + n * kConsumers; at < columns / 8) octets[n].load(from, at);
 #pragma unroll
       for (i32 n = 0; n < kAtOnce; ++n) {
-        const i32 i = begin + n * kConsumers + i32(arch::thread());
-        if (i < words) bits[n] = reinterpret_cast<const uint4*>(from.data)[i];
-      }
-#pragma unroll
-      for (i32 n = 0; n < kAtOnce; ++n) {
-        const i32 i = begin + n * kConsumers + i32(arch::thread());
-        if (i >= words) continue;
-        const Packed<DType::kBf16> word(bits[n]);
-        float4* out = reinterpret_cast<float4*>(to.data) + 2 * i;
-        out[0] = {word.value[0], word.value[1], word.value[2], word.value[3]};
-        out[1] = {word.value[4], word.value[5], word.value[6], word.value[7]};
+        octets[n].decode(from.dtype);
+        if (const i32 at = begin + n * kConsumers; at < columns / 8) store_octet(octets[n], to, at);
       }
     }
     return true;
-  }
-
-  template <class Op>
-  static float over_warp(Op op, float mine) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) mine = combine(op, mine, __shfl_xor_sync(~0u, mine, step));
-    return mine;
   }
 
   // Of each thread's best and its index.
@@ -394,7 +382,7 @@ class Block {
     map_rows(fragment.rows, fragment.cols, [&](i32 m, Index c) {
       const WeightRow row{w, fragment.n0 + c.at};
       float sum = 0;
-      for (i32 k = 0; k < w.cols(); ++k) sum = fma(x.row(m).get(k), row.load(Index{k}), sum);
+      for (i32 k = 0; k < w.cols(); ++k) sum = fma(x.element(m, k), row.load(Index{k}), sum);
       fragment.row(m).store(c, sum);
     });
   }

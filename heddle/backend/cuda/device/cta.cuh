@@ -28,7 +28,6 @@ class Cta {
       }
       arch::fence_barriers();
       panel_limit() = p.panel_limit;
-      Scratch::behind_ring() = i32(p.ring_slots * kRingSlotBytes);
     }
     __syncthreads();
   }
@@ -36,18 +35,17 @@ class Cta {
   bool is_loader() const { return arch::thread() >= kConsumers; }
   bool loads() const { return arch::thread() < kConsumers + arch::kLoaderThreads; }
 
-  RingCursor cursor() const { return {memory(), &barriers(), p_.ring_slots}; }
-  // All on-chip memory as scratch, of a tile that draws nothing through the ring.
-  Scratch all_scratch() const {
-    const i32 ring = i32(p_.ring_slots * kRingSlotBytes);
-    return {-ring, i64(ring) + p_.scratch_bytes, p_};
+  RingCursor cursor() const {
+    return {arch::on_chip(memory() + kScratchBytes), arch::on_chip(&barriers()), p_.ring_slots};
   }
+  // All on-chip memory as scratch, of a tile that draws nothing through the ring.
+  Scratch all_scratch() const { return {0, i64(kScratchBytes) + i64(p_.ring_slots) * kRingSlotBytes, p_}; }
   // Behind the stage.
   Scratch scratch(u32 stage_bytes = 0) const {
-    return {i32(stage_bytes), i64(p_.scratch_bytes) - stage_bytes, p_};
+    return {i32(stage_bytes), i64(kScratchBytes) - stage_bytes, p_};
   }
   // Where tagged tensors lie bare.
-  static u8* stage(const KernelParams& p) { return memory() + u64(p.ring_slots) * kRingSlotBytes; }
+  static u8* stage() { return memory(); }
 
  private:
   static RingBarriers& barriers() {

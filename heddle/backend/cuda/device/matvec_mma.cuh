@@ -1,109 +1,186 @@
-// Panels of bf16 times one row on tensor cores. A chunk of a panel, 512 bytes, is two rows by 128 of K; the 16 bytes of a
-// lane are its four registers of the left matrix of mma.m16n8k16 as they lie. So its 16 rows are (four quarters of the
-// chunk's K) x (two rows) x (even or odd pairs of elements), and columns of the right matrix are the same quarters and
-// pairs of x. x comes as a high and a low half of bf16, so that it keeps 16 bits. Sums count where both sides have the
-// same quarter and pairs: eight times the products that are needed, in a tenth of the instructions.
+// Panels of bf16 times one row, or up to eight, on tensor cores: eight panels at a time, sixteen rows of the weight, against
+// columns of x. A block is 32 of K; a lane has 16 bytes of it of two rows of the weight.
+// One row of x: the 16 bytes are the four registers of the left matrix of mma.m16n8k16 as they lie, so that its row r + 8
+// is row r of the weight again, with the odd pairs of elements; the even ones and the odd ones of a block of x are columns of
+// their own, each in two, a high and a low half of bf16, so that x keeps 16 bits. That leaves room for a second block: of
+// the sums of each, the columns of its own count.
+// More rows are eight columns as they are.
+// Warps share K; what they have of a sum meets in shared memory. Its order depends on K and the number of warps alone.
 #pragma once
 
 #include "heddle/backend/cuda/device/consumers.cuh"
 #include "heddle/backend/cuda/device/ring.cuh"
+#include "heddle/backend/cuda/device/trace.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 
 namespace heddle::device {
 
-constexpr i32 kChunkBytes = 512;    // a warp's load of a panel, 16 bytes a lane; and of x as it is arranged
-constexpr i32 kMmaChunkCols = 128;  // of K
-constexpr i32 kMmaSegments = kMmaChunkCols / 8;
-constexpr i32 kMmaSlots = 4;  // that a panel may take
-constexpr i32 kNoColumn = 1 << 30;
+constexpr i32 kBlockCols = 32;                      // of K, that a warp multiplies at a time
+constexpr i32 kBlockBytes = kBlockCols * 2 * 2;     // of a panel; and of a row of x in halves
+constexpr i32 kBlockStride = kWarps * kBlockBytes;  // warps take blocks in turn
+constexpr i32 kBlocksAtOnce = 4;
+constexpr i32 kRoundBytes = kBlocksAtOnce * kBlockStride;  // of a panel
+static_assert(kPartBytes % kRoundBytes == 0);
 
-// Whether x is arranged for products with w.
-inline bool by_mma(const Matrix& x, const Weight& w) {
-  return kUses[int(DType::kBf16)] && w.data.dtype == DType::kBf16 && x.dtype == DType::kF32 && x.rows == 1 &&
-         w.panel_bytes() <= kMmaSlots * kRingSlotBytes;
-}
+// A lane's words of four blocks: of rows r and r + 8 of a group.
+struct GroupWords {
+  uint4 first[kBlocksAtOnce], second[kBlocksAtOnce];
+};
+using GroupSums = float[4][4];
 
-// Which pairs of its eight elements a thread's two words have: {0, 1} and {2, 3}, or {0, 2} and {1, 3}.
-enum class PairOrder { kInOrder, kEvenFirst };
-
-// Splits a row of floats, in place, into what lanes read of it: of eight elements, 32 bytes, two words have two pairs
-// each. In order they are the left matrix of a group, high and low halves of each pair in turn; else the right matrix
-// beside long panels, first high halves, then low ones. Columns past the end are zeros.
-inline void arrange_row(const Matrix& x, PairOrder order) {
-  const i32 octets = (x.cols + kMmaChunkCols - 1) / kMmaChunkCols * kMmaSegments;
-  for (i32 at = i32(arch::thread()); at < octets; at += kConsumers) {
-    Octet values;
-    values.load(x.row(0), at);
-    values.decode(DType::kF32);
-    u32 high[4], low[4];
+// One row of x in halves: of eight elements four pairs, first the even ones.
+class SplitColumns {
+ public:
+  explicit SplitColumns(const Matrix& x) : last_((x.cols - 1) / kBlockCols) {
+    const i32 lane = i32(arch::thread() % 32), column = lane / 4 % 4;
+    word_ = x.data + lane % 4 * 32 + column % 2 * 16 + column / 2 * 8;
+  }
+  // Blocks `block`, kWarps apart, of which `left` bytes of a panel are left.
+  template <bool kSecond>
+  void multiply(const GroupWords& words, i32 block, i32 left, GroupSums& sums) const {
+    const i32 second_block = i32(arch::thread() % 32) / 16 * kWarps;
+#pragma unroll
+    for (i32 b = 0; b < kBlocksAtOnce; ++b) {
+      if (b * kBlockStride >= left) continue;
+      i32 mine = block + b / 2 * 2 * kWarps + second_block;
+      if ((last_ + 1) % (kBlocksAtOnce * kWarps) != 0) mine = min(mine, last_);
+      const uint2 x = *reinterpret_cast<const uint2*>(word_ + mine * kBlockBytes);
+      const uint4 &f = words.first[b], &s = words.second[b];
+      arch::multiply_add<true>(sums[b % 2], {f.x, f.y, f.z, f.w}, {x.x, x.y});
+      if (kSecond) arch::multiply_add<true>(sums[2 + b % 2], {s.x, s.y, s.z, s.w}, {x.x, x.y});
+    }
+  }
+  // Of row r, or r + 8, of a group; partial: of its sums.
+  static void store(const GroupSums& sums, i32 half, i32, float* partial, bool there) {
+    const i32 lane = i32(arch::thread() % 4);  // its columns: of block lane / 2, even or odd pairs
+    float mine = 0;
 #pragma unroll
     for (i32 i = 0; i < 4; ++i) {
-      const float first = values.value[2 * i], second = values.value[2 * i + 1];
-      high[i] = arch::pack_bf16(first, second);
-      low[i] = arch::pack_bf16(first - __uint_as_float(high[i] << 16),
-                               second - __uint_as_float(high[i] & 0xffff0000u));
+      const float* columns = &sums[2 * half + i / 2][i % 2 * 2];
+      if (i == lane) mine = columns[0] + columns[1];
     }
-    uint4* to = reinterpret_cast<uint4*>(x.data) + 2 * at;
-    if (order == PairOrder::kInOrder) {
-      to[0] = {high[0], low[0], high[1], low[1]};
-      to[1] = {high[2], low[2], high[3], low[3]};
-    } else {
-      to[0] = {high[0], high[2], low[0], low[2]};
-      to[1] = {high[1], high[3], low[1], low[3]};
-    }
-  }
-}
-
-// What one lane has of x: kChunks chunks, the first of them `first`, the others `step` apart.
-template <i32 kChunks>
-class MmaPart {
- public:
-  MmaPart(const Matrix& x, i64 panel_bytes, i32 first, i32 step) {
-#pragma unroll
-    for (i32 c = 0; c < kChunks; ++c) {
-      const i32 begin = (first + c * step) * kChunkBytes;
-      inside_[c] = begin + place() < panel_bytes;
-      if (begin < panel_bytes) x_[c] = *reinterpret_cast<const uint4*>(x.data + begin + place());
-    }
-  }
-  // Where the lane has its 16 bytes of a chunk of a panel: row lane / 4 % 2 of segment lane % 4 of quarter lane / 8. And of
-  // a chunk of x: its segment's word lane / 4 % 2.
-  static i32 place() {
-    const i32 lane = i32(arch::thread() % 32);
-    return (lane / 8 * 4 + lane % 4) * 32 + lane / 4 % 2 * 16;
-  }
-  // Products with chunks [kFirst, kFirst + kCount) of a panel, `stride` bytes apart; `bytes` is this lane's place in
-  // the first.
-  template <i32 kFirst, i32 kCount>
-  float dot(const u8* bytes, i32 stride) const {
-    float high[4] = {}, low[4] = {};
-#pragma unroll
-    for (i32 c = 0; c < kCount; ++c) {
-      uint4 word{};
-      if (inside_[kFirst + c]) word = *reinterpret_cast<const uint4*>(bytes + c * stride);
-      const uint4& x = x_[kFirst + c];
-      arch::multiply_add<true>(high, {word.x, word.y, word.z, word.w}, {x.x, x.y});
-      arch::multiply_add<true>(low, {word.x, word.y, word.z, word.w}, {x.z, x.w});
-    }
-    const i32 lane = i32(arch::thread() % 32);
-    return lane % 4 == lane / 8 ? (high[0] + low[0]) + (high[3] + low[3]) : 0.0f;
-  }
-  // Sums of two panels over all lanes; which column of theirs a lane has then, of four, or none.
-  static float join(float first, float second) {
-    const bool odd = arch::thread() & 1;
-    float sum = __shfl_xor_sync(~0u, odd ? first : second, 1) + (odd ? second : first);
-    sum += __shfl_xor_sync(~0u, sum, 2);
-    sum += __shfl_xor_sync(~0u, sum, 8);
-    return sum + __shfl_xor_sync(~0u, sum, 16);
-  }
-  static i32 column() {
-    const i32 lane = i32(arch::thread() % 32);
-    return (lane & ~5) == 0 ? lane % 2 * 2 + lane / 4 : kNoColumn;
+    mine += __shfl_xor_sync(~0u, mine, 1);
+    mine += __shfl_xor_sync(~0u, mine, 2);
+    if (there && lane == 0) *partial = mine;
   }
 
  private:
-  uint4 x_[kChunks] = {};
-  bool inside_[kChunks];
+  const u8* word_;  // the lane's, of the first block
+  i32 last_;        // block of K
 };
+
+// Up to eight rows of bf16.
+class RowColumns {
+ public:
+  explicit RowColumns(const Matrix& x) : rows_(x.rows) {
+    const i32 lane = i32(arch::thread() % 32), column = min(lane / 4, x.rows - 1);
+    word_ = x.data + column * x.stride + lane % 4 * 16;
+  }
+  template <bool kSecond>
+  void multiply(const GroupWords& words, i32 block, i32 left, GroupSums& sums) const {
+#pragma unroll
+    for (i32 b = 0; b < kBlocksAtOnce; ++b) {
+      if (b * kBlockStride >= left) continue;
+      const uint4 x = *reinterpret_cast<const uint4*>(word_ + (block + b * kWarps) * (kBlockCols * 2));
+      const uint4 &f = words.first[b], &s = words.second[b];
+      arch::multiply_add<true>(sums[b], {f.x, s.x, f.y, s.y}, {x.x, x.y});
+      arch::multiply_add<true>(sums[b], {f.z, s.z, f.w, s.w}, {x.z, x.w});
+    }
+  }
+  // partial: of row 0 of x; those of the next are `stride` away.
+  void store(const GroupSums& sums, i32 half, i32 stride, float* partial, bool there) const {
+    const i32 m = i32(arch::thread() % 4) * 2;
+#pragma unroll
+    for (i32 i = 0; i < 2; ++i) {
+      const i32 at = 2 * half + i;
+      const float sum = (sums[0][at] + sums[1][at]) + (sums[2][at] + sums[3][at]);
+      if (there && m + i < rows_) partial[(m + i) * stride] = sum;
+    }
+  }
+
+ private:
+  const u8* word_;  // the lane's, of the first block
+  i32 rows_;
+};
+
+// Where a lane has its words of a group of panels that lie in slots side by side.
+class GroupPlace {
+ public:
+  // inside: the group's first panel in its first slot; bytes: of a panel there.
+  GroupPlace(const RingCursor& ring, const Items& items, i32 live, i32 inside, i32 bytes) {
+    const i32 lane = i32(arch::thread() % 32), panel = lane / 8;
+    const i32 word = lane % 4 * 2 + lane / 4 % 2;
+    const u32 in_warp = u32(arch::thread() / 32 * kBlockBytes + word * kStreamWord);
+    first_ = place(ring, items, inside + min(panel, live - 1), bytes) + in_warp;
+    second_ = place(ring, items, inside + min(panel + 4, live - 1), bytes) + in_warp;
+  }
+  arch::OnChip first() const { return first_; }
+  arch::OnChip second() const { return second_; }
+
+ private:
+  static arch::OnChip place(const RingCursor& ring, const Items& items, i32 panel, i32 bytes) {
+    const u32 slot = ring.slot + u32(panel / items.panels);
+    return ring.data + ((slot < ring.slots ? slot : slot - ring.slots) * kRingSlotBytes +
+                        u32(panel % items.panels * bytes));
+  }
+
+  arch::OnChip first_, second_;
+};
+
+// One part of a group: `bytes` of each panel, from block `begin` of K on.
+template <bool kSecond, class Columns>
+inline void multiply_part(const GroupPlace& place, const Columns& x, i32 begin, i32 bytes, GroupSums& sums) {
+  const i32 warp = i32(arch::thread() / 32) % kWarps;  // so that whole rounds are seen to be whole
+  const i32 last = i32(arch::thread() % 32) % 4 * 2 * kStreamWord;  // of a block, this lane's
+  const i32 mine = bytes - warp * kBlockBytes;                      // from the warp's first block on
+#pragma unroll
+  for (i32 from = 0; from < kPartBytes; from += kRoundBytes) {
+    if (from >= mine) break;
+    GroupWords words = {};
+#pragma unroll
+    for (i32 b = 0; b < kBlocksAtOnce; ++b) {
+      const i32 at = from + b * kBlockStride;
+      if (at >= mine) continue;
+      words.first[b] = arch::load_word(place.first() + u32(at));
+      if (kSecond) words.second[b] = arch::load_word(place.second() + u32(at));
+      if (bytes % kBlockBytes != 0 && at + last >= mine) words.first[b] = words.second[b] = {};
+    }
+    x.template multiply<kSecond>(words, begin + from / kBlockBytes + warp, mine - from, sums);
+  }
+}
+
+// out[m, c] = sum_k x[m, k] w[c, k] for the columns of a fragment, whole items of the ring.
+// partial: [x.rows][cols][kWarps].
+template <class Columns>
+inline void multiply_groups(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
+  const Items items(w, ring.slots);
+  const i32 panels = (cols + 1) / 2, lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+  const Columns columns(x);
+  i32 inside = 0;  // the group's first panel in its slot
+#pragma unroll 1
+  for (i32 panel = 0; panel < panels; panel += items.group) {
+    const i32 live = min(items.group, panels - panel);
+    const u32 slots = u32((live + items.panels - 1) / items.panels);
+    GroupSums sums = {};
+#pragma unroll 1
+    for (i32 part = 0; part < items.parts; ++part) {
+      if (inside == 0) wait_for_panels(ring, slots);
+      const i32 bytes = items.parts == 1 ? i32(items.panel_bytes) : items.part_bytes(part);
+      const GroupPlace place(ring, items, live, inside, bytes);
+      const i32 begin = part * (kPartBytes / kBlockBytes);
+      live > 4 ? multiply_part<true>(place, columns, begin, bytes, sums)
+               : multiply_part<false>(place, columns, begin, bytes, sums);
+      inside += items.group;
+      if (inside < items.panels && panel + items.group < panels) continue;  // the slot has another group
+      inside = 0;
+      release_slots(ring, slots);
+    }
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half) {
+      const i32 at = 2 * panel + half * 8 + lane / 4;
+      columns.store(sums, half, cols * kWarps, partial + at * kWarps + warp, at < cols);
+    }
+  }
+}
 
 }  // namespace heddle::device

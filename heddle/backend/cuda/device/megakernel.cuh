@@ -12,6 +12,8 @@ constexpr u32 kQueueSlots = 8;  // instructions fetched ahead
 constexpr u32 kHostCopyBytes = 2048;
 constexpr u32 kDeviceCopyBytes = 512;
 constexpr u32 kControllerThread = kConsumers + 32;
+constexpr u32 kNoteThread =
+    32;  // of the consumers; what it keeps is no concern of the first, which speaks with others
 // Registers of a thread: together they fill a multiprocessor's 65,536.
 constexpr u32 kConsumerRegisters = 232, kHelperRegisters = 40;
 static_assert(kConsumers * kConsumerRegisters + 32 * kHelperWarps * kHelperRegisters <= 65536);
@@ -68,31 +70,24 @@ struct QueueCursor {
 // register so long is spilled. A spilled word is read from L2: each wait for other workers empties the L1.
 class ConsumerPlace {
  public:
-  static void init() { at() = phase() = 0; }
-  static const QueueSlot& slot() { return queue().slots[at()]; }
-  static void wait() {
-    const u32 at = ConsumerPlace::at(), phase = ConsumerPlace::phase();
-    while (!arch::barrier_passed(&queue().full[at], phase)) {
+  static void init() { count() = ~0u; }
+  static const QueueSlot& slot() { return queue().slots[count() % kQueueSlots]; }
+  // The next instruction, once it is there. By all lanes.
+  static const QueueSlot& next() {
+    const u32 next = count() + 1, at = next % kQueueSlots;
+    __syncwarp();
+    if (arch::thread() % 32 == 0) count() = next;
+    while (!arch::barrier_passed(&queue().full[at], next / kQueueSlots & 1)) {
     }
+    __syncwarp();
+    return queue().slots[at];
   }
   // By one thread of all.
-  static void release() { arch::arrive(&queue().empty[at()]); }
-  static void advance() {
-    __syncwarp();
-    if (arch::thread() % 32 == 0) {
-      const u32 next = at() + 1;
-      at() = next % kQueueSlots;
-      if (next == kQueueSlots) phase() = phase() ^ 1;
-    }
-    __syncwarp();
-  }
+  static void release() { arch::arrive(&queue().empty[count() % kQueueSlots]); }
 
  private:
-  static volatile u32& at() {
-    __shared__ u32 all[kWarps];
-    return all[arch::thread() / 32];
-  }
-  static volatile u32& phase() {
+  // Instructions before this one.
+  static volatile u32& count() {
     __shared__ u32 all[kWarps];
     return all[arch::thread() / 32];
   }
@@ -242,7 +237,7 @@ class ProgramEdges {
 
   RingCursor& ring() { return ring_; }
   static void dead() {
-    if (arch::thread() == 0) consumer_state().was_dead = 1;
+    if (arch::thread() == kNoteThread) consumer_state().was_dead = 1;
   }
   const StepHost& host(const Tensor& tensor) {
     return *reinterpret_cast<const StepHost*>(host_fits(p_) ? host_copy() : tensor.data);
@@ -292,11 +287,12 @@ class ProgramEdges {
   void wait() {
     const u32 i = arch::thread();
     if (i == 0) consumer_state().waits = 1;
+    const bool says_what_is_drawn = slot().live && slot().instruction.stream_items == kItemsFromData;
     leave_together(i < kMaxWaits ? !wait_for(i) : i == kMaxWaits && is_stopped(p_.fault));
     if (i != 0) return;
     tracer().ready();
     consumer_state().waits = 0;
-    if (slot().live && slot().instruction.stream_items == kItemsFromData) {
+    if (says_what_is_drawn) {
       __threadfence_block();
       consumer_state().ready = consumer_state().ready + 1;
     }
@@ -327,18 +323,18 @@ class ProgramEdges {
   }
   // The end of a tile.
   void signal() {
-    if (arch::thread() == 0) {
-      consumer_state().ring_slot = ring_.slot, consumer_state().ring_phase = ring_.phase;
-      consumer_state().waits = 1;  // what this worker made is a message too
-    }
+    const u32 i = arch::thread();
+    if (i == 0) consumer_state().waits = 1;  // what this worker made is a message too
+    if (i == kNoteThread) note_tile();
+    const Signal signal = slot().instruction.signal;
+    const bool tagged = by_tags(slot().instruction.signal_kind());
     TaggedMade made;
     if constexpr (kTagged) made = slot().tagged.made(p_, slot().epoch);
     sync_consumers();
     if constexpr (kTagged) made.give();
-    const Signal& signal = slot().instruction.signal;
-    if (arch::thread() != 0 || signal.counter == kNoCounter) return;
+    if (i != 0 || signal.counter == kNoCounter) return;
     u32* counter = p_.counters + u64(signal.counter) * kCounterStride;
-    if (by_tags(slot().instruction.signal_kind()))
+    if (tagged)
       arch::add_relaxed(counter, signal.amount);  // tags say what is there
     else
       arch::add_release(counter, signal.amount);
@@ -347,6 +343,16 @@ class ProgramEdges {
 
  private:
   static bool by_tags(EdgeKind kind) { return kTagged && kind == EdgeKind::kTagged; }
+  void note_tile() const {
+    consumer_state().ring_slot = ring_.slot, consumer_state().ring_phase = ring_.phase;
+    const bool dead = consumer_state().was_dead;
+    consumer_state().was_dead = 0;
+    if (slot().instruction.opcode < kNopOpcode) {
+      volatile u32& tiles = dead ? consumer_state().dead : consumer_state().run;
+      tiles = tiles + 1;
+    }
+    tracer().computed(dead);
+  }
   // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
   static void leave_together(bool stopped) {
     if (stopped) consumer_state().leaves = kLeaveForFault;
@@ -390,47 +396,30 @@ class ProgramEdges {
   RingCursor ring_;
 };
 
-// By one thread, once a tile is computed.
-inline void note_tile(const ProgramEdges& edges) {
-  const bool dead = consumer_state().was_dead;
-  consumer_state().was_dead = 0;
-  if (ConsumerPlace::slot().instruction.opcode < kNopOpcode) {
-    volatile u32& tiles = dead ? consumer_state().dead : consumer_state().run;
-    tiles = tiles + 1;
-  }
-  edges.tracer().computed(dead);
-}
-
 // False: the run is over.
-__forceinline__ bool consume(const KernelParams& p, const Cta& cta) {
-  const QueueSlot& slot = ConsumerPlace::slot();
+__forceinline__ bool consume(const KernelParams& p, const Cta& cta, const QueueSlot& slot) {
   const Scratch scratch = kTagged ? cta.scratch(slot.tagged.stage_bytes) : cta.scratch();
   Block<ProgramEdges> block(ProgramEdges(p, cta.cursor()), scratch, slot.tile[1] - slot.tile[0]);
   const u32 opcode = slot.instruction.opcode;
-  if (arch::thread() == 0) {
-    p.places[blockIdx.x].consumers = {slot.index, slot.epoch};
-    block.edges().tracer().fetched(slot.index, slot.epoch);
-  }
+  if (arch::thread() == 0) block.edges().tracer().fetched(slot.index, slot.epoch);
+  if (arch::thread() == kNoteThread) p.places[blockIdx.x].consumers = {slot.index, slot.epoch};
   if (opcode == kEndOpcode) return block.edges().end_step();
   if constexpr (kTagged) block.edges().take_tagged();
   if (opcode < kNopOpcode && slot.live)
     run_opcode(opcode, slot.args, block, slot.tile);
   else
     block.dead(), block.inputs();
-  if (arch::thread() == 0) note_tile(block.edges());
   block.edges().signal();
   if (arch::thread() == 0) block.edges().tracer().done();
   return true;
 }
 
 __forceinline__ void run_consumers(const KernelParams& p, const Cta& cta) {
-  for (ConsumerPlace::wait(); consume(p, cta); ConsumerPlace::wait()) {
-    if (arch::thread() == 0) ConsumerPlace::release();
-    ConsumerPlace::advance();
-  }
-  if (arch::thread() != 0) return;
-  Tracer(p.trace, TraceRole::kConsumers).close();
+  while (consume(p, cta, ConsumerPlace::next()))
+    if (arch::thread() == kNoteThread) ConsumerPlace::release();
+  if (arch::thread() != kNoteThread) return;
   atomicAdd(&p.tiles[0], consumer_state().run), atomicAdd(&p.tiles[1], consumer_state().dead);
+  Tracer(p.trace, TraceRole::kConsumers).close();
 }
 
 __forceinline__ void run_megakernel(const KernelParams& p) {

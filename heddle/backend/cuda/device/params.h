@@ -118,7 +118,6 @@ struct KernelParams {
   u32 ring_slots = 0;             // of kRingSlotBytes
   u32 in_flight = 4;              // slots whose copies are under way at most
   u32 in_flight_waiting = 2;      // the same while consumers wait for other workers
-  u32 scratch_bytes = 0;          // on chip, after the ring
   u32 first_epoch = 1, steps = 1;
   u32 spin_limit = 0;   // microseconds a wait may last
   u64 panel_limit = 0;  // the same in ticks of a multiprocessor
@@ -143,7 +142,9 @@ constexpr u32 kHelperWarps = 4;
 
 constexpr u32 kQueueArgsBytes = 1536;  // of a call's arguments on chip; longer ones stay in memory
 
-// On-chip memory of a CTA: ring slots, then the stage of tagged tensors and scratch.
+// On-chip memory of a CTA: the stage of tagged tensors and scratch, whose places are known when kernels are compiled; then
+// ring slots, as many as there is room for.
+constexpr u32 kScratchBytes = 56 << 10;
 constexpr u32 kRingSlotBytes = 16384;
 constexpr u32 kMaxRingSlots = 13;
 constexpr i32 kStreamRows = 8;  // a tile of more rows reads its weights itself

@@ -1,5 +1,5 @@
 // The weight ring: the loader fills slots ahead of the instructions, consumers empty them in the same order.
-// A weight's panels travel as *items*: some whole panels, or a part of one that is larger than a slot.
+// A weight's panels travel as *items*, a slot each: some whole panels, or of two longer ones the same part of K.
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
@@ -7,25 +7,31 @@
 
 namespace heddle::device {
 
-constexpr i32 kStreamPanelRows = 2;  // the layout of panels that matvec reads
-constexpr i32 kStreamWord = 16;      // bytes of one row side by side
-constexpr i32 kItemPanels = 16;      // of an item at most
+constexpr i32 kStreamPanelRows = 2;                  // the layout of panels that matvec reads
+constexpr i32 kStreamWord = 16;                      // bytes of one row side by side
+constexpr i32 kItemPanels = 16;                      // of an item at most
+constexpr i32 kPartBytes = i32(kRingSlotBytes) / 2;  // of a panel
+constexpr i32 kGroupPanels = 8;                      // that are multiplied side by side, at most
 
 // How a weight is cut in items: both sides of the ring must agree.
 struct Items {
   i64 panel_bytes;
-  i32 panels;  // of an item; a power of two, so that what consumers take at once begins with an item
-  i32 parts;   // of a panel that is larger than a slot, else 1
+  i32 panels = 2;  // of an item; a power of two, so that what consumers take at once begins with an item
+  i32 parts;       // of a panel that is larger than half a slot, else 1
+  i32 group = 2;   // panels that are multiplied side by side: of all of them comes one part after the other
 
-  explicit Items(const Weight& w) : panel_bytes(w.panel_bytes()), panels(1), parts(1) {
+  Items(const Weight& w, u32 slots)
+      : panel_bytes(w.panel_bytes()), parts(i32((panel_bytes + kPartBytes - 1) / kPartBytes)) {
     while (panels < kItemPanels && 2 * panels * panel_bytes <= kRingSlotBytes) panels *= 2;
-    parts = i32((panel_bytes + kRingSlotBytes - 1) / kRingSlotBytes);
+    while (w.data.dtype == DType::kBf16 && group < kGroupPanels && 2 * group <= panels * i32(slots))
+      group *= 2;
   }
+  i32 part_bytes(i32 part) const { return min(kPartBytes, i32(panel_bytes) - part * kPartBytes); }
 };
 
 // Whether the panels of a tile of so many rows go through the ring.
 inline bool streams(const Weight& w, i32 rows) {
-  return rows <= kStreamRows && w.panel_rows == kStreamPanelRows && w.slices() == 1 &&
+  return (!kManyRows || rows <= kStreamRows) && w.panel_rows == kStreamPanelRows && w.slices() == 1 &&
          w.interleave * size_of(w.data.dtype) == kStreamWord;
 }
 
@@ -36,15 +42,13 @@ struct RingBarriers {
 
 // One side's place in the ring.
 struct RingCursor {
-  u8* data;
-  RingBarriers* barriers;
+  arch::OnChip data, barriers;
   u32 slots;
   u32 slot = 0, phase = 0;
 
-  u8* bytes() const { return data + u64(slot) * kRingSlotBytes; }
-  u64* full() const { return &barriers->full[slot]; }
-  u64* empty() const { return &barriers->empty[slot]; }
-  bool is_full() const { return arch::barrier_is_past(full(), phase); }
+  arch::OnChip bytes() const { return data + slot * kRingSlotBytes; }
+  arch::OnChip full() const { return barriers + slot * u32(sizeof(u64)); }
+  arch::OnChip empty() const { return full() + u32(sizeof(RingBarriers::full)); }
   void wait_full() const {
     while (!arch::barrier_passed(full(), phase)) {
     }
@@ -52,13 +56,20 @@ struct RingCursor {
   void advance() {
     if (++slot == slots) slot = 0, phase ^= 1;
   }
+  // `count` slots further on; at most all of them.
+  RingCursor ahead(u32 count) const {
+    RingCursor next = *this;
+    next.slot += count;
+    if (next.slot >= slots) next.slot -= slots, next.phase ^= 1;
+    return next;
+  }
 };
 
-// Gives a warp's slot back and goes on to the next.
-inline void release_slot(RingCursor& ring) {
+// Gives `count` slots of a warp back and goes on to the next.
+inline void release_slots(RingCursor& ring, u32 count) {
   __syncwarp();
-  if (arch::thread() % 32 == 0) arch::arrive(ring.empty());
-  ring.advance();
+  if (const u32 lane = arch::thread() % 32; lane < count) arch::arrive(ring.ahead(lane).empty());
+  ring = ring.ahead(count);
 }
 
 // How many copies may be under way. What is on its way is a queue before the memory in which every message between
@@ -85,26 +96,32 @@ class Loader {
   // Panels [first, last), which lie one after the other.
   void panels(const Weight& w, i32 first, i32 last) {
     if (!streams(w, rows_)) return;
-    const Items items(w);
-    for (i32 panel = first; panel < last && !stopped_; panel += items.panels)
-      copy(w.data.data + panel * items.panel_bytes, min(items.panels, last - panel) * items.panel_bytes);
+    const Items items(w, ring_.slots);
+    const i32 step = max(items.group, items.panels);
+    for (i32 begin = first; begin < last; begin += step)
+      for (i32 part = 0; part < items.parts; ++part)
+        for (i32 panel = begin; panel < min(begin + step, last) && !stopped_; panel += items.panels) {
+          const u32 count = u32(min(items.panels, last - panel));
+          const u8* from = w.data.data + panel * items.panel_bytes + part * kPartBytes;
+          if (items.parts == 1)
+            copy(from, count * u32(items.panel_bytes), 1, 0);
+          else
+            copy(from, u32(items.part_bytes(part)), count, items.panel_bytes);
+        }
   }
   // After each tile. False: the consumers have left.
   bool finish() const { return !stopped_; }
 
  private:
-  void copy(const u8* from, i64 left) {
-    for (; left > 0; left -= kRingSlotBytes, from += kRingSlotBytes) {
-      if (!wait_empty()) return;
-      for (; flying_ >= in_flight_.now(); --flying_) {
-        landed_.wait_full();
-        landed_.advance();
-      }
-      ++flying_;
-      arch::copy_to_slot(ring_.bytes(), from, u32(left < kRingSlotBytes ? left : kRingSlotBytes),
-                         ring_.full());
-      ring_.advance();
+  void copy(const u8* from, u32 bytes, u32 runs, i64 stride) {
+    if (!wait_empty()) return;
+    for (; flying_ >= in_flight_.now(); --flying_) {
+      landed_.wait_full();
+      landed_.advance();
     }
+    ++flying_;
+    arch::copy_to_slot(ring_.bytes(), from, bytes, runs, stride, ring_.full());
+    ring_.advance();
   }
   bool wait_empty() {
     while (!stopped_ && !arch::barrier_passed(ring_.empty(), ring_.phase ^ 1))

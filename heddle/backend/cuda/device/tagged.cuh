@@ -96,7 +96,7 @@ struct TaggedTile {
     first = of.first, count = of.count, stage_bytes = of.stage_bytes, part = makes;
     if (lane >= of.count) return;
     const TaggedTensor tensor = tensors[lane] = p.tagged[of.first + lane];
-    u8* at = Cta::stage(p) + tensor.place + tensor.offset;
+    u8* at = Cta::stage() + tensor.place + tensor.offset;
     if (tensor.writes) at -= makes.begin / 16 * 16;
     *reinterpret_cast<u8**>(args + tensor.argument) = at;
   }
@@ -112,7 +112,7 @@ struct TaggedTile {
   TaggedMade made(const KernelParams& p, u32 epoch) const {
     if (count == 0 || !tensors[0].writes) return {};
     const u32 element = tensors[0].element;
-    return {p.tagged_words + tensors[0].words + 2 * part.begin, Cta::stage(p) + part.begin % 16,
+    return {p.tagged_words + tensors[0].words + 2 * part.begin, Cta::stage() + part.begin % 16,
             part.bytes / element, element, epoch};
   }
 
@@ -122,7 +122,7 @@ struct TaggedTile {
     using Word = TaggedWord<kElement>;
     const TaggedTensor& from = tensors[index];
     const u8* words = p.tagged_words + from.words;
-    auto* to = reinterpret_cast<u64*>(Cta::stage(p) + from.place);
+    auto* to = reinterpret_cast<u64*>(Cta::stage() + from.place);
     const u32 count = from.bytes / 8, wanted = Word::tag_of(epoch);
     Patience patience(p);
     for (u32 begin = arch::thread(); begin < count; begin += kTaggedBatch * kConsumers) {

@@ -69,14 +69,18 @@ class Tracer {
   TraceRole role_;
 };
 
-// Waits until the slot has its panels, or for too long; how long is noted, if it must.
+// Waits until `count` slots have their panels, or for too long; how long is noted, if it must. A lane looks at one.
 template <class Cursor>
-inline void wait_for_panels(const Cursor& ring) {
-  if (ring.is_full()) return;
-  const u64 begin = arch::ticks();
-  while (!arch::barrier_passed(ring.full(), ring.phase))
-    if (arch::ticks() - begin > panel_limit()) return void(panel_limit() = 0);
-  if (arch::thread() == 0) trace_note(TraceRole::kConsumers).event.starved += arch::ticks() - begin;
+inline void wait_for_panels(const Cursor& ring, u32 count) {
+  const u32 lane = arch::thread() % 32;
+  const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
+  if (!__all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase))) {
+    const u64 begin = arch::ticks();
+    while (!__all_sync(~0u, arch::barrier_passed(mine.full(), mine.phase)))
+      if (__any_sync(~0u, arch::ticks() - begin > panel_limit())) return void(panel_limit() = 0);
+    if (arch::thread() == 0) trace_note(TraceRole::kConsumers).event.starved += arch::ticks() - begin;
+  }
+  __syncwarp();  // what a lane has seen is there for all of them
 }
 
 }  // namespace heddle::device

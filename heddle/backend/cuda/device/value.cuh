@@ -51,6 +51,12 @@ inline float exp(float x) {
   return __fmaf_rn(value * lost, 0.693147181f, value);
 }
 
+// e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
+inline float weight_of(float x) {
+  constexpr float kLog2E = 1.44269504088896341f;
+  return arch::exp2(x * kLog2E);
+}
+
 inline float combine(Sum, float a, float b) {
   return a + b;
 }

@@ -94,6 +94,56 @@ struct Octet {
   }
 };
 
+// Of rows that products on tensor cores read: two bf16 whose sum keeps 16 bits of a float, in four bytes. Of eight elements,
+// 32 bytes, the high halves stand before the low ones, and of these pairs 0 and 2 before 1 and 3.
+constexpr DType kSplit = DType(kNumDTypes);
+
+// Where the high half of element `i` of eight stands; the low one is eight places behind.
+constexpr i32 split_place(i32 i) {
+  return (i / 4 | i / 2 % 2 * 2) * 2 + i % 2;
+}
+
+// Halves of two elements, the first in the low bits.
+struct SplitPair {
+  u32 high, low;
+
+  SplitPair(float first, float second) : high(arch::pack_bf16(first, second)) {
+    low = arch::pack_bf16(first - __uint_as_float(high << 16), second - __uint_as_float(high & 0xffff0000u));
+  }
+};
+
+// A row of an operand, which is stored to only: as View otherwise.
+struct OperandRow {
+  u8* data;
+  DType dtype;  // or kSplit
+
+  void store(Index i, float value) const {
+    if (dtype != kSplit) return store_element(dtype, data, i.at, value);
+    u8* at = data + 4 * i64(i.at);
+    const u32 inside = u32(reinterpret_cast<u64>(at)) & 31;
+    u16* high = reinterpret_cast<u16*>(at - inside) + split_place(i32(inside / 4));
+    const SplitPair halves(value, 0.0f);
+    high[0] = u16(halves.high), high[8] = u16(halves.low);
+  }
+  void store_pair(Index i, float first, float second) const {
+    store(i + i.at, first);
+    store(i + (i.at + 1), second);
+  }
+  OperandRow from(i64 j) const { return {data + j * (dtype == kSplit ? 4 : size_of(dtype)), dtype}; }
+};
+
+inline void store_octet(const Octet& octet, const View& row, i32 at) {
+  octet.store(row, at);
+}
+inline void store_octet(const Octet& octet, const OperandRow& row, i32 at) {
+  if (row.dtype != kSplit) return octet.store({row.data, row.dtype}, at);
+  uint4* to = reinterpret_cast<uint4*>(row.data) + 2 * at;
+  const float* v = octet.value;
+  const SplitPair a(v[0], v[1]), b(v[2], v[3]), c(v[4], v[5]), d(v[6], v[7]);
+  to[0] = {a.high, c.high, b.high, d.high};
+  to[1] = {a.low, c.low, b.low, d.low};
+}
+
 struct WeightRow {
   const Weight& w;
   i32 row;
@@ -105,7 +155,7 @@ struct WeightRow {
   }
 };
 
-// On chip: an operand or a fragment. Rows are `stride` bytes apart.
+// On chip: a fragment, or what an operand is made of. Rows are `stride` bytes apart.
 struct Matrix {
   u8* data;
   DType dtype;
@@ -114,6 +164,15 @@ struct Matrix {
   i64 mark;  // what was taken of scratch before it
 
   View row(i32 m) const { return {data + m * stride, dtype}; }
+};
+
+struct Operand : Matrix {
+  OperandRow row(i32 m) const { return {data + m * stride, dtype}; }
+  float element(i32 m, i32 k) const {
+    if (dtype != kSplit) return Matrix::row(m).get(k);
+    const u16* high = reinterpret_cast<const u16*>(data + m * stride + k / 8 * 32) + split_place(k % 8);
+    return from_bf16(high[0]) + from_bf16(high[8]);
+  }
 };
 
 }  // namespace heddle::device
