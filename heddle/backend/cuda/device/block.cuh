@@ -83,14 +83,14 @@ class Block {
   void map(i32 n, F&& f) {
     for (i32 i = i32(arch::thread()); i < n; i += kConsumers) f(Index{i});
   }
-  // Some values are made before the first is used: loads of the next do not wait for stores of the last.
+  // Some values are made before the first is used: loads of the next do not wait for stores of the last. Past the end the
+  // last is made again: what is made under a condition alone has a register of its own throughout the kernel.
   template <class Make, class Use>
   void map(i32 n, Make&& make, Use&& use) {
     for (i32 i = i32(arch::thread()); i < n; i += kMapBatch * kConsumers) {
       float values[kMapBatch];
 #pragma unroll
-      for (i32 b = 0; b < kMapBatch; ++b)
-        if (i + b * kConsumers < n) values[b] = make(Index{i + b * kConsumers});
+      for (i32 b = 0; b < kMapBatch; ++b) values[b] = make(Index{min(i + b * kConsumers, n - 1)});
 #pragma unroll
       for (i32 b = 0; b < kMapBatch; ++b)
         if (i + b * kConsumers < n) use(Index{i + b * kConsumers}, values[b]);
@@ -121,8 +121,7 @@ class Block {
     for (j = j < at_once ? j : count; j < count; j += kMapBatch * at_once) {
       decltype(make(j, Index{column})) values[kMapBatch];
 #pragma unroll
-      for (i32 b = 0; b < kMapBatch; ++b)
-        if (j + b * at_once < count) values[b] = make(j + b * at_once, Index{column});
+      for (i32 b = 0; b < kMapBatch; ++b) values[b] = make(min(j + b * at_once, count - 1), Index{column});
 #pragma unroll
       for (i32 b = 0; b < kMapBatch; ++b)
         if (j + b * at_once < count) use(j + b * at_once, Index{column}, values[b]);
@@ -182,15 +181,13 @@ class Block {
       float4 words[kVocabBatch];
 #pragma unroll
       for (i32 b = 0; b < kVocabBatch; ++b)
-        if (i + b * kConsumers < n / 4)
-          words[b] = reinterpret_cast<const float4*>(row.data)[i + b * kConsumers];
+        words[b] = reinterpret_cast<const float4*>(row.data)[min(i + b * kConsumers, n / 4 - 1)];
 #pragma unroll
       for (i32 b = 0; b < kVocabBatch; ++b) {
-        if (i + b * kConsumers >= n / 4) break;
         const float four[4] = {words[b].x, words[b].y, words[b].z, words[b].w};
 #pragma unroll
         for (i32 k = 0; k < 4; ++k)
-          if (four[k] > value) value = four[k], index = 4 * (i + b * kConsumers) + k;
+          if (four[k] > value) value = four[k], index = 4 * min(i + b * kConsumers, n / 4 - 1) + k;
       }
     }
     return best_of_block(value, index, n);
