@@ -27,7 +27,7 @@ TEST_P(DeviceSource, Compiles) {
       const cuda::KnownArgs known = program == &one ? cuda::known_args(*program, i) : cuda::KnownArgs{};
       requests.push_back(
           {fmt::format("{} {}", program == &one ? "decode" : "prefill", fmt::join(opcode.ops, "+")),
-           cuda::call_source(opcode, cuda::KernelTraits::of(*program), GetParam(), known),
+           cuda::call_source(opcode, cuda::KernelTraits::of(*program, GetParam()), GetParam(), known),
            GetParam(),
            {}});
     }

@@ -220,7 +220,9 @@ INSTANTIATE_TEST_SUITE_P(Executors, Hangs,
 TEST(Panels, ThatDoNotComeAreAFault) {
   if (std::string why = get_executor("megakernel").unavailable(); !why.empty()) GTEST_SKIP() << why;
   const std::string arch = cuda::Device::get().arch();
-  const std::string source = cuda::megakernel_source(TestProgram(1).program, arch) + R"(
+  const TestProgram test(1);
+  const u32 scratch = cuda::KernelTraits::of(test.program, arch).scratch_bytes;
+  const std::string source = cuda::megakernel_source(test.program, arch) + R"(
 extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p) {
   const Cta cta(p);
   if (cta.is_loader()) return;
@@ -245,7 +247,7 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
   params.panel_limit = u64(20 * cuda::Device::get().max_clock_khz());
   const void* args[] = {&params};
   const Stopwatch watch;
-  launch(kernel, {.block = 32 * (kConsumerWarps + 1), .shared = kScratchBytes + 2 * kRingSlotBytes}, stream, args);
+  launch(kernel, {.block = 32 * (kConsumerWarps + 1), .shared = scratch + 2 * kRingSlotBytes}, stream, args);
   cuda::download(&report, memory.data(), sizeof report, stream);
   stream.synchronize();
   EXPECT_EQ(report.fault.awaited, Awaited::kPanels);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "heddle/backend/cuda/fault_report.h"
+#include "heddle/backend/cuda/program_source.h"
 #include "heddle/base/error.h"
 
 namespace heddle::cuda {
@@ -42,7 +43,6 @@ struct Report {
   u32 tiles[2] = {};  // run, dead
   u32 verdict = 0;
 };
-
 
 template <class T>
 T* as_pointer(std::byte* address) {
@@ -188,12 +188,13 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
 
 Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
   Kernel kernel = modules_[index].kernel(name);
+  const u32 scratch = KernelTraits::of(program_, Device::get().arch()).scratch_bytes;
   const i64 room = Device::get().shared_per_block_optin() - kernel.attributes().shared_bytes;
-  params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - kScratchBytes) / kRingSlotBytes));
+  params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - scratch) / kRingSlotBytes));
   // A loader that waits for a copy must not have begun another to the same slot: phases of barriers go by parity.
   params_.in_flight = std::min(params_.in_flight, params_.ring_slots);
   params_.in_flight_waiting = std::min(params_.in_flight_waiting, params_.ring_slots);
-  shared_bytes_ = kScratchBytes + params_.ring_slots * kRingSlotBytes;
+  shared_bytes_ = scratch + params_.ring_slots * kRingSlotBytes;
   kernel.set_max_shared(int(shared_bytes_));
   return kernel;
 }

@@ -1,5 +1,6 @@
 #include "heddle/backend/cuda/program_source.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <set>
@@ -75,6 +76,36 @@ struct FindTypes : ArgVisitor {
   void attribute(const char*, float&) override {}
 };
 
+// For a row as products read it, and the sums of a tile's columns with those of each warp; of the largest weight.
+u32 scratch_of_a_row(const Program& program) {
+  struct Largest : ArgVisitor {
+    size_t workers;
+    i64 bytes = 0;
+    void tensor(const char*, Tensor&, const char*, Access) override {}
+    void weight(const char*, Weight& w, const char*) override {
+      constexpr i64 kOfColumn = 4 * (1 + 2 * i64(kConsumerWarps)), kMostColumns = 256, kPadding = 768;
+      const i64 share = (w.rows() + i64(workers) - 1) / i64(workers);
+      const i64 columns = std::min(kMostColumns, (share + 15) / 16 * 16);
+      bytes = std::max(bytes, i64(w.cols()) * 4 + columns * kOfColumn + kPadding);
+    }
+    void attribute(const char*, i32&) override {}
+    void attribute(const char*, float&) override {}
+  } largest;
+  largest.workers = program.workers.size();
+  for (const Call& call : program.calls) {
+    Node node = program.node_of(call);
+    for (Part& part : node.parts) part.op->visit(part.args.data(), largest);
+  }
+  return u32(std::min<i64>(largest.bytes + 127, 1 << 20)) / 128 * 128;
+}
+
+// Beside a ring of some slots, and on GPUs of 99 KB of at least two.
+constexpr u32 kLeastScratch = 24 << 10;
+u32 most_scratch(const std::string& arch) {
+  const bool small = arch == "sm_86" || arch == "sm_89" || arch == "sm_120";
+  return (small ? 40 : 100) << 10;
+}
+
 std::string chain_type(const Opcode& opcode, size_t number) {
   require(opcode.main <= 1, "[cuda] a chain has {} prologues; one is the most", opcode.main);
   std::string links;
@@ -98,10 +129,12 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {};\n"
+      "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, primitives(arch));
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, traits.scratch_bytes,
+      primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
@@ -121,7 +154,7 @@ bool has_variant(const std::string& op) {
   return has_source(variant_path(op));
 }
 
-KernelTraits KernelTraits::of(const Program& program) {
+KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
   FindTypes find;
   for (const Call& call : program.calls) {
     Node node = program.node_of(call);
@@ -130,7 +163,12 @@ KernelTraits KernelTraits::of(const Program& program) {
       part.op->visit(part.args.data(), find);
     }
   }
-  return {find.uses, program.shape.rows};
+  KernelTraits traits{find.uses, program.shape.rows};
+  // What a product does not leave to its row, its sums and their parts is the ring's: so much more streams while nothing is
+  // computed. Tagged vectors lie there bare too.
+  if (program.shape.rows == 1 && !has_tagged(program))
+    traits.scratch_bytes = std::clamp(scratch_of_a_row(program), kLeastScratch, most_scratch(arch));
+  return traits;
 }
 
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
@@ -155,7 +193,7 @@ std::string megakernel_source(const Program& program, const std::string& arch, b
     runs += fmt::format(
         "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
   }
-  return types_source(program.opcodes, known, KernelTraits::of(program), arch) +
+  return types_source(program.opcodes, known, KernelTraits::of(program, arch), arch) +
          fmt::format(R"(namespace heddle::device {{
 constexpr bool kTagged = {};
 template <class L>

@@ -17,8 +17,9 @@ bool has_variant(const std::string& op);
 struct KernelTraits {
   std::array<bool, kNumDTypes> types = {};  // dtypes that they multiply with
   i32 rows = 1;                             // of a step at most
+  u32 scratch_bytes = 56 << 10;             // of a CTA on chip, beside its ring
 
-  static KernelTraits of(const Program& program);
+  static KernelTraits of(const Program& program, const std::string& arch);
 };
 
 // Sources for one architecture ("sm_90a": which primitives they include). They depend on opcodes and traits, and on

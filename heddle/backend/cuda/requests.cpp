@@ -10,7 +10,7 @@
 namespace heddle::cuda {
 std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
                                               bool specialised) {
-  const KernelTraits traits = KernelTraits::of(program);
+  const KernelTraits traits = KernelTraits::of(program, arch);
   std::vector<CompileRequest> requests;
   for (size_t i = 0; i < program.opcodes.size(); ++i)
     requests.push_back(

@@ -11,15 +11,15 @@ namespace heddle::device {
 // memory, slower and never wrong.
 struct Scratch {
   i32 begin;  // on chip, bytes
-  i64 chip_bytes;
+  i32 chip_bytes;
   const KernelParams& params;
-  i64 chip_used = 0, spill_used = 0;
+  i32 chip_used = 0, spill_used = 0;
 
   // Where memory lies is worked out when some is taken: addresses that are kept throughout a body are spilled.
   u8* chip() const { return arch::dynamic_shared() + begin; }
 
-  u8* take(i64 bytes, i64 most_on_chip = 1 << 30) {
-    bytes = (bytes + 127) / 128 * 128;
+  u8* take(i64 size, i32 most_on_chip = 1 << 30) {
+    const i32 bytes = i32(size + 127) / 128 * 128;
     const bool fits = chip_used + bytes <= chip_bytes && bytes <= most_on_chip;
     u8* at = fits ? chip() + chip_used : spill() + spill_used;
     (fits ? chip_used : spill_used) += bytes;
@@ -31,7 +31,7 @@ struct Scratch {
   u8* spill() const { return params.spill + i64(arch::multiprocessor()) * params.spill_bytes; }
 };
 
-constexpr i64 kLargestOperand = 1 << 30;  // on chip
+constexpr i32 kLargestOperand = 1 << 30;  // on chip
 constexpr i32 kMapBatch = 64 / kWarps;    // values that a thread makes before it uses the first
 constexpr i32 kVocabBatch = 64 / kWarps;  // 16-byte words of a vocabulary, the same
 
@@ -254,7 +254,8 @@ class Block {
     return x;
   }
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
-    const i64 mark = scratch_.chip_used, stride = many_rows() ? fragment_stride(cols) : i64(cols) * 4;
+    const i32 mark = scratch_.chip_used;
+    const i64 stride = many_rows() ? fragment_stride(cols) : i64(cols) * 4;
     // On chip it leaves room for the slabs of a product of many rows.
     return {
         scratch_.take(rows * stride, scratch_.chip_bytes / 3), DType::kF32, rows, cols, m0, n0, stride, mark};
@@ -349,7 +350,7 @@ class Block {
   }
   template <DType kType>
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
-    const i64 mark = scratch_.chip_used;
+    const i32 mark = scratch_.chip_used;
     // Whole items: so many that the warps' sums fit on chip.
     constexpr i32 kItemColumns = kItemPanels * kStreamPanelRows;
     const i32 columns = min(fragment.cols, x.rows == 1 ? 8 * kItemColumns : kItemColumns);

@@ -39,10 +39,10 @@ class Cta {
     return {arch::on_chip(memory() + kScratchBytes), arch::on_chip(&barriers()), p_.ring_slots};
   }
   // All on-chip memory as scratch, of a tile that draws nothing through the ring.
-  Scratch all_scratch() const { return {0, i64(kScratchBytes) + i64(p_.ring_slots) * kRingSlotBytes, p_}; }
+  Scratch all_scratch() const { return {0, i32(kScratchBytes + p_.ring_slots * kRingSlotBytes), p_}; }
   // Behind the stage.
   Scratch scratch(u32 stage_bytes = 0) const {
-    return {i32(stage_bytes), i64(kScratchBytes) - stage_bytes, p_};
+    return {i32(stage_bytes), i32(kScratchBytes - stage_bytes), p_};
   }
   // Where tagged tensors lie bare.
   static u8* stage() { return memory(); }

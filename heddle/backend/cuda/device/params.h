@@ -142,9 +142,8 @@ constexpr u32 kHelperWarps = 4;
 
 constexpr u32 kQueueArgsBytes = 1536;  // of a call's arguments on chip; longer ones stay in memory
 
-// On-chip memory of a CTA: the stage of tagged tensors and scratch, whose places are known when kernels are compiled; then
-// ring slots, as many as there is room for.
-constexpr u32 kScratchBytes = 56 << 10;
+// On-chip memory of a CTA: the stage of tagged tensors and scratch, of a size that kernels are compiled with
+// (KernelTraits); then ring slots, as many as there is room for.
 constexpr u32 kRingSlotBytes = 16384;
 constexpr u32 kMaxRingSlots = 13;
 constexpr i32 kStreamRows = 8;  // a tile of more rows reads its weights itself

@@ -161,7 +161,7 @@ struct Matrix {
   DType dtype;
   i32 rows, cols, m0, n0;
   i64 stride;
-  i64 mark;  // what was taken of scratch before it
+  i32 mark;  // what was taken of scratch before it
 
   View row(i32 m) const { return {data + m * stride, dtype}; }
 };
