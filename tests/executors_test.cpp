@@ -232,7 +232,9 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
 })";
   const cuda::Module module(
       cuda::compile(std::vector<cuda::CompileRequest>{{"starve", source, arch, {}}})[0].cubin);
-  const cuda::Kernel kernel = module.kernel("starve");
+  const u32 shared = scratch + 2 * kRingSlotBytes;
+  cuda::Kernel kernel = module.kernel("starve");
+  kernel.set_max_shared(int(shared));
   const cuda::Stream stream;
   struct {
     FaultRecord fault;
@@ -247,7 +249,7 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
   params.panel_limit = u64(20 * cuda::Device::get().max_clock_khz());
   const void* args[] = {&params};
   const Stopwatch watch;
-  launch(kernel, {.block = 32 * (kConsumerWarps + 1), .shared = scratch + 2 * kRingSlotBytes}, stream, args);
+  launch(kernel, {.block = 32 * (kConsumerWarps + 1), .shared = shared}, stream, args);
   cuda::download(&report, memory.data(), sizeof report, stream);
   stream.synchronize();
   EXPECT_EQ(report.fault.awaited, Awaited::kPanels);

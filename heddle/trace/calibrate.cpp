@@ -6,9 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
+#include "heddle/trace/predict.h"
 
 namespace heddle {
 namespace {
+
+constexpr int kFitRounds = 3;  // as other messages may be the path's then
 
 double quantile(std::vector<double>& values, double part) {
   if (values.empty()) return 0;
@@ -39,6 +42,7 @@ class Calibration {
     for (const auto& [chain, sum] : sums_)
       if (const double work = model_.compute_ns(chain, sum.cost) - model_.ns_per_tile; work > 0)
         model_.factors[chain] = std::max(0.0, sum.run - sum.tiles * (model_.ns_per_tile - between)) / work;
+    for (int round = 0; round < kFitRounds; ++round) fit_messages();
     return model_;
   }
 
@@ -90,6 +94,27 @@ class Calibration {
     }
     if (last <= event.fetched || last > event.ready || kind == EdgeKind::kInSm) return;
     (kind == EdgeKind::kCluster ? cluster_messages_ : messages_).push_back(double(event.ready - last));
+  }
+
+  // A step is longer than its tiles' means say: each message waits for the slowest of many workers. What a step took
+  // beside the prediction is therefore shared out among the messages of its longest path.
+  void fit_messages() {
+    const Prediction found = predict(program_, model_);
+    if (const double rest = step_ns() - found.step; rest > 0 && found.messages > 0)
+      model_.ns_per_message += rest / found.messages;
+  }
+  // From the end of a step to that of the next, the median.
+  double step_ns() const {
+    std::map<u32, u64> ends;
+    for (const TraceLane& lane : trace_.lanes)
+      if (lane.role == TraceRole::kConsumers)
+        for (const TraceEvent& event : lane.events)
+          ends[event.epoch] = std::max(ends[event.epoch], event.done);
+    std::vector<double> steps;
+    for (auto it = ends.begin(); it != ends.end(); ++it)
+      if (const auto next = std::next(it); next != ends.end())
+        steps.push_back(double(next->second) - double(it->second));
+    return quantile(steps, 0.5);
   }
 
   // Where weights are drawn ahead, from tiles that had to wait for theirs; else the fastest chain bounds the others.

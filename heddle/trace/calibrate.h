@@ -8,7 +8,8 @@
 
 namespace heddle {
 
-// What `trace` says of the program's ops and messages; of what it says nothing, as in `start`. Throws Error where the
+// What `trace` says of the program's ops and messages; of what it says nothing, as in `start`. Where its steps were longer
+// than predicted so, messages take the rest: predictions are for other programs on the same workers. Throws Error where the
 // trace is empty.
 CostModel calibrate(const Program& program, const Trace& trace, CostModel start);
 

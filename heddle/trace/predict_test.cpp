@@ -109,15 +109,15 @@ TEST(Predict, WaitsThatNeverEndAreAnError) {
   EXPECT_THROW(predict(two.program, kModel), Error);
 }
 
-// What a trace of the model's own making says is the model.
+// A step is predicted as long as it was; what means do not explain is laid on messages.
 TEST(Calibrate, FindsTheCostsOfATrace) {
   const TwoPhases two;
   CostModel other = kModel;
   other.factors["activation"] = 3;
   const CostModel found = calibrate(two.program, predict(two.program, other).trace, kModel);
-  EXPECT_DOUBLE_EQ(found.ns_per_message, 50);
+  EXPECT_GE(found.ns_per_message, 50);
   const double step = predict(two.program, other).step;
-  EXPECT_NEAR(predict(two.program, found).step, step, 0.25 * step);
+  EXPECT_NEAR(predict(two.program, found).step, step, 0.01 * step);
   EXPECT_THROW(calibrate(two.program, {}, kModel), Error);
 }
 

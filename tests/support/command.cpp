@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include <fcntl.h>
@@ -37,10 +38,12 @@ struct Pipe {
     const rlimit limit{rlim_t(command.largest_file), rlim_t(command.largest_file)};
     ::setrlimit(RLIMIT_FSIZE, &limit);
   }
-  std::vector<char*> args = {const_cast<char*>(HEDDLE_PROGRAM)};
+  const char* carried = std::getenv("HEDDLE_PROGRAM");
+  const char* program = carried ? carried : HEDDLE_PROGRAM;
+  std::vector<char*> args = {const_cast<char*>(program)};
   for (const std::string& arg : command.args) args.push_back(const_cast<char*>(arg.c_str()));
   args.push_back(nullptr);
-  ::execv(HEDDLE_PROGRAM, args.data());
+  ::execv(program, args.data());
   ::_exit(127);
 }
 

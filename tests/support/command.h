@@ -1,4 +1,4 @@
-// The built program, run as a child process.
+// The built program, or the one that HEDDLE_PROGRAM names, run as a child process.
 #pragma once
 
 #include <functional>

@@ -55,7 +55,8 @@ struct Body {
                        Operand& x, View entries) {
     block.sync();
     for (i32 m = 0; m < x.rows; ++m) {
-      auto in = block.row(a.x, entries.get_int(m) / a.entries_per_row()), out = x.row(m);
+      auto in = block.row(a.x, entries.get_int(m) / a.entries_per_row());
+      auto out = x.row(m);
       block.map(a.w.cols(), [&](auto i) { out.store(i, in.load(i)); });
     }
     block.sync();
