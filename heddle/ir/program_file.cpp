@@ -44,11 +44,15 @@ void opcode_fields(Archive& a, Opcode& opcode) {
           opcode.ops[opcode.main], opcode.hash, here);
 }
 
+constexpr i64 kMostBytes = i64(1) << 44;  // of a buffer: sums over all of a file do not overflow
+
 template <class Archive>
 void buffer_fields(Archive& a, ProgramBuffer& buffer) {
   Buffer& info = buffer.info;
   field(a, info.name), field(a, info.kind), field(a, info.bytes), field(a, info.tagged);
   field(a, info.resident), field(a, info.home), field(a, buffer.arena_offset);
+  require(info.bytes >= 0 && info.bytes <= kMostBytes, "[program] buffer {} has {} bytes; must have 0 to {}",
+          info.name, info.bytes, kMostBytes);
 }
 
 template <class Archive>

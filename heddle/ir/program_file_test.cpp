@@ -1,5 +1,6 @@
 // Saved programs: the same bytes again, and an Error for every file that heddle did not write.
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -70,6 +71,19 @@ TEST(ProgramFile, EveryCutIsRefused) {
           << name << " cut to " << length;
     EXPECT_NE(refusal(bytes + '\0'), "");
     expect_refused(frame_program(bytes.substr(kHeaderBytes) + '\0'), "bytes left over");
+  }
+}
+
+TEST(ProgramFile, SizesThatCannotBeAreRefused) {
+  constexpr i64 kMarked = 0x123456789ab;
+  Program program = parse_program(seed("linear"), "linear");
+  program.buffers[1].info.bytes = kMarked;
+  std::string fields = serialise_program(program).substr(kHeaderBytes);
+  const size_t at = fields.find(std::string(reinterpret_cast<const char*>(&kMarked), sizeof kMarked));
+  ASSERT_NE(at, std::string::npos);
+  for (const i64 bytes : {i64(-1), (i64(1) << 44) + 1, i64(1) << 62}) {
+    std::memcpy(&fields[at], &bytes, sizeof bytes);
+    expect_refused(frame_program(fields), " has " + std::to_string(bytes) + " bytes; must have 0 to");
   }
 }
 
