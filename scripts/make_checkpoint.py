@@ -320,20 +320,21 @@ MIXTURES = ("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3")
 FAMILIES = {"gpt2": gpt2_tensors} | dict.fromkeys((*DESCENDANTS, *MIXTURES), llama_tensors)
 
 
-def pieces(name, shape, deviation, dtype):
-    """The bytes of a tensor, a piece at a time; they depend on its name and shape alone."""
-    generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+def pieces(name, shape, deviation, dtype, device):
+    """The bytes of a tensor, a piece at a time; they depend on its name, its shape and the kind of device."""
+    generator = torch.Generator(device).manual_seed(zlib.crc32(name.encode()))
     left = math.prod(shape)
     while left > 0:
         count = min(left, PIECE)
-        values = (
-            torch.ones(count) if deviation is None else torch.randn(count, generator=generator) * deviation
-        )
-        yield values.to(dtype).view(torch.uint8).numpy().tobytes()
+        if deviation is None:
+            values = torch.ones(count)
+        else:
+            values = torch.randn(count, generator=generator, device=device) * deviation
+        yield values.to(dtype).cpu().view(torch.uint8).numpy().tobytes()
         left -= count
 
 
-def write_file(path, tensors, dtype_name):
+def write_file(path, tensors, dtype_name, device):
     dtype = getattr(torch, dtype_name)
     header, offset = {"__metadata__": {"format": "pt"}}, 0
     for name, shape, _ in tensors:
@@ -345,7 +346,7 @@ def write_file(path, tensors, dtype_name):
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name, shape, deviation in tensors:
-            for piece in pieces(name, shape, deviation, dtype):
+            for piece in pieces(name, shape, deviation, dtype, device):
                 file.write(piece)
 
 
@@ -362,16 +363,16 @@ def split(tensors, limit, item_bytes):
     return shards
 
 
-def write_weights(folder, tensors, dtype_name, shard_bytes):
+def write_weights(folder, tensors, dtype_name, shard_bytes, device):
     item_bytes = getattr(torch, dtype_name).itemsize
     shards = split(tensors, shard_bytes, item_bytes)
     if len(shards) == 1:
-        write_file(folder / "model.safetensors", tensors, dtype_name)
+        write_file(folder / "model.safetensors", tensors, dtype_name, device)
         return
     weight_map = {}
     for number, shard in enumerate(shards, 1):
         file = f"model-{number:05}-of-{len(shards):05}.safetensors"
-        write_file(folder / file, shard, dtype_name)
+        write_file(folder / file, shard, dtype_name, device)
         weight_map |= {name: file for name, _, _ in shard}
     total = sum(math.prod(shape) for _, shape, _ in tensors) * item_bytes
     index = {"metadata": {"total_size": total}, "weight_map": weight_map}
@@ -419,6 +420,7 @@ def main():
     parser.add_argument("--like", type=Path, metavar="FOLDER", help="take the shape from FOLDER/config.json")
     parser.add_argument("--dtype", choices=TYPE_NAMES, default="bfloat16")
     parser.add_argument("--layers", type=int, metavar="N", help="the first N layers alone")
+    parser.add_argument("--device", default="cpu", help="draws the numbers; cuda is faster, and draws others")
     parser.add_argument("--shard-gb", type=float, default=math.inf, help="the largest size of one file")
     arguments = parser.parse_args()
     if (arguments.model is None) == (arguments.like is None):
@@ -437,7 +439,8 @@ def main():
 
     arguments.folder.mkdir(parents=True, exist_ok=True)
     tensors = list(FAMILIES[config["model_type"]](config))
-    write_weights(arguments.folder, tensors, arguments.dtype, arguments.shard_gb * 1e9)
+    shard_bytes = arguments.shard_gb * 1e9
+    write_weights(arguments.folder, tensors, arguments.dtype, shard_bytes, arguments.device)
     write_tokenizer(arguments.folder, config["vocab_size"])
     (arguments.folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     count = sum(math.prod(shape) for _, shape, _ in tensors)
