@@ -89,7 +89,7 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
   return phase_of(barrier_at(barrier)).parity != parity;
 }
 
-// A run of bytes into a ring slot, under way.
+// A copy into a ring slot, under way.
 struct SlotCopy {
   u8* to;
   const u8* from;
@@ -132,15 +132,12 @@ inline void check_copy(const void* to, const void* from) {
                to);
   std::abort();
 }
-inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, u32 runs, i64 stride, OnChip full) {
+inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, OnChip full) {
   u64* barrier = barrier_at(full);
-  for (u32 i = 0; i < runs; ++i) {
-    const SlotCopy copy{to.at + i * bytes, from + i * stride, bytes, barrier};
-    check_copy(copy.to, copy.from);
-    std::memset(copy.to, 0xff, bytes);  // NaNs for who does not wait
-    copies.push_back(copy);
-  }
-  phase_of(barrier).bytes += i32(bytes * runs);
+  check_copy(to.at, from);
+  std::memset(to.at, 0xff, bytes);  // NaNs for who does not wait
+  copies.push_back({to.at, from, bytes, barrier});
+  phase_of(barrier).bytes += i32(bytes);
   arrive(barrier);
 }
 

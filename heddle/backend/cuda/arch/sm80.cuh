@@ -9,14 +9,11 @@ constexpr u32 kLoaderThreads = 32;
 
 inline void fence_barriers() {}
 
-// Copies into a ring slot: `runs` of `bytes` (a multiple of 16) that lie `stride` apart, and side by side in the slot.
-// Called by all loader threads; `full` expects an arrival of each and completes when the bytes are there.
-inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, u32 runs, i64 stride, OnChip full) {
-  for (u32 i = 0; i < runs; ++i)
-    for (u32 at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16)
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((to + (i * bytes + at)).at),
-                   "l"(from + i * stride + at)
-                   : "memory");
+// Copies `bytes` (a multiple of 16) into a ring slot, called by all loader threads; `full` expects an arrival of
+// each and completes when the bytes are there.
+inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, OnChip full) {
+  for (u32 at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((to + at).at), "l"(from + at) : "memory");
   asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(full.at) : "memory");
 }
 

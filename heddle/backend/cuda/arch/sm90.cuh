@@ -12,18 +12,16 @@ inline void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Copies into a ring slot: `runs` of `bytes` (a multiple of 16) that lie `stride` apart, and side by side in the slot;
-// `full` completes when they are there. The weights are read once a step: evict first.
-inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, u32 runs, i64 stride, OnChip full) {
+// Copies `bytes` (a multiple of 16) into a ring slot; `full` completes when they are there. The weights are read
+// once a step: evict first.
+inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, OnChip full) {
   constexpr u64 kEvictFirst = 0x12F0000000000000ull;
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full.at), "r"(bytes * runs)
-               : "memory");
-  for (u32 i = 0; i < runs; ++i)
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
-        "[%3], %4;" ::"r"((to + i * bytes).at),
-        "l"(from + i * stride), "r"(bytes), "r"(full.at), "l"(kEvictFirst)
-        : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full.at), "r"(bytes) : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], %4;" ::"r"(to.at),
+      "l"(from), "r"(bytes), "r"(full.at), "l"(kEvictFirst)
+      : "memory");
 }
 
 // True when the phase with this parity is over; waits some time for it.

@@ -44,16 +44,16 @@ struct PairSums {
   float panel[kStreamRows][2] = {};
 };
 
-// `bytes` of a pair's panels that lie at `at`, `bytes` apart; they are of K from `begin` on, bytes of a panel.
+// `bytes` of both panels of a pair; they are of K from `begin` on, bytes of a panel.
 template <DType kType, DType kRow>
-inline void multiply_pair(arch::OnChip at, i32 bytes, i32 begin, bool has_second, const Matrix& x,
-                          PairSums& sums) {
+inline void multiply_pair(arch::OnChip first_panel, arch::OnChip second_panel, i32 bytes, i32 begin,
+                          const Matrix& x, PairSums& sums) {
   constexpr i32 kPer = Packed<kType>::kCount;
   const i32 lane = i32(arch::thread() % 32);
 #pragma unroll 1
   for (i32 i = i32(arch::thread() / 32) * kChunkBytes + lane * 16; i < bytes; i += kWarps * kChunkBytes) {
-    const Packed<kType> first(arch::load_word(at + u32(i)));
-    const Packed<kType> second(arch::load_word(at + u32(has_second ? bytes + i : i)));
+    const Packed<kType> first(arch::load_word(first_panel + u32(i)));
+    const Packed<kType> second(arch::load_word(second_panel + u32(i)));
     const i32 k = (begin + i) / 32 * kPer;
 #pragma unroll
     for (i32 m = 0; m < kStreamRows; ++m) {
@@ -77,25 +77,29 @@ inline void multiply_pairs(RingCursor& ring, const Matrix& x, const Weight& w, i
   const i32 panels = (cols + 1) / 2, lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
   i32 inside = 0;  // panels taken of the item
 #pragma unroll 1
-  for (i32 panel = 0; panel < panels; panel += 2) {
+  for (i32 panel = 0; panel < panels; panel += items.group) {
+    const i32 live = min(items.group, panels - panel);
+    const u32 slots = u32((live + items.panels - 1) / items.panels);
     PairSums sums;
 #pragma unroll 1
     for (i32 part = 0; part < items.parts; ++part) {
-      if (inside == 0) wait_for_panels(ring, 1);
-      const i32 bytes = items.parts == 1 ? i32(items.panel_bytes) : items.part_bytes(part);
-      multiply_pair<kType, kRow>(ring.bytes() + u32(inside * bytes), bytes, part * kPartBytes,
-                                 panel + 1 < panels, x, sums);
-      inside += 2;
-      if (inside < items.panels && panel + 2 < panels) continue;
+      if (inside == 0) wait_for_panels(ring, slots);
+      const i32 bytes = items.part_bytes(part);
+      multiply_pair<kType, kRow>(items.place(ring, inside, 0, bytes),
+                                 items.place(ring, inside, live - 1, bytes), bytes, part * kPartBytes, x,
+                                 sums);
+      inside += items.group;
+      if (inside < items.panels && panel + items.group < panels) continue;
       inside = 0;
-      release_slots(ring, 1);
+      release_slots(ring, slots);
     }
 #pragma unroll
     for (i32 m = 0; m < kStreamRows; ++m) {
       if (m >= x.rows) break;
       const float first = sum_of_row(sums.panel[m][0]), second = sum_of_row(sums.panel[m][1]);
       const i32 column = 2 * panel + lane;
-      if (lane < 4 && column < cols) partial[(m * cols + column) * kWarps + warp] = lane < 2 ? first : second;
+      if (lane < 2 * live && column < cols)
+        partial[(m * cols + column) * kWarps + warp] = lane < 2 ? first : second;
     }
   }
 }

@@ -103,28 +103,18 @@ class RowColumns {
   i32 rows_;
 };
 
-// Where a lane has its words of a group of panels that lie in slots side by side.
-class GroupPlace {
- public:
-  // inside: the group's first panel in its first slot; bytes: of a panel there.
+// Where a lane has its words of a group of panels: the first block of its warp of two of them.
+struct GroupPlace {
+  arch::OnChip first, second;
+
+  // inside: panels before the group's first in its slot; bytes: of a panel there.
   GroupPlace(const RingCursor& ring, const Items& items, i32 live, i32 inside, i32 bytes) {
     const i32 lane = i32(arch::thread() % 32), panel = lane / 8;
     const i32 word = lane % 4 * 2 + lane / 4 % 2;
     const u32 in_warp = u32(arch::thread() / 32 * kBlockBytes + word * kStreamWord);
-    first_ = place(ring, items, inside + min(panel, live - 1), bytes) + in_warp;
-    second_ = place(ring, items, inside + min(panel + 4, live - 1), bytes) + in_warp;
+    first = items.place(ring, inside, min(panel, live - 1), bytes) + in_warp;
+    second = items.place(ring, inside, min(panel + 4, live - 1), bytes) + in_warp;
   }
-  arch::OnChip first() const { return first_; }
-  arch::OnChip second() const { return second_; }
-
- private:
-  static arch::OnChip place(const RingCursor& ring, const Items& items, i32 panel, i32 bytes) {
-    const u32 slot = ring.slot + u32(panel / items.panels);
-    return ring.data + ((slot < ring.slots ? slot : slot - ring.slots) * kRingSlotBytes +
-                        u32(panel % items.panels * bytes));
-  }
-
-  arch::OnChip first_, second_;
 };
 
 // One part of a group: `bytes` of each panel, from block `begin` of K on.
@@ -141,8 +131,8 @@ inline void multiply_part(const GroupPlace& place, const Columns& x, i32 begin, 
     for (i32 b = 0; b < kBlocksAtOnce; ++b) {
       const i32 at = from + b * kBlockStride;
       if (at >= mine) continue;
-      words.first[b] = arch::load_word(place.first() + u32(at));
-      if (kSecond) words.second[b] = arch::load_word(place.second() + u32(at));
+      words.first[b] = arch::load_word(place.first + u32(at));
+      if (kSecond) words.second[b] = arch::load_word(place.second + u32(at));
       if (bytes % kBlockBytes != 0 && at + last >= mine) words.first[b] = words.second[b] = {};
     }
     x.template multiply<kSecond>(words, begin + from / kBlockBytes + warp, mine - from, sums);
@@ -165,7 +155,7 @@ inline void multiply_groups(RingCursor& ring, const Matrix& x, const Weight& w, 
 #pragma unroll 1
     for (i32 part = 0; part < items.parts; ++part) {
       if (inside == 0) wait_for_panels(ring, slots);
-      const i32 bytes = items.parts == 1 ? i32(items.panel_bytes) : items.part_bytes(part);
+      const i32 bytes = items.part_bytes(part);
       const GroupPlace place(ring, items, live, inside, bytes);
       const i32 begin = part * (kPartBytes / kBlockBytes);
       live > 4 ? multiply_part<true>(place, columns, begin, bytes, sums)

@@ -116,7 +116,7 @@ struct KernelParams {
   u8* spill = nullptr;            // memory of a worker for what does not fit on chip
   i64 spill_bytes = 0;            // of each worker
   u32 ring_slots = 0;             // of kRingSlotBytes
-  u32 in_flight = 4;              // slots whose copies are under way at most
+  u32 in_flight = 8;              // slots whose copies are under way at most
   u32 in_flight_waiting = 2;      // the same while consumers wait for other workers
   u32 first_epoch = 1, steps = 1;
   u32 spin_limit = 0;   // microseconds a wait may last

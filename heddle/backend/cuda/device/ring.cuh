@@ -1,5 +1,5 @@
 // The weight ring: the loader fills slots ahead of the instructions, consumers empty them in the same order.
-// A weight's panels travel as *items*, a slot each: some whole panels, or of two longer ones the same part of K.
+// A weight's panels travel as *items*, a slot each: some whole panels, or a part of one that is larger than half a slot.
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
@@ -7,26 +7,33 @@
 
 namespace heddle::device {
 
-constexpr i32 kStreamPanelRows = 2;                  // the layout of panels that matvec reads
-constexpr i32 kStreamWord = 16;                      // bytes of one row side by side
-constexpr i32 kItemPanels = 16;                      // of an item at most
-constexpr i32 kPartBytes = i32(kRingSlotBytes) / 2;  // of a panel
-constexpr i32 kGroupPanels = 8;                      // that are multiplied side by side, at most
+constexpr i32 kStreamPanelRows = 2;              // the layout of panels that matvec reads
+constexpr i32 kStreamWord = 16;                  // bytes of one row side by side
+constexpr i32 kItemPanels = 16;                  // of an item at most
+constexpr i32 kPartBytes = i32(kRingSlotBytes);  // of a panel
+constexpr i32 kGroupPanels = 8;                  // that are multiplied side by side, at most
+constexpr i32 kGroupSlots = 4;                   // and the slots they come in
 
 // How a weight is cut in items: both sides of the ring must agree.
 struct Items {
   i64 panel_bytes;
-  i32 panels = 2;  // of an item; a power of two, so that what consumers take at once begins with an item
-  i32 parts;       // of a panel that is larger than half a slot, else 1
-  i32 group = 2;   // panels that are multiplied side by side: of all of them comes one part after the other
+  i32 panels = 1;  // of an item; a power of two, so that what consumers take at once begins with an item
+  i32 parts;       // of a panel
+  i32 group = 1;   // panels that are multiplied side by side: of all of them comes one part after the other
 
   Items(const Weight& w, u32 slots)
       : panel_bytes(w.panel_bytes()), parts(i32((panel_bytes + kPartBytes - 1) / kPartBytes)) {
     while (panels < kItemPanels && 2 * panels * panel_bytes <= kRingSlotBytes) panels *= 2;
-    while (w.data.dtype == DType::kBf16 && group < kGroupPanels && 2 * group <= panels * i32(slots))
-      group *= 2;
+    const i32 at_once = panels * min(i32(slots), kGroupSlots);
+    const i32 most = min(at_once, w.data.dtype == DType::kBf16 ? kGroupPanels : 2);
+    while (2 * group <= most) group *= 2;
   }
   i32 part_bytes(i32 part) const { return min(kPartBytes, i32(panel_bytes) - part * kPartBytes); }
+  // Where panel `panel` of a group has its bytes of a part, `bytes` of them, behind those of `inside` panels.
+  arch::OnChip place(const auto& ring, i32 inside, i32 panel, i32 bytes) const {
+    const i32 at = inside + panel;
+    return ring.ahead(u32(at / panels)).bytes() + u32(at % panels * bytes);
+  }
 };
 
 // Whether the panels of a tile of so many rows go through the ring.
@@ -100,27 +107,22 @@ class Loader {
     const i32 step = max(items.group, items.panels);
     for (i32 begin = first; begin < last; begin += step)
       for (i32 part = 0; part < items.parts; ++part)
-        for (i32 panel = begin; panel < min(begin + step, last) && !stopped_; panel += items.panels) {
-          const u32 count = u32(min(items.panels, last - panel));
-          const u8* from = w.data.data + panel * items.panel_bytes + part * kPartBytes;
-          if (items.parts == 1)
-            copy(from, count * u32(items.panel_bytes), 1, 0);
-          else
-            copy(from, u32(items.part_bytes(part)), count, items.panel_bytes);
-        }
+        for (i32 panel = begin; panel < min(begin + step, last) && !stopped_; panel += items.panels)
+          copy(w.data.data + panel * items.panel_bytes + i64(part) * kPartBytes,
+               u32(items.part_bytes(part)) * u32(min(items.panels, last - panel)));
   }
   // After each tile. False: the consumers have left.
   bool finish() const { return !stopped_; }
 
  private:
-  void copy(const u8* from, u32 bytes, u32 runs, i64 stride) {
+  void copy(const u8* from, u32 bytes) {
     if (!wait_empty()) return;
     for (; flying_ >= in_flight_.now(); --flying_) {
       landed_.wait_full();
       landed_.advance();
     }
     ++flying_;
-    arch::copy_to_slot(ring_.bytes(), from, bytes, runs, stride, ring_.full());
+    arch::copy_to_slot(ring_.bytes(), from, bytes, ring_.full());
     ring_.advance();
   }
   bool wait_empty() {
