@@ -14,11 +14,9 @@
 #include <ctime>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <thread>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -267,12 +265,6 @@ inline unsigned __ballot_sync(unsigned, bool holds) {
   for (unsigned lane = 0; lane < emulated::kWarp; ++lane) votes |= unsigned(all[lane] != 0) << lane;
   return votes;
 }
-inline bool __all_sync(unsigned mask, bool holds) {
-  return __ballot_sync(mask, holds) == ~0u;
-}
-inline bool __any_sync(unsigned mask, bool holds) {
-  return __ballot_sync(mask, holds) != 0;
-}
 inline int __popc(unsigned bits) {
   return __builtin_popcount(bits);
 }
@@ -281,9 +273,6 @@ inline void __syncwarp() {
 }
 inline void __syncthreads() {
   emulated::meet(emulated::current->barriers[0], emulated::current->threads, "the CTA");
-}
-inline void __threadfence() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 inline unsigned atomicAdd(unsigned* at, unsigned value) {
@@ -297,6 +286,8 @@ inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value) {
   return expected;
 }
 
+#define __all_sync(mask, holds) (__ballot_sync(mask, holds) == ~0u)
+#define __threadfence() std::atomic_thread_fence(std::memory_order_seq_cst)
 #define __threadfence_block __threadfence
 #define __threadfence_system __threadfence
 #define __shared__ static thread_local

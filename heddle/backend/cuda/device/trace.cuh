@@ -77,7 +77,7 @@ inline void wait_for_panels(const Cursor& ring, u32 count) {
   if (!__all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase))) {
     const u64 begin = arch::ticks();
     while (!__all_sync(~0u, arch::barrier_passed(mine.full(), mine.phase)))
-      if (__any_sync(~0u, arch::ticks() - begin > panel_limit())) return void(panel_limit() = 0);
+      if (!__all_sync(~0u, arch::ticks() - begin <= panel_limit())) return void(panel_limit() = 0);
     if (arch::thread() == 0) trace_note(TraceRole::kConsumers).event.starved += arch::ticks() - begin;
   }
   __syncwarp();  // what a lane has seen is there for all of them
