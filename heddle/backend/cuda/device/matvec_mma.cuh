@@ -1,5 +1,5 @@
-// Panels of bf16 times one row, or up to eight, on tensor cores: eight panels at a time, sixteen rows of the weight, against
-// columns of x. A block is 32 of K; a lane has 16 bytes of it of two rows of the weight.
+// Panels of bf16 times one row, or up to eight, on tensor cores: up to eight panels at a time, sixteen rows of the weight,
+// against columns of x. A block is 32 of K; a lane has 16 bytes of it of two rows of the weight.
 // One row of x: the 16 bytes are the four registers of the left matrix of mma.m16n8k16 as they lie, so that its row r + 8
 // is row r of the weight again, with the odd pairs of elements; the even ones and the odd ones of a block of x are columns of
 // their own, each in two, a high and a low half of bf16, so that x keeps 16 bits. That leaves room for a second block: of
