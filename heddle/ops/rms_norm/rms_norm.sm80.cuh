@@ -7,14 +7,10 @@ struct DeviceBody {
   static constexpr i32 kWords = 2;   // of eight elements, a thread's at most
   static constexpr i32 kAtOnce = 4;  // the same, of a warp that has a row
 
-  template <class Row>
-  static bool in_words(const Row& row) {
-    return row.dtype != DType::kI32 && row.dtype != DType::kU8 && reinterpret_cast<u64>(row.data) % 16 == 0;
-  }
   template <class Out>
   static bool fits(i32 columns, const View& x, const View& weight, const Out& out) {
-    return columns % 8 == 0 && columns <= kWords * 8 * kConsumers && in_words(x) && in_words(weight) &&
-           in_words(out);
+    return columns % 8 == 0 && columns <= kWords * 8 * kConsumers && in_octets(x) && in_octets(weight) &&
+           in_octets(out);
   }
 
   template <class Block, class Out>
@@ -26,11 +22,13 @@ struct DeviceBody {
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
       const i32 at = i32(arch::thread()) + n * kConsumers;
+      if (n * kConsumers >= columns / 8) break;
       if (at < columns / 8) values[n].load(x, at), weights[n].load(weight, at);
     }
     float squares = 0;
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
+      if (n * kConsumers >= columns / 8) break;
       values[n].decode(x.dtype), weights[n].decode(weight.dtype);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) squares = fma(values[n].value[i], values[n].value[i], squares);
@@ -40,6 +38,7 @@ struct DeviceBody {
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
       const i32 at = i32(arch::thread()) + n * kConsumers;
+      if (n * kConsumers >= columns / 8) break;
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) values[n].value[i] = values[n].value[i] * scale * weights[n].value[i];
       if (at < columns / 8) store_octet(values[n], out, at);

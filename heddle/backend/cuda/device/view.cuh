@@ -132,6 +132,11 @@ struct OperandRow {
   OperandRow from(i64 j) const { return {data + j * (dtype == kSplit ? 4 : size_of(dtype)), dtype}; }
 };
 
+// Whether a row, of memory or of an operand, can be loaded or stored so.
+template <class Row>
+inline bool in_octets(const Row& row) {
+  return row.dtype != DType::kI32 && row.dtype != DType::kU8 && reinterpret_cast<u64>(row.data) % 16 == 0;
+}
 inline void store_octet(const Octet& octet, const View& row, i32 at) {
   octet.store(row, at);
 }
