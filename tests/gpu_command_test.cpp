@@ -127,8 +127,8 @@ TEST_F(OnEmulatedGpu, HoldsSoManyWorkers) {
 TEST_F(OnGpu, DiffComparesThreadsWithTheMegakernel) {
   for (const std::string model : {"llama3-tiny", "mixtral-bf16"})
     for (const std::string tokens : {"5", "5,6,7"})
-      expect_in(output({"diff", kTree + "/tests/goldens/models/" + model, "--a", "threads", "--b",
-                        "megakernel", "--tokens", tokens, "--workers", "4"}),
+      expect_in(output({"diff", fmt::format("{}/tests/goldens/models/{}", kTree, model), "--a", "threads",
+                        "--b", "megakernel", "--tokens", tokens, "--workers", "4"}),
                 "threads and megakernel agree within");
 }
 
