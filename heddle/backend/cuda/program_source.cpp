@@ -76,7 +76,7 @@ struct FindTypes : ArgVisitor {
   void attribute(const char*, float&) override {}
 };
 
-// For a row as products read it, and the sums of a tile's columns with those of each warp; of the largest weight.
+// For a row of x as products read it, the sums of a tile's columns, and those of each warp, twice: of the largest weight.
 u32 scratch_of_a_row(const Program& program) {
   struct Largest : ArgVisitor {
     size_t workers;
@@ -164,8 +164,8 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
     }
   }
   KernelTraits traits{find.uses, program.shape.rows};
-  // What a product does not leave to its row, its sums and their parts is the ring's: so much more streams while nothing is
-  // computed. Tagged vectors lie there bare too.
+  // What the largest product of a row leaves is the ring's: so much more streams while nothing is computed. Tagged vectors
+  // lie in scratch too.
   if (program.shape.rows == 1 && !has_tagged(program))
     traits.scratch_bytes = std::clamp(scratch_of_a_row(program), kLeastScratch, most_scratch(arch));
   return traits;

@@ -314,8 +314,7 @@ class Block {
 
   // Rows of whole 16-byte words, some of a thread's at once; false: it is another kind of row.
   static bool copy_words(const View& from, const OperandRow& to, i32 columns) {
-    const auto in_words = [](const auto& row) { return reinterpret_cast<u64>(row.data) % 16 == 0; };
-    if (size_of(from.dtype) < 2 || columns % 8 != 0 || !in_words(from) || !in_words(to)) return false;
+    if (columns % 8 != 0 || !in_octets(from) || !in_octets(to)) return false;
     constexpr i32 kAtOnce = 4;
 #pragma unroll 1
     for (i32 begin = i32(arch::thread()); begin < columns / 8; begin += kAtOnce * kConsumers) {
