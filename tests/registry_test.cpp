@@ -1,5 +1,6 @@
 // What every op must declare, for all ops that the folders hold.
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -39,6 +40,20 @@ struct ListFields : ArgVisitor {
   }
   void attribute(const char* name, i32& value) override { add(name, value); }
   void attribute(const char* name, float& value) override { add(name, value); }
+};
+
+// Sizes and attributes, of which several may have to be changed together.
+struct ListNumbers : ArgVisitor {
+  std::vector<i32*> numbers;
+
+  void tensor(const char*, Tensor& value, const char*, Access) override {
+    for (int d = 0; d < value.rank; ++d) numbers.push_back(&value.size[d]);
+  }
+  void weight(const char*, Weight& value, const char*) override {
+    for (int d = 0; d < value.data.rank; ++d) numbers.push_back(&value.data.size[d]);
+  }
+  void attribute(const char*, i32& value) override { numbers.push_back(&value); }
+  void attribute(const char*, float&) override {}
 };
 
 TEST(Registry, NamesAreUniqueAndSorted) {
@@ -100,6 +115,33 @@ TEST_P(Registry, RefusesTensorsOfAnotherRank) {
     }
     tensor = right;
   }
+}
+
+// Sizes and attributes as a file may have them: refused or taken, computed with in any case without an overflow, which the
+// sanitizers see.
+TEST_P(Registry, SurvivesValuesOfAnyMagnitude) {
+  const OpSpec& op = *GetParam();
+  constexpr i32 kValues[] = {-1, 0, 1 << 16, 587202565, std::numeric_limits<i32>::max()};
+  const auto infer = [&](const std::vector<std::byte>& args) {
+    std::vector<std::byte> copy = args;
+    try {
+      op.infer(copy.data());
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+    }
+  };
+  const Case test = op.cases().front();
+  std::vector<std::byte> args = test.args;
+  ListNumbers list;
+  op.visit(args.data(), list);
+  for (i32* one : list.numbers)
+    for (i32* other : list.numbers)
+      for (const i32 value : kValues) {
+        const i32 first = *one, second = *other;
+        *one = *other = value;
+        infer(args);
+        *other = second, *one = first;
+      }
 }
 
 TEST_P(Registry, CheckAcceptsTheCases) {

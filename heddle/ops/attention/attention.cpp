@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "heddle/ir/rules.h"
 
@@ -29,8 +30,12 @@ void require_heads(const Attention& a) {
           a.heads, a.kv_heads, a.block_heads);
 }
 
-void require_rows(const Attention& a, const char* name, const Tensor& tensor, i32 columns) {
-  require_shape("attention", name, tensor, {a.q.size[0], columns});
+// Of `heads` heads side by side, `dim` elements each.
+void require_rows(const Attention& a, const char* name, const Tensor& tensor, i32 heads, i32 dim) {
+  constexpr i64 kMostColumns = std::numeric_limits<i32>::max();
+  require(i64(heads) * dim <= kMostColumns, "[attention] {} has {} heads of {}; together at most {} elements",
+          name, heads, dim, kMostColumns);
+  require_shape("attention", name, tensor, {a.q.size[0], heads * dim});
   require_float("attention", name, tensor);
 }
 
@@ -45,11 +50,11 @@ void infer(std::byte* args) {
     require_shape("attention", name, *pages, {a.keys.size[0], a.kv_heads, a.keys.size[2], pages->size[3]});
   }
   require_rank("attention", "q", a.q, 2);
-  require_rows(a, "q", a.q, a.heads * a.head_dim());
-  require_rows(a, "k", a.k, a.kv_heads * a.head_dim());
-  require_rows(a, "v", a.v, a.kv_heads * a.value_dim());
+  require_rows(a, "q", a.q, a.heads, a.head_dim());
+  require_rows(a, "k", a.k, a.kv_heads, a.head_dim());
+  require_rows(a, "v", a.v, a.kv_heads, a.value_dim());
   if (a.is_latent()) {
-    require_rows(a, "latent", a.latent, a.heads * a.value_dim());
+    require_rows(a, "latent", a.latent, a.heads, a.value_dim());
     require_dtype("attention", "values", a.values, a.keys.dtype);
     require(a.head_dim() % 2 == 0, "[attention] head_dim = {}; must be even beside a latent part",
             a.head_dim());

@@ -14,9 +14,9 @@ void infer(std::byte* args) {
   require_float("expert_sum", "x", a.x);
   require_rank("expert_sum", "share", a.share, 2);
   require_dtype("expert_sum", "share", a.share, DType::kF32);
-  require(a.x.size[0] == a.share.size[0] * a.share.last(),
-          "[expert_sum] x is {} and share {}; x must have {} rows, one for each share", shape_text(a.x),
-          shape_text(a.share), a.share.size[0] * a.share.last());
+  const i64 shares = i64(a.share.size[0]) * a.share.last();
+  require(a.x.size[0] == shares, "[expert_sum] x is {} and share {}; x must have {} rows, one for each share",
+          shape_text(a.x), shape_text(a.share), shares);
   set_output("expert_sum", "y", a.y, a.x.dtype, {a.share.size[0], a.x.last()});
 }
 

@@ -11,8 +11,8 @@ std::vector<Case> kv_append_cases();
 
 namespace {
 
-i32 width(const KvAppend& a) {
-  return a.keys.size[1] * a.keys.size[3];
+i64 width(const KvAppend& a) {
+  return i64(a.keys.size[1]) * a.keys.size[3];
 }
 
 // Pages, and the first of the columns that go there.

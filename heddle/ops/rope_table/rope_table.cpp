@@ -1,6 +1,7 @@
 #include "heddle/ops/rope_table/rope_table.h"
 
 #include <cmath>
+#include <limits>
 
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
@@ -16,6 +17,9 @@ void infer(std::byte* args) {
   require_record("rope_table", "state", a.state);
   require_rank("rope_table", "inv_freq", a.inv_freq, 1);
   require_dtype("rope_table", "inv_freq", a.inv_freq, DType::kF32);
+  constexpr i32 kMost = std::numeric_limits<i32>::max() / 2;
+  require(a.inv_freq.last() <= kMost, "[rope_table] inv_freq has {} elements; at most {}", a.inv_freq.last(),
+          kMost);
   require(a.table.rank == 2, "[rope_table] table has {} dimensions; give it its shape [rows, {}]",
           a.table.rank, 2 * a.inv_freq.last());
   require_dtype("rope_table", "table", a.table, DType::kF32);
