@@ -148,6 +148,7 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
                              std::span<const std::vector<Instruction>> streams,
                              std::span<const CompileRequest> sources)
     : program_(program),
+      scratch_bytes_(KernelTraits::of(program, Device::get().arch()).scratch_bytes),
       modules_(load(sources, options.code)),
       num_places_(streams.data() == program.workers.data() ? streams.size() : 0),
       report_(sizeof(Report) + num_places_ * sizeof(WorkerPlace)) {
@@ -188,13 +189,12 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
 
 Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
   Kernel kernel = modules_[index].kernel(name);
-  const u32 scratch = KernelTraits::of(program_, Device::get().arch()).scratch_bytes;
   const i64 room = Device::get().shared_per_block_optin() - kernel.attributes().shared_bytes;
-  params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - scratch) / kRingSlotBytes));
+  params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - scratch_bytes_) / kRingSlotBytes));
   // A loader that waits for a copy must not have begun another to the same slot: phases of barriers go by parity.
   params_.in_flight = std::min(params_.in_flight, params_.ring_slots);
   params_.in_flight_waiting = std::min(params_.in_flight_waiting, params_.ring_slots);
-  shared_bytes_ = scratch + params_.ring_slots * kRingSlotBytes;
+  shared_bytes_ = scratch_bytes_ + params_.ring_slots * kRingSlotBytes;
   kernel.set_max_shared(int(shared_bytes_));
   return kernel;
 }

@@ -46,6 +46,7 @@ class DeviceProgram {
   i64 spill_bytes() const;
 
   const Program& program_;
+  const u32 scratch_bytes_;  // on chip, that its kernels are compiled with
   Stream stream_;
   std::vector<Module> modules_;
   std::vector<DeviceBuffer> owned_;
