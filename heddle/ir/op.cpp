@@ -139,7 +139,7 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
       const i32 rows_of_panels = value.panels() / value.slices();
       operand.tensor.size[0] = rows_of_panels * value.panel_rows;
       operand.tensor.size[1] = value.slices() * value.padded_cols();
-      operand.tensor.stride[0] = operand.tensor.size[1];
+      operand.tensor.stride[0] = operand.tensor.size[1], operand.tensor.stride[1] = 1;
       const Dim rows = parse_dims(text)[0];
       operand.coordinate[0] = coordinate_of(rows.name);
       operand.scale[0] = rows.scale;
