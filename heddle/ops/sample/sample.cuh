@@ -18,21 +18,25 @@ struct Scores {
 
   template <class Index>
   auto score(Index i) const {
-    auto v = logits.load(i);
-    using Value = decltype(v);
+    return score_of(i, logits.load(i));
+  }
+  template <class Index, class Value>
+  Value score_of(Index i, Value logit) const {
     if (penalised) {
-      auto changed = where_less(v, Value(0.0f), v * penalty, v / penalty);
-      v = where_less(Value(0.5f), seen.load_bit(i), changed, v);
+      auto changed = where_less(logit, Value(0.0f), logit * penalty, logit / penalty);
+      logit = where_less(Value(0.5f), seen.load_bit(i), changed, logit);
     }
-    return v / temperature;
+    return logit / temperature;
   }
   // Probability but for a factor; 0 where the token is dropped.
   template <class Index>
   auto weight(Index i) const {
-    auto v = score(i);
-    using Value = decltype(v);
-    auto weight = exp(v - top);
-    weight = where_less(v, Value(kept), Value(0.0f), weight);
+    return weight_of_score(score(i));
+  }
+  template <class Value>
+  Value weight_of_score(Value score) const {
+    auto weight = exp(score - top);
+    weight = where_less(score, Value(kept), Value(0.0f), weight);
     return where_less(weight, Value(min_weight), Value(0.0f), weight);
   }
 };
@@ -160,6 +164,11 @@ struct Body {
 
   template <class Block>
   static void run(Block& block, const Sample& a, const TileCoord& t) {
+    run_with<Body>(block, a, t);
+  }
+  // Chooser: picks a row's token.
+  template <class Chooser, class Block>
+  static void run_with(Block& block, const Sample& a, const TileCoord& t) {
     block.inputs();
     const StepHost& host = block.host(a.step);
     const auto& device = *reinterpret_cast<const StepDevice*>(block.ints(a.state));
@@ -173,7 +182,7 @@ struct Body {
       const bool penalised = device.shape.vocab > 0 && options.repetition_penalty != 1;
       Scores<View> scores{block.row(a.logits, m), state.from(4 * i64(record.word(device.seen(s)))), penalised,
                           options.repetition_penalty, options.temperature > 0 ? options.temperature : 1};
-      const i32 token = pick(block, a.logits.last(), options, device.draws()[s], scores);
+      const i32 token = Chooser::pick(block, a.logits.last(), options, device.draws()[s], scores);
       block.sync();
       move_on(record, s, row, options.row_count, token);
     }

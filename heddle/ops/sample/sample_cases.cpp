@@ -63,7 +63,10 @@ std::vector<Case> sample_cases() {
                                  {1000, 3, 1e-3, false},
                                  {333, 4, 20, false},
                                  {97, 5, 1, true},
-                                 {1, 6, 1, false}}) {
+                                 {1, 6, 1, false},
+                                 {20000, 7, 1e-3, false},
+                                 {20000, 8, 6, false},
+                                 {20000, 9, 1, true}}) {
     StepExample sized = step;
     sized.vocab = example.vocab;
     Sample args{.step = sized.host(),

@@ -170,7 +170,7 @@ class Block {
     map(n, f, [&](Index i, float other) {
       if (other > value) value = other, index = i.at;
     });
-    return best_of_block(value, index, n);
+    return best_of(value, index, n);
   }
   Best argmax(View row, i32 n) {
     if (row.dtype != DType::kF32 || n % 4 != 0 || reinterpret_cast<u64>(row.data) % 16 != 0)
@@ -190,7 +190,14 @@ class Block {
           if (four[k] > value) value = four[k], index = 4 * min(i + b * kConsumers, n / 4 - 1) + k;
       }
     }
-    return best_of_block(value, index, n);
+    return best_of(value, index, n);
+  }
+  // Of each thread's best and its index.
+  Best best_of(float value, i32 index, i32 n) {
+    const float best = reduce(Max(), value);
+    // Indices are exact as floats below 2^24.
+    const float first = reduce(Min(), value == best ? float(index) : float(n));
+    return {best, first < float(n) ? i32(first) : 0};
   }
   float index(Index i) const { return float(i.at); }
   // By one warp, whose lanes vote.
@@ -329,14 +336,6 @@ class Block {
       }
     }
     return true;
-  }
-
-  // Of each thread's best and its index.
-  Best best_of_block(float value, i32 index, i32 n) {
-    const float best = reduce(Max(), value);
-    // Indices are exact as floats below 2^24.
-    const float first = reduce(Min(), value == best ? float(index) : float(n));
-    return {best, first < float(n) ? i32(first) : 0};
   }
 
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {

@@ -1,0 +1,293 @@
+// The choice on a GPU from sm_80 on, in a few passes over the scores, 16 bytes a thread at a time.
+// A threshold is searched by digits of a key that ascends with the score: a pass sums counts and weights by the next digit,
+// each thread on its own, until what lies beside the threshold fits on chip, where the search of sample.cuh ends.
+// The token is searched in sums of units of tokens, which one pass makes. All sums have a fixed order.
+// Included once per device program, behind sample.cuh, whose body takes what does not fit here.
+namespace sample {
+
+struct DeviceBody : Body {
+  static constexpr i32 kDigitBits = 3, kDigits = 1 << kDigitBits;
+  static constexpr i32 kKeyBits = 8 * kDigitBits;
+  static constexpr float kRange = 32;  // scores so far below the best share the lowest key: they weigh 1e-14
+  static constexpr i32 kListed = 2048;
+  static constexpr i32 kUnit = 128, kUnits = 4096;  // tokens that a warp takes at once; how many of them
+  static constexpr i32 kAtOnce = 4;                 // words that a thread has under way
+  static_assert(kDigits == kWarps);
+
+  // Calls f(token, score) for all tokens of a thread, in ascending order.
+  template <class Row, class F>
+  static void each(const Row& row, i32 vocab, F&& f) {
+    const bool in_words = reinterpret_cast<u64>(row.logits.data) % 16 == 0;
+    const i32 words = in_words ? vocab / 4 : 0;
+    const auto* from = reinterpret_cast<const float4*>(row.logits.data);
+#pragma unroll 1
+    for (i32 begin = i32(arch::thread()); begin < words; begin += kAtOnce * kConsumers) {
+      float4 word[kAtOnce];
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) word[n] = from[min(begin + n * kConsumers, words - 1)];
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n)
+        if (const i32 at = begin + n * kConsumers; at < words) each_of_word(row, 4 * at, word[n], f);
+    }
+#pragma unroll 1
+    for (i32 i = 4 * words + i32(arch::thread()); i < vocab; i += kConsumers) f(i, row.score(Index{i}));
+  }
+  template <class Row, class F>
+  static void each_of_word(const Row& row, i32 first, const float4& word, F&& f) {
+    const float logits[4] = {word.x, word.y, word.z, word.w};
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) f(first + k, row.score_of(Index{first + k}, logits[k]));
+  }
+
+  static u32 key_of(float score, float top) {
+    constexpr float kLast = (1 << kKeyBits) - 1;
+    return u32(min(max((score - (top - kRange)) * ((1 << kKeyBits) / kRange), 0.0f), kLast));
+  }
+
+  // By digit and thread.
+  struct Bins {
+    float weight[kDigits][kConsumers], count[kDigits][kConsumers];
+  };
+  struct Totals {
+    float weight[kDigits], count[kDigits];
+  };
+  // Where a threshold lies: among the `count` scores whose keys begin with `prefix`; the sum of those above them.
+  struct Range {
+    u32 prefix = 0;
+    i32 shift = kKeyBits;  // bits of a key behind the prefix
+    i32 digit = 0;         // its last
+    i32 count = 0;
+    float above = 0;
+
+    bool holds(u32 key) const { return key >> shift == prefix; }
+    // Goes on to the digit where the sum reaches the limit, or to the last that there is.
+    void narrow(const float* sums, const float* counts, float limit) {
+      i32 lowest = 0;
+      while (lowest < kDigits - 1 && counts[lowest] == 0) ++lowest;
+      for (digit = kDigits - 1; digit > lowest && above + sums[digit] < limit; --digit) above += sums[digit];
+      prefix = prefix << kDigitBits | u32(digit), shift -= kDigitBits;
+      count = i32(counts[digit]);
+    }
+  };
+
+  template <class Block, class Row>
+  static void sum_by_digit(Block& block, i32 vocab, const Row& row, const Range& range, Bins& bins,
+                           Totals& totals) {
+    const i32 me = i32(arch::thread()), lane = me % 32, digit = me / 32;
+#pragma unroll
+    for (i32 d = 0; d < kDigits; ++d) bins.weight[d][me] = bins.count[d][me] = 0;
+    each(row, vocab, [&](i32, float score) {
+      const u32 key = key_of(score, row.top);
+      if (!range.holds(key)) return;
+      const u32 d = key >> (range.shift - kDigitBits) & (kDigits - 1);
+      bins.weight[d][me] += row.weight_of_score(score), bins.count[d][me] += 1;
+    });
+    block.sync();
+    float weight = 0, count = 0;  // a warp for each digit
+#pragma unroll
+    for (i32 i = 0; i < kConsumers; i += 32)
+      weight += bins.weight[digit][i + lane], count += bins.count[digit][i + lane];
+    weight = block.over_warp(Sum(), weight), count = block.over_warp(Sum(), count);
+    if (lane == 0) totals.weight[digit] = weight, totals.count[digit] = count;
+    block.sync();
+  }
+
+  // Scores that lie on chip, as a row of their own.
+  template <class Row>
+  struct Listed {
+    const Row& row;
+    const float* scores;
+    float top;
+
+    float score(Index i) const { return scores[i.at]; }
+    float weight(Index i) const { return row.weight_of_score(scores[i.at]); }
+  };
+
+  // The sum of what threads before this one have, in whole numbers.
+  template <class Block>
+  static i32 before(Block& block, float mine, float* warps) {
+    const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+    const float all = sum_to(mine);
+    if (lane == 31) warps[warp] = all;
+    block.sync();
+    float sum = all - mine;
+    for (i32 w = 0; w < warp; ++w) sum += warps[w];
+    return i32(sum);
+  }
+  // Of the lanes up to this one.
+  static float sum_to(float value) {
+    const i32 lane = i32(arch::thread() % 32);
+#pragma unroll
+    for (i32 step = 1; step < 32; step *= 2) {
+      const float other = __shfl_sync(~0u, value, max(lane - step, 0));
+      if (lane >= step) value += other;
+    }
+    return value;
+  }
+
+  // What of a row may count: how many tokens there are, or what share of all weight they have.
+  struct Limit {
+    bool of_weight;
+    float value;
+  };
+
+  // As threshold of sample.cuh.
+  template <class Block, class Row>
+  static float find(Block& block, i32 vocab, const Row& row, Limit limit) {
+    const Scratch before_it = block.scratch_now();
+    auto& bins = *reinterpret_cast<Bins*>(block.scratch(sizeof(Bins) / 4).data);
+    auto& totals = *reinterpret_cast<Totals*>(block.scratch(sizeof(Totals) / 4).data);
+    Range range;
+    do {
+      sum_by_digit(block, vocab, row, range, bins, totals);
+      if (range.shift == kKeyBits && limit.of_weight) {
+        float all = 0;
+        for (i32 d = 0; d < kDigits; ++d) all += totals.weight[d];
+        limit.value *= all;
+      }
+      range.narrow(limit.of_weight ? totals.weight : totals.count, totals.count, limit.value);
+    } while (range.count > kListed && range.shift > 0);
+    const float kept = range.count <= kListed ? find_in(block, vocab, row, limit, range, bins, totals.weight)
+                       : limit.of_weight
+                           ? threshold(block, vocab, row, limit.value, [&](auto i) { return row.weight(i); })
+                           : threshold(block, vocab, row, limit.value, [](auto) { return 1.0f; });
+    block.sync();
+    block.give_back(before_it);
+    return kept;
+  }
+
+  // The list takes the place of the sums it is made by.
+  template <class Block, class Row>
+  static float find_in(Block& block, i32 vocab, const Row& row, const Limit& limit, const Range& range,
+                       Bins& bins, float* warps) {
+    static_assert(sizeof(Bins) >= kListed * sizeof(float));
+    const float mine = bins.count[range.digit][arch::thread()];
+    block.sync();  // all know the totals
+    i32 at = before(block, mine, warps);
+    auto* list = reinterpret_cast<float*>(&bins);
+    each(row, vocab, [&](i32, float score) {
+      if (range.holds(key_of(score, row.top))) list[at++] = score;
+    });
+    block.sync();
+    Listed<Row> listed{row, list, 0};
+    listed.top = block.reduce(range.count, Max(), [&](Index i) { return listed.score(i); });
+    const float left = limit.value - range.above;
+    return limit.of_weight
+               ? threshold(block, range.count, listed, left, [&](Index i) { return listed.weight(i); })
+               : threshold(block, range.count, listed, left, [](Index) { return 1.0f; });
+  }
+
+  // The lane in which the running sum of the lanes passes `wanted`, or the last that has something; -1: none has.
+  // before: of the lanes ahead of it.
+  static i32 passing(float mine, float wanted, float& before) {
+    const float sum = sum_to(mine);
+    const u32 some = __ballot_sync(~0u, mine > 0),
+              past = __ballot_sync(~0u, mine > 0 && before + sum > wanted);
+    if (some == 0) return -1;
+    const u32 first = past != 0 ? past & (~past + 1) : highest(some);
+    const i32 lane = __popc(first - 1);
+    before += __shfl_sync(~0u, sum - mine, lane);
+    return lane;
+  }
+  static u32 highest(u32 bits) {
+    while (bits & (bits - 1)) bits &= bits - 1;
+    return bits;
+  }
+
+  // Weights of a lane's four tokens of a unit.
+  template <class Row>
+  static float4 weights_of(const Row& row, i32 vocab, i32 unit) {
+    const i32 first = unit * kUnit + i32(arch::thread() % 32) * 4;
+    if (first >= vocab) return {0, 0, 0, 0};
+    const float4 word = *reinterpret_cast<const float4*>(row.logits.data + 4 * i64(first));
+    float4 weights;
+    float* to[4] = {&weights.x, &weights.y, &weights.z, &weights.w};
+    each_of_word(row, first, word, [&](i32 i, float score) { *to[i - first] = row.weight_of_score(score); });
+    return weights;
+  }
+  static float sum_of(const float4& all) { return (all.x + all.y) + (all.z + all.w); }
+
+  // As choose of sample.cuh.
+  template <class Block, class Row>
+  static i32 search(Block& block, i32 vocab, const Row& row, float share) {
+    const i32 units = (vocab + kUnit - 1) / kUnit, warp = i32(arch::thread() / 32);
+    if (vocab % 4 != 0 || units > kUnits || reinterpret_cast<u64>(row.logits.data) % 16 != 0)
+      return choose(block, vocab, row, share);
+    const Scratch before_it = block.scratch_now();
+    auto* sums = reinterpret_cast<float*>(block.scratch(units + 1).data);
+#pragma unroll kAtOnce
+    for (i32 unit = warp; unit < units; unit += kWarps) {
+      const float sum = block.over_warp(Sum(), sum_of(weights_of(row, vocab, unit)));
+      if (arch::thread() % 32 == 0) sums[unit] = sum;
+    }
+    block.sync();
+    if (warp == 0) {
+      const i32 token = search_units(row, vocab, sums, units, share);
+      if (arch::thread() == 0) reinterpret_cast<i32*>(sums)[units] = token;
+    }
+    block.sync();
+    const i32 token = reinterpret_cast<const i32*>(sums)[units];
+    block.sync();
+    block.give_back(before_it);
+    return token;
+  }
+  // By one warp: which share of the units, which unit, which lane of it, which token.
+  template <class Row>
+  static i32 search_units(const Row& row, i32 vocab, const float* sums, i32 units, float share) {
+    const i32 lane = i32(arch::thread() % 32), each = (units + 31) / 32;
+    float mine = 0;
+    for (i32 i = lane * each; i < min((lane + 1) * each, units); ++i) mine += sums[i];
+    const float wanted = __shfl_sync(~0u, sum_to(mine), 31) * share;
+    float before = 0;
+    const i32 part = passing(mine, wanted, before);
+    if (part < 0) return 0;  // the scores are not numbers
+    i32 unit = part * each;
+    for (i32 i = unit; i < min((part + 1) * each, units); ++i) {
+      if (!(sums[i] > 0)) continue;
+      if (i != unit && sums[unit] > 0) before += sums[unit];
+      unit = i;
+      if (before + sums[i] > wanted) break;
+    }
+    const float4 weights = weights_of(row, vocab, unit);
+    const i32 at = passing(sum_of(weights), wanted, before);
+    i32 token = 0;
+    const float four[4] = {weights.x, weights.y, weights.z, weights.w};
+    bool past = false;
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) {
+      if (past || !(four[k] > 0)) continue;
+      token = unit * kUnit + lane * 4 + k, before += four[k], past = before > wanted;
+    }
+    return __shfl_sync(~0u, token, max(at, 0));
+  }
+
+  template <class Block, class Row>
+  static Best best_of(Block& block, i32 vocab, const Row& row) {
+    if (!row.penalised) return block.argmax(row.logits, vocab);
+    float value = identity(Max());
+    i32 index = vocab;
+    each(row, vocab, [&](i32 i, float score) {
+      if (score > value) value = score, index = i;
+    });
+    return block.best_of(value, index, vocab);
+  }
+
+  template <class Block, class Row>
+  static i32 pick(Block& block, i32 vocab, const StepSequence& options, u32 draw, Row& row) {
+    const Best best = best_of(block, vocab, row);
+    if (!(options.temperature > 0)) return best.index;
+    row.top = row.penalised ? best.value : best.value / row.temperature;
+    if (options.top_k > 0 && options.top_k < vocab)
+      row.kept = find(block, vocab, row, {false, float(options.top_k)});
+    if (options.top_p < 1) row.kept = max(row.kept, find(block, vocab, row, {true, options.top_p}));
+    row.min_weight = options.min_p;
+    return search(block, vocab, row, uniform_draw(options.seed, draw));
+  }
+
+  template <class Block>
+  static void run(Block& block, const Sample& a, const TileCoord& t) {
+    run_with<DeviceBody>(block, a, t);
+  }
+};
+
+}  // namespace sample
