@@ -45,6 +45,26 @@ Tensor joined_heads(Tensor part) {
   return part;
 }
 
+// What the graph's last call made, which that call stores a second time, as `second` is.
+Tensor made_twice(Graph& graph, const Tensor& second) {
+  struct SetCopy : ArgVisitor {
+    Tensor copy;
+    bool found = false;
+    void tensor(const char* argument, Tensor& value, const char*, Access) override {
+      if (argument == std::string_view("copy")) value = copy, found = true;
+    }
+    void weight(const char*, Weight&, const char*) override {}
+    void attribute(const char*, i32&) override {}
+    void attribute(const char*, float&) override {}
+  } set;
+  Node& maker = graph.nodes().back();
+  set.copy = graph.add_tensor(maker.name + ".copy", BufferKind::kActivation, second.dtype,
+                              {second.size, second.size + second.rank});
+  maker.main_part().op->visit(maker.main_part().args.data(), set);
+  HEDDLE_CHECK(set.found);
+  return set.copy;
+}
+
 constexpr i32 kWideKeys = 256;     // elements
 constexpr i32 kLatentQueries = 8;  // of a tile of latent attention, whose heads all share one kv head
 
@@ -111,8 +131,9 @@ Tensor Builder::residual(Tensor x) {
   Graph& graph = made_.graph;
   residual_ = graph.add_tensor("residual", BufferKind::kActivation, DType::kF32, {x.size[0], x.last()});
   graph.buffers()[residual_.buffer].resident = true;
+  const Tensor travelling = made_twice(graph, like(x, x.last()));
   graph.call("copy", path("residual.keep"), Copy{.x = x, .y = residual_});
-  return travels(graph.call("copy", path("residual.travel"), Copy{.x = x, .y = like(x, x.last())}).y);
+  return travels(travelling);
 }
 
 Tensor Builder::rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms) {
@@ -314,6 +335,7 @@ Tensor Builder::add(const std::string& name, Tensor a, Tensor b) {
 
 Tensor Builder::wanted(Tensor x) {
   made_.graph.set_live(LiveRows::kWanted);
+  if (request_.shape.rows == 1) return x;  // which is wanted, or none is
   Tensor y = dense(DType::kF32, {request_.shape.wanted, x.last()});
   return made_.graph.call("gather_rows", "wanted", GatherRows{.step = step_, .x = x, .y = y}).y;
 }

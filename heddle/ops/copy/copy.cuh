@@ -8,7 +8,8 @@ struct Body {
     for (i32 row = t[0]; row < t[1]; ++row) {
       auto x = block.row(a.x, row).from(t[2]);
       auto y = block.row(a.y, row).from(t[2]);
-      block.map(t[3] - t[2], [&](auto i) { y.store(i, x.load(i)); });
+      block.map(
+          t[3] - t[2], [&](auto i) { return x.load(i); }, [&](auto i, auto value) { y.store(i, value); });
     }
   }
 };

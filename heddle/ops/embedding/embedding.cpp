@@ -18,6 +18,7 @@ void infer(std::byte* args) {
   require(a.y.rank == 2, "[embedding] y has {} dimensions; give it its dtype and shape [rows, {}]", a.y.rank,
           a.table.cols());
   set_output("embedding", "y", a.y, DType::kF32, {a.y.size[0], a.table.cols()});
+  if (a.copy.rank > 0) set_output("embedding", "copy", a.copy, DType::kF32, {a.y.size[0], a.table.cols()});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
@@ -40,6 +41,7 @@ void reference(const std::byte* args, Values& values) {
       y[row * columns + i] = inside ? table[size_t(at) * columns + i] * double(a.scale) : NAN;
   }
   values.write(a.y, y);
+  if (a.copy.exists()) values.write(a.copy, y);
 }
 
 }  // namespace

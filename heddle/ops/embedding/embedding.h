@@ -9,6 +9,7 @@ struct Embedding {
   Tensor state;  // u8 [bytes], the device part of the step record
   Weight table;  // [V, D]
   Tensor y;      // [M, D]
+  Tensor copy;   // [M, D] or absent: y again, rounded to its own element type
   i32 by_position = 0;
   float scale = 1;
 
@@ -17,6 +18,7 @@ struct Embedding {
     v.read("state", s.state, ".");
     v.weight("table", s.table, "V, D");
     v.write("y", s.y, "M, D");
+    v.write("copy", s.copy, "M, D");
     v.attribute("by_position", s.by_position);
     v.attribute("scale", s.scale);
   }

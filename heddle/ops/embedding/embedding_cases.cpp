@@ -13,6 +13,7 @@ std::vector<Case> embedding_cases() {
         for (i32 cols : {1, 37, 128}) {
           Embedding args{.state = step.state(), .table = weight_input(type, 50, cols)};
           args.y = input(type == DType::kF16 ? DType::kF16 : DType::kF32, {step.rows(), cols});
+          if (cols == 37) args.copy = input(DType::kBf16, {step.rows(), cols});
           args.by_position = by_position;
           args.scale = 1.5f;
           Case one = make_case(args, rounding_bound(args.y.dtype, 1));

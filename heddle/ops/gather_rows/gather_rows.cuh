@@ -8,7 +8,8 @@ struct Body {
     const i32* wanted = block.host(a.step).wanted_rows();
     for (i32 row = t[0]; row < t[1]; ++row) {
       auto in = block.row(a.x, wanted[row]), out = block.row(a.y, row);
-      block.map(a.x.last(), [&](auto i) { out.store(i, in.load(i)); });
+      block.map(
+          a.x.last(), [&](auto i) { return in.load(i); }, [&](auto i, auto value) { out.store(i, value); });
     }
   }
 };

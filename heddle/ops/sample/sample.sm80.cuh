@@ -19,18 +19,27 @@ struct DeviceBody : Body {
   static void each(const Row& row, i32 vocab, F&& f) {
     const bool in_words = reinterpret_cast<u64>(row.logits.data) % 16 == 0;
     const i32 words = in_words ? vocab / 4 : 0;
-    const auto* from = reinterpret_cast<const float4*>(row.logits.data);
+    float4 now[kAtOnce], next[kAtOnce];
+    load(row, i32(arch::thread()), words, now);
 #pragma unroll 1
     for (i32 begin = i32(arch::thread()); begin < words; begin += kAtOnce * kConsumers) {
-      float4 word[kAtOnce];
+      load(row, begin + kAtOnce * kConsumers, words, next);
 #pragma unroll
-      for (i32 n = 0; n < kAtOnce; ++n) word[n] = from[min(begin + n * kConsumers, words - 1)];
-#pragma unroll
-      for (i32 n = 0; n < kAtOnce; ++n)
-        if (const i32 at = begin + n * kConsumers; at < words) each_of_word(row, 4 * at, word[n], f);
+      for (i32 n = 0; n < kAtOnce; ++n) {
+        if (const i32 at = begin + n * kConsumers; at < words) each_of_word(row, 4 * at, now[n], f);
+        now[n] = next[n];
+      }
     }
 #pragma unroll 1
     for (i32 i = 4 * words + i32(arch::thread()); i < vocab; i += kConsumers) f(i, row.score(Index{i}));
+  }
+  // A thread's words from `begin` on; past the end the last one.
+  template <class Row>
+  static void load(const Row& row, i32 begin, i32 words, float4 (&word)[kAtOnce]) {
+    const auto* from = reinterpret_cast<const float4*>(row.logits.data);
+#pragma unroll
+    for (i32 n = 0; n < kAtOnce; ++n)
+      if (words > 0) word[n] = from[min(begin + n * kConsumers, words - 1)];
   }
   template <class Row, class F>
   static void each_of_word(const Row& row, i32 first, const float4& word, F&& f) {

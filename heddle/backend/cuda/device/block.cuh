@@ -31,9 +31,9 @@ struct Scratch {
   u8* spill() const { return params.spill + i64(arch::multiprocessor()) * params.spill_bytes; }
 };
 
-constexpr i32 kLargestOperand = 1 << 30;  // on chip
-constexpr i32 kMapBatch = 64 / kWarps;    // values that a thread makes before it uses the first
-constexpr i32 kVocabBatch = 64 / kWarps;  // 16-byte words of a vocabulary, the same
+constexpr i32 kLargestOperand = 1 << 30;   // on chip
+constexpr i32 kMapBatch = 64 / kWarps;     // values that a thread makes before it uses the first
+constexpr i32 kVocabBatch = 128 / kWarps;  // 16-byte words of a vocabulary, the same
 
 // Two matrices on chip, right [n, k] and left [m, k].
 struct Product {
