@@ -24,6 +24,11 @@ inline V exp(V x) {
   return p * exp2i(half) * exp2i(n - half);
 }
 
+template <class V, class W>
+inline V quotient(V a, W b) {
+  return a / b;
+}
+
 template <class V>
 inline V rsqrt(V x) {
   return V(1.0f) / sqrt(x);

@@ -7,6 +7,9 @@ namespace heddle::device::arch {
 
 constexpr u32 kLoaderThreads = 1;
 
+inline float reciprocal(float x) {
+  return 1 / x;
+}
 inline float exp2(float x) {
   return std::exp2(x);
 }

@@ -23,10 +23,10 @@ struct Scores {
   template <class Index, class Value>
   Value score_of(Index i, Value logit) const {
     if (penalised) {
-      auto changed = where_less(logit, Value(0.0f), logit * penalty, logit / penalty);
+      auto changed = where_less(logit, Value(0.0f), logit * penalty, quotient(logit, penalty));
       logit = where_less(Value(0.5f), seen.load_bit(i), changed, logit);
     }
-    return logit / temperature;
+    return quotient(logit, temperature);
   }
   // Probability but for a factor; 0 where the token is dropped.
   template <class Index>

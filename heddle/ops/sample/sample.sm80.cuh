@@ -60,46 +60,91 @@ struct DeviceBody : Body {
   struct Totals {
     float weight[kDigits], count[kDigits];
   };
-  // Where a threshold lies: among the `count` scores whose keys begin with `prefix`; the sum of those above them.
-  struct Range {
+  // What of a row may count: how many tokens there are, or what share of all weight they have.
+  struct Limit {
+    bool of_weight;
+    float value;
+  };
+
+  // The search for a threshold: it lies among the `count` scores whose keys begin with `prefix`.
+  template <class Block, class Row>
+  struct Search {
+    Block& block;
+    const Row& row;
+    Limit limit;
+    Bins& bins;
+    Totals& totals;
     u32 prefix = 0;
     i32 shift = kKeyBits;  // bits of a key behind the prefix
     i32 digit = 0;         // its last
     i32 count = 0;
-    float above = 0;
+    float above = 0;  // the sum of those above them
 
-    bool holds(u32 key) const { return key >> shift == prefix; }
-    // Goes on to the digit where the sum reaches the limit, or to the last that there is.
-    void narrow(const float* sums, const float* counts, float limit) {
+    bool holds(float score) const { return key_of(score, row.top) >> shift == prefix; }
+
+    // Goes on to the digit where the sum reaches the limit, or to the last that there is. `visit` calls a function with
+    // each score of a thread.
+    template <class Visit>
+    void narrow(Visit&& visit) {
+      sum_by_digit(visit);
+      if (shift == kKeyBits && limit.of_weight) {
+        float all = 0;
+        for (i32 d = 0; d < kDigits; ++d) all += totals.weight[d];
+        limit.value *= all;
+      }
+      const float* sums = limit.of_weight ? totals.weight : totals.count;
       i32 lowest = 0;
-      while (lowest < kDigits - 1 && counts[lowest] == 0) ++lowest;
-      for (digit = kDigits - 1; digit > lowest && above + sums[digit] < limit; --digit) above += sums[digit];
+      while (lowest < kDigits - 1 && totals.count[lowest] == 0) ++lowest;
+      for (digit = kDigits - 1; digit > lowest && above + sums[digit] < limit.value; --digit)
+        above += sums[digit];
       prefix = prefix << kDigitBits | u32(digit), shift -= kDigitBits;
-      count = i32(counts[digit]);
+      count = i32(totals.count[digit]);
+    }
+    template <class Visit>
+    void sum_by_digit(Visit&& visit) {
+      const i32 me = i32(arch::thread()), lane = me % 32, mine = me / 32;
+#pragma unroll
+      for (i32 d = 0; d < kDigits; ++d) bins.weight[d][me] = bins.count[d][me] = 0;
+      visit([&](float score) {  // without a branch, so that scores are worked out side by side
+        const u32 key = key_of(score, row.top);
+        const float one = key >> shift == prefix ? 1.0f : 0.0f, weight = row.weight_of_score(score);
+        const u32 d = key >> (shift - kDigitBits) & (kDigits - 1);
+        bins.weight[d][me] += one * weight, bins.count[d][me] += one;
+      });
+      block.sync();
+      float weight = 0, number = 0;  // a warp for each digit
+#pragma unroll
+      for (i32 i = lane; i < kConsumers; i += 32)
+        weight += bins.weight[mine][i], number += bins.count[mine][i];
+      weight = block.over_warp(Sum(), weight), number = block.over_warp(Sum(), number);
+      if (lane == 0) totals.weight[mine] = weight, totals.count[mine] = number;
+      block.sync();
+    }
+    // The scores that are left, in place of the sums they were found by; at most kListed.
+    template <class Visit>
+    float* collect(Visit&& visit) {
+      const float mine = bins.count[digit][arch::thread()];
+      block.sync();  // all know the totals
+      i32 at = before(block, mine, totals.weight);
+      auto* list = reinterpret_cast<float*>(&bins);
+      visit([&](float score) {
+        if (holds(score)) list[at++] = score;
+      });
+      block.sync();
+      return list;
+    }
+    // Among all scores of a list, as sample.cuh does.
+    float finish(const float* list) {
+      Listed<Row> listed{row, list, 0};
+      listed.top = block.reduce(count, Max(), [&](Index i) { return listed.score(i); });
+      return bisect(count, listed, limit.value - above);
+    }
+    template <class Scores>
+    float bisect(i32 number, const Scores& scores, float most) const {
+      return threshold(block, number, scores, most,
+                       [&](Index i) { return limit.of_weight ? scores.weight(i) : 1.0f; });
     }
   };
-
-  template <class Block, class Row>
-  static void sum_by_digit(Block& block, i32 vocab, const Row& row, const Range& range, Bins& bins,
-                           Totals& totals) {
-    const i32 me = i32(arch::thread()), lane = me % 32, digit = me / 32;
-#pragma unroll
-    for (i32 d = 0; d < kDigits; ++d) bins.weight[d][me] = bins.count[d][me] = 0;
-    each(row, vocab, [&](i32, float score) {
-      const u32 key = key_of(score, row.top);
-      if (!range.holds(key)) return;
-      const u32 d = key >> (range.shift - kDigitBits) & (kDigits - 1);
-      bins.weight[d][me] += row.weight_of_score(score), bins.count[d][me] += 1;
-    });
-    block.sync();
-    float weight = 0, count = 0;  // a warp for each digit
-#pragma unroll
-    for (i32 i = 0; i < kConsumers; i += 32)
-      weight += bins.weight[digit][i + lane], count += bins.count[digit][i + lane];
-    weight = block.over_warp(Sum(), weight), count = block.over_warp(Sum(), count);
-    if (lane == 0) totals.weight[digit] = weight, totals.count[digit] = count;
-    block.sync();
-  }
 
   // Scores that lie on chip, as a row of their own.
   template <class Row>
@@ -111,6 +156,42 @@ struct DeviceBody : Body {
     float score(Index i) const { return scores[i.at]; }
     float weight(Index i) const { return row.weight_of_score(scores[i.at]); }
   };
+
+  // As threshold of sample.cuh: digits of all scores until those beside the threshold fit on chip, then digits of these.
+  template <class Block, class Row>
+  static float find(Block& block, i32 vocab, const Row& row, const Limit& limit) {
+    const Scratch before_it = block.scratch_now();
+    auto& bins = *reinterpret_cast<Bins*>(block.scratch(sizeof(Bins) / 4).data);
+    auto& totals = *reinterpret_cast<Totals*>(block.scratch(sizeof(Totals) / 4).data);
+    Search<Block, Row> search{block, row, limit, bins, totals};
+    const auto all = [&](auto&& f) { each(row, vocab, [&](i32, float score) { f(score); }); };
+    do {
+      search.narrow(all);
+    } while (search.count > kListed && search.shift > 0);
+    const float kept = search.count > kListed ? search.bisect(vocab, row, search.limit.value)
+                                              : find_listed(search, search.collect(all), search.count);
+    block.sync();
+    block.give_back(before_it);
+    return kept;
+  }
+  template <class Search>
+  static float find_listed(Search& search, const float* list, i32 count) {
+    static_assert(sizeof(Bins) >= kListed * sizeof(float));
+    constexpr i32 kMine = kListed / kConsumers;
+    const i32 me = i32(arch::thread());
+    float mine[kMine];
+#pragma unroll
+    for (i32 n = 0; n < kMine; ++n) mine[n] = list[min(me + n * kConsumers, count - 1)];
+    search.block.sync();
+    const auto listed = [&](auto&& f) {
+#pragma unroll
+      for (i32 n = 0; n < kMine; ++n)
+        if (me + n * kConsumers < count) f(mine[n]);
+    };
+    if (search.shift == 0 || search.count == 1) return search.finish(list);
+    while (search.shift > 0 && search.count > 1) search.narrow(listed);
+    return search.finish(search.collect(listed));
+  }
 
   // The sum of what threads before this one have, in whole numbers.
   template <class Block>
@@ -134,58 +215,6 @@ struct DeviceBody : Body {
     return value;
   }
 
-  // What of a row may count: how many tokens there are, or what share of all weight they have.
-  struct Limit {
-    bool of_weight;
-    float value;
-  };
-
-  // As threshold of sample.cuh.
-  template <class Block, class Row>
-  static float find(Block& block, i32 vocab, const Row& row, Limit limit) {
-    const Scratch before_it = block.scratch_now();
-    auto& bins = *reinterpret_cast<Bins*>(block.scratch(sizeof(Bins) / 4).data);
-    auto& totals = *reinterpret_cast<Totals*>(block.scratch(sizeof(Totals) / 4).data);
-    Range range;
-    do {
-      sum_by_digit(block, vocab, row, range, bins, totals);
-      if (range.shift == kKeyBits && limit.of_weight) {
-        float all = 0;
-        for (i32 d = 0; d < kDigits; ++d) all += totals.weight[d];
-        limit.value *= all;
-      }
-      range.narrow(limit.of_weight ? totals.weight : totals.count, totals.count, limit.value);
-    } while (range.count > kListed && range.shift > 0);
-    const float kept = range.count <= kListed ? find_in(block, vocab, row, limit, range, bins, totals.weight)
-                       : limit.of_weight
-                           ? threshold(block, vocab, row, limit.value, [&](auto i) { return row.weight(i); })
-                           : threshold(block, vocab, row, limit.value, [](auto) { return 1.0f; });
-    block.sync();
-    block.give_back(before_it);
-    return kept;
-  }
-
-  // The list takes the place of the sums it is made by.
-  template <class Block, class Row>
-  static float find_in(Block& block, i32 vocab, const Row& row, const Limit& limit, const Range& range,
-                       Bins& bins, float* warps) {
-    static_assert(sizeof(Bins) >= kListed * sizeof(float));
-    const float mine = bins.count[range.digit][arch::thread()];
-    block.sync();  // all know the totals
-    i32 at = before(block, mine, warps);
-    auto* list = reinterpret_cast<float*>(&bins);
-    each(row, vocab, [&](i32, float score) {
-      if (range.holds(key_of(score, row.top))) list[at++] = score;
-    });
-    block.sync();
-    Listed<Row> listed{row, list, 0};
-    listed.top = block.reduce(range.count, Max(), [&](Index i) { return listed.score(i); });
-    const float left = limit.value - range.above;
-    return limit.of_weight
-               ? threshold(block, range.count, listed, left, [&](Index i) { return listed.weight(i); })
-               : threshold(block, range.count, listed, left, [](Index) { return 1.0f; });
-  }
-
   // The lane in which the running sum of the lanes passes `wanted`, or the last that has something; -1: none has.
   // before: of the lanes ahead of it.
   static i32 passing(float mine, float wanted, float& before) {
@@ -203,31 +232,43 @@ struct DeviceBody : Body {
     return bits;
   }
 
-  // Weights of a lane's four tokens of a unit.
+  // A lane's four tokens of a unit, and their weights: past the end the last ones, which weigh nothing.
   template <class Row>
-  static float4 weights_of(const Row& row, i32 vocab, i32 unit) {
+  static float4 word_of(const Row& row, i32 vocab, i32 unit) {
     const i32 first = unit * kUnit + i32(arch::thread() % 32) * 4;
-    if (first >= vocab) return {0, 0, 0, 0};
-    const float4 word = *reinterpret_cast<const float4*>(row.logits.data + 4 * i64(first));
-    float4 weights;
-    float* to[4] = {&weights.x, &weights.y, &weights.z, &weights.w};
-    each_of_word(row, first, word, [&](i32 i, float score) { *to[i - first] = row.weight_of_score(score); });
-    return weights;
+    return *reinterpret_cast<const float4*>(row.logits.data + 4 * i64(min(first, vocab - 4)));
+  }
+  template <class Row>
+  static float4 weights_of(const Row& row, i32 vocab, i32 unit, const float4& word) {
+    const i32 first = unit * kUnit + i32(arch::thread() % 32) * 4;
+    float weights[4];
+    each_of_word(row, min(first, vocab - 4), word, [&, k = 0](i32, float score) mutable {
+      weights[k++] = first < vocab ? row.weight_of_score(score) : 0.0f;
+    });
+    return {weights[0], weights[1], weights[2], weights[3]};
   }
   static float sum_of(const float4& all) { return (all.x + all.y) + (all.z + all.w); }
 
   // As choose of sample.cuh.
   template <class Block, class Row>
-  static i32 search(Block& block, i32 vocab, const Row& row, float share) {
+  static i32 choose_at(Block& block, i32 vocab, const Row& row, float share) {
     const i32 units = (vocab + kUnit - 1) / kUnit, warp = i32(arch::thread() / 32);
     if (vocab % 4 != 0 || units > kUnits || reinterpret_cast<u64>(row.logits.data) % 16 != 0)
       return choose(block, vocab, row, share);
     const Scratch before_it = block.scratch_now();
     auto* sums = reinterpret_cast<float*>(block.scratch(units + 1).data);
-#pragma unroll kAtOnce
-    for (i32 unit = warp; unit < units; unit += kWarps) {
-      const float sum = block.over_warp(Sum(), sum_of(weights_of(row, vocab, unit)));
-      if (arch::thread() % 32 == 0) sums[unit] = sum;
+#pragma unroll 1
+    for (i32 begin = warp; begin < units; begin += kAtOnce * kWarps) {
+      float4 words[kAtOnce];
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) words[n] = word_of(row, vocab, begin + n * kWarps);
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) {
+        const i32 unit = begin + n * kWarps;
+        const float sum =
+            block.over_warp(Sum(), sum_of(weights_of(row, vocab, min(unit, units - 1), words[n])));
+        if (unit < units && arch::thread() % 32 == 0) sums[unit] = sum;
+      }
     }
     block.sync();
     if (warp == 0) {
@@ -257,7 +298,7 @@ struct DeviceBody : Body {
       unit = i;
       if (before + sums[i] > wanted) break;
     }
-    const float4 weights = weights_of(row, vocab, unit);
+    const float4 weights = weights_of(row, vocab, unit, word_of(row, vocab, unit));
     const i32 at = passing(sum_of(weights), wanted, before);
     i32 token = 0;
     const float four[4] = {weights.x, weights.y, weights.z, weights.w};
@@ -286,11 +327,13 @@ struct DeviceBody : Body {
     const Best best = best_of(block, vocab, row);
     if (!(options.temperature > 0)) return best.index;
     row.top = row.penalised ? best.value : best.value / row.temperature;
-    if (options.top_k > 0 && options.top_k < vocab)
-      row.kept = find(block, vocab, row, {false, float(options.top_k)});
-    if (options.top_p < 1) row.kept = max(row.kept, find(block, vocab, row, {true, options.top_p}));
+    const Limit limits[] = {{false, float(options.top_k)}, {true, options.top_p}};
+    const bool limited[] = {options.top_k > 0 && options.top_k < vocab, options.top_p < 1};
+#pragma unroll 1
+    for (i32 n = 0; n < 2; ++n)
+      if (limited[n]) row.kept = max(row.kept, find(block, vocab, row, limits[n]));
     row.min_weight = options.min_p;
-    return search(block, vocab, row, uniform_draw(options.seed, draw));
+    return choose_at(block, vocab, row, uniform_draw(options.seed, draw));
   }
 
   template <class Block>

@@ -51,6 +51,14 @@ inline float exp(float x) {
   return __fmaf_rn(value * lost, 0.693147181f, value);
 }
 
+// a / b without the branch of a division, for a normal b: corrected by its remainder, the nearest float but at the ends of
+// the range. Stands before the one of tile/math.cuh.
+inline float quotient(float a, float b) {
+  const float near = arch::reciprocal(b), inverse = __fmaf_rn(__fmaf_rn(-b, near, 1.0f), near, near);
+  const float q = a * inverse, better = __fmaf_rn(__fmaf_rn(-b, q, a), inverse, q);
+  return better == better ? better : q;  // infinities have no remainder
+}
+
 // e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
 inline float weight_of(float x) {
   constexpr float kLog2E = 1.44269504088896341f;
