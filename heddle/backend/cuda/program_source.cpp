@@ -81,12 +81,19 @@ u32 scratch_of_a_row(const Program& program) {
   struct Largest : ArgVisitor {
     size_t workers;
     i64 bytes = 0;
-    void tensor(const char*, Tensor&, const char*, Access) override {}
+    std::string_view input;  // what a product copies as it lies; empty: a prologue makes it
+    bool exact = false;      // in bf16
+
+    void tensor(const char* argument, Tensor& value, const char*, Access) override {
+      if (argument == input) exact = value.dtype == DType::kBf16;
+    }
     void weight(const char*, Weight& w, const char*) override {
-      constexpr i64 kOfColumn = 4 * (1 + 2 * i64(kConsumerWarps)), kMostColumns = 256, kPadding = 768;
+      constexpr i64 kMostColumns = 256, kPadding = 768;
       const i64 share = (w.rows() + i64(workers) - 1) / i64(workers);
       const i64 columns = std::min(kMostColumns, (share + 15) / 16 * 16);
-      bytes = std::max(bytes, i64(w.cols()) * 4 + columns * kOfColumn + kPadding);
+      const i64 sums = 4 * (columns + 2 * std::min<i64>(columns, kRowColumns) * kConsumerWarps);
+      const i64 element = exact && w.data.dtype == DType::kBf16 ? 2 : 4;
+      bytes = std::max(bytes, w.cols() * element + sums + kPadding);
     }
     void attribute(const char*, i32&) override {}
     void attribute(const char*, float&) override {}
@@ -94,13 +101,18 @@ u32 scratch_of_a_row(const Program& program) {
   largest.workers = program.workers.size();
   for (const Call& call : program.calls) {
     Node node = program.node_of(call);
-    for (Part& part : node.parts) part.op->visit(part.args.data(), largest);
+    for (size_t i = 0; i < node.parts.size(); ++i) {
+      const OpSpec& op = *node.parts[i].op;
+      const bool copies = i == 0 && node.main == 0 && op.traits.main && !op.traits.streams_by_data;
+      largest.input = copies ? op.traits.input : "", largest.exact = false;
+      op.visit(node.parts[i].args.data(), largest);
+    }
   }
   return u32(std::min<i64>(largest.bytes + 127, 1 << 20)) / 128 * 128;
 }
 
 // Beside a ring of some slots, and on GPUs of 99 KB of at least two.
-constexpr u32 kLeastScratch = 24 << 10;
+constexpr u32 kLeastScratch = 18 << 10;
 u32 most_scratch(const std::string& arch) {
   const bool small = arch == "sm_86" || arch == "sm_89" || arch == "sm_120";
   return (small ? 40 : 100) << 10;

@@ -24,9 +24,10 @@ struct DeviceBody {
     const i32 stride = i32(a.part.stride[2]) * size_of(a.part.dtype);
 #pragma unroll
     for (i32 k = 0; k < kAtOnce; ++k) {
-      if (begin + k >= a.max_splits) continue;  // a break would keep the loop from being unrolled
-      splits.part[k] = *reinterpret_cast<const uint4*>(part + k * stride);
-      splits.stats[k] = stats[k];
+      // Past the end the last again: what is loaded under a condition alone has registers of its own throughout the kernel.
+      const i32 at = min(k, a.max_splits - 1 - begin);
+      splits.part[k] = *reinterpret_cast<const uint4*>(part + at * stride);
+      splits.stats[k] = stats[at];
     }
   }
 

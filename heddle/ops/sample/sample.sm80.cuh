@@ -327,11 +327,12 @@ struct DeviceBody : Body {
     const Best best = best_of(block, vocab, row);
     if (!(options.temperature > 0)) return best.index;
     row.top = row.penalised ? best.value : best.value / row.temperature;
-    const Limit limits[] = {{false, float(options.top_k)}, {true, options.top_p}};
-    const bool limited[] = {options.top_k > 0 && options.top_k < vocab, options.top_p < 1};
+    const bool by_count = options.top_k > 0 && options.top_k < vocab, by_weight = options.top_p < 1;
 #pragma unroll 1
-    for (i32 n = 0; n < 2; ++n)
-      if (limited[n]) row.kept = max(row.kept, find(block, vocab, row, limits[n]));
+    for (i32 n = by_count ? 0 : 1; n < (by_weight ? 2 : 1); ++n) {
+      const Limit limit{n == 1, n == 1 ? options.top_p : float(options.top_k)};
+      row.kept = max(row.kept, find(block, vocab, row, limit));
+    }
     row.min_weight = options.min_p;
     return choose_at(block, vocab, row, uniform_draw(options.seed, draw));
   }

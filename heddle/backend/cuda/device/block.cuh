@@ -223,15 +223,15 @@ class Block {
 
   View scratch(i32 n) { return {scratch_.take(i64(n) * 4), DType::kF32}; }
 
-  // One row keeps more than 16-bit weights have: halves of bf16 for tensor cores, f32 for others. More rows are in the
-  // weight's dtype. Columns are padded with zeros to what a product reads at once. Of a tile of many rows in memory,
+  // One row keeps more than 16-bit weights have, unless it is `exact` without: halves of bf16 for tensor cores, f32 for
+  // others. More rows are in the weight's dtype. Columns are padded with zeros to what a product reads at once. Of a tile of many rows in memory,
   // however few are asked for: the copies of a product of many rows read it there.
-  Operand operand(i32 rows, i32 cols, DType dtype) {
+  Operand operand(i32 rows, i32 cols, DType dtype, bool exact = false) {
     const bool alone = rows == 1 && !many_rows();
-    const DType stored = !alone ? dtype : dtype == DType::kBf16 ? kSplit : DType::kF32;
+    const DType stored = !alone || exact ? dtype : dtype == DType::kBf16 ? kSplit : DType::kF32;
     const i32 unit = dtype == DType::kBf16 ? kBlockCols : 16, padded = (cols + unit - 1) / unit * unit;
     // Rows of a few begin half a line of banks apart.
-    const i64 stride = alone         ? i64(padded) * 4
+    const i64 stride = alone         ? i64(padded) * (exact ? size_of(dtype) : 4)
                        : many_rows() ? i64(padded) * size_of(stored)
                                      : i64(padded + 63) / 64 * 64 * size_of(stored) + 64;
     Operand x{{scratch_.take(rows * stride, many_rows() ? 0 : kLargestOperand), stored, rows, cols, 0, 0,
@@ -251,7 +251,7 @@ class Block {
                        tensor.stride[0] * size_of(tensor.dtype),
                        0};
     if (many_rows() && tensor.dtype == dtype) return {there};
-    Operand x = operand(rows, tensor.size[1], dtype);
+    Operand x = operand(rows, tensor.size[1], dtype, tensor.dtype == DType::kBf16 && dtype == DType::kBf16);
     for (i32 m = 0; m < rows; ++m) {
       if (copy_words(there.row(m), x.row(m), tensor.size[1])) continue;
       map(
@@ -323,6 +323,7 @@ class Block {
   static bool copy_words(const View& from, const OperandRow& to, i32 columns) {
     if (columns % 8 != 0 || !in_octets(from) || !in_octets(to)) return false;
     constexpr i32 kAtOnce = 4;
+    const bool same = from.dtype == to.dtype && from.dtype == DType::kBf16;
 #pragma unroll 1
     for (i32 begin = i32(arch::thread()); begin < columns / 8; begin += kAtOnce * kConsumers) {
       Octet octets[kAtOnce];
@@ -331,8 +332,9 @@ class Block {
         if (const i32 at = begin + n * kConsumers; at < columns / 8) octets[n].load(from, at);
 #pragma unroll
       for (i32 n = 0; n < kAtOnce; ++n) {
-        octets[n].decode(from.dtype);
-        if (const i32 at = begin + n * kConsumers; at < columns / 8) store_octet(octets[n], to, at);
+        if (!same) octets[n].decode(from.dtype);
+        if (const i32 at = begin + n * kConsumers; at < columns / 8)
+          same ? octets[n].store_as_loaded(to.data, at) : store_octet(octets[n], to, at);
       }
     }
     return true;
@@ -351,7 +353,7 @@ class Block {
     const i32 mark = scratch_.chip_used;
     // Whole items: so many that the warps' sums fit on chip.
     constexpr i32 kItemColumns = kItemPanels * kStreamPanelRows;
-    const i32 columns = min(fragment.cols, x.rows == 1 ? 8 * kItemColumns : kItemColumns);
+    const i32 columns = min(fragment.cols, x.rows == 1 ? i32(kRowColumns) : kItemColumns);
     auto* partial = reinterpret_cast<float*>(scratch_.take(2 * x.rows * columns * kWarps * 4));
     multiply_from_ring<kType>(edges_.ring(), fragment, x, w, partial, columns);
     scratch_.chip_used = mark;

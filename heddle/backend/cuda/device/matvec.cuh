@@ -124,7 +124,7 @@ __forceinline__ void multiply_from_ring(RingCursor& at, const Matrix& fragment, 
   for (i32 from = 0, turn = 0; from < fragment.cols; from += columns, turn ^= 1) {
     const i32 cols = fragment.cols - from < columns ? fragment.cols - from : columns;
     float* sums = partial + turn * x.rows * columns * kWarps;
-    if (kType == DType::kBf16 && (!kFewRows || x.dtype == kSplit))
+    if (kType == DType::kBf16 && x.dtype == kSplit)
       multiply_groups<SplitColumns>(ring, x, w, cols, sums);
     else if (kType == DType::kBf16)
       multiply_groups<RowColumns>(ring, x, w, cols, sums);

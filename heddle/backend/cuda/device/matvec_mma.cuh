@@ -4,7 +4,7 @@
 // is row r of the weight again, with the odd pairs of elements; the even ones and the odd ones of a block of x are columns of
 // their own, each in two, a high and a low half of bf16, so that x keeps 16 bits. That leaves room for a second block: of
 // the sums of each, the columns of its own count.
-// More rows are eight columns as they are.
+// More rows are eight columns as they are, and so is one that holds no more than bf16.
 // Warps share K; what they have of a sum meets in shared memory. Its order depends on K and the number of warps alone.
 #pragma once
 
@@ -69,7 +69,7 @@ class SplitColumns {
   i32 last_;        // block of K
 };
 
-// Up to eight rows of bf16.
+// One to eight rows of bf16.
 class RowColumns {
  public:
   explicit RowColumns(const Matrix& x) : rows_(x.rows) {

@@ -78,6 +78,8 @@ struct Octet {
       if (dtype == DType::kF16) value[i] = from_f16(u16(half >> 16));
     }
   }
+  // Of 16 bits, as they came.
+  void store_as_loaded(u8* row, i32 at) const { reinterpret_cast<uint4*>(row)[at] = words[0]; }
   void store(const View& row, i32 at) const {
     if (row.dtype == DType::kF32) {
       float4* to = reinterpret_cast<float4*>(row.data) + 2 * at;
