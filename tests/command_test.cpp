@@ -67,6 +67,10 @@ TEST(Command, BenchMeasuresAndKeepsResults) {
   expect_words(read_file(file), {"\"commit\": \"abc\"", "\"unit\": \"tokens/s\"",
                                  "heddle bench llama3-tiny --split-unit 64 --positions 0,9 --prefill 70 ",
                                  "\"ceiling\": null", "\"ratio\": null"});
+  EXPECT_NE(output({"bench", kModel, "--positions", "0", "--prefill", "0", "--rounds", "1", "--steps", "3",
+                    "--temperature", "0.8", "--top-p", "0.9"})
+                .find("3 tokens a call; temperature 0.8, top-p 0.9"),
+            std::string::npos);
   EXPECT_NE(run_program({.args = {"bench", kModel, "--rounds", "0"}}).code, 0);
   EXPECT_NE(run_program({.args = {"bench", kModel, "--positions", "-1"}}).code, 0);
 }

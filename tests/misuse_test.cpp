@@ -93,6 +93,7 @@ const Misuse kCommands[] = {
      kWrongArguments,
      {"linnear", "rms_norm"}},
     {"check_of_ops_of_a_model", {"check", "@story", "--ops", "linear"}, kWrongArguments, {"--ops", "--arch"}},
+    {"no_share_to_bench", {"bench", "@story", "--top-p", "0"}, kWrongArguments, {"--top-p 0", "(0, 1]"}},
     {"no_sequences_to_bench", {"bench", "@story", "--sequences", "0"}, kWrongArguments, {"--sequences is 0"}},
     {"check_of_a_model_and_bodies",
      {"check", "@story", "--arch", "sm_80"},

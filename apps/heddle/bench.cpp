@@ -20,7 +20,17 @@ struct BenchFlags {
   EngineFlags engine;
   std::string positions = "0,512", out, commit = HEDDLE_VERSION;
   i32 prefill = 512, steps = 16, rounds = 5, sequences = 1;
+  SamplingSettings sampling;  // of the tokens that one call makes
 };
+
+// "; temperature 0.8, top-p 0.95"; nothing where the likeliest token is taken.
+std::string chosen_by(const SamplingSettings& sampling) {
+  if (sampling.temperature == 0) return {};
+  std::string text = fmt::format("; temperature {:g}", sampling.temperature);
+  if (sampling.top_k > 0) text += fmt::format(", top-k {}", sampling.top_k);
+  if (sampling.top_p < 1) text += fmt::format(", top-p {:g}", sampling.top_p);
+  return text;
+}
 
 double seconds_of(const auto& work) {
   const Stopwatch watch;
@@ -126,8 +136,9 @@ class Bench {
     const std::vector<i32> tokens = some_tokens(position + flags_.steps, engine_->info().vocab);
     const std::span<const i32> all = tokens;
     Measurement single{.work = fmt::format("decode at position {}, {}", position, name_), .unit = "ms/token"};
-    Measurement joined{.work = fmt::format("{}, {} tokens a call", single.work, flags_.steps),
-                       .unit = "ms/token"};
+    Measurement joined{
+        .work = fmt::format("{}, {} tokens a call{}", single.work, flags_.steps, chosen_by(flags_.sampling)),
+        .unit = "ms/token"};
     for (i32 round = 0; round <= flags_.rounds; ++round) {
       const SequenceId sequence = engine_->open({});
       if (position > 0) extend(sequence, all.first(size_t(position)));
@@ -148,9 +159,10 @@ class Bench {
 
   // The steps of `--sequences` sequences at once, as a batch takes them.
   void decode_shared(i32 position) {
-    Measurement row{.work = fmt::format("decode of {} sequences at position {}, {}, {} tokens a call",
-                                        flags_.sequences, position, name_, flags_.steps),
-                    .unit = "tokens/s"};
+    Measurement row{
+        .work = fmt::format("decode of {} sequences at position {}, {}, {} tokens a call{}", flags_.sequences,
+                            position, name_, flags_.steps, chosen_by(flags_.sampling)),
+        .unit = "tokens/s"};
     for (i32 round = 0; round <= flags_.rounds; ++round) {
       const double seconds = decode_together(position, flags_.sequences);
       if (round > 0) row.all.push_back(flags_.sequences * flags_.steps / seconds);
@@ -164,7 +176,8 @@ class Bench {
     const auto prompt = std::span(tokens).first(size_t(position));
     std::vector<StepRequest> requests;
     for (i32 i = 0; i < count; ++i) {
-      requests.push_back({engine_->open({}), std::span(tokens).subspan(size_t(position + i), 1), true});
+      requests.push_back(
+          {engine_->open(flags_.sampling), std::span(tokens).subspan(size_t(position + i), 1), true});
       if (position > 0) extend(requests.back().sequence, prompt);
     }
     const double seconds =
@@ -199,6 +212,11 @@ void run(const Command& command, const BenchFlags& flags) {
       "negative",
       flags.rounds, flags.steps, flags.prefill, Engine::kMostSteps);
   require(flags.sequences >= 1, "[bench] --sequences is {}; must be positive", flags.sequences);
+  const SamplingSettings& chosen = flags.sampling;
+  require(chosen.temperature >= 0 && chosen.top_k >= 0 && chosen.top_p > 0 && chosen.top_p <= 1,
+          "[bench] --temperature {}, --top-k {}, --top-p {}; the first two must not be negative, the last in "
+          "(0, 1]",
+          chosen.temperature, chosen.top_k, chosen.top_p);
   EngineOptions options = flags.engine.options();
   options.max_sequences = flags.sequences;
   if (options.max_context == 0) {
@@ -230,6 +248,11 @@ void add_bench(CLI::App& app) {
   command.argument("--steps", &flags->steps, "next tokens of a round");
   command.argument("--sequences", &flags->sequences,
                    "with more than one, decode is timed of so many at once too");
+  command.argument("--temperature", &flags->sampling.temperature,
+                   "how tokens that one call makes are chosen: as heddle generate's; 0: the likeliest");
+  command.argument("--top-k", &flags->sampling.top_k, "with a temperature: of so many likeliest; 0: of all");
+  command.argument("--top-p", &flags->sampling.top_p,
+                   "with a temperature: of the likeliest that have this probability together");
   command.argument("--rounds", &flags->rounds, "how often each is measured, once warm");
   command.argument("--out", &flags->out, "JSON file for the results");
   command.argument("--commit", &flags->commit, "what the JSON file names as the version");
