@@ -326,7 +326,7 @@ struct DeviceBody : Body {
   static i32 pick(Block& block, i32 vocab, const StepSequence& options, u32 draw, Row& row) {
     const Best best = best_of(block, vocab, row);
     if (!(options.temperature > 0)) return best.index;
-    row.top = row.penalised ? best.value : best.value / row.temperature;
+    row.top = row.penalised ? best.value : quotient(best.value, row.temperature);
     const bool by_count = options.top_k > 0 && options.top_k < vocab, by_weight = options.top_p < 1;
 #pragma unroll 1
     for (i32 n = by_count ? 0 : 1; n < (by_weight ? 2 : 1); ++n) {
