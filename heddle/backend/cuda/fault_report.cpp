@@ -26,8 +26,6 @@ const char* text_of(LoaderWaits waits) {
       return "waits for what its consumers wait for, which says what to load";
     case LoaderWaits::kRoom:
       return "waits for room in the ring";
-    case LoaderWaits::kVerdict:
-      return "waits for the next step";
     case LoaderWaits::kNothing:
       break;
   }

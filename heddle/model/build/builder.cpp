@@ -131,8 +131,11 @@ Tensor Builder::residual(Tensor x) {
   Graph& graph = made_.graph;
   residual_ = graph.add_tensor("residual", BufferKind::kActivation, DType::kF32, {x.size[0], x.last()});
   graph.buffers()[residual_.buffer].resident = true;
-  const Tensor travelling = made_twice(graph, like(x, x.last()));
-  embedded_ = x;
+  // With tags a call makes one vector that travels, whose counter orders nothing else.
+  Tensor travelling = request_.tagged ? Tensor{} : made_twice(graph, like(x, x.last()));
+  graph.call("copy", path("residual.keep"), Copy{.x = x, .y = residual_});
+  if (request_.tagged)
+    travelling = graph.call("copy", path("residual.travel"), Copy{.x = x, .y = like(x, x.last())}).y;
   return travels(travelling);
 }
 
@@ -329,9 +332,6 @@ Tensor Builder::add(const std::string& name, Tensor a, Tensor b) {
     Tensor y = dense(DType::kF32, {a.size[0], a.last()});
     return made_.graph.call("add", path(name), Add{.a = a, .b = b, .y = y}).y;
   }
-  // Kept once it is wanted: before, it would hold up the first layer.
-  if (embedded_.exists())
-    made_.graph.call("copy", path("residual.keep"), Copy{.x = std::exchange(embedded_, {}), .y = residual_});
   Add args{.a = a, .b = residual_, .y = residual_, .copy = like(a, a.last())};
   return travels(made_.graph.call("add", path(name), args).copy);
 }

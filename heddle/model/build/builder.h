@@ -136,7 +136,6 @@ class Builder {
   ModelGraph made_;
   Tensor step_, state_;
   Tensor residual_;  // where the request keeps it resident
-  Tensor embedded_;  // what it begins with, until it is kept
   std::string scope_;
 };
 

@@ -188,7 +188,7 @@ inline void run_controller(const KernelParams& p) {
   host.tell_last();
 }
 
-// Waits until the consumers have counted so far: inputs that say what is drawn, or steps. False: they have left.
+// Waits until the consumers have counted so far: inputs that say what is drawn. False: they have left.
 inline bool wait_for_consumers(const volatile u32& counted, u32 wanted) {
   while (counted < wanted)
     if (arch::idle(), consumer_state().leaves) return false;
@@ -196,36 +196,40 @@ inline bool wait_for_consumers(const volatile u32& counted, u32 wanted) {
   return true;
 }
 
-inline void run_loader(const KernelParams& p, const RingCursor& ring) {
+// What of a run the loader did not draw, as the consumers have left; kNothing: it drew all. It goes on to the next step
+// before it is known whether there is one: else the ring would be empty at the beginning of each.
+inline LoaderWaits draw_all(const KernelParams& p, Loader& loader) {
   const volatile ConsumerState& consumers = consumer_state();
   QueueCursor cursor{&consumers.leaves};
-  Loader loader(ring, {p.in_flight, p.in_flight_waiting, &consumers.waits}, &consumers.leaves);
   const Tracer tracer(p.trace, TraceRole::kLoader);
-  WorkerPlace& place = p.places[blockIdx.x];
   u32 by_data = 0;
   for (u32 step = 0; step < p.steps;) {
     const QueueSlot* slot = cursor.front();
-    if (!slot) return void(place.loader_waits = LoaderWaits::kInstruction);
-    place.loader = {slot->index, slot->epoch};
+    if (!slot) return LoaderWaits::kInstruction;
+    p.places[blockIdx.x].loader = {slot->index, slot->epoch};
     const Instruction& instruction = slot->instruction;
     if (instruction.opcode == kEndOpcode) {
-      // What is drawn ahead for a step that does not come would be on its way when the CTA is gone.
-      if (++step < p.steps && p.watch.ring && !wait_for_consumers(consumers.steps, step))
-        return void(place.loader_waits = LoaderWaits::kVerdict);
+      ++step;
     } else if (instruction.opcode != kNopOpcode && slot->live) {
       tracer.fetched(slot->index, slot->epoch);
       if (instruction.stream_items == kItemsFromData && !wait_for_consumers(consumers.ready, ++by_data))
-        return void(place.loader_waits = LoaderWaits::kInputs);
+        return LoaderWaits::kInputs;
       tracer.ready();
       loader.begin(slot->tile[1] - slot->tile[0]);
       stream_opcode(instruction.opcode, slot->args, loader, slot->tile);
-      if (!loader.finish()) return void(place.loader_waits = LoaderWaits::kRoom);
+      if (!loader.finish()) return LoaderWaits::kRoom;
       tracer.computed();
       tracer.done();
     }
     cursor.release();
     cursor.advance();
   }
+  return LoaderWaits::kNothing;
+}
+inline void run_loader(const KernelParams& p, const RingCursor& ring) {
+  Loader loader(ring, {p.in_flight, p.in_flight_waiting, &consumer_state().waits}, &consumer_state().leaves);
+  p.places[blockIdx.x].loader_waits = draw_all(p, loader);
+  loader.land();
 }
 
 // Waits and signals of one instruction.
@@ -300,9 +304,10 @@ class ProgramEdges {
   // The end of a step. False: it was the last.
   bool end_step() {
     const u32 step = slot().epoch - p_.first_epoch + 1;
-    if (is_watched(p_)) tell_tokens(step);
+    bool last = step == p_.steps, stopped = false;
+    if (is_watched(p_)) look_for_end();
     if (arch::thread() == 0) {
-      bool last = step == p_.steps, stopped = is_stopped(p_.fault);
+      stopped = is_stopped(p_.fault);
       if (p_.watch.ring && !last && !stopped) {
         if (is_watched(p_)) {
           last = consumer_state().ends != 0;
@@ -312,6 +317,10 @@ class ProgramEdges {
           last = arch::load_relaxed(p_.watch.verdict) == 2 * step + 1;
         }
       }
+    }
+    // Others go on meanwhile: what travels to the host takes microseconds.
+    if (is_watched(p_)) tell_tokens(step);
+    if (arch::thread() == 0) {
       if (!stopped) consumer_state().steps = step;
       __threadfence_block();
       if (stopped || last) consumer_state().leaves = stopped ? kLeaveForFault : kLeaveAtEnd;
@@ -359,18 +368,22 @@ class ProgramEdges {
     sync_consumers();
     if (consumer_state().leaves != kStay) arch::exit_thread();
   }
-  // What the step chose, to the host, and whether a token of it ends the run; by all consumers.
-  void tell_tokens(u32 step) {
+  // Whether a token that the step chose ends the run; by all consumers, as the next.
+  void look_for_end() {
     const WatchParams& watch = p_.watch;
-    const u32 sequences = u32(p_.host->sequences);
-    for (u32 s = arch::thread(); s < sequences; s += kConsumers) {
-      const i32 token = reinterpret_cast<const volatile i32*>(watch.chosen)[s];
-      reinterpret_cast<volatile i32*>(watch.ring->tokens(step - 1, sequences))[s] = token;
+    for (u32 s = arch::thread(); s < u32(p_.host->sequences); s += kConsumers)
       for (u32 e = 0; e < watch.num_ends; ++e)
-        if (token == watch.ends[e]) consumer_state().ends = 1;
-    }
+        if (chosen(s) == watch.ends[e]) consumer_state().ends = 1;
     sync_consumers();
   }
+  // What it chose, to the host.
+  void tell_tokens(u32 step) {
+    const u32 sequences = u32(p_.host->sequences);
+    for (u32 s = arch::thread(); s < sequences; s += kConsumers)
+      reinterpret_cast<volatile i32*>(p_.watch.ring->tokens(step - 1, sequences))[s] = chosen(s);
+    sync_consumers();
+  }
+  i32 chosen(u32 sequence) const { return reinterpret_cast<const volatile i32*>(p_.watch.chosen)[sequence]; }
   // False: the run was stopped. What comes by tags was waited for ahead of the body.
   bool wait_for(u32 i) { return by_tags(slot().instruction.wait_kind(int(i))) || poll<true>(i); }
   template <bool kAcquire>

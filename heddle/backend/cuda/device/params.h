@@ -24,7 +24,7 @@ struct FaultRecord {
 };
 
 // Where each worker stands, for the dump after a fault.
-enum class LoaderWaits : u32 { kNothing, kInstruction, kInputs, kRoom, kVerdict };
+enum class LoaderWaits : u32 { kNothing, kInstruction, kInputs, kRoom };
 struct WorkerPlace {
   struct At {
     u32 instruction = 0;  // index in the worker's stream

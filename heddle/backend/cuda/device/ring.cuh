@@ -113,6 +113,13 @@ class Loader {
   }
   // After each tile. False: the consumers have left.
   bool finish() const { return !stopped_; }
+  // At the end: a CTA must not be gone before what is on its way to it.
+  void land() {
+    for (; flying_ > 0; --flying_) {
+      landed_.wait_full();
+      landed_.advance();
+    }
+  }
 
  private:
   void copy(const u8* from, u32 bytes) {
