@@ -224,8 +224,8 @@ class Block {
   View scratch(i32 n) { return {scratch_.take(i64(n) * 4), DType::kF32}; }
 
   // One row keeps more than 16-bit weights have, unless it is `exact` without: halves of bf16 for tensor cores, f32 for
-  // others. More rows are in the weight's dtype. Columns are padded with zeros to what a product reads at once. Of a tile of many rows in memory,
-  // however few are asked for: the copies of a product of many rows read it there.
+  // others. More rows are in the weight's dtype. Columns are padded with zeros to what a product reads at once. Of a tile of
+  // many rows in memory, however few are asked for: the copies of a product of many rows read it there.
   Operand operand(i32 rows, i32 cols, DType dtype, bool exact = false) {
     const bool alone = rows == 1 && !many_rows();
     const DType stored = !alone || exact ? dtype : dtype == DType::kBf16 ? kSplit : DType::kF32;
