@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "apps/heddle/support/answer.h"
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
@@ -20,12 +21,12 @@ struct BenchFlags {
   EngineFlags engine;
   std::string positions = "0,512", out, commit = HEDDLE_VERSION;
   i32 prefill = 512, steps = 16, rounds = 5, sequences = 1;
-  SamplingSettings sampling;  // of the tokens that one call makes
+  SamplingParams sampling;  // of the tokens that one call makes
 };
 
 // "; temperature 0.8, top-p 0.95"; nothing where the likeliest token is taken.
-std::string chosen_by(const SamplingSettings& sampling) {
-  if (sampling.temperature == 0) return {};
+std::string chosen_by(const SamplingParams& sampling) {
+  if (sampling.greedy()) return {};
   std::string text = fmt::format("; temperature {:g}", sampling.temperature);
   if (sampling.top_k > 0) text += fmt::format(", top-k {}", sampling.top_k);
   if (sampling.top_p < 1) text += fmt::format(", top-p {:g}", sampling.top_p);
@@ -176,8 +177,8 @@ class Bench {
     const auto prompt = std::span(tokens).first(size_t(position));
     std::vector<StepRequest> requests;
     for (i32 i = 0; i < count; ++i) {
-      requests.push_back(
-          {engine_->open(flags_.sampling), std::span(tokens).subspan(size_t(position + i), 1), true});
+      requests.push_back({engine_->open(program_sampling(flags_.sampling)),
+                          std::span(tokens).subspan(size_t(position + i), 1), true});
       if (position > 0) extend(requests.back().sequence, prompt);
     }
     const double seconds =
@@ -212,11 +213,7 @@ void run(const Command& command, const BenchFlags& flags) {
       "negative",
       flags.rounds, flags.steps, flags.prefill, Engine::kMostSteps);
   require(flags.sequences >= 1, "[bench] --sequences is {}; must be positive", flags.sequences);
-  const SamplingSettings& chosen = flags.sampling;
-  require(chosen.temperature >= 0 && chosen.top_k >= 0 && chosen.top_p > 0 && chosen.top_p <= 1,
-          "[bench] --temperature {}, --top-k {}, --top-p {}; the first two must not be negative, the last in "
-          "(0, 1]",
-          chosen.temperature, chosen.top_k, chosen.top_p);
+  flags.sampling.validate();
   EngineOptions options = flags.engine.options();
   options.max_sequences = flags.sequences;
   if (options.max_context == 0) {

@@ -10,35 +10,6 @@
 namespace heddle {
 namespace {
 
-// The tensors of a part by argument name.
-struct Argument {
-  std::string_view name;
-  Tensor* tensor;
-  Access access;
-};
-
-struct CollectArguments : ArgVisitor {
-  std::vector<Argument> found;
-  void tensor(const char* argument, Tensor& value, const char*, Access access) override {
-    found.push_back({argument, &value, access});
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
-std::vector<Argument> arguments(Part& part) {
-  CollectArguments collect;
-  part.op->visit(part.args.data(), collect);
-  return std::move(collect.found);
-}
-
-Tensor* argument(Part& part, std::string_view name) {
-  for (const Argument& found : arguments(part))
-    if (found.name == name) return found.tensor;
-  return nullptr;
-}
-
 bool same_tensor(const Tensor& a, const Tensor& b) {
   if (a.buffer != b.buffer || a.offset != b.offset || a.dtype != b.dtype || a.rank != b.rank) return false;
   for (int d = 0; d < a.rank; ++d)

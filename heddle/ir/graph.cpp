@@ -89,6 +89,26 @@ Node& Graph::append(const OpSpec& op, std::string name, std::vector<std::byte> a
   return nodes_.back();
 }
 
+std::vector<Argument> arguments(Part& part) {
+  struct Collect : ArgVisitor {
+    std::vector<Argument> found;
+    void tensor(const char* argument, Tensor& value, const char*, Access access) override {
+      found.push_back({argument, &value, access});
+    }
+    void weight(const char*, Weight&, const char*) override {}
+    void attribute(const char*, i32&) override {}
+    void attribute(const char*, float&) override {}
+  } collect;
+  part.op->visit(part.args.data(), collect);
+  return std::move(collect.found);
+}
+
+Tensor* argument(Part& part, std::string_view name) {
+  for (const Argument& found : arguments(part))
+    if (found.name == name) return found.tensor;
+  return nullptr;
+}
+
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile) {
   TileCoord result = tile;
   if (index < node.main) {  // a prologue makes the whole of the tile's rows

@@ -58,6 +58,17 @@ struct Node {
   Part& main_part() { return parts[main]; }
 };
 
+// A tensor of a part, where its arguments hold it.
+struct Argument {
+  std::string_view name;
+  Tensor* tensor;
+  Access access;
+};
+
+std::vector<Argument> arguments(Part& part);
+// The one of that name; null: the op has none.
+Tensor* argument(Part& part, std::string_view name);
+
 class Graph {
  public:
   // Adds a buffer that holds a dense row-major tensor; throws when the name is taken or a size is not

@@ -47,22 +47,11 @@ Tensor joined_heads(Tensor part) {
 
 // What the graph's last call made, which that call stores a second time, as `second` is.
 Tensor made_twice(Graph& graph, const Tensor& second) {
-  struct SetCopy : ArgVisitor {
-    Tensor copy;
-    bool found = false;
-    void tensor(const char* argument, Tensor& value, const char*, Access) override {
-      if (argument == std::string_view("copy")) value = copy, found = true;
-    }
-    void weight(const char*, Weight&, const char*) override {}
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  } set;
   Node& maker = graph.nodes().back();
-  set.copy = graph.add_tensor(maker.name + ".copy", BufferKind::kActivation, second.dtype,
-                              {second.size, second.size + second.rank});
-  maker.main_part().op->visit(maker.main_part().args.data(), set);
-  HEDDLE_CHECK(set.found);
-  return set.copy;
+  Tensor* copy = argument(maker.main_part(), "copy");
+  HEDDLE_CHECK(copy);
+  return *copy = graph.add_tensor(maker.name + ".copy", BufferKind::kActivation, second.dtype,
+                                  {second.size, second.size + second.rank});
 }
 
 constexpr i32 kWideKeys = 256;     // elements
@@ -132,10 +121,10 @@ Tensor Builder::residual(Tensor x) {
   residual_ = graph.add_tensor("residual", BufferKind::kActivation, DType::kF32, {x.size[0], x.last()});
   graph.buffers()[residual_.buffer].resident = true;
   // With tags a call makes one vector that travels, whose counter orders nothing else.
-  Tensor travelling = request_.tagged ? Tensor{} : made_twice(graph, like(x, x.last()));
+  const Tensor travelling =
+      request_.tagged ? graph.call("copy", path("residual.travel"), Copy{.x = x, .y = like(x, x.last())}).y
+                      : made_twice(graph, like(x, x.last()));
   graph.call("copy", path("residual.keep"), Copy{.x = x, .y = residual_});
-  if (request_.tagged)
-    travelling = graph.call("copy", path("residual.travel"), Copy{.x = x, .y = like(x, x.last())}).y;
   return travels(travelling);
 }
 

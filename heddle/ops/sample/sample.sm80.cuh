@@ -60,7 +60,8 @@ struct DeviceBody : Body {
   struct Totals {
     float weight[kDigits], count[kDigits];
   };
-  // What of a row may count: how many tokens there are, or what share of all weight they have.
+  // What of a row may count: how many tokens there are, or what share of all weight they have, and once that is known, how
+  // much.
   struct Limit {
     bool of_weight;
     float value;
@@ -189,7 +190,9 @@ struct DeviceBody : Body {
         if (me + n * kConsumers < count) f(mine[n]);
     };
     if (search.shift == 0 || search.count == 1) return search.finish(list);
-    while (search.shift > 0 && search.count > 1) search.narrow(listed);
+    do {
+      search.narrow(listed);
+    } while (search.shift > 0 && search.count > 1);
     return search.finish(search.collect(listed));
   }
 

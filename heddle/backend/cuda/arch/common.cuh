@@ -5,13 +5,13 @@
 
 namespace heddle::device::arch {
 
-// 2^x, within 2 ulp.
-// 1 / x within an ulp.
+// 1 / x, within an ulp.
 inline float reciprocal(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
+  float value;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
+  return value;
 }
+// 2^x, within 2 ulp.
 inline float exp2(float x) {
   float value;
   asm("ex2.approx.f32 %0, %1;" : "=f"(value) : "f"(x));

@@ -353,7 +353,7 @@ class Block {
     const i32 mark = scratch_.chip_used;
     // Whole items: so many that the warps' sums fit on chip.
     constexpr i32 kItemColumns = kItemPanels * kStreamPanelRows;
-    const i32 columns = min(fragment.cols, x.rows == 1 ? i32(kRowColumns) : kItemColumns);
+    const i32 columns = min(fragment.cols, x.rows == 1 ? kRowColumns : kItemColumns);
     auto* partial = reinterpret_cast<float*>(scratch_.take(2 * x.rows * columns * kWarps * 4));
     multiply_from_ring<kType>(edges_.ring(), fragment, x, w, partial, columns);
     scratch_.chip_used = mark;

@@ -188,10 +188,11 @@ inline void run_controller(const KernelParams& p) {
   host.tell_last();
 }
 
-// Waits until the consumers have counted so far: inputs that say what is drawn. False: they have left.
-inline bool wait_for_consumers(const volatile u32& counted, u32 wanted) {
-  while (counted < wanted)
-    if (arch::idle(), consumer_state().leaves) return false;
+// Waits until the consumers have so many inputs that say what is drawn. False: they have left.
+inline bool wait_for_inputs(u32 wanted) {
+  const volatile ConsumerState& consumers = consumer_state();
+  while (consumers.ready < wanted)
+    if (arch::idle(), consumers.leaves) return false;
   __threadfence_block();
   return true;
 }
@@ -199,8 +200,7 @@ inline bool wait_for_consumers(const volatile u32& counted, u32 wanted) {
 // What of a run the loader did not draw, as the consumers have left; kNothing: it drew all. It goes on to the next step
 // before it is known whether there is one: else the ring would be empty at the beginning of each.
 inline LoaderWaits draw_all(const KernelParams& p, Loader& loader) {
-  const volatile ConsumerState& consumers = consumer_state();
-  QueueCursor cursor{&consumers.leaves};
+  QueueCursor cursor{&consumer_state().leaves};
   const Tracer tracer(p.trace, TraceRole::kLoader);
   u32 by_data = 0;
   for (u32 step = 0; step < p.steps;) {
@@ -212,7 +212,7 @@ inline LoaderWaits draw_all(const KernelParams& p, Loader& loader) {
       ++step;
     } else if (instruction.opcode != kNopOpcode && slot->live) {
       tracer.fetched(slot->index, slot->epoch);
-      if (instruction.stream_items == kItemsFromData && !wait_for_consumers(consumers.ready, ++by_data))
+      if (instruction.stream_items == kItemsFromData && !wait_for_inputs(++by_data))
         return LoaderWaits::kInputs;
       tracer.ready();
       loader.begin(slot->tile[1] - slot->tile[0]);
