@@ -36,6 +36,20 @@ struct Body {
     // The first position that a query sees, and the one behind its last.
     i32 first_seen(i32 query) const { return window > 0 ? position(query) + 1 - window : 0; }
     i32 end_seen(i32 query) const { return position(query) + 1; }
+    // Where the `dim` keys, or values, of a position lie: in pages, or in this step's rows.
+    template <bool kInPages>
+    const u8* row_of(const Tensor& in_pages, const Tensor& in_rows, i32 position, i32 dim) const {
+      const Tensor& all = kInPages ? in_pages : in_rows;
+      const u32 size = u32(in_pages.size[2]), page = u32(position) / size;
+      const i64 at = kInPages ? pages[page] * i64(all.stride[0]) + kv_head * i64(all.stride[1]) +
+                                    i32(u32(position) - page * size) * i64(all.stride[2])
+                              : i64(first_row + position - plan.start) * all.stride[0] + kv_head * dim;
+      return all.data + at * size_of(all.dtype);
+    }
+    const u8* row_of(const Tensor& in_pages, const Tensor& in_rows, i32 position, i32 dim) const {
+      return position < plan.start ? row_of<true>(in_pages, in_rows, position, dim)
+                                   : row_of<false>(in_pages, in_rows, position, dim);
+    }
     // The positions of the split.
     i32 begin() const { return plan.first + split * plan.split_size; }
     i32 end() const {

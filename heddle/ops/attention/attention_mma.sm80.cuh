@@ -104,20 +104,10 @@ class ManyQueries {
     for (i32 i = i32(arch::thread()); i < kStep * kWords; i += kConsumers) {
       const i32 position = at + i / kWords, word = i % kWords;
       const bool there = position >= work_.begin() && position < end;
-      const u8* from = there ? row_of(pages, rows, position) + part * 2 + word * kWord : pages.data;
+      const u8* from =
+          there ? work_.row_of(pages, rows, position, kKeyDim) + part * 2 + word * kWord : pages.data;
       arch::copy_word(to + i / kWords * (2 * kDim + kWord) + word * kWord, from, there);
     }
-  }
-  const u8* row_of(const Tensor& pages, const Tensor& rows, i32 position) const {
-    if (position >= work_.plan.start) {
-      const i32 row = work_.first_row + position - work_.plan.start;
-      return rows.data + (i64(row) * rows.stride[0] + work_.kv_head * kKeyDim) * 2;
-    }
-    const u32 page_size = u32(pages.size[2]), page = u32(position) / page_size;
-    const i32 slot = i32(u32(position) - page * page_size);
-    return pages.data + (work_.pages[page] * i64(pages.stride[0]) + work_.kv_head * i64(pages.stride[1]) +
-                         slot * i64(pages.stride[2])) *
-                            2;
   }
 
   void add(Group& group, const u8* stage, i32 at) const {
