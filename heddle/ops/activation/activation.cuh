@@ -12,6 +12,15 @@ struct Body {
   }
 
   template <class Block>
+  static bool begin_columns(Block&, const Activation&) {
+    return true;
+  }
+  template <class Block, class Columns>
+  static void columns(Block&, const Activation& a, i32, Columns& columns) {
+    columns.each([&](auto, auto& value) { value = activate(a.kind, value); });
+  }
+
+  template <class Block>
   static void run(Block& block, const Activation& a, const TileCoord& t) {
     block.inputs();
     for (i32 row = t[0]; row < t[1]; ++row) {

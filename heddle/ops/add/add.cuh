@@ -18,6 +18,19 @@ struct Body {
   }
 
   template <class Block>
+  static bool begin_columns(Block&, const Add&) {
+    return true;
+  }
+  template <class Block, class Columns>
+  static void columns(Block& block, const Add& a, i32 row, Columns& columns) {
+    auto b = block.row(a.b, row).from(columns.at);
+    columns.each([&](auto i, auto& value) {
+      value += b.load(i);
+      if (a.copy.exists()) block.row(a.copy, row).from(columns.at).store(i, value);
+    });
+  }
+
+  template <class Block>
   static void run(Block& block, const Add& a, const TileCoord& t) {
     block.inputs();
     for (i32 row = t[0]; row < t[1]; ++row) {

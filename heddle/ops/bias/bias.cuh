@@ -15,6 +15,16 @@ struct Body {
   }
 
   template <class Block>
+  static bool begin_columns(Block&, const Bias&) {
+    return true;
+  }
+  template <class Block, class Columns>
+  static void columns(Block& block, const Bias& a, i32, Columns& columns) {
+    auto bias = block.row(a.bias).from(columns.at);
+    columns.each([&](auto i, auto& value) { value += bias.load(i); });
+  }
+
+  template <class Block>
   static void run(Block& block, const Bias& a, const TileCoord& t) {
     block.inputs();
     auto bias = block.row(a.bias).from(t[2]);

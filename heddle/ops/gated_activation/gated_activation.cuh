@@ -18,6 +18,15 @@ struct Body {
   }
 
   template <class Block>
+  static bool begin_columns(Block&, const GatedActivation&) {
+    return true;
+  }
+  template <class Block, class Columns>
+  static void columns(Block&, const GatedActivation& a, i32, Columns& columns) {
+    columns = {columns.at / 2, 1, {activate(a.kind, columns.value[0]) * columns.value[1], 0}};
+  }
+
+  template <class Block>
   static void run(Block& block, const GatedActivation& a, const TileCoord& t) {
     block.inputs();
     for (i32 row = t[0]; row < t[1]; ++row) {

@@ -13,6 +13,16 @@ struct Body {
   }
 
   template <class Block>
+  static bool begin_columns(Block&, const Multiply&) {
+    return true;
+  }
+  template <class Block, class Columns>
+  static void columns(Block& block, const Multiply& a, i32 row, Columns& columns) {
+    auto factor = block.row(a.b, row).from(columns.at);
+    columns.each([&](auto i, auto& value) { value *= factor.load(i); });
+  }
+
+  template <class Block>
   static void run(Block& block, const Multiply& a, const TileCoord& t) {
     block.inputs();
     for (i32 row = t[0]; row < t[1]; ++row) {

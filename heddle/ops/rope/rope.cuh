@@ -48,6 +48,20 @@ struct Body {
   }
 
   template <class Block>
+  static bool begin_columns(Block&, const Rope& a) {
+    return a.head_dim % 2 == 0;
+  }
+  template <class Block, class Columns>
+  static void columns(Block& block, const Rope& a, i32 row, Columns& columns) {
+    const i32 inside = columns.at % a.head_dim;
+    if (columns.at >= a.heads * a.head_dim || inside >= a.rotary_dim) return;
+    const auto angle = block.row(a.table, row).from(inside).load_pair(columns.first());
+    const float x = columns.value[0], y = columns.value[1];
+    columns.value[0] = x * angle.first - y * angle.second;
+    columns.value[1] = y * angle.first + x * angle.second;
+  }
+
+  template <class Block>
   static void run(Block& block, const Rope& a, const TileCoord& t) {
     block.inputs();
     for (i32 m = t[0]; m < t[1]; ++m) {

@@ -12,6 +12,15 @@ struct Body {
   }
 
   template <class Block>
+  static bool begin_columns(Block&, const Softcap&) {
+    return true;
+  }
+  template <class Block, class Columns>
+  static void columns(Block&, const Softcap& a, i32, Columns& columns) {
+    columns.each([&](auto, auto& value) { value = tanh(value * (1 / a.cap)) * a.cap; });
+  }
+
+  template <class Block>
   static void run(Block& block, const Softcap& a, const TileCoord& t) {
     block.inputs();
     for (i32 row = t[0]; row < t[1]; ++row) {

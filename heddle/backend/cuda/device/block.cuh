@@ -276,6 +276,18 @@ class Block {
     if (!streams(w, rows_)) return from_memory(fragment, x, w);
     from_ring(fragment, x, w);
   }
+  // One row from the ring, columns [first, last): use(Columns) by the thread that has them.
+  bool draws(const Weight& w) const { return streams(w, rows_); }
+  template <class F>
+  void mma(const Operand& x, const Weight& w, i32 first, i32 last, F&& use) {
+    from_ring(last - first, x, w, [&](i32 from, i32 cols, const float* sums) {
+      for (i32 i = 2 * i32(arch::thread()); i < cols; i += 2 * kConsumers) {
+        const float* of = sums + i * kWarps;
+        const i32 count = min(2, cols - i);
+        use(Columns{first + from + i, count, {sum_of_warps(of), sum_of_warps(of + (count - 1) * kWarps)}});
+      }
+    });
+  }
   // The ring holds panels of the matrix already.
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
     if (!streams(w, rows_)) return from_memory(fragment, x, w.matrix(matrix));
@@ -341,21 +353,30 @@ class Block {
   }
 
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
-    if constexpr (kUses[int(DType::kBf16)])
-      if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(fragment, x, w);
-    if constexpr (kUses[int(DType::kF16)])
-      if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(fragment, x, w);
-    if constexpr (kUses[int(DType::kF32)])
-      if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(fragment, x, w);
+    from_ring(fragment.cols, x, w, [&](i32 from, i32 cols, const float* sums) {
+      const i32 rows = kFewRows ? x.rows : 1;
+      for (i32 m = 0; m < rows; ++m, sums += cols * kWarps)
+        for (i32 i = i32(arch::thread()); i < cols; i += kConsumers)
+          fragment.row(m).store(Index{from + i}, sum_of_warps(sums + i * kWarps));
+    });
   }
-  template <DType kType>
-  void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
+  template <class F>
+  void from_ring(i32 all, const Operand& x, const Weight& w, F&& use) {
+    if constexpr (kUses[int(DType::kBf16)])
+      if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(all, x, w, use);
+    if constexpr (kUses[int(DType::kF16)])
+      if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(all, x, w, use);
+    if constexpr (kUses[int(DType::kF32)])
+      if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(all, x, w, use);
+  }
+  template <DType kType, class F>
+  void from_ring(i32 all, const Operand& x, const Weight& w, F&& use) {
     const i32 mark = scratch_.chip_used;
     // Whole items: so many that the warps' sums fit on chip.
     constexpr i32 kItemColumns = kItemPanels * kStreamPanelRows;
-    const i32 columns = min(fragment.cols, x.rows == 1 ? kRowColumns : kItemColumns);
+    const i32 columns = min(all, x.rows == 1 ? kRowColumns : kItemColumns);
     auto* partial = reinterpret_cast<float*>(scratch_.take(2 * x.rows * columns * kWarps * 4));
-    multiply_from_ring<kType>(edges_.ring(), fragment, x, w, partial, columns);
+    multiply_from_ring<kType>(edges_.ring(), all, x, w, partial, columns, use);
     scratch_.chip_used = mark;
   }
   void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {

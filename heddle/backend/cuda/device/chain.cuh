@@ -38,14 +38,39 @@ template <class... Links>
 struct Epilogues {
   template <class B, class Fragment>
   static void run(B&, const u8*, Fragment&) {}
+  template <class B>
+  static bool begin_columns(B&, const u8*) {
+    return true;
+  }
+  template <class B>
+  static void columns(B&, const u8*, i32, Columns&) {}
 };
 template <class First, class... Rest>
 struct Epilogues<First, Rest...> {
   template <class B, class Fragment>
   static void run(B& block, const u8* args, Fragment& fragment) {
     First::Body::epilogue(block, args_at<First>(args), fragment);
-    Epilogues<Rest...>::run(block, args + args_stride(sizeof(typename First::Args)), fragment);
+    Epilogues<Rest...>::run(block, rest(args), fragment);
   }
+  template <class B>
+  static bool begin_columns(B& block, const u8* args) {
+    if constexpr (takes_columns<B>())
+      return First::Body::begin_columns(block, args_at<First>(args)) &&
+             Epilogues<Rest...>::begin_columns(block, rest(args));
+    return false;
+  }
+  template <class B>
+  static void columns(B& block, const u8* args, i32 row, Columns& columns) {
+    if constexpr (takes_columns<B>()) First::Body::columns(block, args_at<First>(args), row, columns);
+    Epilogues<Rest...>::columns(block, rest(args), row, columns);
+  }
+
+ private:
+  template <class B>
+  static constexpr bool takes_columns() {
+    return requires(B& block, const typename First::Args& args) { First::Body::begin_columns(block, args); };
+  }
+  static const u8* rest(const u8* args) { return args + args_stride(sizeof(typename First::Args)); }
 };
 
 template <class Main, class... After>
@@ -59,8 +84,20 @@ struct Chain {
   void prologue(B&, i32, View) {}
   template <class B, class Fragment>
   void epilogues(B& block, Fragment& fragment) {
-    Epilogues<After...>::run(block, bytes + args_stride(sizeof(Args)), fragment);
+    Epilogues<After...>::run(block, after(), fragment);
   }
+  // Whether all epilogues take columns in registers: behind inputs(), by all threads. Then all of them, in turn.
+  template <class B>
+  bool begin_columns(B& block) const {
+    return Epilogues<After...>::begin_columns(block, after());
+  }
+  template <class B>
+  void columns(B& block, i32 row, Columns& columns) {
+    Epilogues<After...>::columns(block, after(), row, columns);
+  }
+
+ private:
+  const u8* after() const { return bytes + args_stride(sizeof(Args)); }
 };
 
 template <class Before, class Main, class... After>

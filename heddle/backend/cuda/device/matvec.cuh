@@ -115,14 +115,14 @@ inline float sum_of_warps(const float* row) {
   return sum;
 }
 
-// fragment = x w^T with panels from the ring, `columns` at a time, so that the warps' sums fit on chip. partial: two
-// times [x.rows][columns][kWarps], used in turn.
-template <DType kType>
-__forceinline__ void multiply_from_ring(RingCursor& at, const Matrix& fragment, const Matrix& x,
-                                        const Weight& w, float* partial, i32 columns) {
+// x w^T with panels of `all` columns from the ring, `columns` at a time, so that the warps' sums fit on chip: use(from, cols,
+// sums) has those of columns [from, from + cols), [x.rows][cols][kWarps]. partial: two times as many, used in turn.
+template <DType kType, class F>
+__forceinline__ void multiply_from_ring(RingCursor& at, i32 all, const Matrix& x, const Weight& w,
+                                        float* partial, i32 columns, F&& use) {
   RingCursor ring = uniform(at);
-  for (i32 from = 0, turn = 0; from < fragment.cols; from += columns, turn ^= 1) {
-    const i32 cols = fragment.cols - from < columns ? fragment.cols - from : columns;
+  for (i32 from = 0, turn = 0; from < all; from += columns, turn ^= 1) {
+    const i32 cols = min(all - from, columns);
     float* sums = partial + turn * x.rows * columns * kWarps;
     if (kType == DType::kBf16 && x.dtype == kSplit)
       multiply_groups<SplitColumns>(ring, x, w, cols, sums);
@@ -133,10 +133,7 @@ __forceinline__ void multiply_from_ring(RingCursor& at, const Matrix& fragment, 
     else
       multiply_pairs<kType, kType>(ring, x, w, cols, sums);
     sync_consumers();
-    const i32 rows = kFewRows ? x.rows : 1;
-    for (i32 m = 0; m < rows; ++m, sums += cols * kWarps)
-      for (i32 i = i32(arch::thread()); i < cols; i += kConsumers)
-        fragment.row(m).store(Index{from + i}, sum_of_warps(sums + i * kWarps));
+    use(from, cols, sums);
   }
   at = ring;
 }

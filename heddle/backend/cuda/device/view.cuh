@@ -14,6 +14,21 @@ struct alignas(8) Pair {
   float first, second;
 };
 
+// What a product of one row has made of columns side by side, in a thread's registers: from column `at` on, one or two.
+struct Columns {
+  i32 at, count;
+  float value[2];
+
+  Index first() const { return {0}; }
+  // f(i, value[i]) for each of them.
+  template <class F>
+  void each(F&& f) {
+#pragma unroll
+    for (i32 i = 0; i < 2; ++i)
+      if (i < count) f(Index{i}, value[i]);
+  }
+};
+
 struct Strided;
 
 struct View {
@@ -38,11 +53,10 @@ struct View {
   void set_int(i32 j, i32 value) const {
     if (arch::thread() == 0) reinterpret_cast<i32*>(data)[j] = value;
   }
+  // Done by the thread that calls it.
+  void set_here(i64 j, float value) const { store_element(dtype, data, j, value); }
   View from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
   Strided every(i64 n) const;
-
- private:
-  void set_here(i64 j, float value) const { store_element(dtype, data, j, value); }
 };
 
 struct Strided {
