@@ -83,7 +83,7 @@ inline void multiply_pairs(RingCursor& ring, const Matrix& x, const Weight& w, i
     PairSums sums;
 #pragma unroll 1
     for (i32 part = 0; part < items.parts; ++part) {
-      if (inside == 0) wait_for_panels(ring, slots);
+      if (inside == 0) wait_for_panels(ring, slots, u32(lane));
       const i32 bytes = items.part_bytes(part);
       multiply_pair<kType, kRow>(items.place(ring, inside, 0, bytes),
                                  items.place(ring, inside, live - 1, bytes), bytes, part * kPartBytes, x,
@@ -91,7 +91,7 @@ inline void multiply_pairs(RingCursor& ring, const Matrix& x, const Weight& w, i
       inside += items.group;
       if (inside < items.panels && panel + items.group < panels) continue;
       inside = 0;
-      release_slots(ring, slots);
+      release_slots(ring, slots, u32(lane));
     }
 #pragma unroll
     for (i32 m = 0; m < kStreamRows; ++m) {

@@ -18,15 +18,23 @@ namespace heddle::device {
 constexpr i32 kBlockCols = 32;                      // of K, that a warp multiplies at a time
 constexpr i32 kBlockBytes = kBlockCols * 2 * 2;     // of a panel; and of a row of x in halves
 constexpr i32 kBlockStride = kWarps * kBlockBytes;  // warps take blocks in turn
-constexpr i32 kBlocksAtOnce = 4;
+constexpr i32 kBlocksAtOnce = 8;
 constexpr i32 kRoundBytes = kBlocksAtOnce * kBlockStride;  // of a panel
 static_assert(kPartBytes % kRoundBytes == 0);
 
-// A lane's words of four blocks: of rows r and r + 8 of a group.
+// A lane's words of a round: of rows r and r + 8 of a group.
 struct GroupWords {
   uint4 first[kBlocksAtOnce], second[kBlocksAtOnce];
 };
 using GroupSums = float[4][4];
+
+// A lane's part of every group, worked out once: the panel of the first four that it has, and where its first word lies in it.
+struct GroupLane {
+  i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32) % kWarps;
+  i32 panel = lane / 8;
+  u32 word = u32(warp * kBlockBytes + (lane % 4 * 2 + lane / 4 % 2) * kStreamWord);
+  i32 last = lane % 4 * 2 * kStreamWord;  // bytes of a block before its words
+};
 
 // One row of x in halves: of eight elements four pairs, first the even ones.
 class SplitColumns {
@@ -34,15 +42,15 @@ class SplitColumns {
   explicit SplitColumns(const Matrix& x) : last_((x.cols - 1) / kBlockCols) {
     const i32 lane = i32(arch::thread() % 32), column = lane / 4 % 4;
     word_ = x.data + lane % 4 * 32 + column % 2 * 16 + column / 2 * 8;
+    second_block_ = lane / 16 * kWarps;
   }
-  // Blocks `block`, kWarps apart, of which `left` bytes of a panel are left.
+  // Blocks from `block` on, kWarps apart, up to where the panel, or part of one, has `bytes`; the first begins at `at`.
   template <bool kSecond>
-  void multiply(const GroupWords& words, i32 block, i32 left, GroupSums& sums) const {
-    const i32 second_block = i32(arch::thread() % 32) / 16 * kWarps;
+  void multiply(const GroupWords& words, i32 block, i32 at, i32 bytes, GroupSums& sums) const {
 #pragma unroll
     for (i32 b = 0; b < kBlocksAtOnce; ++b) {
-      if (b * kBlockStride >= left) continue;
-      i32 mine = block + b / 2 * 2 * kWarps + second_block;
+      if (at + b * kBlockStride >= bytes) continue;
+      i32 mine = block + b / 2 * 2 * kWarps + second_block_;
       if ((last_ + 1) % (kBlocksAtOnce * kWarps) != 0) mine = min(mine, last_);
       const uint2 x = *reinterpret_cast<const uint2*>(word_ + mine * kBlockBytes);
       const uint4 &f = words.first[b], &s = words.second[b];
@@ -50,23 +58,29 @@ class SplitColumns {
       if (kSecond) arch::multiply_add<true>(sums[2 + b % 2], {s.x, s.y, s.z, s.w}, {x.x, x.y});
     }
   }
-  // Of row r, or r + 8, of a group; partial: of its sums.
-  static void store(const GroupSums& sums, i32 half, i32, float* partial, bool there) {
-    const i32 lane = i32(arch::thread() % 4);  // its columns: of block lane / 2, even or odd pairs
-    float mine = 0;
+  // Sums of a group whose first row is column `first` of a fragment. partial: as in multiply_groups.
+  static void store(const GroupSums& sums, const GroupLane& lane, i32 first, i32 cols, float* partial) {
+    const i32 own = lane.lane % 4;  // columns of x: of block own / 2, even or odd pairs
+    float half[2] = {};             // of rows r and r + 8
 #pragma unroll
-    for (i32 i = 0; i < 4; ++i) {
-      const float* columns = &sums[2 * half + i / 2][i % 2 * 2];
-      if (i == lane) mine = columns[0] + columns[1];
-    }
-    mine += __shfl_xor_sync(~0u, mine, 1);
+    for (i32 i = 0; i < 4; ++i)
+#pragma unroll
+      for (i32 h = 0; h < 2; ++h) {
+        const float* columns = &sums[2 * h + i / 2][i % 2 * 2];
+        if (i == own) half[h] = columns[0] + columns[1];
+      }
+    // Lanes side by side take one row each.
+    const bool second = own % 2 != 0;
+    float mine = (second ? half[1] : half[0]) + __shfl_xor_sync(~0u, second ? half[0] : half[1], 1);
     mine += __shfl_xor_sync(~0u, mine, 2);
-    if (there && lane == 0) *partial = mine;
+    const i32 at = first + lane.lane / 4 + 8 * own;
+    if (own < 2 && at < cols) partial[at * kWarps + lane.warp] = mine;
   }
 
  private:
-  const u8* word_;  // the lane's, of the first block
-  i32 last_;        // block of K
+  const u8* word_;    // the lane's, of the first block
+  i32 last_;          // block of K
+  i32 second_block_;  // how far behind the first of two blocks the lane's columns are those of
 };
 
 // One to eight rows of bf16.
@@ -77,24 +91,24 @@ class RowColumns {
     word_ = x.data + column * x.stride + lane % 4 * 16;
   }
   template <bool kSecond>
-  void multiply(const GroupWords& words, i32 block, i32 left, GroupSums& sums) const {
+  void multiply(const GroupWords& words, i32 block, i32 at, i32 bytes, GroupSums& sums) const {
 #pragma unroll
     for (i32 b = 0; b < kBlocksAtOnce; ++b) {
-      if (b * kBlockStride >= left) continue;
+      if (at + b * kBlockStride >= bytes) continue;
       const uint4 x = *reinterpret_cast<const uint4*>(word_ + (block + b * kWarps) * (kBlockCols * 2));
       const uint4 &f = words.first[b], &s = words.second[b];
-      arch::multiply_add<true>(sums[b], {f.x, s.x, f.y, s.y}, {x.x, x.y});
-      arch::multiply_add<true>(sums[b], {f.z, s.z, f.w, s.w}, {x.z, x.w});
+      arch::multiply_add<true>(sums[b % 4], {f.x, s.x, f.y, s.y}, {x.x, x.y});
+      arch::multiply_add<true>(sums[b % 4], {f.z, s.z, f.w, s.w}, {x.z, x.w});
     }
   }
-  // partial: of row 0 of x; those of the next are `stride` away.
-  void store(const GroupSums& sums, i32 half, i32 stride, float* partial, bool there) const {
-    const i32 m = i32(arch::thread() % 4) * 2;
+  // Sums of a group whose first row is column `first` of a fragment. partial: as in multiply_groups.
+  void store(const GroupSums& sums, const GroupLane& lane, i32 first, i32 cols, float* partial) const {
+    const i32 m = lane.lane % 4 * 2;
 #pragma unroll
-    for (i32 i = 0; i < 2; ++i) {
-      const i32 at = 2 * half + i;
-      const float sum = (sums[0][at] + sums[1][at]) + (sums[2][at] + sums[3][at]);
-      if (there && m + i < rows_) partial[(m + i) * stride] = sum;
+    for (i32 i = 0; i < 4; ++i) {
+      const i32 at = first + lane.lane / 4 + 8 * (i / 2), row = m + i % 2;
+      const float sum = (sums[0][i] + sums[1][i]) + (sums[2][i] + sums[3][i]);
+      if (at < cols && row < rows_) partial[(row * cols + at) * kWarps + lane.warp] = sum;
     }
   }
 
@@ -103,39 +117,36 @@ class RowColumns {
   i32 rows_;
 };
 
-// Where a lane has its words of a group of panels: the first block of its warp of two of them.
+// Where it has the words of one group.
 struct GroupPlace {
   arch::OnChip first, second;
 
   // inside: panels before the group's first in its slot; bytes: of a panel there.
-  GroupPlace(const RingCursor& ring, const Items& items, i32 live, i32 inside, i32 bytes) {
-    const i32 lane = i32(arch::thread() % 32), panel = lane / 8;
-    const i32 word = lane % 4 * 2 + lane / 4 % 2;
-    const u32 in_warp = u32(arch::thread() / 32 * kBlockBytes + word * kStreamWord);
-    first = items.place(ring, inside, min(panel, live - 1), bytes) + in_warp;
-    second = items.place(ring, inside, min(panel + 4, live - 1), bytes) + in_warp;
+  GroupPlace(const RingCursor& ring, const Items& items, const GroupLane& lane, i32 live, i32 inside,
+             i32 bytes) {
+    first = items.place(ring, inside, min(lane.panel, live - 1), bytes) + lane.word;
+    second = items.place(ring, inside, min(lane.panel + 4, live - 1), bytes) + lane.word;
   }
 };
 
 // One part of a group: `bytes` of each panel, from block `begin` of K on.
 template <bool kSecond, class Columns>
-inline void multiply_part(const GroupPlace& place, const Columns& x, i32 begin, i32 bytes, GroupSums& sums) {
-  const i32 warp = i32(arch::thread() / 32) % kWarps;  // so that whole rounds are seen to be whole
-  const i32 last = i32(arch::thread() % 32) % 4 * 2 * kStreamWord;  // of a block, this lane's
-  const i32 mine = bytes - warp * kBlockBytes;                      // from the warp's first block on
+inline void multiply_part(const GroupPlace& place, const GroupLane& lane, const Columns& x, i32 begin,
+                          i32 bytes, GroupSums& sums) {
 #pragma unroll
   for (i32 from = 0; from < kPartBytes; from += kRoundBytes) {
-    if (from >= mine) break;
+    const i32 mine = from + lane.warp * kBlockBytes;  // the warp's first block
+    if (mine >= bytes) break;
     GroupWords words = {};
 #pragma unroll
     for (i32 b = 0; b < kBlocksAtOnce; ++b) {
-      const i32 at = from + b * kBlockStride;
-      if (at >= mine) continue;
-      words.first[b] = arch::load_word(place.first + u32(at));
-      if (kSecond) words.second[b] = arch::load_word(place.second + u32(at));
-      if (bytes % kBlockBytes != 0 && at + last >= mine) words.first[b] = words.second[b] = {};
+      const i32 at = b * kBlockStride;
+      if (mine + at >= bytes) continue;
+      words.first[b] = arch::load_word(place.first + u32(from + at));
+      if (kSecond) words.second[b] = arch::load_word(place.second + u32(from + at));
+      if (bytes % kBlockBytes != 0 && mine + at + lane.last >= bytes) words.first[b] = words.second[b] = {};
     }
-    x.template multiply<kSecond>(words, begin + from / kBlockBytes + warp, mine - from, sums);
+    x.template multiply<kSecond>(words, begin + from / kBlockBytes + lane.warp, mine, bytes, sums);
   }
 }
 
@@ -144,7 +155,8 @@ inline void multiply_part(const GroupPlace& place, const Columns& x, i32 begin, 
 template <class Columns>
 inline void multiply_groups(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
   const Items items(w, ring.slots);
-  const i32 panels = (cols + 1) / 2, lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+  const i32 panels = (cols + 1) / 2;
+  const GroupLane lane;
   const Columns columns(x);
   i32 inside = 0;  // the group's first panel in its slot
 #pragma unroll 1
@@ -154,22 +166,18 @@ inline void multiply_groups(RingCursor& ring, const Matrix& x, const Weight& w, 
     GroupSums sums = {};
 #pragma unroll 1
     for (i32 part = 0; part < items.parts; ++part) {
-      if (inside == 0) wait_for_panels(ring, slots);
       const i32 bytes = items.part_bytes(part);
-      const GroupPlace place(ring, items, live, inside, bytes);
+      const GroupPlace place(ring, items, lane, live, inside, bytes);
       const i32 begin = part * (kPartBytes / kBlockBytes);
-      live > 4 ? multiply_part<true>(place, columns, begin, bytes, sums)
-               : multiply_part<false>(place, columns, begin, bytes, sums);
+      if (inside == 0) wait_for_panels(ring, slots, u32(lane.lane));
+      live > 4 ? multiply_part<true>(place, lane, columns, begin, bytes, sums)
+               : multiply_part<false>(place, lane, columns, begin, bytes, sums);
       inside += items.group;
       if (inside < items.panels && panel + items.group < panels) continue;  // the slot has another group
       inside = 0;
-      release_slots(ring, slots);
+      release_slots(ring, slots, u32(lane.lane));
     }
-#pragma unroll
-    for (i32 half = 0; half < 2; ++half) {
-      const i32 at = 2 * panel + half * 8 + lane / 4;
-      columns.store(sums, half, cols * kWarps, partial + at * kWarps + warp, at < cols);
-    }
+    columns.store(sums, lane, 2 * panel, cols, partial);
   }
 }
 

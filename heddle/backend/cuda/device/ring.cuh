@@ -72,10 +72,10 @@ struct Items {
   }
 };
 
-// Gives `count` slots of a warp back and goes on to the next.
-inline void release_slots(RingCursor& ring, u32 count) {
+// Gives `count` slots of a warp back and goes on to the next. By all lanes.
+inline void release_slots(RingCursor& ring, u32 count, u32 lane) {
   __syncwarp();
-  if (const u32 lane = arch::thread() % 32; lane < count) arch::arrive(ring.ahead(lane).empty());
+  if (lane < count) arch::arrive(ring.ahead(lane).empty());
   ring = ring.ahead(count);
 }
 

@@ -71,8 +71,7 @@ class Tracer {
 
 // Waits until `count` slots have their panels, or for too long; how long is noted, if it must. A lane looks at one.
 template <class Cursor>
-inline void wait_for_panels(const Cursor& ring, u32 count) {
-  const u32 lane = arch::thread() % 32;
+inline void wait_for_panels(const Cursor& ring, u32 count, u32 lane) {
   const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
   if (!__all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase))) {
     const u64 begin = arch::ticks();
