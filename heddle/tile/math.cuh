@@ -36,7 +36,7 @@ inline V rsqrt(V x) {
 
 template <class V>
 inline V sigmoid(V x) {
-  return V(1.0f) / (V(1.0f) + exp(-x));
+  return quotient(V(1.0f), V(1.0f) + exp(-x));
 }
 
 template <class V>

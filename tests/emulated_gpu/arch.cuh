@@ -10,6 +10,9 @@ constexpr u32 kLoaderThreads = 1;
 inline float reciprocal(float x) {
   return 1 / x;
 }
+inline float rsqrt(float x) {
+  return 1 / std::sqrt(x);
+}
 inline float exp2(float x) {
   return std::exp2(x);
 }

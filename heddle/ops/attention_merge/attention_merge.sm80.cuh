@@ -60,7 +60,7 @@ struct DeviceBody {
     // As word `at` of the row.
     template <class Out>
     void store(const Out& out, i32 at) const {
-      const float scale = 1 / total;
+      const float scale = quotient(1.0f, total);
       if constexpr (kCount == 8) {
         Octet all;
 #pragma unroll

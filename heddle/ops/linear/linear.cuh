@@ -17,8 +17,7 @@ struct Body {
   static void run_columns(Block& block, const Linear& a, const TileCoord& t, Chain& chain, const Operand& x) {
     block.mma(x, a.w, t[2], t[3], [&](auto columns) {
       chain.columns(block, t[0], columns);
-      auto y = block.row(a.y, t[0]).from(columns.at);
-      columns.each([&](auto i, auto value) { y.store(i, value); });
+      store_columns(block.row(a.y, t[0]), columns);
     });
   }
 

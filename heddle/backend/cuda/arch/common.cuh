@@ -11,6 +11,11 @@ inline float reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
   return value;
 }
+inline float rsqrt(float x) {
+  float value;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
+  return value;
+}
 // 2^x, within 2 ulp.
 inline float exp2(float x) {
   float value;

@@ -59,6 +59,12 @@ inline float quotient(float a, float b) {
   return better == better ? better : q;  // infinities have no remainder
 }
 
+// 1 / sqrt(x) without a branch, for a normal x: the hardware's, corrected once. Stands before the one of tile/math.cuh.
+inline float rsqrt(float x) {
+  const float near = arch::rsqrt(x);
+  return __fmaf_rn(near * 0.5f, __fmaf_rn(-x * near, near, 1.0f), near);
+}
+
 // e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
 inline float weight_of(float x) {
   constexpr float kLog2E = 1.44269504088896341f;

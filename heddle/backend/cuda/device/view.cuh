@@ -59,6 +59,20 @@ struct View {
   Strided every(i64 n) const;
 };
 
+// To their place in a row, together where it can hold both at once.
+inline void store_columns(const View& row, Columns columns) {
+  u8* to = row.data + i64(columns.at) * size_of(row.dtype);
+  const float first = columns.value[0], second = columns.value[1];
+  const bool both = columns.count == 2 && reinterpret_cast<u64>(to) % u64(2 * size_of(row.dtype)) == 0;
+  if (both && row.dtype == DType::kF32)
+    *reinterpret_cast<Pair*>(to) = {first, second};
+  else if (both && (row.dtype == DType::kBf16 || row.dtype == DType::kF16))
+    *reinterpret_cast<u32*>(to) =
+        row.dtype == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
+  else
+    columns.each([&](Index i, float value) { store_element(row.dtype, to, i.at, value); });
+}
+
 struct Strided {
   View view;
   i64 step;
