@@ -65,34 +65,46 @@ struct StepHost {
   const i32* pages(i32 s) const { return const_cast<StepHost*>(this)->pages(s); }
 };
 
-struct StepDevice {
+// Where the arrays behind a StepDevice begin, 32-bit words from its end: token i32[T] | position i32[T] | start i32[S] | sampled
+// i32[S] | draws u32[S] | seen u32[S][words] | history i32[S][kHistory]: the token of draw d at d % kHistory. start: positions
+// of the sequence already in the pages before this step.
+struct StepArrays {
   static constexpr i32 kHistory = 64;  // tokens that a sequence remembers for the host
+
+  i64 position, start, sampled, draws, seen, history, end;
+  i32 words;  // of seen, a sequence's
+
+  explicit StepArrays(const StepShape& s) : words(s.seen_words()) {
+    position = s.rows, start = position + s.rows, sampled = start + s.sequences;
+    draws = sampled + s.sequences, seen = draws + s.sequences;
+    history = seen + i64(s.sequences) * words, end = history + i64(s.sequences) * kHistory;
+  }
+  i64 seen_of(i32 sequence) const { return seen + i64(sequence) * words; }
+  i64 history_of(i32 sequence) const { return history + i64(sequence) * kHistory; }
+};
+
+struct StepDevice {
+  static constexpr i32 kHistory = StepArrays::kHistory;
+  static constexpr i32 kStepsWord = i32(sizeof(StepShape)) / 4;  // where steps stands in the record
 
   StepShape shape;
   i32 steps = 0;  // steps done since the host wrote the record
   i32 reserved = 0;
 
-  // Arrays: token i32[T] | position i32[T] | start i32[S] | sampled i32[S] | draws u32[S] | seen
-  // u32[S][words] | history i32[S][kHistory]: the token of draw d at d % kHistory. start: positions of the sequence already in the pages before this step.
-  static i64 bytes(const StepShape& s) {
-    return i64(sizeof(StepDevice)) +
-           4 * (2 * i64(s.rows) + i64(s.sequences) * (3 + s.seen_words() + kHistory));
-  }
+  static i64 bytes(const StepShape& s) { return i64(sizeof(StepDevice)) + 4 * StepArrays(s).end; }
   // Where sampled() begins, bytes from the record's beginning.
   static i64 sampled_offset(const StepShape& s) {
-    return i64(sizeof(StepDevice)) + 4 * (2 * i64(s.rows) + s.sequences);
+    return i64(sizeof(StepDevice)) + 4 * StepArrays(s).sampled;
   }
   i32* token() { return reinterpret_cast<i32*>(this + 1); }
-  i32* position() { return token() + shape.rows; }
-  i32* start() { return position() + shape.rows; }
+  i32* position() { return token() + StepArrays(shape).position; }
+  i32* start() { return token() + StepArrays(shape).start; }
   // With the shape that the host's part has too, which may lie nearer than this one's.
-  const i32* start(const StepShape& same) const {
-    return reinterpret_cast<const i32*>(this + 1) + 2 * same.rows;
-  }
-  i32* sampled() { return start() + shape.sequences; }
-  u32* draws() { return reinterpret_cast<u32*>(sampled() + shape.sequences); }
-  u32* seen(i32 s) { return draws() + shape.sequences + i64(s) * shape.seen_words(); }
-  i32* history(i32 s) { return reinterpret_cast<i32*>(seen(shape.sequences)) + i64(s) * kHistory; }
+  const i32* start(const StepShape& same) const { return token() + StepArrays(same).start; }
+  i32* sampled() { return token() + StepArrays(shape).sampled; }
+  u32* draws() { return reinterpret_cast<u32*>(token() + StepArrays(shape).draws); }
+  u32* seen(i32 s) { return reinterpret_cast<u32*>(token() + StepArrays(shape).seen_of(s)); }
+  i32* history(i32 s) { return token() + StepArrays(shape).history_of(s); }
   const i32* token() const { return const_cast<StepDevice*>(this)->token(); }
   const i32* position() const { return const_cast<StepDevice*>(this)->position(); }
   const i32* start() const { return const_cast<StepDevice*>(this)->start(); }

@@ -134,33 +134,30 @@ struct Body {
     return choose(block, vocab, row, uniform_draw(options.seed, draw));
   }
 
-  // Writes into the record, a 32-bit word at a time.
+  // The record's arrays, which lie far where its host's part and the shape in it are near: a sequence's words are read together
+  // ahead of all that changes.
   template <class View>
   struct Record {
-    View view;
-    const StepDevice& device;
+    View arrays;
+    StepArrays at;
+    i32 s, row;
+    i32 draw, position, start;
 
-    i32 word(const void* at) const {
-      return i32((static_cast<const u8*>(at) - reinterpret_cast<const u8*>(&device)) / 4);
+    Record(View words, const StepShape& shape, i32 sequence, i32 its_row)
+        : arrays(words), at(shape), s(sequence), row(its_row) {
+      draw = arrays.get_int(i32(at.draws) + s);
+      position = arrays.get_int(i32(at.position) + row), start = arrays.get_int(i32(at.start) + s);
     }
-    void set(const void* at, i32 value) { view.set_int(word(at), value); }
+    void set(i64 word, i32 value) { arrays.set_int(i32(word), value); }
+    void move_on(i32 row_count, i32 token) {
+      set(at.sampled + s, token), set(at.draws + s, i32(u32(draw) + 1));
+      set(at.history_of(s) + u32(draw) % u32(StepArrays::kHistory), token);
+      if (row_count == 1) set(row, token), set(at.position + row, position + 1), set(at.start + s, start + 1);
+      if (at.words == 0) return;
+      const i64 word = at.seen_of(s) + token / 32;
+      set(word, i32(u32(arrays.get_int(i32(word))) | 1u << (token % 32)));
+    }
   };
-
-  template <class View>
-  static void move_on(Record<View> record, i32 s, i32 row, i32 row_count, i32 token) {
-    const StepDevice& device = record.device;
-    record.set(device.sampled() + s, token);
-    record.set(device.history(s) + i32(device.draws()[s] % u32(StepDevice::kHistory)), token);
-    record.set(device.draws() + s, i32(device.draws()[s] + 1));
-    if (device.shape.vocab > 0) {
-      const u32* word = device.seen(s) + token / 32;
-      record.set(word, i32(*word | 1u << (token % 32)));
-    }
-    if (row_count != 1) return;
-    record.set(device.token() + row, token);
-    record.set(device.position() + row, device.position()[row] + 1);
-    record.set(device.start() + s, device.start()[s] + 1);
-  }
 
   template <class Block>
   static void run(Block& block, const Sample& a, const TileCoord& t) {
@@ -171,22 +168,22 @@ struct Body {
   static void run_with(Block& block, const Sample& a, const TileCoord& t) {
     block.inputs();
     const StepHost& host = block.host(a.step);
-    const auto& device = *reinterpret_cast<const StepDevice*>(block.ints(a.state));
-    auto state = block.row(a.state);
-    using View = decltype(state);
-    Record<View> record{state, device};
+    auto record = block.row(a.state), arrays = record.from(i64(sizeof(StepDevice)));
+    using View = decltype(arrays);
+    const i32 steps = record.get_int(StepDevice::kStepsWord);
     for (i32 m = t[0]; m < t[1]; ++m) {
       const i32 row = host.wanted_rows()[m], s = host.row_sequence()[row];
       const StepSequence& options = *host.sequence(s);
       if (row != options.row_begin + options.row_count - 1) continue;  // wanted for its logits only
-      const bool penalised = device.shape.vocab > 0 && options.repetition_penalty != 1;
-      Scores<View> scores{block.row(a.logits, m), state.from(4 * i64(record.word(device.seen(s)))), penalised,
+      Record<View> own(arrays, host.shape, s, row);
+      const bool penalised = own.at.words > 0 && options.repetition_penalty != 1;
+      Scores<View> scores{block.row(a.logits, m), arrays.from(4 * own.at.seen_of(s)), penalised,
                           options.repetition_penalty, options.temperature > 0 ? options.temperature : 1};
-      const i32 token = Chooser::pick(block, a.logits.last(), options, device.draws()[s], scores);
+      const i32 token = Chooser::pick(block, a.logits.last(), options, u32(own.draw), scores);
       block.sync();
-      move_on(record, s, row, options.row_count, token);
+      own.move_on(options.row_count, token);
     }
-    if (t[0] == 0) record.set(&device.steps, device.steps + 1);
+    if (t[0] == 0) record.set_int(StepDevice::kStepsWord, steps + 1);
   }
 };
 

@@ -31,9 +31,9 @@ struct Scratch {
   u8* spill() const { return params.spill + i64(arch::multiprocessor()) * params.spill_bytes; }
 };
 
-constexpr i32 kLargestOperand = 1 << 30;   // on chip
-constexpr i32 kMapBatch = 64 / kWarps;     // values that a thread makes before it uses the first
-constexpr i32 kVocabBatch = 128 / kWarps;  // 16-byte words of a vocabulary, the same
+constexpr i32 kLargestOperand = 1 << 30;  // on chip
+constexpr i32 kMapBatch = 64 / kWarps;    // values that a thread makes before it uses the first
+constexpr i32 kVocabBatch = 80 / kWarps;  // 16-byte words of a vocabulary, the same
 
 // Two matrices on chip, right [n, k] and left [m, k].
 struct Product {
@@ -175,19 +175,25 @@ class Block {
   Best argmax(View row, i32 n) {
     if (row.dtype != DType::kF32 || n % 4 != 0 || reinterpret_cast<u64>(row.data) % 16 != 0)
       return argmax(n, [&](Index i) { return row.load(i); });
+    const auto* from = reinterpret_cast<const float4*>(row.data);
+    const auto load = [&](i32 begin, float4(&words)[kVocabBatch]) {
+#pragma unroll
+      for (i32 b = 0; b < kVocabBatch; ++b) words[b] = from[min(begin + b * kConsumers, n / 4 - 1)];
+    };
     float value = identity(Max());
     i32 index = n;
+    float4 words[kVocabBatch], next[kVocabBatch];
+    load(i32(arch::thread()), words);
+#pragma unroll 1
     for (i32 i = i32(arch::thread()); i < n / 4; i += kVocabBatch * kConsumers) {
-      float4 words[kVocabBatch];
-#pragma unroll
-      for (i32 b = 0; b < kVocabBatch; ++b)
-        words[b] = reinterpret_cast<const float4*>(row.data)[min(i + b * kConsumers, n / 4 - 1)];
+      load(i + kVocabBatch * kConsumers, next);
 #pragma unroll
       for (i32 b = 0; b < kVocabBatch; ++b) {
         const float four[4] = {words[b].x, words[b].y, words[b].z, words[b].w};
 #pragma unroll
         for (i32 k = 0; k < 4; ++k)
           if (four[k] > value) value = four[k], index = 4 * min(i + b * kConsumers, n / 4 - 1) + k;
+        words[b] = next[b];
       }
     }
     return best_of(value, index, n);
