@@ -226,7 +226,7 @@ TEST(Panels, ThatDoNotComeAreAFault) {
 extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p) {
   const Cta cta(p);
   if (cta.is_loader()) return;
-  for (int panel = 0; panel < 3; ++panel) wait_for_panels(cta.cursor(), 1);
+  for (int panel = 0; panel < 3; ++panel) wait_for_panels(cta.cursor(), 1, arch::thread() % 32);
   sync_consumers();
   if (arch::thread() == 0 && is_stopped(p.fault)) p.tiles[0] = 7;
 })";
