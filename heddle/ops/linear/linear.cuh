@@ -25,15 +25,13 @@ struct Body {
   static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
     const i32 rows = block.rows(t);
     block.inputs();
-    bool by_columns = false;
-    if constexpr (requires { chain.begin_columns(block); })
-      by_columns = rows == 1 && block.draws(a.w) && chain.begin_columns(block);
     auto x = chain.has_prologue() ? block.operand(rows, a.w.cols(), a.w.data.dtype)
                                   : block.operand(a.x, t[0], rows, a.w.data.dtype);
     for (i32 m = 0; chain.has_prologue() && m < rows; ++m) chain.prologue(block, t[0] + m, x.row(m));
     block.sync();
     if constexpr (requires { chain.begin_columns(block); })
-      if (by_columns) return run_columns(block, a, t, chain, x);
+      if (rows == 1 && block.draws(a.w) && chain.begin_columns(block))
+        return run_columns(block, a, t, chain, x);
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(t[0], rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
       const auto first = fragment;  // an epilogue may put another in its place, made after it

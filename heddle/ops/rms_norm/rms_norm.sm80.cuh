@@ -13,9 +13,8 @@ struct DeviceBody {
            in_octets(out);
   }
 
-  // later: where the scale is left to, if not null.
   template <class Block, class Out>
-  static void prologue(Block& block, const RmsNorm& a, i32 row, Out out, RowScale* later = nullptr) {
+  static void prologue(Block& block, const RmsNorm& a, i32 row, Out out) {
     const View x = block.row(a.x, row), weight = block.row(a.weight);
     const i32 columns = a.x.last();
     if (!fits(columns, x, weight, out)) return Body::prologue(block, a, row, out);
@@ -34,11 +33,8 @@ struct DeviceBody {
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) squares = fma(values[n].value[i], values[n].value[i], squares);
     }
-    float scale = 1;
-    if (later)
-      *later = {block.reduce_warps(Sum(), squares), float(columns), a.eps};
-    else
-      scale = rsqrt(block.reduce(Sum(), squares) / float(columns) + a.eps);
+    squares = block.reduce(Sum(), squares);
+    const float scale = rsqrt(squares / float(columns) + a.eps);
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
       const i32 at = i32(arch::thread()) + n * kConsumers;

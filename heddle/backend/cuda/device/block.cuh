@@ -136,21 +136,15 @@ class Block {
   // Of a value that each thread has. Two buffers in turn: a thread may write one while others still read the other.
   template <class Op>
   float reduce(Op op, float mine) {
-    const float* warps = reduce_warps(op, mine);
-    sync();
-    float all = warps[0];
-#pragma unroll
-    for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[w]);
-    return all;
-  }
-  // By warp: there for all behind the next sync, until another but one is asked for.
-  template <class Op>
-  const float* reduce_warps(Op op, float mine) {
-    __shared__ __align__(16) float warps[2][kWarps];
+    __shared__ float warps[2][kWarps];
     mine = over_warp(op, mine);
     turn_ ^= 1;
     if (arch::thread() % 32 == 0) warps[turn_][arch::thread() / 32] = mine;
-    return warps[turn_];
+    sync();
+    float all = warps[turn_][0];
+#pragma unroll
+    for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
+    return all;
   }
   // Of a value that each lane of a warp has.
   template <class Op>

@@ -5,15 +5,6 @@
 
 namespace heddle::device {
 
-// What a norm leaves to the sums of a product of its row, which is linear in it: no warp then waits for the others' sums of
-// squares ahead of the product.
-struct RowScale {
-  const float* squares = nullptr;  // by warp; null: the row is scaled already
-  float columns = 1, eps = 0;
-
-  float value() const { return squares ? rsqrt(sum_of_warps(squares) / columns + eps) : 1.0f; }
-};
-
 // Of arguments of which nothing is known.
 struct Unknown {};
 
@@ -113,32 +104,13 @@ template <class Before, class Main, class... After>
 struct ChainWithPrologue : Chain<Main, After...> {
   explicit ChainWithPrologue(const u8* all)
       : Chain<Main, After...>{all + args_stride(sizeof(typename Before::Args))}, before(all) {}
-  const u8* before;  // its arguments
+  const u8* before;
 
   static constexpr bool has_prologue() { return true; }
   template <class B, class View>
   void prologue(B& block, i32 row, View out) {
-    if constexpr (requires(const typename Before::Args& a) {
-                    Before::Body::prologue(block, a, row, out, &scale);
-                  })
-      Before::Body::prologue(block, args_at<Before>(before), row, out, by_columns ? &scale : nullptr);
-    else
-      Before::Body::prologue(block, args_at<Before>(before), row, out);
+    Before::Body::prologue(block, args_at<Before>(before), row, out);
   }
-  template <class B>
-  bool begin_columns(B& block) {
-    return by_columns = Chain<Main, After...>::begin_columns(block);
-  }
-  template <class B>
-  void columns(B& block, i32 row, Columns& columns) {
-    const float factor = scale.value();
-    columns.each([&](Index, float& value) { value *= factor; });
-    Chain<Main, After...>::columns(block, row, columns);
-  }
-
- private:
-  bool by_columns = false;
-  RowScale scale;
 };
 
 // Runs the main op of a chain on one tile.
