@@ -65,9 +65,9 @@ struct StepHost {
   const i32* pages(i32 s) const { return const_cast<StepHost*>(this)->pages(s); }
 };
 
-// Where the arrays behind a StepDevice begin, 32-bit words from its end: token i32[T] | position i32[T] | start i32[S] | sampled
-// i32[S] | draws u32[S] | seen u32[S][words] | history i32[S][kHistory]: the token of draw d at d % kHistory. start: positions
-// of the sequence already in the pages before this step.
+// Where the arrays behind a StepDevice begin, 32-bit words from its end: token i32[T] | position i32[T] | start i32[S] |
+// sampled i32[S] | draws u32[S] | seen u32[S][words] | history i32[S][kHistory]: the token of draw d at d % kHistory.
+// start: positions of the sequence already in the pages before this step.
 struct StepArrays {
   static constexpr i32 kHistory = 64;  // tokens that a sequence remembers for the host
 

@@ -17,10 +17,6 @@ struct Body {
     block.sync();
   }
 
-  template <class Block>
-  static bool begin_columns(Block&, const Add&) {
-    return true;
-  }
   template <class Block, class Columns>
   static void columns(Block& block, const Add& a, i32 row, Columns& columns) {
     auto b = block.row(a.b, row).from(columns.at);

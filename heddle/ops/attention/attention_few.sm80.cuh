@@ -1,7 +1,7 @@
 // Attention of a few queries on a GPU from sm_80 on: both products on tensor cores, keys and values straight from memory, 16
 // bytes a lane, in whose order the dimensions are multiplied. A warp has sixteen positions of a step, with a maximum and
 // sums of its own for each query; warps meet at the end, in a fixed order. Queries are the upper eight rows of the left
-// matrix. The lower ones are what rounding takes from their weights, so that these keep more bits than values have.
+// matrix; in the lower ones stands what rounding takes from their weights, so that these keep more bits than values have.
 // Steps begin at multiples of their size from a split's begin on: the order of a query's sums follows from positions alone.
 // Included once per device program, by attention.sm80.cuh, which says what comes here.
 namespace attention {
@@ -9,15 +9,15 @@ namespace attention {
 template <DType kType, i32 kHeadDim>
 class FewQueries {
  public:
-  static constexpr i32 kQueries =
-      512 / kHeadDim;                    // of a pass: what warps know of them stays below 18 KB on chip
-  static constexpr i32 kPositions = 16;  // of a warp and a step
+  // Of a pass: what warps know of them stays below 18 KB on chip.
+  static constexpr i32 kQueries = 512 / kHeadDim;
+  static constexpr i32 kPositions = 16;              // of a warp and a step
   static constexpr i32 kStep = kWarps * kPositions;  // positions
   static constexpr i32 kKeyWords = kHeadDim / 32;    // of a position, a lane's: four lanes share it
   static constexpr i32 kValueWords = kHeadDim / 64;  // the same, of eight lanes
   static constexpr i32 kTiles = kHeadDim / 8;        // of eight dimensions
-  static constexpr bool kAhead =
-      kHeadDim <= 64;  // two steps under way: registers hold no more of longer rows
+  // Two steps are under way: of longer rows registers hold no more than one.
+  static constexpr bool kAhead = kHeadDim <= 64;
 
   FewQueries(const Attention& a, const Body::Work& work, i32 first_query)
       : a_(a), work_(work), first_query_(first_query) {
@@ -40,11 +40,12 @@ class FewQueries {
 #pragma unroll 1
     for (; at < end_; at += kStep) {
       add(words, queries, at, sums);
+      if (at + kStep >= end_) break;
       Words& coming = kAhead ? next : words;
       if (kAhead) words = next;
-      if (at + kStep >= end_) break;
       coming = {};
-      load<true>(coming, at + kAhead * kStep + kStep), load<false>(coming, at + kAhead * kStep + kStep);
+      const i32 then = at + (kAhead ? 2 : 1) * kStep;
+      load<true>(coming, then), load<false>(coming, then);
     }
     store(block, sums);
   }
@@ -65,9 +66,8 @@ class FewQueries {
   };
 
   static i32 warp() { return i32(arch::thread() / 32); }
-  static i32 row() {
-    return i32(arch::thread() % 32 / 4);
-  }  // of a matrix: a query, a position, a word of values
+  // Of a matrix: a query, a position, or a word of values.
+  static i32 row() { return i32(arch::thread() % 32 / 4); }
   static i32 column() { return i32(arch::thread() % 4); }
   i32 own() const { return min(first_query_ + row(), work_.queries - 1); }
   static const uint4& word(const u8* data, i32 at) { return reinterpret_cast<const uint4*>(data)[at]; }
@@ -126,9 +126,9 @@ class FewQueries {
     for (i32 w = 0; w < kValueWords; ++w)
 #pragma unroll
       for (i32 d = 0; d < 8; ++d) {
-        const u32 v[4] = {pair_of(words.value[0][w], words.value[1][w], d), 0,
-                          pair_of(words.value[2][w], words.value[3][w], d), 0};
-        arch::multiply_add<kType == DType::kBf16>(sums.value[8 * w + d], weights, {v[0], v[2]});
+        const u32 upper = pair_of(words.value[0][w], words.value[1][w], d),
+                  lower = pair_of(words.value[2][w], words.value[3][w], d);
+        arch::multiply_add<kType == DType::kBf16>(sums.value[8 * w + d], weights, {upper, lower});
       }
   }
 

@@ -14,10 +14,6 @@ struct Body {
     block.sync();
   }
 
-  template <class Block>
-  static bool begin_columns(Block&, const Bias&) {
-    return true;
-  }
   template <class Block, class Columns>
   static void columns(Block& block, const Bias& a, i32, Columns& columns) {
     auto bias = block.row(a.bias).from(columns.at);

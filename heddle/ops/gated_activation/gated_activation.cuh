@@ -17,10 +17,6 @@ struct Body {
     fragment = folded;
   }
 
-  template <class Block>
-  static bool begin_columns(Block&, const GatedActivation&) {
-    return true;
-  }
   template <class Block, class Columns>
   static void columns(Block&, const GatedActivation& a, i32, Columns& columns) {
     columns = {columns.at / 2, 1, {activate(a.kind, columns.value[0]) * columns.value[1], 0}};

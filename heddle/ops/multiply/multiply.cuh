@@ -12,10 +12,6 @@ struct Body {
     block.sync();
   }
 
-  template <class Block>
-  static bool begin_columns(Block&, const Multiply&) {
-    return true;
-  }
   template <class Block, class Columns>
   static void columns(Block& block, const Multiply& a, i32 row, Columns& columns) {
     auto factor = block.row(a.b, row).from(columns.at);

@@ -134,8 +134,8 @@ struct Body {
     return choose(block, vocab, row, uniform_draw(options.seed, draw));
   }
 
-  // The record's arrays, which lie far where its host's part and the shape in it are near: a sequence's words are read together
-  // ahead of all that changes.
+  // What of the record is a sequence's. Its arrays lie far where the host's part, with the same shape, is near: they are read
+  // together, ahead of all that is written.
   template <class View>
   struct Record {
     View arrays;

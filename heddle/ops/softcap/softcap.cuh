@@ -11,10 +11,6 @@ struct Body {
     block.sync();
   }
 
-  template <class Block>
-  static bool begin_columns(Block&, const Softcap&) {
-    return true;
-  }
   template <class Block, class Columns>
   static void columns(Block&, const Softcap& a, i32, Columns& columns) {
     columns.each([&](auto, auto& value) { value = tanh(value * (1 / a.cap)) * a.cap; });

@@ -282,8 +282,8 @@ class Block {
     if (!streams(w, rows_)) return from_memory(fragment, x, w);
     from_ring(fragment, x, w);
   }
-  // One row from the ring, columns [first, last): use(Columns) by the thread that has them.
   bool draws(const Weight& w) const { return streams(w, rows_); }
+  // One row, of a weight that it draws, columns [first, last): use(Columns) by the thread that has them.
   template <class F>
   void mma(const Operand& x, const Weight& w, i32 first, i32 last, F&& use) {
     from_ring(last - first, x, w, [&](i32 from, i32 cols, const float* sums) {

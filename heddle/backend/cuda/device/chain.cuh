@@ -54,10 +54,10 @@ struct Epilogues<First, Rest...> {
   }
   template <class B>
   static bool begin_columns(B& block, const u8* args) {
-    if constexpr (takes_columns<B>())
-      return First::Body::begin_columns(block, args_at<First>(args)) &&
-             Epilogues<Rest...>::begin_columns(block, rest(args));
-    return false;
+    if constexpr (!takes_columns<B>()) return false;
+    if constexpr (requires(const Args& a) { First::Body::begin_columns(block, a); })
+      if (!First::Body::begin_columns(block, args_at<First>(args))) return false;
+    return Epilogues<Rest...>::begin_columns(block, rest(args));
   }
   template <class B>
   static void columns(B& block, const u8* args, i32 row, Columns& columns) {
@@ -66,11 +66,13 @@ struct Epilogues<First, Rest...> {
   }
 
  private:
+  using Args = typename First::Args;
+
   template <class B>
   static constexpr bool takes_columns() {
-    return requires(B& block, const typename First::Args& args) { First::Body::begin_columns(block, args); };
+    return requires(B& block, const Args& a, Columns& two) { First::Body::columns(block, a, 0, two); };
   }
-  static const u8* rest(const u8* args) { return args + args_stride(sizeof(typename First::Args)); }
+  static const u8* rest(const u8* args) { return args + args_stride(sizeof(Args)); }
 };
 
 template <class Main, class... After>
@@ -86,7 +88,8 @@ struct Chain {
   void epilogues(B& block, Fragment& fragment) {
     Epilogues<After...>::run(block, after(), fragment);
   }
-  // Whether all epilogues take columns in registers: behind inputs(), by all threads. Then all of them, in turn.
+  // Whether all epilogues have `columns` for this call, which take those of one row in registers; what `begin_columns` of a body
+  // needs of all threads together is done behind inputs(), ahead of the first.
   template <class B>
   bool begin_columns(B& block) const {
     return Epilogues<After...>::begin_columns(block, after());
