@@ -231,6 +231,7 @@ TEST_F(AheadOfTime, ClustersThatDoNotFitAreRefused) {
 struct WrongBody {
   const char *header, *from, *to;  // a line of it as it is, and as it is on the device
   const char* node;                // the first that is wrong
+  const char* tokens = "5,6,7";    // of one row columns are taken in registers
 };
 
 constexpr WrongBody kWrong[] = {
@@ -250,6 +251,14 @@ constexpr WrongBody kWrong[] = {
      "layers.0.gate_up"},
     {"gather_rows/gather_rows.cuh", "block.row(a.x, wanted[row])", "block.row(a.x, wanted[row] - 1)",
      "wanted"},
+    {"rope/rope.cuh", "columns.value[0] = x", "columns.value[0] = -x", "layers.0.qkv", "5"},
+    {"kv_append/kv_append.cuh", "set_here(i % head_dim, value)", "set_here(i % head_dim, value * 0.5f)",
+     "layers.0.qkv", "5"},
+    {"linear/linear.cuh", "chain.columns(block, t[0], columns)",
+     "columns.value[0] *= 2, chain.columns(block, t[0], columns)", "layers.0.qkv", "5"},
+    {"add/add.cuh", "value += b.load(i);", "value -= b.load(i);", "layers.0.o", "5"},
+    {"gated_activation/gated_activation.cuh", "columns.value[0]) * columns.value[1]",
+     "columns.value[1]) * columns.value[0]", "layers.0.gate_up", "5"},
 };
 
 // A folder with the wrong body in it.
@@ -270,7 +279,7 @@ TEST_F(OnGpu, DiffFindsTheFirstWrongOp) {
     set("HEDDLE_CACHE", scratch.path("cache"));
     set("HEDDLE_SOURCES", plant(wrong, scratch.path("sources")));
     const Outcome outcome = run_program({.args = {"diff", kExact, "--a", "threads", "--b", "megakernel",
-                                                  "--tokens", "5,6,7", "--workers", "3"},
+                                                  "--tokens", wrong.tokens, "--workers", "3"},
                                          .seconds = 300});
     EXPECT_EQ(outcome.code, 1) << wrong.header << "\n" << outcome.out << outcome.err;
     expect_in(outcome.err, fmt::format("[diff] {} is the first op out of bounds", wrong.node));
