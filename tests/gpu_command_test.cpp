@@ -200,6 +200,25 @@ TEST_F(AheadOfTime, ProgramsNeedNoCompiler) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("empty"))) << "something was compiled";
 }
 
+TEST_F(AheadOfTime, VectorsTravelAsCompiled) {
+  compile({}, file);
+  const Outcome counted = run({"--tagged"});
+  EXPECT_EQ(counted.code, 2) << counted.out;
+  expect_in(counted.err, "travel without tags; wanted are tagged ones; compile it with --tagged");
+  const std::string proof = load_artefact(file).programs[0].proof;
+  compile({"--tagged"}, file);
+  const Artefact tagged = load_artefact(file);
+  EXPECT_TRUE(tagged.settings.tagged);
+  EXPECT_NE(tagged.programs[0].proof, proof) << "the same program";
+  take_compiler_away();
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{}, {"--tagged"}})
+    EXPECT_EQ(run(flags).out, " 72.\n");
+  const Outcome on_cpu = run({"--executor", "threads"});
+  EXPECT_EQ(on_cpu.code, 1) << on_cpu.out;
+  expect_in(on_cpu.err, "travel as words with tags; threads runs on the CPU");
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("empty"))) << "something was compiled";
+}
+
 TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
   compile({}, file);
   expect_refused(

@@ -79,6 +79,7 @@ void add_compile(CLI::App& app) {
                    "what they are for, which need not be here: " + names_of_devices());
   command.argument("--arch", &flags->arch, "any GPU of this architecture, as sm_90a, that holds --workers");
   command.argument("--cluster", &flags->cluster, "workers of a cluster of a GPU");
+  flags->engine.add_tagged_to(command);
   command.argument("--sequences", &flags->sequences, "sequences that go on at once, at most");
   command.argument("--logits", &flags->logits, "programs for heddle logits, with those of every row");
   command.argument("--out", &flags->out, "the .heddle file", {.required = true});

@@ -18,7 +18,8 @@ ProgramSettings settings_of(const EngineOptions& options, const Planner& planner
           .max_splits = capacity.max_splits,
           .kv_dtype = capacity.kv_dtype ? i32(*capacity.kv_dtype) : -1,
           .all_logits = capacity.all_logits,
-          .fused = options.passes.fuse_epilogues && options.passes.fuse_prologues};
+          .fused = options.passes.fuse_epilogues && options.passes.fuse_prologues,
+          .tagged = options.tagged};
 }
 
 // Programs for a CPU have no target of their own; those of a GPU run on a CPU too.
@@ -63,8 +64,6 @@ void take_room(const Artefact& artefact, const char* name, i32& option, i32 has)
 
 Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions options,
                        const DeviceKind& device) {
-  require(!options.tagged,
-          "[engine] the edges of programs made ahead of time are counted; wanted are tagged ones");
   options.executor = device.executor;
   if (options.workers == 0) options.workers = device.units;
   const Planner planner = make_planner(model, options);
@@ -128,9 +127,16 @@ void take_settings(const Model& model, EngineOptions& options) {
   take(artefact, "split_unit", options.split_unit, has.split_unit);
   take(artefact, "max_splits", options.max_splits, has.max_splits);
   options.scheduler = has.scheduler;
+  require(has.tagged || !options.tagged,
+          "[{}] has vectors that travel without tags; wanted are tagged ones; compile it with --tagged",
+          artefact.where);
+  if (has.tagged && !get_executor(options.executor).space)
+    fail(ErrorCode::kUnsupported, "[{}] has vectors that travel as words with tags; {} runs on the CPU",
+         artefact.where, options.executor);
+  options.tagged = has.tagged;
   if (artefact.device.arch.empty()) return;
   options.target = gpu_target(has.workers, has.cluster);
-  options.target->topology.tagged = false;
+  options.target->topology.tagged = options.target->whole_tagged = has.tagged;
 }
 
 }  // namespace heddle

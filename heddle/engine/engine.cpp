@@ -144,12 +144,11 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   const ModelInfo& info = model->info();
   require(!o.tagged || get_executor(o.executor).space,
           "[engine] tagged vectors are for a GPU; {} runs on the CPU", o.executor);
-  require(!o.tagged || (!o.artefact && !o.target && !o.keep_buffers),
-          "[engine] tagged vectors are for programs that are made here, whose buffers the host does not "
-          "read; wanted is {}",
-          o.artefact       ? "an artefact"
-          : o.keep_buffers ? "that buffers are kept"
-                           : "a target of its own");
+  require(
+      !o.tagged || (!o.target && !o.keep_buffers),
+      "[engine] tagged vectors are for programs without a target of their own, whose buffers the host does "
+      "not read; wanted is {}",
+      o.keep_buffers ? "that buffers are kept" : "a target");
   if (o.artefact) take_settings(*model, o);
   get_scheduler(o.scheduler);
   require(o.threads >= 0 && o.threads <= 1024, "[engine] threads = {}; must be 0 (all cores) to 1024",

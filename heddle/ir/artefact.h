@@ -22,13 +22,14 @@ struct ProgramSettings {
   i32 page_size = 0, split_unit = 0, max_splits = 0;
   i32 kv_dtype = -1;  // of DType; -1: the weights'
   bool all_logits = false, fused = true;
+  bool tagged = false;  // vectors of steps of one row travel as words with tags
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v("scheduler", s.scheduler), v("workers", s.workers), v("cluster", s.cluster);
     v("max_context", s.max_context), v("max_sequences", s.max_sequences), v("page_size", s.page_size);
     v("split_unit", s.split_unit), v("max_splits", s.max_splits), v("kv_dtype", s.kv_dtype);
-    v("all_logits", s.all_logits), v("fused", s.fused);
+    v("all_logits", s.all_logits), v("fused", s.fused), v("tagged", s.tagged);
   }
 };
 

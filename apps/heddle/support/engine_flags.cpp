@@ -51,6 +51,10 @@ void EngineFlags::add_executor_to(Command& command) {
                    {.group = kGroup});
   command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
                    {.group = kGroup});
+  add_tagged_to(command);
+}
+
+void EngineFlags::add_tagged_to(Command& command) {
   command.argument("--tagged", &tagged,
                    "GPU: vectors travel between SMs as words with tags where they can, in steps of one row",
                    {.group = kGroup});

@@ -20,6 +20,7 @@ struct EngineFlags {
   // Only those that decide a program; `what` says what the command takes for a model.
   void add_program_to(Command& command, const std::string& what, bool model_required = true);
   void add_executor_to(Command& command);
+  void add_tagged_to(Command& command);
   void add_threads_to(Command& command);
   // For commands whose programs may come from an artefact.
   void add_artefact_to(Command& command);
