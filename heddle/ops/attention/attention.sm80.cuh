@@ -18,7 +18,9 @@ struct DeviceBody {
   }
   template <DType kType, i32 kDim, class Block>
   static void run_few(Block& block, const Attention& a, const Body::Work& work) {
-    for (i32 query = 0; query < work.queries; query += FewQueries<kType, kDim>::kQueries) {
+    // Of a row all heads: known to be one pass as a rule, so that nothing is kept for another.
+    const i32 queries = kFewRows ? work.queries : a.block_heads;
+    for (i32 query = 0; query < queries; query += FewQueries<kType, kDim>::kQueries) {
       if (query > 0) block.sync();
       block.begin_scratch();
       FewQueries<kType, kDim>(a, work, query).run(block);
