@@ -137,15 +137,16 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
   for (const Opcode& opcode : opcodes) ops.insert(opcode.ops.begin(), opcode.ops.end());
   std::string types;
   for (bool used : traits.types) types += used ? "true, " : "false, ";
+  const bool is_known = std::ranges::all_of(known, [](const KnownArgs& args) { return !args.empty(); });
   std::string text = fmt::format(
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
-      "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {};\n"
+      "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
       "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, traits.scratch_bytes,
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.scratch_bytes,
       primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
