@@ -120,7 +120,7 @@ class FewQueries {
       }
     }
     weigh(score, at + warp() * kPositions + 2 * column(), sums);
-    const Halves first(score[0][0], score[0][1]), second(score[1][0], score[1][1]);
+    const SplitPair<kType> first(score[0][0], score[0][1]), second(score[1][0], score[1][1]);
     const u32 weights[4] = {first.high, first.low, second.high, second.low};
 #pragma unroll
     for (i32 w = 0; w < kValueWords; ++w)
@@ -160,18 +160,6 @@ class FewQueries {
       for (i32 i = 0; i < 4; ++i) sums.value[d][i] *= decay;
   }
 
-  // Two weights, and what rounding them to the dtype of the values takes.
-  struct Halves {
-    u32 high, low;
-
-    Halves(float first, float second) : high(pack(first, second)) {
-      low = pack(first - unpack(u16(high)), second - unpack(u16(high >> 16)));
-    }
-    static u32 pack(float first, float second) {
-      return kType == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
-    }
-    static float unpack(u16 bits) { return kType == DType::kBf16 ? from_bf16(bits) : from_f16(bits); }
-  };
   // Element `d` of eight, of two positions side by side.
   static u32 pair_of(const uint4& first, const uint4& second, i32 d) {
     const u32 a[4] = {first.x, first.y, first.z, first.w}, b[4] = {second.x, second.y, second.z, second.w};

@@ -201,14 +201,7 @@ class ManyQueries {
   }
 
   static u32 pack(float first, float second) {
-    return kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
-  }
-  static void store_two(const View& to, float first, float second) {
-    if (to.dtype == DType::kF32)
-      reinterpret_cast<float*>(to.data)[0] = first, reinterpret_cast<float*>(to.data)[1] = second;
-    else
-      *reinterpret_cast<u32*>(to.data) =
-          to.dtype == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
+    return pack_two(kBf16 ? DType::kBf16 : DType::kF16, first, second);
   }
 
   void store(const Group& group, i32 part) const {

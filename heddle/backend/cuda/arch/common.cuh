@@ -11,6 +11,7 @@ inline float reciprocal(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
   return value;
 }
+// 1 / sqrt(x), within 2 ulp.
 inline float rsqrt(float x) {
   float value;
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));

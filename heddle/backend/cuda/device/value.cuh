@@ -135,6 +135,11 @@ inline void store_element(DType dtype, u8* data, i64 j, float value) {
   }
 }
 
+// Two elements of a 16-bit dtype side by side, the first in the low bits.
+inline u32 pack_two(DType dtype, float first, float second) {
+  return dtype == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
+}
+
 inline float round_to(DType dtype, float value) {
   if (dtype == DType::kBf16) return from_bf16(to_bf16(value));
   if (dtype == DType::kF16) return from_f16(to_f16(value));

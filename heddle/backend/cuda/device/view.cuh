@@ -59,18 +59,21 @@ struct View {
   Strided every(i64 n) const;
 };
 
-// To their place in a row, together where it can hold both at once.
-inline void store_columns(const View& row, Columns columns) {
-  u8* to = row.data + i64(columns.at) * size_of(row.dtype);
-  const float first = columns.value[0], second = columns.value[1];
-  const bool both = columns.count == 2 && reinterpret_cast<u64>(to) % u64(2 * size_of(row.dtype)) == 0;
-  if (both && row.dtype == DType::kF32)
-    *reinterpret_cast<Pair*>(to) = {first, second};
-  else if (both && (row.dtype == DType::kBf16 || row.dtype == DType::kF16))
-    *reinterpret_cast<u32*>(to) =
-        row.dtype == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
+// Two elements of a float dtype in one store, to where both may be stored at once.
+inline void store_two(const View& to, float first, float second) {
+  if (to.dtype == DType::kF32)
+    *reinterpret_cast<Pair*>(to.data) = {first, second};
   else
-    columns.each([&](Index i, float value) { store_element(row.dtype, to, i.at, value); });
+    *reinterpret_cast<u32*>(to.data) = pack_two(to.dtype, first, second);
+}
+// To their place in a row.
+inline void store_columns(const View& row, Columns columns) {
+  const View to = row.from(columns.at);
+  const bool of_floats = to.dtype != DType::kI32 && to.dtype != DType::kU8;
+  if (of_floats && columns.count == 2 && reinterpret_cast<u64>(to.data) % u64(2 * size_of(to.dtype)) == 0)
+    store_two(to, columns.value[0], columns.value[1]);
+  else
+    columns.each([&](Index i, float value) { to.store(i, value); });
 }
 
 struct Strided {
@@ -133,14 +136,19 @@ constexpr i32 split_place(i32 i) {
   return (i / 4 | i / 2 % 2 * 2) * 2 + i % 2;
 }
 
-// Halves of two elements, the first in the low bits.
+// Two elements rounded to a 16-bit dtype, and what that takes from them; the first in the low bits.
+template <DType kType>
 struct SplitPair {
   u32 high, low;
 
-  SplitPair(float first, float second) : high(arch::pack_bf16(first, second)) {
-    low = arch::pack_bf16(first - __uint_as_float(high << 16), second - __uint_as_float(high & 0xffff0000u));
+  SplitPair(float first, float second) : high(pack_two(kType, first, second)) {
+    low = pack_two(kType, first - rounded(u16(high)), second - rounded(u16(high >> 16)));
   }
+
+ private:
+  static float rounded(u16 bits) { return kType == DType::kBf16 ? from_bf16(bits) : from_f16(bits); }
 };
+using SplitBf16 = SplitPair<DType::kBf16>;
 
 // A row of an operand, which is stored to only: as View otherwise.
 struct OperandRow {
@@ -152,7 +160,7 @@ struct OperandRow {
     u8* at = data + 4 * i64(i.at);
     const u32 inside = u32(reinterpret_cast<u64>(at)) & 31;
     u16* high = reinterpret_cast<u16*>(at - inside) + split_place(i32(inside / 4));
-    const SplitPair halves(value, 0.0f);
+    const SplitBf16 halves(value, 0.0f);
     high[0] = u16(halves.high), high[8] = u16(halves.low);
   }
   void store_pair(Index i, float first, float second) const {
@@ -174,7 +182,7 @@ inline void store_octet(const Octet& octet, const OperandRow& row, i32 at) {
   if (row.dtype != kSplit) return octet.store({row.data, row.dtype}, at);
   uint4* to = reinterpret_cast<uint4*>(row.data) + 2 * at;
   const float* v = octet.value;
-  const SplitPair a(v[0], v[1]), b(v[2], v[3]), c(v[4], v[5]), d(v[6], v[7]);
+  const SplitBf16 a(v[0], v[1]), b(v[2], v[3]), c(v[4], v[5]), d(v[6], v[7]);
   to[0] = {a.high, c.high, b.high, d.high};
   to[1] = {a.low, c.low, b.low, d.low};
 }
