@@ -46,6 +46,15 @@ std::vector<Case> linear_cases() {
       paired.w.interleave = 16 / size_of(type);
       cases.push_back(make_case(paired, bound_of_sum(type, k)));
     }
+  // The same for rows that are as narrow as the weight.
+  for (DType type : {DType::kBf16, DType::kF16})
+    for (auto [m, n, k] :
+         {std::array{1, 21, 72}, {1, 34, 2048}, {1, 21, 2050}, {1, 9, 5000}, {1, 34, 8192}, {3, 33, 2304}}) {
+      Linear narrow{.x = input(type, {m, k}), .w = weight_input(type, n, k)};
+      narrow.w.panel_rows = 2;
+      narrow.w.interleave = 8;
+      cases.push_back(make_case(narrow, bound_of_sum(type, k)));
+    }
   // Tiles of many rows on tensor cores: full ones and tails of each dimension, wide and narrow ones.
   for (DType type : {DType::kBf16, DType::kF16})
     for (auto [m, n, k] : {std::array{130, 150, 264}, {257, 70, 40}, {65, 33, 200}, {128, 4102, 64}}) {

@@ -126,8 +126,12 @@ __forceinline__ void multiply_from_ring(RingCursor& at, i32 all, const Matrix& x
     float* sums = partial + turn * x.rows * columns * kWarps;
     if (kType == DType::kBf16 && x.dtype == kSplit)
       multiply_groups<SplitColumns>(ring, x, w, cols, sums);
-    else if (kType == DType::kBf16)
+    else if (kType == DType::kBf16 && kFewRows)
       multiply_groups<RowColumns>(ring, x, w, cols, sums);
+    else if (kType == DType::kBf16 && 2 * w.panel_bytes() > kRingSlotBytes)
+      multiply_groups<PlainColumns<4>>(ring, x, w, cols, sums);
+    else if (kType == DType::kBf16)
+      multiply_groups<PlainColumns<2>>(ring, x, w, cols, sums);
     else if (!kFewRows || x.dtype == DType::kF32)
       multiply_pairs<kType, DType::kF32>(ring, x, w, cols, sums);
     else

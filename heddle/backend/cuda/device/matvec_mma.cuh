@@ -4,7 +4,7 @@
 // is row r of the weight again, with the odd pairs of elements; the even ones and the odd ones of a block of x are columns of
 // their own, each in two, a high and a low half of bf16, so that x keeps 16 bits. That leaves room for a second block: of
 // the sums of each, the columns of its own count.
-// More rows are eight columns as they are, and so is one that holds no more than bf16.
+// One that holds no more than bf16 leaves room for four blocks, two rows or more are eight columns as they are.
 // Warps share K; what they have of a sum meets in shared memory. Its order depends on K and the number of warps alone.
 #pragma once
 
@@ -40,6 +40,8 @@ struct GroupLane {
 // One row of x in halves: of eight elements four pairs, first the even ones.
 class SplitColumns {
  public:
+  static constexpr bool kHasSecond = true;  // rows r + 8 of a group
+
   explicit SplitColumns(const Matrix& x) : last_((x.cols - 1) / kBlockCols) {
     const i32 lane = i32(arch::thread() % 32), column = lane / 4 % 4;
     word_ = x.data + lane % 4 * 32 + column % 2 * 16 + column / 2 * 8;
@@ -84,9 +86,58 @@ class SplitColumns {
   i32 second_block_;  // how far behind the first of two blocks the lane's columns are those of
 };
 
-// One to eight rows of bf16.
+// One row of x that is bf16 as it lies. kShared blocks have columns beside each other, so that these are read once for all of
+// them: 4, where no group has more than four panels, or 2.
+template <i32 kShared>
+class PlainColumns {
+ public:
+  static constexpr bool kHasSecond = kShared == 2;
+
+  explicit PlainColumns(const Matrix& x) : last_((x.cols - 1) / kBlockCols) {
+    const i32 lane = i32(arch::thread() % 32), column = lane / 4;
+    word_ = x.data + lane % 4 * 16;
+    is_odd_ = column % 2 != 0;
+    own_block_ = column / 2 % kShared * kWarps;
+  }
+  template <bool kSecond>
+  void multiply(const GroupWords& words, i32 block, i32 at, i32 bytes, GroupSums& sums) const {
+#pragma unroll
+    for (i32 b = 0; b < kBlocksAtOnce; ++b) {
+      if (at + b * kBlockStride >= bytes) continue;
+      i32 mine = block + b / kShared * kShared * kWarps + own_block_;
+      if ((last_ + 1) % (kBlocksAtOnce * kWarps) != 0) mine = min(mine, last_);
+      const uint4 x = *reinterpret_cast<const uint4*>(word_ + mine * (kBlockCols * 2));
+      const u32 first = is_odd_ ? x.y : x.x, later = is_odd_ ? x.w : x.z;
+      const uint4 &f = words.first[b], &s = words.second[b];
+      arch::multiply_add<true>(sums[b % kShared], {f.x, f.y, f.z, f.w}, {first, later});
+      if (kSecond) arch::multiply_add<true>(sums[2 + b % 2], {s.x, s.y, s.z, s.w}, {first, later});
+    }
+  }
+  // Sums of a group whose first row is column `first` of a fragment. partial: as in multiply_groups.
+  static void store(const GroupSums& sums, const GroupLane& lane, i32 first, i32 cols, float* partial) {
+    const i32 own = lane.lane % 4;  // of two blocks: also whether of rows r or r + 8
+    float half = 0;
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i)
+      if (i == own) half = sums[i][0] + sums[i][3];
+#pragma unroll
+    for (i32 step = 1; step < kShared; step *= 2) half += __shfl_xor_sync(~0u, half, step);
+    const i32 at = first + lane.lane / 4 + own / kShared * 8;
+    if (own % kShared == 0 && at < cols) partial[at * kWarps + lane.warp] = half;
+  }
+
+ private:
+  const u8* word_;  // the lane's, of the first block
+  i32 last_;        // block of K
+  bool is_odd_;
+  i32 own_block_;  // how far behind the first of those that share columns that of the lane's column is
+};
+
+// Two to eight rows of bf16.
 class RowColumns {
  public:
+  static constexpr bool kHasSecond = true;
+
   explicit RowColumns(const Matrix& x) : rows_(x.rows) {
     const i32 lane = i32(arch::thread() % 32), column = min(lane / 4, x.rows - 1);
     word_ = x.data + column * x.stride + lane % 4 * 16;
@@ -171,7 +222,7 @@ inline void multiply_groups(RingCursor& ring, const Matrix& x, const Weight& w, 
       const GroupPlace place(ring, items, lane, live, inside, bytes);
       const i32 begin = part * (kPartBytes / kBlockBytes);
       if (inside == 0) wait_for_panels(ring, slots, u32(lane.lane));
-      live > 4 ? multiply_part<true>(place, lane, columns, begin, bytes, sums)
+      live > 4 ? multiply_part<Columns::kHasSecond>(place, lane, columns, begin, bytes, sums)
                : multiply_part<false>(place, lane, columns, begin, bytes, sums);
       inside += items.group;
       if (inside < items.panels && panel + items.group < panels) continue;  // the slot has another group
