@@ -76,39 +76,49 @@ struct FindTypes : ArgVisitor {
   void attribute(const char*, float&) override {}
 };
 
-// For a row of x as products read it, the sums of a tile's columns, and those of each warp, twice: of the largest weight.
+// For a row of x as products read it, the sums of a tile's columns, and those of each warp, twice, beside tagged vectors: of
+// the call that has most.
 u32 scratch_of_a_row(const Program& program) {
   struct Largest : ArgVisitor {
-    size_t workers;
+    const Program* program;
     i64 bytes = 0;
     std::string_view input;  // what a product copies as it lies; empty: a prologue makes it
     bool exact = false;      // in bf16
+    bool in_place = false;   // on chip already
 
     void tensor(const char* argument, Tensor& value, const char*, Access) override {
-      if (argument == input) exact = value.dtype == DType::kBf16;
+      if (argument != input) return;
+      exact = value.dtype == DType::kBf16;
+      in_place = value.exists() && program->buffers[value.buffer].info.tagged;
     }
     void weight(const char*, Weight& w, const char*) override {
       constexpr i64 kMostColumns = 256, kPadding = 768;
-      const i64 share = (w.rows() + i64(workers) - 1) / i64(workers);
+      const auto workers = i64(program->workers.size());
+      const i64 share = (w.rows() + workers - 1) / workers;
       const i64 columns = std::min(kMostColumns, (share + 15) / 16 * 16);
       const i64 sums = 4 * (columns + 2 * std::min<i64>(columns, kRowColumns) * kConsumerWarps);
-      const i64 element = exact && w.data.dtype == DType::kBf16 ? 2 : 4;
+      const bool as_it_lies = exact && w.data.dtype == DType::kBf16;
+      const i64 element = !as_it_lies ? 4 : in_place ? 0 : 2;
       bytes = std::max(bytes, w.cols() * element + sums + kPadding);
     }
     void attribute(const char*, i32&) override {}
     void attribute(const char*, float&) override {}
   } largest;
-  largest.workers = program.workers.size();
-  for (const Call& call : program.calls) {
-    Node node = program.node_of(call);
+  largest.program = &program;
+  const std::vector<u32> stages = tagged_tables(program).stage_bytes;
+  i64 most = 0;
+  for (size_t c = 0; c < program.calls.size(); ++c) {
+    Node node = program.node_of(program.calls[c]);
+    largest.bytes = 0;
     for (size_t i = 0; i < node.parts.size(); ++i) {
       const OpSpec& op = *node.parts[i].op;
       const bool copies = i == 0 && node.main == 0 && op.traits.main && !op.traits.streams_by_data;
-      largest.input = copies ? op.traits.input : "", largest.exact = false;
+      largest.input = copies ? op.traits.input : "", largest.exact = largest.in_place = false;
       op.visit(node.parts[i].args.data(), largest);
     }
+    most = std::max(most, stages[c] + largest.bytes);
   }
-  return u32(std::min<i64>(largest.bytes + 127, 1 << 20)) / 128 * 128;
+  return u32(std::min<i64>(most + 127, 1 << 20)) / 128 * 128;
 }
 
 // Beside a ring of some slots, and on GPUs of 99 KB of at least two.
@@ -142,12 +152,13 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
+      "constexpr bool kTagged = {};\n"
       "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.scratch_bytes,
-      primitives(arch));
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.tagged,
+      traits.scratch_bytes, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
@@ -177,9 +188,9 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
     }
   }
   KernelTraits traits{find.uses, program.shape.rows};
-  // What the largest product of a row leaves is the ring's: so much more streams while nothing is computed. Tagged vectors
-  // lie in scratch too.
-  if (program.shape.rows == 1 && !has_tagged(program))
+  traits.tagged = has_tagged(program);
+  // What the largest product of a row leaves is the ring's: so much more streams while nothing is computed.
+  if (program.shape.rows == 1)
     traits.scratch_bytes = std::clamp(scratch_of_a_row(program), kLeastScratch, most_scratch(arch));
   return traits;
 }
@@ -196,19 +207,43 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 )";
 }
 
+namespace {
+
+// Of an opcode's calls: whether they read tagged vectors, and how much of these is on chip at most.
+struct Stage {
+  bool reads = false;
+  u32 bytes = 0;
+};
+
+std::vector<Stage> stages_of(const Program& program) {
+  const TaggedTables tagged = tagged_tables(program);
+  std::vector<Stage> stages(program.opcodes.size());
+  for (size_t c = 0; c < program.calls.size(); ++c) {
+    Stage& stage = stages[program.calls[c].opcode];
+    stage.bytes = std::max(stage.bytes, tagged.stage_bytes[c]);
+    for (u32 t = 0; t < tagged.calls[c].count; ++t)
+      stage.reads |= tagged.tensors[tagged.calls[c].first + t].writes == 0;
+  }
+  return stages;
+}
+
+}  // namespace
+
 std::string megakernel_source(const Program& program, const std::string& arch, bool specialised) {
   std::vector<KnownArgs> known(program.opcodes.size());
   for (size_t i = 0; specialised && i < known.size(); ++i) known[i] = known_args(program, i);
+  const std::vector<Stage> stages = stages_of(program);
   std::string streams, runs;
   for (size_t i = 0; i < program.opcodes.size(); ++i) {
     streams +=
         fmt::format("    case {0}: return stream_chain<Main{0}>(loader, Chain{0}{{args}}, tile);\n", i);
     runs += fmt::format(
-        "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
+        "    case {0}: {{ block.template begin_stage<{1}, {2}>(); Chain{0} chain{{args}}; "
+        "return run_chain<Main{0}>(block, chain, tile); }}\n",
+        i, stages[i].reads, stages[i].bytes);
   }
   return types_source(program.opcodes, known, KernelTraits::of(program, arch), arch) +
          fmt::format(R"(namespace heddle::device {{
-constexpr bool kTagged = {};
 template <class L>
 inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{
   switch (opcode) {{
@@ -227,7 +262,7 @@ void megakernel(const __grid_constant__ heddle::KernelParams p) {{
   run_megakernel(p);
 }}
 )",
-                     has_tagged(program), streams, runs);
+                     streams, runs);
 }
 
 }  // namespace heddle::cuda

@@ -139,18 +139,19 @@ class MakeTables {
   // What tiles make lies at the begin of the stage, in every call: some warps still write it to memory when others are
   // at the next tile's inputs.
   void share_out(u32 made_bytes) {
-    for (TaggedCall& call : made_.calls) {
-      call.stage_bytes = made_bytes;
+    for (const TaggedCall& call : made_.calls) {
+      u32 bytes = made_bytes;
       for (u32 t = call.first; t < call.first + call.count; ++t) {
         TaggedTensor& tensor = made_.tensors[t];
         if (tensor.writes) continue;
-        tensor.place = call.stage_bytes;
-        call.stage_bytes += round_up(tensor.bytes);
+        tensor.place = bytes;
+        bytes += round_up(tensor.bytes);
       }
-      if (call.stage_bytes > kMostStageBytes)
+      if (bytes > kMostStageBytes)
         fail(ErrorCode::kUnsupported,
-             "[megakernel] tagged tensors of a call take {} bytes on chip; at most {}", call.stage_bytes,
+             "[megakernel] tagged tensors of a call take {} bytes on chip; at most {}", bytes,
              kMostStageBytes);
+      made_.stage_bytes.push_back(bytes);
     }
   }
 

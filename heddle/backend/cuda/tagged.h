@@ -12,6 +12,7 @@ struct TaggedTables {
   std::vector<TaggedTensor> tensors;
   std::vector<u32> buffers;       // by tensor
   std::vector<TaggedCall> calls;  // by call
+  std::vector<u32> stage_bytes;   // on chip, by call; multiples of 128
   std::vector<TaggedPart> parts;  // by instruction, stream after stream
   i64 word_bytes = 0;             // of all tagged buffers, elements and tags
 };

@@ -67,6 +67,12 @@ class Block {
     edges_.wait();
     waited_ = true;
   }
+  // Ahead of a tile whose tagged vectors have `kStage` bytes on chip, before scratch.
+  template <bool kReads, i32 kStage>
+  void begin_stage() {
+    scratch_.begin = kStage, scratch_.chip_bytes -= kStage;
+    if constexpr (kReads) edges_.take_tagged(), waited_ = true;
+  }
   void sync() { sync_consumers(); }
   i32 rows(const TileCoord& tile) const { return kFewRows ? tile[1] - tile[0] : 1; }
   void dead() { edges_.dead(); }
@@ -257,6 +263,8 @@ class Block {
                        tensor.stride[0] * size_of(tensor.dtype),
                        0};
     if (many_rows() && tensor.dtype == dtype) return {there};
+    if constexpr (kTagged)
+      if (lies_on_chip(there, dtype)) return {there};
     Operand x = operand(rows, tensor.size[1], dtype, tensor.dtype == DType::kBf16 && dtype == DType::kBf16);
     for (i32 m = 0; m < rows; ++m) {
       if (copy_words(there.row(m), x.row(m), tensor.size[1])) continue;
@@ -337,6 +345,11 @@ class Block {
  private:
   bool many_rows() const { return kManyRows && rows_ > kStreamRows; }
 
+  // A row of bf16 that came tagged: products read it where it is.
+  static bool lies_on_chip(const Matrix& row, DType dtype) {
+    return row.rows == 1 && dtype == DType::kBf16 && row.dtype == dtype && row.cols % kBlockCols == 0 &&
+           __isShared(row.data);
+  }
   // Rows of whole 16-byte words, some of a thread's at once; false: it is another kind of row.
   static bool copy_words(const View& from, const OperandRow& to, i32 columns) {
     if (columns % 8 != 0 || !in_octets(from) || !in_octets(to)) return false;

@@ -40,10 +40,7 @@ class Cta {
   }
   // All on-chip memory as scratch, of a tile that draws nothing through the ring.
   Scratch all_scratch() const { return {0, i32(kScratchBytes + p_.ring_slots * kRingSlotBytes), p_}; }
-  // Behind the stage.
-  Scratch scratch(u32 stage_bytes = 0) const {
-    return {i32(stage_bytes), i32(kScratchBytes - stage_bytes), p_};
-  }
+  Scratch scratch() const { return {0, i32(kScratchBytes), p_}; }
   // Where tagged tensors lie bare.
   static u8* stage() { return memory(); }
 

@@ -274,18 +274,21 @@ class ProgramEdges {
     return bytes;
   }
 
-  // Ahead of the tile's body: what it reads of tagged buffers, which is there for all once they have waited. In one place:
-  // bodies wait in many, and beside what they keep in registers there is no room for so many words.
-  // The counter says when it is worth to look: eyes of all workers on all words would hold up who writes them.
+  // Ahead of the tile's body: what it reads of tagged buffers, and all else that it waits for. In one place: bodies wait in
+  // many, and beside what they keep in registers there is no room for so many words.
+  // Of many words a counter says when it is worth to look: eyes of all workers on all of them hold up who writes them.
   void take_tagged() {
-    if (slot().tagged.count == 0) return;
+    if (!kTagged || !slot().tagged.reads) return;
     const u32 i = arch::thread();
     if (i == 0) consumer_state().waits = 1;
-    if (i < kMaxWaits && by_tags(slot().instruction.wait_kind(int(i))) && !poll<false>(i))
-      consumer_state().leaves = kLeaveForFault;
-    sync_consumers();
+    if (slot().tagged.many) {
+      if (i < kMaxWaits && by_tags(slot().instruction.wait_kind(int(i))) && !poll<false>(i))
+        consumer_state().leaves = kLeaveForFault;
+      sync_consumers();
+    }
     if (consumer_state().leaves == kStay && !slot().tagged.take(p_, slot().epoch))
       consumer_state().leaves = kLeaveForFault;
+    wait();
   }
   // Every wait has a thread that polls it, and another looks whether the run was stopped.
   void wait() {
@@ -411,17 +414,15 @@ class ProgramEdges {
 
 // False: the run is over.
 __forceinline__ bool consume(const KernelParams& p, const Cta& cta, const QueueSlot& slot) {
-  const Scratch scratch = kTagged ? cta.scratch(slot.tagged.stage_bytes) : cta.scratch();
-  Block<ProgramEdges> block(ProgramEdges(p, cta.cursor()), scratch, slot.tile[1] - slot.tile[0]);
+  Block<ProgramEdges> block(ProgramEdges(p, cta.cursor()), cta.scratch(), slot.tile[1] - slot.tile[0]);
   const u32 opcode = slot.instruction.opcode;
   if (arch::thread() == 0) block.edges().tracer().fetched(slot.index, slot.epoch);
   if (arch::thread() == kNoteThread) p.places[blockIdx.x].consumers = {slot.index, slot.epoch};
   if (opcode == kEndOpcode) return block.edges().end_step();
-  if constexpr (kTagged) block.edges().take_tagged();
   if (opcode < kNopOpcode && slot.live)
     run_opcode(opcode, slot.args, block, slot.tile);
   else
-    block.dead(), block.inputs();
+    block.dead(), block.edges().take_tagged(), block.inputs();
   block.edges().signal();
   if (arch::thread() == 0) block.edges().tracer().done();
   return true;

@@ -89,7 +89,6 @@ constexpr u32 kMostTagged = 4;  // of a call; at most one of them is written, an
 
 struct TaggedCall {
   u32 first = 0, count = 0;  // its tensors in KernelParams::tagged
-  u32 stage_bytes = 0;       // on chip; a multiple of 128
 };
 
 // What a tile makes of its call's tagged buffer: bare bytes, at the end of the buffer with the padding.

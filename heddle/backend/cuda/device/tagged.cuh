@@ -13,6 +13,8 @@
 namespace heddle::device {
 
 constexpr i32 kTaggedBatch = 8;  // words of 16 bytes that a thread has under way
+// Up to so many words of a thread are looked at from the start; of more, once a counter says that it is worth to.
+constexpr i32 kPolledWords = 2;
 
 // A wait that ends within its limit.
 class Patience {
@@ -84,18 +86,23 @@ struct TaggedMade {
 
 // What a tile reads and writes of tagged buffers; in the queue of instructions. The tensor that it writes is the first.
 struct TaggedTile {
-  u32 first, count, stage_bytes;  // as TaggedCall
+  u32 first, count;  // as TaggedCall
+  bool reads, many;  // whether it reads any; more words than are looked at from the start
   TaggedPart part;
   TaggedTensor tensors[kTagged ? kMostTagged : 1];
 
   // The rest is by all lanes of the controller.
-  void clear() { count = stage_bytes = 0; }
+  void clear() { count = 0, reads = many = false; }
   void fetch(const KernelParams& p, u32 call, const TaggedPart& makes, u8* args) {
     const TaggedCall& of = p.tagged_calls[call];
     const u32 lane = arch::thread() % 32;
-    first = of.first, count = of.count, stage_bytes = of.stage_bytes, part = makes;
+    first = of.first, count = of.count, part = makes;
     if (lane >= of.count) return;
     const TaggedTensor tensor = tensors[lane] = p.tagged[of.first + lane];
+    if (!tensor.writes) {
+      reads = true;
+      if (tensor.bytes > u32(8 * kPolledWords * kConsumers)) many = true;
+    }
     u8* at = Cta::stage() + tensor.place + tensor.offset;
     if (tensor.writes) at -= makes.begin / 16 * 16;
     *reinterpret_cast<u8**>(args + tensor.argument) = at;
@@ -126,29 +133,32 @@ struct TaggedTile {
     const u32 count = from.bytes / 8, wanted = Word::tag_of(epoch);
     Patience patience(p);
     for (u32 begin = arch::thread(); begin < count; begin += kTaggedBatch * kConsumers) {
-      Word word[kTaggedBatch];
+      Word word[kTaggedBatch] = {};  // else those past the end had registers throughout the kernel
+      for (u32 missing = ~0u;;) {
+#pragma unroll
+        for (u32 b = 0; b < kTaggedBatch; ++b)
+          if (const u32 at = begin + b * kConsumers; at < count && (missing >> b & 1))
+            word[b].bits = arch::load_halves(words + at * 16);
+        missing = 0;
+#pragma unroll
+        for (u32 b = 0; b < kTaggedBatch; ++b)
+          if (begin + b * kConsumers < count && !word[b].is_of(wanted)) missing |= 1u << b;
+        if (missing == 0) break;
+        const auto fault = [&] {
+          const u32 at = begin + u32(__ffs(i32(missing)) - 1) * kConsumers;
+          const Word late{arch::load_halves(words + at * 16)};
+          const u32 place = late.first_without(wanted);
+          return FaultRecord{.awaited = Awaited::kTag,
+                             .seen = late.tag(place),
+                             .wanted = wanted,
+                             .tensor = first + index,
+                             .element = at * Word::kCount + place};
+        };
+        if (!patience.once_more(fault)) return false;
+      }
 #pragma unroll
       for (u32 b = 0; b < kTaggedBatch; ++b)
-        if (const u32 at = begin + b * kConsumers; at < count)
-          word[b].bits = arch::load_halves(words + at * 16);
-#pragma unroll
-      for (u32 b = 0; b < kTaggedBatch; ++b) {
-        const u32 at = begin + b * kConsumers;
-        if (at >= count) continue;
-        while (!word[b].is_of(wanted)) {
-          const auto missing = [&] {
-            const u32 place = word[b].first_without(wanted);
-            return FaultRecord{.awaited = Awaited::kTag,
-                               .seen = word[b].tag(place),
-                               .wanted = wanted,
-                               .tensor = first + index,
-                               .element = at * Word::kCount + place};
-          };
-          if (!patience.once_more(missing)) return false;
-          word[b].bits = arch::load_halves(words + at * 16);
-        }
-        to[at] = word[b].bare();
-      }
+        if (const u32 at = begin + b * kConsumers; at < count) to[at] = word[b].bare();
     }
     return true;
   }
