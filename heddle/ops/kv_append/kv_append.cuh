@@ -44,9 +44,8 @@ struct Body {
 
   // The record is known from then on: others than all threads together may ask for it.
   template <class Block>
-  static bool begin_columns(Block& block, const KvAppend& a) {
+  static void begin_columns(Block& block, const KvAppend& a) {
     block.device(a.state);
-    return true;
   }
   template <class Block, class Columns>
   static void columns(Block& block, const KvAppend& a, i32 row, Columns& columns) {

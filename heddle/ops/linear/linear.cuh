@@ -12,15 +12,6 @@ struct Body {
     block.panels(a.w, t[2] / rows * a.w.slices(), (t[3] + rows - 1) / rows * a.w.slices());
   }
 
-  // One row, where a target takes columns through the epilogues in registers, to where they are stored.
-  template <class Block, class Chain, class Operand>
-  static void run_columns(Block& block, const Linear& a, const TileCoord& t, Chain& chain, const Operand& x) {
-    block.mma(x, a.w, t[2], t[3], [&](auto columns) {
-      chain.columns(block, t[0], columns);
-      store_columns(block.row(a.y, t[0]), columns);
-    });
-  }
-
   template <class Block, class Chain>
   static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
     const i32 rows = block.rows(t);
@@ -29,9 +20,6 @@ struct Body {
                                   : block.operand(a.x, t[0], rows, a.w.data.dtype);
     for (i32 m = 0; chain.has_prologue() && m < rows; ++m) chain.prologue(block, t[0] + m, x.row(m));
     block.sync();
-    if constexpr (requires { chain.begin_columns(block); })
-      if (rows == 1 && block.draws(a.w) && chain.begin_columns(block))
-        return run_columns(block, a, t, chain, x);
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(t[0], rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
       const auto first = fragment;  // an epilogue may put another in its place, made after it

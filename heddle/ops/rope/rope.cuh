@@ -47,10 +47,7 @@ struct Body {
     block.sync();
   }
 
-  template <class Block>
-  static bool begin_columns(Block&, const Rope& a) {
-    return a.head_dim % 2 == 0;
-  }
+  static bool takes_columns(const Rope& a) { return a.head_dim % 2 == 0; }
   template <class Block, class Columns>
   static void columns(Block& block, const Rope& a, i32 row, Columns& columns) {
     const i32 inside = columns.at % a.head_dim;

@@ -254,25 +254,27 @@ class Block {
   // Rows of a tensor, in place where mma can read them so. Behind inputs(). No size is asked for by the rank, so that
   // a tensor that a body made up stays in registers.
   Operand operand(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
-    const Matrix there{this->row(tensor, row).data,
-                       tensor.dtype,
-                       rows,
-                       tensor.size[1],
-                       0,
-                       0,
-                       tensor.stride[0] * size_of(tensor.dtype),
-                       0};
+    const Operand x = operand_place(tensor, row, rows, dtype);
+    copy_rows(tensor, row, x);
+    return x;
+  }
+  // The same in two: where it lies, which is known ahead of inputs(), and the copy.
+  Operand operand_place(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
+    const Matrix there = rows_of(tensor, row, rows);
     if (many_rows() && tensor.dtype == dtype) return {there};
     if constexpr (kTagged)
       if (lies_on_chip(there, dtype)) return {there};
-    Operand x = operand(rows, tensor.size[1], dtype, tensor.dtype == DType::kBf16 && dtype == DType::kBf16);
-    for (i32 m = 0; m < rows; ++m) {
+    return operand(rows, tensor.size[1], dtype, tensor.dtype == DType::kBf16 && dtype == DType::kBf16);
+  }
+  void copy_rows(const Tensor& tensor, i32 row, const Operand& x) {
+    const Matrix there = rows_of(tensor, row, x.rows);
+    if (there.data == x.data) return;
+    for (i32 m = 0; m < x.rows; ++m) {
       if (copy_words(there.row(m), x.row(m), tensor.size[1])) continue;
       map(
           tensor.size[1], [&](Index i) { return there.row(m).load(i); },
           [&](Index i, float value) { x.row(m).store(i, value); });
     }
-    return x;
   }
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
     const i32 mark = scratch_.chip_used;
@@ -291,10 +293,15 @@ class Block {
     from_ring(fragment, x, w);
   }
   bool draws(const Weight& w) const { return streams(w, rows_); }
-  // One row, of a weight that it draws, columns [first, last): use(Columns) by the thread that has them.
+  // One row, of a weight that it draws, columns [first, last). What is known without its operand is worked out ahead of
+  // inputs(): a tile waits there anyway.
+  __forceinline__ Drawn draw(const Weight& w, i32 first, i32 last) {
+    return {edges_.ring(), w, last - first};
+  }
+  // use(Columns) by the thread that has them.
   template <class F>
-  void mma(const Operand& x, const Weight& w, i32 first, i32 last, F&& use) {
-    from_ring(last - first, x, w, [&](i32 from, i32 cols, const float* sums) {
+  __forceinline__ void mma(Drawn& drawn, const Operand& x, const Weight& w, i32 first, i32 last, F&& use) {
+    from_ring(drawn, last - first, x, w, [&](i32 from, i32 cols, const float* sums) {
       for (i32 i = 2 * i32(arch::thread()); i < cols; i += 2 * kConsumers) {
         const float* of = sums + i * kWarps;
         const i32 count = min(2, cols - i);
@@ -345,6 +352,16 @@ class Block {
  private:
   bool many_rows() const { return kManyRows && rows_ > kStreamRows; }
 
+  Matrix rows_of(const Tensor& tensor, i32 row, i32 rows) {
+    return {this->row(tensor, row).data,
+            tensor.dtype,
+            rows,
+            tensor.size[1],
+            0,
+            0,
+            tensor.stride[0] * size_of(tensor.dtype),
+            0};
+  }
   // A row of bf16 that came tagged: products read it where it is.
   static bool lies_on_chip(const Matrix& row, DType dtype) {
     return row.rows == 1 && dtype == DType::kBf16 && row.dtype == dtype && row.cols % kBlockCols == 0 &&
@@ -372,7 +389,8 @@ class Block {
   }
 
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
-    from_ring(fragment.cols, x, w, [&](i32 from, i32 cols, const float* sums) {
+    Drawn drawn(edges_.ring(), w, fragment.cols);
+    from_ring(drawn, fragment.cols, x, w, [&](i32 from, i32 cols, const float* sums) {
       const i32 rows = kFewRows ? x.rows : 1;
       for (i32 m = 0; m < rows; ++m, sums += cols * kWarps)
         for (i32 i = i32(arch::thread()); i < cols; i += kConsumers)
@@ -380,22 +398,23 @@ class Block {
     });
   }
   template <class F>
-  void from_ring(i32 all, const Operand& x, const Weight& w, F&& use) {
+  __forceinline__ void from_ring(Drawn& drawn, i32 all, const Operand& x, const Weight& w, F&& use) {
     if constexpr (kUses[int(DType::kBf16)])
-      if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(all, x, w, use);
+      if (w.data.dtype == DType::kBf16) return from_ring<DType::kBf16>(drawn, all, x, w, use);
     if constexpr (kUses[int(DType::kF16)])
-      if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(all, x, w, use);
+      if (w.data.dtype == DType::kF16) return from_ring<DType::kF16>(drawn, all, x, w, use);
     if constexpr (kUses[int(DType::kF32)])
-      if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(all, x, w, use);
+      if (w.data.dtype == DType::kF32) return from_ring<DType::kF32>(drawn, all, x, w, use);
   }
   template <DType kType, class F>
-  void from_ring(i32 all, const Operand& x, const Weight& w, F&& use) {
+  __forceinline__ void from_ring(Drawn& drawn, i32 all, const Operand& x, const Weight& w, F&& use) {
     const i32 mark = scratch_.chip_used;
     // Whole items: so many that the warps' sums fit on chip.
     constexpr i32 kItemColumns = kItemPanels * kStreamPanelRows;
     const i32 columns = min(all, x.rows == 1 ? kRowColumns : kItemColumns);
     auto* partial = reinterpret_cast<float*>(scratch_.take(2 * x.rows * columns * kWarps * 4));
-    multiply_from_ring<kType>(edges_.ring(), all, x, w, partial, columns, use);
+    multiply_from_ring<kType>(drawn, all, x, w, partial, columns, use);
+    edges_.ring() = drawn.walk.ring();
     scratch_.chip_used = mark;
   }
   void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {

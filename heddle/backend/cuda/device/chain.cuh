@@ -39,9 +39,11 @@ struct Epilogues {
   template <class B, class Fragment>
   static void run(B&, const u8*, Fragment&) {}
   template <class B>
-  static bool begin_columns(B&, const u8*) {
+  static bool takes_columns(const u8*) {
     return true;
   }
+  template <class B>
+  static void begin_columns(B&, const u8*) {}
   template <class B>
   static void columns(B&, const u8*, i32, Columns&) {}
 };
@@ -53,15 +55,21 @@ struct Epilogues<First, Rest...> {
     Epilogues<Rest...>::run(block, rest(args), fragment);
   }
   template <class B>
-  static bool begin_columns(B& block, const u8* args) {
-    if constexpr (!takes_columns<B>()) return false;
+  static bool takes_columns(const u8* args) {
+    if constexpr (!has_columns<B>()) return false;
+    if constexpr (requires(const Args& a) { First::Body::takes_columns(a); })
+      if (!First::Body::takes_columns(args_at<First>(args))) return false;
+    return Epilogues<Rest...>::template takes_columns<B>(rest(args));
+  }
+  template <class B>
+  static void begin_columns(B& block, const u8* args) {
     if constexpr (requires(const Args& a) { First::Body::begin_columns(block, a); })
-      if (!First::Body::begin_columns(block, args_at<First>(args))) return false;
-    return Epilogues<Rest...>::begin_columns(block, rest(args));
+      First::Body::begin_columns(block, args_at<First>(args));
+    Epilogues<Rest...>::begin_columns(block, rest(args));
   }
   template <class B>
   static void columns(B& block, const u8* args, i32 row, Columns& columns) {
-    if constexpr (takes_columns<B>()) First::Body::columns(block, args_at<First>(args), row, columns);
+    if constexpr (has_columns<B>()) First::Body::columns(block, args_at<First>(args), row, columns);
     Epilogues<Rest...>::columns(block, rest(args), row, columns);
   }
 
@@ -69,7 +77,7 @@ struct Epilogues<First, Rest...> {
   using Args = typename First::Args;
 
   template <class B>
-  static constexpr bool takes_columns() {
+  static constexpr bool has_columns() {
     return requires(B& block, const Args& a, Columns& two) { First::Body::columns(block, a, 0, two); };
   }
   static const u8* rest(const u8* args) { return args + args_stride(sizeof(Args)); }
@@ -88,11 +96,15 @@ struct Chain {
   void epilogues(B& block, Fragment& fragment) {
     Epilogues<After...>::run(block, after(), fragment);
   }
-  // Whether all epilogues have `columns` for this call, which take those of one row in registers; what `begin_columns` of a body
-  // needs of all threads together is done behind inputs(), ahead of the first.
+  // Whether all epilogues have `columns` for this call, which take those of one row in registers.
   template <class B>
-  bool begin_columns(B& block) const {
-    return Epilogues<After...>::begin_columns(block, after());
+  bool takes_columns(B&) const {
+    return Epilogues<After...>::template takes_columns<B>(after());
+  }
+  // What they need of all threads together, behind inputs().
+  template <class B>
+  void begin_columns(B& block) const {
+    Epilogues<After...>::begin_columns(block, after());
   }
   template <class B>
   void columns(B& block, i32 row, Columns& columns) {

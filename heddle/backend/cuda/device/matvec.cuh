@@ -14,17 +14,6 @@ inline float sum_of_row(float value) {
   return value;
 }
 
-// The same in all lanes of a warp, and known to be so: addresses of barriers then need no loop over the lanes.
-inline u32 uniform(u32 value) {
-  return __shfl_sync(~0u, value, 0);
-}
-inline RingCursor uniform(const RingCursor& ring) {
-  RingCursor same = ring;
-  arch::forget(same.data), arch::forget(same.barriers);
-  same.slot = uniform(ring.slot), same.phase = uniform(ring.phase);
-  return same;
-}
-
 constexpr i32 kChunkBytes = 512;  // a warp's load of a panel, 16 bytes a lane, rows alternating
 
 // kCount floats from elements that are f32 or of the weight's type.
@@ -69,40 +58,42 @@ inline void multiply_pair(arch::OnChip first_panel, arch::OnChip second_panel, i
   }
 }
 
-// out[m, c] = sum_k x[m, k] w[c, k] for the columns of a fragment, whole items of the ring. x: rows of type kRow, padded
-// with zeros to whole 16-byte words of the weight. partial: [x.rows][cols][kWarps].
+// out[m, c] = sum_k x[m, k] w[c, k] of panels from the ring, whole items, two side by side. x: rows of type kRow, padded with
+// zeros to whole 16-byte words of the weight.
 template <DType kType, DType kRow>
-inline void multiply_pairs(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
-  const Items items(w, ring.slots);
-  const i32 panels = (cols + 1) / 2, lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
-  i32 inside = 0;  // panels taken of the item
-#pragma unroll 1
-  for (i32 panel = 0; panel < panels; panel += items.group) {
-    const i32 live = min(items.group, panels - panel);
-    const u32 slots = u32((live + items.panels - 1) / items.panels);
+class PairProduct {
+ public:
+  explicit PairProduct(const Matrix& x) : x_(x) {}
+
+  // As GroupProduct::run.
+  __forceinline__ void run(Drawn& drawn, i32 from, i32 end, i32 cols, float* partial) const {
+    PanelWalk& walk = drawn.walk;
     PairSums sums;
 #pragma unroll 1
-    for (i32 part = 0; part < items.parts; ++part) {
-      if (inside == 0) wait_for_panels(ring, slots, u32(lane));
-      const i32 bytes = items.part_bytes(part);
-      multiply_pair<kType, kRow>(items.place(ring, inside, 0, bytes),
-                                 items.place(ring, inside, live - 1, bytes), bytes, part * kPartBytes, x,
-                                 sums);
-      inside += items.group;
-      if (inside < items.panels && panel + items.group < panels) continue;
-      inside = 0;
-      release_slots(ring, slots, u32(lane));
+    while (2 * walk.panel() < end) {
+      const i32 live = walk.live(), first = 2 * walk.panel() - from;
+      walk.wait();
+      multiply_pair<kType, kRow>(walk.place(0), walk.place(1), walk.bytes(), walk.begin(), x_, sums);
+      if (!walk.next()) continue;
+      store(sums, first, live, cols, partial);
+      sums = {};
     }
+  }
+
+ private:
+  void store(const PairSums& sums, i32 first_column, i32 live, i32 cols, float* partial) const {
+    const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32), column = first_column + lane;
 #pragma unroll
     for (i32 m = 0; m < kStreamRows; ++m) {
-      if (m >= x.rows) break;
+      if (m >= x_.rows) break;
       const float first = sum_of_row(sums.panel[m][0]), second = sum_of_row(sums.panel[m][1]);
-      const i32 column = 2 * panel + lane;
       if (lane < 2 * live && column < cols)
         partial[(m * cols + column) * kWarps + warp] = lane < 2 ? first : second;
     }
   }
-}
+
+  Matrix x_;
+};
 
 // The sum of kWarps floats.
 inline float sum_of_warps(const float* row) {
@@ -117,29 +108,33 @@ inline float sum_of_warps(const float* row) {
 
 // x w^T with panels of `all` columns from the ring, `columns` at a time, so that the warps' sums fit on chip: use(from, cols,
 // sums) has those of columns [from, from + cols), [x.rows][cols][kWarps]. partial: two times as many, used in turn.
-template <DType kType, class F>
-__forceinline__ void multiply_from_ring(RingCursor& at, i32 all, const Matrix& x, const Weight& w,
-                                        float* partial, i32 columns, F&& use) {
-  RingCursor ring = uniform(at);
+template <class Product, class F>
+__forceinline__ void multiply_by(Drawn& drawn, i32 all, const Matrix& x, float* partial, i32 columns,
+                                 F&& use) {
+  const Product product(x);
   for (i32 from = 0, turn = 0; from < all; from += columns, turn ^= 1) {
     const i32 cols = min(all - from, columns);
     float* sums = partial + turn * x.rows * columns * kWarps;
-    if (kType == DType::kBf16 && x.dtype == kSplit)
-      multiply_groups<SplitColumns>(ring, x, w, cols, sums);
-    else if (kType == DType::kBf16 && kFewRows)
-      multiply_groups<RowColumns>(ring, x, w, cols, sums);
-    else if (kType == DType::kBf16 && 2 * w.panel_bytes() > kRingSlotBytes)
-      multiply_groups<PlainColumns<4>>(ring, x, w, cols, sums);
-    else if (kType == DType::kBf16)
-      multiply_groups<PlainColumns<2>>(ring, x, w, cols, sums);
-    else if (!kFewRows || x.dtype == DType::kF32)
-      multiply_pairs<kType, DType::kF32>(ring, x, w, cols, sums);
-    else
-      multiply_pairs<kType, kType>(ring, x, w, cols, sums);
+    product.run(drawn, from, from + cols, cols, sums);
     sync_consumers();
     use(from, cols, sums);
   }
-  at = ring;
+}
+template <DType kType, class F>
+__forceinline__ void multiply_from_ring(Drawn& drawn, i32 all, const Matrix& x, const Weight& w,
+                                        float* partial, i32 columns, F&& use) {
+  if (kType == DType::kBf16 && x.dtype == kSplit)
+    multiply_by<GroupProduct<SplitColumns>>(drawn, all, x, partial, columns, use);
+  else if (kType == DType::kBf16 && kFewRows)
+    multiply_by<GroupProduct<RowColumns>>(drawn, all, x, partial, columns, use);
+  else if (kType == DType::kBf16 && 2 * w.panel_bytes() > kRingSlotBytes)
+    multiply_by<GroupProduct<PlainColumns<4>>>(drawn, all, x, partial, columns, use);
+  else if (kType == DType::kBf16)
+    multiply_by<GroupProduct<PlainColumns<2>>>(drawn, all, x, partial, columns, use);
+  else if (!kFewRows || x.dtype == DType::kF32)
+    multiply_by<PairProduct<kType, DType::kF32>>(drawn, all, x, partial, columns, use);
+  else
+    multiply_by<PairProduct<kType, kType>>(drawn, all, x, partial, columns, use);
 }
 
 }  // namespace heddle::device

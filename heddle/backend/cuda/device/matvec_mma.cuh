@@ -9,8 +9,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/consumers.cuh"
-#include "heddle/backend/cuda/device/ring.cuh"
-#include "heddle/backend/cuda/device/trace.cuh"
+#include "heddle/backend/cuda/device/panel_walk.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 
 namespace heddle::device {
@@ -61,7 +60,7 @@ class SplitColumns {
       if (kSecond) arch::multiply_add<true>(sums[2 + b % 2], {s.x, s.y, s.z, s.w}, {x.x, x.y});
     }
   }
-  // Sums of a group whose first row is column `first` of a fragment. partial: as in multiply_groups.
+  // Sums of a group whose first row is column `first` of a fragment. partial: as in GroupProduct.
   static void store(const GroupSums& sums, const GroupLane& lane, i32 first, i32 cols, float* partial) {
     const i32 own = lane.lane % 4;  // columns of x: of block own / 2, even or odd pairs
     float half[2] = {};             // of rows r and r + 8
@@ -113,7 +112,7 @@ class PlainColumns {
       if (kSecond) arch::multiply_add<true>(sums[2 + b % 2], {s.x, s.y, s.z, s.w}, {first, later});
     }
   }
-  // Sums of a group whose first row is column `first` of a fragment. partial: as in multiply_groups.
+  // Sums of a group whose first row is column `first` of a fragment. partial: as in GroupProduct.
   static void store(const GroupSums& sums, const GroupLane& lane, i32 first, i32 cols, float* partial) {
     const i32 own = lane.lane % 4;  // of two blocks: also whether of rows r or r + 8
     float half = 0;
@@ -153,7 +152,7 @@ class RowColumns {
       arch::multiply_add<true>(sums[b % 4], {f.z, s.z, f.w, s.w}, {x.z, x.w});
     }
   }
-  // Sums of a group whose first row is column `first` of a fragment. partial: as in multiply_groups.
+  // Sums of a group whose first row is column `first` of a fragment. partial: as in GroupProduct.
   void store(const GroupSums& sums, const GroupLane& lane, i32 first, i32 cols, float* partial) const {
     const i32 m = lane.lane % 4 * 2;
 #pragma unroll
@@ -169,15 +168,13 @@ class RowColumns {
   i32 rows_;
 };
 
-// Where it has the words of one group.
+// Where it has the words of one part of a group.
 struct GroupPlace {
-  arch::OnChip first, second;
+  arch::OnChip first = {}, second = {};
 
-  // inside: panels before the group's first in its slot; bytes: of a panel there.
-  GroupPlace(const RingCursor& ring, const Items& items, const GroupLane& lane, i32 live, i32 inside,
-             i32 bytes) {
-    first = items.place(ring, inside, min(lane.panel, live - 1), bytes) + lane.word;
-    second = items.place(ring, inside, min(lane.panel + 4, live - 1), bytes) + lane.word;
+  __forceinline__ void look(const PanelWalk& walk, const GroupLane& lane) {
+    first = walk.place(lane.panel) + lane.word, second = walk.place(lane.panel + 4) + lane.word;
+    arch::forget(first), arch::forget(second);  // here and now, not where they are used
   }
 };
 
@@ -202,35 +199,52 @@ inline void multiply_part(const GroupPlace& place, const GroupLane& lane, const 
   }
 }
 
-// out[m, c] = sum_k x[m, k] w[c, k] for the columns of a fragment, whole items of the ring.
-// partial: [x.rows][cols][kWarps].
+// What a product draws from the ring, looked at ahead of its operand.
+struct Drawn {
+  PanelWalk walk;
+  GroupLane lane;
+  GroupPlace place;
+
+  __forceinline__ Drawn(const RingCursor& ring, const Weight& w, i32 columns) : walk(ring, w, columns) {
+    place.look(walk, lane);
+  }
+};
+
+// out[m, c] = sum_k x[m, k] w[c, k] of panels from the ring, whole items.
 template <class Columns>
-inline void multiply_groups(RingCursor& ring, const Matrix& x, const Weight& w, i32 cols, float* partial) {
-  const Items items(w, ring.slots);
-  const i32 panels = (cols + 1) / 2;
-  const GroupLane lane;
-  const Columns columns(x);
-  i32 inside = 0;  // the group's first panel in its slot
-#pragma unroll 1
-  for (i32 panel = 0; panel < panels; panel += items.group) {
-    const i32 live = min(items.group, panels - panel);
-    const u32 slots = u32((live + items.panels - 1) / items.panels);
+class GroupProduct {
+ public:
+  explicit GroupProduct(const Matrix& x) : columns_(x) {}
+
+  // Of panels up to column `end` of the walk. partial: [x.rows][cols][kWarps], from column `from` on.
+  __forceinline__ void run(Drawn& drawn, i32 from, i32 end, i32 cols, float* partial) const {
+    PanelWalk& walk = drawn.walk;
+    const GroupLane& lane = drawn.lane;
     GroupSums sums = {};
 #pragma unroll 1
-    for (i32 part = 0; part < items.parts; ++part) {
-      const i32 bytes = items.part_bytes(part);
-      const GroupPlace place(ring, items, lane, live, inside, bytes);
-      const i32 begin = part * (kPartBytes / kBlockBytes);
-      if (inside == 0) wait_for_panels(ring, slots, u32(lane.lane));
-      live > 4 ? multiply_part<Columns::kHasSecond>(place, lane, columns, begin, bytes, sums)
-               : multiply_part<false>(place, lane, columns, begin, bytes, sums);
-      inside += items.group;
-      if (inside < items.panels && panel + items.group < panels) continue;  // the slot has another group
-      inside = 0;
-      release_slots(ring, slots, u32(lane.lane));
+    while (2 * walk.panel() < end) {
+      const i32 live = walk.live(), bytes = walk.bytes(), begin = walk.begin() / kBlockBytes;
+      walk.wait();
+      live > 4 ? multiply_part<Columns::kHasSecond>(drawn.place, lane, columns_, begin, bytes, sums)
+               : multiply_part<false>(drawn.place, lane, columns_, begin, bytes, sums);
+      const i32 first = 2 * walk.panel() - from;
+      if (walk.next()) {
+        columns_.store(sums, lane, first, cols, partial);
+        clear(sums);
+      }
+      if (walk.live() > 0) drawn.place.look(walk, lane);
     }
-    columns.store(sums, lane, 2 * panel, cols, partial);
   }
-}
+
+ private:
+  static void clear(GroupSums& sums) {
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i)
+#pragma unroll
+      for (i32 j = 0; j < 4; ++j) sums[i][j] = 0;
+  }
+
+  Columns columns_;
+};
 
 }  // namespace heddle::device

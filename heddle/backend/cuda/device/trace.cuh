@@ -69,11 +69,17 @@ class Tracer {
   TraceRole role_;
 };
 
-// Waits until `count` slots have their panels, or for too long; how long is noted, if it must. A lane looks at one.
+// Whether `count` slots have their panels. A lane looks at one.
+template <class Cursor>
+inline bool panels_are_there(const Cursor& ring, u32 count, u32 lane) {
+  const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
+  return __all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase));
+}
+// Waits until they do, or for too long; how long is noted, if it must.
 template <class Cursor>
 inline void wait_for_panels(const Cursor& ring, u32 count, u32 lane) {
-  const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
-  if (!__all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase))) {
+  if (!panels_are_there(ring, count, lane)) {
+    const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
     const u64 begin = arch::ticks();
     while (!__all_sync(~0u, arch::barrier_passed(mine.full(), mine.phase)))
       if (!__all_sync(~0u, arch::ticks() - begin <= panel_limit())) return void(panel_limit() = 0);

@@ -1,0 +1,69 @@
+// A product's walk over what a tile draws from the ring: groups of panels that are multiplied side by side, of long ones part
+// after part. What is known ahead of the operand is worked out, and looked at, when the walk begins.
+#pragma once
+
+#include "heddle/backend/cuda/device/ring.cuh"
+#include "heddle/backend/cuda/device/trace.cuh"
+
+namespace heddle::device {
+
+// The same in all lanes of a warp, and known to be so: addresses of barriers then need no loop over the lanes.
+inline u32 uniform(u32 value) {
+  return __shfl_sync(~0u, value, 0);
+}
+inline RingCursor uniform(const RingCursor& ring) {
+  RingCursor same = ring;
+  arch::forget(same.data), arch::forget(same.barriers);
+  same.slot = uniform(ring.slot), same.phase = uniform(ring.phase);
+  return same;
+}
+
+class PanelWalk {
+ public:
+  __forceinline__ PanelWalk(const RingCursor& ring, const Weight& w, i32 columns)
+      : ring_(uniform(ring)), items_(w, ring.slots), panels_((columns + 1) / 2), lane_(arch::thread() % 32) {
+    are_there_ = panels_are_there(ring_, slots(), lane_);
+  }
+
+  const RingCursor& ring() const { return ring_; }
+  // Of the group: its first panel, and how many there are.
+  i32 panel() const { return panel_; }
+  i32 live() const { return min(items_.group, panels_ - panel_); }
+  // Of the part: where it begins in a panel, and how much of one it has, bytes.
+  i32 begin() const { return part_ * kPartBytes; }
+  i32 bytes() const { return items_.part_bytes(part_); }
+  // Where panel `panel` of the group has it; past the end the last.
+  __forceinline__ arch::OnChip place(i32 panel) const {
+    return items_.place(ring_, inside_, min(panel, live() - 1), bytes());
+  }
+
+  // Until it is there.
+  __forceinline__ void wait() {
+    if (inside_ == 0 && !are_there_) wait_for_panels(ring_, slots(), lane_);
+    are_there_ = false;
+  }
+  // Gives back what was multiplied, and goes on to the next. True: that is another group.
+  __forceinline__ bool next() {
+    inside_ += items_.group;
+    if (inside_ >= items_.panels || panel_ + items_.group >= panels_) {
+      inside_ = 0;
+      release_slots(ring_, slots(), lane_);
+    }
+    if (++part_ < items_.parts) return false;
+    part_ = 0, panel_ += items_.group;
+    return true;
+  }
+
+ private:
+  u32 slots() const { return u32((live() + items_.panels - 1) / items_.panels); }
+
+  RingCursor ring_;
+  Items items_;
+  i32 panels_;
+  u32 lane_;
+  i32 panel_ = 0, part_ = 0;
+  i32 inside_ = 0;  // panels of the slot before the group
+  bool are_there_;  // its panels, as was seen before
+};
+
+}  // namespace heddle::device

@@ -1,0 +1,35 @@
+// A product of one row on a GPU from sm_80 on: its columns go through the epilogues in registers, to where they are stored.
+// What it draws is looked at ahead of its inputs, for which a tile waits anyway.
+// Included once per device program, behind linear.cuh, whose body takes what does not fit here.
+namespace linear {
+
+struct DeviceBody : Body {
+  template <class Block, class Chain>
+  __forceinline__ static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
+    if (block.rows(t) == 1 && block.draws(a.w) && chain.takes_columns(block))
+      run_columns(block, a, t, chain);
+    else
+      Body::run(block, a, t, chain);
+  }
+
+ private:
+  template <class Block, class Chain>
+  __forceinline__ static void run_columns(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
+    const auto x = chain.has_prologue() ? block.operand(1, a.w.cols(), a.w.data.dtype)
+                                        : block.operand_place(a.x, t[0], 1, a.w.data.dtype);
+    auto drawn = block.draw(a.w, t[2], t[3]);
+    block.inputs();
+    if (chain.has_prologue())
+      chain.prologue(block, t[0], x.row(0));
+    else
+      block.copy_rows(a.x, t[0], x);
+    chain.begin_columns(block);
+    block.sync();
+    block.mma(drawn, x, a.w, t[2], t[3], [&](auto columns) {
+      chain.columns(block, t[0], columns);
+      store_columns(block.row(a.y, t[0]), columns);
+    });
+  }
+};
+
+}  // namespace linear
