@@ -1,6 +1,9 @@
 #include "heddle/backend/cuda/device_trace.h"
 
 #include <algorithm>
+#include <span>
+
+#include "heddle/backend/cuda/unit_clock.h"
 
 namespace heddle::cuda {
 namespace {
@@ -12,25 +15,22 @@ std::vector<T> read_all(const DeviceBuffer& buffer, const Stream& stream) {
   return values;
 }
 
-// From a multiprocessor's ticks to nanoseconds since `origin`, by the two points at which both were read.
-struct TickScale {
-  TraceClocks clocks;
-  u64 origin;
+// What a worker wrote down of both clocks. Of a run without events: two readings, at least.
+UnitClock clock_of(const TraceClocks& clocks, std::span<const TraceEvent> events, const u64* marks) {
+  std::vector<UnitClock::Reading> readings{{clocks.begin.ticks, clocks.begin.nanoseconds}};
+  for (size_t i = 0; i < events.size(); ++i) readings.push_back({events[i].done, marks[i]});
+  readings.push_back({clocks.end.ticks, clocks.end.nanoseconds});
+  return UnitClock(readings);
+}
 
-  u64 at(u64 ticks) const {
-    return u64(std::max(0.0, double(clocks.begin.nanoseconds - origin) + span(ticks - clocks.begin.ticks)));
-  }
-  double span(u64 ticks) const {
-    const double run = double(clocks.end.ticks - clocks.begin.ticks);
-    return run > 0 ? double(i64(ticks)) * double(clocks.end.nanoseconds - clocks.begin.nanoseconds) / run : 0;
-  }
-  TraceEvent event(TraceEvent from) const {
-    from.fetched = at(from.fetched), from.ready = at(from.ready);
-    from.computed = at(from.computed), from.done = at(from.done);
-    from.starved = u64(span(from.starved));
-    return from;
-  }
-};
+// In nanoseconds since `origin`.
+TraceEvent on_shared_clock(TraceEvent event, const UnitClock& clock, u64 origin) {
+  const auto at = [&](u64 ticks) { return u64(std::max(0.0, clock.at(ticks) - double(origin))); };
+  event.fetched = at(event.fetched), event.ready = at(event.ready);
+  event.computed = at(event.computed), event.done = at(event.done);
+  event.starved = std::min(u64(clock.span(event.starved)), event.computed - event.ready);
+  return event;
+}
 
 }  // namespace
 
@@ -40,11 +40,12 @@ DeviceTrace::DeviceTrace(u32 workers, u32 capacity) : workers_(workers), capacit
   events_ = DeviceBuffer(lanes * capacity * sizeof(TraceEvent));
   counts_ = DeviceBuffer(lanes * sizeof(u32));
   clocks_ = DeviceBuffer(workers * sizeof(TraceClocks));
+  marks_ = DeviceBuffer(size_t(workers) * capacity * sizeof(u64));
 }
 
 TraceParams DeviceTrace::params() const {
   return {reinterpret_cast<TraceEvent*>(events_.data()), capacity_, reinterpret_cast<u32*>(counts_.data()),
-          reinterpret_cast<TraceClocks*>(clocks_.data())};
+          reinterpret_cast<TraceClocks*>(clocks_.data()), reinterpret_cast<u64*>(marks_.data())};
 }
 
 void DeviceTrace::clear(const Stream& stream) {
@@ -56,16 +57,25 @@ Trace DeviceTrace::read(const Stream& stream) const {
   const auto events = read_all<TraceEvent>(events_, stream);
   const auto counts = read_all<u32>(counts_, stream);
   const auto clocks = read_all<TraceClocks>(clocks_, stream);
+  const auto marks = read_all<u64>(marks_, stream);
   stream.synchronize();
   u64 origin = ~0ull;
   for (const TraceClocks& worker : clocks) origin = std::min(origin, worker.begin.nanoseconds);
+  const auto events_of = [&](u32 lane) {
+    return std::span(events).subspan(size_t(lane) * capacity_, std::min(counts[lane], capacity_));
+  };
   Trace trace;
   for (u32 lane = 0; lane < kTraceRoles * workers_; ++lane) {
-    const u32 worker = lane % workers_, kept = std::min(counts[lane], capacity_);
-    const TickScale scale{clocks[worker], origin};
-    TraceLane& made = trace.lanes.emplace_back(TraceLane{
-        worker, TraceRole(lane / workers_), clocks[worker].multiprocessor, {}, u64(counts[lane] - kept)});
-    for (u32 i = 0; i < kept; ++i) made.events.push_back(scale.event(events[size_t(lane) * capacity_ + i]));
+    const u32 worker = lane % workers_;
+    const UnitClock clock =
+        clock_of(clocks[worker], events_of(worker), marks.data() + size_t(worker) * capacity_);
+    TraceLane& made = trace.lanes.emplace_back(TraceLane{worker,
+                                                         TraceRole(lane / workers_),
+                                                         clocks[worker].multiprocessor,
+                                                         {},
+                                                         counts[lane] - events_of(lane).size()});
+    for (const TraceEvent& event : events_of(lane))
+      made.events.push_back(on_shared_clock(event, clock, origin));
   }
   return trace;
 }

@@ -20,7 +20,7 @@ class DeviceTrace {
 
  private:
   u32 workers_, capacity_;
-  DeviceBuffer events_, counts_, clocks_;
+  DeviceBuffer events_, counts_, clocks_, marks_;
 };
 
 }  // namespace heddle::cuda

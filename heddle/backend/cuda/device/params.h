@@ -49,6 +49,7 @@ struct TraceParams {
   u32 capacity = 0;               // of a lane
   u32* counts = nullptr;          // by lane: events, those that found no room too
   TraceClocks* clocks = nullptr;  // by worker
+  u64* marks = nullptr;           // [workers, capacity]: nanoseconds at the end of its consumers' events
 };
 
 // What the steps of a run tell the host while it goes on: page-locked memory of the host.

@@ -40,7 +40,12 @@ class Tracer {
     TraceNote& mine = note();
     mine.event.done = arch::ticks();
     const u32 lane = u32(role_) * gridDim.x + blockIdx.x;
-    if (mine.count < params_.capacity) params_.events[u64(lane) * params_.capacity + mine.count] = mine.event;
+    const u64 at = u64(lane) * params_.capacity + mine.count;
+    if (mine.count < params_.capacity) {
+      if (role_ == TraceRole::kConsumers)
+        params_.marks[at] = arch::nanoseconds();  // theirs are the first lanes
+      params_.events[at] = mine.event;
+    }
     params_.counts[lane] = ++mine.count;
   }
   // The first and the last thing that consumers do.

@@ -1,0 +1,44 @@
+#include "heddle/backend/cuda/unit_clock.h"
+
+#include <algorithm>
+
+#include "heddle/base/error.h"
+
+namespace heddle::cuda {
+
+namespace {
+
+constexpr size_t kStride = 8;  // readings from knot to knot; as many on each side of one say where it is
+
+}  // namespace
+
+UnitClock::UnitClock(std::span<const Reading> readings) {
+  HEDDLE_CHECK(readings.size() >= 2 && readings.front().ticks < readings.back().ticks);
+  first_ = readings.front();
+  rate_ =
+      double(readings.back().nanoseconds - first_.nanoseconds) / double(readings.back().ticks - first_.ticks);
+  const auto lead_of = [&](const Reading& reading) {
+    return double(i64(reading.nanoseconds - first_.nanoseconds)) - average(reading.ticks);
+  };
+  for (size_t i = 0; i < readings.size(); i += kStride) {
+    const size_t begin = i - std::min(i, kStride), end = std::min(readings.size(), i + kStride + 1);
+    double most = lead_of(readings[begin]);
+    for (const Reading& reading : readings.subspan(begin, end - begin))
+      most = std::max(most, lead_of(reading));
+    knots_.push_back({readings[i].ticks, most});
+  }
+}
+
+double UnitClock::lead(u64 ticks) const {
+  const auto after = std::ranges::upper_bound(knots_, ticks, {}, &Knot::ticks);
+  if (after == knots_.begin()) return knots_.front().lead;
+  if (after == knots_.end()) return knots_.back().lead;
+  const Knot &from = *(after - 1), &to = *after;
+  return from.lead + (to.lead - from.lead) * double(ticks - from.ticks) / double(to.ticks - from.ticks);
+}
+
+double UnitClock::at(u64 ticks) const {
+  return double(first_.nanoseconds) + average(ticks) + lead(ticks);
+}
+
+}  // namespace heddle::cuda
