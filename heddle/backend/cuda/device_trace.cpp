@@ -25,7 +25,7 @@ UnitClock clock_of(const TraceClocks& clocks, std::span<const TraceEvent> events
 
 // In nanoseconds since `origin`.
 TraceEvent on_shared_clock(TraceEvent event, const UnitClock& clock, u64 origin) {
-  const auto at = [&](u64 ticks) { return u64(std::max(0.0, clock.at(ticks) - double(origin))); };
+  const auto at = [&](u64 ticks) { return u64(std::max<i64>(0, i64(clock.at(ticks) - origin))); };
   event.fetched = at(event.fetched), event.ready = at(event.ready);
   event.computed = at(event.computed), event.done = at(event.done);
   event.starved = std::min(u64(clock.span(event.starved)), event.computed - event.ready);

@@ -1,6 +1,7 @@
 #include "heddle/backend/cuda/unit_clock.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "heddle/base/error.h"
 
@@ -37,8 +38,9 @@ double UnitClock::lead(u64 ticks) const {
   return from.lead + (to.lead - from.lead) * double(ticks - from.ticks) / double(to.ticks - from.ticks);
 }
 
-double UnitClock::at(u64 ticks) const {
-  return double(first_.nanoseconds) + average(ticks) + lead(ticks);
+// Nanoseconds since the epoch are too many for a double: it has steps of 256 there.
+u64 UnitClock::at(u64 ticks) const {
+  return first_.nanoseconds + u64(i64(std::floor(average(ticks) + lead(ticks))));
 }
 
 }  // namespace heddle::cuda

@@ -21,7 +21,7 @@ class UnitClock {
   explicit UnitClock(std::span<const Reading> readings);
 
   // On the shared clock, nanoseconds. Never decreases.
-  double at(u64 ticks) const;
+  u64 at(u64 ticks) const;
   // How long so many ticks are on the average, nanoseconds.
   double span(u64 ticks) const { return double(ticks) * rate_; }
 

@@ -9,10 +9,10 @@
 namespace heddle::cuda {
 namespace {
 
-constexpr double kStep = 1000;       // ns of the shared clock
-constexpr double kNominal = 1.83;    // ticks of a nanosecond
-constexpr double kRun = 6e6;         // ns
-constexpr double kStart = 17e9 + 7;  // ns, when it began
+constexpr u64 kStep = 1000;                        // ns of the shared clock
+constexpr double kNominal = 1.83;                  // ticks of a nanosecond
+constexpr double kRun = 6e6;                       // ns
+constexpr u64 kStart = 1'763'900'000'000'000'007;  // ns, when it began: of this century
 
 // A unit whose clock runs ahead of the nominal rate and falls back, by a microsecond, within milliseconds.
 u64 ticks_at(double ns) {
@@ -25,15 +25,14 @@ std::vector<UnitClock::Reading> readings(int count, u64 seed) {
   for (int i = 2; i < count; ++i) moments.push_back(double(random() % 1'000'000) * kRun / 1e6);
   std::ranges::sort(moments);
   std::vector<UnitClock::Reading> made;
-  for (const double ns : moments)
-    made.push_back({ticks_at(ns), u64(std::floor((kStart + ns) / kStep) * kStep)});
+  for (const double ns : moments) made.push_back({ticks_at(ns), (kStart + u64(ns)) / kStep * kStep});
   return made;
 }
 
 double worst_error(const UnitClock& clock) {
   double worst = 0;
   for (double ns = 0; ns < kRun; ns += 1234)
-    worst = std::max(worst, std::abs(clock.at(ticks_at(ns)) - kStart - ns));
+    worst = std::max(worst, std::abs(double(i64(clock.at(ticks_at(ns)) - kStart)) - ns));
   return worst;
 }
 
@@ -44,9 +43,9 @@ TEST(UnitClock, ManyReadingsFollowAClockThatDoesNotTickEvenly) {
 
 TEST(UnitClock, TimesNeverGoBack) {
   const UnitClock clock(readings(700, 4));
-  double before = 0;
+  u64 before = 0;
   for (double ns = 0; ns < kRun; ns += 20) {
-    const double now = clock.at(ticks_at(ns));
+    const u64 now = clock.at(ticks_at(ns));
     ASSERT_GE(now, before) << ns;
     before = now;
   }
@@ -55,9 +54,9 @@ TEST(UnitClock, TimesNeverGoBack) {
 TEST(UnitClock, BothEndsAreReadingsOfTheirOwn) {
   const std::vector<UnitClock::Reading> two{{100, 5000}, {300, 5100}};
   const UnitClock clock(two);
-  EXPECT_DOUBLE_EQ(clock.at(100), 5000);
-  EXPECT_DOUBLE_EQ(clock.at(200), 5050);
-  EXPECT_DOUBLE_EQ(clock.at(300), 5100);
+  EXPECT_EQ(clock.at(100), 5000u);
+  EXPECT_EQ(clock.at(200), 5050u);
+  EXPECT_EQ(clock.at(300), 5100u);
   EXPECT_DOUBLE_EQ(clock.span(10), 5);
 }
 
