@@ -251,13 +251,6 @@ inline float __fsqrt_rn(float a) {
   return __builtin_sqrtf(a);
 }
 
-// Of what a launch asked for, which is all that is looked at so.
-inline bool __isShared(const void* address) {
-  const auto* at = static_cast<const unsigned char*>(address);
-  return at >= emulated::current->dynamic &&
-         at < emulated::current->dynamic + emulated::current->dynamic_bytes;
-}
-
 template <class T>
 T __shfl_sync(unsigned, T value, int lane) {
   return emulated::from_lane(value, unsigned(lane));
@@ -274,9 +267,6 @@ inline unsigned __ballot_sync(unsigned, bool holds) {
 }
 inline int __popc(unsigned bits) {
   return __builtin_popcount(bits);
-}
-inline int __ffs(int bits) {
-  return __builtin_ffs(bits);
 }
 inline void __syncwarp() {
   emulated::exchange(0);

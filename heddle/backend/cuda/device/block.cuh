@@ -365,7 +365,7 @@ class Block {
   // A row of bf16 that came tagged: products read it where it is.
   static bool lies_on_chip(const Matrix& row, DType dtype) {
     return row.rows == 1 && dtype == DType::kBf16 && row.dtype == dtype && row.cols % kBlockCols == 0 &&
-           __isShared(row.data);
+           u64(row.data - arch::dynamic_shared()) < kScratchBytes;
   }
   // Rows of whole 16-byte words, some of a thread's at once; false: it is another kind of row.
   static bool copy_words(const View& from, const OperandRow& to, i32 columns) {

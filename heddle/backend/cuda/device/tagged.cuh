@@ -145,7 +145,7 @@ struct TaggedTile {
           if (begin + b * kConsumers < count && !word[b].is_of(wanted)) missing |= 1u << b;
         if (missing == 0) break;
         const auto fault = [&] {
-          const u32 at = begin + u32(__ffs(i32(missing)) - 1) * kConsumers;
+          const u32 at = begin + u32(__popc((missing & -missing) - 1)) * kConsumers;
           const Word late{arch::load_halves(words + at * 16)};
           const u32 place = late.first_without(wanted);
           return FaultRecord{.awaited = Awaited::kTag,
