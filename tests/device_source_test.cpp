@@ -12,18 +12,25 @@ namespace {
 
 class DeviceSource : public testing::TestWithParam<std::string> {};
 
+Planner planner_for(bool tagged) {
+  EngineOptions options;
+  options.target = gpu_target(3);
+  options.target->topology.tagged = options.target->whole_tagged = tagged;
+  return golden_planner("llama3-tiny", options);
+}
+
 TEST_P(DeviceSource, Compiles) {
 #ifdef HEDDLE_SANITIZED
   GTEST_SKIP() << "minutes of NVRTC, which no sanitizer sees into: left to builds without one";
 #endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;
-  EngineOptions options;
-  options.target = gpu_target(3);
-  const Planner planner = golden_planner("llama3-tiny", options);
+  const Planner planner = planner_for(false);
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
+  const Program tagged = planner_for(true).program(1, 1);
   requests.push_back({"decode", cuda::megakernel_source(one, GetParam()), GetParam(), {}});
   requests.push_back({"specialised decode", cuda::megakernel_source(one, GetParam(), true), GetParam(), {}});
+  requests.push_back({"tagged decode", cuda::megakernel_source(tagged, GetParam(), true), GetParam(), {}});
   for (const Program* program : {&one, &many})
     for (size_t i = 0; i < program->opcodes.size(); ++i) {
       const Opcode& opcode = program->opcodes[i];

@@ -71,7 +71,7 @@ class Block {
   template <bool kReads, i32 kStage>
   void begin_stage() {
     scratch_.begin = kStage, scratch_.chip_bytes -= kStage;
-    if constexpr (kReads) edges_.take_tagged(), waited_ = true;
+    if constexpr (kReads) edges_.take_tagged(), inputs();
   }
   void sync() { sync_consumers(); }
   i32 rows(const TileCoord& tile) const { return kFewRows ? tile[1] - tile[0] : 1; }

@@ -274,7 +274,7 @@ class ProgramEdges {
     return bytes;
   }
 
-  // Ahead of the tile's body: what it reads of tagged buffers, and all else that it waits for. In one place: bodies wait in
+  // Ahead of the tile's body: what it reads of tagged buffers, there for all once they have waited. In one place: bodies wait in
   // many, and beside what they keep in registers there is no room for so many words.
   // Of many words a counter says when it is worth to look: eyes of all workers on all of them hold up who writes them.
   void take_tagged() {
@@ -288,7 +288,6 @@ class ProgramEdges {
     }
     if (consumer_state().leaves == kStay && !slot().tagged.take(p_, slot().epoch))
       consumer_state().leaves = kLeaveForFault;
-    wait();
   }
   // Every wait has a thread that polls it, and another looks whether the run was stopped.
   void wait() {
