@@ -31,8 +31,8 @@ std::vector<UnitClock::Reading> readings(int count, u64 seed) {
 
 double worst_error(const UnitClock& clock) {
   double worst = 0;
-  for (double ns = 0; ns < kRun; ns += 1234)
-    worst = std::max(worst, std::abs(double(i64(clock.at(ticks_at(ns)) - kStart)) - ns));
+  for (i64 ns = 0; ns < i64(kRun); ns += 1234)
+    worst = std::max(worst, std::abs(double(i64(clock.at(ticks_at(double(ns))) - kStart)) - double(ns)));
   return worst;
 }
 
@@ -44,8 +44,8 @@ TEST(UnitClock, ManyReadingsFollowAClockThatDoesNotTickEvenly) {
 TEST(UnitClock, TimesNeverGoBack) {
   const UnitClock clock(readings(700, 4));
   u64 before = 0;
-  for (double ns = 0; ns < kRun; ns += 20) {
-    const u64 now = clock.at(ticks_at(ns));
+  for (i64 ns = 0; ns < i64(kRun); ns += 20) {
+    const u64 now = clock.at(ticks_at(double(ns)));
     ASSERT_GE(now, before) << ns;
     before = now;
   }
