@@ -15,11 +15,12 @@ std::vector<T> read_all(const DeviceBuffer& buffer, const Stream& stream) {
   return values;
 }
 
-// What a worker wrote down of both clocks. Of a run without events: two readings, at least.
+// What a worker wrote down of both clocks; of a run that was stopped not the end.
 UnitClock clock_of(const TraceClocks& clocks, std::span<const TraceEvent> events, const u64* marks) {
   std::vector<UnitClock::Reading> readings{{clocks.begin.ticks, clocks.begin.nanoseconds}};
   for (size_t i = 0; i < events.size(); ++i) readings.push_back({events[i].done, marks[i]});
-  readings.push_back({clocks.end.ticks, clocks.end.nanoseconds});
+  if (clocks.end.ticks > readings.back().ticks)
+    readings.push_back({clocks.end.ticks, clocks.end.nanoseconds});
   return UnitClock(readings);
 }
 
@@ -64,18 +65,20 @@ Trace DeviceTrace::read(const Stream& stream) const {
   const auto events_of = [&](u32 lane) {
     return std::span(events).subspan(size_t(lane) * capacity_, std::min(counts[lane], capacity_));
   };
+  std::vector<UnitClock> unit_clocks;
+  for (u32 worker = 0; worker < workers_; ++worker)
+    unit_clocks.push_back(
+        clock_of(clocks[worker], events_of(worker), marks.data() + size_t(worker) * capacity_));
   Trace trace;
   for (u32 lane = 0; lane < kTraceRoles * workers_; ++lane) {
     const u32 worker = lane % workers_;
-    const UnitClock clock =
-        clock_of(clocks[worker], events_of(worker), marks.data() + size_t(worker) * capacity_);
     TraceLane& made = trace.lanes.emplace_back(TraceLane{worker,
                                                          TraceRole(lane / workers_),
                                                          clocks[worker].multiprocessor,
                                                          {},
                                                          counts[lane] - events_of(lane).size()});
     for (const TraceEvent& event : events_of(lane))
-      made.events.push_back(on_shared_clock(event, clock, origin));
+      made.events.push_back(on_shared_clock(event, unit_clocks[worker], origin));
   }
   return trace;
 }

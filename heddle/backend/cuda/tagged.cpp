@@ -169,6 +169,9 @@ bool has_tagged(const Program& program) {
 }
 
 TaggedTables tagged_tables(const Program& program) {
+  const size_t calls = program.calls.size();
+  if (!has_tagged(program))
+    return {.calls = std::vector<TaggedCall>(calls), .stage_bytes = std::vector<u32>(calls)};
   return MakeTables(program).run();
 }
 

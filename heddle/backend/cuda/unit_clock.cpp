@@ -14,10 +14,11 @@ constexpr size_t kStride = 8;  // readings from knot to knot; as many on each si
 }  // namespace
 
 UnitClock::UnitClock(std::span<const Reading> readings) {
-  HEDDLE_CHECK(readings.size() >= 2 && readings.front().ticks < readings.back().ticks);
+  HEDDLE_CHECK(!readings.empty());
   first_ = readings.front();
-  rate_ =
-      double(readings.back().nanoseconds - first_.nanoseconds) / double(readings.back().ticks - first_.ticks);
+  const Reading& last = readings.back();
+  if (last.ticks > first_.ticks)
+    rate_ = double(last.nanoseconds - first_.nanoseconds) / double(last.ticks - first_.ticks);
   const auto lead_of = [&](const Reading& reading) {
     return double(i64(reading.nanoseconds - first_.nanoseconds)) - average(reading.ticks);
   };

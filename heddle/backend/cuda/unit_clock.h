@@ -16,7 +16,7 @@ class UnitClock {
   struct Reading {
     u64 ticks = 0, nanoseconds = 0;
   };
-  // In order of ticks; two or more, of different ticks. Many: what is off by less than a step of the shared clock is found
+  // In order of ticks, one or more. Many: what is off by less than a step of the shared clock is found
   // from the readings soonest after a step.
   explicit UnitClock(std::span<const Reading> readings);
 

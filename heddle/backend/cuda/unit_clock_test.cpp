@@ -51,6 +51,12 @@ TEST(UnitClock, TimesNeverGoBack) {
   }
 }
 
+TEST(UnitClock, OneReadingIsAllThatThereIs) {
+  const std::vector<UnitClock::Reading> one{{100, 5000}};
+  EXPECT_EQ(UnitClock(one).at(90), 5000u);
+  EXPECT_EQ(UnitClock(one).at(300), 5000u);
+}
+
 TEST(UnitClock, BothEndsAreReadingsOfTheirOwn) {
   const std::vector<UnitClock::Reading> two{{100, 5000}, {300, 5100}};
   const UnitClock clock(two);

@@ -78,7 +78,9 @@ class Tracer {
 template <class Cursor>
 inline bool panels_are_there(const Cursor& ring, u32 count, u32 lane) {
   const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
-  return __all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase));
+  const bool all = __all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase));
+  __syncwarp();  // what a lane has seen is there for all of them
+  return all;
 }
 // Waits until they do, or for too long; how long is noted, if it must.
 template <class Cursor>
@@ -89,8 +91,8 @@ inline void wait_for_panels(const Cursor& ring, u32 count, u32 lane) {
     while (!__all_sync(~0u, arch::barrier_passed(mine.full(), mine.phase)))
       if (!__all_sync(~0u, arch::ticks() - begin <= panel_limit())) return void(panel_limit() = 0);
     if (arch::thread() == 0) trace_note(TraceRole::kConsumers).event.starved += arch::ticks() - begin;
+    __syncwarp();
   }
-  __syncwarp();  // what a lane has seen is there for all of them
 }
 
 }  // namespace heddle::device
