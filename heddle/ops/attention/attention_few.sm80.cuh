@@ -30,11 +30,12 @@ class FewQueries {
   void run(Block& block) const {
     i32 at = begin_ - (begin_ - work_.begin()) % kStep;
     Words words, next;
+    const bool has_next = kAhead && at + kStep < end_;  // else its code is not fetched
     load<true>(words, at);
-    if (kAhead) load<true>(next, at + kStep);
+    if (has_next) load<true>(next, at + kStep);
     block.inputs();
     load<false>(words, at);
-    if (kAhead) load<false>(next, at + kStep);
+    if (has_next) load<false>(next, at + kStep);
     const Queries queries = load_queries();
     Sums sums{.begin = max(work_.begin(), work_.first_seen(own())), .end = min(end_, work_.end_seen(own()))};
 #pragma unroll 1
