@@ -22,11 +22,12 @@ struct Scores {
   }
   template <class Index, class Value>
   Value score_of(Index i, Value logit) const {
-    if (penalised) {
-      auto changed = where_less(logit, Value(0.0f), logit * penalty, quotient(logit, penalty));
-      logit = where_less(Value(0.5f), seen.load_bit(i), changed, logit);
-    }
-    return quotient(logit, temperature);
+    return quotient(penalised ? penalise(i, logit) : logit, temperature);
+  }
+  template <class Index, class Value>
+  Value penalise(Index i, Value logit) const {
+    auto changed = where_less(logit, Value(0.0f), logit * penalty, quotient(logit, penalty));
+    return where_less(Value(0.5f), seen.load_bit(i), changed, logit);
   }
   // Probability but for a factor; 0 where the token is dropped.
   template <class Index>

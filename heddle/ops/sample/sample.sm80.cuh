@@ -1,37 +1,46 @@
 // The choice on a GPU from sm_80 on, in a few passes over the scores, 16 bytes a thread at a time.
-// A threshold is searched by digits of a key that ascends with the score: a pass sums counts and weights by the next digit,
-// each thread on its own, until what lies beside the threshold fits on chip, where the search of sample.cuh ends.
+// A threshold is searched by digits of a key that ascends with the score: a pass counts scores by the next digit, which
+// tells about where it lies, another sums the weights above it; what lies beside it fits on chip as a rule, where it is searched on.
 // The token is searched in sums of units of tokens, which one pass makes. All sums have a fixed order.
 // Included once per device program, behind sample.cuh, whose body takes what does not fit here.
 namespace sample {
 
 struct DeviceBody : Body {
-  static constexpr i32 kDigitBits = 3, kDigits = 1 << kDigitBits;
-  static constexpr i32 kKeyBits = 8 * kDigitBits;
+  static constexpr i32 kDigitBits = 12, kDigits = 1 << kDigitBits;
+  static constexpr i32 kKeyBits = 2 * kDigitBits;
   static constexpr float kRange = 32;  // scores so far below the best share the lowest key: they weigh 1e-14
+  static constexpr float kKeyWidth = kRange / (1 << kKeyBits);  // of scores
   static constexpr i32 kListed = 2048;
   static constexpr i32 kUnit = 128, kUnits = 4096;  // tokens that a warp takes at once; how many of them
-  static constexpr i32 kAtOnce = 4;                 // words that a thread has under way
-  static_assert(kDigits == kWarps);
+  static constexpr i32 kAtOnce = 8;                 // words that a thread has under way
+  static_assert(kDigits % kConsumers == 0);
 
   // Calls f(token, score) for all tokens of a thread, in ascending order.
   template <class Row, class F>
   static void each(const Row& row, i32 vocab, F&& f) {
     const bool in_words = reinterpret_cast<u64>(row.logits.data) % 16 == 0;
     const i32 words = in_words ? vocab / 4 : 0;
-    float4 now[kAtOnce], next[kAtOnce];
-    load(row, i32(arch::thread()), words, now);
+    each_word(row, words, [&](i32 at, const float4& word) {
+      if (at < words) each_of_word(row, 4 * at, word, f);
+    });
 #pragma unroll 1
-    for (i32 begin = i32(arch::thread()); begin < words; begin += kAtOnce * kConsumers) {
+    for (i32 i = 4 * words + i32(arch::thread()); i < vocab; i += kConsumers) f(i, row.score(Index{i}));
+  }
+  // Calls f(at, word) for all words of a thread, by whole warps; past the end with the last.
+  template <class Row, class F>
+  static void each_word(const Row& row, i32 words, F&& f) {
+    const i32 me = i32(arch::thread()), lane = me % 32;
+    float4 now[kAtOnce], next[kAtOnce];
+    load(row, me, words, now);
+#pragma unroll 1
+    for (i32 begin = me; begin - lane < words; begin += kAtOnce * kConsumers) {
       load(row, begin + kAtOnce * kConsumers, words, next);
 #pragma unroll
       for (i32 n = 0; n < kAtOnce; ++n) {
-        if (const i32 at = begin + n * kConsumers; at < words) each_of_word(row, 4 * at, now[n], f);
+        if (const i32 at = begin + n * kConsumers; at - lane < words) f(at, now[n]);
         now[n] = next[n];
       }
     }
-#pragma unroll 1
-    for (i32 i = 4 * words + i32(arch::thread()); i < vocab; i += kConsumers) f(i, row.score(Index{i}));
   }
   // A thread's words from `begin` on; past the end the last one.
   template <class Row>
@@ -43,23 +52,23 @@ struct DeviceBody : Body {
   }
   template <class Row, class F>
   static void each_of_word(const Row& row, i32 first, const float4& word, F&& f) {
-    const float logits[4] = {word.x, word.y, word.z, word.w};
+    float scores[4] = {word.x, word.y, word.z, word.w};
+    if (row.penalised) {
 #pragma unroll
-    for (i32 k = 0; k < 4; ++k) f(first + k, row.score_of(Index{first + k}, logits[k]));
+      for (i32 k = 0; k < 4; ++k) scores[k] = row.penalise(Index{first + k}, scores[k]);
+    }
+    // Side by side: each is a chain of operations that wait for one another.
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) scores[k] = quotient(scores[k], row.temperature);
+#pragma unroll
+    for (i32 k = 0; k < 4; ++k) f(first + k, scores[k]);
   }
 
   static u32 key_of(float score, float top) {
     constexpr float kLast = (1 << kKeyBits) - 1;
-    return u32(min(max((score - (top - kRange)) * ((1 << kKeyBits) / kRange), 0.0f), kLast));
+    return u32(min(max((score - (top - kRange)) * (1 / kKeyWidth), 0.0f), kLast));
   }
 
-  // By digit and thread.
-  struct Bins {
-    float weight[kDigits][kConsumers], count[kDigits][kConsumers];
-  };
-  struct Totals {
-    float weight[kDigits], count[kDigits];
-  };
   // What of a row may count: how many tokens there are, or what share of all weight they have, and once that is known, how
   // much.
   struct Limit {
@@ -73,61 +82,124 @@ struct DeviceBody : Body {
     Block& block;
     const Row& row;
     Limit limit;
-    Bins& bins;
-    Totals& totals;
+    u32*
+        bins;  // [kDigits + 32]: scores by the next digit of their keys, and of each lane what does not count
+    float* warps;  // [kWarps]
     u32 prefix = 0;
     i32 shift = kKeyBits;  // bits of a key behind the prefix
-    i32 digit = 0;         // its last
     i32 count = 0;
     float above = 0;  // the sum of those above them
+    float mine = 0;   // of the thread's scores
 
     bool holds(float score) const { return key_of(score, row.top) >> shift == prefix; }
+    bool is_first() const { return shift == kKeyBits; }
 
     // Goes on to the digit where the sum reaches the limit, or to the last that there is. `visit` calls a function with
     // each score of a thread.
     template <class Visit>
     void narrow(Visit&& visit) {
-      sum_by_digit(visit);
-      if (shift == kKeyBits && limit.of_weight) {
-        float all = 0;
-        for (i32 d = 0; d < kDigits; ++d) all += totals.weight[d];
-        limit.value *= all;
-      }
-      const float* sums = limit.of_weight ? totals.weight : totals.count;
-      i32 lowest = 0;
-      while (lowest < kDigits - 1 && totals.count[lowest] == 0) ++lowest;
-      for (digit = kDigits - 1; digit > lowest && above + sums[digit] < limit.value; --digit)
-        above += sums[digit];
+      count_by_digit(visit);
+      float before = 0;
+      i32 digit = estimate(before);
+      if (limit.of_weight) before = settle(visit, digit);
+      above += before, count = i32(bins[digit]);
       prefix = prefix << kDigitBits | u32(digit), shift -= kDigitBits;
-      count = i32(totals.count[digit]);
+      if (!limit.of_weight) mine = 0, visit([&](float score) { mine += holds(score) ? 1.0f : 0.0f; });
+      block.sync();  // bins have been read
     }
     template <class Visit>
-    void sum_by_digit(Visit&& visit) {
-      const i32 me = i32(arch::thread()), lane = me % 32, mine = me / 32;
-#pragma unroll
-      for (i32 d = 0; d < kDigits; ++d) bins.weight[d][me] = bins.count[d][me] = 0;
-      visit([&](float score) {  // without a branch, so that scores are worked out side by side
-        const u32 key = key_of(score, row.top);
-        const float one = key >> shift == prefix ? 1.0f : 0.0f, weight = row.weight_of_score(score);
-        const u32 d = key >> (shift - kDigitBits) & (kDigits - 1);
-        bins.weight[d][me] += one * weight, bins.count[d][me] += one;
-      });
+    void count_by_digit(Visit&& visit) {
+      for (i32 d = i32(arch::thread()); d < kDigits; d += kConsumers) bins[d] = 0;
       block.sync();
-      float weight = 0, number = 0;  // a warp for each digit
-#pragma unroll
-      for (i32 i = lane; i < kConsumers; i += 32)
-        weight += bins.weight[mine][i], number += bins.count[mine][i];
-      weight = block.over_warp(Sum(), weight), number = block.over_warp(Sum(), number);
-      if (lane == 0) totals.weight[mine] = weight, totals.count[mine] = number;
+      arch::OnChip on_chip = arch::on_chip(bins);
+      arch::forget(on_chip);
+      const u32 spare = u32(kDigits) + arch::thread() % 32;  // what does not count is added there
+      u32 lowest = 0;           // where most may be: apart, as additions to one word wait for each other
+      visit([&](float score) {  // without a branch, so that scores are worked out side by side
+        const u32 key = key_of(score, row.top), digit = digit_of(key);
+        const bool counts = key >> shift == prefix;
+        lowest += counts && digit == 0 ? 1 : 0;
+        arch::add(on_chip + (counts && digit != 0 ? digit : spare) * u32(sizeof(u32)), 1);
+      });
+      if (lowest > 0) atomicAdd(&bins[0], lowest);
       block.sync();
     }
-    // The scores that are left, in place of the sums they were found by; at most kListed.
+    u32 digit_of(u32 key) const { return key >> (shift - kDigitBits) & (kDigits - 1); }
+    // What a score with this digit counts, as if it were in the middle.
+    float worth(i32 digit) const {
+      if (!limit.of_weight) return 1;
+      const float key = float(prefix << kDigitBits | u32(digit)) + 0.5f;
+      return row.weight_of_score(row.top - kRange + key * float(1u << (shift - kDigitBits)) * kKeyWidth);
+    }
+    // The digit by what digits are worth, and the sum of those above it, which is exact for counts. A thread has digits that
+    // lie together, the first the highest.
+    i32 estimate(float& before) {
+      constexpr i32 kMine = kDigits / kConsumers;
+      const i32 highest = kDigits - 1 - i32(arch::thread()) * kMine;
+      float mine = 0;
+      i32 some = kDigits;  // the lowest that has a score
+      for (i32 i = 0; i < kMine; ++i) {
+        const u32 number = bins[highest - i];
+        if (number > 0) mine += float(number) * worth(highest - i), some = highest - i;
+      }
+      const float wanted =
+          is_first() && limit.of_weight ? limit.value * block.reduce(Sum(), mine) : limit.value;
+      const float until = sum_before(block, mine, warps);
+      float sum = until;
+      i32 found = -1;
+      for (i32 i = 0; i < kMine && found < 0; ++i) {
+        const u32 number = bins[highest - i];
+        if (number == 0) continue;
+        const float next = sum + float(number) * worth(highest - i);
+        if (above + next >= wanted)
+          found = highest - i;
+        else
+          sum = next;
+      }
+      const i32 digit = i32(block.reduce(Max(), float(found)));
+      const i32 last = i32(block.reduce(Min(), float(some)));
+      // Below all: what lies above the last is all but what that has.
+      if (digit < 0) sum = block.reduce(Sum(), mine) - float(bins[last]) * worth(last), found = some;
+      const i32 chosen = digit < 0 ? last : digit;
+      before = block.reduce(Max(), found == chosen ? sum : 0.0f);
+      return chosen;
+    }
+    // The digit by sums of weights; returns that of those above it. From an estimate it is a step at most, as a rule none.
+    template <class Visit>
+    float settle(Visit&& visit, i32& digit) {
+      const bool is_first_digit = is_first();
+      for (i32 moved = 0;;) {
+        float all = 0, higher = 0, here = 0, number = 0;
+        visit([&](float score) {  // without a branch, so that scores are worked out side by side
+          const u32 key = key_of(score, row.top);
+          const bool has_prefix = key >> shift == prefix;
+          const float weight = has_prefix ? row.weight_of_score(score) : 0.0f;
+          const i32 its = i32(digit_of(key));
+          all += weight, higher += its > digit ? weight : 0.0f, here += its == digit ? weight : 0.0f;
+          number += has_prefix && its == digit ? 1.0f : 0.0f;
+        });
+        higher = block.reduce(Sum(), higher), here = block.reduce(Sum(), here);
+        const float wanted = is_first_digit ? limit.value * block.reduce(Sum(), all) : limit.value;
+        const i32 move = above + higher >= wanted ? 1 : above + higher + here < wanted ? -1 : 0;
+        const i32 other = move == 0 || move == -moved ? digit : neighbour(digit, move);
+        if (other == digit) {
+          limit.value = wanted, mine = number;
+          return higher;
+        }
+        digit = other, moved = move;
+      }
+    }
+    // The next digit that has a score, up or down; the same where there is none.
+    i32 neighbour(i32 digit, i32 step) const {
+      for (i32 d = digit + step; d >= 0 && d < kDigits; d += step)
+        if (bins[d] > 0) return d;
+      return digit;
+    }
+    // The scores that are left, in place of the counts they were found by; at most kListed.
     template <class Visit>
     float* collect(Visit&& visit) {
-      const float mine = bins.count[digit][arch::thread()];
-      block.sync();  // all know the totals
-      i32 at = before(block, mine, totals.weight);
-      auto* list = reinterpret_cast<float*>(&bins);
+      i32 at = i32(sum_before(block, mine, warps));
+      auto* list = reinterpret_cast<float*>(bins);
       visit([&](float score) {
         if (holds(score)) list[at++] = score;
       });
@@ -162,9 +234,8 @@ struct DeviceBody : Body {
   template <class Block, class Row>
   static float find(Block& block, i32 vocab, const Row& row, const Limit& limit) {
     const Scratch before_it = block.scratch_now();
-    auto& bins = *reinterpret_cast<Bins*>(block.scratch(sizeof(Bins) / 4).data);
-    auto& totals = *reinterpret_cast<Totals*>(block.scratch(sizeof(Totals) / 4).data);
-    Search<Block, Row> search{block, row, limit, bins, totals};
+    auto* bins = reinterpret_cast<u32*>(block.scratch(kDigits + 32).data);
+    Search<Block, Row> search{block, row, limit, bins, reinterpret_cast<float*>(block.scratch(kWarps).data)};
     const auto all = [&](auto&& f) { each(row, vocab, [&](i32, float score) { f(score); }); };
     do {
       search.narrow(all);
@@ -177,7 +248,7 @@ struct DeviceBody : Body {
   }
   template <class Search>
   static float find_listed(Search& search, const float* list, i32 count) {
-    static_assert(sizeof(Bins) >= kListed * sizeof(float));
+    static_assert(kDigits >= kListed);
     constexpr i32 kMine = kListed / kConsumers;
     const i32 me = i32(arch::thread());
     float mine[kMine];
@@ -196,16 +267,17 @@ struct DeviceBody : Body {
     return search.finish(search.collect(listed));
   }
 
-  // The sum of what threads before this one have, in whole numbers.
+  // The sum of what threads before this one have.
   template <class Block>
-  static i32 before(Block& block, float mine, float* warps) {
+  static float sum_before(Block& block, float mine, float* warps) {
     const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
     const float all = sum_to(mine);
     if (lane == 31) warps[warp] = all;
     block.sync();
     float sum = all - mine;
     for (i32 w = 0; w < warp; ++w) sum += warps[w];
-    return i32(sum);
+    block.sync();  // the next call writes them
+    return sum;
   }
   // Of the lanes up to this one.
   static float sum_to(float value) {
@@ -260,19 +332,10 @@ struct DeviceBody : Body {
       return choose(block, vocab, row, share);
     const Scratch before_it = block.scratch_now();
     auto* sums = reinterpret_cast<float*>(block.scratch(units + 1).data);
-#pragma unroll 1
-    for (i32 begin = warp; begin < units; begin += kAtOnce * kWarps) {
-      float4 words[kAtOnce];
-#pragma unroll
-      for (i32 n = 0; n < kAtOnce; ++n) words[n] = word_of(row, vocab, begin + n * kWarps);
-#pragma unroll
-      for (i32 n = 0; n < kAtOnce; ++n) {
-        const i32 unit = begin + n * kWarps;
-        const float sum =
-            block.over_warp(Sum(), sum_of(weights_of(row, vocab, min(unit, units - 1), words[n])));
-        if (unit < units && arch::thread() % 32 == 0) sums[unit] = sum;
-      }
-    }
+    each_word(row, vocab / 4, [&](i32 at, const float4& word) {
+      const float sum = block.over_warp(Sum(), sum_of(weights_of(row, vocab, at / 32, word)));
+      if (at % 32 == 0) sums[at / 32] = sum;
+    });
     block.sync();
     if (warp == 0) {
       const i32 token = search_units(row, vocab, sums, units, share);
