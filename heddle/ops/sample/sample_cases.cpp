@@ -33,7 +33,17 @@ struct Example {
   u64 seed;
   double spread;  // scores lie in [-spread, spread]
   bool ties;      // few different scores, some of them minus infinity
+  int edge = 0;   // 1 or -1: see at_edges
 };
+
+// Two values, at ends of digits of 1/128, as a search by digits takes them (sample.sm80.cuh). At temperature 1.3 the upper half
+// of the tokens has 0.6 of all weight, but by the middles of digits it has less (1); or it has less, but not by these (-1).
+double at_edges(int edge, size_t token, size_t vocab) {
+  constexpr double kDigit = 1.0 / 128, kBeside = 1e-5, kTemperature = 1.3;
+  if (token < vocab / 2) return -kTemperature * (52 * kDigit - edge * kBeside);
+  const bool is_best = edge > 0 || token + 1 == vocab;
+  return is_best ? 0 : -kTemperature * (kDigit - kBeside);
+}
 
 void prepare(const StepExample& step, const Example& example, std::byte* bytes, Values& values) {
   auto& a = as<Sample>(bytes);
@@ -49,6 +59,9 @@ void prepare(const StepExample& step, const Example& example, std::byte* bytes, 
   auto logits = values.read(a.logits);
   for (double& v : logits) v = example.ties ? std::round(3 * v) : v * example.spread;
   for (size_t i = 0; i < logits.size() && example.ties; i += 5) logits[i] = -INFINITY;
+  const auto vocab = size_t(example.vocab);
+  for (size_t i = 0; i < logits.size() && example.edge != 0; ++i)
+    logits[i] = at_edges(example.edge, i % vocab, vocab);
   values.write(a.logits, logits);
 }
 
@@ -66,7 +79,9 @@ std::vector<Case> sample_cases() {
                                  {1, 6, 1, false},
                                  {20000, 7, 1e-3, false},
                                  {20000, 8, 6, false},
-                                 {20000, 9, 1, true}}) {
+                                 {20000, 9, 1, true},
+                                 {1000, 10, 1, false, 1},
+                                 {1000, 11, 1, false, -1}}) {
     StepExample sized = step;
     sized.vocab = example.vocab;
     Sample args{.step = sized.host(),
