@@ -11,8 +11,8 @@ struct DeviceBody : Body {
   static constexpr float kRange = 32;  // scores so far below the best share the lowest key: they weigh 1e-14
   static constexpr float kKeyWidth = kRange / (1 << kKeyBits);  // of scores
   static constexpr i32 kListed = 2048;
-  static constexpr i32 kUnit = 128, kUnits = 4096;  // tokens that a warp takes at once; how many of them
-  static constexpr i32 kAtOnce = 8;                 // words that a thread has under way
+  static constexpr i32 kUnit = 128, kUnits = 4096;      // tokens that a warp takes at once; how many of them
+  static constexpr i32 kAtOnce = arch::kWordsUnderWay;  // of a thread
   static_assert(kDigits % kConsumers == 0);
 
   // Calls f(token, score) for all tokens of a thread, in ascending order.
