@@ -82,8 +82,7 @@ struct DeviceBody : Body {
     Block& block;
     const Row& row;
     Limit limit;
-    u32*
-        bins;  // [kDigits + 32]: scores by the next digit of their keys, and of each lane what does not count
+    u32* bins;     // [kDigits + 32]: scores by their next digit, and of each lane what does not count
     float* warps;  // [kWarps]
     u32 prefix = 0;
     i32 shift = kKeyBits;  // bits of a key behind the prefix
@@ -91,7 +90,9 @@ struct DeviceBody : Body {
     float above = 0;  // the sum of those above them
     float mine = 0;   // of the thread's scores
 
-    bool holds(float score) const { return key_of(score, row.top) >> shift == prefix; }
+    // Whether it is left; what an earlier filter has dropped is not.
+    bool holds(u32 key, float score) const { return key >> shift == prefix && !(score < row.kept); }
+    bool holds(float score) const { return holds(key_of(score, row.top), score); }
     bool is_first() const { return shift == kKeyBits; }
 
     // Goes on to the digit where the sum reaches the limit, or to the last that there is. `visit` calls a function with
@@ -117,7 +118,7 @@ struct DeviceBody : Body {
       u32 lowest = 0;           // where most may be: apart, as additions to one word wait for each other
       visit([&](float score) {  // without a branch, so that scores are worked out side by side
         const u32 key = key_of(score, row.top), digit = digit_of(key);
-        const bool counts = key >> shift == prefix;
+        const bool counts = holds(key, score);
         lowest += counts && digit == 0 ? 1 : 0;
         arch::add(on_chip + (counts && digit != 0 ? digit : spare) * u32(sizeof(u32)), 1);
       });
@@ -172,11 +173,11 @@ struct DeviceBody : Body {
         float all = 0, higher = 0, here = 0, number = 0;
         visit([&](float score) {  // without a branch, so that scores are worked out side by side
           const u32 key = key_of(score, row.top);
-          const bool has_prefix = key >> shift == prefix;
-          const float weight = has_prefix ? row.weight_of_score(score) : 0.0f;
+          const bool counts = holds(key, score);
+          const float weight = counts ? row.weight_of_score(score) : 0.0f;
           const i32 its = i32(digit_of(key));
           all += weight, higher += its > digit ? weight : 0.0f, here += its == digit ? weight : 0.0f;
-          number += has_prefix && its == digit ? 1.0f : 0.0f;
+          number += counts && its == digit ? 1.0f : 0.0f;
         });
         higher = block.reduce(Sum(), higher), here = block.reduce(Sum(), here);
         const float wanted = is_first_digit ? limit.value * block.reduce(Sum(), all) : limit.value;
