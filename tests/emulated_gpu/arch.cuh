@@ -50,9 +50,6 @@ inline OnChip on_chip(const void* address) {
   return {static_cast<u8*>(const_cast<void*>(address))};
 }
 inline void forget(OnChip&) {}
-inline void add(OnChip to, u32 value) {
-  __atomic_fetch_add(reinterpret_cast<u32*>(to.at), value, __ATOMIC_RELAXED);
-}
 constexpr i32 kWordsUnderWay = 4;
 inline uint4 load_word(OnChip from) {
   return *reinterpret_cast<const uint4*>(from.at);

@@ -112,15 +112,13 @@ struct DeviceBody : Body {
     void count_by_digit(Visit&& visit) {
       for (i32 d = i32(arch::thread()); d < kDigits; d += kConsumers) bins[d] = 0;
       block.sync();
-      arch::OnChip on_chip = arch::on_chip(bins);
-      arch::forget(on_chip);
       const u32 spare = u32(kDigits) + arch::thread() % 32;  // what does not count is added there
       u32 lowest = 0;           // where most may be: apart, as additions to one word wait for each other
       visit([&](float score) {  // without a branch, so that scores are worked out side by side
         const u32 key = key_of(score, row.top), digit = digit_of(key);
         const bool counts = holds(key, score);
         lowest += counts && digit == 0 ? 1 : 0;
-        arch::add(on_chip + (counts && digit != 0 ? digit : spare) * u32(sizeof(u32)), 1);
+        atomicAdd(&bins[counts && digit != 0 ? digit : spare], 1u);
       });
       if (lowest > 0) atomicAdd(&bins[0], lowest);
       block.sync();
@@ -165,7 +163,7 @@ struct DeviceBody : Body {
       before = block.reduce(Max(), found == chosen ? sum : 0.0f);
       return chosen;
     }
-    // The digit by sums of weights; returns that of those above it. From an estimate it is a step at most, as a rule none.
+    // The digit by sums of weights; returns that of those above it. As a rule the estimate is right.
     template <class Visit>
     float settle(Visit&& visit, i32& digit) {
       const bool is_first_digit = is_first();

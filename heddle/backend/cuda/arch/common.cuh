@@ -99,11 +99,6 @@ inline uint4 load_word(OnChip from) {
   return bits;
 }
 
-// Beside what other threads add.
-inline void add(OnChip to, u32 value) {
-  asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(to.at), "r"(value) : "memory");
-}
-
 inline void init_barrier(u64* barrier, u32 arrivals) {
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(on_chip(barrier).at), "r"(arrivals));
 }
