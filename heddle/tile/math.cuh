@@ -24,6 +24,12 @@ inline V exp(V x) {
   return p * exp2i(half) * exp2i(n - half);
 }
 
+// e^x for x <= 0, of what is summed with others: a backend may leave out what is too small to count.
+template <class V>
+inline V weight_of(V x) {
+  return exp(x);
+}
+
 template <class V, class W>
 inline V quotient(V a, W b) {
   return a / b;

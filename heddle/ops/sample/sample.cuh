@@ -5,29 +5,30 @@
 namespace sample {
 
 constexpr float kLowest = -3e38f;
+constexpr float kSharpest = 1e30f;  // of inverse temperatures: products with it and with 0 stay numbers
 
-// Scores of one row, as functions of an index.
+// Scores of one row, as functions of an index. A temperature changes no order, only what a score weighs.
 template <class View>
 struct Scores {
   View logits, seen;
   bool penalised;
-  float penalty, temperature;
+  float penalty, inverse_temperature;
   float top = 0;         // the largest score
   float kept = kLowest;  // scores below it are dropped
   float min_weight = 0;  // and so are those whose weight is below this
 
   template <class Index>
   auto score(Index i) const {
-    return score_of(i, logits.load(i));
-  }
-  template <class Index, class Value>
-  Value score_of(Index i, Value logit) const {
-    return quotient(penalised ? penalise(i, logit) : logit, temperature);
+    return penalised ? penalise(i, logits.load(i)) : logits.load(i);
   }
   template <class Index, class Value>
   Value penalise(Index i, Value logit) const {
-    auto changed = where_less(logit, Value(0.0f), logit * penalty, quotient(logit, penalty));
-    return where_less(Value(0.5f), seen.load_bit(i), changed, logit);
+    return where_less(Value(0.5f), seen.load_bit(i), repeated(logit), logit);
+  }
+  // Of a token that was there before.
+  template <class Value>
+  Value repeated(Value logit) const {
+    return where_less(logit, Value(0.0f), logit * penalty, quotient(logit, penalty));
   }
   // Probability but for a factor; 0 where the token is dropped.
   template <class Index>
@@ -36,9 +37,12 @@ struct Scores {
   }
   template <class Value>
   Value weight_of_score(Value score) const {
-    auto weight = exp(score - top);
-    weight = where_less(score, Value(kept), Value(0.0f), weight);
+    const Value weight = weight_of_kept(score);
     return where_less(weight, Value(min_weight), Value(0.0f), weight);
+  }
+  template <class Value>
+  Value weight_of_kept(Value score) const {
+    return where_less(score, Value(kept), Value(0.0f), weight_of((score - top) * inverse_temperature));
   }
 };
 
@@ -119,9 +123,8 @@ struct Body {
 
   template <class Block, class Row>
   static i32 pick(Block& block, i32 vocab, const StepSequence& options, u32 draw, Row& row) {
-    const bool as_they_are = !row.penalised && row.temperature == 1;
-    const Best best = as_they_are ? block.argmax(row.logits, vocab)
-                                  : block.argmax(vocab, [&](auto i) { return row.score(i); });
+    const Best best = row.penalised ? block.argmax(vocab, [&](auto i) { return row.score(i); })
+                                    : block.argmax(row.logits, vocab);
     if (!(options.temperature > 0)) return best.index;
     row.top = best.value;
     if (options.top_k > 0 && options.top_k < vocab)
@@ -179,7 +182,7 @@ struct Body {
       Record<View> own(arrays, host.shape, s, row);
       const bool penalised = own.at.words > 0 && options.repetition_penalty != 1;
       Scores<View> scores{block.row(a.logits, m), arrays.from(4 * own.at.seen_of(s)), penalised,
-                          options.repetition_penalty, options.temperature > 0 ? options.temperature : 1};
+                          options.repetition_penalty, min(quotient(1.0f, options.temperature), kSharpest)};
       const i32 token = Chooser::pick(block, a.logits.last(), options, u32(own.draw), scores);
       block.sync();
       own.move_on(options.row_count, token);

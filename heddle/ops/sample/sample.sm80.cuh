@@ -1,72 +1,64 @@
 // The choice on a GPU from sm_80 on, in a few passes over the scores, 16 bytes a thread at a time.
 // A threshold is searched by digits of a key that ascends with the score: a pass counts scores by the next digit, which
-// tells about where it lies, another sums the weights above it; what lies beside it fits on chip as a rule, where it is searched on.
-// The token is searched in sums of units of tokens, which one pass makes. All sums have a fixed order.
+// tells about where it lies; another sums the weights above it and keeps what lies beside it, which fits on chip as a rule,
+// where it is searched on. The token is searched in sums of units of tokens, which one more pass makes. All sums have a fixed
+// order. A pass takes as long as one SM executes 10 to 20 instructions for each score.
 // Included once per device program, behind sample.cuh, whose body takes what does not fit here.
 namespace sample {
 
 struct DeviceBody : Body {
   static constexpr i32 kDigitBits = 12, kDigits = 1 << kDigitBits;
-  static constexpr i32 kKeyBits = 2 * kDigitBits;
-  static constexpr float kRange = 32;  // scores so far below the best share the lowest key: they weigh 1e-14
-  static constexpr float kKeyWidth = kRange / (1 << kKeyBits);  // of scores
-  static constexpr i32 kListed = 2048;
-  static constexpr i32 kUnit = 128, kUnits = 4096;      // tokens that a warp takes at once; how many of them
+  static constexpr i32 kKeyBits = 23;
+  static constexpr float kFirstKey =
+      1 << kKeyBits;                   // floats from here to its double are whole numbers, and so are keys
+  static constexpr float kRange = 32;  // what is e^32 times less likely than the best has the lowest key
+  static constexpr i32 kSlots = kDigits / kConsumers;   // of scores that a thread keeps
+  static constexpr i32 kFew = 256;                      // scores that are compared each with each
   static constexpr i32 kAtOnce = arch::kWordsUnderWay;  // of a thread
-  static_assert(kDigits % kConsumers == 0);
+  static constexpr i32 kUnit = 128 * kAtOnce,
+                       kUnits = 4096;  // tokens that a warp takes at once; how many of them
+  static_assert(kDigits % kConsumers == 0 && kSlots % 4 == 0);
 
   // Calls f(token, score) for all tokens of a thread, in ascending order.
   template <class Row, class F>
   static void each(const Row& row, i32 vocab, F&& f) {
     const bool in_words = reinterpret_cast<u64>(row.logits.data) % 16 == 0;
     const i32 words = in_words ? vocab / 4 : 0;
-    each_word(row, words, [&](i32 at, const float4& word) {
-      if (at < words) each_of_word(row, 4 * at, word, f);
-    });
+    each_word(
+        row, words, [&](i32 at, const float4& word) { each_of_word(row, at, word, f); }, [](i32) {});
 #pragma unroll 1
     for (i32 i = 4 * words + i32(arch::thread()); i < vocab; i += kConsumers) f(i, row.score(Index{i}));
   }
-  // Calls f(at, word) for all words of a thread, by whole warps; past the end with the last.
-  template <class Row, class F>
-  static void each_word(const Row& row, i32 words, F&& f) {
-    const i32 me = i32(arch::thread()), lane = me % 32;
-    float4 now[kAtOnce], next[kAtOnce];
-    load(row, me, words, now);
-#pragma unroll 1
-    for (i32 begin = me; begin - lane < words; begin += kAtOnce * kConsumers) {
-      load(row, begin + kAtOnce * kConsumers, words, next);
-#pragma unroll
-      for (i32 n = 0; n < kAtOnce; ++n) {
-        if (const i32 at = begin + n * kConsumers; at - lane < words) f(at, now[n]);
-        now[n] = next[n];
-      }
-    }
-  }
-  // A thread's words from `begin` on; past the end the last one.
-  template <class Row>
-  static void load(const Row& row, i32 begin, i32 words, float4 (&word)[kAtOnce]) {
+  // Calls f(at, word) for all words of a thread, and done(unit) behind those of a unit, by whole warps.
+  template <class Row, class F, class Done>
+  static void each_word(const Row& row, i32 words, F&& f, Done&& done) {
+    const i32 lane = i32(arch::thread() % 32);
+    i32 unit = i32(arch::thread() / 32), at = unit * kAtOnce * 32 + lane;
     const auto* from = reinterpret_cast<const float4*>(row.logits.data);
+    float4 word[kAtOnce];
 #pragma unroll
     for (i32 n = 0; n < kAtOnce; ++n)
-      if (words > 0) word[n] = from[min(begin + n * kConsumers, words - 1)];
+      if (words > 0) word[n] = from[min(at + n * 32, words - 1)];
+#pragma unroll 1
+    for (; at - lane < words; at += kAtOnce * kConsumers, unit += kWarps) {
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) {
+        if (at + n * 32 < words) f(at + n * 32, word[n]);
+        word[n] = from[min(at + kAtOnce * kConsumers + n * 32, words - 1)];
+      }
+      done(unit);
+    }
   }
   template <class Row, class F>
-  static void each_of_word(const Row& row, i32 first, const float4& word, F&& f) {
+  static void each_of_word(const Row& row, i32 at, const float4& word, F&& f) {
     float scores[4] = {word.x, word.y, word.z, word.w};
     if (row.penalised) {
+      const u32 seen = u32(row.seen.get_int(at / 8)) >> 4 * (at % 8);
 #pragma unroll
-      for (i32 k = 0; k < 4; ++k) scores[k] = row.penalise(Index{first + k}, scores[k]);
+      for (i32 k = 0; k < 4; ++k) scores[k] = seen >> k & 1 ? row.repeated(scores[k]) : scores[k];
     }
-    // Side by side: each is a chain of operations that wait for one another.
 #pragma unroll
-    for (i32 k = 0; k < 4; ++k) scores[k] = quotient(scores[k], row.temperature);
-#pragma unroll
-    for (i32 k = 0; k < 4; ++k) f(first + k, scores[k]);
-  }
-
-  static u32 key_of(float score, float top) {
-    constexpr float kLast = (1 << kKeyBits) - 1;
-    return u32(min(max((score - (top - kRange)) * (1 / kKeyWidth), 0.0f), kLast));
+    for (i32 k = 0; k < 4; ++k) f(4 * at + k, scores[k]);
   }
 
   // What of a row may count: how many tokens there are, or what share of all weight they have, and once that is known, how
@@ -82,111 +74,110 @@ struct DeviceBody : Body {
     Block& block;
     const Row& row;
     Limit limit;
-    u32* bins;     // [kDigits + 32]: scores by their next digit, and of each lane what does not count
-    float* warps;  // [kWarps]
+    u32*
+        bins;  // [kDigits + 1]: scores by their next digit, and all others; then what is kept, [slot, thread]
+    float* warps;       // [kWarps]
+    float keys_of_one;  // that scores 1 apart are apart
     u32 prefix = 0;
     i32 shift = kKeyBits;  // bits of a key behind the prefix
     i32 count = 0;
-    float above = 0;  // the sum of those above them
-    float mine = 0;   // of the thread's scores
+    i32 mine = 0;       // of the thread's scores; kept if they fit
+    bool fits = false;  // of all threads
+    float above = 0;    // the sum of those above them
 
-    // Whether it is left; what an earlier filter has dropped is not.
-    bool holds(u32 key, float score) const { return key >> shift == prefix && !(score < row.kept); }
-    bool holds(float score) const { return holds(key_of(score, row.top), score); }
+    float* slots() const { return reinterpret_cast<float*>(bins); }
     bool is_first() const { return shift == kKeyBits; }
+    i32 behind() const { return max(shift - kDigitBits, 0); }  // bits behind the next digit
+    i32 digits() const { return 1 << (shift - behind()); }
+    u32 with(i32 digit) const { return (prefix << (shift - behind())) + u32(digit); }
+    // The lowest key with a digit.
+    float first_key(i32 digit) const { return kFirstKey + float(with(digit) << behind()); }
+    // Ascends with the score, from kFirstKey up to the best's.
+    float key_of(float score) const {
+      return max(fma(score - row.top, keys_of_one, 2 * kFirstKey - 1), kFirstKey);
+    }
+    static u32 bits_of(float key) { return __builtin_bit_cast(u32, key); }
 
     // Goes on to the digit where the sum reaches the limit, or to the last that there is. `visit` calls a function with
     // each score of a thread.
     template <class Visit>
     void narrow(Visit&& visit) {
-      count_by_digit(visit);
+      i32 digit = 0;
       float before = 0;
-      i32 digit = estimate(before);
-      if (limit.of_weight) before = settle(visit, digit);
-      above += before, count = i32(bins[digit]);
-      prefix = prefix << kDigitBits | u32(digit), shift -= kDigitBits;
-      if (!limit.of_weight) mine = 0, visit([&](float score) { mine += holds(score) ? 1.0f : 0.0f; });
-      block.sync();  // bins have been read
+      for (i32 move = 0;;) {
+        count_by_digit(visit);
+        const i32 from = digit;
+        digit = move == 0 ? estimate(before) : neighbour(from, move);
+        count = i32(bins[digit]);
+        block.sync();  // bins have been read
+        const Sums sums = keep(visit, digit);
+        if (!limit.of_weight) break;  // counts are what they are
+        before = sums.higher;
+        const float wanted = is_first() ? limit.value * sums.all : limit.value;
+        const i32 next = above + before >= wanted ? 1 : above + before + sums.here < wanted ? -1 : 0;
+        if (next == 0 || next == -move || (move != 0 && digit == from)) {
+          limit.value = wanted;
+          break;
+        }
+        move = next;
+      }
+      prefix = with(digit), shift = behind(), above += before;
     }
     template <class Visit>
     void count_by_digit(Visit&& visit) {
       for (i32 d = i32(arch::thread()); d < kDigits; d += kConsumers) bins[d] = 0;
       block.sync();
-      const u32 spare = u32(kDigits) + arch::thread() % 32;  // what does not count is added there
-      u32 lowest = 0;           // where most may be: apart, as additions to one word wait for each other
+      const u32 first = bits_of(first_key(0)), bits = u32(behind()), end = u32(digits());
       visit([&](float score) {  // without a branch, so that scores are worked out side by side
-        const u32 key = key_of(score, row.top), digit = digit_of(key);
-        const bool counts = holds(key, score);
-        lowest += counts && digit == 0 ? 1 : 0;
-        atomicAdd(&bins[counts && digit != 0 ? digit : spare], 1u);
+        const u32 digit = (bits_of(key_of(score)) - first) >> bits;  // of another prefix: not below the end
+        atomicAdd(&bins[score < row.kept || digit >= end ? u32(kDigits) : digit], 1u);
       });
-      if (lowest > 0) atomicAdd(&bins[0], lowest);
       block.sync();
     }
-    u32 digit_of(u32 key) const { return key >> (shift - kDigitBits) & (kDigits - 1); }
     // What a score with this digit counts, as if it were in the middle.
     float worth(i32 digit) const {
       if (!limit.of_weight) return 1;
-      const float key = float(prefix << kDigitBits | u32(digit)) + 0.5f;
-      return row.weight_of_score(row.top - kRange + key * float(1u << (shift - kDigitBits)) * kKeyWidth);
+      const float middle = first_key(digit) + 0.5f * float(1u << behind());
+      return weight_of((middle - 2 * kFirstKey) * (kRange / kFirstKey));
     }
     // The digit by what digits are worth, and the sum of those above it, which is exact for counts. A thread has digits that
     // lie together, the first the highest.
     i32 estimate(float& before) {
       constexpr i32 kMine = kDigits / kConsumers;
       const i32 highest = kDigits - 1 - i32(arch::thread()) * kMine;
-      float mine = 0;
-      i32 some = kDigits;  // the lowest that has a score
-      for (i32 i = 0; i < kMine; ++i) {
-        const u32 number = bins[highest - i];
-        if (number > 0) mine += float(number) * worth(highest - i), some = highest - i;
+      float worths[kMine], all = 0, of_last = 0;
+      i32 last = kDigits;  // the lowest that has a score
+#pragma unroll
+      for (i32 i = 0; i < kMine; i += 4) {
+        const uint4 four = *reinterpret_cast<const uint4*>(bins + highest - i - 3);
+        const u32 numbers[4] = {four.w, four.z, four.y, four.x};
+#pragma unroll
+        for (i32 k = 0; k < 4; ++k) {
+          const i32 digit = highest - i - k;
+          const float its = float(numbers[k]) * worth(digit);
+          worths[i + k] = its, all += its;
+          if (numbers[k] > 0) last = digit, of_last = its;
+        }
       }
       const float wanted =
-          is_first() && limit.of_weight ? limit.value * block.reduce(Sum(), mine) : limit.value;
-      const float until = sum_before(block, mine, warps);
-      float sum = until;
+          is_first() && limit.of_weight ? limit.value * block.reduce(Sum(), all) : limit.value;
+      float sum = sum_before(block, all, warps), until = 0;
       i32 found = -1;
-      for (i32 i = 0; i < kMine && found < 0; ++i) {
-        const u32 number = bins[highest - i];
-        if (number == 0) continue;
-        const float next = sum + float(number) * worth(highest - i);
-        if (above + next >= wanted)
-          found = highest - i;
-        else
-          sum = next;
+#pragma unroll
+      for (i32 i = 0; i < kMine; ++i) {
+        const float next = sum + worths[i];
+        if (found < 0 && worths[i] > 0 && above + next >= wanted) found = highest - i, until = sum;
+        sum = next;
       }
       const i32 digit = i32(block.reduce(Max(), float(found)));
-      const i32 last = i32(block.reduce(Min(), float(some)));
-      // Below all: what lies above the last is all but what that has.
-      if (digit < 0) sum = block.reduce(Sum(), mine) - float(bins[last]) * worth(last), found = some;
-      const i32 chosen = digit < 0 ? last : digit;
-      before = block.reduce(Max(), found == chosen ? sum : 0.0f);
-      return chosen;
-    }
-    // The digit by sums of weights; returns that of those above it. As a rule the estimate is right.
-    template <class Visit>
-    float settle(Visit&& visit, i32& digit) {
-      const bool is_first_digit = is_first();
-      for (i32 moved = 0;;) {
-        float all = 0, higher = 0, here = 0, number = 0;
-        visit([&](float score) {  // without a branch, so that scores are worked out side by side
-          const u32 key = key_of(score, row.top);
-          const bool counts = holds(key, score);
-          const float weight = counts ? row.weight_of_score(score) : 0.0f;
-          const i32 its = i32(digit_of(key));
-          all += weight, higher += its > digit ? weight : 0.0f, here += its == digit ? weight : 0.0f;
-          number += counts && its == digit ? 1.0f : 0.0f;
-        });
-        higher = block.reduce(Sum(), higher), here = block.reduce(Sum(), here);
-        const float wanted = is_first_digit ? limit.value * block.reduce(Sum(), all) : limit.value;
-        const i32 move = above + higher >= wanted ? 1 : above + higher + here < wanted ? -1 : 0;
-        const i32 other = move == 0 || move == -moved ? digit : neighbour(digit, move);
-        if (other == digit) {
-          limit.value = wanted, mine = number;
-          return higher;
-        }
-        digit = other, moved = move;
+      if (digit >= 0) {
+        before = block.reduce(Max(), found == digit ? until : 0.0f);
+        return digit;
       }
+      // Below all: what lies above the last is all but what that has.
+      const i32 lowest = i32(block.reduce(Min(), float(last)));
+      before = block.reduce(Max(), last == lowest ? sum - of_last : 0.0f);
+      return lowest;
     }
     // The next digit that has a score, up or down; the same where there is none.
     i32 neighbour(i32 digit, i32 step) const {
@@ -194,76 +185,95 @@ struct DeviceBody : Body {
         if (bins[d] > 0) return d;
       return digit;
     }
-    // The scores that are left, in place of the counts they were found by; at most kListed.
+
+    struct Sums {
+      float all, higher, here;  // of weights: of all scores, of higher digits, of this one
+    };
+    // Keeps the scores with a digit in the place of bins.
     template <class Visit>
-    float* collect(Visit&& visit) {
-      i32 at = i32(sum_before(block, mine, warps));
-      auto* list = reinterpret_cast<float*>(bins);
+    Sums keep(Visit&& visit, i32 digit) {
+      const float begin = first_key(digit), end = first_key(digit + 1), last = first_key(digits());
+      const i32 me = i32(arch::thread());
+      i32 next = me;  // the slot, and the thread's place in it
+      Sums sums{};
       visit([&](float score) {
-        if (holds(score)) list[at++] = score;
+        const float key = key_of(score), weight = row.weight_of_kept(score);
+        const bool is_here = begin <= key && key < end, is_kept = is_here && !(score < row.kept);
+        sums.all += weight, sums.here += is_here ? weight : 0.0f;
+        sums.higher += end <= key && key < last ? weight : 0.0f;
+        if (is_kept && next < kDigits) slots()[next] = score;
+        if (is_kept) next += kConsumers;
       });
+      mine = (next - me) / kConsumers;
+      fits = block.reduce(Max(), float(mine)) <= kSlots;
+      return {block.reduce(Sum(), sums.all), block.reduce(Sum(), sums.higher),
+              block.reduce(Sum(), sums.here)};
+    }
+
+    // The threshold, if what is left fits.
+    float finish() {
+      float left[kSlots];
+      take(left);
+      while (shift > 0 && count > kFew) {
+        const i32 number = mine;
+        narrow([&](auto&& f) {
+#pragma unroll
+          for (i32 n = 0; n < kSlots; ++n)
+            if (n < number) f(left[n]);
+        });
+        take(left);
+      }
+      float* list = slots();
+      const i32 begin = i32(sum_before(block, float(mine), warps));
+#pragma unroll
+      for (i32 n = 0; n < kSlots; ++n)
+        if (n < mine) list[begin + n] = left[n];
       block.sync();
-      return list;
+      // A score stays if what is above it has not reached the limit, and the best of them all does.
+      float lowest = row.top;
+#pragma unroll
+      for (i32 n = 0; n < kSlots; ++n)
+        if (n < mine && stays(list, left[n])) lowest = min(lowest, left[n]);
+      return block.reduce(Min(), lowest);
     }
-    // Among all scores of a list, as sample.cuh does.
-    float finish(const float* list) {
-      Listed<Row> listed{row, list, 0};
-      listed.top = block.reduce(count, Max(), [&](Index i) { return listed.score(i); });
-      return bisect(count, listed, limit.value - above);
+    void take(float (&left)[kSlots]) const {
+#pragma unroll
+      for (i32 n = 0; n < kSlots; ++n)
+        left[n] = n < mine ? slots()[n * kConsumers + i32(arch::thread())] : 0.0f;
+      block.sync();
     }
-    template <class Scores>
-    float bisect(i32 number, const Scores& scores, float most) const {
-      return threshold(block, number, scores, most,
-                       [&](Index i) { return limit.of_weight ? scores.weight(i) : 1.0f; });
+    bool stays(const float* list, float score) const {
+      float sum = 0;
+      bool is_best = true;
+#pragma unroll 1
+      for (i32 i = 0; i < count; ++i) {
+        const bool is_higher = score < list[i];
+        sum += is_higher ? limit.of_weight ? row.weight_of_kept(list[i]) : 1.0f : 0.0f;
+        is_best = is_best && !is_higher;
+      }
+      return is_best || above + sum < limit.value;
     }
-  };
-
-  // Scores that lie on chip, as a row of their own.
-  template <class Row>
-  struct Listed {
-    const Row& row;
-    const float* scores;
-    float top;
-
-    float score(Index i) const { return scores[i.at]; }
-    float weight(Index i) const { return row.weight_of_score(scores[i.at]); }
   };
 
   // As threshold of sample.cuh: digits of all scores until those beside the threshold fit on chip, then digits of these.
   template <class Block, class Row>
   static float find(Block& block, i32 vocab, const Row& row, const Limit& limit) {
     const Scratch before_it = block.scratch_now();
-    auto* bins = reinterpret_cast<u32*>(block.scratch(kDigits + 32).data);
-    Search<Block, Row> search{block, row, limit, bins, reinterpret_cast<float*>(block.scratch(kWarps).data)};
-    const auto all = [&](auto&& f) { each(row, vocab, [&](i32, float score) { f(score); }); };
+    auto* bins = reinterpret_cast<u32*>(block.scratch(kDigits + 4).data);
+    auto* warps = reinterpret_cast<float*>(block.scratch(kWarps).data);
+    Search<Block, Row> search{block, row,
+                              limit, bins,
+                              warps, kFirstKey / kRange * (limit.of_weight ? row.inverse_temperature : 1.0f)};
     do {
-      search.narrow(all);
-    } while (search.count > kListed && search.shift > 0);
-    const float kept = search.count > kListed ? search.bisect(vocab, row, search.limit.value)
-                                              : find_listed(search, search.collect(all), search.count);
+      search.narrow([&](auto&& f) { each(row, vocab, [&](i32, float score) { f(score); }); });
+    } while (!search.fits && search.shift > 0);
+    const float kept =
+        search.fits ? search.finish() : threshold(block, vocab, row, search.limit.value, [&](auto i) {
+          return limit.of_weight ? row.weight(i) : 1.0f;
+        });
     block.sync();
     block.give_back(before_it);
     return kept;
-  }
-  template <class Search>
-  static float find_listed(Search& search, const float* list, i32 count) {
-    static_assert(kDigits >= kListed);
-    constexpr i32 kMine = kListed / kConsumers;
-    const i32 me = i32(arch::thread());
-    float mine[kMine];
-#pragma unroll
-    for (i32 n = 0; n < kMine; ++n) mine[n] = list[min(me + n * kConsumers, count - 1)];
-    search.block.sync();
-    const auto listed = [&](auto&& f) {
-#pragma unroll
-      for (i32 n = 0; n < kMine; ++n)
-        if (me + n * kConsumers < count) f(mine[n]);
-    };
-    if (search.shift == 0 || search.count == 1) return search.finish(list);
-    do {
-      search.narrow(listed);
-    } while (search.shift > 0 && search.count > 1);
-    return search.finish(search.collect(listed));
   }
 
   // The sum of what threads before this one have.
@@ -306,74 +316,108 @@ struct DeviceBody : Body {
     return bits;
   }
 
-  // A lane's four tokens of a unit, and their weights: past the end the last ones, which weigh nothing.
-  template <class Row>
-  static float4 word_of(const Row& row, i32 vocab, i32 unit) {
-    const i32 first = unit * kUnit + i32(arch::thread() % 32) * 4;
-    return *reinterpret_cast<const float4*>(row.logits.data + 4 * i64(min(first, vocab - 4)));
+  // The first of [begin, end) at which the running sum passes `wanted`, or the last that has something; before: of those
+  // ahead of it.
+  template <class SumOf>
+  static i32 first_past(i32 begin, i32 end, float wanted, float& before, SumOf&& sum_of) {
+    i32 found = begin;
+    float its = 0;
+#pragma unroll 1
+    for (i32 i = begin; i < end; ++i) {
+      const float sum = sum_of(i);
+      if (!(sum > 0)) continue;
+      before += its, found = i, its = sum;
+      if (before + sum > wanted) break;
+    }
+    return found;
   }
-  template <class Row>
-  static float4 weights_of(const Row& row, i32 vocab, i32 unit, const float4& word) {
-    const i32 first = unit * kUnit + i32(arch::thread() % 32) * 4;
-    float weights[4];
-    each_of_word(row, min(first, vocab - 4), word, [&, k = 0](i32, float score) mutable {
-      weights[k++] = first < vocab ? row.weight_of_score(score) : 0.0f;
-    });
-    return {weights[0], weights[1], weights[2], weights[3]};
-  }
-  static float sum_of(const float4& all) { return (all.x + all.y) + (all.z + all.w); }
+
+  // A row as units of tokens and, behind them, the tokens that fill no word.
+  template <class Block, class Row>
+  struct Units {
+    Block& block;
+    const Row& row;
+    i32 vocab, words = vocab / 4, full = (4 * words + kUnit - 1) / kUnit;
+
+    i32 number() const { return full + (vocab % 4 != 0 ? 1 : 0); }
+    void sum(float* sums) const {
+      const i32 lane = i32(arch::thread() % 32);
+      float mine = 0;
+      each_word(
+          row, words,
+          [&](i32 at, const float4& word) {
+            const float4 weights = weigh(at, word);
+            mine += (weights.x + weights.y) + (weights.z + weights.w);
+          },
+          [&](i32 unit) {
+            mine = block.over_warp(Sum(), mine);
+            if (lane == 0) sums[unit] = mine;
+            mine = 0;
+          });
+      if (number() == full || arch::thread() >= 32) return;
+      mine = block.over_warp(Sum(), rest());
+      if (lane == 0) sums[full] = mine;
+    }
+    float4 weigh(i32 at, const float4& word) const {
+      float weights[4];
+      each_of_word(row, at, word,
+                   [&, k = 0](i32, float score) mutable { weights[k++] = row.weight_of_score(score); });
+      return {weights[0], weights[1], weights[2], weights[3]};
+    }
+    // The weight of a lane's token behind all words.
+    float rest() const {
+      const i32 token = 4 * words + i32(arch::thread() % 32);
+      return token < vocab ? row.weight(Index{token}) : 0.0f;
+    }
+    float4 weights_of(i32 word) const {
+      const i32 at = word * 32 + i32(arch::thread() % 32);
+      if (at >= words) return {0, 0, 0, 0};
+      return weigh(at, reinterpret_cast<const float4*>(row.logits.data)[at]);
+    }
+
+    // By one warp: which share of the units, which unit, which words of it, which lane, which token.
+    i32 search(const float* sums, float share) const {
+      const i32 lane = i32(arch::thread() % 32), each = (number() + 31) / 32;
+      const auto end = [&](i32 part) { return min((part + 1) * each, number()); };
+      float mine = 0, before = 0;
+      for (i32 i = lane * each; i < end(lane); ++i) mine += sums[i];
+      const float wanted = __shfl_sync(~0u, sum_to(mine), 31) * share;
+      const i32 part = passing(mine, wanted, before);
+      if (part < 0) return 0;  // the scores are not numbers
+      const i32 unit = first_past(part * each, end(part), wanted, before, [&](i32 i) { return sums[i]; });
+      if (unit == full) return 4 * words + max(passing(rest(), wanted, before), 0);
+      const i32 word = first_past(unit * kAtOnce, (unit + 1) * kAtOnce, wanted, before,
+                                  [&](i32 i) { return block.over_warp(Sum(), sum_of(weights_of(i))); });
+      const float4 weights = weights_of(word);
+      const i32 at = passing(sum_of(weights), wanted, before);
+      const i32 k = first_past(0, 4, wanted, before, [&](i32 i) {
+        return i < 2 ? (i < 1 ? weights.x : weights.y) : i < 3 ? weights.z : weights.w;
+      });
+      return __shfl_sync(~0u, 4 * (word * 32 + lane) + k, max(at, 0));
+    }
+    static float sum_of(const float4& all) { return (all.x + all.y) + (all.z + all.w); }
+  };
 
   // As choose of sample.cuh.
   template <class Block, class Row>
   static i32 choose_at(Block& block, i32 vocab, const Row& row, float share) {
-    const i32 units = (vocab + kUnit - 1) / kUnit, warp = i32(arch::thread() / 32);
-    if (vocab % 4 != 0 || units > kUnits || reinterpret_cast<u64>(row.logits.data) % 16 != 0)
+    const Units<Block, Row> units{block, row, vocab};
+    if (units.number() > kUnits || reinterpret_cast<u64>(row.logits.data) % 16 != 0)
       return choose(block, vocab, row, share);
     const Scratch before_it = block.scratch_now();
-    auto* sums = reinterpret_cast<float*>(block.scratch(units + 1).data);
-    each_word(row, vocab / 4, [&](i32 at, const float4& word) {
-      const float sum = block.over_warp(Sum(), sum_of(weights_of(row, vocab, at / 32, word)));
-      if (at % 32 == 0) sums[at / 32] = sum;
-    });
+    auto* sums = reinterpret_cast<float*>(block.scratch(units.number() + 1).data);
+    units.sum(sums);
     block.sync();
-    if (warp == 0) {
-      const i32 token = search_units(row, vocab, sums, units, share);
-      if (arch::thread() == 0) reinterpret_cast<i32*>(sums)[units] = token;
+    auto* chosen = reinterpret_cast<i32*>(sums + units.number());
+    if (arch::thread() < 32) {
+      const i32 token = units.search(sums, share);
+      if (arch::thread() == 0) *chosen = token;
     }
     block.sync();
-    const i32 token = reinterpret_cast<const i32*>(sums)[units];
+    const i32 token = *chosen;
     block.sync();
     block.give_back(before_it);
     return token;
-  }
-  // By one warp: which share of the units, which unit, which lane of it, which token.
-  template <class Row>
-  static i32 search_units(const Row& row, i32 vocab, const float* sums, i32 units, float share) {
-    const i32 lane = i32(arch::thread() % 32), each = (units + 31) / 32;
-    float mine = 0;
-    for (i32 i = lane * each; i < min((lane + 1) * each, units); ++i) mine += sums[i];
-    const float wanted = __shfl_sync(~0u, sum_to(mine), 31) * share;
-    float before = 0;
-    const i32 part = passing(mine, wanted, before);
-    if (part < 0) return 0;  // the scores are not numbers
-    i32 unit = part * each;
-    for (i32 i = unit; i < min((part + 1) * each, units); ++i) {
-      if (!(sums[i] > 0)) continue;
-      if (i != unit && sums[unit] > 0) before += sums[unit];
-      unit = i;
-      if (before + sums[i] > wanted) break;
-    }
-    const float4 weights = weights_of(row, vocab, unit, word_of(row, vocab, unit));
-    const i32 at = passing(sum_of(weights), wanted, before);
-    i32 token = 0;
-    const float four[4] = {weights.x, weights.y, weights.z, weights.w};
-    bool past = false;
-#pragma unroll
-    for (i32 k = 0; k < 4; ++k) {
-      if (past || !(four[k] > 0)) continue;
-      token = unit * kUnit + lane * 4 + k, before += four[k], past = before > wanted;
-    }
-    return __shfl_sync(~0u, token, max(at, 0));
   }
 
   template <class Block, class Row>
@@ -391,7 +435,7 @@ struct DeviceBody : Body {
   static i32 pick(Block& block, i32 vocab, const StepSequence& options, u32 draw, Row& row) {
     const Best best = best_of(block, vocab, row);
     if (!(options.temperature > 0)) return best.index;
-    row.top = row.penalised ? best.value : quotient(best.value, row.temperature);
+    row.top = best.value;
     const bool by_count = options.top_k > 0 && options.top_k < vocab, by_weight = options.top_p < 1;
 #pragma unroll 1
     for (i32 n = by_count ? 0 : 1; n < (by_weight ? 2 : 1); ++n) {

@@ -20,7 +20,7 @@ inline float rsqrt(float x) {
 // 2^x, within 2 ulp.
 inline float exp2(float x) {
   float value;
-  asm("ex2.approx.f32 %0, %1;" : "=f"(value) : "f"(x));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));
   return value;
 }
 inline float from_f16(u16 bits) {

@@ -65,7 +65,7 @@ inline float rsqrt(float x) {
   return __fmaf_rn(near * 0.5f, __fmaf_rn(-x * near, near, 1.0f), near);
 }
 
-// e^x for x <= 0, within a few units of FP32's last place for every weight that counts.
+// e^x for x <= 0, within a few units of FP32's last place for every weight that counts. Stands before the one of tile/math.cuh.
 inline float weight_of(float x) {
   constexpr float kLog2E = 1.44269504088896341f;
   return arch::exp2(x * kLog2E);
