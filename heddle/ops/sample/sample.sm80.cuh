@@ -19,46 +19,57 @@ struct DeviceBody : Body {
                        kUnits = 4096;  // tokens that a warp takes at once; how many of them
   static_assert(kDigits % kConsumers == 0 && kSlots % 4 == 0);
 
-  // Calls f(token, score) for all tokens of a thread, in ascending order.
+  // Calls f(token, score) for all tokens of a thread, in ascending order; past the end, too, with minus infinity.
   template <class Row, class F>
   static void each(const Row& row, i32 vocab, F&& f) {
     const bool in_words = reinterpret_cast<u64>(row.logits.data) % 16 == 0;
     const i32 words = in_words ? vocab / 4 : 0;
     each_word(
-        row, words, [&](i32 at, const float4& word) { each_of_word(row, at, word, f); }, [](i32) {});
+        row, words,
+        [&](i32 at, const float4& scores) {
+          f(4 * at, scores.x), f(4 * at + 1, scores.y), f(4 * at + 2, scores.z), f(4 * at + 3, scores.w);
+        },
+        [](i32) {});
 #pragma unroll 1
     for (i32 i = 4 * words + i32(arch::thread()); i < vocab; i += kConsumers) f(i, row.score(Index{i}));
   }
-  // Calls f(at, word) for all words of a thread, and done(unit) behind those of a unit, by whole warps.
+  // Calls f(at, scores) for all words of a thread, and done(unit) behind those of a unit, by whole warps. Without a branch
+  // between words, so that they are worked on side by side.
   template <class Row, class F, class Done>
   static void each_word(const Row& row, i32 words, F&& f, Done&& done) {
     const i32 lane = i32(arch::thread() % 32);
     i32 unit = i32(arch::thread() / 32), at = unit * kAtOnce * 32 + lane;
-    const auto* from = reinterpret_cast<const float4*>(row.logits.data);
-    float4 word[kAtOnce];
+    float4 word[kAtOnce], next[kAtOnce];
 #pragma unroll
-    for (i32 n = 0; n < kAtOnce; ++n)
-      if (words > 0) word[n] = from[min(at + n * 32, words - 1)];
+    for (i32 n = 0; n < kAtOnce; ++n) word[n] = word_of(row, words, at + n * 32);
 #pragma unroll 1
     for (; at - lane < words; at += kAtOnce * kConsumers, unit += kWarps) {
 #pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) next[n] = word_of(row, words, at + kAtOnce * kConsumers + n * 32);
+      if (row.penalised) {
+#pragma unroll
+        for (i32 n = 0; n < kAtOnce; ++n) word[n] = penalised(row, min(at + n * 32, words - 1), word[n]);
+      }
+#pragma unroll
       for (i32 n = 0; n < kAtOnce; ++n) {
-        if (at + n * 32 < words) f(at + n * 32, word[n]);
-        word[n] = from[min(at + kAtOnce * kConsumers + n * 32, words - 1)];
+        f(at + n * 32, word[n]);
+        word[n] = next[n];
       }
       done(unit);
     }
   }
-  template <class Row, class F>
-  static void each_of_word(const Row& row, i32 at, const float4& word, F&& f) {
-    float scores[4] = {word.x, word.y, word.z, word.w};
-    if (row.penalised) {
-      const u32 seen = u32(row.seen.get_int(at / 8)) >> 4 * (at % 8);
-#pragma unroll
-      for (i32 k = 0; k < 4; ++k) scores[k] = seen >> k & 1 ? row.repeated(scores[k]) : scores[k];
-    }
-#pragma unroll
-    for (i32 k = 0; k < 4; ++k) f(4 * at + k, scores[k]);
+  template <class Row>
+  static float4 word_of(const Row& row, i32 words, i32 at) {
+    const float none = identity(Max());
+    float4 word = {none, none, none, none};
+    if (at < words) word = reinterpret_cast<const float4*>(row.logits.data)[at];
+    return word;
+  }
+  template <class Row>
+  static float4 penalised(const Row& row, i32 at, const float4& word) {
+    const u32 seen = u32(row.seen.get_int(at / 8)) >> 4 * (at % 8);
+    const auto one = [&](i32 k, float score) { return seen >> k & 1 ? row.repeated(score) : score; };
+    return {one(0, word.x), one(1, word.y), one(2, word.z), one(3, word.w)};
   }
 
   // What of a row may count: how many tokens there are, or what share of all weight they have, and once that is known, how
@@ -344,11 +355,7 @@ struct DeviceBody : Body {
       const i32 lane = i32(arch::thread() % 32);
       float mine = 0;
       each_word(
-          row, words,
-          [&](i32 at, const float4& word) {
-            const float4 weights = weigh(at, word);
-            mine += (weights.x + weights.y) + (weights.z + weights.w);
-          },
+          row, words, [&](i32, const float4& scores) { mine += sum_of(weights_of(scores)); },
           [&](i32 unit) {
             mine = block.over_warp(Sum(), mine);
             if (lane == 0) sums[unit] = mine;
@@ -358,23 +365,16 @@ struct DeviceBody : Body {
       mine = block.over_warp(Sum(), rest());
       if (lane == 0) sums[full] = mine;
     }
-    float4 weigh(i32 at, const float4& word) const {
-      float weights[4];
-      each_of_word(row, at, word,
-                   [&, k = 0](i32, float score) mutable { weights[k++] = row.weight_of_score(score); });
-      return {weights[0], weights[1], weights[2], weights[3]};
+    float4 weights_of(const float4& scores) const {
+      return {row.weight_of_score(scores.x), row.weight_of_score(scores.y), row.weight_of_score(scores.z),
+              row.weight_of_score(scores.w)};
     }
+    static float sum_of(const float4& all) { return (all.x + all.y) + (all.z + all.w); }
     // The weight of a lane's token behind all words.
     float rest() const {
       const i32 token = 4 * words + i32(arch::thread() % 32);
       return token < vocab ? row.weight(Index{token}) : 0.0f;
     }
-    float4 weights_of(i32 word) const {
-      const i32 at = word * 32 + i32(arch::thread() % 32);
-      if (at >= words) return {0, 0, 0, 0};
-      return weigh(at, reinterpret_cast<const float4*>(row.logits.data)[at]);
-    }
-
     // By one warp: which share of the units, which unit, which words of it, which lane, which token.
     i32 search(const float* sums, float share) const {
       const i32 lane = i32(arch::thread() % 32), each = (number() + 31) / 32;
@@ -386,16 +386,30 @@ struct DeviceBody : Body {
       if (part < 0) return 0;  // the scores are not numbers
       const i32 unit = first_past(part * each, end(part), wanted, before, [&](i32 i) { return sums[i]; });
       if (unit == full) return 4 * words + max(passing(rest(), wanted, before), 0);
-      const i32 word = first_past(unit * kAtOnce, (unit + 1) * kAtOnce, wanted, before,
-                                  [&](i32 i) { return block.over_warp(Sum(), sum_of(weights_of(i))); });
-      const float4 weights = weights_of(word);
+      float4 all[kAtOnce];  // the lane's weights of the unit's words
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) {
+        const i32 at = (unit * kAtOnce + n) * 32 + lane;
+        const float4 scores = word_of(row, words, at);
+        all[n] = weights_of(row.penalised ? penalised(row, min(at, words - 1), scores) : scores);
+      }
+      mine = 0;
+#pragma unroll
+      for (i32 n = 0; n < kAtOnce; ++n) {
+        const float sum = block.over_warp(Sum(), sum_of(all[n]));
+        mine = lane == n ? sum : mine;
+      }
+      const i32 n = max(passing(mine, wanted, before), 0);
+      float4 weights = all[0];
+#pragma unroll
+      for (i32 other = 1; other < kAtOnce; ++other)
+        if (other == n) weights = all[other];
       const i32 at = passing(sum_of(weights), wanted, before);
       const i32 k = first_past(0, 4, wanted, before, [&](i32 i) {
         return i < 2 ? (i < 1 ? weights.x : weights.y) : i < 3 ? weights.z : weights.w;
       });
-      return __shfl_sync(~0u, 4 * (word * 32 + lane) + k, max(at, 0));
+      return __shfl_sync(~0u, 4 * ((unit * kAtOnce + n) * 32 + lane) + k, max(at, 0));
     }
-    static float sum_of(const float4& all) { return (all.x + all.y) + (all.z + all.w); }
   };
 
   // As choose of sample.cuh.
