@@ -261,6 +261,7 @@ inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2])
   }
 }
 
+constexpr bool kMovesRegisters = true;
 template <u32 kCount>
 inline void take_registers() {}
 template <u32 kCount>

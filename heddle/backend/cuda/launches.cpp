@@ -5,6 +5,7 @@
 
 #include "heddle/backend/cuda/call_trace.h"
 #include "heddle/backend/cuda/device_program.h"
+#include "heddle/backend/cuda/program_source.h"
 #include "heddle/backend/cuda/requests.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/watch.h"
@@ -79,7 +80,7 @@ class LaunchesExecutor : public Executor {
       trace_.begin(device_.stream());
       launch(kernels_[call.kernel],
              {.grid = call.tiles,
-              .block = 32 * (kConsumerWarps + 1),
+              .block = call_threads(program_.shape.rows),
               .shared = device_.shared_bytes(),
               .programmatic = mode_ == LaunchMode::kDependent},
              device_.stream(), args);

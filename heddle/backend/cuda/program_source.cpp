@@ -198,13 +198,14 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known) {
   return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
-         R"(#include "heddle/backend/cuda/device/launch.cuh"
+         fmt::format(R"(#include "heddle/backend/cuda/device/launch.cuh"
 using namespace heddle::device;
-extern "C" __global__ __launch_bounds__(kConsumers + 32, 1)
-void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call) {
+extern "C" __global__ __launch_bounds__({}, 1)
+void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call) {{
   run_launch<Main0, Chain0>(p, call);
-}
-)";
+}}
+)",
+                     call_threads(traits.rows));
 }
 
 namespace {

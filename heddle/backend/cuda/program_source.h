@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/known_args.h"
 #include "heddle/ir/program.h"
 
@@ -25,9 +26,13 @@ struct KernelTraits {
 
 // Sources for one architecture ("sm_90a": which primitives they include). They depend on opcodes and traits, and on
 // sizes as far as those are known.
-// Kernel `call` of one opcode: a CTA for each tile of a call.
+// Kernel `call` of one opcode: a CTA of `call_threads` for each tile of a call.
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known = {});
+// Of steps of at most so many rows.
+constexpr u32 call_threads(i32 rows) {
+  return 32 * (kConsumerWarps + (rows > kStreamRows ? kHelperWarps : 1));
+}
 // Kernel `megakernel`, which executes instructions; specialised: of this program alone.
 std::string megakernel_source(const Program& program, const std::string& arch, bool specialised = false);
 

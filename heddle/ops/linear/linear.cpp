@@ -19,19 +19,22 @@ void infer(std::byte* args) {
   set_output("linear", "y", a.y, a.x.dtype, {a.x.size[0], a.w.rows()});
 }
 
-// A GPU takes many rows in tiles of both dimensions, that neither x nor the weight is read too often: smaller ones where
-// a matrix has so few rows that 512 of x give half of an H200's 132 SMs a tile.
-constexpr i32 kTileRows = 128, kTileCols = 128, kNarrow = 2048;
+// A GPU takes many rows in tiles of both dimensions, that neither x nor the weight is read too often: of as many columns as
+// leave each of an H200's 132 SMs a tile where x has 512 rows.
+constexpr i32 kTileRows = 128, kNarrow = 2048, kWide = 8192;
+
+i32 tile_cols(i32 rows_of_weight) {
+  return rows_of_weight <= kNarrow ? 64 : rows_of_weight < kWide ? 128 : 256;
+}
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<Linear>(args);
   const bool many = target.gpu && a.x.size[0] > kManyStepRows;
-  const i32 cols = a.w.rows() > kNarrow ? kTileCols : kTileCols / 2;
   return {{.dim = "M", .extent = a.x.size[0], .preferred = many ? kTileRows : 256},
           {.dim = "N",
            .extent = a.w.rows(),
            .unit = a.w.panel_rows,
-           .preferred = many ? cols : 512,
+           .preferred = many ? tile_cols(a.w.rows()) : 512,
            .anywhere = many}};
 }
 

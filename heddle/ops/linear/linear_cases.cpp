@@ -57,7 +57,8 @@ std::vector<Case> linear_cases() {
     }
   // Tiles of many rows on tensor cores: full ones and tails of each dimension, wide and narrow ones.
   for (DType type : {DType::kBf16, DType::kF16})
-    for (auto [m, n, k] : {std::array{130, 150, 264}, {257, 70, 40}, {65, 33, 200}, {128, 4102, 64}}) {
+    for (auto [m, n, k] :
+         {std::array{130, 150, 264}, {257, 70, 40}, {65, 33, 200}, {128, 4102, 64}, {129, 8200, 72}}) {
       Linear tiled{.x = input(type, {m, k}), .w = weight_input(type, n, k)};
       tiled.w.panel_rows = 2;
       tiled.w.interleave = 8;

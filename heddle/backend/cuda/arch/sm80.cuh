@@ -34,6 +34,7 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
 }
 
 // A warp keeps the registers that it began with.
+constexpr bool kMovesRegisters = false;
 template <u32 kCount>
 inline void take_registers() {}
 template <u32 kCount>

@@ -49,6 +49,7 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
 
 // Registers move between the warps of a CTA, four warps that lie together at a time; not on every architecture.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
+constexpr bool kMovesRegisters = true;
 template <u32 kCount>
 inline void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kCount));
@@ -58,6 +59,7 @@ inline void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCount));
 }
 #else
+constexpr bool kMovesRegisters = false;
 template <u32 kCount>
 inline void take_registers() {}
 template <u32 kCount>

@@ -9,6 +9,8 @@ namespace heddle::device {
 
 // On-chip memory that a body takes and gives back like a stack; what does not fit comes from the worker's spill
 // memory, slower and never wrong.
+constexpr i32 kScratchUnit = 128;
+
 struct Scratch {
   i32 begin;  // on chip, bytes
   i32 chip_bytes;
@@ -19,11 +21,11 @@ struct Scratch {
   u8* chip() const { return arch::dynamic_shared() + begin; }
 
   u8* take(i64 size, i32 most_on_chip = 1 << 30) {
-    const i32 bytes = i32(size + 127) / 128 * 128;
+    const i32 bytes = i32(size + kScratchUnit - 1) / kScratchUnit * kScratchUnit;
     const bool fits = chip_used + bytes <= chip_bytes && bytes <= most_on_chip;
     u8* at = fits ? chip() + chip_used : spill() + spill_used;
     (fits ? chip_used : spill_used) += bytes;
-    if (reinterpret_cast<u64>(at) % 128 != 0) __builtin_unreachable();
+    if (reinterpret_cast<u64>(at) % kScratchUnit != 0) __builtin_unreachable();
     return at;
   }
 
@@ -279,9 +281,9 @@ class Block {
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
     const i32 mark = scratch_.chip_used;
     const i64 stride = many_rows() ? fragment_stride(cols) : i64(cols) * 4;
-    // On chip it leaves room for the slabs of a product of many rows.
-    return {
-        scratch_.take(rows * stride, scratch_.chip_bytes / 3), DType::kF32, rows, cols, m0, n0, stride, mark};
+    // On chip it leaves room for the slabs of a product of many rows, or they take its own.
+    const i32 most = scratch_.chip_bytes / 3 * (is_one_tile(rows, cols) ? 2 : 1);
+    return {scratch_.take(rows * stride, most), DType::kF32, rows, cols, m0, n0, stride, mark};
   }
   void release(const Fragment& fragment) {
     sync();
@@ -418,20 +420,23 @@ class Block {
     scratch_.chip_used = mark;
   }
   void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
-    u8* slabs = scratch_.chip() + scratch_.chip_used;
-    const i64 room = scratch_.chip_bytes - scratch_.chip_used;
+    // Nothing else was taken behind the fragment.
+    const i32 own = scratch_.chip_used - fragment.mark;
+    const bool last = own < fragment.rows * fragment.stride + kScratchUnit;
+    const SlabRoom room{scratch_.chip() + scratch_.chip_used, scratch_.chip_bytes - scratch_.chip_used,
+                        last ? own : 0};
     __threadfence();  // copies read the operand past the cache it was written through
     if constexpr (kManyRows && kUses[int(DType::kBf16)])
-      if (x.dtype == DType::kBf16 && by_slabs<true>(fragment, x, w, slabs, room)) return;
+      if (x.dtype == DType::kBf16 && by_slabs<true>(fragment, x, w, room)) return;
     if constexpr (kManyRows && kUses[int(DType::kF16)])
-      if (x.dtype == DType::kF16 && by_slabs<false>(fragment, x, w, slabs, room)) return;
+      if (x.dtype == DType::kF16 && by_slabs<false>(fragment, x, w, room)) return;
     multiply_by_thread(fragment, x, w);
   }
 
   // Of copies: what has an address lies in local memory from then on.
   template <bool kBf16>
-  static bool by_slabs(Matrix fragment, Matrix x, Weight w, u8* slabs, i64 room) {
-    return fits_gemm(x, w) && multiply_many_rows<kBf16>(fragment, x, w, slabs, room);
+  static bool by_slabs(Matrix fragment, Matrix x, Weight w, SlabRoom room) {
+    return fits_gemm(x, w) && multiply_many_rows<kBf16>(fragment, x, w, room);
   }
 
   // Panels of any shape and any number of rows: a dot product a thread, from memory.

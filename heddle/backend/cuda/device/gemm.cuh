@@ -25,11 +25,28 @@ inline bool fits_gemm(const Matrix& x, const Weight& w) {
          w.slices() == 1 && x.cols % 8 == 0 && x.stride % 16 == 0;
 }
 
+// Where slabs lie. Those of a fragment's only tile may take its place too: its sums are stored behind the last of them.
+struct SlabRoom {
+  u8* beside;              // the fragment
+  i64 bytes, of_fragment;  // of it on chip, ahead of `beside`
+
+  u8* begin(bool alone) const { return alone ? beside - of_fragment : beside; }
+  i64 size(bool alone) const { return alone ? bytes + of_fragment : bytes; }
+};
+
+// The widest tile has 128 sums a thread.
+constexpr i32 kWidestTile = kOneOp && arch::kMovesRegisters ? 256 : 128;
+
+// Whether a product of so many rows and columns is one tile of those below.
+inline bool is_one_tile(i32 rows, i32 cols) {
+  return rows > 64 ? rows <= 128 && cols <= kWidestTile : cols <= 64;
+}
+
 // Tiles of kRows x kCols: a warp has kRowBlocks x kColBlocks blocks of sums, and kRowWarps warps share the rows.
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
 class Gemm {
  public:
-  static constexpr i32 kColBlocks = 4, kWarpRows = 16 * kRowBlocks, kWarpCols = 8 * kColBlocks;
+  static constexpr i32 kWarpRows = 16 * kRowBlocks, kWarpCols = 8 * kColBlocks;
   static constexpr i32 kRows = kWarpRows * kRowWarps, kCols = kWarpCols * kWarps / kRowWarps;
   static constexpr i32 kStageBytes = (kRows + kCols) * kSlabRowBytes;
 
@@ -67,6 +84,7 @@ class Gemm {
       if (has_sums) add_slab(sums, at + left, at + right);
       stage = stage + 1 < count_ ? stage + 1 : 0;
     }
+    sync_consumers();  // where sums go, slabs may lie
     store(fragment, row + warp_row(), col + warp_col(), sums);
   }
 
@@ -181,39 +199,42 @@ class Gemm {
 };
 
 // False: there is no room for its stages.
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
 __forceinline__ bool multiply_slabs_inline(const Matrix& fragment, const Matrix& x, const Weight& w,
-                                           u8* stages, i64 room) {
-  using Tiles = Gemm<kBf16, kRowBlocks, kRowWarps>;
-  const i32 count = min(kMostStages, i32(room / Tiles::kStageBytes));
+                                           const SlabRoom& room) {
+  using Tiles = Gemm<kBf16, kRowBlocks, kRowWarps, kColBlocks>;
+  const bool alone = x.rows <= Tiles::kRows && fragment.cols <= Tiles::kCols;
+  const i32 count = min(kMostStages, i32(room.size(alone) / Tiles::kStageBytes));
   if (count < kFewestStages) return false;
-  Tiles gemm(x, w, stages, count);
+  Tiles gemm(x, w, room.begin(alone), count);
   for (i32 row = 0; row < x.rows; row += Tiles::kRows)
     for (i32 col = 0; col < fragment.cols; col += Tiles::kCols) gemm.multiply(fragment, row, col);
   return true;
 }
 
 // A kernel of many ops has it once for each shape of tiles; that of one op knows its sizes.
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
-__noinline__ bool multiply_slabs_apart(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
-                                       i64 room) {
-  return multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps>(fragment, x, w, stages, room);
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
+__noinline__ bool multiply_slabs_apart(const Matrix& fragment, const Matrix& x, const Weight& w,
+                                       const SlabRoom& room) {
+  return multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks>(fragment, x, w, room);
 }
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps>
-__forceinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
-                                    i64 room) {
-  return kOneOp ? multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps>(fragment, x, w, stages, room)
-                : multiply_slabs_apart<kBf16, kRowBlocks, kRowWarps>(fragment, x, w, stages, room);
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
+__forceinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, const Weight& w,
+                                    const SlabRoom& room) {
+  return kOneOp ? multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks>(fragment, x, w, room)
+                : multiply_slabs_apart<kBf16, kRowBlocks, kRowWarps, kColBlocks>(fragment, x, w, room);
 }
 
 // fragment = x w^T in tiles no larger than it asks for.
 template <bool kBf16>
-inline bool multiply_many_rows(const Matrix& fragment, const Matrix& x, const Weight& w, u8* stages,
-                               i64 room) {
-  if (x.rows > 64 && fragment.cols > 64 && multiply_slabs<kBf16, 4, 2>(fragment, x, w, stages, room))
-    return true;
-  if (x.rows > 64 && multiply_slabs<kBf16, 2, 4>(fragment, x, w, stages, room)) return true;
-  return multiply_slabs<kBf16, 1, 4>(fragment, x, w, stages, room);
+inline bool multiply_many_rows(const Matrix& fragment, const Matrix& x, const Weight& w,
+                               const SlabRoom& room) {
+  if constexpr (kWidestTile > 128)
+    if (x.rows > 64 && fragment.cols > 128 && multiply_slabs<kBf16, 4, 2, 8>(fragment, x, w, room))
+      return true;
+  if (x.rows > 64 && fragment.cols > 64 && multiply_slabs<kBf16, 4, 2, 4>(fragment, x, w, room)) return true;
+  if (x.rows > 64 && multiply_slabs<kBf16, 2, 4, 4>(fragment, x, w, room)) return true;
+  return multiply_slabs<kBf16, 1, 4, 4>(fragment, x, w, room);
 }
 
 }  // namespace heddle::device

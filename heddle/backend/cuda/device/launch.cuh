@@ -36,6 +36,7 @@ inline void run_launch(const KernelParams& p, const CallParams& call) {
   TileCoord tile = tile_of(instruction);
   const bool live = clamp_to_live(call.live, p.host, tile);
   if (cta.is_loader()) {
+    if constexpr (kManyRows) arch::give_registers<kHelperRegisters>();
     if (!live || !cta.loads()) return;
     Loader loader(cta.cursor(), {p.in_flight, p.in_flight, nullptr}, nullptr);
     if (instruction.stream_items == kItemsFromData) arch::wait_for_kernel_before();
@@ -44,6 +45,7 @@ inline void run_launch(const KernelParams& p, const CallParams& call) {
     loader.finish();
     return;
   }
+  if constexpr (kManyRows) arch::take_registers<kConsumerRegisters>();
   if (live) {
     Block<LaunchEdges> block(LaunchEdges{cta.cursor()},
                              may_stream<Main>(tile) ? cta.scratch() : cta.all_scratch(), tile[1] - tile[0]);

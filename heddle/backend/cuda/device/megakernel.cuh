@@ -14,9 +14,6 @@ constexpr u32 kDeviceCopyBytes = 512;
 constexpr u32 kControllerThread = kConsumers + 32;
 // Of the consumers: keeps what is known for later, while the first speaks with other workers.
 constexpr u32 kNoteThread = 32;
-// Registers of a thread: together they fill a multiprocessor's 65,536.
-constexpr u32 kConsumerRegisters = 232, kHelperRegisters = 40;
-static_assert(kConsumers * kConsumerRegisters + 32 * kHelperWarps * kHelperRegisters <= 65536);
 
 struct QueueSlot {
   Instruction instruction;

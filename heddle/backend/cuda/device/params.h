@@ -137,7 +137,7 @@ struct CallParams {
 constexpr u32 kConsumerWarps = 8;
 
 // Warps of a megakernel's CTA beside its consumers: the loader, the controller, and as many idle ones as make the four
-// that registers are taken from.
+// that registers are taken from. Those of a call have a loader alone, but in steps of many rows.
 constexpr u32 kHelperWarps = 4;
 
 constexpr u32 kQueueArgsBytes = 1536;  // of a call's arguments on chip; longer ones stay in memory
