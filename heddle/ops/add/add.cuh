@@ -18,10 +18,13 @@ struct Body {
   }
 
   template <class Block, class Columns>
-  static void columns(Block& block, const Add& a, i32 row, Columns& columns) {
-    auto b = block.row(a.b, row).from(columns.at);
+  static auto ask(Block& block, const Add& a, i32 row, const Columns& columns) {
+    return block.row(a.b, row).from(columns.at).ask(columns.count);
+  }
+  template <class Block, class Columns, class Asked>
+  static void columns(Block& block, const Add& a, i32 row, Columns& columns, const Asked& b) {
     columns.each([&](auto i, auto& value) {
-      value += b.load(i);
+      value += b.get(i.at);
       if (a.copy.exists()) block.row(a.copy, row).from(columns.at).store(i, value);
     });
   }

@@ -15,9 +15,12 @@ struct Body {
   }
 
   template <class Block, class Columns>
-  static void columns(Block& block, const Bias& a, i32, Columns& columns) {
-    auto bias = block.row(a.bias).from(columns.at);
-    columns.each([&](auto i, auto& value) { value += bias.load(i); });
+  static auto ask(Block& block, const Bias& a, i32, const Columns& columns) {
+    return block.row(a.bias).from(columns.at).ask(columns.count);
+  }
+  template <class Block, class Columns, class Asked>
+  static void columns(Block&, const Bias&, i32, Columns& columns, const Asked& bias) {
+    columns.each([&](auto i, auto& value) { value += bias.get(i.at); });
   }
 
   template <class Block>

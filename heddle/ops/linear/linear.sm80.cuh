@@ -25,10 +25,12 @@ struct DeviceBody : Body {
       block.copy_rows(a.x, t[0], x);
     chain.begin_columns(block);
     block.sync();
-    block.mma(drawn, x, a.w, t[2], t[3], [&](auto columns) {
-      chain.columns(block, t[0], columns);
-      store_columns(block.row(a.y, t[0]), columns);
-    });
+    block.mma(
+        drawn, x, a.w, t[2], t[3], [&](const auto& columns) { return chain.ask(block, t[0], columns); },
+        [&](auto columns, const auto& ahead) {
+          chain.columns(block, t[0], columns, ahead);
+          store_columns(block.row(a.y, t[0]), columns);
+        });
   }
 };
 

@@ -13,9 +13,12 @@ struct Body {
   }
 
   template <class Block, class Columns>
-  static void columns(Block& block, const Multiply& a, i32 row, Columns& columns) {
-    auto factor = block.row(a.b, row).from(columns.at);
-    columns.each([&](auto i, auto& value) { value *= factor.load(i); });
+  static auto ask(Block& block, const Multiply& a, i32 row, const Columns& columns) {
+    return block.row(a.b, row).from(columns.at).ask(columns.count);
+  }
+  template <class Block, class Columns, class Asked>
+  static void columns(Block&, const Multiply&, i32, Columns& columns, const Asked& factor) {
+    columns.each([&](auto i, auto& value) { value *= factor.get(i.at); });
   }
 
   template <class Block>

@@ -48,14 +48,22 @@ struct Body {
   }
 
   static bool takes_columns(const Rope& a) { return a.head_dim % 2 == 0; }
+  // Where columns turn, else the row's first angle, which is not used.
+  static i32 angle_of(const Rope& a, i32 column) {
+    const i32 inside = column % a.head_dim;
+    return column < a.heads * a.head_dim && inside < a.rotary_dim ? inside : 0;
+  }
   template <class Block, class Columns>
-  static void columns(Block& block, const Rope& a, i32 row, Columns& columns) {
+  static auto ask(Block& block, const Rope& a, i32 row, const Columns& columns) {
+    return block.row(a.table, row).from(angle_of(a, columns.at)).ask(columns.count > 0 ? 2 : 0);
+  }
+  template <class Block, class Columns, class Asked>
+  static void columns(Block&, const Rope& a, i32, Columns& columns, const Asked& angle) {
     const i32 inside = columns.at % a.head_dim;
     if (columns.at >= a.heads * a.head_dim || inside >= a.rotary_dim) return;
-    const auto angle = block.row(a.table, row).from(inside).load_pair(columns.first());
     const float x = columns.value[0], y = columns.value[1];
-    columns.value[0] = x * angle.first - y * angle.second;
-    columns.value[1] = y * angle.first + x * angle.second;
+    columns.value[0] = x * angle.get(0) - y * angle.get(1);
+    columns.value[1] = y * angle.get(0) + x * angle.get(1);
   }
 
   template <class Block>

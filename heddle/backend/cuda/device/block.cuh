@@ -300,16 +300,26 @@ class Block {
   __forceinline__ Drawn draw(const Weight& w, i32 first, i32 last) {
     return {edges_.ring(), w, last - first};
   }
-  // use(Columns) by the thread that has them.
-  template <class F>
-  __forceinline__ void mma(Drawn& drawn, const Operand& x, const Weight& w, i32 first, i32 last, F&& use) {
-    from_ring(drawn, last - first, x, w, [&](i32 from, i32 cols, const float* sums) {
-      for (i32 i = 2 * i32(arch::thread()); i < cols; i += 2 * kConsumers) {
-        const float* of = sums + i * kWarps;
-        const i32 count = min(2, cols - i);
-        use(Columns{first + from + i, count, {sum_of_warps(of), sum_of_warps(of + (count - 1) * kWarps)}});
-      }
-    });
+  // use(Columns, ahead) by the thread that has them; ahead = ask(Columns), of which place and number are known before the
+  // product, by every thread: without any it asks for none. A thread has two columns of a batch at most.
+  template <class Ask, class Use>
+  __forceinline__ void mma(Drawn& drawn, const Operand& x, const Weight& w, i32 first, i32 last, Ask&& ask,
+                           Use&& use) {
+    static_assert(kRowColumns <= 2 * kConsumers);
+    const auto mine = [&](i32 from, i32 cols) {
+      const i32 i = 2 * i32(arch::thread());
+      return Columns{first + from + i, min(2, cols - i), {}};
+    };
+    from_ring(drawn, last - first, x, w,
+              ColumnUse{[&](i32 from, i32 cols) { return ask(mine(from, cols)); },
+                        [&](i32 from, i32 cols, const float* sums, const auto& ahead) {
+                          Columns columns = mine(from, cols);
+                          if (columns.count <= 0) return;
+                          const float* of = sums + 2 * i32(arch::thread()) * kWarps;
+                          columns.value[0] = sum_of_warps(of);
+                          columns.value[1] = sum_of_warps(of + (columns.count - 1) * kWarps);
+                          use(columns, ahead);
+                        }});
   }
   // The ring holds panels of the matrix already.
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
@@ -392,12 +402,14 @@ class Block {
 
   void from_ring(Fragment& fragment, const Operand& x, const Weight& w) {
     Drawn drawn(edges_.ring(), w, fragment.cols);
-    from_ring(drawn, fragment.cols, x, w, [&](i32 from, i32 cols, const float* sums) {
-      const i32 rows = kFewRows ? x.rows : 1;
-      for (i32 m = 0; m < rows; ++m, sums += cols * kWarps)
-        for (i32 i = i32(arch::thread()); i < cols; i += kConsumers)
-          fragment.row(m).store(Index{from + i}, sum_of_warps(sums + i * kWarps));
-    });
+    from_ring(drawn, fragment.cols, x, w,
+              ColumnUse{[](i32, i32) { return 0; },
+                        [&](i32 from, i32 cols, const float* sums, int) {
+                          const i32 rows = kFewRows ? x.rows : 1;
+                          for (i32 m = 0; m < rows; ++m, sums += cols * kWarps)
+                            for (i32 i = i32(arch::thread()); i < cols; i += kConsumers)
+                              fragment.row(m).store(Index{from + i}, sum_of_warps(sums + i * kWarps));
+                        }});
   }
   template <class F>
   __forceinline__ void from_ring(Drawn& drawn, i32 all, const Operand& x, const Weight& w, F&& use) {

@@ -44,8 +44,13 @@ struct Epilogues {
   }
   template <class B>
   static void begin_columns(B&, const u8*) {}
+  struct Ahead {};
   template <class B>
-  static void columns(B&, const u8*, i32, Columns&) {}
+  static Ahead ask(B&, const u8*, i32, const Columns&) {
+    return {};
+  }
+  template <class B>
+  static void columns(B&, const u8*, i32, Columns&, const Ahead&) {}
 };
 template <class First, class... Rest>
 struct Epilogues<First, Rest...> {
@@ -67,18 +72,36 @@ struct Epilogues<First, Rest...> {
       First::Body::begin_columns(block, args_at<First>(args));
     Epilogues<Rest...>::begin_columns(block, rest(args));
   }
+  struct Ahead {
+    Asked first{DType::kF32};
+    typename Epilogues<Rest...>::Ahead rest;
+  };
   template <class B>
-  static void columns(B& block, const u8* args, i32 row, Columns& columns) {
-    if constexpr (has_columns<B>()) First::Body::columns(block, args_at<First>(args), row, columns);
-    Epilogues<Rest...>::columns(block, rest(args), row, columns);
+  static Ahead ask(B& block, const u8* args, i32 row, const Columns& columns) {
+    Ahead ahead{.rest = Epilogues<Rest...>::ask(block, rest(args), row, columns)};
+    if constexpr (kAsks<B>) ahead.first = First::Body::ask(block, args_at<First>(args), row, columns);
+    return ahead;
+  }
+  template <class B>
+  static void columns(B& block, const u8* args, i32 row, Columns& columns, const Ahead& ahead) {
+    if constexpr (kAsks<B>)
+      First::Body::columns(block, args_at<First>(args), row, columns, ahead.first);
+    else if constexpr (has_columns<B>())
+      First::Body::columns(block, args_at<First>(args), row, columns);
+    Epilogues<Rest...>::columns(block, rest(args), row, columns, ahead.rest);
   }
 
  private:
   using Args = typename First::Args;
 
   template <class B>
+  static constexpr bool kAsks =
+      requires(B& block, const Args& a, const Columns& two) { First::Body::ask(block, a, 0, two); };
+
+  template <class B>
   static constexpr bool has_columns() {
-    return requires(B& block, const Args& a, Columns& two) { First::Body::columns(block, a, 0, two); };
+    return kAsks<B> ||
+           requires(B& block, const Args& a, Columns& two) { First::Body::columns(block, a, 0, two); };
   }
   static const u8* rest(const u8* args) { return args + args_stride(sizeof(Args)); }
 };
@@ -106,9 +129,14 @@ struct Chain {
   void begin_columns(B& block) const {
     Epilogues<After...>::begin_columns(block, after());
   }
+  // What they read beside columns, of which place and number are known; ahead of the product.
   template <class B>
-  void columns(B& block, i32 row, Columns& columns) {
-    Epilogues<After...>::columns(block, after(), row, columns);
+  auto ask(B& block, i32 row, const Columns& columns) const {
+    return Epilogues<After...>::ask(block, after(), row, columns);
+  }
+  template <class B>
+  void columns(B& block, i32 row, Columns& columns, const auto& ahead) {
+    Epilogues<After...>::columns(block, after(), row, columns, ahead);
   }
 
  private:

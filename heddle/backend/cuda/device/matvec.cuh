@@ -106,8 +106,17 @@ inline float sum_of_warps(const float* row) {
   return sum;
 }
 
-// x w^T with panels of `all` columns from the ring, `columns` at a time, so that the warps' sums fit on chip: use(from, cols,
-// sums) has those of columns [from, from + cols), [x.rows][cols][kWarps]. partial: two times as many, used in turn.
+// What becomes of columns of a product: ask(from, cols) ahead of it, then use(from, cols, sums, what ask gave).
+template <class Ask, class Use>
+struct ColumnUse {
+  Ask ask;
+  Use use;
+};
+template <class Ask, class Use>
+ColumnUse(Ask, Use) -> ColumnUse<Ask, Use>;
+
+// x w^T with panels of `all` columns from the ring, `columns` at a time, so that the warps' sums fit on chip: `use` has those
+// of columns [from, from + cols), [x.rows][cols][kWarps]. partial: two times as many, used in turn.
 template <class Product, class F>
 __forceinline__ void multiply_by(Drawn& drawn, i32 all, const Matrix& x, float* partial, i32 columns,
                                  F&& use) {
@@ -115,9 +124,10 @@ __forceinline__ void multiply_by(Drawn& drawn, i32 all, const Matrix& x, float* 
   for (i32 from = 0, turn = 0; from < all; from += columns, turn ^= 1) {
     const i32 cols = min(all - from, columns);
     float* sums = partial + turn * x.rows * columns * kWarps;
+    const auto ahead = use.ask(from, cols);
     product.run(drawn, from, from + cols, cols, sums);
     sync_consumers();
-    use(from, cols, sums);
+    use.use(from, cols, sums, ahead);
   }
 }
 template <DType kType, class F>

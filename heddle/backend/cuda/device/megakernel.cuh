@@ -14,6 +14,8 @@ constexpr u32 kDeviceCopyBytes = 512;
 constexpr u32 kControllerThread = kConsumers + 32;
 // Of the consumers: keeps what is known for later, while the first speaks with other workers.
 constexpr u32 kNoteThread = 32;
+// Looks at each wait whether the run was stopped.
+constexpr u32 kStopThread = 64;
 
 struct QueueSlot {
   Instruction instruction;
@@ -286,12 +288,13 @@ class ProgramEdges {
     if (consumer_state().leaves == kStay && !slot().tagged.take(p_, slot().epoch))
       consumer_state().leaves = kLeaveForFault;
   }
-  // Every wait has a thread that polls it, and another looks whether the run was stopped.
+  // Every wait has a thread that polls it, and one of another warp looks whether the run was stopped: threads of one warp
+  // that part go one after the other, and this look is a trip to memory of its own.
   void wait() {
     const u32 i = arch::thread();
     if (i == 0) consumer_state().waits = 1;
     const bool says_what_is_drawn = slot().live && slot().instruction.stream_items == kItemsFromData;
-    leave_together(i < kMaxWaits ? !wait_for(i) : i == kMaxWaits && is_stopped(p_.fault));
+    leave_together(i < kMaxWaits ? !wait_for(i) : i == kStopThread && is_stopped(p_.fault));
     if (i != 0) return;
     tracer().ready();
     consumer_state().waits = 0;

@@ -19,13 +19,23 @@ struct Columns {
   i32 at, count;
   float value[2];
 
-  Index first() const { return {0}; }
   // f(i, value[i]) for each of them.
   template <class F>
   void each(F&& f) {
 #pragma unroll
     for (i32 i = 0; i < 2; ++i)
       if (i < count) f(Index{i}, value[i]);
+  }
+};
+
+// Two elements side by side that are on their way: nothing waits for them before one is asked for.
+struct Asked {
+  DType dtype;
+  u32 bits[2] = {};
+
+  float get(i32 i) const {
+    if (size_of(dtype) == 4) return __uint_as_float(bits[i]);
+    return dtype == DType::kBf16 ? from_bf16(u16(bits[i])) : from_f16(u16(bits[i]));
   }
 };
 
@@ -45,6 +55,16 @@ struct View {
   float load_rounded(Index i, DType as) const { return round_to(as, get(i.at)); }
   float load_bit(Index i) const { return float(u32(get_int(i.at / 32)) >> (i.at % 32) & 1); }
   float get(i32 j) const { return load_element(dtype, data, j); }
+  // The first `count` of a row of floats, at most two.
+  Asked ask(i32 count) const {
+    Asked asked{dtype};
+#pragma unroll
+    for (i32 i = 0; i < 2; ++i)
+      if (i < count)
+        asked.bits[i] = size_of(dtype) == 4 ? reinterpret_cast<const u32*>(data)[i]
+                                            : reinterpret_cast<const u16*>(data)[i];
+    return asked;
+  }
   i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
   // Done by one thread: sync before another reads it.
   void set(i32 j, float value) const {
