@@ -128,6 +128,7 @@ struct ConsumerState {
   u32 waits = 0;          // for other workers
   u32 ready = 0;          // live instructions so far whose inputs say what the loader draws
   u32 leaves = kStay;     // how all consumers leave at the same barrier
+  u32 stopped = 0;        // 1: the run was stopped, as the controller has seen
   u32 steps = 0;          // that are done and followed by another, or were the last
   u32 ends = 0;           // 1: a token or the host ends the run
   u32 device_epoch = 0;   // of the record's device part on chip
@@ -161,22 +162,18 @@ struct HostLine {
         *reinterpret_cast<volatile u32*>(&p.watch.ring->stop) != 0)
       consumer_state().ends = 1;
   }
-  void tell_last() {
-    if (!is_watched(p)) return;
-    while (!consumer_state().leaves) arch::idle();
-    tell();
-  }
 };
 
-inline void run_controller(const KernelParams& p) {
+inline void fetch_all(const KernelParams& p, HostLine& host) {
   QueueCursor cursor{&consumer_state().leaves};
-  HostLine host{p};
   for (u32 step = 0; step < p.steps; ++step)
     for (u32 index = 0;; ++index) {
-      if (!cursor.wait(&queue().empty[cursor.at], cursor.phase ^ 1)) return host.tell_last();
+      if (!cursor.wait(&queue().empty[cursor.at], cursor.phase ^ 1)) return;
       host.tell();
       QueueSlot& slot = queue().slots[cursor.at];
+      const bool stopped = arch::thread() % 32 == 0 && arch::load_relaxed(&p.fault->stop) != 0;
       fetch(p, index, p.first_epoch + step, slot);
+      if (stopped) consumer_state().stopped = 1;
       __syncwarp();
       const bool ends = slot.instruction.opcode == kEndOpcode;
       if (ends) host.ask();
@@ -184,7 +181,13 @@ inline void run_controller(const KernelParams& p) {
       cursor.advance();
       if (ends) break;
     }
-  host.tell_last();
+}
+inline void run_controller(const KernelParams& p) {
+  HostLine host{p};
+  fetch_all(p, host);
+  while (!consumer_state().leaves) arch::idle();
+  host.tell();
+  if (arch::thread() % 32 == 0) is_stopped(p.fault);  // consumers that gave up on panels leave it to say so
 }
 
 // Waits until the consumers have so many inputs that say what is drawn. False: they have left.
@@ -288,13 +291,13 @@ class ProgramEdges {
     if (consumer_state().leaves == kStay && !slot().tagged.take(p_, slot().epoch))
       consumer_state().leaves = kLeaveForFault;
   }
-  // Every wait has a thread that polls it, and one of another warp looks whether the run was stopped: threads of one warp
-  // that part go one after the other, and this look is a trip to memory of its own.
+  // Every wait has a thread that polls it. Whether the run was stopped is known on chip: to look in memory, here, would be a
+  // trip of its own for who need not wait.
   void wait() {
     const u32 i = arch::thread();
     if (i == 0) consumer_state().waits = 1;
     const bool says_what_is_drawn = slot().live && slot().instruction.stream_items == kItemsFromData;
-    leave_together(i < kMaxWaits ? !wait_for(i) : i == kStopThread && is_stopped(p_.fault));
+    leave_together(i < kMaxWaits ? !wait_for(i) : i == kStopThread && is_called_off());
     if (i != 0) return;
     tracer().ready();
     consumer_state().waits = 0;
@@ -309,7 +312,7 @@ class ProgramEdges {
     bool last = step == p_.steps, stopped = false;
     if (is_watched(p_)) look_for_end();
     if (arch::thread() == 0) {
-      stopped = is_stopped(p_.fault);
+      stopped = is_called_off();
       if (p_.watch.ring && !last && !stopped) {
         if (is_watched(p_)) {
           last = consumer_state().ends != 0;
@@ -364,6 +367,7 @@ class ProgramEdges {
     }
     tracer().computed(dead);
   }
+  static bool is_called_off() { return panel_limit() == 0 || consumer_state().stopped; }
   // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
   static void leave_together(bool stopped) {
     if (stopped) consumer_state().leaves = kLeaveForFault;
@@ -441,7 +445,7 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
     queue().init();
     volatile ConsumerState& state = consumer_state();
     state.ring_slot = state.ring_phase = state.run = state.dead = state.was_dead = 0;
-    state.waits = state.ready = state.leaves = state.steps = state.ends = 0;
+    state.waits = state.ready = state.leaves = state.stopped = state.steps = state.ends = 0;
     state.device_epoch = p.first_epoch - 1;
     Tracer(p.trace, TraceRole::kConsumers).open();
   }
