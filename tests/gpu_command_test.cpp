@@ -273,9 +273,9 @@ constexpr WrongBody kWrong[] = {
     {"rope/rope.cuh", "columns.value[0] = x", "columns.value[0] = -x", "layers.0.qkv", "5"},
     {"kv_append/kv_append.cuh", "set_here(i % head_dim, value)", "set_here(i % head_dim, value * 0.5f)",
      "layers.0.qkv", "5"},
-    {"linear/linear.sm80.cuh", "chain.columns(block, t[0], columns)",
-     "columns.value[0] *= 2, chain.columns(block, t[0], columns)", "layers.0.qkv", "5"},
-    {"add/add.cuh", "value += b.load(i);", "value -= b.load(i);", "layers.0.o", "5"},
+    {"linear/linear.sm80.cuh", "chain.columns(block, t[0], columns, ahead)",
+     "columns.value[0] *= 2, chain.columns(block, t[0], columns, ahead)", "layers.0.qkv", "5"},
+    {"add/add.cuh", "value += b.get(i.at);", "value -= b.get(i.at);", "layers.0.o", "5"},
     {"gated_activation/gated_activation.cuh", "columns.value[0]) * columns.value[1]",
      "columns.value[1]) * columns.value[0]", "layers.0.gate_up", "5"},
 };
