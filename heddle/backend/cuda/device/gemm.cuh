@@ -3,6 +3,7 @@
 // 16-byte words are permuted, so that eight rows of one column of words fall into different banks.
 #pragma once
 
+#include "heddle/backend/cuda/arch/wgmma.cuh"
 #include "heddle/backend/cuda/device/consumers.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 
@@ -11,7 +12,14 @@ namespace heddle::device {
 constexpr i32 kSlab = 64;           // k of a slab
 constexpr i32 kSlabWords = 8;       // 16-byte words of one row of it
 constexpr i32 kSlabRowBytes = 128;  // on chip
-constexpr i32 kMostStages = 4, kFewestStages = 2;
+
+// Four warps multiply slabs as they lie, beside the program, where that can be; else each warp loads its blocks. A kernel of
+// many ops has no registers for it.
+constexpr bool kOnChip = kOneOp && arch::kMultipliesOnChip;
+// Stages of which slabs are still read when the next is begun: products of the slab before are under way, too.
+constexpr i32 kReadStages = kOnChip ? 2 : 1;
+constexpr i32 kMostStages = 4, kFewestStages = kReadStages + 1;
+constexpr u64 kStageUnit = 1024;  // at whose multiples stages lie: eight rows of a slab
 
 // Bytes from row to row of a fragment: pairs of floats are words, and the rows that a warp writes at once fall into
 // different banks.
@@ -30,8 +38,11 @@ struct SlabRoom {
   u8* beside;              // the fragment
   i64 bytes, of_fragment;  // of it on chip, ahead of `beside`
 
-  u8* begin(bool alone) const { return alone ? beside - of_fragment : beside; }
-  i64 size(bool alone) const { return alone ? bytes + of_fragment : bytes; }
+  u8* begin(bool alone) const {
+    u8* first = alone ? beside - of_fragment : beside;
+    return first + (kOnChip ? i64(-reinterpret_cast<u64>(first) % kStageUnit) : 0);
+  }
+  i64 size(bool alone) const { return beside + bytes - begin(alone); }
 };
 
 // The widest tile has 128 sums a thread.
@@ -42,7 +53,8 @@ inline bool is_one_tile(i32 rows, i32 cols) {
   return rows > 64 ? rows <= 128 && cols <= kWidestTile : cols <= 64;
 }
 
-// Tiles of kRows x kCols: a warp has kRowBlocks x kColBlocks blocks of sums, and kRowWarps warps share the rows.
+// Tiles of kRows x kCols: a warp has kRowBlocks x kColBlocks blocks of sums, and kRowWarps warps share the rows. Four warps
+// that multiply together have 64 rows and the same columns.
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
 class Gemm {
  public:
@@ -68,22 +80,14 @@ class Gemm {
   void multiply(const Matrix& fragment, i32 row, i32 col) {
     sync_consumers();  // the tile before has been read
     Source rows = rows_of_x(row), cols = rows_of_w(fragment.n0 + col, fragment.cols - col);
-    float sums[kRowBlocks][kColBlocks][4] = {};
-    for (i32 s = 0; s < count_ - 1; ++s) fill<kWhole>(s, s, rows, cols);
-    const bool has_sums = kWhole || (row + warp_row() < x_.rows && col + warp_col() < fragment.cols);
-    const i32 lane = i32(arch::thread() % 32);
-    const i32 left = word_place(warp_row() + lane % 16, lane / 16);
-    const i32 right = kRows * kSlabRowBytes + word_place(warp_col() + lane / 16 * 8 + lane % 8, lane / 8 % 2);
-    i32 stage = 0;
-#pragma unroll 1
-    for (i32 s = 0; s < steps_; ++s) {
-      arch::wait_copies(count_ - 2);
-      sync_consumers();
-      fill<kWhole>(stage == 0 ? count_ - 1 : stage - 1, s + count_ - 1, rows, cols);
-      const u8* at = stages_ + stage * kStageBytes;
-      if (has_sums) add_slab(sums, at + left, at + right);
-      stage = stage + 1 < count_ ? stage + 1 : 0;
-    }
+    Sums sums = {};
+    for (i32 s = 0; s < count_ - kReadStages; ++s) fill<kWhole>(s, s, rows, cols);
+    const i32 first_row = kOnChip ? warp_row() / 64 * 64 : warp_row();  // of the warps that multiply together
+    const bool has_sums = kWhole || (row + first_row < x_.rows && col + warp_col() < fragment.cols);
+    if constexpr (kOnChip)
+      add_slabs_on_chip<kWhole>(sums, rows, cols, first_row, has_sums);
+    else
+      add_slabs<kWhole>(sums, rows, cols, has_sums);
     sync_consumers();  // where sums go, slabs may lie
     store(fragment, row + warp_row(), col + warp_col(), sums);
   }
@@ -97,6 +101,50 @@ class Gemm {
     i32 word, words;  // in the slab that is copied next; of a row of the matrix
     i32 place;        // in a slab on chip
   };
+
+  using Sums = float[kRowBlocks][kColBlocks][4];
+
+  template <bool kWhole>
+  void add_slabs(Sums& sums, Source& rows, Source& cols, bool has_sums) const {
+    const i32 lane = i32(arch::thread() % 32);
+    const i32 left = word_place(warp_row() + lane % 16, lane / 16);
+    const i32 right = kRows * kSlabRowBytes + word_place(warp_col() + lane / 16 * 8 + lane % 8, lane / 8 % 2);
+    i32 stage = 0;
+#pragma unroll 1
+    for (i32 s = 0; s < steps_; ++s) {
+      arch::wait_copies(count_ - 2);
+      sync_consumers();
+      fill<kWhole>(stage == 0 ? count_ - 1 : stage - 1, s + count_ - 1, rows, cols);
+      const u8* at = stages_ + stage * kStageBytes;
+      if (has_sums) add_slab(sums, at + left, at + right);
+      stage = stage + 1 < count_ ? stage + 1 : 0;
+    }
+  }
+  // Products of a slab run while the next is waited for; the stage of the one before them is filled meanwhile.
+  template <bool kWhole>
+  void add_slabs_on_chip(Sums& sums, Source& rows, Source& cols, i32 first_row, bool has_sums) const {
+    const arch::OnChip stages = arch::on_chip(stages_);
+    i32 stage = 0;
+#pragma unroll 1
+    for (i32 s = 0; s < steps_; ++s) {
+      arch::wait_copies(count_ - kReadStages - 1);
+      arch::show_copies();
+      arch::wait_products<1>();
+      sync_consumers();
+      if (has_sums) {
+        const arch::OnChip left = stages + u32(stage * kStageBytes + first_row * kSlabRowBytes);
+        const arch::OnChip right = stages + u32(stage * kStageBytes + (kRows + warp_col()) * kSlabRowBytes);
+        arch::begin_products();
+#pragma unroll
+        for (u32 k = 0; k < kSlabWords; k += 2)
+          arch::multiply_on_chip<kBf16>(sums[0], left + k * 16, right + k * 16);
+        arch::commit_products();
+      }
+      fill<kWhole>(stage < 2 ? stage + count_ - 2 : stage - 2, s + count_ - kReadStages, rows, cols);
+      stage = stage + 1 < count_ ? stage + 1 : 0;
+    }
+    arch::wait_products<0>();
+  }
 
   static i32 warp_row() { return i32(arch::thread() / 32) % kRowWarps * kWarpRows; }
   static i32 warp_col() { return i32(arch::thread() / 32) / kRowWarps * kWarpCols; }
@@ -155,7 +203,7 @@ class Gemm {
     return reinterpret_cast<const u8*>(reinterpret_cast<u64>(first) ^ u64(k * 16));
   }
   // left, right: where the lane has its words of the slab's first step.
-  static void add_slab(float (&sums)[kRowBlocks][kColBlocks][4], const u8* left, const u8* right) {
+  static void add_slab(Sums& sums, const u8* left, const u8* right) {
 #pragma unroll
     for (i32 k = 0; k < kSlabWords; k += 2) {
       u32 cols[kColBlocks / 2][4];
@@ -173,7 +221,7 @@ class Gemm {
     }
   }
 
-  void store(const Matrix& fragment, i32 row, i32 col, const float (&sums)[kRowBlocks][kColBlocks][4]) const {
+  void store(const Matrix& fragment, i32 row, i32 col, const Sums& sums) const {
     const i32 lane = i32(arch::thread() % 32);
 #pragma unroll
     for (i32 i = 0; i < 2 * kRowBlocks; ++i) {
@@ -225,16 +273,24 @@ __forceinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, con
                 : multiply_slabs_apart<kBf16, kRowBlocks, kRowWarps, kColBlocks>(fragment, x, w, room);
 }
 
+// Tiles of kRows x kCols, with each warp's blocks as its products want them.
+template <bool kBf16, i32 kRows, i32 kCols>
+inline bool multiply_tiles(const Matrix& fragment, const Matrix& x, const Weight& w, const SlabRoom& room) {
+  constexpr i32 kRowWarps = kOnChip ? kRows / 16 : kCols == 64 ? 4 : 2;
+  return multiply_slabs<kBf16, kRows / 16 / kRowWarps, kRowWarps, kCols / 8 * kRowWarps / kWarps>(fragment, x,
+                                                                                                  w, room);
+}
+
 // fragment = x w^T in tiles no larger than it asks for.
 template <bool kBf16>
 inline bool multiply_many_rows(const Matrix& fragment, const Matrix& x, const Weight& w,
                                const SlabRoom& room) {
   if constexpr (kWidestTile > 128)
-    if (x.rows > 64 && fragment.cols > 128 && multiply_slabs<kBf16, 4, 2, 8>(fragment, x, w, room))
+    if (x.rows > 64 && fragment.cols > 128 && multiply_tiles<kBf16, 128, 256>(fragment, x, w, room))
       return true;
-  if (x.rows > 64 && fragment.cols > 64 && multiply_slabs<kBf16, 4, 2, 4>(fragment, x, w, room)) return true;
-  if (x.rows > 64 && multiply_slabs<kBf16, 2, 4, 4>(fragment, x, w, room)) return true;
-  return multiply_slabs<kBf16, 1, 4, 4>(fragment, x, w, room);
+  if (x.rows > 64 && fragment.cols > 64 && multiply_tiles<kBf16, 128, 128>(fragment, x, w, room)) return true;
+  if (x.rows > 64 && multiply_tiles<kBf16, 128, 64>(fragment, x, w, room)) return true;
+  return multiply_tiles<kBf16, 64, 64>(fragment, x, w, room);
 }
 
 }  // namespace heddle::device

@@ -26,9 +26,9 @@ constexpr bool may_stream(const TileCoord& tile) {
   } && tile[1] - tile[0] <= kStreamRows;
 }
 
-// Tile `blockIdx.x` of a call.
+// Tile `blockIdx.x` of a call. In the kernel itself: products beside the program do not cross a function's boundary.
 template <class Main, class C>
-inline void run_launch(const KernelParams& p, const CallParams& call) {
+__forceinline__ void run_launch(const KernelParams& p, const CallParams& call) {
   const Cta cta(p);
   arch::let_next_kernel_start();
   C chain{p.args + call.args};
