@@ -27,24 +27,29 @@ inline void wait_products() {
   }
 }
 
-// Element k of a row of a slab, whose words are permuted by bits of their address.
 template <bool kBf16>
-inline float slab_element(const u8* words, u32 row, u32 k) {
-  u64 at = reinterpret_cast<u64>(words) + row * 128 + k / 8 * 16;
-  at ^= (at >> 7 & 7) << 4;
-  const u16 bits = reinterpret_cast<const u16*>(at)[k % 8];
+inline float element_of(u64 word, u32 k) {
+  const u16 bits = reinterpret_cast<const u16*>(word)[k];
   return kBf16 ? from_bf16_bits(bits) : from_f16(bits);
 }
+// The word of eight elements from k on, of a row of 128 bytes whose words are permuted by bits of their address.
+inline u64 permuted_word(const u8* rows, u32 row, u32 k) {
+  const u64 at = reinterpret_cast<u64>(rows) + row * 128 + k / 8 * 16;
+  return at ^ (at >> 7 & 7) << 4;
+}
 template <bool kBf16, i32 kBlocks>
-inline void multiply_on_chip(float (&sums)[kBlocks][4], OnChip left, OnChip right) {
+inline void multiply_on_chip(float (&sums)[kBlocks][4], OnChip left, OnChip right, u32 stride) {
   const u32 lane = threadIdx.x % 32, first = threadIdx.x / 32 % 4 * 16 + lane / 4;
   float(*to)[4] = sums;
+  const auto word_of = [=](u32 row, u32 k) {
+    return reinterpret_cast<u64>(right.at) + k / 8 * stride + row * 16;
+  };
   products_of_thread().back().push_back([=] {
     for (u32 j = 0; j < u32(kBlocks); ++j)
       for (u32 i = 0; i < 4; ++i)
         for (u32 k = 0; k < 16; ++k)
-          to[j][i] += slab_element<kBf16>(left.at, first + i / 2 * 8, k) *
-                      slab_element<kBf16>(right.at, 8 * j + lane % 4 * 2 + i % 2, k);
+          to[j][i] += element_of<kBf16>(permuted_word(left.at, first + i / 2 * 8, k), k % 8) *
+                      element_of<kBf16>(word_of(8 * j + lane % 4 * 2 + i % 2, k), k % 8);
   });
 }
 

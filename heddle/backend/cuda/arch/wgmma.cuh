@@ -26,9 +26,14 @@ inline void wait_products() {
 }
 
 // Rows of 128 bytes, whose words of 16 are permuted by the row, eight rows to 1,024 bytes (PTX ISA, matrix descriptors).
-inline u64 slab_descriptor(OnChip at) {
+inline u64 rows_descriptor(OnChip at) {
   constexpr u64 kPermuted128 = 1ull << 62, kEightRows = u64(1024 / 16) << 32;
   return kPermuted128 | kEightRows | 1ull << 16 | u64(at.at % (1u << 18) / 16);
+}
+// Words of 16 bytes of row after row, and so the next ones `stride` bytes behind.
+inline u64 words_descriptor(OnChip at, u32 stride) {
+  constexpr u64 kEightRows = u64(128 / 16) << 32;
+  return kEightRows | u64(stride / 16) << 16 | u64(at.at % (1u << 18) / 16);
 }
 
 #define HEDDLE_SUMS_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
@@ -48,11 +53,12 @@ inline u64 slab_descriptor(OnChip at) {
   "wgmma.mma_async.sync.aligned.m64n" size "k16.f32." type "." type " {" sums "}, " left ", " right \
   ", add, 1, 1, 0, 0;\n}"
 
-// sums += a b^T: [64, 16] times [8 kBlocks, 16], words of slabs from `left` and `right` on. Of each 16 rows a warp has one
-// block of sums for each eight columns, laid over its lanes as multiply_add lays them.
+// sums += a b^T: [64, 16] times [8 kBlocks, 16]. `left` lies in rows of 128 bytes; `right` has all rows' first word, then,
+// `stride` bytes behind, their second. Of each 16 rows a warp has one block of sums for each eight columns, laid over its
+// lanes as multiply_add lays them.
 template <bool kBf16, i32 kBlocks>
-inline void multiply_on_chip(float (&sums)[kBlocks][4], OnChip left, OnChip right) {
-  const u64 a = slab_descriptor(left), b = slab_descriptor(right);
+inline void multiply_on_chip(float (&sums)[kBlocks][4], OnChip left, OnChip right, u32 stride) {
+  const u64 a = rows_descriptor(left), b = words_descriptor(right, stride);
 #define HEDDLE_MULTIPLY(size, names, left, right, ...)            \
   if constexpr (kBf16)                                            \
     asm volatile(HEDDLE_PRODUCT(size, "bf16", names, left, right) \
@@ -98,7 +104,7 @@ inline void commit_products() {}
 template <i32 kLeft>
 inline void wait_products() {}
 template <bool kBf16, i32 kBlocks>
-inline void multiply_on_chip(float (&)[kBlocks][4], OnChip, OnChip) {}
+inline void multiply_on_chip(float (&)[kBlocks][4], OnChip, OnChip, u32) {}
 #endif
 
 }  // namespace heddle::device::arch
