@@ -140,6 +140,14 @@ Target target_of(const EngineOptions& options) {
   return target;
 }
 
+namespace {
+
+i32 most_splits(const Target& target, i32 kv_heads) {
+  return std::clamp(target.most_parts / std::max(kv_heads, 1), 1, target.max_splits);
+}
+
+}  // namespace
+
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   const ModelInfo& info = model->info();
   require(!o.tagged || get_executor(o.executor).space,
@@ -171,7 +179,7 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   Capacity capacity = {.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
                        .page_size = o.page_size,
                        .split_unit = o.split_unit > 0 ? o.split_unit : target.split_unit,
-                       .max_splits = o.max_splits > 0 ? o.max_splits : target.max_splits,
+                       .max_splits = o.max_splits > 0 ? o.max_splits : most_splits(target, info.kv_heads),
                        .window = info.window,
                        .kv_dtype = o.kv_dtype,
                        .all_logits = o.all_logits};

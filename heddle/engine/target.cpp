@@ -22,6 +22,7 @@ Target gpu_target(i32 workers, i32 cluster) {
   target.panel_rows = 2;
   target.interleave = 8;
   target.split_unit = 64;
+  target.most_parts = 128;  // not the number of workers, on which no sum may depend
   target.wide_chunk = 16;
   target.prompt_queries = 128;  // sixteen for each of a CTA's warps
   target.resident = true;

@@ -14,6 +14,7 @@ struct Target {
   bool narrow_travel = false;  // the vectors that workers hand on have the weights' dtype, else f32
   i32 panel_rows = 16, interleave = 2;
   i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
+  i32 most_parts = 1 << 20;              // of one row, all heads: as many as find a worker of their own
   i32 wide_chunk = 64;                   // positions that attention has on chip at a time where keys are wide
   i32 prompt_queries = 0;                // rows x heads of a tile of attention in prompts; 0: by rows alone
   bool whole_tagged = false;         // of topology.tagged: vectors that are read whole, in steps of one row
