@@ -96,7 +96,7 @@ void run(const EngineFlags& flags) {
     fault = is_artefact(flags.model) ? show(load_artefact(flags.model)) : show(load_program(flags.model));
   } else {
     const Planner planner = load_planner(flags);
-    for (i32 rows : row_classes())
+    for (i32 rows : planner.row_classes())
       if (const std::string found = show(planner.program(rows, 1)); fault.empty()) fault = found;
   }
   if (!fault.empty()) fail(ErrorCode::kInternal, "[check] {} is rejected: {}", flags.model, fault);

@@ -67,7 +67,7 @@ void show_model(const std::string& folder, const Planner& planner) {
 
 void show_row_classes(const Planner& planner) {
   fmt::print("row classes\n  rows  calls  instructions  counters   arena bytes\n");
-  for (i32 rows : row_classes()) {
+  for (i32 rows : planner.row_classes()) {
     const Program program = planner.program(rows, 1);
     fmt::print("  {:>4} {:>6} {:>13} {:>9} {:>13}\n", rows, program.calls.size(), program.num_instructions(),
                program.counters.size(), program.arena_bytes);
@@ -95,13 +95,15 @@ void inspect_file(const InspectFlags& flags) {
   if (!is_artefact(flags.engine.model)) return show_program(flags, load_program(flags.engine.model));
   const Artefact artefact = load_artefact(flags.engine.model);
   if (!flags.program) print(print_artefact(artefact));
-  const i32 rows = row_class(flags.rows, 1);
+  std::vector<i32> classes;
+  for (const ProvedProgram& program : artefact.programs) classes.push_back(program.rows);
+  const i32 rows = row_class(classes, flags.rows, 1);
   show_program(flags, artefact.program(rows, std::min(rows, artefact.settings.max_sequences)));
 }
 
 void inspect_model(const InspectFlags& flags) {
   const Planner planner = load_planner(flags.engine);
-  const i32 rows = row_class(flags.rows, 1);
+  const i32 rows = planner.row_class(flags.rows, 1);
   if (flags.graph) print(print_graph(planner.fused(rows, 1)));
   if (flags.graph && !flags.program && flags.save.empty()) return;
   const bool overview = !flags.graph && !flags.program;

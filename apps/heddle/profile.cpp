@@ -33,7 +33,7 @@ void run(const ProfileFlags& flags) {
   if (options.max_context == 0) options.max_context = position + steps * rows + 1;
   require_model_folder(flags.engine.model);
   const Planner planner = make_planner(open_model(flags.engine.model), options);
-  options.run.trace_events = longest_stream(planner.program(row_class(rows, 1), 1)) * u32(steps);
+  options.run.trace_events = longest_stream(planner.program(planner.row_class(rows, 1), 1)) * u32(steps);
   auto engine = load_engine(flags.engine, options);
   require(rows <= engine->max_rows(), "[profile] --prefill {}; a step has {} rows at most", rows,
           engine->max_rows());

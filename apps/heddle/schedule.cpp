@@ -32,7 +32,7 @@ PlannedSchedule plan(const Planner& planner, const std::string& policy, i32 rows
   PlannedSchedule planned{.policy = policy};
   for (int i = 0; i < 3; ++i) {
     const Stopwatch watch;
-    planned.program = planner.program(row_class(rows, 1), 1);
+    planned.program = planner.program(planner.row_class(rows, 1), 1);
     const double ms = 1e3 * watch.seconds();
     planned.build_ms = i == 0 ? ms : std::min(planned.build_ms, ms);
   }

@@ -72,7 +72,7 @@ struct Engine::State {
 };
 
 Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
-  const i32 size = row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
+  const i32 size = planner.row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
   auto& slot = programs[{size, most}];
   if (slot) return *slot;
   Program program = options.artefact ? options.artefact->program(size, most) : planner.program(size, most);
@@ -183,9 +183,8 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
                        .window = info.window,
                        .kv_dtype = o.kv_dtype,
                        .all_logits = o.all_logits};
-  const i64 pages =
-      most_pages(capacity, o.max_sequences,
-                 std::max<i64>(row_classes().back(), i64(Engine::kMostSteps) * o.max_sequences));
+  const i64 pages = most_pages(capacity, o.max_sequences,
+                               std::max<i64>(target.most_rows, i64(Engine::kMostSteps) * o.max_sequences));
   require(pages <= INT32_MAX, "[engine] {} sequences of {} positions are {} pages; at most {}",
           o.max_sequences, o.max_context, pages, INT32_MAX);
   capacity.num_pages = i32(pages);
@@ -228,7 +227,7 @@ size_t Engine::kv_bytes() const {
   return state_->kv_bytes;
 }
 i32 Engine::max_rows() const {
-  return row_classes().back();
+  return state_->planner.row_classes().back();
 }
 
 SequenceId Engine::open(const SamplingSettings& sampling, std::span<const i32> prompt) {

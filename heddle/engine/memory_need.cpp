@@ -53,7 +53,7 @@ MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space
     if (buffer.kind == BufferKind::kWeight || buffer.kind == BufferKind::kTable) need.weights += buffer.bytes;
     if (buffer.kind == BufferKind::kPages) need.kv_pages += buffer.bytes;
   }
-  for (i32 rows : row_classes())
+  for (i32 rows : planner.row_classes())
     need.programs += program_bytes(planner.fused(rows, std::min(rows, sequences)));
   return need;
 }

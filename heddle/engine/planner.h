@@ -10,10 +10,10 @@
 
 namespace heddle {
 
-// Rows of a step: a program is made for each class, and serves every step that fits it.
-std::span<const i32> row_classes();
-// The smallest class that holds the step; throws when none does.
-i32 row_class(i32 rows, i32 sequences);
+// Rows of a step: a program is made for each class of up to `most_rows`, and serves every step that fits it.
+std::span<const i32> row_classes(i32 most_rows);
+// The smallest of these that holds the step; throws when none does.
+i32 row_class(std::span<const i32> classes, i32 rows, i32 sequences);
 
 class Planner {
  public:
@@ -23,6 +23,9 @@ class Planner {
   const Model& model() const { return *model_; }
   const Capacity& capacity() const { return capacity_; }
   const Placement& placement() const { return placement_; }
+  // Those of the target. Where logits of every row are wanted, steps stay small enough for these.
+  std::span<const i32> row_classes() const;
+  i32 row_class(i32 rows, i32 sequences) const { return heddle::row_class(row_classes(), rows, sequences); }
 
   ModelGraph graph(i32 rows, i32 sequences) const;
   // The graph after its passes, and what they fused.

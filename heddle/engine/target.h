@@ -19,6 +19,7 @@ struct Target {
   i32 prompt_queries = 0;                // rows x heads of a tile of attention in prompts; 0: by rows alone
   bool whole_tagged = false;         // of topology.tagged: vectors that are read whole, in steps of one row
   bool resident = false;             // workers keep their rows of the residual
+  i32 most_rows = 512;               // of a step
   i32 max_prologue_bytes = 1 << 20;  // what each worker may read again to save a hand-off
 };
 

@@ -74,6 +74,11 @@ std::vector<TileAxis> row_axes(i32 rows, i32 preferred) {
   return {{.dim = "M", .extent = rows, .preferred = preferred}};
 }
 
+std::vector<TileAxis> norm_axes(i32 rows, const TilingTarget& target) {
+  constexpr i32 kTiles = 128, kFewest = 4;
+  return row_axes(rows, target.gpu ? std::max(kFewest, rows / kTiles) : 16);
+}
+
 std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit) {
   return {{.dim = "M", .extent = rows, .preferred = 16},
           {.dim = "N", .extent = cols, .unit = unit, .preferred = 4096}};

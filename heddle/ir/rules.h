@@ -41,6 +41,8 @@ float round_to(DType dtype, float value);
 
 // Axes of a matrix [rows, cols] that is cut in rows only, or in both; columns at multiples of `unit`.
 std::vector<TileAxis> row_axes(i32 rows, i32 preferred = 16);
+// Of one whose rows are read whole: on a GPU in about as many tiles as there are multiprocessors, of four rows at least.
+std::vector<TileAxis> norm_axes(i32 rows, const TilingTarget& target);
 std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit = 1);
 
 // flops of an element-wise op with the axes M and N: `kFlops` for each element of the tile.

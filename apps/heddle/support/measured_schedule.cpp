@@ -22,7 +22,8 @@ MeasuredSteps measure_steps(const EngineFlags& flags, const EngineOptions& optio
 CostModel measure_costs(const EngineFlags& flags, const EngineOptions& options, const MeasureFlags& how) {
   EngineOptions traced = options;
   const Planner planner = make_planner(open_model(flags.model), traced);
-  traced.run.trace_events = longest_stream(planner.program(row_class(how.rows, 1), 1)) * u32(how.calls());
+  traced.run.trace_events =
+      longest_stream(planner.program(planner.row_class(how.rows, 1), 1)) * u32(how.calls());
   const auto engine = load_engine(flags, traced);
   DecodeRun run(*engine, how.position, how.rows);
   const Program& program = engine->program(how.rows, 1);

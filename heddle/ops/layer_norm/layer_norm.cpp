@@ -25,7 +25,7 @@ void infer(std::byte* args) {
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
-  return {{.dim = "M", .extent = as<LayerNorm>(args).x.size[0], .preferred = target.gpu ? 4 : 16}};
+  return norm_axes(as<LayerNorm>(args).x.size[0], target);
 }
 
 void reference(const std::byte* args, Values& values) {

@@ -20,11 +20,14 @@ void infer(std::byte* args) {
 }
 
 // A GPU takes many rows in tiles of both dimensions, that neither x nor the weight is read too often: of as many columns as
-// leave each of an H200's 132 SMs a tile where x has 512 rows.
-constexpr i32 kTileRows = 128, kNarrow = 2048, kWide = 8192;
+// leave three quarters of an H200's 132 SMs a tile.
+constexpr i32 kTileRows = 128, kEnoughTiles = 96;
 
-i32 tile_cols(i32 rows_of_weight) {
-  return rows_of_weight <= kNarrow ? 64 : rows_of_weight < kWide ? 128 : 256;
+i32 tile_cols(i32 rows, i32 rows_of_weight) {
+  const auto tiles = [&](i32 cols) {
+    return ((rows + kTileRows - 1) / kTileRows) * ((rows_of_weight + cols - 1) / cols);
+  };
+  return tiles(256) >= kEnoughTiles ? 256 : tiles(128) >= kEnoughTiles ? 128 : 64;
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
@@ -34,7 +37,7 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
           {.dim = "N",
            .extent = a.w.rows(),
            .unit = a.w.panel_rows,
-           .preferred = many ? tile_cols(a.w.rows()) : 512,
+           .preferred = many ? tile_cols(a.x.size[0], a.w.rows()) : 512,
            .anywhere = many}};
 }
 
