@@ -27,7 +27,7 @@ Target gpu_target(i32 workers, i32 cluster) {
   target.prompt_queries = 128;  // sixteen for each of a CTA's warps
   target.resident = true;
   target.most_rows = 2048;
-  target.max_prologue_bytes = 40 << 10;
+  target.max_prologue_bytes = 72 << 10;
   return target;
 }
 
