@@ -24,20 +24,24 @@ TEST_P(DeviceSource, Compiles) {
   GTEST_SKIP() << "minutes of NVRTC, which no sanitizer sees into: left to builds without one";
 #endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  using cuda::Knowledge;
   std::vector<cuda::CompileRequest> requests;
   const Planner planner = planner_for(false);
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
   const Program tagged = planner_for(true).program(1, 1);
   requests.push_back({"decode", cuda::megakernel_source(one, GetParam()), GetParam(), {}});
-  requests.push_back({"specialised decode", cuda::megakernel_source(one, GetParam(), true), GetParam(), {}});
-  requests.push_back({"tagged decode", cuda::megakernel_source(tagged, GetParam(), true), GetParam(), {}});
+  requests.push_back(
+      {"specialised decode", cuda::megakernel_source(one, GetParam(), Knowledge::kSizes), GetParam(), {}});
+  requests.push_back(
+      {"tagged decode", cuda::megakernel_source(tagged, GetParam(), Knowledge::kSizes), GetParam(), {}});
   for (const Program* program : {&one, &many})
     for (size_t i = 0; i < program->opcodes.size(); ++i) {
       const Opcode& opcode = program->opcodes[i];
-      const cuda::KnownArgs known = program == &one ? cuda::known_args(*program, i) : cuda::KnownArgs{};
+      const Knowledge knowledge = program == &one ? Knowledge::kSizes : Knowledge::kForms;
       requests.push_back(
           {fmt::format("{} {}", program == &one ? "decode" : "prefill", fmt::join(opcode.ops, "+")),
-           cuda::call_source(opcode, cuda::KernelTraits::of(*program, GetParam()), GetParam(), known),
+           cuda::call_source(opcode, cuda::KernelTraits::of(*program, GetParam()), GetParam(),
+                             cuda::known_args(*program, i, knowledge)),
            GetParam(),
            {}});
     }

@@ -45,7 +45,7 @@ struct Weight {
   i32 rows() const { return data.size[0]; }
   i32 cols() const { return data.size[1]; }
   i32 slice_cols() const { return panel_cols > 0 ? panel_cols : cols(); }
-  i32 slices() const { return (cols() + slice_cols() - 1) / slice_cols(); }
+  i32 slices() const { return panel_cols > 0 ? (cols() + panel_cols - 1) / panel_cols : 1; }
   i32 panels() const { return (rows() + panel_rows - 1) / panel_rows * slices(); }
   i32 padded_cols() const { return (slice_cols() + interleave - 1) / interleave * interleave; }
   i64 panel_bytes() const { return i64(panel_rows) * padded_cols() * size_of(data.dtype); }

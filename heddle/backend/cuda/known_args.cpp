@@ -12,9 +12,12 @@ namespace heddle::cuda {
 namespace {
 
 constexpr i64 kWordBytes = 16;
+constexpr i64 kLargestForm = 128;
+constexpr i64 kDivisors[] = {8, 64};  // elements of a word, and of a slab
 
 // Statements that hold for one record of arguments.
 struct Facts : ArgVisitor {
+  Knowledge knowledge = Knowledge::kSizes;
   bool knows_rows = true;
   std::vector<std::string> all;
 
@@ -23,14 +26,15 @@ struct Facts : ArgVisitor {
   }
   void weight(const char* name, Weight& value, const char* dims) override {
     add_tensor(fmt::format("{}.data", name), value.data, dims);
-    add(fmt::format("{}.panel_rows", name), value.panel_rows);
-    add(fmt::format("{}.interleave", name), value.interleave);
+    set(fmt::format("{}.panel_rows", name), value.panel_rows);
+    set(fmt::format("{}.interleave", name), value.interleave);
     add(fmt::format("{}.panel_cols", name), value.panel_cols);
     add(fmt::format("{}.matrices", name), value.matrices);
   }
   void attribute(const char* name, i32& value) override { add(name, value); }
   void attribute(const char* name, float& value) override {
-    if (std::isfinite(value)) all.push_back(fmt::format("a.{} = {:a}f;", name, value));
+    if (std::isfinite(value) && (knowledge == Knowledge::kSizes || value == 0))
+      all.push_back(fmt::format("a.{} = {:a}f;", name, value));
   }
 
  private:
@@ -42,26 +46,34 @@ struct Facts : ArgVisitor {
     if (dims.starts_with('M') || dims.starts_with('T')) return knows_rows;
     return !dims.starts_with('P') && !dims.starts_with('.');
   }
-  void add(const std::string& name, i64 value) { all.push_back(fmt::format("a.{} = {};", name, value)); }
+  void assume(const std::string& condition) {
+    all.push_back(fmt::format("if (!({})) __builtin_unreachable();", condition));
+  }
+  void set(const std::string& name, i64 value) { all.push_back(fmt::format("a.{} = {};", name, value)); }
+  void add(const std::string& name, i64 value) {
+    const bool is_form = value >= 0 && value <= kLargestForm && (value & (value - 1)) == 0;
+    if (knowledge == Knowledge::kSizes || is_form) return set(name, value);
+    for (const i64 divisor : kDivisors)
+      if (value % divisor == 0) assume(fmt::format("a.{} % {} == 0", name, divisor));
+  }
   void add_tensor(const std::string& name, const Tensor& value, std::string_view dims) {
-    add(name + ".buffer", value.exists() ? 0 : i64(kNoBuffer));
+    set(name + ".buffer", value.exists() ? 0 : i64(kNoBuffer));
     if (!value.exists()) return;
     all.push_back(fmt::format("a.{}.dtype = heddle::DType({});", name, int(value.dtype)));
-    add(name + ".rank", value.rank);
+    set(name + ".rank", value.rank);
     for (int d = 0; d < value.rank; ++d) {
       if (is_known(dims, d)) add(fmt::format("{}.size[{}]", name, d), value.size[d]);
       add(fmt::format("{}.stride[{}]", name, d), value.stride[d]);
     }
     // Buffers begin at whole words.
     if (value.offset % kWordBytes == 0)
-      all.push_back(fmt::format("if (reinterpret_cast<u64>(a.{}.data) % {} != 0) __builtin_unreachable();",
-                                name, kWordBytes));
+      assume(fmt::format("reinterpret_cast<u64>(a.{}.data) % {} == 0", name, kWordBytes));
   }
 };
 
 }  // namespace
 
-KnownArgs known_args(const Program& program, size_t index) {
+KnownArgs known_args(const Program& program, size_t index, Knowledge knowledge) {
   std::vector<std::vector<std::string>> known;  // by part
   for (const Call& call : program.calls) {
     if (call.opcode != index) continue;
@@ -70,6 +82,7 @@ KnownArgs known_args(const Program& program, size_t index) {
     known.resize(node.parts.size());
     for (size_t i = 0; i < node.parts.size(); ++i) {
       Facts facts;
+      facts.knowledge = knowledge;
       facts.knows_rows = program.shape.rows <= kStreamRows;
       node.parts[i].op->visit(node.parts[i].args.data(), facts);
       if (first)

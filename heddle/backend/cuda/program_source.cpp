@@ -230,9 +230,9 @@ std::vector<Stage> stages_of(const Program& program) {
 
 }  // namespace
 
-std::string megakernel_source(const Program& program, const std::string& arch, bool specialised) {
-  std::vector<KnownArgs> known(program.opcodes.size());
-  for (size_t i = 0; specialised && i < known.size(); ++i) known[i] = known_args(program, i);
+std::string megakernel_source(const Program& program, const std::string& arch, Knowledge knowledge) {
+  std::vector<KnownArgs> known;
+  for (size_t i = 0; i < program.opcodes.size(); ++i) known.push_back(known_args(program, i, knowledge));
   const std::vector<Stage> stages = stages_of(program);
   std::string streams, runs;
   for (size_t i = 0; i < program.opcodes.size(); ++i) {
@@ -263,7 +263,7 @@ void megakernel(const __grid_constant__ heddle::KernelParams p) {{
   run_megakernel(p);
 }}
 )",
-                     streams, runs);
+                                                                          streams, runs);
 }
 
 }  // namespace heddle::cuda

@@ -33,7 +33,8 @@ std::string call_source(const Opcode& opcode, const KernelTraits& traits, const 
 constexpr u32 call_threads(i32 rows) {
   return 32 * (kConsumerWarps + (rows > kStreamRows ? kHelperWarps : 1));
 }
-// Kernel `megakernel`, which executes instructions; specialised: of this program alone.
-std::string megakernel_source(const Program& program, const std::string& arch, bool specialised = false);
+// Kernel `megakernel`, which executes instructions; one that knows sizes those of this program alone.
+std::string megakernel_source(const Program& program, const std::string& arch,
+                              Knowledge knowledge = Knowledge::kForms);
 
 }  // namespace heddle::cuda

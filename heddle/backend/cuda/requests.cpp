@@ -10,22 +10,23 @@
 namespace heddle::cuda {
 std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
                                               bool specialised) {
+  const Knowledge knowledge = specialised ? Knowledge::kSizes : Knowledge::kForms;
   const KernelTraits traits = KernelTraits::of(program, arch);
   std::vector<CompileRequest> requests;
   for (size_t i = 0; i < program.opcodes.size(); ++i)
-    requests.push_back(
-        {fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
-         call_source(program.opcodes[i], traits, arch, specialised ? known_args(program, i) : KnownArgs{}),
-         arch,
-         {}});
+    requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
+                        call_source(program.opcodes[i], traits, arch, known_args(program, i, knowledge)),
+                        arch,
+                        {}});
   return requests;
 }
 
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
                                                 bool specialised) {
   // Made for one program alone where its steps have few rows: of many the whole kernel takes long to compile.
+  const bool knows_sizes = specialised && program.shape.rows <= kStreamRows;
   return {{program.name + ", megakernel",
-           megakernel_source(program, arch, specialised && program.shape.rows <= kStreamRows),
+           megakernel_source(program, arch, knows_sizes ? Knowledge::kSizes : Knowledge::kForms),
            arch,
            {}}};
 }
