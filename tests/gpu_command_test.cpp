@@ -157,8 +157,8 @@ TEST_F(OnGpu, CallsOfLaunchesAreTraced) {
 // Programs compiled ahead of time, then run where there is neither compiler nor cache.
 class AheadOfTime : public OnEmulatedGpu {
  protected:
-  void compile(std::vector<std::string> flags, const std::string& to) {
-    flags.insert(flags.begin(), {"compile", kStory, "--arch", "sm_90a", "--workers", "4", "--out", to});
+  void compile(std::vector<std::string> flags, const std::string& to, const std::string& workers = "4") {
+    flags.insert(flags.begin(), {"compile", kStory, "--arch", "sm_90a", "--workers", workers, "--out", to});
     const Outcome outcome = run_program({.args = flags, .seconds = 1500});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
   }
@@ -240,11 +240,23 @@ TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
   expect_refused([](Artefact&) {}, "there is no GPU that can be used here: ");
 }
 
-TEST_F(AheadOfTime, ClustersThatDoNotFitAreRefused) {
+TEST_F(AheadOfTime, EdgesStayInClusters) {
   compile({"--cluster", "2"}, file);
+  int edges = 0;
+  for (const auto& stream : load_artefact(file).program(1, 1).workers)
+    for (const Instruction& instruction : stream)
+      edges += instruction.signal.counter != kNoCounter && instruction.signal_kind() == EdgeKind::kCluster;
+  EXPECT_GT(edges, 0);
+  const Outcome outcome = run({"--verbose"});
+  EXPECT_EQ(outcome.out, " 72.\n") << outcome.err;
+  expect_in(outcome.err, "[executor: megakernel on emulated GPU]");
+}
+
+TEST_F(AheadOfTime, ClustersThatDoNotFitAreRefused) {
+  compile({"--cluster", "8"}, file, "16");
   const Outcome outcome = run({});
   EXPECT_EQ(outcome.code, 2);
-  expect_in(outcome.err, "4 workers in clusters of 2; 0 CTAs of ");
+  expect_in(outcome.err, "16 workers in clusters of 8; 8 CTAs of ");
 }
 
 struct WrongBody {

@@ -284,6 +284,34 @@ inline void idle() {
   emulated::yield("a word in shared memory");
 }
 
+// CTAs of a cluster. They begin, and end, together.
+inline u32 cluster_size() {
+  return u32(emulated::current->cluster->anchors.size());
+}
+inline void meet_cluster(std::atomic<u32>& come) {
+  if (thread() % 32 == 0) ++come;
+  while (come % cluster_size() != 0) emulated::yield("its cluster");
+  __syncwarp();
+}
+inline void begin_cluster() {
+  __syncthreads();
+  if (thread() < 32) meet_cluster(emulated::current->cluster->begun);
+  __syncthreads();
+}
+inline void end_cluster() {
+  meet_cluster(emulated::current->cluster->ended);
+}
+inline OnChip of_cta(OnChip here, u32 cta) {
+  return {emulated::current->cluster->anchors[cta] + (here.at - &emulated::anchor)};
+}
+inline void add_release_on_chip(OnChip address, u32 amount) {
+  __atomic_fetch_add(reinterpret_cast<u32*>(address.at), amount, __ATOMIC_RELEASE);
+}
+inline u32 load_acquire_on_chip(OnChip address) {
+  emulated::yield("a word on chip");
+  return __atomic_load_n(reinterpret_cast<const u32*>(address.at), __ATOMIC_ACQUIRE);
+}
+
 inline void wait_for_kernel_before() {}
 inline void let_next_kernel_start() {}
 

@@ -1,4 +1,4 @@
-// Stands in for libcuda.so.1: one emulated GPU of compute capability 9.0 without clusters, whose programs are shared
+// Stands in for libcuda.so.1: one emulated GPU of compute capability 9.0, whose programs are shared
 // libraries made by libnvrtc.cpp. A kernel runs beside the host until its stream is asked for something else, which streams do at once;
 // what is captured is done when its graph is launched.
 #include <algorithm>
@@ -104,6 +104,7 @@ int attribute(DeviceAttribute which) {
       return 233472;
     case DeviceAttribute::kSharedPerBlockOptin:
       return 232448;
+    case DeviceAttribute::kClusterLaunch:
     case DeviceAttribute::kCooperativeLaunch:
     case DeviceAttribute::kMemoryPools:
       return 1;
@@ -116,6 +117,13 @@ template <class T>
 int set(T* to, T value) {
   *to = value;
   return kSuccess;
+}
+
+// CTAs of a cluster.
+u32 cluster_of(const LaunchConfig& config) {
+  for (u32 i = 0; i < config.attribute_count; ++i)
+    if (config.attributes[i].id == LaunchAttributeId::kClusterDimension) return config.attributes[i].words[0];
+  return 1;
 }
 
 }  // namespace
@@ -351,8 +359,10 @@ int cuFuncSetAttribute(FunctionHandle, FunctionAttribute, int) {
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* ctas, FunctionHandle, int, size_t) {
   return set(ctas, 1);
 }
-int cuOccupancyMaxActiveClusters(int*, FunctionHandle, const LaunchConfig*) {
-  return kInvalidValue;
+// As on a real one, clusters do not fill it: one of its two parts lacks a multiprocessor.
+int cuOccupancyMaxActiveClusters(int* clusters, FunctionHandle, const LaunchConfig* config) {
+  const int half = kMultiprocessorCount / 2, size = int(cluster_of(*config));
+  return set(clusters, half / size + (half - 1) / size);
 }
 
 int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** args, void**) {
@@ -363,7 +373,8 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   if (cooperative && config->grid[0] > u32(kMultiprocessorCount)) return kInvalidValue;
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
   const std::shared_ptr<Work> kernel(function.bind(args));
-  const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
+  const std::array<u32, 5> how = {config->grid[0], config->block[0], config->shared_bytes, at_once,
+                                  cluster_of(*config)};
   Stream& stream = stream_of(config->stream);
   Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data()); };
   if (stream.capturing)

@@ -123,6 +123,8 @@ void TestProgram::add_layer(i32 layer) {
       const auto rows = share(kRows);
       instruction.tile[0] = rows[0], instruction.tile[1] = rows[1];
     }
+    for (int i : {0, 1}) instruction.set_wait_kind(i, EdgeKind::kCounted);
+    instruction.set_signal_kind(EdgeKind::kCounted);
     if (layer > 0) instruction.waits[0] = {u32(layer - 1), u32(workers)};
     if (layer + 1 < kLayers) {
       instruction.waits[1] = {u32(layer + 1), u32(workers)};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "heddle/backend/cuda/cluster_counters.h"
 #include "heddle/backend/cuda/fault_report.h"
 #include "heddle/backend/cuda/program_source.h"
 #include "heddle/base/error.h"
@@ -171,6 +172,7 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
   counter_bytes_ = i64(program.counters.size()) * kCounterStride * 4;
   owned_.emplace_back(size_t(std::max<i64>(counter_bytes_, 4)));
   params_.counters = as_pointer<u32>(owned_.back().data());
+  params_.cluster_places = as_pointer<u32>(put(std::span<const u32>(cluster_counters(program).places)));
   put_tagged();
   clear_edges();
   params_.spill_bytes = spill_bytes();

@@ -84,15 +84,21 @@ std::string fault_text(const FaultReport& report) {
   return "the run was stopped";
 }
 
-// Counters as all tiles that are done would have left them: a device does not count signals of tagged words.
+// Whether a device counts a signal of this kind in memory.
+bool is_counted(EdgeKind kind, bool has_tags) {
+  return kind == EdgeKind::kCounted || (kind == EdgeKind::kTagged && !has_tags);
+}
+
+// Counters as all tiles that are done would have left them.
 std::vector<u32> all_counters(const FaultReport& report) {
   std::vector<u32> counters(report.counters.begin(), report.counters.end());
   for (u32 w = 0; w < report.places.size(); ++w) {
     const auto [at, epoch] = report.places[w].consumers;
     const auto& stream = report.program.workers[w];
-    for (u32 i = 0; i < stream.size() && epoch > 0 && !report.tagged.tensors.empty(); ++i)
+    for (u32 i = 0; i < stream.size() && epoch > 0; ++i)
       if (const Signal& signal = stream[i].signal;
-          signal.counter != kNoCounter && stream[i].signal_kind() == EdgeKind::kTagged)
+          signal.counter != kNoCounter &&
+          !is_counted(stream[i].signal_kind(), !report.tagged.tensors.empty()))
         counters[signal.counter] += signal.amount * (i < at ? epoch : epoch - 1);
   }
   return counters;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "heddle/backend/cuda/cluster_counters.h"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/sources.h"
 #include "heddle/backend/cuda/tagged.h"
@@ -153,12 +154,12 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
       "constexpr bool kTagged = {};\n"
-      "constexpr u32 kScratchBytes = {};\n"
+      "constexpr u32 kScratchBytes = {}, kClusterCounters = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.tagged,
-      traits.scratch_bytes, primitives(arch));
+      traits.scratch_bytes, traits.cluster_counters, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
@@ -243,8 +244,12 @@ std::string megakernel_source(const Program& program, const std::string& arch, K
         "return run_chain<Main{0}>(block, chain, tile); }}\n",
         i, stages[i].reads, stages[i].bytes);
   }
-  return types_source(program.opcodes, known, KernelTraits::of(program, arch), arch) +
-         fmt::format(R"(namespace heddle::device {{
+  KernelTraits traits = KernelTraits::of(program, arch);
+  traits.cluster_counters = cluster_counters(program).count;
+  require(traits.cluster_counters == 0 || primitives(arch) != "sm80",
+          "[cuda] the program has {} workers in clusters of {}; {} has no clusters", program.workers.size(),
+          program.topology.cluster, arch);
+  return types_source(program.opcodes, known, traits, arch) + fmt::format(R"(namespace heddle::device {{
 template <class L>
 inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{
   switch (opcode) {{

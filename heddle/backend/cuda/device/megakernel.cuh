@@ -3,6 +3,7 @@
 // the weight ring across their borders; consumers wait, run the bodies and signal.
 #pragma once
 
+#include "heddle/backend/cuda/device/cluster.cuh"
 #include "heddle/backend/cuda/device/cta.cuh"
 #include "heddle/backend/cuda/device/tagged.cuh"
 
@@ -25,6 +26,7 @@ struct QueueSlot {
   u32 epoch;
   bool live;
   TaggedTile tagged;
+  ClusterPlaces in_cluster;
   alignas(16) u8 copied[kQueueArgsBytes];
 };
 
@@ -101,6 +103,7 @@ inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) 
   slot.index = index, slot.epoch = epoch;
   if constexpr (kTagged) slot.tagged.clear();
   __syncwarp();
+  if constexpr (kHasClusterEdges) slot.in_cluster.fetch(p, slot.instruction);
   if (slot.instruction.opcode >= kNopOpcode) return;
   if (lane == 0) {
     slot.tile = tile_of(slot.instruction);
@@ -188,6 +191,7 @@ inline void run_controller(const KernelParams& p) {
   while (!consumer_state().leaves) arch::idle();
   host.tell();
   if (arch::thread() % 32 == 0) is_stopped(p.fault);  // consumers that gave up on panels leave it to say so
+  if constexpr (kHasClusterEdges) ClusterCounters::end();
 }
 
 // Waits until the consumers have so many inputs that say what is drawn. False: they have left.
@@ -318,7 +322,8 @@ class ProgramEdges {
           last = consumer_state().ends != 0;
           arch::add_release(p_.watch.verdict, last ? 3 : 2);
         } else {
-          stopped = !spin(p_.watch.verdict, {.awaited = Awaited::kVerdict, .wanted = 2 * step});
+          stopped = !spin([&] { return arch::load_acquire(p_.watch.verdict); },
+                          {.awaited = Awaited::kVerdict, .wanted = 2 * step});
           last = arch::load_relaxed(p_.watch.verdict) == 2 * step + 1;
         }
       }
@@ -341,14 +346,16 @@ class ProgramEdges {
     if (i == 0) consumer_state().waits = 1;  // what this worker made is a message too
     if (i == kNoteThread) note_tile();
     const Signal signal = slot().instruction.signal;
-    const bool tagged = by_tags(slot().instruction.signal_kind());
+    const EdgeKind kind = slot().instruction.signal_kind();
+    const u32 on_chip = kHasClusterEdges ? slot().in_cluster.at[kMaxWaits] : 0;
     TaggedMade made;
     if constexpr (kTagged) made = slot().tagged.made(p_, slot().epoch);
     sync_consumers();
     if constexpr (kTagged) made.give();
-    if (i != 0 || signal.counter == kNoCounter) return;
+    if (i != 0 || signal.counter == kNoCounter || kind == EdgeKind::kInSm) return;
+    if (kHasClusterEdges && kind == EdgeKind::kCluster) return ClusterCounters::add(on_chip, signal.amount);
     u32* counter = p_.counters + u64(signal.counter) * kCounterStride;
-    if (tagged)
+    if (by_tags(kind))
       arch::add_relaxed(counter, signal.amount);  // tags say what is there
     else
       arch::add_release(counter, signal.amount);
@@ -390,20 +397,33 @@ class ProgramEdges {
     sync_consumers();
   }
   i32 chosen(u32 sequence) const { return reinterpret_cast<const volatile i32*>(p_.watch.chosen)[sequence]; }
-  // False: the run was stopped. What comes by tags was waited for ahead of the body.
-  bool wait_for(u32 i) { return by_tags(slot().instruction.wait_kind(int(i))) || poll<true>(i); }
+  // False: the run was stopped. What comes by tags was waited for ahead of the body, and what this worker made is there.
+  bool wait_for(u32 i) {
+    const EdgeKind kind = slot().instruction.wait_kind(int(i));
+    if (kHasClusterEdges && kind == EdgeKind::kCluster) return poll_on_chip(i);
+    return by_tags(kind) || kind == EdgeKind::kInSm || poll<true>(i);
+  }
+  bool poll_on_chip(u32 i) {
+    const Wait& wait = slot().instruction.waits[i];
+    if (wait.counter == kNoCounter) return true;
+    const u32 wanted = wanted_count(wait.target, slot().epoch, slot().instruction.waits_previous(int(i)));
+    const u32 before = wait.target * (p_.first_epoch - 1);  // launches
+    return spin([&] { return before + ClusterCounters::seen(slot().in_cluster.at[i]); },
+                {.awaited = Awaited::kCounter, .counter = wait.counter, .wanted = wanted});
+  }
   template <bool kAcquire>
   bool poll(u32 i) {
     const Wait& wait = slot().instruction.waits[i];
     if (wait.counter == kNoCounter) return true;
     const u32 wanted = wanted_count(wait.target, slot().epoch, slot().instruction.waits_previous(int(i)));
-    return spin<kAcquire>(p_.counters + u64(wait.counter) * kCounterStride,
-                          {.awaited = Awaited::kCounter, .counter = wait.counter, .wanted = wanted});
+    const u32* word = p_.counters + u64(wait.counter) * kCounterStride;
+    return spin([=] { return kAcquire ? arch::load_acquire(word) : arch::load_relaxed(word); },
+                {.awaited = Awaited::kCounter, .counter = wait.counter, .wanted = wanted});
   }
-  template <bool kAcquire = true>
-  bool spin(const u32* word, FaultRecord fault) {
+  template <class Look>
+  bool spin(Look&& look, FaultRecord fault) {
     for (Patience patience(p_);;) {
-      fault.seen = kAcquire ? arch::load_acquire(word) : arch::load_relaxed(word);
+      fault.seen = look();
       if (reached(fault.seen, fault.wanted)) return true;
       if (!patience.once_more([&] { return fault; })) return false;
     }
@@ -453,6 +473,7 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
     for (u32 i = arch::thread(); i < p.host_bytes / 4; i += blockDim.x)
       reinterpret_cast<u32*>(ProgramEdges::host_copy())[i] = reinterpret_cast<const u32*>(p.host)[i];
   const Cta cta(p);  // a barrier: what was written above is there for all
+  if constexpr (kHasClusterEdges) ClusterCounters::begin();
   if (!cta.is_loader()) {
     arch::take_registers<kConsumerRegisters>();
     return run_consumers(p, cta);

@@ -105,7 +105,8 @@ struct KernelParams {
   const LiveRows* call_live = nullptr;        // by call
   const StepHost* host = nullptr;             // null: a program without a step record
   u32 host_bytes = 0;
-  u32* counters = nullptr;  // kCounterStride apart
+  u32* counters = nullptr;              // kCounterStride apart
+  const u32* cluster_places = nullptr;  // by counter: where a cluster's CTAs have it on chip
   const TaggedTensor* tagged = nullptr;
   const TaggedCall* tagged_calls = nullptr;  // by call
   const TaggedPart* tagged_parts = nullptr;  // by instruction
