@@ -16,7 +16,7 @@ namespace {
 struct CompileFlags {
   EngineFlags engine;
   std::string device, arch, out;
-  i32 sequences = 1, cluster = 1;
+  i32 sequences = 1;
   bool logits = false;
 };
 
@@ -55,14 +55,6 @@ void run(const CompileFlags& flags) {
   EngineOptions options = flags.engine.options();
   options.max_sequences = flags.sequences;
   options.all_logits = flags.logits;
-  if (flags.cluster != 1) {
-    const i32 workers = options.workers > 0 ? options.workers : device.units;
-    require(!device.arch.empty() && flags.cluster > 0 && workers % flags.cluster == 0,
-            "[compile] --cluster {} for {} workers on {}; must divide them, and be for a GPU", flags.cluster,
-            workers, device.text());
-    options.target = gpu_target(workers, flags.cluster);
-    options.target->topology.tagged = false;
-  }
   const Artefact artefact = make_artefact(open_model(flags.engine.model), options, device);
   save_artefact(artefact, flags.out);
   print(print_artefact(artefact));
@@ -78,7 +70,6 @@ void add_compile(CLI::App& app) {
   command.argument("--device", &flags->device,
                    "what they are for, which need not be here: " + names_of_devices());
   command.argument("--arch", &flags->arch, "any GPU of this architecture, as sm_90a, that holds --workers");
-  command.argument("--cluster", &flags->cluster, "workers of a cluster of a GPU");
   flags->engine.add_tagged_to(command);
   command.argument("--sequences", &flags->sequences, "sequences that go on at once, at most");
   command.argument("--logits", &flags->logits, "programs for heddle logits, with those of every row");

@@ -121,6 +121,9 @@ void take_settings(const Model& model, EngineOptions& options) {
   require(kv_dtype == has.kv_dtype, "[{}] has KV pages of type {}; wanted is {} (-1: as the weights)",
           artefact.where, has.kv_dtype, kv_dtype);
   take(artefact, "workers", options.workers, has.workers);
+  require(options.cluster == 1 || options.cluster == has.cluster,
+          "[{}] has workers in clusters of {}; wanted are {}; compile it with that", artefact.where,
+          has.cluster, options.cluster);
   take_room(artefact, "max_context", options.max_context, has.max_context);
   take_room(artefact, "max_sequences", options.max_sequences, has.max_sequences);
   options.page_size = has.page_size;

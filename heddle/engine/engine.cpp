@@ -135,7 +135,10 @@ Target target_of(const EngineOptions& options) {
   i32 workers = options.workers;
   if (workers == 0) workers = executor.workers ? executor.workers() : options.threads;
   if (workers == 0) workers = allowed_cores();
-  Target target = executor.space ? gpu_target(workers) : cpu_target(workers);
+  require(options.cluster == 1 || (executor.space && options.cluster > 0 && workers % options.cluster == 0),
+          "[engine] {} workers of {} in clusters of {}; clusters must divide them, and be for a GPU", workers,
+          executor.name, options.cluster);
+  Target target = executor.space ? gpu_target(workers, options.cluster) : cpu_target(workers);
   target.topology.tagged = target.whole_tagged = options.tagged;
   return target;
 }

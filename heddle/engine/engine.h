@@ -25,6 +25,7 @@ struct EngineOptions {
   std::string executor = "threads";
   std::string scheduler = "level_batched";
   i32 workers = 0;  // of the programs; 0: one for each thread
+  i32 cluster = 1;  // of these, on a GPU; divides them
   // What the programs are laid out for, where that is not this machine's threads: they run them all the same.
   std::optional<Target> target;
   i32 threads = 0;      // 0: one for each core this process may use

@@ -82,6 +82,7 @@ void EngineFlags::add_program_to(Command& command, const std::string& what, bool
       {.shows_default = false, .group = kGroup});
   command.argument("--workers", &workers,
                    "workers of the program; 0: one for each thread, or each SM of a GPU", {.group = kGroup});
+  command.argument("--cluster", &cluster, "GPU: workers of a cluster, which divides them", {.group = kGroup});
   command.argument("--max-context", &max_context, "positions of a sequence; 0: the model's, at most 8192",
                    {.group = kGroup});
   command.argument("--split-unit", &split_unit,
@@ -111,6 +112,7 @@ EngineOptions EngineFlags::options() const {
                                                : default_executor().name;
   if (!scheduler.empty()) options.scheduler = scheduler;
   options.workers = workers;
+  options.cluster = cluster;
   options.threads = threads;
   options.max_context = max_context;
   options.split_unit = split_unit;

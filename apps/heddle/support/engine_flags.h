@@ -13,7 +13,7 @@ struct EngineFlags {
   std::string model;
   std::string executor = "threads", scheduler;  // "": the default
   std::string program;                          // an artefact
-  i32 workers = 0, threads = 0, max_context = 0, split_unit = 0, max_splits = 0;
+  i32 workers = 0, threads = 0, cluster = 1, max_context = 0, split_unit = 0, max_splits = 0;
   bool no_fuse = false, generic = false, tagged = false, verbose = false, prove = false;
 
   void add_to(Command& command);
