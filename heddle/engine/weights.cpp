@@ -12,6 +12,7 @@
 
 #include <fmt/ranges.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "heddle/base/error.h"
 #include "heddle/base/float16.h"
@@ -20,15 +21,34 @@
 namespace heddle {
 
 namespace {
-constexpr size_t kSlack = 64;  // bytes that vector loads may read past the end
+
+constexpr size_t kSlack = 64;                   // bytes that vector loads may read past the end
+constexpr size_t kLargePage = size_t{1} << 21;  // of x86-64, and of arm64 where the others have 4 KB
+
+std::byte* map_zeros(size_t bytes) {
+  void* data =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", bytes);
+  return static_cast<std::byte*>(data);
 }
 
+// From the begin of a large page on: what lies before the first one takes a fault for each small page.
+std::byte* map_large_pages(size_t bytes) {
+  const size_t small = size_t(::sysconf(_SC_PAGESIZE)), kept = (bytes + small - 1) / small * small;
+  std::byte* data = map_zeros(kept + kLargePage);
+  const size_t before = -reinterpret_cast<size_t>(data) % kLargePage;
+  if (before > 0) ::munmap(data, before);
+  ::munmap(data + before + kept, kLargePage - before);
+  ::madvise(data + before, kept, MADV_HUGEPAGE);
+  return data + before;
+}
+
+}  // namespace
+
 Pages::Pages(size_t bytes, bool sparse) : size_(bytes) {
-  void* data = ::mmap(nullptr, size_ + kSlack, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", bytes);
-  if (bytes >= (size_t{1} << 21)) ::madvise(data, size_ + kSlack, sparse ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
-  data_ = static_cast<std::byte*>(data);
+  const bool large = bytes >= kLargePage;
+  data_ = large && !sparse ? map_large_pages(size_ + kSlack) : map_zeros(size_ + kSlack);
+  if (large && sparse) ::madvise(data_, size_ + kSlack, MADV_NOHUGEPAGE);
 }
 
 Pages::Pages(Pages&& other) noexcept
