@@ -1,7 +1,6 @@
 #include "heddle/engine/weights.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -16,6 +15,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/float16.h"
+#include "heddle/engine/pack.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -124,15 +124,6 @@ float load_float(const std::byte* at, DType dtype) {
   }
 }
 
-// Whether the exponent of a bf16, f16 (u16) or f32 (u32) is not the one of infinity and NaN.
-template <class Element>
-bool is_finite_bits(Element bits, DType dtype) {
-  const Element exponent = sizeof(Element) == 4    ? Element(0x7f800000u)
-                           : dtype == DType::kBf16 ? 0x7f80
-                                                   : 0x7c00;
-  return (bits & exponent) != exponent;
-}
-
 // A source whose shape and dtype were compared with what the model asks for.
 struct Source {
   const std::byte* data;
@@ -181,63 +172,59 @@ void run_parallel(size_t jobs, int threads, const std::function<void(size_t)>& j
   fail(ErrorCode::kIo, "[{}] element ({}, {}) is {}; weights must be finite", tensor, row, col, value);
 }
 
-// One row of a panel: where it comes from, for the message if a value is not finite too.
-struct PanelRow {
-  const Source* source;
-  i64 row;  // of the source
-  const std::string* tensor;
+// A matrix, or as many as a weight has, on the way from its sources to panels.
+class Packing {
+ public:
+  Packing(const WeightSpec& spec, const Weight& weight, const Model& model) : spec_(spec), weight_(weight) {
+    for (const WeightSource& source : spec.sources) {
+      sources_.push_back(open_source(model, source, spec.cols, spec.dtype));
+      begins_.push_back(begins_.back() + source.rows);
+    }
+    for (i32 p = 0; p < weight.panels(); ++p) table_.push_back(u64(p) * u64(weight.panel_bytes()));
+    bands_ = weight.panels() / weight.slices();
+  }
+
+  const std::vector<u64>& table() const { return table_; }
+
+  void pack(int threads, const Pages& to) const {
+    run_parallel(size_t(bands_) * size_t(weight_.matrices), threads,
+                 [&](size_t band) { pack_band(band, to); });
+  }
+
+ private:
+  // The slices of `panel_rows` rows of a matrix.
+  void pack_band(size_t band, const Pages& to) const {
+    const i32 matrix = i32(band) / bands_, panel = i32(band) % bands_, first = panel * weight_.panel_rows,
+              last = std::min(first + weight_.panel_rows, weight_.rows());
+    std::vector<PackRow> rows;
+    for (i32 r = first; r < last; ++r) {
+      const auto [s, row] = find_row(matrix * weight_.rows() + r);
+      const Source& source = sources_[s];
+      rows.push_back({source.data + row * source.row_stride * size_of(source.dtype), source.col_stride});
+    }
+    std::byte* base = to.data() + matrix * weight_.matrix_bytes();
+    const auto bad = pack_panel(weight_, rows, base, &table_[size_t(panel * weight_.slices())]);
+    if (!bad) return;
+    const auto [s, row] = find_row(matrix * weight_.rows() + first + bad->row);
+    const PackRow& at = rows[size_t(bad->row)];
+    fail_not_finite(spec_.sources[s].tensor, row, bad->col,
+                    load_float(at.data + bad->col * at.step * size_of(spec_.dtype), spec_.dtype));
+  }
+
+  // Source, and row of it, of a packed row.
+  std::pair<size_t, i64> find_row(i32 at) const {
+    const i32 from = spec_.order.empty() ? at : spec_.order[size_t(at)];
+    const size_t s = size_t(std::ranges::upper_bound(begins_, from) - begins_.begin()) - 1;
+    return {s, from - begins_[s]};
+  }
+
+  const WeightSpec& spec_;
+  const Weight weight_;
+  std::vector<Source> sources_;
+  std::vector<i32> begins_ = {0};  // of the rows of each source among all
+  std::vector<u64> table_;         // of panels of a matrix
+  i32 bands_ = 0;                  // of a matrix
 };
-
-// Columns [from, to) of a row into place r of a panel that begins at column `first`; false: one is not finite.
-template <class Element>
-bool pack_cells(const Weight& weight, const PanelRow& row, i32 r, std::array<i32, 3> columns,
-                Element* panel) {
-  const auto [first, from, to] = columns;
-  constexpr i32 kWord = 4 / sizeof(Element);  // elements of a 32-bit word
-  const i64 step = row.source->col_stride;
-  const auto* in = reinterpret_cast<const Element*>(row.source->data) + row.row * row.source->row_stride;
-  bool finite = true;
-  i32 k = from;
-  if (step == 1 && weight.interleave == kWord) {
-    auto* out = reinterpret_cast<std::byte*>(panel) + 4 * i64(r);
-    for (i32 i = from; i < to; ++i) finite &= is_finite_bits(in[i], weight.data.dtype);
-    for (; k + kWord <= to; k += kWord)
-      std::memcpy(out + i64(k - first) / kWord * weight.panel_rows * 4, in + k, 4);
-  }
-  for (; k < to; ++k) {
-    panel[weight.place(r, k - first)] = in[k * step];
-    finite &= is_finite_bits(in[k * step], weight.data.dtype);
-  }
-  return finite;
-}
-
-// Names the first value from column `from` on that is not finite.
-template <class Element>
-[[noreturn]] void fail_not_finite(const PanelRow& row, i32 from, DType dtype) {
-  const auto* in = reinterpret_cast<const Element*>(row.source->data) + row.row * row.source->row_stride;
-  while (is_finite_bits(in[from * row.source->col_stride], dtype)) ++from;
-  const auto* at = reinterpret_cast<const std::byte*>(in + from * row.source->col_stride);
-  fail_not_finite(*row.tensor, row.row, from, load_float(at, dtype));
-}
-
-// Copies rows into their panel, some columns of all rows at a time so that the lines they share stay in the cache;
-// refuses what is not finite.
-template <class Element>
-void pack_panel(const Weight& weight, std::span<const PanelRow> rows, std::byte* base, const u64* table) {
-  constexpr i32 kColumns = 128;  // even: pairs stay together
-  for (i32 slice = 0; slice < weight.slices(); ++slice) {
-    const i32 first = slice * weight.slice_cols(),
-              last = std::min(first + weight.slice_cols(), weight.cols());
-    for (i32 from = first; from < last; from += kColumns)
-      for (i32 r = 0; r < i32(rows.size()); ++r) {
-        const PanelRow& row = rows[size_t(r)];
-        const i32 to = std::min(from + kColumns, last);
-        if (pack_cells(weight, row, r, {first, from, to}, reinterpret_cast<Element*>(base + table[slice])))
-          continue;
-        fail_not_finite<Element>(row, from, weight.data.dtype);
-      }
-  }
-}
 
 Weight weight_in(const Graph& graph, u32 buffer) {
   struct Find : ArgVisitor {
@@ -283,31 +270,10 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
     const WeightSpec& spec = graph.weights.at(buffer.name);
     const Weight weight = weight_in(graph.graph, b);
     Pages packed{size_t(buffer.bytes)};
-    std::vector<u64> panels;
-    for (i32 p = 0; p < weight.panels(); ++p) panels.push_back(u64(p) * u64(weight.panel_bytes()));
-    std::vector<Source> sources;
-    std::vector<i32> begins = {0};
-    for (const WeightSource& source : spec.sources) {
-      sources.push_back(open_source(model, source, spec.cols, spec.dtype));
-      begins.push_back(begins.back() + source.rows);
-    }
-    const size_t panel_rows = size_t(weight.panels() / weight.slices());  // of a matrix
-    const auto pack = [&](size_t job) {
-      const i32 matrix = i32(job / panel_rows), panel = i32(job % panel_rows),
-                first = panel * weight.panel_rows;
-      std::vector<PanelRow> rows;
-      for (i32 r = first; r < std::min(first + weight.panel_rows, weight.rows()); ++r) {
-        const i32 at = matrix * weight.rows() + r, from = spec.order.empty() ? at : spec.order[size_t(at)];
-        const size_t s = size_t(std::upper_bound(begins.begin(), begins.end(), from) - begins.begin()) - 1;
-        rows.push_back({&sources[s], from - begins[s], &spec.sources[s].tensor});
-      }
-      const auto pack_rows = spec.dtype == DType::kF32 ? pack_panel<uint32_t> : pack_panel<uint16_t>;
-      pack_rows(weight, rows, packed.data() + matrix * weight.matrix_bytes(),
-                &panels[size_t(panel * weight.slices())]);
-    };
-    run_parallel(panel_rows * size_t(weight.matrices), threads, pack);
+    const Packing packing(spec, weight, model);
+    packing.pack(threads, packed);
     for (const WeightSource& source : spec.sources) model.forget(source.tensor);
-    add(buffer.name, std::move(packed), panels);
+    add(buffer.name, std::move(packed), packing.table());
     if (progress) progress(bytes_, all);
   }
   for (const auto& [key, spec] : graph.vectors) {

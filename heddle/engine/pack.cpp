@@ -1,0 +1,211 @@
+#include "heddle/engine/pack.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+// 128 bits: every x86-64 and arm64 has them.
+using Words = u32 __attribute__((vector_size(16)));
+using Pairs = u16 __attribute__((vector_size(16)));
+
+Words load(const std::byte* at) {
+  Words words;
+  std::memcpy(&words, at, sizeof words);
+  return words;
+}
+void store(std::byte* at, Words words) {
+  std::memcpy(at, &words, sizeof words);
+}
+
+// Bits of the exponent that infinity and NaN alone have.
+u32 exponent_of(DType dtype) {
+  return dtype == DType::kF32 ? 0x7f800000u : dtype == DType::kBf16 ? 0x7f80u : 0x7c00u;
+}
+
+template <class Element>
+class Packer {
+ public:
+  Packer(const Weight& weight, std::span<const PackRow> rows)
+      : weight_(weight),
+        rows_(rows),
+        exponent_(Element(exponent_of(weight.data.dtype))),
+        dense_(std::ranges::all_of(rows, [](const PackRow& row) { return row.step == 1; })),
+        turned_(lie_turned(rows)) {}
+
+  std::optional<PackPlace> pack(std::byte* base, const u64* table) {
+    for (i32 slice = 0; slice < weight_.slices(); ++slice) {
+      first_ = slice * weight_.slice_cols();
+      out_ = base + table[slice];
+      const i32 last = std::min(first_ + weight_.slice_cols(), weight_.cols());
+      // Some columns of all rows at a time, so that the lines which rows share stay in L1.
+      for (i32 from = first_; from < last; from += kColumns) {
+        const i32 to = std::min(from + kColumns, last);
+        if (!pack_columns(from, to)) return not_finite(from, to);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr i32 kSize = sizeof(Element);
+  // Four lines of a row: 7.5 GB/s on a core of an EPYC 9004, where eight have 6.7.
+  static constexpr i32 kColumns = 256 / kSize;
+  static constexpr i32 kLanes = 16 / kSize;  // elements of a vector
+  static constexpr i32 kWord = 4 / kSize;    // elements of 32 bits
+  using Lanes = std::conditional_t<kSize == 4, Words, Pairs>;
+
+  // Whether the rows of each column lie side by side.
+  static bool lie_turned(std::span<const PackRow> rows) {
+    for (size_t r = 0; r < rows.size(); ++r)
+      if (rows[r].data != rows[0].data + r * kSize || rows[r].step != rows[0].step) return false;
+    return !rows.empty();
+  }
+
+  // False: a value is not finite.
+  bool pack_columns(i32 from, i32 to) {
+    const i32 word = weight_.interleave * kSize;  // bytes that a row has side by side
+    const i32 whole = from + (to - from) / kLanes * kLanes;
+    seen_ = Lanes{};
+    if (turned_ && word == 4) {
+      const i32 r = i32(rows_.size()) / kLanes * kLanes, words = from + (to - from) / kWord * kWord;
+      pack_turned(r, from, words);
+      pack_elements(r, from, words);
+      pack_elements(0, words, to);
+    } else if (dense_ && word == 4) {
+      i32 r = 0;
+      for (; r + 4 <= i32(rows_.size()); r += 4) pack_four_rows(r, from, whole);
+      pack_elements(r, from, whole);
+      pack_elements(0, whole, to);
+    } else if (dense_ && word == 16) {
+      for (i32 r = 0; r < i32(rows_.size()); ++r) pack_vectors(r, from, whole);
+      pack_elements(0, whole, to);
+    } else {
+      pack_elements(0, from, to);
+    }
+    Element any = 0;
+    for (i32 i = 0; i < kLanes; ++i) any |= seen_[i];
+    return any == 0;
+  }
+
+  // What was seen is kept in a local: stores of bytes may alias members.
+  Words look(Words words, Lanes& seen) const {
+    const Lanes bits = reinterpret_cast<Lanes>(words) & exponent_;
+    seen |= reinterpret_cast<Lanes>(bits == exponent_);
+    return words;
+  }
+
+  // Four words of four rows at a time: word i of each row goes to line i of the panel.
+  void pack_four_rows(i32 r, i32 from, i32 to) {
+    const std::byte* in[4];
+    for (i32 i = 0; i < 4; ++i) in[i] = rows_[size_t(r + i)].data;
+    const i64 line = i64(weight_.panel_rows) * 4, end = i64(to) * kSize;
+    std::byte* out = out_ + weight_.place(r, from - first_) * kSize;
+    Lanes seen = seen_;
+    for (i64 at = i64(from) * kSize; at < end; at += 16, out += 4 * line) {
+      Words row[4];
+      for (i32 i = 0; i < 4; ++i) row[i] = look(load(in[i] + at), seen);
+      const Words low = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5),
+                  high = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7),
+                  next_low = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5),
+                  next_high = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+      store(out, __builtin_shufflevector(low, next_low, 0, 1, 4, 5));
+      store(out + line, __builtin_shufflevector(low, next_low, 2, 3, 6, 7));
+      store(out + 2 * line, __builtin_shufflevector(high, next_high, 0, 1, 4, 5));
+      store(out + 3 * line, __builtin_shufflevector(high, next_high, 2, 3, 6, 7));
+    }
+    seen_ = seen;
+  }
+
+  void pack_vectors(i32 r, i32 from, i32 to) {
+    const std::byte* in = rows_[size_t(r)].data;
+    const i64 line = i64(weight_.panel_rows) * 16, end = i64(to) * kSize;
+    std::byte* out = out_ + weight_.place(r, from - first_) * kSize;
+    Lanes seen = seen_;
+    for (i64 at = i64(from) * kSize; at < end; at += 16, out += line) store(out, look(load(in + at), seen));
+    seen_ = seen;
+  }
+
+  // The first rows, as many as fill vectors, of a matrix that lies transposed.
+  void pack_turned(i32 rows, i32 from, i32 to) {
+    const i64 column = rows_[0].step * kSize;
+    Lanes seen = seen_;
+    for (i32 k = from; k < to; k += kWord) {
+      const std::byte* in = rows_[0].data + k * column;
+      std::byte* out = out_ + weight_.place(0, k - first_) * kSize;
+      for (i32 r = 0; r < rows; r += kLanes, in += 16, out += 16 * kWord) {
+        const Words one = look(load(in), seen);
+        if constexpr (kSize == 4) {
+          store(out, one);
+        } else {
+          const auto a = reinterpret_cast<Pairs>(one),
+                     b = reinterpret_cast<Pairs>(look(load(in + column), seen));
+          store(out, reinterpret_cast<Words>(__builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)));
+          store(out + 16, reinterpret_cast<Words>(__builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)));
+        }
+      }
+    }
+    seen_ = seen;
+  }
+
+  // Rows from r on, each by itself: where columns lie apart their loads are in flight together.
+  void pack_elements(i32 r, i32 from, i32 to) {
+    const i32 side = weight_.interleave;
+    const i64 next_word = i64(weight_.panel_rows - 1) * side * kSize;
+    Element bad = 0;
+    for (; r < i32(rows_.size()); ++r) {
+      std::byte* out = out_ + weight_.place(r, from - first_) * kSize;
+      const std::byte* in = rows_[size_t(r)].data + from * rows_[size_t(r)].step * kSize;
+      const i64 column = rows_[size_t(r)].step * kSize;
+      i32 in_word = (from - first_) % side;
+      for (i32 k = from; k < to; ++k, in += column, out += kSize) {
+        Element value;
+        std::memcpy(&value, in, sizeof value);
+        std::memcpy(out, &value, sizeof value);
+        bad |= Element((value & exponent_) == exponent_);
+        if (++in_word < side) continue;
+        in_word = 0;
+        out += next_word;
+      }
+    }
+    seen_[0] |= bad;
+  }
+
+  Element element(i32 r, i32 k) const {
+    const PackRow& row = rows_[size_t(r)];
+    Element value;
+    std::memcpy(&value, row.data + k * row.step * kSize, sizeof value);
+    return value;
+  }
+
+  PackPlace not_finite(i32 from, i32 to) const {
+    for (i32 r = 0; r < i32(rows_.size()); ++r)
+      for (i32 k = from; k < to; ++k)
+        if ((element(r, k) & exponent_) == exponent_) return {r, k};
+    HEDDLE_CHECK(false);
+    return {};
+  }
+
+  const Weight& weight_;
+  std::span<const PackRow> rows_;
+  const Element exponent_;
+  const bool dense_;   // the columns of each row lie side by side
+  const bool turned_;  // the rows of each column do
+  i32 first_ = 0;      // column of the slice
+  std::byte* out_ = nullptr;
+  Lanes seen_{};  // not 0: some value was not finite
+};
+
+}  // namespace
+
+std::optional<PackPlace> pack_panel(const Weight& weight, std::span<const PackRow> rows, std::byte* base,
+                                    const u64* table) {
+  if (size_of(weight.data.dtype) == 4) return Packer<u32>(weight, rows).pack(base, table);
+  return Packer<u16>(weight, rows).pack(base, table);
+}
+
+}  // namespace heddle
