@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -186,12 +187,28 @@ class Packing {
 
   const std::vector<u64>& table() const { return table_; }
 
-  void pack(int threads, const Pages& to) const {
-    run_parallel(size_t(bands_) * size_t(weight_.matrices), threads,
-                 [&](size_t band) { pack_band(band, to); });
+  // `beside` is called once, by one of the threads while others pack.
+  void pack(int threads, const Pages& to, const std::function<void()>& beside) const {
+    const size_t bands = size_t(bands_) * size_t(weight_.matrices),
+                 bytes = size_t(weight_.panel_bytes()) * size_t(weight_.slices());
+    // A large page is the work of one thread: where two come to it at the same time, both clear one.
+    const size_t in_job = std::max<size_t>(1, std::min(kLargePage / bytes, bands / (2 * size_t(threads))));
+    run_parallel(1 + (bands + in_job - 1) / in_job, threads, [&](size_t job) {
+      if (job == 0) return beside();
+      const size_t first = (job - 1) * in_job, last = std::min(first + in_job, bands);
+      touch_large_pages(to, first * bytes, last * bytes);
+      for (size_t band = first; band < last; ++band) pack_band(band, to);
+    });
   }
 
  private:
+  // Linux clears a large page from its ends towards the byte that was touched. Towards the last byte that is upwards: 2.5 GB
+  // in 0.11 to 0.17 s of a core, downwards in 0.23 (EPYC 9004).
+  static void touch_large_pages(const Pages& pages, size_t begin, size_t end) {
+    for (size_t at = (begin / kLargePage + 1) * kLargePage; at <= end; at += kLargePage)
+      *static_cast<volatile std::byte*>(pages.data() + at - 1) = std::byte{0};
+  }
+
   // The slices of `panel_rows` rows of a matrix.
   void pack_band(size_t band, const Pages& to) const {
     const i32 matrix = i32(band) / bands_, panel = i32(band) % bands_, first = panel * weight_.panel_rows,
@@ -264,6 +281,11 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
   size_t all = 0;
   for (const Buffer& buffer : graph.graph.buffers())
     if (buffer.kind == BufferKind::kWeight) all += size_t(buffer.bytes);
+  // To unmap 2.5 GB takes 0.08 s of a core: one thread does it while others pack the next weight.
+  std::set<std::string> packed_tensors;
+  const auto forget_packed = [&] {
+    for (const std::string& tensor : packed_tensors) model.forget(tensor);
+  };
   for (u32 b = 0; b < graph.graph.buffers().size(); ++b) {
     const Buffer& buffer = graph.graph.buffers()[b];
     if (buffer.kind != BufferKind::kWeight) continue;
@@ -271,11 +293,14 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
     const Weight weight = weight_in(graph.graph, b);
     Pages packed{size_t(buffer.bytes)};
     const Packing packing(spec, weight, model);
-    packing.pack(threads, packed);
-    for (const WeightSource& source : spec.sources) model.forget(source.tensor);
+    for (const WeightSource& source : spec.sources) packed_tensors.erase(source.tensor);
+    packing.pack(threads, packed, forget_packed);
+    packed_tensors.clear();
+    for (const WeightSource& source : spec.sources) packed_tensors.insert(source.tensor);
     add(buffer.name, std::move(packed), packing.table());
     if (progress) progress(bytes_, all);
   }
+  forget_packed();
   for (const auto& [key, spec] : graph.vectors) {
     std::vector<float> values = spec.values;
     for (const WeightSource& wanted : spec.sources) {
