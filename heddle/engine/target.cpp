@@ -28,6 +28,7 @@ Target gpu_target(i32 workers, i32 cluster) {
   target.resident = true;
   target.most_rows = 2048;
   target.max_prologue_bytes = 72 << 10;
+  target.sample_parts = true;
   return target;
 }
 
@@ -57,6 +58,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
   request.resident = target.resident && rows <= kManyStepRows;  // tiles of both dimensions know no homes
   request.tagged = target.topology.tagged && (rows == 1 || !target.whole_tagged);
   request.sample = !capacity.all_logits;
+  request.sample_parts = target.sample_parts;
   return request;
 }
 

@@ -20,6 +20,7 @@ struct Target {
   bool whole_tagged = false;         // of topology.tagged: vectors that are read whole, in steps of one row
   bool resident = false;             // workers keep their rows of the residual
   i32 most_rows = 512;               // of a step
+  bool sample_parts = false;         // many workers read the scores that a token is chosen from
   i32 max_prologue_bytes = 1 << 20;  // what each worker may read again to save a hand-off
 };
 

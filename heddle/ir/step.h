@@ -39,6 +39,11 @@ struct StepSequence {
   i32 top_k = 0;                 // 0: all
   i32 reserved = 0;
   u64 seed = 0;
+
+  // Whether it draws, and not from all tokens.
+  bool drops(i32 vocab) const {
+    return temperature > 0 && ((top_k > 0 && top_k < vocab) || top_p < 1 || min_p > 0);
+  }
 };
 
 struct StepHost {

@@ -35,6 +35,12 @@ inline V quotient(V a, W b) {
   return a / b;
 }
 
+// The score of a token that was there before, after the repetition penalty.
+template <class V>
+inline V repeated_score(V score, float penalty) {
+  return where_less(score, V(0.0f), score * penalty, quotient(score, penalty));
+}
+
 template <class V>
 inline V rsqrt(V x) {
   return V(1.0f) / sqrt(x);

@@ -25,6 +25,7 @@
 #include "heddle/ops/rope_table/rope_table.h"
 #include "heddle/ops/route/route.h"
 #include "heddle/ops/sample/sample.h"
+#include "heddle/ops/sample_parts/sample_parts.h"
 #include "heddle/ops/softcap/softcap.h"
 
 namespace heddle {
@@ -338,8 +339,14 @@ void Builder::head(Tensor x, const Weight& weight, double softcap) {
   if (softcap > 0)
     logits = made_.graph.call("softcap", "head.softcap", Softcap{.x = logits, .cap = float(softcap)}).y;
   made_.graph.buffers()[logits.buffer].kind = BufferKind::kOutput;
-  if (request_.sample)
-    made_.graph.call("sample", "sample", Sample{.step = step_, .logits = logits, .state = state_});
+  if (!request_.sample) return;
+  Sample sample{.step = step_, .logits = logits, .state = state_};
+  if (request_.sample_parts) {
+    const SampleParts parts = made_.graph.call("sample_parts", "sample.parts",
+                                               SampleParts{.step = step_, .logits = logits, .state = state_});
+    sample.best = parts.best, sample.sorted = parts.sorted, sample.blocks = parts.blocks;
+  }
+  made_.graph.call("sample", "sample", sample);
 }
 
 std::vector<i32> pair_rotary_rows(i32 rows, i32 rotated, i32 head_dim, i32 rotary_dim) {

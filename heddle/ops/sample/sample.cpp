@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "heddle/ir/rules.h"
+#include "heddle/ir/slice_parts.h"
 
 namespace heddle {
 
@@ -20,6 +21,13 @@ void infer(std::byte* args) {
   require(a.logits.last() < 1 << 24, "[sample] logits is {}; at most 2^24 tokens can be told apart in f32",
           shape_text(a.logits));
   require_record("sample", "state", a.state);
+  if (!a.best.exists()) return;
+  const i32 rows = a.logits.size[0], slices = ScoreSlices::number(a.logits.last());
+  require_shape("sample", "best", a.best, {rows, slices, ScoreSlices::kParts});
+  require_shape("sample", "sorted", a.sorted, {rows, slices, ScoreSlices::kSize});
+  require_shape("sample", "blocks", a.blocks, {rows, slices, ScoreSlices::kPlanes, ScoreSlices::kBlocks});
+  for (const Tensor* part : {&a.best, &a.sorted, &a.blocks})
+    require_dtype("sample", "parts", *part, DType::kF32);
 }
 
 // One tile: what it writes for one sequence and reads for another lies in one record.
@@ -32,6 +40,14 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   out.push_back(whole(a.step, Access::kRead));
   out.push_back(part_of(a.logits, Access::kRead, {{t[0], t[1]}, {0, a.logits.last()}}));
   out.push_back(whole(a.state, Access::kRead));
+  if (a.best.exists()) {
+    out.push_back(part_of(a.best, Access::kRead, {{t[0], t[1]}, {0, a.best.size[1]}, {0, a.best.last()}}));
+    out.push_back(
+        part_of(a.sorted, Access::kRead, {{t[0], t[1]}, {0, a.sorted.size[1]}, {0, a.sorted.last()}}));
+    out.push_back(
+        part_of(a.blocks, Access::kRead,
+                {{t[0], t[1]}, {0, a.blocks.size[1]}, {0, a.blocks.size[2]}, {0, a.blocks.last()}}));
+  }
   out.push_back(whole(a.state, Access::kWrite));
 }
 
@@ -56,12 +72,6 @@ struct Candidates {
     return sum;
   }
 };
-
-void penalise(std::vector<double>& scores, const StepDevice& device, i32 s, double penalty) {
-  for (size_t token = 0; token < scores.size(); ++token)
-    if (device.shape.vocab > 0 && device.seen(s)[token / 32] >> (token % 32) & 1)
-      scores[token] = scores[token] < 0 ? scores[token] * penalty : scores[token] / penalty;
-}
 
 size_t choose(std::vector<double> scores, const StepSequence& options, u32 draw) {
   if (options.temperature > 0)
@@ -100,11 +110,11 @@ void reference(const std::byte* args, Values& values) {
     const i32 row = host.wanted_rows()[m], s = host.row_sequence()[row];
     const StepSequence& options = *host.sequence(s);
     if (row != options.row_begin + options.row_count - 1) continue;
-    const auto begin = logits.begin() + long(m) * a.logits.last();
-    std::vector<double> scores(begin, begin + a.logits.last());
-    penalise(scores, device, s, double(options.repetition_penalty));
+    const auto vocab = size_t(a.logits.last());
+    auto scores = penalised_scores(std::span(logits).subspan(size_t(m) * vocab, vocab), device, s,
+                                   double(options.repetition_penalty));
     const u32 draw = device.draws()[s]++;
-    const i32 token = i32(choose(scores, options, draw));
+    const i32 token = i32(choose(std::move(scores), options, draw));
     device.sampled()[s] = device.history(s)[draw % u32(StepDevice::kHistory)] = token;
     if (device.shape.vocab > 0) device.seen(s)[token / 32] |= 1u << (token % 32);
     if (options.row_count != 1) continue;

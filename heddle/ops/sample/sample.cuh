@@ -28,7 +28,7 @@ struct Scores {
   // Of a token that was there before.
   template <class Value>
   Value repeated(Value logit) const {
-    return where_less(logit, Value(0.0f), logit * penalty, quotient(logit, penalty));
+    return repeated_score(logit, penalty);
   }
   // Probability but for a factor; 0 where the token is dropped.
   template <class Index>
@@ -122,7 +122,8 @@ struct Body {
   }
 
   template <class Block, class Row>
-  static i32 pick(Block& block, i32 vocab, const StepSequence& options, u32 draw, Row& row) {
+  static i32 pick(Block& block, const Sample& a, i32, const StepSequence& options, u32 draw, Row& row) {
+    const i32 vocab = a.logits.last();
     const Best best = row.penalised ? block.argmax(vocab, [&](auto i) { return row.score(i); })
                                     : block.argmax(row.logits, vocab);
     if (!(options.temperature > 0)) return best.index;
@@ -167,7 +168,7 @@ struct Body {
   static void run(Block& block, const Sample& a, const TileCoord& t) {
     run_with<Body>(block, a, t);
   }
-  // Chooser: picks a row's token.
+  // Chooser: picks the token of a row, by its place among the wanted ones.
   template <class Chooser, class Block>
   static void run_with(Block& block, const Sample& a, const TileCoord& t) {
     block.inputs();
@@ -183,7 +184,7 @@ struct Body {
       const bool penalised = own.at.words > 0 && options.repetition_penalty != 1;
       Scores<View> scores{block.row(a.logits, m), arrays.from(4 * own.at.seen_of(s)), penalised,
                           options.repetition_penalty, min(quotient(1.0f, options.temperature), kSharpest)};
-      const i32 token = Chooser::pick(block, a.logits.last(), options, u32(own.draw), scores);
+      const i32 token = Chooser::pick(block, a, m, options, u32(own.draw), scores);
       block.sync();
       own.move_on(options.row_count, token);
     }

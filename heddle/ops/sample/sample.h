@@ -3,18 +3,23 @@
 // top-k, top-p, min-p; temperature 0 takes the largest score, lowest token first. Scores equal to the last one
 // that top-k or top-p keeps are kept too. The random number is Philox of (seed, draws): it depends on the sequence
 // alone, not on what else is in the batch.
+// What sample_parts makes of the same logits is optional: with it a GPU need not read all of them here.
 // A sequence with one row goes on by itself: token, position and start are those of its next step.
 #pragma once
 
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
 #include "heddle/tile/philox.h"
+#include "heddle/tile/score_slices.h"
 
 namespace heddle {
 
 struct Sample {
   Tensor step;    // u8 [bytes], the host part of the step record
   Tensor logits;  // f32 [M, V], of the wanted rows
+  Tensor best;    // f32 [M, S, kParts], optional, as the next two are
+  Tensor sorted;  // f32 [M, S, kSize]
+  Tensor blocks;  // f32 [M, S, kPlanes, kBlocks]
   Tensor
       state;  // u8 [bytes], the device part: sampled, draws, seen and, for a single row, what it goes on with
 
@@ -22,6 +27,9 @@ struct Sample {
   static void visit(Self& s, V&& v) {
     v.read("step", s.step, ".");
     v.read("logits", s.logits, "M, V");
+    v.read("best", s.best, "M, S, .");
+    v.read("sorted", s.sorted, "M, S, .");
+    v.read("blocks", s.blocks, "M, S, ., .");
     v.write("state", s.state, ".");
   }
 };

@@ -1,13 +1,16 @@
+#include <algorithm>
 #include <cmath>
 
 #include "heddle/ir/cases.h"
+#include "heddle/ir/slice_parts.h"
 #include "heddle/ops/sample/sample.h"
 
 namespace heddle {
 namespace {
 
-// Every sequence of a case draws with options of its own.
-StepSequence options_of(i32 s, u64 seed) {
+// Every sequence of a case draws with options of its own; of those `by_blocks` thresholds lie at ends of blocks and slices where
+// scores descend with the token (tile/score_slices.h).
+StepSequence options_of(i32 s, u64 seed, bool by_blocks) {
   StepSequence o;
   o.seed = ((seed << 40) + u64(s)) * 0x9E3779B97F4A7C15u;
   const StepSequence all[] = {
@@ -25,7 +28,17 @@ StepSequence options_of(i32 s, u64 seed) {
       {.repetition_penalty = 1.7f, .seed = o.seed},
       {.temperature = 2, .top_p = 0.01f, .top_k = 1, .seed = o.seed},
   };
-  return all[size_t(s) % std::size(all)];
+  const StepSequence blocks[] = {
+      {.temperature = 1, .top_k = 32, .seed = o.seed},
+      {.temperature = 0.8f, .top_p = 0.95f, .seed = o.seed},
+      {.temperature = 1, .top_k = 1024, .seed = o.seed},
+      {.temperature = 3, .top_p = 0.5f, .top_k = 1025, .seed = o.seed},
+      {.temperature = 0.5f, .top_p = 0.999f, .repetition_penalty = 1.2f, .seed = o.seed},
+      {.temperature = 1, .top_k = 2016, .seed = o.seed},
+      {.temperature = 1e-6f, .top_p = 0.9f, .seed = o.seed},
+      {.temperature = 50, .top_p = 0.3f, .min_p = 0.5f, .seed = o.seed},
+  };
+  return by_blocks ? blocks[size_t(s) % std::size(blocks)] : all[size_t(s) % std::size(all)];
 }
 
 struct Example {
@@ -34,7 +47,26 @@ struct Example {
   double spread;  // scores lie in [-spread, spread]
   bool ties;      // few different scores, some of them minus infinity
   int edge = 0;   // 1 or -1: see at_edges
+  enum Form { kRandom, kEqual, kFalling, kOneSlice, kNone } form = kRandom;
+  bool by_blocks = false;  // see options_of
 };
+
+// Scores all equal; one lower than the other; one slice with nearly all of the weight; one score of a row, and none of the first,
+// which is greedy.
+double formed(Example::Form form, size_t row, size_t token, double value) {
+  switch (form) {
+    case Example::kEqual:
+      return 2.5;
+    case Example::kFalling:
+      return 3 - 1e-3 * double(token);
+    case Example::kOneSlice:
+      return token / ScoreSlices::kSize == row % 3 ? value : value - 40;
+    case Example::kNone:
+      return row > 0 && token == 77 ? value : -INFINITY;
+    default:
+      return value;
+  }
+}
 
 // Two values, at ends of digits of 1/128, as a search by digits takes them (sample.sm80.cuh). At temperature 1.3 the upper half
 // of the tokens has 0.6 of all weight, but by the middles of digits it has less (1); or it has less, but not by these (-1).
@@ -45,13 +77,34 @@ double at_edges(int edge, size_t token, size_t vocab) {
   return is_best ? 0 : -kTemperature * (kDigit - kBeside);
 }
 
+// As sample_parts makes them; what a sequence does not ask for stays as it is.
+void prepare_parts(const Sample& a, const StepHost& host, const StepDevice& device, Values& values) {
+  const auto logits = values.read(a.logits);  // as they are stored
+  auto best = values.read(a.best), sorted = values.read(a.sorted), blocks = values.read(a.blocks);
+  const auto vocab = size_t(a.logits.last()), slices = size_t(a.best.size[1]);
+  for (i32 s = 0; s < host.sequences; ++s) {
+    const StepSequence& options = *host.sequence(s);
+    const auto scores = penalised_scores(std::span(logits).subspan(size_t(s) * vocab, vocab), device, s,
+                                         double(options.repetition_penalty));
+    for (size_t slice = 0; slice < slices; ++slice) {
+      const SliceParts parts = slice_parts(scores, i32(slice), double(options.temperature));
+      const size_t at = size_t(s) * slices + slice;
+      std::ranges::copy(parts.best, best.begin() + long(at * parts.best.size()));
+      if (!options.drops(a.logits.last())) continue;
+      std::ranges::copy(parts.sorted, sorted.begin() + long(at * parts.sorted.size()));
+      std::ranges::copy(parts.blocks, blocks.begin() + long(at * parts.blocks.size()));
+    }
+  }
+  values.write(a.best, best), values.write(a.sorted, sorted), values.write(a.blocks, blocks);
+}
+
 void prepare(const StepExample& step, const Example& example, std::byte* bytes, Values& values) {
   auto& a = as<Sample>(bytes);
   StepHost& host = step.fill_host(values.bytes(a.step.buffer));
   StepDevice& device = step.fill_state(values.bytes(a.state.buffer));
   for (i32 s = 0; s < host.sequences; ++s) {
     const i32 begin = host.sequence(s)->row_begin, count = host.sequence(s)->row_count;
-    *host.sequence(s) = options_of(s, example.seed);
+    *host.sequence(s) = options_of(s, example.seed, example.by_blocks);
     host.sequence(s)->row_begin = begin, host.sequence(s)->row_count = count;
     device.draws()[s] = u32(11 * s);
     for (i32 w = 0; w < device.shape.seen_words(); ++w) device.seen(s)[w] = 0x5a17c3e9u * u32(s + w + 1);
@@ -62,7 +115,10 @@ void prepare(const StepExample& step, const Example& example, std::byte* bytes, 
   const auto vocab = size_t(example.vocab);
   for (size_t i = 0; i < logits.size() && example.edge != 0; ++i)
     logits[i] = at_edges(example.edge, i % vocab, vocab);
+  for (size_t i = 0; i < logits.size(); ++i)
+    logits[i] = formed(example.form, i / vocab, i % vocab, logits[i]);
   values.write(a.logits, logits);
+  if (a.best.exists()) prepare_parts(a, host, device, values);
 }
 
 }  // namespace
@@ -81,18 +137,33 @@ std::vector<Case> sample_cases() {
                                  {20000, 8, 6, false},
                                  {20000, 9, 1, true},
                                  {1000, 10, 1, false, 1},
-                                 {1000, 11, 1, false, -1}}) {
-    StepExample sized = step;
-    sized.vocab = example.vocab;
-    Sample args{.step = sized.host(),
-                .logits = input(DType::kF32, {sized.wanted(), example.vocab}),
-                .state = sized.state()};
-    Case one = make_case(args, 0);  // the same tokens, or not
-    one.prepare = [sized, example](std::byte* bytes, Values& values) {
-      prepare(sized, example, bytes, values);
-    };
-    cases.push_back(one);
-  }
+                                 {1000, 11, 1, false, -1},
+                                 {5001, 12, 4, false, 0, Example::kRandom, true},
+                                 {3072, 13, 1, false, 0, Example::kEqual, true},
+                                 {3072, 14, 1, false, 0, Example::kFalling, true},
+                                 {20000, 15, 1, false, 0, Example::kEqual},
+                                 {4003, 16, 3, false, 0, Example::kOneSlice, true},
+                                 {4003, 17, 3, false, 0, Example::kOneSlice},
+                                 {2050, 18, 3, false, 0, Example::kNone},
+                                 {20000, 19, 5, false, 0, Example::kRandom, true}})
+    for (const bool from_parts : {false, true}) {
+      StepExample sized = step;
+      sized.vocab = example.vocab;
+      Sample args{.step = sized.host(),
+                  .logits = input(DType::kF32, {sized.wanted(), example.vocab}),
+                  .state = sized.state()};
+      if (from_parts) {
+        const i32 rows = sized.wanted(), slices = ScoreSlices::number(example.vocab);
+        args.best = input(DType::kF32, {rows, slices, ScoreSlices::kParts});
+        args.sorted = input(DType::kF32, {rows, slices, ScoreSlices::kSize});
+        args.blocks = input(DType::kF32, {rows, slices, ScoreSlices::kPlanes, ScoreSlices::kBlocks});
+      }
+      Case one = make_case(args, 0);  // the same tokens, or not
+      one.prepare = [sized, example](std::byte* bytes, Values& values) {
+        prepare(sized, example, bytes, values);
+      };
+      cases.push_back(one);
+    }
   return cases;
 }
 

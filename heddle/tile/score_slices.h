@@ -1,0 +1,19 @@
+// How the scores of a vocabulary are cut for the choice of a token: in slices of a fixed size, whose sorted scores are cut in
+// blocks. Constants, so that no sum depends on who makes it, or on how many.
+// Read by host and device: no standard headers.
+#pragma once
+
+namespace heddle {
+
+struct ScoreSlices {
+  static constexpr int kSize = 1024;  // scores of a slice; the last may have fewer
+  static constexpr int kBlock = 32, kBlocks = kSize / kBlock;
+  // What is kept of a slice: its best score, the token that has it, and the sum of all weights, e^(score - best) by temperature.
+  enum Part { kScore, kToken, kSum, kUnused, kParts };
+  // And of each block: its best and its least score, the sum of its weights, and how many scores it has above minus infinity.
+  enum Plane { kFirst, kLast, kWeight, kCount, kPlanes };
+
+  static constexpr int number(int vocab) { return (vocab + kSize - 1) / kSize; }
+};
+
+}  // namespace heddle
