@@ -31,7 +31,7 @@ StepSequence options_of(i32 s, u64 seed, bool by_blocks) {
   const StepSequence blocks[] = {
       {.temperature = 1, .top_k = 32, .seed = o.seed},
       {.temperature = 0.8f, .top_p = 0.95f, .seed = o.seed},
-      {.temperature = 1, .top_k = 1024, .seed = o.seed},
+      {.temperature = 2, .top_k = 1024, .seed = o.seed},
       {.temperature = 3, .top_p = 0.5f, .top_k = 1025, .seed = o.seed},
       {.temperature = 0.5f, .top_p = 0.999f, .repetition_penalty = 1.2f, .seed = o.seed},
       {.temperature = 1, .top_k = 2016, .seed = o.seed},
@@ -41,18 +41,20 @@ StepSequence options_of(i32 s, u64 seed, bool by_blocks) {
   return by_blocks ? blocks[size_t(s) % std::size(blocks)] : all[size_t(s) % std::size(all)];
 }
 
+constexpr i32 kLarge = 100000;  // tokens, of which two sequences are enough
+
 struct Example {
   i32 vocab;
   u64 seed;
   double spread;  // scores lie in [-spread, spread]
   bool ties;      // few different scores, some of them minus infinity
   int edge = 0;   // 1 or -1: see at_edges
-  enum Form { kRandom, kEqual, kFalling, kOneSlice, kNone } form = kRandom;
+  enum Form { kRandom, kEqual, kFalling, kOneSlice, kNone, kTwo } form = kRandom;
   bool by_blocks = false;  // see options_of
 };
 
 // Scores all equal; one lower than the other; one slice with nearly all of the weight; one score of a row, and none of the first,
-// which is greedy.
+// which is greedy; two values, one after the other in so many blocks of slices that no few of them have the threshold.
 double formed(Example::Form form, size_t row, size_t token, double value) {
   switch (form) {
     case Example::kEqual:
@@ -63,6 +65,8 @@ double formed(Example::Form form, size_t row, size_t token, double value) {
       return token / ScoreSlices::kSize == row % 3 ? value : value - 40;
     case Example::kNone:
       return row > 0 && token == 77 ? value : -INFINITY;
+    case Example::kTwo:
+      return token % ScoreSlices::kSize < 51 ? 0 : -40;
     default:
       return value;
   }
@@ -145,10 +149,15 @@ std::vector<Case> sample_cases() {
                                  {4003, 16, 3, false, 0, Example::kOneSlice, true},
                                  {4003, 17, 3, false, 0, Example::kOneSlice},
                                  {2050, 18, 3, false, 0, Example::kNone},
-                                 {20000, 19, 5, false, 0, Example::kRandom, true}})
+                                 {20000, 19, 5, false, 0, Example::kRandom, true},
+                                 {20000, 28, 1, false, 0, Example::kTwo, true},
+                                 {128257, 51, 0.3, false, 0, Example::kRandom, true},
+                                 {150001, 22, 4, false, 0, Example::kRandom, true},
+                                 {270000, 23, 4, false, 0, Example::kRandom, true}})
     for (const bool from_parts : {false, true}) {
       StepExample sized = step;
       sized.vocab = example.vocab;
+      if (example.vocab > kLarge) sized.sequences.resize(2);
       Sample args{.step = sized.host(),
                   .logits = input(DType::kF32, {sized.wanted(), example.vocab}),
                   .state = sized.state()};

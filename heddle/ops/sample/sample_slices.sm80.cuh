@@ -207,8 +207,13 @@ struct Slices : Passes {
   template <class Block, class Row>
   static float threshold_of(Block& block, const Row& row, const Parts& parts, const Limit& limit,
                             float share) {
+    constexpr i32 kFew = 16 * kWarps, kMany = 32 * kWarps;
     float kept = 0;
-    if (parts.number <= 16 * kWarps && find_in_blocks<16>(block, row, parts, limit, kept)) return kept;
+    if (parts.number <= kFew) {
+      if (find_in_blocks<16>(block, row, parts, limit, kept)) return kept;
+    } else if (parts.number <= kMany) {
+      if (find_in_blocks<32>(block, row, parts, limit, kept)) return kept;
+    }
     return Passes::find(block, parts.vocab, row, Limit{limit.of_weight, share});
   }
 
