@@ -10,8 +10,9 @@ struct Slices : Passes {
   static constexpr i32 kMost = 4096;  // slices whose sums lie on chip
   static constexpr i32 kSlots = 48;   // scores that a thread looks at
   static constexpr i32 kMostBlocks = kSlots * kWarps;
-  static constexpr i32 kHalvings = 10;  // of where a threshold may lie, before blocks are counted
-  static constexpr i32 kRounds = 4;     // of these
+  // Of where a threshold may lie: before blocks are counted, and of scores, until one is asked whether it is left.
+  static constexpr i32 kHalvings = 10, kFirstHalvings = 12, kMoreHalvings = 3;
+  static constexpr i32 kRounds = 4;  // of these
   static_assert(kBlock == 32 && ScoreSlices::kBlocks == 32 && ScoreSlices::kParts == 4);
 
   // A row's parts in memory.
@@ -155,9 +156,9 @@ struct Slices : Passes {
 #pragma unroll
       for (i32 n = 0; n < kSlots; ++n)
         its[n] = score[n] > none ? limit.of_weight ? row.weight_of_kept(score[n]) : 1.0f : 0.0f;
-      for (;;) {
+      for (i32 times = kFirstHalvings;; times = kMoreHalvings) {
 #pragma unroll 1
-        for (i32 i = 0; i < 4; ++i) {
+        for (i32 i = 0; i < times; ++i) {
           const float at = range.middle();
           float higher = 0;
 #pragma unroll

@@ -114,7 +114,6 @@ struct Body {
   // Maker: describes a slice of a row.
   template <class Maker, class Block>
   static void run_with(Block& block, const SampleParts& a, const TileCoord& t) {
-    block.inputs();
     const StepHost& host = block.host(a.step);
     const StepArrays at(host.shape);
     auto arrays = block.row(a.state).from(i64(sizeof(StepDevice)));
@@ -132,6 +131,7 @@ struct Body {
                           options.drops(vocab),
                           options.repetition_penalty,
                           min(quotient(1.0f, options.temperature), kSharpest)};
+      block.inputs();  // what the host wrote stands already
       for (i32 slice = t[2]; slice < t[3]; ++slice) Maker::slice(block, a, m, slice, row);
     }
   }
