@@ -210,11 +210,11 @@ struct Slices : Passes {
                             float share) {
     constexpr i32 kFew = 16 * kWarps, kMany = 32 * kWarps;
     float kept = 0;
-    if (parts.number <= kFew) {
-      if (find_in_blocks<16>(block, row, parts, limit, kept)) return kept;
-    } else if (parts.number <= kMany) {
-      if (find_in_blocks<32>(block, row, parts, limit, kept)) return kept;
-    }
+    if constexpr (kKnown)  // else the search for many is code enough
+      if (parts.number <= kFew && find_in_blocks<16>(block, row, parts, limit, kept)) return kept;
+    if ((!kKnown || parts.number > kFew) && parts.number <= kMany &&
+        find_in_blocks<32>(block, row, parts, limit, kept))
+      return kept;
     return Passes::find(block, parts.vocab, row, Limit{limit.of_weight, share});
   }
 
