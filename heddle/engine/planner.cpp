@@ -13,8 +13,8 @@ namespace {
 
 constexpr i32 kClasses[] = {1, 8, 64, 512, 2048};
 constexpr i32 kFewerRows = 512;  // where there is too much for larger steps
-// Of all layers: elements of a position's keys. To prove a program of 2,048 rows takes 3 s for a 1B (8,192 of them), and would
-// take 40 s and 3 GB for an 8B (32,768), where 512 rows take 8 s (2 cores of an EPYC, Nov 2026).
+// Of all layers: elements of a position's keys. To prove a program of 2,048 rows takes 3 s for a 1B (8,192 of them), 40 s and 3 GB
+// for an 8B (32,768), where 512 rows take 8 s (from two and six layers; 2 cores of an EPYC, Nov 2026).
 constexpr i64 kMostKeys = 16384;
 
 PassOptions limited(PassOptions passes, const Target& target) {
