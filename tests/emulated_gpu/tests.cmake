@@ -12,8 +12,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   list(APPEND flags -fno-gnu-unique)  # libraries with statics that are unique in the process would never be unloaded
 endif()
 set(ahead ${folder}/ahead/device.h)
-add_custom_command(OUTPUT ${ahead}.gch DEPENDS ${source}/device.h
-                   COMMAND ${CMAKE_COMMAND} -E copy ${source}/device.h ${ahead}
+add_custom_command(OUTPUT ${ahead}.gch DEPENDS ${source}/device.h ${source}/cuda.h
+                   COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}/ahead
+                   COMMAND ${CMAKE_COMMAND} -E cat ${source}/device.h ${source}/cuda.h > ${ahead}
                    COMMAND ${CMAKE_CXX_COMPILER} ${flags} -x c++-header ${ahead} -o ${ahead}.gch VERBATIM)
 add_custom_target(emulated_ahead DEPENDS ${ahead}.gch)
 add_dependencies(emulated_nvrtc emulated_ahead)
@@ -24,7 +25,7 @@ set_target_properties(emulated_cuda emulated_nvrtc PROPERTIES LIBRARY_OUTPUT_DIR
 target_include_directories(emulated_cuda PRIVATE ${PROJECT_SOURCE_DIR})
 
 # What was compiled with another emulator is not taken from the cache.
-set(emulator ${source}/device.h ${source}/arch.cuh ${source}/libnvrtc.cpp)
+set(emulator ${source}/device.h ${source}/cuda.h ${source}/arch.cuh ${source}/libnvrtc.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${emulator})
 set(digest "")
 foreach(file ${emulator})
