@@ -24,7 +24,6 @@ TEST_P(DeviceSource, Compiles) {
   GTEST_SKIP() << "minutes of NVRTC, which no sanitizer sees into: left to builds without one";
 #endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
-  using cuda::Knowledge;
   std::vector<cuda::CompileRequest> requests;
   const Planner planner = planner_for(false);
   const Program one = planner.program(1, 1), many = planner.program(64, 2);

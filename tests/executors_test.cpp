@@ -352,21 +352,22 @@ TEST_P(Fits, TooManyWorkersAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Executors, Fits, testing::Values("megakernel"),
                          [](const auto& param) { return fmt::format("{}_fits", param.param); });
 
-// Kernels made for a program's sizes give the bits of those that read them.
+// Kernels that know forms, or sizes, give the bits of those that know nothing.
 class Specialised : public testing::TestWithParam<std::string> {};
 
 TEST_P(Specialised, KernelsGiveTheSameBits) {
   const ExecutorSpec& spec = get_executor(GetParam());
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
-  const auto run = [&](bool specialised) {
+  const auto run = [&](Knowledge knowledge) {
     TestProgram test(3, &spec.space());
     ExecutorOptions options;
-    options.specialised = specialised;
+    options.knowledge = knowledge;
     const RunReport report = spec.create(test.program, test.memory, options)->run(2);
     EXPECT_EQ(report.tiles_run, u64(2 * 3 * TestProgram::kLayers));
     return test.result();
   };
-  EXPECT_EQ(run(true), run(false));
+  const auto wanted = run(Knowledge::kNothing);
+  for (Knowledge knowledge : {Knowledge::kForms, Knowledge::kSizes}) EXPECT_EQ(run(knowledge), wanted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Specialised, testing::Values("launches", "megakernel"),

@@ -72,6 +72,26 @@ TEST_P(ModelGolden, TaggedVectorsGiveTheSameBits) {
   }
 }
 
+// Kernels that any sizes share give the bits of those made for one model.
+TEST_P(ModelGolden, FormsGiveTheBitsOfSizes) {
+  const Golden golden = load_golden(GetParam());
+  const auto tokens = std::span(golden.tokens).first(5);
+  for (const std::string executor : {"megakernel", "launches"}) {
+    if (std::string why = get_executor(executor).unavailable(); !why.empty())
+      GTEST_SKIP() << executor << ": " << why;
+    const auto run = [&](Knowledge knowledge) {
+      EngineOptions options{.executor = executor, .workers = 5, .max_sequences = 1, .all_logits = true};
+      options.run.knowledge = knowledge;
+      const auto engine = golden_engine(GetParam(), options);
+      std::vector<float> logits = logits_of(*engine, tokens, 1);  // then of many rows
+      const std::vector<float> together = logits_of(*engine, tokens, tokens.size());
+      logits.insert(logits.end(), together.begin(), together.end());
+      return logits;
+    };
+    EXPECT_EQ(run(Knowledge::kForms), run(Knowledge::kSizes)) << executor;
+  }
+}
+
 // Many parts and pages, so that windows begin inside and behind them, a prompt longer than its window, and steps
 // that leave positions behind.
 TEST_P(ModelGolden, ShortPartsMatchTransformers) {

@@ -41,7 +41,7 @@ struct EngineOptions {
   bool tagged = false;
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
-  ExecutorOptions run{.specialised = true};
+  ExecutorOptions run{.knowledge = Knowledge::kSizes};
   // Programs that were made ahead of time; all that decides programs is then as it says (engine/artefact.h).
   std::shared_ptr<const Artefact> artefact;
   std::function<void(const MemoryNeed&)> on_need;  // called before anything is loaded

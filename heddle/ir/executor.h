@@ -32,6 +32,12 @@ enum class LaunchMode : u8 {
 // What devices run programs by, by a digest of all that it was compiled from.
 using DeviceCode = std::map<std::string, std::string>;
 
+// What kernels for a GPU know of the arguments of a program's calls, beside what they are made of. Forms, which models of other
+// sizes have in common: dtypes, which tensors are there, how panels are made; of numbers those that are powers of two up to 128
+// (features that are off or on, steps of one row, elements side by side, heads, pages), and whether 8 and 64 divide them.
+// Sizes: all numbers, of this program alone.
+enum class Knowledge { kNothing, kForms, kSizes };
+
 struct ExecutorOptions {
   int threads = 0;  // 0: one for each core this process may use
   const DeviceCode* code =
@@ -39,7 +45,7 @@ struct ExecutorOptions {
   double hang_limit_ms = 10000;  // a wait longer than this aborts the run with a dump
   std::string simd;              // threads only: name of a lower SIMD level; empty: the best of this CPU
   LaunchMode launch_mode = LaunchMode::kDependent;  // launches only
-  bool specialised = false;  // GPU: kernels made for the sizes and dtypes of this program alone
+  Knowledge knowledge = Knowledge::kNothing;        // GPU
   u32 trace_events = 0;  // instructions of a worker that a run notes; 0: none. Launches run call by call then
   // reference only:
   u64 seed = 0;              // which legal interleaving

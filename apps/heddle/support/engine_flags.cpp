@@ -117,7 +117,7 @@ EngineOptions EngineFlags::options() const {
   options.max_context = max_context;
   options.split_unit = split_unit;
   options.max_splits = max_splits;
-  options.run.specialised = !generic;
+  if (generic) options.run.knowledge = Knowledge::kForms;
   options.tagged = tagged;
   if (no_fuse) options.passes = {.fuse_epilogues = false, .fuse_prologues = false};
   options.max_sequences = 1;

@@ -74,6 +74,7 @@ struct Facts : ArgVisitor {
 }  // namespace
 
 KnownArgs known_args(const Program& program, size_t index, Knowledge knowledge) {
+  if (knowledge == Knowledge::kNothing) return {};
   std::vector<std::vector<std::string>> known;  // by part
   for (const Call& call : program.calls) {
     if (call.opcode != index) continue;

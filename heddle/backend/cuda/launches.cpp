@@ -62,7 +62,7 @@ class LaunchesExecutor : public Executor {
         mode_(options.trace_events > 0 ? LaunchMode::kEager
                                        : options.launch_mode),  // events tell calls apart
         device_(program, memory, options, tiles,
-                launches_requests(program, Device::get().arch(), options.specialised)),
+                launches_requests(program, Device::get().arch(), options.knowledge)),
         trace_(program, options.trace_events) {
     for (size_t i = 0; i < program.opcodes.size(); ++i) kernels_.push_back(device_.kernel(i, "call"));
     u32 first = 0;

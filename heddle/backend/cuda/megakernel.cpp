@@ -25,7 +25,7 @@ class MegakernelExecutor : public Executor {
       : program_(program),
         memory_(memory),
         device_(program, memory, options, program.workers,
-                megakernel_requests(program, Device::get().arch(), options.specialised)),
+                megakernel_requests(program, Device::get().arch(), options.knowledge)),
         trace_(u32(program.workers.size()), options.trace_events),
         kernel_(device_.kernel(0, "megakernel")),
         how_{.grid = u32(program.workers.size()),

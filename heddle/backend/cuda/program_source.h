@@ -36,6 +36,6 @@ constexpr u32 call_threads(i32 rows) {
 }
 // Kernel `megakernel`, which executes instructions; one that knows sizes those of this program alone.
 std::string megakernel_source(const Program& program, const std::string& arch,
-                              Knowledge knowledge = Knowledge::kForms);
+                              Knowledge knowledge = Knowledge::kNothing);
 
 }  // namespace heddle::cuda

@@ -1,5 +1,7 @@
 #include "heddle/backend/cuda/requests.h"
 
+#include <algorithm>
+
 #include <fmt/ranges.h>
 
 #include "heddle/backend/cuda/body_check.h"
@@ -9,8 +11,7 @@
 
 namespace heddle::cuda {
 std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
-                                              bool specialised) {
-  const Knowledge knowledge = specialised ? Knowledge::kSizes : Knowledge::kForms;
+                                              Knowledge knowledge) {
   const KernelTraits traits = KernelTraits::of(program, arch);
   std::vector<CompileRequest> requests;
   for (size_t i = 0; i < program.opcodes.size(); ++i)
@@ -22,13 +23,10 @@ std::vector<CompileRequest> launches_requests(const Program& program, const std:
 }
 
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
-                                                bool specialised) {
+                                                Knowledge knowledge) {
   // Made for one program alone where its steps have few rows: of many the whole kernel takes long to compile.
-  const bool knows_sizes = specialised && program.shape.rows <= kStreamRows;
-  return {{program.name + ", megakernel",
-           megakernel_source(program, arch, knows_sizes ? Knowledge::kSizes : Knowledge::kForms),
-           arch,
-           {}}};
+  if (program.shape.rows > kStreamRows) knowledge = std::min(knowledge, Knowledge::kForms);
+  return {{program.name + ", megakernel", megakernel_source(program, arch, knowledge), arch, {}}};
 }
 
 DeviceCode compile_ahead(std::span<const Program> programs, const std::string& arch) {
@@ -38,8 +36,8 @@ DeviceCode compile_ahead(std::span<const Program> programs, const std::string& a
     for (const CompileRequest& request : requests) wanted.emplace(code_name(request), request);
   };
   for (const Program& program : programs) {
-    want(launches_requests(program, arch, true));
-    if (program.shape.rows < kManyStepRows) want(megakernel_requests(program, arch, true));
+    want(launches_requests(program, arch, Knowledge::kSizes));
+    if (program.shape.rows < kManyStepRows) want(megakernel_requests(program, arch, Knowledge::kSizes));
   }
   std::vector<CompileRequest> requests;
   for (const auto& [name, request] : wanted) requests.push_back(request);

@@ -12,10 +12,10 @@ namespace heddle::cuda {
 
 // A kernel `call` for each opcode. Specialised: for the sizes of this program alone.
 std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
-                                              bool specialised);
+                                              Knowledge knowledge);
 // The kernel `megakernel`.
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
-                                                bool specialised);
+                                                Knowledge knowledge);
 
 // For both executors. Throws Error(kUnsupported) where there is no compiler, Error(kInvalidArgument) for an
 // architecture that heddle has no code for.
