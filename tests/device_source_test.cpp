@@ -28,7 +28,7 @@ TEST_P(DeviceSource, Compiles) {
   const Planner planner = planner_for(false);
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
   const Program tagged = planner_for(true).program(1, 1);
-  requests.push_back({"decode", cuda::megakernel_source(one, GetParam()), GetParam(), {}});
+  requests.push_back({"decode", cuda::megakernel_source(one, GetParam(), Knowledge::kForms), GetParam(), {}});
   requests.push_back(
       {"specialised decode", cuda::megakernel_source(one, GetParam(), Knowledge::kSizes), GetParam(), {}});
   requests.push_back(

@@ -10,7 +10,7 @@ constexpr bool kHasClusterEdges = kClusterCounters > 0;
 
 // Where an instruction's counters are among the cluster's, as the controller has looked them up.
 struct ClusterPlaces {
-  u32 at[kMaxWaits + 1];  // of its waits; of its signal
+  u32 at[kHasClusterEdges ? kMaxWaits + 1 : 1];  // of its waits; of its signal
 
   // By the lanes of a warp.
   void fetch(const KernelParams& p, const Instruction& instruction) {
