@@ -1,11 +1,12 @@
 # Writes files into a C++ source, as heddle_embed says:
 # cmake -DROOT=. -DLIST=names.txt -DOUT=x.cpp -DHEADER=heddle/a/b.h -DNAMESPACE=heddle -DFUNCTION=texts -P embed.cmake
-# LIST has a path below ROOT in each line.
+# LIST has a path below ROOT in each line. The texts are literals that know their length: counting it while compiling
+# takes more steps than clang allows once a text is long.
 file(STRINGS ${LIST} paths)
 set(entries)
 foreach(path ${paths})
   file(READ ${ROOT}/${path} text)
-  string(APPEND entries "    {\"${path}\", R\"heddle_text(${text})heddle_text\"},\n")
+  string(APPEND entries "    {\"${path}\"sv, R\"heddle_text(${text})heddle_text\"sv},\n")
 endforeach()
 file(WRITE ${OUT} "// Generated from the tree by cmake/embed.cmake.
 #include \"${HEADER}\"
@@ -13,6 +14,7 @@ file(WRITE ${OUT} "// Generated from the tree by cmake/embed.cmake.
 namespace ${NAMESPACE} {
 
 std::span<const EmbeddedFile> ${FUNCTION}() {
+  using namespace std::string_view_literals;
   static constexpr EmbeddedFile all[] = {
 ${entries}  };
   return all;
