@@ -13,7 +13,7 @@ struct ScoreSlices {
   // And of each block: its best and its least score, the sum of its weights, and how many scores it has above minus infinity.
   enum Plane { kFirst, kLast, kWeight, kCount, kPlanes };
 
-  static constexpr int number(int vocab) { return (vocab + kSize - 1) / kSize; }
+  static constexpr int number(int vocab) { return vocab / kSize + (vocab % kSize > 0); }
 };
 
 }  // namespace heddle

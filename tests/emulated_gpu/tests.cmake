@@ -23,6 +23,12 @@ target_compile_definitions(emulated_nvrtc PRIVATE EMULATED_GPU_SOURCE="${source}
                            EMULATED_GPU_CXX="${CMAKE_CXX_COMPILER} ${flags}")
 set_target_properties(emulated_cuda emulated_nvrtc PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${folder})
 target_include_directories(emulated_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+# The same driver with a GPU that runs nothing, for scripts/compile_gpu_tests.
+add_library(still_cuda SHARED EXCLUDE_FROM_ALL ${source}/libcuda.cpp)
+set_target_properties(still_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/still_gpu)
+target_compile_definitions(still_cuda PRIVATE EMULATED_GPU_STILL=1)
+target_include_directories(still_cuda PRIVATE ${PROJECT_SOURCE_DIR})
 
 # What was compiled with another emulator is not taken from the cache.
 set(emulator ${source}/device.h ${source}/cuda.h ${source}/arch.cuh ${source}/libnvrtc.cpp)
