@@ -48,23 +48,29 @@ inline void relax() {
 }
 
 // How a thread waits that finds no worker ready: it spins for as long as a hand-over between cores takes,
-// then lets others have the core, then sleeps.
+// then lets others have the core, then sleeps. What it waits for may need this very core where threads share one: then
+// it does not spin.
 class Patience {
  public:
+  // Each turn looks at so many workers.
+  Patience(size_t workers, bool shares_core)
+      : spins_(shares_core ? 0 : int(kLooks / std::max<size_t>(1, workers))) {}
+
   void wait() {
     ++turns_;
-    if (turns_ < kSpins)
+    if (turns_ < spins_)
       relax();
-    else if (turns_ < kSpins + kYields)
+    else if (turns_ < spins_ + kYields)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   void reset() { turns_ = 0; }
-  bool exhausted() const { return turns_ >= kSpins; }
+  bool exhausted() const { return turns_ >= spins_; }
 
  private:
-  static constexpr int kSpins = 4000, kYields = 1000;
+  static constexpr int kLooks = 4000, kYields = 1000;
+  const int spins_;
   int turns_ = 0;
 };
 
@@ -101,6 +107,7 @@ class ThreadsExecutor : public Executor {
     size_t count = size_t(std::max(options.threads, 0));
     if (count == 0) count = std::max<size_t>(1, cpus.size());
     count = std::min(count, std::max<size_t>(1, program.workers.size()));
+    shares_core_ = count > cpus.size();
     trace_.emplace(program, u32(count), options.trace_events);
     tiles_ = create_tiles(simd_level(options.simd), program, memory, int(count));
     crews_ = std::vector<Crew>(count);
@@ -173,7 +180,7 @@ class ThreadsExecutor : public Executor {
 
   template <bool kTraced>
   void work(int thread, Crew& crew) {
-    Patience patience;
+    Patience patience(crew.workers.size(), shares_core_);
     u64 seen = 0;
     Clock::time_point limit{};
     if (kTraced) crew.tick = TickTrace::ticks();
@@ -302,6 +309,7 @@ class ThreadsExecutor : public Executor {
   std::vector<Counter> counters_;
   std::unique_ptr<Tiles> tiles_;
   std::vector<Crew> crews_;
+  bool shares_core_ = false;
   u32 epoch_ = 0, stop_after_ = 0;
   std::atomic<bool> abort_{false};
 
