@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <span>
 
 #include "heddle/ir/rules.h"
 
@@ -117,22 +119,25 @@ i64 scratch(const std::byte* args, const TileCoord&) {
   return 4 * queries * (a.score_dim() + 2 * i64(a.value_dim()) + 2 * a.chunk + 3) + a.chunk * right;
 }
 
-// Keys or values of one position as fp64.
+// Keys or values of positions as fp64; those of this step as the pages round them.
 class Positions {
  public:
   Positions(const Attention& a, Values& values, const Tensor& pages, const Tensor& rows)
-      : a_(a), pages_(pages), old_(values.read(pages)), new_(values.read(rows)) {}
+      : a_(a), pages_(pages), old_(values.read(pages)), new_(values.read(rows)) {
+    for (double& value : new_) value = double(round_to(pages.dtype, float(value)));
+  }
 
-  double at(const StepHost& host, const AttentionBlock& block, i32 kv_head, i32 position, i32 i) const {
-    const i32 dim = pages_.last();
+  std::span<const double> at(const StepHost& host, const AttentionBlock& block, i32 kv_head,
+                             i32 position) const {
+    const auto row_of = [&](const std::vector<double>& rows, i64 row) {
+      return std::span(rows).subspan(size_t(row * pages_.last()), size_t(pages_.last()));
+    };
     if (position < block.start) {
       const i32 page_size = pages_.size[2], page = host.pages(block.sequence)[position / page_size];
-      const i64 slot = (i64(page) * a_.kv_heads + kv_head) * page_size + position % page_size;
-      return old_[size_t(slot * dim + i)];
+      return row_of(old_, (i64(page) * a_.kv_heads + kv_head) * page_size + position % page_size);
     }
     const i64 row = host.sequence(block.sequence)->row_begin + position - block.start;
-    const double value = new_[size_t((row * a_.kv_heads + kv_head) * dim + i)];
-    return double(round_to(pages_.dtype, float(value)));
+    return row_of(new_, row * a_.kv_heads + kv_head);
   }
 
  private:
@@ -161,17 +166,15 @@ RowSplit row_split(const Attention& a, const std::vector<double>& scores, const 
   return result;
 }
 
-double dot(const std::vector<double>& rows, size_t begin, i32 count, auto&& other) {
-  double sum = 0;
-  for (i32 i = 0; i < count; ++i) sum += rows[begin + size_t(i)] * other(i);
-  return sum;
+double dot(std::span<const double> rows, size_t begin, std::span<const double> other) {
+  return std::inner_product(other.begin(), other.end(), rows.begin() + long(begin), 0.0);
 }
 
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<Attention>(args);
   const auto& host = *reinterpret_cast<const StepHost*>(values.bytes(a.step.buffer));
   const auto& device = *reinterpret_cast<const StepDevice*>(values.bytes(a.state.buffer));
-  const Positions old_keys(a, values, a.keys, a.k), old_values(a, values, a.values, a.v);
+  const Positions all_keys(a, values, a.keys, a.k), all_values(a, values, a.values, a.v);
   const auto q = values.read(a.q), latent = a.is_latent() ? values.read(a.latent) : std::vector<double>{};
   auto part = values.read(a.part), stats = values.read(a.stats);
   for (i32 row = 0; row < host.rows; ++row) {
@@ -185,14 +188,14 @@ void reference(const std::byte* args, Values& values) {
         const size_t query = size_t(row * a.heads + head), width = size_t(a.value_dim());
         std::vector<double> scores, seen;
         for (i32 p = begin; p < end; ++p) {
-          const auto key = [&](i32 i) { return old_keys.at(host, block, kv_head, p, i); };
-          const auto value = [&](i32 i) { return old_values.at(host, block, kv_head, p, i); };
-          double score = dot(q, query * size_t(a.head_dim()), a.head_dim(), key);
-          if (!latent.empty()) score += dot(latent, query * width, a.value_dim(), value);
+          const std::span key = all_keys.at(host, block, kv_head, p);
+          const std::span value = all_values.at(host, block, kv_head, p);
+          double score = dot(q, query * key.size(), key);
+          if (!latent.empty()) score += dot(latent, query * width, value);
           score *= double(a.scale);
           const double cap = double(a.softcap);
           scores.push_back(cap > 0 ? cap * std::tanh(score / cap) : score);
-          for (i32 i = 0; i < a.value_dim(); ++i) seen.push_back(value(i));
+          seen.insert(seen.end(), value.begin(), value.end());
         }
         const RowSplit result = row_split(a, scores, seen);
         const size_t at = query * size_t(a.max_splits) + size_t(split);
