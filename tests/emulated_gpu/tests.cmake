@@ -44,7 +44,7 @@ string(SUBSTRING ${digest} 0 16 digest)
 function(add_emulated_test test filter)
   add_dependencies(${test} emulated_cuda emulated_nvrtc)
   add_test(NAME emulated_gpu/${test} COMMAND ${test} --gtest_filter=${filter} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(emulated_gpu/${test} PROPERTIES ENVIRONMENT
+  set_tests_properties(emulated_gpu/${test} PROPERTIES COST 20 ENVIRONMENT
     "LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
 endfunction()
 # Sanitizers know nothing of fibers.
