@@ -40,8 +40,7 @@ bundle: program
 	cmake --install build/release --component bundle --prefix dist/heddle-bundle
 	scripts/test_bundle dist/heddle-bundle
 
-# The bundle with the tests that need a GPU, for a machine that has one: there, run each of tests/. HEDDLE_GOLDENS says where
-# tests/goldens/models are; for gpu_command_test HEDDLE_TREE names the tree and HEDDLE_PROGRAM the bundle's program.
+# The bundle with the tests that need a GPU, for a machine that has one: scripts/gpu_tests.py runs them there.
 gpu-tests: program
 	cmake --build --preset release --parallel $(JOBS) --target gpu_tests
 	rm -rf dist/heddle-bundle
