@@ -3,10 +3,10 @@
     python3 scripts/gpu_tests.py compile [BUNDLE] [--cubins dist/cubins]
     python3 scripts/gpu_tests.py run [BUNDLE] [--cubins dist/cubins] [--out tests.json] [--logs logs]
 
-`compile` needs no GPU: it runs the tests on a driver, made in build/release, whose GPU, an H200, runs nothing.
+`compile` needs no GPU: it runs the tests on a driver, made in build/release, whose H200 does nothing.
 All of them fail, which says nothing; what NVRTC made for them is kept. `run` is for a machine with a GPU and
-needs only the bundle, the tree and Python; with the same NVRTC nothing is left to compile. It says which tests
-did not pass and, with --out, how many of each program did, on which device.
+needs only the bundle, the tree and Python; with the same NVRTC nothing is left to compile. It says which
+tests did not pass and, with --out, how many of each program did, on which device.
 """
 
 import argparse

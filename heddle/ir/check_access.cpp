@@ -73,6 +73,7 @@ bool Accesses::make_record(const Event& event, const Touch& touch, Record& recor
   record.counters.clear();
   u32* need = needs_[record.need];
   needs_.clear(record.need);
+  u32 joined = kNone;
   for (u32 cell : map_.cells[touch.place]) {
     const Last& last = last_[cell];
     if (!written_in_step(event, touch, last)) return false;
@@ -80,7 +81,8 @@ bool Accesses::make_record(const Event& event, const Touch& touch, Record& recor
     if (last.group != kNone) {
       const Group& group = groups_[last.group];
       if (group.made < group.expected) return false;
-      join(need, group_clocks_[group.writers], form_.workers());
+      if (last.group != joined) join(need, group_clocks_[group.writers], form_.workers());
+      joined = last.group;
     }
     u32& known = need[form_.worker_of[last.writer]];
     known = std::max(known, at(last.writer, last.step));
@@ -149,18 +151,43 @@ void Accesses::write(const Event& event, const Touch& touch) {
       if (worker < width)
         conflict(Rule::kWriteAfterRead, event, touch, kNone, {worker, reads_[reader][worker]});
     }
-  for (u32 cell : map_.cells[touch.place]) {
-    // Rows of another step are other bytes of the pages (the host sees to that), so each step has its own.
-    Last& last = last_[cell + (pages && event.step == 1 ? map_.num_cells : 0)];
-    shared(event, touch, cell) ? join_group(event, touch, cell, last) : write_cell(event, touch, cell, last);
-    if (pages) write_page(event, cell);
+  // Rows of another step are other bytes of the pages (the host sees to that), so each step has its own.
+  const size_t first_last = pages && event.step == 1 ? map_.num_cells : 0;
+  const std::span<const u32> cells = map_.cells[touch.place];
+  for (size_t i = 0; i < cells.size();) {
+    const size_t parts = region(touch).indexed ? alike(event, cells.subspan(i), first_last) : 0;
+    if (parts > 0)
+      join_group(event, touch, cells.subspan(i, parts), first_last);
+    else
+      write_cell(event, touch, cells[i], last_[cells[i] + first_last]);
+    i += std::max<size_t>(1, parts);
   }
+  if (pages)
+    for (u32 cell : cells) write_page(event, cell);
 }
 
-// Whether several tiles of the call may write the cell, each a part that only the step record tells.
-bool Accesses::shared(const Event& event, const Touch& touch, u32 cell) const {
-  return region(touch).indexed &&
-         map_.indexed_writes.at(MemoryMap::key(cell, form_.instruction(event.id).call)) > 1;
+bool Accesses::in_group(const Event& event, const Last& last) const {
+  return last.group != kNone && groups_[last.group].call == form_.instruction(event.id).call &&
+         groups_[last.group].step == event.step;
+}
+
+// By the event's call, in a step.
+u32 Accesses::indexed_writes(const Event& event, u32 cell) const {
+  return map_.indexed_writes.at(MemoryMap::key(cell, form_.instruction(event.id).call));
+}
+
+// How many cells, from the first on, several tiles of the call write, each a part that only the step record tells, and the same
+// have written so far. 0: the first cell is this tile's alone.
+size_t Accesses::alike(const Event& event, std::span<const u32> cells, size_t first_last) const {
+  const Last& first = last_[cells[0] + first_last];
+  const bool joined = in_group(event, first);
+  const u32 expected = joined ? 0 : indexed_writes(event, cells[0]);
+  if (expected == 1) return 0;
+  size_t count = 1;
+  while (count < cells.size() && last_[cells[count] + first_last] == first &&
+         (joined || indexed_writes(event, cells[count]) == expected))
+    ++count;
+  return count;
 }
 
 void Accesses::write_page(const Event& event, u32 cell) {
@@ -184,29 +211,53 @@ void Accesses::write_cell(const Event& event, const Touch& touch, u32 cell, Last
   last = {event.id, event.step, region(touch).buffer, kNone};
 }
 
-void Accesses::join_group(const Event& event, const Touch& touch, u32 cell, Last& last) {
-  const u32 call = form_.instruction(event.id).call, width = form_.workers();
+// Of alike cells.
+void Accesses::join_group(const Event& event, const Touch& touch, std::span<const u32> cells,
+                          size_t first_last) {
+  const Last& last = last_[cells[0] + first_last];
   u32 index = last.group;
-  if (index == kNone || groups_[index].call != call || groups_[index].step != event.step) {
-    Group group{
-        .call = call, .step = event.step, .expected = map_.indexed_writes.at(MemoryMap::key(cell, call))};
-    group.before = group_clocks_.add();
-    group.writers = group_clocks_.add();
-    u32* before = group_clocks_[group.before];
-    if (last.group != kNone)
-      join(before, group_clocks_[groups_[last.group].writers], width);
-    else if (last.writer != kNone)
-      before[form_.worker_of[last.writer]] = at(last.writer, last.step);
-    index = u32(groups_.size());
-    groups_.push_back(group);
+  if (!in_group(event, last)) {
+    index = open_group(event, cells[0], last);
+    groups_[index].cells = cells.size();
+  } else if (cells.size() < groups_[index].cells) {
+    index = split_group(index, cells.size());
   }
   Group& group = groups_[index];
   const u32* before = group_clocks_[group.before];
-  const u32 worker = first_beyond(before, event.visible, width);
-  if (worker < width) conflict(Rule::kWriteAfterWrite, event, touch, cell, {worker, before[worker]});
+  const u32 worker = first_beyond(before, event.visible, form_.workers());
+  if (worker < form_.workers())
+    conflict(Rule::kWriteAfterWrite, event, touch, cells[0], {worker, before[worker]});
   ++group.made;
   group_clocks_[group.writers][event.worker] = event.at;
-  last = {event.id, event.step, region(touch).buffer, index};
+  for (u32 cell : cells) last_[cell + first_last] = {event.id, event.step, region(touch).buffer, index};
+}
+
+u32 Accesses::open_group(const Event& event, u32 cell, const Last& last) {
+  Group group{.call = form_.instruction(event.id).call,
+              .step = event.step,
+              .expected = indexed_writes(event, cell),
+              .before = group_clocks_.add(),
+              .writers = group_clocks_.add()};
+  u32* before = group_clocks_[group.before];
+  if (last.group != kNone)
+    join(before, group_clocks_[groups_[last.group].writers], form_.workers());
+  else if (last.writer != kNone)
+    before[form_.worker_of[last.writer]] = at(last.writer, last.step);
+  groups_.push_back(group);
+  return u32(groups_.size() - 1);
+}
+
+// So many cells of a group become one of their own.
+u32 Accesses::split_group(u32 index, size_t cells) {
+  Group part = groups_[index];
+  part.cells = cells;
+  part.before = group_clocks_.add();
+  part.writers = group_clocks_.add();
+  join(group_clocks_[part.before], group_clocks_[groups_[index].before], form_.workers());
+  join(group_clocks_[part.writers], group_clocks_[groups_[index].writers], form_.workers());
+  groups_[index].cells -= cells;
+  groups_.push_back(part);
+  return u32(groups_.size() - 1);
 }
 
 }  // namespace heddle::proof

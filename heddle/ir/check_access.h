@@ -42,11 +42,15 @@ class Accesses {
     u32 step = 0;
     u32 buffer = kNoBuffer;
     u32 group = kNone;
+
+    bool operator==(const Last&) const = default;
   };
-  // Indexed writes of one call to one cell in one step: they do not conflict with each other.
+  // Indexed writes of one call in one step to a cell, or to cells that the same tiles have written so far: they do
+  // not conflict with each other.
   struct Group {
     u32 call = 0, step = 0;
-    u32 made = 0, expected = 0;
+    size_t cells = 0;
+    u32 made = 0, expected = 0;      // of each cell
     size_t before = 0, writers = 0;  // rows of group_clocks_
   };
   // What a reader of a place needs to know, kept until the place is written again.
@@ -69,8 +73,12 @@ class Accesses {
   bool make_record(const Event& event, const Touch& touch, Record& record);
   void write(const Event& event, const Touch& touch);
   void write_cell(const Event& event, const Touch& touch, u32 cell, Last& last);
-  bool shared(const Event& event, const Touch& touch, u32 cell) const;
-  void join_group(const Event& event, const Touch& touch, u32 cell, Last& last);
+  bool in_group(const Event& event, const Last& last) const;
+  u32 indexed_writes(const Event& event, u32 cell) const;
+  size_t alike(const Event& event, std::span<const u32> cells, size_t first_last) const;
+  void join_group(const Event& event, const Touch& touch, std::span<const u32> cells, size_t first_last);
+  u32 open_group(const Event& event, u32 cell, const Last& last);
+  u32 split_group(u32 index, size_t cells);
   void write_page(const Event& event, u32 cell);
 
   const Region& region(const Touch& touch) const { return form_.regions[touch.region]; }

@@ -168,18 +168,20 @@ class MapMemory {
     }
   }
 
+  // Tiles of a call often write the same places: these are counted first, and then their cells.
   void count_writers() {
+    std::unordered_map<u64, u32> by_call;  // of places
     for (u32 id = 0; id < form_.size(); ++id)
       for (const Touch& touch : map_.touches_of(id)) {
         const Region& region = form_.regions[touch.region];
         if (region.access != Access::kWrite) continue;
-        const bool pages = form_.buffer(region.buffer).kind == BufferKind::kPages;
-        if (!pages && !region.indexed) continue;
-        for (u32 cell : map_.cells[touch.place]) {
-          if (region.indexed) ++map_.indexed_writes[MemoryMap::key(cell, form_.instruction(id).call)];
-          if (pages) ++map_.page_writes[cell];
-        }
+        if (region.indexed) ++by_call[MemoryMap::key(touch.place, form_.instruction(id).call)];
+        if (form_.buffer(region.buffer).kind == BufferKind::kPages)
+          for (u32 cell : map_.cells[touch.place]) ++map_.page_writes[cell];
       }
+    for (const auto& [key, writes] : by_call)
+      for (u32 cell : map_.cells[u32(key >> 32)])
+        map_.indexed_writes[MemoryMap::key(cell, u32(key))] += writes;
   }
 
   const Form& form_;
