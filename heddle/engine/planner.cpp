@@ -12,10 +12,8 @@ namespace heddle {
 namespace {
 
 constexpr i32 kClasses[] = {1, 8, 64, 512, 2048};
-constexpr i32 kFewerRows = 512;  // where there is too much for larger steps
-// Of all layers: elements of a position's keys. To prove a program of 2,048 rows takes 3 s for a 1B (8,192 of them), 40 s and 3 GB
-// for an 8B (32,768), where 512 rows take 8 s (from two and six layers; 2 cores of an EPYC, Nov 2026).
-constexpr i64 kMostKeys = 16384;
+// Logits of so many rows are a quarter of a gigabyte already.
+constexpr i32 kMostRowsOfLogits = 512;
 
 PassOptions limited(PassOptions passes, const Target& target) {
   passes.max_prologue_bytes = std::min(passes.max_prologue_bytes, target.max_prologue_bytes);
@@ -37,11 +35,8 @@ i32 row_class(std::span<const i32> classes, i32 rows, i32 sequences) {
 }
 
 std::span<const i32> Planner::row_classes() const {
-  const ModelInfo& info = model_->info();
-  const i64 keys = i64(info.layers) * info.kv_heads * info.head_dim;
-  // Logits of 512 rows are a quarter of a gigabyte already.
-  const bool fewer = capacity_.all_logits || keys > kMostKeys;
-  return heddle::row_classes(fewer ? std::min(target_.most_rows, kFewerRows) : target_.most_rows);
+  return heddle::row_classes(capacity_.all_logits ? std::min(target_.most_rows, kMostRowsOfLogits)
+                                                  : target_.most_rows);
 }
 
 Planner::Planner(std::shared_ptr<const Model> model, Target target, Capacity capacity, CompileOptions options)
