@@ -23,7 +23,7 @@ target_compile_definitions(emulated_nvrtc PRIVATE EMULATED_GPU_SOURCE="${source}
                            EMULATED_GPU_CXX="${CMAKE_CXX_COMPILER} ${flags}")
 set_target_properties(emulated_cuda emulated_nvrtc PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${folder})
 target_include_directories(emulated_cuda PRIVATE ${PROJECT_SOURCE_DIR})
-# The same driver with a GPU that runs nothing, for scripts/compile_gpu_tests.
+# The same driver with a GPU that runs nothing, for scripts/gpu_tests.py.
 add_library(still_cuda SHARED EXCLUDE_FROM_ALL ${source}/libcuda.cpp)
 set_target_properties(still_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/still_gpu)
@@ -49,8 +49,7 @@ function(add_emulated_test test filter)
 endfunction()
 # Sanitizers know nothing of fibers.
 if(NOT HEDDLE_SANITIZE)
-  # Bodies are the same under both executors.
-  add_emulated_test(op_harness_test "*_megakernel:*MatchesReference/attention_launches:*MatchesReference/linear_launches:*MatchesReference/rms_norm_launches:*MatchesReference/sample_launches")
+  add_emulated_test(op_harness_test "*_launches:*_megakernel")
   add_emulated_test(attention_cut_test "*/launches:*/megakernel")
   add_emulated_test(executors_test "*/megakernel_*:TaggedWords.*:*launches_tagged:Panels.*:*Specialised*")
   add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")
