@@ -12,6 +12,7 @@ tests did not pass and, with --out, how many of each program did, on which devic
 import argparse
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -52,9 +53,11 @@ class Tests:
         )
 
     def of(self, program):
-        listing = self.call(program, "--gtest_list_tests", f"--gtest_filter={self.filters}").stdout
+        listing = self.call(program, "--gtest_list_tests", f"--gtest_filter={self.filters}")
+        if listing.returncode != 0:
+            raise SystemExit(f"{program} does not list its tests: {listing.stderr}")
         tests, suite = [], ""
-        for line in listing.splitlines():
+        for line in listing.stdout.splitlines():
             name = line.split("#")[0].rstrip()
             if name.startswith("  "):
                 tests.append((program, suite + name.strip()))
@@ -80,6 +83,8 @@ class Tests:
 def run_all(tests, jobs):
     programs = sorted(path.name for path in tests.folder.iterdir() if path.is_file())
     every = [test for program in programs for test in tests.of(program)]
+    if not every:
+        raise SystemExit(f"{tests.folder} has no tests that {tests.filters} lets pass")
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(tests.run, every))
 
@@ -107,7 +112,7 @@ def report(arguments, tests, results):
         "device": device.group(1) if device else said,
         "date": today(),
         "commit": arguments.commit or commit(),
-        "command": "python3 scripts/gpu_tests.py run",
+        "command": shlex.join(["python3", "scripts/gpu_tests.py", *sys.argv[1:]]),
         "rows": rows,
     }
     print("written to", write(result, arguments.out, "tests"))
