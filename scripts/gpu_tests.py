@@ -2,11 +2,14 @@
 
     python3 scripts/gpu_tests.py compile [BUNDLE] [--cubins dist/cubins]
     python3 scripts/gpu_tests.py run [BUNDLE] [--cubins dist/cubins] [--out tests.json] [--logs logs]
+        [--racecheck]
 
 `compile` needs no GPU: it runs the tests on a driver, made in build/release, whose H200 does nothing.
 All of them fail, which says nothing; what NVRTC made for them is kept. `run` is for a machine with a GPU and
 needs only the bundle, the tree and Python; with the same NVRTC nothing is left to compile. It says which
-tests did not pass and, with --out, how many of each program did, on which device.
+tests did not pass and, with --out, how many of each program did, on which device. --racecheck runs them
+under compute-sanitizer's racecheck, in kernels where every thread that has read a slot gives it back itself:
+the tool orders only who arrives at a barrier. A hazard is a failure then.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +29,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "bench"))
 from report import commit, today, write  # noqa: E402
 
+# Sources that take the place of the ones built in.
+SLOTS = Path("heddle/backend/cuda/device/ring.cuh")
+ONE_ARRIVES, ALL_ARRIVE = (f"constexpr bool kEveryReaderArrives = {value};" for value in ("false", "true"))
+RACECHECK = ["compute-sanitizer", "--tool", "racecheck", "--error-exitcode", "3"]
+
 OF_THE_CPU = "*threads*:*reference*:Threads.*:OnEmulatedGpu.*"
 
 
@@ -34,6 +43,7 @@ class Tests:
     def __init__(self, arguments, environment):
         self.folder = arguments.bundle.resolve() / "tests"
         self.seconds = arguments.seconds
+        self.under = []
         self.filters = f"{arguments.filter}-{OF_THE_CPU}"
         self.environment = os.environ | environment
         self.environment["HEDDLE_GOLDENS"] = str(ROOT / "tests/goldens/models")
@@ -41,9 +51,18 @@ class Tests:
         self.environment["HEDDLE_PROGRAM"] = str(arguments.bundle.resolve() / "heddle")
         self.environment["HEDDLE_CACHE"] = str(arguments.cubins.resolve())
 
-    def call(self, program, *arguments, seconds=60):
+    def check_races(self, sources):
+        text = (ROOT / SLOTS).read_text()
+        if ONE_ARRIVES not in text:
+            raise SystemExit(f"{SLOTS} does not say {ONE_ARRIVES!r}")
+        (sources / SLOTS).parent.mkdir(parents=True)
+        (sources / SLOTS).write_text(text.replace(ONE_ARRIVES, ALL_ARRIVE))
+        self.environment["HEDDLE_SOURCES"] = str(sources)
+        self.under = RACECHECK
+
+    def call(self, program, *arguments, seconds=60, under=()):
         return subprocess.run(
-            [self.folder / program, *arguments],
+            [*under, self.folder / program, *arguments],
             env=self.environment,
             capture_output=True,
             text=True,
@@ -70,7 +89,7 @@ class Tests:
         program, name = test
         begin = time.monotonic()
         try:
-            done = self.call(program, f"--gtest_filter={name}", seconds=self.seconds)
+            done = self.call(program, f"--gtest_filter={name}", seconds=self.seconds, under=self.under)
             said = done.stdout + done.stderr
             ended = "skipped" if "[  SKIPPED ]" in said else "passed"
             if done.returncode != 0 or ("[       OK ]" not in said and ended == "passed"):
@@ -120,7 +139,10 @@ def report(arguments, tests, results):
 
 def run_carried(arguments):
     tests = Tests(arguments, {})
-    results = run_all(tests, arguments.jobs)
+    with tempfile.TemporaryDirectory() as sources:
+        if arguments.racecheck:
+            tests.check_races(Path(sources))
+        results = run_all(tests, arguments.jobs)
     for program, name, ended, seconds, said in results:
         if arguments.logs:
             arguments.logs.mkdir(parents=True, exist_ok=True)
@@ -152,6 +174,7 @@ def main():
     run.add_argument("--out", type=Path, help="a file for the counts")
     run.add_argument("--logs", type=Path, help="a folder for what tests said")
     run.add_argument("--commit", help="where git does not say it")
+    run.add_argument("--racecheck", action="store_true", help="under compute-sanitizer")
     run.set_defaults(action=run_carried)
     arguments = parser.parse_args()
     arguments.action(arguments)

@@ -167,6 +167,12 @@ inline uint4 load_halves(const void* address) {
             second = __atomic_load_n(halves + 1, __ATOMIC_RELAXED);
   return {u32(first), u32(first >> 32), u32(second), u32(second >> 32)};
 }
+inline u32 look_at(const volatile u32& flag) {
+  return __atomic_load_n(&flag, __ATOMIC_ACQUIRE);
+}
+inline void show(volatile u32& flag, u32 value) {
+  __atomic_store_n(&flag, value, __ATOMIC_RELEASE);
+}
 template <class T>
 inline void store_relaxed(T* address, T value) {
   __atomic_store_n(address, value, __ATOMIC_RELAXED);

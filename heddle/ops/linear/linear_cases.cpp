@@ -48,8 +48,13 @@ std::vector<Case> linear_cases() {
     }
   // The same for rows that are as narrow as the weight.
   for (DType type : {DType::kBf16, DType::kF16})
-    for (auto [m, n, k] :
-         {std::array{1, 21, 72}, {1, 34, 2048}, {1, 21, 2050}, {1, 9, 5000}, {1, 34, 8192}, {3, 33, 2304}}) {
+    for (auto [m, n, k] : {std::array{1, 21, 72},
+                           {1, 34, 2048},
+                           {1, 21, 2050},
+                           {1, 9, 5000},
+                           {1, 34, 8192},
+                           {3, 33, 2304},
+                           {3, 33, 3072}}) {
       Linear narrow{.x = input(type, {m, k}), .w = weight_input(type, n, k)};
       narrow.w.panel_rows = 2;
       narrow.w.interleave = 8;

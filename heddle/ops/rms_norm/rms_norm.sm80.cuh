@@ -29,7 +29,7 @@ struct DeviceBody {
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
       if (n * kConsumers >= columns / 8) break;
-      values[n].decode(x.dtype), weights[n].decode(weight.dtype);
+      values[n].decode(x.dtype);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) squares = fma(values[n].value[i], values[n].value[i], squares);
     }
@@ -39,6 +39,7 @@ struct DeviceBody {
     for (i32 n = 0; n < kWords; ++n) {
       const i32 at = i32(arch::thread()) + n * kConsumers;
       if (n * kConsumers >= columns / 8) break;
+      weights[n].decode(weight.dtype);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) values[n].value[i] = values[n].value[i] * scale * weights[n].value[i];
       if (at < columns / 8) store_octet(values[n], out, at);

@@ -109,6 +109,22 @@ inline void arrive(u64* barrier) {
   arrive(on_chip(barrier));
 }
 
+// A flag on chip, which others look at with no barrier between: by atomics, as racecheck takes nothing else for meant.
+inline u32 look_at(const volatile u32& flag) {
+  u32 value;
+  asm volatile("atom.shared.or.b32 %0, [%1], 0;"
+               : "=r"(value)
+               : "r"(on_chip(const_cast<const u32*>(&flag)).at)
+               : "memory");
+  return value;
+}
+inline void show(volatile u32& flag, u32 value) {
+  asm volatile(
+      "{.reg .u32 was; atom.shared.exch.b32 was, [%0], %1;}" ::"r"(on_chip(const_cast<u32*>(&flag)).at),
+      "r"(value)
+      : "memory");
+}
+
 // A barrier of `threads` threads of the CTA, by number.
 template <u32 kNumber, u32 kThreads>
 inline void sync_threads() {

@@ -24,7 +24,7 @@ class Cta {
     if (arch::thread() == 0) {
       for (u32 slot = 0; slot < p.ring_slots; ++slot) {
         arch::init_barrier(&barriers().full[slot], arch::kLoaderThreads);
-        arch::init_barrier(&barriers().empty[slot], kWarps);
+        arch::init_barrier(&barriers().empty[slot], kEveryReaderArrives ? kConsumers : kWarps);
       }
       arch::fence_barriers();
       panel_limit() = p.panel_limit;

@@ -47,13 +47,14 @@ class SplitColumns {
     second_block_ = lane / 16 * kWarps;
   }
   // Blocks from `block` on, kWarps apart, up to where the panel, or part of one, has `bytes`; the first begins at `at`.
-  template <bool kSecond>
+  // kWhole: none ends before.
+  template <bool kWhole, bool kSecond>
   void multiply(const GroupWords& words, i32 block, i32 at, i32 bytes, GroupSums& sums) const {
 #pragma unroll
     for (i32 b = 0; b < kBlocksAtOnce; ++b) {
-      if (at + b * kBlockStride >= bytes) continue;
+      if (!kWhole && at + b * kBlockStride >= bytes) continue;
       i32 mine = block + b / 2 * 2 * kWarps + second_block_;
-      if ((last_ + 1) % (kBlocksAtOnce * kWarps) != 0) mine = min(mine, last_);
+      if (!kWhole && (last_ + 1) % (kBlocksAtOnce * kWarps) != 0) mine = min(mine, last_);
       const uint2 x = *reinterpret_cast<const uint2*>(word_ + mine * kBlockBytes);
       const uint4 &f = words.first[b], &s = words.second[b];
       arch::multiply_add<true>(sums[b % 2], {f.x, f.y, f.z, f.w}, {x.x, x.y});
@@ -98,13 +99,13 @@ class PlainColumns {
     is_odd_ = column % 2 != 0;
     own_block_ = column / 2 % kShared * kWarps;
   }
-  template <bool kSecond>
+  template <bool kWhole, bool kSecond>
   void multiply(const GroupWords& words, i32 block, i32 at, i32 bytes, GroupSums& sums) const {
 #pragma unroll
     for (i32 b = 0; b < kBlocksAtOnce; ++b) {
-      if (at + b * kBlockStride >= bytes) continue;
+      if (!kWhole && at + b * kBlockStride >= bytes) continue;
       i32 mine = block + b / kShared * kShared * kWarps + own_block_;
-      if ((last_ + 1) % (kBlocksAtOnce * kWarps) != 0) mine = min(mine, last_);
+      if (!kWhole && (last_ + 1) % (kBlocksAtOnce * kWarps) != 0) mine = min(mine, last_);
       const uint4 x = *reinterpret_cast<const uint4*>(word_ + mine * (kBlockCols * 2));
       const u32 first = is_odd_ ? x.y : x.x, later = is_odd_ ? x.w : x.z;
       const uint4 &f = words.first[b], &s = words.second[b];
@@ -141,11 +142,11 @@ class RowColumns {
     const i32 lane = i32(arch::thread() % 32), column = min(lane / 4, x.rows - 1);
     word_ = x.data + column * x.stride + lane % 4 * 16;
   }
-  template <bool kSecond>
+  template <bool kWhole, bool kSecond>
   void multiply(const GroupWords& words, i32 block, i32 at, i32 bytes, GroupSums& sums) const {
 #pragma unroll
     for (i32 b = 0; b < kBlocksAtOnce; ++b) {
-      if (at + b * kBlockStride >= bytes) continue;
+      if (!kWhole && at + b * kBlockStride >= bytes) continue;
       const uint4 x = *reinterpret_cast<const uint4*>(word_ + (block + b * kWarps) * (kBlockCols * 2));
       const uint4 &f = words.first[b], &s = words.second[b];
       arch::multiply_add<true>(sums[b % 4], {f.x, s.x, f.y, s.y}, {x.x, x.y});
@@ -178,24 +179,25 @@ struct GroupPlace {
   }
 };
 
-// One part of a group: `bytes` of each panel, from block `begin` of K on.
-template <bool kSecond, class Columns>
+// One part of a group: `bytes` of each panel, from block `begin` of K on. kWhole: they are rounds of all warps.
+template <bool kWhole, bool kSecond, class Columns>
 inline void multiply_part(const GroupPlace& place, const GroupLane& lane, const Columns& x, i32 begin,
                           i32 bytes, GroupSums& sums) {
 #pragma unroll
   for (i32 from = 0; from < kPartBytes; from += kRoundBytes) {
     const i32 mine = from + lane.warp * kBlockBytes;  // the warp's first block
-    if (mine >= bytes) break;
+    if ((kWhole ? from : mine) >= bytes) break;
     GroupWords words = {};
 #pragma unroll
     for (i32 b = 0; b < kBlocksAtOnce; ++b) {
       const i32 at = b * kBlockStride;
-      if (mine + at >= bytes) continue;
+      if (!kWhole && mine + at >= bytes) continue;
       words.first[b] = arch::load_word(place.first + u32(from + at));
       if (kSecond) words.second[b] = arch::load_word(place.second + u32(from + at));
-      if (bytes % kBlockBytes != 0 && mine + at + lane.last >= bytes) words.first[b] = words.second[b] = {};
+      if (!kWhole && bytes % kBlockBytes != 0 && mine + at + lane.last >= bytes)
+        words.first[b] = words.second[b] = {};
     }
-    x.template multiply<kSecond>(words, begin + from / kBlockBytes + lane.warp, mine, bytes, sums);
+    x.template multiply<kWhole, kSecond>(words, begin + from / kBlockBytes + lane.warp, mine, bytes, sums);
   }
 }
 
@@ -221,12 +223,14 @@ class GroupProduct {
     PanelWalk& walk = drawn.walk;
     const GroupLane& lane = drawn.lane;
     GroupSums sums = {};
+    // Where sizes are known, what ends when is known too.
+    const bool whole = !kKnown && walk.is_multiple(kRoundBytes);
 #pragma unroll 1
     while (2 * walk.panel() < end) {
       const i32 live = walk.live(), bytes = walk.bytes(), begin = walk.begin() / kBlockBytes;
       walk.wait();
-      live > 4 ? multiply_part<Columns::kHasSecond>(drawn.place, lane, columns_, begin, bytes, sums)
-               : multiply_part<false>(drawn.place, lane, columns_, begin, bytes, sums);
+      whole ? multiply<true>(drawn, live, begin, bytes, sums)
+            : multiply<false>(drawn, live, begin, bytes, sums);
       const i32 first = 2 * walk.panel() - from;
       if (walk.next()) {
         columns_.store(sums, lane, first, cols, partial);
@@ -237,6 +241,12 @@ class GroupProduct {
   }
 
  private:
+  template <bool kWhole>
+  __forceinline__ void multiply(const Drawn& drawn, i32 live, i32 begin, i32 bytes, GroupSums& sums) const {
+    live > 4
+        ? multiply_part<kWhole, Columns::kHasSecond>(drawn.place, drawn.lane, columns_, begin, bytes, sums)
+        : multiply_part<kWhole, false>(drawn.place, drawn.lane, columns_, begin, bytes, sums);
+  }
   static void clear(GroupSums& sums) {
 #pragma unroll
     for (i32 i = 0; i < 4; ++i)

@@ -38,7 +38,7 @@ struct Queue {
   void init() {
     for (u32 i = 0; i < kQueueSlots; ++i) {
       arch::init_barrier(&full[i], 32);
-      arch::init_barrier(&empty[i], 1 + arch::kLoaderThreads);
+      arch::init_barrier(&empty[i], (kEveryReaderArrives ? kConsumers : 1) + arch::kLoaderThreads);
     }
   }
 };
@@ -57,7 +57,7 @@ struct QueueCursor {
   // its waits, and there are always panels.
   bool wait(u64* barrier, u32 parity) const {
     while (!arch::barrier_passed(barrier, parity))
-      if (*stop) return false;
+      if (arch::look_at(*stop)) return false;
     return true;
   }
   const QueueSlot* front() const { return wait(&queue().full[at], phase) ? &queue().slots[at] : nullptr; }
@@ -154,8 +154,9 @@ struct HostLine {
 
   // Tokens of all steps that are done are there: consumers wrote them before they said so.
   void tell() {
-    const u32 steps = consumer_state().steps;
-    if (steps == told || !is_watched(p) || arch::thread() % 32 != 0) return;
+    if (!is_watched(p) || arch::thread() % 32 != 0) return;
+    const u32 steps = arch::look_at(consumer_state().steps);
+    if (steps == told) return;
     __threadfence_system();
     *reinterpret_cast<volatile u32*>(&p.watch.ring->steps) = told = steps;
   }
@@ -188,7 +189,7 @@ inline void fetch_all(const KernelParams& p, HostLine& host) {
 inline void run_controller(const KernelParams& p) {
   HostLine host{p};
   fetch_all(p, host);
-  while (!consumer_state().leaves) arch::idle();
+  while (!arch::look_at(consumer_state().leaves)) arch::idle();
   host.tell();
   if (arch::thread() % 32 == 0) is_stopped(p.fault);  // consumers that gave up on panels leave it to say so
   if constexpr (kHasClusterEdges) ClusterCounters::end();
@@ -196,9 +197,8 @@ inline void run_controller(const KernelParams& p) {
 
 // Waits until the consumers have so many inputs that say what is drawn. False: they have left.
 inline bool wait_for_inputs(u32 wanted) {
-  const volatile ConsumerState& consumers = consumer_state();
-  while (consumers.ready < wanted)
-    if (arch::idle(), consumers.leaves) return false;
+  while (arch::look_at(consumer_state().ready) < wanted)
+    if (arch::idle(), arch::look_at(consumer_state().leaves)) return false;
   __threadfence_block();
   return true;
 }
@@ -307,7 +307,7 @@ class ProgramEdges {
     consumer_state().waits = 0;
     if (says_what_is_drawn) {
       __threadfence_block();
-      consumer_state().ready = consumer_state().ready + 1;
+      arch::show(consumer_state().ready, consumer_state().ready + 1);
     }
   }
   // The end of a step. False: it was the last.
@@ -331,9 +331,9 @@ class ProgramEdges {
     // Others go on meanwhile: what travels to the host takes microseconds.
     if (is_watched(p_)) tell_tokens(step);
     if (arch::thread() == 0) {
-      if (!stopped) consumer_state().steps = step;
+      if (!stopped) arch::show(consumer_state().steps, step);
       __threadfence_block();
-      if (stopped || last) consumer_state().leaves = stopped ? kLeaveForFault : kLeaveAtEnd;
+      if (stopped || last) arch::show(consumer_state().leaves, stopped ? kLeaveForFault : kLeaveAtEnd);
     }
     sync_consumers();
     if (consumer_state().leaves == kStay) return sync_consumers(), true;
@@ -377,7 +377,7 @@ class ProgramEdges {
   static bool is_called_off() { return panel_limit() == 0 || consumer_state().stopped; }
   // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
   static void leave_together(bool stopped) {
-    if (stopped) consumer_state().leaves = kLeaveForFault;
+    if (stopped) arch::show(consumer_state().leaves, kLeaveForFault);
     sync_consumers();
     if (consumer_state().leaves != kStay) arch::exit_thread();
   }
@@ -453,7 +453,7 @@ __forceinline__ bool consume(const KernelParams& p, const Cta& cta, const QueueS
 
 __forceinline__ void run_consumers(const KernelParams& p, const Cta& cta) {
   while (consume(p, cta, ConsumerPlace::next()))
-    if (arch::thread() == kNoteThread) ConsumerPlace::release();
+    if (kEveryReaderArrives || arch::thread() == kNoteThread) ConsumerPlace::release();
   if (arch::thread() != kNoteThread) return;
   atomicAdd(&p.tiles[0], consumer_state().run), atomicAdd(&p.tiles[1], consumer_state().dead);
   Tracer(p.trace, TraceRole::kConsumers).close();

@@ -37,6 +37,9 @@ class PanelWalk {
     return items_.place(ring_, inside_, min(panel, live() - 1), bytes());
   }
 
+  // Whether all parts of all panels are multiples of so many bytes.
+  bool is_multiple(i32 bytes) const { return items_.panel_bytes % bytes == 0; }
+
   // Until it is there.
   __forceinline__ void wait() {
     if (inside_ == 0 && !are_there_) wait_for_panels(ring_, slots(), lane_);
@@ -55,7 +58,7 @@ class PanelWalk {
   }
 
  private:
-  u32 slots() const { return u32((live() + items_.panels - 1) / items_.panels); }
+  u32 slots() const { return u32((live() + items_.panels - 1) >> items_.log_panels); }
 
   RingCursor ring_;
   Items items_;

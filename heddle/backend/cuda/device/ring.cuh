@@ -20,6 +20,10 @@ inline bool streams(const Weight& w, i32 rows) {
          w.interleave * size_of(w.data.dtype) == kStreamWord;
 }
 
+// Whether each thread that has read a slot says so itself, of the ring as of the queue. One for all, behind a barrier of all, is
+// faster and as right; but racecheck orders only who arrives at a barrier on chip, so that it sees hazards there.
+constexpr bool kEveryReaderArrives = false;
+
 // The barriers of a ring, in shared memory.
 struct RingBarriers {
   u64 full[kMaxRingSlots], empty[kMaxRingSlots];
@@ -54,12 +58,13 @@ struct RingCursor {
 struct Items {
   i64 panel_bytes;
   i32 panels = 1;  // of an item; a power of two, so that what consumers take at once begins with an item
-  i32 parts;       // of a panel
-  i32 group = 1;   // panels that are multiplied side by side: of all of them comes one part after the other
+  i32 log_panels = 0;
+  i32 parts;      // of a panel
+  i32 group = 1;  // panels that are multiplied side by side: of all of them comes one part after the other
 
   Items(const Weight& w, u32 slots)
       : panel_bytes(w.panel_bytes()), parts(i32((panel_bytes + kPartBytes - 1) / kPartBytes)) {
-    while (panels < kItemPanels && 2 * panels * panel_bytes <= kRingSlotBytes) panels *= 2;
+    while (panels < kItemPanels && 2 * panels * panel_bytes <= kRingSlotBytes) panels *= 2, ++log_panels;
     const i32 at_once = panels * min(i32(slots), kGroupSlots);
     const i32 most = min(at_once, w.data.dtype == DType::kBf16 ? kGroupPanels : 2);
     while (2 * group <= most) group *= 2;
@@ -68,14 +73,17 @@ struct Items {
   // Where panel `panel` of a group has its bytes of a part, `bytes` of them, behind those of `inside` panels.
   arch::OnChip place(const RingCursor& ring, i32 inside, i32 panel, i32 bytes) const {
     const i32 at = inside + panel;
-    return ring.ahead(u32(at / panels)).bytes() + u32(at % panels * bytes);
+    return ring.ahead(u32(at >> log_panels)).bytes() + u32((at & (panels - 1)) * bytes);
   }
 };
 
 // Gives `count` slots of a warp back and goes on to the next. By all lanes.
 inline void release_slots(RingCursor& ring, u32 count, u32 lane) {
   __syncwarp();
-  if (lane < count) arch::arrive(ring.ahead(lane).empty());
+  if (kEveryReaderArrives)
+    for (u32 i = 0; i < count; ++i) arch::arrive(ring.ahead(i).empty());
+  else if (lane < count)
+    arch::arrive(ring.ahead(lane).empty());
   ring = ring.ahead(count);
 }
 
@@ -134,7 +142,7 @@ class Loader {
   }
   bool wait_empty() {
     while (!stopped_ && !arch::barrier_passed(ring_.empty(), ring_.phase ^ 1))
-      stopped_ = alone_ && *alone_ != 0;
+      stopped_ = alone_ && arch::look_at(*alone_) != 0;
     return !stopped_;
   }
 
