@@ -223,8 +223,7 @@ class GroupProduct {
     PanelWalk& walk = drawn.walk;
     const GroupLane& lane = drawn.lane;
     GroupSums sums = {};
-    // Where sizes are known, what ends when is known too.
-    const bool whole = !kKnown && walk.is_multiple(kRoundBytes);
+    const bool whole = walk.is_multiple(kRoundBytes);
 #pragma unroll 1
     while (2 * walk.panel() < end) {
       const i32 live = walk.live(), bytes = walk.bytes(), begin = walk.begin() / kBlockBytes;
