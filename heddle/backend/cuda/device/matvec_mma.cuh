@@ -17,7 +17,7 @@ namespace heddle::device {
 constexpr i32 kBlockCols = 32;                      // of K, that a warp multiplies at a time
 constexpr i32 kBlockBytes = kBlockCols * 2 * 2;     // of a panel; and of a row of x in halves
 constexpr i32 kBlockStride = kWarps * kBlockBytes;  // warps take blocks in turn
-// More than four would spill beside sizes that are not known, or several rows of x.
+// More than four would spill where not even forms are known, or beside several rows of x.
 constexpr i32 kBlocksAtOnce = kKnown && !kFewRows ? 8 : 4;
 constexpr i32 kRoundBytes = kBlocksAtOnce * kBlockStride;  // of a panel
 static_assert(kPartBytes % kRoundBytes == 0);
