@@ -278,7 +278,7 @@ constexpr WrongBody kWrong[] = {
     {"attention_merge/attention_merge.sm80.cuh", "value[i] * scale, value[i + 1]",
      "value[i + 1] * scale, value[i]", "layers.0.o"},
     {"add/add.cuh", "value.load(i) + b;", "value.load(i) - b;", "layers.0.o"},
-    {"gated_activation/gated_activation.cuh", "pair.first) * pair.second", "pair.second) * pair.first",
+    {"activation/gated_activation.cuh", "pair.first) * pair.second", "pair.second) * pair.first",
      "layers.0.gate_up"},
     {"gather_rows/gather_rows.cuh", "block.row(a.x, wanted[row])", "block.row(a.x, wanted[row] - 1)",
      "wanted"},
@@ -288,7 +288,7 @@ constexpr WrongBody kWrong[] = {
     {"linear/linear.sm80.cuh", "chain.columns(block, t[0], columns, ahead)",
      "columns.value[0] *= 2, chain.columns(block, t[0], columns, ahead)", "layers.0.qkv", "5"},
     {"add/add.cuh", "value += b.get(i.at);", "value -= b.get(i.at);", "layers.0.o", "5"},
-    {"gated_activation/gated_activation.cuh", "columns.value[0]) * columns.value[1]",
+    {"activation/gated_activation.cuh", "columns.value[0]) * columns.value[1]",
      "columns.value[1]) * columns.value[0]", "layers.0.gate_up", "5"},
 };
 

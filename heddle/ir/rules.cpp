@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "heddle/base/float16.h"
-#include "heddle/tile/activation.h"
+#include "heddle/ops/activation/activation_kind.h"
 
 namespace heddle {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/ir/tensor.h"
-#include "heddle/tile/activation.h"
+#include "heddle/ops/activation/activation_kind.h"
 
 namespace heddle {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "heddle/ir/rules.h"
-#include "heddle/ir/slice_parts.h"
+#include "heddle/ops/sample/sample_reference.h"
 
 namespace heddle {
 

@@ -10,7 +10,7 @@
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
 #include "heddle/tile/philox.h"
-#include "heddle/tile/score_slices.h"
+#include "heddle/ops/sample/score_slices.h"
 
 namespace heddle {
 

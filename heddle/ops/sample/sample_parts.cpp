@@ -1,9 +1,9 @@
-#include "heddle/ops/sample_parts/sample_parts.h"
+#include "heddle/ops/sample/sample_parts.h"
 
 #include <algorithm>
 
 #include "heddle/ir/rules.h"
-#include "heddle/ir/slice_parts.h"
+#include "heddle/ops/sample/sample_reference.h"
 
 namespace heddle {
 

@@ -1,11 +1,11 @@
-// What a slice of scores is for the choice of a token (tile/score_slices.h), in fp64: for references and cases of ops.
+// What a slice of scores is for the choice of a token (score_slices.h), in fp64: for references and cases of ops.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "heddle/ir/step.h"
-#include "heddle/tile/score_slices.h"
+#include "heddle/ops/sample/score_slices.h"
 
 namespace heddle {
 

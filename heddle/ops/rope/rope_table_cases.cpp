@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ops/rope_table/rope_table.h"
+#include "heddle/ops/rope/rope_table.h"
 
 namespace heddle {
 

@@ -1,7 +1,7 @@
 #include <array>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ops/expert_sum/expert_sum.h"
+#include "heddle/ops/experts/expert_sum.h"
 
 namespace heddle {
 

@@ -2,7 +2,7 @@
 #include <random>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ops/expert_linear/expert_linear.h"
+#include "heddle/ops/experts/expert_linear.h"
 
 namespace heddle {
 namespace {

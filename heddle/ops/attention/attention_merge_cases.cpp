@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ops/attention_merge/attention_merge.h"
+#include "heddle/ops/attention/attention_merge.h"
 
 namespace heddle {
 namespace {

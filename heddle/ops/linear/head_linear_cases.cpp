@@ -1,5 +1,5 @@
 #include "heddle/ir/cases.h"
-#include "heddle/ops/head_linear/head_linear.h"
+#include "heddle/ops/linear/head_linear.h"
 
 namespace heddle {
 

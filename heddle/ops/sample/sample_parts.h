@@ -1,11 +1,11 @@
-// What sample needs to know of each slice of a row's scores (tile/score_slices.h), so that many tiles read them in its place:
+// What sample needs to know of each slice of a row's scores (score_slices.h), so that many tiles read them in its place:
 // the best, and where a sequence draws, sums of weights; where it drops some (StepSequence::drops), its scores in
 // descending order too. Scores are the logits after the repetition penalty.
 #pragma once
 
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
-#include "heddle/tile/score_slices.h"
+#include "heddle/ops/sample/score_slices.h"
 
 namespace heddle {
 

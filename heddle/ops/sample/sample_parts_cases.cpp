@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ops/sample_parts/sample_parts.h"
+#include "heddle/ops/sample/sample_parts.h"
 
 namespace heddle {
 namespace {

@@ -1,4 +1,4 @@
-#include "heddle/ops/head_linear/head_linear.h"
+#include "heddle/ops/linear/head_linear.h"
 
 #include "heddle/ir/rules.h"
 

@@ -1,4 +1,4 @@
-#include "heddle/ops/route/route.h"
+#include "heddle/ops/experts/route.h"
 
 #include <algorithm>
 #include <cmath>

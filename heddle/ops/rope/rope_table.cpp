@@ -1,4 +1,4 @@
-#include "heddle/ops/rope_table/rope_table.h"
+#include "heddle/ops/rope/rope_table.h"
 
 #include <cmath>
 #include <limits>

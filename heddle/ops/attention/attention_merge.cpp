@@ -1,4 +1,4 @@
-#include "heddle/ops/attention_merge/attention_merge.h"
+#include "heddle/ops/attention/attention_merge.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "heddle/ir/slice_parts.h"
+#include "heddle/ops/sample/sample_reference.h"
 
 #include <algorithm>
 #include <cmath>

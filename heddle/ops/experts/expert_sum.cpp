@@ -1,4 +1,4 @@
-#include "heddle/ops/expert_sum/expert_sum.h"
+#include "heddle/ops/experts/expert_sum.h"
 
 #include "heddle/ir/rules.h"
 

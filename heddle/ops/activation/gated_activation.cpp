@@ -1,4 +1,4 @@
-#include "heddle/ops/gated_activation/gated_activation.h"
+#include "heddle/ops/activation/gated_activation.h"
 
 #include "heddle/ir/rules.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ops/route/route.h"
+#include "heddle/ops/experts/route.h"
 
 namespace heddle {
 namespace {

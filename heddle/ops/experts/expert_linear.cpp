@@ -1,4 +1,4 @@
-#include "heddle/ops/expert_linear/expert_linear.h"
+#include "heddle/ops/experts/expert_linear.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 #include "heddle/ir/cases.h"
-#include "heddle/ops/gated_activation/gated_activation.h"
+#include "heddle/ops/activation/gated_activation.h"
 
 namespace heddle {
 
