@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: folders include only lower layers, ops, schedulers and backends no sibling.
+"""Checks who includes whom: folders include only lower layers; families of ops, schedulers and backends no sibling.
 
 The table below is the architecture; changing it is a visible act.
 """
@@ -24,7 +24,6 @@ LAYERS = {
     "apps": 7,
     "python": 7,
 }
-SAME_LAYER = {("heddle/ir", "heddle/tile")}  # contracts are written in the tile language's words
 ANYTHING = ("tests", "bench", "examples")  # these cross folders by purpose
 SEES_OPS = ("heddle/model", "tests")
 # Device headers that NVRTC reads without cost; the rest of the toolkit's are CuTe's, in the files below.
@@ -40,7 +39,7 @@ def unit(path):
 
 
 def member(path):
-    """The op, backend or policy that a file belongs to, or None for what its siblings share."""
+    """The family of ops or the backend that a file belongs to, or None for what its siblings share."""
     parts = path.split("/")
     if path.startswith(("heddle/ops/", "heddle/backend/")) and len(parts) > 3:
         return parts[2]
@@ -71,7 +70,7 @@ def wrong_include(path, target, paths):
     if here not in LAYERS:
         return f"{here}/ has no layer; give it one in tools/check_layers.py"
     if member(target) and there == "heddle/ops" and here not in SEES_OPS and member(path) != member(target):
-        return "only model/, tests and the op itself include an op's headers"
+        return "only model/, tests and the op's family include an op's headers"
     if here == there:
         if member(path) and member(target) and member(path) != member(target):
             return f"{member(path)} includes its sibling {member(target)}"
@@ -79,7 +78,7 @@ def wrong_include(path, target, paths):
         if is_policy(target, paths) and not own and not path.endswith("_test.cpp"):
             return "a policy includes its sibling"
         return None
-    if LAYERS[here] > LAYERS[there] or (here, there) in SAME_LAYER:
+    if LAYERS[here] > LAYERS[there]:
         return None
     return f"layer {LAYERS[here]} includes layer {LAYERS[there]}"
 

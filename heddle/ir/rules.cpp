@@ -1,11 +1,8 @@
 #include "heddle/ir/rules.h"
 
-#include <cmath>
-
 #include <fmt/ranges.h>
 
 #include "heddle/base/float16.h"
-#include "heddle/ops/activation/activation_kind.h"
 
 namespace heddle {
 namespace {
@@ -107,19 +104,6 @@ Tensor columns_of(Tensor matrix, i32 begin, i32 count) {
   matrix.offset += i64(begin) * size_of(matrix.dtype);
   matrix.size[1] = count;
   return matrix;
-}
-
-double activation_reference(i32 kind, double x) {
-  switch (kind) {
-    case kSilu:
-      return x / (1 + std::exp(-x));
-    case kGelu:
-      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case kGeluTanh:
-      return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-    default:
-      return x > 0 ? x : 0;
-  }
 }
 
 void set_output(const char* op, const char* argument, Tensor& output, DType dtype, std::vector<i32> shape) {

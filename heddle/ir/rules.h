@@ -51,9 +51,6 @@ double elementwise_flops(const std::byte*, const TileCoord& tile) {
   return double(kFlops) * (tile[1] - tile[0]) * (tile[3] - tile[2]);
 }
 
-// f(x) of an ActivationKind, in fp64, for references.
-double activation_reference(i32 kind, double x);
-
 // flops of a row-wise op whose first argument is a matrix: `kFlops` for each element of the tile's rows.
 template <class Args, int kFlops>
 double rowwise_flops(const std::byte* args, const TileCoord& tile) {

@@ -29,14 +29,10 @@ std::string args_name(const std::string& op) {
   return name;
 }
 
-bool has_source(const std::string& path) {
-  for (const EmbeddedFile& source : device_sources())
-    if (source.path == path) return true;
-  return false;
-}
+constexpr const char* kVariant = ".sm80.cuh";
 
-std::string variant_path(const std::string& op) {
-  return fmt::format("heddle/ops/{0}/{0}.sm80.cuh", op);
+std::string include_of(const std::string& op, const char* suffix) {
+  return fmt::format("#include \"{}\"\n", op_source(op, suffix));
 }
 
 // Part `part` of opcode `opcode`.
@@ -160,11 +156,11 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.tagged,
       traits.scratch_bytes, traits.cluster_counters, primitives(arch));
-  for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
+  for (const std::string& op : ops) text += include_of(op, ".h");
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
-  for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
+  for (const std::string& op : ops) text += include_of(op, ".cuh");
   for (const std::string& op : ops)
-    if (has_variant(op)) text += fmt::format("#include \"{}\"\n", variant_path(op));
+    if (has_variant(op)) text += include_of(op, kVariant);
   for (size_t n = 0; n < opcodes.size(); ++n) {
     text += links_source(opcodes[n], n, known[n]);
     text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n, link_name(n, opcodes[n].main),
@@ -176,7 +172,7 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
 }  // namespace
 
 bool has_variant(const std::string& op) {
-  return has_source(variant_path(op));
+  return !op_source(op, kVariant).empty();
 }
 
 KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {

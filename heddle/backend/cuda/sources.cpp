@@ -10,6 +10,16 @@
 
 namespace heddle::cuda {
 
+std::string_view op_source(std::string_view op, std::string_view suffix) {
+  constexpr std::string_view kFolder = "heddle/ops/";
+  for (const EmbeddedFile& source : device_sources()) {
+    const std::string_view path = source.path;
+    if (path.starts_with(kFolder) && path.substr(path.rfind('/') + 1) == std::string(op).append(suffix))
+      return path;
+  }
+  return "";
+}
+
 SourceTree source_tree_of(const std::string& folder) {
   SourceTree tree{.folder = folder};
   for (const EmbeddedFile& source : device_sources()) {

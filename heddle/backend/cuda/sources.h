@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,9 @@
 namespace heddle::cuda {
 
 std::span<const EmbeddedFile> device_sources();  // sorted by path
+// The path of an op's file in the folder of its family, where there is one: op_source("route", ".cuh") is
+// "heddle/ops/experts/route.cuh"; else "".
+std::string_view op_source(std::string_view op, std::string_view suffix);
 
 // What programs are compiled from: the files that are built in, but in place of each that a folder has at the same path
 // ("heddle/ops/add/add.cuh") the one there, so that a body can be changed and tried without a build.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "heddle/ir/rules.h"
+#include "heddle/ops/activation/activation_reference.h"
 
 namespace heddle {
 

@@ -1,6 +1,8 @@
 // Tile body of activation. Included once per target, inside its namespace.
 namespace activation {
 
+#include "heddle/ops/activation/activate.cuh"
+
 struct Body {
   template <class Block, class Fragment>
   static void epilogue(Block& block, const Activation& a, Fragment& fragment) {

@@ -1,4 +1,4 @@
-// The activation functions that ops apply. Read by host and device: no standard headers.
+// The activation functions. Read by host and device: no standard headers.
 #pragma once
 
 namespace heddle {

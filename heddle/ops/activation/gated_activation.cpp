@@ -1,6 +1,7 @@
 #include "heddle/ops/activation/gated_activation.h"
 
 #include "heddle/ir/rules.h"
+#include "heddle/ops/activation/activation_reference.h"
 
 namespace heddle {
 

@@ -1,6 +1,8 @@
 // Tile body of gated_activation. Included once per target, inside its namespace.
 namespace gated_activation {
 
+#include "heddle/ops/activation/activate.cuh"
+
 struct Body {
   // Folds a fragment's pairs: half as many columns are left.
   template <class Block, class Fragment>

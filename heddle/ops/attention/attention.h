@@ -4,10 +4,10 @@
 // them: how a prompt was cut into steps does not change what later steps see.
 // Latent attention (DeepSeek-AI, 2024: "DeepSeek-V2"): queries have a second part that meets the values, which stand
 // for keys and values of all heads: a score is q k + latent v.
-// A tile is (block of heads, row block, split) of the attention plan in ir/step.h; attention_merge joins the splits.
+// A tile is (block of heads, row block, split) of the attention plan (ir/attention_plan.h); attention_merge joins the splits.
 #pragma once
 
-#include "heddle/ir/step.h"
+#include "heddle/ir/attention_plan.h"
 #include "heddle/ir/tensor.h"
 
 namespace heddle {

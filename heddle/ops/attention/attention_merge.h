@@ -2,7 +2,7 @@
 // exp(its max - the largest max). Which splits of a row are live follows from the attention plan.
 #pragma once
 
-#include "heddle/ir/step.h"
+#include "heddle/ir/attention_plan.h"
 #include "heddle/ir/tensor.h"
 
 namespace heddle {
