@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/ir/attention_plan.h"
 #include "heddle/ir/graph.h"
 
 namespace heddle {
