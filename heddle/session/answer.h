@@ -3,24 +3,26 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "heddle/engine/batcher.h"
-#include "heddle/text/sampling_params.h"
+#include "heddle/session/settings.h"
 #include "heddle/text/stop.h"
 #include "heddle/text/stream_decoder.h"
 
 namespace heddle {
 
-struct AnswerSettings {
-  SamplingParams sampling;
-  i32 logprobs = -1;  // of this many likeliest tokens beside the chosen one; -1: none at all
-  i32 max_tokens = 256;
-  std::vector<std::string> stops;
-  std::vector<i32> eos;
-};
+// Asked after each token, and after each step that reads a prompt, from the thread that runs them. True: the work ends.
+using StopCallback = std::function<bool()>;
+inline bool never_stop() {
+  return false;
+}
+
+// Called with text as it becomes certain: whole characters, and nothing that may yet be part of a stop string.
+using TextCallback = std::function<void(const std::string&)>;
 
 // By the model's own logits: as they are before any sampling setting.
 struct TokenLogprobs {
@@ -28,14 +30,12 @@ struct TokenLogprobs {
   std::vector<std::pair<i32, float>> likeliest;  // first the largest
 };
 
-// What of it a program does.
-SamplingSettings program_sampling(const SamplingParams& sampling);
-// Where the program chose, or what made the host do it.
-std::string chooser_of(const SamplingParams& sampling);
-
+// A job of a Batcher (engine/batcher.h), which calls all that BatchJob has; others read what comes after it. What the
+// callbacks throw, the Batcher's step() throws.
 class Answer : public BatchJob {
  public:
-  // `tokenizer` must outlive this.
+  // `prompt` is not empty. `tokenizer` must outlive this. Throws Error(kInvalidArgument) where a setting is out of its
+  // range; tokens that the model does not know are the caller's to refuse (require_known_tokens).
   Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer);
 
   std::span<const i32> prompt() const override { return prompt_; }
@@ -44,17 +44,16 @@ class Answer : public BatchJob {
   i32 choose(std::span<const float> logits, i32 chosen) override;
   bool take(i32 token) override;
   i32 left() const override { return settings_.max_tokens - i32(tokens_.size()); }
-  std::span<const i32> ends() const override { return settings_.eos; }
+  std::span<const i32> ends() const override { return settings_.eos_token_id; }
   void end(bool full) override;
 
-  // Called with text as it becomes certain.
-  std::function<void(const std::string&)> on_text;
-  std::function<void()> on_end;
+  TextCallback on_text;
+  std::function<void()> on_end;  // called once, when the text is complete
 
-  const std::vector<i32>& tokens() const { return tokens_; }
-  const std::string& text() const { return text_; }
+  const std::vector<i32>& tokens() const { return tokens_; }  // without the token that ended it
+  const std::string& text() const { return text_; }           // what on_text was called with, in one
   const std::vector<TokenLogprobs>& logprobs() const { return logprobs_; }  // for each of tokens()
-  // "eos", "stop", "length", "context"; before its end "interrupted".
+  // "eos", "stop", "length", "context" (it is full); before its end, or where it was stopped, "interrupted".
   const std::string& reason() const { return reason_; }
   bool ended() const { return ended_; }
 
@@ -72,5 +71,16 @@ class Answer : public BatchJob {
   std::string text_, reason_ = "interrupted";
   bool ended_ = false;
 };
+
+struct AnswerTimes {
+  double prompt = 0, tokens = 0;  // seconds until the first token, and from there on
+};
+
+// Runs answers to one prompt, none of which has begun, until all have ended or `stop` says so; each is ended then.
+// on_prompt(tokens) is called as the prompt is read. Throws Error where a prompt is empty or does not fit the engine's
+// context, and what the engine's steps throw.
+AnswerTimes run_answers(Engine& engine, std::span<const std::shared_ptr<Answer>> answers,
+                        const StopCallback& stop = never_stop,
+                        const std::function<void(size_t tokens)>& on_prompt = {});
 
 }  // namespace heddle
