@@ -35,18 +35,20 @@ AnswerSettings read_all() {
   return settings;
 }
 
+template <class T>
+bool differ(const T& a, const T& b) {
+  return a != b;
+}
+bool differ(const std::vector<SequenceBias>& a, const std::vector<SequenceBias>& b) {
+  return a.size() != b.size();
+}
+
 // The fields in which both differ.
 std::set<std::string> differences(const AnswerSettings& a, const AnswerSettings& b) {
   std::set<std::string> names;
   AnswerSettings::visit(a, [&](const std::string& name, const auto& left, const char*) {
     AnswerSettings::visit(b, [&](const std::string& other, const auto& right, const char*) {
       if constexpr (std::is_same_v<decltype(left), decltype(right)>) {
-        const auto differ = [](const auto& x, const auto& y) {
-          if constexpr (requires { x == y; })
-            return x != y;
-          else
-            return x.size() != y.size();
-        };
         if (name == other && differ(left, right)) names.insert(name);
       }
     });
