@@ -49,7 +49,7 @@ TEST_P(DeviceSource, Compiles) {
     const cuda::Compiled& compiled = all[i];
     std::printf("%s\n", requests[i].name.c_str());
     EXPECT_FALSE(compiled.kernels.empty());
-    for (const cuda::KernelUse& kernel : compiled.kernels) {
+    for (const KernelUse& kernel : compiled.kernels) {
       std::printf("  %-12.60s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d\n",
                   kernel.name.c_str(), kernel.registers, kernel.shared_bytes, kernel.stack_bytes,
                   kernel.spill_store_bytes, kernel.spill_load_bytes);

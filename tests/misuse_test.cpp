@@ -73,7 +73,7 @@ const Misuse kCommands[] = {
     {"min_p_one", generate({"--min-p", "1"}), kWrongArguments, {"min_p is 1", "below 1"}},
     {"penalty_zero", generate({"--repetition-penalty", "0"}), kWrongArguments, {"repetition_penalty is 0"}},
     {"seed_is_no_number", generate({"--seed", "abc"}), kWrongArguments, {"--seed", "abc", "--help"}},
-    {"max_tokens_zero", generate({"--max-tokens", "0"}), kWrongArguments, {"--max-tokens is 0", "positive"}},
+    {"max_tokens_zero", generate({"--max-tokens", "0"}), kWrongArguments, {"max_tokens is 0", "positive"}},
     {"empty_stop", generate({"--stop", ""}), kWrongArguments, {"stop", "empty"}},
     {"workers_too_many", generate({"--workers", "99999"}), kWrongArguments, {"workers = 99999", "4096"}},
     {"workers_negative", generate({"--workers", "-1"}), kWrongArguments, {"workers = -1", "4096"}},

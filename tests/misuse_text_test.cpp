@@ -53,7 +53,7 @@ const Misuse kSampling[] = {
     {"logprobs_negative",
      generate({"--logprobs", "-2", "--json"}),
      kWrongArguments,
-     {"--logprobs is -2", "0 or more"}},
+     {"logprobs is -2", "0 or more"}},
 };
 
 const Misuse kTexts[] = {
@@ -95,7 +95,7 @@ const Misuse kTexts[] = {
     {"out_holds_something_else",
      {"generate", "@story", "--prompts", "@p", "--out", "@p"},
      kFailed,
-     {"/p:1]", "no result of heddle", "--out takes a new file"},
+     {"/p:1]", "no result of heddle", "a new file"},
      prompts<"{\"prompt\": \"a\"}\n">},
     {"out_holds_a_strange_index",
      {"generate", "@story", "--prompts", "@p", "--out", "@o"},

@@ -28,7 +28,8 @@ GOOD = {
     "heddle/schedule/wave.h": "",
     "heddle/schedule/wave.cpp": '#include "heddle/schedule/wave.h"\n',
     "heddle/model/llama.cpp": '#include "heddle/ops/add/add.h"\n',
-    "apps/heddle/main.cpp": '#include "heddle/ir/op.h"\n',
+    "heddle/session/answer.h": '#include "heddle/ir/op.h"\n',
+    "apps/heddle/main.cpp": '#include "heddle/session/answer.h"\n',
 }
 
 
@@ -58,6 +59,8 @@ class CheckTest(unittest.TestCase):
             "includes layer 1": ("heddle/tile/a.h", '#include "heddle/ir/op.h"\n'),
             "only model/, tests": ("heddle/engine/a.cpp", '#include "heddle/ops/add/add.h"\n'),
             "only model/": ("heddle/ops/mul/mul.cpp", '#include "heddle/ops/add/add.h"\n'),
+            "through their registry": ("apps/heddle/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
+            "includes layer 8": ("heddle/session/a.h", '#include "apps/heddle/support/flags.h"\n'),
             "sibling cuda": ("heddle/backend/cpu/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
             "a policy includes": ("heddle/schedule/dag.cpp", '#include "heddle/schedule/wave.h"\n'),
             "no layer that can": ("heddle/ir/b.cpp", '#include "tests/harness.h"\n'),

@@ -10,7 +10,7 @@
 #include <pcre2.h>
 
 #include "apps/heddle/support/command.h"
-#include "apps/heddle/support/default_executor.h"
+#include "heddle/engine/default_executor.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op.h"
 #include "heddle/model/build/family.h"

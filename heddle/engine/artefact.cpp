@@ -79,14 +79,14 @@ Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions 
                     .where = ""};
   const Backend& backend = backend_of(device.executor);
   const bool has_code = !device.arch.empty();
-  if (has_code) artefact.compiler = backend.compiler();  // throws where there is none
+  if (has_code) artefact.compiler = backend.compiler->name();  // throws where there is none
   std::vector<Program> programs;
   for (i32 rows : planner.row_classes()) {
     const i32 sequences = std::min(rows, options.max_sequences);
     programs.push_back(planner.program(rows, sequences));
     artefact.programs.push_back(prove(programs.back(), rows, sequences));
   }
-  if (has_code) artefact.code = backend.compile(programs, device.arch);
+  if (has_code) artefact.code = backend.compiler->compile(programs, device.arch);
   return artefact;
 }
 

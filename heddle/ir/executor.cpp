@@ -1,7 +1,10 @@
 #include "heddle/ir/executor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
 
@@ -49,6 +52,23 @@ const ExecutorSpec& get_executor(std::string_view name) {
 }
 const Backend& backend_of(std::string_view executor) {
   return *find_executor(executor).first;
+}
+
+std::vector<std::string> known_archs() {
+  std::vector<std::string> known;
+  for (const Backend* backend : all_backends())
+    if (backend->compiler)
+      known.insert(known.end(), backend->compiler->archs.begin(), backend->compiler->archs.end());
+  return known;
+}
+
+const Backend& backend_for_arch(std::string_view arch) {
+  for (const Backend* backend : all_backends())
+    if (backend->compiler &&
+        std::ranges::find(backend->compiler->archs, arch) != backend->compiler->archs.end())
+      return *backend;
+  fail(ErrorCode::kInvalidArgument, "[arch] {} is no architecture that heddle has code for; those are {}",
+       arch, fmt::join(known_archs(), ", "));
 }
 
 namespace {

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "heddle/ir/device_code.h"
 #include "heddle/ir/program.h"
 #include "heddle/ir/trace.h"
 
@@ -28,9 +28,6 @@ enum class LaunchMode : u8 {
   kGraph,      // as one CUDA graph
   kDependent,  // a graph whose kernels ask for their weights before the one before has ended
 };
-
-// What devices run programs by, by a digest of all that it was compiled from.
-using DeviceCode = std::map<std::string, std::string>;
 
 // What kernels for a GPU know of the arguments of a program's calls, beside what they are made of. Forms, which models of other
 // sizes have in common: dtypes, which tensors are there, how panels are made; of numbers those that are powers of two up to 128
@@ -139,16 +136,17 @@ struct Backend {
   std::function<double(int threads)> read_bandwidth;
   // Devices that programs can be made for where there is none.
   std::vector<DeviceKind> kinds;
-  // Where code is compiled for devices: the device here (throws Error where there is none), and all code that the
-  // backend's executors need for `programs`, with what compiled it.
+  // Where code is compiled for devices: the device here (throws Error where there is none), and what compiles for it.
   std::function<DeviceKind()> kind;
-  std::function<DeviceCode(std::span<const Program> programs, const std::string& arch)> compile;
-  std::function<std::string()> compiler;
+  const DeviceCompiler* compiler = nullptr;  // null: nothing is compiled
 };
 
 std::span<const Backend* const> all_backends();
 const ExecutorSpec& get_executor(std::string_view name);  // throws Error
 const Backend& backend_of(std::string_view executor);     // throws Error
+// The architectures that backends compile for, and the backend of one; throws Error with all that are known.
+std::vector<std::string> known_archs();
+const Backend& backend_for_arch(std::string_view arch);
 
 // The calls of a program with addresses filled in.
 struct BoundCall {

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "apps/heddle/support/default_executor.h"
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
+#include "heddle/engine/default_executor.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
 

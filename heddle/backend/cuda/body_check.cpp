@@ -4,6 +4,7 @@
 
 #include <fmt/ranges.h>
 
+#include "heddle/backend/cuda/jit.h"
 #include "heddle/backend/cuda/program_source.h"
 #include "heddle/base/error.h"
 

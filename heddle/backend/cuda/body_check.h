@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/backend/cuda/jit.h"
+#include "heddle/ir/device_code.h"
 
 namespace heddle::cuda {
 
@@ -25,18 +25,8 @@ struct Budget {
 // What is over the budget, with the values; empty: nothing.
 std::string over_budget(const KernelUse& use, const Budget& budget);
 
-struct BodyCheck {
-  std::string op, arch;
-  int rows = 1;         // of a step at most: kernels of many rows differ
-  KernelUse use;        // the largest of each over the kernel and what it calls
-  double seconds = 0;   // compile time; about 0 where it came from the cache
-  std::string failure;  // the compiler's message, or what is over the budget; empty: good
-};
-
-// One result for each of `ops` (empty: all) and architecture, by op; two where steps of many rows have a kernel of their own. An op that can
-// have others around it is compiled with a prologue and all epilogues. Throws Error(kUnsupported) where there is no compiler,
-// Error(kInvalidArgument) for an architecture or an op that heddle does not know, Error(kInternal) where the compiler
-// takes what cannot run on a GPU: then its results would prove nothing.
+// As DeviceCompiler says. An op that can have others around it is compiled with a prologue and all epilogues. Throws
+// Error(kInternal) where the compiler takes what cannot run on a GPU: then its results would prove nothing.
 std::vector<BodyCheck> check_bodies(std::span<const std::string> archs,
                                     std::span<const std::string> ops = {});
 

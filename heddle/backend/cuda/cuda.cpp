@@ -2,6 +2,7 @@
 #include <string>
 
 #include "heddle/backend/cuda/bandwidth.h"
+#include "heddle/backend/cuda/body_check.h"
 #include "heddle/backend/cuda/cubin_cache.h"
 #include "heddle/backend/cuda/device_program.h"
 #include "heddle/backend/cuda/nvrtc.h"
@@ -49,6 +50,23 @@ DeviceKind kind_of_device() {
           .units = device.multiprocessors()};
 }
 
+CodeCache cache_of(const CubinCache::Usage& usage) {
+  const CubinCache& cache = CubinCache::of_process();
+  return {cache.folder(), usage.entries, usage.bytes, cache.limit_bytes()};
+}
+
+const DeviceCompiler& compiler() {
+  static const DeviceCompiler compiler = {
+      .name = [] { return "NVRTC " + Nvrtc::get().version_text(); },
+      .archs = {known_archs().begin(), known_archs().end()},
+      .compile = compile_ahead,
+      .check_bodies = check_bodies,
+      .cache = [] { return cache_of(CubinCache::of_process().usage()); },
+      .clear_cache = [] { return cache_of(CubinCache::of_process().clear()); },
+  };
+  return compiler;
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -85,8 +103,7 @@ const Backend& cuda_backend() {
                 {.name = "h100", .executor = "megakernel", .arch = "sm_90a", .units = 132},
                 {.name = "a100", .executor = "megakernel", .arch = "sm_80", .units = 108}},
       .kind = cuda::kind_of_device,
-      .compile = cuda::compile_ahead,
-      .compiler = [] { return "NVRTC " + cuda::Nvrtc::get().version_text(); },
+      .compiler = &cuda::compiler(),
   };
   return backend;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heddle/base/result.h"
+#include "heddle/ir/device_code.h"
 
 namespace heddle::cuda {
 
@@ -18,20 +19,10 @@ struct CompileRequest {
   std::vector<std::string> options;  // beside the standard ones: -DX=1, --maxrregcount=168
 };
 
-// What ptxas says of one kernel.
-struct KernelUse {
-  std::string name;
-  int registers = 0;          // a thread
-  int shared_bytes = 0;       // static, a CTA
-  int stack_bytes = 0;        // a thread
-  int spill_store_bytes = 0;  // a thread, in the text of the program
-  int spill_load_bytes = 0;
-};
-
 struct Compiled {
   std::string cubin;
-  std::vector<KernelUse> kernels;
-  std::string log;  // warnings and ptxas -v
+  std::vector<KernelUse> kernels;  // as ptxas says
+  std::string log;                 // warnings and ptxas -v
   bool from_cache = false;
   double seconds = 0;
 };

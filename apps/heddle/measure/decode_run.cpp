@@ -1,4 +1,4 @@
-#include "apps/heddle/support/decode_run.h"
+#include "apps/heddle/measure/decode_run.h"
 
 #include <algorithm>
 

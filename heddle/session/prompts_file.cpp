@@ -1,7 +1,6 @@
-#include "heddle/text/prompts_file.h"
+#include "heddle/session/prompts_file.h"
 
 #include <map>
-#include <type_traits>
 
 #include <nlohmann/json.hpp>
 
@@ -11,35 +10,18 @@
 namespace heddle {
 namespace {
 
-// Sets the field `key` of `sampling`; false: there is none.
-bool set_sampling(SamplingParams& sampling, const std::string& key, const JsonView& value) {
-  bool found = false;
-  SamplingParams::visit(sampling, [&](const char* name, auto& field, const char*) {
-    using Value = std::remove_reference_t<decltype(field)>;
-    if (key != name) return;
-    found = true;
-    if constexpr (std::is_floating_point_v<Value>)
-      field = Value(value.as_number());
-    else
-      field = Value(value.as_int(0, sizeof(Value) == 4 ? INT32_MAX : INT64_MAX));
+std::string setting_names() {
+  std::string names;
+  const AnswerSettings any;
+  AnswerSettings::visit(any, [&](const char* name, const auto&, const char*) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
   });
-  return found;
+  return names;
 }
 
 std::string read_id(const JsonView& value) {
   if (value.is_string()) return nlohmann::json(value.as_string()).dump();
   return std::to_string(value.as_int(INT64_MIN, INT64_MAX));
-}
-
-void read_stops(PromptLine& line, const JsonView& value) {
-  const auto add = [&](const JsonView& text) {
-    if (text.as_string().empty()) text.fail(ErrorCode::kIo, "a text is expected: an empty one ends at once");
-    line.stops.push_back(text.as_string());
-  };
-  if (value.is_array())
-    value.for_each_item(add);
-  else
-    add(value);
 }
 
 void read_member(PromptLine& line, const std::string& key, const JsonView& value) {
@@ -49,32 +31,21 @@ void read_member(PromptLine& line, const std::string& key, const JsonView& value
     line.prompt = value.as_string();
   else if (key == "tokens")
     line.tokens = read_token_list(value);
-  else if (key == "max_tokens")
-    line.max_tokens = int32_t(value.as_int(1, INT32_MAX));
-  else if (key == "stop")
-    read_stops(line, value);
-  else if (key == "eos_token_id")
-    line.eos = value.is_array() ? read_token_list(value) : std::vector{int32_t(value.as_int(0, INT32_MAX))};
-  else if (key == "bad_words_ids")
-    line.sampling.bad_words_ids = read_token_lists(value);
-  else if (key == "sequence_bias")
-    line.sampling.sequence_bias = read_sequence_bias(value);
-  else if (!set_sampling(line.sampling, key, value))
+  else if (!read_setting(line.settings, key, value))
     value.fail(ErrorCode::kIo,
-               "no such setting; there are id, prompt, tokens, max_tokens, stop, eos_token_id, and those of "
-               "sampling");
+               fmt::format("no such setting; there are id, prompt, tokens, {}", setting_names()));
 }
 
-PromptLine parse_line(std::string_view text, const std::string& where, const SamplingParams& defaults) {
+PromptLine parse_line(std::string_view text, const std::string& where, const AnswerSettings& defaults) {
   const JsonDocument document(text, where);
-  PromptLine line{.sampling = defaults};
+  PromptLine line{.settings = defaults};
   document.root().for_each_member(
       [&](const std::string& key, const JsonView& value) { read_member(line, key, value); });
   if (line.prompt.has_value() == !line.tokens.empty())
     fail(ErrorCode::kIo, "[{}] has {}; one of them is expected", where,
          line.prompt ? "a prompt and tokens" : "no prompt and no tokens");
   try {
-    line.sampling.validate();
+    line.settings.validate();
   } catch (const Error& error) {
     fail(ErrorCode::kIo, "[{}] {}", where, error.what());
   }
@@ -84,7 +55,7 @@ PromptLine parse_line(std::string_view text, const std::string& where, const Sam
 }  // namespace
 
 std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& name,
-                                      const SamplingParams& defaults) {
+                                      const AnswerSettings& defaults) {
   std::vector<PromptLine> lines;
   std::map<std::string, size_t> line_of_id;
   for (size_t number = 1; !text.empty(); ++number) {

@@ -1,4 +1,4 @@
-#include "apps/heddle/support/measurements.h"
+#include "apps/heddle/measure/measurements.h"
 
 #include <algorithm>
 #include <ctime>

@@ -1,4 +1,4 @@
-#include "apps/heddle/support/results_file.h"
+#include "heddle/session/results_file.h"
 
 #include <cerrno>
 #include <cstring>
@@ -62,7 +62,7 @@ void ResultsFile::append(std::string_view line) {
 }
 
 void ResultsFile::fail_io(const char* what) const {
-  fail(ErrorCode::kIo, "[{}] cannot {}: {}; the results in it are whole: the same command goes on from there",
+  fail(ErrorCode::kIo, "[{}] cannot {}: {}; the results in it are whole: the same run goes on from there",
        path_, what, std::strerror(errno));
 }
 

@@ -1,4 +1,4 @@
-#include "apps/heddle/support/default_executor.h"
+#include "heddle/engine/default_executor.h"
 
 #include <fmt/format.h>
 

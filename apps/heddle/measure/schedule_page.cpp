@@ -1,10 +1,10 @@
-#include "apps/heddle/support/schedule_page.h"
+#include "apps/heddle/measure/schedule_page.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/heddle/support/schedule_page_sources.h"
+#include "apps/heddle/measure/schedule_page_sources.h"
 #include "heddle/base/error.h"
 #include "heddle/trace/page_frame.h"
 

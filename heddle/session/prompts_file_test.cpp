@@ -1,4 +1,4 @@
-#include "heddle/text/prompts_file.h"
+#include "heddle/session/prompts_file.h"
 
 #include <gtest/gtest.h>
 
@@ -22,22 +22,22 @@ TEST(PromptsFile, ReadsLinesWithTheirSettings) {
       "\n"
       "  {\"id\": \"x\", \"tokens\": [3, 4], \"temperature\": 0.5, \"seed\": 7, \"top_k\": 9}\r\n"
       "{\"prompt\": \"\", \"id\": -5, \"stop\": [\".\", \"!\"], \"max_tokens\": 12}",
-      "p.jsonl", {.temperature = 1, .top_p = 0.5f});
+      "p.jsonl", {.sampling = {.temperature = 1, .top_p = 0.5f}, .stop = {"end"}});
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[0].id, "1");
   EXPECT_EQ(lines[0].prompt, "a");
-  EXPECT_EQ(lines[0].sampling.temperature, 1);
+  EXPECT_EQ(lines[0].settings.sampling.temperature, 1);
   EXPECT_EQ(lines[1].line, 3u);
   EXPECT_EQ(lines[1].id, "\"x\"");
   EXPECT_FALSE(lines[1].prompt);
   EXPECT_EQ(lines[1].tokens, (std::vector<int32_t>{3, 4}));
-  EXPECT_EQ(lines[1].sampling.temperature, 0.5f);
-  EXPECT_EQ(lines[1].sampling.top_p, 0.5f);
-  EXPECT_EQ(lines[1].sampling.seed, 7u);
-  EXPECT_EQ(lines[1].sampling.top_k, 9);
+  EXPECT_EQ(lines[1].settings.sampling.temperature, 0.5f);
+  EXPECT_EQ(lines[1].settings.sampling.top_p, 0.5f);
+  EXPECT_EQ(lines[1].settings.sampling.seed, 7u);
+  EXPECT_EQ(lines[1].settings.sampling.top_k, 9);
   EXPECT_EQ(lines[2].id, "-5");
-  EXPECT_EQ(lines[2].stops, (std::vector<std::string>{".", "!"}));
-  EXPECT_EQ(lines[2].max_tokens, 12);
+  EXPECT_EQ(lines[2].settings.stop, (std::vector<std::string>{"end", ".", "!"}));
+  EXPECT_EQ(lines[2].settings.max_tokens, 12);
   EXPECT_TRUE(parse_prompts("", "p.jsonl", {}).empty());
 }
 

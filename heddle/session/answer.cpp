@@ -1,9 +1,10 @@
-#include "apps/heddle/support/answer.h"
+#include "heddle/session/answer.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
+#include "heddle/base/stopwatch.h"
 #include "heddle/text/logits_processors.h"
 
 namespace heddle {
@@ -28,30 +29,18 @@ TokenLogprobs logprobs_of(std::span<const float> logits, i32 chosen, size_t coun
 
 }  // namespace
 
-std::string chooser_of(const SamplingParams& sampling) {
-  const std::string names = sampling.needs_host();
-  return names.empty() ? "the program" : "the host, for " + names;
-}
-
 Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer)
     : settings_(std::move(settings)),
       on_host_(!settings_.sampling.needs_host().empty()),
       prompt_(std::move(prompt)),
       decoder_(tokenizer, true),
-      stops_(settings_.stops) {
+      stops_(settings_.stop) {
+  settings_.validate();
   // As transformers does it: the end of the text is no bad word.
   std::erase_if(settings_.sampling.bad_words_ids, [&](const std::vector<i32>& word) {
-    return word.size() == 1 && std::ranges::find(settings_.eos, word[0]) != settings_.eos.end();
+    return word.size() == 1 &&
+           std::ranges::find(settings_.eos_token_id, word[0]) != settings_.eos_token_id.end();
   });
-}
-
-SamplingSettings program_sampling(const SamplingParams& s) {
-  return {.temperature = s.temperature,
-          .top_p = s.top_p,
-          .min_p = s.min_p,
-          .repetition_penalty = s.repetition_penalty,
-          .top_k = s.top_k,
-          .seed = s.seed};
 }
 
 i32 Answer::choose(std::span<const float> logits, i32 chosen) {
@@ -65,7 +54,8 @@ i32 Answer::choose(std::span<const float> logits, i32 chosen) {
 }
 
 bool Answer::take(i32 token) {
-  if (std::ranges::find(settings_.eos, token) != settings_.eos.end()) return end_with("eos");
+  if (std::ranges::find(settings_.eos_token_id, token) != settings_.eos_token_id.end())
+    return end_with("eos");
   tokens_.push_back(token);
   emit(stops_.push(decoder_.push(token)));
   if (stops_.stopped()) return end_with("stop");
@@ -88,6 +78,26 @@ bool Answer::end_with(const char* reason) {
 void Answer::emit(const std::string& text) {
   text_ += text;
   if (on_text && !text.empty()) on_text(text);
+}
+
+AnswerTimes run_answers(Engine& engine, std::span<const std::shared_ptr<Answer>> answers,
+                        const StopCallback& stop, const std::function<void(size_t tokens)>& on_prompt) {
+  Batcher batcher(engine, stop);
+  for (const auto& answer : answers) batcher.add(answer);
+  const auto goes_on = [&] { return !batcher.idle() && !stop(); };
+  AnswerTimes times;
+  Stopwatch watch;
+  while (goes_on() && batcher.stats().new_tokens == 0) {
+    batcher.step();
+    if (on_prompt) on_prompt(batcher.stats().prompt_tokens);
+  }
+  times.prompt = watch.seconds();
+  watch = {};
+  while (goes_on()) batcher.step();
+  for (const auto& answer : answers)
+    if (!answer->ended()) answer->end(false);
+  times.tokens = watch.seconds();
+  return times;
 }
 
 }  // namespace heddle

@@ -1,8 +1,8 @@
-#include "apps/heddle/support/measured_schedule.h"
+#include "apps/heddle/measure/measured_schedule.h"
 
 #include <cstring>
 
-#include "apps/heddle/support/decode_run.h"
+#include "apps/heddle/measure/decode_run.h"
 #include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
 #include "heddle/trace/calibrate.h"

@@ -1,17 +1,17 @@
-#include "apps/heddle/support/conversation.h"
+#include "heddle/session/conversation.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "apps/heddle/support/interrupt.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/text/json_view.h"
 
 namespace heddle {
+
 Conversation::Conversation(Engine& engine, const Tokenizer& tokenizer, const ChatTemplate& form,
                            AnswerSettings settings, bool slide)
     : engine_(engine),
@@ -19,7 +19,9 @@ Conversation::Conversation(Engine& engine, const Tokenizer& tokenizer, const Cha
       form_(form),
       settings_(std::move(settings)),
       slide_(slide),
-      sequence_(engine, engine.open(program_sampling(settings_.sampling))) {}
+      sequence_(engine, engine.open(program_sampling(settings_.sampling))) {
+  settings_.validate();
+}
 
 std::vector<i32> Conversation::tokens_of(std::span<const ChatMessage> messages) const {
   std::vector<ChatMessage> all;
@@ -41,10 +43,11 @@ std::vector<i32> Conversation::fit(TurnStats& stats) {
     tokens = tokens_of(kept);
   }
   require(!tokens.empty(),
-          "[chat] the template made no text of this; say something else or give another --template");
+          "[conversation] the template made no text of this; say something else or give another template");
   require(i32(tokens.size()) < context,
-          "[chat] the context is full: this turn would need {} of {} positions; /reset begins anew, "
-          "--context-full slide drops what is oldest",
+          "[conversation] the context is full: this turn would need {} of {} positions; begin anew, or let "
+          "what is "
+          "oldest slide out",
           tokens.size() + 1, context);
   messages_.erase(messages_.begin(), messages_.begin() + i64(stats.dropped));
   return tokens;
@@ -58,7 +61,7 @@ i32 Conversation::step(std::span<const i32> tokens, bool wanted, Answer& answer)
 
 // Takes what follows `token`: as many tokens as one launch makes, or one where logits are wanted. `token` becomes the
 // last; false: it ends the answer.
-bool Conversation::go_on(i32& token, Answer& answer) {
+bool Conversation::go_on(i32& token, Answer& answer, const StopCallback& stop) {
   if (answer.wants_logits()) {
     token = step(std::span(&token, 1), true, answer);
     return answer.take(token);
@@ -69,7 +72,7 @@ bool Conversation::go_on(i32& token, Answer& answer) {
   const auto take = [&](std::span<const i32> chosen) {
     token = answer.choose({}, chosen[0]);
     more = answer.take(token);
-    return more && !interrupted();
+    return more && !stop();
   };
   engine_.step(std::span(&request, 1), {.steps = std::min({Engine::kMostSteps, answer.left(), room}),
                                         .logits = false,
@@ -78,14 +81,15 @@ bool Conversation::go_on(i32& token, Answer& answer) {
   return more;
 }
 
-// What is not in the KV cache yet; returns the first token of the answer, -1 where it was interrupted.
-i32 Conversation::read(std::span<const i32> tokens, TurnStats& stats, Answer& answer) {
+// What is not in the KV cache yet; returns the first token of the answer, -1 where it was stopped.
+i32 Conversation::read(std::span<const i32> tokens, TurnStats& stats, Answer& answer,
+                       const StopCallback& stop) {
   const auto there = engine_.tokens(sequence_.id());
   const auto same = std::ranges::mismatch(tokens.first(tokens.size() - 1), there).in1 - tokens.begin();
   engine_.rewind(sequence_.id(), i32(same));
   stats.kept = size_t(engine_.length(sequence_.id()));
   i32 token = -1;
-  for (auto rest = tokens.subspan(stats.kept); !rest.empty() && !interrupted();) {
+  for (auto rest = tokens.subspan(stats.kept); !rest.empty() && !stop();) {
     const size_t count = std::min(rest.size(), size_t(engine_.max_rows()));
     token = step(rest.first(count), count == rest.size(), answer);
     rest = rest.subspan(count);
@@ -93,28 +97,32 @@ i32 Conversation::read(std::span<const i32> tokens, TurnStats& stats, Answer& an
   return token;
 }
 
-TurnStats Conversation::say(const std::string& message,
-                            const std::function<void(const std::string&)>& on_text) {
-  TurnStats stats{.context = engine_.max_context()};
+TurnStats Conversation::say(const std::string& message, const TextCallback& on_text,
+                            const StopCallback& stop) {
   messages_.push_back({"user", message});
-  std::vector<i32> tokens;
   try {
-    tokens = fit(stats);
+    return take_turn(on_text, stop);
   } catch (...) {
     messages_.pop_back();
     throw;
   }
+}
+
+// Answers the last message.
+TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallback& stop) {
+  TurnStats stats{.context = engine_.max_context()};
+  const std::vector<i32> tokens = fit(stats);
   stats.prompt = tokens.size();
   Answer answer(settings_, tokens, tokenizer_);
   answer.on_text = on_text;
   Stopwatch watch;
-  i32 token = read(tokens, stats, answer);
+  i32 token = read(tokens, stats, answer, stop);
   stats.prompt_seconds = watch.seconds();
   watch = {};
   const auto is_full = [&] { return engine_.length(sequence_.id()) >= engine_.max_context(); };
   bool more = token >= 0 && answer.take(token), full = more && is_full();
-  while (more && !interrupted() && !full) {
-    more = go_on(token, answer);
+  while (more && !stop() && !full) {
+    more = go_on(token, answer, stop);
     full = more && is_full();
   }
   answer.end(full);

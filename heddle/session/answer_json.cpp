@@ -1,4 +1,4 @@
-#include "apps/heddle/support/answer_json.h"
+#include "heddle/session/answer_json.h"
 
 namespace heddle {
 

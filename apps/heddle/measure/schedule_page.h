@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "apps/heddle/support/measurements.h"
+#include "apps/heddle/measure/measurements.h"
 #include "heddle/trace/predict.h"
 
 namespace heddle {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "heddle/base/error.h"
-#include "heddle/text/prompts_file.h"
+#include "heddle/session/prompts_file.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
@@ -24,7 +24,7 @@ void fuzz(std::string_view text) {
     before = line.line;
     must(ids.insert(line.id).second);
     must(line.prompt ? is_valid_utf8(*line.prompt) && line.tokens.empty() : !line.tokens.empty());
-    line.sampling.validate();
+    line.settings.validate();
   }
 }
 
