@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/base/float16.h"
 #include "heddle/engine/pack.h"
 #include "heddle/ir/rules.h"

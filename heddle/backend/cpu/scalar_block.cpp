@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "heddle/base/invariant.h"
+
 namespace heddle {
 
 void AccessGuard::begin(std::string what, std::span<const Region> regions, std::span<std::byte* const> base) {
