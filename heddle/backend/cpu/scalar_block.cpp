@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "heddle/backend/cpu/element.h"
 #include "heddle/base/invariant.h"
 
 namespace heddle {
