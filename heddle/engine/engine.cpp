@@ -4,9 +4,8 @@
 #include <optional>
 #include <set>
 
-#include <sched.h>
-
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/record.h"
 #include "heddle/engine/target.h"
@@ -14,12 +13,6 @@
 
 namespace heddle {
 namespace {
-
-int allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
 
 // A program with its memory and executor.
 struct Loaded {

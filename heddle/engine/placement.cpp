@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 namespace {

@@ -1,5 +1,6 @@
 // What Accesses says when it finds a fault. Nothing here needs to be fast.
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/ir/check_access.h"
 
 namespace heddle::proof {

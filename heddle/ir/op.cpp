@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 

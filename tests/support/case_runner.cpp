@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/linear/linear.h"
 #include "tests/support/case_memory.h"

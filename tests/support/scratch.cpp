@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 

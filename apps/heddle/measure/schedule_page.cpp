@@ -6,6 +6,7 @@
 
 #include "apps/heddle/measure/schedule_page_sources.h"
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/trace/page_frame.h"
 
 namespace heddle {

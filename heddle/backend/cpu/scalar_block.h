@@ -7,7 +7,6 @@
 
 #include "heddle/backend/cpu/bodies.h"
 #include "heddle/backend/cpu/scratch.h"
-#include "heddle/base/error.h"
 #include "heddle/base/float16.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"

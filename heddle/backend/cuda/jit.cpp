@@ -1,12 +1,9 @@
 #include "heddle/backend/cuda/jit.h"
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <exception>
 #include <mutex>
 #include <sstream>
-#include <thread>
 
 #include <fmt/ranges.h>
 
@@ -15,6 +12,7 @@
 #include "heddle/backend/cuda/sources.h"
 #include "heddle/base/digest.h"
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 #include "heddle/base/stopwatch.h"
 
 namespace heddle::cuda {
@@ -114,22 +112,7 @@ std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> reques
 std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> requests, int workers,
                                           const CubinCache& cache) {
   std::vector<Result<Compiled>> results(requests.size(), Failure{});
-  std::vector<std::exception_ptr> failures(requests.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < requests.size(); i = next++) try {
-        results[i] = compile_one(requests[i], cache);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-  };
-  const size_t wanted = workers > 0 ? size_t(workers) : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> threads;
-  for (size_t t = 1; t < std::min(wanted, requests.size()); ++t) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  parallel_for(requests.size(), workers, [&](size_t i) { results[i] = compile_one(requests[i], cache); });
   return results;
 }
 

@@ -7,7 +7,6 @@
 #include "heddle/backend/cuda/device_program.h"
 #include "heddle/backend/cuda/program_source.h"
 #include "heddle/backend/cuda/requests.h"
-#include "heddle/base/error.h"
 #include "heddle/ir/watch.h"
 
 namespace heddle {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle::cuda {
 

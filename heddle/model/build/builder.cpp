@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation.h"
 #include "heddle/ops/add/add.h"
