@@ -87,7 +87,7 @@ TEST_F(Conversations, AnErrorAddsNothing) {
 TEST_F(Conversations, AFullContextStopsOrSlides) {
   const auto fill = [](Conversation& conversation) {
     size_t dropped = 0;
-    for (int i = 0; i < 12; ++i) dropped += conversation.say(std::to_string(i) + " + 45 =").dropped;
+    for (int i = 0; i < 7; ++i) dropped += conversation.say(std::to_string(i) + " + 45 =").dropped;
     return dropped;
   };
   {
@@ -95,8 +95,8 @@ TEST_F(Conversations, AFullContextStopsOrSlides) {
     EXPECT_THROW(fill(stops), Error);
   }
   Conversation slides = begin(true);
-  EXPECT_GE(fill(slides), 12u);
-  EXPECT_EQ(slides.messages().back().content, " 56.");
+  EXPECT_GE(fill(slides), 4u);
+  EXPECT_EQ(slides.messages().back().content, " 51.");
 }
 
 TEST_F(Conversations, AreKeptInAFile) {
