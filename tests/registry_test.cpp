@@ -127,6 +127,32 @@ TEST_P(Registry, RefusesTensorsOfAnotherRank) {
   }
 }
 
+// fp8, i4, i8, i64 and bool are for ops that say so.
+TEST_P(Registry, RefusesTypesByName) {
+  const OpSpec& op = *GetParam();
+  std::vector<std::byte> args = op.cases().front().args;
+  ListFields list;
+  op.visit(args.data(), list);
+  for (Tensor* tensor : list.tensors) {
+    if (tensor->rank == 0) continue;  // left out, or for infer to fill in
+    const DType right = tensor->dtype;
+    for (const DTypeInfo& info : kDTypes) {
+      if (is_wide_float(info.type) || info.type == DType::kI32 || info.type == DType::kU8) continue;
+      tensor->dtype = info.type;
+      std::vector<std::byte> copy = args;
+      try {
+        op.infer(copy.data());
+        ADD_FAILURE() << op.name << " takes " << info.name;
+      } catch (const Error& error) {
+        const std::string message = error.what();
+        EXPECT_TRUE(message.starts_with("[" + std::string(op.name) + "]")) << message;
+        EXPECT_NE(message.find(info.name), std::string::npos) << message;
+      }
+    }
+    tensor->dtype = right;
+  }
+}
+
 // Sizes and attributes as a file may have them: refused or taken, computed with in any case without an overflow, which the
 // sanitizers see.
 TEST_P(Registry, SurvivesValuesOfAnyMagnitude) {
