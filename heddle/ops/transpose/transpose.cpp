@@ -14,8 +14,6 @@ void infer(std::byte* args) {
   require(is_wide_float(a.x.dtype) || a.x.dtype == DType::kI32,
           "[transpose] x is {}; must be f32, f16, bf16 or i32", shape_text(a.x));
   set_output("transpose", "y", a.y, a.x.dtype, {a.x.last(), a.x.size[0]});
-  require(is_wide_float(a.x.dtype) == is_wide_float(a.y.dtype),
-          "[transpose] x is {}, y is {}; integers are not converted", shape_text(a.x), shape_text(a.y));
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
