@@ -72,9 +72,9 @@ TEST(IrAlone, BuildsChecksAndPrintsAnOpMadeAtRunTime) {
   const Program program = program_of(graph);
   const CheckReport report = check(program);
   EXPECT_TRUE(report.ok()) << report.faults[0].message;
-  EXPECT_NE(print_program(program).find("scale(x f32 [4, 8] %0, factor = 2.5) -> y f32 [4, 8] %1"),
-            std::string::npos)
-      << print_program(program);
+  const std::string text = print_graph(graph);
+  EXPECT_NE(text.find("scale(x f32 [4, 8] %0, factor = 2.5) -> y f32 [4, 8] %1"), std::string::npos) << text;
+  EXPECT_NE(print_program(program).find("twice_and_a_half [scale]"), std::string::npos);
 }
 
 }  // namespace
