@@ -141,7 +141,10 @@ struct Backend {
   const DeviceCompiler* compiler = nullptr;  // null: nothing is compiled
 };
 
-std::span<const Backend* const> all_backends();
+// The backends of this process, in the order in which they were added; a program adds those that it was built with when
+// it starts (engine/builtins.h). Throws Error where there is one of that name.
+void add_backend(const Backend& backend);
+std::vector<const Backend*> all_backends();
 const ExecutorSpec& get_executor(std::string_view name);  // throws Error
 const Backend& backend_of(std::string_view executor);     // throws Error
 // The architectures that backends compile for, and the backend of one; throws Error with all that are known.
