@@ -20,7 +20,7 @@ struct DiffFlags {
 
 // The tensors that calls write and no later one writes again: what their buffers hold at the end.
 struct Written {
-  u32 node;
+  size_t call;
   Tensor tensor;
   i64 begin() const { return tensor.offset; }
   i64 end() const {
@@ -32,14 +32,14 @@ struct Written {
 
 std::vector<Written> written_by(const Program& program) {
   std::vector<Written> all;
-  for (const Call& call : program.calls) {
-    const Node node = program.node_of(call);
+  for (size_t call = 0; call < program.calls.size(); ++call) {
+    const Node node = program.node_of(program.calls[call]);
     for (const Part& part : node.parts)
       for (const Field& field : part.op->fields) {
         if (!field.writes() || !field.tensor(part.args.data()).exists()) continue;
-        const Written one{call.node, field.tensor(part.args.data())};
+        const Written one{call, field.tensor(part.args.data())};
         std::erase_if(all, [&](const Written& before) {
-          return before.node != one.node && before.tensor.buffer == one.tensor.buffer &&
+          return before.call != call && before.tensor.buffer == one.tensor.buffer &&
                  before.begin() < one.end() && one.begin() < before.end();
         });
         all.push_back(one);
@@ -124,7 +124,7 @@ void run(const DiffFlags& flags) {
     const bool bad = d.error > bound * (1 + d.largest);
     std::printf("%-44s %12.3g %12.3g%s\n", left.buffers[tensor.buffer].info.name.c_str(), d.error, d.largest,
                 bad ? "  <- out of bounds" : "");
-    if (bad && first.empty()) first = left.node_names[one.node];
+    if (bad && first.empty()) first = left.calls[one.call].name;
   }
   if (!first.empty())
     fail(ErrorCode::kInternal, "[diff] {} is the first op out of bounds ({} x (1 + max |a|))", first, bound);

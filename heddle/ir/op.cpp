@@ -1,7 +1,5 @@
 #include "heddle/ir/op.h"
 
-#include <cctype>
-#include <cstring>
 
 #include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"

@@ -53,18 +53,13 @@ struct TwoPhases {
         Tensor& value = field.tensor(args.data()) = dense(DType::kF32, {kRows, kCols});
         value.buffer = field.writes() ? index + 1 : index;
       }
-    program.calls.push_back({.opcode = 0, .node = index, .args = {args}});
-    program.node_names.push_back(index == 0 ? "first" : "second");
+    program.calls.push_back({.opcode = 0, .name = index == 0 ? "first" : "second", .args = {args}});
   }
 };
 
 // By bytes alone: half of x and of y are 1,024 bytes, the second phase has 2,048.
-const CostModel kModel = {.ns_per_stream_byte = 1,
-                          .ns_per_byte = 1,
-                          .ns_per_flop = 0,
-                          .ns_per_tile = 100,
-                          .ns_per_message = 50,
-                          .ns_per_cluster_message = 10};
+const CostModel kModel = {
+    .ns_per_stream_byte = 1, .ns_per_byte = 1, .ns_per_flop = 0, .ns_per_tile = 100, .ns_per_message = 50};
 
 TEST(Predict, CountsWorkAndMessages) {
   const TwoPhases two;

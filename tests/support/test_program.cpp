@@ -51,15 +51,6 @@ void TestProgram::move_to_space() {
   }
 }
 
-void TestProgram::tag() {
-  program.topology.tagged = true;
-  for (u32 l = 2; l < kLayers; l += 2) {
-    program.buffers[l].info.tagged = true;
-    program.counters[l - 1].buffer = l;
-    for (auto& stream : program.workers) stream[l].set_wait_kind(0, EdgeKind::kTagged);
-  }
-}
-
 std::vector<float> TestProgram::result() const {
   std::vector<float> values(kRows * kCols);
   copy_from(space_, values.data(), memory.base[kLayers], values.size() * sizeof(float));
@@ -97,8 +88,7 @@ void TestProgram::add_layer(i32 layer) {
       field.tensor(args.data()) =
           tensor_in(u32(field.writes() ? layer + 1 : layer), DType::kF32, {kRows, kCols});
   }
-  program.node_names.push_back("layer" + std::to_string(layer));
-  program.calls.push_back({.opcode = u16(opcode), .node = u32(layer), .args = {args}});
+  program.calls.push_back({.opcode = u16(opcode), .name = "layer" + std::to_string(layer), .args = {args}});
   for (i32 w = 0; w < workers; ++w) {
     const auto share = [&](i32 units) { return std::array{units * w / workers, units * (w + 1) / workers}; };
     Instruction instruction;
@@ -120,7 +110,6 @@ void TestProgram::add_layer(i32 layer) {
       instruction.set_previous(1, true);
     }
     instruction.signal = {u32(layer), 1};
-    instruction.tag = u32(layer);
     program.workers[size_t(w)].push_back(instruction);
   }
   program.counters[size_t(layer)].total = u32(workers);
