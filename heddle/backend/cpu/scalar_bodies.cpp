@@ -9,6 +9,7 @@ namespace heddle::scalar {
 
 #include "heddle/backend/cpu/float_value.h"
 #include "heddle/tile/math.cuh"
+#include "heddle/tile/epilogue.cuh"
 #include "op_bodies.inc"
 
 using Block = ScalarBlock;

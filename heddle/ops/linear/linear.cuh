@@ -12,8 +12,10 @@ struct Body {
     block.panels(a.w, t[2] / rows * a.w.slices(), (t[3] + rows - 1) / rows * a.w.slices());
   }
 
+  // Part of its caller: on a GPU arguments that cross a function's boundary lie in local memory.
   template <class Block, class Chain>
-  static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
+  __attribute__((always_inline)) static void run(Block& block, const Linear& a, const TileCoord& t,
+                                                 Chain& chain) {
     const i32 rows = block.rows(t);
     block.inputs();
     auto x = chain.has_prologue() ? block.operand(rows, a.w.cols(), a.w.data.dtype)
