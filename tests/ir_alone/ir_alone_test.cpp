@@ -47,8 +47,7 @@ Program program_of(const Graph& graph) {
   const Node& node = graph.nodes()[0];
   const OpSpec& op = *node.main_part().op;
   program.opcodes = {{{op.name}, 0, chain_hash({op.name}, 0)}};
-  program.calls = {{.opcode = 0, .node = 0, .args = {node.main_part().args}}};
-  program.node_names = {node.name};
+  program.calls = {{.opcode = 0, .name = node.name, .args = {node.main_part().args}}};
   Instruction tile{.opcode = 0, .call = 0};
   const TileCoord whole = default_tiles(op.axes(node.main_part().args.data(), {}))[0];
   std::copy(std::begin(whole.at), std::end(whole.at), tile.tile);
