@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/ir/tensor.h"
 
 namespace heddle {
