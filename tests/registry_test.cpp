@@ -127,6 +127,39 @@ TEST_P(Registry, RefusesTensorsOfAnotherRank) {
   }
 }
 
+// infer() names the op and what is wrong.
+void expect_refused(const OpSpec& op, std::vector<std::byte> args, const std::string& wrong) {
+  try {
+    op.infer(args.data());
+    ADD_FAILURE() << op.name << " takes " << wrong;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_TRUE(message.starts_with("[" + std::string(op.name) + "]")) << message;
+    EXPECT_NE(message.find(wrong), std::string::npos) << message;
+  }
+}
+
+// fp8, i4, i8, i64 and bool are for ops that say so.
+TEST_P(Registry, RefusesTypesByName) {
+  const OpSpec& op = *GetParam();
+  for (const Case& test : op.cases()) {
+    std::vector<std::byte> args = test.args;
+    ListFields list;
+    op.visit(args.data(), list);
+    for (Tensor* tensor : list.tensors) tensor->buffer = tensor->rank > 0 ? 0 : kNoBuffer;
+    for (Tensor* tensor : list.tensors) {
+      if (!tensor->exists()) continue;  // left out, or for infer to fill in
+      const DType right = tensor->dtype;
+      for (const DTypeInfo& info : kDTypes) {
+        if (is_wide_float(info.type) || info.type == DType::kI32 || info.type == DType::kU8) continue;
+        tensor->dtype = info.type;
+        expect_refused(op, args, info.name);
+      }
+      tensor->dtype = right;
+    }
+  }
+}
+
 // Sizes and attributes as a file may have them: refused or taken, computed with in any case without an overflow, which the
 // sanitizers see.
 TEST_P(Registry, SurvivesValuesOfAnyMagnitude) {

@@ -1,13 +1,12 @@
 // heddle diff: runs the same steps on two executors and compares every buffer, op by op.
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
-#include "heddle/base/float16.h"
 
 namespace heddle {
 namespace {
@@ -60,27 +59,12 @@ struct Difference {
   size_t values = 0;
 };
 
-double at(std::span<const std::byte> bytes, DType dtype, size_t i) {
-  float value;
-  i32 whole;
-  uint16_t half;
-  if (dtype == DType::kF32) {
-    std::memcpy(&value, bytes.data() + 4 * i, 4);
-    return double(value);
-  }
-  if (dtype == DType::kI32) {
-    std::memcpy(&whole, bytes.data() + 4 * i, 4);
-    return double(whole);
-  }
-  std::memcpy(&half, bytes.data() + 2 * i, 2);
-  return double(dtype == DType::kBf16 ? bf16_to_float(half) : f16_to_float(half));
-}
-
 Difference compare(std::span<const std::byte> a, std::span<const std::byte> b, DType dtype) {
   Difference result;
   result.values = a.size() / size_t(size_of(dtype));
   for (size_t i = 0; i < result.values; ++i) {
-    const double x = at(a, dtype, i), y = at(b, dtype, i);
+    const size_t at = i * size_t(size_of(dtype));
+    const double x = load_number(dtype, &a[at]), y = load_number(dtype, &b[at]);
     if (std::isnan(x) && std::isnan(y)) continue;
     const double error = std::isnan(x - y) ? INFINITY : std::abs(x - y);
     result.error = std::max(result.error, error);

@@ -4,7 +4,6 @@
 
 #include <fmt/ranges.h>
 
-#include "heddle/base/float16.h"
 #include "heddle/tile/activation.h"
 
 namespace heddle {
@@ -37,7 +36,7 @@ void require_dtype(const char* op, const char* argument, const Tensor& tensor, D
 }
 
 void require_float(const char* op, const char* argument, const Tensor& tensor) {
-  require(is_float(tensor.dtype), "[{}] {} is {}; must be f32, f16 or bf16", op, argument,
+  require(is_wide_float(tensor.dtype), "[{}] {} is {}; must be f32, f16 or bf16", op, argument,
           shape_text(tensor));
 }
 
@@ -62,12 +61,6 @@ Region rows_of_panels(const Weight& weight, i32 first, i32 last) {
 void require_record(const char* op, const char* argument, const Tensor& tensor) {
   require_rank(op, argument, tensor, 1);
   require_dtype(op, argument, tensor, DType::kU8);
-}
-
-float round_to(DType dtype, float value) {
-  if (dtype == DType::kBf16) return bf16_to_float(float_to_bf16(value));
-  if (dtype == DType::kF16) return f16_to_float(float_to_f16(value));
-  return value;
 }
 
 std::vector<TileAxis> row_axes(i32 rows, i32 preferred) {
@@ -128,7 +121,10 @@ void set_output(const char* op, const char* argument, Tensor& output, DType dtyp
     return;
   }
   require(sizes(output) == shape, "[{}] {} is {}; the op makes {}", op, argument, shape_text(output), shape);
-  if (is_float(dtype)) require_float(op, argument, output);
+  if (is_float(dtype))
+    require_float(op, argument, output);
+  else
+    require_dtype(op, argument, output, dtype);
 }
 
 }  // namespace heddle

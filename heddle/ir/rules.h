@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/op.h"
 
@@ -35,9 +36,6 @@ void require_record(const char* op, const char* argument, const Tensor& tensor);
 inline Region part_of(const Tensor& tensor, Access access, std::initializer_list<std::array<i32, 2>> box) {
   return region_of(tensor, access, {box.begin(), box.size()});
 }
-
-// What storing `value` as `dtype` leaves of it.
-float round_to(DType dtype, float value);
 
 // Axes of a matrix [rows, cols] that is cut in rows only, or in both; columns at multiples of `unit`.
 std::vector<TileAxis> row_axes(i32 rows, i32 preferred = 16);

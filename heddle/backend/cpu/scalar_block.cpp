@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "heddle/backend/cpu/element.h"
 #include "heddle/base/invariant.h"
 
 namespace heddle {
@@ -59,34 +60,13 @@ void AccessGuard::store(void* address, i64 bytes) {
 float ScalarBlock::View::get(i32 j) const {
   const u8* at = data + i64(j) * size_of(dtype);
   if (guard) guard->load(at, size_of(dtype));
-  switch (dtype) {
-    case DType::kBf16: {
-      uint16_t bits;
-      std::memcpy(&bits, at, 2);
-      return bf16_to_float(bits);
-    }
-    case DType::kF16: {
-      uint16_t bits;
-      std::memcpy(&bits, at, 2);
-      return f16_to_float(bits);
-    }
-    default: {  // f32, and i32 as bits: values that are only moved
-      float value;
-      std::memcpy(&value, at, 4);
-      return value;
-    }
-  }
+  return get_element(dtype, at);
 }
 
 void ScalarBlock::View::set(i32 j, float value) {
   u8* at = data + i64(j) * size_of(dtype);
   if (guard) guard->store(at, size_of(dtype));
-  if (dtype == DType::kBf16 || dtype == DType::kF16) {
-    uint16_t bits = dtype == DType::kBf16 ? float_to_bf16(value) : float_to_f16(value);
-    std::memcpy(at, &bits, 2);
-  } else {
-    std::memcpy(at, &value, 4);
-  }
+  set_element(dtype, at, value);
 }
 
 i32 ScalarBlock::View::get_int(i32 j) const {

@@ -56,7 +56,7 @@ Opcode longest_chain(const OpSpec& op, std::span<const OpSpec* const> all) {
 
 KernelTraits traits_for(i32 rows) {
   KernelTraits traits{.rows = rows};
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kBf16}) traits.types[size_t(dtype)] = true;
+  for (const DTypeInfo& info : kDTypes) traits.types[size_t(info.type)] = is_wide_float(info.type);
   return traits;
 }
 

@@ -67,7 +67,7 @@ struct FindTypes : ArgVisitor {
   std::array<bool, kNumDTypes> uses = {};
   bool in_tensors = false;
   void tensor(const char*, Tensor& value, const char*, Access) override {
-    if (in_tensors && value.exists() && is_float(value.dtype) && size_of(value.dtype) == 2)
+    if (in_tensors && value.exists() && is_wide_float(value.dtype) && size_of(value.dtype) == 2)
       uses[size_t(value.dtype)] = true;
   }
   void weight(const char*, Weight& value, const char*) override {

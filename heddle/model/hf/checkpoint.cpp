@@ -78,7 +78,7 @@ const Safetensors& Checkpoint::file_with(const std::string& name) const {
 
 TensorView Checkpoint::weight(const std::string& name) const {
   TensorView tensor = file_with(name).view(name);
-  if (!is_float(tensor.dtype))
+  if (!is_wide_float(tensor.dtype))
     fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; a weight must be f32, f16 or bf16", tensor.file,
          brief(name), heddle::name(tensor.dtype));
   return tensor;

@@ -81,9 +81,8 @@ std::optional<DType> Config::dtype() const {
   const std::string key = has("dtype") ? "dtype" : "torch_dtype";
   const std::string text = optional_string(key, "");
   if (text.empty()) return {};
-  if (text == "float32") return DType::kF32;
-  if (text == "float16") return DType::kF16;
-  if (text == "bfloat16") return DType::kBf16;
+  for (const DTypeInfo& info : kDTypes)
+    if (is_wide_float(info.type) && text == info.numpy) return info.type;
   refuse(key, "weights may be float32, float16 or bfloat16");
 }
 

@@ -25,31 +25,26 @@ struct ElementType {
   std::optional<DType> dtype;
 };
 
-// All types of the format. A file may hold any of them beside the ones that heddle uses.
-constexpr ElementType kElementTypes[] = {
-    {"F32", 32, DType::kF32},
-    {"F16", 16, DType::kF16},
-    {"BF16", 16, DType::kBf16},
-    {"I32", 32, DType::kI32},
-    {"U8", 8, DType::kU8},
-    {"BOOL", 8, {}},
-    {"I8", 8, {}},
-    {"I16", 16, {}},
-    {"U16", 16, {}},
-    {"U32", 32, {}},
-    {"I64", 64, {}},
-    {"U64", 64, {}},
-    {"F64", 64, {}},
-    {"C64", 64, {}},
-    {"F4", 4, {}},
-    {"F6_E2M3", 6, {}},
-    {"F6_E3M2", 6, {}},
-    {"F8_E5M2", 8, {}},
-    {"F8_E4M3", 8, {}},
-    {"F8_E8M0", 8, {}},
-    {"F8_E4M3FNUZ", 8, {}},
-    {"F8_E5M2FNUZ", 8, {}},
+// Types of the format that heddle does not have; a file may hold them too.
+constexpr ElementType kOtherTypes[] = {
+    {"I16", 16, {}},    {"U16", 16, {}},    {"U32", 32, {}},        {"U64", 64, {}},
+    {"F64", 64, {}},    {"C64", 64, {}},    {"F4", 4, {}},          {"F6_E2M3", 6, {}},
+    {"F6_E3M2", 6, {}}, {"F8_E8M0", 8, {}}, {"F8_E4M3FNUZ", 8, {}}, {"F8_E5M2FNUZ", 8, {}},
 };
+
+ElementType element_type(DType type) {
+  const DTypeInfo& info = info_of(type);
+  return {info.safetensors, info.bits, type};
+}
+
+std::optional<ElementType> find_type(std::string_view name) {
+  if (name.empty()) return {};  // of types that the format lacks
+  for (const DTypeInfo& info : kDTypes)
+    if (name == info.safetensors) return element_type(info.type);
+  for (const ElementType& type : kOtherTypes)
+    if (name == type.name) return type;
+  return {};
+}
 
 // Where a tensor stands in messages.
 struct Place {
@@ -70,13 +65,11 @@ uint64_t read_length(std::span<const std::byte> bytes) {
   return length;
 }
 
-const ElementType& element_type(const Json& value, const Place& place) {
+ElementType element_type(const Json& value, const Place& place) {
   place.require(value.is_string(), "has a 'dtype' that is not a string: {}", brief(value));
   const auto& name = value.get_ref<const std::string&>();
-  auto found = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
-                            [&](const ElementType& type) { return type.name == name; });
-  place.require(found != std::end(kElementTypes), "has the unknown dtype {}; known are F32, F16, BF16, ...",
-                brief(value));
+  const std::optional<ElementType> found = find_type(name);
+  place.require(found.has_value(), "has the unknown dtype {}; known are F32, F16, BF16, ...", brief(value));
   return *found;
 }
 
@@ -108,7 +101,7 @@ uint64_t byte_size(std::span<const int64_t> shape, const ElementType& type, cons
 TensorEntry parse_entry(const Json& json, size_t data_begin, size_t data_size, const Place& place) {
   place.require(json.is_object(), "is described by {}; it must be an object", json.type_name());
   place.require(json.contains("dtype"), "has no 'dtype'");
-  const ElementType& type = element_type(json["dtype"], place);
+  const ElementType type = element_type(json["dtype"], place);
   std::vector<uint64_t> shape = unsigned_list(json, "shape", place);
   std::vector<uint64_t> offsets = unsigned_list(json, "data_offsets", place);
   place.require(offsets.size() == 2, "has {} 'data_offsets'; it must have 2", offsets.size());
@@ -209,8 +202,8 @@ TensorView Safetensors::view(const std::string& name) const {
   if (found == header_.tensors.end()) fail(ErrorCode::kIo, "[{}] has no tensor {}", path(), brief(name));
   const TensorEntry& entry = found->second;
   if (!entry.dtype)
-    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; heddle reads F32, F16, BF16, I32 and U8", path(),
-         brief(name), entry.type);
+    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; heddle has no such type", path(), brief(name),
+         entry.type);
   TensorView view{name, *entry.dtype, entry.shape, file_.bytes().subspan(entry.begin, entry.size), path()};
   if (auto copy = aligned_copies_.find(name); copy != aligned_copies_.end()) view.data = copy->second;
   return view;
@@ -237,15 +230,16 @@ std::string header_text(std::span<const TensorView> tensors,
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
   for (const TensorView& tensor : tensors) {
-    auto type = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
-                             [&](const ElementType& candidate) { return candidate.dtype == tensor.dtype; });
-    const uint64_t wanted = byte_size(tensor.shape, *type, Place{path, tensor.name});
+    const ElementType type = element_type(tensor.dtype);
+    require(*type.name, "[{}] tensor {} is {}, which safetensors has no type for", path, brief(tensor.name),
+            name(tensor.dtype));
+    const uint64_t wanted = byte_size(tensor.shape, type, Place{path, tensor.name});
     require(tensor.data.size() == wanted, "[{}] tensor {} has {} bytes; its shape {} of {} takes {}", path,
-            brief(tensor.name), tensor.data.size(), shape_text(tensor.shape), type->name, wanted);
+            brief(tensor.name), tensor.data.size(), shape_text(tensor.shape), type.name, wanted);
     require(!header.contains(tensor.name), "[{}] two tensors are named {}; each name may stand once", path,
             brief(tensor.name));
     header[tensor.name] = {
-        {"dtype", type->name}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + wanted}}};
+        {"dtype", type.name}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + wanted}}};
     offset += wanted;
   }
   std::string text;
