@@ -24,7 +24,7 @@ struct TwoPhases {
     for (const char* name : {"x", "y", "z"})
       program.buffers.push_back(
           {{.name = name, .kind = BufferKind::kActivation, .bytes = kRows * kCols * 4}, -1});
-    program.counters = {{2, kNoBuffer}, {1, kNoBuffer}};
+    program.counters = {{2}, {1}};
     program.workers.resize(2);
     for (u32 i = 0; i < 2; ++i) add_call(i);
     for (u32 w = 0; w < 2; ++w)
