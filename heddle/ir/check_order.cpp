@@ -37,6 +37,7 @@ class Order {
     }
     if (!faults_.full()) report_blocked();
   }
+  CheckWork work() const { return {accesses_.work().clocks + joins_, accesses_.work().cells}; }
 
  private:
   struct Cursor {
@@ -85,9 +86,9 @@ class Order {
   }
 
   void pass(u32 worker, const Instruction& instruction, int i, Counter& counter) {
-    join(done_[worker], joined_[counter.row], width_);
+    join(done_[worker], joined_[counter.row]);
     if (instruction.wait_kind(i) != EdgeKind::kTagged)
-      join(visible_[worker], joined_[counter.row + 1], width_);
+      join(visible_[worker], joined_[counter.row + 1]);
     else
       polled_[worker].push_back({instruction.waits[i].counter, u32((&counter - counters_.data()) % 2)});
     if (--counter.joins == 0) free_.push_back(counter.row);
@@ -102,14 +103,16 @@ class Order {
       joined_.clear(counter.row), joined_.clear(counter.row + 1);
     }
     if (counter.row != kNoRow) {
-      join(joined_[counter.row], done_[worker], width_);
-      join(joined_[counter.row + 1], visible_[worker], width_);
+      join(joined_[counter.row], done_[worker]);
+      join(joined_[counter.row + 1], visible_[worker]);
     }
     counter.left -= signal.amount;
     if (counter.left > 0) return;
     ready_.insert(ready_.end(), counter.waiting.begin(), counter.waiting.end());
     counter.waiting.clear();
   }
+
+  void join(u32* into, const u32* other) { ++joins_, proof::join(into, other, width_); }
 
   // Rows whose waits have all passed are used again: counters may be many, but few are live.
   size_t new_row() {
@@ -188,6 +191,7 @@ class Order {
   const Edges& edges_;
   Faults& faults_;
   u32 width_;
+  u64 joins_ = 0;
   Accesses accesses_;
   Clocks done_, visible_;  // by worker
   Clocks joined_;
@@ -201,13 +205,17 @@ class Order {
 
 }  // namespace
 
-void check_order(const Form& form, const Edges& edges, const MemoryMap& map, Faults& faults) {
+CheckWork check_order(const Form& form, const Edges& edges, const MemoryMap& map, Faults& faults) {
   const size_t clocks =
       (2 * size_t(form.workers()) + 4 * form.program->counters.size()) * form.workers() * sizeof(u32);
-  if (clocks + Accesses::bytes(form, map) > kMostClockBytes)
-    return faults.add(FaultKind::kDoesNotFit, "[program] checking it takes {} bytes of clocks; at most {}",
-                      clocks + Accesses::bytes(form, map), kMostClockBytes);
-  Order(form, edges, map, faults).run();
+  if (const size_t bytes = clocks + Accesses::bytes(form, map); bytes > kMostClockBytes) {
+    faults.add(FaultKind::kDoesNotFit, "[program] checking it takes {} bytes of clocks; at most {}", bytes,
+               kMostClockBytes);
+    return {};
+  }
+  Order order(form, edges, map, faults);
+  order.run();
+  return order.work();
 }
 
 }  // namespace heddle::proof
