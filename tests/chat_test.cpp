@@ -120,7 +120,7 @@ class Terminal {
   }
   // Reads until `word` comes, and drops all up to its end; false: it does not come.
   bool wait_for(const std::string& word) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(600);
     for (;;) {
       if (const size_t at = shown_.find(word); at != std::string::npos) {
         shown_.erase(0, at + word.size());
@@ -137,7 +137,7 @@ class Terminal {
   // Until lines are edited: what is typed before that, the terminal itself edits, byte by byte.
   bool wait_for_editor() {
     if (!wait_for("> ")) return false;
-    for (int turn = 0; turn < 6000; ++turn) {
+    for (int turn = 0; turn < 60'000; ++turn) {
       termios mode{};
       if (::tcgetattr(terminal_, &mode) == 0 && (mode.c_lflag & ICANON) == 0) return true;
       ::usleep(10'000);
@@ -150,7 +150,7 @@ class Terminal {
     wait_for("\x01 never");
     int status = 0;
     for (int turn = 0; ::waitpid(child_, &status, WNOHANG) == 0; ++turn, ::usleep(10'000))
-      if (turn == 1000) ::kill(child_, SIGKILL);
+      if (turn == 12'000) ::kill(child_, SIGKILL);
     child_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }

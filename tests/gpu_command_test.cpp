@@ -49,7 +49,7 @@ class OnGpu : public testing::Test {
     set_.push_back(name);
   }
   static std::string output(const std::vector<std::string>& args) {
-    const Outcome outcome = run_program({.args = args, .seconds = 300});
+    const Outcome outcome = run_program({.args = args});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
@@ -74,7 +74,7 @@ TEST_F(OnEmulatedGpu, IsTheDefault) {
   expect_in(output({"env"}), "default     megakernel on emulated GPU");
   const std::vector<std::string> sum = {
       "generate", kStory, "--prompt", "27 + 45 =", "--verbose", "--workers", "4"};
-  const Outcome gpu = run_program({.args = sum, .seconds = 300});
+  const Outcome gpu = run_program({.args = sum});
   EXPECT_EQ(gpu.out, " 72.\n");
   expect_in(gpu.err, "[executor: megakernel on emulated GPU]");
   std::vector<std::string> named = sum;
@@ -96,7 +96,6 @@ TEST_F(OnGpu, TextIsPrintedWhileALaunchRunsAndEndsWhenAsked) {
       run_program({.args = {"generate", kStory, "--prompt", "Once upon a time", "--workers", "4",
                             "--max-tokens", "500", "--ignore-eos", "--temperature", "0"},
                    .output = file,
-                   .seconds = 300,
                    .signal = SIGINT,
                    .when = begun});
   EXPECT_EQ(outcome.code, 130) << outcome.err;
@@ -121,8 +120,7 @@ TEST_F(OnGpu, BitsAreTheSameForAnyNumberOfWorkers) {
 TEST_F(OnEmulatedGpu, HoldsSoManyWorkers) {
   const Scratch scratch;
   const Outcome many = run_program(
-      {.args = {"logits", kModel, "--tokens", "5", "--workers", "17", "--out", scratch.path("logits")},
-       .seconds = 300});
+      {.args = {"logits", kModel, "--tokens", "5", "--workers", "17", "--out", scratch.path("logits")}});
   EXPECT_EQ(many.code, 2);
   expect_in(many.err, "the program has 17 workers; 16 CTAs");
 }
@@ -168,7 +166,7 @@ class AheadOfTime : public OnEmulatedGpu {
   }
   Outcome run(std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"generate", kStory, "--prompt", "27 + 45 =", "--program", file});
-    return run_program({.args = flags, .seconds = 300});
+    return run_program({.args = flags});
   }
   // As it was compiled, but for what `change` does to it.
   void expect_refused(const std::function<void(Artefact&)>& change, const std::string& words) {
@@ -274,8 +272,7 @@ TEST_F(OnGpu, DiffFindsTheFirstWrongOp) {
     Scratch scratch;
     set("HEDDLE_SOURCES", plant(wrong, scratch.path("sources")));
     const Outcome outcome = run_program({.args = {"diff", kExact, "--a", "threads", "--b", "megakernel",
-                                                  "--tokens", wrong.tokens, "--workers", "3"},
-                                         .seconds = 300});
+                                                  "--tokens", wrong.tokens, "--workers", "3"}});
     EXPECT_EQ(outcome.code, 1) << wrong.header << "\n" << outcome.out << outcome.err;
     expect_in(outcome.err, fmt::format("[diff] {} is the first op out of bounds", wrong.node));
     expect_in(outcome.err, "1 device sources of ");

@@ -55,7 +55,8 @@ void check_all(const Program& program, FindOp find, Faults& faults, CheckReport&
   const MemoryMap map = map_memory(form, faults);
   if (map.touch_begin.empty()) return;
   check_outputs(form, faults);
-  check_order(form, edges, map, faults);
+  report.work = check_order(form, edges, map, faults);
+  report.work.cells += map.cells.items.size() + map.readers.items.size();
 }
 
 }  // namespace

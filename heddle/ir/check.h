@@ -42,10 +42,17 @@ struct Fault {
   std::string message;  // names both instructions, their nodes, the buffer and the bytes
 };
 
+// What a proof has done: it says how large a proof is on any machine, however busy.
+struct CheckWork {
+  u64 clocks = 0;  // vector clocks joined or compared, each as long as there are workers
+  u64 cells = 0;   // cells of memory, and readers of them, looked at
+};
+
 struct CheckReport {
   std::vector<Fault> faults;  // the first few; empty: proved
   size_t instructions = 0;    // of one step
   size_t waits = 0;
+  CheckWork work;
   double milliseconds = 0;
   bool ok() const { return faults.empty(); }
 };

@@ -41,6 +41,7 @@ void Accesses::read(const Event& event, const Touch& touch) {
   const u32 index = map_.read_index[touch.place];
   const auto cells = map_.cells[touch.place];
   const auto each_cell = [&] {
+    work_.cells += cells.size();
     for (u32 cell : cells) read_cell(event, touch, cell);
   };
   Record& record = records_[index];
@@ -48,7 +49,7 @@ void Accesses::read(const Event& event, const Touch& touch) {
     each_cell();
   } else {
     const u32 width = form_.workers();
-    if (first_beyond(needs_[record.need], event.known, width) < width) each_cell();
+    if (first_beyond(needs_[record.need], event.known) < width) each_cell();
   }
   reads_[index][event.worker] = event.at;
 }
@@ -64,6 +65,7 @@ bool Accesses::make_record(const Event& event, const Touch& touch, Record& recor
   u32* need = needs_[record.need];
   needs_.clear(record.need);
   u32 joined = kNone;
+  work_.cells += map_.cells[touch.place].size();
   for (u32 cell : map_.cells[touch.place]) {
     const Last& last = last_[cell];
     if (!written_in_step(event, touch, last)) return false;
@@ -71,7 +73,7 @@ bool Accesses::make_record(const Event& event, const Touch& touch, Record& recor
     if (last.group != kNone) {
       const Group& group = groups_[last.group];
       if (group.made < group.expected) return false;
-      if (last.group != joined) join(need, group_clocks_[group.writers], form_.workers());
+      if (last.group != joined) join(need, group_clocks_[group.writers]);
       joined = last.group;
     }
     u32& known = need[form_.worker_of[last.writer]];
@@ -91,7 +93,7 @@ void Accesses::read_cell(const Event& event, const Touch& touch, u32 cell) {
     if (group.made < group.expected)
       return incomplete(Rule::kReadAfterParts, event, touch, cell, group.call, group.step);
     const u32* writers = group_clocks_[group.writers];
-    const u32 worker = first_beyond(writers, event.known, width);
+    const u32 worker = first_beyond(writers, event.known);
     if (worker < width) conflict(Rule::kReadAfterParts, event, touch, cell, {worker, writers[worker]});
     return;
   }
@@ -103,6 +105,7 @@ void Accesses::read_cell(const Event& event, const Touch& touch, u32 cell) {
 void Accesses::read_pages(const Event& event, const Touch& touch) {
   if (event.step == 0) return;
   const u32 width = form_.workers();
+  work_.cells += map_.cells[touch.place].size();
   for (u32 cell : map_.cells[touch.place]) {
     if (!map_.page_writes.contains(cell)) continue;
     const Page& written = page(cell);
@@ -111,7 +114,7 @@ void Accesses::read_pages(const Event& event, const Touch& touch) {
       continue;
     }
     const u32* writers = group_clocks_[written.writers];
-    const u32 worker = first_beyond(writers, event.known, width);
+    const u32 worker = first_beyond(writers, event.known);
     if (worker < width) conflict(Rule::kReadOfPages, event, touch, cell, {worker, writers[worker]});
   }
 }
@@ -125,10 +128,11 @@ Accesses::Page& Accesses::page(u32 cell) {
 void Accesses::write(const Event& event, const Touch& touch) {
   const bool pages = kind(touch) == BufferKind::kPages;
   const u32 width = form_.workers();
+  work_.cells += map_.cells[touch.place].size() + map_.readers[touch.place].size();
   if (!pages)
     for (u32 reader : map_.readers[touch.place]) {
       ++stamps_[reader];
-      const u32 worker = first_beyond(reads_[reader], event.known, width);
+      const u32 worker = first_beyond(reads_[reader], event.known);
       if (worker < width)
         conflict(Rule::kWriteAfterRead, event, touch, kNone, {worker, reads_[reader][worker]});
     }
@@ -182,7 +186,7 @@ void Accesses::write_cell(const Event& event, const Touch& touch, u32 cell, Last
   const u32 width = form_.workers();
   if (last.group != kNone) {
     const u32* writers = group_clocks_[groups_[last.group].writers];
-    const u32 worker = first_beyond(writers, event.known, width);
+    const u32 worker = first_beyond(writers, event.known);
     if (worker < width) conflict(Rule::kWriteAfterWrite, event, touch, cell, {worker, writers[worker]});
   } else if (last.writer != kNone) {
     const u32 worker = form_.worker_of[last.writer], their_at = at(last.writer, last.step);
@@ -205,7 +209,7 @@ void Accesses::join_group(const Event& event, const Touch& touch, std::span<cons
   }
   Group& group = groups_[index];
   const u32* before = group_clocks_[group.before];
-  const u32 worker = first_beyond(before, event.known, form_.workers());
+  const u32 worker = first_beyond(before, event.known);
   if (worker < form_.workers())
     conflict(Rule::kWriteAfterWrite, event, touch, cells[0], {worker, before[worker]});
   ++group.made;
@@ -221,7 +225,7 @@ u32 Accesses::open_group(const Event& event, u32 cell, const Last& last) {
               .writers = group_clocks_.add()};
   u32* before = group_clocks_[group.before];
   if (last.group != kNone)
-    join(before, group_clocks_[groups_[last.group].writers], form_.workers());
+    join(before, group_clocks_[groups_[last.group].writers]);
   else if (last.writer != kNone)
     before[form_.worker_of[last.writer]] = at(last.writer, last.step);
   groups_.push_back(group);
@@ -234,8 +238,8 @@ u32 Accesses::split_group(u32 index, size_t cells) {
   part.cells = cells;
   part.before = group_clocks_.add();
   part.writers = group_clocks_.add();
-  join(group_clocks_[part.before], group_clocks_[groups_[index].before], form_.workers());
-  join(group_clocks_[part.writers], group_clocks_[groups_[index].writers], form_.workers());
+  join(group_clocks_[part.before], group_clocks_[groups_[index].before]);
+  join(group_clocks_[part.writers], group_clocks_[groups_[index].writers]);
   groups_[index].cells -= cells;
   groups_.push_back(part);
   return u32(groups_.size() - 1);

@@ -26,6 +26,7 @@ class Accesses {
   Accesses(const Form& form, const MemoryMap& map, Faults& faults);
 
   void run(const Event& event);
+  const CheckWork& work() const { return work_; }
   // Memory that an object of this class takes, in bytes.
   static size_t bytes(const Form& form, const MemoryMap& map);
 
@@ -77,6 +78,10 @@ class Accesses {
   u32 split_group(u32 index, size_t cells);
   void write_page(const Event& event, u32 cell);
 
+  void join(u32* into, const u32* other) { ++work_.clocks, proof::join(into, other, form_.workers()); }
+  u32 first_beyond(const u32* needed, const u32* known) {
+    return ++work_.clocks, proof::first_beyond(needed, known, form_.workers());
+  }
   const Region& region(const Touch& touch) const { return form_.regions[touch.region]; }
   BufferKind kind(const Touch& touch) const { return form_.buffer(region(touch).buffer).kind; }
   u32 at(u32 id, u32 step) const;
@@ -99,6 +104,7 @@ class Accesses {
   const Form& form_;
   const MemoryMap& map_;
   Faults& faults_;
+  CheckWork work_;
   std::vector<Last> last_;       // by cell; the second half is the second step's, of pages only
   Clocks reads_;                 // by read_index: the last read of each worker
   std::vector<u64> stamps_;      // by read_index: writes so far

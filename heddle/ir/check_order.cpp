@@ -35,6 +35,7 @@ class Order {
     }
     if (!faults_.full()) report_blocked();
   }
+  CheckWork work() const { return {accesses_.work().clocks + joins_, accesses_.work().cells}; }
 
  private:
   struct Cursor {
@@ -81,7 +82,7 @@ class Order {
   }
 
   void pass(u32 worker, Counter& counter) {
-    join(known_[worker], joined_[counter.row], width_);
+    join(known_[worker], joined_[counter.row]);
     if (--counter.joins == 0) free_.push_back(counter.row);
   }
 
@@ -93,12 +94,14 @@ class Order {
       counter.row = new_row();
       joined_.clear(counter.row);
     }
-    if (counter.row != kNoRow) join(joined_[counter.row], known_[worker], width_);
+    if (counter.row != kNoRow) join(joined_[counter.row], known_[worker]);
     counter.left -= signal.amount;
     if (counter.left > 0) return;
     ready_.insert(ready_.end(), counter.waiting.begin(), counter.waiting.end());
     counter.waiting.clear();
   }
+
+  void join(u32* into, const u32* other) { ++joins_, proof::join(into, other, width_); }
 
   // Rows whose waits have all passed are used again: counters may be many, but few are live.
   size_t new_row() {
@@ -176,6 +179,7 @@ class Order {
   const Edges& edges_;
   Faults& faults_;
   u32 width_;
+  u64 joins_ = 0;
   Accesses accesses_;
   Clocks known_;  // by worker
   Clocks joined_;
@@ -188,13 +192,17 @@ class Order {
 
 }  // namespace
 
-void check_order(const Form& form, const Edges& edges, const MemoryMap& map, Faults& faults) {
+CheckWork check_order(const Form& form, const Edges& edges, const MemoryMap& map, Faults& faults) {
   const size_t clocks =
       (size_t(form.workers()) + 2 * form.program->counters.size()) * form.workers() * sizeof(u32);
-  if (clocks + Accesses::bytes(form, map) > kMostClockBytes)
-    return faults.add(FaultKind::kDoesNotFit, "[program] checking it takes {} bytes of clocks; at most {}",
-                      clocks + Accesses::bytes(form, map), kMostClockBytes);
-  Order(form, edges, map, faults).run();
+  if (const size_t bytes = clocks + Accesses::bytes(form, map); bytes > kMostClockBytes) {
+    faults.add(FaultKind::kDoesNotFit, "[program] checking it takes {} bytes of clocks; at most {}", bytes,
+               kMostClockBytes);
+    return {};
+  }
+  Order order(form, edges, map, faults);
+  order.run();
+  return order.work();
 }
 
 }  // namespace heddle::proof

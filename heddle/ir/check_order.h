@@ -8,7 +8,8 @@
 
 namespace heddle::proof {
 
-// Adds kDeadlock, kRace, kNotWritten, kLiveReuse, and kDoesNotFit when clocks would take too much memory.
-void check_order(const Form& form, const Edges& edges, const MemoryMap& map, Faults& faults);
+// Adds kDeadlock, kRace, kNotWritten, kLiveReuse, and kDoesNotFit when clocks would take too much memory. Returns what it
+// has done.
+CheckWork check_order(const Form& form, const Edges& edges, const MemoryMap& map, Faults& faults);
 
 }  // namespace heddle::proof

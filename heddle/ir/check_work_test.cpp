@@ -1,18 +1,10 @@
-// The check on programs of full size: what it finds there, and how long it takes.
+// The check on programs of full size: what it finds there, and how much it does.
 #include <gtest/gtest.h>
 
-#include "heddle/base/stopwatch.h"
 #include "heddle/ir/check_expect.h"
 
 namespace heddle::proof {
 namespace {
-
-#if defined(NDEBUG) && !defined(HEDDLE_DEBUG_CHECKS) && !defined(HEDDLE_SANITIZED)
-constexpr int kTries = 20;
-#else
-constexpr int kTries = 1;  // no bound on time
-#endif
-constexpr double kLimitMs = 100, kNoLimit = 1e9;
 
 // A decoder with the shapes of Llama-3.1-8B: each phase waits for all tiles of the one before it.
 class Llama {
@@ -92,22 +84,22 @@ class Llama {
   u32 before_ = 0, phase_ = 0;
 };
 
-// What the check took, in ms; tried again while that is more than `limit_ms`.
-double timed(const Program& program, const char* what, double limit_ms) {
-  CheckReport report;
-  const double ms = lowest_ms(kTries, limit_ms, [&] { report = check_with(program, find_test_op); });
+// So many clocks and cells for each instruction, at most: a tenth more than it does today.
+void expect_work(const Program& program, double most_clocks, double most_cells) {
+  const CheckReport report = check_with(program, find_test_op);
   EXPECT_TRUE(report.ok()) << text_of(report);
-  fmt::print("{}: {} instructions, {} waits, {:.1f} ms\n", what, report.instructions, report.waits, ms);
-  return ms;
+  const double clocks = double(report.work.clocks) / double(report.instructions);
+  const double cells = double(report.work.cells) / double(report.instructions);
+  fmt::print("{} instructions, {} waits, each instruction with {:.2f} clocks and {:.2f} cells\n",
+             report.instructions, report.waits, clocks, cells);
+  EXPECT_LE(clocks, most_clocks);
+  EXPECT_LE(cells, most_cells);
 }
 
-TEST(CheckSpeed, DecodeOn132Workers) {
+TEST(CheckWork, OfDecodeOn132Workers) {
   Program program = Llama(132, 1, 32).finish();
   EXPECT_GT(program.num_instructions(), 17000u);
-  const double ms = timed(program, "decode, 132 workers", kLimitMs);
-  if (kTries > 1) {
-    EXPECT_LE(ms, kLimitMs);
-  }
+  expect_work(program, 15, 11);
   // A fault deep inside is found.
   Instruction& victim = program.workers[77][90];
   const std::string node = program.calls[victim.call].name;
@@ -115,8 +107,16 @@ TEST(CheckSpeed, DecodeOn132Workers) {
   EXPECT_FALSE(check_with(program, find_test_op).ok()) << node;
 }
 
-TEST(CheckSpeed, PrefillOf512Rows) {
-  timed(Llama(132, 512, 32).finish(), "prefill, 132 workers, 512 rows", kNoLimit);
+TEST(CheckWork, OfPrefillOf512Rows) {
+  expect_work(Llama(132, 512, 32).finish(), 23, 190);
+}
+
+// Twice the layers are twice the work, not more.
+TEST(CheckWork, GrowsWithTheProgramAlone) {
+  const auto work = [](i32 layers) { return check_with(Llama(132, 1, layers).finish(), find_test_op).work; };
+  const CheckWork once = work(8), twice = work(16);
+  EXPECT_LE(double(twice.clocks), 2.1 * double(once.clocks));
+  EXPECT_LE(double(twice.cells), 2.1 * double(once.cells));
 }
 
 }  // namespace
