@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: folders include only lower layers; families of ops, schedulers and backends no sibling.
+"""Checks who includes whom: only lower layers; families of ops, schedulers and backends no sibling.
 
 The table below is the architecture; changing it is a visible act.
 """
