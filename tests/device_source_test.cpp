@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "heddle/backend/cuda/jit.h"
-#include "heddle/backend/cuda/nvrtc.h"
-#include "heddle/backend/cuda/program_source.h"
+#include "heddle/backend/cuda/compiler/jit.h"
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/program/program_source.h"
 #include "tests/support/golden.h"
 
 namespace heddle {

@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cpu/simd.h"
+#include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/device/params.h"
-#include "heddle/backend/cuda/jit.h"
-#include "heddle/backend/cuda/kernel.h"
-#include "heddle/backend/cuda/memory.h"
-#include "heddle/backend/cuda/program_source.h"
+#include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/backend/cuda/runtime/kernel.h"
+#include "heddle/backend/cuda/runtime/memory.h"
 #include "heddle/base/error.h"
 #include "tests/support/test_program.h"
 

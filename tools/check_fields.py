@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that something reads every field of a header's struct: its name stands somewhere in the tree that is no
-declaration, plain assignment or designated initialiser. A name that something else has too counts as read."""
+"""Checks that something reads every field of a header's struct: its name stands somewhere in the tree that is
+no declaration, plain assignment or designated initialiser. A name that something else has counts as read."""
 
 import re
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: folders include only lower layers; families of ops, schedulers and backends no sibling.
+"""Checks who includes whom: only lower layers; families of ops, schedulers and backends no sibling.
 
 The table below is the architecture; changing it is a visible act.
 """
@@ -25,6 +25,14 @@ LAYERS = {
     "apps": 8,
     "python": 8,
 }
+# Rooms of a backend: a room includes lower rooms only, so those of one floor do not know each other. Its
+# entry file and its tests see all; device/ and arch/ are read by the host for what both sides share.
+ROOMS = {
+    "heddle/backend/cuda/runtime": 0,
+    "heddle/backend/cuda/compiler": 0,
+    "heddle/backend/cuda/program": 1,
+    "heddle/backend/cuda/executors": 2,
+}
 ANYTHING = ("tests", "bench", "examples")  # these cross folders by purpose
 SEES_OPS = ("heddle/model", "tests")
 SEES_BACKENDS = ("heddle/backend", "python")  # others reach them through the registry
@@ -46,6 +54,13 @@ def member(path):
     if path.startswith(("heddle/ops/", "heddle/backend/")) and len(parts) > 3:
         return parts[2]
     return None
+
+
+def wrong_room(path, target):
+    here, there = path.rsplit("/", 1)[0], target.rsplit("/", 1)[0]
+    if here == there or here not in ROOMS or there not in ROOMS or path.endswith("_test.cpp"):
+        return None
+    return None if ROOMS[here] > ROOMS[there] else f"{here} includes {there}, which is not below it"
 
 
 def is_policy(path, paths):
@@ -76,6 +91,8 @@ def wrong_include(path, target, paths):
     if here == there:
         if member(path) and member(target) and member(path) != member(target):
             return f"{member(path)} includes its sibling {member(target)}"
+        if wrong_room(path, target):
+            return wrong_room(path, target)
         own = path.rsplit(".", 1)[0].removesuffix("_test") == target.rsplit(".", 1)[0]
         if is_policy(target, paths) and not own and not path.endswith("_test.cpp"):
             return "a policy includes its sibling"

@@ -63,6 +63,10 @@ class CheckTest(unittest.TestCase):
             "through their registry": ("apps/heddle/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
             "includes layer 8": ("heddle/session/a.h", '#include "apps/heddle/support/flags.h"\n'),
             "sibling cuda": ("heddle/backend/cpu/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
+            "not below it": (
+                "heddle/backend/cuda/runtime/a.h",
+                '#include "heddle/backend/cuda/compiler/jit.h"\n',
+            ),
             "a policy includes": ("heddle/schedule/dag.cpp", '#include "heddle/schedule/wave.h"\n'),
             "no layer that can": ("heddle/ir/b.cpp", '#include "tests/harness.h"\n'),
             "has no layer": ("heddle/misc/a.cpp", '#include "heddle/base/error.h"\n'),

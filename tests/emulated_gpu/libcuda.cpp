@@ -18,7 +18,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "heddle/backend/cuda/driver.h"
+#include "heddle/backend/cuda/runtime/driver.h"
 
 namespace {
 
