@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle::tune {
 
