@@ -117,7 +117,7 @@ std::map<EdgeKind, int> edges_of(const Program& program) {
 struct Shape {
   const char* name;
   const char* config;
-  i32 workers, cluster;
+  i32 workers;
   double check_ms = kLimitMs;  // at most
 };
 
@@ -128,25 +128,22 @@ constexpr double kManyRowsMs = 2500;
 class DecodePrograms : public testing::TestWithParam<Shape> {};
 
 TEST_P(DecodePrograms, AreBuiltAndProved) {
-  const auto& [name, config, workers, cluster, check_limit_ms] = GetParam();
+  const auto& [name, config, workers, check_limit_ms] = GetParam();
   const auto model = std::make_shared<Shapes>(config);
   Built built;
   CheckReport report;
-  const double build_ms =
-      lowest_ms(kTries, kLimitMs, [&] { built = build(model, gpu_target(workers, cluster), 1); });
+  const double build_ms = lowest_ms(kTries, kLimitMs, [&] { built = build(model, gpu_target(workers), 1); });
   const double check_ms = lowest_ms(kTries, check_limit_ms, [&] { report = check(built.program); });
   for (const Fault& fault : report.faults) ADD_FAILURE() << heddle::name(fault.kind) << ": " << fault.message;
   auto edges = edges_of(built.program);
   fmt::print(
-      "{}, {} workers in clusters of {}: {} instructions, waits: {} in an SM, {} in a cluster, {} tagged, {} "
-      "counted; built in {:.1f} ms, proved in {:.1f} ms, bytes within {:.2f} %\n",
-      name, workers, cluster, report.instructions, edges[EdgeKind::kInSm], edges[EdgeKind::kCluster],
-      edges[EdgeKind::kTagged], edges[EdgeKind::kCounted], build_ms, check_ms,
-      100 * built.placement.imbalance);
+      "{}, {} workers: {} instructions, waits: {} in an SM, {} counted; built in {:.1f} ms, proved in {:.1f} "
+      "ms, "
+      "bytes within {:.2f} %\n",
+      name, workers, report.instructions, edges[EdgeKind::kInSm], edges[EdgeKind::kCounted], build_ms,
+      check_ms, 100 * built.placement.imbalance);
   EXPECT_GT(edges[EdgeKind::kInSm], 0);
-  EXPECT_GT(edges[EdgeKind::kTagged], 0);
   EXPECT_GT(edges[EdgeKind::kCounted], 0);
-  EXPECT_EQ(edges[EdgeKind::kCluster] > 0, cluster > 1);
   EXPECT_LE(built.placement.imbalance, 0.02);
   if (kTries > 1) {
     EXPECT_LE(build_ms, kLimitMs);
@@ -156,15 +153,14 @@ TEST_P(DecodePrograms, AreBuiltAndProved) {
 
 INSTANTIATE_TEST_SUITE_P(
     Shapes, DecodePrograms,
-    testing::Values(Shape{"Llama-3.2-1B", kLlama1B, 132, 1}, Shape{"Llama-3.2-1B", kLlama1B, 120, 8},
-                    Shape{"Llama-3.1-8B", kLlama8B, 132, 1}, Shape{"Llama-3.1-8B", kLlama8B, 120, 8},
-                    Shape{"Qwen3-8B", kQwen8B, 132, 1}, Shape{"Gemma-2-2B", kGemma2B, 132, 1},
-                    Shape{"DeepSeek-V2-Lite", kDeepseekLite, 132, 1},
-                    Shape{"DeepSeek-V2-Lite", kDeepseekLite, 120, 8},
-                    Shape{"DeepSeek-V3", kDeepseekV3, 132, 1},
-                    Shape{"Qwen3-30B-A3B", kQwen30B, 132, 1, kMixtureMs},
-                    Shape{"Qwen3-30B-A3B", kQwen30B, 120, 8, kMixtureMs},
-                    Shape{"Mixtral-8x7B", kMixtral, 132, 1, kMixtureMs}),
+    testing::Values(Shape{"Llama-3.2-1B", kLlama1B, 132}, Shape{"Llama-3.2-1B", kLlama1B, 120},
+                    Shape{"Llama-3.1-8B", kLlama8B, 132}, Shape{"Llama-3.1-8B", kLlama8B, 120},
+                    Shape{"Qwen3-8B", kQwen8B, 132}, Shape{"Gemma-2-2B", kGemma2B, 132},
+                    Shape{"DeepSeek-V2-Lite", kDeepseekLite, 132},
+                    Shape{"DeepSeek-V2-Lite", kDeepseekLite, 120}, Shape{"DeepSeek-V3", kDeepseekV3, 132},
+                    Shape{"Qwen3-30B-A3B", kQwen30B, 132, kMixtureMs},
+                    Shape{"Qwen3-30B-A3B", kQwen30B, 120, kMixtureMs},
+                    Shape{"Mixtral-8x7B", kMixtral, 132, kMixtureMs}),
     [](const auto& test) {
       std::string name = fmt::format("{} on {}", test.param.name, test.param.workers);
       std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
@@ -204,16 +200,16 @@ TEST(DecodePrograms, EverySchedulerIsFast) {
   }
 }
 
-// Laid out for a GPU's workers, with homes, resident rows and all kinds of edges; f32 travels, so that the sums are
+// Laid out for a GPU's workers, with homes, resident rows and both kinds of edges; f32 travels, so that the sums are
 // those of the golden.
-EngineOptions device_options(i32 workers, i32 cluster, const std::string& executor) {
+EngineOptions device_options(i32 workers, const std::string& executor) {
   EngineOptions options{.executor = executor,
                         .max_context = 96,
                         .max_sequences = 4,
                         .page_size = 16,
                         .split_unit = 8,
                         .all_logits = true};
-  options.target = gpu_target(workers, cluster);
+  options.target = gpu_target(workers);
   options.target->narrow_travel = false;
   return options;
 }
@@ -223,23 +219,22 @@ TEST(DevicePrograms, RunWithStaleReads) {
                                  "deepseek_v3-tiny", "mixtral-tiny", "qwen3_moe-tiny", "deepseek_v3-moe"}) {
     const Golden golden = load_golden(name);
     const auto tokens = std::span(golden.tokens).first(20);
-    for (auto [workers, cluster] : {std::pair{7, 1}, {12, 4}})
+    for (const i32 workers : {7, 12})
       for (u64 seed = kFirstSeed; seed <= 3; ++seed)
         for (size_t chunk : {1, 7, 20}) {
-          EngineOptions options = device_options(workers, cluster, "reference");
+          EngineOptions options = device_options(workers, "reference");
           options.run = {.seed = seed, .adversarial = seed == 3, .stale_reads = true};
           const auto engine = golden_engine(name, options);
           const auto logits = logits_of(*engine, tokens, chunk);
           EXPECT_LE(largest_difference(logits, std::span(golden.logits).first(logits.size())), 5e-5)
-              << name << ", " << workers << " workers in clusters of " << cluster << ", seed " << seed
-              << ", chunks of " << chunk;
+              << name << ", " << workers << " workers, seed " << seed << ", chunks of " << chunk;
         }
   }
 }
 
 TEST(DevicePrograms, RunOnThreads) {
   const Golden golden = load_golden("llama3-tiny");
-  EngineOptions options = device_options(132, 1, "threads");
+  EngineOptions options = device_options(132, "threads");
   const auto all_f32 = logits_of(*golden_engine("llama3-tiny", options), golden.tokens, 1);
   options.target->narrow_travel = true;
   const auto bf16 = logits_of(*golden_engine("llama3-tiny", options), golden.tokens, 1);
@@ -248,14 +243,13 @@ TEST(DevicePrograms, RunOnThreads) {
   EXPECT_LE(largest_difference(bf16, expected), 2 * golden.bf16_error);
 }
 
-// Vectors that are not tagged share memory: the rounded copy of a sum may lie where an input lay.
+// Vectors share memory: the rounded copy of a sum may lie where an input lay.
 TEST(DevicePrograms, RunInSharedMemory) {
   for (const std::string name :
        {"llama2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v3-tiny", "qwen3_moe-tiny"})
     for (bool fuse : {true, false}) {
       const Golden golden = load_golden(name);
-      EngineOptions options = device_options(12, 1, "threads");
-      options.target->topology.tagged = false;
+      EngineOptions options = device_options(12, "threads");
       options.passes.fuse_epilogues = fuse;
       const auto logits = logits_of(*golden_engine(name, options), golden.tokens, 1);
       EXPECT_LE(largest_difference(logits, golden.logits), 5e-5) << name << (fuse ? "" : ", not fused");
@@ -265,7 +259,7 @@ TEST(DevicePrograms, RunInSharedMemory) {
 // Each wait of such a program is needed: without it, the program is refused. (An in-SM wait says again what the
 // order of its stream says.)
 TEST(DevicePrograms, EveryWaitIsNeeded) {
-  auto engine = golden_engine("llama2-tiny", device_options(20, 4, "reference"));
+  auto engine = golden_engine("llama2-tiny", device_options(20, "reference"));
   Program program = engine->program(1, 1);
   int dropped = 0, missed = 0;
   for (auto& stream : program.workers)

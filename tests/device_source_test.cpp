@@ -12,10 +12,9 @@ namespace {
 
 class DeviceSource : public testing::TestWithParam<std::string> {};
 
-Planner planner_for(bool tagged) {
+Planner planner_of_test() {
   EngineOptions options;
   options.target = gpu_target(3);
-  options.target->topology.tagged = options.target->whole_tagged = tagged;
   return golden_planner("llama3-tiny", options);
 }
 
@@ -25,14 +24,11 @@ TEST_P(DeviceSource, Compiles) {
 #endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;
-  const Planner planner = planner_for(false);
+  const Planner planner = planner_of_test();
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
-  const Program tagged = planner_for(true).program(1, 1);
   requests.push_back({"decode", cuda::megakernel_source(one, GetParam(), Knowledge::kForms), GetParam(), {}});
   requests.push_back(
       {"specialised decode", cuda::megakernel_source(one, GetParam(), Knowledge::kSizes), GetParam(), {}});
-  requests.push_back(
-      {"tagged decode", cuda::megakernel_source(tagged, GetParam(), Knowledge::kSizes), GetParam(), {}});
   for (const Program* program : {&one, &many})
     for (size_t i = 0; i < program->opcodes.size(); ++i) {
       const Opcode& opcode = program->opcodes[i];

@@ -200,25 +200,6 @@ TEST_F(AheadOfTime, ProgramsNeedNoCompiler) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("empty"))) << "something was compiled";
 }
 
-TEST_F(AheadOfTime, VectorsTravelAsCompiled) {
-  compile({}, file);
-  const Outcome counted = run({"--tagged"});
-  EXPECT_EQ(counted.code, 2) << counted.out;
-  expect_in(counted.err, "travel without tags; wanted are tagged ones; compile it with --tagged");
-  const std::string proof = load_artefact(file).programs[0].proof;
-  compile({"--tagged"}, file);
-  const Artefact tagged = load_artefact(file);
-  EXPECT_TRUE(tagged.settings.tagged);
-  EXPECT_NE(tagged.programs[0].proof, proof) << "the same program";
-  take_compiler_away();
-  for (const std::vector<std::string>& flags : {std::vector<std::string>{}, {"--tagged"}})
-    EXPECT_EQ(run(flags).out, " 72.\n");
-  const Outcome on_cpu = run({"--executor", "threads"});
-  EXPECT_EQ(on_cpu.code, 1) << on_cpu.out;
-  expect_in(on_cpu.err, "travel as words with tags; threads runs on the CPU");
-  EXPECT_FALSE(std::filesystem::exists(scratch.path("empty"))) << "something was compiled";
-}
-
 TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
   compile({}, file);
   expect_refused(
@@ -238,25 +219,6 @@ TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
       "is not among the 0 pieces of code that were compiled ahead of time");
   ::unsetenv("LD_LIBRARY_PATH");
   expect_refused([](Artefact&) {}, "there is no GPU that can be used here: ");
-}
-
-TEST_F(AheadOfTime, EdgesStayInClusters) {
-  compile({"--cluster", "2"}, file);
-  int edges = 0;
-  for (const auto& stream : load_artefact(file).program(1, 1).workers)
-    for (const Instruction& instruction : stream)
-      edges += instruction.signal.counter != kNoCounter && instruction.signal_kind() == EdgeKind::kCluster;
-  EXPECT_GT(edges, 0);
-  const Outcome outcome = run({"--verbose"});
-  EXPECT_EQ(outcome.out, " 72.\n") << outcome.err;
-  expect_in(outcome.err, "[executor: megakernel on emulated GPU]");
-}
-
-TEST_F(AheadOfTime, ClustersThatDoNotFitAreRefused) {
-  compile({"--cluster", "8"}, file, "16");
-  const Outcome outcome = run({});
-  EXPECT_EQ(outcome.code, 2);
-  expect_in(outcome.err, "16 workers in clusters of 8; 8 CTAs of ");
 }
 
 struct WrongBody {

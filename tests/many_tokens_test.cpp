@@ -19,12 +19,11 @@ constexpr int kHangLimit = 2000;  // milliseconds
 class ManyTokens : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    const std::string executor = std::string(GetParam()).substr(0, std::string_view(GetParam()).find('_'));
+    const std::string executor = GetParam();
     const ExecutorSpec& spec = get_executor(executor);
     if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
     EngineOptions options{
         .executor = executor, .workers = 3, .max_context = 128, .max_sequences = 2, .page_size = 16};
-    options.tagged = executor != GetParam();
     options.run.hang_limit_ms = kHangLimit;
     engine = golden_engine(kModel, options);
     first = open(0);
@@ -177,8 +176,7 @@ TEST_P(ManyTokens, AreNotToldWithLogits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, ManyTokens,
-                         testing::Values("threads", "reference", "launches", "megakernel",
-                                         "megakernel_tagged"),
+                         testing::Values("threads", "reference", "launches", "megakernel"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace

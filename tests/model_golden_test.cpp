@@ -44,34 +44,6 @@ TEST_P(ModelGolden, LogitsMatchTransformers) {
   }
 }
 
-int tagged_waits(const Program& program) {
-  int count = 0;
-  for (const auto& stream : program.workers)
-    for (const Instruction& instruction : stream)
-      for (int i = 0; i < kMaxWaits; ++i)
-        count += instruction.waits[i].counter != kNoCounter && instruction.wait_kind(i) == EdgeKind::kTagged;
-  return count;
-}
-
-// Vectors that travel as words with tags are the same vectors, on executors that poll them and on one that does not.
-TEST_P(ModelGolden, TaggedVectorsGiveTheSameBits) {
-  const Golden golden = load_golden(GetParam());
-  const auto tokens = std::span(golden.tokens).first(12);
-  for (const std::string executor : {"megakernel", "launches"}) {
-    if (std::string why = get_executor(executor).unavailable(); !why.empty())
-      GTEST_SKIP() << executor << ": " << why;
-    const auto run = [&](bool tagged) {
-      EngineOptions options{.executor = executor, .workers = 5, .max_sequences = 1, .all_logits = true};
-      options.tagged = tagged;
-      const Planner planner = golden_planner(GetParam(), options);
-      EXPECT_EQ(tagged_waits(planner.program(1, 1)) > 0, tagged);
-      EXPECT_EQ(tagged_waits(planner.program(8, 1)), 0) << "steps of many rows count";
-      return logits_of(*golden_engine(GetParam(), options), tokens, 1);
-    };
-    EXPECT_EQ(run(true), run(false)) << executor;
-  }
-}
-
 // Kernels that any sizes share give the bits of those made for one model.
 TEST_P(ModelGolden, FormsGiveTheBitsOfSizes) {
   const Golden golden = load_golden(GetParam());

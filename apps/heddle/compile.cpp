@@ -70,7 +70,6 @@ void add_compile(CLI::App& app) {
   command.argument("--device", &flags->device,
                    "what they are for, which need not be here: " + names_of_devices());
   command.argument("--arch", &flags->arch, "any GPU of this architecture, as sm_90a, that holds --workers");
-  flags->engine.add_tagged_to(command);
   command.argument("--sequences", &flags->sequences, "sequences that go on at once, at most");
   command.argument("--logits", &flags->logits, "programs for heddle logits, with those of every row");
   command.argument("--out", &flags->out, "the .heddle file", {.required = true});
@@ -79,7 +78,7 @@ void add_compile(CLI::App& app) {
       "file no\n"
       "compiler is needed; it is refused by another heddle, another checkpoint (config.json, names, types, "
       "shapes\n"
-      "and samples of the tensors), and another device (architecture, multiprocessors, clusters that fit).\n"
+      "and samples of the tensors), and another device (architecture, multiprocessors).\n"
       "Examples:\n"
       "  heddle compile models/storyteller --device h200 --out story.heddle\n"
       "  heddle generate models/storyteller --program story.heddle --prompt \"Once upon a time\"\n"

@@ -22,7 +22,7 @@ struct DiffFlags {
 // The tensors that calls write and no later one writes again: what their buffers hold at the end.
 struct Written : ArgVisitor {
   struct One {
-    u32 node;
+    size_t call;
     Tensor tensor;
     i64 begin() const { return tensor.offset; }
     i64 end() const {
@@ -31,21 +31,20 @@ struct Written : ArgVisitor {
       return tensor.offset + (last + 1) * size_of(tensor.dtype);
     }
   };
-  u32 node = 0;
+  size_t call = 0;
   std::vector<One> all;
 
   explicit Written(const Program& program) {
-    for (const Call& call : program.calls) {
-      node = call.node;
-      Node made = program.node_of(call);
+    for (call = 0; call < program.calls.size(); ++call) {
+      Node made = program.node_of(program.calls[call]);
       for (Part& part : made.parts) part.op->visit(part.args.data(), *this);
     }
   }
   void tensor(const char*, Tensor& value, const char*, Access access) override {
     if (access != Access::kWrite || !value.exists()) return;
-    const One one{node, value};
+    const One one{call, value};
     std::erase_if(all, [&](const One& before) {
-      return before.node != node && before.tensor.buffer == value.buffer && before.begin() < one.end() &&
+      return before.call != call && before.tensor.buffer == value.buffer && before.begin() < one.end() &&
              one.begin() < before.end();
     });
     all.push_back(one);
@@ -146,7 +145,7 @@ void run(const DiffFlags& flags) {
     const bool bad = d.error > bound * (1 + d.largest);
     std::printf("%-44s %12.3g %12.3g%s\n", left.buffers[tensor.buffer].info.name.c_str(), d.error, d.largest,
                 bad ? "  <- out of bounds" : "");
-    if (bad && first.empty()) first = left.node_names[one.node];
+    if (bad && first.empty()) first = left.calls[one.call].name;
   }
   if (!first.empty())
     fail(ErrorCode::kInternal, "[diff] {} is the first op out of bounds ({} x (1 + max |a|))", first, bound);

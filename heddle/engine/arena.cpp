@@ -47,7 +47,7 @@ std::vector<Use> uses_of(const Node& node) {
 }
 
 bool plannable(const Buffer& buffer) {
-  return buffer.kind == BufferKind::kActivation && !buffer.tagged && !buffer.resident;
+  return buffer.kind == BufferKind::kActivation && !buffer.resident;
 }
 
 bool same_place(const Tensor& a, const Tensor& b) {

@@ -65,22 +65,12 @@ std::vector<LoweredTile> cut_node(const std::vector<TileAxis>& axes, u32 index, 
   return tiles;
 }
 
-// Tiles (kv head, row block, split) of attention: one cluster for each head, its workers in turn.
-void give_heads_to_clusters(std::vector<LoweredTile>& tiles, const Topology& topology) {
-  std::map<i32, i32> next;  // kv head -> how many of its tiles have a home
-  for (LoweredTile& tile : tiles) {
-    const i32 cluster = tile.at[0] % (topology.workers / topology.cluster);
-    tile.home = cluster * topology.cluster + next[tile.at[0]]++ % topology.cluster;
-  }
-}
-
 // What tiles of one group have in common.
-i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool only_resident, bool clusters) {
+i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool only_resident) {
   if (only_resident && tile.home != kNoHome) return tile.home;
   // What reads tiles of a range without a name knows none of its borders.
   const bool range = !axes.empty() && axes[0].kind == TileAxis::Kind::kRange && *axes[0].dim != '\0';
-  const bool by_first = range || (clusters && !axes.empty() && axes[0].kind == TileAxis::Kind::kIndex);
-  return by_first ? tile.at[0] : 0;
+  return range ? tile.at[0] : 0;
 }
 
 // Forgets where the rows of a call's weights have their homes.
@@ -111,10 +101,8 @@ void leave_homes(const Graph& graph, const TilingTarget& target, Placement& plac
 
 Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target) {
   Tiles tiles;
-  const bool clusters = placement.topology.cluster > 1;
   for (u32 n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
-    const OpSpec& op = *node.main_part().op;
     FindShares shares;
     shares.graph = &graph;
     shares.placement = &placement;
@@ -122,12 +110,11 @@ Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarg
       shares.of_main = &part == &node.main_part();
       part.op->visit(const_cast<std::byte*>(part.args.data()), shares);
     }
-    const auto axes = op.axes(node.main_part().args.data(), target);
+    const auto axes = node.main_part().op->axes(node.main_part().args.data(), target);
     std::vector<LoweredTile> of_node = cut_node(axes, n, shares);
-    if (clusters && op.traits.streams_pages) give_heads_to_clusters(of_node, placement.topology);
     std::map<i32, u32> group_of;
     for (LoweredTile& tile : of_node) {
-      const i32 key = group_key(tile, axes, shares.only_resident, clusters);
+      const i32 key = group_key(tile, axes, shares.only_resident);
       auto [found, fresh] = group_of.try_emplace(key, u32(tiles.group_node.size()));
       if (fresh) {
         tiles.group_node.push_back(n);
@@ -140,26 +127,6 @@ Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarg
     }
   }
   return tiles;
-}
-
-void settle_in_clusters(Tiles& tiles, const Hazards& hazards, const Topology& topology) {
-  if (topology.cluster == 1) return;
-  const i32 none = -1, several = -2;
-  std::vector<i32> cluster_of(tiles.of_group.size(), none), next(size_t(topology.workers), 0);
-  for (u32 t = 0; t < tiles.all.size(); ++t) {
-    LoweredTile& tile = tiles.all[t];
-    i32 inputs = none;
-    for (const Need& need : hazards.of(t, tile.group))
-      if (!need.previous && need.kind == NeedKind::kVisible) {
-        const i32 cluster = cluster_of[need.group];
-        inputs = inputs == none || inputs == cluster ? cluster : several;
-      }
-    if (tile.home == kNoHome && inputs >= 0)
-      tile.home = inputs * topology.cluster + next[size_t(inputs)]++ % topology.cluster;
-    const i32 own = tile.home == kNoHome ? several : topology.cluster_of(tile.home);
-    i32& group = cluster_of[tile.group];
-    group = group == none || group == own ? own : several;
-  }
 }
 
 }  // namespace heddle

@@ -49,9 +49,7 @@ Shares borders(const std::vector<i32>& count, i32 unit, i32 rows) {
 }  // namespace
 
 Placement place(const std::vector<PlacedWeight>& weights, const Topology& topology) {
-  require(topology.workers > 0 && topology.cluster > 0 && topology.workers % topology.cluster == 0,
-          "[placement] {} workers in clusters of {}; workers must be positive and a multiple of the cluster",
-          topology.workers, topology.cluster);
+  require(topology.workers > 0, "[placement] {} workers; must be positive", topology.workers);
   Placement placement;
   placement.topology = topology;
   std::vector<i64> load(size_t(topology.workers), 0);

@@ -18,10 +18,7 @@ struct Event {
   u32 step = 0;  // 0 or 1
   u32 worker = 0;
   u32 at = 0;  // its place in its worker's clock
-  const u32* done = nullptr;
-  const u32* visible = nullptr;
-  // Counters, with their step, whose tagged words it has polled.
-  std::span<const std::pair<u32, u32>> tagged;
+  const u32* known = nullptr;
 };
 
 class Accesses {
@@ -58,8 +55,7 @@ class Accesses {
     u64 stamp = kNoStamp;
     u32 step = 0;
     u32 buffer = kNoBuffer;
-    size_t need = 0;            // row of needs_
-    std::vector<u32> counters;  // that the last writers signal
+    size_t need = 0;  // row of needs_
   };
   struct Page {  // a cell of a pages buffer
     u32 made = 0, expected = 0;
@@ -85,7 +81,6 @@ class Accesses {
   BufferKind kind(const Touch& touch) const { return form_.buffer(region(touch).buffer).kind; }
   u32 at(u32 id, u32 step) const;
   bool written_in_step(const Event& event, const Touch& touch, const Last& last) const;
-  bool polled(const Event& event, u32 buffer, u32 counter, u32 step) const;
   Page& page(u32 cell);
 
   // Reports.

@@ -166,14 +166,13 @@ bool check_call(const Program& program, size_t index, const std::vector<const Op
   CheckArgs check;
   check.program = &program;
   check.faults = &faults;
-  check.where = fmt::format("call {} ({})", index, program.node_names[call.node]);
+  check.where = fmt::format("call {} ({})", index, call.name);
   if (call.args.size() != ops.size() || call.live > LiveRows::kWanted) {
     faults.add(FaultKind::kMalformed, "[{}] {} argument records for {} ops, live rows {}", check.where,
                call.args.size(), ops.size(), int(call.live));
     return false;
   }
-  form.node = {
-      .name = program.node_names[call.node], .main = program.opcodes[call.opcode].main, .live = call.live};
+  form.node = {.name = call.name, .main = program.opcodes[call.opcode].main, .live = call.live};
   for (size_t i = 0; i < ops.size(); ++i) {
     if (call.args[i].size() != ops[i]->args_size) {
       faults.add(FaultKind::kMalformed, "[{}] {} bytes of arguments; {} takes {}", check.where,
@@ -205,9 +204,8 @@ void check_calls(const Program& program, FindOp find, Form& form, Faults& faults
   form.calls.resize(program.calls.size());
   for (size_t i = 0; i < program.calls.size() && !faults.full(); ++i) {
     const Call& call = program.calls[i];
-    if (call.opcode >= ops.size() || call.node >= program.node_names.size())
-      faults.add(FaultKind::kMalformed, "[call {}] opcode {} of {}, node {} of {}", i, call.opcode,
-                 ops.size(), call.node, program.node_names.size());
+    if (call.opcode >= ops.size())
+      faults.add(FaultKind::kMalformed, "[call {}] opcode {} of {}", i, call.opcode, ops.size());
     else if (!ops[call.opcode].empty())
       check_call(program, i, ops[call.opcode], form.calls[i], faults);
   }

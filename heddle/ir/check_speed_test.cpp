@@ -110,9 +110,9 @@ TEST(CheckSpeed, DecodeOn132Workers) {
   }
   // A fault deep inside is found.
   Instruction& victim = program.workers[77][90];
-  const u32 node = program.calls[victim.call].node;
+  const std::string node = program.calls[victim.call].name;
   victim.waits[0].counter = kNoCounter;
-  EXPECT_FALSE(check_with(program, find_test_op).ok()) << program.node_names[node];
+  EXPECT_FALSE(check_with(program, find_test_op).ok()) << node;
 }
 
 TEST(CheckSpeed, PrefillOf512Rows) {

@@ -68,24 +68,19 @@ Table opcodes_of(const Program& p) {
 Table buffers_of(const Program& p) {
   Table table;
   for (const auto& [info, offset] : p.buffers)
-    table[info.name] = fmt::format("{}, {} bytes{}{}{}{}", name(info.kind), info.bytes,
-                                   info.tagged ? ", tagged" : "", info.resident ? ", resident" : "",
-                                   info.home != kNoBuffer ? fmt::format(", homes {}", info.home) : "",
-                                   offset >= 0 ? fmt::format(", arena {}", offset) : "");
+    table[info.name] =
+        fmt::format("{}, {} bytes{}{}", name(info.kind), info.bytes, info.resident ? ", resident" : "",
+                    offset >= 0 ? fmt::format(", arena {}", offset) : "");
   return table;
-}
-
-std::string node_name(const Program& p, const Call& call) {
-  return call.node < p.node_names.size() ? p.node_names[call.node] : fmt::format("node {}", call.node);
 }
 
 Table calls_of(const Program& p) {
   Table table;
   for (const Call& call : p.calls)
-    table[node_name(p, call)] = fmt::format("{} on {}", fmt::join(p.opcodes[call.opcode].ops, "+"),
-                                            call.live == LiveRows::kAll    ? "all rows"
-                                            : call.live == LiveRows::kRows ? "live rows"
-                                                                           : "wanted rows");
+    table[call.name] = fmt::format("{} on {}", fmt::join(p.opcodes[call.opcode].ops, "+"),
+                                   call.live == LiveRows::kAll    ? "all rows"
+                                   : call.live == LiveRows::kRows ? "live rows"
+                                                                  : "wanted rows");
   return table;
 }
 
@@ -126,11 +121,11 @@ Table arguments_of(const Program& p, const Table& mine, const Table& other) {
   Table table;
   ListArgs list(p, table);
   for (const Call& call : p.calls) {
-    const std::string name = node_name(p, call);
-    if (const auto same = other.find(name); same == other.end() || same->second != mine.at(name)) continue;
+    if (const auto same = other.find(call.name); same == other.end() || same->second != mine.at(call.name))
+      continue;
     Node node = p.node_of(call);
     for (Part& part : node.parts) {
-      list.where = fmt::format("{}: {}", name, part.op->name);
+      list.where = fmt::format("{}: {}", call.name, part.op->name);
       part.op->visit(part.args.data(), list);
     }
   }
@@ -154,7 +149,7 @@ std::map<std::string, std::vector<u32>> tiles_of(const Program& p) {
   for (u32 w = 0; w < p.workers.size(); ++w)
     for (const Instruction& i : p.workers[w])
       if (i.opcode < kNopOpcode && i.call < p.calls.size())
-        tiles[fmt::format("{} {}", node_name(p, p.calls[i.call]), std::span(i.tile))].push_back(w);
+        tiles[fmt::format("{} {}", p.calls[i.call].name, std::span(i.tile))].push_back(w);
   return tiles;
 }
 
@@ -205,7 +200,7 @@ std::string compare_streams(const Program& first, const Program& second) {
 
 std::string totals_text(const Program& p) {
   std::string text;
-  for (const CounterInfo& counter : p.counters) text += fmt::format("{} {} ", counter.total, counter.buffer);
+  for (const CounterInfo& counter : p.counters) text += fmt::format("{} ", counter.total);
   return text;
 }
 

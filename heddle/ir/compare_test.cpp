@@ -26,7 +26,7 @@ TEST(Compare, EachTableIsNamed) {
       {"sizes", [](Program& p) { ++p.shape.page_size; }},
       {"buffers", [](Program& p) { p.buffers[0].info.bytes += 1; }},
       {"buffers", [](Program& p) { p.buffers[0].info.name += 'x'; }},
-      {"calls", [](Program& p) { p.node_names[p.calls[0].node] += 'x'; }},
+      {"calls", [](Program& p) { p.calls[0].name += 'x'; }},
       {"arguments",
        [](Program& p) {
          Node node = p.node_of(p.calls[0]);
@@ -44,7 +44,7 @@ TEST(Compare, EachTableIsNamed) {
       {"counters", [](Program& p) { p.counters.push_back({.total = 7}); }},
       {"streams", [](Program& p) { p.workers[0][0].stream_items += 1; }},
       {"tiles", [](Program& p) { p.workers[0][0].tile[2] += 1; }},
-      {"order", [](Program& p) { p.node_names.push_back("nobody's"); }},
+      {"order", [](Program& p) { p.workers[0][0].set_wait_kind(kMaxWaits - 1, EdgeKind::kCounted); }},
   };
   for (const auto& [part, change] : changes) {
     Program other = seed();

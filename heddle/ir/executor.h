@@ -50,7 +50,7 @@ struct ExecutorOptions {
   // reference only:
   u64 seed = 0;              // which legal interleaving
   bool adversarial = false;  // starve one worker, let the last writer of a counter be late
-  bool stale_reads = false;  // a store becomes visible to another worker only over a visible edge
+  bool stale_reads = false;  // a store becomes visible to another worker only over an edge
   std::function<void(const Instruction&, u32 worker)> tap;  // called after each tile
 };
 

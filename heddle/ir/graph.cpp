@@ -169,7 +169,6 @@ struct CountItems : ArgVisitor {
 
 u32 stream_items(const Node& node, const TileCoord& tile) {
   const Part& main = node.main_part();
-  if (main.op->traits.streams_pages) return kItemsFromStep;
   if (main.op->traits.streams_by_data) return kItemsFromData;
   if (!main.op->traits.main) return 0;
   CountItems count;

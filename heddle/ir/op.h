@@ -57,9 +57,6 @@ struct TilingTarget {
   bool gpu = false;
 };
 
-// What a part of a chain needs of the fragment it transforms.
-enum class EpilogueNeeds : u8 { kNothing, kPair, kHead };
-
 struct OpTraits {
   bool prologue = false;  // makes one row of a main op's input
   bool epilogue = false;  // transforms a main op's fragment
@@ -67,12 +64,10 @@ struct OpTraits {
                       // rows of its weight
   bool scatters = false;         // main: rows of its fragments are no rows of its output
   bool streams_by_data = false;  // main: its inputs say which panels of its weight it draws
-  bool streams_pages = false;    // draws KV runs from its stream, as many as the step record says
-  EpilogueNeeds needs = EpilogueNeeds::kNothing;
-  const char* input = "";      // prologue, epilogue, main: the argument that the chain hands on
-  const char* output = "";     // and the one it hands over
-  i32 columns_per_output = 1;  // epilogue: input columns that make one output column
-  bool in_place = false;       // output may lie where an input of the same dimensions lies
+  const char* input = "";        // prologue, epilogue, main: the argument that the chain hands on
+  const char* output = "";       // and the one it hands over
+  i32 columns_per_output = 1;    // epilogue: input columns that make one output column
+  bool in_place = false;         // output may lie where an input of the same dimensions lies
   bool (*can_fuse)(const std::byte* args) = nullptr;  // epilogue: null means always
 };
 

@@ -8,24 +8,14 @@
 namespace heddle {
 
 const char* name(EdgeKind kind) {
-  switch (kind) {
-    case EdgeKind::kInSm:
-      return "in-SM";
-    case EdgeKind::kCluster:
-      return "cluster";
-    case EdgeKind::kTagged:
-      return "tagged";
-    case EdgeKind::kCounted:
-      return "counted";
-  }
-  return "?";
+  return kind == EdgeKind::kInSm ? "in-SM" : "counted";
 }
 
 namespace {
 
 std::string buffer_line(u32 index, const Buffer& buffer) {
-  return fmt::format("  %{:<3} {:<10} {:>12} bytes  {}{}{}\n", index, name(buffer.kind), buffer.bytes,
-                     buffer.name, buffer.tagged ? ", tagged" : "", buffer.resident ? ", resident" : "");
+  return fmt::format("  %{:<3} {:<10} {:>12} bytes  {}{}\n", index, name(buffer.kind), buffer.bytes,
+                     buffer.name, buffer.resident ? ", resident" : "");
 }
 
 // "x f32 [1, 64] %3+128"
@@ -92,12 +82,8 @@ std::string tables_text(const Program& program) {
     }
   }
   text += "counters\n";
-  for (size_t i = 0; i < program.counters.size(); ++i) {
-    text += fmt::format("  {:<4} total {}", i, program.counters[i].total);
-    if (program.counters[i].buffer != kNoBuffer)
-      text += fmt::format(", tags of %{}", program.counters[i].buffer);
-    text += '\n';
-  }
+  for (size_t i = 0; i < program.counters.size(); ++i)
+    text += fmt::format("  {:<4} total {}\n", i, program.counters[i].total);
   if (!program.homes.empty()) text += "homes\n";
   for (const Home& home : program.homes) {
     text += fmt::format("  %{:<3} [{}, {})", home.buffer, home.begin, home.end);
@@ -113,7 +99,6 @@ std::string print_header(const Program& program) {
   const Topology& t = program.topology;
   std::string text = fmt::format("program {}: {} instructions on {} workers", program.name,
                                  program.num_instructions(), t.workers);
-  if (t.cluster > 1) text += fmt::format(" in clusters of {}", t.cluster);
   if (t.worker_memory > 0)
     text += fmt::format(", {} bytes each ({} of them ring)", t.worker_memory, t.ring_bytes);
   const StepShape& s = program.shape;
@@ -139,13 +124,11 @@ std::string print_instruction(const Program& program, const Instruction& instruc
   if (instruction.signal.counter != kNoCounter)
     text += fmt::format("  signal {} + {} {}", instruction.signal.counter, instruction.signal.amount,
                         name(instruction.signal_kind()));
-  if (instruction.stream_items == kItemsFromStep)
-    text += "  items from the step";
-  else if (instruction.stream_items == kItemsFromData)
+  if (instruction.stream_items == kItemsFromData)
     text += "  items from its inputs";
   else if (instruction.stream_items > 0)
     text += fmt::format("  items {}", instruction.stream_items);
-  return text + (instruction.tapped() ? "  tapped" : "");
+  return text;
 }
 
 std::string print_program(const Program& program, const PrintOptions& options) {

@@ -21,8 +21,7 @@ std::string Program::describe(const Instruction& instruction) const {
   if (instruction.opcode == kNopOpcode) return "nop";
   if (instruction.opcode >= opcodes.size() || instruction.call >= calls.size())
     return fmt::format("opcode {} call {}", instruction.opcode, instruction.call);
-  const u32 node = calls[instruction.call].node;
-  return fmt::format("{} [{}] tile {}", node < node_names.size() ? node_names[node] : "?",
+  return fmt::format("{} [{}] tile {}", calls[instruction.call].name,
                      fmt::join(opcodes[instruction.opcode].ops, "+"), instruction.tile);
 }
 
@@ -31,7 +30,7 @@ Node Program::node_of(const Call& call) const {
           opcodes.size());
   const Opcode& opcode = opcodes[call.opcode];
   Node node;
-  node.name = call.node < node_names.size() ? node_names[call.node] : "?";
+  node.name = call.name;
   node.main = opcode.main;
   node.live = call.live;
   require(call.args.size() == opcode.ops.size() && opcode.main < opcode.ops.size(),

@@ -49,15 +49,15 @@ constexpr i64 kMostBytes = i64(1) << 44;  // of a buffer: sums over all of a fil
 template <class Archive>
 void buffer_fields(Archive& a, ProgramBuffer& buffer) {
   Buffer& info = buffer.info;
-  field(a, info.name), field(a, info.kind), field(a, info.bytes), field(a, info.tagged);
-  field(a, info.resident), field(a, info.home), field(a, buffer.arena_offset);
+  field(a, info.name), field(a, info.kind), field(a, info.bytes), field(a, info.resident);
+  field(a, buffer.arena_offset);
   require(info.bytes >= 0 && info.bytes <= kMostBytes, "[program] buffer {} has {} bytes; must have 0 to {}",
           info.name, info.bytes, kMostBytes);
 }
 
 template <class Archive>
 void call_fields(Archive& a, const Program& program, Call& call) {
-  field(a, call.opcode), field(a, call.node), field(a, call.live);
+  field(a, call.opcode), field(a, call.name), field(a, call.live);
   require(call.opcode < program.opcodes.size(), "[program] a call names opcode {}; there are {}", call.opcode,
           program.opcodes.size());
   const auto& ops = program.opcodes[call.opcode].ops;
@@ -80,14 +80,13 @@ void program_fields(Archive& a, Program& p) {
   visited(a, p.shape);
   field(a, p.arena_bytes);
   list(a, p.opcodes, 20, [&](Opcode& opcode) { opcode_fields(a, opcode); });
-  list(a, p.buffers, 31, [&](ProgramBuffer& buffer) { buffer_fields(a, buffer); });
-  list(a, p.calls, 7, [&](Call& call) { call_fields(a, p, call); });
-  list(a, p.counters, 8, [&](CounterInfo& c) { field(a, c.total), field(a, c.buffer); });
+  list(a, p.buffers, 26, [&](ProgramBuffer& buffer) { buffer_fields(a, buffer); });
+  list(a, p.calls, 11, [&](Call& call) { call_fields(a, p, call); });
+  list(a, p.counters, 4, [&](CounterInfo& c) { field(a, c.total); });
   list(a, p.homes, 32, [&](Home& home) {
     field(a, home.buffer), field(a, home.begin), field(a, home.end), field(a, home.period);
     field(a, home.worker);
   });
-  list(a, p.node_names, 8, [&](std::string& name) { field(a, name); });
   list(a, p.workers, 8, [&](std::vector<Instruction>& stream) {
     stream.resize(a.count(stream.size(), sizeof(Instruction)));
     a.raw(stream.data(), stream.size());

@@ -53,7 +53,7 @@ struct StepHost {
   i32 rows = 0;       // live rows
   i32 sequences = 0;  // live sequences
   i32 wanted = 0;     // live entries of wanted()
-  i32 stop = 0;       // the host asks a launch of many steps to end
+  i32 reserved = 0;   // StepSequence begins at a multiple of 8 bytes
 
   // Arrays: StepSequence[S] | row -> sequence i32[T] | wanted rows i32[wanted] | pages i32[S][pages].
   static i64 bytes(const StepShape& s) {

@@ -36,7 +36,6 @@ class Calibration {
     const double between = quantile(between_, 0.5);
     model_.ns_per_tile = between + quantile(runs_, 0.02);
     if (!messages_.empty()) model_.ns_per_message = quantile(messages_, 0.5);
-    if (!cluster_messages_.empty()) model_.ns_per_cluster_message = quantile(cluster_messages_, 0.5);
     set_stream();
     model_.factors.clear();
     for (const auto& [chain, sum] : sums_)
@@ -93,7 +92,7 @@ class Calibration {
         last = found->second, kind = instruction.wait_kind(i);
     }
     if (last <= event.fetched || last > event.ready || kind == EdgeKind::kInSm) return;
-    (kind == EdgeKind::kCluster ? cluster_messages_ : messages_).push_back(double(event.ready - last));
+    messages_.push_back(double(event.ready - last));
   }
 
   // A step is longer than its tiles' means say: each message waits for the slowest of many workers. What a step took
@@ -132,10 +131,10 @@ class Calibration {
   const Trace& trace_;
   CostModel model_;
   std::vector<std::vector<Cost>> costs_;
-  std::vector<std::string> chains_;                                   // by call
-  std::map<std::pair<u32, u32>, u64> signalled_;                      // by counter and epoch: the last signal
-  std::vector<double> runs_, between_, messages_, cluster_messages_;  // nanoseconds
-  std::map<std::string, Sum> sums_;                                   // by chain
+  std::vector<std::string> chains_;                // by call
+  std::map<std::pair<u32, u32>, u64> signalled_;   // by counter and epoch: the last signal
+  std::vector<double> runs_, between_, messages_;  // nanoseconds
+  std::map<std::string, Sum> sums_;                // by chain
   double starved_run_ = 0, starved_bytes_ = 0;
 };
 

@@ -22,7 +22,7 @@ struct TwoPhases {
     for (const char* name : {"x", "y", "z"})
       program.buffers.push_back(
           {{.name = name, .kind = BufferKind::kActivation, .bytes = kRows * kCols * 4}, -1});
-    program.counters = {{2, kNoBuffer}, {1, kNoBuffer}};
+    program.counters = {{2}, {1}};
     program.workers.resize(2);
     for (u32 i = 0; i < 2; ++i) add_call(i);
     for (u32 w = 0; w < 2; ++w)
@@ -62,18 +62,13 @@ struct TwoPhases {
     Fill fill;
     fill.from = index;
     op.visit(args.data(), fill);
-    program.calls.push_back({.opcode = 0, .node = index, .args = {args}});
-    program.node_names.push_back(index == 0 ? "first" : "second");
+    program.calls.push_back({.opcode = 0, .name = index == 0 ? "first" : "second", .args = {args}});
   }
 };
 
 // By bytes alone: half of x and of y are 1,024 bytes, the second phase has 2,048.
-const CostModel kModel = {.ns_per_stream_byte = 1,
-                          .ns_per_byte = 1,
-                          .ns_per_flop = 0,
-                          .ns_per_tile = 100,
-                          .ns_per_message = 50,
-                          .ns_per_cluster_message = 10};
+const CostModel kModel = {
+    .ns_per_stream_byte = 1, .ns_per_byte = 1, .ns_per_flop = 0, .ns_per_tile = 100, .ns_per_message = 50};
 
 TEST(Predict, CountsWorkAndMessages) {
   const TwoPhases two;

@@ -111,7 +111,6 @@ int attribute(DeviceAttribute which) {
       return 233472;
     case DeviceAttribute::kSharedPerBlockOptin:
       return 232448;
-    case DeviceAttribute::kClusterLaunch:
     case DeviceAttribute::kCooperativeLaunch:
     case DeviceAttribute::kMemoryPools:
       return 1;
@@ -124,13 +123,6 @@ template <class T>
 int set(T* to, T value) {
   *to = value;
   return kSuccess;
-}
-
-// CTAs of a cluster.
-u32 cluster_of(const LaunchConfig& config) {
-  for (u32 i = 0; i < config.attribute_count; ++i)
-    if (config.attributes[i].id == LaunchAttributeId::kClusterDimension) return config.attributes[i].words[0];
-  return 1;
 }
 
 }  // namespace
@@ -372,11 +364,6 @@ int cuFuncSetAttribute(FunctionHandle, FunctionAttribute, int) {
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* ctas, FunctionHandle, int, size_t) {
   return set(ctas, 1);
 }
-// As on a real one, clusters do not fill it: one of its two parts lacks a multiprocessor.
-int cuOccupancyMaxActiveClusters(int* clusters, FunctionHandle, const LaunchConfig* config) {
-  const int half = kMultiprocessorCount / 2, size = int(cluster_of(*config));
-  return set(clusters, half / size + (half - 1) / size);
-}
 
 int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** args, void**) {
   if (!kRuns) return kSuccess;
@@ -387,8 +374,7 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   if (cooperative && config->grid[0] > u32(kMultiprocessorCount)) return kInvalidValue;
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
   const std::shared_ptr<Work> kernel(function.bind(args));
-  const std::array<u32, 5> how = {config->grid[0], config->block[0], config->shared_bytes, at_once,
-                                  cluster_of(*config)};
+  const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
   Stream& stream = stream_of(config->stream);
   Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data()); };
   if (stream.capturing)

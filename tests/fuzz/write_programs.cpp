@@ -13,6 +13,8 @@
 namespace heddle {
 namespace {
 
+constexpr size_t kHeaderBytes = 32;
+
 std::string smallest_case(const OpSpec& op) {
   std::string smallest;
   for (const Case& test : op.cases()) {
@@ -44,6 +46,10 @@ void write_artefacts(const std::string& folder) {
   save_artefact(small_artefact(), folder + "/small.heddle");
   Artefact empty;
   save_artefact(empty, folder + "/empty.heddle");
+  // As a map would not have it: the code that is first by its name stands last.
+  std::string fields = serialise_artefact(small_artefact()).substr(kHeaderBytes);
+  fields.replace(fields.rfind("one"), 3, "xxx");
+  write_file(folder + "/code_out_of_order.heddle", frame_artefact(fields));
 }
 
 void write_all(const std::string& folder) {

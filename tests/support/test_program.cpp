@@ -49,15 +49,6 @@ void TestProgram::move_to_space() {
   }
 }
 
-void TestProgram::tag() {
-  program.topology.tagged = true;
-  for (u32 l = 2; l < kLayers; l += 2) {
-    program.buffers[l].info.tagged = true;
-    program.counters[l - 1].buffer = l;
-    for (auto& stream : program.workers) stream[l].set_wait_kind(0, EdgeKind::kTagged);
-  }
-}
-
 std::vector<float> TestProgram::result() const {
   std::vector<float> values(kRows * kCols);
   copy_from(space_, values.data(), memory.base[kLayers], values.size() * sizeof(float));
@@ -108,8 +99,7 @@ void TestProgram::add_layer(i32 layer) {
   FillLayer fill;
   fill.x = u32(layer), fill.y = u32(layer + 1), fill.scale = kLayers + 1, fill.w = kLayers + 2;
   op.visit(args.data(), fill);
-  program.node_names.push_back("layer" + std::to_string(layer));
-  program.calls.push_back({.opcode = u16(opcode), .node = u32(layer), .args = {args}});
+  program.calls.push_back({.opcode = u16(opcode), .name = "layer" + std::to_string(layer), .args = {args}});
   for (i32 w = 0; w < workers; ++w) {
     const auto share = [&](i32 units) { return std::array{units * w / workers, units * (w + 1) / workers}; };
     Instruction instruction;
@@ -131,7 +121,6 @@ void TestProgram::add_layer(i32 layer) {
       instruction.set_previous(1, true);
     }
     instruction.signal = {u32(layer), 1};
-    instruction.tag = u32(layer);
     program.workers[size_t(w)].push_back(instruction);
   }
   program.counters[size_t(layer)].total = u32(workers);

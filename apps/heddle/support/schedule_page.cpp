@@ -13,12 +13,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Names of nodes with the op of each; the last is what nops are of.
+// Names of nodes with the op of each.
 Json nodes_of(const Program& program) {
   Json nodes = Json::array();
-  std::vector<size_t> op(program.node_names.size(), program.opcodes.size());
-  for (const Call& call : program.calls) op[call.node] = call.opcode;
-  for (size_t n = 0; n < op.size(); ++n) nodes.push_back({{"name", program.node_names[n]}, {"op", op[n]}});
+  for (const Call& call : program.calls) nodes.push_back({{"name", call.name}, {"op", call.opcode}});
   return nodes;
 }
 
@@ -36,7 +34,7 @@ Json lanes_of(const PlannedSchedule& schedule) {
       if (event.epoch != 2) continue;
       const Instruction& instruction = schedule.program.workers[lane.worker][event.instruction];
       for (u64 at : {event.fetched, event.ready, event.done}) events.push_back(i64(at) - i64(begin));
-      events.push_back(instruction.tag);
+      events.push_back(instruction.call);
       events.push_back(int(on_path[lane.worker][event.instruction]));
     }
     lanes.push_back(std::move(events));

@@ -118,7 +118,7 @@ class ReferenceExecutor : public Executor {
     TraceEvent event{.fetched = positions_[worker].since, .ready = trace_time()};
     if (images_)
       for (int i = 0; i < kMaxWaits; ++i)
-        if (instruction.waits[i].counter != kNoCounter) images_->wait(worker, instruction, i);
+        if (instruction.waits[i].counter != kNoCounter) images_->wait(worker, instruction.waits[i].counter);
     if (instruction.opcode != kNopOpcode) event.dead = !run_tile(worker, instruction);
     event.computed = trace_time();
     if (instruction.signal.counter != kNoCounter) {

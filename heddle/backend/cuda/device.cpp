@@ -56,7 +56,6 @@ Device::Device(int ordinal) : ordinal_(ordinal) {
   shared_per_multiprocessor_ = attribute(DeviceAttribute::kSharedPerMultiprocessor);
   l2_bytes_ = attribute(DeviceAttribute::kL2Bytes);
   max_clock_khz_ = attribute(DeviceAttribute::kClockKilohertz);
-  has_clusters_ = attribute(DeviceAttribute::kClusterLaunch) != 0;
 }
 
 int Device::attribute(DeviceAttribute which) const {

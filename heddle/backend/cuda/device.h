@@ -30,7 +30,6 @@ class Device {
   int shared_per_multiprocessor() const { return shared_per_multiprocessor_; }  // bytes
   int l2_bytes() const { return l2_bytes_; }
   int max_clock_khz() const { return max_clock_khz_; }
-  bool has_clusters() const { return has_clusters_; }
   i64 memory() const { return memory_; }  // bytes in all
 
   int attribute(DeviceAttribute which) const;
@@ -43,7 +42,6 @@ class Device {
   std::string name_, arch_;
   int compute_major_ = 0, compute_minor_ = 0, multiprocessors_ = 0;
   int shared_per_block_optin_ = 0, shared_per_multiprocessor_ = 0, l2_bytes_ = 0, max_clock_khz_ = 0;
-  bool has_clusters_ = false;
   i64 memory_ = 0;
 };
 

@@ -201,23 +201,10 @@ TEST_F(DeviceLayer, AllSharedMemoryOfABlockCanBeHad) {
                {"cuFuncSetAttribute", "use_shared"});
 }
 
-TEST_F(DeviceLayer, ClustersAreLaunched) {
-  if (!Device::get().has_clusters()) GTEST_SKIP() << Device::get().name() << " has no clusters";
-  const Stream stream;
-  const Module module(cubin);
-  const Kernel kernel = module.kernel("rank_in_cluster");
-  const Launch how = {.grid = 24, .block = 32, .cluster = 8};
-  EXPECT_GE(kernel.max_clusters(how), 3);
-  const DeviceBuffer out(24 * 4);
-  run(kernel, how, stream, out.data());
-  const std::vector<u32> ranks = read<u32>(out.data(), 24, stream);
-  for (u32 i = 0; i < 24; ++i) EXPECT_EQ(ranks[i], i % 8);
-}
-
 TEST_F(DeviceLayer, ACooperativeGridFitsOrIsRefused) {
   const Stream stream;
   const Module module(cubin);
-  const Kernel kernel = module.kernel("rank_in_cluster");
+  const Kernel kernel = module.kernel("mark_ctas");
   const u32 fit = u32(kernel.occupancy(1024, 0) * Device::get().multiprocessors());
   const DeviceBuffer out((fit + 1) * 4);
   run(kernel, {.grid = fit, .block = 1024, .cooperative = true}, stream, out.data());
@@ -225,7 +212,7 @@ TEST_F(DeviceLayer, ACooperativeGridFitsOrIsRefused) {
   expect_parts(message_of([&] {
                  run(kernel, {.grid = fit + 1, .block = 1024, .cooperative = true}, stream, out.data());
                }),
-               {"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "rank_in_cluster", "cooperative"});
+               {"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "mark_ctas", "cooperative"});
 }
 
 TEST_F(DeviceLayer, ReadBandwidthIsThatOfAGpu) {

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <map>
 
-#include "heddle/backend/cuda/cluster_counters.h"
 #include "heddle/backend/cuda/fault_report.h"
 #include "heddle/backend/cuda/program_source.h"
 #include "heddle/base/error.h"
@@ -81,17 +80,6 @@ void DeviceProgram::put_args(const std::vector<BoundCall>& calls) {
   params_.args = as_pointer<u8>(put(std::span<const std::byte>(bytes)));
   params_.call_args = as_pointer<u32>(put(std::span<const u32>(begins)));
   params_.call_live = as_pointer<LiveRows>(put(std::span<const LiveRows>(live)));
-}
-
-// Kernels that run call by call read and write the buffers themselves.
-void DeviceProgram::put_tagged() {
-  if (num_places_ == 0 || !has_tagged(program_)) return;
-  tagged_ = tagged_tables(program_);
-  params_.tagged = as_pointer<TaggedTensor>(put(std::span<const TaggedTensor>(tagged_.tensors)));
-  params_.tagged_calls = as_pointer<TaggedCall>(put(std::span<const TaggedCall>(tagged_.calls)));
-  params_.tagged_parts = as_pointer<TaggedPart>(put(std::span<const TaggedPart>(tagged_.parts)));
-  owned_.emplace_back(size_t(tagged_.word_bytes));
-  params_.tagged_words = as_pointer<u8>(owned_.back().data());
 }
 
 namespace {
@@ -172,8 +160,6 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
   counter_bytes_ = i64(program.counters.size()) * kCounterStride * 4;
   owned_.emplace_back(size_t(std::max<i64>(counter_bytes_, 4)));
   params_.counters = as_pointer<u32>(owned_.back().data());
-  params_.cluster_places = as_pointer<u32>(put(std::span<const u32>(cluster_counters(program).places)));
-  put_tagged();
   clear_edges();
   params_.spill_bytes = spill_bytes();
   owned_.emplace_back(size_t(params_.spill_bytes) * size_t(device.multiprocessors()));
@@ -210,8 +196,6 @@ KernelParams DeviceProgram::params(u32 first_epoch, u32 steps) const {
 
 void DeviceProgram::clear_edges() {
   fill(reinterpret_cast<std::byte*>(params_.counters), 0, size_t(std::max<i64>(counter_bytes_, 4)), stream_);
-  if (params_.tagged_words)
-    fill(reinterpret_cast<std::byte*>(params_.tagged_words), 0, size_t(tagged_.word_bytes), stream_);
 }
 
 RunReport DeviceProgram::finish(int steps, std::string_view executor) {
@@ -234,7 +218,6 @@ RunReport DeviceProgram::finish(int steps, std::string_view executor) {
                                            .fault = fault,
                                            .limit_ms = params_.spin_limit / 1e3,
                                            .counters = counters,
-                                           .tagged = tagged_,
                                            .places = {places, num_places_}}));
 }
 

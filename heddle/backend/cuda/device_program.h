@@ -9,7 +9,6 @@
 #include "heddle/backend/cuda/kernel.h"
 #include "heddle/backend/cuda/memory.h"
 #include "heddle/backend/cuda/program_source.h"
-#include "heddle/backend/cuda/tagged.h"
 #include "heddle/ir/executor.h"
 
 namespace heddle::cuda {
@@ -38,7 +37,6 @@ class DeviceProgram {
 
  private:
   void put_args(const std::vector<BoundCall>& calls);
-  void put_tagged();
   // Counters and tags are as before the first step.
   void clear_edges();
   template <class T>
@@ -53,7 +51,6 @@ class DeviceProgram {
   KernelParams params_;
   std::vector<u32> call_args_;
   i64 counter_bytes_ = 0;
-  TaggedTables tagged_;
   u32 shared_bytes_ = 0;
   u32* verdict_ = nullptr;
   size_t num_places_;  // workers; 0: streams are calls

@@ -8,7 +8,7 @@ namespace heddle::cuda {
 namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
-constexpr int kOldestDriver = 12000;    // launch attributes, clusters and graphs as they are used here
+constexpr int kOldestDriver = 12000;    // launch attributes and graphs as they are used here
 constexpr int kOldestComputeMajor = 8;  // cp.async, bf16
 
 struct LoadedDriver {

@@ -37,21 +37,17 @@ enum class DeviceAttribute : int {  // CUdevice_attribute
   kCooperativeLaunch = 95,
   kSharedPerBlockOptin = 97,
   kMemoryPools = 115,
-  kClusterLaunch = 120,
 };
 
 enum class FunctionAttribute : int {  // CUfunction_attribute
   kMaxThreads = 0,
   kSharedBytes = 1,
-  kLocalBytes = 3,
   kRegisters = 4,
   kMaxDynamicShared = 8,
-  kNonPortableCluster = 14,
 };
 
 enum class LaunchAttributeId : int {  // CUlaunchAttributeID
   kCooperative = 2,
-  kClusterDimension = 4,
   kProgrammaticSerialization = 6,
 };
 
@@ -59,8 +55,8 @@ struct alignas(8) LaunchAttribute {  // CUlaunchAttribute
   LaunchAttributeId id = {};
   int reserved = 0;
   union {
-    u32 words[16] = {};  // kClusterDimension: x, y, z
-    int flag;            // the others
+    u32 words[16] = {};  // as many as the driver reads
+    int flag;
   };
 };
 static_assert(sizeof(LaunchAttribute) == 72);
@@ -185,8 +181,6 @@ struct Driver {
   Call<int*, FunctionAttribute, FunctionHandle> function_get_attribute{library, "cuFuncGetAttribute"};
   Call<FunctionHandle, FunctionAttribute, int> function_set_attribute{library, "cuFuncSetAttribute"};
   Call<int*, FunctionHandle, int, size_t> occupancy{library, "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
-  Call<int*, FunctionHandle, const LaunchConfig*> max_active_clusters{library,
-                                                                      "cuOccupancyMaxActiveClusters"};
   Call<const LaunchConfig*, FunctionHandle, void**, void**> launch_kernel{library, "cuLaunchKernelEx"};
 
   Call<GraphExecHandle*, GraphHandle, u64> graph_instantiate{library, "cuGraphInstantiateWithFlags"};

@@ -32,36 +32,6 @@ const char* text_of(LoaderWaits waits) {
   return "is done";
 }
 
-// Who makes an element of a tagged buffer; `place`: of the first byte of the element.
-std::string maker_text(const Program& program, u32 buffer, i64 place) {
-  std::vector<Region> regions;
-  for (size_t w = 0; w < program.workers.size(); ++w)
-    for (size_t i = 0; i < program.workers[w].size(); ++i) {
-      const Instruction& instruction = program.workers[w][i];
-      if (instruction.opcode >= kNopOpcode) continue;
-      const Node node = program.node_of(program.calls[instruction.call]);
-      regions.clear();
-      const i32* at = instruction.tile;
-      NodeRule(node).append({{at[0], at[1], at[2], at[3]}}, regions);
-      for (const Region& region : regions)
-        if (region.buffer == buffer && region.access == Access::kWrite && region.offset <= place &&
-            place < region.end())
-          return fmt::format("worker {} #{} {} makes it", w, i, program.describe(instruction));
-    }
-  return "nobody makes it";
-}
-
-// "element 7 of x, tag seen 2 wanted 3, at #3 norm ...; worker 1 #2 linear ... makes it"
-std::string tag_text(const FaultReport& report) {
-  const FaultRecord& fault = report.fault;
-  const u32 buffer = report.tagged.buffers[fault.tensor];
-  const i64 place = i64(fault.element) * report.tagged.tensors[fault.tensor].element;
-  return fmt::format("element {} of {}, tag seen {} wanted {}, at {}; {}", fault.element,
-                     report.program.buffers[buffer].info.name, fault.seen, fault.wanted,
-                     place_text(report.program, fault.worker, report.places[fault.worker].consumers),
-                     maker_text(report.program, buffer, place));
-}
-
 std::string fault_text(const FaultReport& report) {
   const FaultRecord& fault = report.fault;
   const std::string waited =
@@ -76,17 +46,10 @@ std::string fault_text(const FaultReport& report) {
         return fmt::format("CTA {} waited longer than {:.0f} ms for weights", fault.worker, report.limit_ms);
       return fmt::format("{} weights at {}", waited,
                          place_text(report.program, fault.worker, report.places[fault.worker].consumers));
-    case Awaited::kTag:
-      return fmt::format("{} {}", waited, tag_text(report));
     case Awaited::kNothing:
       break;
   }
   return "the run was stopped";
-}
-
-// Whether a device counts a signal of this kind in memory.
-bool is_counted(EdgeKind kind, bool has_tags) {
-  return kind == EdgeKind::kCounted || (kind == EdgeKind::kTagged && !has_tags);
 }
 
 // Counters as all tiles that are done would have left them.
@@ -97,8 +60,7 @@ std::vector<u32> all_counters(const FaultReport& report) {
     const auto& stream = report.program.workers[w];
     for (u32 i = 0; i < stream.size() && epoch > 0; ++i)
       if (const Signal& signal = stream[i].signal;
-          signal.counter != kNoCounter &&
-          !is_counted(stream[i].signal_kind(), !report.tagged.tensors.empty()))
+          signal.counter != kNoCounter && stream[i].signal_kind() != EdgeKind::kCounted)
         counters[signal.counter] += signal.amount * (i < at ? epoch : epoch - 1);
   }
   return counters;

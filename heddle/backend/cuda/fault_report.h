@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "heddle/backend/cuda/tagged.h"
+#include "heddle/backend/cuda/device/params.h"
 #include "heddle/ir/program.h"
 
 namespace heddle::cuda {
@@ -16,7 +16,6 @@ struct FaultReport {
   const FaultRecord& fault;
   double limit_ms;
   std::span<const u32> counters;
-  const TaggedTables& tagged;
   std::span<const WorkerPlace> places;  // of each worker; empty: the executor's CTAs are no workers
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 // A launch as the driver takes it; it holds its attributes, so it is not copied.
 struct Config {
-  std::array<LaunchAttribute, 3> attributes;
+  std::array<LaunchAttribute, 2> attributes;
   LaunchConfig config;
 
   Config(const Launch& launch, StreamHandle stream) {
@@ -20,11 +20,6 @@ struct Config {
     config.attributes = attributes.data();
     if (launch.cooperative) add(LaunchAttributeId::kCooperative).flag = 1;
     if (launch.programmatic) add(LaunchAttributeId::kProgrammaticSerialization).flag = 1;
-    if (launch.cluster > 1) {
-      LaunchAttribute& cluster = add(LaunchAttributeId::kClusterDimension);
-      cluster.words[0] = launch.cluster;
-      cluster.words[1] = cluster.words[2] = 1;
-    }
   }
   Config(const Config&) = delete;
 
@@ -46,7 +41,7 @@ KernelAttributes Kernel::attributes() const {
     return value;
   };
   return {read(FunctionAttribute::kRegisters), read(FunctionAttribute::kSharedBytes),
-          read(FunctionAttribute::kLocalBytes), read(FunctionAttribute::kMaxThreads)};
+          read(FunctionAttribute::kMaxThreads)};
 }
 
 void Kernel::set_max_shared(int bytes) {
@@ -59,24 +54,11 @@ void Kernel::set_max_shared(int bytes) {
          status_text(status), bytes, name_, attributes().shared_bytes);
 }
 
-void Kernel::allow_large_clusters() {
-  const ContextScope scope(context_);
-  driver().function_set_attribute(function_, FunctionAttribute::kNonPortableCluster, 1);
-}
-
 int Kernel::occupancy(u32 threads, u32 shared) const {
   const ContextScope scope(context_);
   int blocks = 0;
   driver().occupancy(&blocks, function_, int(threads), shared);
   return blocks;
-}
-
-int Kernel::max_clusters(const Launch& launch) const {
-  const ContextScope scope(context_);
-  const Config config(launch, nullptr);
-  int clusters = 0;
-  driver().max_active_clusters(&clusters, function_, &config.config);
-  return clusters;
 }
 
 Module::Module(std::string_view cubin, const Device& device) {
@@ -120,9 +102,8 @@ void launch(const Kernel& kernel, const Launch& how, const Stream& stream,
   const int status = driver().launch_kernel.try_call(&config.config, kernel.function_, list, nullptr);
   if (status != kSuccess)
     fail(ErrorCode::kDevice,
-         "[cuda] cuLaunchKernelEx: {}: kernel {}, {} CTAs of {} threads, {} bytes of shared memory, clusters "
-         "of {}{}",
-         status_text(status), kernel.name(), how.grid, how.block, how.shared, how.cluster,
+         "[cuda] cuLaunchKernelEx: {}: kernel {}, {} CTAs of {} threads, {} bytes of shared memory{}",
+         status_text(status), kernel.name(), how.grid, how.block, how.shared,
          how.cooperative ? ", cooperative" : "");
 }
 

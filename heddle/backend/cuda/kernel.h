@@ -9,22 +9,20 @@
 
 namespace heddle::cuda {
 
-// How a kernel is launched. Grid, block and cluster have one dimension.
+// How a kernel is launched. Grid and block have one dimension.
 struct Launch {
-  u32 grid = 1;              // CTAs; a multiple of `cluster`
+  u32 grid = 1;              // CTAs
   u32 block = 1;             // threads a CTA
   u32 shared = 0;            // dynamic shared memory, bytes; above 48 KB after Kernel::set_max_shared
   bool cooperative = false;  // refuse unless the whole grid fits on the device at once
   bool programmatic =
-      false;        // may begin before the kernel ahead on the stream is done; waits where it says so
-                    // (griddepcontrol.wait)
-  u32 cluster = 1;  // CTAs a cluster
+      false;  // may begin before the kernel ahead on the stream is done; waits where it says so
+              // (griddepcontrol.wait)
 };
 
 struct KernelAttributes {
   int registers = 0;     // a thread
   int shared_bytes = 0;  // static, a CTA
-  int local_bytes = 0;   // a thread: stack and spills
   int max_threads = 0;   // a CTA
 };
 
@@ -35,12 +33,8 @@ class Kernel {
   KernelAttributes attributes() const;
   // Allows `bytes` of dynamic shared memory.
   void set_max_shared(int bytes);
-  // Allows clusters of more than 8 CTAs (up to 16), which not every device of an architecture can hold.
-  void allow_large_clusters();
   // CTAs of `threads` threads with `shared` bytes of dynamic shared memory that fit on one multiprocessor at once.
   int occupancy(u32 threads, u32 shared) const;
-  // Clusters of `launch` that fit on the device at once.
-  int max_clusters(const Launch& launch) const;
 
  private:
   friend class Module;

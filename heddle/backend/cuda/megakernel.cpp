@@ -15,8 +15,7 @@ namespace {
 // Workers that fit on the device at once.
 int workers_that_fit(const Kernel& kernel, const Launch& how) {
   const Device& device = Device::get();
-  if (how.cluster == 1) return kernel.occupancy(how.block, how.shared) * device.multiprocessors();
-  return device.has_clusters() ? kernel.max_clusters(how) * int(how.cluster) : 0;
+  return kernel.occupancy(how.block, how.shared) * device.multiprocessors();
 }
 
 class MegakernelExecutor : public Executor {
@@ -31,15 +30,12 @@ class MegakernelExecutor : public Executor {
         how_{.grid = u32(program.workers.size()),
              .block = 32 * (kConsumerWarps + kHelperWarps),
              .shared = device_.shared_bytes(),
-             .cooperative = true,
-             .cluster = u32(program.topology.cluster)} {
+             .cooperative = true} {
     const int fit = workers_that_fit(kernel_, how_);
-    const std::string clusters = how_.cluster > 1 ? fmt::format(" in clusters of {}", how_.cluster) : "";
-    require(
-        int(how_.grid) <= fit,
-        "[megakernel] the program has {} workers{}; {} CTAs of {} threads with {} bytes fit on the device "
-        "at once",
-        how_.grid, clusters, fit, how_.block, how_.shared);
+    require(int(how_.grid) <= fit,
+            "[megakernel] the program has {} workers; {} CTAs of {} threads with {} bytes fit on the device "
+            "at once",
+            how_.grid, fit, how_.block, how_.shared);
   }
 
   RunReport run(int steps) override {

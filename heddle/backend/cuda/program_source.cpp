@@ -9,10 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "heddle/backend/cuda/cluster_counters.h"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/sources.h"
-#include "heddle/backend/cuda/tagged.h"
 #include "heddle/base/error.h"
 
 namespace heddle::cuda {
@@ -77,20 +75,17 @@ struct FindTypes : ArgVisitor {
   void attribute(const char*, float&) override {}
 };
 
-// For a row of x as products read it, the sums of a tile's columns, and those of each warp, twice, beside tagged vectors: of
-// the call that has most.
+// For a row of x as products read it, the sums of a tile's columns, and those of each warp, twice: of the call that has
+// most.
 u32 scratch_of_a_row(const Program& program) {
   struct Largest : ArgVisitor {
     const Program* program;
     i64 bytes = 0;
     std::string_view input;  // what a product copies as it lies; empty: a prologue makes it
     bool exact = false;      // in bf16
-    bool in_place = false;   // on chip already
 
     void tensor(const char* argument, Tensor& value, const char*, Access) override {
-      if (argument != input) return;
-      exact = value.dtype == DType::kBf16;
-      in_place = value.exists() && program->buffers[value.buffer].info.tagged;
+      if (argument == input) exact = value.dtype == DType::kBf16;
     }
     void weight(const char*, Weight& w, const char*) override {
       constexpr i64 kMostColumns = 256, kPadding = 768;
@@ -98,28 +93,23 @@ u32 scratch_of_a_row(const Program& program) {
       const i64 share = (w.rows() + workers - 1) / workers;
       const i64 columns = std::min(kMostColumns, (share + 15) / 16 * 16);
       const i64 sums = 4 * (columns + 2 * std::min<i64>(columns, kRowColumns) * kConsumerWarps);
-      const bool as_it_lies = exact && w.data.dtype == DType::kBf16;
-      const i64 element = !as_it_lies ? 4 : in_place ? 0 : 2;
+      const i64 element = exact && w.data.dtype == DType::kBf16 ? 2 : 4;
       bytes = std::max(bytes, w.cols() * element + sums + kPadding);
     }
     void attribute(const char*, i32&) override {}
     void attribute(const char*, float&) override {}
   } largest;
   largest.program = &program;
-  const std::vector<u32> stages = tagged_tables(program).stage_bytes;
-  i64 most = 0;
-  for (size_t c = 0; c < program.calls.size(); ++c) {
-    Node node = program.node_of(program.calls[c]);
-    largest.bytes = 0;
+  for (const Call& call : program.calls) {
+    Node node = program.node_of(call);
     for (size_t i = 0; i < node.parts.size(); ++i) {
       const OpSpec& op = *node.parts[i].op;
       const bool copies = i == 0 && node.main == 0 && op.traits.main && !op.traits.streams_by_data;
-      largest.input = copies ? op.traits.input : "", largest.exact = largest.in_place = false;
+      largest.input = copies ? op.traits.input : "", largest.exact = false;
       op.visit(node.parts[i].args.data(), largest);
     }
-    most = std::max(most, stages[c] + largest.bytes);
   }
-  return u32(std::min<i64>(most + 127, 1 << 20)) / 128 * 128;
+  return u32(std::min<i64>(largest.bytes + 127, 1 << 20)) / 128 * 128;
 }
 
 // Beside a ring of some slots, and on GPUs of 99 KB of at least two.
@@ -153,13 +143,12 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
-      "constexpr bool kTagged = {};\n"
-      "constexpr u32 kScratchBytes = {}, kClusterCounters = {};\n"
+      "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.tagged,
-      traits.scratch_bytes, traits.cluster_counters, primitives(arch));
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.scratch_bytes,
+      primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
@@ -189,7 +178,6 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
     }
   }
   KernelTraits traits{find.uses, program.shape.rows};
-  traits.tagged = has_tagged(program);
   // What the largest product of a row leaves is the ring's: so much more streams while nothing is computed.
   if (program.shape.rows == 1)
     traits.scratch_bytes = std::clamp(scratch_of_a_row(program), kLeastScratch, most_scratch(arch));
@@ -209,47 +197,18 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
                      call_threads(traits.rows));
 }
 
-namespace {
-
-// Of an opcode's calls: whether they read tagged vectors, and how much of these is on chip at most.
-struct Stage {
-  bool reads = false;
-  u32 bytes = 0;
-};
-
-std::vector<Stage> stages_of(const Program& program) {
-  const TaggedTables tagged = tagged_tables(program);
-  std::vector<Stage> stages(program.opcodes.size());
-  for (size_t c = 0; c < program.calls.size(); ++c) {
-    Stage& stage = stages[program.calls[c].opcode];
-    stage.bytes = std::max(stage.bytes, tagged.stage_bytes[c]);
-    for (u32 t = 0; t < tagged.calls[c].count; ++t)
-      stage.reads |= tagged.tensors[tagged.calls[c].first + t].writes == 0;
-  }
-  return stages;
-}
-
-}  // namespace
-
 std::string megakernel_source(const Program& program, const std::string& arch, Knowledge knowledge) {
   std::vector<KnownArgs> known;
   for (size_t i = 0; i < program.opcodes.size(); ++i) known.push_back(known_args(program, i, knowledge));
-  const std::vector<Stage> stages = stages_of(program);
   std::string streams, runs;
   for (size_t i = 0; i < program.opcodes.size(); ++i) {
     streams +=
         fmt::format("    case {0}: return stream_chain<Main{0}>(loader, Chain{0}{{args}}, tile);\n", i);
     runs += fmt::format(
-        "    case {0}: {{ block.template begin_stage<{1}, {2}>(); Chain{0} chain{{args}}; "
-        "return run_chain<Main{0}>(block, chain, tile); }}\n",
-        i, stages[i].reads, stages[i].bytes);
+        "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
   }
-  KernelTraits traits = KernelTraits::of(program, arch);
-  traits.cluster_counters = cluster_counters(program).count;
-  require(traits.cluster_counters == 0 || primitives(arch) != "sm80",
-          "[cuda] the program has {} workers in clusters of {}; {} has no clusters", program.workers.size(),
-          program.topology.cluster, arch);
-  return types_source(program.opcodes, known, traits, arch) + fmt::format(R"(namespace heddle::device {{
+  return types_source(program.opcodes, known, KernelTraits::of(program, arch), arch) +
+         fmt::format(R"(namespace heddle::device {{
 template <class L>
 inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{
   switch (opcode) {{
@@ -268,7 +227,7 @@ void megakernel(const __grid_constant__ heddle::KernelParams p) {{
   run_megakernel(p);
 }}
 )",
-                                                                          streams, runs);
+                     streams, runs);
 }
 
 }  // namespace heddle::cuda

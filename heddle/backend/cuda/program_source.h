@@ -19,8 +19,6 @@ struct KernelTraits {
   std::array<bool, kNumDTypes> types = {};  // dtypes that they multiply with
   i32 rows = 1;                             // of a step at most
   u32 scratch_bytes = 56 << 10;             // of a CTA on chip, beside its ring
-  bool tagged = false;                      // whether there are vectors with tags
-  u32 cluster_counters = 0;                 // of edges inside a cluster
 
   static KernelTraits of(const Program& program, const std::string& arch);
 };

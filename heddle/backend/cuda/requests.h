@@ -10,7 +10,7 @@
 
 namespace heddle::cuda {
 
-// A kernel `call` for each opcode. Specialised: for the sizes of this program alone.
+// A kernel `call` for each opcode.
 std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
                                               Knowledge knowledge);
 // The kernel `megakernel`.

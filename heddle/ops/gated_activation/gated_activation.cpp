@@ -47,11 +47,7 @@ const OpSpec& gated_activation_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = gated_activation_cases;
-    op.traits = {.epilogue = true,
-                 .needs = EpilogueNeeds::kPair,
-                 .input = "x",
-                 .output = "y",
-                 .columns_per_output = 2};
+    op.traits = {.epilogue = true, .input = "x", .output = "y", .columns_per_output = 2};
     return op;
   }();
   return spec;

@@ -12,13 +12,12 @@ namespace heddle::device {
 constexpr i32 kScratchUnit = 128;
 
 struct Scratch {
-  i32 begin;  // on chip, bytes
   i32 chip_bytes;
   const KernelParams& params;
   i32 chip_used = 0, spill_used = 0;
 
   // Where memory lies is worked out when some is taken: addresses that are kept throughout a body are spilled.
-  u8* chip() const { return arch::dynamic_shared() + begin; }
+  u8* chip() const { return arch::dynamic_shared(); }
 
   u8* take(i64 size, i32 most_on_chip = 1 << 30) {
     const i32 bytes = i32(size + kScratchUnit - 1) / kScratchUnit * kScratchUnit;
@@ -68,12 +67,6 @@ class Block {
     if (waited_) return;
     edges_.wait();
     waited_ = true;
-  }
-  // Ahead of a tile whose tagged vectors have `kStage` bytes on chip, before scratch.
-  template <bool kReads, i32 kStage>
-  void begin_stage() {
-    scratch_.begin = kStage, scratch_.chip_bytes -= kStage;
-    if constexpr (kReads) edges_.take_tagged(), inputs();
   }
   void sync() { sync_consumers(); }
   i32 rows(const TileCoord& tile) const { return kFewRows ? tile[1] - tile[0] : 1; }
@@ -264,8 +257,6 @@ class Block {
   Operand operand_place(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
     const Matrix there = rows_of(tensor, row, rows);
     if (many_rows() && tensor.dtype == dtype) return {there};
-    if constexpr (kTagged)
-      if (lies_on_chip(there, dtype)) return {there};
     return operand(rows, tensor.size[1], dtype, tensor.dtype == DType::kBf16 && dtype == DType::kBf16);
   }
   void copy_rows(const Tensor& tensor, i32 row, const Operand& x) {
@@ -373,11 +364,6 @@ class Block {
             0,
             tensor.stride[0] * size_of(tensor.dtype),
             0};
-  }
-  // A row of bf16 that came tagged: products read it where it is.
-  static bool lies_on_chip(const Matrix& row, DType dtype) {
-    return row.rows == 1 && dtype == DType::kBf16 && row.dtype == dtype && row.cols % kBlockCols == 0 &&
-           u64(row.data - arch::dynamic_shared()) < kScratchBytes;
   }
   // Rows of whole 16-byte words, some of a thread's at once; false: it is another kind of row.
   static bool copy_words(const View& from, const OperandRow& to, i32 columns) {
