@@ -6,6 +6,7 @@ import unittest
 
 import check_clones
 import check_cycles
+import check_fields
 import check_layers
 import check_prose
 import check_sizes
@@ -47,7 +48,7 @@ class CheckTest(unittest.TestCase):
             return "\n".join(check.violations(root)[0])
 
     def test_accepts_the_good_tree(self):
-        for check in (check_layers, check_sizes, check_clones, check_cycles, check_prose):
+        for check in (check_layers, check_sizes, check_clones, check_cycles, check_fields, check_prose):
             with self.subTest(check.__name__):
                 self.assertEqual(self.found(check), "")
 
@@ -129,6 +130,29 @@ class CheckTest(unittest.TestCase):
         self.assertIn("heddle/ir, heddle/trace", self.found(check_cycles, **folders))
         ring = {"heddle/ir/a.h": '#include "heddle/ir/b.h"\n', "heddle/ir/b.h": '#include "heddle/ir/a.h"\n'}
         self.assertIn("heddle/ir/a.h, heddle/ir/b.h", self.found(check_cycles, **ring))
+
+    def test_fields(self):
+        text = """
+struct Size {
+  int rows = 1, unread = 2;  // int comment;
+  std::function<void(int, int)> unread_call = [](int a, int) { return a; };
+  alignas(8) const char* unread_text = "a;b";
+  bool (*unread_pointer)(int) = nullptr;
+  template <class F>
+  int area(F f) const { const int local = 2; return f(rows, local); }
+  struct Inner { i64 unread_inner[4] = {}; };
+  static constexpr int kMost = 3;
+  int reserved = 0;
+};
+"""
+        reader = "Size a{.unread = 1};\nvoid f(Size& a) { a.unread = 2; a.unread_inner = 3; g(a.rows); }\n"
+        seeded = {"heddle/ir/a.h": text, "tests/a.cpp": reader}
+        lines = self.found(check_fields, **seeded).split("\n")
+        names = ["unread", "unread_call", "unread_text", "unread_pointer", "unread_inner"]
+        self.assertEqual(sorted(line.split()[-1] for line in lines), sorted(names))
+        self.assertIn("heddle/ir/a.h:3: nothing reads unread", lines)
+        seeded["tests/b.cpp"] = "".join(f"int x{i} = a.{name};\n" for i, name in enumerate(names))
+        self.assertEqual(self.found(check_fields, **seeded), "")
 
     def test_prose(self):
         self.assertIn("151 lines", self.found(check_prose, **{"README.md": "x\n" * 151}))
