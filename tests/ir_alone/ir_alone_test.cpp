@@ -65,7 +65,8 @@ TEST(IrAlone, BuildsChecksAndPrintsAnOpMadeAtRunTime) {
   EXPECT_EQ(all_ops(), std::vector<const OpSpec*>{&op});
   Graph graph;
   std::vector<std::byte> args = op.defaults;
-  op.fields[0].tensor(args.data()) = graph.add_tensor("x", BufferKind::kOutput, DType::kF32, {4, 8});
+  op.fields[0].tensor(args.data()) = graph.add_tensor("x", BufferKind::kTable, DType::kF32, {4, 8});
+  op.fields[1].tensor(args.data()) = graph.add_tensor("y", BufferKind::kOutput, DType::kF32, {4, 8});
   set_attribute(op.name, op.fields[2], args.data(), 2.5);
   graph.append("scale", "twice_and_a_half", args);
   const Program program = program_of(graph);

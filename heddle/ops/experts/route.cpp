@@ -17,7 +17,7 @@ void infer(std::byte* args) {
   require_rank("route", "logits", a.logits, 2);
   require_float("route", "logits", a.logits);
   const i32 rows = a.logits.size[0], experts = a.logits.last();
-  if (a.bias.exists()) {
+  if (a.bias.rank > 0) {
     require_shape("route", "bias", a.bias, {experts});
     require_float("route", "bias", a.bias);
   }
