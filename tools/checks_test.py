@@ -57,6 +57,11 @@ class CheckTest(unittest.TestCase):
             "includes layer 1": ("heddle/tile/a.h", '#include "heddle/ir/op.h"\n'),
             "only model/, tests": ("heddle/engine/a.cpp", '#include "heddle/ops/add/add.h"\n'),
             "only model/": ("heddle/ops/mul/mul.cpp", '#include "heddle/ops/add/add.h"\n'),
+            "__shfl_xor_sync: a body asks Team": (
+                "heddle/ops/add/add.sm80.cuh",
+                "__shfl_xor_sync(~0u, x, 1);\n",
+            ),
+            "kConsumers: a body asks Team": ("heddle/ops/add/add.sm80.cuh", "i += kConsumers;\n"),
             "sibling cuda": ("heddle/backend/cpu/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
             "a policy includes": ("heddle/schedule/dag.cpp", '#include "heddle/schedule/wave.h"\n'),
             "no layer that can": ("heddle/ir/b.cpp", '#include "tests/harness.h"\n'),

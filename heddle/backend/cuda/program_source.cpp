@@ -153,13 +153,14 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
+      "constexpr i32 kWarps = {};\n"
       "constexpr bool kTagged = {};\n"
       "constexpr u32 kScratchBytes = {}, kClusterCounters = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.tagged,
-      traits.scratch_bytes, traits.cluster_counters, primitives(arch));
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.warps,
+      traits.tagged, traits.scratch_bytes, traits.cluster_counters, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
@@ -206,7 +207,7 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
   run_launch<Main0, Chain0>(p, call);
 }}
 )",
-                     call_threads(traits.rows));
+                     call_threads(traits.rows, traits.warps));
 }
 
 namespace {
