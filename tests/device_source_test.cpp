@@ -54,6 +54,23 @@ TEST_P(DeviceSource, Compiles) {
   }
 }
 
+// How many warps compute is a constant of a kernel.
+TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
+  if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<cuda::CompileRequest> requests;
+  for (const auto& [op, warps] : {std::pair{"rms_norm", 4}, {"rms_norm", 12}, {"linear", 4}}) {
+    cuda::KernelTraits traits{.warps = warps};
+    traits.types[size_t(DType::kBf16)] = true;
+    requests.push_back({fmt::format("{} of {} warps", op, warps),
+                        cuda::call_source({.ops = {op}}, traits, GetParam()),
+                        GetParam(),
+                        {}});
+    EXPECT_NE(requests.back().source.find(fmt::format("launch_bounds__({}, 1)", 32 * (warps + 1))),
+              std::string::npos);
+  }
+  for (const cuda::Compiled& compiled : cuda::compile(requests)) EXPECT_FALSE(compiled.kernels.empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, DeviceSource, testing::Values("sm_80", "sm_90a"));
 
 }  // namespace

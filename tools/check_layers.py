@@ -39,6 +39,11 @@ SEES_BACKENDS = ("heddle/backend", "python")  # others reach them through the re
 # Device headers that NVRTC reads without cost; the rest of the toolkit's are CuTe's, in the files below.
 DEVICE_HEADERS = {"cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h", "mma.h"}
 ARCHITECTURE = re.compile(r"heddle/backend/\w+/arch/|\.sm\d+\.cuh$")
+# What bodies of ops ask Team and Kernel for instead (backend/cuda/device/team.cuh).
+FRAME = re.compile(
+    r"arch::thread\b|threadIdx|blockDim|__(?:shfl|ballot|sync)\w*|\bsync_consumers\b"
+    r"|\bk(?:Consumers|Warps|FewRows|ManyRows|OneOp|Known|Uses|ScratchBytes)\b"
+)
 CUDA_HEADER = re.compile(r"(cuda|nvrtc|cudnn|cublas|cute/|cutlass/)")
 
 
@@ -146,6 +151,12 @@ def violations(root):
             wrong += [
                 f"a device file sees a standard header: {' -> '.join(c)}"
                 for c in standard_header_chains(path, all_includes)
+            ]
+        if path.startswith("heddle/ops/"):
+            wrong += [
+                f"{path}:{number}: {found[0]}: a body asks Team or Kernel (backend/cuda/device/team.cuh)"
+                for number, line in enumerate(text.splitlines(), 1)
+                if (found := FRAME.search(line))
             ]
         if path.startswith("heddle/tile/"):
             wrong += [

@@ -62,6 +62,11 @@ class CheckTest(unittest.TestCase):
             "only model/": ("heddle/ops/mul/mul.cpp", '#include "heddle/ops/add/add.h"\n'),
             "through their registry": ("apps/heddle/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
             "includes layer 8": ("heddle/session/a.h", '#include "apps/heddle/support/flags.h"\n'),
+            "__shfl_xor_sync: a body asks Team": (
+                "heddle/ops/add/add.sm80.cuh",
+                "__shfl_xor_sync(~0u, x, 1);\n",
+            ),
+            "kConsumers: a body asks Team": ("heddle/ops/add/add.sm80.cuh", "i += kConsumers;\n"),
             "sibling cuda": ("heddle/backend/cpu/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
             "not below it": (
                 "heddle/backend/cuda/runtime/a.h",

@@ -86,7 +86,7 @@ struct DeviceBody {
     const StepDevice& device = block.device(a.state);
     const i32 words = a.part.last() / Packed<kType>::kCount;
 #pragma unroll 1
-    for (i32 at = first * words + i32(arch::thread()); at < last * words; at += kConsumers) {
+    for (i32 at = first * words + Team::thread(); at < last * words; at += Team::size()) {
       Sum<kType> sum;
       i32 splits = 0, begin = 0;
 #pragma unroll 1
@@ -102,11 +102,11 @@ struct DeviceBody {
 
   template <class Block, class View>
   static void merge_row(Block& block, const AttentionMerge& a, i32 row, i32 first, i32 last, View out) {
-    if constexpr (kUses[int(DType::kF32)])
+    if constexpr (Kernel::uses(DType::kF32))
       if (fits<DType::kF32>(a)) return merge_words<DType::kF32>(block, a, row, first, last, out);
-    if constexpr (kUses[int(DType::kBf16)])
+    if constexpr (Kernel::uses(DType::kBf16))
       if (fits<DType::kBf16>(a)) return merge_words<DType::kBf16>(block, a, row, first, last, out);
-    if constexpr (kUses[int(DType::kF16)])
+    if constexpr (Kernel::uses(DType::kF16))
       if (fits<DType::kF16>(a)) return merge_words<DType::kF16>(block, a, row, first, last, out);
     Body::merge_row(block, a, row, first, last, out);
   }

@@ -27,7 +27,7 @@ struct DeviceBody : Body {
     const StepHost& host = block.host(a.step);
     const StepDevice& device = block.device(a.state);
     auto* places = reinterpret_cast<Place*>(block.scratch(2 * fragment.rows).data);
-    for (i32 m = i32(arch::thread()); m < fragment.rows; m += kConsumers)
+    for (i32 m = Team::thread(); m < fragment.rows; m += Team::size())
       places[m] = place_of(host, device, a, fragment.m0 + m);
     block.sync();
     copy_rows(block, a.keys, a.key_column, places, fragment);

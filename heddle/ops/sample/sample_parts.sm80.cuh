@@ -3,7 +3,7 @@
 namespace sample_parts {
 
 struct DeviceBody : Body {
-  static constexpr i32 kMine = kSize / kConsumers;
+  static constexpr i32 kMine = kSize / Team::size();
   static constexpr i32 kOfBlock = kBlock / kMine;  // threads of a block
   static_assert(kMine == 4 && kOfBlock <= 32);
 
@@ -39,15 +39,15 @@ struct DeviceBody : Body {
   // A bitonic network, descending: within a thread, between lanes, and between warps through `chip`, two buffers in turn.
   template <class Block>
   static void sort(Block& block, Four& mine, float4* chip) {
-    const i32 me = i32(arch::thread());
+    const i32 me = Team::thread();
     i32 turn = 0;
     order(mine.at[0], mine.at[1], true), order(mine.at[2], mine.at[3], false);
 #pragma unroll 1
-    for (i32 run = 1; run <= kConsumers; run *= 2) {  // threads whose scores are in order behind this
+    for (i32 run = 1; run <= Team::size(); run *= 2) {  // threads whose scores are in order behind this
       const bool falls = (me & run) == 0;
       i32 step = run / 2;
 #pragma unroll 1
-      for (; step >= 32; step /= 2, turn ^= kConsumers) {
+      for (; step >= 32; step /= 2, turn ^= Team::size()) {
         chip[turn + me] = {mine.at[0], mine.at[1], mine.at[2], mine.at[3]};
         block.sync();
         const float4 other = chip[turn + (me ^ step)];
@@ -59,8 +59,7 @@ struct DeviceBody : Body {
       for (; step > 0; step /= 2) {
         const bool higher = ((me & step) == 0) == falls;
 #pragma unroll
-        for (i32 k = 0; k < kMine; ++k)
-          mine.at[k] = keep(higher, mine.at[k], __shfl_xor_sync(~0u, mine.at[k], step));
+        for (i32 k = 0; k < kMine; ++k) mine.at[k] = keep(higher, mine.at[k], Team::across(mine.at[k], step));
       }
       order(mine.at[0], mine.at[2], falls), order(mine.at[1], mine.at[3], falls);
       order(mine.at[0], mine.at[1], falls), order(mine.at[2], mine.at[3], falls);
@@ -85,10 +84,10 @@ struct DeviceBody : Body {
       if (mine.at[k] > identity(Max())) least = mine.at[k], count += 1.0f;
 #pragma unroll
     for (i32 step = 1; step < kOfBlock; step *= 2) {
-      sum += __shfl_xor_sync(~0u, sum, step), count += __shfl_xor_sync(~0u, count, step);
-      least = min(least, __shfl_xor_sync(~0u, least, step));
+      sum += Team::across(sum, step), count += Team::across(count, step);
+      least = min(least, Team::across(least, step));
     }
-    const i32 me = i32(arch::thread()), b = me / kOfBlock;
+    const i32 me = Team::thread(), b = me / kOfBlock;
     if (me % kOfBlock != 0) return;
     constexpr i32 kBlocks = ScoreSlices::kBlocks;
     planes.set_here(ScoreSlices::kFirst * kBlocks + b, mine.at[0]);
@@ -99,7 +98,7 @@ struct DeviceBody : Body {
 
   template <class Block>
   static void slice(Block& block, const SampleParts& a, i32 m, i32 s, const Row<View>& row) {
-    const i32 me = i32(arch::thread()), first = s * kSize + kMine * me;
+    const i32 me = Team::thread(), first = s * kSize + kMine * me;
     Four mine = take(row, first);
     float value = identity(Max());
     i32 index = row.vocab;
@@ -112,10 +111,10 @@ struct DeviceBody : Body {
     if (me == 0)
       *reinterpret_cast<float4*>(block.row(a.best, m, s).data) = {best.value, float(best.index), sum, 0.0f};
     if (!row.drops) return;
-    const Scratch before = block.scratch_now();
+    const ScratchMark before = block.scratch_mark();
     sort(block, mine, reinterpret_cast<float4*>(block.scratch(2 * kSize).data));
     block.sync();
-    block.give_back(before);
+    block.release(before);
     reinterpret_cast<float4*>(block.row(a.sorted, m, s).data)[me] = {mine.at[0], mine.at[1], mine.at[2],
                                                                      mine.at[3]};
     describe(mine, best.value, row, block.row(a.blocks, m, s, 0));

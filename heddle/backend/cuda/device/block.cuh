@@ -32,6 +32,15 @@ struct Scratch {
   u8* spill() const { return params.spill + i64(arch::multiprocessor()) * params.spill_bytes; }
 };
 
+// How much of it was taken.
+struct ScratchMark {
+  i32 chip = 0, spill = 0;
+};
+struct ChipMemory {
+  u8* data;
+  i32 bytes;
+};
+
 constexpr i32 kLargestOperand = 1 << 30;  // on chip
 constexpr i32 kMapBatch = 64 / kWarps;    // values that a thread makes before it uses the first
 constexpr i32 kVocabBatch = 80 / kWarps;  // 16-byte words of a vocabulary, the same
@@ -56,12 +65,15 @@ class Block {
       : edges_(edges), scratch_(scratch), rows_(rows) {}
   Edges& edges() { return edges_; }
 
-  // Gives all of scratch back inside a tile, or what was taken since scratch was as `before`.
-  void begin_scratch() { scratch_.chip_used = scratch_.spill_used = 0; }
-  const Scratch& scratch_now() const { return scratch_; }
-  void give_back(const Scratch& before) {
-    scratch_.chip_used = before.chip_used, scratch_.spill_used = before.spill_used;
-  }
+  // For bodies of GPUs: the threads, and scratch as a stack.
+  static Team team() { return {}; }
+  ScratchMark scratch_mark() const { return {scratch_.chip_used, scratch_.spill_used}; }
+  // Gives back what was taken since the mark.
+  void release(const ScratchMark& mark) { scratch_.chip_used = mark.chip, scratch_.spill_used = mark.spill; }
+  // Gives back all that the tile took.
+  void release_scratch() { release(ScratchMark{}); }
+  // All scratch on chip, for a body that takes nothing of it otherwise.
+  ChipMemory chip() const { return {scratch_.chip(), scratch_.chip_bytes}; }
 
   void inputs() {
     if (waited_) return;
@@ -138,7 +150,7 @@ class Block {
   template <class Op>
   float reduce(Op op, float mine) {
     __shared__ float warps[2][kWarps];
-    mine = over_warp(op, mine);
+    mine = Team::over_warp(op, mine);
     turn_ ^= 1;
     if (arch::thread() % 32 == 0) warps[turn_][arch::thread() / 32] = mine;
     sync();
@@ -147,20 +159,13 @@ class Block {
     for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
     return all;
   }
-  // Of a value that each lane of a warp has.
-  template <class Op>
-  static float over_warp(Op op, float mine) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) mine = combine(op, mine, __shfl_xor_sync(~0u, mine, step));
-    return mine;
-  }
   // A warp for each row.
   template <class Op, class F>
   void reduce_rows(View out, i32 count, i32 n, Op op, F&& f) {
     for (i32 j = i32(arch::thread() / 32); j < count; j += kWarps) {
       float mine = identity(op);
       for (i32 i = i32(arch::thread() % 32); i < n; i += 32) mine = combine(op, mine, f(j, Index{i}));
-      mine = over_warp(op, mine);
+      mine = Team::over_warp(op, mine);
       if (arch::thread() % 32 == 0) out.from(j).store(Index{0}, mine);
     }
   }

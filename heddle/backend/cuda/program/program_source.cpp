@@ -126,12 +126,13 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
+      "constexpr i32 kWarps = {};\n"
       "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.scratch_bytes,
-      arch_of(arch).primitives);
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.warps,
+      traits.scratch_bytes, arch_of(arch).primitives);
   for (const std::string& op : ops) text += include_of(op, ".h");
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += include_of(op, ".cuh");
@@ -172,7 +173,7 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
   run_launch<Main0, Chain0>(p, call);
 }}
 )",
-                     call_threads(traits.rows));
+                     call_threads(traits.rows, traits.warps));
 }
 
 std::string megakernel_source(const Program& program, const std::string& arch, Knowledge knowledge) {

@@ -18,6 +18,7 @@ bool has_variant(const std::string& op);
 struct KernelTraits {
   std::array<bool, kNumDTypes> types = {};  // dtypes that they multiply with
   i32 rows = 1;                             // of a step at most
+  i32 warps = i32(kConsumerWarps);          // of a CTA that compute
   u32 scratch_bytes = 56 << 10;             // of a CTA on chip, beside its ring
 
   static KernelTraits of(const Program& program, const std::string& arch);
@@ -29,8 +30,8 @@ struct KernelTraits {
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known = {});
 // Of steps of at most so many rows.
-constexpr u32 call_threads(i32 rows) {
-  return 32 * (kConsumerWarps + (rows > kStreamRows ? kHelperWarps : 1));
+constexpr u32 call_threads(i32 rows, i32 warps = i32(kConsumerWarps)) {
+  return 32 * (u32(warps) + (rows > kStreamRows ? kHelperWarps : 1));
 }
 // Kernel `megakernel`, which executes instructions; one that knows sizes those of this program alone.
 std::string megakernel_source(const Program& program, const std::string& arch,
