@@ -1,11 +1,11 @@
-// The op contract: a tile operation is declared once, in a folder of its own, and everything else derives
-// from that declaration. An op is
+// The op contract: a tile operation is declared once, in the folder of its family, and everything else
+// derives from that declaration. An op is
 //   x.h          its arguments: a plain struct with one `visit` (read by host and device)
 //   x.cpp        `const OpSpec& x_op()`: shape rule, tiling, cost, fp64 reference, traits
 //   x.cuh        its tile body: `struct Body` with stream and run, and what it is as a part of a chain
 //   x_cases.cpp  `std::vector<Case> x_cases()`: shapes x dtypes x bounds
 // The folder is the registration: nothing else names the op. Goals: values and plain functions, no class
-// hierarchy, no static initialisers, no global enum. Non-goals: gradients, layouts that are not strided.
+// hierarchy, no static initialisers, no global enum. Non-goals: layouts that are not strided.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "heddle/ir/field_count.h"
+#include "heddle/ir/gradient.h"
 #include "heddle/ir/tensor.h"
 
 namespace heddle {
@@ -126,6 +127,7 @@ struct OpSpec {
   void (*reference)(const std::byte* args, Values& values) = nullptr;
   std::vector<Case> (*cases)() = nullptr;
   OpTraits traits;
+  std::vector<GradientCall> gradient;  // empty: it has none
 };
 
 // The registry, generated from the folders of heddle/ops.

@@ -53,6 +53,7 @@ const OpSpec& gated_activation_op() {
                  .input = "x",
                  .output = "y",
                  .columns_per_output = 2};
+    op.gradient = {{"gated_activation_backward"}};
     return op;
   }();
   return spec;

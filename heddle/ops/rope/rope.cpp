@@ -66,6 +66,7 @@ const OpSpec& rope_op() {
                  .output = "y",
                  .in_place = true,
                  .can_fuse = can_fuse};
+    op.gradient = {{"rope_backward"}};
     return op;
   }();
   return spec;
