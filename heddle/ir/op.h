@@ -1,12 +1,13 @@
-// The op contract: a tile operation is declared once, in a folder of its own, and everything else derives
-// from that declaration. An op is
+// The op contract: a tile operation is declared once, in the folder of its family, and everything else
+// derives from that declaration. An op is
 //   x.h          its arguments: a plain struct with one `visit` (read by host and device)
 //   x.cpp        `const OpSpec& x_op()`: shape rule, tiling, cost, fp64 reference, traits
 //   x.cuh        its tile body: `struct Body` with stream and run, and what it is as a part of a chain
 //   x_cases.cpp  `std::vector<Case> x_cases()`: shapes x dtypes x bounds
 // The folder is the registration: nothing else names the op. An op may also be made at run time: its fields are listed
 // (ir/field.h), its functions carry what they need, and it is added to the registry (ir/registry.h). Goals: values and
-// functions, no class hierarchy, no static initialisers, no global enum. Non-goals: gradients, layouts that are not strided.
+// functions, no class hierarchy, no static initialisers, no global enum. Non-goals: layouts that are not
+// strided.
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@
 #include "heddle/ir/args.h"
 #include "heddle/ir/field.h"
 #include "heddle/ir/field_count.h"
+#include "heddle/ir/gradient.h"
 
 namespace heddle {
 
@@ -112,6 +114,8 @@ struct OpSpec {
   std::function<void(const std::byte* args, const TileCoord& tile)> body;
   std::function<std::vector<Case>()> cases;
   OpTraits traits;
+  std::vector<GradientCall> gradient;  // empty: it has none
+
 
   size_t args_size() const { return defaults.size(); }
 };

@@ -74,6 +74,22 @@ std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit) {
           {.dim = "N", .extent = cols, .unit = unit, .preferred = 4096}};
 }
 
+void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows) {
+  constexpr i32 kMost = 1024;  // a tile keeps something of each row
+  require(part_rows > 0 && part_rows <= kMost, "[{}] part_rows = {}; must be 1 to {}", op, part_rows, kMost);
+  const i32 rows = matrix.size[0];
+  set_output(op, argument, parts, DType::kF32, {rows / part_rows + (rows % part_rows > 0), matrix.last()});
+}
+
+std::vector<TileAxis> part_axes(i32 rows, i32 part_rows) {
+  return {{.dim = "M", .extent = rows, .unit = part_rows, .preferred = part_rows}};
+}
+
+Region parts_of(const Tensor& parts, const TileCoord& tile, i32 part_rows) {
+  const i32 first = tile[0] / part_rows, last = (tile[1] - 1) / part_rows + 1;
+  return part_of(parts, Access::kWrite, {{first, last}, {0, parts.last()}});
+}
+
 Tensor dense(DType dtype, std::vector<i32> shape) {
   require(shape.size() >= 1 && shape.size() <= kMaxRank, "[tensor] {} dimensions; must be 1 to {}",
           shape.size(), kMaxRank);

@@ -5,6 +5,7 @@
 
 namespace heddle {
 
-double activation_reference(i32 kind, double x);  // f(x) of an ActivationKind
+double activation_reference(i32 kind, double x);        // f(x) of an ActivationKind
+double activation_slope_reference(i32 kind, double x);  // f'(x)
 
 }  // namespace heddle

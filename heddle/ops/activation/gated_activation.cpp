@@ -49,6 +49,7 @@ const OpSpec& gated_activation_op() {
     op.reference = reference;
     op.cases = gated_activation_cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .columns_per_output = 2};
+    op.gradient = {{"gated_activation_backward"}};
     return op;
   }();
   return spec;

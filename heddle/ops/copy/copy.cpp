@@ -41,6 +41,7 @@ const OpSpec& copy_op() {
     op.reference = reference;
     op.cases = copy_cases;
     op.traits = {.input = "x", .output = "y"};
+    op.gradient = {{"copy", {{"x", "dy"}, {"y", "dx"}}}};
     return op;
   }();
   return spec;

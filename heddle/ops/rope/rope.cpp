@@ -61,6 +61,7 @@ const OpSpec& rope_op() {
     op.reference = reference;
     op.cases = rope_cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true, .can_fuse = can_fuse};
+    op.gradient = {{"rope_backward"}};
     return op;
   }();
   return spec;

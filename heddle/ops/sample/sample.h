@@ -9,8 +9,8 @@
 
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
-#include "heddle/tile/philox.h"
 #include "heddle/ops/sample/score_slices.h"
+#include "heddle/tile/philox.h"
 
 namespace heddle {
 

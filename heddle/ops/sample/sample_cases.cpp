@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ops/sample/sample_reference.h"
 #include "heddle/ops/sample/sample.h"
+#include "heddle/ops/sample/sample_reference.h"
 
 namespace heddle {
 namespace {

@@ -42,6 +42,7 @@ const OpSpec& transpose_op() {
     op.reference = reference;
     op.cases = transpose_cases;
     op.traits = {.input = "x", .output = "y"};
+    op.gradient = {{"transpose", {{"x", "dy"}, {"y", "dx"}}}};
     return op;
   }();
   return spec;
