@@ -12,6 +12,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/ir/op.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 namespace {
@@ -21,35 +22,21 @@ struct Argument {
   std::string name, dims;
   bool writes;
   Tensor* tensor;  // of a weight: its elements
-  Weight* weight = nullptr;
-};
-
-struct ListArguments : ArgVisitor {
-  std::vector<Argument> arguments;
-  std::map<std::string, i32*> integers;
-  std::map<std::string, float*> floats;
-
-  void tensor(const char* name, Tensor& value, const char* dims, Access access) override {
-    arguments.push_back({name, dims, access == Access::kWrite, &value});
-  }
-  void weight(const char* name, Weight& value, const char* dims) override {
-    arguments.push_back({name, dims, false, &value.data, &value});
-  }
-  void attribute(const char* name, i32& value) override { integers[name] = &value; }
-  void attribute(const char* name, float& value) override { floats[name] = &value; }
 };
 
 // The arguments of an op as they stand in memory.
 struct Call {
   const OpSpec& op;
   std::vector<std::byte> args;
-  ListArguments list;
+  std::vector<Argument> arguments;
 
-  explicit Call(const OpSpec& of) : op(of), args(of.args_size) {
-    op.construct(args.data());
-    op.visit(args.data(), list);
+  Call(const OpSpec& of, std::vector<std::byte> bytes) : op(of), args(std::move(bytes)) {
+    for (const Field& field : op.fields)
+      if (!field.is_attribute())
+        arguments.push_back({field.name, field.dims_text, field.writes(), &field.elements(args.data())});
   }
-  Call(const OpSpec& of, const Case& test) : op(of), args(test.args) { op.visit(args.data(), list); }
+  explicit Call(const OpSpec& of) : Call(of, of.defaults) {}
+  Call(const OpSpec& of, const Case& test) : Call(of, test.args) {}
 };
 
 // Values that are not rounded: a vector for each buffer. Tensors are whole buffers.
@@ -89,11 +76,11 @@ class Gradient {
  public:
   Gradient(const OpSpec& op, const Case& test) : forward_(op, test) {
     op.infer(forward_.args.data());
-    for (const Argument& a : forward_.list.arguments)
+    for (const Argument& a : forward_.arguments)
       if (a.tensor->rank > 0) values_.add(*a.tensor, random(a.tensor)), named_[a.name] = a.tensor;
     if (test.prepare) test.prepare(forward_.args.data(), values_);
     op.reference(forward_.args.data(), values_);
-    for (const Argument& a : forward_.list.arguments)
+    for (const Argument& a : forward_.arguments)
       if (a.writes && a.tensor->rank > 0) give(a);
     for (const GradientCall& call : op.gradient) run(call);
   }
@@ -101,7 +88,7 @@ class Gradient {
   // The inputs that have a gradient.
   std::vector<std::string> inputs() const {
     std::vector<std::string> names;
-    for (const Argument& a : forward_.list.arguments)
+    for (const Argument& a : forward_.arguments)
       if (!a.writes && named_.contains(a.name) && named_.contains("d" + a.name)) names.push_back(a.name);
     return names;
   }
@@ -118,7 +105,7 @@ class Gradient {
       for (size_t i = 0; i < now.size(); ++i) now[i] = before[i] + by * direction[i];
       forward_.op.reference(forward_.args.data(), values_);
       double loss = 0;
-      for (const Argument& a : forward_.list.arguments)
+      for (const Argument& a : forward_.arguments)
         if (a.writes && a.tensor->rank > 0) loss += dot(values_.of(*a.tensor), values_.of(at("d" + a.name)));
       return loss;
     };
@@ -145,16 +132,13 @@ class Gradient {
 
   void run(const GradientCall& step) {
     Call call(get_op(step.op));
-    for (auto& [name, value] : call.list.integers)
-      if (const auto same = forward_.list.integers.find(name); same != forward_.list.integers.end())
-        *value = *same->second;
-    for (auto& [name, value] : call.list.floats)
-      if (const auto same = forward_.list.floats.find(name); same != forward_.list.floats.end())
-        *value = *same->second;
-    for (const Argument& a : call.list.arguments)
+    for (const Field& field : call.op.fields)
+      if (const Field* same = find_field(forward_.op.fields, field.name); same && field.is_attribute())
+        set_attribute(step.op, field, call.args.data(), get_attribute(*same, forward_.args.data()));
+    for (const Argument& a : call.arguments)
       if (!a.writes) *a.tensor = at(std::string(step.value_of(a.name)));
     call.op.infer(call.args.data());
-    for (const Argument& a : call.list.arguments)
+    for (const Argument& a : call.arguments)
       if (a.writes) {
         values_.add(*a.tensor, std::vector<double>(elements(*a.tensor)));
         named_[std::string(step.value_of(a.name))] = &own(*a.tensor);
@@ -190,7 +174,7 @@ std::vector<std::string> split(const std::string& dims) {
 class Misfits {
  public:
   explicit Misfits(const OpSpec& op) {
-    for (const Argument& a : Call(op).list.arguments) {
+    for (const Argument& a : Call(op).arguments) {
       known_[a.name] = split(a.dims);
       (a.writes ? known_ : wanted_)["d" + a.name] = split(a.dims);
     }
@@ -206,7 +190,7 @@ class Misfits {
   void look_at(const GradientCall& step) {
     const OpSpec* called = find_op(step.op);
     if (!called) return wrong.push_back(step.op + " is no op");
-    const std::vector<Argument> arguments = Call(*called).list.arguments;
+    const std::vector<Argument> arguments = Call(*called).arguments;
     for (const auto& [argument, value] : step.values)
       if (std::ranges::none_of(arguments, [&](const Argument& a) { return a.name == argument; }))
         wrong.push_back(step.op + " has no argument " + argument);
