@@ -10,6 +10,7 @@
 #include "heddle/ir/check_test_ops.h"
 #include "heddle/ir/check_with.h"
 #include "heddle/ir/print.h"
+#include "heddle/ir/registry.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
 #include "tests/support/golden.h"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/ir/registry.h"
 #include "heddle/ops/attention/attention.h"
 #include "tests/support/golden.h"
 

@@ -20,40 +20,34 @@ struct DiffFlags {
 };
 
 // The tensors that calls write and no later one writes again: what their buffers hold at the end.
-struct Written : ArgVisitor {
-  struct One {
-    u32 node;
-    Tensor tensor;
-    i64 begin() const { return tensor.offset; }
-    i64 end() const {
-      i64 last = 0;
-      for (int d = 0; d < tensor.rank; ++d) last += (tensor.size[d] - 1) * tensor.stride[d];
-      return tensor.offset + (last + 1) * size_of(tensor.dtype);
-    }
-  };
-  u32 node = 0;
-  std::vector<One> all;
-
-  explicit Written(const Program& program) {
-    for (const Call& call : program.calls) {
-      node = call.node;
-      Node made = program.node_of(call);
-      for (Part& part : made.parts) part.op->visit(part.args.data(), *this);
-    }
+struct Written {
+  u32 node;
+  Tensor tensor;
+  i64 begin() const { return tensor.offset; }
+  i64 end() const {
+    i64 last = 0;
+    for (int d = 0; d < tensor.rank; ++d) last += (tensor.size[d] - 1) * tensor.stride[d];
+    return tensor.offset + (last + 1) * size_of(tensor.dtype);
   }
-  void tensor(const char*, Tensor& value, const char*, Access access) override {
-    if (access != Access::kWrite || !value.exists()) return;
-    const One one{node, value};
-    std::erase_if(all, [&](const One& before) {
-      return before.node != node && before.tensor.buffer == value.buffer && before.begin() < one.end() &&
-             one.begin() < before.end();
-    });
-    all.push_back(one);
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
 };
+
+std::vector<Written> written_by(const Program& program) {
+  std::vector<Written> all;
+  for (const Call& call : program.calls) {
+    const Node node = program.node_of(call);
+    for (const Part& part : node.parts)
+      for (const Field& field : part.op->fields) {
+        if (!field.writes() || !field.tensor(part.args.data()).exists()) continue;
+        const Written one{call.node, field.tensor(part.args.data())};
+        std::erase_if(all, [&](const Written& before) {
+          return before.node != one.node && before.tensor.buffer == one.tensor.buffer &&
+                 before.begin() < one.end() && one.begin() < before.end();
+        });
+        all.push_back(one);
+      }
+  }
+  return all;
+}
 
 struct Difference {
   double error = 0, largest = 0;  // of |a - b|, and of |a|
@@ -133,7 +127,7 @@ void run(const DiffFlags& flags) {
           right.calls.size());
   std::printf("%-44s %12s %12s\n", "node", "max |a - b|", "max |a|");
   std::string first;
-  for (const Written::One& one : Written(left).all) {
+  for (const Written& one : written_by(left)) {
     const Tensor& tensor = one.tensor;
     if (tensor.dtype == DType::kU8) continue;  // the step record
     const auto of = [&](Engine& engine, const Program& program) {

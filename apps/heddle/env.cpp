@@ -13,16 +13,17 @@
 #include "apps/heddle/support/default_executor.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op.h"
+#include "heddle/ir/registry.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
 
 namespace heddle {
 namespace {
 
-template <class T, class F>
-std::string names(std::span<const T* const> all, F&& name_of) {
+template <class F>
+std::string names(const auto& all, F&& name_of) {
   std::string text;
-  for (const T* one : all) text += std::string(text.empty() ? "" : ", ") + name_of(*one);
+  for (const auto* one : all) text += std::string(text.empty() ? "" : ", ") + name_of(*one);
   return text;
 }
 
@@ -39,7 +40,8 @@ void run() {
   fmt::print("default     {}\n", describe_choice(default_executor().name, true));
   fmt::print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
   fmt::print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
-  fmt::print("ops         {}\n", names(all_ops(), [](const OpSpec& op) { return op.name; }));
+  fmt::print("ops         {}\n",
+             names(all_ops(), [](const OpSpec& op) -> const std::string& { return op.name; }));
   char pcre[64] = {};
   pcre2_config(PCRE2_CONFIG_VERSION, pcre);
   const unsigned xxhash = XXH_versionNumber();

@@ -59,21 +59,14 @@ class Packer {
   }
 
   u32 tagged_output(u32 node) const {
-    struct Find : ArgVisitor {
-      const Graph* graph;
-      u32 found = kNoBuffer;
-      void tensor(const char*, Tensor& value, const char*, Access access) override {
-        if (value.exists() && access == Access::kWrite && graph->buffers()[value.buffer].tagged)
-          found = value.buffer;
-      }
-      void weight(const char*, Weight&, const char*) override {}
-      void attribute(const char*, i32&) override {}
-      void attribute(const char*, float&) override {}
-    } find;
-    find.graph = &graph_;
+    u32 found = kNoBuffer;
     for (const Part& part : graph_.nodes()[node].parts)
-      part.op->visit(const_cast<std::byte*>(part.args.data()), find);
-    return find.found;
+      for (const Field& field : part.op->fields) {
+        if (!field.writes()) continue;
+        const Tensor& value = field.tensor(part.args.data());
+        if (value.exists() && graph_.buffers()[value.buffer].tagged) found = value.buffer;
+      }
+    return found;
   }
 
   void add_tile(std::vector<Instruction>& stream, u32 t) {

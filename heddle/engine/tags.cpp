@@ -35,29 +35,22 @@ class Keeper {
 
  private:
   void look_at_arguments(u32 n) {
-    struct Look : ArgVisitor {
-      Keeper* keeper;
-      u32 node;
-      bool makes = false;  // a tagged buffer
-      void tensor(const char*, Tensor& value, const char*, Access access) override {
-        if (!value.exists() || !keeper->graph_.buffers()[value.buffer].tagged) return;
-        Use& use = keeper->uses_[value.buffer];
+    bool makes = false;  // a tagged buffer
+    for (const Part& part : graph_.nodes()[n].parts)
+      for (const Field& field : part.op->fields) {
+        if (!field.is_tensor()) continue;
+        const Tensor& value = field.tensor(part.args.data());
+        if (!value.exists() || !graph_.buffers()[value.buffer].tagged) continue;
+        Use& use = uses_[value.buffer];
         const i32 element = size_of(value.dtype);
         use.fits &= is_float(value.dtype) && (use.element == 0 || use.element == element);
         use.element = element;
-        if (access == Access::kRead)
-          use.fits &= use.maker != node;
-        else
+        if (field.writes())
           use.fits &= !makes && !use.maker;
-        if (access == Access::kWrite) makes = true, use.maker = node;
+        else
+          use.fits &= use.maker != n;
+        if (field.writes()) makes = true, use.maker = n;
       }
-      void weight(const char*, Weight&, const char*) override {}
-      void attribute(const char*, i32&) override {}
-      void attribute(const char*, float&) override {}
-    } look;
-    look.keeper = this, look.node = n;
-    for (const Part& part : graph_.nodes()[n].parts)
-      part.op->visit(const_cast<std::byte*>(part.args.data()), look);
   }
 
   void look_at(const Region& region) {

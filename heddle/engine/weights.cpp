@@ -244,21 +244,14 @@ class Packing {
 };
 
 Weight weight_in(const Graph& graph, u32 buffer) {
-  struct Find : ArgVisitor {
-    u32 wanted;
-    Weight found;
-    void tensor(const char*, Tensor&, const char*, Access) override {}
-    void weight(const char*, Weight& value, const char*) override {
-      if (value.data.buffer == wanted) found = value;
-    }
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  } find;
-  find.wanted = buffer;
+  Weight found;
   for (const Node& node : graph.nodes())
-    for (const Part& part : node.parts) part.op->visit(const_cast<std::byte*>(part.args.data()), find);
-  HEDDLE_CHECK(find.found.data.exists());
-  return find.found;
+    for (const Part& part : node.parts)
+      for (const Field& field : part.op->fields)
+        if (field.is_weight() && field.weight(part.args.data()).data.buffer == buffer)
+          found = field.weight(part.args.data());
+  HEDDLE_CHECK(found.data.exists());
+  return found;
 }
 
 }  // namespace

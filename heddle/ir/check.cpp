@@ -5,6 +5,7 @@
 #include "heddle/ir/check_homes.h"
 #include "heddle/ir/check_order.h"
 #include "heddle/ir/check_with.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 

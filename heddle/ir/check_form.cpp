@@ -180,7 +180,7 @@ std::string tile_text(std::span<const TileAxis> axes, const TileCoord& tile) {
   int at = 0;
   for (const TileAxis& axis : axes) {
     if (!text.empty()) text += ", ";
-    text += fmt::format("{}{}{}", axis.dim, *axis.dim ? " " : "", tile[at]);
+    text += fmt::format("{}{}{}", axis.dim, axis.dim.empty() ? "" : " ", tile[at]);
     if (axis.kind == TileAxis::Kind::kRange) text += fmt::format("..{}", tile[at + 1]);
     at += axis.kind == TileAxis::Kind::kRange ? 2 : 1;
   }

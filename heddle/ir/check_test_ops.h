@@ -16,7 +16,7 @@ struct TestMap {
   Tensor x, r, y;  // [M, N]
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, N"), v.read("r", s.r, "M, N"), v.write("y", s.y, "M, N");
+    v.read("x", s.x, "M, N"), v.optional_read("r", s.r, "M, N"), v.write("y", s.y, "M, N");
   }
 };
 
@@ -27,7 +27,8 @@ struct TestDot {
   Tensor r, y;  // [M, N]
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, K"), v.weight("w", s.w, "N, K"), v.read("r", s.r, "M, N"), v.write("y", s.y, "M, N");
+    v.read("x", s.x, "M, K"), v.weight("w", s.w, "N, K"), v.optional_read("r", s.r, "M, N"),
+        v.write("y", s.y, "M, N");
   }
 };
 
@@ -38,7 +39,7 @@ struct TestLookUp {
   Tensor y;       // [M, D]
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("tokens", s.tokens, "M"), v.weight("w", s.w, "V, D"), v.write("y", s.y, "M, D");
+    v.read("tokens", s.tokens, "M", "i32"), v.weight("w", s.w, "V, D"), v.write("y", s.y, "M, D");
   }
 };
 
@@ -69,7 +70,7 @@ struct TestSample {
   Tensor tokens, out;  // [M]
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, V"), v.write("tokens", s.tokens, "M"), v.write("out", s.out, "M");
+    v.read("x", s.x, "M, V"), v.write("tokens", s.tokens, "M", "i32"), v.write("out", s.out, "M", "i32");
   }
 };
 

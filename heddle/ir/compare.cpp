@@ -90,15 +90,12 @@ Table calls_of(const Program& p) {
 }
 
 // Arguments of calls, "layers.0.o: linear.x"; buffers by their names, since indices shift with every buffer that is new.
-struct ListArgs : ArgVisitor {
+struct ListArgs {
   const Program& program;
   Table& table;
   std::string where;
   ListArgs(const Program& p, Table& t) : program(p), table(t) {}
 
-  void add(const char* argument, std::string value) {
-    table[fmt::format("{}.{}", where, argument)] = std::move(value);
-  }
   std::string buffer_name(u32 buffer) const {
     return buffer < program.buffers.size() ? program.buffers[buffer].info.name : "no buffer";
   }
@@ -108,17 +105,16 @@ struct ListArgs : ArgVisitor {
     return fmt::format("{} {} by {} of {} + {}", name(t.dtype), sizes, strides, buffer_name(t.buffer),
                        t.offset);
   }
-  void tensor(const char* argument, Tensor& value, const char*, Access) override {
-    if (value.rank > 0) add(argument, tensor_text(value));
+  std::string weight_text(const Weight& w) const {
+    return fmt::format("{} in panels of {} x {}, interleave {}, {} matrices, table {}", tensor_text(w.data),
+                       w.panel_rows, w.panel_cols, w.interleave, w.matrices, buffer_name(w.table_buffer));
   }
-  void weight(const char* argument, Weight& value, const char*) override {
-    if (value.data.rank > 0)
-      add(argument, fmt::format("{} in panels of {} x {}, interleave {}, {} matrices, table {}",
-                                tensor_text(value.data), value.panel_rows, value.panel_cols, value.interleave,
-                                value.matrices, buffer_name(value.table_buffer)));
+  void add(const Field& field, const std::byte* args) {
+    if (!field.is_attribute() && field.elements(args).rank == 0) return;
+    table[fmt::format("{}.{}", where, field.name)] = field.is_attribute() ? attribute_text(field, args)
+                                                     : field.is_weight()  ? weight_text(field.weight(args))
+                                                                          : tensor_text(field.tensor(args));
   }
-  void attribute(const char* argument, i32& value) override { add(argument, std::to_string(value)); }
-  void attribute(const char* argument, float& value) override { add(argument, fmt::format("{}", value)); }
 };
 
 // Of calls that the other program has too, by name and chain.
@@ -129,9 +125,9 @@ Table arguments_of(const Program& p, const Table& mine, const Table& other) {
     const std::string name = node_name(p, call);
     if (const auto same = other.find(name); same == other.end() || same->second != mine.at(name)) continue;
     Node node = p.node_of(call);
-    for (Part& part : node.parts) {
+    for (const Part& part : node.parts) {
       list.where = fmt::format("{}: {}", name, part.op->name);
-      part.op->visit(part.args.data(), list);
+      for (const Field& field : part.op->fields) list.add(field, part.args.data());
     }
   }
   return table;

@@ -30,14 +30,8 @@ TEST(Compare, EachTableIsNamed) {
       {"arguments",
        [](Program& p) {
          Node node = p.node_of(p.calls[0]);
-         struct Change : ArgVisitor {
-           void tensor(const char*, Tensor& value, const char*, Access) override { value.offset += 4; }
-           void weight(const char*, Weight& value, const char*) override { value.interleave += 1; }
-           void attribute(const char*, i32& value) override { ++value; }
-           void attribute(const char*, float& value) override { ++value; }
-         } change;
          Part& part = node.parts[0];
-         part.op->visit(part.args.data(), change);
+         part.op->fields[0].elements(part.args.data()).offset += 4;
          p.calls[0].args[0] = part.args;
        }},
       {"homes", [](Program& p) { p.homes.push_back({.buffer = 0, .begin = 3, .end = 4}); }},

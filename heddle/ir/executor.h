@@ -146,7 +146,10 @@ struct Backend {
   std::function<std::string()> compiler;
 };
 
-std::span<const Backend* const> all_backends();
+// The backends of this process, in the order in which they were added; a program adds those that it was built with when
+// it starts (engine/builtins.h). Throws Error where there is one of that name.
+void add_backend(const Backend& backend);
+std::vector<const Backend*> all_backends();
 const ExecutorSpec& get_executor(std::string_view name);  // throws Error
 const Backend& backend_of(std::string_view executor);     // throws Error
 

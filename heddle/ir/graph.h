@@ -82,9 +82,10 @@ class Graph {
   Args call(std::string_view op, std::string name, Args args) {
     std::vector<std::byte> bytes(sizeof(Args));
     new (bytes.data()) Args(args);
-    return as<Args>(append(get_op(op), std::move(name), std::move(bytes)).main_part().args.data());
+    return as<Args>(append(op, std::move(name), std::move(bytes)).main_part().args.data());
   }
   Node& append(const OpSpec& op, std::string name, std::vector<std::byte> args);
+  Node& append(std::string_view op, std::string name, std::vector<std::byte> args);
 
   // Which rows the calls added from now on work on.
   void set_live(LiveRows live) { live_ = live; }

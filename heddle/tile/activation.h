@@ -4,5 +4,6 @@
 namespace heddle {
 
 enum ActivationKind : int { kSilu, kGelu, kGeluTanh, kRelu, kNumActivations };
+constexpr const char* kActivationNames = "silu, gelu, gelu_tanh, relu";
 
 }  // namespace heddle

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
+#include "heddle/ir/registry.h"
+#include "heddle/ir/rules.h"
 #include "heddle/trace/calibrate.h"
 
 namespace heddle {
@@ -43,25 +45,14 @@ struct TwoPhases {
   }
 
  private:
-  struct Fill : ArgVisitor {
-    u32 from;
-    void tensor(const char*, Tensor& value, const char*, Access access) override {
-      value = {.buffer = access == Access::kRead ? from : from + 1, .rank = 2};
-      value.size[0] = kRows, value.size[1] = kCols;
-      value.stride[0] = kCols, value.stride[1] = 1;
-    }
-    void weight(const char*, Weight&, const char*) override {}
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  };
-
   void add_call(u32 index) {
     const OpSpec& op = get_op("activation");
-    std::vector<std::byte> args(op.args_size);
-    op.construct(args.data());
-    Fill fill;
-    fill.from = index;
-    op.visit(args.data(), fill);
+    std::vector<std::byte> args = op.defaults;
+    for (const Field& field : op.fields)
+      if (field.is_tensor()) {
+        Tensor& value = field.tensor(args.data()) = dense(DType::kF32, {kRows, kCols});
+        value.buffer = field.writes() ? index + 1 : index;
+      }
     program.calls.push_back({.opcode = 0, .node = index, .args = {args}});
     program.node_names.push_back(index == 0 ? "first" : "second");
   }

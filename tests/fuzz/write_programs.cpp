@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include "heddle/base/file.h"
+#include "heddle/engine/builtins.h"
 #include "heddle/engine/engine.h"
 #include "heddle/ir/artefact.h"
+#include "heddle/ir/registry.h"
 #include "tests/support/case_program.h"
 #include "tests/support/golden.h"
 
@@ -60,6 +62,7 @@ void write_all(const std::string& folder) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "write_programs FOLDER_OF_PROGRAMS FOLDER_OF_ARTEFACTS\n"), 2;
+  heddle::register_builtins();
   heddle::write_all(argv[1]);
   heddle::write_artefacts(argv[2]);
 }

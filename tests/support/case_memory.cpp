@@ -143,44 +143,38 @@ void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const do
 
 namespace {
 
-struct Allocate : ArgVisitor {
-  CaseMemory* memory;
-  std::mt19937_64 random{7};
-  std::vector<Output> outputs;
+std::vector<double> uniform(i64 count, std::mt19937_64& random) {
+  std::vector<double> values(static_cast<size_t>(count));
+  for (double& v : values) v = double(random() >> 11) * 0x1p-52 - 1;
+  return values;
+}
 
-  std::vector<double> uniform(i64 count) {
-    std::vector<double> values(static_cast<size_t>(count));
-    for (double& v : values) v = double(random() >> 11) * 0x1p-52 - 1;
-    return values;
-  }
-
-  void tensor(const char* name, Tensor& value, const char*, Access access) override {
-    if (value.rank == 0) return;  // an optional argument that this case leaves out
-    i64 bytes = size_of(value.dtype);
-    for (int d = 0; d < value.rank; ++d)
-      bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
-    if (!value.exists())
-      value.buffer = memory->add({.name = name, .kind = BufferKind::kActivation, .bytes = bytes});
-    std::vector<double> values = uniform(elements(value));
-    if (access == Access::kWrite)
-      std::fill(values.begin(), values.end(), is_float(value.dtype) ? NAN : -77.0);
-    if (value.dtype != DType::kU8) memory->write(value, values);
-    if (access == Access::kWrite) outputs.push_back({name, value});
-  }
-  void weight(const char* name, Weight& value, const char*) override {
-    if (value.data.rank > 0) memory->add_weight(name, value, uniform(value.matrices * elements(value.data)));
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+void allocate(const Field& field, Tensor& value, CaseMemory& memory, std::mt19937_64& random) {
+  i64 bytes = size_of(value.dtype);
+  for (int d = 0; d < value.rank; ++d) bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
+  if (!value.exists())
+    value.buffer = memory.add({.name = field.name, .kind = BufferKind::kActivation, .bytes = bytes});
+  std::vector<double> values = uniform(elements(value), random);
+  if (field.writes()) std::fill(values.begin(), values.end(), is_float(value.dtype) ? NAN : -77.0);
+  if (value.dtype != DType::kU8) memory.write(value, values);
+}
 
 }  // namespace
 
 std::vector<Output> allocate(const OpSpec& op, std::byte* args, CaseMemory& memory) {
-  Allocate walk;
-  walk.memory = &memory;
-  op.visit(args, walk);
-  return std::move(walk.outputs);
+  std::mt19937_64 random{7};
+  std::vector<Output> outputs;
+  for (const Field& field : op.fields) {
+    if (field.is_attribute() || field.elements(args).rank == 0) continue;  // an optional argument left out
+    if (field.is_weight()) {
+      Weight& weight = field.weight(args);
+      memory.add_weight(field.name.c_str(), weight, uniform(weight.matrices * elements(weight.data), random));
+      continue;
+    }
+    allocate(field, field.tensor(args), memory, random);
+    if (field.writes()) outputs.push_back({field.name, field.tensor(args)});
+  }
+  return outputs;
 }
 
 }  // namespace heddle

@@ -54,6 +54,17 @@ void AccessGuard::store(void* address, i64 bytes) {
     stores_.push_back({at, at + bytes});
 }
 
+void AccessGuard::store_declared() {
+  for (const auto& [region, base] : windows_) {
+    if (region.access != Access::kWrite) continue;
+    for (i64 i = 0; i < region.count[0]; ++i)
+      for (i64 j = 0; j < region.count[1]; ++j) {
+        std::byte* begin = base + region.offset + i * region.stride[0] + j * region.stride[1];
+        stores_.push_back({begin, begin + region.run});
+      }
+  }
+}
+
 float ScalarBlock::View::get(i32 j) const {
   const u8* at = data + i64(j) * size_of(dtype);
   if (guard) guard->load(at, size_of(dtype));

@@ -6,6 +6,7 @@
 
 #include "heddle/backend/cuda/program_source.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle::cuda {
 namespace {
@@ -45,8 +46,8 @@ Opcode longest_chain(const OpSpec& op, std::span<const OpSpec* const> all) {
   Opcode chain{.ops = {op.name}};
   if (!op.traits.main) return chain;
   for (const OpSpec* other : all) {
-    if (other->traits.epilogue && *op.traits.output != '\0') chain.ops.push_back(other->name);
-    if (other->traits.prologue && chain.main == 0 && *op.traits.input != '\0') {
+    if (other->traits.epilogue && !op.traits.output.empty()) chain.ops.push_back(other->name);
+    if (other->traits.prologue && chain.main == 0 && !op.traits.input.empty()) {
       chain.ops.insert(chain.ops.begin(), other->name);
       chain.main = 1;
     }
@@ -102,7 +103,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::spa
   for (const std::string& arch : archs) require_known_arch(arch);
   std::vector<const OpSpec*> wanted;
   for (const std::string& op : ops) wanted.push_back(&get_op(op));
-  if (ops.empty()) wanted.assign(all_ops().begin(), all_ops().end());
+  if (ops.empty()) wanted = all_ops();
   require_strict_compiler(archs.front());
   std::vector<CompileRequest> requests;
   std::vector<BodyCheck> checks;

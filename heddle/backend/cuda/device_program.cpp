@@ -96,18 +96,6 @@ void DeviceProgram::put_tagged() {
 
 namespace {
 
-struct WidestWeight : ArgVisitor {
-  i64 columns = 0;
-  void tensor(const char*, Tensor& value, const char*, Access) override {
-    if (value.rank > 0) columns = std::max<i64>(columns, value.last());
-  }
-  void weight(const char*, Weight& value, const char*) override {
-    if (value.data.rank > 0) columns = std::max<i64>(columns, value.cols());
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
 std::vector<Module> load(std::span<const CompileRequest> sources, const DeviceCode* code) {
   std::vector<Module> modules;
   if (!code)
@@ -131,10 +119,13 @@ i64 DeviceProgram::spill_bytes() const {
   i64 most = 0;
   std::vector<i64> of_call;
   for (const Call& call : program_.calls) {
-    WidestWeight widest;
-    Node node = program_.node_of(call);
-    for (Part& part : node.parts) part.op->visit(part.args.data(), widest);
-    of_call.push_back(widest.columns);
+    i64 columns = 0;
+    const Node node = program_.node_of(call);
+    for (const Part& part : node.parts)
+      for (const Field& field : part.op->fields)
+        if (!field.is_attribute() && field.elements(part.args.data()).rank > 0)
+          columns = std::max<i64>(columns, field.elements(part.args.data()).last());
+    of_call.push_back(columns);
   }
   for (const auto& stream : program_.workers)
     for (const Instruction& instruction : stream) {

@@ -62,62 +62,49 @@ std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& k
   return text;
 }
 
-// Products are with weights; bodies for GPUs, as attention's, choose by what lies in tensors, in two bytes.
-struct FindTypes : ArgVisitor {
-  std::array<bool, kNumDTypes> uses = {};
-  bool in_tensors = false;
-  void tensor(const char*, Tensor& value, const char*, Access) override {
-    if (in_tensors && value.exists() && is_float(value.dtype) && size_of(value.dtype) == 2)
+// Dtypes of products. Those are with weights; bodies for GPUs, as attention's, choose by what lies in tensors, in two bytes.
+void add_types(const Part& part, std::array<bool, kNumDTypes>& uses) {
+  const bool in_tensors = has_variant(part.op->name);
+  for (const Field& field : part.op->fields) {
+    if (field.is_attribute()) continue;
+    const Tensor& value = field.elements(part.args.data());
+    if (!value.exists()) continue;
+    if (field.is_weight() || (in_tensors && is_float(value.dtype) && size_of(value.dtype) == 2))
       uses[size_t(value.dtype)] = true;
   }
-  void weight(const char*, Weight& value, const char*) override {
-    if (value.data.exists()) uses[size_t(value.data.dtype)] = true;
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+}
+
+// Of the product of a row with weight w.
+i64 scratch_of_a_row(const Program& program, const Tensor* input, const Weight& w) {
+  constexpr i64 kMostColumns = 256, kPadding = 768;
+  const auto workers = i64(program.workers.size());
+  const i64 share = (w.rows() + workers - 1) / workers;
+  const i64 columns = std::min(kMostColumns, (share + 15) / 16 * 16);
+  const i64 sums = 4 * (columns + 2 * std::min<i64>(columns, kRowColumns) * kConsumerWarps);
+  const bool as_it_lies = input && input->dtype == DType::kBf16 && w.data.dtype == DType::kBf16;
+  const bool on_chip = as_it_lies && input->exists() && program.buffers[input->buffer].info.tagged;
+  const i64 element = !as_it_lies ? 4 : on_chip ? 0 : 2;
+  return w.cols() * element + sums + kPadding;
+}
 
 // For a row of x as products read it, the sums of a tile's columns, and those of each warp, twice, beside tagged vectors: of
 // the call that has most.
 u32 scratch_of_a_row(const Program& program) {
-  struct Largest : ArgVisitor {
-    const Program* program;
-    i64 bytes = 0;
-    std::string_view input;  // what a product copies as it lies; empty: a prologue makes it
-    bool exact = false;      // in bf16
-    bool in_place = false;   // on chip already
-
-    void tensor(const char* argument, Tensor& value, const char*, Access) override {
-      if (argument != input) return;
-      exact = value.dtype == DType::kBf16;
-      in_place = value.exists() && program->buffers[value.buffer].info.tagged;
-    }
-    void weight(const char*, Weight& w, const char*) override {
-      constexpr i64 kMostColumns = 256, kPadding = 768;
-      const auto workers = i64(program->workers.size());
-      const i64 share = (w.rows() + workers - 1) / workers;
-      const i64 columns = std::min(kMostColumns, (share + 15) / 16 * 16);
-      const i64 sums = 4 * (columns + 2 * std::min<i64>(columns, kRowColumns) * kConsumerWarps);
-      const bool as_it_lies = exact && w.data.dtype == DType::kBf16;
-      const i64 element = !as_it_lies ? 4 : in_place ? 0 : 2;
-      bytes = std::max(bytes, w.cols() * element + sums + kPadding);
-    }
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  } largest;
-  largest.program = &program;
   const std::vector<u32> stages = tagged_tables(program).stage_bytes;
   i64 most = 0;
   for (size_t c = 0; c < program.calls.size(); ++c) {
     Node node = program.node_of(program.calls[c]);
-    largest.bytes = 0;
+    i64 bytes = 0;
     for (size_t i = 0; i < node.parts.size(); ++i) {
       const OpSpec& op = *node.parts[i].op;
+      // What a product copies as it lies; null: a prologue makes it.
       const bool copies = i == 0 && node.main == 0 && op.traits.main && !op.traits.streams_by_data;
-      largest.input = copies ? op.traits.input : "", largest.exact = largest.in_place = false;
-      op.visit(node.parts[i].args.data(), largest);
+      const Tensor* input = copies ? argument(node.parts[i], op.traits.input) : nullptr;
+      for (const Field& field : op.fields)
+        if (field.is_weight())
+          bytes = std::max(bytes, scratch_of_a_row(program, input, field.weight(node.parts[i].args.data())));
     }
-    most = std::max(most, stages[c] + largest.bytes);
+    most = std::max(most, stages[c] + bytes);
   }
   return u32(std::min<i64>(most + 127, 1 << 20)) / 128 * 128;
 }
@@ -180,15 +167,10 @@ bool has_variant(const std::string& op) {
 }
 
 KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
-  FindTypes find;
-  for (const Call& call : program.calls) {
-    Node node = program.node_of(call);
-    for (Part& part : node.parts) {
-      find.in_tensors = has_variant(part.op->name);
-      part.op->visit(part.args.data(), find);
-    }
-  }
-  KernelTraits traits{find.uses, program.shape.rows};
+  std::array<bool, kNumDTypes> uses = {};
+  for (const Call& call : program.calls)
+    for (const Part& part : program.node_of(call).parts) add_types(part, uses);
+  KernelTraits traits{uses, program.shape.rows};
   traits.tagged = has_tagged(program);
   // What the largest product of a row leaves is the ring's: so much more streams while nothing is computed.
   if (program.shape.rows == 1)

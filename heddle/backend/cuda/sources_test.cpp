@@ -12,6 +12,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/ir/op.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle::cuda {
 namespace {

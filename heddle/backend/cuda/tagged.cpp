@@ -15,26 +15,11 @@ u32 round_up(i64 bytes, u32 unit = kStageUnit) {
   return u32((bytes + unit - 1) / unit * unit);
 }
 
-// A call's tensors in tagged buffers, with where their addresses lie in its arguments.
-struct FindTagged : ArgVisitor {
-  struct Found {
-    const Tensor* tensor;
-    bool writes;
-    u32 argument;
-  };
-  const Program* program;
-  const std::byte* args = nullptr;  // of the part that is visited
-  u32 begin = 0;                    // of these in the call's arguments
-  std::vector<Found> found;
-
-  void tensor(const char*, Tensor& value, const char*, Access access) override {
-    if (!value.exists() || !program->buffers[value.buffer].info.tagged) return;
-    const auto inside = u32(reinterpret_cast<const std::byte*>(&value.data) - args);
-    found.push_back({&value, access == Access::kWrite, begin + inside});
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
+// A call's tensor in a tagged buffer, with where its address lies in the call's arguments.
+struct FoundTagged {
+  const Tensor* tensor;
+  bool writes;
+  u32 argument;
 };
 
 class MakeTables {
@@ -67,17 +52,21 @@ class MakeTables {
   const Buffer& buffer(u32 index) const { return program_.buffers[index].info; }
 
   void add_call(size_t c) {
-    FindTagged find;
-    find.program = &program_;
-    for (Part& part : nodes_[c].parts) {
-      find.args = part.args.data();
-      part.op->visit(part.args.data(), find);
-      find.begin += u32(part.args.size() + 15) / 16 * 16;
+    std::vector<FoundTagged> found;
+    u32 begin = 0;  // of a part's arguments in the call's
+    for (const Part& part : nodes_[c].parts) {
+      for (const Field& field : part.op->fields) {
+        if (!field.is_tensor()) continue;
+        const Tensor& value = field.tensor(part.args.data());
+        if (value.exists() && buffer(value.buffer).tagged)
+          found.push_back({&value, field.writes(), begin + u32(field.offset + offsetof(Tensor, data))});
+      }
+      begin += u32(part.args.size() + 15) / 16 * 16;
     }
-    std::ranges::stable_partition(find.found, [](const FindTagged::Found& f) { return f.writes; });
-    TaggedCall call{.first = u32(made_.tensors.size()), .count = u32(find.found.size())};
+    std::ranges::stable_partition(found, [](const FoundTagged& f) { return f.writes; });
+    TaggedCall call{.first = u32(made_.tensors.size()), .count = u32(found.size())};
     made_.calls.push_back(call);
-    for (const auto& [tensor, writes, argument] : find.found) {
+    for (const auto& [tensor, writes, argument] : found) {
       made_.tensors.push_back({.words = words_[tensor->buffer],
                                .bytes = round_up(buffer(tensor->buffer).bytes, kBareWord),
                                .argument = argument,
@@ -90,10 +79,10 @@ class MakeTables {
                       "its elements are no words with a tag");
     }
     if (call.count == 0) return;
-    const auto writes = std::count_if(find.found.begin(), find.found.end(), [](auto& f) { return f.writes; });
+    const auto writes = std::count_if(found.begin(), found.end(), [](auto& f) { return f.writes; });
     const Buffer& info = buffer(made_.buffers.back());
     require_carried(call.count <= kMostTagged && writes <= 1, c, info, "the call has too many like it");
-    require_carried(find.begin <= kQueueArgsBytes, c, info, "the call's arguments stay in memory");
+    require_carried(begin <= kQueueArgsBytes, c, info, "the call's arguments stay in memory");
   }
 
   // What a tile makes of tagged buffers.

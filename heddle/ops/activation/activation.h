@@ -15,7 +15,7 @@ struct Activation {
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "M, N");
     v.write("y", s.y, "M, N");
-    v.attribute("kind", s.kind);
+    v.choice("kind", s.kind, kActivationNames);
   }
 };
 

@@ -45,16 +45,16 @@ struct Attention {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("step", s.step, ".");
-    v.read("state", s.state, ".");
+    v.read("step", s.step, ".", "u8");
+    v.read("state", s.state, ".", "u8");
     v.read("q", s.q, "M, .");
-    v.read("latent", s.latent, "M, .");
+    v.optional_read("latent", s.latent, "M, .");
     v.read("k", s.k, "M, .");
     v.read("v", s.v, "M, .");
     v.read("keys", s.keys, "P, G, S, D");
     v.read("values", s.values, "P, G, S, E");
     v.write("part", s.part, "M, H, C, E");
-    v.write("stats", s.stats, "M, H, C, .");
+    v.write("stats", s.stats, "M, H, C, .", "f32");
     v.attribute("heads", s.heads);
     v.attribute("kv_heads", s.kv_heads);
     v.attribute("block_heads", s.block_heads);

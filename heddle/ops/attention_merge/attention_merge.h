@@ -23,10 +23,10 @@ struct AttentionMerge {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("step", s.step, ".");
-    v.read("state", s.state, ".");
+    v.read("step", s.step, ".", "u8");
+    v.read("state", s.state, ".", "u8");
     v.read("part", s.part, "M, H, C, D");
-    v.read("stats", s.stats, "M, H, C, .");
+    v.read("stats", s.stats, "M, H, C, .", "f32");
     v.write("y", s.y, "M, .");
     v.attribute("block_rows", s.block_rows);
     v.attribute("max_blocks", s.max_blocks);

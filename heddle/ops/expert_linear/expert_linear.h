@@ -26,8 +26,8 @@ struct ExpertLinear {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("step", s.step, ".");
-    v.read("choice", s.choice, "T, C");
+    v.read("step", s.step, ".", "u8");
+    v.read("choice", s.choice, "T, C", "i32");
     v.read("x", s.x, "X, K");
     v.weight("w", s.w, "N, K");
     v.write("y", s.y, "Y, N");

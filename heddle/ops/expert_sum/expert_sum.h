@@ -13,7 +13,7 @@ struct ExpertSum {
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "X, D");
-    v.read("share", s.share, "T, C");
+    v.read("share", s.share, "T, C", "f32");
     v.write("y", s.y, "T, D");
   }
 };

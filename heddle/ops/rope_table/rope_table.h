@@ -14,9 +14,9 @@ struct RopeTable {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("state", s.state, ".");
-    v.read("inv_freq", s.inv_freq, "P");
-    v.write("table", s.table, "M, 2P");
+    v.read("state", s.state, ".", "u8");
+    v.read("inv_freq", s.inv_freq, "P", "f32");
+    v.write("table", s.table, "M, 2P", "f32");
     v.attribute("scale", s.scale);
   }
 };

@@ -17,7 +17,10 @@ void infer(std::byte* args) {
   require_rank("route", "logits", a.logits, 2);
   require_float("route", "logits", a.logits);
   const i32 rows = a.logits.size[0], experts = a.logits.last();
-  if (a.bias.exists()) require_shape("route", "bias", a.bias, {experts});
+  if (a.bias.rank > 0) {
+    require_shape("route", "bias", a.bias, {experts});
+    require_float("route", "bias", a.bias);
+  }
   require(a.choice.rank == 2 && a.choice.last() >= 1 && a.choice.last() <= experts,
           "[route] choice is {}; give it i32 [{}, experts that a token takes], 1 to {} of these",
           shape_text(a.choice), rows, experts);

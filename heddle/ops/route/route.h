@@ -20,9 +20,9 @@ struct Route {
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v.read("logits", s.logits, "T, E");
-    v.read("bias", s.bias, "E");
-    v.write("choice", s.choice, "T, C");
-    v.write("share", s.share, "T, C");
+    v.optional_read("bias", s.bias, "E");
+    v.write("choice", s.choice, "T, C", "i32");
+    v.write("share", s.share, "T, C", "f32");
     v.attribute("sigmoid", s.sigmoid);
     v.attribute("normalise", s.normalise);
     v.attribute("groups", s.groups);

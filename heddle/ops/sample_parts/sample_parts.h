@@ -19,12 +19,12 @@ struct SampleParts {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("step", s.step, ".");
-    v.read("logits", s.logits, "M, V");
-    v.read("state", s.state, ".");
-    v.write("best", s.best, "M, S, .");
-    v.write("sorted", s.sorted, "M, S, .");
-    v.write("blocks", s.blocks, "M, S, ., .");
+    v.read("step", s.step, ".", "u8");
+    v.read("logits", s.logits, "M, V", "f32");
+    v.read("state", s.state, ".", "u8");
+    v.write("best", s.best, "M, S, .", "f32");
+    v.write("sorted", s.sorted, "M, S, .", "f32");
+    v.write("blocks", s.blocks, "M, S, ., .", "f32");
   }
 };
 
