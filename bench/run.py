@@ -8,6 +8,7 @@ bench/results/<device>/rows.json; with --only, the other rows of that file stay.
 
 import argparse
 import json
+import shlex
 import statistics
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from report import ROOT
 def row_of(row, samples):
     return {
         "name": row.name,
-        "command": " ".join(row.command),
+        "command": shlex.join(row.command),
         "ms": round(statistics.median(s.ms for s in samples), 3),
         "units": [round(s.units, 5) for s in samples],
     }
@@ -31,8 +32,10 @@ def main():
     )
     parser.add_argument("--only", default="", help="rows whose names contain this")
     parser.add_argument("--runs", type=int, default=20, help="processes for a row")
+    parser.add_argument("--commit", help="that was built; default: what git says")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release")
     arguments = parser.parse_args()
+    commit = arguments.commit or report.commit()
     wanted, device = rows.all_rows(arguments.build, arguments.only)
     samples = {row: [] for row in wanted}
     for number in range(arguments.runs):
@@ -46,7 +49,7 @@ def main():
     result = {
         "device": device,
         "date": report.today(),
-        "commit": report.commit(),
+        "commit": commit,
         "rows": list(made.values()),
     }
     report.write(result, path, "rows")
