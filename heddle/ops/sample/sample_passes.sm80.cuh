@@ -359,7 +359,7 @@ struct Passes : Body {
             if (lane == 0) sums[unit] = mine;
             mine = 0;
           });
-      if (number() == full || Team::warp() != 0) return;
+      if (number() == full || Team::thread() >= 32) return;
       mine = Team::over_warp(Sum(), rest());
       if (lane == 0) sums[full] = mine;
     }
