@@ -7,8 +7,8 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json_view.h"
 #include "heddle/base/stopwatch.h"
-#include "heddle/text/json_view.h"
 
 namespace heddle {
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/token_lists.h"
 
 namespace heddle {

@@ -7,10 +7,10 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/jinja/interpreter.h"
 #include "heddle/text/jinja/json.h"
 #include "heddle/text/jinja/parser.h"
-#include "heddle/text/json_view.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {

@@ -1,4 +1,4 @@
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 
 #include <nlohmann/json.hpp>
 
