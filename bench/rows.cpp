@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/backend/cpu/describe.h"
+#include "heddle/base/json.h"
 #include "heddle/base/types.h"
 
 namespace heddle::bench {
@@ -57,9 +57,9 @@ Rows::Rows(int argc, char** argv) {
 }
 
 Rows::~Rows() {
-  nlohmann::json out = {{"device", name_cpu()}, {"rows", nlohmann::json::array()}};
+  Json out = Json::object({{"device", name_cpu()}, {"rows", Json::array()}});
   for (const Row& row : rows_)
-    out["rows"].push_back({{"name", row.name}, {"ms", row.ms}, {"unit_ms", row.unit_ms}});
+    out["rows"].push_back(Json::object({{"name", row.name}, {"ms", row.ms}, {"unit_ms", row.unit_ms}}));
   fmt::print("{}\n", out.dump(1));
   if (rows_.empty() && !list_ && std::uncaught_exceptions() == 0) {
     fmt::print(stderr, "there is no row '{}'; --list names them\n", only_);

@@ -2,10 +2,10 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/output.h"
+#include "heddle/base/json.h"
 #include "heddle/ir/executor.h"
 
 namespace heddle {
@@ -19,12 +19,12 @@ void show(const DeviceCompiler& compiler, const CacheFlags& flags) {
   const CodeCache removed = flags.clear ? compiler.clear_cache() : CodeCache{};
   const CodeCache cache = compiler.cache();
   if (flags.json) {
-    const nlohmann::json json = {{"folder", cache.folder},
-                                 {"entries", cache.entries},
-                                 {"bytes", cache.bytes},
-                                 {"limit_bytes", cache.limit_bytes},
-                                 {"removed_entries", removed.entries},
-                                 {"removed_bytes", removed.bytes}};
+    const Json json = Json::object({{"bytes", cache.bytes},
+                                    {"entries", cache.entries},
+                                    {"folder", cache.folder},
+                                    {"limit_bytes", cache.limit_bytes},
+                                    {"removed_bytes", removed.bytes},
+                                    {"removed_entries", removed.entries}});
     print(json.dump(2) + "\n");
     return;
   }

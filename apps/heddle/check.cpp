@@ -8,12 +8,12 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 #include "heddle/ir/artefact.h"
 #include "heddle/ir/executor.h"
 
@@ -63,17 +63,17 @@ void print_table(const std::vector<BodyCheck>& checks) {
 }
 
 void print_json(const std::vector<BodyCheck>& checks) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   for (const BodyCheck& check : checks)
-    rows.push_back({{"op", check.op},
-                    {"arch", check.arch},
-                    {"rows", check.rows},
-                    {"registers", check.use.registers},
-                    {"shared_bytes", check.use.shared_bytes},
-                    {"stack_bytes", check.use.stack_bytes},
-                    {"spill_store_bytes", check.use.spill_store_bytes},
-                    {"spill_load_bytes", check.use.spill_load_bytes},
-                    {"failure", check.failure}});
+    rows.push_back(Json::object({{"op", check.op},
+                                 {"arch", check.arch},
+                                 {"rows", check.rows},
+                                 {"registers", check.use.registers},
+                                 {"shared_bytes", check.use.shared_bytes},
+                                 {"stack_bytes", check.use.stack_bytes},
+                                 {"spill_store_bytes", check.use.spill_store_bytes},
+                                 {"spill_load_bytes", check.use.spill_load_bytes},
+                                 {"failure", check.failure}}));
   print(rows.dump(2) + "\n");
 }
 

@@ -3,13 +3,13 @@
 
 #include <CLI/Version.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <spdlog/version.h>
 #include <xxhash.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include "apps/heddle/support/command.h"
+#include "heddle/base/json.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op.h"
@@ -46,11 +46,11 @@ void run() {
   pcre2_config(PCRE2_CONFIG_VERSION, pcre);
   const unsigned xxhash = XXH_versionNumber();
   fmt::print(
-      "libraries   fmt {}.{}.{}, spdlog {}.{}.{}, nlohmann/json {}.{}.{}, CLI11 {}, xxHash {}.{}.{}, PCRE2 "
+      "libraries   fmt {}.{}.{}, spdlog {}.{}.{}, {}, CLI11 {}, xxHash {}.{}.{}, PCRE2 "
       "{}\n",
       FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR,
-      SPDLOG_VER_PATCH, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH,
-      CLI11_VERSION, xxhash / 10000, xxhash / 100 % 100, xxhash % 100, pcre);
+      SPDLOG_VER_PATCH, json_library(), CLI11_VERSION, xxhash / 10000, xxhash / 100 % 100, xxhash % 100,
+      pcre);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "apps/heddle/support/answer_flags.h"
@@ -62,11 +61,11 @@ void require_fit(const std::vector<i32>& prompt, const Engine& engine, const std
 }
 
 void print_json(const Answer& answer, const AnswerTimes& times, const std::string& chooser) {
-  nlohmann::ordered_json out = json_of(answer);
+  Json out = json_of(answer);
   out["chosen_by"] = chooser;
   out["prompt_seconds"] = times.prompt;
   out["seconds"] = times.tokens;
-  print(line_of(out) + "\n");
+  print(out.dump() + "\n");
 }
 
 void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const AnswerTimes& times,

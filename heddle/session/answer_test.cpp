@@ -2,7 +2,6 @@
 #include "heddle/session/answer.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
@@ -66,11 +65,11 @@ TEST_F(Answers, EndWithTheirLength) {
   EXPECT_EQ(first.likeliest[0].first, answer->tokens()[0]) << "the likeliest is chosen";
   EXPECT_EQ(first.likeliest[0].second, first.chosen);
   EXPECT_LT(first.chosen, 0);
-  const auto json = json_of(*answer);
-  EXPECT_EQ(json["finish_reason"], "length");
-  EXPECT_EQ(json["tokens"], nlohmann::json(answer->tokens()));
-  EXPECT_EQ(json["logprobs"][0]["top"].size(), 3u);
-  EXPECT_EQ(line_of(json).find('\n'), std::string::npos);
+  const Json json = json_of(*answer);
+  EXPECT_EQ(json.at("finish_reason"), "length");
+  EXPECT_EQ(json.at("tokens"), Json(answer->tokens()));
+  EXPECT_EQ(json.at("logprobs").items()[0].at("top").size(), 3u);
+  EXPECT_EQ(json.dump().find('\n'), std::string::npos);
 }
 
 TEST_F(Answers, EndWhereTheyAreStopped) {

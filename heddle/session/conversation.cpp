@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json_view.h"
 #include "heddle/base/stopwatch.h"
-#include "heddle/text/json_view.h"
 
 namespace heddle {
 
@@ -139,11 +137,11 @@ TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallbac
 }
 
 void Conversation::save(const std::string& path) const {
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
-  if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
+  Json messages = Json::array();
+  if (!system_.empty()) messages.push_back(Json::object({{"role", "system"}, {"content", system_}}));
   for (const ChatMessage& message : messages_)
-    messages.push_back({{"role", message.role}, {"content", message.content}});
-  write_file(path, nlohmann::ordered_json{{"messages", messages}}.dump(2) + "\n");
+    messages.push_back(Json::object({{"role", message.role}, {"content", message.content}}));
+  write_file(path, Json::object({{"messages", messages}}).dump(2) + "\n");
 }
 
 void Conversation::load(const std::string& path) {

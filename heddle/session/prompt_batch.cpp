@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/session/answer_json.h"
 
 namespace heddle {
-
-using nlohmann::json;
 
 PromptBatch::PromptBatch(PromptBatchOptions options, const AnswerSettings& settings,
                          const Tokenizer& tokenizer, const ModelInfo& info)
@@ -52,16 +48,21 @@ void PromptBatch::read_prompts(const AnswerSettings& settings, const ModelInfo& 
 
 void PromptBatch::read_result(std::string_view line, size_t number) {
   const std::string where = fmt::format("{}:{}", options_.results, number);
-  const json result = json::parse(line, nullptr, false);
-  const json index = result.is_object() ? result.value("index", json(0u)) : json();
-  if (!index.is_number_unsigned() || !result.contains("id") || !result.contains("prompt_tokens"))
+  Json result;  // null where the line is cut short
+  try {
+    result = parse_json(line, where);
+  } catch (const Error&) {
+  }
+  const Json *id = result.find("id"), *tokens = result.find("prompt_tokens"), *index = result.find("index");
+  const std::optional<int64_t> number_of_answer = index ? index->to_int() : 0;
+  if (!id || !tokens || !number_of_answer || *number_of_answer < 0)
     fail(ErrorCode::kIo, "[{}] is no result of heddle; results go to a new file or one of the same prompts",
          where);
-  const auto found = by_id_.find(result["id"].dump());
-  if (found == by_id_.end() || result["prompt_tokens"] != json(asked_[found->second].tokens))
+  const auto found = by_id_.find(id->dump());
+  if (found == by_id_.end() || *tokens != Json(asked_[found->second].tokens))
     fail(ErrorCode::kIo, "[{}] id {} has another prompt than in {}; give another file for the results", where,
-         result["id"].dump(), options_.prompts);
-  const size_t answer = index.get<size_t>();
+         id->dump(), options_.prompts);
+  const auto answer = size_t(*number_of_answer);
   if (answer >= size_t(options_.n))
     fail(ErrorCode::kIo, "[{}] is answer {} to its prompt and n is {}; give n as it was", where, answer + 1,
          options_.n);
@@ -91,10 +92,11 @@ std::shared_ptr<Answer> PromptBatch::job_of(Asked& asked, i32 index, const std::
   settings.sampling.seed += u64(index);
   auto job = std::make_shared<Answer>(std::move(settings), asked.tokens, tokenizer_);
   job->on_end = [this, &asked, &on_done, index, answer = job.get()] {
-    nlohmann::ordered_json line = {{"id", json::parse(asked.line.id)}};
+    Json line = Json::object({{"id", parse_json(asked.line.id, "id")}});
     if (options_.n > 1) line["index"] = index;
-    line.update(json_of(*answer));
-    results_->append(line_of(line));
+    const Json made = json_of(*answer);
+    for (const auto& [name, value] : made.members()) line[name] = value;
+    results_->append(line.dump());
     asked.done[size_t(index)] = true;
     ++done_;
     if (on_done) on_done();

@@ -2,9 +2,7 @@
 
 #include <map>
 
-#include <nlohmann/json.hpp>
-
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/token_lists.h"
 
 namespace heddle {
@@ -20,7 +18,7 @@ std::string setting_names() {
 }
 
 std::string read_id(const JsonView& value) {
-  if (value.is_string()) return nlohmann::json(value.as_string()).dump();
+  if (value.is_string()) return Json(value.as_string()).dump_strictly();
   return std::to_string(value.as_int(INT64_MIN, INT64_MAX));
 }
 

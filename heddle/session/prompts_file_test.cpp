@@ -44,7 +44,7 @@ TEST(PromptsFile, ReadsLinesWithTheirSettings) {
 TEST(PromptsFile, SaysWhereItIsWrong) {
   const std::string good = "{\"prompt\": \"a\"}\n";
   const std::pair<const char*, std::vector<const char*>> cases[] = {
-      {"{\"prompt\": \"a\"", {"[p.jsonl:2]", "not JSON"}},
+      {"{\"prompt\": \"a\"", {"[p.jsonl:2]", "not valid JSON"}},
       {"[1]", {"[p.jsonl:2]", "an object is expected"}},
       {"{}", {"[p.jsonl:2]", "no prompt and no tokens"}},
       {"{\"prompt\": \"a\", \"tokens\": [1]}", {"[p.jsonl:2]", "a prompt and tokens"}},
@@ -62,7 +62,7 @@ TEST(PromptsFile, SaysWhereItIsWrong) {
       {"{\"prompt\": \"a\", \"eos_token_id\": []}", {"[p.jsonl:2]", "eos_token_id is an array of 0"}},
       {"{\"prompt\": \"a\", \"id\": 1}", {"[p.jsonl:2]", "id 1 is that of line 1"}},
       {"{\"prompt\": \"a\", \"id\": 1.5}", {"[p.jsonl:2]", "id is 1.5"}},
-      {"{\"prompt\": \"\xff\"}", {"[p.jsonl:2]", "not JSON"}},
+      {"{\"prompt\": \"\xff\"}", {"[p.jsonl:2]", "not valid JSON"}},
   };
   for (const auto& [line, words] : cases)
     for (const char* word : words) {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/base/json_view.h"
 #include "heddle/engine/sequences.h"
-#include "heddle/text/json_view.h"
 #include "heddle/text/sampling_params.h"
 #include "heddle/text/tokenizer.h"
 

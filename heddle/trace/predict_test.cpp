@@ -117,7 +117,7 @@ TEST(Calibrate, FilesComeBackAsTheyWere) {
 
 TEST(Calibrate, RefusesWhatIsNoFileOfCosts) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "no JSON object"},
+      {"", "not valid JSON"},
       {"[1]", "no JSON object"},
       {R"({"ns_per_byte": -1})", "ns_per_byte = -1; must be a number, 0 to 1e9"},
       {R"({"ns_per_byte": 1e300})", "ns_per_byte"},

@@ -7,18 +7,17 @@
 #include <mutex>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
 
 namespace heddle::tune {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "heddle tuned configurations 1";
 
@@ -62,15 +61,17 @@ Json json_of(const Record& record) {
 
 Record record_of(const Json& json) {
   Record record;
-  const std::string policy = json.at("policy").get<std::string>();
+  const std::string policy = json.at("policy").as_string();
   require(policy == name(Policy::kPickAny) || policy == name(Policy::kPickBest), "policy '{}'", policy);
   record.policy = policy == name(Policy::kPickBest) ? Policy::kPickBest : Policy::kPickAny;
-  record.configs = json.at("configs").get<u32>();
-  record.ns = json.at("ns").get<double>();
-  if (json.contains("config")) record.config = Config::parse(json["config"].get<std::string>());
-  if (json.contains("failures"))
-    for (const auto& [config, why] : json["failures"].items())
-      record.failures[Config::parse(config)] = why.get<std::string>();
+  const std::optional<int64_t> configs = json.at("configs").to_int();
+  require(configs && std::in_range<u32>(*configs), "{} configs", brief(json.at("configs")));
+  record.configs = u32(*configs);
+  record.ns = json.at("ns").as_number();
+  if (const Json* config = json.find("config")) record.config = Config::parse(config->as_string());
+  if (const Json* failures = json.find("failures"))
+    for (const auto& [config, why] : failures->members())
+      record.failures[Config::parse(config)] = why.as_string();
   return record;
 }
 
@@ -109,13 +110,13 @@ Store::Records Store::read(const std::string& folder) const {
   const std::string text = read_file(path);
   Records records;
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text, "JSON");
     require(json.at("format") == kFormat, "its format is {}; must be \"{}\"", json.at("format").dump(),
             kFormat);
     require(json.at("device") == place_.device && json.at("build") == place_.build,
             "it is for device {} and build {}; must be for \"{}\" and \"{}\"", json.at("device").dump(),
             json.at("build").dump(), place_.device, place_.build);
-    for (const auto& [key, record] : json.at("records").items()) records.emplace(key, record_of(record));
+    for (const auto& [key, record] : json.at("records").members()) records.emplace(key, record_of(record));
   } catch (const std::exception& error) {
     fail(ErrorCode::kIo,
          "[{}] is no file of tuned configurations that can be used: {}; remove it to tune again", path,
@@ -125,8 +126,8 @@ Store::Records Store::read(const std::string& folder) const {
 }
 
 void Store::write(const Records& records) const {
-  Json json = {
-      {"format", kFormat}, {"device", place_.device}, {"build", place_.build}, {"records", Json::object()}};
+  Json json = Json::object(
+      {{"format", kFormat}, {"device", place_.device}, {"build", place_.build}, {"records", Json::object()}});
   for (const auto& [key, record] : std::map<std::string, Record>(records.begin(), records.end()))
     json["records"][key] = json_of(record);
   write_file(path_in(place_.folder), json.dump(1) + "\n");

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <ctime>
 
-#include <nlohmann/json.hpp>
-
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
 
 namespace heddle {
 namespace {
@@ -29,21 +28,21 @@ double Measurement::median() const {
 
 void write_measurements(const std::string& path, const MeasuredWith& with,
                         std::span<const Measurement> rows) {
-  nlohmann::ordered_json kept = nlohmann::ordered_json::array();
+  Json kept = Json::array();
   for (const Measurement& row : rows) {
-    nlohmann::ordered_json made = {{"work", row.work}, {"value", row.median()}, {"unit", row.unit}};
+    Json made = Json::object({{"work", row.work}, {"value", row.median()}, {"unit", row.unit}});
     if (row.predicted) made["predicted"] = *row.predicted, made["deviation_percent"] = row.deviation();
-    made["ceiling"] = row.ceiling > 0 ? nlohmann::ordered_json(row.ceiling) : nullptr;
+    made["ceiling"] = row.ceiling > 0 ? Json(row.ceiling) : Json();
     made["all"] = row.all;
-    made["peers"] = nlohmann::ordered_json::object();
+    made["peers"] = Json::object();
     made["ratio"] = nullptr;
     kept.push_back(made);
   }
-  const nlohmann::ordered_json results = {{"device", with.device},
-                                          {"date", today()},
-                                          {"commit", with.commit},
-                                          {"command", with.command},
-                                          {"rows", kept}};
+  const Json results = Json::object({{"device", with.device},
+                                     {"date", today()},
+                                     {"commit", with.commit},
+                                     {"command", with.command},
+                                     {"rows", kept}});
   write_file(path, results.dump(2) + "\n");
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/measure/schedule_page_sources.h"
 #include "heddle/base/error.h"
@@ -12,12 +11,11 @@
 namespace heddle {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Names of nodes with the op of each.
 Json nodes_of(const Program& program) {
   Json nodes = Json::array();
-  for (const Call& call : program.calls) nodes.push_back({{"name", call.name}, {"op", call.opcode}});
+  for (const Call& call : program.calls)
+    nodes.push_back(Json::object({{"name", call.name}, {"op", call.opcode}}));
   return nodes;
 }
 
@@ -45,21 +43,21 @@ Json lanes_of(const PlannedSchedule& schedule) {
 
 Json data_of(const std::string& title, std::span<const PlannedSchedule> schedules) {
   const Program& first = schedules.front().program;
-  Json data = {
-      {"title", title}, {"nodes", nodes_of(first)}, {"ops", Json::array()}, {"policies", Json::array()}};
+  Json data = Json::object(
+      {{"title", title}, {"nodes", nodes_of(first)}, {"ops", Json::array()}, {"policies", Json::array()}});
   for (const Opcode& opcode : first.opcodes)
     data["ops"].push_back(fmt::format("{}", fmt::join(opcode.ops, "+")));
   data["ops"].push_back("wait alone");
   for (const PlannedSchedule& schedule : schedules) {
     const Prediction& p = schedule.prediction;
-    data["policies"].push_back(
+    data["policies"].push_back(Json::object(
         {{"name", schedule.policy},
          {"step", p.step},
          {"facts",
           fmt::format("predicted: a step of {:.1f} us; workers busy {:.0f} %; critical path {:.1f} us of "
                       "work, {:.1f} us in {} messages",
                       p.step * 1e-3, 100 * p.busy, p.path_work * 1e-3, p.path_messages * 1e-3, p.messages)},
-         {"lanes", lanes_of(schedule)}});
+         {"lanes", lanes_of(schedule)}}));
   }
   return data;
 }

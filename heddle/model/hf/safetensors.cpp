@@ -8,12 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
-#include "heddle/model/hf/json.h"
+#include "heddle/base/json.h"
 
 namespace heddle {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own reader
@@ -67,21 +65,21 @@ uint64_t read_length(std::span<const std::byte> bytes) {
 
 ElementType element_type(const Json& value, const Place& place) {
   place.require(value.is_string(), "has a 'dtype' that is not a string: {}", brief(value));
-  const auto& name = value.get_ref<const std::string&>();
-  const std::optional<ElementType> found = find_type(name);
+  const std::optional<ElementType> found = find_type(value.as_string());
   place.require(found.has_value(), "has the unknown dtype {}; known are F32, F16, BF16, ...", brief(value));
   return *found;
 }
 
 std::vector<uint64_t> unsigned_list(const Json& entry, const char* key, const Place& place) {
-  auto found = entry.find(key);
-  place.require(found != entry.end(), "has no '{}'", key);
-  place.require(found->is_array(), "has '{}' = {}; it must be a list of numbers", key, found->type_name());
+  const Json* found = entry.find(key);
+  place.require(found, "has no '{}'", key);
+  place.require(found->is_array(), "has '{}' = {}; it must be a list of numbers", key, found->kind());
   std::vector<uint64_t> values;
-  for (const Json& item : *found) {
-    place.require(item.is_number_unsigned() && item.get<uint64_t>() <= uint64_t(INT64_MAX),
-                  "has {} in '{}'; numbers from 0 to 2^63 - 1 are allowed", brief(item), key);
-    values.push_back(item.get<uint64_t>());
+  for (const Json& item : found->items()) {
+    const std::optional<int64_t> number = item.to_int();
+    place.require(number && *number >= 0, "has {} in '{}'; numbers from 0 to 2^63 - 1 are allowed",
+                  brief(item), key);
+    values.push_back(uint64_t(*number));
   }
   return values;
 }
@@ -99,9 +97,10 @@ uint64_t byte_size(std::span<const int64_t> shape, const ElementType& type, cons
 
 // `data_begin` and `data_size` say where the bytes of all tensors lie in the file.
 TensorEntry parse_entry(const Json& json, size_t data_begin, size_t data_size, const Place& place) {
-  place.require(json.is_object(), "is described by {}; it must be an object", json.type_name());
-  place.require(json.contains("dtype"), "has no 'dtype'");
-  const ElementType type = element_type(json["dtype"], place);
+  place.require(json.is_object(), "is described by {}; it must be an object", json.kind());
+  const Json* dtype = json.find("dtype");
+  place.require(dtype, "has no 'dtype'");
+  const ElementType type = element_type(*dtype, place);
   std::vector<uint64_t> shape = unsigned_list(json, "shape", place);
   std::vector<uint64_t> offsets = unsigned_list(json, "data_offsets", place);
   place.require(offsets.size() == 2, "has {} 'data_offsets'; it must have 2", offsets.size());
@@ -148,9 +147,9 @@ std::map<std::string, std::string> parse_metadata(const Json& json, const std::s
     if (!ok) fail(ErrorCode::kIo, "[{}] '__metadata__' must map strings to strings", path);
   };
   require_map(json.is_object());
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& [key, value] : json.members()) {
     require_map(value.is_string());
-    metadata[key] = value.get<std::string>();
+    metadata[key] = value.as_string();
   }
   return metadata;
 }
@@ -172,13 +171,13 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, con
          "[{}] says that its header has {} bytes; after the length there are {}, and the limit is {}", path,
          length, rest, kMaxHeaderBytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
-  const Json json = parse_json(text, path);
+  const Json json = parse_json(text, path, {.depth = 32});
   if (!json.is_object())
-    fail(ErrorCode::kIo, "[{}] the header is {}; it must be an object", path, json.type_name());
+    fail(ErrorCode::kIo, "[{}] the header is {}; it must be an object", path, json.kind());
 
   SafetensorsHeader header;
   const size_t data_begin = kLengthBytes + length;
-  for (const auto& [name, value] : json.items()) {
+  for (const auto& [name, value] : json.members()) {
     if (name == "__metadata__")
       header.metadata = parse_metadata(value, path);
     else
@@ -226,8 +225,8 @@ namespace {
 // Checks `tensors` and describes them in the order in which their bytes follow.
 std::string header_text(std::span<const TensorView> tensors,
                         const std::map<std::string, std::string>& metadata, const std::string& path) {
-  Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::map<std::string, Json> header;
+  for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
   uint64_t offset = 0;
   for (const TensorView& tensor : tensors) {
     const ElementType type = element_type(tensor.dtype);
@@ -238,14 +237,15 @@ std::string header_text(std::span<const TensorView> tensors,
             brief(tensor.name), tensor.data.size(), shape_text(tensor.shape), type.name, wanted);
     require(!header.contains(tensor.name), "[{}] two tensors are named {}; each name may stand once", path,
             brief(tensor.name));
-    header[tensor.name] = {
-        {"dtype", type.name}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + wanted}}};
+    header[tensor.name] = Json::object({{"data_offsets", Json::array({offset, offset + wanted})},
+                                        {"dtype", type.name},
+                                        {"shape", tensor.shape}});
     offset += wanted;
   }
   std::string text;
   try {
-    text = header.dump();
-  } catch (const Json::exception& error) {
+    text = Json(header).dump_strictly();
+  } catch (const Error& error) {
     fail(ErrorCode::kInvalidArgument, "[{}] a name or metadata is not UTF-8: {}", path, error.what());
   }
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
