@@ -1,6 +1,5 @@
 #include "heddle/ir/op.h"
 
-
 #include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"
 

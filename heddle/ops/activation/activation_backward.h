@@ -17,7 +17,7 @@ struct ActivationBackward {
     v.read("x", s.x, "M, N");
     v.read("dy", s.dy, "M, N");
     v.write("dx", s.dx, "M, N");
-    v.attribute("kind", s.kind);
+    v.choice("kind", s.kind, kActivationNames);
   }
 };
 

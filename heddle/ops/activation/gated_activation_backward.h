@@ -17,7 +17,7 @@ struct GatedActivationBackward {
     v.read("x", s.x, "M, 2N");
     v.read("dy", s.dy, "M, N");
     v.write("dx", s.dx, "M, 2N");
-    v.attribute("kind", s.kind);
+    v.choice("kind", s.kind, kActivationNames);
   }
 };
 
