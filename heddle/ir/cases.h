@@ -27,6 +27,12 @@ inline double rounding_bound(DType dtype, double steps) {
   return 0.5 / (1 << bits) + steps * 0x1p-23;
 }
 
+// The same where values near a border of `dtype` may be rounded to either side: the reference's is rounded too, so that the two
+// are a whole unit apart.
+inline double unit_bound(DType dtype, double steps) {
+  return 2 * rounding_bound(dtype, steps);
+}
+
 // A step record for cases: sequences with `start` positions behind them and `rows` new ones. Their pages are
 // shuffled; the last row of each is wanted.
 struct StepExample {

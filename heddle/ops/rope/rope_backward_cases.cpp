@@ -15,7 +15,7 @@ std::vector<Case> rope_backward_cases() {
                             .table = input(DType::kF32, {rows, rotary_dim})};
           args.head_dim = head_dim, args.rotary_dim = rotary_dim, args.heads = heads;
           args.interleaved = interleaved;
-          cases.push_back(make_case(args, rounding_bound(type, 2)));
+          cases.push_back(make_case(args, unit_bound(type, 2)));
         }
   return cases;
 }

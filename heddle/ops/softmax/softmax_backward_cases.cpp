@@ -9,7 +9,7 @@ std::vector<Case> softmax_backward_cases() {
     for (auto [rows, columns] : {std::pair{1, 1}, {1, 64}, {5, 37}, {33, 300}, {70, 1}})
       cases.push_back(
           make_case(SoftmaxBackward{.y = input(type, {rows, columns}), .dy = input(type, {rows, columns})},
-                    rounding_bound(type, columns / 4.0 + 4)));
+                    unit_bound(type, columns / 4.0 + 4)));
   return cases;
 }
 
