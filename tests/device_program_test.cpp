@@ -48,7 +48,7 @@ std::map<EdgeKind, int> edges_of(const Program& program) {
 struct Limits {
   double clocks = 0, cells = 0;
 };
-constexpr Limits kDense = {14, 27}, kMixture = {135, 145}, kManyRows = {127, 580};  // a tenth more than today
+constexpr Limits kDense = {20, 61}, kMixture = {432, 988}, kManyRows = {1076, 6571};  // a tenth more than today
 
 void expect_proved(const Program& program, const Limits& most, const std::string& what) {
   const CheckReport report = check(program);

@@ -45,7 +45,7 @@ bool is_sampling(std::string_view name) {
 void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out) {
   AnswerSettings::visit(asked, [&](const std::string& name, auto& field, std::string help) {
     using Type = std::remove_reference_t<decltype(field)>;
-    if constexpr (std::is_constructible_v<Field, Type*>) {
+    if constexpr (std::is_constructible_v<FlagValue, Type*>) {
       if (left_out.contains(name)) return;
       names_.insert(name);
       if (is_sampling(name)) help += "; default: generation_config.json's";
