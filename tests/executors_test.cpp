@@ -110,8 +110,8 @@ INSTANTIATE_TEST_SUITE_P(Executors, Traces, testing::Values("threads", "referenc
 struct Hang {
   const char* name;
   void (*inject)(TestProgram&);
-  std::vector<std::string> dump;         // what the message must contain
-  std::vector<std::string> on_gpu = {};  // what the megakernel's message must contain as well
+  std::vector<std::string> dump;         // parts that the message must contain
+  std::vector<std::string> on_gpu = {};  // parts that the megakernel's message must contain as well
 };
 
 void PrintTo(const Hang& hang, std::ostream* out) {

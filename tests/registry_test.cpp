@@ -1,4 +1,4 @@
-// What every op must declare, tested on all ops of the folders.
+// Tests on all ops of the folders what every op must declare.
 #include "heddle/ir/registry.h"
 
 #include <algorithm>

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: only lower layers; families of ops, schedulers and backends no sibling.
+"""Checks includes: a folder includes only lower layers; families of ops, schedulers and backends include no
+sibling.
 
 The table below is the architecture; changing it is a visible act.
+
 """
 
 import re

@@ -3,7 +3,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kShownBytes = 60;  // of one value in a message
+constexpr size_t kShownBytes = 60;  // limit of one value in a message
 
 // Shows a value in a message. Containers appear by kind and size, because printing them may take megabytes.
 std::string shown(const Json& value) {

@@ -104,7 +104,7 @@ class Walker {
   const Schedule& schedule_;
   const size_t groups_;
   std::vector<std::vector<EdgeWait>> waits_;
-  std::vector<Clock> of_worker_, of_group_;  // what is known to be complete
+  std::vector<Clock> of_worker_, of_group_;  // events that are known to be complete
   std::vector<Clock> tiles_of_group_;        // the last tile of a group on each worker
   std::vector<size_t> left_;
   int step_ = 0;

@@ -55,7 +55,7 @@ struct StepRequest {
 
 struct StepResult {
   std::vector<i32> sampled;   // for each request, in order, the last chosen token; -1 if none was wanted
-  std::vector<float> logits;  // of the last step: wanted rows x vocab, in the order of the requests
+  std::vector<float> logits;  // the last step's: wanted rows x vocab, in the order of the requests
   // For each request, the choice of each step; cancelled steps are left out.
   std::vector<std::vector<i32>> tokens;
   RunReport report;

@@ -1,5 +1,5 @@
-// What the engine needs from a model: a graph for any row class, and the weights that it names. Families make
-// it (heddle/model); the engine knows none of them.
+// Defines what the engine needs from a model: a graph for any row class, and the weights that it names.
+// Families make it (heddle/model); the engine knows none of them.
 #pragma once
 
 #include <map>
@@ -67,8 +67,8 @@ struct GraphRequest {
   DType kv_dtype = DType::kF32;
   DType travel_dtype = DType::kF32;  // type of the vectors that calls pass on; the residual is always f32
   i32 num_pages = 1;
-  i32 panel_rows = 16;    // of packed weights
-  i32 interleave = 2;     // of 16-bit weights
+  i32 panel_rows = 16;    // rows of a panel of packed weights
+  i32 interleave = 2;     // interleave of 16-bit weights
   bool resident = false;  // the f32 residual stays with the workers that own its rows; rounded copies travel
   bool sample = true;     // choose tokens in the program
   bool sample_parts = false;  // from parts of the scores that many tiles make

@@ -205,7 +205,7 @@ class Packing {
   std::vector<Source> sources_;
   std::vector<i32> begins_ = {0};  // first row of each source among all
   std::vector<u64> table_;         // offsets of one matrix's panels
-  i32 bands_ = 0;                  // of one matrix
+  i32 bands_ = 0;                  // bands in one matrix
 };
 
 Weight weight_in(const Graph& graph, u32 buffer) {

@@ -51,7 +51,7 @@ class Accesses {
     u32 made = 0, expected = 0;      // counts for each cell
     size_t before = 0, writers = 0;  // rows of group_clocks_
   };
-  // What a read of a place needs to know. It is valid until the place is written again.
+  // Facts that a read of a place needs. They are valid until the place is written again.
   struct Record {
     u64 stamp = kNoStamp;
     u32 step = 0;

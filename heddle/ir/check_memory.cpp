@@ -154,7 +154,7 @@ class MapMemory {
   }
 
   void index_readers() {
-    std::vector<std::vector<u32>> readers(map_.num_cells);  // of each cell
+    std::vector<std::vector<u32>> readers(map_.num_cells);  // by cell
     for (u32 place = 0; place < map_.cells.size(); ++place)
       if (map_.read_index[place] != MemoryMap::kNotRead)
         for (u32 cell : map_.cells[place]) readers[cell].push_back(map_.read_index[place]);

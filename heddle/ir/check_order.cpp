@@ -42,7 +42,7 @@ class Order {
     u32 step = 0, index = 0;
   };
   struct Counter {             // a counter in one step
-    u32 left = 0;              // what is left of its total
+    u32 left = 0;              // signals that are missing in its total
     u32 joins = 0;             // waits that have not passed yet
     size_t row = kNoRow;       // row of joined_: what its producers know
     std::vector<u32> waiting;  // workers

@@ -53,7 +53,8 @@ struct TileAxis {
   bool anywhere = false;  // homes do not decide: the weight has none in this program
 };
 
-// What tiling may depend on. It never includes the number of workers, because that must not change a sum.
+// The facts that tiling may depend on. They never include the number of workers, because that must not change
+// a sum.
 struct TilingTarget {
   bool gpu = false;
 };

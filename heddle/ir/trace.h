@@ -1,4 +1,4 @@
-// What the workers of a program did in a run.
+// A trace: the events of a program's workers in one run.
 #pragma once
 
 #include <vector>

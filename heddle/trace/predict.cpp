@@ -36,7 +36,7 @@ class Simulation {
   }
 
  private:
-  struct Cause {  // of an event: the event whose end it waited for
+  struct Cause {  // the event whose end an event waited for
     u32 worker = kNone;
     size_t event = 0;
   };
@@ -50,7 +50,7 @@ class Simulation {
     double free = 0;   // when its last tile ended
     double ahead = 0;  // bytes in its ring
   };
-  struct Counter {  // of one step
+  struct Counter {  // a counter in one step
     u32 left = 0;
     double full = 0;  // when the last signal came
     Cause last;

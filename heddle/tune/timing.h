@@ -52,7 +52,7 @@ class Timing {
  public:
   Timing(size_t candidates, const TimingRules& rules);
 
-  // What to time next; none: decided. Returns the same sample until add() or fail() answers it.
+  // The sample to time next; none: decided. Returns the same sample until add() or fail() answers it.
   std::optional<Sample> next();
   // Nanoseconds per call in the sample that next() named. Throws Error(kInvalidArgument) when they are not
   // above 0.

@@ -1,7 +1,7 @@
-// What CUDA gives a device program beyond C++, on a CPU. The emulated compiler puts this and cuda.h before
-// every program. A CTA is one operating-system thread; its threads are fibers that take turns where they
-// would wait. CTAs of a cooperative launch run at once. It shows faults of logic; neither timing nor weak
-// memory is like a GPU's.
+// Gives a device program, on a CPU, what CUDA has beyond C++. The emulated compiler puts this and cuda.h
+// before every program. A CTA is one operating-system thread; its threads are fibers that take turns where
+// they would wait. CTAs of a cooperative launch run at once. It shows faults of logic; neither timing nor
+// weak memory is like a GPU's.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ struct Cta {
   const std::function<void()>* kernel = nullptr;
   std::vector<void*> places;  // stack pointers of fibers
   std::vector<bool> done;
-  std::vector<const char*> waits_for;  // what each fiber waited for when it last yielded
+  std::vector<const char*> waits_for;  // reason of each fiber's last yield
   void* scheduler = nullptr;
   Barrier barriers[16];
   std::vector<Exchange> warps;

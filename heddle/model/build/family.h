@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-// What a family makes from a config.json: sizes, and a function that writes the graph.
+// A family makes this from a config.json: sizes, and a function that writes the graph.
 struct Definition {
   ModelInfo info;
   std::function<void(Builder&)> build;

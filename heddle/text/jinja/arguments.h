@@ -34,7 +34,7 @@ class Arguments {
  private:
   std::vector<Value> positional_;
   Named named_;
-  std::vector<bool> asked_;  // of those with names
+  std::vector<bool> asked_;  // for arguments with names
   size_t places_ = 0;        // number asked for
 };
 

@@ -38,9 +38,9 @@ struct Expr {
   std::string name;
   Value value;
   std::vector<ExprPtr> parts;          // with arguments: the ones with keywords come last
-  std::vector<std::string> keywords;   // of the last parts
+  std::vector<std::string> keywords;   // for the last parts
   std::vector<std::string> operators;  // == != < <= > >= in notin
-  int depth = 1;                       // of the tree below
+  int depth = 1;                       // depth of the tree below
 };
 
 // The target of an assignment: a name, an attribute of a namespace, or several targets.

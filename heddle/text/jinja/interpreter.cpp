@@ -13,7 +13,7 @@
 namespace heddle::jinja {
 namespace {
 
-constexpr int kMaxDepth = 600;  // of nested nodes, also through macros; the stack can hold this many
+constexpr int kMaxDepth = 600;  // limit of nested nodes, also through macros; the stack can hold this many
 
 // The names that a body sets. A macro sees those of the whole template and its own.
 struct Scope {

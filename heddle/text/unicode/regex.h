@@ -17,7 +17,7 @@ class Regex {
     size_t begin, end;  // bytes
   };
 
-  // What a thread needs to match. It is cheap, but too expensive to make for every word.
+  // Working memory for matching. It is cheap, but too expensive to make for every word.
   class Scratch {
    public:
     Scratch();

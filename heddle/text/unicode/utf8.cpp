@@ -4,7 +4,7 @@ namespace heddle {
 namespace {
 
 struct Lead {
-  uint8_t size;                     // of the whole character; 0 if no character begins with this byte
+  uint8_t size;                     // size of the whole character; 0 if no character begins with this byte
   uint8_t second_low, second_high;  // range of the second byte
 };
 
