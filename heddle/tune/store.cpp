@@ -31,7 +31,8 @@ std::string file_name(const std::string& text) {
   return name;
 }
 
-// Held while a file is read, changed and written again. The lock's file stays: without it, two could hold "the" lock.
+// Held while a file is read, changed and written again. The lock's file is never removed: otherwise two
+// processes could hold locks on different files of one name.
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
@@ -76,7 +77,7 @@ Record record_of(const Json& json) {
   return record;
 }
 
-// The record that answers more, the new one where both answer the same; with all failures.
+// Merges two records: the one that answers more (the new one on a tie), with the failures of both.
 Record merged(const Record& old, const Record& fresh) {
   Record result = fresh.config && fresh.answers(old.policy, old.configs) ? fresh : old;
   if (!old.config) result = fresh;

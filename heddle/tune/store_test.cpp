@@ -141,7 +141,7 @@ TEST_F(StoreFolder, RefusesFilesThatAreDamagedOrForeign) {
   }
 }
 
-// Each process adds records of its own, and all are there in the end.
+// Each process adds its own records, and in the end the file has all of them.
 TEST_F(StoreFolder, IsWrittenByTwoProcessesAtOnce) {
   constexpr int kEach = 40;
   std::vector<pid_t> children;
@@ -174,7 +174,7 @@ TEST_F(StoreFolder, IsWrittenByTwoProcessesAtOnce) {
 
 class Choosing : public StoreFolder {
  protected:
-  // Times are planted; tile 0 does not compile and tile 3 does not run.
+  // Times are planted. Tile 0 does not compile and tile 3 does not run.
   Work work() {
     return {[this](const Config& config) {
               ++compilations;
