@@ -32,11 +32,11 @@ enum class LaunchMode : u8 {
 // What devices run programs by, by a digest of all that it was compiled from.
 using DeviceCode = std::map<std::string, std::string>;
 
-// What kernels for a GPU know of the arguments of a program's calls, beside what they are made of. Forms, which models of other
-// sizes have in common: dtypes, which tensors are there, how panels are made; of numbers those that are powers of two up to 128
+// What kernels for a GPU know of the arguments of a program's calls, beside what they are made of. Types: dtypes, which
+// tensors are there, how panels are made. Forms, which models of other sizes have in common: of numbers those that are powers of two up to 128
 // (features that are off or on, steps of one row, elements side by side, heads, pages), and whether 8 and 64 divide them.
 // Sizes: all numbers, of this program alone.
-enum class Knowledge { kNothing, kForms, kSizes };
+enum class Knowledge { kNothing, kTypes, kForms, kSizes };
 
 struct ExecutorOptions {
   int threads = 0;  // 0: one for each core this process may use
@@ -129,6 +129,8 @@ struct DeviceKind {
   }
 };
 
+class OpCaller;  // ir/op_call.h
+
 // A backend is a folder of heddle/backend with `const Backend& x_backend()` in it.
 struct Backend {
   const char* name = "";
@@ -137,6 +139,8 @@ struct Backend {
   std::function<std::string()> device;    // what it runs on, in a few words
   // Bytes a second at which it reads memory that no cache holds, with `threads` threads; 0: with all.
   std::function<double(int threads)> read_bandwidth;
+  // Runs single ops on a caller's memory. Throws Error(kUnsupported) where it cannot.
+  OpCaller& (*op_calls)() = nullptr;
   // Devices that programs can be made for where there is none.
   std::vector<DeviceKind> kinds;
   // Where code is compiled for devices: the device here (throws Error where there is none), and all code that the

@@ -156,7 +156,7 @@ struct Allocate : ArgVisitor {
 
   void tensor(const char* name, Tensor& value, const char*, Access access) override {
     if (value.rank == 0) return;  // an optional argument that this case leaves out
-    i64 bytes = size_of(value.dtype);
+    i64 bytes = value.offset + size_of(value.dtype);
     for (int d = 0; d < value.rank; ++d)
       bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
     if (!value.exists())

@@ -5,6 +5,7 @@
 #include "heddle/backend/cuda/cubin_cache.h"
 #include "heddle/backend/cuda/device_program.h"
 #include "heddle/backend/cuda/nvrtc.h"
+#include "heddle/backend/cuda/op_call.h"
 #include "heddle/backend/cuda/requests.h"
 #include "heddle/backend/cuda/sources.h"
 #include "heddle/base/error.h"
@@ -81,6 +82,7 @@ const Backend& cuda_backend() {
       .describe = cuda::describe,
       .device = [] { return cuda::Device::get().name(); },
       .read_bandwidth = [](int) { return cuda::measure_read_bandwidth(); },
+      .op_calls = cuda::op_calls,
       .kinds = {{.name = "h200", .executor = "megakernel", .arch = "sm_90a", .units = 132},
                 {.name = "h100", .executor = "megakernel", .arch = "sm_90a", .units = 132},
                 {.name = "a100", .executor = "megakernel", .arch = "sm_80", .units = 108}},

@@ -28,12 +28,16 @@ struct Facts : ArgVisitor {
     add_tensor(fmt::format("{}.data", name), value.data, dims);
     set(fmt::format("{}.panel_rows", name), value.panel_rows);
     set(fmt::format("{}.interleave", name), value.interleave);
+    if (knowledge == Knowledge::kTypes) return;
     add(fmt::format("{}.panel_cols", name), value.panel_cols);
     add(fmt::format("{}.matrices", name), value.matrices);
   }
-  void attribute(const char* name, i32& value) override { add(name, value); }
+  void attribute(const char* name, i32& value) override {
+    if (knowledge != Knowledge::kTypes) add(name, value);
+  }
   void attribute(const char* name, float& value) override {
-    if (std::isfinite(value) && (knowledge == Knowledge::kSizes || value == 0))
+    if (knowledge != Knowledge::kTypes && std::isfinite(value) &&
+        (knowledge == Knowledge::kSizes || value == 0))
       all.push_back(fmt::format("a.{} = {:a}f;", name, value));
   }
 
@@ -61,6 +65,7 @@ struct Facts : ArgVisitor {
     if (!value.exists()) return;
     all.push_back(fmt::format("a.{}.dtype = heddle::DType({});", name, int(value.dtype)));
     set(name + ".rank", value.rank);
+    if (knowledge == Knowledge::kTypes) return;
     for (int d = 0; d < value.rank; ++d) {
       if (is_known(dims, d)) add(fmt::format("{}.size[{}]", name, d), value.size[d]);
       add(fmt::format("{}.stride[{}]", name, d), value.stride[d]);
@@ -72,6 +77,14 @@ struct Facts : ArgVisitor {
 };
 
 }  // namespace
+
+KnownArgs known_args(const OpSpec& op, const std::byte* args, Knowledge knowledge) {
+  if (knowledge == Knowledge::kNothing) return {};
+  Facts facts;
+  facts.knowledge = knowledge;
+  op.visit(const_cast<std::byte*>(args), facts);
+  return {fmt::format("{}", fmt::join(facts.all, "\n"))};
+}
 
 KnownArgs known_args(const Program& program, size_t index, Knowledge knowledge) {
   if (knowledge == Knowledge::kNothing) return {};

@@ -45,7 +45,8 @@ std::string link_name(size_t opcode, size_t part) {
 }
 
 // The types of an opcode's parts, with what is known of their arguments.
-std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& known) {
+std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& known,
+                         const KernelTraits& traits) {
   std::string text;
   for (size_t part = 0; part < opcode.ops.size(); ++part) {
     const std::string& op = opcode.ops[part];
@@ -56,8 +57,9 @@ std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& k
       text += fmt::format("struct Known{} {{\nstatic __forceinline__ void set({}& a) {{\n{}\n}}\n}};\n", name,
                           args, known[part]);
     }
-    text += fmt::format("using {} = Link<{}::{}, {}{}>;\n", name, op, has_variant(op) ? "DeviceBody" : "Body",
-                        args, more);
+    const bool variant = has_variant(op) && (traits.has_ring || !takes_weight(get_op(op)));
+    text += fmt::format("using {} = Link<{}::{}, {}{}>;\n", name, op, variant ? "DeviceBody" : "Body", args,
+                        more);
   }
   return text;
 }
@@ -153,20 +155,20 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "#include \"heddle/base/types.h\"\n"
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
-      "constexpr bool kTagged = {};\n"
+      "constexpr bool kTagged = {}, kHasRing = {};\n"
       "constexpr u32 kScratchBytes = {}, kClusterCounters = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.tagged,
-      traits.scratch_bytes, traits.cluster_counters, primitives(arch));
+      traits.has_ring, traits.scratch_bytes, traits.cluster_counters, primitives(arch));
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.h\"\n", op);
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += fmt::format("#include \"heddle/ops/{0}/{0}.cuh\"\n", op);
   for (const std::string& op : ops)
     if (has_variant(op)) text += fmt::format("#include \"{}\"\n", variant_path(op));
   for (size_t n = 0; n < opcodes.size(); ++n) {
-    text += links_source(opcodes[n], n, known[n]);
+    text += links_source(opcodes[n], n, known[n], traits);
     text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n, link_name(n, opcodes[n].main),
                         chain_type(opcodes[n], n));
   }
@@ -207,6 +209,47 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 }}
 )",
                      call_threads(traits.rows));
+}
+
+bool takes_weight(const OpSpec& op) {
+  struct Find : ArgVisitor {
+    bool found = false;
+    void tensor(const char*, Tensor&, const char*, Access) override {}
+    void weight(const char*, Weight&, const char*) override { found = true; }
+    void attribute(const char*, i32&) override {}
+    void attribute(const char*, float&) override {}
+  } find;
+  std::vector<std::byte> args(op.args_size);
+  op.construct(args.data());
+  op.visit(args.data(), find);
+  return find.found;
+}
+
+bool runs_variant(const OpSpec& op) {
+  return has_variant(op.name) && !takes_weight(op);
+}
+
+std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
+                              Knowledge knowledge) {
+  FindTypes find;
+  find.in_tensors = runs_variant(op);
+  op.visit(const_cast<std::byte*>(args), find);
+  // Of any number of rows. A product's CTA has a multiprocessor to itself.
+  const KernelTraits traits{.types = find.uses, .rows = kManyStepRows, .scratch_bytes = 0, .has_ring = false};
+  const Opcode opcode{.ops = {op.name}};
+  const KnownArgs known = known_args(op, args, knowledge);
+  std::string ranges;
+  for (const TileAxis& axis : op.axes(args, {.gpu = true}))
+    ranges += axis.kind == TileAxis::Kind::kRange ? ", true" : ", false";
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
+         fmt::format(R"(#include "heddle/backend/cuda/device/standalone.cuh"
+using namespace heddle::device;
+extern "C" __global__ __launch_bounds__({}{})
+void standalone(const __grid_constant__ heddle::OpGrid grid, const __grid_constant__ Main0::Args args) {{
+  run_standalone<Main0{}>(grid, args);
+}}
+)",
+                     kStandaloneThreads, takes_weight(op) ? ", 1" : "", ranges);
 }
 
 namespace {

@@ -21,6 +21,7 @@ struct KernelTraits {
   u32 scratch_bytes = 56 << 10;             // of a CTA on chip, beside its ring
   bool tagged = false;                      // whether there are vectors with tags
   u32 cluster_counters = 0;                 // of edges inside a cluster
+  bool has_ring = true;                     // whether panels come through a ring
 
   static KernelTraits of(const Program& program, const std::string& arch);
 };
@@ -34,6 +35,13 @@ std::string call_source(const Opcode& opcode, const KernelTraits& traits, const 
 constexpr u32 call_threads(i32 rows) {
   return 32 * (kConsumerWarps + (rows > kStreamRows ? kHelperWarps : 1));
 }
+// Kernel `standalone` of one op, for calls with such arguments: a CTA of `kStandaloneThreads` for each tile.
+std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
+                              Knowledge knowledge);
+constexpr u32 kStandaloneThreads = 32 * kConsumerWarps;
+// Which body it runs. Variants of ops with weights are made for a ring: without one the generic body multiplies.
+bool runs_variant(const OpSpec& op);
+bool takes_weight(const OpSpec& op);
 // Kernel `megakernel`, which executes instructions; one that knows sizes those of this program alone.
 std::string megakernel_source(const Program& program, const std::string& arch,
                               Knowledge knowledge = Knowledge::kNothing);
