@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
-.PHONY: help demo test parity bundle gpu-tests format lint check-format check-tree check-device check-trace tidy
+.PHONY: help demo test parity bundle gpu-tests gate format lint check-format check-tree check-device check-trace tidy
 .PHONY: configure program clean
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make bundle   dist/heddle-bundle: runs on a Linux with only a C library"
 	@echo "make gpu-tests the bundle with its tests for a GPU, to be carried to one"
 	@echo "make check-trace  read traces with Perfetto's schema and in a browser"
+	@echo "make gate     measure what is asked in seconds and compare it with bench/results"
 	@echo "make format   write every source as the formatters want it"
 	@echo "make lint     formatters, checks of tools/, device compiler, clang-tidy"
 
@@ -47,6 +48,11 @@ gpu-tests: program
 	cmake --install build/release --component bundle --prefix dist/heddle-bundle
 	cmake --install build/release --strip --component gpu_tests --prefix dist/heddle-bundle
 
+# Not part of `make test`: how long something takes. bench/run.py writes the baseline of a kind of machine.
+gate: configure
+	cmake --build --preset release --parallel $(JOBS) --target bench_programs bench_tune_store
+	python3 bench/gate.py
+
 format:
 	scripts/setup dev python
 	$(CPP) | xargs clang-format-16 -i
@@ -63,11 +69,13 @@ check-format:
 
 check-tree:
 	python3 tools/checks_test.py
+	python3 bench/gate_test.py
 	python3 tools/check_layers.py
 	python3 tools/check_sizes.py
 	python3 tools/check_clones.py
 	python3 tools/check_cycles.py
 	python3 tools/check_prose.py
+	python3 tools/check_fields.py
 
 check-device: program
 	scripts/setup python

@@ -8,13 +8,13 @@
 #include <ctime>
 #include <deque>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include <sys/mman.h>
 
 #include "heddle/backend/cpu/simd.h"
 #include "heddle/base/float16.h"
+#include "heddle/base/parallel.h"
 
 namespace heddle {
 namespace {
@@ -32,14 +32,11 @@ double seconds(int threads, const std::function<void(int)>& work) {
   double best = 1e30;
   for (int round = 0; round < 3; ++round) {
     std::vector<double> each(static_cast<size_t>(threads));
-    std::vector<std::thread> running;
-    for (int t = 0; t < threads; ++t)
-      running.emplace_back([&, t] {
-        const double begin = thread_seconds();
-        work(t);
-        each[size_t(t)] = thread_seconds() - begin;
-      });
-    for (std::thread& thread : running) thread.join();
+    run_together(threads, [&](int t, int) {
+      const double begin = thread_seconds();
+      work(t);
+      each[size_t(t)] = thread_seconds() - begin;
+    });
     best = std::min(best, *std::max_element(each.begin(), each.end()));
   }
   return best;

@@ -13,12 +13,14 @@
 #include <benchmark/benchmark.h>
 
 #include "heddle/backend/cpu/simd.h"
+#include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/backend/cuda/device/standalone.h"
-#include "heddle/backend/cuda/memory.h"
-#include "heddle/backend/cuda/nvrtc.h"
-#include "heddle/backend/cuda/op_call.h"
-#include "heddle/backend/cuda/program_source.h"
-#include "heddle/backend/cuda/standalone_kernels.h"
+#include "heddle/backend/cuda/executors/op_call.h"
+#include "heddle/backend/cuda/executors/standalone_kernels.h"
+#include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/backend/cuda/runtime/memory.h"
+#include "heddle/engine/builtins.h"
+#include "heddle/ir/registry.h"
 #include "heddle/ir/tile_grid.h"
 #include "heddle/ops/add/add.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
@@ -121,6 +123,7 @@ void on_gpu(const std::string& name) {
 
 int main(int argc, char** argv) {
   using namespace heddle;
+  register_builtins();
   std::string repetitions = "--benchmark_repetitions=9", medians = "--benchmark_report_aggregates_only=true";
   std::vector<char*> args(argv, argv + argc);
   args.insert(args.begin() + 1, {repetitions.data(), medians.data()});

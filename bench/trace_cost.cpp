@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "heddle/engine/builtins.h"
 #include "heddle/engine/engine.h"
 #include "heddle/model/build/family.h"
 
@@ -79,5 +80,6 @@ void measure(const char* model, i32 workers, int rounds) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return fmt::print(stderr, "bench_trace_cost MODEL [WORKERS] [ROUNDS]\n"), 2;
+  heddle::register_builtins();
   heddle::measure(argv[1], argc > 2 ? std::atoi(argv[2]) : 0, argc > 3 ? std::atoi(argv[3]) : 1000);
 }

@@ -11,7 +11,7 @@ function(heddle_test program name library sources)
     return()
   endif()
   add_executable(${program} ${sources})
-  target_link_libraries(${program} PRIVATE ${library} GTest::gtest_main)
+  target_link_libraries(${program} PRIVATE ${library} heddle_test_main)
   target_compile_options(${program} PRIVATE ${HEDDLE_TEST_OPTIONS})
   target_compile_definitions(${program} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
@@ -60,12 +60,12 @@ function(heddle_layer name)
     string(REGEX REPLACE "(.*)_fuzz" "\\1" subject ${base})
     if(HEDDLE_FUZZ)
       add_executable(fuzz_${subject} ${fuzzer})
-      target_link_libraries(fuzz_${subject} PRIVATE ${target})
+      target_link_libraries(fuzz_${subject} PRIVATE ${target} heddle_fuzz_main)
       target_link_options(fuzz_${subject} PRIVATE -fsanitize=fuzzer)
     endif()
     if(BUILD_TESTING)
       add_executable(replay_${subject} ${fuzzer} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.cpp)
-      target_link_libraries(replay_${subject} PRIVATE ${target})
+      target_link_libraries(replay_${subject} PRIVATE ${target} heddle_fuzz_main)
       add_test(NAME replay_${subject} COMMAND replay_${subject} ${PROJECT_SOURCE_DIR}/tests/fuzz/${subject})
     endif()
   endforeach()
@@ -73,11 +73,12 @@ endfunction()
 
 # heddle_embed(TARGET HEADER NAMESPACE FUNCTION PATTERN...): writes the files that match into TARGET, as
 # `std::span<const EmbeddedFile> FUNCTION()`, sorted by path. HEADER declares it; it and the patterns are relative to the
-# current folder. An edit of a file compiles that list alone.
+# current folder. An edit of a file compiles that list alone. Headers x_reference.h are left out: they are the host's.
 function(heddle_embed target header namespace function)
   file(RELATIVE_PATH header ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${header})
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
+  list(FILTER files EXCLUDE REGEX "_reference\\.h$")
   list(SORT files)
   set(names)
   foreach(file ${files})
@@ -113,32 +114,44 @@ function(heddle_version target)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# heddle_list(FOLDER PATTERN OUT): names x for which heddle/FOLDER/<PATTERN with @ = x> exists.
+# heddle_list(FOLDER PATTERN OUT): names x for which heddle/FOLDER/<PATTERN with @ = x> exists, and in OUT_x the path of
+# that file from the repository root, without its extension. A * in PATTERN stands for any folder. Where x.cuh must lie
+# next to it too, BODIES follows.
 function(heddle_list folder pattern out)
   set(names)
-  file(GLOB candidates CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/heddle/${folder}
-       ${PROJECT_SOURCE_DIR}/heddle/${folder}/*)
-  foreach(candidate ${candidates})
-    get_filename_component(name ${candidate} NAME_WE)
-    string(REPLACE "@" ${name} file ${pattern})
+  set(root ${PROJECT_SOURCE_DIR}/heddle/${folder})
+  string(REPLACE "@" "*" glob ${pattern})
+  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${root} ${root}/${glob})
+  get_filename_component(base ${folder} NAME)
+  foreach(file ${files})
+    get_filename_component(name ${file} NAME_WE)
+    get_filename_component(parent ${file} DIRECTORY)
+    string(REPLACE "@" ${name} expected ${pattern})
+    string(REPLACE "*" "${parent}" expected ${expected})
     # x_test.cpp is a test, and the file named like its folder holds what the entries share.
-    get_filename_component(base ${folder} NAME)
-    if(name MATCHES "_test$" OR name STREQUAL base)
+    if(NOT file STREQUAL expected OR name MATCHES "_test$" OR name STREQUAL base)
       continue()
     endif()
-    if(EXISTS ${PROJECT_SOURCE_DIR}/heddle/${folder}/${file})
-      list(APPEND names ${name})
+    string(REGEX REPLACE "\\.[a-z]+$" "" path ${file})
+    if("BODIES" IN_LIST ARGN AND NOT EXISTS ${root}/${path}.cuh)
+      continue()
     endif()
+    if(name IN_LIST names)
+      message(FATAL_ERROR "heddle/${folder}/${path} and ${${out}_${name}} have one name; rename one of them")
+    endif()
+    list(APPEND names ${name})
+    set(${out}_${name} heddle/${folder}/${path})
+    set(${out}_${name} heddle/${folder}/${path} PARENT_SCOPE)
   endforeach()
-  list(REMOVE_DUPLICATES names)
   list(SORT names)
   set(${out} ${names} PARENT_SCOPE)
 endfunction()
 
-# heddle_registry(TARGET FOLDER PATTERN TYPE SUFFIX FUNCTION): writes `std::span<const TYPE* const> FUNCTION()`
-# with one `const TYPE& <name>_SUFFIX()` for each name that heddle_list finds, and links it into TARGET.
+# heddle_registry(TARGET FOLDER PATTERN TYPE SUFFIX FUNCTION HEADER [BODIES]): writes `std::span<const TYPE* const>
+# FUNCTION()`, which HEADER declares, with one `const TYPE& <name>_SUFFIX()` for each name that heddle_list finds, and
+# links it into TARGET.
 function(heddle_registry target folder pattern type suffix function header)
-  heddle_list(${folder} ${pattern} names)
+  heddle_list(${folder} ${pattern} names ${ARGN})
   set(declarations)
   set(entries)
   foreach(name ${names})
@@ -164,16 +177,18 @@ std::span<const ${type}* const> ${function}() {
 endfunction()
 
 # heddle_bodies(TARGET TEMPLATE): gives TARGET one translation unit for each tile body, written from TEMPLATE with
-# @OP@ = rms_norm and @ARGS@ = RmsNorm, its arguments; an edit of a body compiles that body alone. In
+# @OP@ = rms_norm, @ARGS@ = RmsNorm, its arguments, and @PATH@, that of its files; an edit of a body compiles that body
+# alone. In
 # <build>/generated it writes op_headers.inc (arguments), op_bodies.inc (tile bodies), op_body_list.inc (their names)
 # and, for the units of TEMPLATE, op_entries.inc (declarations) and op_entry_list.inc.
 function(heddle_bodies target template)
-  heddle_list(ops @/@.cuh names)
+  heddle_list(ops */@.cpp names BODIES)
   foreach(part headers bodies body_list entries entry_list)
     set(${part})
   endforeach()
   get_filename_component(kind ${template} NAME_WE)
   foreach(OP ${names})
+    set(PATH ${names_${OP}})
     string(REPLACE "_" ";" words ${OP})
     set(ARGS)
     foreach(word ${words})
@@ -182,8 +197,8 @@ function(heddle_bodies target template)
       string(TOUPPER ${initial} initial)
       string(APPEND ARGS ${initial}${rest})
     endforeach()
-    string(APPEND headers "#include \"heddle/ops/${OP}/${OP}.h\"\n")
-    string(APPEND bodies "#include \"heddle/ops/${OP}/${OP}.cuh\"\n")
+    string(APPEND headers "#include \"${PATH}.h\"\n")
+    string(APPEND bodies "#include \"${PATH}.cuh\"\n")
     string(APPEND body_list "body_entry<${OP}::Body, ${ARGS}, Block>(\"${OP}\"),\n")
     string(APPEND entries "namespace ${OP} {\nextern const BodyEntry<Block> kEntry;\n}\n")
     string(APPEND entry_list "${OP}::kEntry,\n")

@@ -72,12 +72,11 @@ TEST(Arena, AChainLivesInOnePlace) {
 
 TEST(Arena, StateOutputsAndKeptBuffersHaveMemoryOfTheirOwn) {
   Graph graph = random_graph(1, 8);
-  graph.buffers()[2].tagged = true;
   graph.buffers()[3].resident = true;
   const ArenaPlan plan = plan_arena(graph, false), kept = plan_arena(graph, true);
   for (size_t b = 0; b < graph.buffers().size(); ++b) {
     const Buffer& buffer = graph.buffers()[b];
-    const bool may_share = buffer.kind == BufferKind::kActivation && !buffer.tagged && !buffer.resident;
+    const bool may_share = buffer.kind == BufferKind::kActivation && !buffer.resident;
     EXPECT_EQ(plan.offset[b] >= 0, may_share) << buffer.name;
     EXPECT_EQ(kept.offset[b], -1);
   }

@@ -45,7 +45,7 @@ class Artefacts : public testing::Test {
 TEST_F(Artefacts, RunAsTheModelDoes) {
   const std::string said =
       output({"compile", kStory, "--device", "cpu", "--workers", "3", "--scheduler", "dag", "--out", file});
-  expect_in(said, "3 workers in clusters of 1, dag, contexts of 768");
+  expect_in(said, "3 workers, dag, contexts of 768");
   expect_in(said, " 512 rows of 1: ");
   EXPECT_EQ(output({"check", file}).find("REJECTED"), std::string::npos);
   expect_in(output({"inspect", file}), said);
@@ -143,7 +143,6 @@ TEST_F(Artefacts, NameTheirDevice) {
   expect_refused(compile, {"give one of both"});
   expect_refused(with({"--arch", "sm_90a"}), {"--workers"});
   expect_refused(with({"--arch", "sm_1", "--workers", "4"}), {"sm_1 is no architecture", "sm_90a"});
-  expect_refused(with({"--device", "cpu", "--cluster", "2", "--workers", "4"}), {"for a GPU"});
   EXPECT_FALSE(std::filesystem::exists(file));
   ::setenv("HEDDLE_NVRTC", "/nowhere", 1);
   expect_refused(with({"--device", "h200"}), {"libnvrtc) is not here"});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/ir/cases.h"
+#include "heddle/ir/registry.h"
 #include "heddle/ops/attention/attention.h"
 #include "tests/support/case_memory.h"
 #include "tests/support/case_program.h"

@@ -3,12 +3,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 #include "heddle/model/build/family.h"
 #include "heddle/text/tokenizer.h"
 
@@ -93,12 +92,12 @@ struct Batches : testing::Test {
 };
 
 TEST_F(Batches, SayWhatEachSaysAlone) {
-  const auto expected = nlohmann::json::parse(std::ifstream(kModel + "/expected.json"));
+  const Json expected = load_json(kModel + "/expected.json");
   std::vector<std::vector<i32>> prompts;
-  for (const auto& story : expected["stories"])
-    prompts.push_back(tokenizer.encode(story["prompt"].get<std::string>(), true));
+  for (const Json& story : expected.at("stories").items())
+    prompts.push_back(tokenizer.encode(story.at("prompt").as_string(), true));
   for (size_t i = 0; i < 20; ++i)
-    prompts.push_back(tokenizer.encode(expected["sums"][i * 31]["prompt"].get<std::string>(), true));
+    prompts.push_back(tokenizer.encode(expected.at("sums").items()[i * 31].at("prompt").as_string(), true));
   prompts.push_back(prompt_of(7, 55));  // longer than the rows of a step
   const auto single = engine({.max_sequences = 1});
   const auto many = engine({.max_sequences = 6});

@@ -4,7 +4,6 @@
 #include <csignal>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -63,11 +62,12 @@ TEST_F(Piped, CommandsDoWhatHelpSays) {
   EXPECT_EQ(first.code, 0) << first.err;
   expect_words(first.out, {"/reset", "/load FILE", "\n1 + 1 = 2.\n"});
   expect_words(first.err, {"/frob is no command", "(4 messages)"});
-  const auto saved = nlohmann::json::parse(read_file(file))["messages"];
+  const Json document = load_json(file);
+  const std::vector<Json>& saved = document.at("messages").items();
   ASSERT_EQ(saved.size(), 5u);
-  EXPECT_EQ(saved[0]["content"], "1 + 1 = 2.");
-  EXPECT_EQ(saved[1]["content"], "27 + \n45 =");
-  EXPECT_EQ(saved[3]["content"], "3 + \n4 =");
+  EXPECT_EQ(saved[0].at("content"), "1 + 1 = 2.");
+  EXPECT_EQ(saved[1].at("content"), "27 + \n45 =");
+  EXPECT_EQ(saved[3].at("content"), "3 + \n4 =");
   const Outcome second =
       talk("/load " + file + "\n/history\n/reset\n/history\n/load " + scratch.path("none") + "\n");
   EXPECT_EQ(second.code, 0) << second.err;
@@ -120,7 +120,7 @@ class Terminal {
   }
   // Reads until `word` comes, and drops all up to its end; false: it does not come.
   bool wait_for(const std::string& word) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(600);
     for (;;) {
       if (const size_t at = shown_.find(word); at != std::string::npos) {
         shown_.erase(0, at + word.size());
@@ -137,7 +137,7 @@ class Terminal {
   // Until lines are edited: what is typed before that, the terminal itself edits, byte by byte.
   bool wait_for_editor() {
     if (!wait_for("> ")) return false;
-    for (int turn = 0; turn < 6000; ++turn) {
+    for (int turn = 0; turn < 60'000; ++turn) {
       termios mode{};
       if (::tcgetattr(terminal_, &mode) == 0 && (mode.c_lflag & ICANON) == 0) return true;
       ::usleep(10'000);
@@ -150,7 +150,7 @@ class Terminal {
     wait_for("\x01 never");
     int status = 0;
     for (int turn = 0; ::waitpid(child_, &status, WNOHANG) == 0; ++turn, ::usleep(10'000))
-      if (turn == 1000) ::kill(child_, SIGKILL);
+      if (turn == 12'000) ::kill(child_, SIGKILL);
     child_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
@@ -218,10 +218,11 @@ TEST(LineEditor, EditsAndRemembersLines) {
   ASSERT_TRUE(terminal.wait_for("positions left]") && terminal.wait_for_editor()) << terminal.shown();
   terminal.type("/save " + scratch.path("all") + "\n");
   ASSERT_TRUE(terminal.wait_for("(6 messages)")) << terminal.shown();
-  const auto saved = nlohmann::json::parse(read_file(scratch.path("all")))["messages"];
-  EXPECT_EQ(saved[0]["content"], "27 + 45 =");
-  EXPECT_EQ(saved[2]["content"], "27 + 45 =");
-  EXPECT_EQ(saved[4]["content"], "Zar");
+  const Json document = load_json(scratch.path("all"));
+  const std::vector<Json>& saved = document.at("messages").items();
+  EXPECT_EQ(saved[0].at("content"), "27 + 45 =");
+  EXPECT_EQ(saved[2].at("content"), "27 + 45 =");
+  EXPECT_EQ(saved[4].at("content"), "Zar");
   terminal.type("/quit\n");
   EXPECT_EQ(terminal.wait(), 0);
 }

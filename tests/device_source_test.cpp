@@ -2,10 +2,11 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "heddle/backend/cuda/jit.h"
-#include "heddle/backend/cuda/nvrtc.h"
-#include "heddle/backend/cuda/program_source.h"
+#include "heddle/backend/cuda/compiler/jit.h"
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/ir/op_call.h"
+#include "heddle/ir/registry.h"
 #include "tests/support/case_memory.h"
 #include "tests/support/golden.h"
 
@@ -14,10 +15,9 @@ namespace {
 
 class DeviceSource : public testing::TestWithParam<std::string> {};
 
-Planner planner_for(bool tagged) {
+Planner planner_of_test() {
   EngineOptions options;
   options.target = gpu_target(3);
-  options.target->topology.tagged = options.target->whole_tagged = tagged;
   return golden_planner("llama3-tiny", options);
 }
 
@@ -27,14 +27,11 @@ TEST_P(DeviceSource, Compiles) {
 #endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;
-  const Planner planner = planner_for(false);
+  const Planner planner = planner_of_test();
   const Program one = planner.program(1, 1), many = planner.program(64, 2);
-  const Program tagged = planner_for(true).program(1, 1);
   requests.push_back({"decode", cuda::megakernel_source(one, GetParam(), Knowledge::kForms), GetParam(), {}});
   requests.push_back(
       {"specialised decode", cuda::megakernel_source(one, GetParam(), Knowledge::kSizes), GetParam(), {}});
-  requests.push_back(
-      {"tagged decode", cuda::megakernel_source(tagged, GetParam(), Knowledge::kSizes), GetParam(), {}});
   for (const Program* program : {&one, &many})
     for (size_t i = 0; i < program->opcodes.size(); ++i) {
       const Opcode& opcode = program->opcodes[i];
@@ -51,13 +48,30 @@ TEST_P(DeviceSource, Compiles) {
     const cuda::Compiled& compiled = all[i];
     std::printf("%s\n", requests[i].name.c_str());
     EXPECT_FALSE(compiled.kernels.empty());
-    for (const cuda::KernelUse& kernel : compiled.kernels) {
+    for (const KernelUse& kernel : compiled.kernels) {
       std::printf("  %-12.60s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d\n",
                   kernel.name.c_str(), kernel.registers, kernel.shared_bytes, kernel.stack_bytes,
                   kernel.spill_store_bytes, kernel.spill_load_bytes);
       EXPECT_LE(kernel.shared_bytes, 17 << 10) << kernel.name;
     }
   }
+}
+
+// How many warps compute is a constant of a kernel.
+TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
+  if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<cuda::CompileRequest> requests;
+  for (const auto& [op, warps] : {std::pair{"rms_norm", 4}, {"rms_norm", 12}, {"linear", 4}}) {
+    cuda::KernelTraits traits{.warps = warps};
+    traits.types[size_t(DType::kBf16)] = true;
+    requests.push_back({fmt::format("{} of {} warps", op, warps),
+                        cuda::call_source({.ops = {op}}, traits, GetParam()),
+                        GetParam(),
+                        {}});
+    EXPECT_NE(requests.back().source.find(fmt::format("launch_bounds__({}, 1)", 32 * (warps + 1))),
+              std::string::npos);
+  }
+  for (const cuda::Compiled& compiled : cuda::compile(requests)) EXPECT_FALSE(compiled.kernels.empty());
 }
 
 // Kernels of single ops know no sizes, and keep all that a tile works with in registers.
@@ -79,7 +93,7 @@ TEST_P(DeviceSource, OpsByThemselvesCompile) {
   EXPECT_FALSE(requests.empty());
   const std::vector<cuda::Compiled> all = cuda::compile(requests);
   for (size_t i = 0; i < all.size(); ++i)
-    for (const cuda::KernelUse& kernel : all[i].kernels) {
+    for (const KernelUse& kernel : all[i].kernels) {
       std::printf("%-18s %-12.60s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d, %.1f s\n",
                   requests[i].name.c_str(), kernel.name.c_str(), kernel.registers, kernel.shared_bytes,
                   kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes, all[i].seconds);

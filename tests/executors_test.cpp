@@ -6,13 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cpu/simd.h"
+#include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/device/params.h"
-#include "heddle/backend/cuda/jit.h"
-#include "heddle/backend/cuda/kernel.h"
-#include "heddle/backend/cuda/memory.h"
-#include "heddle/backend/cuda/program_source.h"
+#include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/backend/cuda/runtime/kernel.h"
+#include "heddle/backend/cuda/runtime/memory.h"
 #include "heddle/base/error.h"
-#include "heddle/base/stopwatch.h"
 #include "tests/support/test_program.h"
 
 namespace heddle {
@@ -121,42 +120,51 @@ void PrintTo(const Hang& hang, std::ostream* out) {
 
 class Hangs : public testing::TestWithParam<std::tuple<const char*, Hang>> {};
 
+// The first part that the message of a run that hangs does not say, with the message; empty: it says all.
+std::string lacking(Executor& hangs, const std::vector<std::string>& parts) {
+  try {
+    hangs.run(2);
+    return "the run ended";
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kDevice) return error.what();
+    for (const std::string& part : parts)
+      if (std::string_view(error.what()).find(part) == std::string_view::npos)
+        return part + " in\n" + error.what();
+    return "";
+  }
+}
+
 TEST_P(Hangs, EndWithADumpAndTheNextRunWorks) {
   const auto& [executor_name, hang] = GetParam();
   const ExecutorSpec& spec = get_executor(executor_name);
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << executor_name << ": " << why;
   TestProgram test(3, spec.space ? &spec.space() : nullptr);
   const auto good = test.program.workers;
-  const auto create = [&] {
-    return spec.create(test.program, test.memory, {.threads = 2, .hang_limit_ms = 150});
+  const auto create = [&](double hang_limit_ms) {
+    return spec.create(test.program, test.memory, {.threads = 2, .hang_limit_ms = hang_limit_ms});
   };
-  const auto before = create();
+  constexpr double kPatientMs = 120'000;
+  const auto before = create(kPatientMs);
   before->run(2);
   const auto wanted = test.result();
   hang.inject(test);
-  const auto hangs = create();
-  for (int again = 0; again < 2; ++again) {  // counters begin anew
-    const Stopwatch watch;
-    try {
-      hangs->run(2);
-      FAIL() << "the run ended";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kDevice);
-      const std::string text = error.what();
-      for (const std::string& part : hang.dump)
-        EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
-      if (executor_name != std::string("megakernel")) continue;
-      EXPECT_NE(text.find("consumers and loader of each worker:\n  worker 0: at #"), std::string::npos)
-          << text;
-      for (const std::string& part : hang.on_gpu)
-        EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
-    }
-    EXPECT_LT(watch.seconds(), 15);
+  std::vector<std::string> parts = hang.dump;
+  if (executor_name == std::string("megakernel")) {
+    parts.push_back("consumers and loader of each worker:\n  worker 0: at #");
+    parts.insert(parts.end(), hang.on_gpu.begin(), hang.on_gpu.end());
   }
+  // On a busy machine a short limit may find workers that are still on their way to where they wait.
+  std::string lack = "not run";
+  for (double limit_ms = 150; limit_ms < kPatientMs && !lack.empty(); limit_ms *= 8) {
+    const auto hangs = create(limit_ms);
+    lack = lacking(*hangs, parts);
+    if (lack.empty()) lack = lacking(*hangs, parts);  // counters begin anew
+  }
+  EXPECT_EQ(lack, "");
   test.program.workers = good;
   EXPECT_EQ(before->run(2).steps, 2);
   EXPECT_EQ(test.result(), wanted);
-  EXPECT_EQ(create()->run(2).steps, 2);
+  EXPECT_EQ(create(kPatientMs)->run(2).steps, 2);
   EXPECT_EQ(test.result(), wanted);
 }
 
@@ -248,87 +256,12 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
   params.ring_slots = 2;
   params.panel_limit = u64(20 * cuda::Device::get().max_clock_khz());
   const void* args[] = {&params};
-  const Stopwatch watch;
   launch(kernel, {.block = 32 * (kConsumerWarps + 1), .shared = shared}, stream, args);
   cuda::download(&report, memory.data(), sizeof report, stream);
   stream.synchronize();
   EXPECT_EQ(report.fault.awaited, Awaited::kPanels);
   EXPECT_EQ(report.fault.stop, 1u);
   EXPECT_EQ(report.tiles[0], 7u) << "all consumers go on together";
-  EXPECT_LT(watch.seconds(), 5);
-}
-
-// Tagged words carry what counters order, on executors that poll them and on those that count.
-class Tagged : public testing::TestWithParam<const char*> {};
-
-TEST_P(Tagged, WordsGiveTheSameBits) {
-  const ExecutorSpec& spec = get_executor(GetParam());
-  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
-  const auto run = [&](bool tagged) {
-    TestProgram test(3, spec.space ? &spec.space() : nullptr);
-    if (tagged) test.tag();
-    const auto executor = spec.create(test.program, test.memory, {.threads = 2, .stale_reads = true});
-    for (int steps : {1, 2, 5}) EXPECT_EQ(executor->run(steps).steps, steps);
-    return test.result();
-  };
-  EXPECT_EQ(run(true), run(false));
-}
-
-INSTANTIATE_TEST_SUITE_P(Executors, Tagged, testing::Values("threads", "reference", "launches", "megakernel"),
-                         [](const auto& param) { return fmt::format("{}_tagged", param.param); });
-
-// A tag that does not come ends the run, and the next one works.
-TEST(TaggedWords, ThatDoNotComeAreAFault) {
-  const ExecutorSpec& spec = get_executor("megakernel");
-  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << why;
-  TestProgram test(3, &spec.space());
-  test.tag();
-  const auto good = test.program.workers;
-  const auto create = [&] { return spec.create(test.program, test.memory, {.hang_limit_ms = 150}); };
-  create()->run(2);
-  const auto wanted = test.result();
-  test.at(1, 1).opcode = kNopOpcode;  // it signals, and makes nothing
-  const auto hangs = create();
-  for (int again = 0; again < 2; ++again) try {
-      hangs->run(2);
-      FAIL() << "the run ended";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kDevice);
-      const std::string text = error.what();
-      for (const char* part :
-           {"waited longer than 150 ms for element ", " of x2, tag seen 0 wanted 1, at #2 ",
-            "layer2 [linear] tile [0, 21, ", "; nobody makes it"})
-        EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
-    }
-  test.program.workers = good;
-  test.at(1, 0).waits[0] = {TestProgram::kLayers - 1, 4},
-             test.at(1, 0).set_previous(0, false);  // it never begins
-  try {
-    create()->run(2);
-    FAIL() << "the run ended";
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("counter 5 seen 0 wanted 4"), std::string::npos) << text;
-  }
-  test.program.workers = good;
-  EXPECT_EQ(create()->run(2).steps, 2);
-  EXPECT_EQ(test.result(), wanted);
-}
-
-// What cannot travel so is refused before it runs.
-TEST(TaggedWords, ThatTilesReadInPartAreRefused) {
-  const ExecutorSpec& spec = get_executor("megakernel");
-  if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << why;
-  TestProgram test(3, &spec.space());
-  test.tag();
-  test.program.buffers[1].info.tagged = true;  // its readers normalise some rows each
-  try {
-    spec.create(test.program, test.memory, {});
-    FAIL() << "it was taken";
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    EXPECT_NE(text.find("[megakernel] x1 is tagged and call layer"), std::string::npos) << text;
-  }
 }
 
 class Fits : public testing::TestWithParam<const char*> {};

@@ -49,7 +49,7 @@ class OnGpu : public testing::Test {
     set_.push_back(name);
   }
   static std::string output(const std::vector<std::string>& args) {
-    const Outcome outcome = run_program({.args = args, .seconds = 300});
+    const Outcome outcome = run_program({.args = args});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
@@ -74,7 +74,7 @@ TEST_F(OnEmulatedGpu, IsTheDefault) {
   expect_in(output({"env"}), "default     megakernel on emulated GPU");
   const std::vector<std::string> sum = {
       "generate", kStory, "--prompt", "27 + 45 =", "--verbose", "--workers", "4"};
-  const Outcome gpu = run_program({.args = sum, .seconds = 300});
+  const Outcome gpu = run_program({.args = sum});
   EXPECT_EQ(gpu.out, " 72.\n");
   expect_in(gpu.err, "[executor: megakernel on emulated GPU]");
   std::vector<std::string> named = sum;
@@ -96,7 +96,6 @@ TEST_F(OnGpu, TextIsPrintedWhileALaunchRunsAndEndsWhenAsked) {
       run_program({.args = {"generate", kStory, "--prompt", "Once upon a time", "--workers", "4",
                             "--max-tokens", "500", "--ignore-eos", "--temperature", "0"},
                    .output = file,
-                   .seconds = 300,
                    .signal = SIGINT,
                    .when = begun});
   EXPECT_EQ(outcome.code, 130) << outcome.err;
@@ -121,8 +120,7 @@ TEST_F(OnGpu, BitsAreTheSameForAnyNumberOfWorkers) {
 TEST_F(OnEmulatedGpu, HoldsSoManyWorkers) {
   const Scratch scratch;
   const Outcome many = run_program(
-      {.args = {"logits", kModel, "--tokens", "5", "--workers", "17", "--out", scratch.path("logits")},
-       .seconds = 300});
+      {.args = {"logits", kModel, "--tokens", "5", "--workers", "17", "--out", scratch.path("logits")}});
   EXPECT_EQ(many.code, 2);
   expect_in(many.err, "the program has 17 workers; 16 CTAs");
 }
@@ -168,7 +166,7 @@ class AheadOfTime : public OnEmulatedGpu {
   }
   Outcome run(std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"generate", kStory, "--prompt", "27 + 45 =", "--program", file});
-    return run_program({.args = flags, .seconds = 300});
+    return run_program({.args = flags});
   }
   // As it was compiled, but for what `change` does to it.
   void expect_refused(const std::function<void(Artefact&)>& change, const std::string& words) {
@@ -200,25 +198,6 @@ TEST_F(AheadOfTime, ProgramsNeedNoCompiler) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("empty"))) << "something was compiled";
 }
 
-TEST_F(AheadOfTime, VectorsTravelAsCompiled) {
-  compile({}, file);
-  const Outcome counted = run({"--tagged"});
-  EXPECT_EQ(counted.code, 2) << counted.out;
-  expect_in(counted.err, "travel without tags; wanted are tagged ones; compile it with --tagged");
-  const std::string proof = load_artefact(file).programs[0].proof;
-  compile({"--tagged"}, file);
-  const Artefact tagged = load_artefact(file);
-  EXPECT_TRUE(tagged.settings.tagged);
-  EXPECT_NE(tagged.programs[0].proof, proof) << "the same program";
-  take_compiler_away();
-  for (const std::vector<std::string>& flags : {std::vector<std::string>{}, {"--tagged"}})
-    EXPECT_EQ(run(flags).out, " 72.\n");
-  const Outcome on_cpu = run({"--executor", "threads"});
-  EXPECT_EQ(on_cpu.code, 1) << on_cpu.out;
-  expect_in(on_cpu.err, "travel as words with tags; threads runs on the CPU");
-  EXPECT_FALSE(std::filesystem::exists(scratch.path("empty"))) << "something was compiled";
-}
-
 TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
   compile({}, file);
   expect_refused(
@@ -240,25 +219,6 @@ TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
   expect_refused([](Artefact&) {}, "there is no GPU that can be used here: ");
 }
 
-TEST_F(AheadOfTime, EdgesStayInClusters) {
-  compile({"--cluster", "2"}, file);
-  int edges = 0;
-  for (const auto& stream : load_artefact(file).program(1, 1).workers)
-    for (const Instruction& instruction : stream)
-      edges += instruction.signal.counter != kNoCounter && instruction.signal_kind() == EdgeKind::kCluster;
-  EXPECT_GT(edges, 0);
-  const Outcome outcome = run({"--verbose"});
-  EXPECT_EQ(outcome.out, " 72.\n") << outcome.err;
-  expect_in(outcome.err, "[executor: megakernel on emulated GPU]");
-}
-
-TEST_F(AheadOfTime, ClustersThatDoNotFitAreRefused) {
-  compile({"--cluster", "8"}, file, "16");
-  const Outcome outcome = run({});
-  EXPECT_EQ(outcome.code, 2);
-  expect_in(outcome.err, "16 workers in clusters of 8; 8 CTAs of ");
-}
-
 struct WrongBody {
   const char *header, *from, *to;  // a line of it as it is, and as it is on the device
   const char* node;                // the first that is wrong
@@ -278,7 +238,7 @@ constexpr WrongBody kWrong[] = {
     {"attention_merge/attention_merge.sm80.cuh", "value[i] * scale, value[i + 1]",
      "value[i + 1] * scale, value[i]", "layers.0.o"},
     {"add/add.cuh", "value.load(i) + b;", "value.load(i) - b;", "layers.0.o"},
-    {"gated_activation/gated_activation.cuh", "pair.first) * pair.second", "pair.second) * pair.first",
+    {"activation/gated_activation.cuh", "pair.first) * pair.second", "pair.second) * pair.first",
      "layers.0.gate_up"},
     {"gather_rows/gather_rows.cuh", "block.row(a.x, wanted[row])", "block.row(a.x, wanted[row] - 1)",
      "wanted"},
@@ -288,7 +248,7 @@ constexpr WrongBody kWrong[] = {
     {"linear/linear.sm80.cuh", "chain.columns(block, t[0], columns, ahead)",
      "columns.value[0] *= 2, chain.columns(block, t[0], columns, ahead)", "layers.0.qkv", "5"},
     {"add/add.cuh", "value += b.get(i.at);", "value -= b.get(i.at);", "layers.0.o", "5"},
-    {"gated_activation/gated_activation.cuh", "columns.value[0]) * columns.value[1]",
+    {"activation/gated_activation.cuh", "columns.value[0]) * columns.value[1]",
      "columns.value[1]) * columns.value[0]", "layers.0.gate_up", "5"},
 };
 
@@ -312,8 +272,7 @@ TEST_F(OnGpu, DiffFindsTheFirstWrongOp) {
     Scratch scratch;
     set("HEDDLE_SOURCES", plant(wrong, scratch.path("sources")));
     const Outcome outcome = run_program({.args = {"diff", kExact, "--a", "threads", "--b", "megakernel",
-                                                  "--tokens", wrong.tokens, "--workers", "3"},
-                                         .seconds = 300});
+                                                  "--tokens", wrong.tokens, "--workers", "3"}});
     EXPECT_EQ(outcome.code, 1) << wrong.header << "\n" << outcome.out << outcome.err;
     expect_in(outcome.err, fmt::format("[diff] {} is the first op out of bounds", wrong.node));
     expect_in(outcome.err, "1 device sources of ");

@@ -23,9 +23,9 @@ Strings logits(const std::string& model = "@tiny", const std::string& tokens = "
 // Damages: functions without state, so that the table can hold them.
 template <auto kKey, auto kValue>
 void set_config(const std::string& folder) {
-  edit_json(folder + "tiny/config.json", [](nlohmann::json& json) { json[kKey()] = kValue(); });
+  edit_json(folder + "tiny/config.json", [](Json& json) { json[kKey()] = kValue(); });
 }
-#define CONFIG(key, value) set_config<[] { return key; }, [] { return nlohmann::json(value); }>
+#define CONFIG(key, value) set_config<[] { return key; }, [] { return Json(value); }>
 
 template <auto kChange>
 void change_weights(const std::string& folder) {
@@ -73,7 +73,7 @@ const Misuse kCommands[] = {
     {"min_p_one", generate({"--min-p", "1"}), kWrongArguments, {"min_p is 1", "below 1"}},
     {"penalty_zero", generate({"--repetition-penalty", "0"}), kWrongArguments, {"repetition_penalty is 0"}},
     {"seed_is_no_number", generate({"--seed", "abc"}), kWrongArguments, {"--seed", "abc", "--help"}},
-    {"max_tokens_zero", generate({"--max-tokens", "0"}), kWrongArguments, {"--max-tokens is 0", "positive"}},
+    {"max_tokens_zero", generate({"--max-tokens", "0"}), kWrongArguments, {"max_tokens is 0", "positive"}},
     {"empty_stop", generate({"--stop", ""}), kWrongArguments, {"stop", "empty"}},
     {"workers_too_many", generate({"--workers", "99999"}), kWrongArguments, {"workers = 99999", "4096"}},
     {"workers_negative", generate({"--workers", "-1"}), kWrongArguments, {"workers = -1", "4096"}},
@@ -310,7 +310,7 @@ const Misuse kModels[] = {
      logits(),
      kFailed,
      {"config.json", "rope_type", "proportional", "yarn, longrope or llama3"},
-     CONFIG("rope_parameters", (nlohmann::json{{"rope_type", "proportional"}, {"rope_theta", 1e4}}))},
+     CONFIG("rope_parameters", (Json::object({{"rope_type", "proportional"}, {"rope_theta", 1e4}})))},
     {"positions_past_32_bits",
      logits(),
      kFailed,

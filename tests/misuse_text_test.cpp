@@ -53,7 +53,7 @@ const Misuse kSampling[] = {
     {"logprobs_negative",
      generate({"--logprobs", "-2", "--json"}),
      kWrongArguments,
-     {"--logprobs is -2", "0 or more"}},
+     {"logprobs is -2", "0 or more"}},
 };
 
 const Misuse kTexts[] = {
@@ -65,7 +65,11 @@ const Misuse kTexts[] = {
      {"--prompts", "leave out --prompt"}},
     {"sequences_zero", batch({"--sequences", "0"}), kWrongArguments, {"--sequences is 0", "1 to 512"}},
     {"no_prompts_file", batch({}), kFailed, {"/p]", "No such file"}},
-    {"prompts_are_no_json", batch({}), kFailed, {"/p:2]", "not JSON"}, prompts<"{\"prompt\": \"a\"}\nOnce">},
+    {"prompts_are_no_json",
+     batch({}),
+     kFailed,
+     {"/p:2]", "not valid JSON"},
+     prompts<"{\"prompt\": \"a\"}\nOnce">},
     {"prompts_with_a_wrong_setting",
      batch({}),
      kFailed,
@@ -95,7 +99,7 @@ const Misuse kTexts[] = {
     {"out_holds_something_else",
      {"generate", "@story", "--prompts", "@p", "--out", "@p"},
      kFailed,
-     {"/p:1]", "no result of heddle", "--out takes a new file"},
+     {"/p:1]", "no result of heddle", "a new file"},
      prompts<"{\"prompt\": \"a\"}\n">},
     {"out_holds_a_strange_index",
      {"generate", "@story", "--prompts", "@p", "--out", "@o"},

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/ir/registry.h"
 #include "heddle/ops/attention/attention.h"
 #include "tests/support/golden.h"
 
@@ -41,34 +42,6 @@ TEST_P(ModelGolden, LogitsMatchTransformers) {
       const double error = largest_difference(logits_of(*engine, golden.tokens, chunk), golden.logits);
       EXPECT_LE(error, bound_of(*engine, golden)) << executor << ", chunks of " << chunk;
     }
-  }
-}
-
-int tagged_waits(const Program& program) {
-  int count = 0;
-  for (const auto& stream : program.workers)
-    for (const Instruction& instruction : stream)
-      for (int i = 0; i < kMaxWaits; ++i)
-        count += instruction.waits[i].counter != kNoCounter && instruction.wait_kind(i) == EdgeKind::kTagged;
-  return count;
-}
-
-// Vectors that travel as words with tags are the same vectors, on executors that poll them and on one that does not.
-TEST_P(ModelGolden, TaggedVectorsGiveTheSameBits) {
-  const Golden golden = load_golden(GetParam());
-  const auto tokens = std::span(golden.tokens).first(12);
-  for (const std::string executor : {"megakernel", "launches"}) {
-    if (std::string why = get_executor(executor).unavailable(); !why.empty())
-      GTEST_SKIP() << executor << ": " << why;
-    const auto run = [&](bool tagged) {
-      EngineOptions options{.executor = executor, .workers = 5, .max_sequences = 1, .all_logits = true};
-      options.tagged = tagged;
-      const Planner planner = golden_planner(GetParam(), options);
-      EXPECT_EQ(tagged_waits(planner.program(1, 1)) > 0, tagged);
-      EXPECT_EQ(tagged_waits(planner.program(8, 1)), 0) << "steps of many rows count";
-      return logits_of(*golden_engine(GetParam(), options), tokens, 1);
-    };
-    EXPECT_EQ(run(true), run(false)) << executor;
   }
 }
 

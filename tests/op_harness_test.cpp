@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/ir/executor.h"
+#include "heddle/ir/registry.h"
 #include "tests/support/case_runner.h"
 
 namespace heddle {

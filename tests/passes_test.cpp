@@ -8,7 +8,7 @@
 #include "heddle/ir/rules.h"
 #include "heddle/model/build/family.h"
 #include "heddle/ops/add/add.h"
-#include "heddle/ops/expert_linear/expert_linear.h"
+#include "heddle/ops/experts/expert_linear.h"
 #include "heddle/ops/linear/linear.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
 #include "tests/support/golden.h"

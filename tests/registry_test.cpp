@@ -1,4 +1,6 @@
 // What every op must declare, for all ops that the folders hold.
+#include "heddle/ir/registry.h"
+
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -15,56 +17,21 @@ namespace {
 
 class Registry : public testing::TestWithParam<const OpSpec*> {};
 
-// An argument where it lies in the struct.
-struct Field {
-  std::string name;
-  const std::byte* begin;
-  size_t size;
-};
-
-struct ListFields : ArgVisitor {
-  std::vector<Field> fields;
-  std::vector<Tensor*> tensors;
-
-  template <class T>
-  void add(const char* name, T& value) {
-    fields.push_back({name, reinterpret_cast<const std::byte*>(&value), sizeof(T)});
-  }
-  void tensor(const char* name, Tensor& value, const char*, Access) override {
-    add(name, value);
-    tensors.push_back(&value);
-  }
-  void weight(const char* name, Weight& value, const char*) override {
-    add(name, value);
-    tensors.push_back(&value.data);
-  }
-  void attribute(const char* name, i32& value) override { add(name, value); }
-  void attribute(const char* name, float& value) override { add(name, value); }
-};
-
-// Gives weights strides, which panels do not have.
-struct SpreadPanels : ArgVisitor {
-  void tensor(const char*, Tensor&, const char*, Access) override {}
-  void weight(const char*, Weight& value, const char*) override {
-    if (value.data.exists()) value.data.stride[0] = value.data.stride[1] = i64{1} << 45;
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
 // Sizes and attributes, of which several may have to be changed together.
-struct ListNumbers : ArgVisitor {
+std::vector<i32*> numbers_of(const OpSpec& op, std::byte* args) {
   std::vector<i32*> numbers;
-
-  void tensor(const char*, Tensor& value, const char*, Access) override {
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) {
+      field.with_attribute(args, [&]<class T>(T& value) {
+        if constexpr (std::is_same_v<T, i32>) numbers.push_back(&value);
+      });
+      continue;
+    }
+    Tensor& value = field.elements(args);
     for (int d = 0; d < value.rank; ++d) numbers.push_back(&value.size[d]);
   }
-  void weight(const char*, Weight& value, const char*) override {
-    for (int d = 0; d < value.data.rank; ++d) numbers.push_back(&value.data.size[d]);
-  }
-  void attribute(const char*, i32& value) override { numbers.push_back(&value); }
-  void attribute(const char*, float&) override {}
-};
+  return numbers;
+}
 
 TEST(Registry, NamesAreUniqueAndSorted) {
   std::vector<std::string> names;
@@ -80,40 +47,33 @@ TEST(Registry, NamesAreUniqueAndSorted) {
 TEST_P(Registry, DeclaresWhatAnOpNeeds) {
   const OpSpec& op = *GetParam();
   EXPECT_EQ(find_op(op.name), &op);
-  EXPECT_GE(std::string(op.doc).size(), 8u);
-  for (bool there : {op.infer != nullptr, op.axes != nullptr, op.flops != nullptr, op.reference != nullptr,
-                     op.cases != nullptr})
-    ASSERT_TRUE(there);
+  EXPECT_GE(op.doc.size(), 8u);
+  EXPECT_NO_THROW(require_complete(op));
+  ASSERT_TRUE(op.reference != nullptr);
+  ASSERT_TRUE(op.cases != nullptr);
   EXPECT_FALSE(op.cases().empty());
 }
 
 TEST_P(Registry, VisitShowsEveryFieldOnceInOrder) {
   const OpSpec& op = *GetParam();
-  std::vector<std::byte> args(op.args_size);
-  op.construct(args.data());
-  ListFields list;
-  op.visit(args.data(), list);
-  EXPECT_EQ(list.fields.size(), op.args_fields) << "visit and the struct differ";
+  EXPECT_EQ(op.fields.size(), op.args_fields) << "visit and the struct differ";
   std::set<std::string> names;
-  const std::byte* end = args.data();
-  for (const Field& field : list.fields) {
+  size_t end = 0;
+  for (const Field& field : op.fields) {
     EXPECT_TRUE(names.insert(field.name).second) << field.name << " comes twice";
-    EXPECT_GE(field.begin, end) << field.name << " comes out of order";
-    end = field.begin + field.size;
+    EXPECT_GE(field.offset, end) << field.name << " comes out of order";
+    end = field.offset + field.size();
   }
-  EXPECT_LE(end, args.data() + args.size());
-  for (const char* name : {op.traits.input, op.traits.output})
-    EXPECT_TRUE(*name == '\0' || names.contains(name)) << "traits name an argument that is none: " << name;
+  EXPECT_LE(end, op.args_size());
 }
 
 TEST_P(Registry, RefusesTensorsOfAnotherRank) {
   const OpSpec& op = *GetParam();
   const Case test = op.cases().front();
   std::vector<std::byte> args = test.args;
-  ListFields list;
-  op.visit(args.data(), list);
-  for (size_t i = 0; i < list.tensors.size(); ++i) {
-    Tensor& tensor = *list.tensors[i];
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    Tensor& tensor = field.elements(args.data());
     if (tensor.rank == 0) continue;  // left out, or for infer to fill in
     const Tensor right = tensor;
     for (u8 rank = 1; rank <= kMaxRank; ++rank) {
@@ -121,9 +81,59 @@ TEST_P(Registry, RefusesTensorsOfAnotherRank) {
       tensor.rank = rank;
       for (int d = 0; d < rank; ++d) tensor.size[d] = 8, tensor.stride[d] = d + 1 < rank ? 8 : 1;
       std::vector<std::byte> copy = args;
-      EXPECT_THROW(op.infer(copy.data()), Error) << "tensor " << i << " of rank " << int(rank);
+      EXPECT_THROW(op.infer(copy.data()), Error) << field.name << " of rank " << int(rank);
     }
     tensor = right;
+  }
+}
+
+// infer() names the op and what is wrong.
+void expect_refused(const OpSpec& op, std::vector<std::byte> args, const std::string& wrong) {
+  try {
+    op.infer(args.data());
+    ADD_FAILURE() << op.name << " takes " << wrong;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_TRUE(message.starts_with("[" + std::string(op.name) + "]")) << message;
+    EXPECT_NE(message.find(wrong), std::string::npos) << message;
+  }
+}
+
+TEST_P(Registry, RefusesTensorsOfAnotherDtype) {
+  const OpSpec& op = *GetParam();
+  for (const Case& test : op.cases()) {
+    EXPECT_NO_THROW(require_dtypes(op.name, op.fields, test.args.data())) << test.name;
+    for (const Field& field : op.fields) {
+      if (field.is_attribute() || field.elements(test.args.data()).rank == 0) continue;
+      for (int i = 0; i < kNumDTypes; ++i) {
+        std::vector<std::byte> args = test.args;
+        field.elements(args.data()).dtype = DType(i);
+        if (!field.allows(DType(i)))
+          expect_refused(op, args, name(DType(i)));
+      }
+    }
+  }
+}
+
+// What a call must give, and what it may leave out.
+TEST_P(Registry, KnowsWhichArgumentsAreOptional) {
+  const OpSpec& op = *GetParam();
+  std::set<std::string> left_out, given;
+  for (const Case& test : op.cases()) {
+    std::vector<std::byte> args = test.args;
+    op.infer(args.data());
+    for (const Field& field : op.fields)
+      if (!field.is_attribute())
+        (field.elements(args.data()).rank == 0 ? left_out : given).insert(field.name);
+  }
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    EXPECT_EQ(left_out.contains(field.name), field.optional) << field.name;
+    EXPECT_TRUE(given.contains(field.name)) << field.name << " is given in no case";
+    if (field.optional || field.writes()) continue;
+    std::vector<std::byte> args = op.cases().front().args;
+    field.elements(args.data()) = {};
+    EXPECT_THROW(op.infer(args.data()), Error) << field.name << " is not optional";
   }
 }
 
@@ -142,10 +152,9 @@ TEST_P(Registry, SurvivesValuesOfAnyMagnitude) {
   };
   const Case test = op.cases().front();
   std::vector<std::byte> args = test.args;
-  ListNumbers list;
-  op.visit(args.data(), list);
-  for (i32* one : list.numbers)
-    for (i32* other : list.numbers)
+  const std::vector<i32*> numbers = numbers_of(op, args.data());
+  for (i32* one : numbers)
+    for (i32* other : numbers)
       for (const i32 value : kValues) {
         const i32 first = *one, second = *other;
         *one = *other = value;
@@ -166,14 +175,18 @@ TEST_P(Registry, CheckTakesPanelsAsTheyLie) {
   const OpSpec& op = *GetParam();
   for (const Case& test : op.cases()) {
     Program program = program_of_case(op, test);
-    SpreadPanels spread;
-    for (Call& call : program.calls) op.visit(call.args[0].data(), spread);
+    for (Call& call : program.calls)  // strides, which panels do not have
+      for (const Field& field : op.fields)
+        if (field.is_weight()) {
+          Tensor& data = field.weight(call.args[0].data()).data;
+          if (data.exists()) data.stride[0] = data.stride[1] = i64{1} << 45;
+        }
     const CheckReport report = check(program);
     EXPECT_TRUE(report.ok()) << test.name << ": " << report.faults[0].message;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, Registry, testing::ValuesIn(all_ops().begin(), all_ops().end()),
+INSTANTIATE_TEST_SUITE_P(Ops, Registry, testing::ValuesIn(all_ops()),
                          [](const auto& param) { return std::string(param.param->name); });
 
 }  // namespace

@@ -23,7 +23,7 @@ std::string first_fault(const CheckReport& report) {
 TEST(Schedules, OfRandomGraphsAreProvedAndAgree) {
   const u64 graphs = rounds(500);
   u64 programs = 0, differ = 0;
-  std::array<u64, 4> edges = {};
+  std::array<u64, 2> edges = {};
   for (u64 seed = 0; seed < graphs; ++seed) {
     const RandomGraph graph(seed);
     std::vector<std::byte> wanted;
@@ -47,8 +47,8 @@ TEST(Schedules, OfRandomGraphsAreProvedAndAgree) {
     std::sort(streams.begin(), streams.end());
     differ += u64(std::unique(streams.begin(), streams.end()) - streams.begin()) > 1;
   }
-  fmt::print("{} graphs, {} programs; waits: {} in an SM, {} in a cluster, {} tagged, {} counted\n", graphs,
-             programs, edges[0], edges[1], edges[2], edges[3]);
+  fmt::print("{} graphs, {} programs; waits: {} in an SM, {} counted\n", graphs, programs, edges[0],
+             edges[1]);
   EXPECT_GT(differ, graphs / 4) << "policies that all do the same say little";
   for (u64 count : edges) EXPECT_GT(count, graphs / 10);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: folders include only lower layers, ops, schedulers and backends no sibling.
+"""Checks who includes whom: only lower layers; families of ops, schedulers and backends no sibling.
 
 The table below is the architecture; changing it is a visible act.
 """
@@ -20,16 +20,30 @@ LAYERS = {
     "heddle/engine": 5,
     "heddle/model": 6,
     "heddle/text": 6,
-    "heddle/serve": 7,
-    "apps": 7,
-    "python": 7,
+    "heddle/session": 7,
+    "heddle/serve": 8,
+    "apps": 8,
+    "python": 8,
 }
-SAME_LAYER = {("heddle/ir", "heddle/tile")}  # contracts are written in the tile language's words
+# Rooms of a backend: a room includes lower rooms only, so those of one floor do not know each other. Its
+# entry file and its tests see all; device/ and arch/ are read by the host for what both sides share.
+ROOMS = {
+    "heddle/backend/cuda/runtime": 0,
+    "heddle/backend/cuda/compiler": 0,
+    "heddle/backend/cuda/program": 1,
+    "heddle/backend/cuda/executors": 2,
+}
 ANYTHING = ("tests", "bench", "examples")  # these cross folders by purpose
 SEES_OPS = ("heddle/model", "tests")
+SEES_BACKENDS = ("heddle/backend", "python")  # others reach them through the registry
 # Device headers that NVRTC reads without cost; the rest of the toolkit's are CuTe's, in the files below.
 DEVICE_HEADERS = {"cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h", "mma.h"}
 ARCHITECTURE = re.compile(r"heddle/backend/\w+/arch/|\.sm\d+\.cuh$")
+# What bodies of ops ask Team and Kernel for instead (backend/cuda/device/team.cuh).
+FRAME = re.compile(
+    r"arch::thread\b|threadIdx|blockDim|__(?:shfl|ballot|sync)\w*|\bsync_consumers\b"
+    r"|\bk(?:Consumers|Warps|FewRows|ManyRows|OneOp|Known|Uses|ScratchBytes)\b"
+)
 CUDA_HEADER = re.compile(r"(cuda|nvrtc|cudnn|cublas|cute/|cutlass/)")
 
 
@@ -40,11 +54,18 @@ def unit(path):
 
 
 def member(path):
-    """The op, backend or policy that a file belongs to, or None for what its siblings share."""
+    """The family of ops or the backend that a file belongs to, or None for what its siblings share."""
     parts = path.split("/")
     if path.startswith(("heddle/ops/", "heddle/backend/")) and len(parts) > 3:
         return parts[2]
     return None
+
+
+def wrong_room(path, target):
+    here, there = path.rsplit("/", 1)[0], target.rsplit("/", 1)[0]
+    if here == there or here not in ROOMS or there not in ROOMS or path.endswith("_test.cpp"):
+        return None
+    return None if ROOMS[here] > ROOMS[there] else f"{here} includes {there}, which is not below it"
 
 
 def is_policy(path, paths):
@@ -71,15 +92,19 @@ def wrong_include(path, target, paths):
     if here not in LAYERS:
         return f"{here}/ has no layer; give it one in tools/check_layers.py"
     if member(target) and there == "heddle/ops" and here not in SEES_OPS and member(path) != member(target):
-        return "only model/, tests and the op itself include an op's headers"
+        return "only model/, tests and the op's family include an op's headers"
     if here == there:
         if member(path) and member(target) and member(path) != member(target):
             return f"{member(path)} includes its sibling {member(target)}"
+        if wrong_room(path, target):
+            return wrong_room(path, target)
         own = path.rsplit(".", 1)[0].removesuffix("_test") == target.rsplit(".", 1)[0]
         if is_policy(target, paths) and not own and not path.endswith("_test.cpp"):
             return "a policy includes its sibling"
         return None
-    if LAYERS[here] > LAYERS[there] or (here, there) in SAME_LAYER:
+    if there == "heddle/backend" and here not in SEES_BACKENDS:
+        return "backends are reached through their registry, ir/executor.h"
+    if LAYERS[here] > LAYERS[there]:
         return None
     return f"layer {LAYERS[here]} includes layer {LAYERS[there]}"
 
@@ -126,6 +151,12 @@ def violations(root):
             wrong += [
                 f"a device file sees a standard header: {' -> '.join(c)}"
                 for c in standard_header_chains(path, all_includes)
+            ]
+        if path.startswith("heddle/ops/"):
+            wrong += [
+                f"{path}:{number}: {found[0]}: a body asks Team or Kernel (backend/cuda/device/team.cuh)"
+                for number, line in enumerate(text.splitlines(), 1)
+                if (found := FRAME.search(line))
             ]
         if path.startswith("heddle/tile/"):
             wrong += [

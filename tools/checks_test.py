@@ -6,6 +6,7 @@ import unittest
 
 import check_clones
 import check_cycles
+import check_fields
 import check_layers
 import check_prose
 import check_sizes
@@ -20,7 +21,7 @@ PAGES = {
 GOOD = {
     "heddle/base/error.h": "#include <string>\n",
     "heddle/tile/map.h": "inline float twice(float x) { return 2 * x; }\n",
-    "heddle/ir/op.h": '#include "heddle/base/error.h"\n#include "heddle/tile/map.h"\n',
+    "heddle/ir/op.h": '#include "heddle/base/error.h"\n',
     "heddle/ops/add/add.h": "struct AddArgs {};\n",
     "heddle/ops/add/add.cpp": '#include "heddle/ops/add/add.h"\n#include "heddle/ir/op.h"\n#include <map>\n',
     "heddle/ops/add/add.cuh": '#include "heddle/ops/add/add.h"\n#include "heddle/tile/map.h"\n',
@@ -28,7 +29,8 @@ GOOD = {
     "heddle/schedule/wave.h": "",
     "heddle/schedule/wave.cpp": '#include "heddle/schedule/wave.h"\n',
     "heddle/model/llama.cpp": '#include "heddle/ops/add/add.h"\n',
-    "apps/heddle/main.cpp": '#include "heddle/ir/op.h"\n',
+    "heddle/session/answer.h": '#include "heddle/ir/op.h"\n',
+    "apps/heddle/main.cpp": '#include "heddle/session/answer.h"\n',
 }
 
 
@@ -47,17 +49,29 @@ class CheckTest(unittest.TestCase):
             return "\n".join(check.violations(root)[0])
 
     def test_accepts_the_good_tree(self):
-        for check in (check_layers, check_sizes, check_clones, check_cycles, check_prose):
+        for check in (check_layers, check_sizes, check_clones, check_cycles, check_fields, check_prose):
             with self.subTest(check.__name__):
                 self.assertEqual(self.found(check), "")
 
     def test_layers(self):
         faults = {
             "includes layer 5": ("heddle/ir/a.h", '#include "heddle/engine/e.h"\n'),
+            "layer 1 includes layer 1": ("heddle/ir/e.h", '#include "heddle/tile/map.h"\n'),
             "includes layer 1": ("heddle/tile/a.h", '#include "heddle/ir/op.h"\n'),
             "only model/, tests": ("heddle/engine/a.cpp", '#include "heddle/ops/add/add.h"\n'),
             "only model/": ("heddle/ops/mul/mul.cpp", '#include "heddle/ops/add/add.h"\n'),
+            "through their registry": ("apps/heddle/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
+            "includes layer 8": ("heddle/session/a.h", '#include "apps/heddle/support/flags.h"\n'),
+            "__shfl_xor_sync: a body asks Team": (
+                "heddle/ops/add/add.sm80.cuh",
+                "__shfl_xor_sync(~0u, x, 1);\n",
+            ),
+            "kConsumers: a body asks Team": ("heddle/ops/add/add.sm80.cuh", "i += kConsumers;\n"),
             "sibling cuda": ("heddle/backend/cpu/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
+            "not below it": (
+                "heddle/backend/cuda/runtime/a.h",
+                '#include "heddle/backend/cuda/compiler/jit.h"\n',
+            ),
             "a policy includes": ("heddle/schedule/dag.cpp", '#include "heddle/schedule/wave.h"\n'),
             "no layer that can": ("heddle/ir/b.cpp", '#include "tests/harness.h"\n'),
             "has no layer": ("heddle/misc/a.cpp", '#include "heddle/base/error.h"\n'),
@@ -78,6 +92,7 @@ class CheckTest(unittest.TestCase):
         allowed = {
             "heddle/backend/cuda/arch/sm90.cuh": CUTE + "#if __CUDA_ARCH__ >= 900\n#endif\n",
             "heddle/ops/add/add.sm90.cuh": CUTE + '#include "heddle/ops/add/add.h"\n',
+            "heddle/ops/add/add_twice.cpp": '#include "heddle/ops/add/add.h"\n',
             "heddle/ops/add/add_test.cpp": '#include "heddle/ops/add/add.h"\n#include <gtest/gtest.h>\n',
             "heddle/backend/cpu/bodies.cpp": '#include "op_bodies.inc"\n',
             "heddle/tile/map_test.cpp": '#include <cmath>\n#include "heddle/tile/map.h"\n',
@@ -129,6 +144,29 @@ class CheckTest(unittest.TestCase):
         self.assertIn("heddle/ir, heddle/trace", self.found(check_cycles, **folders))
         ring = {"heddle/ir/a.h": '#include "heddle/ir/b.h"\n', "heddle/ir/b.h": '#include "heddle/ir/a.h"\n'}
         self.assertIn("heddle/ir/a.h, heddle/ir/b.h", self.found(check_cycles, **ring))
+
+    def test_fields(self):
+        text = """
+struct Size {
+  int rows = 1, unread = 2;  // int comment;
+  std::function<void(int, int)> unread_call = [](int a, int) { return a; };
+  alignas(8) const char* unread_text = "a;b";
+  bool (*unread_pointer)(int) = nullptr;
+  template <class F>
+  int area(F f) const { const int local = 2; return f(rows, local); }
+  struct Inner { i64 unread_inner[4] = {}; };
+  static constexpr int kMost = 3;
+  int reserved = 0;
+};
+"""
+        reader = "Size a{.unread = 1};\nvoid f(Size& a) { a.unread = 2; a.unread_inner = 3; g(a.rows); }\n"
+        seeded = {"heddle/ir/a.h": text, "tests/a.cpp": reader}
+        lines = self.found(check_fields, **seeded).split("\n")
+        names = ["unread", "unread_call", "unread_text", "unread_pointer", "unread_inner"]
+        self.assertEqual(sorted(line.split()[-1] for line in lines), sorted(names))
+        self.assertIn("heddle/ir/a.h:3: nothing reads unread", lines)
+        seeded["tests/b.cpp"] = "".join(f"int x{i} = a.{name};\n" for i, name in enumerate(names))
+        self.assertEqual(self.found(check_fields, **seeded), "")
 
     def test_prose(self):
         self.assertIn("151 lines", self.found(check_prose, **{"README.md": "x\n" * 151}))

@@ -14,7 +14,7 @@ import sys
 CPP = (".h", ".cuh", ".cpp")
 HEADERS = (".h", ".cuh")
 FOLDERS = ("heddle", "apps", "python", "tests", "bench", "examples", "scripts", "tools", "models")
-SKIPPED = {"build", "dist", "__pycache__"}
+SKIPPED = {"dist", "__pycache__"}
 CLONE_WINDOW = 12  # lines; shorter runs repeat by chance
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)

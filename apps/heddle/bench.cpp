@@ -4,15 +4,15 @@
 
 #include <fmt/core.h>
 
-#include "apps/heddle/support/answer.h"
+#include "apps/heddle/measure/measurements.h"
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
-#include "apps/heddle/support/measurements.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/model/build/family.h"
+#include "heddle/session/settings.h"
 
 namespace heddle {
 namespace {

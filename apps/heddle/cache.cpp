@@ -2,11 +2,11 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/output.h"
-#include "heddle/backend/cuda/cubin_cache.h"
+#include "heddle/base/json.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle {
 namespace {
@@ -15,24 +15,28 @@ struct CacheFlags {
   bool clear = false, json = false;
 };
 
-void run(const CacheFlags& flags) {
-  const cuda::CubinCache& cache = cuda::CubinCache::of_process();
-  const cuda::CubinCache::Usage removed = flags.clear ? cache.clear() : cuda::CubinCache::Usage{};
-  const cuda::CubinCache::Usage usage = cache.usage();
+void show(const DeviceCompiler& compiler, const CacheFlags& flags) {
+  const CodeCache removed = flags.clear ? compiler.clear_cache() : CodeCache{};
+  const CodeCache cache = compiler.cache();
   if (flags.json) {
-    const nlohmann::json json = {{"folder", cache.folder()},
-                                 {"entries", usage.entries},
-                                 {"bytes", usage.bytes},
-                                 {"limit_bytes", cache.limit_bytes()},
-                                 {"removed_entries", removed.entries},
-                                 {"removed_bytes", removed.bytes}};
+    const Json json = Json::object({{"bytes", cache.bytes},
+                                    {"entries", cache.entries},
+                                    {"folder", cache.folder},
+                                    {"limit_bytes", cache.limit_bytes},
+                                    {"removed_bytes", removed.bytes},
+                                    {"removed_entries", removed.entries}});
     print(json.dump(2) + "\n");
     return;
   }
   if (flags.clear)
     print(fmt::format("removed     {} compiled programs, {} bytes\n", removed.entries, removed.bytes));
-  print(fmt::format("folder      {}\nentries     {}\nbytes       {} of {}\n", cache.folder(), usage.entries,
-                    usage.bytes, cache.limit_bytes()));
+  print(fmt::format("folder      {}\nentries     {}\nbytes       {} of {}\n", cache.folder, cache.entries,
+                    cache.bytes, cache.limit_bytes));
+}
+
+void run(const CacheFlags& flags) {
+  for (const Backend* backend : all_backends())
+    if (backend->compiler) show(*backend->compiler, flags);
 }
 
 }  // namespace

@@ -4,20 +4,19 @@
 
 #include <fmt/core.h>
 
-#include "apps/heddle/support/answer_settings.h"
+#include "apps/heddle/support/answer_flags.h"
 #include "apps/heddle/support/chat_input.h"
 #include "apps/heddle/support/command.h"
-#include "apps/heddle/support/conversation.h"
-#include "apps/heddle/support/generate_flags.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/session/conversation.h"
 
 namespace heddle {
 namespace {
 
-struct ChatFlags : GenerateFlags {
+struct ChatFlags : AnswerFlags {
   std::string when_full = "stop";
 };
 
@@ -91,10 +90,11 @@ class Chat {
 
   void say(const std::string& message) {
     require_utf8(message, "message");
-    stats_ = conversation_.say(message, [](const std::string& text) {
+    const auto show = [](const std::string& text) {
       print(text);
       flush_output();
-    });
+    };
+    stats_ = conversation_.say(message, show, interrupted);
     ++turns_;
     print("\n");
     if (interrupted()) forget_interrupt();
@@ -157,9 +157,9 @@ void run(const ChatFlags& flags, const Command& command) {
           "[chat] --context-full is '{}'; must be stop or slide", flags.when_full);
   require_utf8(flags.system, "--system");
   require_model_folder(flags.engine.model);
-  const ChatTemplate form = load_chat_template(flags.engine.model, flags.form);
+  const ChatTemplate form = flags.chat_template();
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
-  const AnswerSettings settings = settings_of(flags, command, tokenizer);
+  const AnswerSettings settings = flags.settings(command, tokenizer);
   const auto engine = load_engine(flags.engine, flags.engine.options());
   require_known_tokens(settings, engine->info().vocab);
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
@@ -175,13 +175,12 @@ void add_chat(CLI::App& app) {
   Command command(app, "chat", "Talk with a model");
   flags->engine.add_to(command);
   flags->engine.add_artefact_to(command);
-  flags->max_tokens = 1024;
+  flags->asked.max_tokens = 1024;
   command.argument("--system", &flags->system, "what the model is told before anything else");
   command.argument("--template", &flags->form, "file with a chat template to take instead of the model's");
   command.argument("--context-full", &flags->when_full,
                    "stop: a turn that does not fit is refused; slide: the oldest messages are dropped");
-  command.argument("--max-tokens", &flags->max_tokens, "tokens of an answer at most");
-  add_sampling_flags(command, *flags);
+  flags->add_to(command, {"logprobs"});
   command.footer(
       "Answers go to stdout, all else to stderr; where stdin is no terminal, each line is a message.\n"
       "A turn reads only what is new: the conversation stays in the KV cache. In it:\n" +

@@ -1,18 +1,21 @@
 // heddle check: proves a saved program, or the programs that a model runs; or compiles the tile bodies for GPUs.
 #include "heddle/ir/check.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
-#include "heddle/backend/cuda/body_check.h"
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 #include "heddle/ir/artefact.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle {
 namespace {
@@ -47,11 +50,11 @@ struct CheckFlags {
   bool json = false;
 };
 
-void print_table(const std::vector<cuda::BodyCheck>& checks) {
+void print_table(const std::vector<BodyCheck>& checks) {
   print(fmt::format("{:18} {:8} {:>4} {:>9} {:>7} {:>6} {:>8} {:>8}\n", "body", "arch", "rows", "registers",
                     "shared", "stack", "spilled", "seconds"));
-  for (const cuda::BodyCheck& check : checks) {
-    const cuda::KernelUse& use = check.use;
+  for (const BodyCheck& check : checks) {
+    const KernelUse& use = check.use;
     print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}\n", check.op, check.arch, check.rows,
                       use.registers, use.shared_bytes, use.stack_bytes,
                       use.spill_store_bytes + use.spill_load_bytes, check.seconds,
@@ -59,29 +62,39 @@ void print_table(const std::vector<cuda::BodyCheck>& checks) {
   }
 }
 
-void print_json(const std::vector<cuda::BodyCheck>& checks) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const cuda::BodyCheck& check : checks)
-    rows.push_back({{"op", check.op},
-                    {"arch", check.arch},
-                    {"rows", check.rows},
-                    {"registers", check.use.registers},
-                    {"shared_bytes", check.use.shared_bytes},
-                    {"stack_bytes", check.use.stack_bytes},
-                    {"spill_store_bytes", check.use.spill_store_bytes},
-                    {"spill_load_bytes", check.use.spill_load_bytes},
-                    {"failure", check.failure}});
+void print_json(const std::vector<BodyCheck>& checks) {
+  Json rows = Json::array();
+  for (const BodyCheck& check : checks)
+    rows.push_back(Json::object({{"op", check.op},
+                                 {"arch", check.arch},
+                                 {"rows", check.rows},
+                                 {"registers", check.use.registers},
+                                 {"shared_bytes", check.use.shared_bytes},
+                                 {"stack_bytes", check.use.stack_bytes},
+                                 {"spill_store_bytes", check.use.spill_store_bytes},
+                                 {"spill_load_bytes", check.use.spill_load_bytes},
+                                 {"failure", check.failure}}));
   print(rows.dump(2) + "\n");
+}
+
+// By the backends that know the architectures.
+std::vector<BodyCheck> check_bodies(const CheckFlags& flags) {
+  std::map<const Backend*, std::vector<std::string>> archs;
+  for (const std::string& arch : flags.archs) archs[&backend_for_arch(arch)].push_back(arch);
+  std::vector<BodyCheck> all;
+  for (const auto& [backend, own] : archs)
+    std::ranges::move(backend->compiler->check_bodies(own, flags.ops), std::back_inserter(all));
+  return all;
 }
 
 void check_devices(const CheckFlags& flags) {
   require(flags.engine.model.empty(), "[check] --arch compiles the tile bodies and takes no model: {}",
           flags.engine.model);
-  const std::vector<cuda::BodyCheck> checks = cuda::check_bodies(flags.archs, flags.ops);
+  const std::vector<BodyCheck> checks = check_bodies(flags);
   flags.json ? print_json(checks) : print_table(checks);
   size_t failed = 0;
   std::string first;
-  for (const cuda::BodyCheck& check : checks) {
+  for (const BodyCheck& check : checks) {
     if (check.failure.empty()) continue;
     if (failed++ == 0) first = fmt::format("{} for {}: {}", check.op, check.arch, check.failure);
   }
@@ -113,7 +126,7 @@ void add_check(CLI::App& app) {
                                false);
   command.argument("--arch", &flags->archs,
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
-                               fmt::join(cuda::known_archs(), ",")),
+                               fmt::join(known_archs(), ",")),
                    {.separator = ','});
   command.argument("--ops", &flags->ops, "with --arch: the bodies of these ops only", {.separator = ','});
   command.argument("--json", &flags->json, "with --arch: print JSON");

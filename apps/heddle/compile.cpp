@@ -5,7 +5,6 @@
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
-#include "heddle/backend/cuda/body_check.h"
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/model/build/family.h"
@@ -36,15 +35,13 @@ std::string names_of_devices() {
 DeviceKind device_of(const CompileFlags& flags) {
   require(flags.device.empty() != flags.arch.empty(),
           "[compile] --device is '{}' and --arch '{}'; give one of both", flags.device, flags.arch);
-  if (!flags.arch.empty()) cuda::require_known_arch(flags.arch);
-  for (const DeviceKind& kind : known_devices()) {
-    if (!flags.device.empty() && kind.name == flags.device) return kind;
-    if (flags.device.empty() && !kind.arch.empty()) {
-      require(flags.engine.workers > 0, "[compile] --arch {} says nothing of --workers; give them",
-              flags.arch);
-      return {.name = "", .executor = kind.executor, .arch = flags.arch, .units = 0};
-    }
+  if (!flags.arch.empty()) {
+    const Backend& backend = backend_for_arch(flags.arch);
+    require(flags.engine.workers > 0, "[compile] --arch {} says nothing of --workers; give them", flags.arch);
+    return {.name = "", .executor = backend.kinds.front().executor, .arch = flags.arch, .units = 0};
   }
+  for (const DeviceKind& kind : known_devices())
+    if (kind.name == flags.device) return kind;
   fail(ErrorCode::kInvalidArgument, "[compile] --device {} is not known; there are {}; or give --arch",
        flags.device, names_of_devices());
 }
@@ -70,7 +67,6 @@ void add_compile(CLI::App& app) {
   command.argument("--device", &flags->device,
                    "what they are for, which need not be here: " + names_of_devices());
   command.argument("--arch", &flags->arch, "any GPU of this architecture, as sm_90a, that holds --workers");
-  flags->engine.add_tagged_to(command);
   command.argument("--sequences", &flags->sequences, "sequences that go on at once, at most");
   command.argument("--logits", &flags->logits, "programs for heddle logits, with those of every row");
   command.argument("--out", &flags->out, "the .heddle file", {.required = true});
@@ -79,7 +75,7 @@ void add_compile(CLI::App& app) {
       "file no\n"
       "compiler is needed; it is refused by another heddle, another checkpoint (config.json, names, types, "
       "shapes\n"
-      "and samples of the tensors), and another device (architecture, multiprocessors, clusters that fit).\n"
+      "and samples of the tensors), and another device (architecture, multiprocessors).\n"
       "Examples:\n"
       "  heddle compile models/storyteller --device h200 --out story.heddle\n"
       "  heddle generate models/storyteller --program story.heddle --prompt \"Once upon a time\"\n"

@@ -1,13 +1,12 @@
 // heddle diff: runs the same steps on two executors and compares every buffer, op by op.
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/input.h"
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
-#include "heddle/base/float16.h"
 
 namespace heddle {
 namespace {
@@ -20,67 +19,46 @@ struct DiffFlags {
 };
 
 // The tensors that calls write and no later one writes again: what their buffers hold at the end.
-struct Written : ArgVisitor {
-  struct One {
-    u32 node;
-    Tensor tensor;
-    i64 begin() const { return tensor.offset; }
-    i64 end() const {
-      i64 last = 0;
-      for (int d = 0; d < tensor.rank; ++d) last += (tensor.size[d] - 1) * tensor.stride[d];
-      return tensor.offset + (last + 1) * size_of(tensor.dtype);
-    }
-  };
-  u32 node = 0;
-  std::vector<One> all;
-
-  explicit Written(const Program& program) {
-    for (const Call& call : program.calls) {
-      node = call.node;
-      Node made = program.node_of(call);
-      for (Part& part : made.parts) part.op->visit(part.args.data(), *this);
-    }
+struct Written {
+  size_t call;
+  Tensor tensor;
+  i64 begin() const { return tensor.offset; }
+  i64 end() const {
+    i64 last = 0;
+    for (int d = 0; d < tensor.rank; ++d) last += (tensor.size[d] - 1) * tensor.stride[d];
+    return tensor.offset + (last + 1) * size_of(tensor.dtype);
   }
-  void tensor(const char*, Tensor& value, const char*, Access access) override {
-    if (access != Access::kWrite || !value.exists()) return;
-    const One one{node, value};
-    std::erase_if(all, [&](const One& before) {
-      return before.node != node && before.tensor.buffer == value.buffer && before.begin() < one.end() &&
-             one.begin() < before.end();
-    });
-    all.push_back(one);
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
 };
+
+std::vector<Written> written_by(const Program& program) {
+  std::vector<Written> all;
+  for (size_t call = 0; call < program.calls.size(); ++call) {
+    const Node node = program.node_of(program.calls[call]);
+    for (const Part& part : node.parts)
+      for (const Field& field : part.op->fields) {
+        if (!field.writes() || !field.tensor(part.args.data()).exists()) continue;
+        const Written one{call, field.tensor(part.args.data())};
+        std::erase_if(all, [&](const Written& before) {
+          return before.call != call && before.tensor.buffer == one.tensor.buffer &&
+                 before.begin() < one.end() && one.begin() < before.end();
+        });
+        all.push_back(one);
+      }
+  }
+  return all;
+}
 
 struct Difference {
   double error = 0, largest = 0;  // of |a - b|, and of |a|
   size_t values = 0;
 };
 
-double at(std::span<const std::byte> bytes, DType dtype, size_t i) {
-  float value;
-  i32 whole;
-  uint16_t half;
-  if (dtype == DType::kF32) {
-    std::memcpy(&value, bytes.data() + 4 * i, 4);
-    return double(value);
-  }
-  if (dtype == DType::kI32) {
-    std::memcpy(&whole, bytes.data() + 4 * i, 4);
-    return double(whole);
-  }
-  std::memcpy(&half, bytes.data() + 2 * i, 2);
-  return double(dtype == DType::kBf16 ? bf16_to_float(half) : f16_to_float(half));
-}
-
 Difference compare(std::span<const std::byte> a, std::span<const std::byte> b, DType dtype) {
   Difference result;
   result.values = a.size() / size_t(size_of(dtype));
   for (size_t i = 0; i < result.values; ++i) {
-    const double x = at(a, dtype, i), y = at(b, dtype, i);
+    const size_t at = i * size_t(size_of(dtype));
+    const double x = load_number(dtype, &a[at]), y = load_number(dtype, &b[at]);
     if (std::isnan(x) && std::isnan(y)) continue;
     const double error = std::isnan(x - y) ? INFINITY : std::abs(x - y);
     result.error = std::max(result.error, error);
@@ -133,7 +111,7 @@ void run(const DiffFlags& flags) {
           right.calls.size());
   std::printf("%-44s %12s %12s\n", "node", "max |a - b|", "max |a|");
   std::string first;
-  for (const Written::One& one : Written(left).all) {
+  for (const Written& one : written_by(left)) {
     const Tensor& tensor = one.tensor;
     if (tensor.dtype == DType::kU8) continue;  // the step record
     const auto of = [&](Engine& engine, const Program& program) {
@@ -146,7 +124,7 @@ void run(const DiffFlags& flags) {
     const bool bad = d.error > bound * (1 + d.largest);
     std::printf("%-44s %12.3g %12.3g%s\n", left.buffers[tensor.buffer].info.name.c_str(), d.error, d.largest,
                 bad ? "  <- out of bounds" : "");
-    if (bad && first.empty()) first = left.node_names[one.node];
+    if (bad && first.empty()) first = left.calls[one.call].name;
   }
   if (!first.empty())
     fail(ErrorCode::kInternal, "[diff] {} is the first op out of bounds ({} x (1 + max |a|))", first, bound);

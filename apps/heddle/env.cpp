@@ -3,26 +3,27 @@
 
 #include <CLI/Version.hpp>
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <spdlog/version.h>
 #include <xxhash.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include "apps/heddle/support/command.h"
-#include "apps/heddle/support/default_executor.h"
+#include "heddle/base/json.h"
+#include "heddle/engine/default_executor.h"
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op.h"
+#include "heddle/ir/registry.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
 
 namespace heddle {
 namespace {
 
-template <class T, class F>
-std::string names(std::span<const T* const> all, F&& name_of) {
+template <class F>
+std::string names(const auto& all, F&& name_of) {
   std::string text;
-  for (const T* one : all) text += std::string(text.empty() ? "" : ", ") + name_of(*one);
+  for (const auto* one : all) text += std::string(text.empty() ? "" : ", ") + name_of(*one);
   return text;
 }
 
@@ -39,16 +40,17 @@ void run() {
   fmt::print("default     {}\n", describe_choice(default_executor().name, true));
   fmt::print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
   fmt::print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
-  fmt::print("ops         {}\n", names(all_ops(), [](const OpSpec& op) { return op.name; }));
+  fmt::print("ops         {}\n",
+             names(all_ops(), [](const OpSpec& op) -> const std::string& { return op.name; }));
   char pcre[64] = {};
   pcre2_config(PCRE2_CONFIG_VERSION, pcre);
   const unsigned xxhash = XXH_versionNumber();
   fmt::print(
-      "libraries   fmt {}.{}.{}, spdlog {}.{}.{}, nlohmann/json {}.{}.{}, CLI11 {}, xxHash {}.{}.{}, PCRE2 "
+      "libraries   fmt {}.{}.{}, spdlog {}.{}.{}, {}, CLI11 {}, xxHash {}.{}.{}, PCRE2 "
       "{}\n",
       FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR,
-      SPDLOG_VER_PATCH, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH,
-      CLI11_VERSION, xxhash / 10000, xxhash / 100 % 100, xxhash % 100, pcre);
+      SPDLOG_VER_PATCH, json_library(), CLI11_VERSION, xxhash / 10000, xxhash / 100 % 100, xxhash % 100,
+      pcre);
 }
 
 }  // namespace

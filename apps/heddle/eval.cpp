@@ -5,7 +5,6 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/engine_flags.h"
@@ -15,6 +14,7 @@
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/model/build/family.h"
 #include "heddle/text/logits_processors.h"
@@ -164,13 +164,13 @@ class Eval {
 
   void report(size_t windows, double seconds) const {
     const double loss = sums_.loss / double(sums_.weight), count = double(sums_.compared);
-    nlohmann::ordered_json out = {{"perplexity", std::exp(loss)},
-                                  {"loss", loss},
-                                  {"tokens", sums_.tokens},
-                                  {"windows", windows},
-                                  {"window", window_},
-                                  {"stride", stride_},
-                                  {"seconds", seconds}};
+    Json out = Json::object({{"perplexity", std::exp(loss)},
+                             {"loss", loss},
+                             {"tokens", sums_.tokens},
+                             {"windows", windows},
+                             {"window", window_},
+                             {"stride", stride_},
+                             {"seconds", seconds}});
     if (engines_.size() > 1) {
       out["kl"] = sums_.divergence / count;
       out["top1_agreement"] = double(sums_.agreed) / count;

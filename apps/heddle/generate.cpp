@@ -4,50 +4,28 @@
 #include <memory>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "apps/heddle/support/answer_json.h"
-#include "apps/heddle/support/answer_settings.h"
+#include "apps/heddle/support/answer_flags.h"
 #include "apps/heddle/support/command.h"
-#include "apps/heddle/support/generate_batch.h"
-#include "apps/heddle/support/generate_flags.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
-#include "heddle/base/stopwatch.h"
+#include "heddle/model/build/family.h"
+#include "heddle/session/answer_json.h"
+#include "heddle/session/prompt_batch.h"
 
 namespace heddle {
 namespace {
 
-struct Times {
-  double prompt = 0, tokens = 0;  // seconds
+// One prompt, or a file of them.
+struct GenerateFlags : AnswerFlags {
+  std::string prompt, prompts, out;
+  i32 sequences = 16, n = 1;
+  bool json = false, chat = false, echo = false;
 };
-
-// Runs the answers, of one prompt, to their end.
-Times finish(Engine& engine, const std::vector<std::shared_ptr<Answer>>& answers) {
-  Batcher batcher(engine, interrupted);
-  for (const auto& answer : answers) batcher.add(answer);
-  const size_t size = answers[0]->prompt().size();
-  ProgressLine progress;
-  const auto goes_on = [&] { return !batcher.idle() && !interrupted(); };
-  Times times;
-  Stopwatch watch;
-  while (goes_on() && batcher.stats().new_tokens == 0) {
-    batcher.step();
-    progress.show_tokens("reading the prompt", batcher.stats().prompt_tokens, size);
-  }
-  progress.clear();
-  times.prompt = watch.seconds();
-  watch = {};
-  while (goes_on()) batcher.step();
-  for (const auto& answer : answers)
-    if (!answer->ended()) answer->end(false);
-  times.tokens = watch.seconds();
-  return times;
-}
 
 // The prompt as what a person says to the model, with all that its template puts around it.
 std::string turn_of(const GenerateFlags& flags) {
@@ -55,7 +33,7 @@ std::string turn_of(const GenerateFlags& flags) {
   require_utf8(flags.system, "--system");
   if (!flags.system.empty()) messages.push_back({"system", flags.system});
   messages.push_back({"user", flags.prompt});
-  return load_chat_template(flags.engine.model, flags.form).render(messages);
+  return flags.chat_template().render(messages);
 }
 
 // The prompt's tokens; flags.prompt becomes its text: all of stdin without the line end that closes it, as the text
@@ -82,15 +60,15 @@ void require_fit(const std::vector<i32>& prompt, const Engine& engine, const std
            engine.info().vocab - 1);
 }
 
-void print_json(const Answer& answer, const Times& times, const std::string& chooser) {
-  nlohmann::ordered_json out = json_of(answer);
+void print_json(const Answer& answer, const AnswerTimes& times, const std::string& chooser) {
+  Json out = json_of(answer);
   out["chosen_by"] = chooser;
   out["prompt_seconds"] = times.prompt;
   out["seconds"] = times.tokens;
-  print(line_of(out) + "\n");
+  print(out.dump() + "\n");
 }
 
-void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const Times& times,
+void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const AnswerTimes& times,
                  const std::string& chooser) {
   size_t tokens = 0;
   for (const auto& answer : answers) tokens += answer->tokens().size();
@@ -124,7 +102,13 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
   require_known_tokens(settings, engine->info().vocab);
   if (flags.echo && !flags.json) print(flags.prompt);
   const auto answers = answers_of(flags, settings, prompt, tokenizer);
-  const Times times = finish(*engine, answers);
+  ProgressLine progress;
+  const AnswerTimes times = run_answers(*engine, answers, interrupted, [&](size_t tokens) {
+    if (tokens < prompt.size())
+      progress.show_tokens("reading the prompt", tokens, prompt.size());
+    else
+      progress.clear();
+  });
   const std::string chooser = chooser_of(settings.sampling);
   for (size_t i = 0; i < answers.size(); ++i) {
     if (flags.json)
@@ -134,6 +118,39 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
   }
   flush_output();
   if (!flags.json) print_times(answers, times, chooser);
+}
+
+void print_stats(const PromptBatchStats& stats) {
+  const BatchStats& steps = stats.steps;
+  const std::string text = fmt::format(
+      "[{} prompt tokens, {} more shared; {} new tokens; {:.1f} tokens/s in {} steps of up to {} sequences; "
+      "{} answers chosen by the host, {} by the program]\n",
+      steps.prompt_tokens, steps.shared_tokens, steps.new_tokens, double(steps.new_tokens) / stats.seconds,
+      steps.steps, steps.most_sequences, stats.by_host, stats.by_program);
+  std::fputs(text.c_str(), stderr);
+}
+
+void generate_batch(const GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
+  PromptBatch batch(
+      {.prompts = flags.prompts, .results = flags.out, .n = flags.n, .max_context = flags.engine.max_context},
+      settings, tokenizer, open_model(flags.engine.model)->info());
+  if (batch.cut() > 0)
+    std::fprintf(stderr, "%s: took away %zu bytes of a last line that was cut\n", flags.out.c_str(),
+                 batch.cut());
+  if (batch.left() > 0) {
+    EngineOptions options = flags.engine.options();
+    options.max_context = batch.context();
+    options.max_sequences = i32(std::min(size_t(flags.sequences), batch.left()));
+    const auto engine = load_engine(flags.engine, options);
+    ProgressLine progress;
+    const PromptBatchStats stats = batch.run(*engine, interrupted, [&] {
+      progress.show(fmt::format("{} of {} answers are done", batch.done(), batch.wanted()));
+    });
+    progress.clear();
+    print_stats(stats);
+  }
+  std::fprintf(stderr, "[%zu of %zu answers are done%s]\n", batch.done(), batch.wanted(),
+               batch.left() > 0 ? "; the same command goes on from here" : "");
 }
 
 void run(GenerateFlags& flags, const Command& command) {
@@ -151,11 +168,11 @@ void run(GenerateFlags& flags, const Command& command) {
   require(flags.n >= 1 && flags.n <= 10000, "[generate] --n is {}; must be 1 to 10000", flags.n);
   require(flags.sequences >= 1 && flags.sequences <= 512, "[generate] --sequences is {}; must be 1 to 512",
           flags.sequences);
-  require(flags.logprobs < 0 || flags.json || !flags.prompts.empty(),
-          "[generate] --logprobs is {} and text has no place for them; add --json", flags.logprobs);
+  require(flags.asked.logprobs < 0 || flags.json || !flags.prompts.empty(),
+          "[generate] --logprobs is {} and text has no place for them; add --json", flags.asked.logprobs);
   require_model_folder(flags.engine.model);
   const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
-  const AnswerSettings settings = settings_of(flags, command, tokenizer);
+  const AnswerSettings settings = flags.settings(command, tokenizer);
   if (flags.prompts.empty())
     generate(flags, settings, tokenizer);
   else
@@ -183,15 +200,9 @@ void add_generate(CLI::App& app) {
       "--out", &flags->out,
       "file for the results of --prompts, one JSON object a line; what is in it is not done again");
   command.argument("--sequences", &flags->sequences, "how many answers are made at once");
-  command.argument("--max-tokens", &flags->max_tokens, "new tokens at most");
-  add_sampling_flags(command, *flags);
+  flags->add_to(command);
   command.argument("--n", &flags->n,
                    "how many answers to a prompt; each has the seed after that of the last");
-  command.argument(
-      "--logprobs", &flags->logprobs,
-      "write the log-probability of each token and of this many likeliest ones, by the model's own "
-      "logits",
-      {.shows_default = false});
   flags->echo = ::isatty(STDOUT_FILENO) != 0;
   command.argument("--echo,!--no-echo", &flags->echo,
                    "print the prompt before its continuation; default: on a terminal");

@@ -10,6 +10,7 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/engine/builtins.h"
 
 namespace heddle {
 
@@ -46,6 +47,7 @@ CLI::App* find_command(CLI::App& app, int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  register_builtins();
   CLI::App app(kAbout, "heddle");
   app.footer(kFooter);
   app.require_subcommand(1);

@@ -1,8 +1,8 @@
 // heddle profile: where the time of a step goes, by op.
 #include <cstdio>
 
+#include "apps/heddle/measure/decode_run.h"
 #include "apps/heddle/support/command.h"
-#include "apps/heddle/support/decode_run.h"
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"

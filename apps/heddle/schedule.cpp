@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "apps/heddle/measure/measured_schedule.h"
+#include "apps/heddle/measure/schedule_page.h"
 #include "apps/heddle/support/command.h"
-#include "apps/heddle/support/measured_schedule.h"
 #include "apps/heddle/support/output.h"
-#include "apps/heddle/support/schedule_page.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/stopwatch.h"

@@ -4,7 +4,6 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/input.h"
@@ -15,41 +14,40 @@
 namespace heddle {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct TemplateFlags {
   std::string model, extra = "{}";
   bool no_prompt = false, json_lines = false;
 };
 
-Json parse_json(std::string_view text, std::string_view where) {
+Json parse(std::string_view text, const std::string& where) {
   try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
-    fail(ErrorCode::kInvalidArgument, "[template] {} is no JSON: {}", where, error.what());
+    return parse_json(text, where);
+  } catch (const Error& error) {
+    fail(ErrorCode::kInvalidArgument, "[template] {}", error.what());
   }
 }
 
 void run_template(const TemplateFlags& flags) {
   const ChatTemplate chat = ChatTemplate::load(flags.model);
-  const Json extra = parse_json(flags.extra, "--extra");
+  const Json extra = parse(flags.extra, "--extra");
   ChatOptions options = {.add_generation_prompt = !flags.no_prompt, .extra = &extra};
-  if (!flags.json_lines) return print(chat.render_json(parse_json(read_stdin(), "stdin"), options));
+  if (!flags.json_lines) return print(chat.render_json(parse(read_stdin(), "stdin"), options));
   std::string line;
   for (size_t number = 1; std::getline(std::cin, line); ++number) {
-    const Json request = parse_json(line, fmt::format("line {}", number));
-    require(request.is_object() && request.contains("messages"),
-            "[template] line {} is no object with 'messages'", number);
-    const Json more = request.value("extra", Json::object());
-    options.extra = &more;
-    options.add_generation_prompt = request.value("add_generation_prompt", true);
+    const Json request = parse(line, fmt::format("stdin:{}", number));
+    const Json* messages = request.find("messages");
+    require(messages, "[template] line {} is no object with 'messages'", number);
+    const Json none = Json::object();
+    const Json *more = request.find("extra"), *prompt = request.find("add_generation_prompt");
+    options.extra = more ? more : &none;
+    options.add_generation_prompt = !prompt || prompt->as_bool();
     Json answer;
     try {
-      answer["text"] = chat.render_json(request["messages"], options);
+      answer["text"] = chat.render_json(*messages, options);
     } catch (const Error& error) {
       answer["error"] = error.what();
     }
-    print(answer.dump() + "\n");
+    print(answer.dump_strictly() + "\n");
   }
 }
 

@@ -6,18 +6,16 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "apps/heddle/support/command.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 #include "heddle/text/tokenizer.h"
 
 namespace heddle {
 namespace {
-
-using nlohmann::json;
 
 struct TokenizeFlags {
   std::string model;
@@ -62,20 +60,29 @@ class TokenizeRun {
     return tokenizer_.decode(known, flags_.skip_special);
   }
 
-  static std::vector<int64_t> ids_in(const json& array) {
-    for (const json& id : array.get_ref<const json::array_t&>()) {
-      require(id.is_number_integer(), "[tokenize] {} is no token id; whole numbers are expected", id.dump());
+  static std::vector<int64_t> ids_in(const Json& array) {
+    std::vector<int64_t> ids;
+    for (const Json& item : array.items()) {
+      const std::optional<int64_t> id = item.to_int();
+      require(id.has_value(), "[tokenize] {} is no token id; whole numbers are expected", brief(item));
+      ids.push_back(*id);
     }
-    return array.get<std::vector<int64_t>>();
+    return ids;
   }
 
   std::string answer(const std::string& line, size_t number) const {
+    const Json value = read(line, number);
+    if (flags_.decode) return Json(decode(ids_in(value))).dump_strictly();
+    return Json(encode(value.as_string())).dump();
+  }
+
+  Json read(const std::string& line, size_t number) const {
+    const char* want = flags_.decode ? "a JSON array of token ids" : "a JSON string";
     try {
-      const json value = json::parse(line);
-      if (flags_.decode) return json(decode(ids_in(value))).dump();
-      return json(encode(value.get_ref<const std::string&>())).dump();
-    } catch (const json::exception& error) {
-      const char* want = flags_.decode ? "a JSON array of token ids" : "a JSON string";
+      Json value = parse_json(line, "stdin");
+      require(flags_.decode ? value.is_array() : value.is_string(), "{}", brief(value));
+      return value;
+    } catch (const Error& error) {
       fail(ErrorCode::kInvalidArgument, "[tokenize] line {} is not {}: {}", number, want, error.what());
     }
   }

@@ -1,35 +1,88 @@
-// Element types. Read by host and device: no standard headers.
+// Element types: one table, from which all that a type is follows. Read by host and device: no standard headers.
 #pragma once
 
 namespace heddle {
 
-enum class DType : unsigned char { kF32, kF16, kBf16, kI32, kU8 };
+// The numbers are part of stored programs.
+enum class DType : unsigned char { kF32, kF16, kBf16, kI32, kU8, kF8E4M3, kF8E5M2, kI8, kI4, kI64, kBool };
 
-constexpr int kNumDTypes = 5;
+enum class DTypeKind : unsigned char { kFloat, kInteger, kBool };
 
-// Bytes of one element.
-constexpr int size_of(DType type) {
-  return type == DType::kF32 || type == DType::kI32 ? 4 : type == DType::kU8 ? 1 : 2;
+struct DTypeInfo {
+  DType type;
+  const char* name;
+  const char* safetensors;  // in files of Hugging Face; empty where the format has no such type
+  const char* numpy;        // NumPy's and PyTorch's name, with those of ml_dtypes
+  int bits;
+  DTypeKind kind;
+  int mantissa = 0;  // bits that a float stores of it
+};
+
+constexpr DTypeInfo kDTypes[] = {
+    {DType::kF32, "f32", "F32", "float32", 32, DTypeKind::kFloat, 23},
+    {DType::kF16, "f16", "F16", "float16", 16, DTypeKind::kFloat, 10},
+    {DType::kBf16, "bf16", "BF16", "bfloat16", 16, DTypeKind::kFloat, 7},
+    {DType::kI32, "i32", "I32", "int32", 32, DTypeKind::kInteger},
+    {DType::kU8, "u8", "U8", "uint8", 8, DTypeKind::kInteger},
+    {DType::kF8E4M3, "f8e4m3", "F8_E4M3", "float8_e4m3fn", 8, DTypeKind::kFloat, 3},
+    {DType::kF8E5M2, "f8e5m2", "F8_E5M2", "float8_e5m2", 8, DTypeKind::kFloat, 2},
+    {DType::kI8, "i8", "I8", "int8", 8, DTypeKind::kInteger},
+    {DType::kI4, "i4", "", "int4", 4, DTypeKind::kInteger},
+    {DType::kI64, "i64", "I64", "int64", 64, DTypeKind::kInteger},
+    {DType::kBool, "bool", "BOOL", "bool", 8, DTypeKind::kBool},
+};
+
+constexpr int kNumDTypes = sizeof(kDTypes) / sizeof(kDTypes[0]);
+
+namespace dtype_detail {
+
+constexpr bool in_order() {
+  for (int i = 0; i < kNumDTypes; ++i)
+    if (int(kDTypes[i].type) != i) return false;
+  return true;
+}
+static_assert(in_order() && kNumDTypes <= 16);
+
+// log2 of the bytes of every type in one word, two bits a type: device code reads no table from memory.
+constexpr unsigned int packed_log2_bytes() {
+  unsigned int word = 0;
+  for (int i = 0; i < kNumDTypes; ++i)
+    for (int bytes = kDTypes[i].bits / 8; bytes > 1; bytes /= 2) word += 1u << (2 * i);
+  return word;
+}
+constexpr unsigned int kLog2Bytes = packed_log2_bytes();
+
+}  // namespace dtype_detail
+
+constexpr const DTypeInfo& info_of(DType type) {
+  return kDTypes[int(type)];
+}
+constexpr const char* name(DType type) {
+  return int(type) < kNumDTypes ? info_of(type).name : "?";
+}
+constexpr int bits_of(DType type) {
+  return info_of(type).bits;
 }
 
-constexpr const char* name(DType type) {
-  switch (type) {
-    case DType::kF32:
-      return "f32";
-    case DType::kF16:
-      return "f16";
-    case DType::kBf16:
-      return "bf16";
-    case DType::kI32:
-      return "i32";
-    case DType::kU8:
-      return "u8";
-  }
-  return "?";
+// Bytes of one element; an i4 by itself takes one.
+constexpr int size_of(DType type) {
+  return 1 << ((dtype_detail::kLog2Bytes >> (2 * int(type))) & 3);
+}
+
+// Bytes of `count` elements that lie side by side.
+constexpr long long bytes_of(DType type, long long count) {
+  return (count * bits_of(type) + 7) / 8;
 }
 
 constexpr bool is_float(DType type) {
-  return type == DType::kF32 || type == DType::kF16 || type == DType::kBf16;
+  return info_of(type).kind == DTypeKind::kFloat;
+}
+constexpr bool is_integer(DType type) {
+  return info_of(type).kind == DTypeKind::kInteger;
+}
+// f32, f16 and bf16: what every op computes with. Narrower floats want scales.
+constexpr bool is_wide_float(DType type) {
+  return is_float(type) && bits_of(type) >= 16;
 }
 
 }  // namespace heddle

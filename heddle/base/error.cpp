@@ -1,5 +1,7 @@
 #include "heddle/base/error.h"
 
+#include "heddle/base/invariant.h"
+
 namespace heddle {
 
 const char* name(ErrorCode code) {
@@ -18,6 +20,10 @@ const char* name(ErrorCode code) {
       return "internal";
   }
   return "unknown";
+}
+
+void throw_error(ErrorCode code, fmt::string_view format, fmt::format_args args) {
+  throw Error(code, fmt::vformat(format, args));
 }
 
 void check_failed(const char* text, const char* file, int line) {

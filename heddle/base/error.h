@@ -1,10 +1,8 @@
 // The one exception of heddle. Message form: "[where] what is wrong: the values; what would be right".
-// Thrown for misuse while something is built or loaded; a worker thread stores it for the next wait.
 #pragma once
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include <fmt/core.h>
 
@@ -30,23 +28,17 @@ class Error : public std::runtime_error {
   ErrorCode code_;
 };
 
+[[noreturn]] void throw_error(ErrorCode code, fmt::string_view format, fmt::format_args args);
+
 template <class... Args>
 [[noreturn]] void fail(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+  throw_error(code, format, fmt::make_format_args(args...));
 }
 
 // Throws when `ok` is false; for arguments that a caller can get wrong.
 template <class... Args>
 void require(bool ok, fmt::format_string<Args...> format, Args&&... args) {
-  if (!ok) throw Error(ErrorCode::kInvalidArgument, fmt::format(format, std::forward<Args>(args)...));
+  if (!ok) throw_error(ErrorCode::kInvalidArgument, format, fmt::make_format_args(args...));
 }
 
-[[noreturn]] void check_failed(const char* text, const char* file, int line);
-
 }  // namespace heddle
-
-// A broken invariant of heddle itself. What a caller can trigger is an Error instead.
-#define HEDDLE_CHECK(condition)                                               \
-  do {                                                                        \
-    if (!(condition)) ::heddle::check_failed(#condition, __FILE__, __LINE__); \
-  } while (false)

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 

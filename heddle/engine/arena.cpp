@@ -22,32 +22,17 @@ struct Use {
   Access access;
 };
 
-struct CollectUses : ArgVisitor {
-  std::vector<Use>* uses;
-  const Part* part = nullptr;
-  void tensor(const char*, Tensor& value, const char* dims, Access access) override {
-    if (value.exists()) uses->push_back({part, dims, value, access});
-  }
-  void weight(const char*, Weight& value, const char* dims) override {
-    if (value.data.exists()) uses->push_back({part, dims, value.data, Access::kRead});
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
 std::vector<Use> uses_of(const Node& node) {
   std::vector<Use> uses;
-  CollectUses collect;
-  collect.uses = &uses;
-  for (const Part& part : node.parts) {
-    collect.part = &part;
-    part.op->visit(const_cast<std::byte*>(part.args.data()), collect);
-  }
+  for (const Part& part : node.parts)
+    for (const Field& field : part.op->fields)
+      if (!field.is_attribute() && field.elements(part.args.data()).exists())
+        uses.push_back({&part, field.dims_text, field.elements(part.args.data()), field.access});
   return uses;
 }
 
 bool plannable(const Buffer& buffer) {
-  return buffer.kind == BufferKind::kActivation && !buffer.tagged && !buffer.resident;
+  return buffer.kind == BufferKind::kActivation && !buffer.resident;
 }
 
 bool same_place(const Tensor& a, const Tensor& b) {

@@ -12,7 +12,7 @@ struct ArenaPlan {
   i64 bytes = 0;
 };
 
-// Lifetimes are counted in nodes. Outputs, state, tagged and resident buffers never share. With
+// Lifetimes are counted in nodes. Outputs, state and resident buffers never share. With
 // `keep_buffers` nothing shares.
 ArenaPlan plan_arena(const Graph& graph, bool keep_buffers);
 

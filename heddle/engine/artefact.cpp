@@ -10,7 +10,6 @@ ProgramSettings settings_of(const EngineOptions& options, const Planner& planner
   const Capacity& capacity = planner.capacity();
   return {.scheduler = options.scheduler,
           .workers = target.topology.workers,
-          .cluster = target.topology.cluster,
           .max_context = options.max_context,
           .max_sequences = options.max_sequences,
           .page_size = capacity.page_size,
@@ -18,8 +17,7 @@ ProgramSettings settings_of(const EngineOptions& options, const Planner& planner
           .max_splits = capacity.max_splits,
           .kv_dtype = capacity.kv_dtype ? i32(*capacity.kv_dtype) : -1,
           .all_logits = capacity.all_logits,
-          .fused = options.passes.fuse_epilogues && options.passes.fuse_prologues,
-          .tagged = options.tagged};
+          .fused = options.passes.fuse_epilogues && options.passes.fuse_prologues};
 }
 
 // Programs for a CPU have no target of their own; those of a GPU run on a CPU too.
@@ -79,14 +77,14 @@ Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions 
                     .where = ""};
   const Backend& backend = backend_of(device.executor);
   const bool has_code = !device.arch.empty();
-  if (has_code) artefact.compiler = backend.compiler();  // throws where there is none
+  if (has_code) artefact.compiler = backend.compiler->name();  // throws where there is none
   std::vector<Program> programs;
   for (i32 rows : planner.row_classes()) {
     const i32 sequences = std::min(rows, options.max_sequences);
     programs.push_back(planner.program(rows, sequences));
     artefact.programs.push_back(prove(programs.back(), rows, sequences));
   }
-  if (has_code) artefact.code = backend.compile(programs, device.arch);
+  if (has_code) artefact.code = backend.compiler->compile(programs, device.arch);
   return artefact;
 }
 
@@ -121,25 +119,13 @@ void take_settings(const Model& model, EngineOptions& options) {
   require(kv_dtype == has.kv_dtype, "[{}] has KV pages of type {}; wanted is {} (-1: as the weights)",
           artefact.where, has.kv_dtype, kv_dtype);
   take(artefact, "workers", options.workers, has.workers);
-  require(options.cluster == 1 || options.cluster == has.cluster,
-          "[{}] has workers in clusters of {}; wanted are {}; compile it with that", artefact.where,
-          has.cluster, options.cluster);
   take_room(artefact, "max_context", options.max_context, has.max_context);
   take_room(artefact, "max_sequences", options.max_sequences, has.max_sequences);
   options.page_size = has.page_size;
   take(artefact, "split_unit", options.split_unit, has.split_unit);
   take(artefact, "max_splits", options.max_splits, has.max_splits);
   options.scheduler = has.scheduler;
-  require(has.tagged || !options.tagged,
-          "[{}] has vectors that travel without tags; wanted are tagged ones; compile it with --tagged",
-          artefact.where);
-  if (has.tagged && !get_executor(options.executor).space)
-    fail(ErrorCode::kUnsupported, "[{}] has vectors that travel as words with tags; {} runs on the CPU",
-         artefact.where, options.executor);
-  options.tagged = has.tagged;
-  if (artefact.device.arch.empty()) return;
-  options.target = gpu_target(has.workers, has.cluster);
-  options.target->topology.tagged = options.target->whole_tagged = has.tagged;
+  if (!artefact.device.arch.empty()) options.target = gpu_target(has.workers);
 }
 
 }  // namespace heddle

@@ -7,7 +7,6 @@
 
 #include "heddle/base/error.h"
 #include "heddle/engine/lower.h"
-#include "heddle/ir/check.h"
 
 namespace heddle {
 namespace {
@@ -31,8 +30,7 @@ class Packer {
  private:
   void add_calls(Program& program) {
     std::map<std::string, u16> opcodes;
-    for (u32 n = 0; n < graph_.nodes().size(); ++n) {
-      const Node& node = graph_.nodes()[n];
+    for (const Node& node : graph_.nodes()) {
       auto [found, fresh] =
           opcodes.try_emplace(fmt::format("{}@{}", chain_name(node), node.main), u16(program.opcodes.size()));
       if (fresh) {
@@ -41,11 +39,10 @@ class Packer {
         opcode.hash = chain_hash(opcode.ops, opcode.main);
         program.opcodes.push_back(std::move(opcode));
       }
-      Call call{.opcode = found->second, .node = n, .live = node.live};
+      Call call{.opcode = found->second, .name = node.name, .live = node.live, .args = {}};
       for (const Part& part : node.parts) call.args.push_back(part.args);
       opcode_of_.push_back(call.opcode);
       program.calls.push_back(std::move(call));
-      program.node_names.push_back(node.name);
     }
   }
 
@@ -54,26 +51,8 @@ class Packer {
     for (size_t g = 0; g < counter_.size(); ++g) {
       if (!edges_.waited[g]) continue;
       counter_[g] = u32(program.counters.size());
-      program.counters.push_back({u32(tiles_.of_group[g].size()), tagged_output(tiles_.group_node[g])});
+      program.counters.push_back({u32(tiles_.of_group[g].size())});
     }
-  }
-
-  u32 tagged_output(u32 node) const {
-    struct Find : ArgVisitor {
-      const Graph* graph;
-      u32 found = kNoBuffer;
-      void tensor(const char*, Tensor& value, const char*, Access access) override {
-        if (value.exists() && access == Access::kWrite && graph->buffers()[value.buffer].tagged)
-          found = value.buffer;
-      }
-      void weight(const char*, Weight&, const char*) override {}
-      void attribute(const char*, i32&) override {}
-      void attribute(const char*, float&) override {}
-    } find;
-    find.graph = &graph_;
-    for (const Part& part : graph_.nodes()[node].parts)
-      part.op->visit(const_cast<std::byte*>(part.args.data()), find);
-    return find.found;
   }
 
   void add_tile(std::vector<Instruction>& stream, u32 t) {
@@ -81,17 +60,17 @@ class Packer {
     std::span<const EdgeWait> waits = edges_.waits[t];
     // More than three counters: waits without work come first.
     while (waits.size() > size_t(kMaxWaits)) {
-      Instruction nop{.opcode = kNopOpcode, .call = tile.node, .tag = tile.node};
+      Instruction nop{.opcode = kNopOpcode, .call = tile.node};
       set_waits(nop, waits.first(kMaxWaits));
       stream.push_back(nop);
       waits = waits.subspan(kMaxWaits);
     }
-    Instruction instruction{.opcode = opcode_of_[tile.node], .call = tile.node, .tag = tile.node};
+    Instruction instruction{.opcode = opcode_of_[tile.node], .call = tile.node};
     std::copy(tile.at.at, tile.at.at + 4, instruction.tile);
     set_waits(instruction, waits);
     if (counter_[tile.group] != kNoCounter) {
       instruction.signal = {counter_[tile.group], 1};
-      instruction.set_signal_kind(edges_.signal[tile.group]);
+      instruction.set_signal_kind(edges_.kind[tile.group]);
     }
     instruction.stream_items = stream_items(graph_.nodes()[tile.node], tile.at);
     stream.push_back(instruction);
@@ -101,7 +80,7 @@ class Packer {
     for (int i = 0; i < int(waits.size()); ++i) {
       const EdgeWait& wait = waits[size_t(i)];
       instruction.waits[i] = {counter_[wait.group], u32(tiles_.of_group[wait.group].size())};
-      instruction.set_wait_kind(i, wait.kind);
+      instruction.set_wait_kind(i, edges_.kind[wait.group]);
       instruction.set_previous(i, wait.previous);
     }
   }
@@ -140,7 +119,7 @@ class NodeCosts {
   double cost_ = 0;
 };
 
-ScheduleInput schedule_input(const Graph& graph, const Tiles& tiles, Hazards& hazards,
+ScheduleInput schedule_input(const Graph& graph, const Tiles& tiles, const Hazards& hazards,
                              const Topology& topology, const CostModel& costs) {
   ScheduleInput input{.workers = u32(topology.workers),
                       .message = topology.workers > 1 ? costs.ns_per_message : 0,
@@ -192,15 +171,13 @@ void add_homes(const Graph& graph, const Placement& placement, Program& program)
 Program compile(Graph graph, const StepShape& shape, Placement placement, const CompileOptions& options) {
   run_passes(graph, options.passes);
   leave_homes(graph, options.tiling, placement);
-  Tiles tiles = cut_tiles(graph, placement, options.tiling);
-  if (options.whole_tagged) keep_whole_tagged(graph, tiles);
+  const Tiles tiles = cut_tiles(graph, placement, options.tiling);
   const ArenaPlan arena = plan_arena(graph, options.keep_buffers);
-  Hazards hazards = find_hazards(graph, arena, tiles);
-  settle_in_clusters(tiles, hazards, placement.topology);
+  const Hazards hazards = find_hazards(graph, arena, tiles);
   const CostModel costs = options.costs.value_or(default_costs(placement.topology));
   const Schedule schedule =
       get_scheduler(options.scheduler).run(schedule_input(graph, tiles, hazards, placement.topology, costs));
-  const Edges edges = find_edges(graph, tiles, hazards, schedule, placement.topology);
+  const Edges edges = find_edges(tiles, hazards, schedule);
   Program program;
   program.topology = placement.topology;
   program.shape = shape;

@@ -17,12 +17,11 @@ struct CompileOptions {
   PassOptions passes;
   TilingTarget tiling;
   std::optional<CostModel> costs;  // by which the scheduler decides; unset: default_costs
-  bool whole_tagged = false;  // of tagged buffers only those that tiles read whole stay so (engine/lower.h)
-  bool keep_buffers = false;  // every activation keeps memory of its own, to be read after a step
+  bool keep_buffers = false;       // every activation keeps memory of its own, to be read after a step
 };
 
 // The graph's nodes must be in an order in which each call's inputs are made before it; ids of a program's
-// buffers are those of the graph. The result is checked before it is returned (ir/check).
+// buffers are those of the graph. It is for the caller to prove the result (ir/check) before it runs.
 Program compile(Graph graph, const StepShape& shape, Placement placement, const CompileOptions& options);
 
 }  // namespace heddle

@@ -6,35 +6,36 @@
 namespace heddle {
 namespace {
 
-struct FindShares : ArgVisitor {
-  const Graph* graph;
-  const Placement* placement;
+// Borders of homes in the dimensions of a call.
+struct DimShares {
   std::map<std::string, const Shares*> by_dim;  // dimension name -> borders
-  bool of_main = true;                          // the part being visited names the tile's dimensions
   bool only_resident = true;                    // writes nothing that another worker may read
-
-  static std::string dim(const std::string& dims, bool first) {
-    const size_t comma = dims.rfind(", ");
-    if (comma == std::string::npos) return dims;
-    return first ? dims.substr(0, comma) : dims.substr(comma + 2);
-  }
-  void tensor(const char*, Tensor& value, const char* dims, Access access) override {
-    if (!value.exists() || access != Access::kWrite) return;
-    const bool resident = graph->buffers()[value.buffer].resident;
-    if (resident && of_main) by_dim[dim(dims, false)] = &placement->resident;
-    only_resident &= resident;
-  }
-  void weight(const char*, Weight& value, const char* dims) override {
-    if (!value.data.exists() || !of_main) return;
-    auto found = placement->weights.find(graph->buffers()[value.data.buffer].name);
-    if (found != placement->weights.end()) by_dim[dim(dims, true)] = &found->second;
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
 };
 
+DimShares find_shares(const Graph& graph, const Placement& placement, const Node& node) {
+  DimShares shares;
+  const auto share = [&](const FieldDim& dim, const Shares& borders) {
+    if (dim.scale == 1) shares.by_dim[dim.name] = &borders;
+  };
+  for (const Part& part : node.parts) {
+    const bool of_main = &part == &node.main_part();  // its dimensions are the tile's
+    for (const Field& field : part.op->fields) {
+      if (field.is_attribute() || !field.elements(part.args.data()).exists()) continue;
+      const Buffer& buffer = graph.buffers()[field.elements(part.args.data()).buffer];
+      if (field.writes()) {
+        if (buffer.resident && of_main) share(field.dims.back(), placement.resident);
+        shares.only_resident &= buffer.resident;
+      } else if (field.is_weight() && of_main) {
+        const auto found = placement.weights.find(buffer.name);
+        if (found != placement.weights.end()) share(field.dims.front(), found->second);
+      }
+    }
+  }
+  return shares;
+}
+
 // Tiles of one node with the worker whose share each lies in.
-std::vector<LoweredTile> cut_node(const std::vector<TileAxis>& axes, u32 index, const FindShares& shares) {
+std::vector<LoweredTile> cut_node(const std::vector<TileAxis>& axes, u32 index, const DimShares& shares) {
   std::vector<LoweredTile> tiles = {{.node = index}};
   int at = 0;
   for (const TileAxis& axis : axes) {
@@ -65,69 +66,37 @@ std::vector<LoweredTile> cut_node(const std::vector<TileAxis>& axes, u32 index, 
   return tiles;
 }
 
-// Tiles (kv head, row block, split) of attention: one cluster for each head, its workers in turn.
-void give_heads_to_clusters(std::vector<LoweredTile>& tiles, const Topology& topology) {
-  std::map<i32, i32> next;  // kv head -> how many of its tiles have a home
-  for (LoweredTile& tile : tiles) {
-    const i32 cluster = tile.at[0] % (topology.workers / topology.cluster);
-    tile.home = cluster * topology.cluster + next[tile.at[0]]++ % topology.cluster;
-  }
-}
-
 // What tiles of one group have in common.
-i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool only_resident, bool clusters) {
+i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool only_resident) {
   if (only_resident && tile.home != kNoHome) return tile.home;
   // What reads tiles of a range without a name knows none of its borders.
-  const bool range = !axes.empty() && axes[0].kind == TileAxis::Kind::kRange && *axes[0].dim != '\0';
-  const bool by_first = range || (clusters && !axes.empty() && axes[0].kind == TileAxis::Kind::kIndex);
-  return by_first ? tile.at[0] : 0;
+  const bool range = !axes.empty() && axes[0].kind == TileAxis::Kind::kRange && !axes[0].dim.empty();
+  return range ? tile.at[0] : 0;
 }
-
-// Forgets where the rows of a call's weights have their homes.
-struct LeaveHomes : ArgVisitor {
-  const Graph* graph;
-  Placement* placement;
-
-  void tensor(const char*, Tensor&, const char*, Access) override {}
-  void weight(const char*, Weight& value, const char*) override {
-    if (value.data.exists()) placement->weights.erase(graph->buffers()[value.data.buffer].name);
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
 
 }  // namespace
 
 void leave_homes(const Graph& graph, const TilingTarget& target, Placement& placement) {
-  LeaveHomes leave;
-  leave.graph = &graph;
-  leave.placement = &placement;
   for (const Node& node : graph.nodes()) {
     const Part& main = node.main_part();
-    if (std::ranges::any_of(main.op->axes(main.args.data(), target), &TileAxis::anywhere))
-      main.op->visit(const_cast<std::byte*>(main.args.data()), leave);
+    if (std::ranges::none_of(main.op->axes(main.args.data(), target), &TileAxis::anywhere)) continue;
+    for (const Field& field : main.op->fields)  // forgets where the rows of its weights have their homes
+      if (field.is_weight() && field.weight(main.args.data()).data.exists())
+        placement.weights.erase(graph.buffers()[field.weight(main.args.data()).data.buffer].name);
   }
 }
 
 Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target) {
   Tiles tiles;
-  const bool clusters = placement.topology.cluster > 1;
   for (u32 n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
     const OpSpec& op = *node.main_part().op;
-    FindShares shares;
-    shares.graph = &graph;
-    shares.placement = &placement;
-    for (const Part& part : node.parts) {
-      shares.of_main = &part == &node.main_part();
-      part.op->visit(const_cast<std::byte*>(part.args.data()), shares);
-    }
+    const DimShares shares = find_shares(graph, placement, node);
     const auto axes = op.axes(node.main_part().args.data(), target);
     std::vector<LoweredTile> of_node = cut_node(axes, n, shares);
-    if (clusters && op.traits.streams_pages) give_heads_to_clusters(of_node, placement.topology);
     std::map<i32, u32> group_of;
     for (LoweredTile& tile : of_node) {
-      const i32 key = group_key(tile, axes, shares.only_resident, clusters);
+      const i32 key = group_key(tile, axes, shares.only_resident);
       auto [found, fresh] = group_of.try_emplace(key, u32(tiles.group_node.size()));
       if (fresh) {
         tiles.group_node.push_back(n);
@@ -140,26 +109,6 @@ Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarg
     }
   }
   return tiles;
-}
-
-void settle_in_clusters(Tiles& tiles, const Hazards& hazards, const Topology& topology) {
-  if (topology.cluster == 1) return;
-  const i32 none = -1, several = -2;
-  std::vector<i32> cluster_of(tiles.of_group.size(), none), next(size_t(topology.workers), 0);
-  for (u32 t = 0; t < tiles.all.size(); ++t) {
-    LoweredTile& tile = tiles.all[t];
-    i32 inputs = none;
-    for (const Need& need : hazards.of(t, tile.group))
-      if (!need.previous && need.kind == NeedKind::kVisible) {
-        const i32 cluster = cluster_of[need.group];
-        inputs = inputs == none || inputs == cluster ? cluster : several;
-      }
-    if (tile.home == kNoHome && inputs >= 0)
-      tile.home = inputs * topology.cluster + next[size_t(inputs)]++ % topology.cluster;
-    const i32 own = tile.home == kNoHome ? several : topology.cluster_of(tile.home);
-    i32& group = cluster_of[tile.group];
-    group = group == none || group == own ? own : several;
-  }
 }
 
 }  // namespace heddle

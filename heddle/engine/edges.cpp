@@ -19,16 +19,6 @@ bool covers(const Clock& known, const Clock& needed) {
   return beyond == 0;
 }
 
-// What is known to be complete: *done*, and of these *visible* through memory.
-struct Knowledge {
-  Clock done, visible;
-  explicit Knowledge(size_t workers) : done(workers), visible(workers) {}
-  void merge(const Knowledge& other, bool visibly) {
-    join(done, other.done);
-    if (visibly) join(visible, other.visible);
-  }
-};
-
 // Walks two steps of the schedule in a legal order and gives each tile the waits that it still needs.
 class Walker {
  public:
@@ -38,8 +28,8 @@ class Walker {
         schedule_(schedule),
         groups_(tiles.of_group.size()),
         waits_(tiles.all.size()),
-        of_worker_(schedule.workers.size(), Knowledge(schedule.workers.size())),
-        of_group_(2 * groups_, Knowledge(schedule.workers.size())),
+        of_worker_(schedule.workers.size(), Clock(schedule.workers.size())),
+        of_group_(2 * groups_, Clock(schedule.workers.size())),
         tiles_of_group_(2 * groups_, Clock(schedule.workers.size())),
         left_(2 * groups_) {
     for (size_t g = 0; g < 2 * groups_; ++g) left_[g] = tiles_.of_group[g % groups_].size();
@@ -81,23 +71,19 @@ class Walker {
 
   // `at`: the tile's place in the worker's clock.
   void run_tile(size_t worker, u32 tile, u32 at) {
-    Knowledge& known = of_worker_[worker];
+    Clock& known = of_worker_[worker];
     const u32 group = tiles_.all[tile].group;
     // Latest first, since a late group often implies the earlier ones.
     for (const Need& need : hazards_.of(tile, group)) {
       if (need.previous && step_ == 0) continue;
       const size_t of = id(need.group, need.previous);
-      const bool tagged = need.kind == NeedKind::kTagged;
-      const bool is_known =
-          covers(need.kind == NeedKind::kDone ? known.done : known.visible, tiles_of_group_[of]);
-      if (is_known && !made_for_itself(need, worker)) continue;
-      const EdgeKind kind = tagged ? EdgeKind::kTagged : EdgeKind::kCounted;
-      add_wait(tile, {need.group, kind, need.previous});
-      known.merge(of_group_[of], !tagged);
+      if (covers(known, tiles_of_group_[of]) && !made_for_itself(need, worker)) continue;
+      add_wait(tile, {need.group, need.previous});
+      join(known, of_group_[of]);
     }
     const size_t own = id(group, false);
-    known.done[worker] = known.visible[worker] = tiles_of_group_[own][worker] = at;
-    of_group_[own].merge(known, true);
+    known[worker] = tiles_of_group_[own][worker] = at;
+    join(of_group_[own], known);
     --left_[own];
   }
 
@@ -107,9 +93,7 @@ class Walker {
   }
 
   void add_wait(u32 tile, EdgeWait wait) {
-    for (const EdgeWait& other : waits_[tile])
-      if (other.group == wait.group && other.kind == wait.kind && other.previous == wait.previous) return;
-    waits_[tile].push_back(wait);
+    if (std::ranges::find(waits_[tile], wait) == waits_[tile].end()) waits_[tile].push_back(wait);
   }
 
   const Tiles& tiles_;
@@ -117,53 +101,37 @@ class Walker {
   const Schedule& schedule_;
   const size_t groups_;
   std::vector<std::vector<EdgeWait>> waits_;
-  std::vector<Knowledge> of_worker_, of_group_;
-  std::vector<Clock> tiles_of_group_;  // the last tile that each worker has of a group
+  std::vector<Clock> of_worker_, of_group_;  // what is known to be complete
+  std::vector<Clock> tiles_of_group_;        // the last tile that each worker has of a group
   std::vector<size_t> left_;
   int step_ = 0;
 };
 
-// Where the tiles of each group run: one worker, one cluster, or neither.
-struct Span {
-  i32 worker = -1, cluster = -1;  // -2: several
-  void add(i32 w, i32 c) {
-    worker = worker == -1 || worker == w ? w : -2;
-    cluster = cluster == -1 || cluster == c ? c : -2;
-  }
-};
+// The worker of a group's tiles and waiters; kNoWorker before the first, kSeveral where they have none in common.
+constexpr i32 kNoWorker = -1, kSeveral = -2;
+void add(i32& common, i32 worker) {
+  common = common == kNoWorker || common == worker ? worker : kSeveral;
+}
 
 }  // namespace
 
-Edges find_edges(const Graph&, const Tiles& tiles, const Hazards& hazards, const Schedule& schedule,
-                 const Topology& topology) {
+Edges find_edges(const Tiles& tiles, const Hazards& hazards, const Schedule& schedule) {
   Edges edges;
   const size_t groups = tiles.of_group.size();
   edges.waits = Walker(tiles, hazards, schedule).run();
   edges.waited.assign(groups, false);
-  edges.signal.assign(groups, EdgeKind::kTagged);
-  std::vector<Span> producers(groups), ends(groups);
-  std::vector<i32> worker_of(tiles.all.size());
+  std::vector<i32> common(groups, kNoWorker), worker_of(tiles.all.size());
   for (size_t w = 0; w < schedule.workers.size(); ++w)
     for (u32 t : schedule.workers[w]) {
       worker_of[t] = i32(w);
-      producers[tiles.all[t].group].add(i32(w), topology.cluster_of(i32(w)));
+      add(common[tiles.all[t].group], i32(w));
     }
-  ends = producers;
   for (u32 t = 0; t < tiles.all.size(); ++t)
-    for (const EdgeWait& wait : edges.waits[t])
-      if (wait.kind != EdgeKind::kTagged)
-        ends[wait.group].add(worker_of[t], topology.cluster_of(worker_of[t]));
-  // The kind of a group's plain edges: the nearest that reaches all of its waiters.
-  for (u32 t = 0; t < tiles.all.size(); ++t)
-    for (EdgeWait& wait : edges.waits[t]) {
+    for (const EdgeWait& wait : edges.waits[t]) {
       edges.waited[wait.group] = true;
-      if (wait.kind == EdgeKind::kTagged) continue;
-      const Span& span = ends[wait.group];
-      wait.kind = span.worker >= 0                            ? EdgeKind::kInSm
-                  : topology.cluster > 1 && span.cluster >= 0 ? EdgeKind::kCluster
-                                                              : EdgeKind::kCounted;
-      edges.signal[wait.group] = wait.kind;
+      add(common[wait.group], worker_of[t]);
     }
+  for (const i32 worker : common) edges.kind.push_back(worker >= 0 ? EdgeKind::kInSm : EdgeKind::kCounted);
   return edges;
 }
 

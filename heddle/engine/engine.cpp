@@ -4,9 +4,8 @@
 #include <optional>
 #include <set>
 
-#include <sched.h>
-
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/record.h"
 #include "heddle/engine/target.h"
@@ -14,12 +13,6 @@
 
 namespace heddle {
 namespace {
-
-int allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
 
 // A program with its memory and executor.
 struct Loaded {
@@ -135,12 +128,7 @@ Target target_of(const EngineOptions& options) {
   i32 workers = options.workers;
   if (workers == 0) workers = executor.workers ? executor.workers() : options.threads;
   if (workers == 0) workers = allowed_cores();
-  require(options.cluster == 1 || (executor.space && options.cluster > 0 && workers % options.cluster == 0),
-          "[engine] {} workers of {} in clusters of {}; clusters must divide them, and be for a GPU", workers,
-          executor.name, options.cluster);
-  Target target = executor.space ? gpu_target(workers, options.cluster) : cpu_target(workers);
-  target.topology.tagged = target.whole_tagged = options.tagged;
-  return target;
+  return executor.space ? gpu_target(workers) : cpu_target(workers);
 }
 
 namespace {
@@ -153,13 +141,6 @@ i32 most_splits(const Target& target, i32 kv_heads) {
 
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   const ModelInfo& info = model->info();
-  require(!o.tagged || get_executor(o.executor).space,
-          "[engine] tagged vectors are for a GPU; {} runs on the CPU", o.executor);
-  require(
-      !o.tagged || (!o.target && !o.keep_buffers),
-      "[engine] tagged vectors are for programs without a target of their own, whose buffers the host does "
-      "not read; wanted is {}",
-      o.keep_buffers ? "that buffers are kept" : "a target");
   if (o.artefact) take_settings(*model, o);
   get_scheduler(o.scheduler);
   require(o.threads >= 0 && o.threads <= 1024, "[engine] threads = {}; must be 0 (all cores) to 1024",

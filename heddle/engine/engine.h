@@ -25,7 +25,6 @@ struct EngineOptions {
   std::string executor = "threads";
   std::string scheduler = "level_batched";
   i32 workers = 0;  // of the programs; 0: one for each thread
-  i32 cluster = 1;  // of these, on a GPU; divides them
   // What the programs are laid out for, where that is not this machine's threads: they run them all the same.
   std::optional<Target> target;
   i32 threads = 0;      // 0: one for each core this process may use
@@ -37,8 +36,6 @@ struct EngineOptions {
   std::optional<DType> kv_dtype;  // the weights' where unset
   PassOptions passes;
   std::optional<CostModel> costs;  // by which the scheduler decides
-  // GPU: in steps of one row, vectors that workers read whole travel as words with tags instead of behind counters.
-  bool tagged = false;
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
   ExecutorOptions run{.knowledge = Knowledge::kSizes};

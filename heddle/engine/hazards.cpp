@@ -142,19 +142,16 @@ class Finder {
       if (buffer.kind == BufferKind::kPages) {
         if (touch.access == Access::kRead)
           for (const Entry& entry : space.appended)
-            if (entry.step != step_) need(group, entry, NeedKind::kVisible, buffer);
+            if (entry.step != step_) need(group, entry, NeedKind::kData, buffer);
         continue;
       }
       const bool read = touch.access == Access::kRead;
-      const NeedKind after_writer = !buffer.tagged ? NeedKind::kVisible
-                                    : read         ? NeedKind::kTagged
-                                                   : NeedKind::kDone;
       for (const Entry& entry : space.writers)
-        if (counts(entry, group, touch)) need(group, entry, after_writer, buffer);
+        if (counts(entry, group, touch)) need(group, entry, NeedKind::kData, buffer);
       if (read) continue;
-      // Who knows the step record reads pages ahead of its waits: what its readers have appended is visible with it.
+      // Who knows the step record reads pages ahead of its waits: what its readers have appended comes with it.
       const NeedKind after_reader =
-          buffer.kind == BufferKind::kStepDevice ? NeedKind::kVisible : NeedKind::kDone;
+          buffer.kind == BufferKind::kStepDevice ? NeedKind::kData : NeedKind::kSpace;
       for (const Entry& entry : space.readers)
         if (counts(entry, group, touch)) need(group, entry, after_reader, buffer);
     }

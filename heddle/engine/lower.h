@@ -1,6 +1,5 @@
 // The steps between a fused graph and its program. A *group* is the set of tiles of one call that share a
-// counter: all of them, or those of one block of rows; where clusters carry edges, of one head; of one worker
-// where a call writes only rows that stay there.
+// counter: all of them, or those of one block of rows; of one worker where a call writes only rows that stay there.
 #pragma once
 
 #include <map>
@@ -30,18 +29,13 @@ struct Tiles {
 void leave_homes(const Graph& graph, const TilingTarget& target, Placement& placement);
 
 // Cuts every node in tiles: rows of weights and of the residual at the borders of homes, the rest as the
-// ops prefer. Where there are clusters, the splits of one head are tiles of one cluster.
+// ops prefer.
 Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarget& target);
 
-// Leaves those buffers tagged that a worker can take whole, with one look at each word: made by one call, a run of bytes
-// a tile, and read whole by every tile that reads them. Edges of the others are counted.
-void keep_whole_tagged(Graph& graph, const Tiles& tiles);
-
-// Why one group must come after another.
+// Why one group must come after another. Waits for data come first: they imply most of the others.
 enum class NeedKind : u8 {
-  kTagged,   // reads a tagged buffer: needs the tagged words themselves
-  kVisible,  // RAW or WAW through memory
-  kDone,     // WAR
+  kData,   // RAW, WAW
+  kSpace,  // WAR
 };
 
 struct Need {
@@ -64,24 +58,20 @@ struct Hazards {
 // Dependencies from reads and writes, by byte interval, of one step and across the border between two.
 Hazards find_hazards(const Graph& graph, const ArenaPlan& arena, const Tiles& tiles);
 
-// Tiles without a home whose inputs are all made in one cluster get a home there.
-void settle_in_clusters(Tiles& tiles, const Hazards& hazards, const Topology& topology);
-
-// Waits of one tile, and the kinds of its group's signal.
+// A tile waits for all tiles of a group.
 struct EdgeWait {
   u32 group;
-  EdgeKind kind;
   bool previous;
+  bool operator==(const EdgeWait&) const = default;
 };
 
 struct Edges {
   std::vector<std::vector<EdgeWait>> waits;  // by tile
   std::vector<bool> waited;                  // by group: somebody waits for it
-  std::vector<EdgeKind> signal;              // by group
+  std::vector<EdgeKind> kind;                // by group
 };
 
 // The fewest waits found that give every tile what it needs, given what its worker knows already.
-Edges find_edges(const Graph& graph, const Tiles& tiles, const Hazards& hazards, const Schedule& schedule,
-                 const Topology& topology);
+Edges find_edges(const Tiles& tiles, const Hazards& hazards, const Schedule& schedule);
 
 }  // namespace heddle

@@ -19,7 +19,7 @@ std::string bytes_text(i64 bytes) {
 // Memory of a program's own beside its arena. An activation that may share and does not is used no more: passes have
 // fused what made it.
 bool has_its_own(const Buffer& buffer) {
-  if (buffer.kind == BufferKind::kActivation) return buffer.tagged || buffer.resident;
+  if (buffer.kind == BufferKind::kActivation) return buffer.resident;
   return buffer.kind == BufferKind::kOutput || buffer.kind == BufferKind::kStepHost ||
          buffer.kind == BufferKind::kStepDevice;
 }

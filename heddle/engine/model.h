@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/ir/attention_plan.h"
 #include "heddle/ir/graph.h"
 
 namespace heddle {
@@ -69,7 +70,6 @@ struct GraphRequest {
   i32 panel_rows = 16;    // of packed weights
   i32 interleave = 2;     // of 16-bit weights
   bool resident = false;  // the f32 residual stays with the workers that own its rows; rounded copies travel
-  bool tagged = false;    // vectors that travel between workers are tagged words
   bool sample = true;     // choose tokens in the program
   bool sample_parts = false;  // from parts that many tiles make of the scores
 };

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 namespace {

@@ -1,6 +1,6 @@
 #include "heddle/engine/page_pool.h"
 
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 

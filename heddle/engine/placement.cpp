@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 namespace {
@@ -49,9 +50,7 @@ Shares borders(const std::vector<i32>& count, i32 unit, i32 rows) {
 }  // namespace
 
 Placement place(const std::vector<PlacedWeight>& weights, const Topology& topology) {
-  require(topology.workers > 0 && topology.cluster > 0 && topology.workers % topology.cluster == 0,
-          "[placement] {} workers in clusters of {}; workers must be positive and a multiple of the cluster",
-          topology.workers, topology.cluster);
+  require(topology.workers > 0, "[placement] {} workers; must be positive", topology.workers);
   Placement placement;
   placement.topology = topology;
   std::vector<i64> load(size_t(topology.workers), 0);
@@ -86,42 +85,25 @@ Placement place(const std::vector<PlacedWeight>& weights, const Topology& topolo
 
 namespace {
 
-struct FindWeights : ArgVisitor {
-  const Graph* graph;
-  std::vector<PlacedWeight>* found;
-  bool resident = false;
-
-  void tensor(const char*, Tensor&, const char*, Access) override {}
-  void weight(const char*, Weight& value, const char*) override {
-    if (!value.data.exists()) return;
-    const std::string& name = graph->buffers()[value.data.buffer].name;
-    for (const PlacedWeight& other : *found)
-      if (other.name == name) return;
-    const i64 unit_bytes = value.panel_bytes() * value.slices() * value.matrices;
-    found->push_back({name, value.rows(), value.panel_rows, unit_bytes, resident, value.matrices});
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
-struct FindResident : ArgVisitor {
-  const Graph* graph;
-  const Tensor* written = nullptr;
-  void tensor(const char*, Tensor& value, const char*, Access access) override {
-    if (value.exists() && access == Access::kWrite && graph->buffers()[value.buffer].resident)
-      written = &value;
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+void add_weight(const Graph& graph, const Weight& weight, bool resident, std::vector<PlacedWeight>& found) {
+  if (!weight.data.exists()) return;
+  const std::string& name = graph.buffers()[weight.data.buffer].name;
+  for (const PlacedWeight& other : found)
+    if (other.name == name) return;
+  const i64 unit_bytes = weight.panel_bytes() * weight.slices() * weight.matrices;
+  found.push_back({name, weight.rows(), weight.panel_rows, unit_bytes, resident, weight.matrices});
+}
 
 // The resident tensor that a call writes; null: none.
 const Tensor* resident_output(const Graph& graph, const Node& node) {
-  FindResident find;
-  find.graph = &graph;
-  for (const Part& part : node.parts) part.op->visit(const_cast<std::byte*>(part.args.data()), find);
-  return find.written;
+  const Tensor* written = nullptr;
+  for (const Part& part : node.parts)
+    for (const Field& field : part.op->fields) {
+      if (!field.writes()) continue;
+      const Tensor& value = field.tensor(part.args.data());
+      if (value.exists() && graph.buffers()[value.buffer].resident) written = &value;
+    }
+  return written;
 }
 
 }  // namespace
@@ -133,11 +115,9 @@ std::vector<PlacedWeight> weights_of(const Graph& graph) {
     const Tensor* written = resident_output(graph, node);
     if (written) residual = written;
     if (!node.main_part().op->traits.main) continue;  // look-ups (embedding) read rows from any home
-    FindWeights find;
-    find.graph = &graph;
-    find.found = &found;
-    find.resident = written != nullptr;
-    node.main_part().op->visit(const_cast<std::byte*>(node.main_part().args.data()), find);
+    const Part& main = node.main_part();
+    for (const Field& field : main.op->fields)
+      if (field.is_weight()) add_weight(graph, field.weight(main.args.data()), written != nullptr, found);
   }
   if (residual && !found.empty())  // its rows have homes even where no matrix writes them
     found.insert(found.begin(), {.name = graph.buffers()[residual->buffer].name,

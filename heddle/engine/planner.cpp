@@ -47,7 +47,6 @@ Planner::Planner(std::shared_ptr<const Model> model, Target target, Capacity cap
       placement_(place(graph(1, 1).graph, limited(options_.passes, target_), target_.topology)) {
   options_.passes = limited(options_.passes, target_);
   options_.tiling = target_.tiling;
-  options_.whole_tagged = target_.whole_tagged;
 }
 
 GraphRequest Planner::request(i32 rows, i32 sequences) const {

@@ -18,7 +18,7 @@ StepRecord::StepRecord(const StepShape& shape)
 void StepRecord::write(std::span<const RecordEntry> entries, u32 num_pages, const AttentionCut& reach) {
   StepHost& host = this->host();
   StepDevice& device = this->device();
-  host.rows = host.wanted = host.stop = 0;
+  host.rows = host.wanted = 0;
   host.sequences = i32(entries.size());
   device.steps = 0;
   i64 rows = 0, wanted = 0;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "heddle/ir/step.h"
+#include "heddle/ir/attention_plan.h"
 
 namespace heddle {
 

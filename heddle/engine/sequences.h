@@ -7,7 +7,7 @@
 
 #include "heddle/engine/page_pool.h"
 #include "heddle/engine/target.h"
-#include "heddle/ir/step.h"
+#include "heddle/ir/attention_plan.h"
 
 namespace heddle {
 

@@ -10,13 +10,9 @@ Target cpu_target(i32 workers) {
   return {.topology = {.workers = workers}};
 }
 
-Target gpu_target(i32 workers, i32 cluster) {
+Target gpu_target(i32 workers) {
   Target target;
-  target.topology = {.workers = workers,
-                     .cluster = cluster,
-                     .worker_memory = 227 << 10,
-                     .ring_bytes = 128 << 10,
-                     .tagged = true};
+  target.topology = {.workers = workers, .worker_memory = 227 << 10, .ring_bytes = 128 << 10};
   target.tiling.gpu = true;
   target.narrow_travel = true;
   target.panel_rows = 2;
@@ -56,7 +52,6 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
   request.panel_rows = target.panel_rows;
   request.interleave = target.interleave;
   request.resident = target.resident && rows <= kManyStepRows;  // tiles of both dimensions know no homes
-  request.tagged = target.topology.tagged && (rows == 1 || !target.whole_tagged);
   request.sample = !capacity.all_logits;
   request.sample_parts = target.sample_parts;
   return request;

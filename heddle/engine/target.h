@@ -17,18 +17,17 @@ struct Target {
   i32 most_parts = 1 << 20;              // of one row, all heads: as many as find a worker of their own
   i32 wide_chunk = 64;                   // positions that attention has on chip at a time where keys are wide
   i32 prompt_queries = 0;                // rows x heads of a tile of attention in prompts; 0: by rows alone
-  bool whole_tagged = false;         // of topology.tagged: vectors that are read whole, in steps of one row
-  bool resident = false;             // workers keep their rows of the residual
-  i32 most_rows = 512;               // of a step
-  bool sample_parts = false;         // many workers read the scores that a token is chosen from
-  i32 max_prologue_bytes = 1 << 20;  // what each worker may read again to save a hand-off
+  bool resident = false;                 // workers keep their rows of the residual
+  i32 most_rows = 512;                   // of a step
+  bool sample_parts = false;             // many workers read the scores that a token is chosen from
+  i32 max_prologue_bytes = 1 << 20;      // what each worker may read again to save a hand-off
 };
 
 // Threads of one machine: shared memory, wide panels.
 Target cpu_target(i32 workers);
-// One CTA on each SM, in clusters of `cluster`: a row (or a pair of partners) a panel, residual rows that stay,
-// tagged vectors of bf16 that travel. Sizes are those of sm_90: 227 KB of shared memory a worker.
-Target gpu_target(i32 workers, i32 cluster = 1);
+// One CTA on each SM: a row (or a pair of partners) a panel, residual rows that stay, vectors of the weights' dtype that
+// travel. Sizes are those of sm_90: 227 KB of shared memory a worker.
+Target gpu_target(i32 workers);
 
 // What all programs of an engine share.
 struct Capacity {

@@ -1,21 +1,20 @@
 #include "heddle/engine/weights.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstring>
 #include <new>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
-#include "heddle/base/float16.h"
+#include "heddle/base/invariant.h"
+#include "heddle/base/parallel.h"
 #include "heddle/engine/pack.h"
 #include "heddle/ir/rules.h"
 
@@ -109,22 +108,6 @@ void Storage::read(void* to, size_t bytes) const {
 
 namespace {
 
-float load_float(const std::byte* at, DType dtype) {
-  uint16_t half;
-  float value;
-  switch (dtype) {
-    case DType::kBf16:
-      std::memcpy(&half, at, 2);
-      return bf16_to_float(half);
-    case DType::kF16:
-      std::memcpy(&half, at, 2);
-      return f16_to_float(half);
-    default:
-      std::memcpy(&value, at, 4);
-      return value;
-  }
-}
-
 // A source whose shape and dtype were compared with what the model asks for.
 struct Source {
   const std::byte* data;
@@ -142,31 +125,13 @@ Source open_source(const Model& model, const WeightSource& wanted, i32 cols, std
   if (found.shape != shape)
     fail(ErrorCode::kIo, "[{}] has shape {}; the configuration makes it {}", wanted.tensor, found.shape,
          shape);
-  if (!is_float(found.dtype) || (dtype && found.dtype != *dtype))
+  if (!is_wide_float(found.dtype) || (dtype && found.dtype != *dtype))
     fail(ErrorCode::kUnsupported, "[{}] is {}; {}", wanted.tensor, name(found.dtype),
          dtype ? fmt::format("all matrices must be {} as the embedding is", name(*dtype))
                : "must be f32, f16 or bf16");
   Source source{found.bytes.data() + begin * size_of(found.dtype), found.dtype, cols, 1};
   if (wanted.transposed) source.row_stride = 1, source.col_stride = wanted.rows;
   return source;
-}
-
-void run_parallel(size_t jobs, int threads, const std::function<void(size_t)>& job) {
-  std::atomic<size_t> next = 0;
-  std::exception_ptr failure;
-  std::atomic<bool> failed = false;
-  auto work = [&] {
-    for (size_t i; !failed && (i = next++) < jobs;) try {
-        job(i);
-      } catch (...) {
-        if (!failed.exchange(true)) failure = std::current_exception();
-      }
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads; ++t) others.emplace_back(work);
-  work();
-  for (std::thread& thread : others) thread.join();
-  if (failure) std::rethrow_exception(failure);
 }
 
 [[noreturn]] void fail_not_finite(const std::string& tensor, i64 row, i64 col, float value) {
@@ -193,7 +158,7 @@ class Packing {
                  bytes = size_t(weight_.panel_bytes()) * size_t(weight_.slices());
     // A large page is the work of one thread: where two come to it at the same time, both clear one.
     const size_t in_job = std::max<size_t>(1, std::min(kLargePage / bytes, bands / (2 * size_t(threads))));
-    run_parallel(1 + (bands + in_job - 1) / in_job, threads, [&](size_t job) {
+    parallel_for(1 + (bands + in_job - 1) / in_job, threads, [&](size_t job) {
       if (job == 0) return beside();
       const size_t first = (job - 1) * in_job, last = std::min(first + in_job, bands);
       touch_large_pages(to, first * bytes, last * bytes);
@@ -225,7 +190,7 @@ class Packing {
     const auto [s, row] = find_row(matrix * weight_.rows() + first + bad->row);
     const PackRow& at = rows[size_t(bad->row)];
     fail_not_finite(spec_.sources[s].tensor, row, bad->col,
-                    load_float(at.data + bad->col * at.step * size_of(spec_.dtype), spec_.dtype));
+                    float(load_number(spec_.dtype, at.data + bad->col * at.step * size_of(spec_.dtype))));
   }
 
   // Source, and row of it, of a packed row.
@@ -244,21 +209,14 @@ class Packing {
 };
 
 Weight weight_in(const Graph& graph, u32 buffer) {
-  struct Find : ArgVisitor {
-    u32 wanted;
-    Weight found;
-    void tensor(const char*, Tensor&, const char*, Access) override {}
-    void weight(const char*, Weight& value, const char*) override {
-      if (value.data.buffer == wanted) found = value;
-    }
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  } find;
-  find.wanted = buffer;
+  Weight found;
   for (const Node& node : graph.nodes())
-    for (const Part& part : node.parts) part.op->visit(const_cast<std::byte*>(part.args.data()), find);
-  HEDDLE_CHECK(find.found.data.exists());
-  return find.found;
+    for (const Part& part : node.parts)
+      for (const Field& field : part.op->fields)
+        if (field.is_weight() && field.weight(part.args.data()).data.buffer == buffer)
+          found = field.weight(part.args.data());
+  HEDDLE_CHECK(found.data.exists());
+  return found;
 }
 
 }  // namespace
@@ -307,7 +265,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
       const Source source = open_source(model, wanted, 1, std::nullopt);
       for (i32 i = 0; i < wanted.rows; ++i) {
         const std::byte* at = source.data + i64(i) * size_of(source.dtype);
-        values.push_back(load_float(at, source.dtype) + spec.plus);
+        values.push_back(float(load_number(source.dtype, at)) + spec.plus);
         if (!std::isfinite(values.back())) fail_not_finite(wanted.tensor, i, 0, values.back());
       }
       model.forget(wanted.tensor);

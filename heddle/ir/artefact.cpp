@@ -132,9 +132,9 @@ std::string print_artefact(const Artefact& artefact) {
   for (const auto& [name, bytes] : artefact.code) code += bytes.size();
   std::string text = fmt::format(
       "for         {}, checkpoint {}\ndevice      {}\nmade by     heddle {}\n"
-      "programs    {} workers in clusters of {}, {}, contexts of {}, {} sequences{}{}\n",
-      artefact.model, artefact.checkpoint, artefact.device.text(), artefact.made_by, s.workers, s.cluster,
-      s.scheduler, s.max_context, s.max_sequences, s.all_logits ? ", logits of every row" : "",
+      "programs    {} workers, {}, contexts of {}, {} sequences{}{}\n",
+      artefact.model, artefact.checkpoint, artefact.device.text(), artefact.made_by, s.workers, s.scheduler,
+      s.max_context, s.max_sequences, s.all_logits ? ", logits of every row" : "",
       s.fused ? "" : ", nothing fused");
   for (const ProvedProgram& program : artefact.programs)
     text += fmt::format("  {:>4} rows of {}: {} instructions, {} waits, proof {}\n", program.rows,

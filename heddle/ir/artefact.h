@@ -12,24 +12,23 @@
 
 namespace heddle {
 
-constexpr u32 kArtefactVersion = 1;
+constexpr u32 kArtefactVersion = 2;
 
 // What decides the programs beside model and device.
 struct ProgramSettings {
   std::string scheduler;
-  i32 workers = 0, cluster = 1;
+  i32 workers = 0;
   i32 max_context = 0, max_sequences = 0;
   i32 page_size = 0, split_unit = 0, max_splits = 0;
   i32 kv_dtype = -1;  // of DType; -1: the weights'
   bool all_logits = false, fused = true;
-  bool tagged = false;  // vectors of steps of one row travel as words with tags
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v("scheduler", s.scheduler), v("workers", s.workers), v("cluster", s.cluster);
+    v("scheduler", s.scheduler), v("workers", s.workers);
     v("max_context", s.max_context), v("max_sequences", s.max_sequences), v("page_size", s.page_size);
     v("split_unit", s.split_unit), v("max_splits", s.max_splits), v("kv_dtype", s.kv_dtype);
-    v("all_logits", s.all_logits), v("fused", s.fused), v("tagged", s.tagged);
+    v("all_logits", s.all_logits), v("fused", s.fused);
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/fuzz_payload.h"
+#include "heddle/base/invariant.h"
 #include "heddle/base/version.h"
 #include "heddle/ir/archive.h"
 #include "heddle/ir/artefact.h"

@@ -22,7 +22,7 @@ class CallCache {
     Slot& slot = plans.slots[(hash ^ hash >> 32) % kPlans];
     if (!slot.plan || slot.place != place || !plans.layout.same(slot.args.data(), args)) {
       auto plan = std::make_unique<Plan>(make(plans.layout));
-      slot = {place, {args, args + op.args_size}, std::move(plan)};
+      slot = {place, {args, args + op.args_size()}, std::move(plan)};
     }
     if (!slot.plan->is_empty && !plans.layout.has_addresses(args)) plans.layout.say_why(op, args);
     return *slot.plan;

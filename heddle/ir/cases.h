@@ -23,8 +23,14 @@ inline Weight weight_input(DType dtype, i32 rows, i32 cols) {
 
 // Error that storing in `dtype` and `steps` roundings in f32 may make, relative to 1 + |value|.
 inline double rounding_bound(DType dtype, double steps) {
-  double store = dtype == DType::kBf16 ? 0x1p-8 : dtype == DType::kF16 ? 0x1p-11 : 0x1p-24;
-  return store + steps * 0x1p-23;
+  const int bits = is_float(dtype) ? info_of(dtype).mantissa : info_of(DType::kF32).mantissa;
+  return 0.5 / (1 << bits) + steps * 0x1p-23;
+}
+
+// The same where values near a border of `dtype` may be rounded to either side: the reference's is rounded too, so that the two
+// are a whole unit apart.
+inline double unit_bound(DType dtype, double steps) {
+  return 2 * rounding_bound(dtype, steps);
 }
 
 // A step record for cases: sequences with `start` positions behind them and `rows` new ones. Their pages are

@@ -5,6 +5,7 @@
 #include "heddle/ir/check_homes.h"
 #include "heddle/ir/check_order.h"
 #include "heddle/ir/check_with.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 
@@ -54,7 +55,8 @@ void check_all(const Program& program, FindOp find, Faults& faults, CheckReport&
   const MemoryMap map = map_memory(form, faults);
   if (map.touch_begin.empty()) return;
   check_outputs(form, faults);
-  check_order(form, edges, map, faults);
+  report.work = check_order(form, edges, map, faults);
+  report.work.cells += map.cells.items.size() + map.readers.items.size();
 }
 
 }  // namespace

@@ -36,28 +36,20 @@ bool Accesses::written_in_step(const Event& event, const Touch& touch, const Las
   return last.writer != kNone && last.step == event.step && last.buffer == region(touch).buffer;
 }
 
-bool Accesses::polled(const Event& event, u32 buffer, u32 counter, u32 step) const {
-  if (counter == kNoCounter || form_.program->counters[counter].buffer != buffer) return false;
-  return std::find(event.tagged.begin(), event.tagged.end(), std::pair(counter, step)) != event.tagged.end();
-}
-
 void Accesses::read(const Event& event, const Touch& touch) {
   if (kind(touch) == BufferKind::kPages) return read_pages(event, touch);
   const u32 index = map_.read_index[touch.place];
   const auto cells = map_.cells[touch.place];
   const auto each_cell = [&] {
+    work_.cells += cells.size();
     for (u32 cell : cells) read_cell(event, touch, cell);
   };
   Record& record = records_[index];
   if (cells.size() <= kFewCells || !make_record(event, touch, record)) {
     each_cell();
   } else {
-    const u32 buffer = region(touch).buffer;
-    const bool all_polled =
-        !record.counters.empty() && std::all_of(record.counters.begin(), record.counters.end(),
-                                                [&](u32 c) { return polled(event, buffer, c, record.step); });
     const u32 width = form_.workers();
-    if (!all_polled && first_beyond(needs_[record.need], event.visible, width) < width) each_cell();
+    if (first_beyond(needs_[record.need], event.known) < width) each_cell();
   }
   reads_[index][event.worker] = event.at;
 }
@@ -70,10 +62,10 @@ bool Accesses::make_record(const Event& event, const Touch& touch, Record& recor
   record.stamp = kNoStamp;
   record.step = event.step;
   record.buffer = buffer;
-  record.counters.clear();
   u32* need = needs_[record.need];
   needs_.clear(record.need);
   u32 joined = kNone;
+  work_.cells += map_.cells[touch.place].size();
   for (u32 cell : map_.cells[touch.place]) {
     const Last& last = last_[cell];
     if (!written_in_step(event, touch, last)) return false;
@@ -81,16 +73,11 @@ bool Accesses::make_record(const Event& event, const Touch& touch, Record& recor
     if (last.group != kNone) {
       const Group& group = groups_[last.group];
       if (group.made < group.expected) return false;
-      if (last.group != joined) join(need, group_clocks_[group.writers], form_.workers());
+      if (last.group != joined) join(need, group_clocks_[group.writers]);
       joined = last.group;
     }
     u32& known = need[form_.worker_of[last.writer]];
     known = std::max(known, at(last.writer, last.step));
-    const u32 counter = last.group == kNone && last.step == event.step
-                            ? form_.instruction(last.writer).signal.counter
-                            : kNoCounter;
-    if (std::find(record.counters.begin(), record.counters.end(), counter) == record.counters.end())
-      record.counters.push_back(counter);
   }
   record.stamp = stamps_[index];
   return true;
@@ -106,20 +93,19 @@ void Accesses::read_cell(const Event& event, const Touch& touch, u32 cell) {
     if (group.made < group.expected)
       return incomplete(Rule::kReadAfterParts, event, touch, cell, group.call, group.step);
     const u32* writers = group_clocks_[group.writers];
-    const u32 worker = first_beyond(writers, event.visible, width);
+    const u32 worker = first_beyond(writers, event.known);
     if (worker < width) conflict(Rule::kReadAfterParts, event, touch, cell, {worker, writers[worker]});
     return;
   }
   const u32 worker = form_.worker_of[last.writer], their_at = at(last.writer, last.step);
-  if (event.visible[worker] >= their_at) return;
-  if (polled(event, last.buffer, form_.instruction(last.writer).signal.counter, last.step)) return;
-  conflict(Rule::kReadAfterWrite, event, touch, cell, {worker, their_at});
+  if (event.known[worker] < their_at) conflict(Rule::kReadAfterWrite, event, touch, cell, {worker, their_at});
 }
 
-// Reads mean the positions before this step: all of the step before must be visible, none of this one is.
+// Reads mean the positions before this step: all of the step before must be known, none of this one is.
 void Accesses::read_pages(const Event& event, const Touch& touch) {
   if (event.step == 0) return;
   const u32 width = form_.workers();
+  work_.cells += map_.cells[touch.place].size();
   for (u32 cell : map_.cells[touch.place]) {
     if (!map_.page_writes.contains(cell)) continue;
     const Page& written = page(cell);
@@ -128,7 +114,7 @@ void Accesses::read_pages(const Event& event, const Touch& touch) {
       continue;
     }
     const u32* writers = group_clocks_[written.writers];
-    const u32 worker = first_beyond(writers, event.visible, width);
+    const u32 worker = first_beyond(writers, event.known);
     if (worker < width) conflict(Rule::kReadOfPages, event, touch, cell, {worker, writers[worker]});
   }
 }
@@ -142,12 +128,11 @@ Accesses::Page& Accesses::page(u32 cell) {
 void Accesses::write(const Event& event, const Touch& touch) {
   const bool pages = kind(touch) == BufferKind::kPages;
   const u32 width = form_.workers();
-  // Who knows the step record may read pages ahead of its waits: it comes with what its readers have appended.
-  const u32* known = kind(touch) == BufferKind::kStepDevice ? event.visible : event.done;
+  work_.cells += map_.cells[touch.place].size() + map_.readers[touch.place].size();
   if (!pages)
     for (u32 reader : map_.readers[touch.place]) {
       ++stamps_[reader];
-      const u32 worker = first_beyond(reads_[reader], known, width);
+      const u32 worker = first_beyond(reads_[reader], event.known);
       if (worker < width)
         conflict(Rule::kWriteAfterRead, event, touch, kNone, {worker, reads_[reader][worker]});
     }
@@ -201,11 +186,11 @@ void Accesses::write_cell(const Event& event, const Touch& touch, u32 cell, Last
   const u32 width = form_.workers();
   if (last.group != kNone) {
     const u32* writers = group_clocks_[groups_[last.group].writers];
-    const u32 worker = first_beyond(writers, event.visible, width);
+    const u32 worker = first_beyond(writers, event.known);
     if (worker < width) conflict(Rule::kWriteAfterWrite, event, touch, cell, {worker, writers[worker]});
   } else if (last.writer != kNone) {
     const u32 worker = form_.worker_of[last.writer], their_at = at(last.writer, last.step);
-    if (event.visible[worker] < their_at)
+    if (event.known[worker] < their_at)
       conflict(Rule::kWriteAfterWrite, event, touch, cell, {worker, their_at});
   }
   last = {event.id, event.step, region(touch).buffer, kNone};
@@ -224,7 +209,7 @@ void Accesses::join_group(const Event& event, const Touch& touch, std::span<cons
   }
   Group& group = groups_[index];
   const u32* before = group_clocks_[group.before];
-  const u32 worker = first_beyond(before, event.visible, form_.workers());
+  const u32 worker = first_beyond(before, event.known);
   if (worker < form_.workers())
     conflict(Rule::kWriteAfterWrite, event, touch, cells[0], {worker, before[worker]});
   ++group.made;
@@ -240,7 +225,7 @@ u32 Accesses::open_group(const Event& event, u32 cell, const Last& last) {
               .writers = group_clocks_.add()};
   u32* before = group_clocks_[group.before];
   if (last.group != kNone)
-    join(before, group_clocks_[groups_[last.group].writers], form_.workers());
+    join(before, group_clocks_[groups_[last.group].writers]);
   else if (last.writer != kNone)
     before[form_.worker_of[last.writer]] = at(last.writer, last.step);
   groups_.push_back(group);
@@ -253,8 +238,8 @@ u32 Accesses::split_group(u32 index, size_t cells) {
   part.cells = cells;
   part.before = group_clocks_.add();
   part.writers = group_clocks_.add();
-  join(group_clocks_[part.before], group_clocks_[groups_[index].before], form_.workers());
-  join(group_clocks_[part.writers], group_clocks_[groups_[index].writers], form_.workers());
+  join(group_clocks_[part.before], group_clocks_[groups_[index].before]);
+  join(group_clocks_[part.writers], group_clocks_[groups_[index].writers]);
   groups_[index].cells -= cells;
   groups_.push_back(part);
   return u32(groups_.size() - 1);

@@ -18,10 +18,7 @@ struct Event {
   u32 step = 0;  // 0 or 1
   u32 worker = 0;
   u32 at = 0;  // its place in its worker's clock
-  const u32* done = nullptr;
-  const u32* visible = nullptr;
-  // Counters, with their step, whose tagged words it has polled.
-  std::span<const std::pair<u32, u32>> tagged;
+  const u32* known = nullptr;
 };
 
 class Accesses {
@@ -29,6 +26,7 @@ class Accesses {
   Accesses(const Form& form, const MemoryMap& map, Faults& faults);
 
   void run(const Event& event);
+  const CheckWork& work() const { return work_; }
   // Memory that an object of this class takes, in bytes.
   static size_t bytes(const Form& form, const MemoryMap& map);
 
@@ -58,8 +56,7 @@ class Accesses {
     u64 stamp = kNoStamp;
     u32 step = 0;
     u32 buffer = kNoBuffer;
-    size_t need = 0;            // row of needs_
-    std::vector<u32> counters;  // that the last writers signal
+    size_t need = 0;  // row of needs_
   };
   struct Page {  // a cell of a pages buffer
     u32 made = 0, expected = 0;
@@ -81,11 +78,14 @@ class Accesses {
   u32 split_group(u32 index, size_t cells);
   void write_page(const Event& event, u32 cell);
 
+  void join(u32* into, const u32* other) { ++work_.clocks, proof::join(into, other, form_.workers()); }
+  u32 first_beyond(const u32* needed, const u32* known) {
+    return ++work_.clocks, proof::first_beyond(needed, known, form_.workers());
+  }
   const Region& region(const Touch& touch) const { return form_.regions[touch.region]; }
   BufferKind kind(const Touch& touch) const { return form_.buffer(region(touch).buffer).kind; }
   u32 at(u32 id, u32 step) const;
   bool written_in_step(const Event& event, const Touch& touch, const Last& last) const;
-  bool polled(const Event& event, u32 buffer, u32 counter, u32 step) const;
   Page& page(u32 cell);
 
   // Reports.
@@ -104,6 +104,7 @@ class Accesses {
   const Form& form_;
   const MemoryMap& map_;
   Faults& faults_;
+  CheckWork work_;
   std::vector<Last> last_;       // by cell; the second half is the second step's, of pages only
   Clocks reads_;                 // by read_index: the last read of each worker
   std::vector<u64> stamps_;      // by read_index: writes so far

@@ -1,5 +1,6 @@
 // What Accesses says when it finds a fault. Nothing here needs to be fast.
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/ir/check_access.h"
 
 namespace heddle::proof {
@@ -58,11 +59,9 @@ void Accesses::conflict(Rule rule, const Event& event, const Touch& touch, u32 c
   const Region& mine = region(touch);
   const bool reuse = theirs->buffer != mine.buffer;
   if (!first_report(rule, event.id, other)) return;
-  const bool seen = event.done[than.worker] >= than.at;
-  faults_.add(rule, reuse ? FaultKind::kLiveReuse : FaultKind::kRace, "{}, but {} after {}{}",
-              side(event.id, event.step, mine),
-              seen ? "is ordered without being made visible" : "nothing orders it",
-              side(other, step, *theirs), reuse ? "; they share arena bytes" : "");
+  faults_.add(rule, reuse ? FaultKind::kLiveReuse : FaultKind::kRace, "{}, but nothing orders it after {}{}",
+              side(event.id, event.step, mine), side(other, step, *theirs),
+              reuse ? "; they share arena bytes" : "");
 }
 
 // A read before all the writes it must come after have run.
@@ -83,7 +82,7 @@ void Accesses::not_written(const Event& event, const Touch& touch, u32 cell) {
         other;
   if (before != kNone) {  // written, and then overwritten
     const u32 worker = form_.worker_of[last.writer];
-    if (event.visible[worker] < at(last.writer, last.step))
+    if (event.known[worker] < at(last.writer, last.step))
       return conflict(Rule::kWritten, event, touch, cell, {worker, at(last.writer, last.step)});
     if (first_report(Rule::kWritten, event.id, last.writer))
       faults_.add(Rule::kWritten, FaultKind::kLiveReuse, "{}, written by {}, but before that {}",

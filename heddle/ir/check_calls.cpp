@@ -5,20 +5,27 @@ namespace heddle::proof {
 namespace {
 
 // Refuses arguments whose numbers could not be used in arithmetic: before an op's own functions see them.
-struct CheckArgs : ArgVisitor {
+struct CheckArgs {
   const Program* program;
   Faults* faults;
   std::string where;  // "call 3 (layers.0.qkv)"
   bool ok = true;
 
+  void check(const Field& field, const std::byte* args) {
+    if (field.is_tensor()) check_tensor(field, field.tensor(args));
+    if (field.is_weight()) check_weight(field.name, field.weight(args));
+  }
+
+ private:
   template <class... Args>
-  void wrong(FaultKind kind, const char* argument, fmt::format_string<Args...> format, Args&&... args) {
+  void wrong(FaultKind kind, const std::string& argument, fmt::format_string<Args...> format,
+             Args&&... args) {
     ok = false;
     faults->add(kind, "[{}] argument {}: {}", where, argument,
                 fmt::format(format, std::forward<Args>(args)...));
   }
 
-  bool check_shape(const char* argument, const Tensor& value) {
+  bool check_shape(const std::string& argument, const Tensor& value) {
     if (int(value.dtype) >= kNumDTypes || value.rank > kMaxRank || (value.exists() && value.rank == 0)) {
       wrong(FaultKind::kMalformed, argument, "dtype {} and rank {}", int(value.dtype), value.rank);
       return false;
@@ -30,12 +37,13 @@ struct CheckArgs : ArgVisitor {
               value.stride[d]);
         return false;
       }
-    if (value.data != nullptr) wrong(FaultKind::kMalformed, argument, "holds an address");
-    return true;
+    if (value.data == nullptr) return true;
+    wrong(FaultKind::kMalformed, argument, "holds an address");
+    return false;
   }
 
   // `bytes` from the tensor's offset lie in its buffer.
-  void check_extent(const char* argument, const Tensor& value, i64 bytes) {
+  void check_extent(const std::string& argument, const Tensor& value, i64 bytes) {
     if (value.buffer >= program->buffers.size())
       return wrong(FaultKind::kMalformed, argument, "buffer {}; there are {}", value.buffer,
                    program->buffers.size());
@@ -48,7 +56,8 @@ struct CheckArgs : ArgVisitor {
             value.offset + bytes, buffer.name, buffer.bytes);
   }
 
-  void tensor(const char* argument, Tensor& value, const char*, Access access) override {
+  void check_tensor(const Field& field, const Tensor& value) {
+    const std::string& argument = field.name;
     if (!check_shape(argument, value) || !value.exists()) return;
     if (value.size[value.rank - 1] > 1 && value.stride[value.rank - 1] != 1)
       return wrong(FaultKind::kMalformed, argument, "stride {} of the last dimension; must be 1",
@@ -60,12 +69,12 @@ struct CheckArgs : ArgVisitor {
         return wrong(FaultKind::kOutOfBounds, argument, "{} elements with stride {}", value.size[d],
                      value.stride[d]);
     check_extent(argument, value, (last + 1) * size_of(value.dtype));
-    if (ok && access == Access::kWrite && is_immutable(program->buffers[value.buffer].info.kind))
+    if (ok && field.writes() && is_immutable(program->buffers[value.buffer].info.kind))
       wrong(FaultKind::kMalformed, argument, "writes {}, a {} buffer, which is immutable",
             program->buffers[value.buffer].info.name, name(program->buffers[value.buffer].info.kind));
   }
 
-  void weight(const char* argument, Weight& value, const char*) override {
+  void check_weight(const std::string& argument, const Weight& value) {
     if (!check_shape(argument, value.data)) return;
     if (value.table != nullptr) wrong(FaultKind::kMalformed, argument, "holds an address");
     if (value.data.rank == 0) return;
@@ -86,8 +95,6 @@ struct CheckArgs : ArgVisitor {
                    columns);
     if (value.data.exists()) check_extent(argument, value.data, elements * size_of(value.data.dtype));
   }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
 };
 
 bool check_axes(std::span<const TileAxis> axes) {
@@ -103,8 +110,8 @@ bool check_axes(std::span<const TileAxis> axes) {
 bool check_chain(const std::vector<const OpSpec*>& ops, u32 main) {
   if (ops.size() == 1) return main == 0;
   if (main > 1 || !ops[main]->traits.main) return false;
-  if (main == 1 && *ops[main]->traits.input == '\0') return false;
-  if (ops.size() > main + 1 && *ops[main]->traits.output == '\0') return false;
+  if (main == 1 && ops[main]->traits.input.empty()) return false;
+  if (ops.size() > main + 1 && ops[main]->traits.output.empty()) return false;
   for (size_t i = 0; i < ops.size(); ++i)
     if (i < main ? !ops[i]->traits.prologue : i > main && !ops[i]->traits.epilogue) return false;
   return true;
@@ -133,27 +140,23 @@ std::vector<const OpSpec*> resolve(const Opcode& opcode, size_t index, FindOp fi
 }
 
 // States a main op's output before the epilogues fold its columns, as its shape rule has it.
-struct UnfoldOutput : ArgVisitor {
-  std::string_view output;
-  i32 folds = 1;
-  void tensor(const char* name, Tensor& value, const char*, Access) override {
-    if (name == output && value.rank > 0) value.size[value.rank - 1] *= folds;
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+void unfold_output(const OpSpec& op, std::byte* args, i32 folds) {
+  const Field* output = find_field(op.fields, op.traits.output);
+  if (!output) return;
+  Tensor& value = output->tensor(args);
+  if (value.rank > 0) value.size[value.rank - 1] *= folds;
+}
 
 // Fills in what the ops say of the call; they may throw.
 void ask_ops(CallForm& call) {
-  UnfoldOutput unfold;
+  i32 folds = 1;
   for (size_t i = call.node.main + 1; i < call.node.parts.size(); ++i)
-    unfold.folds *= call.node.parts[i].op->traits.columns_per_output;
+    folds *= call.node.parts[i].op->traits.columns_per_output;
   for (const Part& part : call.node.parts) {
     std::vector<std::byte> copy = part.args;  // an op fills in outputs that a chain hands on
-    unfold.output = part.op->traits.output;
-    if (&part == &call.node.main_part()) part.op->visit(copy.data(), unfold);
+    if (&part == &call.node.main_part()) unfold_output(*part.op, copy.data(), folds);
     part.op->infer(copy.data());
+    require_dtypes(part.op->name, part.op->fields, copy.data());
     call.axes.push_back(part.op->axes(part.args.data(), TilingTarget{}));
     require(check_axes(call.axes.back()), "[{}] axes cannot be tiled", part.op->name);
   }
@@ -163,25 +166,21 @@ void ask_ops(CallForm& call) {
 bool check_call(const Program& program, size_t index, const std::vector<const OpSpec*>& ops, CallForm& form,
                 Faults& faults) {
   const Call& call = program.calls[index];
-  CheckArgs check;
-  check.program = &program;
-  check.faults = &faults;
-  check.where = fmt::format("call {} ({})", index, program.node_names[call.node]);
+  CheckArgs check{&program, &faults, fmt::format("call {} ({})", index, call.name)};
   if (call.args.size() != ops.size() || call.live > LiveRows::kWanted) {
     faults.add(FaultKind::kMalformed, "[{}] {} argument records for {} ops, live rows {}", check.where,
                call.args.size(), ops.size(), int(call.live));
     return false;
   }
-  form.node = {
-      .name = program.node_names[call.node], .main = program.opcodes[call.opcode].main, .live = call.live};
+  form.node = {.name = call.name, .main = program.opcodes[call.opcode].main, .live = call.live};
   for (size_t i = 0; i < ops.size(); ++i) {
-    if (call.args[i].size() != ops[i]->args_size) {
+    if (call.args[i].size() != ops[i]->args_size()) {
       faults.add(FaultKind::kMalformed, "[{}] {} bytes of arguments; {} takes {}", check.where,
-                 call.args[i].size(), ops[i]->name, ops[i]->args_size);
+                 call.args[i].size(), ops[i]->name, ops[i]->args_size());
       return false;
     }
     form.node.parts.push_back({ops[i], call.args[i]});
-    ops[i]->visit(form.node.parts.back().args.data(), check);
+    for (const Field& field : ops[i]->fields) check.check(field, call.args[i].data());
   }
   if (!check.ok) return false;
   try {
@@ -205,9 +204,8 @@ void check_calls(const Program& program, FindOp find, Form& form, Faults& faults
   form.calls.resize(program.calls.size());
   for (size_t i = 0; i < program.calls.size() && !faults.full(); ++i) {
     const Call& call = program.calls[i];
-    if (call.opcode >= ops.size() || call.node >= program.node_names.size())
-      faults.add(FaultKind::kMalformed, "[call {}] opcode {} of {}, node {} of {}", i, call.opcode,
-                 ops.size(), call.node, program.node_names.size());
+    if (call.opcode >= ops.size())
+      faults.add(FaultKind::kMalformed, "[call {}] opcode {} of {}", i, call.opcode, ops.size());
     else if (!ops[call.opcode].empty())
       check_call(program, i, ops[call.opcode], form.calls[i], faults);
   }

@@ -35,7 +35,7 @@ struct Group {
   u64 sum = 0;                      // of the amounts
   EdgeKind kind = EdgeKind::kInSm;  // of the signals
   u32 first = 0;                    // an instruction
-  bool one_worker = true, one_cluster = true;
+  bool one_worker = true;
   bool mixed = false;  // not all signals are of `kind`
 };
 
@@ -52,8 +52,6 @@ class CheckEdges {
   }
 
  private:
-  i32 cluster_of(u32 id) const { return program_.topology.cluster_of(i32(form_.worker_of[id])); }
-
   Group check_group(u32 counter) {
     Group group;
     const auto producers = edges_.producers_of(counter);
@@ -63,12 +61,10 @@ class CheckEdges {
       if (group.sum == 0) group.first = id, group.kind = instruction.signal_kind();
       group.sum += instruction.signal.amount;
       group.one_worker &= form_.worker_of[id] == form_.worker_of[group.first];
-      group.one_cluster &= cluster_of(id) == cluster_of(group.first);
       if (instruction.signal_kind() != group.kind && !std::exchange(group.mixed, true))
         faults_.add(Rule::kOneKindOfSignals, FaultKind::kBadEdge,
                     "{} and {} signal counter {} in two kinds, {} and {}", form_.place(group.first),
                     form_.place(id), counter, name(group.kind), name(instruction.signal_kind()));
-      if (info.buffer != kNoBuffer) check_carrier(counter, id);
     }
     const auto words = [&] {
       return fmt::format("counter {}: total {}, but its {} producers{}{} signal {} a step", counter,
@@ -83,17 +79,6 @@ class CheckEdges {
     return group;
   }
 
-  // A counter that stands for the tagged words of a buffer: each producer writes them.
-  void check_carrier(u32 counter, u32 id) {
-    const u32 buffer = program_.counters[counter].buffer;
-    for (const Region& region : form_.regions_of(id))
-      if (region.buffer == buffer && region.access == Access::kWrite && form_.buffer(buffer).tagged) return;
-    faults_.add(Rule::kCarriersWrite, FaultKind::kBadEdge,
-                "{} signals counter {}, which stands for tagged words of {}, but {}", form_.place(id),
-                counter, form_.buffer(buffer).name,
-                form_.buffer(buffer).tagged ? "writes none of them" : "that buffer is not tagged");
-  }
-
   void check_wait(u32 id, int i) {
     const Instruction& instruction = form_.instruction(id);
     const Wait& wait = instruction.waits[i];
@@ -106,7 +91,7 @@ class CheckEdges {
       return faults_.add(Rule::kWaitsInFull, FaultKind::kWaitInPart,
                          "{} waits until counter {} is {} a step; {} and its other producers make {}",
                          form_.place(id), wait.counter, wait.target, form_.place(group.first), total);
-    if (const char* why = misfit(id, instruction.wait_kind(i), group, wait.counter))
+    if (const char* why = misfit(id, instruction.wait_kind(i), group))
       faults_.add(Rule::kWaitsFit, FaultKind::kBadEdge,
                   "{} waits for counter {} by a {} edge, signalled by {} as {}: {}", form_.place(id),
                   wait.counter, name(instruction.wait_kind(i)), form_.place(group.first), name(group.kind),
@@ -114,24 +99,12 @@ class CheckEdges {
   }
 
   // Why a wait of this kind cannot be satisfied by the counter's signals; null: it can.
-  const char* misfit(u32 id, EdgeKind kind, const Group& group, u32 counter) const {
-    switch (kind) {
-      case EdgeKind::kInSm:
-        if (!group.one_worker || form_.worker_of[id] != form_.worker_of[group.first])
-          return "all producers must be on the waiter's worker";
-        return nullptr;
-      case EdgeKind::kCluster:
-        if (!group.one_cluster || cluster_of(id) != cluster_of(group.first))
-          return "all producers must be in the waiter's cluster";
-        return group.kind == EdgeKind::kCluster ? nullptr : "the signals must be cluster signals";
-      case EdgeKind::kTagged:
-        // The words carry their tags whatever the signal, which a reader of words does not look at.
-        return program_.counters[counter].buffer == kNoBuffer ? "the counter stands for no tagged buffer"
-                                                              : nullptr;
-      case EdgeKind::kCounted:
-        return group.kind == EdgeKind::kCounted ? nullptr : "the signals must be counted";
-    }
-    return "no such kind";
+  const char* misfit(u32 id, EdgeKind kind, const Group& group) const {
+    if (kind == EdgeKind::kCounted)
+      return group.kind == EdgeKind::kCounted ? nullptr : "the signals must be counted";
+    return group.one_worker && form_.worker_of[id] == form_.worker_of[group.first]
+               ? nullptr
+               : "all producers must be on the waiter's worker";
   }
 
   const Form& form_;

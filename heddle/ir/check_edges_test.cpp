@@ -1,4 +1,4 @@
-// Faults of edges: kinds that do not fit, tags, indexed writes, counters used again too early.
+// Faults of edges: kinds that do not fit, indexed writes, counters used again too early.
 #include <gtest/gtest.h>
 
 #include "heddle/ir/check_expect.h"
@@ -11,19 +11,17 @@ namespace {
 TEST(CheckEdges, KindsOfWaitsAndSignals) {
   struct Case {
     EdgeKind signal, wait;
-    u32 producer, waiter;  // clusters are {0, 1} and {2, 3}
+    u32 producer, waiter;
     bool ok;
   };
   using enum EdgeKind;
   const Case cases[] = {
-      {kInSm, kInSm, 0, 0, true},        {kCluster, kInSm, 0, 0, true},     {kCounted, kInSm, 0, 0, true},
-      {kInSm, kInSm, 0, 1, false},       {kCounted, kInSm, 0, 1, false},    {kCluster, kCluster, 0, 1, true},
-      {kCluster, kCluster, 0, 2, false}, {kCounted, kCluster, 0, 1, false}, {kInSm, kCluster, 0, 0, false},
-      {kCounted, kCounted, 0, 2, true},  {kCluster, kCounted, 0, 1, false}, {kInSm, kCounted, 0, 0, false},
-      {kTagged, kCounted, 0, 1, false},  {kTagged, kTagged, 0, 1, false},
+      {kInSm, kInSm, 0, 0, true},     {kCounted, kInSm, 0, 0, true},    {kInSm, kInSm, 0, 1, false},
+      {kCounted, kInSm, 0, 1, false}, {kCounted, kCounted, 0, 2, true}, {kCounted, kCounted, 0, 0, true},
+      {kInSm, kCounted, 0, 0, false}, {kInSm, kCounted, 0, 1, false},
   };
   for (const Case& c : cases) {
-    Builder b(4, 2);
+    Builder b(4);
     const u32 counter = b.counter(), back = b.counter();
     b.nop(0).wait(back, kCounted, true);
     b.nop(c.producer).signal(counter, c.signal);
@@ -42,17 +40,8 @@ TEST(CheckEdges, KindsOfWaitsAndSignals) {
 TEST(CheckEdges, ProducersOfOneCounterInTwoKinds) {
   Decoder d;
   Program program = d.finish();
-  on(program, 1, d.down).set_signal_kind(EdgeKind::kCluster);
-  expect_first(program, FaultKind::kBadEdge,
-               {"worker 0 #4 (down", "worker 1 #4 (down", "counted and cluster"});
-}
-
-TEST(CheckEdges, ClusterEdgeAcrossClusters) {
-  Decoder d;
-  Program program = d.finish();
-  program.topology.cluster = 1;
-  expect_first(program, FaultKind::kBadEdge,
-               {"worker 4 #0 (aside", "worker 5 #0 (probe", "waiter's cluster"});
+  on(program, 1, d.down).set_signal_kind(EdgeKind::kInSm);
+  expect_first(program, FaultKind::kBadEdge, {"worker 0 #4 (down", "worker 1 #4 (down", "counted and in-SM"});
 }
 
 TEST(CheckEdges, CounterThatNobodySignals) {
@@ -63,104 +52,38 @@ TEST(CheckEdges, CounterThatNobodySignals) {
   expect_first(program, FaultKind::kWaitInPart, {"worker 1 #4 (down", "nobody signals"});
 }
 
-// A writes v and then tagged words t; B has polled t and reads v.
-struct Tagged {
+// A writes v and then t; B waits for t and reads v: the edge carries both.
+TEST(CheckEdges, AnEdgeCarriesAllThatCameBefore) {
   Builder b{2};
-  Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {1, 16});
-  Tensor v = b.activation("v", {1, 16}), t = b.activation("t", {1, 16}), y = b.activation("y", {1, 16});
-  u32 write_v = b.call("map", "write_v", TestMap{s, {}, v}),
-      write_t = b.call("map", "write_t", TestMap{s, {}, t});
-  u32 read_v = b.call("map", "read_v", TestMap{v, {}, y}),
-      read_t = b.call("map", "read_t", TestMap{t, {}, y});
-  u32 c_t = b.counter(t.buffer), c_back = b.counter();
-  TileCoord tile{{0, 1, 0, 16}};
-
-  Tagged() {
-    b.program().buffers[t.buffer].info.tagged = true;
-    b.add(0, write_v, tile).wait(c_back, EdgeKind::kCounted, true);
-    b.add(0, write_t, tile).signal(c_t, EdgeKind::kTagged);
-  }
-};
-
-TEST(CheckEdges, TaggedWordsCarryThemselves) {
-  Tagged g;
-  g.b.program().calls[g.read_v] = g.b.program().calls[g.read_t];  // so that all calls have their tiles
-  g.b.program().calls.pop_back();
-  g.b.add(1, g.read_v, g.tile).wait(g.c_t, EdgeKind::kTagged).signal(g.c_back);
-  expect_ok(g.b.finish());
+  const Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {1, 16});
+  const Tensor v = b.activation("v", {1, 16}), t = b.activation("t", {1, 16}), y = b.activation("y", {1, 16});
+  const u32 write_v = b.call("map", "write_v", TestMap{s, {}, v}),
+            write_t = b.call("map", "write_t", TestMap{s, {}, t}),
+            read_v = b.call("map", "read_v", TestMap{v, {}, y});
+  const u32 c_t = b.counter(), c_back = b.counter();
+  const TileCoord tile{{0, 1, 0, 16}};
+  b.add(0, write_v, tile).wait(c_back, EdgeKind::kCounted, true);
+  b.add(0, write_t, tile).signal(c_t);
+  b.add(1, read_v, tile).wait(c_t).signal(c_back);
+  expect_ok(b.finish());
+  b.program().workers[1][0].waits[0] = {};
+  expect_first(b.finish(), FaultKind::kRace,
+               {"worker 1 #0 (read_v", "of v", "nothing orders it", "worker 0 #0 (write_v"});
 }
 
-TEST(CheckEdges, TaggedWordsCarryNothingElse) {
-  Tagged g;
-  g.b.program().calls.pop_back();
-  g.b.add(1, g.read_v, g.tile).wait(g.c_t, EdgeKind::kTagged).signal(g.c_back);
-  expect_first(g.b.finish(), FaultKind::kRace,
-               {"worker 1 #0 (read_v", "of v", "without being made visible", "worker 0 #0 (write_v"});
-}
-
-// Counted, the same edge carries both.
-TEST(CheckEdges, CountedEdgeCarriesAll) {
-  Tagged g;
-  g.b.program().calls.pop_back();
-  g.b.program().workers[0][1].set_signal_kind(EdgeKind::kCounted);
-  g.b.add(1, g.read_v, g.tile).wait(g.c_t).signal(g.c_back);
-  expect_ok(g.b.finish());
-}
-
-// Who knows the step record reads pages ahead of its waits: it is written by who sees what its readers appended.
-TEST(CheckEdges, RecordIsWrittenBehindWhatItsReadersMade) {
-  for (const EdgeKind kind : {EdgeKind::kTagged, EdgeKind::kCounted}) {
-    Builder b{2};
-    const Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {1, 16});
-    const Tensor t = b.activation("t", {1, 16});
-    b.program().buffers[t.buffer].info.tagged = true;
-    const u32 read_s = b.call("map", "read_s", TestMap{s, {}, t}),
-              write_s = b.call("map", "write_s", TestMap{t, {}, s});
-    const u32 c_t = b.counter(t.buffer), c_back = b.counter();
-    b.add(0, read_s, {{0, 1, 0, 16}}).wait(c_back, EdgeKind::kCounted, true).signal(c_t, kind);
-    b.add(1, write_s, {{0, 1, 0, 16}}).wait(c_t, kind).signal(c_back);
-    if (kind == EdgeKind::kCounted)
-      expect_ok(b.finish());
-    else
-      expect_first(b.finish(), FaultKind::kRace, {"worker 1 #0 (write_s", "of s", "worker 0 #0 (read_s"});
-  }
-}
-
-// A tagged wait serves its own instruction, and by way of nops the next one; not the one after that.
-TEST(CheckEdges, TaggedWaitInFrontOfItsReader) {
-  Tagged g;
-  const Tensor z = g.b.activation("z", {1, 16});
-  std::vector<Call>& calls = g.b.program().calls;
-  calls[g.read_v] = calls[g.read_t];
-  as<TestMap>(calls[g.read_t].args[0].data()).y = z;
-  {
-    Builder b = g.b;
-    b.nop(1).wait(g.c_t, EdgeKind::kTagged);
-    b.nop(1);
-    b.add(1, g.read_v, g.tile);
-    b.add(1, g.read_t, g.tile).wait(g.c_t, EdgeKind::kTagged).signal(g.c_back);
-    expect_ok(b.finish());
-  }
-  Builder b = g.b;
-  b.add(1, g.read_v, g.tile).wait(g.c_t, EdgeKind::kTagged);
-  b.add(1, g.read_t, g.tile).signal(g.c_back);
-  expect_first(b.finish(), FaultKind::kRace, {"worker 1 #1", "of t", "worker 0 #1 (write_t"});
-}
-
-TEST(CheckEdges, TagsThatNobodyWrites) {
-  Tagged g;
-  g.b.program().calls.pop_back();
-  g.b.program().workers[0][0].signal = {g.c_t, 1};
-  g.b.add(1, g.read_v, g.tile).wait(g.c_t, EdgeKind::kTagged).signal(g.c_back);
-  expect_first(g.b.finish(), FaultKind::kBadEdge, {"worker 0 #0 (write_v", "writes none of them"});
-}
-
-TEST(CheckEdges, TaggedBufferInTheArena) {
-  Decoder d;
-  Program program = d.finish();
-  program.buffers[d.hb.buffer].arena_offset = 512;
-  program.arena_bytes = 1024;
-  expect_first(program, FaultKind::kLiveReuse, {"hb", "share memory with nothing"});
+// Who knows the step record reads pages ahead of its waits: it is written after what its readers made.
+TEST(CheckEdges, RecordIsWrittenAfterItsReaders) {
+  Builder b{2};
+  const Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {1, 16});
+  const Tensor t = b.activation("t", {1, 16});
+  const u32 read_s = b.call("map", "read_s", TestMap{s, {}, t}),
+            write_s = b.call("map", "write_s", TestMap{t, {}, s});
+  const u32 c_t = b.counter(), c_back = b.counter();
+  b.add(0, read_s, {{0, 1, 0, 16}}).wait(c_back, EdgeKind::kCounted, true).signal(c_t);
+  b.add(1, write_s, {{0, 1, 0, 16}}).wait(c_t).signal(c_back);
+  expect_ok(b.finish());
+  b.program().workers[0][0].waits[0] = {};
+  expect_first(b.finish(), FaultKind::kRace, {"worker 0 #0 (read_s", "of s", "worker 1 #0 (write_s"});
 }
 
 // Producers that may run ahead of each other make a count that is full too early.

@@ -19,7 +19,6 @@ enum class Rule : u8 {
   kOneKindOfSignals,  // of a counter
   kCountersFill,      // a counter's producers make its total
   kTotalsInFull,      // and no more
-  kCarriersWrite,     // who signals for tagged words writes them
   kSomebodySignals,   // what is waited for
   kWaitsInFull,
   kWaitsFit,  // the kind of the signals

@@ -47,10 +47,8 @@ class Streams {
   void check_instruction(u32 worker, u32 index) {
     worker_ = worker, index_ = index;
     const Instruction& instruction = program_.workers[worker][index];
-    if (instruction.flags >> 12) wrong(FaultKind::kMalformed, "flags {:#x}", instruction.flags);
-    if (instruction.tag >= program_.node_names.size())
-      wrong(FaultKind::kMalformed, "trace tag {}; there are {} nodes", instruction.tag,
-            program_.node_names.size());
+    if (instruction.flags >> Instruction::kFlagBits || instruction.reserved != 0)
+      wrong(FaultKind::kMalformed, "flags {:#x}, reserved {:#x}", instruction.flags, instruction.reserved);
     for (const Wait& wait : instruction.waits) check_counter("waits for", wait.counter);
     check_counter("signals", instruction.signal.counter);
     if (instruction.signal.counter != kNoCounter && instruction.signal.amount == 0)
@@ -180,7 +178,7 @@ std::string tile_text(std::span<const TileAxis> axes, const TileCoord& tile) {
   int at = 0;
   for (const TileAxis& axis : axes) {
     if (!text.empty()) text += ", ";
-    text += fmt::format("{}{}{}", axis.dim, *axis.dim ? " " : "", tile[at]);
+    text += fmt::format("{}{}{}", axis.dim, axis.dim.empty() ? "" : " ", tile[at]);
     if (axis.kind == TileAxis::Kind::kRange) text += fmt::format("..{}", tile[at + 1]);
     at += axis.kind == TileAxis::Kind::kRange ? 2 : 1;
   }

@@ -25,8 +25,7 @@ struct Happening {
   u32 worker, index, step;
   const Instruction* instruction;
   std::vector<Span> spans;
-  Set done, visible;           // events before this one
-  std::vector<size_t> polled;  // events whose tagged words it may read
+  Set before;  // events before this one
 };
 
 class Oracle {
@@ -35,8 +34,7 @@ class Oracle {
     for (u32 step = 0; step < 2; ++step)
       for (u32 w = 0; w < program.workers.size(); ++w)
         for (u32 i = 0; i + 1 < program.workers[w].size(); ++i)
-          events_.push_back(
-              {w, i, step, &program.workers[w][i], spans_of(program.workers[w][i]), {}, {}, {}});
+          events_.push_back({w, i, step, &program.workers[w][i], spans_of(program.workers[w][i]), {}});
   }
 
   bool ok() {
@@ -113,29 +111,15 @@ class Oracle {
       for (size_t p : awaited(event, i))
         if (!ran[p]) return false;
     if (before < kMostNodes) {
-      event.done = events_[before].done, event.visible = events_[before].visible;
-      event.done.set(before), event.visible.set(before);
-      if (events_[before].instruction->opcode == kNopOpcode) event.polled = events_[before].polled;
+      event.before = events_[before].before;
+      event.before.set(before);
     }
     for (int i = 0; i < kMaxWaits; ++i)
       for (size_t p : awaited(event, i)) {
-        event.done |= events_[p].done;
-        event.done.set(p);
-        if (event.instruction->wait_kind(i) == EdgeKind::kTagged) {
-          event.polled.push_back(p);
-          continue;
-        }
-        event.visible |= events_[p].visible;
-        event.visible.set(p);
+        event.before |= events_[p].before;
+        event.before.set(p);
       }
     return true;
-  }
-
-  bool reads_words_of(size_t reader, size_t writer, const Span& span) const {
-    const auto& polled = events_[reader].polled;
-    const u32 counter = events_[writer].instruction->signal.counter;
-    return std::find(polled.begin(), polled.end(), writer) != polled.end() &&
-           program_.counters[counter].buffer == span.region.buffer;
   }
 
   // What `b` does to bytes that `a` touches is ordered, where `a` comes first in no matter which way.
@@ -162,23 +146,7 @@ class Oracle {
     if (writes && then_writes && x.region.indexed && y.region.indexed && step == then_step &&
         events_[a].instruction->call == events_[b].instruction->call)
       return true;
-    if (!writes) return (x.kind == BufferKind::kStepDevice ? events_[b].visible : events_[b].done)[a];
-    if (events_[b].visible[a]) return true;
-    if (then_writes) return false;
-    if (reads_words_of(b, a, y)) return true;
-    // Overwritten before the words that b polls.
-    for (size_t p : events_[b].polled)
-      if (events_[p].visible[a] && reads_words_of(b, p, y) && covers(p, x, y)) return true;
-    return false;
-  }
-
-  // What x and y share is written by event p.
-  bool covers(size_t p, const Span& x, const Span& y) const {
-    for (const Span& z : events_[p].spans)
-      if (z.region.access == Access::kWrite && z.space == x.space && z.begin <= std::max(x.begin, y.begin) &&
-          z.end >= std::min(x.end, y.end))
-        return true;
-    return false;
+    return events_[b].before[a];
   }
 
   // Signals of one counter in the two steps do not mix.
@@ -188,7 +156,7 @@ class Oracle {
     if (events_[a].step != 0 || events_[b].step != 1) return true;
     for (const Happening& event : events_)
       for (const Wait& wait : event.instruction->waits)
-        if (wait.counter == counter) return bool(events_[b].done[a]);
+        if (wait.counter == counter) return bool(events_[b].before[a]);
     return true;
   }
 
@@ -198,7 +166,7 @@ class Oracle {
       bool fresh = false;
       for (size_t w = 0; w < events_.size() && !fresh; ++w)
         fresh = events_[w].step == events_[reader].step && writes(w, span, at, true) &&
-                (events_[reader].done[w]) && !overwritten(w, reader, span, at);
+                (events_[reader].before[w]) && !overwritten(w, reader, span, at);
       if (!fresh) return false;
     }
     return true;
@@ -212,8 +180,8 @@ class Oracle {
   }
   bool overwritten(size_t w, size_t reader, const Span& span, i64 at) const {
     for (size_t other = 0; other < events_.size(); ++other)
-      if (other != reader && writes(other, span, at, false) && events_[reader].done[other] &&
-          !events_[w].done[other])
+      if (other != reader && writes(other, span, at, false) && events_[reader].before[other] &&
+          !events_[w].before[other])
         return true;
     return false;
   }
@@ -240,7 +208,7 @@ class RandomProgram {
 
   Program finish() { return builder_.finish(); }
 
-  // Drops waits, or makes them mean another step, edge or counter.
+  // Drops waits, or makes them mean another step or counter.
   Program mutated() {
     Program program = finish();
     std::vector<std::pair<Instruction*, int>> waits;
@@ -252,22 +220,16 @@ class RandomProgram {
       const auto [instruction, i] = waits[pick(u32(waits.size()))];
       const u32 counter = instruction->waits[i].counter;
       if (counter == kNoCounter) continue;
-      switch (pick(4)) {
+      switch (pick(3)) {
         case 0:
           instruction->waits[i].counter = kNoCounter;
           break;
         case 1:
           instruction->set_previous(i, !instruction->waits_previous(i));
           break;
-        case 2:
-          if (program.counters[counter].buffer != kNoBuffer) instruction->set_wait_kind(i, EdgeKind::kTagged);
-          break;
         default:
           instruction->waits[i].counter = pick(u32(program.counters.size()));
           instruction->waits[i].target = program.counters[instruction->waits[i].counter].total;
-          if (instruction->wait_kind(i) == EdgeKind::kTagged &&
-              program.counters[instruction->waits[i].counter].buffer == kNoBuffer)
-            instruction->set_wait_kind(i, EdgeKind::kCounted);
       }
     }
     return program;
@@ -287,7 +249,6 @@ class RandomProgram {
     pages_ = builder_.tensor("pages", BufferKind::kPages, DType::kF32, {4, 16});
     for (u32 i = 0; i < 4; ++i)  // two of them in the same bytes of the arena
       buffers_.push_back(builder_.activation(fmt::format("b{}", i), {1, 16}, i < 2 ? -1 : 0));
-    builder_.program().buffers[buffers_[0].buffer].info.tagged = true;
   }
 
   Tensor half(Tensor tensor) {
@@ -327,8 +288,7 @@ class RandomProgram {
       std::erase_if(written_, [&](const Tensor& t) { return space(t.buffer) == space(to.buffer); });
       written_.push_back(to);
     }
-    const bool tagged = made.touches.back() == std::pair(buffers_[0].buffer, true);
-    made.counter = builder_.counter(tagged ? buffers_[0].buffer : kNoBuffer);
+    made.counter = builder_.counter();
     made_.push_back(made);
   }
 

@@ -13,11 +13,9 @@ class Order {
         faults_(faults),
         width_(form.workers()),
         accesses_(form, map, faults),
-        done_(width_, width_),
-        visible_(width_, width_),
+        known_(width_, width_),
         joined_(width_),
         cursors_(width_),
-        polled_(width_),
         counters_(2 * form.program->counters.size()),
         reused_(form.program->counters.size()) {
     for (size_t i = 0; i < counters_.size(); ++i) {
@@ -37,6 +35,7 @@ class Order {
     }
     if (!faults_.full()) report_blocked();
   }
+  CheckWork work() const { return {accesses_.work().clocks + joins_, accesses_.work().cells}; }
 
  private:
   struct Cursor {
@@ -45,7 +44,7 @@ class Order {
   struct Counter {             // of one step
     u32 left = 0;              // of its total
     u32 joins = 0;             // waits that have not passed yet
-    size_t row = kNoRow;       // of joined_: what its producers have done, and in the next row what they see
+    size_t row = kNoRow;       // of joined_: what its producers know
     std::vector<u32> waiting;  // workers
   };
   static constexpr size_t kNoRow = ~size_t{0};
@@ -71,25 +70,19 @@ class Order {
         counter->waiting.push_back(worker);
         return false;
       }
-    u32 *done = done_[worker], *visible = visible_[worker];
+    u32* known = known_[worker];
     for (int i = 0; i < kMaxWaits; ++i)
-      if (Counter* counter = meant(instruction, i, step)) pass(worker, instruction, i, *counter);
+      if (Counter* counter = meant(instruction, i, step)) pass(worker, *counter);
     const u32 at = step * form_.length(worker) + cursor.index + 1;
-    done[worker] = visible[worker] = at;
-    accesses_.run({id, step, worker, at, done, visible, polled_[worker]});
-    // A tagged wait serves its own instruction, and through nops without work the next that has some.
-    if (instruction.opcode != kNopOpcode) polled_[worker].clear();
+    known[worker] = at;
+    accesses_.run({id, step, worker, at, known});
     if (instruction.signal.counter != kNoCounter) signal(id, step, worker);
     if (++cursor.index == form_.length(worker)) cursor = {step + 1, 0};
     return true;
   }
 
-  void pass(u32 worker, const Instruction& instruction, int i, Counter& counter) {
-    join(done_[worker], joined_[counter.row], width_);
-    if (instruction.wait_kind(i) != EdgeKind::kTagged)
-      join(visible_[worker], joined_[counter.row + 1], width_);
-    else
-      polled_[worker].push_back({instruction.waits[i].counter, u32((&counter - counters_.data()) % 2)});
+  void pass(u32 worker, Counter& counter) {
+    join(known_[worker], joined_[counter.row]);
     if (--counter.joins == 0) free_.push_back(counter.row);
   }
 
@@ -99,17 +92,16 @@ class Order {
     if (step == 1) check_reuse(id, signal.counter, worker);
     if (counter.row == kNoRow && counter.joins > 0) {
       counter.row = new_row();
-      joined_.clear(counter.row), joined_.clear(counter.row + 1);
+      joined_.clear(counter.row);
     }
-    if (counter.row != kNoRow) {
-      join(joined_[counter.row], done_[worker], width_);
-      join(joined_[counter.row + 1], visible_[worker], width_);
-    }
+    if (counter.row != kNoRow) join(joined_[counter.row], known_[worker]);
     counter.left -= signal.amount;
     if (counter.left > 0) return;
     ready_.insert(ready_.end(), counter.waiting.begin(), counter.waiting.end());
     counter.waiting.clear();
   }
+
+  void join(u32* into, const u32* other) { ++joins_, proof::join(into, other, width_); }
 
   // Rows whose waits have all passed are used again: counters may be many, but few are live.
   size_t new_row() {
@@ -118,8 +110,7 @@ class Order {
       free_.pop_back();
       return row;
     }
-    joined_.add();
-    return joined_.add() - 1;
+    return joined_.add();
   }
 
   // A signal of the next step counts towards this step's total until that is full: so all of this step's
@@ -128,7 +119,7 @@ class Order {
     if (edges_.waits_this[counter] + edges_.waits_previous[counter] == 0 || reused_[counter]) return;
     for (u32 other : edges_.producers_of(counter)) {
       const u32 theirs = form_.worker_of[other];
-      if (done_[worker][theirs] >= other - form_.first[theirs] + 1) continue;
+      if (known_[worker][theirs] >= other - form_.first[theirs] + 1) continue;
       return faults_.add(
           Rule::kCountersApart, FaultKind::kLiveReuse,
           "{} signals counter {} in step 2, but nothing orders it after {}, which signals it in step 1",
@@ -188,26 +179,30 @@ class Order {
   const Edges& edges_;
   Faults& faults_;
   u32 width_;
+  u64 joins_ = 0;
   Accesses accesses_;
-  Clocks done_, visible_;  // by worker
+  Clocks known_;  // by worker
   Clocks joined_;
   std::vector<size_t> free_;  // rows of joined_
   std::vector<Cursor> cursors_;
-  std::vector<std::vector<std::pair<u32, u32>>> polled_;  // by worker: counters and their steps
-  std::vector<Counter> counters_;                         // two steps of each
-  std::vector<bool> reused_;                              // by counter: found to be signalled too early
+  std::vector<Counter> counters_;  // two steps of each
+  std::vector<bool> reused_;       // by counter: found to be signalled too early
   std::vector<u32> ready_;
 };
 
 }  // namespace
 
-void check_order(const Form& form, const Edges& edges, const MemoryMap& map, Faults& faults) {
+CheckWork check_order(const Form& form, const Edges& edges, const MemoryMap& map, Faults& faults) {
   const size_t clocks =
-      (2 * size_t(form.workers()) + 4 * form.program->counters.size()) * form.workers() * sizeof(u32);
-  if (clocks + Accesses::bytes(form, map) > kMostClockBytes)
-    return faults.add(FaultKind::kDoesNotFit, "[program] checking it takes {} bytes of clocks; at most {}",
-                      clocks + Accesses::bytes(form, map), kMostClockBytes);
-  Order(form, edges, map, faults).run();
+      (size_t(form.workers()) + 2 * form.program->counters.size()) * form.workers() * sizeof(u32);
+  if (const size_t bytes = clocks + Accesses::bytes(form, map); bytes > kMostClockBytes) {
+    faults.add(FaultKind::kDoesNotFit, "[program] checking it takes {} bytes of clocks; at most {}", bytes,
+               kMostClockBytes);
+    return {};
+  }
+  Order order(form, edges, map, faults);
+  order.run();
+  return order.work();
 }
 
 }  // namespace heddle::proof

@@ -11,9 +11,6 @@ void check_topology(const Program& program, Faults& faults) {
   if (program.workers.size() != size_t(t.workers))
     faults.add(FaultKind::kMalformed, "[topology] {} streams for {} workers", program.workers.size(),
                t.workers);
-  if (t.cluster < 1 || t.workers % t.cluster != 0)
-    faults.add(FaultKind::kDoesNotFit, "[topology] {} workers in clusters of {}; must divide evenly",
-               t.workers, t.cluster);
   if (t.worker_memory < 0 || t.ring_bytes < 0 || t.worker_memory > kMostBytes || t.ring_bytes > kMostBytes)
     faults.add(FaultKind::kMalformed, "[topology] {} bytes a worker, {} of them its ring's", t.worker_memory,
                t.ring_bytes);
@@ -51,16 +48,10 @@ void check_buffer(const Program& program, const ProgramBuffer& buffer, Faults& f
     return faults.add(FaultKind::kMalformed, "[{}] buffer kind {}", info.name, int(info.kind));
   if (info.bytes < 1 || info.bytes > kMostBytes)
     return faults.add(FaultKind::kMalformed, "[{}] a buffer of {} bytes", info.name, info.bytes);
-  if (info.tagged && (info.kind != BufferKind::kActivation || !program.topology.tagged))
-    faults.add(FaultKind::kMalformed, "[{}] {} buffer is tagged; only activations are, where the topology is",
-               info.name, name(info.kind));
   if (buffer.arena_offset == -1) return;
   if (info.kind != BufferKind::kActivation)
     faults.add(FaultKind::kMalformed, "[{}] {} buffer in the arena; only activations share memory", info.name,
                name(info.kind));
-  if (info.tagged)
-    faults.add(FaultKind::kLiveReuse, "[{}] tagged buffer in the arena; tags share memory with nothing",
-               info.name);
   if (buffer.arena_offset < 0 || buffer.arena_offset % 64 != 0)
     faults.add(FaultKind::kMalformed, "[{}] arena offset {}; must be a multiple of 64", info.name,
                buffer.arena_offset);
@@ -90,15 +81,10 @@ void check_tables(const Program& program, Faults& faults) {
   if (!faults.empty()) return;  // sizes can be reckoned with from here on
   for (const ProgramBuffer& buffer : program.buffers) check_record(program.shape, buffer.info, faults);
   for (const Home& home : program.homes) check_home(program, home, faults);
-  for (size_t c = 0; c < program.counters.size(); ++c) {
-    const CounterInfo& counter = program.counters[c];
-    if (counter.total > kMostOfACounter)
+  for (size_t c = 0; c < program.counters.size(); ++c)
+    if (const u32 total = program.counters[c].total; total > kMostOfACounter)
       faults.add(FaultKind::kMalformed, "[counter {}] total {}; at most {} keeps comparisons wrap-safe", c,
-                 counter.total, kMostOfACounter);
-    if (counter.buffer != kNoBuffer && counter.buffer >= program.buffers.size())
-      faults.add(FaultKind::kMalformed, "[counter {}] buffer {}; there are {}", c, counter.buffer,
-                 program.buffers.size());
-  }
+                 total, kMostOfACounter);
 }
 
 }  // namespace heddle::proof

@@ -16,7 +16,7 @@ struct TestMap {
   Tensor x, r, y;  // [M, N]
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, N"), v.read("r", s.r, "M, N"), v.write("y", s.y, "M, N");
+    v.read("x", s.x, "M, N"), v.optional_read("r", s.r, "M, N"), v.write("y", s.y, "M, N");
   }
 };
 
@@ -27,7 +27,8 @@ struct TestDot {
   Tensor r, y;  // [M, N]
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, K"), v.weight("w", s.w, "N, K"), v.read("r", s.r, "M, N"), v.write("y", s.y, "M, N");
+    v.read("x", s.x, "M, K"), v.weight("w", s.w, "N, K"), v.optional_read("r", s.r, "M, N"),
+        v.write("y", s.y, "M, N");
   }
 };
 
@@ -38,7 +39,7 @@ struct TestLookUp {
   Tensor y;       // [M, D]
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("tokens", s.tokens, "M"), v.weight("w", s.w, "V, D"), v.write("y", s.y, "M, D");
+    v.read("tokens", s.tokens, "M", "i32"), v.weight("w", s.w, "V, D"), v.write("y", s.y, "M, D");
   }
 };
 
@@ -69,7 +70,7 @@ struct TestSample {
   Tensor tokens, out;  // [M]
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, V"), v.write("tokens", s.tokens, "M"), v.write("out", s.out, "M");
+    v.read("x", s.x, "M, V"), v.write("tokens", s.tokens, "M", "i32"), v.write("out", s.out, "M", "i32");
   }
 };
 
@@ -117,7 +118,6 @@ inline const OpSpec* find_test_op(std::string_view name) {
     all[1].traits.main = true;
     all[3].regions = scatter_regions;
     all[4].regions = attend_regions;
-    all[4].traits.streams_pages = true;
     return all;
   }();
   for (const OpSpec& op : ops)
@@ -128,8 +128,8 @@ inline const OpSpec* find_test_op(std::string_view name) {
 // Builds programs by hand: what a mutation changes is what the test wrote; the rest follows in finish().
 class Builder {
  public:
-  explicit Builder(i32 workers, i32 cluster = 1) {
-    program_.topology = {.workers = workers, .cluster = cluster, .tagged = true};
+  explicit Builder(i32 workers) {
+    program_.topology = {.workers = workers};
     program_.shape = {.rows = 1024};  // room for the state that tests keep in the step record
     program_.workers.resize(size_t(workers));
   }
@@ -163,12 +163,11 @@ class Builder {
       program_.opcodes.push_back({{op}, 0, chain_hash(std::span(&spec, 1), 0)});
     std::vector<std::byte> bytes(sizeof(Args));
     std::memcpy(bytes.data(), &args, sizeof(Args));
-    program_.calls.push_back({.opcode = opcode, .node = u32(program_.node_names.size()), .args = {bytes}});
-    program_.node_names.push_back(std::move(name));
+    program_.calls.push_back({.opcode = opcode, .name = std::move(name), .args = {bytes}});
     return u32(program_.calls.size() - 1);
   }
-  u32 counter(u32 buffer = kNoBuffer) {
-    program_.counters.push_back({.buffer = buffer});
+  u32 counter() {
+    program_.counters.emplace_back();
     return u32(program_.counters.size() - 1);
   }
 
@@ -176,13 +175,9 @@ class Builder {
   Builder& add(u32 worker, u32 call, TileCoord tile) {
     Instruction instruction{.opcode = program_.calls[call].opcode, .call = call};
     std::copy(std::begin(tile.at), std::end(tile.at), instruction.tile);
-    instruction.tag = program_.calls[call].node;
     return push(worker, instruction);
   }
-  Builder& nop(u32 worker) {
-    if (program_.node_names.empty()) program_.node_names.push_back("nothing");
-    return push(worker, {.opcode = kNopOpcode});
-  }
+  Builder& nop(u32 worker) { return push(worker, {.opcode = kNopOpcode}); }
   Builder& wait(u32 counter, EdgeKind kind = EdgeKind::kCounted, bool previous = false) {
     Instruction& last = program_.workers[worker_].back();
     int i = 0;

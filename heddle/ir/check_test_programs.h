@@ -7,9 +7,9 @@
 namespace heddle::proof {
 
 // Workers 0-3 share the matrices, 4 and 5 read x aside, 6 appends to the pages, 7 looks up the token, 8 attends
-// and 9 rests. Clusters are {0, 1}, {2, 3} and so on.
+// and 9 rests.
 struct Decoder {
-  Builder builder{10, 2};
+  Builder builder{10};
   Tensor tokens, out, x, q, pages, a, h, hb, mid, logits, p, aside;
   u32 look_up, dot_q, append, attend, dot_h, norm, dot_mid, down, sample, probe, probe_aside;
   u32 c_x, c_q, c_append, c_a, c_hb, c_mid, c_logits, c_sample, c_p, c_aside;
@@ -20,7 +20,7 @@ struct Decoder {
     add_calls();
     c_x = builder.counter(), c_q = builder.counter(), c_append = builder.counter(), c_a = builder.counter();
     for (u32& counter : c_h) counter = builder.counter();
-    c_hb = builder.counter(hb.buffer), c_mid = builder.counter(), c_logits = builder.counter();
+    c_hb = builder.counter(), c_mid = builder.counter(), c_logits = builder.counter();
     c_sample = builder.counter(), c_p = builder.counter(), c_aside = builder.counter();
     add_instructions();
   }
@@ -42,7 +42,6 @@ struct Decoder {
     p = builder.activation("p", {1, 64});
     aside = builder.activation("aside", {1, 64});
     Program& program = builder.program();
-    program.buffers[hb.buffer].info.tagged = true;
     program.buffers[h.buffer].info.resident = true;
     for (u32 w = 0; w < 4; ++w)
       program.homes.push_back({.buffer = h.buffer, .begin = 64 * w, .end = 64 * w + 64, .worker = w});
@@ -75,17 +74,15 @@ struct Decoder {
     each([&](u32 w, TileCoord tile) { builder.add(w, dot_q, tile).wait(c_x).signal(c_q); });
     builder.add(6, append, {{0, 1}}).wait(c_q).signal(c_append);
     builder.add(8, attend, {{0, 1}}).wait(c_q).signal(c_a);
-    builder.add(5, probe, whole).wait(c_x).signal(c_p, EdgeKind::kCluster);
-    builder.add(4, probe_aside, whole).wait(c_p, EdgeKind::kCluster).signal(c_aside);
+    builder.add(5, probe, whole).wait(c_x).signal(c_p);
+    builder.add(4, probe_aside, whole).wait(c_p).signal(c_aside);
     each([&](u32 w, TileCoord tile) {
       builder.add(w, dot_h, tile).wait(c_a).signal(c_h[w], EdgeKind::kInSm);
     });
     each([&](u32 w, TileCoord tile) {
-      builder.add(w, norm, tile).wait(c_h[w], EdgeKind::kInSm).signal(c_hb, EdgeKind::kTagged);
+      builder.add(w, norm, tile).wait(c_h[w], EdgeKind::kInSm).signal(c_hb);
     });
-    each([&](u32 w, TileCoord tile) {
-      builder.add(w, dot_mid, tile).wait(c_hb, EdgeKind::kTagged).signal(c_mid);
-    });
+    each([&](u32 w, TileCoord tile) { builder.add(w, dot_mid, tile).wait(c_hb).signal(c_mid); });
     each([&](u32 w, TileCoord tile) { builder.add(w, down, tile).wait(c_mid).signal(c_logits); });
     builder.add(0, sample, {{0, 1}}).wait(c_logits).wait(c_append).wait(c_aside).signal(c_sample);
   }

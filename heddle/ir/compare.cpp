@@ -68,37 +68,29 @@ Table opcodes_of(const Program& p) {
 Table buffers_of(const Program& p) {
   Table table;
   for (const auto& [info, offset] : p.buffers)
-    table[info.name] = fmt::format("{}, {} bytes{}{}{}{}", name(info.kind), info.bytes,
-                                   info.tagged ? ", tagged" : "", info.resident ? ", resident" : "",
-                                   info.home != kNoBuffer ? fmt::format(", homes {}", info.home) : "",
-                                   offset >= 0 ? fmt::format(", arena {}", offset) : "");
+    table[info.name] =
+        fmt::format("{}, {} bytes{}{}", name(info.kind), info.bytes, info.resident ? ", resident" : "",
+                    offset >= 0 ? fmt::format(", arena {}", offset) : "");
   return table;
-}
-
-std::string node_name(const Program& p, const Call& call) {
-  return call.node < p.node_names.size() ? p.node_names[call.node] : fmt::format("node {}", call.node);
 }
 
 Table calls_of(const Program& p) {
   Table table;
   for (const Call& call : p.calls)
-    table[node_name(p, call)] = fmt::format("{} on {}", fmt::join(p.opcodes[call.opcode].ops, "+"),
-                                            call.live == LiveRows::kAll    ? "all rows"
-                                            : call.live == LiveRows::kRows ? "live rows"
-                                                                           : "wanted rows");
+    table[call.name] = fmt::format("{} on {}", fmt::join(p.opcodes[call.opcode].ops, "+"),
+                                   call.live == LiveRows::kAll    ? "all rows"
+                                   : call.live == LiveRows::kRows ? "live rows"
+                                                                  : "wanted rows");
   return table;
 }
 
 // Arguments of calls, "layers.0.o: linear.x"; buffers by their names, since indices shift with every buffer that is new.
-struct ListArgs : ArgVisitor {
+struct ListArgs {
   const Program& program;
   Table& table;
   std::string where;
   ListArgs(const Program& p, Table& t) : program(p), table(t) {}
 
-  void add(const char* argument, std::string value) {
-    table[fmt::format("{}.{}", where, argument)] = std::move(value);
-  }
   std::string buffer_name(u32 buffer) const {
     return buffer < program.buffers.size() ? program.buffers[buffer].info.name : "no buffer";
   }
@@ -108,17 +100,16 @@ struct ListArgs : ArgVisitor {
     return fmt::format("{} {} by {} of {} + {}", name(t.dtype), sizes, strides, buffer_name(t.buffer),
                        t.offset);
   }
-  void tensor(const char* argument, Tensor& value, const char*, Access) override {
-    if (value.rank > 0) add(argument, tensor_text(value));
+  std::string weight_text(const Weight& w) const {
+    return fmt::format("{} in panels of {} x {}, interleave {}, {} matrices, table {}", tensor_text(w.data),
+                       w.panel_rows, w.panel_cols, w.interleave, w.matrices, buffer_name(w.table_buffer));
   }
-  void weight(const char* argument, Weight& value, const char*) override {
-    if (value.data.rank > 0)
-      add(argument, fmt::format("{} in panels of {} x {}, interleave {}, {} matrices, table {}",
-                                tensor_text(value.data), value.panel_rows, value.panel_cols, value.interleave,
-                                value.matrices, buffer_name(value.table_buffer)));
+  void add(const Field& field, const std::byte* args) {
+    if (!field.is_attribute() && field.elements(args).rank == 0) return;
+    table[fmt::format("{}.{}", where, field.name)] = field.is_attribute() ? attribute_text(field, args)
+                                                     : field.is_weight()  ? weight_text(field.weight(args))
+                                                                          : tensor_text(field.tensor(args));
   }
-  void attribute(const char* argument, i32& value) override { add(argument, std::to_string(value)); }
-  void attribute(const char* argument, float& value) override { add(argument, fmt::format("{}", value)); }
 };
 
 // Of calls that the other program has too, by name and chain.
@@ -126,12 +117,12 @@ Table arguments_of(const Program& p, const Table& mine, const Table& other) {
   Table table;
   ListArgs list(p, table);
   for (const Call& call : p.calls) {
-    const std::string name = node_name(p, call);
-    if (const auto same = other.find(name); same == other.end() || same->second != mine.at(name)) continue;
+    if (const auto same = other.find(call.name); same == other.end() || same->second != mine.at(call.name))
+      continue;
     Node node = p.node_of(call);
-    for (Part& part : node.parts) {
-      list.where = fmt::format("{}: {}", name, part.op->name);
-      part.op->visit(part.args.data(), list);
+    for (const Part& part : node.parts) {
+      list.where = fmt::format("{}: {}", call.name, part.op->name);
+      for (const Field& field : part.op->fields) list.add(field, part.args.data());
     }
   }
   return table;
@@ -154,7 +145,7 @@ std::map<std::string, std::vector<u32>> tiles_of(const Program& p) {
   for (u32 w = 0; w < p.workers.size(); ++w)
     for (const Instruction& i : p.workers[w])
       if (i.opcode < kNopOpcode && i.call < p.calls.size())
-        tiles[fmt::format("{} {}", node_name(p, p.calls[i.call]), std::span(i.tile))].push_back(w);
+        tiles[fmt::format("{} {}", p.calls[i.call].name, std::span(i.tile))].push_back(w);
   return tiles;
 }
 
@@ -205,7 +196,7 @@ std::string compare_streams(const Program& first, const Program& second) {
 
 std::string totals_text(const Program& p) {
   std::string text;
-  for (const CounterInfo& counter : p.counters) text += fmt::format("{} {} ", counter.total, counter.buffer);
+  for (const CounterInfo& counter : p.counters) text += fmt::format("{} ", counter.total);
   return text;
 }
 

@@ -26,25 +26,19 @@ TEST(Compare, EachTableIsNamed) {
       {"sizes", [](Program& p) { ++p.shape.page_size; }},
       {"buffers", [](Program& p) { p.buffers[0].info.bytes += 1; }},
       {"buffers", [](Program& p) { p.buffers[0].info.name += 'x'; }},
-      {"calls", [](Program& p) { p.node_names[p.calls[0].node] += 'x'; }},
+      {"calls", [](Program& p) { p.calls[0].name += 'x'; }},
       {"arguments",
        [](Program& p) {
          Node node = p.node_of(p.calls[0]);
-         struct Change : ArgVisitor {
-           void tensor(const char*, Tensor& value, const char*, Access) override { value.offset += 4; }
-           void weight(const char*, Weight& value, const char*) override { value.interleave += 1; }
-           void attribute(const char*, i32& value) override { ++value; }
-           void attribute(const char*, float& value) override { ++value; }
-         } change;
          Part& part = node.parts[0];
-         part.op->visit(part.args.data(), change);
+         part.op->fields[0].elements(part.args.data()).offset += 4;
          p.calls[0].args[0] = part.args;
        }},
       {"homes", [](Program& p) { p.homes.push_back({.buffer = 0, .begin = 3, .end = 4}); }},
       {"counters", [](Program& p) { p.counters.push_back({.total = 7}); }},
       {"streams", [](Program& p) { p.workers[0][0].stream_items += 1; }},
       {"tiles", [](Program& p) { p.workers[0][0].tile[2] += 1; }},
-      {"order", [](Program& p) { p.node_names.push_back("nobody's"); }},
+      {"order", [](Program& p) { p.workers[0][0].set_wait_kind(kMaxWaits - 1, EdgeKind::kCounted); }},
   };
   for (const auto& [part, change] : changes) {
     Program other = seed();

@@ -56,8 +56,7 @@ double CostModel::tile_ns(const std::string& chain, const Cost& cost) const {
 }
 
 double CostModel::message_ns(EdgeKind kind) const {
-  if (kind == EdgeKind::kInSm) return 0;
-  return kind == EdgeKind::kCluster ? ns_per_cluster_message : ns_per_message;
+  return kind == EdgeKind::kInSm ? 0 : ns_per_message;
 }
 
 CostModel default_costs(const Topology& topology) {
@@ -69,8 +68,7 @@ CostModel default_costs(const Topology& topology) {
           .ns_per_byte = 0.02,
           .ns_per_flop = 0.01,
           .ns_per_tile = 100,
-          .ns_per_message = 650,
-          .ns_per_cluster_message = 180};
+          .ns_per_message = 650};
 }
 
 std::vector<std::vector<Cost>> costs_of(const Program& program) {

@@ -43,7 +43,6 @@ struct CostModel {
   double ns_per_flop = 0.05;
   double ns_per_tile = 500;
   double ns_per_message = 500;            // from a signal until another worker sees it
-  double ns_per_cluster_message = 180;    // the same inside a cluster
   std::map<std::string, double> factors;  // of a chain's work ("rms_norm+linear"), where it is not 1
 
   double compute_ns(const std::string& chain, const Cost& cost) const;
@@ -55,7 +54,6 @@ struct CostModel {
   static void visit(Self& s, V&& v) {
     v("ns_per_stream_byte", s.ns_per_stream_byte), v("ns_per_byte", s.ns_per_byte);
     v("ns_per_flop", s.ns_per_flop), v("ns_per_tile", s.ns_per_tile), v("ns_per_message", s.ns_per_message);
-    v("ns_per_cluster_message", s.ns_per_cluster_message);
   }
 };
 

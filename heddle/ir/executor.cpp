@@ -1,13 +1,27 @@
 #include "heddle/ir/executor.h"
 
+#include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <utility>
+
+#include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
 
 namespace heddle {
 
 namespace {
+
+struct Backends {
+  std::mutex mutex;
+  std::vector<const Backend*> all;
+};
+
+Backends& backends() {
+  static Backends known;
+  return known;
+}
 
 // The executor of that name, with its backend.
 std::pair<const Backend*, const ExecutorSpec*> find_executor(std::string_view name) {
@@ -21,6 +35,21 @@ std::pair<const Backend*, const ExecutorSpec*> find_executor(std::string_view na
 }
 
 }  // namespace
+
+void add_backend(const Backend& backend) {
+  Backends& known = backends();
+  const std::lock_guard lock(known.mutex);
+  for (const Backend* other : known.all)
+    require(std::string_view(other->name) != backend.name,
+            "[backend] there is a {} already; names must differ", backend.name);
+  known.all.push_back(&backend);
+}
+
+std::vector<const Backend*> all_backends() {
+  Backends& known = backends();
+  const std::lock_guard lock(known.mutex);
+  return known.all;
+}
 
 void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
@@ -51,36 +80,44 @@ const Backend& backend_of(std::string_view executor) {
   return *find_executor(executor).first;
 }
 
+std::vector<std::string> known_archs() {
+  std::vector<std::string> known;
+  for (const Backend* backend : all_backends())
+    if (backend->compiler)
+      known.insert(known.end(), backend->compiler->archs.begin(), backend->compiler->archs.end());
+  return known;
+}
+
+const Backend& backend_for_arch(std::string_view arch) {
+  for (const Backend* backend : all_backends())
+    if (backend->compiler &&
+        std::ranges::find(backend->compiler->archs, arch) != backend->compiler->archs.end())
+      return *backend;
+  fail(ErrorCode::kInvalidArgument, "[arch] {} is no architecture that heddle has code for; those are {}",
+       arch, fmt::join(known_archs(), ", "));
+}
+
 namespace {
 
-struct BindAddresses : ArgVisitor {
-  const Memory* memory;
-
-  void bind(Tensor& value) {
-    if (value.exists()) value.data = reinterpret_cast<u8*>(memory->base[value.buffer]) + value.offset;
-  }
-  void tensor(const char*, Tensor& value, const char*, Access) override { bind(value); }
-  void weight(const char*, Weight& value, const char*) override {
-    bind(value.data);
-    if (value.data.exists()) value.table = memory->panels[value.data.buffer];
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+void bind(const Field& field, std::byte* args, const Memory& memory) {
+  if (field.is_attribute()) return;
+  Tensor& value = field.elements(args);
+  if (value.buffer == kNoBuffer) return;
+  value.data = reinterpret_cast<u8*>(memory.base[value.buffer]) + value.offset;
+  if (field.is_weight()) field.weight(args).table = memory.panels[value.buffer];
+}
 
 }  // namespace
 
 std::vector<BoundCall> bind_calls(const Program& program, const Memory& memory) {
   require(memory.base.size() == program.buffers.size(),
           "[program] {} buffers have memory; the program has {}", memory.base.size(), program.buffers.size());
-  BindAddresses bind;
-  bind.memory = &memory;
   std::vector<BoundCall> bound;
   for (const Call& call : program.calls) {
     Node node = program.node_of(call);
     BoundCall result;
     for (Part& part : node.parts) {
-      part.op->visit(part.args.data(), bind);
+      for (const Field& field : part.op->fields) bind(field, part.args.data(), memory);
       result.args.push_back(std::move(part.args));
     }
     bound.push_back(std::move(result));

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "heddle/ir/device_code.h"
 #include "heddle/ir/program.h"
 #include "heddle/ir/trace.h"
 
@@ -29,11 +29,9 @@ enum class LaunchMode : u8 {
   kDependent,  // a graph whose kernels ask for their weights before the one before has ended
 };
 
-// What devices run programs by, by a digest of all that it was compiled from.
-using DeviceCode = std::map<std::string, std::string>;
-
 // What kernels for a GPU know of the arguments of a program's calls, beside what they are made of. Types: dtypes, which
-// tensors are there, how panels are made. Forms, which models of other sizes have in common: of numbers those that are powers of two up to 128
+// tensors are there, how panels are made. Forms, which models of other sizes have in common: of numbers those that are
+// powers of two up to 128
 // (features that are off or on, steps of one row, elements side by side, heads, pages), and whether 8 and 64 divide them.
 // Sizes: all numbers, of this program alone.
 enum class Knowledge { kNothing, kTypes, kForms, kSizes };
@@ -50,7 +48,7 @@ struct ExecutorOptions {
   // reference only:
   u64 seed = 0;              // which legal interleaving
   bool adversarial = false;  // starve one worker, let the last writer of a counter be late
-  bool stale_reads = false;  // a store becomes visible to another worker only over a visible edge
+  bool stale_reads = false;  // a store becomes visible to another worker only over an edge
   std::function<void(const Instruction&, u32 worker)> tap;  // called after each tile
 };
 
@@ -143,16 +141,20 @@ struct Backend {
   OpCaller& (*op_calls)() = nullptr;
   // Devices that programs can be made for where there is none.
   std::vector<DeviceKind> kinds;
-  // Where code is compiled for devices: the device here (throws Error where there is none), and all code that the
-  // backend's executors need for `programs`, with what compiled it.
+  // Where code is compiled for devices: the device here (throws Error where there is none), and what compiles for it.
   std::function<DeviceKind()> kind;
-  std::function<DeviceCode(std::span<const Program> programs, const std::string& arch)> compile;
-  std::function<std::string()> compiler;
+  const DeviceCompiler* compiler = nullptr;  // null: nothing is compiled
 };
 
-std::span<const Backend* const> all_backends();
+// The backends of this process, in the order in which they were added; a program adds those that it was built with when
+// it starts (engine/builtins.h). Throws Error where there is one of that name.
+void add_backend(const Backend& backend);
+std::vector<const Backend*> all_backends();
 const ExecutorSpec& get_executor(std::string_view name);  // throws Error
 const Backend& backend_of(std::string_view executor);     // throws Error
+// The architectures that backends compile for, and the backend of one; throws Error with all that are known.
+std::vector<std::string> known_archs();
+const Backend& backend_for_arch(std::string_view arch);
 
 // The calls of a program with addresses filled in.
 struct BoundCall {

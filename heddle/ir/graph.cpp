@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -44,63 +45,52 @@ Tensor Graph::add_tensor(std::string name, BufferKind kind, DType dtype, std::ve
 
 namespace {
 
-// Gives buffers to outputs without one; checks that the others point into buffers of the graph.
-struct PlaceOutputs : ArgVisitor {
-  Graph* graph;
-  const std::string* node;
-
-  void check(const char* argument, const Tensor& value) {
-    if (!value.exists()) return;
-    require(value.buffer < graph->buffers().size(), "[{}] {} names buffer {}; the graph has {}", *node,
-            argument, value.buffer, graph->buffers().size());
-    const Buffer& buffer = graph->buffers()[value.buffer];
-    i64 end = whole(value, Access::kRead).end();
-    require(value.offset >= 0 && end <= buffer.bytes, "[{}] {} ends at byte {} of {}, which has {}", *node,
-            argument, end, buffer.name, buffer.bytes);
-  }
-  void tensor(const char* argument, Tensor& value, const char*, Access access) override {
-    if (access == Access::kWrite && !value.exists() && value.rank > 0) {
-      Tensor placed = graph->add_tensor(*node + "." + argument, BufferKind::kActivation, value.dtype,
-                                        {value.size, value.size + value.rank});
-      value.buffer = placed.buffer;
-    }
-    check(argument, value);
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+// A tensor points into a buffer of the graph.
+void check_place(const Graph& graph, const std::string& node, const Field& field, const Tensor& value) {
+  if (!value.exists()) return;
+  require(value.data == nullptr, "[{}] {} holds an address; tensors of a graph lie in its buffers", node,
+          field.name);
+  require(value.buffer < graph.buffers().size(), "[{}] {} names buffer {}; the graph has {}", node,
+          field.name, value.buffer, graph.buffers().size());
+  const Buffer& buffer = graph.buffers()[value.buffer];
+  const i64 end = whole(value, Access::kRead).end();
+  require(value.offset >= 0 && end <= buffer.bytes, "[{}] {} ends at byte {} of {}, which has {}", node,
+          field.name, end, buffer.name, buffer.bytes);
+}
 
 }  // namespace
 
 Node& Graph::append(const OpSpec& op, std::string name, std::vector<std::byte> args) {
-  require(args.size() == op.args_size, "[{}] arguments of {} bytes; {} takes {}", name, args.size(), op.name,
-          op.args_size);
+  require(args.size() == op.args_size(), "[{}] arguments of {} bytes; {} takes {}", name, args.size(),
+          op.name, op.args_size());
   try {
     op.infer(args.data());
+    require_dtypes(op.name, op.fields, args.data());
   } catch (const Error& error) {
     throw Error(error.code(), std::string(error.what()) + " (node " + name + ")");
   }
-  PlaceOutputs place;
-  place.graph = this;
-  place.node = &name;
-  op.visit(args.data(), place);
+  for (const Field& field : op.fields) {
+    if (!field.is_tensor()) continue;
+    Tensor& value = field.tensor(args.data());
+    if (field.writes() && !value.exists() && value.rank > 0)  // an output without a buffer gets one
+      value.buffer = add_tensor(name + "." + field.name, BufferKind::kActivation, value.dtype,
+                                {value.size, value.size + value.rank})
+                         .buffer;
+    check_place(*this, name, field, value);
+  }
   nodes_.push_back({.name = std::move(name), .parts = {{&op, std::move(args)}}, .main = 0, .live = live_});
   return nodes_.back();
 }
 
+Node& Graph::append(std::string_view op, std::string name, std::vector<std::byte> args) {
+  return append(get_op(op), std::move(name), std::move(args));
+}
+
 std::vector<Argument> arguments(Part& part) {
-  struct Collect : ArgVisitor {
-    std::vector<Argument> found;
-    void tensor(const char* argument, Tensor& value, const char*, Access access) override {
-      found.push_back({argument, &value, access});
-    }
-    void weight(const char*, Weight&, const char*) override {}
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  } collect;
-  part.op->visit(part.args.data(), collect);
-  return std::move(collect.found);
+  std::vector<Argument> found;
+  for (const Field& field : part.op->fields)
+    if (field.is_tensor()) found.push_back({field.name, &field.tensor(part.args.data()), field.access});
+  return found;
 }
 
 Tensor* argument(Part& part, std::string_view name) {
@@ -151,36 +141,24 @@ std::vector<Region> node_regions(const Node& node, const TileCoord& tile) {
   return regions;
 }
 
-namespace {
-
-struct CountItems : ArgVisitor {
-  TileCoord tile;
-  u32 items = 0;
-  void tensor(const char*, Tensor&, const char*, Access) override {}
-  void weight(const char*, Weight& value, const char*) override {
-    const i32 first = tile[2] / value.panel_rows, last = (tile[3] + value.panel_rows - 1) / value.panel_rows;
-    items += u32(last - first) * u32(value.slices());
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
-}  // namespace
-
 u32 stream_items(const Node& node, const TileCoord& tile) {
   const Part& main = node.main_part();
-  if (main.op->traits.streams_pages) return kItemsFromStep;
   if (main.op->traits.streams_by_data) return kItemsFromData;
   if (!main.op->traits.main) return 0;
-  CountItems count;
-  count.tile = tile;
-  main.op->visit(const_cast<std::byte*>(main.args.data()), count);
-  return count.items;
+  u32 items = 0;
+  for (const Field& field : main.op->fields) {
+    if (!field.is_weight()) continue;
+    const Weight& weight = field.weight(main.args.data());
+    const i32 first = tile[2] / weight.panel_rows,
+              last = (tile[3] + weight.panel_rows - 1) / weight.panel_rows;
+    items += u32(last - first) * u32(weight.slices());
+  }
+  return items;
 }
 
 std::string chain_name(const Node& node) {
   std::string text;
-  for (const Part& part : node.parts) text += (text.empty() ? "" : "+") + std::string(part.op->name);
+  for (const Part& part : node.parts) text += (text.empty() ? "" : "+") + part.op->name;
   return text;
 }
 

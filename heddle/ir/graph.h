@@ -31,9 +31,7 @@ struct Buffer {
   std::string name;
   BufferKind kind = BufferKind::kActivation;
   i64 bytes = 0;
-  bool tagged = false;    // its words carry tags on a GPU: memory of its own, never shared
   bool resident = false;  // each row stays with one worker (the FP32 residual)
-  u32 home = kNoBuffer;   // resident: index into the placement's row shares
 };
 
 // One op with its arguments, alone or as a part of a chain.
@@ -82,9 +80,10 @@ class Graph {
   Args call(std::string_view op, std::string name, Args args) {
     std::vector<std::byte> bytes(sizeof(Args));
     new (bytes.data()) Args(args);
-    return as<Args>(append(get_op(op), std::move(name), std::move(bytes)).main_part().args.data());
+    return as<Args>(append(op, std::move(name), std::move(bytes)).main_part().args.data());
   }
   Node& append(const OpSpec& op, std::string name, std::vector<std::byte> args);
+  Node& append(std::string_view op, std::string name, std::vector<std::byte> args);
 
   // Which rows the calls added from now on work on.
   void set_live(LiveRows live) { live_ = live; }
@@ -114,8 +113,7 @@ class NodeRule {
 };
 
 std::vector<Region> node_regions(const Node& node, const TileCoord& tile);
-// How many items of its worker's stream a tile draws: its panels, kItemsFromStep where pages are read,
-// kItemsFromData where an input chooses the panels.
+// How many items of its worker's stream a tile draws: its panels, or kItemsFromData where an input chooses them.
 u32 stream_items(const Node& node, const TileCoord& tile);
 // The tile of part `index` when the main op has tile `tile` (an epilogue may halve the columns).
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile);

@@ -9,18 +9,16 @@
 
 namespace heddle {
 
-constexpr u16 kEndOpcode = 0xffff;           // ends a worker's stream
-constexpr u16 kNopOpcode = 0xfffe;           // waits, then signals; no work
-constexpr u32 kNoCounter = 0xffffffffu;      // an unused wait or signal
-constexpr u32 kItemsFromStep = 0xffffffffu;  // stream_items that follow from the step record
-constexpr u32 kItemsFromData = 0xfffffffeu;  // and from the inputs: the loader waits for them
+constexpr u16 kEndOpcode = 0xffff;       // ends a worker's stream
+constexpr u16 kNopOpcode = 0xfffe;       // waits, then signals; no work
+constexpr u32 kNoCounter = 0xffffffffu;  // an unused wait or signal
+constexpr u32 kItemsFromData =
+    0xffffffffu;  // stream_items that follow from the inputs: the loader waits for them
 constexpr int kMaxWaits = 3;
 
 // How an edge is carried on a GPU; the CPU executors count every kind.
 enum class EdgeKind : u8 {
-  kInSm,     // producers and waiter are one worker: a barrier in shared memory
-  kCluster,  // producers and waiter are in one cluster: distributed shared memory
-  kTagged,   // the data's own words carry a tag that the reader polls; carries no other data
+  kInSm,     // producers and waiter are one worker: the order of its stream
   kCounted,  // red.release after the writes, ld.acquire by the reader
 };
 
@@ -42,20 +40,20 @@ struct Instruction {
   Wait waits[kMaxWaits];
   Signal signal;
   u32 stream_items = 0;  // items of the worker's stream that this instruction consumes
-  u32 tag = 0;           // trace tag: the graph node's index
+  u32 reserved = 0;
 
-  // flags: bits 0-1, 2-3, 4-5 kind of each wait; 6-7 kind of the signal; 8-10 wait means the previous
-  // step; 11 tap.
-  EdgeKind wait_kind(int i) const { return EdgeKind((flags >> (2 * i)) & 3); }
-  EdgeKind signal_kind() const { return EdgeKind((flags >> 6) & 3); }
-  bool waits_previous(int i) const { return (flags >> (8 + i)) & 1; }
-  bool tapped() const { return (flags >> 11) & 1; }
-  void set_wait_kind(int i, EdgeKind kind) {
-    flags = u16((flags & ~(3u << (2 * i))) | (u32(kind) << (2 * i)));
-  }
-  void set_signal_kind(EdgeKind kind) { flags = u16((flags & ~(3u << 6)) | (u32(kind) << 6)); }
-  void set_previous(int i, bool on) { flags = u16((flags & ~(1u << (8 + i))) | (u32(on) << (8 + i))); }
-  void set_tapped(bool on) { flags = u16((flags & ~(1u << 11)) | (u32(on) << 11)); }
+  // flags: bits 0-2 kind of each wait; 3 kind of the signal; 4-6 wait means the previous step.
+  static constexpr int kFlagBits = 7;
+  EdgeKind wait_kind(int i) const { return EdgeKind(flag(i)); }
+  EdgeKind signal_kind() const { return EdgeKind(flag(kMaxWaits)); }
+  bool waits_previous(int i) const { return flag(kMaxWaits + 1 + i); }
+  void set_wait_kind(int i, EdgeKind kind) { set_flag(i, kind == EdgeKind::kCounted); }
+  void set_signal_kind(EdgeKind kind) { set_flag(kMaxWaits, kind == EdgeKind::kCounted); }
+  void set_previous(int i, bool on) { set_flag(kMaxWaits + 1 + i, on); }
+
+ private:
+  bool flag(int bit) const { return (flags >> bit) & 1; }
+  void set_flag(int bit, bool on) { flags = u16((flags & ~(1u << bit)) | (u32(on) << bit)); }
 };
 static_assert(sizeof(Instruction) == 64);
 

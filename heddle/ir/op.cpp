@@ -1,28 +1,9 @@
 #include "heddle/ir/op.h"
 
-#include <cctype>
-#include <cstring>
-
+#include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
-
-const OpSpec* find_op(std::string_view name) {
-  for (const OpSpec* op : all_ops())
-    if (name == op->name) return op;
-  return nullptr;
-}
-
-const OpSpec& get_op(std::string_view name) {
-  const OpSpec* op = find_op(name);
-  if (!op) {
-    std::string known;
-    for (const OpSpec* candidate : all_ops())
-      known += std::string(known.empty() ? "" : ", ") + candidate->name;
-    fail(ErrorCode::kInvalidArgument, "[{}] is not an op; known are {}", name, known);
-  }
-  return *op;
-}
 
 Region region_of(const Tensor& tensor, Access access, std::span<const std::array<i32, 2>> box) {
   Region region;
@@ -82,77 +63,43 @@ std::vector<TileCoord> default_tiles(std::span<const TileAxis> axes) {
 
 namespace {
 
-struct Dim {
-  std::string name;
-  i32 scale = 1;
-};
-
-// "M, 2N" -> {M, 1}, {N, 2}
-std::vector<Dim> parse_dims(const char* text) {
-  std::vector<Dim> dims;
-  while (*text) {
-    while (*text == ',' || *text == ' ') ++text;
-    Dim dim;
-    if (std::isdigit(static_cast<unsigned char>(*text))) {
-      dim.scale = 0;
-      while (std::isdigit(static_cast<unsigned char>(*text))) dim.scale = dim.scale * 10 + (*text++ - '0');
-    }
-    while (*text && *text != ',') dim.name += *text++;
-    if (!dim.name.empty()) dims.push_back(dim);
+// The first tile coordinate of the axis of that name; -1: there is none.
+int coordinate_of(std::span<const TileAxis> axes, const std::string& dim) {
+  int at = 0;
+  for (const TileAxis& axis : axes) {
+    if (dim == axis.dim) return at;
+    at += axis.kind == TileAxis::Kind::kRange ? 2 : 1;
   }
-  return dims;
+  return -1;
 }
 
 }  // namespace
 
 RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args_(args) {
-  struct Walk : ArgVisitor {
-    std::vector<Operand>* operands;
-    std::vector<TileAxis> axes;
-    std::string_view output;
-
-    int coordinate_of(const std::string& dim) const {
-      int at = 0;
-      for (const TileAxis& axis : axes) {
-        if (dim == axis.dim) return at;
-        at += axis.kind == TileAxis::Kind::kRange ? 2 : 1;
-      }
-      return -1;
-    }
-    void tensor(const char* argument, Tensor& value, const char* text, Access access) override {
-      if (!value.exists()) return;
-      Operand operand{value, access, {-1, -1, -1, -1}, {1, 1, 1, 1}, std::string_view(argument) == output};
-      auto dims = parse_dims(text);
-      if (dims.size() != value.rank)
-        fail(ErrorCode::kInternal, "[op] argument {} declares dimensions \"{}\" but is {}", argument, text,
-             shape_text(value));
-      for (size_t d = 0; d < dims.size(); ++d) {
-        operand.coordinate[d] = coordinate_of(dims[d].name);
-        operand.scale[d] = dims[d].scale;
-      }
-      operands->push_back(operand);
-    }
-    void weight(const char*, Weight& value, const char* text) override {
-      if (!value.data.exists()) return;
+  const std::vector<TileAxis> axes = op.axes(args, TilingTarget{});
+  for (const Field& field : op.fields) {
+    if (field.is_attribute() || !field.elements(args).exists()) continue;
+    Operand operand{field.elements(args), field.access, {-1, -1, -1, -1}, {1, 1, 1, 1}};
+    operand.output = field.name == op.traits.output;
+    if (field.dims.size() != operand.tensor.rank)
+      fail(ErrorCode::kInternal, "[{}] argument {} declares dimensions \"{}\" but is {}", op.name, field.name,
+           field.dims_text, shape_text(operand.tensor));
+    if (field.is_weight()) {
       // Panels in logical order: bytes [panel * panel_bytes, ...), as rows of padded panels.
-      Operand operand{value.data, Access::kRead, {-1, -1, -1, -1}, {1, 1, 1, 1}, false};
-      const i32 rows_of_panels = value.panels() / value.slices();
-      operand.tensor.size[0] = rows_of_panels * value.panel_rows;
-      operand.tensor.size[1] = value.slices() * value.padded_cols();
+      const Weight& weight = field.weight(args);
+      operand.tensor.size[0] = weight.panels() / weight.slices() * weight.panel_rows;
+      operand.tensor.size[1] = weight.slices() * weight.padded_cols();
       operand.tensor.stride[0] = operand.tensor.size[1], operand.tensor.stride[1] = 1;
-      const Dim rows = parse_dims(text)[0];
-      operand.coordinate[0] = coordinate_of(rows.name);
-      operand.scale[0] = rows.scale;
-      operand.indexed = operand.coordinate[0] < 0;  // rows that no axis names are looked up
-      operands->push_back(operand);
     }
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  } walk;
-  walk.operands = &operands_;
-  walk.output = op.traits.output;
-  walk.axes = op.axes(args, TilingTarget{});
-  op.visit(const_cast<std::byte*>(args), walk);
+    const size_t named = field.is_weight() ? 1 : field.dims.size();  // columns of panels have no names
+    for (size_t d = 0; d < named; ++d) {
+      operand.coordinate[d] = coordinate_of(axes, field.dims[d].name);
+      operand.scale[d] = field.dims[d].scale;
+    }
+    // Rows of a weight that no axis names are looked up.
+    operand.indexed = field.is_weight() && operand.coordinate[0] < 0;
+    operands_.push_back(operand);
+  }
 }
 
 void RegionRule::append(const TileCoord& tile, const TileCoord& output_tile, std::vector<Region>& out) const {

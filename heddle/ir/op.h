@@ -1,11 +1,13 @@
-// The op contract: a tile operation is declared once, in a folder of its own, and everything else derives
-// from that declaration. An op is
+// The op contract: a tile operation is declared once, in the folder of its family, and everything else
+// derives from that declaration. An op is
 //   x.h          its arguments: a plain struct with one `visit` (read by host and device)
 //   x.cpp        `const OpSpec& x_op()`: shape rule, tiling, cost, fp64 reference, traits
 //   x.cuh        its tile body: `struct Body` with stream and run, and what it is as a part of a chain
 //   x_cases.cpp  `std::vector<Case> x_cases()`: shapes x dtypes x bounds
-// The folder is the registration: nothing else names the op. Goals: values and plain functions, no class
-// hierarchy, no static initialisers, no global enum. Non-goals: gradients, layouts that are not strided.
+// The folder is the registration: nothing else names the op. An op may also be made at run time: its fields are listed
+// (ir/field.h), its functions carry what they need, and it is added to the registry (ir/registry.h). Goals: values and
+// functions, no class hierarchy, no static initialisers, no global enum. Non-goals: layouts that are not
+// strided.
 #pragma once
 
 #include <array>
@@ -14,15 +16,14 @@
 #include <new>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "heddle/ir/args.h"
+#include "heddle/ir/field.h"
 #include "heddle/ir/field_count.h"
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/gradient.h"
 
 namespace heddle {
-
-enum class Access : u8 { kRead, kWrite };
 
 // The bytes of a buffer that a tile touches: `count[0]` x `count[1]` runs of `run` bytes.
 // Indexed: which of them depends on data (a page table, a gather, a row's length); ordering takes them all, and
@@ -44,7 +45,7 @@ struct Region {
 // One axis of an op's tiling. A range takes two coordinates {begin, end}, an index takes one.
 struct TileAxis {
   enum class Kind : u8 { kRange, kIndex };
-  const char* dim = "";  // name of the dimension in the arguments' declarations, "" for an index of its own
+  std::string dim;  // name of the dimension in the arguments' declarations, "" for an index of its own
   Kind kind = Kind::kRange;
   i32 extent = 0;         // elements, or number of indices
   i32 unit = 1;           // a range is cut at multiples of this
@@ -57,9 +58,6 @@ struct TilingTarget {
   bool gpu = false;
 };
 
-// What a part of a chain needs of the fragment it transforms.
-enum class EpilogueNeeds : u8 { kNothing, kPair, kHead };
-
 struct OpTraits {
   bool prologue = false;  // makes one row of a main op's input
   bool epilogue = false;  // transforms a main op's fragment
@@ -67,24 +65,11 @@ struct OpTraits {
                       // rows of its weight
   bool scatters = false;         // main: rows of its fragments are no rows of its output
   bool streams_by_data = false;  // main: its inputs say which panels of its weight it draws
-  bool streams_pages = false;    // draws KV runs from its stream, as many as the step record says
-  EpilogueNeeds needs = EpilogueNeeds::kNothing;
-  const char* input = "";      // prologue, epilogue, main: the argument that the chain hands on
-  const char* output = "";     // and the one it hands over
+  std::string input;           // prologue, epilogue, main: the argument that the chain hands on
+  std::string output;          // and the one it hands over
   i32 columns_per_output = 1;  // epilogue: input columns that make one output column
   bool in_place = false;       // output may lie where an input of the same dimensions lies
-  bool (*can_fuse)(const std::byte* args) = nullptr;  // epilogue: null means always
-};
-
-// Walks an op's arguments in declaration order. `dims` names the dimensions ("M, D"; "M, 2N" is twice N;
-// "." is a dimension without a name). An optional tensor that does not exist is not visited by most walkers.
-class ArgVisitor {
- public:
-  virtual ~ArgVisitor() = default;
-  virtual void tensor(const char* name, Tensor& value, const char* dims, Access access) = 0;
-  virtual void weight(const char* name, Weight& value, const char* dims) = 0;
-  virtual void attribute(const char* name, i32& value) = 0;
-  virtual void attribute(const char* name, float& value) = 0;
+  std::function<bool(const std::byte* args)> can_fuse;  // epilogue: null means always
 };
 
 // A view of the values of a run, in fp64, for the reference of an op. Implemented by the harness.
@@ -107,31 +92,33 @@ struct Case {
 };
 
 struct OpSpec {
-  const char* name = "";
-  const char* doc = "";
-  size_t args_size = 0, args_fields = 0;
-  void (*construct)(std::byte* args) = nullptr;
-  void (*visit)(std::byte* args, ArgVisitor& visitor) = nullptr;
+  std::string name;
+  std::string doc;
+  std::vector<Field> fields;        // in the order in which they lie in the arguments
+  std::vector<std::byte> defaults;  // the arguments before anything is set
+  size_t args_fields = 0;           // how many the struct has, as the compiler counts them
   // Checks the inputs and sets dtype (where unset) and sizes of the outputs. Throws Error.
-  void (*infer)(std::byte* args) = nullptr;
-  std::vector<TileAxis> (*axes)(const std::byte* args, const TilingTarget& target) = nullptr;
+  std::function<void(std::byte* args)> infer;
+  std::function<std::vector<TileAxis>(const std::byte* args, const TilingTarget& target)> axes;
   // Regions of a tile that do not follow from the dimensions' names; null: all of them follow.
-  void (*regions)(const std::byte* args, const TileCoord& tile, std::vector<Region>& out) = nullptr;
+  std::function<void(const std::byte* args, const TileCoord& tile, std::vector<Region>& out)> regions;
   // Arithmetic of a tile; its bytes follow from its regions.
-  double (*flops)(const std::byte* args, const TileCoord& tile) = nullptr;
+  std::function<double(const std::byte* args, const TileCoord& tile)> flops;
   // Bytes a tile draws ahead, where its regions say what it may draw; null: its weights' regions.
-  double (*stream_bytes)(const std::byte* args, const TileCoord& tile) = nullptr;
+  std::function<double(const std::byte* args, const TileCoord& tile)> stream_bytes;
   // On-chip bytes a tile needs beside its stream; null: none worth planning.
-  i64 (*scratch)(const std::byte* args, const TileCoord& tile) = nullptr;
-  void (*reference)(const std::byte* args, Values& values) = nullptr;
-  std::vector<Case> (*cases)() = nullptr;
+  std::function<i64(const std::byte* args, const TileCoord& tile)> scratch;
+  std::function<void(const std::byte* args, Values& values)> reference;
+  // Runs a tile on the CPU, on bound arguments: for an op without a tile body in heddle/ops. Several threads may call it
+  // at once.
+  std::function<void(const std::byte* args, const TileCoord& tile)> body;
+  std::function<std::vector<Case>()> cases;
   OpTraits traits;
-};
+  std::vector<GradientCall> gradient;  // empty: it has none
 
-// The registry, generated from the folders of heddle/ops.
-std::span<const OpSpec* const> all_ops();
-const OpSpec* find_op(std::string_view name);  // null when there is none
-const OpSpec& get_op(std::string_view name);   // throws Error
+
+  size_t args_size() const { return defaults.size(); }
+};
 
 // How the regions of an op's tiles follow from the names of its dimensions: made once per call, then cheap.
 class RegionRule {
@@ -148,7 +135,7 @@ class RegionRule {
     // For each dimension: which tile coordinates bound it ({0, 1} or {2, 3}), scaled; -1: all of it.
     std::array<int, kMaxRank> coordinate;
     std::array<i32, kMaxRank> scale;
-    bool output;
+    bool output = false;
     bool indexed = false;
   };
   const OpSpec* op_;
@@ -161,40 +148,18 @@ Region whole(const Tensor& tensor, Access access, bool indexed = false);
 // Tiles of a call where each range axis is cut in its preferred size.
 std::vector<TileCoord> default_tiles(std::span<const TileAxis> axes);
 
-// Binds a typed description to the erased functions of an OpSpec.
+// An OpSpec whose arguments are `Args`; the caller fills in the rest.
 template <class Args>
-const Args& as(const std::byte* args) {
-  return *reinterpret_cast<const Args*>(args);
-}
-template <class Args>
-Args& as(std::byte* args) {
-  return *reinterpret_cast<Args*>(args);
-}
-
-// Adapts ArgVisitor to the calls that a `visit` makes.
-struct VisitCalls {
-  ArgVisitor& visitor;
-  void read(const char* name, Tensor& value, const char* dims) {
-    visitor.tensor(name, value, dims, Access::kRead);
-  }
-  void write(const char* name, Tensor& value, const char* dims) {
-    visitor.tensor(name, value, dims, Access::kWrite);
-  }
-  void weight(const char* name, Weight& value, const char* dims) { visitor.weight(name, value, dims); }
-  void attribute(const char* name, i32& value) { visitor.attribute(name, value); }
-  void attribute(const char* name, float& value) { visitor.attribute(name, value); }
-};
-
-// An OpSpec whose erased parts serve `Args`; the caller fills in the rest.
-template <class Args>
-OpSpec op_of(const char* name, const char* doc) {
+OpSpec op_of(std::string name, std::string doc) {
+  static_assert(std::is_trivially_copyable_v<Args>, "arguments are copied as bytes");
   OpSpec spec;
-  spec.name = name;
-  spec.doc = doc;
-  spec.args_size = sizeof(Args);
+  spec.name = std::move(name);
+  spec.doc = std::move(doc);
   spec.args_fields = field_count<Args>();
-  spec.construct = [](std::byte* args) { new (args) Args(); };
-  spec.visit = [](std::byte* args, ArgVisitor& visitor) { Args::visit(as<Args>(args), VisitCalls{visitor}); };
+  spec.defaults.resize(sizeof(Args));
+  const Args* args = new (spec.defaults.data()) Args();
+  Args::visit(*args, FieldList(args, spec.fields));
+  find_attribute_dims(spec.fields);
   return spec;
 }
 

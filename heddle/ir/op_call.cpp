@@ -58,91 +58,73 @@ Tensor tensor_of(std::string_view op, std::string_view argument, const TensorRef
   return tensor;
 }
 
+CallArgs::CallArgs(const OpSpec& op, const MemoryPlace& where) : op_(op), where_(where), args_(op.defaults) {}
+
+const Field& CallArgs::field(std::string_view name, FieldKind kind) const {
+  std::string known;
+  for (const Field& field : op_.fields) {
+    if (field.kind != kind) continue;
+    if (field.name == name) return field;
+    known += (known.empty() ? "" : ", ") + field.name;
+  }
+  fail(ErrorCode::kInvalidArgument, "[{}] has no {} {}; it has {}", op_.name,
+       kind == FieldKind::kTensor ? "tensor" : "attribute", name, known.empty() ? "none" : known);
+}
+
+CallArgs& CallArgs::set(std::string_view name, const TensorRef& tensor) {
+  field(name, FieldKind::kTensor).tensor(args_.data()) = tensor_of(op_.name, name, tensor, where_);
+  return *this;
+}
+
+CallArgs& CallArgs::set(std::string_view name, const AttributeValue& value) {
+  set_attribute(op_.name, field(name, FieldKind::kAttribute), args_.data(), value);
+  return *this;
+}
+
 namespace {
 
-struct FindRecord : ArgVisitor {
-  bool found = false;
-  void tensor(const char* name, Tensor&, const char*, Access) override {
-    found |= name == std::string_view("step") || name == std::string_view("state");
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
-// A tensor of a call with the names of its dimensions.
-struct Argument {
-  std::string name;
-  Tensor* tensor;
-  std::vector<std::pair<std::string, i32>> dims;  // name, scale
-  bool is_written;
-  bool is_weight;
-};
-
-struct ListArguments : ArgVisitor {
-  std::vector<Argument> all;
-
-  void add(const char* name, Tensor& value, const char* text, bool is_written, bool is_weight) {
-    Argument argument{name, &value, {}, is_written, is_weight};
-    while (*text) {
-      while (*text == ',' || *text == ' ') ++text;
-      i32 scale = 0;
-      while (*text >= '0' && *text <= '9') scale = scale * 10 + (*text++ - '0');
-      std::string dim;
-      while (*text && *text != ',') dim += *text++;
-      argument.dims.emplace_back(dim, std::max(scale, 1));
-    }
-    all.push_back(std::move(argument));
-  }
-  void tensor(const char* name, Tensor& value, const char* dims, Access access) override {
-    add(name, value, dims, access == Access::kWrite, false);
-  }
-  void weight(const char* name, Weight& value, const char* dims) override {
-    add(name, value.data, dims, false, true);
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
-std::vector<Argument> arguments_of(const OpSpec& op, std::byte* args) {
-  ListArguments list;
-  op.visit(args, list);
-  return std::move(list.all);
+// The dimensions of a tensor with what its field calls them; none where the op's rules will refuse its rank.
+template <class F>
+void each_dim(const Field& field, Tensor& tensor, F&& f) {
+  if (tensor.rank == field.dims.size())
+    for (size_t d = 0; d < field.dims.size(); ++d) f(d, field.dims[d]);
 }
 
 // Dimensions without elements have one while the op's rules look at the call: they know no others. True: there are some.
-bool fill_empty(const OpSpec& op, std::vector<Argument>& arguments) {
+bool fill_empty(const OpSpec& op, std::byte* args) {
   std::map<std::string, std::string> empty;  // dimension -> the argument that says so
-  for (const Argument& a : arguments)
-    for (size_t d = 0; d < std::min<size_t>(a.tensor->rank, a.dims.size()); ++d)
-      if (a.tensor->size[d] == 0 && a.dims[d].first != ".") empty.emplace(a.dims[d].first, a.name);
-  for (Argument& a : arguments)
-    for (size_t d = 0; d < std::min<size_t>(a.tensor->rank, a.dims.size()); ++d) {
-      const auto found = empty.find(a.dims[d].first);
-      if (found == empty.end()) continue;
-      require(a.tensor->size[d] == 0, "[{}] {} is {}; dimension {} must be {}, as {} has none of it", op.name,
-              a.name, shape_text(*a.tensor), d, 0, found->second);
-      a.tensor->size[d] = a.dims[d].second;
-    }
+  for (const Field& field : op.fields)
+    if (!field.is_attribute())
+      each_dim(field, field.elements(args), [&](size_t d, const FieldDim& dim) {
+        if (field.elements(args).size[d] == 0 && dim.name != ".") empty.emplace(dim.name, field.name);
+      });
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    Tensor& tensor = field.elements(args);
+    each_dim(field, tensor, [&](size_t d, const FieldDim& dim) {
+      const auto found = empty.find(dim.name);
+      if (found == empty.end()) return;
+      require(tensor.size[d] == 0, "[{}] {} is {}; dimension {} must be 0, as {} has none of it", op.name,
+              field.name, shape_text(tensor), d, found->second);
+      tensor.size[d] = dim.scale;
+    });
+  }
   return !empty.empty();
 }
 
 // What no rule of an op looks at: bodies go by strides.
-void check_layout(const OpSpec& op, const Argument& a) {
-  const Tensor& tensor = *a.tensor;
+void check_layout(const OpSpec& op, const Field& field, const Tensor& tensor) {
   if (tensor.rank == 0) return;
-  require(tensor.exists(), "[{}] {} is {} without a buffer; tensor_of makes tensors of addresses", op.name,
-          a.name, shape_text(tensor));
   const int last = tensor.rank - 1;
   require(tensor.size[last] == 1 || tensor.stride[last] == 1,
-          "[{}] {} is {} with stride {} in its last dimension; must be 1", op.name, a.name,
+          "[{}] {} is {} with stride {} in its last dimension; must be 1", op.name, field.name,
           shape_text(tensor), tensor.stride[last]);
-  if (!a.is_written) return;
+  if (!field.writes()) return;
   i64 inner = 1;  // elements that one step of the dimension passes over
   for (int d = last; d >= 0; --d) {
     require(tensor.size[d] == 1 || std::abs(tensor.stride[d]) >= inner,
             "[{}] {} is {} with stride {} in dimension {}; must be {} or more, as its rows would overlap",
-            op.name, a.name, shape_text(tensor), tensor.stride[d], d, inner);
+            op.name, field.name, shape_text(tensor), tensor.stride[d], d, inner);
     inner += i64(tensor.size[d] - 1) * std::abs(tensor.stride[d]);
   }
 }
@@ -150,11 +132,9 @@ void check_layout(const OpSpec& op, const Argument& a) {
 }  // namespace
 
 bool needs_step_record(const OpSpec& op) {
-  FindRecord find;
-  std::vector<std::byte> args(op.args_size);
-  op.construct(args.data());
-  op.visit(args.data(), find);
-  return find.found;
+  return std::any_of(op.fields.begin(), op.fields.end(), [](const Field& field) {
+    return field.is_tensor() && field.dtypes == std::vector{DType::kU8};  // bytes are the record's
+  });
 }
 
 void CheckedCall::require_outputs(const OpSpec& op) const {
@@ -165,68 +145,62 @@ CheckedCall check_call(const OpSpec& op, const std::byte* args) {
   if (needs_step_record(op))
     fail(ErrorCode::kUnsupported, "[{}] reads the step record of a program; it cannot be called by itself",
          op.name);
-  CheckedCall call{.args = {args, args + op.args_size}};
-  std::vector<Argument> arguments = arguments_of(op, call.args.data());
+  CheckedCall call{.args = {args, args + op.args_size()}};
+  std::byte* const checked = call.args.data();
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    Tensor& tensor = field.elements(checked);
+    require(tensor.rank > 0 || field.optional || field.writes(), "[{}] {} is missing; the op reads {} [{}]",
+            op.name, field.name, field.name, field.dims_text);
+    if (tensor.rank > 0) tensor.buffer = 0;  // it exists, whatever its address
+  }
   const std::vector<std::byte> given = call.args;
-  std::vector<Tensor> before;
-  for (const Argument& a : arguments) before.push_back(*a.tensor);
-  const bool has_empty = fill_empty(op, arguments);
-  op.infer(call.args.data());
-  for (size_t i = 0; const Argument& a : arguments_of(op, call.args.data())) {
-    const bool is_given = before[i++].rank > 0;
-    if (!is_given && a.tensor->rank > 0)
-      call.missing = fmt::format("{} is missing; it is {}", a.name, shape_text(*a.tensor));
+  const bool has_empty = fill_empty(op, checked);
+  require_dtypes(op.name, op.fields, checked);
+  op.infer(checked);
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    const Tensor& tensor = field.elements(checked);
+    if (field.elements(given.data()).rank == 0 && tensor.rank > 0)
+      call.missing = fmt::format("{} is missing; it is {}", field.name, shape_text(tensor));
     else
-      check_layout(op, a);
+      check_layout(op, field, tensor);
   }
   if (!has_empty) return call;
   call.args = given;
   call.is_empty = true;
-  for (const Argument& a : arguments_of(op, call.args.data()))
-    require(!a.is_written || a.tensor->rank == 0 || is_empty(*a.tensor),
+  for (const Field& field : op.fields)
+    require(!field.writes() || field.tensor(call.args.data()).rank == 0 ||
+                is_empty(field.tensor(call.args.data())),
             "[{}] {} is {}, and an input that it is made of has no elements; must be empty too", op.name,
-            a.name, shape_text(*a.tensor));
+            field.name, field.writes() ? shape_text(field.tensor(call.args.data())) : "");
   return call;
 }
 
 CallLayout::CallLayout(const OpSpec& op) {
-  struct Walk : ArgVisitor {
-    CallLayout* layout;
-    const std::byte* begin;
-    u32 offset(const void* at) const { return u32(static_cast<const std::byte*>(at) - begin); }
-    void words(const void* from, size_t bytes) { layout->words_.push_back({offset(from), u32(bytes)}); }
-    void tensor_at(const char* name, const Tensor& value, u32 alignment) {
-      static_assert(offsetof(Tensor, data) == 0);
-      layout->add(name, {offset(&value), offset(&value), alignment});
-      words(&value.buffer, sizeof value - offsetof(Tensor, buffer));
+  static_assert(offsetof(Tensor, data) == 0);
+  constexpr u32 kRest = offsetof(Tensor, dtype);  // what comes after the address and the buffer
+  for (const Field& field : op.fields) {
+    const u32 at = u32(field.offset);
+    if (field.is_attribute()) {
+      words_.push_back({at, u32(field.size())});
+      continue;
     }
-    void tensor(const char* name, Tensor& value, const char*, Access) override { tensor_at(name, value, 0); }
-    void weight(const char* name, Weight& value, const char*) override {
-      tensor_at(name, value.data, kWeightAlignment);
-      layout->add(fmt::format("{}.table", name), {offset(&value), offset(&value.table), alignof(u64)});
-      const auto* end = reinterpret_cast<const std::byte*>(&value.matrices) + sizeof value.matrices;
-      words(&value.table_buffer, size_t(end - reinterpret_cast<const std::byte*>(&value.table_buffer)));
-    }
-    void attribute(const char*, i32& value) override { words(&value, sizeof value); }
-    void attribute(const char*, float& value) override { words(&value, sizeof value); }
-  } walk;
-  std::vector<std::byte> args(op.args_size);
-  op.construct(args.data());
-  walk.layout = this, walk.begin = args.data();
-  op.visit(args.data(), walk);
-}
-
-void CallLayout::add(const std::string& name, const Address& address) {
-  addresses_.push_back(address);
-  names_.push_back(name);
+    words_.push_back({at + kRest, sizeof(Tensor) - kRest});
+    addresses_.push_back({field.name, at, at, field.is_weight() ? kWeightAlignment : 0});
+    if (!field.is_weight()) continue;
+    constexpr u32 kForm = offsetof(Weight, panel_rows);
+    words_.push_back({at + kForm, offsetof(Weight, matrices) + sizeof(Weight::matrices) - kForm});
+    addresses_.push_back({field.name + ".table", at, at + u32(offsetof(Weight, table)), alignof(u64)});
+  }
 }
 
 u64 CallLayout::hash(const std::byte* args) const {
   u64 hash = 0;
   for (const Words& words : words_)
     for (u32 at = 0; at < words.bytes; at += 4) {
-      u32 word;
-      std::memcpy(&word, args + words.offset + at, 4);
+      u32 word = 0;
+      std::memcpy(&word, args + words.offset + at, std::min(words.bytes - at, 4u));
       hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
       hash ^= hash >> 29;
     }
@@ -267,9 +241,10 @@ void CallLayout::say_why(const OpSpec& op, const std::byte* args) const {
     u64 at;
     std::memcpy(&at, args + addresses_[i].pointer, sizeof at);
     const u64 alignment = addresses_[i].alignment ? addresses_[i].alignment : u64(size_of(tensor.dtype));
-    require(at != 0, "[{}] {} has no address; its tensor is {}", op.name, names_[i], shape_text(tensor));
+    const std::string& name = addresses_[i].name;
+    require(at != 0, "[{}] {} has no address; its tensor is {}", op.name, name, shape_text(tensor));
     require(at % alignment == 0, "[{}] {} begins at address {:#x}; must be a multiple of {} for {}", op.name,
-            names_[i], at, alignment, shape_text(tensor));
+            name, at, alignment, shape_text(tensor));
   }
   fail(ErrorCode::kInternal, "[{}] all addresses are right", op.name);
 }

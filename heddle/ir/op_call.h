@@ -39,6 +39,23 @@ struct TensorRef {
 Tensor tensor_of(std::string_view op, std::string_view argument, const TensorRef& ref,
                  const MemoryPlace& where = {});
 
+// The arguments of a call by name, for callers that know ops by name only.
+class CallArgs {
+ public:
+  // `where`: where the call runs, if that is known.
+  explicit CallArgs(const OpSpec& op, const MemoryPlace& where = {});
+  CallArgs& set(std::string_view name, const TensorRef& tensor);
+  CallArgs& set(std::string_view name, const AttributeValue& value);
+  const std::byte* bytes() const { return args_.data(); }
+
+ private:
+  const Field& field(std::string_view name, FieldKind kind) const;
+
+  const OpSpec& op_;
+  MemoryPlace where_;
+  std::vector<std::byte> args_;
+};
+
 // Where and with what a call runs.
 struct CallSite {
   // GPU: a CUstream, whose context it is; null: the default stream, of a context of `device` or (-1) the one that is
@@ -94,24 +111,23 @@ class CallLayout {
   [[noreturn]] void say_why(const OpSpec& op, const std::byte* args) const;
   // Addresses, in the order of the arguments; null where a tensor is not there.
   std::vector<const void*> addresses(const std::byte* args) const;
-  const std::string& name_of(size_t address) const { return names_[address]; }
+  const std::string& name_of(size_t address) const { return addresses_[address].name; }
 
  private:
   struct Words {
     u32 offset, bytes;
   };
   struct Address {
-    u32 tensor;  // where it stands, bytes
+    std::string name;
+    u32 tensor;  // where its tensor stands, bytes
     u32 pointer;
-    u32 alignment;  // of a packed weight; 0: as its elements are
+    u32 alignment;  // 0: as its elements are
   };
-  void add(const std::string& name, const Address& address);
 
   std::vector<Words> words_;
   std::vector<Address> addresses_;
-  std::vector<std::string> names_;
 };
 
-constexpr u32 kWeightAlignment = 64;
+constexpr u32 kWeightAlignment = 64;  // of packed weights, bytes
 
 }  // namespace heddle

@@ -4,6 +4,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/ir/cases.h"
+#include "heddle/ir/registry.h"
 #include "heddle/ir/tile_grid.h"
 
 namespace heddle {
@@ -99,66 +100,78 @@ TEST(TileGrid, RefinesToTheUnit) {
   EXPECT_EQ(coarse.tiles(), 16);
 }
 
-std::vector<std::byte> given(const OpSpec& op, const Case& test) {
-  std::vector<std::byte> args = test.args;
+// The arguments of the op's first case, with addresses.
+std::vector<std::byte> given(const OpSpec& op) {
+  std::vector<std::byte> args = op.cases().front().args;
   op.infer(args.data());
-  struct Give : ArgVisitor {
-    u8* address = nullptr;
-    void tensor(const char*, Tensor& value, const char*, Access) override {
-      if (value.rank > 0) value.buffer = 0, value.data = address += 256;
-    }
-    void weight(const char*, Weight& value, const char*) override {
-      value.data.buffer = 0, value.data.data = address += 256;
-      value.table = reinterpret_cast<const u64*>(address);
-    }
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  } give;
-  op.visit(args.data(), give);
+  u8* address = nullptr;
+  for (const Field& field : op.fields) {
+    if (field.is_attribute() || field.elements(args.data()).rank == 0) continue;
+    field.elements(args.data()).data = address += 256;
+    if (field.is_weight()) field.weight(args.data()).table = reinterpret_cast<const u64*>(address);
+  }
   return args;
 }
 
-// One more of one number of the arguments, the `which`-th.
-struct Change : ArgVisitor {
-  int which = 0, at = 0;
-  template <class T>
-  void change(T& value) {
-    if (at++ == which) value = T(value + 1);
+// One more of one number of the arguments, the `which`-th; false: there are fewer.
+bool change(const OpSpec& op, std::byte* args, int which) {
+  const auto more = [&which](auto& value) {
+    if (which-- == 0) value = std::remove_reference_t<decltype(value)>(value + 1);
+  };
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) {
+      field.with_attribute(args, more);
+      continue;
+    }
+    Tensor& tensor = field.elements(args);
+    more(tensor.size[0]), more(tensor.stride[0]), more(tensor.rank);
+    if (field.is_weight()) more(field.weight(args).panel_rows), more(field.weight(args).matrices);
   }
-  void tensor(const char*, Tensor& value, const char*, Access) override {
-    change(value.size[0]), change(value.stride[0]), change(value.rank);
-  }
-  void weight(const char*, Weight& value, const char*) override {
-    change(value.data.size[0]), change(value.panel_rows), change(value.matrices);
-  }
-  void attribute(const char*, i32& value) override { change(value); }
-  void attribute(const char*, float& value) override { change(value); }
-};
+  return which < 0;
+}
 
 TEST(CallLayout, LooksAtAllButAddresses) {
   for (const OpSpec* op : all_ops()) {
     const CallLayout layout(*op);
-    std::vector<std::byte> args = given(*op, op->cases().front()), moved = args;
-    struct Move : ArgVisitor {
-      void tensor(const char*, Tensor& value, const char*, Access) override { value.data += 64; }
-      void weight(const char*, Weight& value, const char*) override {
-        value.data.data += 64, value.table += 8;
-      }
-      void attribute(const char*, i32&) override {}
-      void attribute(const char*, float&) override {}
-    } move;
-    op->visit(moved.data(), move);
+    const std::vector<std::byte> args = given(*op);
+    std::vector<std::byte> moved = args;
+    for (const Field& field : op->fields) {
+      if (field.is_attribute()) continue;
+      field.elements(moved.data()).data += 64;
+      if (field.is_weight()) field.weight(moved.data()).table += 8;
+    }
     EXPECT_TRUE(layout.same(args.data(), moved.data())) << op->name;
     EXPECT_EQ(layout.hash(args.data()), layout.hash(moved.data())) << op->name;
     for (int which = 0;; ++which) {
       std::vector<std::byte> changed = args;
-      Change change;
-      change.which = which;
-      op->visit(changed.data(), change);
-      if (which >= change.at) break;
+      if (!change(*op, changed.data(), which)) break;
       EXPECT_FALSE(layout.same(args.data(), changed.data())) << op->name << " " << which;
     }
   }
+}
+
+TEST(CallArgs, SetsArgumentsByName) {
+  const OpSpec& op = get_op("rms_norm");
+  float memory[8] = {};
+  const std::vector<i64> matrix = {2, 4}, row = {4};
+  CallArgs args(op, {MemoryPlace::Kind::kHost});
+  args.set("x", {.data = memory, .size = matrix, .place = {MemoryPlace::Kind::kHost}})
+      .set("weight", {.data = memory, .size = row})
+      .set("y", {.data = memory, .size = matrix})
+      .set("eps", 0.5);
+  EXPECT_FALSE(check_call(op, args.bytes()).is_empty);
+  EXPECT_EQ(find_field(op.fields, "x")->tensor(args.bytes()).size[1], 4);
+  EXPECT_EQ(std::get<double>(get_attribute(*find_field(op.fields, "eps"), args.bytes())), 0.5);
+  EXPECT_EQ(message_of([&] { args.set("gamma", {.data = memory, .size = row}); }),
+            "[rms_norm] has no tensor gamma; it has x, weight, y");
+  EXPECT_EQ(message_of([&] { args.set("epsilon", 1.0); }), "[rms_norm] has no attribute epsilon; it has eps");
+  EXPECT_EQ(message_of([&] {
+              args.set("x", {.size = row, .place = {MemoryPlace::Kind::kGpu, 1}});
+            }),
+            "[rms_norm] x is memory of GPU 1; the call runs on the host");
+  const CallArgs none(op);
+  EXPECT_EQ(message_of([&] { check_call(op, none.bytes()); }),
+            "[rms_norm] x is missing; the op reads x [M, D]");
 }
 
 TEST(CheckCall, KnowsWhichOpsNeedAProgram) {
@@ -166,7 +179,7 @@ TEST(CheckCall, KnowsWhichOpsNeedAProgram) {
   EXPECT_TRUE(needs_step_record(get_op("embedding")));
   EXPECT_FALSE(needs_step_record(get_op("rms_norm")));
   for (const OpSpec* op : all_ops()) {
-    const std::vector<std::byte> args = given(*op, op->cases().front());
+    const std::vector<std::byte> args = given(*op);
     if (needs_step_record(*op))
       EXPECT_NE(message_of([&] { check_call(*op, args.data()); }).find("cannot be called by itself"),
                 std::string::npos);
@@ -181,24 +194,12 @@ TEST(CheckCall, EmptyTensorsAreNoFault) {
   for (const OpSpec* op : all_ops()) {
     if (needs_step_record(*op)) continue;
     for (const char* dim : {"M", "T"}) {
-      std::vector<std::byte> args = given(*op, op->cases().front());
-      struct Empty : ArgVisitor {
-        std::string_view dim;
-        bool done = false;
-        void tensor(const char*, Tensor& value, const char* dims, Access) override {
-          int d = 0;
-          for (const char* at = dims; *at && d < value.rank; ++at) {
-            if (*at == ',') ++d;
-            if (std::string_view(at, 1) == dim) value.size[d] = 0, done = true;
-          }
-        }
-        void weight(const char*, Weight&, const char*) override {}
-        void attribute(const char*, i32&) override {}
-        void attribute(const char*, float&) override {}
-      } make;
-      make.dim = dim;
-      op->visit(args.data(), make);
-      if (!make.done) continue;
+      std::vector<std::byte> args = given(*op);
+      bool done = false;
+      for (const Field& field : op->fields)
+        for (size_t d = 0; field.is_tensor() && d < field.tensor(args.data()).rank; ++d)
+          if (field.dims[d].name == dim) field.tensor(args.data()).size[d] = 0, done = true;
+      if (!done) continue;
       std::string message = "no error";
       try {
         EXPECT_TRUE(check_call(*op, args.data()).is_empty) << op->name;

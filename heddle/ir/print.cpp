@@ -8,61 +8,43 @@
 namespace heddle {
 
 const char* name(EdgeKind kind) {
-  switch (kind) {
-    case EdgeKind::kInSm:
-      return "in-SM";
-    case EdgeKind::kCluster:
-      return "cluster";
-    case EdgeKind::kTagged:
-      return "tagged";
-    case EdgeKind::kCounted:
-      return "counted";
-  }
-  return "?";
+  return kind == EdgeKind::kInSm ? "in-SM" : "counted";
 }
 
 namespace {
 
 std::string buffer_line(u32 index, const Buffer& buffer) {
-  return fmt::format("  %{:<3} {:<10} {:>12} bytes  {}{}{}\n", index, name(buffer.kind), buffer.bytes,
-                     buffer.name, buffer.tagged ? ", tagged" : "", buffer.resident ? ", resident" : "");
+  return fmt::format("  %{:<3} {:<10} {:>12} bytes  {}{}\n", index, name(buffer.kind), buffer.bytes,
+                     buffer.name, buffer.resident ? ", resident" : "");
 }
 
 // "x f32 [1, 64] %3+128"
-std::string tensor_text(const char* argument, const Tensor& tensor) {
+std::string tensor_text(const std::string& argument, const Tensor& tensor) {
   std::string text = fmt::format("{} {}", argument, shape_text(tensor));
   if (tensor.exists()) text += fmt::format(" %{}", tensor.buffer);
   if (tensor.offset > 0) text += fmt::format("+{}", tensor.offset);
   return text;
 }
 
-// Arguments of one op: what it reads and its attributes, an arrow, what it writes.
-struct ListArgs : ArgVisitor {
-  std::vector<std::string> reads, writes;
+std::string weight_text(const std::string& argument, const Weight& weight) {
+  const std::string times = weight.matrices > 1 ? fmt::format("{} x ", weight.matrices) : "";
+  return fmt::format("{}{} in {} panels of {} x {}", times, tensor_text(argument, weight.data),
+                     weight.panels(), weight.panel_rows, weight.slice_cols());
+}
 
-  void tensor(const char* argument, Tensor& value, const char*, Access access) override {
-    if (value.rank > 0) (access == Access::kRead ? reads : writes).push_back(tensor_text(argument, value));
-  }
-  void weight(const char* argument, Weight& value, const char*) override {
-    if (value.data.rank == 0) return;
-    const std::string times = value.matrices > 1 ? fmt::format("{} x ", value.matrices) : "";
-    reads.push_back(fmt::format("{}{} in {} panels of {} x {}", times, tensor_text(argument, value.data),
-                                value.panels(), value.panel_rows, value.slice_cols()));
-  }
-  void attribute(const char* argument, i32& value) override {
-    reads.push_back(fmt::format("{} = {}", argument, value));
-  }
-  void attribute(const char* argument, float& value) override {
-    reads.push_back(fmt::format("{} = {}", argument, value));
-  }
-};
-
+// One op: what it reads and its attributes, an arrow, what it writes.
 std::string part_text(const Part& part) {
-  ListArgs list;
-  std::vector<std::byte> args = part.args;
-  part.op->visit(args.data(), list);
-  return fmt::format("{}({}) -> {}", part.op->name, fmt::join(list.reads, ", "),
-                     fmt::join(list.writes, ", "));
+  std::vector<std::string> reads, writes;
+  const std::byte* args = part.args.data();
+  for (const Field& field : part.op->fields) {
+    if (field.is_attribute())
+      reads.push_back(fmt::format("{} = {}", field.name, attribute_text(field, args)));
+    else if (field.elements(args).rank > 0)
+      (field.writes() ? writes : reads)
+          .push_back(field.is_weight() ? weight_text(field.name, field.weight(args))
+                                       : tensor_text(field.name, field.tensor(args)));
+  }
+  return fmt::format("{}({}) -> {}", part.op->name, fmt::join(reads, ", "), fmt::join(writes, ", "));
 }
 
 const char* live_text(LiveRows live) {
@@ -92,12 +74,8 @@ std::string tables_text(const Program& program) {
     }
   }
   text += "counters\n";
-  for (size_t i = 0; i < program.counters.size(); ++i) {
-    text += fmt::format("  {:<4} total {}", i, program.counters[i].total);
-    if (program.counters[i].buffer != kNoBuffer)
-      text += fmt::format(", tags of %{}", program.counters[i].buffer);
-    text += '\n';
-  }
+  for (size_t i = 0; i < program.counters.size(); ++i)
+    text += fmt::format("  {:<4} total {}\n", i, program.counters[i].total);
   if (!program.homes.empty()) text += "homes\n";
   for (const Home& home : program.homes) {
     text += fmt::format("  %{:<3} [{}, {})", home.buffer, home.begin, home.end);
@@ -113,7 +91,6 @@ std::string print_header(const Program& program) {
   const Topology& t = program.topology;
   std::string text = fmt::format("program {}: {} instructions on {} workers", program.name,
                                  program.num_instructions(), t.workers);
-  if (t.cluster > 1) text += fmt::format(" in clusters of {}", t.cluster);
   if (t.worker_memory > 0)
     text += fmt::format(", {} bytes each ({} of them ring)", t.worker_memory, t.ring_bytes);
   const StepShape& s = program.shape;
@@ -139,13 +116,11 @@ std::string print_instruction(const Program& program, const Instruction& instruc
   if (instruction.signal.counter != kNoCounter)
     text += fmt::format("  signal {} + {} {}", instruction.signal.counter, instruction.signal.amount,
                         name(instruction.signal_kind()));
-  if (instruction.stream_items == kItemsFromStep)
-    text += "  items from the step";
-  else if (instruction.stream_items == kItemsFromData)
+  if (instruction.stream_items == kItemsFromData)
     text += "  items from its inputs";
   else if (instruction.stream_items > 0)
     text += fmt::format("  items {}", instruction.stream_items);
-  return text + (instruction.tapped() ? "  tapped" : "");
+  return text;
 }
 
 std::string print_program(const Program& program, const PrintOptions& options) {

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-constexpr int kEdgeKinds = 4, kBufferKinds = int(BufferKind::kOutput) + 1;
+constexpr int kEdgeKinds = 2, kBufferKinds = int(BufferKind::kOutput) + 1;
 
 // What the streams of a program hold, counted.
 struct Counts {
@@ -64,7 +64,7 @@ std::string memory_text(const Program& program) {
     const size_t kind = size_t(info.kind);
     if (kind >= size_t(kBufferKinds) || buffer.arena_offset >= 0) continue;
     // Neither in the arena nor apart: a fragment that a chain hands on and nobody stores.
-    if (info.kind == BufferKind::kActivation && !info.tagged && !info.resident) continue;
+    if (info.kind == BufferKind::kActivation && !info.resident) continue;
     ++buffers[kind];
     bytes[kind] += info.bytes;
   }

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "heddle/base/error.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 
@@ -21,8 +22,7 @@ std::string Program::describe(const Instruction& instruction) const {
   if (instruction.opcode == kNopOpcode) return "nop";
   if (instruction.opcode >= opcodes.size() || instruction.call >= calls.size())
     return fmt::format("opcode {} call {}", instruction.opcode, instruction.call);
-  const u32 node = calls[instruction.call].node;
-  return fmt::format("{} [{}] tile {}", node < node_names.size() ? node_names[node] : "?",
+  return fmt::format("{} [{}] tile {}", calls[instruction.call].name,
                      fmt::join(opcodes[instruction.opcode].ops, "+"), instruction.tile);
 }
 
@@ -31,7 +31,7 @@ Node Program::node_of(const Call& call) const {
           opcodes.size());
   const Opcode& opcode = opcodes[call.opcode];
   Node node;
-  node.name = call.node < node_names.size() ? node_names[call.node] : "?";
+  node.name = call.name;
   node.main = opcode.main;
   node.live = call.live;
   require(call.args.size() == opcode.ops.size() && opcode.main < opcode.ops.size(),
@@ -39,8 +39,8 @@ Node Program::node_of(const Call& call) const {
           opcode.ops.size());
   for (size_t i = 0; i < opcode.ops.size(); ++i) {
     const OpSpec& op = get_op(opcode.ops[i]);
-    require(call.args[i].size() == op.args_size, "[program] {} holds {} bytes of arguments; {} takes {}",
-            node.name, call.args[i].size(), op.name, op.args_size);
+    require(call.args[i].size() == op.args_size(), "[program] {} holds {} bytes of arguments; {} takes {}",
+            node.name, call.args[i].size(), op.name, op.args_size());
     node.parts.push_back({&op, call.args[i]});
   }
   return node;
@@ -48,31 +48,32 @@ Node Program::node_of(const Call& call) const {
 
 namespace {
 
-// Hashes what an op's arguments look like, so that a program made with another layout is refused.
-struct HashLayout : ArgVisitor {
-  std::string text;
-  void tensor(const char* name, Tensor&, const char* dims, Access access) override {
-    text += fmt::format("{}{}[{}];", access == Access::kRead ? "r " : "w ", name, dims);
+// What an op's arguments look like.
+std::string layout_text(const OpSpec& op) {
+  std::string text = op.name + ":";
+  for (const Field& field : op.fields) {
+    if (!field.is_attribute()) {
+      const char* kind = field.is_weight() ? "p" : field.writes() ? "w" : "r";
+      text += fmt::format("{} {}[{}];", kind, field.name, field.dims_text);
+      continue;
+    }
+    const char* type = field.type == AttributeType::kFloat  ? "f"
+                       : field.type == AttributeType::kI64  ? "l"
+                       : field.type == AttributeType::kBool ? "b"
+                                                            : "i";
+    text += fmt::format("{} {};", type, field.name);
   }
-  void weight(const char* name, Weight&, const char* dims) override {
-    text += fmt::format("p {}[{}];", name, dims);
-  }
-  void attribute(const char* name, i32&) override { text += fmt::format("i {};", name); }
-  void attribute(const char* name, float&) override { text += fmt::format("f {};", name); }
-};
+  return text;
+}
 
 }  // namespace
 
+// Of what the arguments look like, so that a program made with another layout is refused.
 u64 chain_hash(std::span<const OpSpec* const> ops, u32 main) {
-  HashLayout layout;
-  for (const OpSpec* op : ops) {
-    std::vector<std::byte> args(op->args_size);
-    op->construct(args.data());
-    layout.text += std::string(op->name) + ":";
-    op->visit(args.data(), layout);
-  }
-  layout.text += fmt::format("main {}", main);
-  return XXH3_64bits(layout.text.data(), layout.text.size());
+  std::string text;
+  for (const OpSpec* op : ops) text += layout_text(*op);
+  text += fmt::format("main {}", main);
+  return XXH3_64bits(text.data(), text.size());
 }
 
 u64 chain_hash(const std::vector<std::string>& ops, u32 main) {

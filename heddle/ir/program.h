@@ -12,7 +12,8 @@
 
 namespace heddle {
 
-constexpr u32 kProgramVersion = 2;
+constexpr u32 kProgramVersion = 3;
+
 // What an opcode of this program means: a chain of ops.
 struct Opcode {
   std::vector<std::string> ops;
@@ -23,7 +24,7 @@ struct Opcode {
 // Arguments of a call, one blob for each op of its opcode's chain.
 struct Call {
   u16 opcode = 0;
-  u32 node = 0;  // index into node_names
+  std::string name;  // of the graph's node
   LiveRows live = LiveRows::kAll;
   std::vector<std::vector<std::byte>> args;
 };
@@ -36,8 +37,7 @@ struct ProgramBuffer {
 };
 
 struct CounterInfo {
-  u32 total = 0;           // sum of the amounts of its producers in one step
-  u32 buffer = kNoBuffer;  // tagged: the buffer whose words carry the tag
+  u32 total = 0;  // sum of the amounts of its producers in one step
 };
 
 // A part of a buffer that belongs to one worker: rows of a resident tensor, or panels of a weight.
@@ -51,16 +51,12 @@ struct Home {
 // The workers a program is made for.
 struct Topology {
   i32 workers = 1;
-  i32 cluster = 1;        // workers of a cluster; divides `workers`
   i64 worker_memory = 0;  // bytes of on-chip memory a worker has; 0: not limited
   i64 ring_bytes = 0;     // of these, the ring's
-  bool tagged = false;    // small vectors travel as tagged words
 
-  i32 cluster_of(i32 worker) const { return worker / cluster; }
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v("workers", s.workers), v("cluster", s.cluster), v("worker_memory", s.worker_memory);
-    v("ring_bytes", s.ring_bytes), v("tagged", s.tagged);
+    v("workers", s.workers), v("worker_memory", s.worker_memory), v("ring_bytes", s.ring_bytes);
   }
 };
 
@@ -74,7 +70,6 @@ struct Program {
   std::vector<Call> calls;
   std::vector<CounterInfo> counters;
   std::vector<Home> homes;
-  std::vector<std::string> node_names;
   std::vector<std::vector<Instruction>> workers;  // each ends with kEndOpcode
 
   size_t num_instructions() const;

@@ -1,9 +1,10 @@
-// The file of one program, field by field (ir/archive.h). Arguments are written by their visits, so that padding and
+// The file of one program, field by field (ir/archive.h). Arguments are written by their fields, so that padding and
 // addresses stay out of it.
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/ir/archive.h"
 #include "heddle/ir/program.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 namespace {
@@ -12,25 +13,22 @@ constexpr FileKind kKind = {kProgramMagic, kProgramVersion, "program"};
 constexpr size_t kMostOpsOfAChain = 64;
 
 template <class Archive>
-struct ArgFields : ArgVisitor {
-  Archive& a;
-  explicit ArgFields(Archive& archive) : a(archive) {}
+void tensor_fields(Archive& a, Tensor& t) {
+  field(a, t.buffer), field(a, t.dtype), field(a, t.rank), field(a, t.offset);
+  a.raw(t.size, kMaxRank), a.raw(t.stride, kMaxRank);
+  t.data = nullptr;
+}
 
-  void value_of(Tensor& t) {
-    field(a, t.buffer), field(a, t.dtype), field(a, t.rank), field(a, t.offset);
-    a.raw(t.size, kMaxRank), a.raw(t.stride, kMaxRank);
-    t.data = nullptr;
-  }
-  void tensor(const char*, Tensor& value, const char*, Access) override { value_of(value); }
-  void weight(const char*, Weight& value, const char*) override {
-    value_of(value.data);
-    field(a, value.table_buffer), field(a, value.panel_rows), field(a, value.interleave);
-    field(a, value.panel_cols), field(a, value.matrices);
-    value.table = nullptr;
-  }
-  void attribute(const char*, i32& value) override { field(a, value); }
-  void attribute(const char*, float& value) override { field(a, value); }
-};
+template <class Archive>
+void argument_fields(Archive& a, const Field& argument, std::byte* args) {
+  if (argument.is_attribute()) return argument.with_attribute(args, [&](auto& value) { field(a, value); });
+  tensor_fields(a, argument.elements(args));
+  if (!argument.is_weight()) return;
+  Weight& weight = argument.weight(args);
+  field(a, weight.table_buffer), field(a, weight.panel_rows), field(a, weight.interleave);
+  field(a, weight.panel_cols), field(a, weight.matrices);
+  weight.table = nullptr;
+}
 
 template <class Archive>
 void opcode_fields(Archive& a, Opcode& opcode) {
@@ -49,27 +47,23 @@ constexpr i64 kMostBytes = i64(1) << 44;  // of a buffer: sums over all of a fil
 template <class Archive>
 void buffer_fields(Archive& a, ProgramBuffer& buffer) {
   Buffer& info = buffer.info;
-  field(a, info.name), field(a, info.kind), field(a, info.bytes), field(a, info.tagged);
-  field(a, info.resident), field(a, info.home), field(a, buffer.arena_offset);
+  field(a, info.name), field(a, info.kind), field(a, info.bytes), field(a, info.resident);
+  field(a, buffer.arena_offset);
   require(info.bytes >= 0 && info.bytes <= kMostBytes, "[program] buffer {} has {} bytes; must have 0 to {}",
           info.name, info.bytes, kMostBytes);
 }
 
 template <class Archive>
 void call_fields(Archive& a, const Program& program, Call& call) {
-  field(a, call.opcode), field(a, call.node), field(a, call.live);
+  field(a, call.opcode), field(a, call.name), field(a, call.live);
   require(call.opcode < program.opcodes.size(), "[program] a call names opcode {}; there are {}", call.opcode,
           program.opcodes.size());
   const auto& ops = program.opcodes[call.opcode].ops;
   call.args.resize(ops.size());
-  ArgFields<Archive> fields(a);
   for (size_t i = 0; i < ops.size(); ++i) {
     const OpSpec& op = get_op(ops[i]);
-    if (call.args[i].empty()) {
-      call.args[i].resize(op.args_size);
-      op.construct(call.args[i].data());
-    }
-    op.visit(call.args[i].data(), fields);
+    if (call.args[i].empty()) call.args[i] = op.defaults;
+    for (const Field& argument : op.fields) argument_fields(a, argument, call.args[i].data());
   }
 }
 
@@ -80,14 +74,13 @@ void program_fields(Archive& a, Program& p) {
   visited(a, p.shape);
   field(a, p.arena_bytes);
   list(a, p.opcodes, 20, [&](Opcode& opcode) { opcode_fields(a, opcode); });
-  list(a, p.buffers, 31, [&](ProgramBuffer& buffer) { buffer_fields(a, buffer); });
-  list(a, p.calls, 7, [&](Call& call) { call_fields(a, p, call); });
-  list(a, p.counters, 8, [&](CounterInfo& c) { field(a, c.total), field(a, c.buffer); });
+  list(a, p.buffers, 26, [&](ProgramBuffer& buffer) { buffer_fields(a, buffer); });
+  list(a, p.calls, 11, [&](Call& call) { call_fields(a, p, call); });
+  list(a, p.counters, 4, [&](CounterInfo& c) { field(a, c.total); });
   list(a, p.homes, 32, [&](Home& home) {
     field(a, home.buffer), field(a, home.begin), field(a, home.end), field(a, home.period);
     field(a, home.worker);
   });
-  list(a, p.node_names, 8, [&](std::string& name) { field(a, name); });
   list(a, p.workers, 8, [&](std::vector<Instruction>& stream) {
     stream.resize(a.count(stream.size(), sizeof(Instruction)));
     a.raw(stream.data(), stream.size());

@@ -6,6 +6,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/fuzz_payload.h"
+#include "heddle/base/invariant.h"
 #include "heddle/ir/check.h"
 #include "heddle/ir/print.h"
 

@@ -1,11 +1,7 @@
 #include "heddle/ir/rules.h"
 
-#include <cmath>
-
 #include <fmt/ranges.h>
 
-#include "heddle/base/float16.h"
-#include "heddle/tile/activation.h"
 
 namespace heddle {
 namespace {
@@ -37,7 +33,7 @@ void require_dtype(const char* op, const char* argument, const Tensor& tensor, D
 }
 
 void require_float(const char* op, const char* argument, const Tensor& tensor) {
-  require(is_float(tensor.dtype), "[{}] {} is {}; must be f32, f16 or bf16", op, argument,
+  require(is_wide_float(tensor.dtype), "[{}] {} is {}; must be f32, f16 or bf16", op, argument,
           shape_text(tensor));
 }
 
@@ -64,12 +60,6 @@ void require_record(const char* op, const char* argument, const Tensor& tensor) 
   require_dtype(op, argument, tensor, DType::kU8);
 }
 
-float round_to(DType dtype, float value) {
-  if (dtype == DType::kBf16) return bf16_to_float(float_to_bf16(value));
-  if (dtype == DType::kF16) return f16_to_float(float_to_f16(value));
-  return value;
-}
-
 std::vector<TileAxis> row_axes(i32 rows, i32 preferred) {
   return {{.dim = "M", .extent = rows, .preferred = preferred}};
 }
@@ -82,6 +72,22 @@ std::vector<TileAxis> norm_axes(i32 rows, const TilingTarget& target) {
 std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit) {
   return {{.dim = "M", .extent = rows, .preferred = 16},
           {.dim = "N", .extent = cols, .unit = unit, .preferred = 4096}};
+}
+
+void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows) {
+  constexpr i32 kMost = 1024;  // a tile keeps something of each row
+  require(part_rows > 0 && part_rows <= kMost, "[{}] part_rows = {}; must be 1 to {}", op, part_rows, kMost);
+  const i32 rows = matrix.size[0];
+  set_output(op, argument, parts, DType::kF32, {rows / part_rows + (rows % part_rows > 0), matrix.last()});
+}
+
+std::vector<TileAxis> part_axes(i32 rows, i32 part_rows) {
+  return {{.dim = "M", .extent = rows, .unit = part_rows, .preferred = part_rows}};
+}
+
+Region parts_of(const Tensor& parts, const TileCoord& tile, i32 part_rows) {
+  const i32 first = tile[0] / part_rows, last = (tile[1] - 1) / part_rows + 1;
+  return part_of(parts, Access::kWrite, {{first, last}, {0, parts.last()}});
 }
 
 Tensor dense(DType dtype, std::vector<i32> shape) {
@@ -109,26 +115,16 @@ Tensor columns_of(Tensor matrix, i32 begin, i32 count) {
   return matrix;
 }
 
-double activation_reference(i32 kind, double x) {
-  switch (kind) {
-    case kSilu:
-      return x / (1 + std::exp(-x));
-    case kGelu:
-      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case kGeluTanh:
-      return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
-    default:
-      return x > 0 ? x : 0;
-  }
-}
-
 void set_output(const char* op, const char* argument, Tensor& output, DType dtype, std::vector<i32> shape) {
   if (output.rank == 0) {
     output = dense(dtype, shape);
     return;
   }
   require(sizes(output) == shape, "[{}] {} is {}; the op makes {}", op, argument, shape_text(output), shape);
-  if (is_float(dtype)) require_float(op, argument, output);
+  if (is_float(dtype))
+    require_float(op, argument, output);
+  else
+    require_dtype(op, argument, output, dtype);
 }
 
 }  // namespace heddle

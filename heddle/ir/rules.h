@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/op.h"
 
@@ -36,23 +37,23 @@ inline Region part_of(const Tensor& tensor, Access access, std::initializer_list
   return region_of(tensor, access, {box.begin(), box.size()});
 }
 
-// What storing `value` as `dtype` leaves of it.
-float round_to(DType dtype, float value);
-
 // Axes of a matrix [rows, cols] that is cut in rows only, or in both; columns at multiples of `unit`.
 std::vector<TileAxis> row_axes(i32 rows, i32 preferred = 16);
 // Of one whose rows are read whole: on a GPU in about as many tiles as there are multiprocessors, of four rows at least.
 std::vector<TileAxis> norm_axes(i32 rows, const TilingTarget& target);
 std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit = 1);
 
+// Sums over the rows of a matrix [rows, cols] in parts of `part_rows` rows each, so that no sum depends on the tiling: an
+// output f32 [parts, cols], the axis that cuts rows at borders of parts, and the parts of a tile.
+void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows);
+std::vector<TileAxis> part_axes(i32 rows, i32 part_rows);
+Region parts_of(const Tensor& parts, const TileCoord& tile, i32 part_rows);
+
 // flops of an element-wise op with the axes M and N: `kFlops` for each element of the tile.
 template <int kFlops>
 double elementwise_flops(const std::byte*, const TileCoord& tile) {
   return double(kFlops) * (tile[1] - tile[0]) * (tile[3] - tile[2]);
 }
-
-// f(x) of an ActivationKind, in fp64, for references.
-double activation_reference(i32 kind, double x);
 
 // flops of a row-wise op whose first argument is a matrix: `kFlops` for each element of the tile's rows.
 template <class Args, int kFlops>

@@ -53,7 +53,7 @@ struct StepHost {
   i32 rows = 0;       // live rows
   i32 sequences = 0;  // live sequences
   i32 wanted = 0;     // live entries of wanted()
-  i32 stop = 0;       // the host asks a launch of many steps to end
+  i32 reserved = 0;   // StepSequence begins at a multiple of 8 bytes
 
   // Arrays: StepSequence[S] | row -> sequence i32[T] | wanted rows i32[wanted] | pages i32[S][pages].
   static i64 bytes(const StepShape& s) {
@@ -118,85 +118,5 @@ struct StepDevice {
   const u32* seen(i32 s) const { return const_cast<StepDevice*>(this)->seen(s); }
   const i32* history(i32 s) const { return const_cast<StepDevice*>(this)->history(s); }
 };
-
-// How attention is cut into tiles. Constants of the program; borders depend on a sequence's length only,
-// so that neither the batch nor the number of workers changes a sum. With a window, the range that is cut begins
-// at the last border of split_unit before all that the block's rows see: what lies before it is not read.
-struct AttentionCut {
-  i32 block_rows = 1;    // rows of one sequence that a tile handles together
-  i32 max_blocks = 1;    // row blocks of a step
-  i32 max_splits = 1;    // parts a KV range is cut in at most
-  i32 split_unit = 256;  // positions: a part is a multiple of this
-  i32 window = 0;        // positions that a row sees, itself and those before it; 0: all
-
-  template <class Self, class V>
-  static void visit(Self& s, V&& v) {
-    v("block_rows", s.block_rows), v("max_blocks", s.max_blocks);
-    v("max_splits", s.max_splits), v("split_unit", s.split_unit), v("window", s.window);
-  }
-};
-
-// One row block of a step: which rows, and how far back they look.
-struct AttentionBlock {
-  i32 sequence = -1;  // -1: dead
-  i32 row_begin = 0, row_end = 0;
-  i32 start = 0;   // positions of the sequence in the pages, before this step
-  i32 first = 0;   // positions before this one are seen by none of its rows; a multiple of split_unit
-  i32 length = 0;  // start + rows of the sequence in this step up to row_end
-  i32 splits = 0, split_size = 0;
-};
-
-// Length of a part for a KV range of `length` positions.
-inline i32 split_size(const AttentionCut& cut, i32 length) {
-  i32 units = (length + cut.split_unit - 1) / cut.split_unit;
-  i32 each = (units + cut.max_splits - 1) / cut.max_splits;
-  return (each > 0 ? each : 1) * cut.split_unit;
-}
-
-// No tile reads what the pages hold before this position, for rows from `position` on.
-inline i32 first_read(const AttentionCut& cut, i32 position) {
-  const i32 hidden = cut.window > 0 ? position + 1 - cut.window : 0;
-  return hidden > 0 ? hidden / cut.split_unit * cut.split_unit : 0;
-}
-
-inline void cut_block(AttentionBlock& block, const AttentionCut& cut, const StepSequence& sequence, i32 start,
-                      i32 first) {
-  i32 last = first + cut.block_rows < sequence.row_count ? first + cut.block_rows : sequence.row_count;
-  block.row_begin = sequence.row_begin + first;
-  block.row_end = sequence.row_begin + last;
-  block.start = start;
-  block.length = start + last;
-  block.first = first_read(cut, start + first);
-  block.split_size = split_size(cut, block.length - block.first);
-  block.splits = (block.length - block.first + block.split_size - 1) / block.split_size;
-}
-
-// The attention plan: block index -> rows and KV range. A pure function of the lengths.
-inline AttentionBlock attention_block(const StepHost& host, const StepDevice& device, const AttentionCut& cut,
-                                      i32 index) {
-  AttentionBlock block;
-  for (i32 s = 0; s < host.sequences; ++s) {
-    const StepSequence& sequence = *host.sequence(s);
-    i32 blocks = (sequence.row_count + cut.block_rows - 1) / cut.block_rows;
-    if (index < blocks) {
-      block.sequence = s;
-      cut_block(block, cut, sequence, device.start(host.shape)[s], index * cut.block_rows);
-      return block;
-    }
-    index -= blocks;
-  }
-  return block;
-}
-
-// The block that a live row belongs to.
-inline AttentionBlock attention_block_of_row(const StepHost& host, const StepDevice& device,
-                                             const AttentionCut& cut, i32 row) {
-  AttentionBlock block;
-  block.sequence = host.row_sequence()[row];
-  const StepSequence& sequence = *host.sequence(block.sequence);
-  i32 first = (row - sequence.row_begin) / cut.block_rows * cut.block_rows;
-  cut_block(block, cut, sequence, device.start(host.shape)[block.sequence], first);
-  return block;
-}
 
 }  // namespace heddle

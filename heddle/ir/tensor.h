@@ -21,7 +21,8 @@ struct Tensor {
   i32 size[kMaxRank] = {};    // elements
   i64 stride[kMaxRank] = {};  // elements
 
-  bool exists() const { return buffer != kNoBuffer; }
+  // In a program or graph by its buffer; bound, or of a call without buffers, by its address.
+  bool exists() const { return buffer != kNoBuffer || data != nullptr; }
   // Not size[rank - 1]: a copy of which a kernel knows the rank stays in registers if nothing is asked for by it.
   i32 last() const { return rank > 3 ? size[3] : rank > 2 ? size[2] : rank > 1 ? size[1] : size[0]; }
 };

@@ -7,24 +7,12 @@
 namespace heddle {
 namespace {
 
-// Whether a node writes a buffer.
-struct WritesTo : ArgVisitor {
-  u32 buffer;
-  bool found = false;
-  explicit WritesTo(u32 wanted) : buffer(wanted) {}
-  void tensor(const char*, Tensor& value, const char*, Access access) override {
-    found |= access == Access::kWrite && value.exists() && value.buffer == buffer;
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
 bool writes(const Program& program, const Call& call, u32 buffer) {
-  WritesTo found(buffer);
-  Node node = program.node_of(call);
-  for (Part& part : node.parts) part.op->visit(part.args.data(), found);
-  return found.found;
+  const Node node = program.node_of(call);
+  for (const Part& part : node.parts)
+    for (const Field& field : part.op->fields)
+      if (field.writes() && field.tensor(part.args.data()).buffer == buffer) return true;
+  return false;
 }
 
 }  // namespace

@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <nlohmann/json.hpp>
-
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/jinja/interpreter.h"
 #include "heddle/text/jinja/json.h"
 #include "heddle/text/jinja/parser.h"
-#include "heddle/text/json_view.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kFile = "chat_template.jinja";
 constexpr const char* kFolder = "additional_chat_templates";
@@ -36,24 +32,24 @@ std::string token_text(const JsonView& value) {
 Json prepare(const Json& message) {
   require(message.is_object(), "a message is no object; one with 'role' and 'content' is expected");
   Json kept = Json::object();
-  for (const auto& [key, value] : message.items()) {
+  for (const auto& [key, value] : message.members()) {
     if (!value.is_null()) kept[key] = value;
   }
   for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
-    if (!kept.contains(name)) continue;
-    const Json reasoning = kept[name];
-    Json all = {{"thinking", reasoning}};
-    for (const auto& [key, value] : kept.items()) all[key] = value;
-    all["reasoning_content"] = reasoning;
+    const Json* reasoning = kept.find(name);
+    if (!reasoning) continue;
+    Json all = Json::object({{"thinking", *reasoning}});
+    for (const auto& [key, value] : kept.members()) all[key] = value;
+    all["reasoning_content"] = *reasoning;
     return all;
   }
   return kept;
 }
 
 Json prepare_all(const Json& messages) {
-  require(messages.is_array() && !messages.empty(), "the messages are no array with at least one message");
+  require(messages.is_array() && messages.size() > 0, "the messages are no array with at least one message");
   Json prepared = Json::array();
-  for (const Json& message : messages) prepared.push_back(prepare(message));
+  for (const Json& message : messages.items()) prepared.push_back(prepare(message));
   return prepared;
 }
 
@@ -142,14 +138,15 @@ const ChatTemplate::Entry& ChatTemplate::choose(bool with_tools) const {
 std::string ChatTemplate::render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
   Json all = Json::array();
   for (const ChatMessage& message : messages) {
-    all.push_back({{"role", to_valid_utf8(message.role)}, {"content", to_valid_utf8(message.content)}});
+    all.push_back(
+        Json::object({{"role", to_valid_utf8(message.role)}, {"content", to_valid_utf8(message.content)}}));
   }
   return render_json(all, options);
 }
 
 std::string ChatTemplate::render_json(const Json& messages, const ChatOptions& options) const {
-  const bool with_tools =
-      options.extra && options.extra->contains("tools") && !(*options.extra)["tools"].is_null();
+  const Json* tools = options.extra ? options.extra->find("tools") : nullptr;
+  const bool with_tools = tools && !tools->is_null();
   const Entry& entry = choose(with_tools);
   try {
     jinja::Variables variables;
@@ -160,7 +157,8 @@ std::string ChatTemplate::render_json(const Json& messages, const ChatOptions& o
     set(variables, "add_generation_prompt", jinja::Value(options.add_generation_prompt));
     if (options.extra) {
       require(options.extra->is_object(), "the extra variables are no object");
-      for (const auto& [name, value] : options.extra->items()) set(variables, name, jinja::from_json(value));
+      for (const auto& [name, value] : options.extra->members())
+        set(variables, name, jinja::from_json(value));
     }
     return jinja::render(entry.body, variables, {.now = options.now, .budget = options.budget});
   } catch (const Error& error) {

@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "heddle/base/json.h"
 #include "heddle/text/jinja/ast.h"
 
 namespace heddle {
@@ -24,7 +23,7 @@ struct ChatMessage {
 struct ChatOptions {
   bool add_generation_prompt = true;
   // An object whose members are variables of the template: tools, documents, enable_thinking, …
-  const nlohmann::ordered_json* extra = nullptr;
+  const Json* extra = nullptr;
   std::optional<std::tm> now;  // for strftime_now; else the clock's local time
   // What rendering may cost, in about bytes made and nanoseconds.
   uint64_t budget = uint64_t{1} << 28;
@@ -50,7 +49,7 @@ class ChatTemplate {
   // `messages`: an array of objects, as transformers takes them. Where a model has several templates and
   // `extra` has tools, the one called tool_use is taken if there is one.
   // Throws Error(kInvalidArgument) where the template refuses the messages.
-  std::string render_json(const nlohmann::ordered_json& messages, const ChatOptions& options = {}) const;
+  std::string render_json(const Json& messages, const ChatOptions& options = {}) const;
 
  private:
   struct Entry {

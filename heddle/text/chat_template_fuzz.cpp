@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "heddle/base/error.h"
 #include "heddle/text/chat_template.h"
 #include "heddle/text/unicode/utf8.h"
@@ -15,21 +13,25 @@
 namespace heddle {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 void must(bool condition) {
   if (!condition) std::abort();
+}
+
+Json messages_of(std::string_view text) {
+  try {
+    return parse_json(text, "messages");
+  } catch (const Error&) {
+    return Json::array({Json::object({{"role", "user"}, {"content", to_valid_utf8(text)}}),
+                        Json::object({{"role", "assistant"}, {"content", "b"}})});
+  }
 }
 
 void fuzz(std::string_view input) {
   const size_t end = std::min(input.find('\0'), input.size());
   const std::string_view rest = input.substr(std::min(end + 1, input.size()));
-  Json messages = Json::parse(rest, nullptr, false);
-  if (messages.is_discarded()) {
-    messages = {{{"role", "user"}, {"content", to_valid_utf8(rest)}},
-                {{"role", "assistant"}, {"content", "b"}}};
-  }
-  const Json extra = {{"tools", {{{"name", "f"}, {"parameters", {{"a", 1.5}}}}}}};
+  const Json messages = messages_of(rest);
+  const Json function = Json::object({{"name", "f"}, {"parameters", Json::object({{"a", 1.5}})}});
+  const Json extra = Json::object({{"tools", Json::array({function})}});
   const ChatTemplate chat = ChatTemplate::parse(input.substr(0, end), "t.jinja", {{"bos_token", "<s>"}});
   constexpr uint64_t kBudget = 10'000;
   const std::string text = chat.render_json(messages, {.extra = &extra, .now = std::tm{}, .budget = kBudget});

@@ -5,15 +5,12 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 
 namespace heddle {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/chat/";
 const ChatTemplate::Variables kTokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
@@ -26,18 +23,20 @@ std::tm golden_time() {
   return time;
 }
 
+const Json kHi = Json::array({Json::object({{"role", "user"}, {"content", "hi"}})});
+
 std::string render(std::string_view text, const Json& request) {
   const ChatTemplate chat = ChatTemplate::parse(text, "t.jinja", kTokens);
-  return chat.render_json(request["messages"], {.add_generation_prompt = request["add_generation_prompt"],
-                                                .extra = &request["extra"],
-                                                .now = golden_time(),
-                                                .budget = uint64_t{1} << 24});
+  return chat.render_json(request.at("messages"),
+                          {.add_generation_prompt = request.at("add_generation_prompt").as_bool(),
+                           .extra = &request.at("extra"),
+                           .now = golden_time(),
+                           .budget = uint64_t{1} << 24});
 }
 
 std::string render(std::string_view text) {
-  const Json request = {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
-                        {"add_generation_prompt", true},
-                        {"extra", Json::object()}};
+  const Json request =
+      Json::object({{"messages", kHi}, {"add_generation_prompt", true}, {"extra", Json::object()}});
   return render(text, request);
 }
 
@@ -55,13 +54,13 @@ TEST(ChatTemplate, EqualsTransformers) {
   std::string line;
   int count = 0;
   while (std::getline(cases, line)) {
-    const Json request = Json::parse(line);
+    const Json request = parse_json(line, "cases.jsonl");
     const std::string text =
-        read_file(kGoldens + "templates/" + request["template"].get<std::string>() + ".jinja");
-    if (request["text"].is_null()) {
+        read_file(kGoldens + "templates/" + request.at("template").as_string() + ".jinja");
+    if (request.at("text").is_null()) {
       EXPECT_THROW(render(text, request), Error) << line;
     } else {
-      EXPECT_EQ(render(text, request), request["text"].get<std::string>()) << line;
+      EXPECT_EQ(render(text, request), request.at("text").as_string()) << line;
     }
     ++count;
   }
@@ -70,22 +69,21 @@ TEST(ChatTemplate, EqualsTransformers) {
 
 // What Jinja has and this subset has not is said to be unsupported; there are few of these.
 TEST(ChatTemplate, HasJinjasConstructs) {
-  const Json variables = Json::parse(read_file(kGoldens + "variables.json"));
-  const Json request = {{"messages", {{{"role", "user"}, {"content", "hi"}}}},
-                        {"add_generation_prompt", true},
-                        {"extra", variables}};
+  const Json variables = load_json(kGoldens + "variables.json");
+  const Json request =
+      Json::object({{"messages", kHi}, {"add_generation_prompt", true}, {"extra", variables}});
   std::ifstream cases(kGoldens + "constructs.jsonl");
   std::string line;
   int equal = 0, unsupported = 0;
   while (std::getline(cases, line)) {
-    const Json expected = Json::parse(line);
-    const auto text = expected["template"].get<std::string>();
+    const Json expected = parse_json(line, "constructs.jsonl");
+    const auto text = expected.at("template").as_string();
     try {
       const std::string got = render(text, request);
-      EXPECT_EQ(Json(got), expected["text"]) << line;
+      EXPECT_EQ(Json(got), expected.at("text")) << line;
       ++equal;
     } catch (const Error& error) {
-      if (!expected["text"].is_null()) {
+      if (!expected.at("text").is_null()) {
         EXPECT_EQ(error.code(), ErrorCode::kUnsupported) << line << "\n" << error.what();
         ++unsupported;
       }
@@ -168,8 +166,7 @@ class Folder : public testing::Test {
     write_file(folder + "/" + name, text);
   }
   std::string render(const Json& extra = Json::object()) const {
-    const Json messages = {{{"role", "user"}, {"content", "hi"}}};
-    return ChatTemplate::load(folder).render_json(messages, {.extra = &extra});
+    return ChatTemplate::load(folder).render_json(kHi, {.extra = &extra});
   }
 
   const std::string folder = testing::TempDir() + "heddle_chat_template";

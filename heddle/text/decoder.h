@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/pattern.h"
 
 namespace heddle {

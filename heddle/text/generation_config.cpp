@@ -1,7 +1,7 @@
 #include "heddle/text/generation_config.h"
 
 #include "heddle/base/file.h"
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/token_lists.h"
 
 namespace heddle {

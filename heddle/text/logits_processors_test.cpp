@@ -11,7 +11,6 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
-#include "heddle/text/prompts_file.h"
 
 namespace heddle {
 namespace {
@@ -26,11 +25,15 @@ std::vector<json> cases() {
   return made;
 }
 
-// The settings of a case are those of a line of a prompts file.
-SamplingParams params_of(const json& one) {
-  json line = one["settings"];
-  line["prompt"] = "";
-  return parse_prompts(line.dump(), "case", {})[0].sampling;
+SamplingParams params_of(const json& settings) {
+  SamplingParams params;
+  SamplingParams::visit(params, [&](const char* name, auto& field, const char*) {
+    if (settings.contains(name)) settings[name].get_to(field);
+  });
+  if (settings.contains("bad_words_ids")) settings["bad_words_ids"].get_to(params.bad_words_ids);
+  for (const json& bias : settings.value("sequence_bias", json::array()))
+    params.sequence_bias.push_back({bias[0].get<std::vector<int32_t>>(), bias[1].get<float>()});
+  return params;
 }
 
 TEST(LogitsProcessors, GiveTheScoresOfTransformers) {
@@ -44,7 +47,7 @@ TEST(LogitsProcessors, GiveTheScoresOfTransformers) {
     std::vector<float> logits;
     for (int unit : one["logits"]) logits.push_back(float(unit) / 4096);
     const auto tokens = one["tokens"].get<std::vector<int32_t>>();
-    const std::vector<float> scores = process_logits(params_of(one), tokens, logits);
+    const std::vector<float> scores = process_logits(params_of(one["settings"]), tokens, logits);
     std::vector<size_t> kept;
     for (size_t i = 0; i < scores.size(); ++i)
       if (scores[i] > -INFINITY) kept.push_back(i);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/unicode/regex.h"
 
 namespace heddle {

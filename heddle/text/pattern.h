@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/unicode/regex.h"
 
 namespace heddle {

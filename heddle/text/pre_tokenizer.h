@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/pattern.h"
 #include "heddle/text/unicode/regex.h"
 

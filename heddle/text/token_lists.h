@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "heddle/text/json_view.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/sampling_params.h"
 
 namespace heddle {

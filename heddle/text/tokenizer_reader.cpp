@@ -3,8 +3,8 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json_view.h"
 #include "heddle/text/byte_level.h"
-#include "heddle/text/json_view.h"
 #include "heddle/text/tokenizer.h"
 
 namespace heddle {

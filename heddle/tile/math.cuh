@@ -113,12 +113,3 @@ inline void sincos(V x, V& sin_x, V& cos_x) {
   // cos is negative in quadrants 1 and 2
   cos_x = where_less(abs(quadrant - V(1.5f)), V(1.0f), -cosine, cosine);
 }
-
-// f(x) of an ActivationKind (tile/activation.h).
-template <class V>
-inline V activate(int kind, V x) {
-  if (kind == kSilu) return silu(x);
-  if (kind == kGelu) return gelu(x);
-  if (kind == kGeluTanh) return gelu_tanh(x);
-  return max(x, V(0.0f));
-}

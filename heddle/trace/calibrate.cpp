@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "heddle/base/error.h"
+#include "heddle/base/json.h"
 #include "heddle/trace/predict.h"
 
 namespace heddle {
@@ -36,7 +35,6 @@ class Calibration {
     const double between = quantile(between_, 0.5);
     model_.ns_per_tile = between + quantile(runs_, 0.02);
     if (!messages_.empty()) model_.ns_per_message = quantile(messages_, 0.5);
-    if (!cluster_messages_.empty()) model_.ns_per_cluster_message = quantile(cluster_messages_, 0.5);
     set_stream();
     model_.factors.clear();
     for (const auto& [chain, sum] : sums_)
@@ -93,7 +91,7 @@ class Calibration {
         last = found->second, kind = instruction.wait_kind(i);
     }
     if (last <= event.fetched || last > event.ready || kind == EdgeKind::kInSm) return;
-    (kind == EdgeKind::kCluster ? cluster_messages_ : messages_).push_back(double(event.ready - last));
+    messages_.push_back(double(event.ready - last));
   }
 
   // A step is longer than its tiles' means say: each message waits for the slowest of many workers. What a step took
@@ -132,19 +130,18 @@ class Calibration {
   const Trace& trace_;
   CostModel model_;
   std::vector<std::vector<Cost>> costs_;
-  std::vector<std::string> chains_;                                   // by call
-  std::map<std::pair<u32, u32>, u64> signalled_;                      // by counter and epoch: the last signal
-  std::vector<double> runs_, between_, messages_, cluster_messages_;  // nanoseconds
-  std::map<std::string, Sum> sums_;                                   // by chain
+  std::vector<std::string> chains_;                // by call
+  std::map<std::pair<u32, u32>, u64> signalled_;   // by counter and epoch: the last signal
+  std::vector<double> runs_, between_, messages_;  // nanoseconds
+  std::map<std::string, Sum> sums_;                // by chain
   double starved_run_ = 0, starved_bytes_ = 0;
 };
 
 // Not negative, and no more than a second.
-double require_ns(const nlohmann::json& value, const std::string& name, const std::string& where) {
+double require_ns(const Json& value, const std::string& name, const std::string& where) {
   if (value.is_number())
-    if (const double ns = value.get<double>(); std::isfinite(ns) && ns >= 0 && ns <= 1e9) return ns;
-  fail(ErrorCode::kIo, "[{}] {} = {}; must be a number, 0 to 1e9", where, name,
-       value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    if (const double ns = value.as_number(); std::isfinite(ns) && ns >= 0 && ns <= 1e9) return ns;
+  fail(ErrorCode::kIo, "[{}] {} = {}; must be a number, 0 to 1e9", where, name, value.dump());
 }
 
 }  // namespace
@@ -155,33 +152,33 @@ CostModel calibrate(const Program& program, const Trace& trace, CostModel start)
 }
 
 std::string to_json(const CostModel& model) {
-  nlohmann::ordered_json json;
+  Json json;
   CostModel::visit(model, [&](const char* name, double value) { json[name] = value; });
   json["factors"] = model.factors;
   return json.dump(2) + "\n";
 }
 
 CostModel parse_costs(const std::string& text, const std::string& where, CostModel start) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const Json json = parse_json(text, where);
   if (!json.is_object())
     fail(ErrorCode::kIo, "[{}] is no JSON object; must hold costs, as heddle profile --costs writes them",
          where);
   std::string known = "factors";
   CostModel::visit(start, [&](const char* name, double& value) {
     known += std::string(", ") + name;
-    if (const auto found = json.find(name); found != json.end()) value = require_ns(*found, name, where);
+    if (const Json* found = json.find(name)) value = require_ns(*found, name, where);
   });
-  for (const auto& [name, value] : json.items()) {
+  for (const auto& [name, value] : json.members()) {
     if (name == "factors") continue;
     bool is_field = false;
     CostModel::visit(start, [&](const char* field, double&) { is_field |= name == field; });
     if (!is_field) fail(ErrorCode::kIo, "[{}] {} is no cost; known are {}", where, name, known);
   }
   if (start.ns_per_stream_byte <= 0) fail(ErrorCode::kIo, "[{}] ns_per_stream_byte = 0; must be more", where);
-  const auto factors = json.find("factors");
-  if (factors == json.end()) return start;
+  const Json* factors = json.find("factors");
+  if (!factors) return start;
   if (!factors->is_object()) fail(ErrorCode::kIo, "[{}] factors must be an object", where);
-  for (const auto& [chain, value] : factors->items())
+  for (const auto& [chain, value] : factors->members())
     start.factors[chain] = require_ns(value, "factors of " + chain, where);
   return start;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/trace/calibrate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

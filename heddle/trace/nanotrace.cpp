@@ -4,6 +4,7 @@
 
 #include <zlib.h>
 
+#include "heddle/base/invariant.h"
 #include "heddle/trace/bytes.h"
 
 namespace heddle {

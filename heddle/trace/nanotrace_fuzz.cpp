@@ -4,6 +4,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/fuzz_payload.h"
+#include "heddle/base/invariant.h"
 #include "heddle/trace/page.h"
 #include "heddle/trace/perfetto.h"
 #include "heddle/trace/summary.h"

@@ -1,7 +1,6 @@
 #include "heddle/trace/page.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
 #include "heddle/trace/page_frame.h"
@@ -11,8 +10,6 @@
 
 namespace heddle {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPageMark = "<meta name=\"generator\" content=\"heddle timeline\">";
 constexpr std::string_view kDataBegin = "id=\"nanotrace\">", kDataEnd = "</script>";
@@ -47,25 +44,38 @@ std::string from_base64(std::string_view text, const std::string& where) {
 }
 
 Json work_json(const TraceSummary& summary, const WorkTimes& work) {
-  return {{"ops", work.ops},   {"calls", work.calls}, {"busy", summary.busy(work)}, {"late", work.late},
-          {"path", work.path}, {"bytes", work.bytes}, {"flops", work.flops}};
+  return Json::object({{"ops", work.ops},
+                       {"calls", work.calls},
+                       {"busy", summary.busy(work)},
+                       {"late", work.late},
+                       {"path", work.path},
+                       {"bytes", work.bytes},
+                       {"flops", work.flops}});
 }
 
 // What the script shows but does not work out.
 std::string summary_json(const Timeline& timeline) {
   const TraceSummary summary = summarise(timeline);
-  Json json = {{"executor", timeline.executor}, {"steps", summary.steps}, {"workers", summary.workers},
-               {"units", summary.units},        {"begin", summary.begin}, {"end", summary.end},
-               {"step", summary.step},          {"lost", summary.lost},   {"work", Json::array()},
-               {"idle", Json::array()},         {"path", Json::array()}};
+  Json json = Json::object({{"executor", timeline.executor},
+                            {"steps", summary.steps},
+                            {"workers", summary.workers},
+                            {"units", summary.units},
+                            {"begin", summary.begin},
+                            {"end", summary.end},
+                            {"step", summary.step},
+                            {"lost", summary.lost},
+                            {"work", Json::array()},
+                            {"idle", Json::array()},
+                            {"path", Json::array()}});
   for (const WorkTimes& work : summary.work) {
-    json["work"].push_back(work_json(summary, work));
-    json["work"].back()["op"] = work.op;
+    json["work"].push_back(work_json(summary, work))["op"] = work.op;
   }
   json["total"] = work_json(summary, summary.total());
   for (const IdleCause& cause : idle_causes(summary))
-    json["idle"].push_back({{"name", cause.name}, {"meaning", cause.meaning}, {"ns", cause.ns}});
-  for (const PathStep& step : summary.path) json["path"].push_back({step.by.lane, step.by.event, step.begin});
+    json["idle"].push_back(
+        Json::object({{"name", cause.name}, {"meaning", cause.meaning}, {"ns", cause.ns}}));
+  for (const PathStep& step : summary.path)
+    json["path"].push_back(Json::array({step.by.lane, step.by.event, step.begin}));
   return json_in_page(json);
 }
 

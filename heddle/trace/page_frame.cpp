@@ -1,8 +1,6 @@
 #include "heddle/trace/page_frame.h"
 
-#include <nlohmann/json.hpp>
-
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 
@@ -21,10 +19,9 @@ std::string fill_frame(std::string_view frame,
   return page.append(frame, at);
 }
 
-std::string json_in_page(const nlohmann::ordered_json& json) {
+std::string json_in_page(const Json& json) {
   std::string text;
-  for (const char c : json.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace))
-    c == '<' ? text.append("\\u003c") : text.append(1, c);
+  for (const char c : json.dump(-1, true)) c == '<' ? text.append("\\u003c") : text.append(1, c);
   return text;
 }
 

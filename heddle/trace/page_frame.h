@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
+#include "heddle/base/json.h"
 
 namespace heddle {
 
@@ -14,6 +14,6 @@ namespace heddle {
 std::string fill_frame(std::string_view frame, const std::map<std::string, std::string, std::less<>>& fields);
 
 // As it can stand in a script element, which no text in it ends.
-std::string json_in_page(const nlohmann::ordered_json& json);
+std::string json_in_page(const Json& json);
 
 }  // namespace heddle

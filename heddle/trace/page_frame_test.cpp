@@ -1,7 +1,6 @@
 #include "heddle/trace/page_frame.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
 
@@ -18,10 +17,10 @@ TEST(PageFrame, WantsAFieldForEachPlace) {
 }
 
 TEST(PageFrame, HasNoTextThatEndsTheScriptOfItsData) {
-  const nlohmann::ordered_json json = {{"name", "</script><!--"}};
+  const Json json = Json::object({{"name", "</script><!--"}});
   const std::string text = json_in_page(json);
   EXPECT_EQ(text.find('<'), text.npos) << text;
-  EXPECT_EQ(nlohmann::ordered_json::parse(text), json);
+  EXPECT_EQ(parse_json(text, "page"), json);
 }
 
 }  // namespace

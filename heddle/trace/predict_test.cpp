@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
+#include "heddle/ir/registry.h"
+#include "heddle/ir/rules.h"
 #include "heddle/trace/calibrate.h"
 
 namespace heddle {
@@ -22,7 +24,7 @@ struct TwoPhases {
     for (const char* name : {"x", "y", "z"})
       program.buffers.push_back(
           {{.name = name, .kind = BufferKind::kActivation, .bytes = kRows * kCols * 4}, -1});
-    program.counters = {{2, kNoBuffer}, {1, kNoBuffer}};
+    program.counters = {{2}, {1}};
     program.workers.resize(2);
     for (u32 i = 0; i < 2; ++i) add_call(i);
     for (u32 w = 0; w < 2; ++w)
@@ -43,37 +45,21 @@ struct TwoPhases {
   }
 
  private:
-  struct Fill : ArgVisitor {
-    u32 from;
-    void tensor(const char*, Tensor& value, const char*, Access access) override {
-      value = {.buffer = access == Access::kRead ? from : from + 1, .rank = 2};
-      value.size[0] = kRows, value.size[1] = kCols;
-      value.stride[0] = kCols, value.stride[1] = 1;
-    }
-    void weight(const char*, Weight&, const char*) override {}
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  };
-
   void add_call(u32 index) {
     const OpSpec& op = get_op("activation");
-    std::vector<std::byte> args(op.args_size);
-    op.construct(args.data());
-    Fill fill;
-    fill.from = index;
-    op.visit(args.data(), fill);
-    program.calls.push_back({.opcode = 0, .node = index, .args = {args}});
-    program.node_names.push_back(index == 0 ? "first" : "second");
+    std::vector<std::byte> args = op.defaults;
+    for (const Field& field : op.fields)
+      if (field.is_tensor()) {
+        Tensor& value = field.tensor(args.data()) = dense(DType::kF32, {kRows, kCols});
+        value.buffer = field.writes() ? index + 1 : index;
+      }
+    program.calls.push_back({.opcode = 0, .name = index == 0 ? "first" : "second", .args = {args}});
   }
 };
 
 // By bytes alone: half of x and of y are 1,024 bytes, the second phase has 2,048.
-const CostModel kModel = {.ns_per_stream_byte = 1,
-                          .ns_per_byte = 1,
-                          .ns_per_flop = 0,
-                          .ns_per_tile = 100,
-                          .ns_per_message = 50,
-                          .ns_per_cluster_message = 10};
+const CostModel kModel = {
+    .ns_per_stream_byte = 1, .ns_per_byte = 1, .ns_per_flop = 0, .ns_per_tile = 100, .ns_per_message = 50};
 
 TEST(Predict, CountsWorkAndMessages) {
   const TwoPhases two;
@@ -131,7 +117,7 @@ TEST(Calibrate, FilesComeBackAsTheyWere) {
 
 TEST(Calibrate, RefusesWhatIsNoFileOfCosts) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "no JSON object"},
+      {"", "not valid JSON"},
       {"[1]", "no JSON object"},
       {R"({"ns_per_byte": -1})", "ns_per_byte = -1; must be a number, 0 to 1e9"},
       {R"({"ns_per_byte": 1e300})", "ns_per_byte"},

@@ -14,7 +14,7 @@ inline Timeline two_workers() {
   make.waits[0] = 1, make.previous = 1;
   TimelineInstruction use{.call = 1, .tile = {1, -1, 2, 3}, .bytes = 2000, .flops = 4000, .signal = 1};
   use.waits[1] = 0;
-  timeline.workers = {{0, 0, {make}}, {0, 1, {use}}};
+  timeline.workers = {{0, {make}}, {1, {use}}};
   timeline.trace.lanes = {
       {.worker = 0,
        .unit = 0,

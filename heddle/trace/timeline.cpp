@@ -126,15 +126,13 @@ void set_in_order(TraceLane& lane) {
 }  // namespace
 
 Timeline make_timeline(const Program& program, Trace trace, const TracedRun& run) {
-  Timeline timeline{.name = program.name, .executor = run.executor, .cluster = u32(program.topology.cluster)};
+  Timeline timeline{.name = program.name, .executor = run.executor};
   for (const Opcode& opcode : program.opcodes)
     timeline.ops.push_back(fmt::format("{}", fmt::join(opcode.ops, " ")));
-  for (const Call& call : program.calls)
-    timeline.calls.push_back({call.opcode, program.node_names[call.node]});
-  for (u32 w = 0; w < program.workers.size(); ++w) {
+  for (const Call& call : program.calls) timeline.calls.push_back({call.opcode, call.name});
+  for (const auto& stream : program.workers) {
     TimelineWorker& worker = timeline.workers.emplace_back();
-    worker.cluster = u32(program.topology.cluster_of(i32(w)));
-    for (const Instruction& instruction : program.workers[w])
+    for (const Instruction& instruction : stream)
       if (instruction.opcode != kEndOpcode) worker.stream.push_back(without_cost(instruction));
   }
   timeline.trace = std::move(trace);

@@ -32,7 +32,6 @@ struct TimelineInstruction {
 };
 
 struct TimelineWorker {
-  u32 cluster = 0;
   u32 unit = 0;  // the thread or multiprocessor it ran on
   std::vector<TimelineInstruction> stream;
 };
@@ -40,7 +39,6 @@ struct TimelineWorker {
 struct Timeline {
   std::string name;              // of the program
   std::string executor;          // and what ran it
-  u32 cluster = 1;               // workers of a cluster
   std::vector<std::string> ops;  // chains, an opcode each
   std::vector<TimelineCall> calls;
   std::vector<TimelineWorker> workers;

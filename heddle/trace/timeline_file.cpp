@@ -155,7 +155,7 @@ Timeline with_table(const Nanotrace& trace, const std::string& where) {
   for (size_t i = 0; i < fixed.size(); ++i)
     if (trace.formats.size() < fixed.size() || trace.formats[i].params != fixed[i].params)
       table.refuse("formats that do not fit its table");
-  Timeline timeline{.name = trace.name, .executor = table.text(), .cluster = std::max(1u, trace.cluster[0])};
+  Timeline timeline{.name = trace.name, .executor = table.text()};
   for (size_t i = kFirstOp; i < trace.formats.size(); ++i) {
     timeline.ops.push_back(trace.formats[i].label);
     if (trace.formats[i].params != kRunParams) table.refuse("an op without its parameters");
@@ -166,7 +166,7 @@ Timeline with_table(const Nanotrace& trace, const std::string& where) {
     if (call.op >= timeline.ops.size()) table.refuse("a call of an op that it does not have");
   }
   for (const Nanotrace::Block& block : trace.blocks) {
-    TimelineWorker& worker = timeline.workers.emplace_back(TimelineWorker{block.cluster, block.unit, {}});
+    TimelineWorker& worker = timeline.workers.emplace_back(TimelineWorker{block.unit, {}});
     for (size_t n = table.count<u32>(kInstructionBytes); n > 0; --n)
       worker.stream.push_back(read_instruction(table, timeline));
   }
@@ -180,7 +180,7 @@ Timeline with_table(const Nanotrace& trace, const std::string& where) {
 
 // A trace of another program: each track is a worker, each format an op and a call, and an instruction.
 Timeline without_table(const Nanotrace& trace) {
-  Timeline timeline{.name = trace.name, .cluster = std::max(1u, trace.cluster[0])};
+  Timeline timeline{.name = trace.name};
   std::vector<TimelineInstruction> stream;
   for (const Nanotrace::Format& format : trace.formats) {
     stream.push_back({.call = u32(timeline.calls.size())});
@@ -188,10 +188,9 @@ Timeline without_table(const Nanotrace& trace) {
     timeline.ops.push_back(format.label);
   }
   for (const Nanotrace::Track& track : trace.tracks) {
-    const Nanotrace::Block& block = trace.blocks[track.block];
     TraceLane& lane = timeline.trace.lanes.emplace_back();
     lane.worker = u32(timeline.workers.size()), lane.unit = lane.worker;
-    timeline.workers.push_back({block.cluster, lane.unit, stream});
+    timeline.workers.push_back({lane.unit, stream});
     u64 free = 0;
     for (const Nanotrace::Event& from : track.events) {
       const u64 begin = std::max<u64>(from.begin, free),
@@ -212,10 +211,9 @@ bool ends_in(const std::string& path, std::string_view ending) {
 
 Nanotrace to_nanotrace(const Timeline& timeline) {
   Nanotrace trace{.name = timeline.name, .grid = {u32(timeline.workers.size()), 1, 1}};
-  if (timeline.cluster > 1) trace.cluster = {timeline.cluster, 1, 1};
   trace.formats = formats_of(timeline);
   for (u32 w = 0; w < timeline.workers.size(); ++w)
-    trace.blocks.push_back({w, timeline.workers[w].cluster, u16(timeline.workers[w].unit), kWorker});
+    trace.blocks.push_back({w, 0, u16(timeline.workers[w].unit), kWorker});
   for (const TraceLane& lane : timeline.trace.lanes)
     trace.tracks.push_back(EventWriter(timeline, lane).run());
   ByteWriter table;

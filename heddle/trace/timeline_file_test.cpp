@@ -15,7 +15,6 @@ namespace {
 
 Timeline full_timeline() {
   Timeline timeline = two_workers();
-  timeline.cluster = 2;
   timeline.workers[1].stream.push_back({.signal = 7});  // without work
   timeline.trace.lanes[1].events.push_back({3100, 3100, 3100, 3150, 0, 1, 2});
   timeline.trace.lanes[1].events.push_back(
@@ -29,7 +28,6 @@ Timeline full_timeline() {
 void expect_equal(const Timeline& a, const Timeline& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.executor, b.executor);
-  EXPECT_EQ(a.cluster, b.cluster);
   EXPECT_EQ(a.ops, b.ops);
   ASSERT_EQ(a.calls.size(), b.calls.size());
   for (size_t i = 0; i < a.calls.size(); ++i) {

@@ -160,28 +160,14 @@ inline u32 load_acquire(const u32* address) {
 inline u32 load_relaxed(const u32* address) {
   return __atomic_load_n(address, __ATOMIC_RELAXED);
 }
-inline uint4 load_halves(const void* address) {
-  emulated::yield("a word in memory");
-  const u64* halves = static_cast<const u64*>(address);
-  const u64 first = __atomic_load_n(halves, __ATOMIC_RELAXED),
-            second = __atomic_load_n(halves + 1, __ATOMIC_RELAXED);
-  return {u32(first), u32(first >> 32), u32(second), u32(second >> 32)};
-}
 inline u32 look_at(const volatile u32& flag) {
   return __atomic_load_n(&flag, __ATOMIC_ACQUIRE);
 }
 inline void show(volatile u32& flag, u32 value) {
   __atomic_store_n(&flag, value, __ATOMIC_RELEASE);
 }
-template <class T>
-inline void store_relaxed(T* address, T value) {
-  __atomic_store_n(address, value, __ATOMIC_RELAXED);
-}
 inline void add_release(u32* address, u32 amount) {
   __atomic_fetch_add(address, amount, __ATOMIC_RELEASE);
-}
-inline void add_relaxed(u32* address, u32 amount) {
-  __atomic_fetch_add(address, amount, __ATOMIC_RELAXED);
 }
 inline uint4 load_constant(const void* address) {
   return *static_cast<const uint4*>(address);
@@ -288,34 +274,6 @@ inline u64 ticks() {
 
 inline void idle() {
   emulated::yield("a word in shared memory");
-}
-
-// CTAs of a cluster. They begin, and end, together.
-inline u32 cluster_size() {
-  return u32(emulated::current->cluster->anchors.size());
-}
-inline void meet_cluster(std::atomic<u32>& come) {
-  if (thread() % 32 == 0) ++come;
-  while (come % cluster_size() != 0) emulated::yield("its cluster");
-  __syncwarp();
-}
-inline void begin_cluster() {
-  __syncthreads();
-  if (thread() < 32) meet_cluster(emulated::current->cluster->begun);
-  __syncthreads();
-}
-inline void end_cluster() {
-  meet_cluster(emulated::current->cluster->ended);
-}
-inline OnChip of_cta(OnChip here, u32 cta) {
-  return {emulated::current->cluster->anchors[cta] + (here.at - &emulated::anchor)};
-}
-inline void add_release_on_chip(OnChip address, u32 amount) {
-  __atomic_fetch_add(reinterpret_cast<u32*>(address.at), amount, __ATOMIC_RELEASE);
-}
-inline u32 load_acquire_on_chip(OnChip address) {
-  emulated::yield("a word on chip");
-  return __atomic_load_n(reinterpret_cast<const u32*>(address.at), __ATOMIC_ACQUIRE);
 }
 
 inline void wait_for_kernel_before() {}

@@ -66,19 +66,10 @@ struct Exchange {
 struct Cta;
 inline thread_local Cta* current = nullptr;
 
-// CTAs that see each other's shared memory, which is that of their operating-system threads: all have the same places in it
-// behind their anchors.
-struct Cluster {
-  std::atomic<unsigned> begun = 0, ended = 0;
-  std::vector<unsigned char*> anchors;  // by CTA
-};
-inline thread_local unsigned char anchor = 0;
-
 struct Cta {
   unsigned index = 0, threads = 0, multiprocessor = 0, running = 0;
   bool progress = false;
   const std::function<void()>* kernel = nullptr;
-  Cluster* cluster = nullptr;
   std::vector<void*> places;  // stack pointers of fibers
   std::vector<bool> done;
   std::vector<const char*> waits_for;  // of each fiber, when it last gave way
@@ -189,20 +180,17 @@ inline void run_fibers(Cta& cta, std::vector<unsigned char*>& stacks) {
 
 struct Grid {
   const std::function<void()>* kernel;
-  unsigned ctas, threads, shared_bytes, at_once, cluster;
-  std::vector<Cluster> clusters;
+  unsigned ctas, threads, shared_bytes, at_once;
 };
 
 // CTAs of a launch on one operating-system thread, numbers from `next`.
-inline void run_ctas(Grid& grid, unsigned multiprocessor, std::atomic<unsigned>& next) {
+inline void run_ctas(const Grid& grid, unsigned multiprocessor, std::atomic<unsigned>& next) {
   std::vector<unsigned char*> stacks;
   std::vector<unsigned char> memory(grid.shared_bytes + 128);
   for (unsigned index = next++; index < grid.ctas; index = next++) {
     Cta cta;
     cta.index = index, cta.threads = grid.threads, cta.multiprocessor = multiprocessor,
     cta.kernel = grid.kernel, cta.dynamic_bytes = grid.shared_bytes;
-    cta.cluster = &grid.clusters[index / grid.cluster];
-    cta.cluster->anchors[index % grid.cluster] = &anchor;
     cta.warps.resize((grid.threads + kWarp - 1) / kWarp);
     std::fill(memory.begin(), memory.end(), 0xff);  // NaNs: memory that nobody wrote
     cta.dynamic = memory.data() + (128 - reinterpret_cast<uintptr_t>(memory.data()) % 128) % 128;
@@ -229,9 +217,7 @@ std::function<void()>* bind_kernel(void (*kernel)(Args...), void** args) {
 // Runs a whole launch. `at_once`: CTAs that run together; all of them in a cooperative one.
 extern "C" inline __attribute__((visibility("default"), used)) void emulated_run(
     const std::function<void()>* kernel, const unsigned* how) {
-  emulated::Grid grid{
-      kernel, how[0], how[1], how[2], how[3], how[4], std::vector<emulated::Cluster>(how[0] / how[4])};
-  for (emulated::Cluster& cluster : grid.clusters) cluster.anchors.resize(grid.cluster);
+  const emulated::Grid grid{kernel, how[0], how[1], how[2], how[3]};
   std::atomic<unsigned> next = 0;
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < std::min(grid.at_once, grid.ctas); ++t)

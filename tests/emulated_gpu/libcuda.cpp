@@ -21,7 +21,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "heddle/backend/cuda/driver.h"
+#include "heddle/backend/cuda/runtime/driver.h"
 
 namespace {
 
@@ -125,7 +125,6 @@ int attribute(DeviceAttribute which) {
       return 233472;
     case DeviceAttribute::kSharedPerBlockOptin:
       return 232448;
-    case DeviceAttribute::kClusterLaunch:
     case DeviceAttribute::kCooperativeLaunch:
     case DeviceAttribute::kMemoryPools:
       return 1;
@@ -138,13 +137,6 @@ template <class T>
 int set(T* to, T value) {
   *to = value;
   return kSuccess;
-}
-
-// CTAs of a cluster.
-u32 cluster_of(const LaunchConfig& config) {
-  for (u32 i = 0; i < config.attribute_count; ++i)
-    if (config.attributes[i].id == LaunchAttributeId::kClusterDimension) return config.attributes[i].words[0];
-  return 1;
 }
 
 }  // namespace
@@ -418,11 +410,6 @@ int cuFuncSetAttribute(FunctionHandle, FunctionAttribute, int) {
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* ctas, FunctionHandle, int, size_t) {
   return set(ctas, 1);
 }
-// As on a real one, clusters do not fill it: one of its two parts lacks a multiprocessor.
-int cuOccupancyMaxActiveClusters(int* clusters, FunctionHandle, const LaunchConfig* config) {
-  const int half = kMultiprocessorCount / 2, size = int(cluster_of(*config));
-  return set(clusters, half / size + (half - 1) / size);
-}
 
 int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** args, void**) {
   if (!kRuns) return kSuccess;
@@ -437,8 +424,7 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   if (cooperative && config->grid[0] > u32(kMultiprocessorCount)) return kInvalidValue;
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
   const std::shared_ptr<Work> kernel(function.bind(args));
-  const std::array<u32, 5> how = {config->grid[0], config->block[0], config->shared_bytes, at_once,
-                                  cluster_of(*config)};
+  const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
   Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data()); };
   if (stream.capturing)
     stream.captured.push_back(std::move(work));

@@ -5,13 +5,17 @@
 #include <fmt/format.h>
 
 #include "heddle/base/file.h"
+#include "heddle/engine/builtins.h"
 #include "heddle/engine/engine.h"
 #include "heddle/ir/artefact.h"
+#include "heddle/ir/registry.h"
 #include "tests/support/case_program.h"
 #include "tests/support/golden.h"
 
 namespace heddle {
 namespace {
+
+constexpr size_t kHeaderBytes = 32;
 
 std::string smallest_case(const OpSpec& op) {
   std::string smallest;
@@ -44,6 +48,10 @@ void write_artefacts(const std::string& folder) {
   save_artefact(small_artefact(), folder + "/small.heddle");
   Artefact empty;
   save_artefact(empty, folder + "/empty.heddle");
+  // As a map would not have it: the code that is first by its name stands last.
+  std::string fields = serialise_artefact(small_artefact()).substr(kHeaderBytes);
+  fields.replace(fields.rfind("one"), 3, "xxx");
+  write_file(folder + "/code_out_of_order.heddle", frame_artefact(fields));
 }
 
 void write_all(const std::string& folder) {
@@ -60,6 +68,7 @@ void write_all(const std::string& folder) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "write_programs FOLDER_OF_PROGRAMS FOLDER_OF_ARTEFACTS\n"), 2;
+  heddle::register_builtins();
   heddle::write_all(argv[1]);
   heddle::write_artefacts(argv[2]);
 }

@@ -6,19 +6,19 @@
 
 #include <fmt/core.h>
 
-#include "heddle/backend/cuda/stream.h"
+#include "heddle/backend/cuda/runtime/stream.h"
 #include "tests/support/case_memory.h"
 #include "tests/support/space_mirror.h"
 
 namespace heddle {
 namespace {
 
-// Rows of tensors that lie apart.
-struct Spread : ArgVisitor {
-  CallLayoutKind kind;
-
-  void tensor(const char*, Tensor& value, const char*, Access) override {
-    if (value.rank == 0) return;
+// Puts the rows of tensors apart.
+void spread(const OpSpec& op, std::byte* args, CallLayoutKind kind) {
+  for (const Field& field : op.fields) {
+    if (!field.is_tensor()) continue;
+    Tensor& value = field.tensor(args);
+    if (value.rank == 0) continue;
     i64 stride = 1;
     for (int d = value.rank - 1; d >= 0; --d) {
       value.stride[d] = stride;
@@ -27,25 +27,17 @@ struct Spread : ArgVisitor {
     }
     if (kind == CallLayoutKind::kOffset) value.offset = size_of(value.dtype);
   }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+}
 
-struct Bind : ArgVisitor {
-  const Memory* memory;
-
-  void bind(Tensor& value) {
-    if (value.exists()) value.data = reinterpret_cast<u8*>(memory->base[value.buffer]) + value.offset;
+void bind(const OpSpec& op, std::byte* args, const Memory& memory) {
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    Tensor& value = field.elements(args);
+    if (!value.exists()) continue;
+    value.data = reinterpret_cast<u8*>(memory.base[value.buffer]) + value.offset;
+    if (field.is_weight()) field.weight(args).table = memory.panels[value.buffer];
   }
-  void tensor(const char*, Tensor& value, const char*, Access) override { bind(value); }
-  void weight(const char*, Weight& value, const char*) override {
-    bind(value.data);
-    if (value.data.exists()) value.table = memory->panels[value.data.buffer];
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+}
 
 // Memory of the case's space, or none.
 class Workspace {
@@ -93,9 +85,7 @@ void call(const OpSpec& op, const std::vector<std::byte>& args, const Backend& b
   std::optional<SpaceMirror> mirror;
   if (space) mirror.emplace(memory, *space);
   std::vector<std::byte> bound = args;
-  Bind bind;
-  bind.memory = mirror ? &mirror->memory() : &memory.memory;
-  op.visit(bound.data(), bind);
+  bind(op, bound.data(), mirror ? mirror->memory() : memory.memory);
   OpCaller& caller = backend.op_calls();
   std::optional<cuda::Stream> stream;
   if (caller.memory() == MemoryPlace::Kind::kGpu) stream.emplace();
@@ -119,11 +109,7 @@ std::string run_call(const OpSpec& op, const Case& test, const Backend& backend,
   CaseMemory memory;
   std::vector<std::byte> args = test.args;
   op.infer(args.data());
-  if (kind != CallLayoutKind::kDense) {
-    Spread spread;
-    spread.kind = kind;
-    op.visit(args.data(), spread);
-  }
+  if (kind != CallLayoutKind::kDense) spread(op, args.data(), kind);
   const std::vector<Output> outputs = allocate(op, args.data(), memory);
   if (test.prepare) test.prepare(args.data(), memory);
   std::vector<std::vector<double>> poison, wanted;

@@ -4,58 +4,13 @@
 #include <cstring>
 #include <random>
 
-#include "heddle/base/float16.h"
+#include "heddle/base/element.h"
 
 namespace heddle {
 namespace {
 
 constexpr size_t kCanary = 64;
 constexpr std::byte kCanaryByte{0xA5};
-
-double get(const std::byte* at, DType dtype) {
-  uint16_t half;
-  std::memcpy(&half, at, sizeof half);
-  float value;
-  int32_t integer;
-  switch (dtype) {
-    case DType::kBf16:
-      return double(bf16_to_float(half));
-    case DType::kF16:
-      return double(f16_to_float(half));
-    case DType::kI32:
-      std::memcpy(&integer, at, 4);
-      return integer;
-    case DType::kU8:
-      return double(*at);
-    case DType::kF32:
-      std::memcpy(&value, at, 4);
-      return double(value);
-  }
-  return 0;
-}
-
-void put(std::byte* at, DType dtype, double value) {
-  uint16_t half;
-  float single = float(value);
-  int32_t integer = int32_t(std::lrint(value));
-  switch (dtype) {
-    case DType::kBf16:
-      half = float_to_bf16(single), std::memcpy(at, &half, 2);
-      break;
-    case DType::kF16:
-      half = float_to_f16(single), std::memcpy(at, &half, 2);
-      break;
-    case DType::kI32:
-      std::memcpy(at, &integer, 4);
-      break;
-    case DType::kU8:
-      *at = std::byte(integer);
-      break;
-    case DType::kF32:
-      std::memcpy(at, &single, 4);
-      break;
-  }
-}
 
 // Place of an element in elements, panels one after the other. Rows of all matrices are counted on.
 i64 place(const Weight& w, i32 row, i32 k) {
@@ -109,7 +64,7 @@ void CaseMemory::each(const Tensor& tensor, F&& f) const {
 
 std::vector<double> CaseMemory::read(const Tensor& tensor) const {
   std::vector<double> values(size_t(elements(tensor)));
-  each(tensor, [&](size_t n, const std::byte* at) { values[n] = get(at, tensor.dtype); });
+  each(tensor, [&](size_t n, const std::byte* at) { values[n] = load_number(tensor.dtype, at); });
   return values;
 }
 
@@ -119,12 +74,12 @@ std::vector<double> CaseMemory::read(const Weight& weight) const {
   const std::byte* base = memory.base[weight.data.buffer];
   for (i32 r = 0; r < weight.matrices * weight.rows(); ++r)
     for (i32 k = 0; k < weight.cols(); ++k)
-      values.push_back(get(base + place(weight, r, k) * size_of(dtype), dtype));
+      values.push_back(load_number(dtype, base + place(weight, r, k) * size_of(dtype)));
   return values;
 }
 
 void CaseMemory::write(const Tensor& tensor, std::span<const double> values) {
-  each(tensor, [&](size_t n, std::byte* at) { put(at, tensor.dtype, values[n]); });
+  each(tensor, [&](size_t n, std::byte* at) { store_number(tensor.dtype, at, values[n]); });
 }
 
 void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const double> values) {
@@ -134,8 +89,8 @@ void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const do
   std::memset(base, 0, size_t(bytes));
   for (i32 r = 0; r < weight.matrices * weight.rows(); ++r)
     for (i32 k = 0; k < weight.cols(); ++k)
-      put(base + place(weight, r, k) * size_of(weight.data.dtype), weight.data.dtype,
-          values[size_t(r) * size_t(weight.cols()) + size_t(k)]);
+      store_number(weight.data.dtype, base + place(weight, r, k) * size_of(weight.data.dtype),
+                   values[size_t(r) * size_t(weight.cols()) + size_t(k)]);
   auto& table = tables_[weight.data.buffer];
   for (i32 p = 0; p < weight.panels(); ++p) table.push_back(u64(p) * u64(weight.panel_bytes()));
   memory.panels.back() = table.data();
@@ -143,44 +98,38 @@ void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const do
 
 namespace {
 
-struct Allocate : ArgVisitor {
-  CaseMemory* memory;
-  std::mt19937_64 random{7};
-  std::vector<Output> outputs;
+std::vector<double> uniform(i64 count, std::mt19937_64& random) {
+  std::vector<double> values(static_cast<size_t>(count));
+  for (double& v : values) v = double(random() >> 11) * 0x1p-52 - 1;
+  return values;
+}
 
-  std::vector<double> uniform(i64 count) {
-    std::vector<double> values(static_cast<size_t>(count));
-    for (double& v : values) v = double(random() >> 11) * 0x1p-52 - 1;
-    return values;
-  }
-
-  void tensor(const char* name, Tensor& value, const char*, Access access) override {
-    if (value.rank == 0) return;  // an optional argument that this case leaves out
-    i64 bytes = value.offset + size_of(value.dtype);
-    for (int d = 0; d < value.rank; ++d)
-      bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
-    if (!value.exists())
-      value.buffer = memory->add({.name = name, .kind = BufferKind::kActivation, .bytes = bytes});
-    std::vector<double> values = uniform(elements(value));
-    if (access == Access::kWrite)
-      std::fill(values.begin(), values.end(), is_float(value.dtype) ? NAN : -77.0);
-    if (value.dtype != DType::kU8) memory->write(value, values);
-    if (access == Access::kWrite) outputs.push_back({name, value});
-  }
-  void weight(const char* name, Weight& value, const char*) override {
-    if (value.data.rank > 0) memory->add_weight(name, value, uniform(value.matrices * elements(value.data)));
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+void allocate(const Field& field, Tensor& value, CaseMemory& memory, std::mt19937_64& random) {
+  i64 bytes = value.offset + size_of(value.dtype);
+  for (int d = 0; d < value.rank; ++d) bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
+  if (!value.exists())
+    value.buffer = memory.add({.name = field.name, .kind = BufferKind::kActivation, .bytes = bytes});
+  std::vector<double> values = uniform(elements(value), random);
+  if (field.writes()) std::fill(values.begin(), values.end(), is_float(value.dtype) ? NAN : -77.0);
+  if (value.dtype != DType::kU8) memory.write(value, values);
+}
 
 }  // namespace
 
 std::vector<Output> allocate(const OpSpec& op, std::byte* args, CaseMemory& memory) {
-  Allocate walk;
-  walk.memory = &memory;
-  op.visit(args, walk);
-  return std::move(walk.outputs);
+  std::mt19937_64 random{7};
+  std::vector<Output> outputs;
+  for (const Field& field : op.fields) {
+    if (field.is_attribute() || field.elements(args).rank == 0) continue;  // an optional argument left out
+    if (field.is_weight()) {
+      Weight& weight = field.weight(args);
+      memory.add_weight(field.name.c_str(), weight, uniform(weight.matrices * elements(weight.data), random));
+      continue;
+    }
+    allocate(field, field.tensor(args), memory, random);
+    if (field.writes()) outputs.push_back({field.name, field.tensor(args)});
+  }
+  return outputs;
 }
 
 }  // namespace heddle

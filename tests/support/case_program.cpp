@@ -11,12 +11,11 @@ Program one_call(const Node& node, std::vector<ProgramBuffer> buffers, std::span
   program.name = node.name;
   program.buffers = std::move(buffers);
   Opcode opcode{.main = node.main};
-  Call call{.opcode = 0, .node = 0};
+  Call call{.opcode = 0, .name = node.name, .args = {}};
   for (const Part& part : node.parts) opcode.ops.push_back(part.op->name), call.args.push_back(part.args);
   opcode.hash = chain_hash(opcode.ops, opcode.main);
   program.opcodes = {opcode};
   program.calls = {call};
-  program.node_names = {node.name};
   program.workers.resize(1);
   program.shape.rows = 1024;  // whatever the tiles have
   for (const TileCoord& tile : default_tiles(axes)) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heddle/base/invariant.h"
+#include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/linear/linear.h"
 #include "tests/support/case_memory.h"
@@ -82,23 +84,10 @@ class Comparison {
   CaseResult result_;
 };
 
-struct FindTensor : ArgVisitor {
-  std::string_view name;
-  Tensor* found = nullptr;
-  void tensor(const char* argument, Tensor& value, const char*, Access) override {
-    if (name == argument) found = &value;
-  }
-  void weight(const char*, Weight&, const char*) override {}
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
-
-Tensor& tensor_of(Part& part, const char* name) {
-  FindTensor find;
-  find.name = name;
-  part.op->visit(part.args.data(), find);
-  HEDDLE_CHECK(find.found != nullptr);
-  return *find.found;
+Tensor& tensor_of(Part& part, const std::string& name) {
+  Tensor* found = argument(part, name);
+  HEDDLE_CHECK(found != nullptr);
+  return *found;
 }
 
 Part part_of_case(const OpSpec& op, const Case& test) {

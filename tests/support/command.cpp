@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 namespace {

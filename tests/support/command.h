@@ -12,7 +12,7 @@ struct Command {
   std::string input;              // on stdin
   std::string output;             // file for stdout; empty: it is captured
   long largest_file = 0;          // bytes a file may have, as where a disk is full; 0: no limit
-  double seconds = 60;            // then it is killed
+  double seconds = 600;           // then it is killed: it hangs
   int signal = 0;                 // sent to it as soon as `when` says so
   std::function<bool()> when = {};
 };

@@ -51,10 +51,9 @@ RandomGraph::RandomGraph(u64 seed) : seed_(seed), random_(seed) {
   rows_ = i32(std::array{1u, 3u, 20u, 40u}[pick(4)]);  // ops cut more than 16 rows
   cols_ = 16;
   panel_rows_ = i32(2 << pick(2));
-  const i32 cluster = 1 + i32(pick(2)), workers = cluster * i32(1 + pick(4));
-  Topology topology{.workers = std::min(workers, 4 / (panel_rows_ / 2)), .tagged = pick(2) == 0};
-  topology.cluster = topology.workers % cluster == 0 ? cluster : 1;
-  topology.worker_memory = 1 << 20, topology.ring_bytes = 1 << 12;
+  const Topology topology{.workers = std::min(i32(1 + pick(8)), 4 / (panel_rows_ / 2)),
+                          .worker_memory = 1 << 20,
+                          .ring_bytes = 1 << 12};
   options_.passes = {.fuse_epilogues = pick(2) == 0, .fuse_prologues = pick(2) == 0};
   options_.tiling.gpu = pick(2) == 0;
   for (u32 i = 0; i <= pick(2); ++i)
@@ -67,9 +66,6 @@ RandomGraph::RandomGraph(u64 seed) : seed_(seed), random_(seed) {
   graph_.call("copy", "emit", Copy{.x = made_.back(), .y = out});
   for (u32 i = 0; i < states; ++i)
     graph_.call("copy", "keep" + std::to_string(i), Copy{.x = any(), .y = made_[i]});
-  if (topology.tagged)
-    for (Buffer& buffer : graph_.buffers())
-      buffer.tagged = buffer.kind == BufferKind::kActivation && !buffer.resident && pick(3) == 0;
   placement_ = place(graph_, options_.passes, topology);
 }
 

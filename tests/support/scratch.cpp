@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 
@@ -48,9 +48,9 @@ void edit(const std::string& file, const std::function<void(std::string&)>& chan
   replace(file, content);
 }
 
-void edit_json(const std::string& file, const std::function<void(nlohmann::json&)>& change) {
+void edit_json(const std::string& file, const std::function<void(Json&)>& change) {
   edit(file, [&](std::string& content) {
-    auto json = nlohmann::json::parse(content);
+    Json json = parse_json(content, file);
     change(json);
     content = json.dump();
   });

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "heddle/base/json.h"
 #include "heddle/model/hf/safetensors.h"
 
 namespace heddle {
@@ -33,7 +32,7 @@ class Scratch {
 // Each of these replaces a file; where that was a link, what it led to is not touched.
 void replace(const std::string& file, const std::string& content);
 void edit(const std::string& file, const std::function<void(std::string& content)>& change);
-void edit_json(const std::string& file, const std::function<void(nlohmann::json& json)>& change);
+void edit_json(const std::string& file, const std::function<void(Json& json)>& change);
 
 struct EditableTensor {
   DType dtype;

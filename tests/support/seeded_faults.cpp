@@ -205,9 +205,7 @@ bool wrong_edge(Program& program, Random& random, PlantedFault& fault) {
     own &= p.worker == at->worker, signals = p.in(program).signal_kind();
   std::vector<EdgeKind> kinds;  // that do not fit
   if (!own) kinds.push_back(EdgeKind::kInSm);
-  if (program.counters[counter].buffer == kNoBuffer) kinds.push_back(EdgeKind::kTagged);
-  for (EdgeKind kind : {EdgeKind::kCluster, EdgeKind::kCounted})
-    if (kind != signals) kinds.push_back(kind);
+  if (signals != EdgeKind::kCounted) kinds.push_back(EdgeKind::kCounted);
   const EdgeKind* kind = choose(kinds, random);
   if (!kind) return false;
   instruction.set_wait_kind(at->wait, *kind);
@@ -307,11 +305,9 @@ bool miss_tile(Program& program, Random& random, PlantedFault& fault) {
   if (!at) return false;
   Instruction& instruction = at->in(program);
   fault.kinds = {kNotWritten, kBadEdge, kDeadlock, kWaitInPart};
-  fault.names = {program.node_names[instruction.tag]};
+  fault.names = {program.calls[instruction.call].name};
   const u32 counter = instruction.signal.counter;
   if (random() % 2 == 0) {
-    if (counter != kNoCounter && program.counters[counter].buffer != kNoBuffer)
-      fault.names = {fmt::format("signals counter {}", counter), "writes none of them"};
     instruction.opcode = kNopOpcode, instruction.stream_items = 0;
   } else {
     if (counter != kNoCounter) fault.names = {fmt::format("counter {}", counter)};
@@ -368,12 +364,12 @@ bool truncate_stream(Program& program, Random& random, PlantedFault& fault) {
   while (kept > 0 && !works(stream[kept])) --kept;  // something with work is lost
   if (!works(stream[kept])) return false;
   // Of what is lost the first is named first.
-  u32 counter = kNoCounter, node = stream[kept].tag;
+  u32 counter = kNoCounter, call = stream[kept].call;
   for (size_t i = kept; i + 1 < stream.size(); ++i) {
     counter = std::min(counter, stream[i].signal.counter);
-    if (works(stream[i])) node = std::min(node, stream[i].tag);
+    if (works(stream[i])) call = std::min(call, stream[i].call);
   }
-  fault.names = {counter != kNoCounter ? fmt::format("counter {}", counter) : program.node_names[node]};
+  fault.names = {counter != kNoCounter ? fmt::format("counter {}", counter) : program.calls[call].name};
   stream.resize(kept);
   stream.emplace_back();
   fault.kinds = {kDeadlock, kNotWritten, kWaitInPart};
@@ -384,17 +380,8 @@ bool too_many_workers(Program& program, Random& random, PlantedFault& fault) {
   Topology& topology = program.topology;
   fault.kinds = {kDoesNotFit, kMalformed};
   fault.names = {"[topology]", "workers"};
-  switch (random() % 3) {
-    case 0:
-      topology.workers = 4097 + i32(random() % 1000);
-      return true;
-    case 1:
-      topology.workers += topology.cluster;
-      return true;
-    default:
-      topology.cluster = topology.workers + 1;
-      return true;
-  }
+  topology.workers = random() % 2 == 0 ? 4097 + i32(random() % 1000) : topology.workers + 1;
+  return true;
 }
 
 bool too_little_memory(Program& program, Random&, PlantedFault& fault) {
@@ -475,7 +462,7 @@ bool two_kinds(Program& program, Random& random, PlantedFault& fault) {
   if (!at || producers[at->in(program).signal.counter] < 2) return false;
   Instruction& instruction = at->in(program);
   fault.edge = int(instruction.signal_kind());
-  instruction.set_signal_kind(EdgeKind((fault.edge + 1 + int(random() % 3)) % 4));
+  instruction.set_signal_kind(EdgeKind(1 - fault.edge));
   fault.kinds = {kBadEdge};
   fault.names = {at->text(), "in two kinds"};
   return true;
@@ -510,22 +497,6 @@ bool nobody_signals(Program& program, Random& random, PlantedFault& fault) {
   program.counters.push_back({});
   fault.kinds = {kWaitInPart};
   fault.names = {at->text(), "nobody signals"};
-  return true;
-}
-
-// Its counter says that it writes tagged words of a buffer that it does not write.
-bool wrong_carrier(Program& program, Random& random, PlantedFault& fault) {
-  std::vector<u32> tagged, counters;
-  for (u32 b = 0; b < program.buffers.size(); ++b)
-    if (program.buffers[b].info.tagged) tagged.push_back(b);
-  for (u32 c = 0; c < program.counters.size(); ++c)
-    if (program.counters[c].buffer == kNoBuffer) counters.push_back(c);
-  const u32 *buffer = choose(tagged, random), *counter = choose(counters, random);
-  if (!buffer || !counter) return false;
-  program.counters[*counter].buffer = *buffer;
-  fault.kinds = {kBadEdge};
-  fault.names = {fmt::format("counter {}", *counter), program.buffers[*buffer].info.name};
-  fault.edge = int(EdgeKind::kTagged);
   return true;
 }
 
@@ -567,7 +538,6 @@ constexpr FaultSeed kSeeds[] = {
     {"two kinds of signals", two_kinds},
     {"counter used again too early", counter_again},
     {"nobody signals", nobody_signals},
-    {"wrong carrier", wrong_carrier},
     {"output in part", output_in_part},
 };
 

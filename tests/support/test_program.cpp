@@ -4,6 +4,8 @@
 #include <random>
 
 #include "heddle/base/float16.h"
+#include "heddle/ir/registry.h"
+#include "heddle/ir/rules.h"
 
 namespace heddle {
 
@@ -49,15 +51,6 @@ void TestProgram::move_to_space() {
   }
 }
 
-void TestProgram::tag() {
-  program.topology.tagged = true;
-  for (u32 l = 2; l < kLayers; l += 2) {
-    program.buffers[l].info.tagged = true;
-    program.counters[l - 1].buffer = l;
-    for (auto& stream : program.workers) stream[l].set_wait_kind(0, EdgeKind::kTagged);
-  }
-}
-
 std::vector<float> TestProgram::result() const {
   std::vector<float> values(kRows * kCols);
   copy_from(space_, values.data(), memory.base[kLayers], values.size() * sizeof(float));
@@ -74,42 +67,28 @@ u32 TestProgram::add_buffer(const std::string& name, BufferKind kind, i64 bytes)
 
 namespace {
 
-// Fills in a layer's arguments by name and kind.
-struct FillLayer : ArgVisitor {
-  u32 x = 0, y = 0, scale = 0, w = 0;
-
-  static Tensor tensor_of(u32 buffer, DType dtype, bool matrix) {
-    constexpr i32 kRows = TestProgram::kRows, kCols = TestProgram::kCols;
-    Tensor value{.buffer = buffer, .dtype = dtype, .rank = u8(matrix ? 2 : 1)};
-    value.size[0] = matrix ? (dtype == DType::kBf16 ? kCols : kRows) : kCols;
-    value.size[1] = matrix ? kCols : 0;
-    value.stride[0] = matrix ? kCols : 1;
-    value.stride[1] = matrix ? 1 : 0;
-    return value;
-  }
-  void tensor(const char* name, Tensor& value, const char*, Access access) override {
-    const bool is_scale = name == std::string("weight");
-    value = tensor_of(is_scale ? scale : access == Access::kRead ? x : y, DType::kF32, !is_scale);
-  }
-  void weight(const char*, Weight& value, const char*) override {
-    value.data = tensor_of(w, DType::kBf16, true);
-  }
-  void attribute(const char*, i32&) override {}
-  void attribute(const char*, float&) override {}
-};
+Tensor tensor_in(u32 buffer, DType dtype, const std::vector<i32>& shape) {
+  Tensor value = dense(dtype, shape);
+  value.buffer = buffer;
+  return value;
+}
 
 }  // namespace
 
 void TestProgram::add_layer(i32 layer) {
   const i32 opcode = layer % 2, workers = i32(program.workers.size());
   const OpSpec& op = get_op(program.opcodes[size_t(opcode)].ops[0]);
-  std::vector<std::byte> args(op.args_size);
-  op.construct(args.data());
-  FillLayer fill;
-  fill.x = u32(layer), fill.y = u32(layer + 1), fill.scale = kLayers + 1, fill.w = kLayers + 2;
-  op.visit(args.data(), fill);
-  program.node_names.push_back("layer" + std::to_string(layer));
-  program.calls.push_back({.opcode = u16(opcode), .node = u32(layer), .args = {args}});
+  std::vector<std::byte> args = op.defaults;
+  for (const Field& field : op.fields) {
+    if (field.is_weight())
+      field.weight(args.data()).data = tensor_in(kLayers + 2, DType::kBf16, {kCols, kCols});
+    else if (field.name == "weight")
+      field.tensor(args.data()) = tensor_in(kLayers + 1, DType::kF32, {kCols});
+    else if (field.is_tensor())
+      field.tensor(args.data()) =
+          tensor_in(u32(field.writes() ? layer + 1 : layer), DType::kF32, {kRows, kCols});
+  }
+  program.calls.push_back({.opcode = u16(opcode), .name = "layer" + std::to_string(layer), .args = {args}});
   for (i32 w = 0; w < workers; ++w) {
     const auto share = [&](i32 units) { return std::array{units * w / workers, units * (w + 1) / workers}; };
     Instruction instruction;
@@ -131,7 +110,6 @@ void TestProgram::add_layer(i32 layer) {
       instruction.set_previous(1, true);
     }
     instruction.signal = {u32(layer), 1};
-    instruction.tag = u32(layer);
     program.workers[size_t(w)].push_back(instruction);
   }
   program.counters[size_t(layer)].total = u32(workers);

@@ -18,8 +18,6 @@ struct TestProgram {
   TestProgram& operator=(const TestProgram&) = delete;
   ~TestProgram();
 
-  // What products read travels in tagged words from now on.
-  void tag();
   std::vector<float> result() const;  // what the last layer left
   // The instruction of a layer on a worker.
   Instruction& at(size_t worker, size_t layer) { return program.workers[worker][layer]; }

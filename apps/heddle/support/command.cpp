@@ -26,7 +26,7 @@ CLI::Option* add(CLI::App& command, const std::string& name, T& field, const std
 Command::Command(CLI::App& program, const std::string& name, const std::string& about)
     : command_(program.add_subcommand(name, about)) {}
 
-void Command::argument(const std::string& name, const Field& field, const std::string& help,
+void Command::argument(const std::string& name, const FlagValue& field, const std::string& help,
                        const ArgumentTraits& traits) {
   CLI::Option* option = std::visit([&](auto* to) { return add(*command_, name, *to, help); }, field);
   option->required(traits.required)->delimiter(traits.separator);

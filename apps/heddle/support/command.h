@@ -18,7 +18,8 @@ class App;
 namespace heddle {
 
 // Where an argument goes. Into a bool: --name sets it, without a value.
-using Field = std::variant<bool*, i32*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*>;
+using FlagValue =
+    std::variant<bool*, i32*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*>;
 
 struct ArgumentTraits {
   bool required = false;
@@ -33,7 +34,7 @@ class Command {
   Command(CLI::App& program, const std::string& name, const std::string& about);
 
   // "--name", or "name" for what is told by its place.
-  void argument(const std::string& name, const Field& field, const std::string& help,
+  void argument(const std::string& name, const FlagValue& field, const std::string& help,
                 const ArgumentTraits& traits = {});
   // Ends the command's help.
   void footer(const std::string& text);

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "apps/heddle/support/default_executor.h"
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
+#include "heddle/engine/default_executor.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
 
@@ -51,13 +51,6 @@ void EngineFlags::add_executor_to(Command& command) {
                    {.group = kGroup});
   command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
                    {.group = kGroup});
-  add_tagged_to(command);
-}
-
-void EngineFlags::add_tagged_to(Command& command) {
-  command.argument("--tagged", &tagged,
-                   "GPU: vectors travel between SMs as words with tags where they can, in steps of one row",
-                   {.group = kGroup});
 }
 
 void EngineFlags::add_threads_to(Command& command) {
@@ -82,7 +75,6 @@ void EngineFlags::add_program_to(Command& command, const std::string& what, bool
       {.shows_default = false, .group = kGroup});
   command.argument("--workers", &workers,
                    "workers of the program; 0: one for each thread, or each SM of a GPU", {.group = kGroup});
-  command.argument("--cluster", &cluster, "GPU: workers of a cluster, which divides them", {.group = kGroup});
   command.argument("--max-context", &max_context, "positions of a sequence; 0: the model's, at most 8192",
                    {.group = kGroup});
   command.argument("--split-unit", &split_unit,
@@ -112,13 +104,11 @@ EngineOptions EngineFlags::options() const {
                                                : default_executor().name;
   if (!scheduler.empty()) options.scheduler = scheduler;
   options.workers = workers;
-  options.cluster = cluster;
   options.threads = threads;
   options.max_context = max_context;
   options.split_unit = split_unit;
   options.max_splits = max_splits;
   if (generic) options.run.knowledge = Knowledge::kForms;
-  options.tagged = tagged;
   if (no_fuse) options.passes = {.fuse_epilogues = false, .fuse_prologues = false};
   options.max_sequences = 1;
   return options;

@@ -13,14 +13,13 @@ struct EngineFlags {
   std::string model;
   std::string executor = "threads", scheduler;  // "": the default
   std::string program;                          // an artefact
-  i32 workers = 0, threads = 0, cluster = 1, max_context = 0, split_unit = 0, max_splits = 0;
-  bool no_fuse = false, generic = false, tagged = false, verbose = false, prove = false;
+  i32 workers = 0, threads = 0, max_context = 0, split_unit = 0, max_splits = 0;
+  bool no_fuse = false, generic = false, verbose = false, prove = false;
 
   void add_to(Command& command);
   // Only those that decide a program; `what` says what the command takes for a model.
   void add_program_to(Command& command, const std::string& what, bool model_required = true);
   void add_executor_to(Command& command);
-  void add_tagged_to(Command& command);
   void add_threads_to(Command& command);
   // For commands whose programs may come from an artefact.
   void add_artefact_to(Command& command);

@@ -11,7 +11,7 @@
 
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 
 namespace heddle {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "heddle/ir/op.h"
+#include "heddle/ir/args.h"
 
 namespace heddle {
 

@@ -9,11 +9,11 @@
 
 #include <fmt/core.h>
 #include <hwy/highway.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include "heddle/backend/cpu/simd.h"
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 
 namespace heddle {
 namespace {
@@ -22,7 +22,7 @@ constexpr size_t kBytesPerThread = size_t{128}
                                    << 20;  // a last-level cache of today holds a part of it at most
 constexpr int kRounds = 4;
 
-// Memory in large pages, each touched.
+// Memory in large pages.
 class LargeBlock {
  public:
   LargeBlock() {
@@ -30,10 +30,13 @@ class LargeBlock {
     if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", kBytesPerThread);
     ::madvise(data, kBytesPerThread, MADV_HUGEPAGE);
     words_ = static_cast<u64*>(data);
-    for (size_t i = 0; i < kWords; i += 512) words_[i] = i;
   }
   ~LargeBlock() { ::munmap(words_, kBytesPerThread); }
   LargeBlock(const LargeBlock&) = delete;
+
+  void touch() {
+    for (size_t i = 0; i < kWords; i += 512) words_[i] = i;
+  }
 
   // Streams side by side hide latency; which number and how far ahead is best differs between processors.
   template <size_t kStreams, size_t kAheadBytes>
@@ -63,40 +66,33 @@ std::string processor_name() {
   return "unknown";
 }
 
-int allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 }  // namespace
 
 double measure_read_bandwidth(int threads) {
   if (threads == 0) threads = allowed_cores();
+  std::vector<LargeBlock> memory(static_cast<size_t>(threads));
   std::atomic<int> ready = 0;
   std::atomic<u64> sink = 0;
-  double best = 0;
   // Rounds of a thread are apart by a meeting of all, so that each round is a read of all at once.
   std::vector<std::chrono::steady_clock::time_point> ends(size_t(threads) * kRounds);
   std::vector<std::chrono::steady_clock::time_point> begins = ends;
-  const auto work = [&](int thread) {
-    const LargeBlock memory;
+  const int started = run_together(threads, [&](int thread, int all) {
+    LargeBlock& block = memory[size_t(thread)];
+    block.touch();
     for (int round = 0; round < kRounds; ++round) {
       ++ready;
-      while (ready < threads * (round + 1)) std::this_thread::yield();
-      const size_t at = size_t(round * threads + thread);
+      while (ready < all * (round + 1)) std::this_thread::yield();
+      const size_t at = size_t(round * all + thread);
       begins[at] = std::chrono::steady_clock::now();
-      sink ^= round % 2 == 0 ? memory.read<8, 2048>() : memory.read<4, 4096>();
+      sink ^= round % 2 == 0 ? block.read<8, 2048>() : block.read<4, 4096>();
       ends[at] = std::chrono::steady_clock::now();
     }
-  };
-  std::vector<std::thread> running;
-  for (int t = 0; t < threads; ++t) running.emplace_back(work, t);
-  for (std::thread& thread : running) thread.join();
+  });
+  double best = 0;
   for (int round = 0; round < kRounds; ++round) {
-    const auto from = begins.begin() + round * threads, to = ends.begin() + round * threads;
-    const auto time = *std::max_element(to, to + threads) - *std::min_element(from, from + threads);
-    best = std::max(best, double(kBytesPerThread) * threads / std::chrono::duration<double>(time).count());
+    const auto from = begins.begin() + round * started, to = ends.begin() + round * started;
+    const auto time = *std::max_element(to, to + started) - *std::min_element(from, from + started);
+    best = std::max(best, double(kBytesPerThread) * started / std::chrono::duration<double>(time).count());
   }
   return best;
 }

@@ -8,8 +8,8 @@ namespace heddle {
 Images::Images(const Program& program, const Memory& memory)
     : buffer_offset_(program.buffers.size(), -1), real_(memory) {
   i64 size = 0;
-  auto add_plane = [&](std::byte* real, i64 bytes, bool tagged) {
-    planes_.push_back({real, size, bytes, tagged});
+  auto add_plane = [&](std::byte* real, i64 bytes) {
+    planes_.push_back({real, size, bytes});
     size += (bytes + 63) / 64 * 64;
     return planes_.back().offset;
   };
@@ -18,16 +18,15 @@ Images::Images(const Program& program, const Memory& memory)
     const ProgramBuffer& buffer = program.buffers[b];
     if (is_immutable(buffer.info.kind)) continue;
     if (buffer.arena_offset < 0) {
-      buffer_offset_[b] = add_plane(memory.base[b], buffer.info.bytes, buffer.info.tagged);
+      buffer_offset_[b] = add_plane(memory.base[b], buffer.info.bytes);
     } else {
-      if (arena < 0) arena = add_plane(memory.base[b] - buffer.arena_offset, program.arena_bytes, false);
+      if (arena < 0) arena = add_plane(memory.base[b] - buffer.arena_offset, program.arena_bytes);
       buffer_offset_[b] = arena + buffer.arena_offset;
     }
   }
   images_.assign(program.workers.size(), std::vector<std::byte>(size_t(size) + 64));
   logs_.resize(program.workers.size());
-  Clock none;
-  for (auto& known : none.known) known.assign(program.workers.size(), 0);
+  const Clock none(program.workers.size(), 0);
   clocks_.assign(program.workers.size(), none);
   counter_clocks_.assign(program.counters.size(), none);
 }
@@ -51,18 +50,15 @@ void Images::begin() {
   for (auto& image : images_)
     for (const Plane& plane : planes_)
       std::memcpy(aligned(image) + plane.offset, plane.real, size_t(plane.bytes));
-  for (auto& logs : logs_)
-    for (Log& log : logs) log.clear();
+  for (auto& log : logs_) log.clear();
   for (auto* clocks : {&clocks_, &counter_clocks_})
-    for (Clock& clock : *clocks)
-      for (auto& known : clock.known) std::fill(known.begin(), known.end(), size_t{0});
+    for (Clock& clock : *clocks) std::fill(clock.begin(), clock.end(), size_t{0});
 }
 
 void Images::finish() {
   std::vector<const Store*> all;
-  for (const auto& logs : logs_)
-    for (const Log& log : logs)
-      for (const Store& store : log) all.push_back(&store);
+  for (const auto& log : logs_)
+    for (const Store& store : log) all.push_back(&store);
   std::sort(all.begin(), all.end(), [](const Store* a, const Store* b) { return a->order < b->order; });
   for (const Store* store : all)
     for (const Plane& plane : planes_)
@@ -71,37 +67,23 @@ void Images::finish() {
 }
 
 void Images::stored(u32 worker, std::span<const AccessGuard::Run> runs) {
-  for (const auto& run : runs) {
-    const i64 offset = run.begin - aligned(images_[worker]);
-    bool tagged = false;
-    for (const Plane& plane : planes_)
-      if (offset >= plane.offset && offset < plane.offset + plane.bytes) tagged = plane.tagged;
-    logs_[worker][tagged].push_back({order_++, offset, {run.begin, run.end}});
-  }
-  for (int kind = 0; kind < 2; ++kind)
-    clocks_[worker].known[kind][worker] = logs_[worker][size_t(kind)].size();
+  for (const auto& run : runs)
+    logs_[worker].push_back({order_++, run.begin - aligned(images_[worker]), {run.begin, run.end}});
+  clocks_[worker][worker] = logs_[worker].size();
 }
 
 void Images::signal(u32 worker, u32 counter) {
-  for (int kind = 0; kind < 2; ++kind)
-    for (size_t w = 0; w < clocks_.size(); ++w) {
-      size_t& known = counter_clocks_[counter].known[kind][w];
-      known = std::max(known, clocks_[worker].known[kind][w]);
-    }
+  for (size_t w = 0; w < clocks_.size(); ++w) {
+    size_t& known = counter_clocks_[counter][w];
+    known = std::max(known, clocks_[worker][w]);
+  }
 }
 
-void Images::wait(u32 worker, const Instruction& instruction, int index) {
-  learn(worker, counter_clocks_[instruction.waits[index].counter],
-        instruction.wait_kind(index) == EdgeKind::kTagged);
-}
-
-void Images::learn(u32 worker, const Clock& clock, bool tagged_only) {
+void Images::wait(u32 worker, u32 counter) {
   std::vector<const Store*> fresh;
-  for (size_t kind = tagged_only ? 1 : 0; kind < 2; ++kind)
-    for (size_t w = 0; w < clocks_.size(); ++w) {
-      size_t& known = clocks_[worker].known[kind][w];
-      for (; known < clock.known[kind][w]; ++known) fresh.push_back(&logs_[w][kind][known]);
-    }
+  for (size_t w = 0; w < clocks_.size(); ++w)
+    for (size_t& known = clocks_[worker][w]; known < counter_clocks_[counter][w]; ++known)
+      fresh.push_back(&logs_[w][known]);
   std::sort(fresh.begin(), fresh.end(), [](const Store* a, const Store* b) { return a->order < b->order; });
   for (const Store* store : fresh)
     std::memcpy(aligned(images_[worker]) + store->offset, store->data.data(), store->data.size());

@@ -17,32 +17,28 @@ constexpr i64 kSmallCall = 64 << 10;
 // A call of one shape, up to addresses.
 struct Plan {
   bool is_empty = false;
-  const void* body = nullptr;
+  const void* body = nullptr;  // null: the op's own
   TileGrid grid = {};
   bool is_small = false;
 };
 
-i64 bytes_of(const OpSpec& op, std::byte* args) {
-  struct Sum : ArgVisitor {
-    i64 bytes = 0;
-    void tensor(const char*, Tensor& value, const char*, Access) override {
-      i64 elements = value.rank > 0 ? 1 : 0;
-      for (int d = 0; d < value.rank; ++d) elements *= value.size[d];
-      bytes += elements * size_of(value.dtype);
-    }
-    void weight(const char*, Weight& value, const char*) override { bytes += value.bytes(); }
-    void attribute(const char*, i32&) override {}
-    void attribute(const char*, float&) override {}
-  } sum;
-  op.visit(args, sum);
-  return sum.bytes;
+i64 bytes_of(const OpSpec& op, const std::byte* args) {
+  i64 bytes = 0;
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    const Tensor& tensor = field.elements(args);
+    i64 elements = tensor.rank > 0 ? 1 : 0;
+    for (int d = 0; d < tensor.rank; ++d) elements *= tensor.size[d];
+    bytes += field.is_weight() ? field.weight(args).bytes() : elements * size_of(tensor.dtype);
+  }
+  return bytes;
 }
 
 // Of a call that was checked.
 Plan plan_of(const OpSpec& op, CheckedCall call) {
   if (call.is_empty) return {.is_empty = true};
   Plan plan{.body = op_tiles().body_of(op.name), .grid = TileGrid(op.axes(call.args.data(), TilingTarget{}))};
-  if (!plan.body) fail(ErrorCode::kUnsupported, "[{}] has no tile body in this build", op.name);
+  if (!plan.body && !op.body) fail(ErrorCode::kUnsupported, "[{}] has no tile body in this build", op.name);
   plan.is_small = bytes_of(op, call.args.data()) < kSmallCall;
   return plan;
 }
@@ -65,11 +61,13 @@ class CpuCaller : public OpCaller {
     });
     if (plan.is_empty) return;
     const OpTiles& tiles = op_tiles();
+    const auto work = [&](i64 i) {
+      plan.body ? tiles.run(plan.body, args, plan.grid[i]) : op.body(args, plan.grid[i]);
+    };
     if (plan.is_small || site.threads == 1) {
-      for (i64 i = 0; i < plan.grid.tiles(); ++i) tiles.run(plan.body, args, plan.grid[i]);
+      for (i64 i = 0; i < plan.grid.tiles(); ++i) work(i);
       return;
     }
-    const auto work = [&](i64 i) { tiles.run(plan.body, args, plan.grid[i]); };
     share_work(site.threads > 0 ? site.threads : usable_cores(), plan.grid.tiles(), std::cref(work));
   }
   MemoryPlace::Kind memory() const override { return MemoryPlace::Kind::kHost; }

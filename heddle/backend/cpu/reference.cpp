@@ -118,7 +118,7 @@ class ReferenceExecutor : public Executor {
     TraceEvent event{.fetched = positions_[worker].since, .ready = trace_time()};
     if (images_)
       for (int i = 0; i < kMaxWaits; ++i)
-        if (instruction.waits[i].counter != kNoCounter) images_->wait(worker, instruction, i);
+        if (instruction.waits[i].counter != kNoCounter) images_->wait(worker, instruction.waits[i].counter);
     if (instruction.opcode != kNopOpcode) event.dead = !run_tile(worker, instruction);
     event.computed = trace_time();
     if (instruction.signal.counter != kNoCounter) {
@@ -159,6 +159,7 @@ class ReferenceExecutor : public Executor {
     guard_.begin(program_.describe(instruction), regions_, bases_[image].base);
     block_.begin();
     runners_[image].run(block_, instruction.call, tile);
+    if (runners_[image].has_own_body(instruction.call)) guard_.store_declared();
     ++(block_.was_dead() ? report_.tiles_dead : report_.tiles_run);
     if (images_) images_->stored(worker, guard_.stores());
     if (options_.tap) options_.tap(instruction, worker);

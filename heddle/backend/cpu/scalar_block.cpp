@@ -2,6 +2,9 @@
 
 #include <cstring>
 
+#include "heddle/backend/cpu/element.h"
+#include "heddle/base/invariant.h"
+
 namespace heddle {
 
 void AccessGuard::begin(std::string what, std::span<const Region> regions, std::span<std::byte* const> base) {
@@ -54,37 +57,27 @@ void AccessGuard::store(void* address, i64 bytes) {
     stores_.push_back({at, at + bytes});
 }
 
+void AccessGuard::store_declared() {
+  for (const auto& [region, base] : windows_) {
+    if (region.access != Access::kWrite) continue;
+    for (i64 i = 0; i < region.count[0]; ++i)
+      for (i64 j = 0; j < region.count[1]; ++j) {
+        std::byte* begin = base + region.offset + i * region.stride[0] + j * region.stride[1];
+        stores_.push_back({begin, begin + region.run});
+      }
+  }
+}
+
 float ScalarBlock::View::get(i32 j) const {
   const u8* at = data + i64(j) * size_of(dtype);
   if (guard) guard->load(at, size_of(dtype));
-  switch (dtype) {
-    case DType::kBf16: {
-      uint16_t bits;
-      std::memcpy(&bits, at, 2);
-      return bf16_to_float(bits);
-    }
-    case DType::kF16: {
-      uint16_t bits;
-      std::memcpy(&bits, at, 2);
-      return f16_to_float(bits);
-    }
-    default: {  // f32, and i32 as bits: values that are only moved
-      float value;
-      std::memcpy(&value, at, 4);
-      return value;
-    }
-  }
+  return get_element(dtype, at);
 }
 
 void ScalarBlock::View::set(i32 j, float value) {
   u8* at = data + i64(j) * size_of(dtype);
   if (guard) guard->store(at, size_of(dtype));
-  if (dtype == DType::kBf16 || dtype == DType::kF16) {
-    uint16_t bits = dtype == DType::kBf16 ? float_to_bf16(value) : float_to_f16(value);
-    std::memcpy(at, &bits, 2);
-  } else {
-    std::memcpy(at, &value, 4);
-  }
+  set_element(dtype, at, value);
 }
 
 i32 ScalarBlock::View::get_int(i32 j) const {

@@ -7,7 +7,6 @@
 
 #include "heddle/backend/cpu/bodies.h"
 #include "heddle/backend/cpu/scratch.h"
-#include "heddle/base/error.h"
 #include "heddle/base/float16.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
@@ -22,6 +21,8 @@ class AccessGuard {
   void begin(std::string what, std::span<const Region> regions, std::span<std::byte* const> base);
   void load(const void* address, i64 bytes) { expect(address, bytes, Access::kRead); }
   void store(void* address, i64 bytes);
+  // Notes all that the tile may store as stored: for a body that stores without the guard.
+  void store_declared();
 
   // Byte ranges stored since begin(), ascending runs merged as they came.
   struct Run {
@@ -33,7 +34,7 @@ class AccessGuard {
  private:
   struct Window {
     Region region;
-    const std::byte* base;
+    std::byte* base;
   };
   bool contains(const Window& window, const std::byte* address, i64 bytes) const;
   void expect(const void* address, i64 bytes, Access access);

@@ -3,13 +3,17 @@
 #include <bit>
 
 #include "heddle/backend/cpu/scalar_block.h"
+#include "heddle/tile/block_concept.h"
 #include "op_headers.inc"
 
 namespace heddle::scalar {
 
 #include "heddle/backend/cpu/float_value.h"
+#include "heddle/tile/epilogue.cuh"
 #include "heddle/tile/math.cuh"
 #include "op_bodies.inc"
+
+static_assert(heddle::Block<ScalarBlock, ScalarBlock::Index> && PanelStream<ScalarBlock>);
 
 using Block = ScalarBlock;
 static constexpr BodyEntry<Block> kBodies[] = {

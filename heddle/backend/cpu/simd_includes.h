@@ -6,5 +6,4 @@
 #include "heddle/backend/cpu/element.h"
 #include "heddle/backend/cpu/scratch.h"
 #include "heddle/ir/step.h"
-#include "heddle/tile/activation.h"
 #include "heddle/tile/block.h"

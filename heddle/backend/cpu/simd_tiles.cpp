@@ -8,12 +8,15 @@
 
 #include "heddle/backend/cpu/simd_includes.h"
 #include "heddle/backend/cpu/tiles_of.h"
+#include "heddle/tile/block_concept.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heddle {
 namespace HWY_NAMESPACE {
 
 #include "heddle/backend/cpu/simd_target.inc"
+
+static_assert(heddle::Block<SimdBlock, Lanes, FewLanes> && PanelStream<SimdBlock>);
 
 using Block = SimdBlock;
 #include "op_entries.inc"

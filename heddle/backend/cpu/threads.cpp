@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include <pthread.h>
@@ -15,6 +16,7 @@
 #include "heddle/backend/cpu/simd.h"
 #include "heddle/backend/cpu/tick_trace.h"
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 #include "heddle/ir/waits.h"
 #include "heddle/ir/watch.h"
 
@@ -22,17 +24,6 @@ namespace heddle {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// CPUs this process may use.
-std::vector<int> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
-}
 
 void pin(int cpu) {
   cpu_set_t set;
@@ -103,7 +94,7 @@ class ThreadsExecutor : public Executor {
             std::chrono::duration<double, std::milli>(options.hang_limit_ms))),
         tap_(options.tap),
         counters_(program.counters.size()) {
-    const std::vector<int> cpus = allowed_cpus();
+    const std::vector<int> cpus = allowed_core_ids();
     size_t count = size_t(std::max(options.threads, 0));
     if (count == 0) count = std::max<size_t>(1, cpus.size());
     count = std::min(count, std::max<size_t>(1, program.workers.size()));
@@ -112,18 +103,17 @@ class ThreadsExecutor : public Executor {
     tiles_ = create_tiles(simd_level(options.simd), program, memory, int(count));
     crews_ = std::vector<Crew>(count);
     for (u32 w = 0; w < program.workers.size(); ++w) crews_[w % count].workers.push_back(w);
-    for (size_t t = 0; t < count; ++t)
-      threads_.emplace_back([this, t, cpu = cpus.empty() ? -1 : cpus[t % cpus.size()]] { live(t, cpu); });
+    try {
+      for (size_t t = 0; t < count; ++t)
+        threads_.emplace_back([this, t, cpu = cpus.empty() ? -1 : cpus[t % cpus.size()]] { live(t, cpu); });
+    } catch (const std::system_error& error) {
+      leave();
+      fail(ErrorCode::kDevice, "[threads] thread {} of {} cannot start ({}); ask for fewer threads",
+           threads_.size() + 1, count, error.what());
+    }
   }
 
-  ~ThreadsExecutor() override {
-    {
-      std::lock_guard lock(mutex_);
-      leaving_ = true;
-    }
-    start_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~ThreadsExecutor() override { leave(); }
 
   RunReport run(int steps) override {
     stop_after_ = epoch_ + u32(steps);
@@ -158,6 +148,15 @@ class ThreadsExecutor : public Executor {
 
  private:
   // A thread's life: run a job, park, until the executor goes.
+  void leave() {
+    {
+      std::lock_guard lock(mutex_);
+      leaving_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   void live(size_t index, int cpu) {
     if (cpu >= 0) pin(cpu);
     for (u64 seen = 0;;) {

@@ -6,6 +6,7 @@
 #include "heddle/backend/cpu/bodies.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/executor.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 
@@ -18,7 +19,10 @@ class TileRunner {
     using Link = typename Chain<Block>::Link;
     for (size_t c = 0; c < program.calls.size(); ++c) {
       const Opcode& opcode = program.opcodes[program.calls[c].opcode];
-      std::vector<Link> links;
+      std::vector<Link>& links = links_.emplace_back();
+      mains_.push_back(opcode.main);
+      own_.push_back(own_body(opcode));
+      if (own_.back()) continue;
       for (size_t i = 0; i < opcode.ops.size(); ++i) {
         const auto* body = find_body(bodies, opcode.ops[i]);
         if (!body) fail(ErrorCode::kUnsupported, "[{}] has no tile body in this build", opcode.ops[i]);
@@ -27,18 +31,29 @@ class TileRunner {
                i < opcode.main ? "prologue" : "epilogue", opcode.ops[opcode.main]);
         links.push_back({body, bound_[c].args[i].data()});
       }
-      links_.push_back(std::move(links));
-      mains_.push_back(opcode.main);
     }
   }
 
+  // Whether the call's op came with a body of its own, which touches memory without a block.
+  bool has_own_body(u32 call) const { return own_[call] != nullptr; }
+
   void run(Block& block, u32 call, const TileCoord& tile) const {
+    if (own_[call]) return (*own_[call])(bound_[call].args[0].data(), tile);
     Chain<Block> chain{links_[call], mains_[call]};
     chain.run(block, tile);
   }
 
  private:
+  using OwnBody = std::function<void(const std::byte* args, const TileCoord& tile)>;
+
+  // Null: the op has none, or is a part of a chain.
+  static const OwnBody* own_body(const Opcode& opcode) {
+    const OpSpec& op = get_op(opcode.ops[opcode.main]);
+    return opcode.ops.size() == 1 && op.body ? &op.body : nullptr;
+  }
+
   std::vector<BoundCall> bound_;
+  std::vector<const OwnBody*> own_;  // of each call
   std::vector<std::vector<typename Chain<Block>::Link>> links_;
   std::vector<size_t> mains_;
 };

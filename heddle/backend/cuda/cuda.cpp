@@ -1,13 +1,15 @@
 // The CUDA backend: which executors it has, and what `heddle env` says of it.
 #include <string>
 
-#include "heddle/backend/cuda/bandwidth.h"
-#include "heddle/backend/cuda/cubin_cache.h"
-#include "heddle/backend/cuda/device_program.h"
-#include "heddle/backend/cuda/nvrtc.h"
-#include "heddle/backend/cuda/op_call.h"
-#include "heddle/backend/cuda/requests.h"
-#include "heddle/backend/cuda/sources.h"
+#include "heddle/backend/cuda/compiler/archs.h"
+#include "heddle/backend/cuda/compiler/cubin_cache.h"
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/compiler/sources.h"
+#include "heddle/backend/cuda/executors/bandwidth.h"
+#include "heddle/backend/cuda/executors/device_program.h"
+#include "heddle/backend/cuda/executors/op_call.h"
+#include "heddle/backend/cuda/program/body_check.h"
+#include "heddle/backend/cuda/program/requests.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/executor.h"
 
@@ -50,6 +52,37 @@ DeviceKind kind_of_device() {
           .units = device.multiprocessors()};
 }
 
+CodeCache cache_of(const CubinCache::Usage& usage) {
+  const CubinCache& cache = CubinCache::of_process();
+  return {cache.folder(), usage.entries, usage.bytes, cache.limit_bytes()};
+}
+
+std::vector<std::string> arch_names() {
+  std::vector<std::string> names;
+  for (const Arch& arch : known_archs()) names.emplace_back(arch.name);
+  return names;
+}
+
+std::vector<DeviceKind> kinds() {
+  std::vector<DeviceKind> all;
+  for (const GpuModel& model : known_models())
+    all.push_back(
+        {.name = model.name, .executor = "megakernel", .arch = model.arch, .units = model.multiprocessors});
+  return all;
+}
+
+const DeviceCompiler& compiler() {
+  static const DeviceCompiler compiler = {
+      .name = [] { return "NVRTC " + Nvrtc::get().version_text(); },
+      .archs = arch_names(),
+      .compile = compile_ahead,
+      .check_bodies = check_bodies,
+      .cache = [] { return cache_of(CubinCache::of_process().usage()); },
+      .clear_cache = [] { return cache_of(CubinCache::of_process().clear()); },
+  };
+  return compiler;
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -83,12 +116,9 @@ const Backend& cuda_backend() {
       .device = [] { return cuda::Device::get().name(); },
       .read_bandwidth = [](int) { return cuda::measure_read_bandwidth(); },
       .op_calls = cuda::op_calls,
-      .kinds = {{.name = "h200", .executor = "megakernel", .arch = "sm_90a", .units = 132},
-                {.name = "h100", .executor = "megakernel", .arch = "sm_90a", .units = 132},
-                {.name = "a100", .executor = "megakernel", .arch = "sm_80", .units = 108}},
+      .kinds = cuda::kinds(),
       .kind = cuda::kind_of_device,
-      .compile = cuda::compile_ahead,
-      .compiler = [] { return "NVRTC " + cuda::Nvrtc::get().version_text(); },
+      .compiler = &cuda::compiler(),
   };
   return backend;
 }

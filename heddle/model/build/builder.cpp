@@ -3,29 +3,29 @@
 #include <algorithm>
 #include <numeric>
 
-#include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation.h"
+#include "heddle/ops/activation/gated_activation.h"
 #include "heddle/ops/add/add.h"
 #include "heddle/ops/attention/attention.h"
-#include "heddle/ops/attention_merge/attention_merge.h"
+#include "heddle/ops/attention/attention_merge.h"
 #include "heddle/ops/bias/bias.h"
 #include "heddle/ops/copy/copy.h"
-#include "heddle/ops/expert_linear/expert_linear.h"
-#include "heddle/ops/expert_sum/expert_sum.h"
-#include "heddle/ops/gated_activation/gated_activation.h"
+#include "heddle/ops/experts/expert_linear.h"
+#include "heddle/ops/experts/expert_sum.h"
+#include "heddle/ops/experts/route.h"
 #include "heddle/ops/gather_rows/gather_rows.h"
-#include "heddle/ops/head_linear/head_linear.h"
 #include "heddle/ops/head_norm/head_norm.h"
 #include "heddle/ops/kv_append/kv_append.h"
 #include "heddle/ops/layer_norm/layer_norm.h"
+#include "heddle/ops/linear/head_linear.h"
 #include "heddle/ops/linear/linear.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
 #include "heddle/ops/rope/rope.h"
-#include "heddle/ops/rope_table/rope_table.h"
-#include "heddle/ops/route/route.h"
+#include "heddle/ops/rope/rope_table.h"
 #include "heddle/ops/sample/sample.h"
-#include "heddle/ops/sample_parts/sample_parts.h"
+#include "heddle/ops/sample/sample_parts.h"
 #include "heddle/ops/softcap/softcap.h"
 
 namespace heddle {
@@ -97,12 +97,6 @@ Weight Builder::table(const std::string& name, const std::string& tensor, i32 ro
   return matrix(name, {.sources = {{tensor, rows}}}, cols, request_.panel_rows);
 }
 
-Tensor Builder::travels(Tensor made) {
-  // Of what slots write, nobody knows beforehand which words will come.
-  made_.graph.buffers()[made.buffer].tagged = request_.tagged && made_.graph.live() != LiveRows::kAll;
-  return made;
-}
-
 Tensor Builder::embed(const std::string& name, const Weight& table, double scale) {
   return look_up(name, {.state = state_, .table = table, .scale = float(scale)});
 }
@@ -113,7 +107,7 @@ Tensor Builder::embed_positions(const std::string& name, const Weight& table) {
 
 Tensor Builder::look_up(const std::string& name, Embedding args) {
   args.y = dense(DType::kF32, {request_.shape.rows, args.table.cols()});
-  return travels(made_.graph.call("embedding", path(name), args).y);
+  return made_.graph.call("embedding", path(name), args).y;
 }
 
 Tensor Builder::residual(Tensor x) {
@@ -121,12 +115,9 @@ Tensor Builder::residual(Tensor x) {
   Graph& graph = made_.graph;
   residual_ = graph.add_tensor("residual", BufferKind::kActivation, DType::kF32, {x.size[0], x.last()});
   graph.buffers()[residual_.buffer].resident = true;
-  // With tags a call makes one vector that travels, whose counter orders nothing else.
-  const Tensor travelling =
-      request_.tagged ? graph.call("copy", path("residual.travel"), Copy{.x = x, .y = like(x, x.last())}).y
-                      : made_twice(graph, like(x, x.last()));
+  const Tensor travelling = made_twice(graph, like(x, x.last()));
   graph.call("copy", path("residual.keep"), Copy{.x = x, .y = residual_});
-  return travels(travelling);
+  return travelling;
 }
 
 Tensor Builder::rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms) {
@@ -147,7 +138,7 @@ Tensor Builder::head_norm(const std::string& name, Tensor qkv, const HeadNorms& 
   HeadNorm args{
       .x = qkv, .weight = vector(path(name) + ".weight", std::move(spec)), .y = like(qkv, qkv.last())};
   args.head_dim = dim, args.heads = normed, args.eps = float(rms.eps);
-  return travels(made_.graph.call("head_norm", path(name), args).y);
+  return made_.graph.call("head_norm", path(name), args).y;
 }
 
 Tensor Builder::layer_norm(const std::string& name, Tensor x, const std::string& weight,
@@ -161,8 +152,7 @@ Tensor Builder::layer_norm(const std::string& name, Tensor x, const std::string&
 }
 
 Tensor Builder::linear(const std::string& name, Tensor x, const Weight& weight) {
-  return travels(
-      made_.graph.call("linear", path(name), Linear{.x = x, .w = weight, .y = like(x, weight.rows())}).y);
+  return made_.graph.call("linear", path(name), Linear{.x = x, .w = weight, .y = like(x, weight.rows())}).y;
 }
 
 Tensor Builder::linear(const std::string& name, Tensor x, const Rows& rows) {
@@ -183,13 +173,13 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
   const i32 of_head = rows.sources.front().rows;
   args.w = matrix(path(name) + ".weight", rows, x.last() / heads, largest_part(of_head, request_.panel_rows));
   args.y = like(x, args.w.rows());
-  return travels(made_.graph.call("head_linear", path(name), args).y);
+  return made_.graph.call("head_linear", path(name), args).y;
 }
 
 Routes Builder::route(const std::string& name, Tensor x, const Rows& rows, const Routing& routing) {
   const Weight weight = matrix(path(name) + ".weight", rows, x.last(), request_.panel_rows);
   Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], routing.count})};
-  Route args{.logits = travels(made_.graph.call("linear", path(name), scores).y)};
+  Route args{.logits = made_.graph.call("linear", path(name), scores).y};
   if (!routing.bias.empty())
     args.bias =
         vector(path(name) + ".bias", {.size = routing.count, .sources = {{routing.bias, routing.count}}});
@@ -207,15 +197,14 @@ Tensor Builder::expert_linear(const std::string& name, Tensor x, const Routes& r
   args.w = matrix(path(name) + ".weight", rows, x.last(), request_.panel_rows, routes.experts);
   args.y = dense(request_.travel_dtype, {args.entries(), args.w.rows()});
   made_.graph.set_live(LiveRows::kAll);  // its tiles are slots of experts
-  Tensor y = made_.graph.call("expert_linear", path(name), args).y;
-  return travels(y);
+  return made_.graph.call("expert_linear", path(name), args).y;
 }
 
 Tensor Builder::expert_sum(const std::string& name, Tensor x, const Routes& routes) {
   made_.graph.set_live(LiveRows::kRows);
   ExpertSum args{.x = x, .share = routes.share};
   args.y = dense(request_.travel_dtype, {routes.share.size[0], x.last()});
-  return travels(made_.graph.call("expert_sum", path(name), args).y);
+  return made_.graph.call("expert_sum", path(name), args).y;
 }
 
 Tensor Builder::rotary(const std::string& name, const Rotary& rotary) {
@@ -227,16 +216,16 @@ Tensor Builder::rotary(const std::string& name, const Rotary& rotary) {
 }
 
 Tensor Builder::rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim) {
-  return travels(made_.graph
-                     .call("rope", path(name),
-                           Rope{.x = x,
-                                .table = table,
-                                .y = like(x, x.last()),
-                                .head_dim = heads.dim,
-                                .rotary_dim = rotary_dim,
-                                .heads = heads.query + heads.kv,
-                                .interleaved = 1})
-                     .y);
+  return made_.graph
+      .call("rope", path(name),
+            Rope{.x = x,
+                 .table = table,
+                 .y = like(x, x.last()),
+                 .head_dim = heads.dim,
+                 .rotary_dim = rotary_dim,
+                 .heads = heads.query + heads.kv,
+                 .interleaved = 1})
+      .y;
 }
 
 KvPages Builder::pages(i32 layer, i32 kv_heads, i32 key_dim, i32 value_dim) {
@@ -299,22 +288,22 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   merge.y = like(rows.q, args.heads * args.value_dim());
   merge.block_rows = cut.block_rows, merge.max_blocks = cut.max_blocks;
   merge.max_splits = cut.max_splits, merge.split_unit = cut.split_unit, merge.window = scores.window;
-  return travels(graph.call("attention_merge", path(name) + ".merge", merge).y);
+  return graph.call("attention_merge", path(name) + ".merge", merge).y;
 }
 
 Tensor Builder::activate(const std::string& name, Tensor x, i32 kind) {
-  return travels(
-      made_.graph.call("activation", path(name), Activation{.x = x, .y = like(x, x.last()), .kind = kind}).y);
+  return made_.graph.call("activation", path(name), Activation{.x = x, .y = like(x, x.last()), .kind = kind})
+      .y;
 }
 
 Tensor Builder::gate(const std::string& name, Tensor pairs, i32 kind) {
   GatedActivation args{.x = pairs, .y = like(pairs, pairs.last() / 2), .kind = kind};
-  return travels(made_.graph.call("gated_activation", path(name), args).y);
+  return made_.graph.call("gated_activation", path(name), args).y;
 }
 
 Tensor Builder::sum(const std::string& name, Tensor a, Tensor b) {
   Tensor y = like(a, a.last());
-  return travels(made_.graph.call("add", path(name), Add{.a = a, .b = b, .y = y}).y);
+  return made_.graph.call("add", path(name), Add{.a = a, .b = b, .y = y}).y;
 }
 
 Tensor Builder::add(const std::string& name, Tensor a, Tensor b) {
@@ -323,7 +312,7 @@ Tensor Builder::add(const std::string& name, Tensor a, Tensor b) {
     return made_.graph.call("add", path(name), Add{.a = a, .b = b, .y = y}).y;
   }
   Add args{.a = a, .b = residual_, .y = residual_, .copy = like(a, a.last())};
-  return travels(made_.graph.call("add", path(name), args).copy);
+  return made_.graph.call("add", path(name), args).copy;
 }
 
 Tensor Builder::wanted(Tensor x) {

@@ -127,8 +127,6 @@ class Builder {
   Weight matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows, i32 matrices = 1);
   Tensor vector(const std::string& name, VectorSpec spec);
   Tensor like(Tensor x, i32 cols) const;
-  // An output that other workers read: marks its buffer as tagged where the request says so.
-  Tensor travels(Tensor made);
   std::string path(const std::string& name) const { return scope_ + name; }
 
   const GraphRequest& request_;

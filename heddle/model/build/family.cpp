@@ -1,7 +1,5 @@
 #include "heddle/model/build/family.h"
 
-#include "heddle/base/error.h"
-
 namespace heddle {
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "heddle/base/digest.h"
 #include "heddle/base/error.h"
-#include "heddle/model/hf/json.h"
+#include "heddle/base/json.h"
 
 namespace heddle {
 namespace {
@@ -38,15 +38,16 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
 }
 
 void Checkpoint::open_shards(const std::string& index_path) {
-  const nlohmann::json index = load_json(index_path);
-  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+  const Json index = load_json(index_path, {.depth = 32});
+  const Json* files = index.find("weight_map");
+  if (!files || !files->is_object())
     fail(ErrorCode::kIo, "[{}] has no object 'weight_map', which maps tensors to files", index_path);
   std::map<std::string, size_t> number_of;  // file name -> index in files_
-  for (const auto& [name, value] : index["weight_map"].items()) {
-    if (!value.is_string() || !is_plain_file_name(value.get<std::string>()))
+  for (const auto& [name, value] : files->members()) {
+    if (!value.is_string() || !is_plain_file_name(value.as_string()))
       fail(ErrorCode::kIo, "[{}] tensor {} is said to be in {}; it must be a file name without folders",
            index_path, brief(name), brief(value));
-    auto [place, is_new] = number_of.try_emplace(value.get<std::string>(), files_.size());
+    auto [place, is_new] = number_of.try_emplace(value.as_string(), files_.size());
     if (is_new) files_.emplace_back((std::filesystem::path(folder_) / place->first).string());
     const Safetensors& file = files_[place->second];
     if (!file.tensors().contains(name))
@@ -78,7 +79,7 @@ const Safetensors& Checkpoint::file_with(const std::string& name) const {
 
 TensorView Checkpoint::weight(const std::string& name) const {
   TensorView tensor = file_with(name).view(name);
-  if (!is_float(tensor.dtype))
+  if (!is_wide_float(tensor.dtype))
     fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; a weight must be f32, f16 or bf16", tensor.file,
          brief(name), heddle::name(tensor.dtype));
   return tensor;

@@ -5,68 +5,71 @@
 #include <set>
 
 #include "heddle/base/error.h"
-#include "heddle/model/hf/json.h"
+#include "heddle/base/json.h"
 
 namespace heddle {
+namespace {
+
+constexpr JsonLimits kLimits{.depth = 32};
+
+}  // namespace
 
 struct Config::State {
-  nlohmann::json object;
+  Json object;
   std::string where;   // the file
   std::string prefix;  // "rope_scaling." inside that section
   std::set<std::string> read;
 
-  static std::shared_ptr<State> make(nlohmann::json object, const std::string& where) {
+  static std::shared_ptr<State> make(Json object, const std::string& where) {
     if (!object.is_object())
       fail(ErrorCode::kIo, "[{}] holds {}; it must hold an object", where, brief(object));
     return std::make_shared<State>(State{std::move(object), where, "", {}});
   }
 
   // The value of a key, or nullptr where it is absent or null.
-  const nlohmann::json* find(const std::string& key) {
+  const Json* find(const std::string& key) {
     read.insert(key);
-    auto found = object.find(key);
-    return found == object.end() || found->is_null() ? nullptr : &*found;
+    const Json* found = object.find(key);
+    return !found || found->is_null() ? nullptr : found;
   }
 
-  const nlohmann::json& at(const std::string& key) {
-    const nlohmann::json* value = find(key);
+  const Json& at(const std::string& key) {
+    const Json* value = find(key);
     if (!value) fail(ErrorCode::kIo, "[{}] '{}{}' is missing; the model needs it", where, prefix, key);
     return *value;
   }
 
   [[noreturn]] void fail_at(ErrorCode code, const std::string& key, std::string_view rest) const {
-    auto found = object.find(key);
-    fail(code, "[{}] {}{} = {}: {}", where, prefix, key, found == object.end() ? "absent" : brief(*found),
-         rest);
+    const Json* found = object.find(key);
+    fail(code, "[{}] {}{} = {}: {}", where, prefix, key, found ? brief(*found) : "absent", rest);
   }
 
-  int to_int(const std::string& key, const nlohmann::json& value, int min, int max) const {
-    const bool small =
-        value.is_number_unsigned() ? value.get<uint64_t>() <= INT32_MAX : value.is_number_integer();
-    if (!small || value.get<int64_t>() < min || value.get<int64_t>() > max)
+  int to_int(const std::string& key, const Json& value, int min, int max) const {
+    const std::optional<int64_t> number = value.to_int();
+    if (!number || *number < min || *number > max)
       fail_at(ErrorCode::kIo, key, fmt::format("must be a whole number from {} to {}", min, max));
-    return value.get<int>();
+    return int(*number);
   }
 
-  double to_number(const std::string& key, const nlohmann::json& value, double min, double max) const {
-    if (!value.is_number() || !(value.get<double>() >= min && value.get<double>() <= max))
+  double to_number(const std::string& key, const Json& value, double min, double max) const {
+    if (!value.is_number() || !(value.as_number() >= min && value.as_number() <= max))
       fail_at(ErrorCode::kIo, key, fmt::format("must be a number from {} to {}", min, max));
-    return value.get<double>();
+    return value.as_number();
   }
 
-  std::string to_string(const std::string& key, const nlohmann::json& value) const {
+  std::string to_string(const std::string& key, const Json& value) const {
     if (!value.is_string()) fail_at(ErrorCode::kIo, key, "must be a string");
-    return value.get<std::string>();
+    return value.as_string();
   }
 };
 
 Config Config::load(const std::string& folder) {
   const std::string path = std::filesystem::path(folder) / "config.json";
-  return Config(State::make(load_json(path), path));
+  return Config(State::make(load_json(path, kLimits), path));
 }
 
 Config Config::parse(std::string_view text, const std::string& where) {
-  return Config(State::make(parse_json(text, where), where));
+  return Config(State::make(parse_json(text, where, kLimits), where));
 }
 
 std::string Config::model_type() const {
@@ -81,9 +84,8 @@ std::optional<DType> Config::dtype() const {
   const std::string key = has("dtype") ? "dtype" : "torch_dtype";
   const std::string text = optional_string(key, "");
   if (text.empty()) return {};
-  if (text == "float32") return DType::kF32;
-  if (text == "float16") return DType::kF16;
-  if (text == "bfloat16") return DType::kBf16;
+  for (const DTypeInfo& info : kDTypes)
+    if (is_wide_float(info.type) && text == info.numpy) return info.type;
   refuse(key, "weights may be float32, float16 or bfloat16");
 }
 
@@ -92,7 +94,7 @@ bool Config::has(const std::string& key) const {
 }
 
 bool Config::is_null(const std::string& key) const {
-  return state_->object.contains(key) && !state_->find(key);
+  return state_->object.find(key) && !state_->find(key);
 }
 
 int Config::required_int(const std::string& key, int min, int max) const {
@@ -100,7 +102,7 @@ int Config::required_int(const std::string& key, int min, int max) const {
 }
 
 int Config::optional_int(const std::string& key, int fallback, int min, int max) const {
-  const nlohmann::json* value = state_->find(key);
+  const Json* value = state_->find(key);
   return value ? state_->to_int(key, *value, min, max) : fallback;
 }
 
@@ -109,15 +111,15 @@ double Config::required_number(const std::string& key, double min, double max) c
 }
 
 double Config::optional_number(const std::string& key, double fallback, double min, double max) const {
-  const nlohmann::json* value = state_->find(key);
+  const Json* value = state_->find(key);
   return value ? state_->to_number(key, *value, min, max) : fallback;
 }
 
 bool Config::optional_bool(const std::string& key, bool fallback) const {
-  const nlohmann::json* value = state_->find(key);
+  const Json* value = state_->find(key);
   if (!value) return fallback;
-  if (!value->is_boolean()) reject(key, "must be true or false");
-  return value->get<bool>();
+  if (!value->is_bool()) reject(key, "must be true or false");
+  return value->as_bool();
 }
 
 std::string Config::required_string(const std::string& key) const {
@@ -125,39 +127,39 @@ std::string Config::required_string(const std::string& key) const {
 }
 
 std::string Config::optional_string(const std::string& key, const std::string& fallback) const {
-  const nlohmann::json* value = state_->find(key);
+  const Json* value = state_->find(key);
   return value ? state_->to_string(key, *value) : fallback;
 }
 
 std::vector<int> Config::optional_ints(const std::string& key, int min, int max) const {
-  const nlohmann::json* value = state_->find(key);
+  const Json* value = state_->find(key);
   if (!value) return {};
   if (!value->is_array()) return {state_->to_int(key, *value, min, max)};
   std::vector<int> numbers;
-  for (const auto& item : *value) numbers.push_back(state_->to_int(key, item, min, max));
+  for (const Json& item : value->items()) numbers.push_back(state_->to_int(key, item, min, max));
   return numbers;
 }
 
 std::vector<double> Config::optional_numbers(const std::string& key, double min, double max) const {
-  const nlohmann::json* value = state_->find(key);
+  const Json* value = state_->find(key);
   if (!value) return {};
   if (!value->is_array()) reject(key, "must be a list of numbers");
   std::vector<double> numbers;
-  for (const auto& item : *value) numbers.push_back(state_->to_number(key, item, min, max));
+  for (const Json& item : value->items()) numbers.push_back(state_->to_number(key, item, min, max));
   return numbers;
 }
 
 std::vector<std::string> Config::optional_strings(const std::string& key) const {
-  const nlohmann::json* value = state_->find(key);
+  const Json* value = state_->find(key);
   if (!value) return {};
   if (!value->is_array()) reject(key, "must be a list of strings");
   std::vector<std::string> strings;
-  for (const auto& item : *value) strings.push_back(state_->to_string(key, item));
+  for (const Json& item : value->items()) strings.push_back(state_->to_string(key, item));
   return strings;
 }
 
 std::optional<Config> Config::section(const std::string& key) const {
-  const nlohmann::json* value = state_->find(key);
+  const Json* value = state_->find(key);
   if (!value) return {};
   if (!value->is_object()) reject(key, "must be an object");
   auto inner = std::make_shared<State>();
@@ -176,8 +178,9 @@ void Config::reject(const std::string& key, std::string_view remedy) const {
 }
 
 void Config::refuse_unless(const std::string& key, std::initializer_list<std::string_view> accepted) const {
-  const nlohmann::json* value = state_->find(key);
-  if (!value || *value == false || value->empty() || *value == "") return;
+  const Json* value = state_->find(key);
+  const bool is_container = value && (value->is_array() || value->is_object());
+  if (!value || *value == false || *value == "" || (is_container && value->size() == 0)) return;
   const std::string text = value->dump();
   if (std::find(accepted.begin(), accepted.end(), text) != accepted.end()) return;
   std::string remedy = "it may be absent";
@@ -187,8 +190,9 @@ void Config::refuse_unless(const std::string& key, std::initializer_list<std::st
 
 std::vector<std::string> Config::unread() const {
   std::vector<std::string> keys;
-  for (const auto& [key, value] : state_->object.items())
+  for (const auto& [key, value] : state_->object.members())
     if (!state_->read.contains(key)) keys.push_back(key);
+  std::ranges::sort(keys);
   return keys;
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/model/hf/deepseek_config.h"
 #include "heddle/model/hf/gemma_config.h"
 #include "heddle/model/hf/gpt2_config.h"

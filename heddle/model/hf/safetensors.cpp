@@ -8,12 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
-#include "heddle/model/hf/json.h"
+#include "heddle/base/json.h"
 
 namespace heddle {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own reader
@@ -25,31 +23,26 @@ struct ElementType {
   std::optional<DType> dtype;
 };
 
-// All types of the format. A file may hold any of them beside the ones that heddle uses.
-constexpr ElementType kElementTypes[] = {
-    {"F32", 32, DType::kF32},
-    {"F16", 16, DType::kF16},
-    {"BF16", 16, DType::kBf16},
-    {"I32", 32, DType::kI32},
-    {"U8", 8, DType::kU8},
-    {"BOOL", 8, {}},
-    {"I8", 8, {}},
-    {"I16", 16, {}},
-    {"U16", 16, {}},
-    {"U32", 32, {}},
-    {"I64", 64, {}},
-    {"U64", 64, {}},
-    {"F64", 64, {}},
-    {"C64", 64, {}},
-    {"F4", 4, {}},
-    {"F6_E2M3", 6, {}},
-    {"F6_E3M2", 6, {}},
-    {"F8_E5M2", 8, {}},
-    {"F8_E4M3", 8, {}},
-    {"F8_E8M0", 8, {}},
-    {"F8_E4M3FNUZ", 8, {}},
-    {"F8_E5M2FNUZ", 8, {}},
+// Types of the format that heddle does not have; a file may hold them too.
+constexpr ElementType kOtherTypes[] = {
+    {"I16", 16, {}},    {"U16", 16, {}},    {"U32", 32, {}},        {"U64", 64, {}},
+    {"F64", 64, {}},    {"C64", 64, {}},    {"F4", 4, {}},          {"F6_E2M3", 6, {}},
+    {"F6_E3M2", 6, {}}, {"F8_E8M0", 8, {}}, {"F8_E4M3FNUZ", 8, {}}, {"F8_E5M2FNUZ", 8, {}},
 };
+
+ElementType element_type(DType type) {
+  const DTypeInfo& info = info_of(type);
+  return {info.safetensors, info.bits, type};
+}
+
+std::optional<ElementType> find_type(std::string_view name) {
+  if (name.empty()) return {};  // of types that the format lacks
+  for (const DTypeInfo& info : kDTypes)
+    if (name == info.safetensors) return element_type(info.type);
+  for (const ElementType& type : kOtherTypes)
+    if (name == type.name) return type;
+  return {};
+}
 
 // Where a tensor stands in messages.
 struct Place {
@@ -70,25 +63,23 @@ uint64_t read_length(std::span<const std::byte> bytes) {
   return length;
 }
 
-const ElementType& element_type(const Json& value, const Place& place) {
+ElementType element_type(const Json& value, const Place& place) {
   place.require(value.is_string(), "has a 'dtype' that is not a string: {}", brief(value));
-  const auto& name = value.get_ref<const std::string&>();
-  auto found = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
-                            [&](const ElementType& type) { return type.name == name; });
-  place.require(found != std::end(kElementTypes), "has the unknown dtype {}; known are F32, F16, BF16, ...",
-                brief(value));
+  const std::optional<ElementType> found = find_type(value.as_string());
+  place.require(found.has_value(), "has the unknown dtype {}; known are F32, F16, BF16, ...", brief(value));
   return *found;
 }
 
 std::vector<uint64_t> unsigned_list(const Json& entry, const char* key, const Place& place) {
-  auto found = entry.find(key);
-  place.require(found != entry.end(), "has no '{}'", key);
-  place.require(found->is_array(), "has '{}' = {}; it must be a list of numbers", key, found->type_name());
+  const Json* found = entry.find(key);
+  place.require(found, "has no '{}'", key);
+  place.require(found->is_array(), "has '{}' = {}; it must be a list of numbers", key, found->kind());
   std::vector<uint64_t> values;
-  for (const Json& item : *found) {
-    place.require(item.is_number_unsigned() && item.get<uint64_t>() <= uint64_t(INT64_MAX),
-                  "has {} in '{}'; numbers from 0 to 2^63 - 1 are allowed", brief(item), key);
-    values.push_back(item.get<uint64_t>());
+  for (const Json& item : found->items()) {
+    const std::optional<int64_t> number = item.to_int();
+    place.require(number && *number >= 0, "has {} in '{}'; numbers from 0 to 2^63 - 1 are allowed",
+                  brief(item), key);
+    values.push_back(uint64_t(*number));
   }
   return values;
 }
@@ -106,9 +97,10 @@ uint64_t byte_size(std::span<const int64_t> shape, const ElementType& type, cons
 
 // `data_begin` and `data_size` say where the bytes of all tensors lie in the file.
 TensorEntry parse_entry(const Json& json, size_t data_begin, size_t data_size, const Place& place) {
-  place.require(json.is_object(), "is described by {}; it must be an object", json.type_name());
-  place.require(json.contains("dtype"), "has no 'dtype'");
-  const ElementType& type = element_type(json["dtype"], place);
+  place.require(json.is_object(), "is described by {}; it must be an object", json.kind());
+  const Json* dtype = json.find("dtype");
+  place.require(dtype, "has no 'dtype'");
+  const ElementType type = element_type(*dtype, place);
   std::vector<uint64_t> shape = unsigned_list(json, "shape", place);
   std::vector<uint64_t> offsets = unsigned_list(json, "data_offsets", place);
   place.require(offsets.size() == 2, "has {} 'data_offsets'; it must have 2", offsets.size());
@@ -155,9 +147,9 @@ std::map<std::string, std::string> parse_metadata(const Json& json, const std::s
     if (!ok) fail(ErrorCode::kIo, "[{}] '__metadata__' must map strings to strings", path);
   };
   require_map(json.is_object());
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& [key, value] : json.members()) {
     require_map(value.is_string());
-    metadata[key] = value.get<std::string>();
+    metadata[key] = value.as_string();
   }
   return metadata;
 }
@@ -179,13 +171,13 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, con
          "[{}] says that its header has {} bytes; after the length there are {}, and the limit is {}", path,
          length, rest, kMaxHeaderBytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
-  const Json json = parse_json(text, path);
+  const Json json = parse_json(text, path, {.depth = 32});
   if (!json.is_object())
-    fail(ErrorCode::kIo, "[{}] the header is {}; it must be an object", path, json.type_name());
+    fail(ErrorCode::kIo, "[{}] the header is {}; it must be an object", path, json.kind());
 
   SafetensorsHeader header;
   const size_t data_begin = kLengthBytes + length;
-  for (const auto& [name, value] : json.items()) {
+  for (const auto& [name, value] : json.members()) {
     if (name == "__metadata__")
       header.metadata = parse_metadata(value, path);
     else
@@ -209,8 +201,8 @@ TensorView Safetensors::view(const std::string& name) const {
   if (found == header_.tensors.end()) fail(ErrorCode::kIo, "[{}] has no tensor {}", path(), brief(name));
   const TensorEntry& entry = found->second;
   if (!entry.dtype)
-    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; heddle reads F32, F16, BF16, I32 and U8", path(),
-         brief(name), entry.type);
+    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; heddle has no such type", path(), brief(name),
+         entry.type);
   TensorView view{name, *entry.dtype, entry.shape, file_.bytes().subspan(entry.begin, entry.size), path()};
   if (auto copy = aligned_copies_.find(name); copy != aligned_copies_.end()) view.data = copy->second;
   return view;
@@ -233,25 +225,27 @@ namespace {
 // Checks `tensors` and describes them in the order in which their bytes follow.
 std::string header_text(std::span<const TensorView> tensors,
                         const std::map<std::string, std::string>& metadata, const std::string& path) {
-  Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::map<std::string, Json> header;
+  for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
   uint64_t offset = 0;
   for (const TensorView& tensor : tensors) {
-    auto type = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
-                             [&](const ElementType& candidate) { return candidate.dtype == tensor.dtype; });
-    const uint64_t wanted = byte_size(tensor.shape, *type, Place{path, tensor.name});
+    const ElementType type = element_type(tensor.dtype);
+    require(*type.name, "[{}] tensor {} is {}, which safetensors has no type for", path, brief(tensor.name),
+            name(tensor.dtype));
+    const uint64_t wanted = byte_size(tensor.shape, type, Place{path, tensor.name});
     require(tensor.data.size() == wanted, "[{}] tensor {} has {} bytes; its shape {} of {} takes {}", path,
-            brief(tensor.name), tensor.data.size(), shape_text(tensor.shape), type->name, wanted);
+            brief(tensor.name), tensor.data.size(), shape_text(tensor.shape), type.name, wanted);
     require(!header.contains(tensor.name), "[{}] two tensors are named {}; each name may stand once", path,
             brief(tensor.name));
-    header[tensor.name] = {
-        {"dtype", type->name}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + wanted}}};
+    header[tensor.name] = Json::object({{"data_offsets", Json::array({offset, offset + wanted})},
+                                        {"dtype", type.name},
+                                        {"shape", tensor.shape}});
     offset += wanted;
   }
   std::string text;
   try {
-    text = header.dump();
-  } catch (const Json::exception& error) {
+    text = Json(header).dump_strictly();
+  } catch (const Error& error) {
     fail(ErrorCode::kInvalidArgument, "[{}] a name or metadata is not UTF-8: {}", path, error.what());
   }
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');

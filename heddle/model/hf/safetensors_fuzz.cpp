@@ -3,6 +3,7 @@
 #include <span>
 
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/model/hf/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

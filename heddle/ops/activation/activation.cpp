@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "heddle/ir/rules.h"
+#include "heddle/ops/activation/activation_reference.h"
 
 namespace heddle {
 
@@ -46,6 +47,7 @@ const OpSpec& activation_op() {
     op.reference = reference;
     op.cases = activation_cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
+    op.gradient = {{"activation_backward"}};
     return op;
   }();
   return spec;

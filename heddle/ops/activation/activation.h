@@ -2,7 +2,7 @@
 #pragma once
 
 #include "heddle/ir/tensor.h"
-#include "heddle/tile/activation.h"
+#include "heddle/ops/activation/activation_kind.h"
 
 namespace heddle {
 
@@ -15,7 +15,7 @@ struct Activation {
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "M, N");
     v.write("y", s.y, "M, N");
-    v.attribute("kind", s.kind);
+    v.choice("kind", s.kind, kActivationNames);
   }
 };
 

@@ -16,7 +16,7 @@ struct Add {
     v.read("a", s.a, "M, N");
     v.read("b", s.b, "M, N");
     v.write("y", s.y, "M, N");
-    v.write("copy", s.copy, "M, N");
+    v.optional_write("copy", s.copy, "M, N");
   }
 };
 

@@ -12,7 +12,7 @@ struct Argmax {
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "M, N");
-    v.write("y", s.y, "M");
+    v.write("y", s.y, "M", "i32");
   }
 };
 

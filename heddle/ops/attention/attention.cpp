@@ -220,7 +220,7 @@ const OpSpec& attention_op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = attention_cases;
-    op.traits = {.streams_pages = true, .output = "part"};
+    op.traits = {.output = "part"};
     return op;
   }();
   return spec;

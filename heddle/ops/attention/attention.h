@@ -4,10 +4,10 @@
 // them: how a prompt was cut into steps does not change what later steps see.
 // Latent attention (DeepSeek-AI, 2024: "DeepSeek-V2"): queries have a second part that meets the values, which stand
 // for keys and values of all heads: a score is q k + latent v.
-// A tile is (block of heads, row block, split) of the attention plan in ir/step.h; attention_merge joins the splits.
+// A tile is (block of heads, row block, split) of the attention plan (ir/attention_plan.h); attention_merge joins the splits.
 #pragma once
 
-#include "heddle/ir/step.h"
+#include "heddle/ir/attention_plan.h"
 #include "heddle/ir/tensor.h"
 
 namespace heddle {
@@ -45,16 +45,16 @@ struct Attention {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("step", s.step, ".");
-    v.read("state", s.state, ".");
+    v.read("step", s.step, ".", "u8");
+    v.read("state", s.state, ".", "u8");
     v.read("q", s.q, "M, .");
-    v.read("latent", s.latent, "M, .");
+    v.optional_read("latent", s.latent, "M, .");
     v.read("k", s.k, "M, .");
     v.read("v", s.v, "M, .");
     v.read("keys", s.keys, "P, G, S, D");
     v.read("values", s.values, "P, G, S, E");
     v.write("part", s.part, "M, H, C, E");
-    v.write("stats", s.stats, "M, H, C, .");
+    v.write("stats", s.stats, "M, H, C, .", "f32");
     v.attribute("heads", s.heads);
     v.attribute("kv_heads", s.kv_heads);
     v.attribute("block_heads", s.block_heads);

@@ -19,10 +19,10 @@ struct DeviceBody {
   template <DType kType, i32 kDim, class Block>
   static void run_few(Block& block, const Attention& a, const Body::Work& work) {
     // Of a row all heads: known to be one pass as a rule, so that nothing is kept for another.
-    const i32 queries = kFewRows ? work.queries : a.block_heads;
+    const i32 queries = Kernel::kSeveralRows ? work.queries : a.block_heads;
     for (i32 query = 0; query < queries; query += FewQueries<kType, kDim>::kQueries) {
       if (query > 0) block.sync();
-      block.begin_scratch();
+      block.release_scratch();
       FewQueries<kType, kDim>(a, work, query).run(block);
     }
   }
@@ -37,15 +37,15 @@ struct DeviceBody {
   static bool run_many(Block& block, const Attention& a, const Body::Work& work) {
     if (a.head_dim() != kDim) return false;
     block.inputs();
-    const Scratch scratch = block.scratch_now();
-    ManyQueries<kType == DType::kBf16, kDim>(a, work, scratch.chip(), scratch.chip_bytes).run();
+    const ChipMemory chip = block.chip();
+    ManyQueries<kType == DType::kBf16, kDim>(a, work, chip.data, chip.bytes).run();
     return true;
   }
   template <DType kType, class Block>
   static bool run_type(Block& block, const Attention& a, const Body::Work& work) {
     if (a.keys.dtype != kType) return false;
     if (has_few(block, a, work)) return run_few<kType>(block, a, work), true;
-    if constexpr (kFewRows)
+    if constexpr (Kernel::kSeveralRows)
       return run_many<kType, 64>(block, a, work) || run_many<kType, 128>(block, a, work) ||
              run_many<kType, 256>(block, a, work);
     return false;
@@ -75,9 +75,9 @@ struct DeviceBody {
     const Body::Work work = Body::work_of(block, a, t);
     if (work.queries == 0) return block.dead();
     if (fits(a)) {
-      if constexpr (kUses[int(DType::kBf16)])
+      if constexpr (Kernel::uses(DType::kBf16))
         if (run_type<DType::kBf16>(block, a, work)) return;
-      if constexpr (kUses[int(DType::kF16)])
+      if constexpr (Kernel::uses(DType::kF16))
         if (run_type<DType::kF16>(block, a, work)) return;
     }
     block.inputs();

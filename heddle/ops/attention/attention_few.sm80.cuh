@@ -11,11 +11,11 @@ class FewQueries {
  public:
   // Of a pass: what warps know of them stays below 18 KB on chip.
   static constexpr i32 kQueries = 512 / kHeadDim;
-  static constexpr i32 kPositions = 16;              // of a warp and a step
-  static constexpr i32 kStep = kWarps * kPositions;  // positions
-  static constexpr i32 kKeyWords = kHeadDim / 32;    // of a position, a lane's: four lanes share it
-  static constexpr i32 kValueWords = kHeadDim / 64;  // the same, of eight lanes
-  static constexpr i32 kTiles = kHeadDim / 8;        // of eight dimensions
+  static constexpr i32 kPositions = 16;                     // of a warp and a step
+  static constexpr i32 kStep = Team::warps() * kPositions;  // positions
+  static constexpr i32 kKeyWords = kHeadDim / 32;           // of a position, a lane's: four lanes share it
+  static constexpr i32 kValueWords = kHeadDim / 64;         // the same, of eight lanes
+  static constexpr i32 kTiles = kHeadDim / 8;               // of eight dimensions
   // Two steps are under way: of longer rows registers hold no more than one.
   static constexpr bool kAhead = kHeadDim <= 64;
 
@@ -66,10 +66,10 @@ class FewQueries {
     float best = kLowest, total = 0, value[kTiles][4] = {};
   };
 
-  static i32 warp() { return i32(arch::thread() / 32); }
+  static i32 warp() { return Team::warp(); }
   // Of a matrix: a query, a position, or a word of values.
-  static i32 row() { return i32(arch::thread() % 32 / 4); }
-  static i32 column() { return i32(arch::thread() % 4); }
+  static i32 row() { return Team::lane() / 4; }
+  static i32 column() { return Team::lane() % 4; }
   i32 own() const { return min(first_query_ + row(), work_.queries - 1); }
   static const uint4& word(const u8* data, i32 at) { return reinterpret_cast<const uint4*>(data)[at]; }
 
@@ -146,8 +146,8 @@ class FewQueries {
         score[t][i] = position >= sums.begin && position < sums.end ? bent : kLowest;
         top = max(top, score[t][i]);
       }
-    top = max(top, __shfl_xor_sync(~0u, top, 1));
-    top = max(top, __shfl_xor_sync(~0u, top, 2));
+    top = max(top, Team::across(top, 1));
+    top = max(top, Team::across(top, 2));
     const float base = top > kLowest ? top : 0.0f;  // hidden scores weigh nothing, though all are
     const float decay = weight_of(sums.best - base);
     sums.best = top, sums.total *= decay;
@@ -170,9 +170,10 @@ class FewQueries {
   template <class Block>
   void store(Block& block, Sums& mine) const {
     const i32 queries = min(kQueries, work_.queries - first_query_);
-    const View sums = block.scratch(kWarps * queries * kHeadDim), stats = block.scratch(kWarps * queries * 2);
-    mine.total += __shfl_xor_sync(~0u, mine.total, 1);
-    mine.total += __shfl_xor_sync(~0u, mine.total, 2);
+    const View sums = block.scratch(Team::warps() * queries * kHeadDim),
+               stats = block.scratch(Team::warps() * queries * 2);
+    mine.total += Team::across(mine.total, 1);
+    mine.total += Team::across(mine.total, 2);
     const i32 of_warp = warp() * queries + row();
     if (row() < queries) {
       if (column() == 0) stats.from(2 * of_warp).store_pair(Index{0}, mine.best, mine.total);
@@ -182,15 +183,15 @@ class FewQueries {
     }
     block.sync();
     block.map_rows(queries, kHeadDim, [&](i32 q, Index i) {
-      float best[kWarps], total[kWarps], sum[kWarps], top = kLowest, all = 0, value = 0;
+      float best[Team::warps()], total[Team::warps()], sum[Team::warps()], top = kLowest, all = 0, value = 0;
 #pragma unroll
-      for (i32 w = 0; w < kWarps; ++w) {
+      for (i32 w = 0; w < Team::warps(); ++w) {
         const Pair pair = *reinterpret_cast<const Pair*>(stats.from(2 * (w * queries + q)).data);
         best[w] = pair.first, total[w] = pair.second;
         sum[w] = sums.get((w * queries + q) * kHeadDim + i.at), top = max(top, best[w]);
       }
 #pragma unroll
-      for (i32 w = 0; w < kWarps; ++w) {
+      for (i32 w = 0; w < Team::warps(); ++w) {
         const float share = weight_of(best[w] - top);
         all = fma(total[w], share, all), value = fma(sum[w], share, value);
       }

@@ -20,7 +20,7 @@ class ManyQueries {
 
   ManyQueries(const Attention& a, const Body::Work& work, u8* chip, i64 room) : a_(a), work_(work) {
     const i32 fit = i32(room - kFewestStages * kStageBytes) / kWarpBytes;
-    warps_ = min(min(kWarps, fit), (work.queries + kQueries - 1) / kQueries);
+    warps_ = min(min(Team::warps(), fit), (work.queries + kQueries - 1) / kQueries);
     count_ = min(kMostStages, i32(room - warps_ * kWarpBytes) / kStageBytes);
     queries_ = chip, stages_ = chip + warps_ * kWarpBytes;
   }
@@ -41,7 +41,7 @@ class ManyQueries {
   };
 
   Group group_of(i32 first_of_pass) const {
-    const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+    const i32 lane = Team::lane(), warp = Team::warp();
     Group group{.first = first_of_pass + warp * kQueries};
     const i32 last = work_.queries - 1;
 #pragma unroll
@@ -61,7 +61,7 @@ class ManyQueries {
 
   // Of `part` on of the values' dimensions.
   void run_pass(i32 first, i32 part) {
-    sync_consumers();  // the pass before has been read
+    Team::sync();  // the pass before has been read
     const i32 last = min(first + warps_ * kQueries, work_.queries) - 1;
     const i32 begin = max(work_.begin(), work_.first_seen(first)) / kStep * kStep;
     const i32 end = min(work_.end(), work_.end_seen(last));
@@ -72,7 +72,7 @@ class ManyQueries {
 #pragma unroll 1
     for (i32 at = begin; at < end; at += kStep) {
       arch::wait_copies(count_ - 2);
-      sync_consumers();
+      Team::sync();
       fill(stage == 0 ? count_ - 1 : stage - 1, at + (count_ - 1) * kStep, end, part);
       if (at + kStep > group.any_begin && at < group.any_end) add(group, stages_ + stage * kStageBytes, at);
       stage = stage + 1 < count_ ? stage + 1 : 0;
@@ -82,7 +82,7 @@ class ManyQueries {
 
   void copy_queries(i32 first, i32 last) const {
     constexpr i32 kWords = kKeyDim / 8;
-    for (i32 i = i32(arch::thread()); i < warps_ * kQueries * kWords; i += kConsumers) {
+    for (i32 i = Team::thread(); i < warps_ * kQueries * kWords; i += Team::size()) {
       const i32 at = i / kWords, word = i % kWords, query = min(first + at, last);
       const u8* from = a_.q.data + (i64(work_.row(query)) * a_.q.stride[0] + work_.head(query) * kKeyDim) * 2;
       arch::copy_word(queries_ + at * kKeyRow + word * kWord, from + word * kWord, true);
@@ -101,7 +101,7 @@ class ManyQueries {
   template <i32 kDim>
   void copy_rows(u8* to, const Tensor& pages, const Tensor& rows, i32 at, i32 end, i32 part) const {
     constexpr i32 kWords = kDim / 8;
-    for (i32 i = i32(arch::thread()); i < kStep * kWords; i += kConsumers) {
+    for (i32 i = Team::thread(); i < kStep * kWords; i += Team::size()) {
       const i32 position = at + i / kWords, word = i % kWords;
       const bool there = position >= work_.begin() && position < end;
       const u8* from =
@@ -114,7 +114,7 @@ class ManyQueries {
     float scores[kStep / 8][4] = {};
     multiply_keys(scores, stage);
     weigh(group, scores, at);
-    const i32 lane = i32(arch::thread() % 32);
+    const i32 lane = Team::lane();
     const u8* values = stage + kStep * kKeyRow + lane % 16 * kValueRow + lane / 16 * kWord;
 #pragma unroll
     for (i32 t = 0; t < kStep / 16; ++t) {
@@ -133,7 +133,7 @@ class ManyQueries {
   }
 
   void multiply_keys(float (&scores)[kStep / 8][4], const u8* keys) const {
-    const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+    const i32 lane = Team::lane(), warp = Team::warp();
     const u8* query = queries_ + warp * kWarpBytes + lane % 16 * kKeyRow + lane / 16 * kWord;
     keys += (lane / 16 * 8 + lane % 8) * kKeyRow + lane / 8 % 2 * kWord;
 #pragma unroll
@@ -159,8 +159,8 @@ class ManyQueries {
       float top = group.best[r];
 #pragma unroll
       for (i32 n = 0; n < kStep / 8; ++n) top = max(top, max(scores[n][2 * r], scores[n][2 * r + 1]));
-      top = max(top, __shfl_xor_sync(~0u, top, 1));
-      top = max(top, __shfl_xor_sync(~0u, top, 2));
+      top = max(top, Team::across(top, 1));
+      top = max(top, Team::across(top, 2));
       const float base = top > kLowest ? top : 0.0f;  // hidden scores weigh nothing, though all are
       const float decay = weight_of(group.best[r] - base);
       group.best[r] = top, group.total[r] *= decay;
@@ -190,7 +190,7 @@ class ManyQueries {
     }
   }
   static void hide(const Group& group, float (&scores)[kStep / 8][4], i32 at) {
-    const i32 column = at + i32(arch::thread() % 4) * 2;
+    const i32 column = at + Team::lane() % 4 * 2;
 #pragma unroll
     for (i32 n = 0; n < kStep / 8; ++n)
 #pragma unroll
@@ -205,14 +205,14 @@ class ManyQueries {
   }
 
   void store(const Group& group, i32 part) const {
-    const i32 lane = i32(arch::thread() % 32);
+    const i32 lane = Team::lane();
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) {
       float total = group.total[r];
-      total += __shfl_xor_sync(~0u, total, 1);
-      total += __shfl_xor_sync(~0u, total, 2);
+      total += Team::across(total, 1);
+      total += Team::across(total, 2);
       const i32 query = group.first + lane / 4 + 8 * r;
-      if (i32(arch::thread() / 32) >= warps_ || query >= work_.queries) continue;
+      if (Team::warp() >= warps_ || query >= work_.queries) continue;
       const i32 row = work_.row(query), head = work_.head(query);
       const View out = view(a_.part, row, head).from(part + lane % 4 * 2);
       const float share = total > 0 ? 1 / total : 0.0f;

@@ -44,6 +44,7 @@ const OpSpec& bias_op() {
     op.reference = reference;
     op.cases = bias_cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
+    op.gradient = {{"copy", {{"x", "dy"}, {"y", "dx"}}}, {"column_sum", {{"x", "dy"}, {"y", "dbias"}}}};
     return op;
   }();
   return spec;

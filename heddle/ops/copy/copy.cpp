@@ -11,11 +11,9 @@ namespace {
 void infer(std::byte* args) {
   auto& a = as<Copy>(args);
   require_rank("copy", "x", a.x, 2);
-  require(is_float(a.x.dtype) || a.x.dtype == DType::kI32, "[copy] x is {}; must be f32, f16, bf16 or i32",
-          shape_text(a.x));
+  require(is_wide_float(a.x.dtype) || a.x.dtype == DType::kI32,
+          "[copy] x is {}; must be f32, f16, bf16 or i32", shape_text(a.x));
   set_output("copy", "y", a.y, a.x.dtype, {a.x.size[0], a.x.last()});
-  require(is_float(a.x.dtype) == is_float(a.y.dtype), "[copy] x is {}, y is {}; integers are not converted",
-          shape_text(a.x), shape_text(a.y));
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
@@ -43,6 +41,7 @@ const OpSpec& copy_op() {
     op.reference = reference;
     op.cases = copy_cases;
     op.traits = {.input = "x", .output = "y"};
+    op.gradient = {{"copy", {{"x", "dy"}, {"y", "dx"}}}};
     return op;
   }();
   return spec;

@@ -11,8 +11,8 @@ struct Copy {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("x", s.x, "M, N");
-    v.write("y", s.y, "M, N");
+    v.read("x", s.x, "M, N", "float | i32");
+    v.write("y", s.y, "M, N", "float | i32");
   }
 };
 

@@ -15,10 +15,10 @@ struct Embedding {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("state", s.state, ".");
+    v.read("state", s.state, ".", "u8");
     v.weight("table", s.table, "V, D");
     v.write("y", s.y, "M, D");
-    v.write("copy", s.copy, "M, D");
+    v.optional_write("copy", s.copy, "M, D");
     v.attribute("by_position", s.by_position);
     v.attribute("scale", s.scale);
   }

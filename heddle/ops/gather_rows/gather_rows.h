@@ -12,7 +12,7 @@ struct GatherRows {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("step", s.step, ".");
+    v.read("step", s.step, ".", "u8");
     v.read("x", s.x, "T, D");
     v.write("y", s.y, "M, D");
   }

@@ -1,6 +1,7 @@
 // Tile body of kv_append. Included once per target, inside its namespace.
 namespace kv_append {
 
+// An epilogue that changes nothing and has stores of its own: whole heads of a row.
 struct Body {
   // Where a row's keys and values go.
   struct Place {
@@ -40,27 +41,6 @@ struct Body {
     for (i32 m = 0; m < fragment.rows; ++m)
       append(block, a, fragment.m0 + m, fragment.n0, fragment.n0 + fragment.cols, fragment.row(m));
     block.sync();
-  }
-
-  // The record is known from then on: others than all threads together may ask for it.
-  template <class Block>
-  static void begin_columns(Block& block, const KvAppend& a) {
-    block.device(a.state);
-  }
-  template <class Block, class Columns>
-  static void columns(Block& block, const KvAppend& a, i32 row, Columns& columns) {
-    const Place at = place_of(block.host(a.step), block.device(a.state), a, row);
-    columns.each([&](auto i, auto value) {
-      put(block, a.keys, at, columns.at + i.at - a.key_column, value);
-      if (a.values.exists()) put(block, a.values, at, columns.at + i.at - a.value_column, value);
-    });
-  }
-  // Element `i` of all heads of a row, if it is one.
-  template <class Block>
-  static void put(Block& block, const Tensor& pages, Place at, i32 i, float value) {
-    const i32 head_dim = pages.last();
-    if (i < 0 || i >= pages.size[1] * head_dim) return;
-    block.row(pages, at.page, i / head_dim, at.slot).set_here(i % head_dim, value);
   }
 
   template <class Block>

@@ -16,11 +16,11 @@ struct KvAppend {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("step", s.step, ".");
-    v.read("state", s.state, ".");
+    v.read("step", s.step, ".", "u8");
+    v.read("state", s.state, ".", "u8");
     v.read("x", s.x, "M, N");
     v.write("keys", s.keys, "P, H, S, D");
-    v.write("values", s.values, "P, H, S, D");
+    v.optional_write("values", s.values, "P, H, S, D");
     v.attribute("key_column", s.key_column);
     v.attribute("value_column", s.value_column);
   }

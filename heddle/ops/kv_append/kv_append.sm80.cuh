@@ -27,12 +27,33 @@ struct DeviceBody : Body {
     const StepHost& host = block.host(a.step);
     const StepDevice& device = block.device(a.state);
     auto* places = reinterpret_cast<Place*>(block.scratch(2 * fragment.rows).data);
-    for (i32 m = i32(arch::thread()); m < fragment.rows; m += kConsumers)
+    for (i32 m = Team::thread(); m < fragment.rows; m += Team::size())
       places[m] = place_of(host, device, a, fragment.m0 + m);
     block.sync();
     copy_rows(block, a.keys, a.key_column, places, fragment);
     if (a.values.exists()) copy_rows(block, a.values, a.value_column, places, fragment);
     block.sync();
+  }
+
+  // The record is known from then on: a thread may ask for it by itself.
+  template <class Block>
+  static void begin_columns(Block& block, const KvAppend& a) {
+    block.device(a.state);
+  }
+  template <class Block, class Columns>
+  static void columns(Block& block, const KvAppend& a, i32 row, Columns& columns) {
+    const Place at = place_of(block.host(a.step), block.device(a.state), a, row);
+    columns.each([&](auto i, auto value) {
+      put(block, a.keys, at, columns.at + i.at - a.key_column, value);
+      if (a.values.exists()) put(block, a.values, at, columns.at + i.at - a.value_column, value);
+    });
+  }
+  // Element `i` of all heads of a row, if it is one.
+  template <class Block>
+  static void put(Block& block, const Tensor& pages, Place at, i32 i, float value) {
+    const i32 head_dim = pages.last();
+    if (i < 0 || i >= pages.size[1] * head_dim) return;
+    block.row(pages, at.page, i / head_dim, at.slot).set_here(i % head_dim, value);
   }
 };
 

@@ -56,6 +56,9 @@ const OpSpec& layer_norm_op() {
     op.reference = reference;
     op.cases = layer_norm_cases;
     op.traits = {.prologue = true, .input = "x", .output = "y"};
+    op.gradient = {{"layer_norm_backward"},
+                   {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}},
+                   {"column_sum", {{"x", "dbias_parts"}, {"y", "dbias"}}}};
     return op;
   }();
   return spec;

@@ -16,7 +16,7 @@ struct LayerNorm {
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "M, D");
     v.read("weight", s.weight, "D");
-    v.read("bias", s.bias, "D");
+    v.optional_read("bias", s.bias, "D");
     v.write("y", s.y, "M, D");
     v.attribute("eps", s.eps);
   }

@@ -9,7 +9,7 @@ struct DeviceBody {
   template <class Out>
   static bool fits(const LayerNorm& a, const View& x, const Out& out) {
     const i32 columns = a.x.last();
-    return columns % 8 == 0 && columns <= kWords * 8 * kConsumers && in_octets(x) && in_octets(out) &&
+    return columns % 8 == 0 && columns <= kWords * 8 * Team::size() && in_octets(x) && in_octets(out) &&
            in_octets(View{a.weight.data, a.weight.dtype}) &&
            (!a.bias.exists() || in_octets(View{a.bias.data, a.bias.dtype}));
   }
@@ -27,7 +27,7 @@ struct DeviceBody {
     float sum = 0, squares = 0;
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
-      if (n * kConsumers >= octets) break;
+      if (n * Team::size() >= octets) break;
       values[n].decode(x.dtype), weights[n].decode(weight.dtype);
       biases[n].decode(a.bias.exists() ? a.bias.dtype : DType::kF32);
 #pragma unroll
@@ -55,7 +55,7 @@ struct DeviceBody {
   static void each_word(i32 octets, F&& f) {
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n)
-      if (const i32 at = i32(arch::thread()) + n * kConsumers; n * kConsumers < octets && at < octets)
+      if (const i32 at = Team::thread() + n * Team::size(); n * Team::size() < octets && at < octets)
         f(n, at);
   }
 

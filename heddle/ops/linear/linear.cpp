@@ -70,6 +70,7 @@ const OpSpec& linear_op() {
     op.reference = reference;
     op.cases = linear_cases;
     op.traits = {.main = true, .input = "x", .output = "y"};
+    op.gradient = {{"linear_backward_input"}, {"linear_backward_weight"}};
     return op;
   }();
   return spec;

@@ -1,5 +1,13 @@
 // Tile body of linear: prologue -> operand, panels x operand -> fragment, epilogues -> y.
 // Included once per target, inside its namespace.
+
+// On a GPU arguments that cross a function's boundary lie in local memory.
+#ifdef __forceinline__
+#define HEDDLE_PART_OF_CALLER __forceinline__
+#else
+#define HEDDLE_PART_OF_CALLER
+#endif
+
 namespace linear {
 
 // Columns of a fragment: whole panels and whole heads are cut by the tiling, so this only bounds scratch.
@@ -13,7 +21,7 @@ struct Body {
   }
 
   template <class Block, class Chain>
-  static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
+  HEDDLE_PART_OF_CALLER static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
     const i32 rows = block.rows(t);
     block.inputs();
     auto x = chain.has_prologue() ? block.operand(rows, a.w.cols(), a.w.data.dtype)
@@ -37,3 +45,5 @@ struct Body {
 };
 
 }  // namespace linear
+
+#undef HEDDLE_PART_OF_CALLER

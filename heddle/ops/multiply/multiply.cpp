@@ -40,6 +40,8 @@ const OpSpec& multiply_op() {
     op.reference = reference;
     op.cases = multiply_cases;
     op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
+    op.gradient = {{"multiply", {{"a", "dy"}, {"y", "da"}}},
+                   {"multiply", {{"a", "dy"}, {"b", "a"}, {"y", "db"}}}};
     return op;
   }();
   return spec;

@@ -6,6 +6,7 @@
 namespace heddle {
 
 enum ReduceKind : int { kReduceSum, kReduceMax, kReduceMean, kNumReduceKinds };
+constexpr const char* kReduceNames = "sum, max, mean";
 
 struct Reduce {
   Tensor x;  // [M, D]
@@ -16,7 +17,7 @@ struct Reduce {
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "M, D");
     v.write("y", s.y, "M");
-    v.attribute("kind", s.kind);
+    v.choice("kind", s.kind, kReduceNames);
   }
 };
 

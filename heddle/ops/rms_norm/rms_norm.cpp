@@ -48,6 +48,7 @@ const OpSpec& rms_norm_op() {
     op.reference = reference;
     op.cases = rms_norm_cases;
     op.traits = {.prologue = true, .input = "x", .output = "y"};
+    op.gradient = {{"rms_norm_backward"}, {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}}};
     return op;
   }();
   return spec;

@@ -9,7 +9,7 @@ struct DeviceBody {
 
   template <class Out>
   static bool fits(i32 columns, const View& x, const View& weight, const Out& out) {
-    return columns % 8 == 0 && columns <= kWords * 8 * kConsumers && in_octets(x) && in_octets(weight) &&
+    return columns % 8 == 0 && columns <= kWords * 8 * Team::size() && in_octets(x) && in_octets(weight) &&
            in_octets(out);
   }
 
@@ -21,14 +21,14 @@ struct DeviceBody {
     Octet values[kWords], weights[kWords];
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
-      const i32 at = i32(arch::thread()) + n * kConsumers;
-      if (n * kConsumers >= columns / 8) break;
+      const i32 at = Team::thread() + n * Team::size();
+      if (n * Team::size() >= columns / 8) break;
       if (at < columns / 8) values[n].load(x, at), weights[n].load(weight, at);
     }
     float squares = 0;
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
-      if (n * kConsumers >= columns / 8) break;
+      if (n * Team::size() >= columns / 8) break;
       values[n].decode(x.dtype);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) squares = fma(values[n].value[i], values[n].value[i], squares);
@@ -37,8 +37,8 @@ struct DeviceBody {
     const float scale = rsqrt(squares / float(columns) + a.eps);
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n) {
-      const i32 at = i32(arch::thread()) + n * kConsumers;
-      if (n * kConsumers >= columns / 8) break;
+      const i32 at = Team::thread() + n * Team::size();
+      if (n * Team::size() >= columns / 8) break;
       weights[n].decode(weight.dtype);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) values[n].value[i] = values[n].value[i] * scale * weights[n].value[i];
@@ -49,9 +49,9 @@ struct DeviceBody {
   // Of a step of many rows a warp takes one, which it reads twice: the second time from the cache.
   template <class Block>
   static void run_rows(Block& block, const RmsNorm& a, const TileCoord& t) {
-    const i32 lane = i32(arch::thread() % 32), octets = a.x.last() / 8;
+    const i32 lane = Team::lane(), octets = a.x.last() / 8;
     const View weight = block.row(a.weight);
-    for (i32 row = t[0] + i32(arch::thread() / 32); row < t[1]; row += kWarps) {
+    for (i32 row = t[0] + Team::warp(); row < t[1]; row += Team::warps()) {
       const View x = block.row(a.x, row), out = block.row(a.y, row);
       float squares = 0;
 #pragma unroll 8
@@ -62,7 +62,7 @@ struct DeviceBody {
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) squares = fma(values.value[i], values.value[i], squares);
       }
-      const float scale = rsqrt(block.over_warp(Sum(), squares) / float(a.x.last()) + a.eps);
+      const float scale = rsqrt(Team::over_warp(Sum(), squares) / float(a.x.last()) + a.eps);
 #pragma unroll 1
       for (i32 begin = lane; begin < octets; begin += 32 * kAtOnce) {
         Octet values[kAtOnce], weights[kAtOnce];
@@ -88,8 +88,8 @@ struct DeviceBody {
   static void run(Block& block, const RmsNorm& a, const TileCoord& t) {
     block.inputs();
     // What a program's steps may have counts, not what this one has: where a prompt was cut changes no bit.
-    if (kFewRows && a.x.size[0] > kStreamRows && a.x.last() % 8 == 0 && in_words(a.x) && in_words(a.y) &&
-        reinterpret_cast<u64>(a.weight.data) % 16 == 0)
+    if (Kernel::kSeveralRows && a.x.size[0] > Kernel::kStreamRows && a.x.last() % 8 == 0 && in_words(a.x) &&
+        in_words(a.y) && reinterpret_cast<u64>(a.weight.data) % 16 == 0)
       return run_rows(block, a, t);
     for (i32 row = t[0]; row < t[1]; ++row) prologue(block, a, row, block.row(a.y, row));
   }

@@ -60,12 +60,8 @@ const OpSpec& rope_op() {
     op.flops = elementwise_flops<3>;
     op.reference = reference;
     op.cases = rope_cases;
-    op.traits = {.epilogue = true,
-                 .needs = EpilogueNeeds::kPair,
-                 .input = "x",
-                 .output = "y",
-                 .in_place = true,
-                 .can_fuse = can_fuse};
+    op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true, .can_fuse = can_fuse};
+    op.gradient = {{"rope_backward"}};
     return op;
   }();
   return spec;

@@ -19,7 +19,7 @@ struct Rope {
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "M, N");
-    v.read("table", s.table, "M, R");
+    v.read("table", s.table, "M, R", "f32");
     v.write("y", s.y, "M, N");
     v.attribute("head_dim", s.head_dim);
     v.attribute("rotary_dim", s.rotary_dim);

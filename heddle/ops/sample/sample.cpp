@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "heddle/ir/rules.h"
-#include "heddle/ir/slice_parts.h"
+#include "heddle/ops/sample/sample_reference.h"
 
 namespace heddle {
 
@@ -21,7 +21,7 @@ void infer(std::byte* args) {
   require(a.logits.last() < 1 << 24, "[sample] logits is {}; at most 2^24 tokens can be told apart in f32",
           shape_text(a.logits));
   require_record("sample", "state", a.state);
-  if (!a.best.exists()) return;
+  if (a.best.rank == 0) return;
   const i32 rows = a.logits.size[0], slices = ScoreSlices::number(a.logits.last());
   require_shape("sample", "best", a.best, {rows, slices, ScoreSlices::kParts});
   require_shape("sample", "sorted", a.sorted, {rows, slices, ScoreSlices::kSize});

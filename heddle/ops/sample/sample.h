@@ -9,8 +9,8 @@
 
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
+#include "heddle/ops/sample/score_slices.h"
 #include "heddle/tile/philox.h"
-#include "heddle/tile/score_slices.h"
 
 namespace heddle {
 
@@ -25,12 +25,12 @@ struct Sample {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v.read("step", s.step, ".");
-    v.read("logits", s.logits, "M, V");
-    v.read("best", s.best, "M, S, .");
-    v.read("sorted", s.sorted, "M, S, .");
-    v.read("blocks", s.blocks, "M, S, ., .");
-    v.write("state", s.state, ".");
+    v.read("step", s.step, ".", "u8");
+    v.read("logits", s.logits, "M, V", "f32");
+    v.optional_read("best", s.best, "M, S, .", "f32");
+    v.optional_read("sorted", s.sorted, "M, S, .", "f32");
+    v.optional_read("blocks", s.blocks, "M, S, ., .", "f32");
+    v.write("state", s.state, ".", "u8");
   }
 };
 

@@ -2,14 +2,14 @@
 #include <cmath>
 
 #include "heddle/ir/cases.h"
-#include "heddle/ir/slice_parts.h"
 #include "heddle/ops/sample/sample.h"
+#include "heddle/ops/sample/sample_reference.h"
 
 namespace heddle {
 namespace {
 
 // Every sequence of a case draws with options of its own; of those `by_blocks` thresholds lie at ends of blocks and slices where
-// scores descend with the token (tile/score_slices.h).
+// scores descend with the token (score_slices.h).
 StepSequence options_of(i32 s, u64 seed, bool by_blocks) {
   StepSequence o;
   o.seed = ((seed << 40) + u64(s)) * 0x9E3779B97F4A7C15u;

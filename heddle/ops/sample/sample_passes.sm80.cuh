@@ -12,12 +12,12 @@ struct Passes : Body {
   static constexpr float kFirstKey =
       1 << kKeyBits;                   // floats from here to its double are whole numbers, and so are keys
   static constexpr float kRange = 32;  // what is e^32 times less likely than the best has the lowest key
-  static constexpr i32 kSlots = kDigits / kConsumers;   // of scores that a thread keeps
-  static constexpr i32 kFew = 256;                      // scores that are compared each with each
-  static constexpr i32 kAtOnce = arch::kWordsUnderWay;  // of a thread
+  static constexpr i32 kSlots = kDigits / Team::size();  // of scores that a thread keeps
+  static constexpr i32 kFew = 256;                       // scores that are compared each with each
+  static constexpr i32 kAtOnce = arch::kWordsUnderWay;   // of a thread
   static constexpr i32 kUnit = 128 * kAtOnce,
                        kUnits = 4096;  // tokens that a warp takes at once; how many of them
-  static_assert(kDigits % kConsumers == 0 && kSlots % 4 == 0);
+  static_assert(kDigits % Team::size() == 0 && kSlots % 4 == 0);
 
   // Calls f(token, score) for all tokens of a thread, in ascending order; past the end, too, with minus infinity.
   template <class Row, class F>
@@ -31,21 +31,21 @@ struct Passes : Body {
         },
         [](i32) {});
 #pragma unroll 1
-    for (i32 i = 4 * words + i32(arch::thread()); i < vocab; i += kConsumers) f(i, row.score(Index{i}));
+    for (i32 i = 4 * words + Team::thread(); i < vocab; i += Team::size()) f(i, row.score(Index{i}));
   }
   // Calls f(at, scores) for all words of a thread, and done(unit) behind those of a unit, by whole warps. Without a branch
   // between words, so that they are worked on side by side.
   template <class Row, class F, class Done>
   static void each_word(const Row& row, i32 words, F&& f, Done&& done) {
-    const i32 lane = i32(arch::thread() % 32);
-    i32 unit = i32(arch::thread() / 32), at = unit * kAtOnce * 32 + lane;
+    const i32 lane = Team::lane();
+    i32 unit = Team::warp(), at = unit * kAtOnce * 32 + lane;
     float4 word[kAtOnce], next[kAtOnce];
 #pragma unroll
     for (i32 n = 0; n < kAtOnce; ++n) word[n] = word_of(row, words, at + n * 32);
 #pragma unroll 1
-    for (; at - lane < words; at += kAtOnce * kConsumers, unit += kWarps) {
+    for (; at - lane < words; at += kAtOnce * Team::size(), unit += Team::warps()) {
 #pragma unroll
-      for (i32 n = 0; n < kAtOnce; ++n) next[n] = word_of(row, words, at + kAtOnce * kConsumers + n * 32);
+      for (i32 n = 0; n < kAtOnce; ++n) next[n] = word_of(row, words, at + kAtOnce * Team::size() + n * 32);
       if (row.penalised) {
 #pragma unroll
         for (i32 n = 0; n < kAtOnce; ++n) word[n] = penalised(row, min(at + n * 32, words - 1), word[n]);
@@ -87,7 +87,7 @@ struct Passes : Body {
     Limit limit;
     u32*
         bins;  // [kDigits + 1]: scores by their next digit, and all others; then what is kept, [slot, thread]
-    float* warps;       // [kWarps]
+    float* warps;       // [Team::warps()]
     float keys_of_one;  // that scores 1 apart are apart
     u32 prefix = 0;
     i32 shift = kKeyBits;  // bits of a key behind the prefix
@@ -136,7 +136,7 @@ struct Passes : Body {
     }
     template <class Visit>
     void count_by_digit(Visit&& visit) {
-      for (i32 d = i32(arch::thread()); d < kDigits; d += kConsumers) bins[d] = 0;
+      for (i32 d = Team::thread(); d < kDigits; d += Team::size()) bins[d] = 0;
       block.sync();
       const u32 first = bits_of(first_key(0)), bits = u32(behind()), end = u32(digits());
       visit([&](float score) {  // without a branch, so that scores are worked out side by side
@@ -154,8 +154,8 @@ struct Passes : Body {
     // The digit by what digits are worth, and the sum of those above it, which is exact for counts. A thread has digits that
     // lie together, the first the highest.
     i32 estimate(float& before) {
-      constexpr i32 kMine = kDigits / kConsumers;
-      const i32 highest = kDigits - 1 - i32(arch::thread()) * kMine;
+      constexpr i32 kMine = kDigits / Team::size();
+      const i32 highest = kDigits - 1 - Team::thread() * kMine;
       float worths[kMine], all = 0, of_last = 0;
       i32 last = kDigits;  // the lowest that has a score
 #pragma unroll
@@ -204,7 +204,7 @@ struct Passes : Body {
     template <class Visit>
     Sums keep(Visit&& visit, i32 digit) {
       const float begin = first_key(digit), end = first_key(digit + 1), last = first_key(digits());
-      const i32 me = i32(arch::thread());
+      const i32 me = Team::thread();
       i32 next = me;  // the slot, and the thread's place in it
       Sums sums{};
       visit([&](float score) {
@@ -213,9 +213,9 @@ struct Passes : Body {
         sums.all += weight, sums.here += is_here ? weight : 0.0f;
         sums.higher += end <= key && key < last ? weight : 0.0f;
         if (is_kept && next < kDigits) slots()[next] = score;
-        if (is_kept) next += kConsumers;
+        if (is_kept) next += Team::size();
       });
-      mine = (next - me) / kConsumers;
+      mine = (next - me) / Team::size();
       fits = block.reduce(Max(), float(mine)) <= kSlots;
       return {block.reduce(Sum(), sums.all), block.reduce(Sum(), sums.higher),
               block.reduce(Sum(), sums.here)};
@@ -249,8 +249,7 @@ struct Passes : Body {
     }
     void take(float (&left)[kSlots]) const {
 #pragma unroll
-      for (i32 n = 0; n < kSlots; ++n)
-        left[n] = n < mine ? slots()[n * kConsumers + i32(arch::thread())] : 0.0f;
+      for (i32 n = 0; n < kSlots; ++n) left[n] = n < mine ? slots()[n * Team::size() + Team::thread()] : 0.0f;
       block.sync();
     }
     bool stays(const float* list, float score) const {
@@ -269,9 +268,9 @@ struct Passes : Body {
   // As threshold of sample.cuh: digits of all scores until those beside the threshold fit on chip, then digits of these.
   template <class Block, class Row>
   static float find(Block& block, i32 vocab, const Row& row, const Limit& limit) {
-    const Scratch before_it = block.scratch_now();
+    const ScratchMark before_it = block.scratch_mark();
     auto* bins = reinterpret_cast<u32*>(block.scratch(kDigits + 4).data);
-    auto* warps = reinterpret_cast<float*>(block.scratch(kWarps).data);
+    auto* warps = reinterpret_cast<float*>(block.scratch(Team::warps()).data);
     Search<Block, Row> search{block, row,
                               limit, bins,
                               warps, kFirstKey / kRange * (limit.of_weight ? row.inverse_temperature : 1.0f)};
@@ -283,14 +282,14 @@ struct Passes : Body {
           return limit.of_weight ? row.weight(i) : 1.0f;
         });
     block.sync();
-    block.give_back(before_it);
+    block.release(before_it);
     return kept;
   }
 
   // The sum of what threads before this one have.
   template <class Block>
   static float sum_before(Block& block, float mine, float* warps) {
-    const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+    const i32 lane = Team::lane(), warp = Team::warp();
     const float all = sum_to(mine);
     if (lane == 31) warps[warp] = all;
     block.sync();
@@ -301,10 +300,10 @@ struct Passes : Body {
   }
   // Of the lanes up to this one.
   static float sum_to(float value) {
-    const i32 lane = i32(arch::thread() % 32);
+    const i32 lane = Team::lane();
 #pragma unroll
     for (i32 step = 1; step < 32; step *= 2) {
-      const float other = __shfl_sync(~0u, value, max(lane - step, 0));
+      const float other = Team::from_lane(value, max(lane - step, 0));
       if (lane >= step) value += other;
     }
     return value;
@@ -314,12 +313,11 @@ struct Passes : Body {
   // before: of the lanes ahead of it.
   static i32 passing(float mine, float wanted, float& before) {
     const float sum = sum_to(mine);
-    const u32 some = __ballot_sync(~0u, mine > 0),
-              past = __ballot_sync(~0u, mine > 0 && before + sum > wanted);
+    const u32 some = Team::vote(mine > 0), past = Team::vote(mine > 0 && before + sum > wanted);
     if (some == 0) return -1;
     const u32 first = past != 0 ? past & (~past + 1) : highest(some);
     const i32 lane = __popc(first - 1);
-    before += __shfl_sync(~0u, sum - mine, lane);
+    before += Team::from_lane(sum - mine, lane);
     return lane;
   }
   static u32 highest(u32 bits) {
@@ -352,22 +350,22 @@ struct Passes : Body {
 
     i32 number() const { return full + (vocab % 4 != 0 ? 1 : 0); }
     void sum(float* sums) const {
-      const i32 lane = i32(arch::thread() % 32);
+      const i32 lane = Team::lane();
       float mine = 0;
       each_word(
           row, words, [&](i32, const float4& scores) { mine += sum_of(weights_of(row, scores)); },
           [&](i32 unit) {
-            mine = block.over_warp(Sum(), mine);
+            mine = Team::over_warp(Sum(), mine);
             if (lane == 0) sums[unit] = mine;
             mine = 0;
           });
-      if (number() == full || arch::thread() >= 32) return;
-      mine = block.over_warp(Sum(), rest());
+      if (number() == full || Team::thread() >= 32) return;
+      mine = Team::over_warp(Sum(), rest());
       if (lane == 0) sums[full] = mine;
     }
     // The weight of a lane's token behind all words.
     float rest() const {
-      const i32 token = 4 * words + i32(arch::thread() % 32);
+      const i32 token = 4 * words + Team::lane();
       return token < vocab ? row.weight(Index{token}) : 0.0f;
     }
     // By one warp: which share of the units, which unit, which words of it, which lane, which token.
@@ -393,12 +391,12 @@ struct Passes : Body {
   // By one warp: of `number` sums, the one in which the running sum passes a share of them all, or the last that has something;
   // -1: none has. before: of those ahead of it.
   static i32 part_past(const float* sums, i32 number, float share, float& wanted, float& before) {
-    const i32 lane = i32(arch::thread() % 32), each = (number + 31) / 32;
+    const i32 lane = Team::lane(), each = (number + 31) / 32;
     const auto end = [&](i32 part) { return min((part + 1) * each, number); };
     float mine = 0;
     before = 0;
     for (i32 i = lane * each; i < end(lane); ++i) mine += sums[i];
-    wanted = __shfl_sync(~0u, sum_to(mine), 31) * share;
+    wanted = Team::from_lane(sum_to(mine), 31) * share;
     const i32 part = passing(mine, wanted, before);
     if (part < 0) return -1;
     return first_past(part * each, end(part), wanted, before, [&](i32 i) { return sums[i]; });
@@ -407,14 +405,14 @@ struct Passes : Body {
   // `first` on.
   template <i32 kNumber, class Block, class WeightsAt>
   static i32 token_past(Block& block, i32 first, float wanted, float before, WeightsAt&& weights_at) {
-    const i32 lane = i32(arch::thread() % 32);
+    const i32 lane = Team::lane();
     float4 all[kNumber];
 #pragma unroll
     for (i32 n = 0; n < kNumber; ++n) all[n] = weights_at(first + n * 32 + lane);
     float mine = 0;
 #pragma unroll
     for (i32 n = 0; n < kNumber; ++n) {
-      const float sum = block.over_warp(Sum(), sum_of(all[n]));
+      const float sum = Team::over_warp(Sum(), sum_of(all[n]));
       mine = lane == n ? sum : mine;
     }
     const i32 n = max(passing(mine, wanted, before), 0);
@@ -426,7 +424,7 @@ struct Passes : Body {
     const i32 k = first_past(0, 4, wanted, before, [&](i32 i) {
       return i < 2 ? (i < 1 ? weights.x : weights.y) : i < 3 ? weights.z : weights.w;
     });
-    return __shfl_sync(~0u, 4 * (first + n * 32 + lane) + k, max(at, 0));
+    return Team::from_lane(4 * (first + n * 32 + lane) + k, max(at, 0));
   }
 
   // As choose of sample.cuh.
@@ -435,19 +433,19 @@ struct Passes : Body {
     const Units<Block, Row> units{block, row, vocab};
     if (units.number() > kUnits || reinterpret_cast<u64>(row.logits.data) % 16 != 0)
       return choose(block, vocab, row, share);
-    const Scratch before_it = block.scratch_now();
+    const ScratchMark before_it = block.scratch_mark();
     auto* sums = reinterpret_cast<float*>(block.scratch(units.number() + 1).data);
     units.sum(sums);
     block.sync();
     auto* chosen = reinterpret_cast<i32*>(sums + units.number());
-    if (arch::thread() < 32) {
+    if (Team::warp() == 0) {
       const i32 token = units.search(sums, share);
-      if (arch::thread() == 0) *chosen = token;
+      if (Team::thread() == 0) *chosen = token;
     }
     block.sync();
     const i32 token = *chosen;
     block.sync();
-    block.give_back(before_it);
+    block.release(before_it);
     return token;
   }
 

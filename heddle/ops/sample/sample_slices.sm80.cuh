@@ -9,7 +9,7 @@ struct Slices : Passes {
   static constexpr i32 kSize = ScoreSlices::kSize, kBlock = ScoreSlices::kBlock;
   static constexpr i32 kMost = 4096;  // slices whose sums lie on chip
   static constexpr i32 kSlots = 48;   // scores that a thread looks at
-  static constexpr i32 kMostBlocks = kSlots * kWarps;
+  static constexpr i32 kMostBlocks = kSlots * Team::warps();
   // Of where a threshold may lie: before blocks are counted, and of scores, until one is asked whether it is left.
   static constexpr i32 kHalvings = 10, kFirstHalvings = 12, kMoreHalvings = 3;
   static constexpr i32 kRounds = 4;  // of these
@@ -23,11 +23,11 @@ struct Slices : Passes {
     i32 number, vocab;
 
     float plane(i32 slice, i32 which) const {
-      const i32 lane = i32(arch::thread() % 32);
+      const i32 lane = Team::lane();
       return blocks[(slice * ScoreSlices::kPlanes + which) * 32 + lane];
     }
     // The lane's score of a block, counted over all slices.
-    float score(i32 block) const { return sorted[block * kBlock + i32(arch::thread() % 32)]; }
+    float score(i32 block) const { return sorted[block * kBlock + Team::lane()]; }
     // What weights of a slice, relative to its best, are worth beside the row's best.
     template <class Row>
     float worth(const Row& row, i32 slice) const {
@@ -52,25 +52,26 @@ struct Slices : Passes {
     const Row& row;
     const Parts& parts;
     Limit limit;  // its value is what a sum must not reach
-    Pair* sums;   // [2, kWarps]
+    Pair* sums;   // [2, Team::warps()]
     i32* found;   // [kMostBlocks]
-    i32* counts;  // [kWarps]
+    i32* counts;  // [Team::warps()]
     i32 turn = 0;
     Range range;
     float first[kOfWarp], last[kOfWarp], amount[kOfWarp];
 
-    static i32 lane() { return i32(arch::thread() % 32); }
-    static i32 warp() { return i32(arch::thread() / 32); }
+    static i32 lane() { return Team::lane(); }
+    static i32 warp() { return Team::warp(); }
 
     // Of what each thread has; two buffers in turn.
     Pair sum(float a, float b) {
-      a = block.over_warp(Sum(), a), b = block.over_warp(Sum(), b);
-      turn ^= kWarps;
+      a = Team::over_warp(Sum(), a), b = Team::over_warp(Sum(), b);
+      turn ^= Team::warps();
       if (lane() == 0) sums[turn + warp()] = {a, b};
       block.sync();
       Pair all = sums[turn];
 #pragma unroll
-      for (i32 w = 1; w < kWarps; ++w) all.first += sums[turn + w].first, all.second += sums[turn + w].second;
+      for (i32 w = 1; w < Team::warps(); ++w)
+        all.first += sums[turn + w].first, all.second += sums[turn + w].second;
       return all;
     }
 
@@ -78,7 +79,7 @@ struct Slices : Passes {
       const float none = identity(Max());
 #pragma unroll
       for (i32 n = 0; n < kOfWarp; ++n) {
-        const i32 slice = min(warp() + n * kWarps, parts.number - 1);
+        const i32 slice = min(warp() + n * Team::warps(), parts.number - 1);
         first[n] = parts.plane(slice, ScoreSlices::kFirst), last[n] = parts.plane(slice, ScoreSlices::kLast);
         amount[n] = parts.plane(slice, limit.of_weight ? ScoreSlices::kWeight : ScoreSlices::kCount);
         if (limit.of_weight) amount[n] *= parts.worth(row, slice);
@@ -86,7 +87,7 @@ struct Slices : Passes {
       float lowest = row.top;
 #pragma unroll
       for (i32 n = 0; n < kOfWarp; ++n) {
-        if (warp() + n * kWarps >= parts.number) first[n] = last[n] = none, amount[n] = 0;
+        if (warp() + n * Team::warps() >= parts.number) first[n] = last[n] = none, amount[n] = 0;
         if (last[n] > none) lowest = min(lowest, last[n]);
       }
       lowest = block.reduce(Min(), lowest);
@@ -125,19 +126,19 @@ struct Slices : Passes {
       float sure = 0;
 #pragma unroll
       for (i32 n = 0; n < kOfWarp; ++n) {
-        mine += __popc(__ballot_sync(~0u, may_have_it(n)));
+        mine += __popc(Team::vote(may_have_it(n)));
         sure += last[n] > range.high ? amount[n] : 0.0f;
       }
       if (lane() == 0) counts[warp()] = mine;
       above = sum(sure, 0).first;
       i32 at = 0, all = 0;
 #pragma unroll
-      for (i32 w = 0; w < kWarps; ++w) at += w < warp() ? counts[w] : 0, all += counts[w];
+      for (i32 w = 0; w < Team::warps(); ++w) at += w < warp() ? counts[w] : 0, all += counts[w];
 #pragma unroll
       for (i32 n = 0; n < kOfWarp; ++n) {
-        const u32 votes = __ballot_sync(~0u, may_have_it(n));
+        const u32 votes = Team::vote(may_have_it(n));
         const i32 place = at + __popc(votes & ((1u << lane()) - 1));
-        if (may_have_it(n) && place < kMostBlocks) found[place] = (warp() + n * kWarps) * 32 + lane();
+        if (may_have_it(n) && place < kMostBlocks) found[place] = (warp() + n * Team::warps()) * 32 + lane();
         at += __popc(votes);
       }
       block.sync();
@@ -150,7 +151,7 @@ struct Slices : Passes {
       float score[kSlots], its[kSlots];
 #pragma unroll
       for (i32 n = 0; n < kSlots; ++n) {
-        const i32 i = warp() + n * kWarps;
+        const i32 i = warp() + n * Team::warps();
         score[n] = i < number ? parts.score(found[i]) : none;
       }
 #pragma unroll
@@ -194,25 +195,25 @@ struct Slices : Passes {
   template <i32 kOfWarp, class Block, class Row>
   static bool find_in_blocks(Block& block, const Row& row, const Parts& parts, const Limit& limit,
                              float& kept) {
-    const Scratch before = block.scratch_now();
-    auto* sums = reinterpret_cast<Pair*>(block.scratch(4 * kWarps).data);
+    const ScratchMark before = block.scratch_mark();
+    auto* sums = reinterpret_cast<Pair*>(block.scratch(4 * Team::warps()).data);
     auto* found = reinterpret_cast<i32*>(block.scratch(kMostBlocks).data);
-    auto* counts = reinterpret_cast<i32*>(block.scratch(kWarps).data);
+    auto* counts = reinterpret_cast<i32*>(block.scratch(Team::warps()).data);
     Search<kOfWarp, Block, Row> search{block, row, parts, limit, sums, found, counts};
     const bool is_found = search.find(kept);
     block.sync();
-    block.give_back(before);
+    block.release(before);
     return is_found;
   }
   // share: as Passes::find takes it.
   template <class Block, class Row>
   static float threshold_of(Block& block, const Row& row, const Parts& parts, const Limit& limit,
                             float share) {
-    constexpr i32 kFew = 16 * kWarps, kMany = 32 * kWarps;
+    constexpr i32 kFew = 16 * Team::warps(), kMany = 32 * Team::warps();
     float kept = 0;
-    if constexpr (kKnown)  // else the search for many is code enough
+    if constexpr (Kernel::kKnowsSizes)  // else the search for many is code enough
       if (parts.number <= kFew && find_in_blocks<16>(block, row, parts, limit, kept)) return kept;
-    if ((!kKnown || parts.number > kFew) && parts.number <= kMany &&
+    if ((!Kernel::kKnowsSizes || parts.number > kFew) && parts.number <= kMany &&
         find_in_blocks<32>(block, row, parts, limit, kept))
       return kept;
     return Passes::find(block, parts.vocab, row, Limit{limit.of_weight, share});
@@ -222,18 +223,18 @@ struct Slices : Passes {
   template <class Block, class Row>
   static void keep(Block& block, const Row& row, const Parts& parts, float* sums) {
     constexpr i32 kAtATime = 16;
-    const i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32);
+    const i32 lane = Team::lane(), warp = Team::warp();
 #pragma unroll 1
-    for (i32 begin = warp; begin < parts.number; begin += kAtATime * kWarps) {
+    for (i32 begin = warp; begin < parts.number; begin += kAtATime * Team::warps()) {
       float mine[kAtATime];
       i32 cut[kAtATime];  // the block that is kept in part; -1: none
 #pragma unroll
       for (i32 n = 0; n < kAtATime; ++n) {
-        const i32 slice = min(begin + n * kWarps, parts.number - 1);
+        const i32 slice = min(begin + n * Team::warps(), parts.number - 1);
         const bool some = row.weight_of_score(parts.plane(slice, ScoreSlices::kFirst)) > 0;
         const bool all = row.weight_of_score(parts.plane(slice, ScoreSlices::kLast)) > 0;
         mine[n] = all ? parts.plane(slice, ScoreSlices::kWeight) * parts.worth(row, slice) : 0.0f;
-        const u32 votes = __ballot_sync(~0u, some && !all);
+        const u32 votes = Team::vote(some && !all);
         cut[n] = votes != 0 ? slice * 32 + __popc((votes & (~votes + 1)) - 1) : -1;
       }
 #pragma unroll
@@ -245,11 +246,11 @@ struct Slices : Passes {
 #pragma unroll
         for (i32 n = 0; n < half; ++n) {
           const bool second = (lane & step) != 0;
-          const float other = __shfl_xor_sync(~0u, second ? mine[n] : mine[n + half], step);
+          const float other = Team::across(second ? mine[n] : mine[n + half], step);
           mine[n] = (second ? mine[n + half] : mine[n]) + other;
         }
-      mine[0] += __shfl_xor_sync(~0u, mine[0], 1);
-      const i32 slice = begin + lane / 2 * kWarps;
+      mine[0] += Team::across(mine[0], 1);
+      const i32 slice = begin + lane / 2 * Team::warps();
       if (lane % 2 == 0 && slice < parts.number) sums[slice] = mine[0];
     }
     block.sync();
@@ -276,9 +277,9 @@ struct Slices : Passes {
   // The token of a draw among all that options leave.
   template <class Block, class Row>
   static i32 draw_from(Block& block, const Parts& parts, const StepSequence& options, float share, Row& row) {
-    const Scratch before_it = block.scratch_now();
+    const ScratchMark before_it = block.scratch_mark();
     auto* sums = reinterpret_cast<float*>(block.scratch(parts.number + 1).data);
-    for (i32 s = i32(arch::thread()); s < parts.number; s += kConsumers)
+    for (i32 s = Team::thread(); s < parts.number; s += Team::size())
       sums[s] = parts.best[s].z * parts.worth(row, s);
     block.sync();
 #pragma unroll 1
@@ -298,7 +299,7 @@ struct Slices : Passes {
       keep(block, row, parts, sums);
     }
     auto* chosen = reinterpret_cast<i32*>(sums + parts.number);
-    if (arch::thread() < 32) {
+    if (Team::warp() == 0) {
       float wanted, before;
       const i32 slice = part_past(sums, parts.number, share, wanted, before);
       i32 token = 0;
@@ -306,12 +307,12 @@ struct Slices : Passes {
         token = token_past<kSize / 128>(block, slice * (kSize / 4), wanted, before, [&](i32 at) {
           return weights_of(row, word_at(row, parts.vocab, at));
         });
-      if (arch::thread() == 0) *chosen = token;
+      if (Team::thread() == 0) *chosen = token;
     }
     block.sync();
     const i32 token = *chosen;
     block.sync();
-    block.give_back(before_it);
+    block.release(before_it);
     return token;
   }
 
@@ -323,7 +324,7 @@ struct Slices : Passes {
                       a.logits.last()};
     float value = identity(Max());
     i32 index = parts.vocab;
-    for (i32 s = i32(arch::thread()); s < parts.number; s += kConsumers) {
+    for (i32 s = Team::thread(); s < parts.number; s += Team::size()) {
       const float4 best = parts.best[s];
       if (best.x > value) value = best.x, index = i32(best.y);
     }

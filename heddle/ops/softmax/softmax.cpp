@@ -45,6 +45,7 @@ const OpSpec& softmax_op() {
     op.reference = reference;
     op.cases = softmax_cases;
     op.traits = {.input = "x", .output = "y", .in_place = true};
+    op.gradient = {{"softmax_backward"}};
     return op;
   }();
   return spec;

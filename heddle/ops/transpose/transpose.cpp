@@ -11,11 +11,9 @@ namespace {
 void infer(std::byte* args) {
   auto& a = as<Transpose>(args);
   require_rank("transpose", "x", a.x, 2);
-  require(is_float(a.x.dtype) || a.x.dtype == DType::kI32,
+  require(is_wide_float(a.x.dtype) || a.x.dtype == DType::kI32,
           "[transpose] x is {}; must be f32, f16, bf16 or i32", shape_text(a.x));
   set_output("transpose", "y", a.y, a.x.dtype, {a.x.last(), a.x.size[0]});
-  require(is_float(a.x.dtype) == is_float(a.y.dtype),
-          "[transpose] x is {}, y is {}; integers are not converted", shape_text(a.x), shape_text(a.y));
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
@@ -44,6 +42,7 @@ const OpSpec& transpose_op() {
     op.reference = reference;
     op.cases = transpose_cases;
     op.traits = {.input = "x", .output = "y"};
+    op.gradient = {{"transpose", {{"x", "dy"}, {"y", "dx"}}}};
     return op;
   }();
   return spec;

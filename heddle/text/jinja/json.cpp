@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <nlohmann/json.hpp>
-
 #include "heddle/text/jinja/python_text.h"
 #include "heddle/text/unicode/utf8.h"
 
@@ -13,38 +11,33 @@ namespace {
 
 constexpr int kMaxDepth = 90;  // what a template then puts around it stays below the limit for values
 
-Value read(const nlohmann::ordered_json& json, int depth) {
+Value read(const Json& json, int depth) {
   require(depth < kMaxDepth, "JSON of more than {} levels", kMaxDepth);
-  switch (json.type()) {
-    case nlohmann::ordered_json::value_t::boolean:
-      return Value(json.get<bool>());
-    case nlohmann::ordered_json::value_t::number_unsigned:
-      require_room(json.get<uint64_t>() <= uint64_t(INT64_MAX), "the number {} is out of range",
-                   json.get<uint64_t>());
-      return Value(json.get<int64_t>());
-    case nlohmann::ordered_json::value_t::number_integer:
-      return Value(json.get<int64_t>());
-    case nlohmann::ordered_json::value_t::number_float:
-      return Value(json.get<double>());
-    case nlohmann::ordered_json::value_t::string:
-      require(is_valid_utf8(json.get_ref<const std::string&>()), "a text is not UTF-8");
-      return Value(json.get<std::string>());
-    case nlohmann::ordered_json::value_t::array: {
-      std::vector<Value> items;
-      for (const auto& item : json) items.push_back(read(item, depth + 1));
-      return make_sequence(std::move(items));
-    }
-    case nlohmann::ordered_json::value_t::object: {
-      std::vector<std::pair<std::string, Value>> items;
-      for (const auto& [key, item] : json.items()) {
-        require(is_valid_utf8(key), "a key is not UTF-8");
-        items.emplace_back(key, read(item, depth + 1));
-      }
-      return make_dict(std::move(items));
-    }
-    default:
-      return Value::none();
+  if (json.is_bool()) return Value(json.as_bool());
+  if (json.is_integer()) {
+    const std::optional<int64_t> integer = json.to_int();
+    require_room(integer.has_value(), "the number {} is out of range", brief(json));
+    return Value(*integer);
   }
+  if (json.is_number()) return Value(json.as_number());
+  if (json.is_string()) {
+    require(is_valid_utf8(json.as_string()), "a text is not UTF-8");
+    return Value(json.as_string());
+  }
+  if (json.is_array()) {
+    std::vector<Value> items;
+    for (const Json& item : json.items()) items.push_back(read(item, depth + 1));
+    return make_sequence(std::move(items));
+  }
+  if (json.is_object()) {
+    std::vector<std::pair<std::string, Value>> items;
+    for (const auto& [key, item] : json.members()) {
+      require(is_valid_utf8(key), "a key is not UTF-8");
+      items.emplace_back(key, read(item, depth + 1));
+    }
+    return make_dict(std::move(items));
+  }
+  return Value::none();
 }
 
 class Writer {
@@ -185,7 +178,7 @@ void Writer::write_members(std::vector<std::pair<std::string, Value>> items, siz
 
 }  // namespace
 
-Value from_json(const nlohmann::ordered_json& json) {
+Value from_json(const Json& json) {
   return read(json, 0);
 }
 

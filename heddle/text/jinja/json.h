@@ -4,14 +4,13 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "heddle/base/json.h"
 #include "heddle/text/jinja/arguments.h"
 
 namespace heddle::jinja {
 
 // Objects keep their order. Throws where a number has no 64 bits' room, or values are nested too deeply.
-Value from_json(const nlohmann::ordered_json& json);
+Value from_json(const Json& json);
 
 // The filter tojson of transformers, which escapes no HTML.
 Value to_json(Budget& budget, const Value& value, Arguments& arguments);

@@ -141,26 +141,8 @@ inline u32 load_relaxed(const u32* address) {
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
   return value;
 }
-// 16 bytes that others write meanwhile: each half of them is as it was at one moment.
-inline uint4 load_halves(const void* address) {
-  u64 first, second;
-  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
-               : "=l"(first), "=l"(second)
-               : "l"(address)
-               : "memory");
-  return {u32(first), u32(first >> 32), u32(second), u32(second >> 32)};
-}
-inline void store_relaxed(u32* address, u32 value) {
-  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
-}
-inline void store_relaxed(u64* address, u64 value) {
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(address), "l"(value) : "memory");
-}
 inline void add_release(u32* address, u32 amount) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(amount) : "memory");
-}
-inline void add_relaxed(u32* address, u32 amount) {
-  asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(amount) : "memory");
 }
 
 // 16 bytes that nobody writes while the kernel runs.

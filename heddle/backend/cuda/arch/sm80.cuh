@@ -33,20 +33,6 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
   return barrier_passed(barrier, parity);
 }
 
-// No clusters: no program for these architectures has an edge inside one (program_source.cpp).
-inline u32 cluster_size() {
-  return 0;
-}
-inline void begin_cluster() {}
-inline void end_cluster() {}
-inline OnChip of_cta(OnChip here, u32) {
-  return here;
-}
-inline void add_release_on_chip(OnChip, u32) {}
-inline u32 load_acquire_on_chip(OnChip) {
-  return 0;
-}
-
 // A warp keeps the registers that it began with.
 constexpr bool kMovesRegisters = false;
 template <u32 kCount>

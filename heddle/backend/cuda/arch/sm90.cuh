@@ -47,36 +47,6 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
   return done != 0;
 }
 
-// CTAs of a cluster, which see each other's shared memory.
-inline u32 cluster_size() {
-  u32 size;
-  asm("mov.u32 %0, %cluster_nctaid.x;" : "=r"(size));
-  return size;
-}
-// All threads of all CTAs: what each has put on chip before is there for the others behind it.
-inline void begin_cluster() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
-}
-// Threads that have left need not come.
-inline void end_cluster() {
-  begin_cluster();
-}
-// The same place on chip of CTA `cta` of the cluster.
-inline OnChip of_cta(OnChip here, u32 cta) {
-  OnChip there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there.at) : "r"(here.at), "r"(cta));
-  return there;
-}
-inline void add_release_on_chip(OnChip address, u32 amount) {
-  asm volatile("red.release.cluster.shared::cluster.add.u32 [%0], %1;" ::"r"(address.at), "r"(amount)
-               : "memory");
-}
-inline u32 load_acquire_on_chip(OnChip address) {
-  u32 value;
-  asm volatile("ld.acquire.cluster.shared::cta.u32 %0, [%1];" : "=r"(value) : "r"(address.at) : "memory");
-  return value;
-}
-
 // Registers move between the warps of a CTA, four warps that lie together at a time; not on every architecture.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
 constexpr bool kMovesRegisters = true;

@@ -12,13 +12,12 @@ namespace heddle::device {
 constexpr i32 kScratchUnit = 128;
 
 struct Scratch {
-  i32 begin;  // on chip, bytes
   i32 chip_bytes;
   const SpillRoom& room;
   i32 chip_used = 0, spill_used = 0;
 
   // Where memory lies is worked out when some is taken: addresses that are kept throughout a body are spilled.
-  u8* chip() const { return arch::dynamic_shared() + begin; }
+  u8* chip() const { return arch::dynamic_shared(); }
 
   u8* take(i64 size, i32 most_on_chip = 1 << 30) {
     const i32 bytes = i32(size + kScratchUnit - 1) / kScratchUnit * kScratchUnit;
@@ -31,6 +30,15 @@ struct Scratch {
 
  private:
   u8* spill() const { return room.memory + i64(arch::multiprocessor()) * room.bytes; }
+};
+
+// How much of it was taken.
+struct ScratchMark {
+  i32 chip = 0, spill = 0;
+};
+struct ChipMemory {
+  u8* data;
+  i32 bytes;
 };
 
 constexpr i32 kLargestOperand = 1 << 30;  // on chip
@@ -57,23 +65,20 @@ class Block {
       : edges_(edges), scratch_(scratch), rows_(rows) {}
   Edges& edges() { return edges_; }
 
-  // Gives all of scratch back inside a tile, or what was taken since scratch was as `before`.
-  void begin_scratch() { scratch_.chip_used = scratch_.spill_used = 0; }
-  const Scratch& scratch_now() const { return scratch_; }
-  void give_back(const Scratch& before) {
-    scratch_.chip_used = before.chip_used, scratch_.spill_used = before.spill_used;
-  }
+  // For bodies of GPUs: the threads, and scratch as a stack.
+  static Team team() { return {}; }
+  ScratchMark scratch_mark() const { return {scratch_.chip_used, scratch_.spill_used}; }
+  // Gives back what was taken since the mark.
+  void release(const ScratchMark& mark) { scratch_.chip_used = mark.chip, scratch_.spill_used = mark.spill; }
+  // Gives back all that the tile took.
+  void release_scratch() { release(ScratchMark{}); }
+  // All scratch on chip, for a body that takes nothing of it otherwise.
+  ChipMemory chip() const { return {scratch_.chip(), scratch_.chip_bytes}; }
 
   void inputs() {
     if (waited_) return;
     edges_.wait();
     waited_ = true;
-  }
-  // Ahead of a tile whose tagged vectors have `kStage` bytes on chip, before scratch.
-  template <bool kReads, i32 kStage>
-  void begin_stage() {
-    scratch_.begin = kStage, scratch_.chip_bytes -= kStage;
-    if constexpr (kReads) edges_.take_tagged(), inputs();
   }
   void sync() { sync_consumers(); }
   i32 rows(const TileCoord& tile) const { return kFewRows ? tile[1] - tile[0] : 1; }
@@ -145,7 +150,7 @@ class Block {
   template <class Op>
   float reduce(Op op, float mine) {
     __shared__ float warps[2][kWarps];
-    mine = over_warp(op, mine);
+    mine = Team::over_warp(op, mine);
     turn_ ^= 1;
     if (arch::thread() % 32 == 0) warps[turn_][arch::thread() / 32] = mine;
     sync();
@@ -154,20 +159,13 @@ class Block {
     for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
     return all;
   }
-  // Of a value that each lane of a warp has.
-  template <class Op>
-  static float over_warp(Op op, float mine) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) mine = combine(op, mine, __shfl_xor_sync(~0u, mine, step));
-    return mine;
-  }
   // A warp for each row.
   template <class Op, class F>
   void reduce_rows(View out, i32 count, i32 n, Op op, F&& f) {
     for (i32 j = i32(arch::thread() / 32); j < count; j += kWarps) {
       float mine = identity(op);
       for (i32 i = i32(arch::thread() % 32); i < n; i += 32) mine = combine(op, mine, f(j, Index{i}));
-      mine = over_warp(op, mine);
+      mine = Team::over_warp(op, mine);
       if (arch::thread() % 32 == 0) out.from(j).store(Index{0}, mine);
     }
   }
@@ -264,8 +262,6 @@ class Block {
   Operand operand_place(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
     const Matrix there = rows_of(tensor, row, rows);
     if (many_rows() && tensor.dtype == dtype) return {there};
-    if constexpr (kTagged)
-      if (lies_on_chip(there, dtype)) return {there};
     return operand(rows, tensor.size[1], dtype, tensor.dtype == DType::kBf16 && dtype == DType::kBf16);
   }
   void copy_rows(const Tensor& tensor, i32 row, const Operand& x) {
@@ -384,11 +380,6 @@ class Block {
             0,
             tensor.stride[0] * size_of(tensor.dtype),
             0};
-  }
-  // A row of bf16 that came tagged: products read it where it is.
-  static bool lies_on_chip(const Matrix& row, DType dtype) {
-    return row.rows == 1 && dtype == DType::kBf16 && row.dtype == dtype && row.cols % kBlockCols == 0 &&
-           u64(row.data - arch::dynamic_shared()) < kScratchBytes;
   }
   // Rows of whole 16-byte words, some of a thread's at once; false: it is another kind of row.
   static bool copy_words(const View& from, const OperandRow& to, i32 columns) {

@@ -33,6 +33,58 @@ constexpr u32 args_stride(u32 bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
+#include "heddle/tile/epilogue.cuh"
+
+// The walk of an epilogue over the columns of one row that a thread has in registers. What it reads besides them is asked for
+// before the product, so that it has come when the product is done. A body without value() has
+//
+//   begin_columns(block, a)    optional: what all threads do together, after inputs()
+//   columns(block, a, row, columns)   takes them
+template <class L, class B>
+struct ColumnWalk {
+  using Body = typename L::Body;
+  using Args = typename L::Args;
+  static constexpr bool kHasValue = requires { Body::kTakes; };
+  static constexpr bool kHasOperand = requires(B& block, const Args& a) { Body::operand(block, a, 0); };
+  static constexpr bool kExists =
+      kHasValue || requires(B& block, const Args& a, Columns& two) { Body::columns(block, a, 0, two); };
+
+  static bool takes(const Args& a) {
+    if constexpr (kHasValue) return Body::takes_columns(a);
+    return kExists;
+  }
+  static void begin(B& block, const Args& a) {
+    if constexpr (requires { Body::begin_columns(block, a); }) Body::begin_columns(block, a);
+  }
+  static Asked ask(B& block, const Args& a, i32 row, const Columns& columns) {
+    const i32 count = Body::kTakes == 1 ? columns.count : columns.count > 0 ? 2 : 0;
+    return Body::operand(block, a, row).from(Body::operand_column(a, columns.at)).ask(count);
+  }
+  static void run(B& block, const Args& a, i32 row, Columns& columns, const Asked& operand) {
+    if constexpr (!kHasValue)
+      Body::columns(block, a, row, columns);
+    else if constexpr (Body::kTakes == 1)
+      columns.each([&](Index i, float& value) {
+        value = value_of(a, value, operand.get(i.at));
+        Body::keep(block, a, row, columns.at, i, value);
+      });
+    else if (Body::changes(a, columns.at))
+      put(columns,
+          value_of(a, Pair{columns.value[0], columns.value[1]}, Pair{operand.get(0), operand.get(1)}));
+  }
+
+ private:
+  template <class Value>
+  static auto value_of(const Args& a, Value x, Value operand) {
+    if constexpr (kHasOperand)
+      return Body::value(a, x, operand);
+    else
+      return Body::value(a, x);
+  }
+  static void put(Columns& columns, Pair y) { columns.value[0] = y.first, columns.value[1] = y.second; }
+  static void put(Columns& columns, float y) { columns = {columns.at / 2, 1, {y, 0}}; }
+};
+
 // Epilogues from the one whose arguments lie at `args` on.
 template <class... Links>
 struct Epilogues {
@@ -61,15 +113,13 @@ struct Epilogues<First, Rest...> {
   }
   template <class B>
   static bool takes_columns(const u8* args) {
-    if constexpr (!has_columns<B>()) return false;
-    if constexpr (requires(const Args& a) { First::Body::takes_columns(a); })
-      if (!First::Body::takes_columns(args_at<First>(args))) return false;
+    if constexpr (!ColumnWalk<First, B>::kExists) return false;
+    if (!ColumnWalk<First, B>::takes(args_at<First>(args))) return false;
     return Epilogues<Rest...>::template takes_columns<B>(rest(args));
   }
   template <class B>
   static void begin_columns(B& block, const u8* args) {
-    if constexpr (requires(const Args& a) { First::Body::begin_columns(block, a); })
-      First::Body::begin_columns(block, args_at<First>(args));
+    ColumnWalk<First, B>::begin(block, args_at<First>(args));
     Epilogues<Rest...>::begin_columns(block, rest(args));
   }
   struct Ahead {
@@ -79,31 +129,19 @@ struct Epilogues<First, Rest...> {
   template <class B>
   static Ahead ask(B& block, const u8* args, i32 row, const Columns& columns) {
     Ahead ahead{.rest = Epilogues<Rest...>::ask(block, rest(args), row, columns)};
-    if constexpr (kAsks<B>) ahead.first = First::Body::ask(block, args_at<First>(args), row, columns);
+    if constexpr (ColumnWalk<First, B>::kHasOperand)
+      ahead.first = ColumnWalk<First, B>::ask(block, args_at<First>(args), row, columns);
     return ahead;
   }
   template <class B>
   static void columns(B& block, const u8* args, i32 row, Columns& columns, const Ahead& ahead) {
-    if constexpr (kAsks<B>)
-      First::Body::columns(block, args_at<First>(args), row, columns, ahead.first);
-    else if constexpr (has_columns<B>())
-      First::Body::columns(block, args_at<First>(args), row, columns);
+    if constexpr (ColumnWalk<First, B>::kExists)
+      ColumnWalk<First, B>::run(block, args_at<First>(args), row, columns, ahead.first);
     Epilogues<Rest...>::columns(block, rest(args), row, columns, ahead.rest);
   }
 
  private:
-  using Args = typename First::Args;
-
-  template <class B>
-  static constexpr bool kAsks =
-      requires(B& block, const Args& a, const Columns& two) { First::Body::ask(block, a, 0, two); };
-
-  template <class B>
-  static constexpr bool has_columns() {
-    return kAsks<B> ||
-           requires(B& block, const Args& a, Columns& two) { First::Body::columns(block, a, 0, two); };
-  }
-  static const u8* rest(const u8* args) { return args + args_stride(sizeof(Args)); }
+  static const u8* rest(const u8* args) { return args + args_stride(sizeof(typename First::Args)); }
 };
 
 template <class Main, class... After>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/chain.cuh"
+#include "heddle/tile/block_concept.h"
 
 namespace heddle::device {
 
@@ -39,10 +40,8 @@ class Cta {
     return {arch::on_chip(memory() + kScratchBytes), arch::on_chip(&barriers()), p_.ring_slots};
   }
   // All on-chip memory as scratch, of a tile that draws nothing through the ring.
-  Scratch all_scratch() const { return {0, i32(kScratchBytes + p_.ring_slots * kRingSlotBytes), p_.spill}; }
-  Scratch scratch() const { return {0, i32(kScratchBytes), p_.spill}; }
-  // Where tagged tensors lie bare.
-  static u8* stage() { return memory(); }
+  Scratch all_scratch() const { return {i32(kScratchBytes + p_.ring_slots * kRingSlotBytes), p_.spill}; }
+  Scratch scratch() const { return {i32(kScratchBytes), p_.spill}; }
 
  private:
   static RingBarriers& barriers() {

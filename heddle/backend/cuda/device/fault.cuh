@@ -9,7 +9,6 @@ inline void report_fault(FaultRecord* record, const FaultRecord& fault) {
   if (atomicCAS(reinterpret_cast<u32*>(&record->awaited), u32(Awaited::kNothing), u32(fault.awaited)) == 0) {
     record->worker = blockIdx.x;
     record->counter = fault.counter, record->seen = fault.seen, record->wanted = fault.wanted;
-    record->tensor = fault.tensor, record->element = fault.element;
   }
   __threadfence();
   atomicExch(&record->stop, 1u);
@@ -27,5 +26,26 @@ inline bool is_stopped(FaultRecord* record) {
   if (panel_limit() == 0) report_fault(record, {.awaited = Awaited::kPanels});
   return arch::load_relaxed(&record->stop) != 0;
 }
+
+// A wait that ends within its limit.
+class Patience {
+ public:
+  explicit Patience(const KernelParams& p) : p_(p) {}
+
+  // False: the run was stopped, or is now, with this fault.
+  bool once_more(const FaultRecord& fault) {
+    if (++turns_ % 256 != 0) return true;
+    if (begin_ == 0) begin_ = arch::nanoseconds();
+    if (arch::load_relaxed(&p_.fault->stop)) return false;
+    if (arch::nanoseconds() - begin_ <= u64(p_.spin_limit) * 1000) return true;
+    report_fault(p_.fault, fault);
+    return false;
+  }
+
+ private:
+  const KernelParams& p_;
+  u32 turns_ = 0;
+  u64 begin_ = 0;
+};
 
 }  // namespace heddle::device

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/arch/wgmma.cuh"
-#include "heddle/backend/cuda/device/consumers.cuh"
+#include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 
 namespace heddle::device {
@@ -63,6 +63,7 @@ class Gemm {
   static constexpr i32 kWarpRows = 16 * kRowBlocks, kWarpCols = 8 * kColBlocks;
   static constexpr i32 kRows = kWarpRows * kRowWarps, kCols = kWarpCols * kWarps / kRowWarps;
   static constexpr i32 kStageBytes = (kRows + kCols) * kSlabRowBytes;
+  static_assert(kWarps % kRowWarps == 0, "no shape of tiles for so many warps");
 
   Gemm(const Matrix& x, const Weight& w, u8* stages, i32 count)
       : x_(x), w_(w), stages_(stages), count_(count), steps_((x.cols + kSlab - 1) / kSlab) {}

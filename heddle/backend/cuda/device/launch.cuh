@@ -18,6 +18,8 @@ struct LaunchEdges {
   bool knows_device() const { return false; }
 };
 
+static_assert(heddle::Block<Block<LaunchEdges>, Index> && PanelStream<Loader>);
+
 // Whether a tile may draw panels through the ring.
 template <class Main>
 constexpr bool may_stream(const TileCoord& tile) {

@@ -97,6 +97,7 @@ class PairProduct {
 
 // The sum of kWarps floats.
 inline float sum_of_warps(const float* row) {
+  static_assert(kWarps % 4 == 0);
   float sum = 0;
 #pragma unroll
   for (i32 j = 0; j < kWarps; j += 4) {

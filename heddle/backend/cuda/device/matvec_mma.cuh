@@ -8,8 +8,8 @@
 // Warps share K; what they have of a sum meets in shared memory. Its order depends on K and the number of warps alone.
 #pragma once
 
-#include "heddle/backend/cuda/device/consumers.cuh"
 #include "heddle/backend/cuda/device/panel_walk.cuh"
+#include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
 
 namespace heddle::device {
@@ -20,7 +20,6 @@ constexpr i32 kBlockStride = kWarps * kBlockBytes;  // warps take blocks in turn
 // More than four would spill where not even forms are known, or beside several rows of x.
 constexpr i32 kBlocksAtOnce = kKnown && !kFewRows ? 8 : 4;
 constexpr i32 kRoundBytes = kBlocksAtOnce * kBlockStride;  // of a panel
-static_assert(kPartBytes % kRoundBytes == 0);
 
 // A lane's words of a round: of rows r and r + 8 of a group.
 struct GroupWords {
@@ -215,6 +214,9 @@ struct Drawn {
 // out[m, c] = sum_k x[m, k] w[c, k] of panels from the ring, whole items.
 template <class Columns>
 class GroupProduct {
+  static_assert(kPartBytes % kRoundBytes == 0 && sizeof(Columns) > 0,
+                "parts are no whole rounds of so many warps");
+
  public:
   explicit GroupProduct(const Matrix& x) : columns_(x) {}
 

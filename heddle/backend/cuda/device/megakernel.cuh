@@ -3,9 +3,7 @@
 // the weight ring across their borders; consumers wait, run the bodies and signal.
 #pragma once
 
-#include "heddle/backend/cuda/device/cluster.cuh"
 #include "heddle/backend/cuda/device/cta.cuh"
-#include "heddle/backend/cuda/device/tagged.cuh"
 
 namespace heddle::device {
 
@@ -25,8 +23,6 @@ struct QueueSlot {
   u32 index;  // in the worker's stream
   u32 epoch;
   bool live;
-  TaggedTile tagged;
-  ClusterPlaces in_cluster;
   alignas(16) u8 copied[kQueueArgsBytes];
 };
 
@@ -101,9 +97,7 @@ inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) 
   if (lane < sizeof(Instruction) / 4)
     reinterpret_cast<u32*>(&slot.instruction)[lane] = reinterpret_cast<const u32*>(&from)[lane];
   slot.index = index, slot.epoch = epoch;
-  if constexpr (kTagged) slot.tagged.clear();
   __syncwarp();
-  if constexpr (kHasClusterEdges) slot.in_cluster.fetch(p, slot.instruction);
   if (slot.instruction.opcode >= kNopOpcode) return;
   if (lane == 0) {
     slot.tile = tile_of(slot.instruction);
@@ -114,10 +108,6 @@ inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) 
   for (u32 i = lane; fits && i < bytes / 16; i += 32)
     reinterpret_cast<uint4*>(slot.copied)[i] = reinterpret_cast<const uint4*>(p.args + begin)[i];
   slot.args = fits ? slot.copied : p.args + begin;
-  if constexpr (kTagged) {
-    __syncwarp();  // addresses take the place of what was copied
-    slot.tagged.fetch(p, call, p.tagged_parts[p.stream_begin[blockIdx.x] + index], slot.copied);
-  }
 }
 
 constexpr u32 kStay = 0, kLeaveForFault = 1, kLeaveAtEnd = 2;
@@ -192,7 +182,6 @@ inline void run_controller(const KernelParams& p) {
   while (!arch::look_at(consumer_state().leaves)) arch::idle();
   host.tell();
   if (arch::thread() % 32 == 0) is_stopped(p.fault);  // consumers that gave up on panels leave it to say so
-  if constexpr (kHasClusterEdges) ClusterCounters::end();
 }
 
 // Waits until the consumers have so many inputs that say what is drawn. False: they have left.
@@ -280,21 +269,6 @@ class ProgramEdges {
     return bytes;
   }
 
-  // Ahead of the tile's body: what it reads of tagged buffers, there for all once they have waited. In one place: bodies wait in
-  // many, and beside what they keep in registers there is no room for so many words.
-  // Of many words a counter says when it is worth to look: eyes of all workers on all of them hold up who writes them.
-  void take_tagged() {
-    if (!kTagged || !slot().tagged.reads) return;
-    const u32 i = arch::thread();
-    if (i == 0) consumer_state().waits = 1;
-    if (slot().tagged.many) {
-      if (i < kMaxWaits && by_tags(slot().instruction.wait_kind(int(i))) && !poll<false>(i))
-        consumer_state().leaves = kLeaveForFault;
-      sync_consumers();
-    }
-    if (consumer_state().leaves == kStay && !slot().tagged.take(p_, slot().epoch))
-      consumer_state().leaves = kLeaveForFault;
-  }
   // Every wait has a thread that polls it. Whether the run was stopped is known on chip: to look in memory, here, would be a
   // trip of its own for who need not wait.
   void wait() {
@@ -347,23 +321,13 @@ class ProgramEdges {
     if (i == kNoteThread) note_tile();
     const Signal signal = slot().instruction.signal;
     const EdgeKind kind = slot().instruction.signal_kind();
-    const u32 on_chip = kHasClusterEdges ? slot().in_cluster.at[kMaxWaits] : 0;
-    TaggedMade made;
-    if constexpr (kTagged) made = slot().tagged.made(p_, slot().epoch);
     sync_consumers();
-    if constexpr (kTagged) made.give();
     if (i != 0 || signal.counter == kNoCounter || kind == EdgeKind::kInSm) return;
-    if (kHasClusterEdges && kind == EdgeKind::kCluster) return ClusterCounters::add(on_chip, signal.amount);
-    u32* counter = p_.counters + u64(signal.counter) * kCounterStride;
-    if (by_tags(kind))
-      arch::add_relaxed(counter, signal.amount);  // tags say what is there
-    else
-      arch::add_release(counter, signal.amount);
+    arch::add_release(p_.counters + u64(signal.counter) * kCounterStride, signal.amount);
   }
   Tracer tracer() const { return {p_.trace, TraceRole::kConsumers}; }
 
  private:
-  static bool by_tags(EdgeKind kind) { return kTagged && kind == EdgeKind::kTagged; }
   void note_tile() const {
     consumer_state().ring_slot = ring_.slot, consumer_state().ring_phase = ring_.phase;
     const bool dead = consumer_state().was_dead;
@@ -397,27 +361,14 @@ class ProgramEdges {
     sync_consumers();
   }
   i32 chosen(u32 sequence) const { return reinterpret_cast<const volatile i32*>(p_.watch.chosen)[sequence]; }
-  // False: the run was stopped. What comes by tags was waited for ahead of the body, and what this worker made is there.
-  bool wait_for(u32 i) {
-    const EdgeKind kind = slot().instruction.wait_kind(int(i));
-    if (kHasClusterEdges && kind == EdgeKind::kCluster) return poll_on_chip(i);
-    return by_tags(kind) || kind == EdgeKind::kInSm || poll<true>(i);
-  }
-  bool poll_on_chip(u32 i) {
-    const Wait& wait = slot().instruction.waits[i];
-    if (wait.counter == kNoCounter) return true;
-    const u32 wanted = wanted_count(wait.target, slot().epoch, slot().instruction.waits_previous(int(i)));
-    const u32 before = wait.target * (p_.first_epoch - 1);  // launches
-    return spin([&] { return before + ClusterCounters::seen(slot().in_cluster.at[i]); },
-                {.awaited = Awaited::kCounter, .counter = wait.counter, .wanted = wanted});
-  }
-  template <bool kAcquire>
+  // False: the run was stopped. What this worker made is there.
+  bool wait_for(u32 i) { return slot().instruction.wait_kind(int(i)) == EdgeKind::kInSm || poll(i); }
   bool poll(u32 i) {
     const Wait& wait = slot().instruction.waits[i];
     if (wait.counter == kNoCounter) return true;
     const u32 wanted = wanted_count(wait.target, slot().epoch, slot().instruction.waits_previous(int(i)));
     const u32* word = p_.counters + u64(wait.counter) * kCounterStride;
-    return spin([=] { return kAcquire ? arch::load_acquire(word) : arch::load_relaxed(word); },
+    return spin([=] { return arch::load_acquire(word); },
                 {.awaited = Awaited::kCounter, .counter = wait.counter, .wanted = wanted});
   }
   template <class Look>
@@ -425,7 +376,7 @@ class ProgramEdges {
     for (Patience patience(p_);;) {
       fault.seen = look();
       if (reached(fault.seen, fault.wanted)) return true;
-      if (!patience.once_more([&] { return fault; })) return false;
+      if (!patience.once_more(fault)) return false;
     }
   }
 
@@ -445,7 +396,7 @@ __forceinline__ bool consume(const KernelParams& p, const Cta& cta, const QueueS
   if (opcode < kNopOpcode && slot.live)
     run_opcode(opcode, slot.args, block, slot.tile);
   else
-    block.dead(), block.edges().take_tagged(), block.inputs();
+    block.dead(), block.inputs();
   block.edges().signal();
   if (arch::thread() == 0) block.edges().tracer().done();
   return true;
@@ -473,7 +424,6 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
     for (u32 i = arch::thread(); i < p.host_bytes / 4; i += blockDim.x)
       reinterpret_cast<u32*>(ProgramEdges::host_copy())[i] = reinterpret_cast<const u32*>(p.host)[i];
   const Cta cta(p);  // a barrier: what was written above is there for all
-  if constexpr (kHasClusterEdges) ClusterCounters::begin();
   if (!cta.is_loader()) {
     arch::take_registers<kConsumerRegisters>();
     return run_consumers(p, cta);

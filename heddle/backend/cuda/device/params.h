@@ -12,14 +12,13 @@ namespace heddle {
 constexpr u32 kCounterStride = 32;
 
 // What a worker waited for in vain.
-enum class Awaited : u32 { kNothing, kCounter, kVerdict, kPanels, kTag };
+enum class Awaited : u32 { kNothing, kCounter, kVerdict, kPanels };
 
 // The first fault of a run, written once by the device, decoded by the host.
 struct FaultRecord {
   Awaited awaited = Awaited::kNothing;
   u32 worker = 0;
-  u32 counter = 0, seen = 0, wanted = 0;  // kCounter; of kVerdict and kTag the last two
-  u32 tensor = 0, element = 0;            // kTag: of KernelParams::tagged, and of its buffer
+  u32 counter = 0, seen = 0, wanted = 0;  // kCounter; of kVerdict the last two
   u32 stop = 0;                           // every wait tests it and leaves
 };
 
@@ -75,28 +74,6 @@ struct WatchParams {
   u32* verdict = nullptr;  // 2 x steps that are done, + 1 where the last of them ends the run
 };
 
-// A call's tensor in a tagged buffer. There each element stands before a tag of its own size, the number of the step that
-// made it; bodies find the bare elements on chip, and leave them there.
-struct TaggedTensor {
-  u32 words = 0;     // where the buffer's elements with tags begin, bytes from KernelParams::tagged_words
-  u32 bytes = 0;     // of the buffer's bare elements, padded to a multiple of 8
-  u32 place = 0;     // of these on chip, bytes from the begin of the stage; a multiple of 128
-  u32 argument = 0;  // where the tensor's address lies in the call's arguments, bytes
-  u32 offset = 0;    // of the tensor in its buffer, bytes
-  u16 element = 4;   // bytes: 2 or 4
-  u16 writes = 0;    // 1: the call makes it; the begin of the stage has room for what a tile makes
-};
-constexpr u32 kMostTagged = 4;  // of a call; at most one of them is written, and that is the first
-
-struct TaggedCall {
-  u32 first = 0, count = 0;  // its tensors in KernelParams::tagged
-};
-
-// What a tile makes of its call's tagged buffer: bare bytes, at the end of the buffer with the padding.
-struct TaggedPart {
-  u32 begin = 0, bytes = 0;
-};
-
 // Memory for what does not fit on chip.
 struct SpillRoom {
   u8* memory = nullptr;
@@ -111,12 +88,7 @@ struct KernelParams {
   const LiveRows* call_live = nullptr;        // by call
   const StepHost* host = nullptr;             // null: a program without a step record
   u32 host_bytes = 0;
-  u32* counters = nullptr;              // kCounterStride apart
-  const u32* cluster_places = nullptr;  // by counter: where a cluster's CTAs have it on chip
-  const TaggedTensor* tagged = nullptr;
-  const TaggedCall* tagged_calls = nullptr;  // by call
-  const TaggedPart* tagged_parts = nullptr;  // by instruction
-  u8* tagged_words = nullptr;
+  u32* counters = nullptr;  // kCounterStride apart
   FaultRecord* fault = nullptr;
   WorkerPlace* places = nullptr;  // by worker
   u32* tiles = nullptr;           // {run, dead}
@@ -148,7 +120,7 @@ constexpr u32 kHelperWarps = 4;
 
 constexpr u32 kQueueArgsBytes = 1536;  // of a call's arguments on chip; longer ones stay in memory
 
-// On-chip memory of a CTA: the stage of tagged tensors and scratch, of a size that kernels are compiled with
+// On-chip memory of a CTA: scratch, of a size that kernels are compiled with
 // (KernelTraits); then ring slots, as many as there is room for.
 constexpr u32 kRingSlotBytes = 16384;
 constexpr u32 kMaxRingSlots = 13;

@@ -3,7 +3,6 @@
 
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
-#include "heddle/tile/activation.h"
 #include "heddle/tile/block.h"
 
 namespace heddle::device {

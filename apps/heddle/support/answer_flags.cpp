@@ -1,0 +1,95 @@
+#include "apps/heddle/support/answer_flags.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <type_traits>
+
+#include "apps/heddle/support/input.h"
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+// "top_p" -> "--top-p"
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+// "12,13=-2.5"
+SequenceBias parse_bias(const std::string& text) {
+  const size_t middle = text.find('=');
+  require(middle != std::string::npos,
+          "[--sequence-bias] '{}' has no =; token ids and a number are expected, such as 12,13=-2.5", text);
+  SequenceBias bias{.tokens = parse_tokens(text.substr(0, middle), "--sequence-bias")};
+  const std::string number = text.substr(middle + 1);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bias.bias);
+  require(error == std::errc() && end == number.data() + number.size(),
+          "[--sequence-bias] '{}' is no number; such as 12,13=-2.5 is expected", number);
+  return bias;
+}
+
+// The model's generation_config.json has defaults for these.
+bool is_sampling(std::string_view name) {
+  bool found = false;
+  const SamplingParams any;
+  SamplingParams::visit(any,
+                        [&](const char* one, const auto&, const char*) { found = found || name == one; });
+  return found;
+}
+
+}  // namespace
+
+void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out) {
+  AnswerSettings::visit(asked, [&](const std::string& name, auto& field, std::string help) {
+    using Type = std::remove_reference_t<decltype(field)>;
+    if constexpr (std::is_constructible_v<FlagValue, Type*>) {
+      if (left_out.contains(name)) return;
+      names_.insert(name);
+      if (is_sampling(name)) help += "; default: generation_config.json's";
+      if (std::is_same_v<Type, std::vector<std::string>>) help += "; may be given several times";
+      command.argument(flag_of(name), &field, help, {.shows_default = !is_sampling(name)});
+    }
+  });
+  command.argument("--sequence-bias", &biases_,
+                   "IDS=NUMBER: added to the score of the last of these tokens after the others, such as "
+                   "12,13=-2.5; may be given several times");
+  command.argument(
+      "--bad-word", &bad_words_,
+      "a text whose tokens are never made, as it is and after a space; may be given several times");
+  command.argument("--eos-token-id", &eos_,
+                   "end at this token, instead of the model's; may be given several times");
+  command.argument("--ignore-eos", &ignore_eos_, "go on past the end-of-text token");
+}
+
+AnswerSettings AnswerFlags::settings(const Command& command, const Tokenizer& tokenizer) const {
+  AnswerSettings settings = model_settings(engine.model);
+  take_given(settings, asked, [&](std::string_view name) {
+    return names_.contains(std::string(name)) && (!is_sampling(name) || command.given(flag_of(name)));
+  });
+  for (const std::string& bias : biases_) settings.sampling.sequence_bias.push_back(parse_bias(bias));
+  for (const std::string& word : bad_words_) {
+    require_utf8(word, "--bad-word");
+    require(!word.empty(), "[--bad-word] one is empty; give it a text");
+    forbid(settings, word, tokenizer);
+  }
+  if (!eos_.empty() || ignore_eos_) settings.eos_token_id.clear();
+  for (const std::string& id : eos_) {
+    const std::vector<i32> tokens = parse_tokens(id, "--eos-token-id");
+    if (!ignore_eos_) settings.eos_token_id.insert(settings.eos_token_id.end(), tokens.begin(), tokens.end());
+  }
+  settings.validate();
+  return settings;
+}
+
+ChatTemplate AnswerFlags::chat_template() const {
+  if (form.empty() && !ChatTemplate::exists(engine.model))
+    fail(ErrorCode::kIo,
+         "[{}] has no chat template: it was not made to talk; --template FILE gives it one, in Jinja",
+         engine.model);
+  return ChatTemplate::load(engine.model, form);
+}
+
+}  // namespace heddle

@@ -1,0 +1,34 @@
+// The flags of commands that make answers: how tokens are chosen, and where a text ends.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/heddle/support/command.h"
+#include "apps/heddle/support/engine_flags.h"
+#include "heddle/session/settings.h"
+#include "heddle/text/chat_template.h"
+
+namespace heddle {
+
+struct AnswerFlags {
+  EngineFlags engine;
+  std::string system, form;  // of a conversation; `form` is a file with its template
+
+  // Each field of AnswerSettings that a flag can hold, but for those left out, and flags for the others.
+  void add_to(Command& command, const std::set<std::string>& left_out = {});
+  // What the flags say, else the model's generation_config.json. Throws Error where a value is out of its range.
+  AnswerSettings settings(const Command& command, const Tokenizer& tokenizer) const;
+  // The template in `form`, or where that is empty the model's. Throws Error that says what to pass where there is none.
+  ChatTemplate chat_template() const;
+
+  AnswerSettings asked;
+
+ private:
+  std::set<std::string> names_;  // of the fields that have a flag
+  std::vector<std::string> bad_words_, biases_, eos_;
+  bool ignore_eos_ = false;
+};
+
+}  // namespace heddle

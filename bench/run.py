@@ -1,0 +1,61 @@
+"""Measures the rows of the gate, and keeps them as the baseline of this kind of machine.
+
+    python3 bench/run.py [--only TEXT] [--runs 20] [--build build/release]
+
+Runs go round by round over all rows, so that a change of the machine's speed meets all alike. Writes
+bench/results/<device>/rows.json; with --only, the other rows of that file stay.
+"""
+
+import argparse
+import json
+import shlex
+import statistics
+from pathlib import Path
+
+import report
+import rows
+from report import ROOT
+
+
+def row_of(row, samples):
+    return {
+        "name": row.name,
+        "command": shlex.join(row.command),
+        "ms": round(statistics.median(s.ms for s in samples), 3),
+        "units": [round(s.units, 5) for s in samples],
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="", help="rows whose names contain this")
+    parser.add_argument("--runs", type=int, default=20, help="processes for a row")
+    parser.add_argument("--commit", help="that was built; default: what git says")
+    parser.add_argument("--build", type=Path, default=ROOT / "build/release")
+    arguments = parser.parse_args()
+    commit = arguments.commit or report.commit()
+    wanted, device = rows.all_rows(arguments.build, arguments.only)
+    samples = {row: [] for row in wanted}
+    for number in range(arguments.runs):
+        for row in wanted:
+            samples[row].append(rows.sample(row, arguments.build))
+        print(f"run {number + 1} of {arguments.runs}", flush=True)
+    path = rows.baseline_path(device)
+    old = json.loads(path.read_text())["rows"] if path.exists() else []
+    made = {row["name"]: row for row in old} if arguments.only else {}
+    made |= {row.name: row_of(row, samples[row]) for row in wanted}
+    result = {
+        "device": device,
+        "date": report.today(),
+        "commit": commit,
+        "rows": list(made.values()),
+    }
+    report.write(result, path, "rows")
+    for row in wanted:
+        print(f"{made[row.name]['ms']:9.2f} ms  {row.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+#include "heddle/backend/cuda/compiler/jit.h"
+
+#include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <sstream>
+
+#include <fmt/ranges.h>
+
+#include "heddle/backend/cuda/compiler/cubin_cache.h"
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/compiler/sources.h"
+#include "heddle/base/digest.h"
+#include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
+#include "heddle/base/stopwatch.h"
+
+namespace heddle::cuda {
+namespace {
+
+// -default-device makes every function one of the device, so that the headers need no marks.
+std::vector<std::string> all_options(const CompileRequest& request) {
+  std::vector<std::string> options = {"--std=c++20", "-default-device", "--gpu-architecture=" + request.arch,
+                                      "--ptxas-options=-v"};
+  options.insert(options.end(), request.options.begin(), request.options.end());
+  return options;
+}
+
+std::string key_of(const CompileRequest& request, const std::vector<std::string>& options,
+                   const Nvrtc& nvrtc) {
+  const std::string version = nvrtc.version_text();
+  std::vector<std::string_view> parts = {source_tree().digest, version, request.source};
+  parts.insert(parts.end(), options.begin(), options.end());
+  return digest_of(parts);
+}
+
+}  // namespace
+
+std::string code_name(const CompileRequest& request) {
+  const std::vector<std::string> options = all_options(request);
+  std::vector<std::string_view> parts = {source_tree().digest, request.source};
+  parts.insert(parts.end(), options.begin(), options.end());
+  return digest_of(parts);
+}
+
+namespace {
+
+Result<Compiled> compile_one(const CompileRequest& request, const CubinCache& cache) {
+  const Stopwatch watch;
+  const Nvrtc& nvrtc = Nvrtc::get();
+  const std::vector<std::string> options = all_options(request);
+  const std::string key = key_of(request, options, nvrtc);
+  Compiled result;
+  if (std::optional<CubinCache::Entry> entry = cache.find(key)) {
+    result.cubin = std::move(entry->cubin);
+    result.log = std::move(entry->log);
+    result.from_cache = true;
+  } else {
+    Nvrtc::Output output = nvrtc.compile({request.name, request.source, options}, source_tree().files);
+    if (!output.ok)
+      return Failure{fmt::format("[{}] does not compile for {} with {} (NVRTC {}):\n{}", request.name,
+                                 request.arch, fmt::join(options, " "), nvrtc.version_text(), output.log)};
+    result.cubin = std::move(output.cubin);
+    result.log = std::move(output.log);
+    cache.store(key, {result.cubin, result.log});
+  }
+  result.kernels = parse_kernel_use(result.log);
+  result.seconds = watch.seconds();
+  return result;
+}
+
+// The number before `what`, which begins with a space, in a line of ptxas; 0 where it is not there. Not by std::regex:
+// in libstdc++ making one fills a table of the locale without a lock, and several threads come here.
+int number_before(std::string_view line, std::string_view what) {
+  const size_t end = line.find(what);
+  if (end == line.npos) return 0;
+  line = line.substr(0, end);
+  line.remove_prefix(line.find_last_not_of("0123456789") + 1);
+  int number = 0;
+  std::from_chars(line.data(), line.data() + line.size(), number);
+  return number;
+}
+
+}  // namespace
+
+std::vector<KernelUse> parse_kernel_use(const std::string& log) {
+  constexpr std::string_view kHeading = "Function properties for ";
+  std::vector<KernelUse> kernels;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (const size_t at = line.find(kHeading); at != line.npos)
+      kernels.push_back({.name = line.substr(at + kHeading.size())});
+    if (kernels.empty()) continue;
+    KernelUse& kernel = kernels.back();
+    if (line.find("bytes stack frame") != std::string::npos) {
+      kernel.stack_bytes = number_before(line, " bytes stack frame");
+      kernel.spill_store_bytes = number_before(line, " bytes spill stores");
+      kernel.spill_load_bytes = number_before(line, " bytes spill loads");
+    } else if (line.find("registers") != std::string::npos) {
+      kernel.registers = number_before(line, " registers");
+      kernel.shared_bytes = number_before(line, " bytes smem");
+      kernel.stack_bytes = std::max(kernel.stack_bytes, number_before(line, " bytes cumulative stack size"));
+    }
+  }
+  return kernels;
+}
+
+std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> requests, int workers) {
+  return try_compile(requests, workers, CubinCache::of_process());
+}
+
+std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> requests, int workers,
+                                          const CubinCache& cache) {
+  std::vector<Result<Compiled>> results(requests.size(), Failure{});
+  parallel_for(requests.size(), workers, [&](size_t i) { results[i] = compile_one(requests[i], cache); });
+  return results;
+}
+
+std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers) {
+  std::vector<Compiled> compiled;
+  for (Result<Compiled>& result : try_compile(requests, workers))
+    compiled.push_back(std::move(result).or_throw(ErrorCode::kCompile));
+  return compiled;
+}
+
+Compiled compile(const CompileRequest& request) {
+  return std::move(compile(std::span(&request, 1), 1).front());
+}
+
+}  // namespace heddle::cuda

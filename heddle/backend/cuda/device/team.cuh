@@ -1,0 +1,68 @@
+// What a body for GPUs (x.sm80.cuh) may ask about the threads it runs on and
+// the kernel it is part of, besides the Block language. Both are constants of a
+// kernel, which its source says (program_source.cpp).
+#pragma once
+
+#include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/device/value.cuh"
+
+namespace heddle::device {
+
+constexpr i32 kConsumers = 32 * kWarps;
+// Registers of a thread, where they move from the other warps: together they
+// fill a multiprocessor's 65,536.
+constexpr u32 kHelperRegisters = 40;
+constexpr u32 kFreeRegisters = (65536 - 32 * kHelperWarps * kHelperRegisters) / u32(kConsumers) / 8 * 8;
+constexpr u32 kConsumerRegisters = kFreeRegisters < 248 ? kFreeRegisters : 248;
+
+// What each of them wrote on chip before it is there for all of them after it.
+inline void sync_consumers() {
+  arch::sync_threads<1, kConsumers>();
+}
+
+// The threads of a block: the first warps of a CTA. Nothing is kept: the index
+// is read where it is asked for.
+struct Team {
+  static i32 thread() { return i32(arch::thread()); }
+  static i32 warp() { return i32(arch::thread() / 32); }
+  static i32 lane() { return i32(arch::thread() % 32); }
+  static constexpr i32 size() { return kConsumers; }
+  static constexpr i32 warps() { return kWarps; }
+
+  // What each thread wrote before it, on chip and in memory, is there for all
+  // of them after it.
+  static void sync() { sync_consumers(); }
+
+  // Within a warp, by all of its lanes together: the value of lane `lane`; of
+  // the lane whose number differs from the own one in the bits of `bits`; a bit
+  // for each lane for which it holds.
+  template <class Value>
+  static Value from_lane(Value value, i32 lane) {
+    return __shfl_sync(~0u, value, lane);
+  }
+  template <class Value>
+  static Value across(Value value, i32 bits) {
+    return __shfl_xor_sync(~0u, value, bits);
+  }
+  static u32 vote(bool holds) { return __ballot_sync(~0u, holds); }
+  // Op over the values of a warp's lanes, the same in all of them. Over those
+  // of all threads: block.reduce(op, value).
+  template <class Op>
+  static float over_warp(Op op, float mine) {
+#pragma unroll
+    for (i32 bits = 16; bits > 0; bits /= 2) mine = combine(op, mine, across(mine, bits));
+    return mine;
+  }
+};
+
+// What a kernel was made for.
+struct Kernel {
+  static constexpr bool kSeveralRows = kFewRows;           // its steps may have more than one row
+  static constexpr bool kKnowsSizes = kKnown;              // sizes are compiled in, or forms of them
+  static constexpr i32 kStreamRows = heddle::kStreamRows;  // tiles of more rows draw nothing through the ring
+
+  // Whether weights, or what variants read, have elements of this type.
+  static constexpr bool uses(DType dtype) { return kUses[int(dtype)]; }
+};
+
+}  // namespace heddle::device

@@ -1,0 +1,61 @@
+// A program in device memory: its instructions, bound arguments, counters, and its compiled kernels. What both GPU
+// executors share.
+#pragma once
+
+#include <vector>
+
+#include "heddle/backend/cuda/compiler/jit.h"
+#include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/backend/cuda/runtime/kernel.h"
+#include "heddle/backend/cuda/runtime/memory.h"
+#include "heddle/ir/executor.h"
+
+namespace heddle::cuda {
+
+// The memory of the device that executors run on.
+MemorySpace& device_space();
+
+class DeviceProgram {
+ public:
+  // `streams`: instructions, stream after stream; a stream belongs to a CTA (or is a call's tiles).
+  // `sources`: taken from options.code, where it is given.
+  DeviceProgram(const Program& program, const Memory& memory, const ExecutorOptions& options,
+                std::span<const std::vector<Instruction>> streams, std::span<const CompileRequest> sources);
+
+  const Stream& stream() const { return stream_; }
+  // Of source `index`. May have the dynamic shared memory that params() shares out: ask for all kernels before it.
+  Kernel kernel(size_t index, const std::string& name);
+  KernelParams params(u32 first_epoch, u32 steps) const;
+  u32 shared_bytes() const { return shared_bytes_; }
+
+  u32* verdict() const { return verdict_; }                    // for WatchParams; zero before each run
+  u32 args_of(size_t call) const { return call_args_[call]; }  // where a call's arguments begin, bytes
+
+  // Waits for the stream; says what ran since the last call. Throws Error(kDevice) with a dump after a fault.
+  RunReport finish(int steps, std::string_view executor);
+
+ private:
+  void put_args(const std::vector<BoundCall>& calls);
+  // Counters and tags are as before the first step.
+  void clear_edges();
+  template <class T>
+  std::byte* put(std::span<const T> values);
+  i64 spill_bytes() const;
+
+  const Program& program_;
+  const u32 scratch_bytes_;  // on chip, that its kernels are compiled with
+  Stream stream_;
+  std::vector<Module> modules_;
+  std::vector<DeviceBuffer> owned_;
+  KernelParams params_;
+  std::vector<u32> call_args_;
+  i64 counter_bytes_ = 0;
+  u32 shared_bytes_ = 0;
+  u32* verdict_ = nullptr;
+  size_t num_places_;  // workers; 0: streams are calls
+  DeviceBuffer
+      report_;  // FaultRecord, tiles {run, dead}, places; the host is too far for what kernels poll and count
+};
+
+}  // namespace heddle::cuda

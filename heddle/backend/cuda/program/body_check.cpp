@@ -1,0 +1,122 @@
+#include "heddle/backend/cuda/program/body_check.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "heddle/backend/cuda/compiler/archs.h"
+#include "heddle/backend/cuda/compiler/jit.h"
+#include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/base/error.h"
+#include "heddle/ir/registry.h"
+
+namespace heddle::cuda {
+namespace {
+
+// Each breaks a rule of tile bodies.
+constexpr const char* kFaults[] = {"#include <vector>", "void f() { throw 1; }"};
+
+void require_strict_compiler(const std::string& arch) {
+  std::vector<CompileRequest> requests;
+  for (const char* fault : kFaults) requests.push_back({fault, fault, arch, {}});
+  const std::vector<Result<Compiled>> results = try_compile(requests);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i]) fail(ErrorCode::kInternal, "[check] the device compiler accepted '{}'", kFaults[i]);
+}
+
+// What a kernel and the functions it calls take together, as one.
+KernelUse together(const std::vector<KernelUse>& kernels) {
+  KernelUse all;
+  for (const KernelUse& kernel : kernels) {
+    if (kernel.registers > 0) all.name = kernel.name;
+    all.registers = std::max(all.registers, kernel.registers);
+    all.shared_bytes = std::max(all.shared_bytes, kernel.shared_bytes);
+    all.stack_bytes = std::max(all.stack_bytes, kernel.stack_bytes);
+    all.spill_store_bytes += kernel.spill_store_bytes;
+    all.spill_load_bytes += kernel.spill_load_bytes;
+  }
+  return all;
+}
+
+constexpr i32 kManyRows = 512;
+constexpr const char* kMeasuredArch = "sm_90a";
+
+// The longest chain that an op can be the main part of.
+Opcode longest_chain(const OpSpec& op, std::span<const OpSpec* const> all) {
+  Opcode chain{.ops = {op.name}};
+  if (!op.traits.main) return chain;
+  for (const OpSpec* other : all) {
+    if (other->traits.epilogue && !op.traits.output.empty()) chain.ops.push_back(other->name);
+    if (other->traits.prologue && chain.main == 0 && !op.traits.input.empty()) {
+      chain.ops.insert(chain.ops.begin(), other->name);
+      chain.main = 1;
+    }
+  }
+  return chain;
+}
+
+KernelTraits traits_for(i32 rows) {
+  KernelTraits traits{.rows = rows};
+  for (const DTypeInfo& info : kDTypes) traits.types[size_t(info.type)] = is_wide_float(info.type);
+  return traits;
+}
+
+// Products of many rows on tensor cores hold more sums than there are registers for, and the longest chain around them
+// begins with a merge, which steps of many rows have on their own. A body with a generic one to fall back to has that
+// one's call, with a copy of the arguments, beside its own paths. What decodes stays on chip where it was measured.
+Budget budget_of(const BodyCheck& check) {
+  if (check.rows > 1) return {.stack_bytes = has_variant(check.op) ? 1024 : 768, .spill_bytes = 3584};
+  if (has_variant(check.op)) return {.stack_bytes = 1024, .spill_bytes = 2048};
+  if (check.arch != kMeasuredArch) return {.stack_bytes = 320, .spill_bytes = 1024};
+  if (get_op(check.op).traits.main)
+    return {.stack_bytes = 32, .spill_bytes = 128};  // no model has all epilogues
+  return {};
+}
+
+}  // namespace
+
+std::string over_budget(const KernelUse& use, const Budget& budget) {
+  std::string text;
+  const auto hold = [&](int value, int limit, const char* what) {
+    if (value > limit)
+      text += fmt::format("{}{} {} (the budget is {})", text.empty() ? "" : ", ", value, what, limit);
+  };
+  hold(use.registers, budget.registers, "registers");
+  hold(use.shared_bytes, budget.shared_bytes, "bytes of shared memory");
+  hold(use.stack_bytes, budget.stack_bytes, "bytes of stack");
+  hold(use.spill_store_bytes + use.spill_load_bytes, budget.spill_bytes, "bytes spilled");
+  return text;
+}
+
+std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::span<const std::string> ops) {
+  require(!archs.empty(), "[check] no architecture is named; heddle knows {}", known_arch_names());
+  for (const std::string& arch : archs) require_known_arch(arch);
+  std::vector<const OpSpec*> wanted;
+  for (const std::string& op : ops) wanted.push_back(&get_op(op));
+  if (ops.empty()) wanted = all_ops();
+  require_strict_compiler(archs.front());
+  std::vector<CompileRequest> requests;
+  std::vector<BodyCheck> checks;
+  for (const OpSpec* op : wanted)
+    for (const std::string& arch : archs)
+      for (i32 rows : {1, kManyRows}) {
+        if (rows > 1 && !op->traits.main && !has_variant(op->name)) continue;  // the same kernel
+        requests.push_back(
+            {op->name, call_source(longest_chain(*op, all_ops()), traits_for(rows), arch), arch, {}});
+        checks.push_back({op->name, arch, rows, {}, 0, {}});
+      }
+  const std::vector<Result<Compiled>> results = try_compile(requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    BodyCheck& check = checks[i];
+    if (results[i]) {
+      check.use = together(results[i].value().kernels);
+      check.seconds = results[i].value().seconds;
+      check.failure = over_budget(check.use, budget_of(check));
+    } else {
+      check.failure = results[i].message();
+    }
+  }
+  return checks;
+}
+
+}  // namespace heddle::cuda

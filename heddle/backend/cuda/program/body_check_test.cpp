@@ -1,0 +1,44 @@
+#include "heddle/backend/cuda/program/body_check.h"
+
+#include <gtest/gtest.h>
+
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/base/error.h"
+#include "heddle/ir/op.h"
+
+namespace heddle::cuda {
+namespace {
+
+// `make check-device` has all bodies for all architectures.
+TEST(BodyCheck, BodiesCompileWithinTheirBudgets) {
+  if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+  const std::vector<BodyCheck> checks =
+      check_bodies(std::vector<std::string>{"sm_90a"}, std::vector<std::string>{"linear", "rms_norm", "add"});
+  EXPECT_EQ(checks.size(), 5u) << "linear and rms_norm have kernels for many rows";
+  for (const BodyCheck& check : checks) {
+    EXPECT_EQ(check.failure, "") << check.op;
+    EXPECT_GT(check.use.registers, 0) << check.op;
+  }
+}
+
+TEST(BodyCheck, SaysWhatIsOverABudget) {
+  const Budget budget = {.registers = 100, .shared_bytes = 1000, .stack_bytes = 8, .spill_bytes = 16};
+  KernelUse use = {"k", 100, 1000, 8, 8, 8};
+  EXPECT_EQ(over_budget(use, budget), "");
+  use.registers = 101;
+  use.spill_load_bytes = 9;
+  EXPECT_EQ(over_budget(use, budget),
+            "101 registers (the budget is 100), 17 bytes spilled (the budget is 16)");
+  use = {"k", 1, 1001, 9, 0, 0};
+  EXPECT_EQ(over_budget(use, budget),
+            "1001 bytes of shared memory (the budget is 1000), 9 bytes of stack (the budget is 8)");
+}
+
+TEST(BodyCheck, RefusesWhatItDoesNotKnow) {
+  EXPECT_THROW(check_bodies(std::vector<std::string>{"sm_90"}), Error);
+  EXPECT_THROW(check_bodies({}), Error);
+  EXPECT_THROW(check_bodies(std::vector<std::string>{"sm_90a"}, std::vector<std::string>{"linnear"}), Error);
+}
+
+}  // namespace
+}  // namespace heddle::cuda

@@ -1,0 +1,246 @@
+#include "heddle/backend/cuda/program/program_source.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "heddle/backend/cuda/compiler/archs.h"
+#include "heddle/backend/cuda/compiler/sources.h"
+#include "heddle/backend/cuda/device/params.h"
+#include "heddle/base/error.h"
+#include "heddle/ir/registry.h"
+
+namespace heddle::cuda {
+namespace {
+
+// "rms_norm" -> "RmsNorm", the name of its arguments.
+std::string args_name(const std::string& op) {
+  std::string name;
+  bool upper = true;
+  for (char c : op) {
+    if (c != '_') name += upper ? char(std::toupper(c)) : c;
+    upper = c == '_';
+  }
+  return name;
+}
+
+constexpr const char* kVariant = ".sm80.cuh";
+
+std::string include_of(const std::string& op, const char* suffix) {
+  return fmt::format("#include \"{}\"\n", op_source(op, suffix));
+}
+
+// Part `part` of opcode `opcode`.
+std::string link_name(size_t opcode, size_t part) {
+  return fmt::format("Link{}_{}", opcode, part);
+}
+
+// The types of an opcode's parts, with what is known of their arguments.
+std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& known,
+                         const KernelTraits& traits) {
+  std::string text;
+  for (size_t part = 0; part < opcode.ops.size(); ++part) {
+    const std::string& op = opcode.ops[part];
+    const std::string name = link_name(number, part), args = args_name(op);
+    std::string more;
+    if (!known.empty()) {
+      more = ", Known" + name;
+      text += fmt::format("struct Known{} {{\nstatic __forceinline__ void set({}& a) {{\n{}\n}}\n}};\n", name,
+                          args, known[part]);
+    }
+    const bool variant = traits.has_ring ? has_variant(op) : runs_variant(get_op(op));
+    text += fmt::format("using {} = Link<{}::{}, {}{}>;\n", name, op, variant ? "DeviceBody" : "Body", args,
+                        more);
+  }
+  return text;
+}
+
+// Dtypes of products. Those are with weights; bodies for GPUs, as attention's, choose by what lies in tensors, in two bytes.
+void add_types(const OpSpec& op, const std::byte* args, std::array<bool, kNumDTypes>& uses) {
+  const bool in_tensors = has_variant(op.name);
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    const Tensor& value = field.elements(args);
+    if (!value.exists()) continue;
+    if (field.is_weight() || (in_tensors && is_wide_float(value.dtype) && size_of(value.dtype) == 2))
+      uses[size_t(value.dtype)] = true;
+  }
+}
+
+// Of the product of a row with weight w.
+i64 scratch_of_a_row(const Program& program, const Tensor* input, const Weight& w) {
+  constexpr i64 kMostColumns = 256, kPadding = 768;
+  const auto workers = i64(program.workers.size());
+  const i64 share = (w.rows() + workers - 1) / workers;
+  const i64 columns = std::min(kMostColumns, (share + 15) / 16 * 16);
+  const i64 sums = 4 * (columns + 2 * std::min<i64>(columns, kRowColumns) * kConsumerWarps);
+  const bool as_it_lies = input && input->dtype == DType::kBf16 && w.data.dtype == DType::kBf16;
+  const i64 element = as_it_lies ? 2 : 4;
+  return w.cols() * element + sums + kPadding;
+}
+
+// For a row of x as products read it, the sums of a tile's columns, and those of each warp, twice: of the call that has
+// most.
+u32 scratch_of_a_row(const Program& program) {
+  i64 most = 0;
+  for (const Call& call : program.calls) {
+    Node node = program.node_of(call);
+    for (size_t i = 0; i < node.parts.size(); ++i) {
+      const OpSpec& op = *node.parts[i].op;
+      // What a product copies as it lies; null: a prologue makes it.
+      const bool copies = i == 0 && node.main == 0 && op.traits.main && !op.traits.streams_by_data;
+      const Tensor* input = copies ? argument(node.parts[i], op.traits.input) : nullptr;
+      for (const Field& field : op.fields)
+        if (field.is_weight())
+          most = std::max(most, scratch_of_a_row(program, input, field.weight(node.parts[i].args.data())));
+    }
+  }
+  return u32(std::min<i64>(most + 127, 1 << 20)) / 128 * 128;
+}
+
+// The ring takes the rest of the chip's memory: at least two slots where a CTA can have 99 KB.
+constexpr u32 kLeastScratch = 18 << 10;
+u32 most_scratch(const std::string& arch) {
+  return (arch_of(arch).shared_kb < 100 ? 40 : 100) << 10;
+}
+
+std::string chain_type(const Opcode& opcode, size_t number) {
+  require(opcode.main <= 1, "[cuda] a chain has {} prologues; one is the most", opcode.main);
+  std::string links;
+  for (size_t part = 0; part < opcode.ops.size(); ++part)
+    links += (part == 0 ? "" : ", ") + link_name(number, part);
+  return fmt::format("{}<{}>", opcode.main == 1 ? "ChainWithPrologue" : "Chain", links);
+}
+
+// What comes before kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
+std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownArgs> known,
+                         const KernelTraits& traits, const std::string& arch) {
+  std::set<std::string> ops;
+  for (const Opcode& opcode : opcodes) ops.insert(opcode.ops.begin(), opcode.ops.end());
+  std::string types;
+  for (bool used : traits.types) types += used ? "true, " : "false, ";
+  const bool is_known = std::ranges::all_of(known, [](const KnownArgs& args) { return !args.empty(); });
+  std::string text = fmt::format(
+      "#include \"heddle/base/types.h\"\n"
+      "namespace heddle::device {{\n"
+      "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
+      "constexpr i32 kWarps = {};\n"
+      "constexpr bool kHasRing = {};\n"
+      "constexpr u32 kScratchBytes = {};\n"
+      "}}\n"
+      "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
+      "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.warps,
+      traits.has_ring, traits.scratch_bytes, arch_of(arch).primitives);
+  for (const std::string& op : ops) text += include_of(op, ".h");
+  text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
+  for (const std::string& op : ops) text += include_of(op, ".cuh");
+  for (const std::string& op : ops)
+    if (has_variant(op)) text += include_of(op, kVariant);
+  for (size_t n = 0; n < opcodes.size(); ++n) {
+    text += links_source(opcodes[n], n, known[n], traits);
+    text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n, link_name(n, opcodes[n].main),
+                        chain_type(opcodes[n], n));
+  }
+  return text + "}  // namespace heddle::device\n";
+}
+
+}  // namespace
+
+bool has_variant(const std::string& op) {
+  return !op_source(op, kVariant).empty();
+}
+
+KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
+  std::array<bool, kNumDTypes> uses = {};
+  for (const Call& call : program.calls)
+    for (const Part& part : program.node_of(call).parts) add_types(*part.op, part.args.data(), uses);
+  KernelTraits traits{uses, program.shape.rows};
+  // What the largest product of a row leaves is the ring's: so much more streams while nothing is computed.
+  if (program.shape.rows == 1)
+    traits.scratch_bytes = std::clamp(scratch_of_a_row(program), kLeastScratch, most_scratch(arch));
+  return traits;
+}
+
+std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
+                        const KnownArgs& known) {
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
+         fmt::format(R"(#include "heddle/backend/cuda/device/launch.cuh"
+using namespace heddle::device;
+extern "C" __global__ __launch_bounds__({}, 1)
+void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call) {{
+  run_launch<Main0, Chain0>(p, call);
+}}
+)",
+                     call_threads(traits.rows, traits.warps));
+}
+
+bool takes_weight(const OpSpec& op) {
+  return std::ranges::any_of(op.fields, [](const Field& field) { return field.is_weight(); });
+}
+
+bool runs_variant(const OpSpec& op) {
+  return has_variant(op.name) && !takes_weight(op);
+}
+
+std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
+                              Knowledge knowledge) {
+  // Of any number of rows.
+  KernelTraits traits{.rows = kManyStepRows, .scratch_bytes = 0, .has_ring = false};
+  add_types(op, args, traits.types);
+  const Opcode opcode{.ops = {op.name}};
+  const KnownArgs known = known_args(op, args, knowledge);
+  std::string ranges;
+  for (const TileAxis& axis : op.axes(args, {.gpu = true}))
+    ranges += axis.kind == TileAxis::Kind::kRange ? ", true" : ", false";
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
+         fmt::format(R"(#include "heddle/backend/cuda/device/standalone.cuh"
+using namespace heddle::device;
+extern "C" __global__ __launch_bounds__({}{})
+void standalone(const __grid_constant__ heddle::OpGrid grid, const __grid_constant__ Main0::Args args) {{
+  run_standalone<Main0{}>(grid, args);
+}}
+)",
+                     // A product's CTA has a multiprocessor to itself.
+                     kStandaloneThreads, takes_weight(op) ? ", 1" : "", ranges);
+}
+
+std::string megakernel_source(const Program& program, const std::string& arch, Knowledge knowledge) {
+  std::vector<KnownArgs> known;
+  for (size_t i = 0; i < program.opcodes.size(); ++i) known.push_back(known_args(program, i, knowledge));
+  std::string streams, runs;
+  for (size_t i = 0; i < program.opcodes.size(); ++i) {
+    streams +=
+        fmt::format("    case {0}: return stream_chain<Main{0}>(loader, Chain{0}{{args}}, tile);\n", i);
+    runs += fmt::format(
+        "    case {0}: {{ Chain{0} chain{{args}}; return run_chain<Main{0}>(block, chain, tile); }}\n", i);
+  }
+  return types_source(program.opcodes, known, KernelTraits::of(program, arch), arch) +
+         fmt::format(R"(namespace heddle::device {{
+template <class L>
+inline void stream_opcode(u32 opcode, const u8* args, L& loader, const TileCoord& tile) {{
+  switch (opcode) {{
+{}  }}
+}}
+template <class B>
+__forceinline__ void run_opcode(u32 opcode, const u8* args, B& block, const TileCoord& tile) {{
+  switch (opcode) {{
+{}  }}
+}}
+}}  // namespace heddle::device
+#include "heddle/backend/cuda/device/megakernel.cuh"
+using namespace heddle::device;
+extern "C" __global__ __launch_bounds__(kConsumers + 32 * heddle::kHelperWarps, 1)
+void megakernel(const __grid_constant__ heddle::KernelParams p) {{
+  run_megakernel(p);
+}}
+)",
+                     streams, runs);
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,24 @@
+// What is compiled for a program: by executors when it is made, or ahead of time for a device that need not be here.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heddle/backend/cuda/compiler/jit.h"
+#include "heddle/ir/executor.h"
+
+namespace heddle::cuda {
+
+// A kernel `call` for each opcode.
+std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
+                                              Knowledge knowledge);
+// The kernel `megakernel`.
+std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
+                                                Knowledge knowledge);
+
+// For both executors. Throws Error(kUnsupported) where there is no compiler, Error(kInvalidArgument) for an
+// architecture that heddle has no code for.
+DeviceCode compile_ahead(std::span<const Program> programs, const std::string& arch);
+
+}  // namespace heddle::cuda

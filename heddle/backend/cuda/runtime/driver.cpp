@@ -1,0 +1,98 @@
+#include "heddle/backend/cuda/runtime/driver.h"
+
+#include <dlfcn.h>
+
+#include "heddle/base/error.h"
+
+namespace heddle::cuda {
+namespace {
+
+constexpr const char* kLibrary = "libcuda.so.1";
+constexpr int kOldestDriver = 12000;    // launch attributes and graphs as they are used here
+constexpr int kOldestComputeMajor = 8;  // cp.async, bf16
+
+struct LoadedDriver {
+  Driver driver;
+  int version = 0;
+  std::string why_not;
+
+  LoadedDriver() { why_not = initialise(); }
+
+ private:
+  // Makes the driver usable; returns why that cannot be. Functions that every driver has are called before it is known
+  // that all others are there, because the version says more than the name of a function.
+  std::string initialise() {
+    if (!driver.library.is_open()) return driver.library.why_not();
+    driver.driver_get_version.try_call(&version);
+    if (version < kOldestDriver)
+      return fmt::format(
+          "the NVIDIA driver is too old: it is for CUDA {}.{}; heddle needs one for {}.{} or newer",
+          version / 1000, version % 1000 / 10, kOldestDriver / 1000, kOldestDriver % 1000 / 10);
+    int status = driver.init.try_call(0), count = 0;
+    if (status == kSuccess) status = driver.device_get_count.try_call(&count);
+    if (status == kErrorNoDevice || (status == kSuccess && count == 0))
+      return "there is an NVIDIA driver but no GPU";
+    if (status != kSuccess) return "the NVIDIA driver does not start: " + text(status);
+    if (!driver.library.why_not().empty()) return driver.library.why_not();
+    int device = 0, major = 0;
+    status = driver.device_get.try_call(&device, 0);
+    if (status == kSuccess)
+      status = driver.device_get_attribute.try_call(&major, DeviceAttribute::kComputeMajor, device);
+    if (status != kSuccess) return "the first GPU does not answer: " + text(status);
+    if (major < kOldestComputeMajor)
+      return fmt::format("the first GPU has compute capability {}; heddle needs {}.0 or newer", major,
+                         kOldestComputeMajor);
+    return {};
+  }
+
+ public:
+  std::string text(int status) const {
+    const char *symbol = nullptr, *meaning = nullptr;
+    driver.get_error_name.try_call(status, &symbol);
+    driver.get_error_string.try_call(status, &meaning);
+    return fmt::format("{} ({})", symbol ? symbol : "error " + std::to_string(status),
+                       meaning ? meaning : "the driver has no text for it");
+  }
+};
+
+const LoadedDriver& loaded() {
+  static const LoadedDriver loaded;
+  return loaded;
+}
+
+}  // namespace
+
+DriverLibrary::DriverLibrary() : handle_(::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL)) {
+  if (!handle_) why_not_ = fmt::format("no NVIDIA driver here ({})", ::dlerror());
+}
+
+void* DriverLibrary::find(const char* symbol) {
+  void* address = handle_ ? ::dlsym(handle_, symbol) : nullptr;
+  if (!address && why_not_.empty())
+    why_not_ = fmt::format("the NVIDIA driver is not complete: {} has no {}", kLibrary, symbol);
+  return address;
+}
+
+std::string status_text(int status) {
+  return loaded().text(status);
+}
+
+void check_status(int status, const char* function) {
+  if (status != kSuccess) fail(ErrorCode::kDevice, "[cuda] {}: {}", function, status_text(status));
+}
+
+const std::string& why_unavailable() {
+  return loaded().why_not;
+}
+
+const Driver& driver() {
+  if (!why_unavailable().empty())
+    fail(ErrorCode::kUnsupported, "[cuda] no GPU can be used: {}", why_unavailable());
+  return loaded().driver;
+}
+
+int driver_version() {
+  return loaded().version;
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,70 @@
+// Typed access to a JSON file of unknown quality: every error names the file, the path to the value, the
+// value itself and what would be right.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "heddle/base/error.h"
+#include "heddle/base/json.h"
+
+namespace heddle {
+
+// One value inside a JsonDocument, which must outlive it. A view points at the view it came from, so that one
+// must outlive it too: keep each step of a path in a variable.
+class JsonView {
+ public:
+  JsonView(const Json& value, std::string_view file) : value_(&value), key_(file) {}
+
+  bool is_bool() const { return value_->is_bool(); }
+  bool is_string() const { return value_->is_string(); }
+  bool is_array() const { return value_->is_array(); }
+  bool is_object() const { return value_->is_object(); }
+
+  // The member `key`; at() fails where there is none, find() is empty there and where it is null.
+  JsonView at(std::string_view key) const&;
+  std::optional<JsonView> find(std::string_view key) const&;
+  JsonView at(std::string_view key) const&& = delete;
+  std::optional<JsonView> find(std::string_view key) const&& = delete;
+
+  const std::string& as_string() const;
+  bool as_bool() const;
+  int64_t as_int(int64_t low, int64_t high) const;
+  double as_number() const;
+
+  size_t size() const { return value_->size(); }  // of an array or object
+  void for_each_item(const std::function<void(const JsonView&)>& visit) const;
+  void for_each_member(const std::function<void(const std::string&, const JsonView&)>& visit) const;
+
+  // Throws "[file] path is VALUE: what".
+  [[noreturn]] void fail(ErrorCode code, std::string_view what) const;
+
+ private:
+  JsonView(const Json& value, const JsonView& parent, std::string_view key, size_t index)
+      : value_(&value), parent_(&parent), key_(key), index_(index) {}
+  std::string path() const;
+  std::string_view file() const;
+
+  const Json* value_;
+  const JsonView* parent_ = nullptr;
+  std::string_view key_;  // of this member; the file's name at the root
+  size_t index_ = 0;      // of this item where the key is empty
+};
+
+class JsonDocument {
+ public:
+  // Parses `text`; `file` is the name that errors give. Throws Error(kIo).
+  JsonDocument(std::string_view text, std::string file)
+      : file_(std::move(file)), value_(parse_json(text, file_)) {}
+  JsonView root() const { return JsonView(value_, file_); }
+
+ private:
+  std::string file_;
+  Json value_;
+};
+
+}  // namespace heddle

@@ -1,0 +1,108 @@
+#include "heddle/base/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <sched.h>
+
+namespace heddle {
+namespace {
+
+int count_of(int threads) {
+  return threads > 0 ? threads : allowed_cores();
+}
+
+// Threads 1 to wanted - 1, or as many of them as the system starts: they run body(number).
+std::vector<std::jthread> start_threads(int wanted, const std::function<void(int)>& body) {
+  std::vector<std::jthread> threads;
+  threads.reserve(size_t(std::max(1, wanted)));
+  try {
+    for (int t = 1; t < wanted; ++t) threads.emplace_back(body, t);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "[threads] %zu of %d threads run, no more could start (%s); the work takes longer\n",
+                 threads.size() + 1, wanted, error.what());
+  }
+  return threads;
+}
+
+// The exception of the lowest number that has one.
+class FirstFailure {
+ public:
+  void keep(size_t number) {
+    std::lock_guard lock(mutex_);
+    if (failure_ && number > number_) return;
+    number_ = number, failure_ = std::current_exception();
+    failed_ = true;
+  }
+  bool failed() const { return failed_; }
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<bool> failed_ = false;
+  size_t number_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::vector<int> allowed_core_ids() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> ids;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return ids;
+  for (int id = 0; id < CPU_SETSIZE; ++id)
+    if (CPU_ISSET(id, &set)) ids.push_back(id);
+  return ids;
+}
+
+int allowed_cores() {
+  return std::max(1, int(allowed_core_ids().size()));
+}
+
+void parallel_for(size_t jobs, int threads, const std::function<void(size_t)>& job) {
+  std::atomic<size_t> next = 0;
+  FirstFailure failure;
+  const auto work = [&](int) {
+    for (size_t i; !failure.failed() && (i = next++) < jobs;) try {
+        job(i);
+      } catch (...) {
+        failure.keep(i);
+      }
+  };
+  {
+    const auto others = start_threads(int(std::min(size_t(count_of(threads)), jobs)), work);
+    work(0);
+  }
+  failure.rethrow();
+}
+
+int run_together(int threads, const std::function<void(int, int)>& work) {
+  FirstFailure failure;
+  std::promise<int> started;
+  const std::shared_future<int> count = started.get_future().share();
+  const auto run = [&](int thread) {
+    try {
+      work(thread, count.get());
+    } catch (...) {
+      failure.keep(size_t(thread));
+    }
+  };
+  {
+    const auto others = start_threads(count_of(threads), run);
+    started.set_value(int(others.size()) + 1);
+    run(0);
+  }
+  failure.rethrow();
+  return count.get();
+}
+
+}  // namespace heddle

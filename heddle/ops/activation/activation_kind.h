@@ -1,0 +1,9 @@
+// The activation functions. Read by host and device: no standard headers.
+#pragma once
+
+namespace heddle {
+
+enum ActivationKind : int { kSilu, kGelu, kGeluTanh, kRelu, kNumActivations };
+constexpr const char* kActivationNames = "silu, gelu, gelu_tanh, relu";
+
+}  // namespace heddle

@@ -1,0 +1,35 @@
+// Which experts a token takes, and how much of each: the best of its scores, in falling order.
+#pragma once
+
+#include "heddle/ir/tensor.h"
+
+namespace heddle {
+
+struct Route {
+  Tensor logits;            // [T, E]
+  Tensor bias;              // [E], added to the scores that choose (not to the shares), or none
+  Tensor choice;            // i32 [T, C]: experts
+  Tensor share;             // f32 [T, C]: of their outputs
+  i32 sigmoid = 0;          // scores are 1: sigmoid(logits); 0: softmax(logits)
+  i32 normalise = 0;        // 1: shares are divided by their sum
+  i32 groups = 1;           // of experts side by side; those of `groups_kept` groups can be chosen,
+  i32 groups_kept = 1;      // the groups with the largest
+  i32 scores_of_group = 1;  // sum of so many (1 or 2) largest scores
+  float scale = 1;          // of the shares
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("logits", s.logits, "T, E");
+    v.optional_read("bias", s.bias, "E");
+    v.write("choice", s.choice, "T, C", "i32");
+    v.write("share", s.share, "T, C", "f32");
+    v.attribute("sigmoid", s.sigmoid);
+    v.attribute("normalise", s.normalise);
+    v.attribute("groups", s.groups);
+    v.attribute("groups_kept", s.groups_kept);
+    v.attribute("scores_of_group", s.scores_of_group);
+    v.attribute("scale", s.scale);
+  }
+};
+
+}  // namespace heddle

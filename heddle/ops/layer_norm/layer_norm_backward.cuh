@@ -1,0 +1,63 @@
+// Tile body of layer_norm_backward. Included once per target, inside its namespace.
+namespace layer_norm_backward {
+
+struct Body {
+  // Writes dx of a row, and its mean and scale for the sums over rows.
+  template <class Block, class View>
+  static void backward_row(Block& block, const LayerNormBackward& a, i32 row, View mean_and_scale) {
+    auto x = block.row(a.x, row), dy = block.row(a.dy, row), dx = block.row(a.dx, row);
+    auto weight = block.row(a.weight);
+    const i32 columns = a.x.last();
+    const float each = 1 / float(columns);
+    const float mean = block.reduce(columns, Sum(), [&](auto i) { return x.load(i); }) * each;
+    const float squares = block.reduce(columns, Sum(), [&](auto i) {
+      auto v = x.load(i) - mean;
+      return v * v;
+    });
+    const float scale = rsqrt(squares * each + a.eps);
+    const float given =
+        block.reduce(columns, Sum(), [&](auto i) { return dy.load(i) * weight.load(i); }) * each;
+    const float along = block.reduce(columns, Sum(), [&](auto i) {
+      return dy.load(i) * weight.load(i) * ((x.load(i) - mean) * scale);
+    }) * each;
+    block.map(columns, [&](auto i) {
+      dx.store(i, (dy.load(i) * weight.load(i) - given - (x.load(i) - mean) * scale * along) * scale);
+    });
+    mean_and_scale.set(0, mean);
+    mean_and_scale.set(1, scale);
+  }
+
+  // The sums of the rows [first, first + rows), one row after the other.
+  template <class Block, class View>
+  static void sum_rows(Block& block, const LayerNormBackward& a, i32 first, i32 rows, View known) {
+    auto dweight = block.row(a.dweight_parts, first / a.part_rows);
+    auto dbias = block.row(a.dbias_parts, first / a.part_rows);
+    block.map(a.x.last(), [&](auto i) {
+      auto bias = block.row(a.dy, first).load(i);
+      auto weight = bias * ((block.row(a.x, first).load(i) - known.get(0)) * known.get(1));
+      for (i32 row = 1; row < rows; ++row) {
+        auto dy = block.row(a.dy, first + row).load(i);
+        auto x = block.row(a.x, first + row).load(i);
+        weight = weight + dy * ((x - known.get(2 * row)) * known.get(2 * row + 1));
+        bias = bias + dy;
+      }
+      dweight.store(i, weight);
+      dbias.store(i, bias);
+    });
+  }
+
+  template <class Block>
+  static void run(Block& block, const LayerNormBackward& a, const TileCoord& t) {
+    block.inputs();
+    auto known = block.scratch(2 * a.part_rows);
+    for (i32 first = t[0]; first < t[1]; first += a.part_rows) {
+      const i32 rows = t[1] - first < a.part_rows ? t[1] - first : a.part_rows;
+      for (i32 row = 0; row < rows; ++row) backward_row(block, a, first + row, known.from(2 * row));
+      block.sync();
+      sum_rows(block, a, first, rows, known);
+      block.sync();
+    }
+  }
+};
+
+}  // namespace layer_norm_backward

@@ -1,0 +1,21 @@
+#include "heddle/ir/cases.h"
+#include "heddle/ops/layer_norm/layer_norm_backward.h"
+
+namespace heddle {
+
+std::vector<Case> layer_norm_backward_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
+    for (auto [rows, columns] : {std::pair{1, 1}, {1, 64}, {5, 37}, {33, 300}, {70, 1}})
+      for (i32 part_rows : {16, 3}) {
+        LayerNormBackward args{.x = input(type, {rows, columns}),
+                               .weight = input(DType::kF32, {columns}),
+                               .dy = input(type, {rows, columns})};
+        args.part_rows = part_rows;
+        // The gradient of one column is 0: what is left of a difference of values of the size 1 / sqrt(eps).
+        cases.push_back(make_case(args, unit_bound(type, columns == 1 ? 1000 : 16)));
+      }
+  return cases;
+}
+
+}  // namespace heddle

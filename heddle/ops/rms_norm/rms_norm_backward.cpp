@@ -1,0 +1,83 @@
+#include "heddle/ops/rms_norm/rms_norm_backward.h"
+
+#include <cmath>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> rms_norm_backward_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<RmsNormBackward>(args);
+  require_rank("rms_norm_backward", "x", a.x, 2);
+  require_float("rms_norm_backward", "x", a.x);
+  require_shape("rms_norm_backward", "weight", a.weight, {a.x.last()});
+  require_float("rms_norm_backward", "weight", a.weight);
+  require_shape("rms_norm_backward", "dy", a.dy, {a.x.size[0], a.x.last()});
+  require_float("rms_norm_backward", "dy", a.dy);
+  require(a.eps >= 0, "[rms_norm_backward] eps = {}; must not be negative", a.eps);
+  set_output("rms_norm_backward", "dx", a.dx, a.x.dtype, {a.x.size[0], a.x.last()});
+  set_parts("rms_norm_backward", "dweight_parts", a.dweight_parts, a.x, a.part_rows);
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  const auto& a = as<RmsNormBackward>(args);
+  return part_axes(a.x.size[0], a.part_rows);
+}
+
+void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
+  const auto& a = as<RmsNormBackward>(args);
+  for (const Tensor* rows : {&a.x, &a.dy})
+    out.push_back(part_of(*rows, Access::kRead, {{t[0], t[1]}, {0, a.x.last()}}));
+  out.push_back(whole(a.weight, Access::kRead));
+  out.push_back(part_of(a.dx, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
+  out.push_back(parts_of(a.dweight_parts, t, a.part_rows));
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<RmsNormBackward>(args);
+  const auto x = values.read(a.x), weight = values.read(a.weight), dy = values.read(a.dy);
+  const size_t columns = weight.size(), rows_of_part = size_t(a.part_rows);
+  std::vector<double> dx(x.size()), parts(size_t(a.dweight_parts.size[0]) * columns);
+  for (size_t row = 0; row < x.size() / columns; ++row) {
+    const double *in = &x[row * columns], *given = &dy[row * columns];
+    double squares = 0, product = 0;
+    for (size_t i = 0; i < columns; ++i) {
+      squares += in[i] * in[i];
+      product += in[i] * given[i] * weight[i];
+    }
+    const double scale = 1 / std::sqrt(squares / double(columns) + double(a.eps));
+    for (size_t i = 0; i < columns; ++i) {
+      dx[row * columns + i] =
+          scale * (weight[i] * given[i] - in[i] * scale * scale * product / double(columns));
+      parts[row / rows_of_part * columns + i] += given[i] * in[i] * scale;
+    }
+  }
+  values.write(a.dx, dx);
+  values.write(a.dweight_parts, parts);
+}
+
+}  // namespace
+
+const OpSpec& rms_norm_backward_op() {
+  static const OpSpec spec = [] {
+    OpSpec op =
+        op_of<RmsNormBackward>("rms_norm_backward", "dx of rms_norm, and dweight in parts of some rows");
+    op.infer = infer;
+    op.axes = axes;
+    op.regions = regions;
+    op.flops = rowwise_flops<RmsNormBackward, 12>;
+    op.scratch = [](const std::byte* args, const TileCoord&) {
+      return i64(as<RmsNormBackward>(args).part_rows) * 4;  // a scale for each row
+    };
+    op.reference = reference;
+    op.cases = rms_norm_backward_cases;
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

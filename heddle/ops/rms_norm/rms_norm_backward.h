@@ -1,0 +1,31 @@
+// The gradient of rms_norm. With s = 1 / sqrt(mean(x^2) + eps) and g = weight * dy, of each row:
+//   dx = s * (g - x * s^2 * mean(g * x))
+//   dweight = sum of dy * x * s over the rows: here in parts of `part_rows` rows, that column_sum adds up
+#pragma once
+
+#include "heddle/ir/tensor.h"
+
+namespace heddle {
+
+struct RmsNormBackward {
+  Tensor x;              // [M, D]
+  Tensor weight;         // [D]
+  Tensor dy;             // [M, D]
+  Tensor dx;             // [M, D]
+  Tensor dweight_parts;  // f32 [P, D], P = M / part_rows, rounded up
+  float eps = 1e-5f;
+  i32 part_rows = 16;
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("x", s.x, "M, D");
+    v.read("weight", s.weight, "D");
+    v.read("dy", s.dy, "M, D");
+    v.write("dx", s.dx, "M, D");
+    v.write("dweight_parts", s.dweight_parts, "P, D");
+    v.attribute("eps", s.eps);
+    v.attribute("part_rows", s.part_rows);
+  }
+};
+
+}  // namespace heddle

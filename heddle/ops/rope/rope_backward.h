@@ -1,0 +1,29 @@
+// The gradient of rope: the rotation the other way. Columns that rope passes through are passed through.
+#pragma once
+
+#include "heddle/ir/tensor.h"
+
+namespace heddle {
+
+struct RopeBackward {
+  Tensor dy;     // [M, N]
+  Tensor table;  // f32 [M, R]: (cos, sin) of each pair
+  Tensor dx;     // [M, N]
+  i32 head_dim = 0;
+  i32 rotary_dim = 0;  // R
+  i32 heads = 0;       // leading heads of a row that turn
+  i32 interleaved = 1;
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("dy", s.dy, "M, N");
+    v.read("table", s.table, "M, R");
+    v.write("dx", s.dx, "M, N");
+    v.attribute("head_dim", s.head_dim);
+    v.attribute("rotary_dim", s.rotary_dim);
+    v.attribute("heads", s.heads);
+    v.attribute("interleaved", s.interleaved);
+  }
+};
+
+}  // namespace heddle

@@ -1,0 +1,31 @@
+// What sample needs to know of each slice of a row's scores (score_slices.h), so that many tiles read them in its place:
+// the best, and where a sequence draws, sums of weights; where it drops some (StepSequence::drops), its scores in
+// descending order too. Scores are the logits after the repetition penalty.
+#pragma once
+
+#include "heddle/ir/step.h"
+#include "heddle/ir/tensor.h"
+#include "heddle/ops/sample/score_slices.h"
+
+namespace heddle {
+
+struct SampleParts {
+  Tensor step;    // u8 [bytes], the host part of the step record
+  Tensor logits;  // f32 [M, V], of the wanted rows
+  Tensor state;   // u8 [bytes], the device part
+  Tensor best;    // f32 [M, S, kParts]
+  Tensor sorted;  // f32 [M, S, kSize]
+  Tensor blocks;  // f32 [M, S, kPlanes, kBlocks]
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("step", s.step, ".", "u8");
+    v.read("logits", s.logits, "M, V", "f32");
+    v.read("state", s.state, ".", "u8");
+    v.write("best", s.best, "M, S, .", "f32");
+    v.write("sorted", s.sorted, "M, S, .", "f32");
+    v.write("blocks", s.blocks, "M, S, ., .", "f32");
+  }
+};
+
+}  // namespace heddle

@@ -1,0 +1,48 @@
+#include "heddle/ops/sample/sample_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace heddle {
+
+std::vector<double> penalised_scores(std::span<const double> logits, const StepDevice& device, i32 s,
+                                     double penalty) {
+  std::vector<double> scores(logits.begin(), logits.end());
+  for (size_t token = 0; token < scores.size(); ++token)
+    if (device.shape.vocab > 0 && device.seen(s)[token / 32] >> (token % 32) & 1)
+      scores[token] = scores[token] < 0 ? scores[token] * penalty : scores[token] / penalty;
+  return scores;
+}
+
+SliceParts slice_parts(std::span<const double> scores, i32 slice, double temperature) {
+  constexpr size_t kSize = ScoreSlices::kSize, kBlock = ScoreSlices::kBlock, kBlocks = ScoreSlices::kBlocks;
+  const size_t begin = size_t(slice) * kSize, count = std::min(kSize, scores.size() - begin);
+  SliceParts parts{{}, std::vector<double>(kSize, -INFINITY), {}};
+  for (size_t i = 0; i < count; ++i)
+    if (!std::isnan(scores[begin + i])) parts.sorted[i] = scores[begin + i];
+  const auto best = std::max_element(parts.sorted.begin(), parts.sorted.end());
+  const double top = *best;
+  const double token = top > -INFINITY ? double(begin) + double(best - parts.sorted.begin()) : 0;
+  std::sort(parts.sorted.begin(), parts.sorted.end(), std::greater<>());
+  std::vector<double> weights(kSize);
+  for (size_t i = 0; i < kSize; ++i)
+    weights[i] =
+        parts.sorted[i] > -INFINITY && temperature > 0 ? std::exp((parts.sorted[i] - top) / temperature) : 0;
+  parts.best = {top, token, std::accumulate(weights.begin(), weights.end(), 0.0), 0};
+  parts.blocks.resize(size_t(ScoreSlices::kPlanes) * kBlocks);
+  for (size_t b = 0; b < kBlocks; ++b) {
+    const double* of = &parts.sorted[b * kBlock];
+    const auto finite = std::find(of, of + kBlock, -INFINITY) - of;
+    const auto set = [&](ScoreSlices::Plane plane, double value) {
+      parts.blocks[size_t(plane) * kBlocks + b] = value;
+    };
+    set(ScoreSlices::kFirst, of[0]);
+    set(ScoreSlices::kLast, of[std::max<long>(finite, 1) - 1]);
+    set(ScoreSlices::kWeight, std::accumulate(&weights[b * kBlock], &weights[b * kBlock] + kBlock, 0.0));
+    set(ScoreSlices::kCount, double(finite));
+  }
+  return parts;
+}
+
+}  // namespace heddle

@@ -1,0 +1,25 @@
+// What a slice of scores is for the choice of a token (score_slices.h), in fp64: for references and cases of ops.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "heddle/ir/step.h"
+#include "heddle/ops/sample/score_slices.h"
+
+namespace heddle {
+
+// A row of logits with the repetition penalty on the tokens that sequence `s` has seen.
+std::vector<double> penalised_scores(std::span<const double> logits, const StepDevice& device, i32 s,
+                                     double penalty);
+
+struct SliceParts {
+  std::vector<double> best;    // [kParts]
+  std::vector<double> sorted;  // [kSize], descending, then minus infinity
+  std::vector<double> blocks;  // [kPlanes, kBlocks]
+};
+
+// Of slice `slice` of a row's scores. What is no number counts as minus infinity. Without a temperature nothing has a weight.
+SliceParts slice_parts(std::span<const double> scores, i32 slice, double temperature);
+
+}  // namespace heddle

@@ -1,0 +1,103 @@
+#include "heddle/session/answer.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "heddle/base/stopwatch.h"
+#include "heddle/text/logits_processors.h"
+
+namespace heddle {
+
+namespace {
+
+TokenLogprobs logprobs_of(std::span<const float> logits, i32 chosen, size_t count) {
+  const double norm = log_sum_exp(logits);
+  const auto logprob = [&](i32 token) { return float(double(logits[size_t(token)]) - norm); };
+  std::vector<i32> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  count = std::min(count, order.size());
+  const auto larger = [&](i32 a, i32 b) {
+    const float x = logits[size_t(a)], y = logits[size_t(b)];
+    return x != y ? x > y : a < b;
+  };
+  std::ranges::partial_sort(order, order.begin() + long(count), larger);
+  TokenLogprobs made{.chosen = logprob(chosen)};
+  for (size_t i = 0; i < count; ++i) made.likeliest.emplace_back(order[i], logprob(order[i]));
+  return made;
+}
+
+}  // namespace
+
+Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer)
+    : settings_(std::move(settings)),
+      on_host_(!settings_.sampling.needs_host().empty()),
+      prompt_(std::move(prompt)),
+      decoder_(tokenizer, true),
+      stops_(settings_.stop) {
+  settings_.validate();
+  // As transformers does it: the end of the text is no bad word.
+  std::erase_if(settings_.sampling.bad_words_ids, [&](const std::vector<i32>& word) {
+    return word.size() == 1 &&
+           std::ranges::find(settings_.eos_token_id, word[0]) != settings_.eos_token_id.end();
+  });
+}
+
+i32 Answer::choose(std::span<const float> logits, i32 chosen) {
+  if (on_host_) {
+    if (seen_.empty()) seen_ = prompt_;
+    chosen = choose_token(settings_.sampling, seen_, logits, u32(seen_.size() - prompt_.size()));
+    seen_.push_back(chosen);
+  }
+  if (settings_.logprobs >= 0) logprobs_.push_back(logprobs_of(logits, chosen, size_t(settings_.logprobs)));
+  return chosen;
+}
+
+bool Answer::take(i32 token) {
+  if (std::ranges::find(settings_.eos_token_id, token) != settings_.eos_token_id.end())
+    return end_with("eos");
+  tokens_.push_back(token);
+  emit(stops_.push(decoder_.push(token)));
+  if (stops_.stopped()) return end_with("stop");
+  return i32(tokens_.size()) < settings_.max_tokens || end_with("length");
+}
+
+void Answer::end(bool full) {
+  ended_ = true;
+  if (full) reason_ = "context";
+  logprobs_.resize(std::min(logprobs_.size(), tokens_.size()));  // not of the token that ended it
+  if (!stops_.stopped()) emit(stops_.push(decoder_.flush()) + stops_.flush());
+  if (on_end) on_end();
+}
+
+bool Answer::end_with(const char* reason) {
+  reason_ = reason;
+  return false;
+}
+
+void Answer::emit(const std::string& text) {
+  text_ += text;
+  if (on_text && !text.empty()) on_text(text);
+}
+
+AnswerTimes run_answers(Engine& engine, std::span<const std::shared_ptr<Answer>> answers,
+                        const StopCallback& stop, const std::function<void(size_t tokens)>& on_prompt) {
+  Batcher batcher(engine, stop);
+  for (const auto& answer : answers) batcher.add(answer);
+  const auto goes_on = [&] { return !batcher.idle() && !stop(); };
+  AnswerTimes times;
+  Stopwatch watch;
+  while (goes_on() && batcher.stats().new_tokens == 0) {
+    batcher.step();
+    if (on_prompt) on_prompt(batcher.stats().prompt_tokens);
+  }
+  times.prompt = watch.seconds();
+  watch = {};
+  while (goes_on()) batcher.step();
+  for (const auto& answer : answers)
+    if (!answer->ended()) answer->end(false);
+  times.tokens = watch.seconds();
+  return times;
+}
+
+}  // namespace heddle

@@ -1,0 +1,107 @@
+#include "heddle/session/prompt_batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/base/stopwatch.h"
+#include "heddle/session/answer_json.h"
+
+namespace heddle {
+
+PromptBatch::PromptBatch(PromptBatchOptions options, const AnswerSettings& settings,
+                         const Tokenizer& tokenizer, const ModelInfo& info)
+    : options_(std::move(options)), tokenizer_(tokenizer) {
+  read_prompts(settings, info);
+  results_.emplace(options_.results,
+                   [this](std::string_view line, size_t number) { read_result(line, number); });
+}
+
+void PromptBatch::read_prompts(const AnswerSettings& settings, const ModelInfo& info) {
+  require(options_.n >= 1, "[batch] n is {}; must be positive", options_.n);
+  const i32 limit = options_.max_context > 0 ? options_.max_context : info.max_positions;
+  for (PromptLine& line : parse_prompts(read_file(options_.prompts), options_.prompts, settings)) {
+    std::vector<i32> tokens = line.prompt ? tokenizer_.encode(*line.prompt, true) : line.tokens;
+    const auto wrong = [&](const std::string& what) {
+      fail(ErrorCode::kIo, "[{}:{}] {}", options_.prompts, line.line, what);
+    };
+    if (tokens.empty()) wrong("the prompt has no tokens; some text or tokens are expected");
+    if (i64(tokens.size()) >= limit)
+      wrong(fmt::format("the prompt has {} tokens; the context holds {}", tokens.size(), limit));
+    for (i32 token : tokens)
+      if (token >= info.vocab) wrong(fmt::format("token {}; the model knows 0 to {}", token, info.vocab - 1));
+    try {
+      require_known_tokens(line.settings, info.vocab);
+    } catch (const Error& error) {
+      wrong(error.what());
+    }
+    context_ = std::max(context_, i32(std::min(i64(limit), i64(tokens.size()) + line.settings.max_tokens)));
+    by_id_[line.id] = asked_.size();
+    asked_.push_back({std::move(line), std::move(tokens), std::vector<bool>(size_t(options_.n))});
+    wanted_ += size_t(options_.n);
+  }
+  if (asked_.empty())
+    fail(ErrorCode::kIo, "[{}] has no prompts; lines such as {{\"prompt\": \"a text\"}} are expected",
+         options_.prompts);
+}
+
+void PromptBatch::read_result(std::string_view line, size_t number) {
+  const std::string where = fmt::format("{}:{}", options_.results, number);
+  Json result;  // null where the line is cut short
+  try {
+    result = parse_json(line, where);
+  } catch (const Error&) {
+  }
+  const Json *id = result.find("id"), *tokens = result.find("prompt_tokens"), *index = result.find("index");
+  const std::optional<int64_t> number_of_answer = index ? index->to_int() : 0;
+  if (!id || !tokens || !number_of_answer || *number_of_answer < 0)
+    fail(ErrorCode::kIo, "[{}] is no result of heddle; results go to a new file or one of the same prompts",
+         where);
+  const auto found = by_id_.find(id->dump());
+  if (found == by_id_.end() || *tokens != Json(asked_[found->second].tokens))
+    fail(ErrorCode::kIo, "[{}] id {} has another prompt than in {}; give another file for the results", where,
+         id->dump(), options_.prompts);
+  const auto answer = size_t(*number_of_answer);
+  if (answer >= size_t(options_.n))
+    fail(ErrorCode::kIo, "[{}] is answer {} to its prompt and n is {}; give n as it was", where, answer + 1,
+         options_.n);
+  if (!asked_[found->second].done[answer]) ++done_;
+  asked_[found->second].done[answer] = true;
+}
+
+PromptBatchStats PromptBatch::run(Engine& engine, const StopCallback& stop,
+                                  const std::function<void()>& on_done) {
+  PromptBatchStats stats;
+  Batcher batcher(engine, stop);
+  for (Asked& asked : asked_)
+    for (i32 i = 0; i < options_.n; ++i)
+      if (!asked.done[size_t(i)]) {
+        batcher.add(job_of(asked, i, on_done));
+        ++(asked.line.settings.sampling.needs_host().empty() ? stats.by_program : stats.by_host);
+      }
+  const Stopwatch watch;
+  while (!batcher.idle() && !stop()) batcher.step();
+  stats.seconds = watch.seconds();
+  stats.steps = batcher.stats();
+  return stats;
+}
+
+std::shared_ptr<Answer> PromptBatch::job_of(Asked& asked, i32 index, const std::function<void()>& on_done) {
+  AnswerSettings settings = asked.line.settings;
+  settings.sampling.seed += u64(index);
+  auto job = std::make_shared<Answer>(std::move(settings), asked.tokens, tokenizer_);
+  job->on_end = [this, &asked, &on_done, index, answer = job.get()] {
+    Json line = Json::object({{"id", parse_json(asked.line.id, "id")}});
+    if (options_.n > 1) line["index"] = index;
+    const Json made = json_of(*answer);
+    for (const auto& [name, value] : made.members()) line[name] = value;
+    results_->append(line.dump());
+    asked.done[size_t(index)] = true;
+    ++done_;
+    if (on_done) on_done();
+  };
+  return job;
+}
+
+}  // namespace heddle

@@ -1,0 +1,123 @@
+#include "heddle/session/settings.h"
+
+#include <filesystem>
+#include <type_traits>
+
+#include "heddle/base/error.h"
+#include "heddle/text/generation_config.h"
+#include "heddle/text/stop.h"
+#include "heddle/text/token_lists.h"
+
+namespace heddle {
+namespace {
+
+void read_texts(std::vector<std::string>& texts, const JsonView& value) {
+  const auto add = [&](const JsonView& text) {
+    if (text.as_string().empty()) text.fail(ErrorCode::kIo, "a text is expected: an empty one ends at once");
+    texts.push_back(text.as_string());
+  };
+  if (value.is_array())
+    value.for_each_item(add);
+  else
+    add(value);
+}
+
+void read(float& field, const JsonView& value) {
+  field = float(value.as_number());
+}
+void read(i32& field, const JsonView& value) {
+  field = i32(value.as_int(0, INT32_MAX));
+}
+void read(uint64_t& field, const JsonView& value) {
+  field = uint64_t(value.as_int(0, INT64_MAX));
+}
+void read(std::vector<std::string>& field, const JsonView& value) {
+  read_texts(field, value);
+}
+void read(std::vector<i32>& field, const JsonView& value) {
+  field = value.is_array() ? read_token_list(value) : std::vector{i32(value.as_int(0, INT32_MAX))};
+}
+void read(std::vector<std::vector<i32>>& field, const JsonView& value) {
+  field = read_token_lists(value);
+}
+void read(std::vector<SequenceBias>& field, const JsonView& value) {
+  field = read_sequence_bias(value);
+}
+
+template <class T>
+void take(T& field, const T& asked) {
+  if constexpr (std::is_same_v<T, std::vector<std::string>>)
+    field.insert(field.end(), asked.begin(), asked.end());
+  else
+    field = asked;
+}
+
+}  // namespace
+
+void AnswerSettings::validate() const {
+  sampling.validate();
+  require(max_tokens >= 1, "[answer] max_tokens is {}; must be positive", max_tokens);
+  require(logprobs >= -1, "[answer] logprobs is {}; must be 0 or more, or -1 for none", logprobs);
+  const StopStrings checked(stop);
+}
+
+AnswerSettings model_settings(const std::string& folder) {
+  const std::string path = folder + "/generation_config.json";
+  if (!std::filesystem::exists(path)) return {};
+  const GenerationConfig config = GenerationConfig::load(path);
+  return {.sampling = config.sampling, .stop = config.stop_strings, .eos_token_id = config.eos_token_ids};
+}
+
+void take_given(AnswerSettings& settings, const AnswerSettings& asked,
+                const std::function<bool(std::string_view name)>& given) {
+  AnswerSettings::visit(asked, [&](std::string_view name, const auto& value, const char*) {
+    if (!given(name)) return;
+    AnswerSettings::visit(settings, [&](std::string_view other, auto& field, const char*) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::decay_t<decltype(field)>>)
+        if (name == other) take(field, value);
+    });
+  });
+}
+
+bool read_setting(AnswerSettings& settings, std::string_view name, const JsonView& value) {
+  bool found = false;
+  AnswerSettings::visit(settings, [&](std::string_view other, auto& field, const char*) {
+    if (name != other) return;
+    found = true;
+    read(field, value);
+  });
+  return found;
+}
+
+void forbid(AnswerSettings& settings, const std::string& text, const Tokenizer& tokenizer) {
+  require(!text.empty(), "[answer] a text that is never to be made is empty; give it some characters");
+  for (const std::string& form : {text, " " + text})
+    settings.sampling.bad_words_ids.push_back(tokenizer.encode(form, false));
+}
+
+void require_known_tokens(const AnswerSettings& settings, i32 vocab) {
+  const auto check = [&](const char* what, std::span<const i32> tokens) {
+    for (i32 token : tokens)
+      require(token >= 0 && token < vocab, "[sampling] {} has token {}; the model knows 0 to {}", what, token,
+              vocab - 1);
+  };
+  for (const SequenceBias& bias : settings.sampling.sequence_bias) check("sequence_bias", bias.tokens);
+  for (const auto& word : settings.sampling.bad_words_ids) check("bad_words_ids", word);
+  check("eos_token_id", settings.eos_token_id);
+}
+
+SamplingSettings program_sampling(const SamplingParams& s) {
+  return {.temperature = s.temperature,
+          .top_p = s.top_p,
+          .min_p = s.min_p,
+          .repetition_penalty = s.repetition_penalty,
+          .top_k = s.top_k,
+          .seed = s.seed};
+}
+
+std::string chooser_of(const SamplingParams& sampling) {
+  const std::string names = sampling.needs_host();
+  return names.empty() ? "the program" : "the host, for " + names;
+}
+
+}  // namespace heddle

@@ -1,0 +1,69 @@
+// What an answer is asked for: how its tokens are chosen, and where it ends. Flags, JSON and keywords of other
+// languages derive from AnswerSettings::visit.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heddle/base/json_view.h"
+#include "heddle/engine/sequences.h"
+#include "heddle/text/sampling_params.h"
+#include "heddle/text/tokenizer.h"
+
+namespace heddle {
+
+struct AnswerSettings {
+  SamplingParams sampling;
+  i32 max_tokens = 256;
+  i32 logprobs = -1;
+  std::vector<std::string> stop;
+  std::vector<i32> eos_token_id;
+
+  // Calls v(name, field, help) for each field, those of `sampling` included. Fields are i32, uint64_t, float and lists:
+  // std::vector<std::string>, std::vector<i32>, std::vector<SequenceBias>, std::vector<std::vector<i32>>.
+  template <class Self, class V>
+  static void visit(Self& self, V&& v) {
+    SamplingParams::visit(self.sampling, v);
+    v("sequence_bias", self.sampling.sequence_bias,
+      "numbers that are added to the score of the last of some tokens where the others come before it");
+    v("bad_words_ids", self.sampling.bad_words_ids, "sequences of tokens that are never completed");
+    v("max_tokens", self.max_tokens, "new tokens at most");
+    v("logprobs", self.logprobs,
+      "keep the log-probability of each token and of this many likeliest ones, by the model's own logits; -1 "
+      "keeps none");
+    v("stop", self.stop, "end before this text");
+    v("eos_token_id", self.eos_token_id, "end at one of these tokens");
+  }
+
+  // Throws Error(kInvalidArgument) that names the field, its value and its range.
+  void validate() const;
+};
+
+// What the generation_config.json of a model's folder says, and the defaults above where it says nothing or is not
+// there. Throws Error(kIo) where it is malformed, Error(kUnsupported) where it asks for what heddle does not do.
+AnswerSettings model_settings(const std::string& folder);
+
+// Takes the fields of `asked` for which given(name) is true. Stop strings are added to those that are there; all else
+// is replaced.
+void take_given(AnswerSettings& settings, const AnswerSettings& asked,
+                const std::function<bool(std::string_view name)>& given);
+
+// Reads the field `name` from JSON, as take_given() would take it. A stop may be a string or a list of them, and
+// eos_token_id a number or a list. Returns false where there is no such field. Throws Error(kIo) with the path to a
+// value that does not fit its field; validate() has the ranges.
+bool read_setting(AnswerSettings& settings, std::string_view name, const JsonView& value);
+
+// Never makes this text, alone or after a space. Throws Error(kInvalidArgument) where it is empty.
+void forbid(AnswerSettings& settings, const std::string& text, const Tokenizer& tokenizer);
+
+// Throws Error(kInvalidArgument) where `settings` name a token that a model of this vocabulary does not have.
+void require_known_tokens(const AnswerSettings& settings, i32 vocab);
+
+// The part of `sampling` that a program does. What is left is done on the host (SamplingParams::needs_host).
+SamplingSettings program_sampling(const SamplingParams& sampling);
+// What chooses the tokens, for people: "the program", or "the host, for typical_p".
+std::string chooser_of(const SamplingParams& sampling);
+
+}  // namespace heddle

@@ -1,0 +1,128 @@
+#include "heddle/session/settings.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
+
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// Every field under its name, as a person might write it.
+constexpr const char* kAll = R"({
+  "temperature": 0.5, "top_k": 9, "top_p": 0.25, "min_p": 0.125, "typical_p": 0.75, "repetition_penalty": 1.5,
+  "no_repeat_ngram_size": 3, "seed": 7, "sequence_bias": [[[1, 2], -2.5]], "bad_words_ids": [[4], [5, 6]],
+  "max_tokens": 12, "logprobs": 2, "stop": ["a", "b"], "eos_token_id": [3, 8]})";
+
+AnswerSettings read_all() {
+  AnswerSettings settings;
+  const JsonDocument document(kAll, "all");
+  document.root().for_each_member([&](const std::string& name, const JsonView& value) {
+    EXPECT_TRUE(read_setting(settings, name, value)) << name;
+  });
+  return settings;
+}
+
+template <class T>
+bool differ(const T& a, const T& b) {
+  return a != b;
+}
+bool differ(const std::vector<SequenceBias>& a, const std::vector<SequenceBias>& b) {
+  return a.size() != b.size();
+}
+
+// The fields in which both differ.
+std::set<std::string> differences(const AnswerSettings& a, const AnswerSettings& b) {
+  std::set<std::string> names;
+  AnswerSettings::visit(a, [&](const std::string& name, const auto& left, const char*) {
+    AnswerSettings::visit(b, [&](const std::string& other, const auto& right, const char*) {
+      if constexpr (std::is_same_v<decltype(left), decltype(right)>) {
+        if (name == other && differ(left, right)) names.insert(name);
+      }
+    });
+  });
+  return names;
+}
+
+std::set<std::string> all_names() {
+  std::set<std::string> names;
+  const AnswerSettings any;
+  AnswerSettings::visit(any, [&](const std::string& name, const auto&, const std::string& help) {
+    EXPECT_TRUE(names.insert(name).second) << name << " comes twice";
+    EXPECT_FALSE(help.empty()) << name;
+  });
+  return names;
+}
+
+TEST(Settings, EveryFieldIsReadFromJson) {
+  const AnswerSettings settings = read_all();
+  EXPECT_EQ(differences(settings, {}), all_names());
+  EXPECT_EQ(settings.sampling.sequence_bias[0].tokens, (std::vector<i32>{1, 2}));
+  EXPECT_EQ(settings.stop, (std::vector<std::string>{"a", "b"}));
+  settings.validate();
+}
+
+TEST(Settings, JsonIsRefusedWithItsPath) {
+  AnswerSettings settings;
+  const JsonDocument document(R"({"stop": "", "top_k": 1.5, "frob": 1})", "file");
+  const JsonView root = document.root(), stop = root.at("stop"), top_k = root.at("top_k");
+  EXPECT_NE(message_of([&] { read_setting(settings, "stop", stop); }).find("[file] stop is"),
+            std::string::npos);
+  EXPECT_NE(message_of([&] { read_setting(settings, "top_k", top_k); }).find("top_k is 1.5"),
+            std::string::npos);
+  EXPECT_FALSE(read_setting(settings, "frob", root.at("frob")));
+}
+
+TEST(Settings, TakesWhatIsGivenAndNothingElse) {
+  const AnswerSettings asked = read_all();
+  for (const std::string& name : all_names()) {
+    AnswerSettings settings;
+    take_given(settings, asked, [&](std::string_view one) { return one == name; });
+    EXPECT_EQ(differences(settings, {}), std::set{name});
+  }
+  AnswerSettings settings{.stop = {"model's"}, .eos_token_id = {1}};
+  take_given(settings, asked, [](std::string_view) { return true; });
+  EXPECT_EQ(settings.stop, (std::vector<std::string>{"model's", "a", "b"}));
+  EXPECT_EQ(settings.eos_token_id, (std::vector<i32>{3, 8}));
+}
+
+TEST(Settings, ValuesOutOfRangeAreNamed) {
+  const auto message = [](const AnswerSettings& settings) {
+    return message_of([&] { settings.validate(); });
+  };
+  EXPECT_NE(message({.max_tokens = 0}).find("max_tokens is 0; must be positive"), std::string::npos);
+  EXPECT_NE(message({.logprobs = -2}).find("logprobs is -2"), std::string::npos);
+  EXPECT_NE(message({.sampling = {.top_p = 2}}).find("top_p is 2"), std::string::npos);
+  EXPECT_NE(message({.stop = {""}}), "accepted");
+  EXPECT_EQ(message({}), "accepted");
+}
+
+TEST(Settings, ComeFromAModel) {
+  const Tokenizer tokenizer = Tokenizer::load(kModel + "/tokenizer.json");
+  AnswerSettings settings = model_settings(kModel);
+  EXPECT_EQ(settings.eos_token_id, (std::vector<i32>{tokenizer.token_to_id("<|end_of_text|>").value()}));
+  EXPECT_TRUE(model_settings(kModel + "/none").eos_token_id.empty());
+  forbid(settings, "fox", tokenizer);
+  EXPECT_EQ(settings.sampling.bad_words_ids.size(), 2u);
+  EXPECT_EQ(chooser_of(settings.sampling), "the host, for bad_words_ids");
+  EXPECT_THROW(forbid(settings, "", tokenizer), Error);
+  require_known_tokens(settings, 3072);
+  settings.eos_token_id.push_back(5000);
+  EXPECT_NE(message_of([&] { require_known_tokens(settings, 3072); }).find("eos_token_id has token 5000"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace heddle

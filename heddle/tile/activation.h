@@ -1,8 +1,0 @@
-// The activation functions that ops apply. Read by host and device: no standard headers.
-#pragma once
-
-namespace heddle {
-
-enum ActivationKind : int { kSilu, kGelu, kGeluTanh, kRelu, kNumActivations };
-
-}  // namespace heddle

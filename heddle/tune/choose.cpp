@@ -1,0 +1,81 @@
+#include "heddle/tune/choose.h"
+
+#include <algorithm>
+#include <future>
+
+#include "heddle/base/error.h"
+
+namespace heddle::tune {
+namespace {
+
+// The message of a configuration's own failure; empty: there is none.
+template <class Action>
+std::string failure_of(Action action) {
+  try {
+    action();
+    return {};
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInternal) throw;
+    return error.what();
+  }
+}
+
+Record record_of(const Search& search, const Settings& settings) {
+  return {std::nullopt, settings.policy, u32(search.size()), 0, search.failures()};
+}
+
+// Compiles all that the machine asks for at once; returns the first step that is no compilation.
+Step compile_all(Search& search, const Work& work, int& compilations) {
+  std::vector<std::pair<size_t, std::future<std::string>>> running;
+  Step step = search.next();
+  for (; step.kind == Step::Kind::kCompile; step = search.next()) {
+    const size_t candidate = step.sample.candidate;
+    const auto compile = [&work, &config = search.candidate(candidate)] {
+      return failure_of([&] { work.compile(config); });
+    };
+    running.emplace_back(candidate, std::async(std::launch::async, compile));
+    ++compilations;
+  }
+  for (auto& [candidate, result] : running) {
+    const std::string why = result.get();
+    why.empty() ? search.compiled(candidate) : search.failed_to_compile(candidate, why);
+  }
+  return running.empty() ? step : Step{Step::Kind::kWait, {}};
+}
+
+void time(Search& search, const Work& work, const Sample& sample) {
+  double ns = 0;
+  const std::string why =
+      failure_of([&] { ns = work.time(search.candidate(sample.candidate), sample.calls, sample.buffer); });
+  why.empty() ? search.timed(ns) : search.failed_to_run(why);
+}
+
+}  // namespace
+
+Choice choose(Store& store, const Key& key, const std::vector<Config>& candidates, const Settings& settings,
+              const Work& work) {
+  Key asked = key;
+  if (settings.allow_reorder) asked.fact("order", "any");
+  const std::optional<Record> known = store.find(asked);
+  Search search(candidates, settings, known ? known->failures : Failures{});
+  if (known && known->answers(settings.policy, search.size()) && search.contains(*known->config))
+    return {.config = *known->config, .ns = known->ns, .from_store = true};
+  Choice choice;
+  try {
+    for (Step step; (step = compile_all(search, work, choice.compilations)).kind != Step::Kind::kDone;)
+      if (step.kind == Step::Kind::kTime) time(search, work, step.sample);
+  } catch (...) {  // what has failed is known next time
+    store.put(asked, record_of(search, settings));
+    throw;
+  }
+  Record record = record_of(search, settings);
+  choice.samples = search.samples();
+  choice.text = search.text();
+  if (search.has_winner()) record.config = search.winner(), record.ns = search.winner_ns();
+  store.put(asked, record);
+  choice.config = search.winner();
+  choice.ns = record.ns;
+  return choice;
+}
+
+}  // namespace heddle::tune
