@@ -241,7 +241,7 @@ constexpr WrongBody kWrong[] = {
     {"activation/gated_activation.cuh", "x.first) * x.second", "x.second) * x.first", "layers.0.gate_up"},
     {"gather_rows/gather_rows.cuh", "block.row(a.x, wanted[row])", "block.row(a.x, wanted[row] - 1)",
      "wanted"},
-    {"rope/rope.cuh", "angle.first - x.second", "angle.first + x.second", "layers.0.qkv", "5"},
+    {"rope/rope.cuh", "{x.first * angle.first", "{-x.first * angle.first", "layers.0.qkv", "5"},
     {"kv_append/kv_append.sm80.cuh", "set_here(i % head_dim, value)", "set_here(i % head_dim, value * 0.5f)",
      "layers.0.qkv", "5"},
     {"linear/linear.sm80.cuh", "chain.columns(block, t[0], columns, ahead)",

@@ -36,7 +36,7 @@ CPP_TOKEN = re.compile(
 
 
 def comments(path, text):
-    """Blocks of comment lines, and docstrings: first and last line, column, text, and whether it stands alone."""
+    """Blocks of comment lines, and docstrings, in order."""
     found = []  # (line, column, text, alone)
     if path.endswith(".py"):
         docstring = True

@@ -30,11 +30,11 @@ enum class LaunchMode : u8 {
   kDependent,  // a graph whose kernels prefetch their weights before the previous kernel has ended
 };
 
-// Which call arguments are compiled into GPU kernels as constants. Forms are facts that models of other sizes
-// share: dtypes, which tensors exist, how panels are laid out; numbers that are powers of two up to 128
-// (features that are off or on, steps of one row, adjacent elements, heads, pages), and whether 8 and 64
+// Which call arguments are compiled into GPU kernels as constants. Types: dtypes, which tensors exist, how
+// panels are laid out. Forms are facts that models of other sizes share: numbers that are powers of two up to
+// 128 (features that are off or on, steps of one row, adjacent elements, heads, pages), and whether 8 and 64
 // divide a number. Sizes are all numbers of this program.
-enum class Knowledge { kNothing, kForms, kSizes };
+enum class Knowledge { kNothing, kTypes, kForms, kSizes };
 
 struct ExecutorOptions {
   int threads = 0;  // 0: one for each core that this process may use
@@ -134,6 +134,8 @@ struct DeviceKind {
   }
 };
 
+class OpCaller;  // ir/op_call.h
+
 // A backend is a folder of heddle/backend with a function `const Backend& x_backend()`.
 struct Backend {
   const char* name = "";
@@ -142,6 +144,8 @@ struct Backend {
   std::function<std::string()> device;    // its device, in a few words
   // Bytes per second when `threads` threads (0: all) read memory that no cache holds.
   std::function<double(int threads)> read_bandwidth;
+  // Runs single ops on a caller's memory. Throws Error(kUnsupported) where it cannot.
+  OpCaller& (*op_calls)() = nullptr;
   // Devices that programs can be made for without having one.
   std::vector<DeviceKind> kinds;
   // The kind of this machine's device, if the backend compiles code. Throws Error when there is no device.

@@ -66,7 +66,8 @@ Record record_of(const Json& json) {
   require(policy == name(Policy::kPickAny) || policy == name(Policy::kPickBest), "policy '{}'", policy);
   record.policy = policy == name(Policy::kPickBest) ? Policy::kPickBest : Policy::kPickAny;
   const std::optional<int64_t> configs = json.at("configs").to_int();
-  require(configs && std::in_range<u32>(*configs), "{} configs", brief(json.at("configs")));
+  require(configs && std::in_range<u32>(*configs), "configs is {}; must be a count",
+          brief(json.at("configs")));
   record.configs = u32(*configs);
   record.ns = json.at("ns").as_number();
   if (const Json* config = json.find("config")) record.config = Config::parse(config->as_string());
@@ -111,7 +112,7 @@ Store::Records Store::read(const std::string& folder) const {
   const std::string text = read_file(path);
   Records records;
   try {
-    const Json json = parse_json(text, "JSON");
+    const Json json = parse_json(text, "text");
     require(json.at("format") == kFormat, "its format is {}; must be \"{}\"", json.at("format").dump(),
             kFormat);
     require(json.at("device") == place_.device && json.at("build") == place_.build,

@@ -105,7 +105,7 @@ std::vector<double> uniform(i64 count, std::mt19937_64& random) {
 }
 
 void allocate(const Field& field, Tensor& value, CaseMemory& memory, std::mt19937_64& random) {
-  i64 bytes = size_of(value.dtype);
+  i64 bytes = value.offset + size_of(value.dtype);
   for (int d = 0; d < value.rank; ++d) bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
   if (!value.exists())
     value.buffer = memory.add({.name = field.name, .kind = BufferKind::kActivation, .bytes = bytes});
