@@ -63,12 +63,12 @@ struct CallSite {
   void* stream = nullptr;
   i32 device = -1;
   int threads = 1;  // CPU: threads that may work on it; 0: one for each core of the process
-  std::byte* workspace =
-      nullptr;  // CallNeeds::workspace_bytes, 128-byte aligned; the call owns it until it is done
+  // CallNeeds::workspace_bytes, 128-byte aligned. The call owns it until it is done.
+  std::byte* workspace = nullptr;
   i64 workspace_bytes = 0;
 };
 
-// What a call needs besides its arguments, and how it would run.
+// Tells what a call needs besides its arguments, and how it would run.
 struct CallNeeds {
   i64 workspace_bytes = 0;
   i64 tiles = 0;     // 0: nothing runs, because all outputs are empty
