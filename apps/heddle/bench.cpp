@@ -244,21 +244,21 @@ void add_bench(CLI::App& app) {
   flags->engine.add_artefact_to(command);
   command.argument("--positions", &flags->positions, "positions at which a next token is timed");
   command.argument("--prefill", &flags->prefill, "tokens of the prompt; 0: none");
-  command.argument("--steps", &flags->steps, "next tokens of a round");
-  command.argument("--sequences", &flags->sequences,
-                   "with more than one, decode is timed of so many at once too");
+  command.argument("--steps", &flags->steps, "next tokens per round");
+  command.argument("--sequences", &flags->sequences, "above 1: also time decode with this many at once");
   command.argument("--temperature", &flags->sampling.temperature,
-                   "how tokens that one call makes are chosen: as heddle generate's; 0: the likeliest");
-  command.argument("--top-k", &flags->sampling.top_k, "with a temperature: of so many likeliest; 0: of all");
+                   "how tokens are chosen, as in heddle generate; 0: the most likely token");
+  command.argument("--top-k", &flags->sampling.top_k,
+                   "with a temperature: among this many most likely tokens; 0: all");
   command.argument("--top-p", &flags->sampling.top_p,
-                   "with a temperature: of the likeliest that have this probability together");
-  command.argument("--rounds", &flags->rounds, "how often each is measured, once warm");
+                   "with a temperature: among the most likely tokens that make up this probability");
+  command.argument("--rounds", &flags->rounds, "how often each is measured, after a warm-up");
   command.argument("--out", &flags->out, "JSON file for the results");
-  command.argument("--commit", &flags->commit, "what the JSON file names as the version");
+  command.argument("--commit", &flags->commit, "version for the JSON file");
   command.footer(
       "A number is the median over the rounds; a round of decode is the median over its steps.\n"
-      "The ceiling of decode is every weight read once at the highest bandwidth seen, which is "
-      "measured before and after all.\n"
+      "The ceiling of decode is one read of every weight at the highest bandwidth, which is measured before\n"
+      "and after everything else.\n"
       "Example: heddle bench models/storyteller --positions 0,128 --prefill 256 --out results.json");
   command.action([command, flags] { run(command, *flags); });
 }

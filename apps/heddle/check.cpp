@@ -122,18 +122,18 @@ void add_check(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
   Command command(app, "check",
                   "Prove that a program (a .heddle file, or those of a model) cannot "
-                  "deadlock or race; or compile for GPUs");
+                  "deadlock or race; or compile tile bodies for GPUs");
   flags->engine.add_program_to(command, "model folder, or a .heddle file; the options below are for a folder",
                                false);
   command.argument("--arch", &flags->archs,
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
                                fmt::join(known_archs(), ",")),
                    {.separator = ','});
-  command.argument("--ops", &flags->ops, "with --arch: the bodies of these ops only", {.separator = ','});
+  command.argument("--ops", &flags->ops, "with --arch: only the bodies of these ops", {.separator = ','});
   command.argument("--json", &flags->json, "with --arch: print JSON");
   command.footer(
-      "For a folder the programs of all row classes are built and proved; no weights are read.\n"
-      "With --arch, registers, shared memory, stack and spills of each kernel are shown and held against "
+      "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
+      "With --arch, shows registers, shared memory, stack and spills of each kernel, and compares them with\n"
       "budgets.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
       "          heddle check --arch sm_80,sm_90a --ops linear,attention");

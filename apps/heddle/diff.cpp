@@ -146,9 +146,8 @@ void add_diff(CLI::App& app) {
       "--bound", &flags->bound,
       "largest difference, relative to 1 + the largest value; 0: 0.001, with 16-bit weights 0.05");
   command.footer(
-      "Both run the same step; every tensor that a call writes is compared, in the order of the calls.\n"
-      "Fails with the first op that is out of bounds. Where one of both is a GPU's, both run the GPU's "
-      "programs.\n"
+      "Both run the same step. Compares every tensor that a call writes, in the order of the calls.\n"
+      "Fails at the first op beyond the bound. If one executor is for a GPU, both run the GPU's programs.\n"
       "Examples:\n"
       "  heddle diff models/storyteller --tokens 5,6,7 --workers 4\n"
       "  heddle diff models/storyteller --a threads --b megakernel");

@@ -204,14 +204,13 @@ void add_eval(CLI::App& app) {
   command.argument("--text", &flags->text, "file with the text, UTF-8", {.required = true});
   command.argument("--compare", &flags->compare,
                    "folder of another model with the same tokens: mean KL divergence and top-1 agreement");
-  command.argument("--window", &flags->window, "tokens that are read at once; 0: the model's, at most 8192");
+  command.argument("--window", &flags->window, "tokens in a window; 0: the model's context, at most 8192");
   command.argument("--stride", &flags->stride,
-                   "tokens from one window to the next; 0: 512, or the window where that is less");
+                   "tokens from one window to the next; 0: 512, or the window if that is less");
   command.argument("--json", &flags->json, "print JSON");
   command.footer(
-      "Windows overlap: each token is scored once, with what lies before it in its window. Windows and "
-      "their\n"
-      "weights are those of transformers' documentation, \"Perplexity of fixed-length models\".\n"
+      "Windows overlap: each token is scored once, after the tokens before it in its window. Windows and\n"
+      "their weights follow transformers' documentation, \"Perplexity of fixed-length models\".\n"
       "Example: heddle eval models/storyteller --text story.txt --stride 256");
   command.action([flags] { Eval(*flags).run(); });
 }

@@ -126,14 +126,16 @@ void run(const InspectFlags& flags) {
 
 void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
-  Command command(app, "inspect", "Show sizes, graph and program of a model, or what a .heddle file holds");
+  Command command(app, "inspect",
+                  "Show sizes, graph and program of a model, or the content of a .heddle file");
   flags->engine.add_program_to(command,
-                               "model folder, or a .heddle file; --workers and the like are for a folder");
+                               "model folder, or a .heddle file; options such as --workers need a folder");
   command.argument("--graph", &flags->graph, "print the graph after fusion: buffers, calls, arguments");
   command.argument("--program", &flags->program,
                    "print the program: tables, then each worker's instructions");
   command.argument("--all", &flags->all, "print every worker and instruction, and every call that was fused");
-  command.argument("--rows", &flags->rows, "a step's rows: 1 is a next token, up to 512 a prompt's part");
+  command.argument("--rows", &flags->rows,
+                   "rows of the step: 1 for a next token, up to 512 for a part of a prompt");
   command.argument("--save", &flags->save, "write the program to this file; `heddle check` proves it again");
   command.footer(
       "Reads no weights, so it is quick for any size.\n"

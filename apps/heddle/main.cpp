@@ -31,7 +31,7 @@ constexpr const char* kFooter =
     "  heddle generate --help\n"
     "\n"
     "Exit codes: 0 done; 1 failed (a file, a model, a run); 2 wrong arguments; 130 interrupted.\n"
-    "What a command makes goes to stdout, messages and progress to stderr.";
+    "Results go to stdout, messages and progress to stderr.";
 
 // The command that the arguments name. CLI11 reports both a missing and an unknown command only as "one is
 // required".

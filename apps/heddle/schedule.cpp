@@ -150,33 +150,30 @@ void run(const Command& command, const ScheduleFlags& flags) {
 
 void add_schedule(CLI::App& app) {
   auto flags = std::make_shared<ScheduleFlags>();
-  Command command(app, "schedule", "Predict what a schedule, or each of them, makes of a decode step");
+  Command command(app, "schedule", "Predict a decode step with one scheduler, or with each");
   flags->engine.add_program_to(
       command, "folder with config.json and *.safetensors; without --measure no weights are read");
   flags->engine.add_executor_to(command);
   flags->engine.add_threads_to(command);
-  command.argument("--compare", &flags->compare, "every policy, not only --scheduler");
+  command.argument("--compare", &flags->compare, "predict every policy, not only --scheduler");
   command.argument("--rows", &flags->how.rows, "rows of the step");
-  command.argument("--calibrate", &flags->calibrate, "file of costs, as heddle profile --costs writes it");
+  command.argument("--calibrate", &flags->calibrate, "file of costs, from heddle profile --costs");
   command.argument(
       "--measure", &flags->measure,
-      "run each policy's programs too; without --calibrate, costs are those of a run of the first");
+      "also run each policy's programs; without --calibrate, costs come from a run of the first one");
   command.argument("--position", &flags->how.position, "with --measure: positions before the step");
-  command.argument("--steps", &flags->how.steps, "with --measure: tokens of a call; with --rows one step");
-  command.argument("--rounds", &flags->how.rounds, "with --measure: calls that are timed, once warm");
+  command.argument("--steps", &flags->how.steps, "with --measure: tokens per call; with --rows one step");
+  command.argument("--rounds", &flags->how.rounds, "with --measure: timed calls, after a warm-up");
   command.argument("--out", &flags->out, "with --measure: JSON file for the results");
-  command.argument("--commit", &flags->commit, "what the JSON file names as the version");
+  command.argument("--commit", &flags->commit, "version for the JSON file");
   command.argument("--plot", &flags->plot, "write a page with the predicted timelines to this file");
   command.footer(
-      "step: from the end of one step to the end of the next. busy: the part of it that workers spend in "
-      "tiles.\n"
-      "balance: their mean work as a part of the largest. path work and messages: what the critical path is "
-      "made\n"
-      "of. waits: in the program; waiting: of a worker, mean. build: from graph to program, the best of "
-      "three.\n"
-      "measured: the median of the rounds; off: how far the prediction is from it. Every policy must give "
-      "the same\n"
-      "tokens and the same bits of logits.\n"
+      "step: from the end of one step to the end of the next. busy: the fraction of it that workers spend\n"
+      "in tiles. balance: their mean work as a fraction of the largest. path work and messages: the two\n"
+      "parts of the critical path. waits: in the program; waiting: mean time of a worker. build: time from\n"
+      "graph to program, the best of three.\n"
+      "measured: the median of the rounds; off: how far the prediction is from it. Every policy must give\n"
+      "the same tokens and the same bits of logits.\n"
       "Attention counts one unit of positions for each of its parts. Every program is proved first.\n"
       "Examples: heddle schedule models/storyteller --compare --workers 8\n"
       "          heddle profile models/storyteller --costs costs.json\n"

@@ -28,11 +28,11 @@ struct AnswerSettings {
   static void visit(Self& self, V&& v) {
     SamplingParams::visit(self.sampling, v);
     v("sequence_bias", self.sampling.sequence_bias,
-      "numbers that are added to the score of the last of some tokens where the others come before it");
+      "numbers added to the score of the last token of a sequence when the others come before it");
     v("bad_words_ids", self.sampling.bad_words_ids, "sequences of tokens that are never completed");
-    v("max_tokens", self.max_tokens, "new tokens at most");
+    v("max_tokens", self.max_tokens, "most new tokens");
     v("logprobs", self.logprobs,
-      "keep the log-probability of each token and of this many likeliest ones, by the model's own logits; -1 "
+      "keep the log-probability of each token and of this many most likely ones, by the model's logits; -1 "
       "keeps none");
     v("stop", self.stop, "end before this text");
     v("eos_token_id", self.eos_token_id, "end at one of these tokens");

@@ -51,8 +51,9 @@ struct SamplingParams {
   static void visit(Self& self, V&& v) {
     v("temperature", self.temperature, "logits are divided by it; 0 takes the most likely token, 0 to 100");
     v("top_k", self.top_k, "choose among this many most likely tokens; 0 for all");
-    v("top_p", self.top_p, "choose among the likeliest tokens that make up this probability, above 0 to 1");
-    v("min_p", self.min_p, "leave out tokens less likely than this share of the likeliest, 0 to below 1");
+    v("top_p", self.top_p, "choose among the most likely tokens that make up this probability, above 0 to 1");
+    v("min_p", self.min_p,
+      "leave out tokens less likely than this fraction of the most likely one, 0 to below 1");
     v("typical_p", self.typical_p,
       "choose among the tokens whose surprise is nearest to the mean and that make up this probability, "
       "above 0 to 1");

@@ -56,9 +56,8 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
   command.argument("--sequence-bias", &biases_,
                    "IDS=NUMBER: added to the score of the last of these tokens after the others, such as "
                    "12,13=-2.5; may be given several times");
-  command.argument(
-      "--bad-word", &bad_words_,
-      "a text whose tokens are never made, as it is and after a space; may be given several times");
+  command.argument("--bad-word", &bad_words_,
+                   "never generate this text, as it is or after a space; may be given several times");
   command.argument("--eos-token-id", &eos_,
                    "end at this token, instead of the model's; may be given several times");
   command.argument("--ignore-eos", &ignore_eos_, "go on past the end-of-text token");
