@@ -61,7 +61,7 @@ TEST_F(Piped, CommandsDoWhatHelpSays) {
            "\n/frob\n");
   EXPECT_EQ(first.code, 0) << first.err;
   expect_words(first.out, {"/reset", "/load FILE", "\n1 + 1 = 2.\n"});
-  expect_words(first.err, {"/frob is no command", "(4 messages)"});
+  expect_words(first.err, {"/frob is not a command", "(4 messages)"});
   const Json document = load_json(file);
   const std::vector<Json>& saved = document.at("messages").items();
   ASSERT_EQ(saved.size(), 5u);

@@ -183,7 +183,7 @@ const Hang kHangs[] = {
      [](TestProgram& test) {
        for (size_t w : {0, 1, 2}) test.at(w, 3).signal.counter = 2;
      },
-     {"worker 2 #4", "layer4", "counter 3 seen 0 wanted 3", "nobody signals it"}},
+     {"worker 2 #4", "layer4", "counter 3 seen 0 wanted 3", "no instruction signals it"}},
     {"wrong_target",
      [](TestProgram& test) { test.at(2, 4).waits[0].target = 4; },
      {"worker 2 #4", "layer4", "counter 3 seen 3 wanted 4"}},

@@ -84,7 +84,7 @@ class Chat {
     else if (command == "/save" || command == "/load")
       keep(command, rest);
     else
-      note(fmt::format("[chat] {} is no command; /help shows those there are", command));
+      note(fmt::format("[chat] {} is not a command; /help lists all", command));
     return true;
   }
 

@@ -42,7 +42,7 @@ CLI::App* find_command(CLI::App& app, int argc, char** argv) {
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
   require(argc > 1, "no command; there are {}; see heddle --help", known);
-  require(argv[1][0] == '-', "'{}' is no command; there are {}; see heddle --help", argv[1], known);
+  require(argv[1][0] == '-', "'{}' is not a command; there are {}; see heddle --help", argv[1], known);
   return nullptr;
 }
 

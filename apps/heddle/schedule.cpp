@@ -104,7 +104,8 @@ void require_valid(const ScheduleFlags& flags) {
 
 std::string said_of_costs(const ScheduleFlags& flags) {
   if (!flags.calibrate.empty()) return "costs of " + flags.calibrate;
-  return flags.measure ? "costs of a traced run of the first" : "with costs that nobody measured here";
+  return flags.measure ? "costs of a traced run of the first"
+                       : "with costs that were not measured on this machine";
 }
 
 void run(const Command& command, const ScheduleFlags& flags) {

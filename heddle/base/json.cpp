@@ -114,7 +114,7 @@ class JsonBuilder {
     for (size_t i = 1; i < order.size(); ++i)
       if (members[order[i - 1]].name == members[order[i]].name)
         fail_at(begin_of_string(object.name_ends[order[i]]),
-                fmt::format("the name {} stands twice in one object; each may stand once",
+                fmt::format("the name {} appears twice in one object; each may stand once",
                             brief(members[order[i]].name)));
     if (members.size() >= kIndexedMembers) object.made->by_name = std::move(order);
     open_.pop_back();

@@ -67,7 +67,7 @@ class Walker {
     for (size_t w = 0; w < next.size(); ++w)
       if (next[w] < schedule_.workers[w].size())
         fail(ErrorCode::kInternal,
-             "[schedule] worker {} stands at tile {} of {}, whose inputs come later in a stream", w, next[w],
+             "[schedule] worker {} stops at tile {} of {}, whose inputs come later in a stream", w, next[w],
              schedule_.workers[w].size());
   }
 

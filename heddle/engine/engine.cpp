@@ -305,7 +305,7 @@ class TokensInTime {
  public:
   explicit TokensInTime(const StepOptions& options) : options_(options) {
     require(!options.on_tokens || !options.logits,
-            "[step] logits of a call whose tokens are told while it goes on; ask for one of both");
+            "[step] logits and tokens during the call cannot be combined; ask for one of them");
     watch_.ends = options.ends;
     watch_.on_step = [this](std::span<const i32> chosen) { return take(chosen); };
   }

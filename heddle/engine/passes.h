@@ -16,7 +16,7 @@ struct PassOptions {
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
-    v("fuse_epilogues", s.fuse_epilogues, "let a linear op absorb the element-wise calls behind it");
+    v("fuse_epilogues", s.fuse_epilogues, "let a linear op absorb the element-wise calls after it");
     v("fuse_prologues", s.fuse_prologues, "let a linear op absorb the norm or merge before it");
     v("max_prologue_rows", s.max_prologue_rows, "rows up to which a prologue is absorbed");
     v("max_prologue_bytes", s.max_prologue_bytes, "bytes read up to which a prologue is absorbed");

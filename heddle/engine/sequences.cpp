@@ -62,8 +62,8 @@ void Sequences::extend(Sequence& sequence, std::span<const i32> tokens) {
   let_go_unread(sequence);
 }
 
-// The first page that a sequence of this length still needs: the first page that steps read, but at latest
-// the one before the next page, because the next page is recorded by it.
+// The first page that a sequence of this length still needs: the first page that steps read, but at latest the
+// page before the next one, because noting the next page needs it.
 i32 Sequences::first_needed(i32 length) const {
   const i32 size = pool_.page_size();
   return std::max(std::min(first_read(reach_, length), length - size), 0) / size;

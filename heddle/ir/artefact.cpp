@@ -32,8 +32,8 @@ void artefact_fields(Archive& a, Artefact& artefact) {
   if (const auto at = std::ranges::adjacent_find(
           code, [](const auto& one, const auto& next) { return one.first >= next.first; });
       at != code.end())
-    fail(ErrorCode::kIo, "[{}] its code is not in the order of its names: {} stands before {}",
-         artefact.where, at->first, std::next(at)->first);
+    fail(ErrorCode::kIo, "[{}] its code is not in the order of its names: {} comes before {}", artefact.where,
+         at->first, std::next(at)->first);
   artefact.code = DeviceCode(code.begin(), code.end());
 }
 

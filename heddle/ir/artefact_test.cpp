@@ -106,7 +106,7 @@ TEST(ArtefactFile, CodeIsInTheOrderOfItsNames) {
   const size_t second = fields.rfind("bb");
   ASSERT_NE(second, fields.npos);
   for (const std::string name : {"a0", "aa"})
-    expect_refused(frame_artefact(std::string(fields).replace(second, 2, name)), "aa stands before " + name);
+    expect_refused(frame_artefact(std::string(fields).replace(second, 2, name)), "aa comes before " + name);
 }
 
 TEST(ArtefactFile, IsOfOneHeddle) {

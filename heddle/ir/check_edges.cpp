@@ -86,7 +86,8 @@ class CheckEdges {
     const u32 total = program_.counters[wait.counter].total;
     if (group.sum == 0)
       return faults_.add(Rule::kSomebodySignals, FaultKind::kWaitInPart,
-                         "{} waits for counter {}, which nobody signals", form_.place(id), wait.counter);
+                         "{} waits for counter {}, which no instruction signals", form_.place(id),
+                         wait.counter);
     if (wait.target != total)
       return faults_.add(Rule::kWaitsInFull, FaultKind::kWaitInPart,
                          "{} waits until counter {} is {} a step; {} and its other producers make {}",

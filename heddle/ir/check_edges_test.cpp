@@ -49,7 +49,7 @@ TEST(CheckEdges, CounterThatNobodySignals) {
   Program program = d.finish();
   program.counters.push_back({});
   on(program, 1, d.down).waits[1] = {u32(program.counters.size() - 1), 0};
-  expect_first(program, FaultKind::kWaitInPart, {"worker 1 #4 (down", "nobody signals"});
+  expect_first(program, FaultKind::kWaitInPart, {"worker 1 #4 (down", "no instruction signals"});
 }
 
 // A writes v and then t; B waits for t and reads v. The edge orders both.

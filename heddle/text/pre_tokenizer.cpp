@@ -59,7 +59,7 @@ PreTokenizer::PreTokenizer(const JsonView& json) {
 }
 
 void PreTokenizer::add(const JsonView& json, int depth) {
-  if (ends_in_bytes_) json.fail(ErrorCode::kUnsupported, "a stage behind ByteLevel is not supported");
+  if (ends_in_bytes_) json.fail(ErrorCode::kUnsupported, "a stage after ByteLevel is not supported");
   if (stages_.size() == kMaxStages || depth == kMaxDepth) {
     json.fail(ErrorCode::kUnsupported,
               fmt::format("{} stages and {} levels of Sequence are the most", kMaxStages, kMaxDepth));

@@ -30,7 +30,7 @@ class Simulation {
     }
     for (u32 w = 0; w < workers_.size(); ++w)
       require(workers_[w].events.size() == kSteps * length(w),
-              "[predict] worker {} of {} stands at #{}, whose waits never end; see heddle check", w,
+              "[predict] worker {} of {} stops at #{}, whose waits never end; see heddle check", w,
               program_.name, workers_[w].events.size() % std::max<size_t>(length(w), 1));
     return conclude();
   }

@@ -120,9 +120,8 @@ Store::Records Store::read(const std::string& folder) const {
             json.at("build").dump(), place_.device, place_.build);
     for (const auto& [key, record] : json.at("records").members()) records.emplace(key, record_of(record));
   } catch (const std::exception& error) {
-    fail(ErrorCode::kIo,
-         "[{}] is no file of tuned configurations that can be used: {}; remove it to tune again", path,
-         error.what());
+    fail(ErrorCode::kIo, "[{}] is not a usable file of tuned configurations: {}; remove it to tune again",
+         path, error.what());
   }
   return records;
 }

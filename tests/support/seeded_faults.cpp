@@ -498,7 +498,7 @@ bool nobody_signals(Program& program, Random& random, PlantedFault& fault) {
   at->in(program).waits[kMaxWaits - 1] = {u32(program.counters.size()), 0};
   program.counters.push_back({});
   fault.kinds = {kWaitInPart};
-  fault.names = {at->text(), "nobody signals"};
+  fault.names = {at->text(), "no instruction signals"};
   return true;
 }
 

@@ -27,7 +27,7 @@ SequenceBias parse_bias(const std::string& text) {
   const std::string number = text.substr(middle + 1);
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bias.bias);
   require(error == std::errc() && end == number.data() + number.size(),
-          "[--sequence-bias] '{}' is no number; such as 12,13=-2.5 is expected", number);
+          "[--sequence-bias] '{}' is not a number; must be like 12,13=-2.5", number);
   return bias;
 }
 

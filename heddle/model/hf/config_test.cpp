@@ -142,7 +142,7 @@ TEST(LlamaConfig, RefusesAbsurdValues) {
   expect_llama_fails(kBad, R"("num_key_value_heads":3)", "must divide num_attention_heads");
   expect_llama_fails(kBad, R"("mlp_bias":1)", "mlp_bias = 1: must be true or false");
   expect_llama_fails(kBad, R"("hidden_act":7)", "hidden_act = 7: must be a string");
-  expect_llama_fails(ErrorCode::kIo, R"("hidden_size":41)", "\"hidden_size\" stands twice");
+  expect_llama_fails(ErrorCode::kIo, R"("hidden_size":41)", "\"hidden_size\" appears twice");
   std::string text = message(kBad, [] { read_llama_config(Config::parse("{}", "c")); });
   EXPECT_EQ(text, "[c] 'vocab_size' is missing; the model needs it");
 }

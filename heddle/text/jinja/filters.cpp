@@ -168,7 +168,7 @@ Value apply_filter(Budget& budget, std::string_view name, const Value& value, Ar
   const auto found = filters().find(name);
   if (found == filters().end()) fail(ErrorCode::kUnsupported, "the filter '{}' is not supported", name);
   if (value.is_safe() && std::ranges::find(kForSafe, name) == std::end(kForSafe)) {
-    fail(ErrorCode::kUnsupported, "the filter '{}' behind 'safe' is not supported", name);
+    fail(ErrorCode::kUnsupported, "the filter '{}' after 'safe' is not supported", name);
   }
   Value result = found->second(budget, value, arguments);
   arguments.finish();

@@ -281,7 +281,7 @@ Value call_method(Budget& budget, const Callable& method, Arguments& arguments) 
          describe(method.self));
   }
   if (method.self.is_safe())
-    fail(ErrorCode::kUnsupported, "a method of a text behind 'safe' is not supported");
+    fail(ErrorCode::kUnsupported, "a method of a text after 'safe' is not supported");
   if (method.self.is(Kind::kString)) budget.spend(method.self.as_string().size());
   Value result = found->second(budget, method.self, arguments);
   arguments.finish();

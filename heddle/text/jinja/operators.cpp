@@ -111,7 +111,7 @@ Value apply_binary(Budget& budget, std::string_view operation, const Value& a, c
   require_defined(b);
   if (a.is_number() && b.is_number()) return numbers(operation, a, b);
   if (a.is_safe() || b.is_safe()) {
-    fail(ErrorCode::kUnsupported, "'{}' with a text behind 'safe' is not supported; '~' is", operation);
+    fail(ErrorCode::kUnsupported, "'{}' with a text after 'safe' is not supported; '~' is", operation);
   }
   if (operation == "+" && a.is(Kind::kString) && b.is(Kind::kString)) {
     budget.spend(a.as_string().size() + b.as_string().size());

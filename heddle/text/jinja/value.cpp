@@ -70,7 +70,7 @@ std::partial_ordering compare_numbers(const Value& a, const Value& b) {
 std::string repr_of_sequence(Budget& budget, const Sequence& sequence) {
   if (sequence.flavor > Sequence::kTuple) {
     fail(ErrorCode::kUnsupported,
-         "a view, a range or a generator cannot be written as text; put `| list` behind it");
+         "a view, a range or a generator cannot be written as text; put `| list` after it");
   }
   const bool tuple = sequence.flavor == Sequence::kTuple;
   std::string text = tuple ? "(" : "[";
@@ -293,7 +293,7 @@ std::string to_repr(Budget& budget, const Value& value) {
     case Kind::kFloat:
       return repr(value.as_float());
     case Kind::kString:
-      if (value.is_safe()) fail(ErrorCode::kUnsupported, "a text behind 'safe' inside of a list or dict");
+      if (value.is_safe()) fail(ErrorCode::kUnsupported, "a text after 'safe' inside of a list or dict");
       budget.spend(value.as_string().size());
       return repr(value.as_string());
     case Kind::kSequence:
