@@ -200,7 +200,7 @@ TEST(Command, EvalMeasuresATextAndComparesModels) {
   // One window more for each 64 tokens past 256; all tokens but the first are scored.
   const size_t tokens = size_t(found.at("tokens").as_number()) + 1;
   EXPECT_EQ(found.at("windows"), 1 + (tokens - 256 + 63) / 64);
-  EXPECT_EQ(tokens, expected["ids"].size() - 1 + 5)
+  EXPECT_EQ(tokens, expected.at("ids").size() - 1 + 5)
       << "the prompt has 5, and the end of the text is none of it";
   expect_words(output({"eval", story, "--text", file}), {"perplexity  1.17", "nats a token", "in 1 windows"});
 }

@@ -187,8 +187,8 @@ TEST_F(Folder, HasSeveralTemplates) {
   write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "plain"},
                                                        {"name": "tool_use", "template": "tools"}]})");
   EXPECT_EQ(render(), "plain");
-  EXPECT_EQ(render({{"tools", {{{"name", "f"}}}}}), "tools");
-  EXPECT_EQ(render({{"tools", nullptr}}), "plain");
+  EXPECT_EQ(render(Json::object({{"tools", Json::array({Json::object({{"name", "f"}})})}})), "tools");
+  EXPECT_EQ(render(Json::object({{"tools", nullptr}})), "plain");
   write("tokenizer_config.json", R"({"chat_template": [{"name": "other", "template": "x"}]})");
   EXPECT_THROW(render(), Error);
 }
