@@ -83,13 +83,6 @@ inline OnChip on_chip(const void* address) {
 inline void forget(OnChip& address) {
   asm volatile("" : "+r"(address.at));
 }
-// 16-byte words of a thread that a body may have under way while it works on as many: with more, a kernel for sm_100a or sm_120
-// spills four kilobytes (heddle check, NVRTC 13.0, 23 November 2026).
-#if __CUDA_ARCH__ == 900
-constexpr i32 kWordsUnderWay = 8;
-#else
-constexpr i32 kWordsUnderWay = 4;
-#endif
 // 16 bytes, in the order of the program.
 inline uint4 load_word(OnChip from) {
   uint4 bits;

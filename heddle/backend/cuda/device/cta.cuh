@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/chain.cuh"
+#include "heddle/backend/cuda/device/ring_wait.cuh"
 #include "heddle/tile/block_concept.h"
 
 namespace heddle::device {

@@ -1,7 +1,7 @@
 // How a run ends that cannot go on: the first fault is noted, and all that wait leave.
 #pragma once
 
-#include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/device/ring_wait.cuh"
 
 namespace heddle::device {
 
@@ -12,13 +12,6 @@ inline void report_fault(FaultRecord* record, const FaultRecord& fault) {
   }
   __threadfence();
   atomicExch(&record->stop, 1u);
-}
-
-// How many ticks consumers wait for panels. 0: they gave up, and wait no more: bodies go on with what is there, until all
-// consumers leave at the same edge. What they do for it costs registers beside every product, so that is all.
-inline volatile u64& panel_limit() {
-  __shared__ u64 ticks;
-  return ticks;
 }
 
 // Whether the run was stopped, or is to be: consumers gave up. By one thread.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/cta.cuh"
+#include "heddle/backend/cuda/device/fault.cuh"
 
 namespace heddle::device {
 

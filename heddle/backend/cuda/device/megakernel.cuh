@@ -4,6 +4,8 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/cta.cuh"
+#include "heddle/backend/cuda/device/fault.cuh"
+#include "heddle/backend/cuda/device/trace.cuh"
 
 namespace heddle::device {
 

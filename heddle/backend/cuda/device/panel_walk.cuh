@@ -2,8 +2,7 @@
 // after part. What is known ahead of the operand is worked out, and looked at, when the walk begins.
 #pragma once
 
-#include "heddle/backend/cuda/device/ring.cuh"
-#include "heddle/backend/cuda/device/trace.cuh"
+#include "heddle/backend/cuda/device/ring_wait.cuh"
 
 namespace heddle::device {
 

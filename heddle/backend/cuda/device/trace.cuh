@@ -2,7 +2,7 @@
 // multiprocessor, beside what the host needs to put all of them on one clock.
 #pragma once
 
-#include "heddle/backend/cuda/device/fault.cuh"
+#include "heddle/backend/cuda/device/params.h"
 
 namespace heddle::device {
 
@@ -73,26 +73,5 @@ class Tracer {
   const TraceParams& params_;
   TraceRole role_;
 };
-
-// Whether `count` slots have their panels. A lane looks at one.
-template <class Cursor>
-inline bool panels_are_there(const Cursor& ring, u32 count, u32 lane) {
-  const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
-  const bool all = __all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase));
-  __syncwarp();  // what a lane has seen is there for all of them
-  return all;
-}
-// Waits until they do, or for too long; how long is noted, if it must.
-template <class Cursor>
-inline void wait_for_panels(const Cursor& ring, u32 count, u32 lane) {
-  if (!panels_are_there(ring, count, lane)) {
-    const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
-    const u64 begin = arch::ticks();
-    while (!__all_sync(~0u, arch::barrier_passed(mine.full(), mine.phase)))
-      if (!__all_sync(~0u, arch::ticks() - begin <= panel_limit())) return void(panel_limit() = 0);
-    if (arch::thread() == 0) trace_note(TraceRole::kConsumers).event.starved += arch::ticks() - begin;
-    __syncwarp();
-  }
-}
 
 }  // namespace heddle::device
