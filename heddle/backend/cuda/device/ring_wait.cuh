@@ -13,11 +13,11 @@ inline volatile u64& panel_limit() {
   return ticks;
 }
 
-// Whether the next `count` slots have their panels. Each lane of the warp tests one slot.
+// True if the next `count` slots have their panels. Each lane of the warp tests one slot.
 inline bool panels_are_there(const RingCursor& ring, u32 count, u32 lane) {
   const RingCursor mine = ring.ahead(lane < count ? lane : count - 1);
   const bool all = __all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase));
-  __syncwarp();  // what a lane has seen is there for all of them
+  __syncwarp();  // the panels that one lane has seen are visible to all lanes
   return all;
 }
 // Waits until they have, or until the limit is over. Adds the time of a wait to the trace.

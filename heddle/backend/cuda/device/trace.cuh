@@ -1,5 +1,5 @@
-// Notes of what a worker does, where the run is traced: each role's by one of its threads, in ticks of the
-// multiprocessor, beside what the host needs to put all of them on one clock.
+// The trace of a worker. If the run is traced, one thread of each role notes its events in ticks of the multiprocessor, and the
+// readings that the host needs to put all multiprocessors on one clock.
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
@@ -16,7 +16,7 @@ inline TraceNote& trace_note(TraceRole role) {
   return notes[u32(role)];
 }
 
-// By one thread of the role.
+// One thread of the role calls it.
 class Tracer {
  public:
   Tracer(const TraceParams& params, TraceRole role) : params_(params), role_(role) {}
@@ -43,12 +43,12 @@ class Tracer {
     const u64 at = u64(lane) * params_.capacity + mine.count;
     if (mine.count < params_.capacity) {
       if (role_ == TraceRole::kConsumers)
-        params_.marks[at] = arch::nanoseconds();  // theirs are the first lanes
+        params_.marks[at] = arch::nanoseconds();  // consumers have the first lanes
       params_.events[at] = mine.event;
     }
     params_.counts[lane] = ++mine.count;
   }
-  // The first and the last thing that consumers do.
+  // Consumers call open() before and close() after everything else.
   void open() const {
     for (u32 role = 0; role < kTraceRoles; ++role) trace_note(TraceRole(role)).count = 0;
     if (!on()) return;
@@ -62,7 +62,7 @@ class Tracer {
  private:
   bool on() const { return params_.events != nullptr; }
   TraceNote& note() const { return trace_note(role_); }
-  // The clock of all multiprocessors moves in steps of up to a microsecond: taken where it has just moved.
+  // The shared clock moves in steps of up to a microsecond, so it is read just after it has moved.
   static void read_clocks(TraceClocks::Point& point) {
     const u64 before = arch::nanoseconds();
     u64 now = before;
