@@ -1,4 +1,4 @@
-// What a token's experts made, each by its share: y[t] = sum over c of share[t, c] x[t C + c], in the order of c.
+// Sums the outputs of a token's experts, weighed by their shares: y[t] = sum over c of share[t, c] x[t C + c], in the order of c.
 #pragma once
 
 #include "heddle/ir/tensor.h"

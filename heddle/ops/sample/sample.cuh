@@ -5,7 +5,7 @@
 namespace sample {
 
 constexpr float kLowest = -3e38f;
-constexpr float kSharpest = 1e30f;  // of inverse temperatures: products with it and with 0 stay numbers
+constexpr float kSharpest = 1e30f;  // the largest inverse temperature: its products with scores, and with 0, are numbers
 
 // Scores of one row, as functions of an index. A temperature changes no order, only what a score weighs.
 template <class View>
@@ -25,12 +25,12 @@ struct Scores {
   Value penalise(Index i, Value logit) const {
     return where_less(Value(0.5f), seen.load_bit(i), repeated(logit), logit);
   }
-  // Of a token that was there before.
+  // The score of a token that the sequence has seen.
   template <class Value>
   Value repeated(Value logit) const {
     return repeated_score(logit, penalty);
   }
-  // Probability but for a factor; 0 where the token is dropped.
+  // The probability but for a factor; 0 if the token is dropped.
   template <class Index>
   auto weight(Index i) const {
     return weight_of_score(score(i));
@@ -119,7 +119,7 @@ struct Body {
       }
     }
     if (weight_from(begin, begin + 1) > 0) return begin;
-    // Sums of parts round in their own ways, so the search may end beside a kept token: take the next, or the last.
+    // Sums of parts round differently, so the search may end at a token that was dropped: take the next kept one, or the last.
     const float next = block.reduce(vocab, Min(), [&](auto i) {
       auto at = block.index(i);
       using Value = decltype(at);
@@ -153,8 +153,8 @@ struct Body {
     return choose(block, vocab, row, uniform_draw(options.seed, draw));
   }
 
-  // What of the record is a sequence's. Its arrays lie far where the host's part, with the same shape, is near: they are read
-  // together, ahead of all that is written.
+  // A sequence's part of the record. Reads of its arrays may be slow, while the host's part, which has their shape, is near. So it
+  // reads them together, before it writes anything.
   template <class View>
   struct Record {
     View arrays;

@@ -169,7 +169,7 @@ std::vector<Case> sample_cases() {
         args.sorted = input(DType::kF32, {rows, slices, ScoreSlices::kSize});
         args.blocks = input(DType::kF32, {rows, slices, ScoreSlices::kPlanes, ScoreSlices::kBlocks});
       }
-      Case one = make_case(args, 0);  // the same tokens, or not
+      Case one = make_case(args, 0);  // tokens must be equal
       one.prepare = [sized, example](std::byte* bytes, Values& values) {
         prepare(sized, example, bytes, values);
       };

@@ -47,7 +47,7 @@ struct Draw {
     return found;
   }
 
-  // Of `number` sums, the index at which the running sum passes a share of their total, or the last positive one; -1: none is
+  // Among `number` sums, the index at which the running sum passes a share of their total, or the last positive one; -1: none is
   // positive. wanted: the share; before: the sum of those before the index.
   static i32 part_past(const float* sums, i32 number, float share, float& wanted, float& before) {
     const i32 lane = Team::lane(), each = (number + 31) / 32;

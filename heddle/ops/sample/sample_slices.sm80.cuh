@@ -1,12 +1,12 @@
-// What sample_parts made of a row on a GPU from sm_80 on, and the search for a threshold in it.
-// A slice's scores lie in descending order, cut in blocks of 32. Of a threshold t, the blocks whose last score is above t say what
-// a sum has at least, those whose first score is above t what it has at most. So the search first narrows a range by blocks
+// Searches a filter's threshold in the parts that sample_parts made of a row, on a GPU from sm_80 on.
+// A slice's scores lie in descending order, in blocks of 32. Above a threshold t, a sum has at least the blocks whose last score is
+// above t, and at most those whose first score is above t. So the search first narrows a range by blocks
 // alone, which threads hold in registers; it then loads the scores of the blocks that the range still touches and halves on.
 // If there are too many slices or blocks for the registers, it reads the blocks from memory each time instead.
 // Every sum has a fixed order. Included once per device program, after sample.cuh.
 namespace sample {
 
-// What a filter limits: the sum of the weights of the scores above the threshold, or their number. It must stay below `value`.
+// A filter's limit: the sum of the weights of the scores above the threshold, or their number, stays below `value`.
 struct Limit {
   bool of_weight;
   float value;
@@ -120,8 +120,9 @@ template <i32 kOfWarp, class Block, class Row>
 struct Search {
   static constexpr i32 kSlots = 48;  // scores that a thread looks at
   static constexpr i32 kMostBlocks = kSlots * Team::warps();
-  static constexpr i32 kHalvings = 10;  // of a range by blocks, before the blocks that it touches are counted
-  static constexpr i32 kRounds = 4;     // of such halvings
+  static constexpr i32 kHalvings =
+      10;  // halvings of the range, before the search counts the blocks that it touches
+  static constexpr i32 kRounds = 4;  // rounds of such halvings
 
   Block& block;
   const Row& row;
