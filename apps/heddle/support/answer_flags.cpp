@@ -18,7 +18,7 @@ std::string flag_of(std::string_view name) {
   return flag;
 }
 
-// "12,13=-2.5"
+// Parses "12,13=-2.5".
 SequenceBias parse_bias(const std::string& text) {
   const size_t middle = text.find('=');
   require(middle != std::string::npos,
@@ -31,7 +31,7 @@ SequenceBias parse_bias(const std::string& text) {
   return bias;
 }
 
-// The model's generation_config.json has defaults for these.
+// True for settings whose defaults come from the model's generation_config.json.
 bool is_sampling(std::string_view name) {
   bool found = false;
   const SamplingParams any;
