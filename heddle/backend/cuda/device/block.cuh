@@ -381,7 +381,7 @@ class Block {
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
-  // Whether products read their operands in memory: of many rows, and where there is no ring.
+  // True if products read their operands in memory: they have many rows, or there is no ring.
   bool many_rows() const { return kManyRows && (!kHasRing || rows_ > kStreamRows); }
 
   Matrix rows_of(const Tensor& tensor, i32 row, i32 rows) {
@@ -483,8 +483,8 @@ class Block {
   i32 rows_;
   bool waited_ = false;
   u32 turn_ = 0;
-  // What was taken off chip before the last fragment. Spilled memory of a program has room for all that a tile takes; that
-  // of a caller for one operand and one fragment.
+  // Spill memory that was taken before the last fragment. A program's spill memory has room for all that a tile takes; a caller's
+  // has room for one operand and one fragment.
   i32 spill_mark_ = 0;
 };
 
