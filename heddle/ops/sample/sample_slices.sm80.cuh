@@ -1,8 +1,8 @@
 // Searches a filter's threshold in the parts that sample_parts made of a row, on a GPU from sm_80 on.
 // A slice's scores lie in descending order, in blocks of 32. Above a threshold t, a sum has at least the blocks whose last score is
-// above t, and at most those whose first score is above t. So the search first narrows a range by blocks
-// alone, which threads hold in registers; it then loads the scores of the blocks that the range still touches and halves on.
-// If there are too many slices or blocks for the registers, it reads the blocks from memory each time instead.
+// above t, and at most those whose first score is above t. So the search first narrows a range by blocks alone, which threads
+// hold in registers; it then loads the scores of the blocks that the range still touches and halves on. If there are too many slices
+// or blocks for the registers, it reads the blocks from memory in each halving instead.
 // Every sum has a fixed order. Included once per device program, after sample.cuh.
 namespace sample {
 
@@ -14,8 +14,7 @@ struct Limit {
 
 struct Slices {
   static constexpr i32 kSize = ScoreSlices::kSize, kBlock = ScoreSlices::kBlock;
-  static constexpr float kRange =
-      32;  // a score that is e^32 times less likely than the best counts for nothing
+  static constexpr float kRange = 32;  // a score e^32 times less likely than the best counts for nothing
   static_assert(kBlock == 32 && ScoreSlices::kBlocks == 32 && ScoreSlices::kParts == 4);
 
   const float4* best;   // [number]
@@ -120,9 +119,8 @@ template <i32 kOfWarp, class Block, class Row>
 struct Search {
   static constexpr i32 kSlots = 48;  // scores that a thread looks at
   static constexpr i32 kMostBlocks = kSlots * Team::warps();
-  static constexpr i32 kHalvings =
-      10;  // halvings of the range, before the search counts the blocks that it touches
-  static constexpr i32 kRounds = 4;  // rounds of such halvings
+  // Halvings of the range before the search counts the blocks that it touches, and how often it does both.
+  static constexpr i32 kHalvings = 10, kRounds = 4;
 
   Block& block;
   const Row& row;
