@@ -29,7 +29,7 @@
 //                              number
 //
 //   block.scratch(n)           View of n floats on chip, for the life of the tile
-//   block.operand(rows, cols, dtype)     on-chip matrix that mma reads, behind a sync; operand.row(m) is a View that is
+//   block.operand(rows, cols, dtype)     on-chip matrix that mma reads, after a sync; operand.row(m) is a View that is
 //                              stored to only
 //   block.operand(tensor, m0, rows, dtype)   rows of a tensor as such a matrix: a copy, or in place
 //   block.fragment(m0, rows, n0, cols)   on-chip f32 matrix at place (m0, n0) of the output; fragment.row(m) is a View
@@ -63,7 +63,7 @@ struct Sum {};
 struct Max {};
 struct Min {};
 
-// What argmax gives.
+// The result of argmax.
 struct Best {
   float value;
   int index;

@@ -48,7 +48,7 @@ concept HasIndices = Loads<View, Index> && StoresPairs<View, Index> && requires(
   requires Loads<decltype(view.every(n)), Index> && Stores<decltype(view.every(n)), Index>;
 };
 
-// The same row element by element, for all threads alike.
+// A row by elements, which all threads see alike.
 template <class View>
 concept HasElements = requires(View view, int j, float value) {
   { view.get(j) } -> Is<float>;
@@ -71,7 +71,7 @@ concept HasIndex = HasIndices<typename B::View, Index> && requires(B& block, Ind
 
 }  // namespace language
 
-// What `stream` may use: the block, or what draws panels for it.
+// The language of `stream`: the block has it, and the loader that draws panels.
 template <class B>
 concept PanelStream = requires(B& block, const Tensor& tensor, const Weight& weight) {
   block.panels(weight, 0, 1);

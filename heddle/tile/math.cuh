@@ -3,7 +3,7 @@
 //   [-126, 127]  where_less(a, b, x, y): a < b ? x : y, per lane.
 // Included once per target, inside its namespace.
 
-// What a body stores where a value is missing, so that it shows.
+// A body stores it where a value is missing, so that the gap shows.
 constexpr float kNaN = __builtin_bit_cast(float, 0x7fc00000);
 
 // e^x. Cephes expf: n = round(x / ln 2), then a polynomial of degree 6 on [-ln2/2, ln2/2]; 2 ulp.

@@ -50,7 +50,6 @@ inline OnChip on_chip(const void* address) {
   return {static_cast<u8*>(const_cast<void*>(address))};
 }
 inline void forget(OnChip&) {}
-constexpr i32 kWordsUnderWay = 4;
 inline uint4 load_word(OnChip from) {
   return *reinterpret_cast<const uint4*>(from.at);
 }

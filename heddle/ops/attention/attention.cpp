@@ -32,7 +32,7 @@ void require_heads(const Attention& a) {
           a.heads, a.kv_heads, a.block_heads);
 }
 
-// Of `heads` heads side by side, `dim` elements each.
+// `heads` neighbouring heads of `dim` elements each.
 void require_rows(const Attention& a, const char* name, const Tensor& tensor, i32 heads, i32 dim) {
   constexpr i64 kMostColumns = std::numeric_limits<i32>::max();
   require(i64(heads) * dim <= kMostColumns, "[attention] {} has {} heads of {}; together at most {} elements",

@@ -26,14 +26,14 @@ struct Body {
   struct Work {
     AttentionBlock plan;
     const i32* pages;
-    i32 first_row;  // of the sequence
+    i32 first_row;  // the sequence's first row
     i32 first_head, heads, kv_head, split, queries;
     i32 window;
 
     i32 row(i32 query) const { return plan.row_begin + query / heads; }
     i32 head(i32 query) const { return first_head + query % heads; }
     i32 position(i32 query) const { return plan.start + row(query) - first_row; }
-    // The first position that a query sees, and the one behind its last.
+    // The first position that a query sees, and the one after its last.
     i32 first_seen(i32 query) const { return window > 0 ? position(query) + 1 - window : 0; }
     i32 end_seen(i32 query) const { return position(query) + 1; }
     // Where the `dim` keys, or values, of a position lie: in pages, or in this step's rows.
@@ -83,7 +83,7 @@ struct Body {
     block.set_right_columns(chip.by_values, s, v);
   }
 
-  // Positions of a page lie evenly spaced, and so do those of this step. Behind the last one there are finite values of
+  // Positions of a page are evenly spaced, and so are those of this step. After the last position there are finite values with
   // weight 0.
   template <class Block, class Chip>
   static void load_chunk(Block& block, const Attention& a, const Work& work, Chip& chip, i32 begin,
@@ -107,7 +107,7 @@ struct Body {
     }
   }
 
-  // Of a chunk whose positions [first, end) the query sees.
+  // For a chunk of which the query sees positions [first, end).
   template <class Block, class Chip>
   static void softmax(Block& block, const Attention& a, Chip& chip, i32 query, i32 first, i32 end) {
     auto score = chip.scores.row(query);
@@ -154,7 +154,7 @@ struct Body {
     }
   }
 
-  // What a tile does in this step; without queries: nothing. Where device() may be used.
+  // The work of a tile in this step; none if it has no queries. Call it where device() may be used.
   template <class Block>
   static Work work_of(Block& block, const Attention& a, const TileCoord& t) {
     const StepHost& host = block.host(a.step);
@@ -176,8 +176,8 @@ struct Body {
     block.inputs();
     const Work work = work_of(block, a, t);
     if (work.queries == 0) return block.dead();
-    // What a tile may have says how its products are made, not what it has: where a prompt was cut must change no bit. A
-    // sequence that answers has one row.
+    // The rows that a tile may have decide how its products are made, not those that it has: the cut of a prompt must change no
+    // bit. A sequence that answers has one row.
     const bool alone = block.host(a.step).sequence(work.plan.sequence)->row_count == 1;
     const i32 most = alone ? work.queries : a.block_rows * a.block_heads, chunk = a.chunk;
     auto view = [&](i32 n) { return block.scratch(n); };

@@ -21,12 +21,13 @@ struct Attention {
   Tensor v;       // [M, kv_heads * value_dim]
   Tensor keys;    // [pages, kv_heads, page_size, head_dim]
   Tensor values;  // [pages, kv_heads, page_size, value_dim]
-  Tensor part;    // [M, heads, splits, value_dim]: mean of values weighed by exp(score - max); 0: of none
-  Tensor stats;   // f32 [M, heads, splits, 2]: max of the scores, sum of exp(score - max)
+  Tensor
+      part;  // [M, heads, splits, value_dim]: mean of values weighed by exp(score - max); 0 without positions
+  Tensor stats;  // f32 [M, heads, splits, 2]: max of the scores, sum of exp(score - max)
   i32 heads = 0;
   i32 kv_heads = 0;
   i32 block_heads = 1;  // query heads of a tile, all of one kv head
-  float scale = 1;      // of the scores
+  float scale = 1;      // factor of the scores
   float softcap = 0;    // c: scores become c tanh(score / c); 0: they stay
   i32 window = 0;       // positions that a row sees, itself and those before it; 0: all
   i32 block_rows = 1;

@@ -1,15 +1,17 @@
-// Attention on a GPU from sm_80 on: which of the passes takes a tile. Rows of prompts are many queries.
-// Included once per device program, behind attention.cuh, whose body takes what fits none.
+// Attention on a GPU from sm_80 on: chooses the pass that takes a tile. With 16-bit operands both products run on tensor cores:
+// attention_mma.sm80.cuh takes many queries (rows of prompts), 16 per warp; attention_few.sm80.cuh takes few, all of them in each
+// warp. Both count steps of positions from multiples of their size, so that no cut of a prompt changes a bit.
+// Included once per device program, after attention.cuh, whose body takes all other tiles.
 #include "heddle/ops/attention/attention_few.sm80.cuh"
 #include "heddle/ops/attention/attention_mma.sm80.cuh"
 
 namespace attention {
 
 struct DeviceBody {
-  static constexpr i32 kMostQueries = 16;  // that are few
+  static constexpr i32 kMostQueries = 16;  // at most so many queries are few
 
-  // Whether FewQueries takes a tile. Where a prompt was cut must not decide it: what a tile may have counts, not what
-  // it has. A sequence that answers has one row.
+  // True if FewQueries takes a tile. The rows that a tile may have decide it, not those that it has: the cut of a prompt must not
+  // matter. A sequence that answers has one row.
   template <class Block>
   static bool has_few(Block& block, const Attention& a, const Body::Work& work) {
     const bool alone = block.host(a.step).sequence(work.plan.sequence)->row_count == 1;
@@ -18,7 +20,7 @@ struct DeviceBody {
   }
   template <DType kType, i32 kDim, class Block>
   static void run_few(Block& block, const Attention& a, const Body::Work& work) {
-    // Of a row all heads: known to be one pass as a rule, so that nothing is kept for another.
+    // A row's tile has all its heads. As a rule the compiler knows that they are one pass, and keeps nothing for another.
     const i32 queries = Kernel::kSeveralRows ? work.queries : a.block_heads;
     for (i32 query = 0; query < queries; query += FewQueries<kType, kDim>::kQueries) {
       if (query > 0) block.sync();
@@ -62,8 +64,8 @@ struct DeviceBody {
            in_words(a.q) && in_words(a.k) && in_words(a.v);
   }
 
-  // Beside the others, not inside them, where it would take registers; with a block of its own, since one whose address is
-  // known lives in local memory.
+  // A function of its own, because inside the others it would take registers. It has its own block, because a block whose address is
+  // taken lies in local memory.
   template <class Block>
   static __noinline__ void run_generic(Block block, const Attention& a, const TileCoord& t) {
     Body::run(block, a, t);
@@ -81,7 +83,7 @@ struct DeviceBody {
         if (run_type<DType::kF16>(block, a, work)) return;
     }
     block.inputs();
-    run_generic(block, Attention(a), t);  // of a copy: what has an address lives in local memory
+    run_generic(block, Attention(a), t);  // a copy, as arguments whose address is taken lie in local memory
   }
 };
 

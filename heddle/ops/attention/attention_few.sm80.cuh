@@ -1,22 +1,22 @@
-// Attention of a few queries on a GPU from sm_80 on: both products on tensor cores, keys and values straight from memory, 16
-// bytes a lane, in whose order the dimensions are multiplied. A warp has sixteen positions of a step, with a maximum and
-// sums of its own for each query; warps meet at the end, in a fixed order. Queries are the upper eight rows of the left
-// matrix; in the lower ones stands what rounding takes from their weights, so that these keep more bits than values have.
-// Steps begin at multiples of their size from a split's begin on: the order of a query's sums follows from positions alone.
-// Included once per device program, by attention.sm80.cuh, which says what comes here.
+// Attention of a few queries on a GPU from sm_80 on: both products run on tensor cores. Keys and values come straight from memory,
+// 16 bytes per lane, and dimensions are multiplied in the order of these loads. A warp has sixteen positions of a step, with a
+// maximum and sums of its own for each query; the warps' results are merged at the end, in a fixed order. The queries are the upper
+// eight rows of the left matrix. The lower eight hold the rounding errors of the weights, so that weights keep more bits than
+// values have. Steps begin at multiples of their size from the begin of a split: the order of a query's sums follows from
+// positions alone. Included once per device program, by attention.sm80.cuh, which says which tiles come here.
 namespace attention {
 
 template <DType kType, i32 kHeadDim>
 class FewQueries {
  public:
-  // Of a pass: what warps know of them stays below 18 KB on chip.
+  // The limits of a pass: the state of its queries takes less than 18 KB on chip.
   static constexpr i32 kQueries = 512 / kHeadDim;
-  static constexpr i32 kPositions = 16;                     // of a warp and a step
+  static constexpr i32 kPositions = 16;                     // positions of a warp in a step
   static constexpr i32 kStep = Team::warps() * kPositions;  // positions
-  static constexpr i32 kKeyWords = kHeadDim / 32;           // of a position, a lane's: four lanes share it
-  static constexpr i32 kValueWords = kHeadDim / 64;         // the same, of eight lanes
-  static constexpr i32 kTiles = kHeadDim / 8;               // of eight dimensions
-  // Two steps are under way: of longer rows registers hold no more than one.
+  static constexpr i32 kKeyWords = kHeadDim / 32;    // a lane's words of a position: four lanes share it
+  static constexpr i32 kValueWords = kHeadDim / 64;  // a lane's words of a position: eight lanes share it
+  static constexpr i32 kTiles = kHeadDim / 8;        // a tile has eight dimensions
+  // Two steps are under way. With longer rows, registers hold only one.
   static constexpr bool kAhead = kHeadDim <= 64;
 
   FewQueries(const Attention& a, const Body::Work& work, i32 first_query)
@@ -24,13 +24,14 @@ class FewQueries {
     begin_ = max(work.begin(), work.first_seen(first_query)), end_ = work.end();
   }
 
-  // A worker that knows the positions of the step already asks for what lies in pages before it waits for its inputs: who
-  // wrote the record did so behind all who had read the one before, and those who fill pages read it.
+  // A worker that already knows the positions of the step loads from pages before it waits for its inputs. This is safe: the record
+  // is written after all readers of the previous record are done, and the workers that fill pages read it.
   template <class Block>
   void run(Block& block) const {
     i32 at = begin_ - (begin_ - work_.begin()) % kStep;
     Words words, next;
-    const bool has_next = kAhead && at + kStep < end_;  // else its code is not fetched
+    const bool has_next =
+        kAhead && at + kStep < end_;  // a branch, so that the code of a step that is not there is not fetched
     load<true>(words, at);
     if (has_next) load<true>(next, at + kStep);
     block.inputs();
@@ -55,19 +56,19 @@ class FewQueries {
   struct Queries {
     uint4 word[kKeyWords];
   };
-  // Of a step. A lane has keys of two positions, lane / 4 of eight, and values of four, pairs lane % 4 of four.
+  // A lane's words of a step: keys of two positions, lane / 4 of each eight, and values of four, pair lane % 4 of each four pairs.
   struct Words {
     uint4 key[2][kKeyWords] = {}, value[4][kValueWords] = {};
   };
-  // What a warp knows of the lane's query, lane / 4: the positions that it sees, its best score, the lane's share of the
-  // total; and of all the sums of values, with those of the weights' rest.
+  // A warp's state of the lane's query, lane / 4: the positions that it sees, its best score and the lane's share of the total. And
+  // the lane's sums of values for all queries, with those of the weights' rounding errors.
   struct Sums {
     i32 begin, end;
     float best = kLowest, total = 0, value[kTiles][4] = {};
   };
 
   static i32 warp() { return Team::warp(); }
-  // Of a matrix: a query, a position, or a word of values.
+  // The lane's row of a matrix: a query, a position, or a word of values.
   static i32 row() { return Team::lane() / 4; }
   static i32 column() { return Team::lane() % 4; }
   i32 own() const { return min(first_query_ + row(), work_.queries - 1); }
@@ -82,7 +83,7 @@ class FewQueries {
     return queries;
   }
 
-  // Those positions of the step at `at` that lie in pages, or in this step's rows.
+  // Loads the positions of the step at `at` that lie in pages, or in this step's rows.
   template <bool kInPages>
   void load(Words& words, i32 at) const {
     at += warp() * kPositions;
@@ -133,7 +134,7 @@ class FewQueries {
       }
   }
 
-  // Scores of the lane's query become weights, two at position `at` and two eight behind; what was summed before decays.
+  // Turns the scores of the lane's query into weights, two at position `at` and two at `at` + 8. Older sums decay.
   void weigh(float (&score)[2][4], i32 at, Sums& sums) const {
     float top = sums.best;
 #pragma unroll
@@ -214,7 +215,8 @@ class FewQueries {
 
   const Attention& a_;
   const Body::Work& work_;
-  i32 first_query_, begin_, end_;  // of the pass; the positions that some query of it sees, at most
+  i32 first_query_, begin_,
+      end_;  // the pass's first query; all positions that its queries see lie in [begin_, end_)
 };
 
 }  // namespace attention

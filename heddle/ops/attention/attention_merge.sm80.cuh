@@ -1,7 +1,7 @@
-// The merge on a GPU from sm_80 on, in one trip to memory: a thread asks for 16 bytes of a head from some splits at once
-// and for their stats beside them, of whatever splits there is room for; how many are live is worked out meanwhile. Sums
-// are in ascending order of the splits, as those of the generic body are.
-// Included once per device program, behind attention_merge.cuh, whose body takes what does not fit here.
+// The merge on a GPU from sm_80 on, in one round trip to memory: a thread loads 16 bytes of a head from several splits, and their
+// stats, for all splits that there is room for. Meanwhile it computes how many of them are live. It sums in ascending
+// order of the splits, as the generic body does.
+// Included once per device program, after attention_merge.cuh, whose body takes what does not fit here.
 namespace attention_merge {
 
 struct DeviceBody {
@@ -24,7 +24,7 @@ struct DeviceBody {
     const i32 stride = i32(a.part.stride[2]) * size_of(a.part.dtype);
 #pragma unroll
     for (i32 k = 0; k < kAtOnce; ++k) {
-      // Past the end the last again: what is loaded under a condition alone has registers of its own throughout the kernel.
+      // Past the end it loads the last again: a value that is loaded under a condition keeps registers throughout the kernel.
       const i32 at = min(k, a.max_splits - 1 - begin);
       splits.part[k] = *reinterpret_cast<const uint4*>(part + at * stride);
       splits.stats[k] = stats[at];

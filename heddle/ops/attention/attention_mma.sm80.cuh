@@ -1,16 +1,16 @@
-// Attention of many queries on a GPU from sm_80 on: both products on tensor cores. A warp has sixteen queries; their
-// scores, weights and sums stay in its registers. Keys and values of a few positions at a time, a step, come through
-// stages on chip that asynchronous copies fill ahead. Weights are rounded to the dtype of the values, totals are not.
-// Steps begin at multiples of their size, wherever pages, parts, windows or this step's rows begin, and one of which a
-// query sees nothing leaves it as it was: the order of its sums follows from positions alone.
-// Included once per device program, by attention.sm80.cuh, which says what comes here.
+// Attention of many queries on a GPU from sm_80 on: both products run on tensor cores. A warp has sixteen queries; their
+// scores, weights and sums stay in its registers. A step is a few positions, whose keys and values asynchronous copies bring into
+// stages on chip some steps early. Weights are rounded to the dtype of the values, totals are not. Steps begin at multiples of
+// their size, wherever pages, parts, windows or this step's rows begin, and a step of which a query sees nothing does not change
+// the query's sums: their order follows from positions alone.
+// Included once per device program, by attention.sm80.cuh, which says which tiles come here.
 namespace attention {
 
 template <bool kBf16, i32 kKeyDim>
 class ManyQueries {
  public:
-  static constexpr i32 kQueries = 16;  // of a warp
-  // A pass has so much of the values that its sums fit into registers, and scores beside them.
+  static constexpr i32 kQueries = 16;  // queries of a warp
+  // A pass has as many dimensions of the values as leave registers for its sums and scores.
   static constexpr i32 kValueDim = kKeyDim > 128 ? kKeyDim / 2 : kKeyDim;
   static constexpr i32 kStep = kKeyDim <= 64 ? 64 : kKeyDim <= 128 ? 32 : 16;
   static constexpr i32 kMostStages = 4, kFewestStages = 2;
@@ -31,7 +31,7 @@ class ManyQueries {
   }
 
  private:
-  // A lane's two queries, lane / 4 of the warp's and the eighth behind it.
+  // A lane's two queries: lane / 4 of the warp's, and lane / 4 + 8.
   struct Group {
     i32 first;                                                   // query
     i32 begin[2], end[2];                                        // positions that they see
@@ -59,9 +59,9 @@ class ManyQueries {
     return group;
   }
 
-  // Of `part` on of the values' dimensions.
+  // Runs the pass for the values' dimensions from `part` on.
   void run_pass(i32 first, i32 part) {
-    Team::sync();  // the pass before has been read
+    Team::sync();  // all warps have read the stages of the previous pass
     const i32 last = min(first + warps_ * kQueries, work_.queries) - 1;
     const i32 begin = max(work_.begin(), work_.first_seen(first)) / kStep * kStep;
     const i32 end = min(work_.end(), work_.end_seen(last));
@@ -150,7 +150,7 @@ class ManyQueries {
     }
   }
 
-  // Scores become weights; what was summed before decays.
+  // Turns scores into weights. Older sums decay.
   void weigh(Group& group, float (&scores)[kStep / 8][4], i32 at) const {
     bend(scores);
     if (at < group.all_begin || at + kStep > group.all_end) hide(group, scores, at);
@@ -229,7 +229,7 @@ class ManyQueries {
 
   const Attention& a_;
   const Body::Work& work_;
-  i32 warps_, count_;  // that have queries; stages
+  i32 warps_, count_;  // warps that have queries; stages
   u8 *queries_, *stages_;
 };
 

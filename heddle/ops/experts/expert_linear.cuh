@@ -2,7 +2,7 @@
 // Included once per target, inside its namespace.
 namespace expert_linear {
 
-constexpr i32 kColumns = 256;  // of a fragment
+constexpr i32 kColumns = 256;  // columns of a fragment
 
 struct Body {
   // The expert of a slot, -1 where another slot stands for it, and the live entries.

@@ -15,10 +15,10 @@ struct Body {
     return best;
   }
 
-  // What a tile works with, made once.
+  // The rows that a tile works with.
   template <class View>
   struct Work {
-    View scores, left;  // of all experts; of those that can still be chosen
+    View scores, left;  // left: scores of the experts that can still be chosen
     View rest, of_group, kept;
     View chosen;
   };

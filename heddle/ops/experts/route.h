@@ -12,10 +12,10 @@ struct Route {
   Tensor share;             // f32 [T, C]: of their outputs
   i32 sigmoid = 0;          // scores are 1: sigmoid(logits); 0: softmax(logits)
   i32 normalise = 0;        // 1: shares are divided by their sum
-  i32 groups = 1;           // of experts side by side; those of `groups_kept` groups can be chosen,
-  i32 groups_kept = 1;      // the groups with the largest
+  i32 groups = 1;           // groups of neighbouring experts
+  i32 groups_kept = 1;      // groups whose experts can be chosen: those with the largest
   i32 scores_of_group = 1;  // sum of so many (1 or 2) largest scores
-  float scale = 1;          // of the shares
+  float scale = 1;          // factor of the shares
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

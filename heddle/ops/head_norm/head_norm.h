@@ -1,5 +1,5 @@
 // Root mean square norm of each head: the leading `heads` heads of a row are normalised one by one, as rms_norm
-// does a row; columns behind them are passed through (queries and keys, Henry et al., 2020).
+// does a row; columns after them are passed through (queries and keys, Henry et al., 2020).
 #pragma once
 
 #include "heddle/ir/tensor.h"

@@ -1,9 +1,9 @@
-// The append on a GPU from sm_80 on: rows of many together, whose places are worked out once. One row goes as in
-// kv_append.cuh, behind which this is included, once per device program.
+// The append on a GPU from sm_80 on: it stores many rows together and computes their places once. One row goes as in kv_append.cuh.
+// Included once per device program, after kv_append.cuh.
 namespace kv_append {
 
 struct DeviceBody : Body {
-  // What lies in the columns of a fragment and in [first, first + all heads) into the pages.
+  // Stores the elements that lie both in the columns of a fragment and in [first, first + all heads) into the pages.
   template <class Block, class Fragment>
   static void copy_rows(Block& block, const Tensor& pages, i32 first, const Place* places,
                         const Fragment& fragment) {

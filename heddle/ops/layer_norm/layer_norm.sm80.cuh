@@ -1,10 +1,10 @@
-// The norm of a row on a GPU from sm_80 on: eight elements a thread, loaded once and together with their weights and biases,
-// so that a row costs one trip to memory. Included once per device program, behind layer_norm.cuh, whose body takes what
-// does not fit here.
+// The norm of a row on a GPU from sm_80 on: a thread loads eight elements at a time, once, together with their weights and biases,
+// so that a row costs one round trip to memory. Included once per device program, after layer_norm.cuh, whose body takes
+// what does not fit here.
 namespace layer_norm {
 
 struct DeviceBody {
-  static constexpr i32 kWords = 2;  // of eight elements, a thread's at most
+  static constexpr i32 kWords = 2;  // words of eight elements that a thread has at most
 
   template <class Out>
   static bool fits(const LayerNorm& a, const View& x, const Out& out) {

@@ -2,7 +2,7 @@
 // fragment -> y. Included once per target, inside its namespace.
 namespace head_linear {
 
-constexpr i32 kColumns = 256;  // of a fragment: bounds scratch
+constexpr i32 kColumns = 256;  // columns of a fragment: they bound scratch
 
 struct Body {
   // Where the columns of head `head` that lie before `end` end.

@@ -1,6 +1,6 @@
-// A product of one row on a GPU from sm_80 on: its columns go through the epilogues in registers, to where they are stored.
-// What it draws is looked at ahead of its inputs, for which a tile waits anyway.
-// Included once per device program, behind linear.cuh, whose body takes what does not fit here.
+// A product of one row on a GPU from sm_80 on: its columns go through the epilogues in registers before they are stored. It tests
+// for its panels before it waits for its inputs.
+// Included once per device program, after linear.cuh, whose body takes what does not fit here.
 namespace linear {
 
 struct DeviceBody : Body {

@@ -6,8 +6,8 @@
 namespace heddle {
 namespace {
 
-// Of products of values in [-1, 1] summed over k. A narrow weight may make the inputs narrow too: k roundings that know
-// nothing of one another. In FP32 the sum is what rounds.
+// The bound for products of values in [-1, 1] summed over k. A narrow weight may make the inputs narrow too: k independent roundings.
+// In FP32 only the sum rounds.
 double bound_of_sum(DType type, i32 k) {
   if (type == DType::kF32) return rounding_bound(type, 8) * std::max(1, k / 8);
   return rounding_bound(DType::kBf16, 8) * std::max(1.0, std::sqrt(k) / 2);
@@ -46,7 +46,7 @@ std::vector<Case> linear_cases() {
       paired.w.interleave = 16 / size_of(type);
       cases.push_back(make_case(paired, bound_of_sum(type, k)));
     }
-  // The same for rows that are as narrow as the weight.
+  // Products of rows that are as narrow as the weight.
   for (DType type : {DType::kBf16, DType::kF16})
     for (auto [m, n, k] : {std::array{1, 21, 72},
                            {1, 34, 2048},

@@ -1,11 +1,11 @@
-// The norm of a row on a GPU from sm_80 on: eight elements a thread, loaded once and together with their weights, so that
-// a row costs one trip to memory. Included once per device program, behind rms_norm.cuh, whose body takes what does not
-// fit here.
+// The norm of a row on a GPU from sm_80 on: a thread loads eight elements at a time, once, together with their weights, so that
+// a row costs one round trip to memory. Included once per device program, after rms_norm.cuh, whose body takes what does
+// not fit here.
 namespace rms_norm {
 
 struct DeviceBody {
-  static constexpr i32 kWords = 2;   // of eight elements, a thread's at most
-  static constexpr i32 kAtOnce = 4;  // the same, of a warp that has a row
+  static constexpr i32 kWords = 2;   // words of eight elements that a thread has at most
+  static constexpr i32 kAtOnce = 4;  // words that a lane loads together if its warp has a row
 
   template <class Out>
   static bool fits(i32 columns, const View& x, const View& weight, const Out& out) {
@@ -46,7 +46,7 @@ struct DeviceBody {
     }
   }
 
-  // Of a step of many rows a warp takes one, which it reads twice: the second time from the cache.
+  // In a step of many rows, each warp takes a row and reads it twice, the second time from the cache.
   template <class Block>
   static void run_rows(Block& block, const RmsNorm& a, const TileCoord& t) {
     const i32 lane = Team::lane(), octets = a.x.last() / 8;
@@ -87,7 +87,7 @@ struct DeviceBody {
   template <class Block>
   static void run(Block& block, const RmsNorm& a, const TileCoord& t) {
     block.inputs();
-    // What a program's steps may have counts, not what this one has: where a prompt was cut changes no bit.
+    // The rows that the program's steps may have decide this, not those of this step: the cut of a prompt must change no bit.
     if (Kernel::kSeveralRows && a.x.size[0] > Kernel::kStreamRows && a.x.last() % 8 == 0 && in_words(a.x) &&
         in_words(a.y) && reinterpret_cast<u64>(a.weight.data) % 16 == 0)
       return run_rows(block, a, t);

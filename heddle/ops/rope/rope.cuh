@@ -56,7 +56,7 @@ struct Body : Epilogue<Body> {
     block.inputs();
     for (i32 m = t[0]; m < t[1]; ++m) {
       auto in = block.row(a.x, m).from(t[2]), out = block.row(a.y, m).from(t[2]);
-      // What does not turn; its elements are disjoint from those that do.
+      // Copies the columns that do not turn. They are disjoint from those that do.
       for (i32 at = t[2]; at < t[3]; at += a.head_dim) {
         const i32 skip = at < a.heads * a.head_dim ? a.rotary_dim : 0;
         const i32 width = (t[3] - at < a.head_dim ? t[3] - at : a.head_dim) - skip;

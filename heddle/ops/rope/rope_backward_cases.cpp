@@ -5,7 +5,7 @@ namespace heddle {
 
 std::vector<Case> rope_backward_cases() {
   std::vector<Case> cases;
-  // {head_dim, rotary_dim, rotated heads, all columns}: whole heads, a part of each, further columns behind them.
+  // {head_dim, rotary_dim, rotated heads, all columns}: whole heads, a part of each, and further columns after the heads.
   for (auto [head_dim, rotary_dim, heads, columns] :
        {std::array{2, 2, 1, 2}, {64, 64, 3, 256}, {24, 10, 2, 100}, {80, 32, 4, 320}})
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})

@@ -1,11 +1,11 @@
 // Tile body of sample. Included once per target, inside its namespace.
 //
-// There is no sort: every filter keeps the scores above a threshold that a sum over all scores decides, so a
-// bisection over values finds it with reductions alone, in a fixed order.
+// It does not sort. Every filter keeps the scores from a threshold on, and a sum over the scores above a value tells on which side
+// of it the threshold lies. So halving a range of values finds it with reductions alone, whose order is fixed.
 namespace sample {
 
 constexpr float kLowest = -3e38f;
-constexpr float kSharpest = 1e30f;  // of inverse temperatures: products with it and with 0 stay numbers
+constexpr float kSharpest = 1e30f;  // the largest inverse temperature: its products with scores, and with 0, are numbers
 
 // Scores of one row, as functions of an index. A temperature changes no order, only what a score weighs.
 template <class View>
@@ -25,12 +25,12 @@ struct Scores {
   Value penalise(Index i, Value logit) const {
     return where_less(Value(0.5f), seen.load_bit(i), repeated(logit), logit);
   }
-  // Of a token that was there before.
+  // The score of a token that the sequence has seen.
   template <class Value>
   Value repeated(Value logit) const {
     return repeated_score(logit, penalty);
   }
-  // Probability but for a factor; 0 where the token is dropped.
+  // The probability but for a factor; 0 if the token is dropped.
   template <class Index>
   auto weight(Index i) const {
     return weight_of_score(score(i));
@@ -46,44 +46,58 @@ struct Scores {
   }
 };
 
+// Where the threshold of a filter lies. The scores above `low` sum to the filter's limit or more, those above `high` to less. All
+// scores that are not below the threshold stay, so those that are equal to the last one kept stay with it.
+struct Range {
+  static constexpr i32 kFirstHalvings = 12, kMoreHalvings = 3;  // between looks for scores inside
+
+  float low, high;
+
+  float middle() const { return 0.5f * low + 0.5f * high; }
+  void halve(float at, float sum, float limit) { (sum < limit ? high : low) = at; }
+  bool is_one() const {
+    return !(middle() > low && middle() < high);
+  }  // no float lies inside, or one is a NaN
+
+  // The threshold, by halving until no score lies inside. sum_above(t): what the scores above t sum to.
+  template <class SumAbove, class HasInside>
+  float find(float limit, SumAbove&& sum_above, HasInside&& has_inside) {
+    for (i32 times = kFirstHalvings;; times = kMoreHalvings) {
+      for (i32 i = 0; i < times; ++i) {
+        const float at = middle();
+        halve(at, sum_above(at), limit);
+      }
+      if (is_one() || !has_inside(*this)) return high;
+    }
+  }
+};
+
 struct Body {
-  // The smallest score t of a row such that counted(i), summed over the scores above t, stays below `limit`.
+  // The threshold of a filter that sums counted(i) over the scores of a row.
   template <class Block, class Row, class Counted>
   static float threshold(Block& block, i32 vocab, const Row& row, float limit, Counted&& counted) {
-    auto sum_above = [&](float t) {
+    const auto sum_above = [&](float t) {
       return block.reduce(vocab, Sum(), [&](auto i) {
         auto count = counted(i);
         using Value = decltype(count);
         return where_less(Value(t), row.score(i), count, Value(0.0f));
       });
     };
-    auto first_above = [&](float t) {
-      return block.reduce(vocab, Min(), [&](auto i) {
-        auto v = row.score(i);
-        using Value = decltype(v);
-        return where_less(Value(t), v, v, Value(row.top));
-      });
-    };
-    auto last_below = [&](float t) {
+    const float lowest = block.reduce(vocab, Min(), [&](auto i) {
+      auto v = row.score(i);
+      using Value = decltype(v);
+      return where_less(Value(kLowest), v, v, Value(row.top));
+    });
+    if (sum_above(lowest) < limit) return lowest;
+    Range range{lowest, row.top};
+    return range.find(limit, sum_above, [&](const Range& in) {
       return block.reduce(vocab, Max(), [&](auto i) {
         auto v = row.score(i);
         using Value = decltype(v);
-        return where_less(Value(t), v, Value(kLowest), v);
-      });
-    };
-    float low = first_above(kLowest), high = row.top;
-    if (sum_above(low) < limit) return low;
-    for (;;) {  // sum_above(low) >= limit > sum_above(high), and `high` is a score
-      const float middle = low + 0.5f * (high - low);
-      if (!(middle > low && middle < high)) return high;  // neighbours, or a NaN
-      if (sum_above(middle) < limit) {
-        high = last_below(middle);
-      } else if (first_above(middle) >= high) {
-        return high;
-      } else {
-        low = middle;
-      }
-    }
+        return where_less(Value(in.low), v, where_less(v, Value(in.high), Value(1.0f), Value(0.0f)),
+                          Value(0.0f));
+      }) > 0;
+    });
   }
 
   // The token at which the running sum of weights, in the order of tokens, passes `share` of the whole.
@@ -105,7 +119,7 @@ struct Body {
       }
     }
     if (weight_from(begin, begin + 1) > 0) return begin;
-    // Sums of parts round in their own ways, so the search may end beside a kept token: take the next, or the last.
+    // Sums of parts round differently, so the search may end at a token that was dropped: take the next kept one, or the last.
     const float next = block.reduce(vocab, Min(), [&](auto i) {
       auto at = block.index(i);
       using Value = decltype(at);
@@ -139,8 +153,8 @@ struct Body {
     return choose(block, vocab, row, uniform_draw(options.seed, draw));
   }
 
-  // What of the record is a sequence's. Its arrays lie far where the host's part, with the same shape, is near: they are read
-  // together, ahead of all that is written.
+  // A sequence's part of the record. Reads of its arrays may be slow, while the host's part, which has their shape, is near. So it
+  // reads them together, before it writes anything.
   template <class View>
   struct Record {
     View arrays;

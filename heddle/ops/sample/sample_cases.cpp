@@ -8,8 +8,8 @@
 namespace heddle {
 namespace {
 
-// Every sequence of a case draws with options of its own; of those `by_blocks` thresholds lie at ends of blocks and slices where
-// scores descend with the token (score_slices.h).
+// Every sequence of a case draws with options of its own. by_blocks: options whose thresholds lie at ends of blocks and slices
+// (score_slices.h) where scores descend with the token.
 StepSequence options_of(i32 s, u64 seed, bool by_blocks) {
   StepSequence o;
   o.seed = ((seed << 40) + u64(s)) * 0x9E3779B97F4A7C15u;
@@ -53,8 +53,9 @@ struct Example {
   bool by_blocks = false;  // see options_of
 };
 
-// Scores all equal; one lower than the other; one slice with nearly all of the weight; one score of a row, and none of the first,
-// which is greedy; two values, one after the other in so many blocks of slices that no few of them have the threshold.
+// kEqual: all scores are equal. kFalling: each is lower than the one before. kOneSlice: one slice has nearly all of the weight.
+// kNone: a row has one score, the first row, which is greedy, none. kTwo: two values, so that more blocks of slices may
+// hold a threshold than a search in registers takes.
 double formed(Example::Form form, size_t row, size_t token, double value) {
   switch (form) {
     case Example::kEqual:
@@ -72,8 +73,8 @@ double formed(Example::Form form, size_t row, size_t token, double value) {
   }
 }
 
-// Two values, at ends of digits of 1/128, as a search by digits takes them (sample.sm80.cuh). At temperature 1.3 the upper half
-// of the tokens has 0.6 of all weight, but by the middles of digits it has less (1); or it has less, but not by these (-1).
+// Two values that are close to multiples of 1/128. At temperature 1.3 the upper half of the tokens has a little more than 0.6 of
+// all weight (1), or a little less (-1).
 double at_edges(int edge, size_t token, size_t vocab) {
   constexpr double kDigit = 1.0 / 128, kBeside = 1e-5, kTemperature = 1.3;
   if (token < vocab / 2) return -kTemperature * (52 * kDigit - edge * kBeside);
@@ -81,7 +82,7 @@ double at_edges(int edge, size_t token, size_t vocab) {
   return is_best ? 0 : -kTemperature * (kDigit - kBeside);
 }
 
-// As sample_parts makes them; what a sequence does not ask for stays as it is.
+// Sets the parts as sample_parts makes them; those that a sequence does not ask for stay as they are.
 void prepare_parts(const Sample& a, const StepHost& host, const StepDevice& device, Values& values) {
   const auto logits = values.read(a.logits);  // as they are stored
   auto best = values.read(a.best), sorted = values.read(a.sorted), blocks = values.read(a.blocks);
@@ -153,7 +154,8 @@ std::vector<Case> sample_cases() {
                                  {20000, 28, 1, false, 0, Example::kTwo, true},
                                  {128257, 51, 0.3, false, 0, Example::kRandom, true},
                                  {150001, 22, 4, false, 0, Example::kRandom, true},
-                                 {270000, 23, 4, false, 0, Example::kRandom, true}})
+                                 {270000, 23, 4, false, 0, Example::kRandom, true},
+                                 {270000, 24, 1, false, 0, Example::kTwo, true}})
     for (const bool from_parts : {false, true}) {
       StepExample sized = step;
       sized.vocab = example.vocab;
@@ -167,7 +169,7 @@ std::vector<Case> sample_cases() {
         args.sorted = input(DType::kF32, {rows, slices, ScoreSlices::kSize});
         args.blocks = input(DType::kF32, {rows, slices, ScoreSlices::kPlanes, ScoreSlices::kBlocks});
       }
-      Case one = make_case(args, 0);  // the same tokens, or not
+      Case one = make_case(args, 0);  // tokens must be equal
       one.prepare = [sized, example](std::byte* bytes, Values& values) {
         prepare(sized, example, bytes, values);
       };

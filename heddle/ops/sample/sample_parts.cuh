@@ -2,12 +2,12 @@
 namespace sample_parts {
 
 constexpr float kNone = __builtin_bit_cast(float, 0xff800000);
-constexpr float kSharpest = 1e30f;  // of inverse temperatures, as in sample.cuh
+constexpr float kSharpest = 1e30f;  // the largest inverse temperature, as in sample.cuh
 
 struct Body {
   static constexpr i32 kSize = ScoreSlices::kSize, kBlock = ScoreSlices::kBlock;
 
-  // A sequence's row, and what of its options and its past counts.
+  // A sequence's row, and the options and the past that its scores depend on.
   template <class View>
   struct Row {
     View logits, seen;
@@ -15,7 +15,7 @@ struct Body {
     bool penalised, draws, drops;
     float penalty, inverse_temperature;
 
-    // What is no number counts as minus infinity.
+    // A NaN counts as minus infinity.
     template <class Index>
     auto score(Index i) const {
       auto score = logits.load(i);
@@ -25,7 +25,7 @@ struct Body {
     }
   };
 
-  // Of scores that lie on chip, the rest of the slice as minus infinity: in descending order, one value after the other.
+  // Sorts scores on chip in descending order, one value after the other. The rest of the slice is minus infinity.
   template <class Block, class View>
   static void sort(Block& block, View scores, View out) {
     float last = -kNone;
@@ -48,7 +48,7 @@ struct Body {
     }
     block.sync();
   }
-  // e^(score - best) by temperature.
+  // e^((score - best) / temperature).
   template <class Value, class View>
   static Value weight(Value score, float best, const Row<View>& row) {
     return where_less(Value(kNone), score,
@@ -131,7 +131,7 @@ struct Body {
                           options.drops(vocab),
                           options.repetition_penalty,
                           min(quotient(1.0f, options.temperature), kSharpest)};
-      block.inputs();  // what the host wrote stands already
+      block.inputs();  // not earlier: the host's part was there before
       for (i32 slice = t[2]; slice < t[3]; ++slice) Maker::slice(block, a, m, slice, row);
     }
   }

@@ -1,6 +1,6 @@
-// What sample needs to know of each slice of a row's scores (score_slices.h), so that many tiles read them in its place:
-// the best, and where a sequence draws, sums of weights; where it drops some (StepSequence::drops), its scores in
-// descending order too. Scores are the logits after the repetition penalty.
+// Describes each slice of a row's scores (score_slices.h) for sample, so that many tiles read the scores instead of its one: the
+// best and, if the sequence draws, the sum of weights. If the sequence drops tokens (StepSequence::drops), it also sorts the
+// slice's scores in descending order. Scores are the logits after the repetition penalty.
 #pragma once
 
 #include "heddle/ir/step.h"

@@ -1,5 +1,5 @@
-// The slices of scores on a GPU from sm_80 on: four scores a thread, in registers.
-// Included once per device program, behind sample_parts.cuh.
+// Describes slices of scores on a GPU from sm_80 on, with four scores per thread in registers.
+// Included once per device program, after sample_parts.cuh.
 namespace sample_parts {
 
 struct DeviceBody : Body {
@@ -11,7 +11,7 @@ struct DeviceBody : Body {
     float at[kMine];
   };
 
-  // Those of a thread, tokens [first, first + 4); minus infinity past the end, and for what is no number.
+  // Loads a thread's scores, of tokens [first, first + 4). Past the end, and for a NaN, they are minus infinity.
   static Four take(const Row<View>& row, i32 first) {
     const float none = identity(Max());
     Four mine;
@@ -36,14 +36,15 @@ struct DeviceBody : Body {
     const float high = max(a, b), low = min(a, b);
     a = falls ? high : low, b = falls ? low : high;
   }
-  // A bitonic network, descending: within a thread, between lanes, and between warps through `chip`, two buffers in turn.
+  // Sorts in descending order by a bitonic network: within a thread, between lanes, and between warps through `chip`, where two
+  // buffers take turns.
   template <class Block>
   static void sort(Block& block, Four& mine, float4* chip) {
     const i32 me = Team::thread();
     i32 turn = 0;
     order(mine.at[0], mine.at[1], true), order(mine.at[2], mine.at[3], false);
 #pragma unroll 1
-    for (i32 run = 1; run <= Team::size(); run *= 2) {  // threads whose scores are in order behind this
+    for (i32 run = 1; run <= Team::size(); run *= 2) {  // so many threads' scores are in order after this
       const bool falls = (me & run) == 0;
       i32 step = run / 2;
 #pragma unroll 1
@@ -76,7 +77,7 @@ struct DeviceBody : Body {
   }
   static float sum_of(const Four& four) { return (four.at[0] + four.at[1]) + (four.at[2] + four.at[3]); }
 
-  // What a thread's sorted scores and those of its block's other threads are together; by the first of them.
+  // Describes a block of sorted scores. All of its threads call it; the first one stores.
   static void describe(const Four& mine, float best, const Row<View>& row, View planes) {
     float sum = sum_of(weights_of(mine, best, row)), count = 0, least = identity(Min());
 #pragma unroll

@@ -1,4 +1,4 @@
-// What a slice of scores is for the choice of a token (score_slices.h), in fp64: for references and cases of ops.
+// The parts of a slice of scores (score_slices.h) in fp64, for references and cases of ops.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct SliceParts {
   std::vector<double> blocks;  // [kPlanes, kBlocks]
 };
 
-// Of slice `slice` of a row's scores. What is no number counts as minus infinity. Without a temperature nothing has a weight.
+// The parts of slice `slice` of a row's scores. A NaN counts as minus infinity. Without a temperature all weights are 0.
 SliceParts slice_parts(std::span<const double> scores, i32 slice, double temperature);
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
-// How the scores of a vocabulary are cut for the choice of a token: in slices of a fixed size, whose sorted scores are cut in
-// blocks. Constants, so that no sum depends on who makes it, or on how many.
+// How the scores of a vocabulary are cut for the choice of a token: into slices of a fixed size, whose sorted scores are cut into
+// blocks. The sizes are constants, so that no sum depends on the number of workers.
 // Read by host and device: no standard headers.
 #pragma once
 
@@ -8,9 +8,9 @@ namespace heddle {
 struct ScoreSlices {
   static constexpr int kSize = 1024;  // scores of a slice; the last may have fewer
   static constexpr int kBlock = 32, kBlocks = kSize / kBlock;
-  // What is kept of a slice: its best score, the token that has it, and the sum of all weights, e^(score - best) by temperature.
+  // The parts of a slice: its best score, the token that has it, and the sum of all weights, e^((score - best) / temperature).
   enum Part { kScore, kToken, kSum, kUnused, kParts };
-  // And of each block: its best and its least score, the sum of its weights, and how many scores it has above minus infinity.
+  // The parts of a block: its best and its least score, the sum of its weights, and the number of scores above minus infinity.
   enum Plane { kFirst, kLast, kWeight, kCount, kPlanes };
 
   static constexpr int number(int vocab) { return vocab / kSize + (vocab % kSize > 0); }

@@ -1,4 +1,4 @@
-// Primitives of every architecture from sm_80 on.
+// Primitives of every architecture from sm_80 on: thin wrappers of PTX instructions.
 #pragma once
 
 #include "heddle/base/types.h"
@@ -39,7 +39,7 @@ inline u16 to_f16(float value) {
   return bits;
 }
 
-// Two of 16 bits in a word, the first in its low half.
+// Packs two 16-bit floats in a word, the first in its low half.
 inline u32 pack_bf16(float first, float second) {
   u32 bits;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
@@ -51,28 +51,28 @@ inline u32 pack_f16(float first, float second) {
   return bits;
 }
 
-// The shared memory that the launch asked for, beside what the kernel declares.
+// The dynamic shared memory of the launch, which does not include the kernel's own __shared__ variables.
 inline u8* dynamic_shared() {
   extern __shared__ __align__(128) u8 bytes[];
   return bytes;
 }
-// threadIdx.x, read here and now: what the compiler works out from it once for all bodies of a program stays in
-// registers, or goes to local memory, until the last.
+// threadIdx.x, read where this is called. Otherwise the compiler computes values from it once for all bodies of a program and keeps
+// them in registers, or in local memory, to the end.
 inline u32 thread() {
   u32 index;
   asm volatile("mov.u32 %0, %tid.x;" : "=r"(index));
   return index;
 }
-// What the compiler knew of it: what follows from it is worked out here and now.
+// Hides a value's origin from the compiler, so that the value is computed here and not where it is used.
 inline void forget(uint4& bits) {
   asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
 }
-// The thread ends here.
+// Ends the thread.
 inline void exit_thread() {
   asm volatile("exit;");
 }
 
-// An address on chip, in a register: a pointer there is worked out anew wherever it is used.
+// An address in shared memory, in a register. The compiler would compute a generic pointer anew at each use.
 struct OnChip {
   u32 at;
   friend OnChip operator+(OnChip a, u32 bytes) { return {a.at + bytes}; }
@@ -83,14 +83,7 @@ inline OnChip on_chip(const void* address) {
 inline void forget(OnChip& address) {
   asm volatile("" : "+r"(address.at));
 }
-// 16-byte words of a thread that a body may have under way while it works on as many: with more, a kernel for sm_100a or sm_120
-// spills four kilobytes (heddle check, NVRTC 13.0, 23 November 2026).
-#if __CUDA_ARCH__ == 900
-constexpr i32 kWordsUnderWay = 8;
-#else
-constexpr i32 kWordsUnderWay = 4;
-#endif
-// 16 bytes, in the order of the program.
+// Loads 16 bytes in program order.
 inline uint4 load_word(OnChip from) {
   uint4 bits;
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -109,7 +102,7 @@ inline void arrive(u64* barrier) {
   arrive(on_chip(barrier));
 }
 
-// A flag on chip, which others look at with no barrier between: by atomics, as racecheck takes nothing else for meant.
+// Read and write a flag on chip without a barrier between. They are atomics, because racecheck reports anything else as a hazard.
 inline u32 look_at(const volatile u32& flag) {
   u32 value;
   asm volatile("atom.shared.or.b32 %0, [%1], 0;"
@@ -125,7 +118,7 @@ inline void show(volatile u32& flag, u32 value) {
       : "memory");
 }
 
-// A barrier of `threads` threads of the CTA, by number.
+// Barrier kNumber of the CTA, for kThreads threads.
 template <u32 kNumber, u32 kThreads>
 inline void sync_threads() {
   asm volatile("bar.sync %0, %1;" ::"n"(kNumber), "n"(kThreads) : "memory");
@@ -145,7 +138,7 @@ inline void add_release(u32* address, u32 amount) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(address), "r"(amount) : "memory");
 }
 
-// 16 bytes that nobody writes while the kernel runs.
+// Loads 16 bytes that nobody writes while the kernel runs.
 inline uint4 load_constant(const void* address) {
   uint4 value;
   asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -154,7 +147,7 @@ inline uint4 load_constant(const void* address) {
   return value;
 }
 
-// Copies 16 bytes to shared memory behind the thread's back, or fills them with zeros.
+// Copies 16 bytes to shared memory asynchronously, or fills them with zeros.
 inline void copy_word(void* to, const void* from, bool there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(on_chip(to).at), "l"(from),
                "r"(there ? 16 : 0)
@@ -163,7 +156,7 @@ inline void copy_word(void* to, const void* from, bool there) {
 inline void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Until at most `left` of the groups committed are under way.
+// Waits until at most `left` of the committed groups are under way.
 inline void wait_copies(i32 left) {
   if (left <= 0)
     asm volatile("cp.async.wait_group 0;" ::: "memory");
@@ -175,7 +168,7 @@ inline void wait_copies(i32 left) {
     asm volatile("cp.async.wait_group 3;" ::: "memory");
 }
 
-// 8 x 8 matrices of 16-bit elements, a row of 16 bytes at each lane's address.
+// Loads 8 x 8 matrices of 16-bit elements; each lane gives the address of a row of 16 bytes.
 inline void load_matrices(u32 (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -188,7 +181,7 @@ inline void load_matrices(u32 (&to)[2], const void* row) {
                : "r"(on_chip(row).at)
                : "memory");
 }
-// The same, each matrix transposed.
+// Loads four matrices, each transposed.
 inline void load_transposed(u32 (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -212,7 +205,7 @@ inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Which multiprocessor this CTA is on. A CTA that fills its shared memory is alone there.
+// The multiprocessor that this CTA runs on. A CTA that fills the shared memory is alone there.
 inline u32 multiprocessor() {
   u32 number;
   asm volatile("mov.u32 %0, %smid;" : "=r"(number));
@@ -225,14 +218,14 @@ inline u64 nanoseconds() {
   return now;
 }
 
-// Of this multiprocessor's clock.
+// The clock of this multiprocessor.
 inline u64 ticks() {
   u64 now;
   asm volatile("mov.u64 %0, %clock64;" : "=l"(now));
   return now;
 }
 
-// Between two looks at a word in shared memory: leaves the issue slots to others.
+// Sleeps between two looks at a word in shared memory, which leaves the issue slots to other warps.
 inline void idle() {
   asm volatile("nanosleep.u32 20;");
 }

@@ -9,8 +9,8 @@ constexpr u32 kLoaderThreads = 32;
 
 inline void fence_barriers() {}
 
-// Copies `bytes` (a multiple of 16) into a ring slot, called by all loader threads; `full` expects an arrival of
-// each and completes when the bytes are there.
+// Copies `bytes` (a multiple of 16) into a ring slot. All loader threads call it; `full` expects an arrival of each and completes
+// when the bytes are there.
 inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, OnChip full) {
   for (u32 at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((to + at).at), "l"(from + at) : "memory");
@@ -33,7 +33,7 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
   return barrier_passed(barrier, parity);
 }
 
-// A warp keeps the registers that it began with.
+// Warps cannot hand over registers.
 constexpr bool kMovesRegisters = false;
 template <u32 kCount>
 inline void take_registers() {}

@@ -37,7 +37,7 @@ inline bool barrier_passed(u64* barrier, u32 parity) {
   return barrier_passed(on_chip(barrier), parity);
 }
 
-// The same, without waiting.
+// True if the phase with this parity is over; does not wait.
 inline bool barrier_is_past(OnChip barrier, u32 parity) {
   u32 done;
   asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
@@ -47,7 +47,7 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
   return done != 0;
 }
 
-// Registers move between the warps of a CTA, four warps that lie together at a time; not on every architecture.
+// Warps of a CTA can hand over registers, four neighbouring warps at a time, on some architectures.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
 constexpr bool kMovesRegisters = true;
 template <u32 kCount>

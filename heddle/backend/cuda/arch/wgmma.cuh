@@ -1,5 +1,5 @@
-// Products of four warps with both operands on chip, where the architecture has them (sm_90a). They run beside the
-// program: their sums are not touched, nor what they read, until they have been waited for.
+// Asynchronous products of four warps with both operands in shared memory (wgmma), on sm_90a. Until the program has waited for
+// them, it must not touch their sums or their operands.
 #pragma once
 
 #include "heddle/backend/cuda/arch/common.cuh"
@@ -9,7 +9,7 @@ namespace heddle::device::arch {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 constexpr bool kMultipliesOnChip = true;
 
-// What copies of this thread have brought on chip is there for products, too.
+// Makes what this thread's copies brought on chip visible to products.
 inline void show_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -19,18 +19,18 @@ inline void begin_products() {
 inline void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until at most kLeft of the groups committed are under way.
+// Waits until at most kLeft of the committed groups are under way.
 template <i32 kLeft>
 inline void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
 }
 
-// Rows of 128 bytes, whose words of 16 are permuted by the row, eight rows to 1,024 bytes (PTX ISA, matrix descriptors).
+// Describes rows of 128 bytes whose 16-byte words are permuted by the row, eight rows to 1,024 bytes (PTX ISA, matrix descriptors).
 inline u64 rows_descriptor(OnChip at) {
   constexpr u64 kPermuted128 = 1ull << 62, kEightRows = u64(1024 / 16) << 32;
   return kPermuted128 | kEightRows | 1ull << 16 | u64(at.at % (1u << 18) / 16);
 }
-// Words of 16 bytes of row after row, and so the next ones `stride` bytes behind.
+// Describes 16-byte words of one row after the other; the next words of all rows follow `stride` bytes later.
 inline u64 words_descriptor(OnChip at, u32 stride) {
   constexpr u64 kEightRows = u64(128 / 16) << 32;
   return kEightRows | u64(stride / 16) << 16 | u64(at.at % (1u << 18) / 16);
@@ -53,9 +53,9 @@ inline u64 words_descriptor(OnChip at, u32 stride) {
   "wgmma.mma_async.sync.aligned.m64n" size "k16.f32." type "." type " {" sums "}, " left ", " right \
   ", add, 1, 1, 0, 0;\n}"
 
-// sums += a b^T: [64, 16] times [8 kBlocks, 16]. `left` lies in rows of 128 bytes; `right` has all rows' first word, then,
-// `stride` bytes behind, their second. Of each 16 rows a warp has one block of sums for each eight columns, laid over its
-// lanes as multiply_add lays them.
+// sums += a b^T: [64, 16] times [8 kBlocks, 16]. `left` lies in rows of 128 bytes. `right` has the first word of all rows, then,
+// `stride` bytes later, the second. A warp has one block of sums for its 16 rows and each eight columns, laid over its lanes as
+// in multiply_add.
 template <bool kBf16, i32 kBlocks>
 inline void multiply_on_chip(float (&sums)[kBlocks][4], OnChip left, OnChip right, u32 stride) {
   const u64 a = rows_descriptor(left), b = words_descriptor(right, stride);

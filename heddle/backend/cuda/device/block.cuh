@@ -1,5 +1,16 @@
-// The block of the GPU executors: the consumer warps of one CTA, a value a thread (tile/block.h).
-// Edges: what `inputs()` waits for and whose ring panels come from; see launch.cuh and megakernel.cuh.
+// The block of the GPU executors (tile/block.h): the consumer warps of one CTA, with one value per thread. `Edges` says what
+// inputs() waits for and which ring panels come from; launch.cuh and megakernel.cuh each have one. A body that needs more than
+// the Block language has a variant in a file x.sm80.cuh, which calls the generic body for the cases that it does not cover.
+//
+// Spills are expensive in a megakernel: each acquire empties the L1, so a spilled value is read from L2 again. On the hot path
+// no variable has its address taken, every variable has a value on all paths (one that is assigned under a condition
+// keeps a register throughout the kernel), values that live throughout a body lie on chip, and the thread index is read
+// where it is used (arch::thread()).
+//
+// Kernels know their program: known_args.cpp writes what the arguments of an opcode's calls have in common into the source, so
+// that most of a body's arguments are constants. Lengths of sequences are never known, nor is the number of rows in steps of
+// many rows. With --generic, and in megakernels of steps of more than 8 rows, only facts that models of other sizes
+// share are known ("forms"). tests/emulated_gpu runs all of this on a CPU.
 #pragma once
 
 #include "heddle/backend/cuda/device/gemm.cuh"
@@ -7,8 +18,8 @@
 
 namespace heddle::device {
 
-// On-chip memory that a body takes and gives back like a stack; what does not fit comes from the worker's spill
-// memory, slower and never wrong.
+// On-chip memory that a body takes and gives back like a stack. A request that does not fit is served from the worker's spill
+// memory, which is slower.
 constexpr i32 kScratchUnit = 128;
 
 struct Scratch {
@@ -16,7 +27,7 @@ struct Scratch {
   const SpillRoom& room;
   i32 chip_used = 0, spill_used = 0;
 
-  // Where memory lies is worked out when some is taken: addresses that are kept throughout a body are spilled.
+  // Addresses are computed when memory is taken: an address that is kept throughout a body is spilled.
   u8* chip() const { return arch::dynamic_shared(); }
 
   u8* take(i64 size, i32 most_on_chip = 1 << 30) {
@@ -32,7 +43,7 @@ struct Scratch {
   u8* spill() const { return room.memory + i64(arch::multiprocessor()) * room.bytes; }
 };
 
-// How much of it was taken.
+// How much scratch was taken.
 struct ScratchMark {
   i32 chip = 0, spill = 0;
 };
@@ -43,7 +54,8 @@ struct ChipMemory {
 
 constexpr i32 kLargestOperand = 1 << 30;  // on chip
 constexpr i32 kMapBatch = 64 / kWarps;    // values that a thread makes before it uses the first
-constexpr i32 kVocabBatch = 80 / kWarps;  // 16-byte words of a vocabulary, the same
+constexpr i32 kVocabBatch =
+    80 / kWarps;  // 16-byte words of a vocabulary that it loads before it uses the first
 
 // Two matrices on chip, right [n, k] and left [m, k].
 struct Product {
@@ -52,7 +64,7 @@ struct Product {
   View left_row(i32 m) const { return left.row(m); }
 };
 
-// Made anew for each tile.
+// The executor makes a new one for each tile.
 template <class Edges>
 class Block {
  public:
@@ -60,19 +72,19 @@ class Block {
   using Operand = device::Operand;
   using Fragment = Matrix;
 
-  // Of a tile of so many rows.
+  // rows: the rows of the tile.
   Block(const Edges& edges, const Scratch& scratch, i32 rows)
       : edges_(edges), scratch_(scratch), rows_(rows) {}
   Edges& edges() { return edges_; }
 
-  // For bodies of GPUs: the threads, and scratch as a stack.
+  // These are for variants only: the threads, and scratch as a stack.
   static Team team() { return {}; }
   ScratchMark scratch_mark() const { return {scratch_.chip_used, scratch_.spill_used}; }
   // Gives back what was taken since the mark.
   void release(const ScratchMark& mark) { scratch_.chip_used = mark.chip, scratch_.spill_used = mark.spill; }
   // Gives back all that the tile took.
   void release_scratch() { release(ScratchMark{}); }
-  // All scratch on chip, for a body that takes nothing of it otherwise.
+  // All scratch on chip, for a body that takes none in another way.
   ChipMemory chip() const { return {scratch_.chip(), scratch_.chip_bytes}; }
 
   void inputs() {
@@ -96,8 +108,8 @@ class Block {
   void map(i32 n, F&& f) {
     for (i32 i = i32(arch::thread()); i < n; i += kConsumers) f(Index{i});
   }
-  // Some values are made before the first is used: loads of the next do not wait for stores of the last. Past the end the
-  // last is made again: what is made under a condition alone has a register of its own throughout the kernel.
+  // Makes kMapBatch values before it uses the first, so that loads do not wait for earlier stores. Past the end it makes the last
+  // value again: a value that is assigned under a condition keeps a register throughout the kernel.
   template <class Make, class Use>
   void map(i32 n, Make&& make, Use&& use) {
     for (i32 i = i32(arch::thread()); i < n; i += kMapBatch * kConsumers) {
@@ -109,7 +121,7 @@ class Block {
         if (i + b * kConsumers < n) use(Index{i + b * kConsumers}, values[b]);
     }
   }
-  // A thread stays in its column where rows are shorter than the block. Of one row a thread has one element as a rule.
+  // If rows are shorter than the block, a thread stays in its column. In a single row, a thread has one element as a rule.
   template <class F>
   void map_rows(i32 count, i32 n, F&& f) {
     if (count == 1 || n > kConsumers) {
@@ -146,7 +158,7 @@ class Block {
     map(n, f, [&](Index, float value) { mine = combine(op, mine, value); });
     return reduce(op, mine);
   }
-  // Of a value that each thread has. Two buffers in turn: a thread may write one while others still read the other.
+  // Reduces the threads' values. Two buffers take turns: a thread may write one while others still read the other.
   template <class Op>
   float reduce(Op op, float mine) {
     __shared__ float warps[2][kWarps];
@@ -159,7 +171,7 @@ class Block {
     for (i32 w = 1; w < kWarps; ++w) all = combine(op, all, warps[turn_][w]);
     return all;
   }
-  // A warp for each row.
+  // Each warp reduces one row at a time.
   template <class Op, class F>
   void reduce_rows(View out, i32 count, i32 n, Op op, F&& f) {
     for (i32 j = i32(arch::thread() / 32); j < count; j += kWarps) {
@@ -204,7 +216,7 @@ class Block {
     }
     return best_of(value, index, n);
   }
-  // Of each thread's best and its index.
+  // The best of all threads' bests, each with its index. Ties go to the lowest index.
   Best best_of(float value, i32 index, i32 n) {
     const float best = reduce(Max(), value);
     // Indices are exact as floats below 2^24.
@@ -212,11 +224,11 @@ class Block {
     return {best, first < float(n) ? i32(first) : 0};
   }
   float index(Index i) const { return float(i.at); }
-  // By one warp, whose lanes vote.
+  // The first warp does this; its lanes vote.
   template <class F>
   i32 select(i32 n, View out, F&& f) {
     __shared__ i32 found;
-    sync();  // the count of the last one was read
+    sync();  // all threads have read the count of the previous call
     if (arch::thread() < 32) {
       const i32 lane = i32(arch::thread());
       i32 count = 0;
@@ -235,14 +247,15 @@ class Block {
 
   View scratch(i32 n) { return {scratch_.take(i64(n) * 4), DType::kF32}; }
 
-  // One row keeps more than 16-bit weights have, unless it is `exact` without: halves of bf16 for tensor cores, f32 for
-  // others. More rows are in the weight's dtype. Columns are padded with zeros to what a product reads at once. Of a tile of
-  // many rows in memory, however few are asked for: the copies of a product of many rows read it there.
+  // A single row keeps more bits than a 16-bit weight has, unless the weight's dtype holds it exactly (`exact`): as two bf16
+  // (kSplit) for tensor cores, else as f32. Several rows are rounded to the weight's dtype. Columns are padded with zeros to the
+  // unit that a product reads. In tiles of more than kStreamRows rows the operand goes to global memory, even if few rows are
+  // asked for, because the asynchronous copies of gemm.cuh read it from there.
   Operand operand(i32 rows, i32 cols, DType dtype, bool exact = false) {
     const bool alone = rows == 1 && !many_rows();
     const DType stored = !alone || exact ? dtype : dtype == DType::kBf16 ? kSplit : DType::kF32;
     const i32 unit = dtype == DType::kBf16 ? kBlockCols : 16, padded = (cols + unit - 1) / unit * unit;
-    // Rows of a few begin half a line of banks apart.
+    // Two to eight rows begin half a line of banks apart.
     const i64 stride = alone         ? i64(padded) * (exact ? size_of(dtype) : 4)
                        : many_rows() ? i64(padded) * size_of(stored)
                                      : i64(padded + 63) / 64 * 64 * size_of(stored) + 64;
@@ -251,14 +264,14 @@ class Block {
     map_rows(rows, padded - cols, [&](i32 m, Index i) { x.row(m).store(i + cols, 0.0f); });
     return x;
   }
-  // Rows of a tensor, in place where mma can read them so. Behind inputs(). No size is asked for by the rank, so that
-  // a tensor that a body made up stays in registers.
+  // Rows of a tensor, in place if mma can read them there. Call it after inputs(). It uses no size that depends on the rank, so
+  // that a tensor that a body makes itself stays in registers.
   Operand operand(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
     const Operand x = operand_place(tensor, row, rows, dtype);
     copy_rows(tensor, row, x);
     return x;
   }
-  // The same in two: where it lies, which is known ahead of inputs(), and the copy.
+  // operand(tensor, ...) in two steps: the place, which is known before inputs(), and the copy.
   Operand operand_place(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
     const Matrix there = rows_of(tensor, row, rows);
     if (many_rows() && tensor.dtype == dtype) return {there};
@@ -278,7 +291,7 @@ class Block {
     const i32 mark = scratch_.chip_used;
     if constexpr (!kHasRing) spill_mark_ = scratch_.spill_used;
     const i64 stride = many_rows() ? fragment_stride(cols) : i64(cols) * 4;
-    // On chip it leaves room for the slabs of a product of many rows, or they take its own.
+    // A fragment on chip leaves room for the slabs of gemm.cuh, unless these may use the fragment's own memory.
     const i32 most = scratch_.chip_bytes / 3 * (is_one_tile(rows, cols) ? 2 : 1);
     return {scratch_.take(rows * stride, most), DType::kF32, rows, cols, m0, n0, stride, mark};
   }
@@ -297,13 +310,13 @@ class Block {
     }
   }
   bool draws(const Weight& w) const { return streams(w, rows_); }
-  // One row, of a weight that it draws, columns [first, last). What is known without its operand is worked out ahead of
-  // inputs(): a tile waits there anyway.
+  // Prepares the product of one row with columns [first, last) of a weight from the ring. It does what needs no operand before
+  // inputs(), where the tile waits anyway.
   __forceinline__ Drawn draw(const Weight& w, i32 first, i32 last) {
     return {edges_.ring(), w, last - first};
   }
-  // use(Columns, ahead) by the thread that has them; ahead = ask(Columns), of which place and number are known before the
-  // product, by every thread: without any it asks for none. A thread has two columns of a batch at most.
+  // Each thread calls ask(columns) before the product, when only the place and number of its columns are known, and
+  // use(columns, ahead) after it, with what ask returned. A thread has at most two columns of a batch, and may have none.
   template <class Ask, class Use>
   __forceinline__ void mma(Drawn& drawn, const Operand& x, const Weight& w, i32 first, i32 last, Ask&& ask,
                            Use&& use) {
@@ -323,7 +336,7 @@ class Block {
                           use(columns, ahead);
                         }});
   }
-  // The ring holds panels of the matrix already.
+  // The ring already holds the panels of this matrix.
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
     if constexpr (kHasRing) {
       if (!streams(w, rows_)) return from_memory(fragment, x, w.matrix(matrix));
@@ -333,7 +346,7 @@ class Block {
     }
   }
 
-  // Right rows are a word apart in banks, so that threads side by side read different ones.
+  // Rows of the right matrix begin one bank apart, so that neighbouring threads read different banks.
   Product product(i32 m, i32 n, i32 k, DType dtype) {
     const i64 left = i64(k) * 4, right = (i64(k) * size_of(dtype) + 3) / 4 * 4 + 4;
     const Product made{{scratch_.take(m * left), DType::kF32, m, k, 0, 0, left, 0},
@@ -362,13 +375,13 @@ class Block {
   }
 
   const StepHost& host(const Tensor& tensor) { return edges_.host(tensor); }
-  // By all threads together. Before inputs() only where the worker knows it from another tile of the step.
+  // All threads call it together; before inputs() only if knows_device().
   const StepDevice& device(const Tensor& tensor) { return edges_.device(tensor); }
   bool knows_device() { return edges_.knows_device(); }
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
-  // Whether products read their operands in memory: of many rows, and where there is no ring.
+  // True if products read their operands in memory: they have many rows, or there is no ring.
   bool many_rows() const { return kManyRows && (!kHasRing || rows_ > kStreamRows); }
 
   Matrix rows_of(const Tensor& tensor, i32 row, i32 rows) {
@@ -381,7 +394,7 @@ class Block {
             tensor.stride[0] * size_of(tensor.dtype),
             0};
   }
-  // Rows of whole 16-byte words, some of a thread's at once; false: it is another kind of row.
+  // Copies rows of whole 16-byte words, several per thread at a time. False: rows of another kind.
   static bool copy_words(const View& from, const OperandRow& to, i32 columns) {
     if (columns % 8 != 0 || !in_octets(from) || !in_octets(to)) return false;
     constexpr i32 kAtOnce = 4;
@@ -425,7 +438,7 @@ class Block {
   template <DType kType, class F>
   __forceinline__ void from_ring(Drawn& drawn, i32 all, const Operand& x, const Weight& w, F&& use) {
     const i32 mark = scratch_.chip_used;
-    // Whole items: so many that the warps' sums fit on chip.
+    // Whole items, as many as leave room on chip for the warps' sums.
     constexpr i32 kItemColumns = kItemPanels * kStreamPanelRows;
     const i32 columns = min(all, x.rows == 1 ? kRowColumns : kItemColumns);
     auto* partial = reinterpret_cast<float*>(scratch_.take(2 * x.rows * columns * kWarps * 4));
@@ -434,12 +447,12 @@ class Block {
     scratch_.chip_used = mark;
   }
   void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
-    // Nothing else was taken behind the fragment.
+    // `last` says that no scratch was taken after the fragment.
     const i32 own = scratch_.chip_used - fragment.mark;
     const bool last = own < fragment.rows * fragment.stride + kScratchUnit;
     const SlabRoom room{scratch_.chip() + scratch_.chip_used, scratch_.chip_bytes - scratch_.chip_used,
                         last ? own : 0};
-    __threadfence();  // copies read the operand past the cache it was written through
+    __threadfence();  // asynchronous copies bypass the L1 that the operand was written through
     if constexpr (kManyRows && kUses[int(DType::kBf16)])
       if (x.dtype == DType::kBf16 && by_slabs<true>(fragment, x, w, room)) return;
     if constexpr (kManyRows && kUses[int(DType::kF16)])
@@ -447,7 +460,7 @@ class Block {
     multiply_by_thread(fragment, x, w);
   }
 
-  // Of copies: what has an address lies in local memory from then on.
+  // Takes its arguments by value: a variable whose address is taken lies in local memory from then on.
   template <bool kBf16>
   static bool by_slabs(Matrix fragment, Matrix x, Weight w, SlabRoom room) {
     // Buffers of a program begin at whole words; a caller's rows may begin anywhere.
@@ -455,7 +468,7 @@ class Block {
     return in_words && fits_gemm(x, w) && multiply_many_rows<kBf16>(fragment, x, w, room);
   }
 
-  // Panels of any shape and any number of rows: a dot product a thread, from memory.
+  // Panels of any shape and any number of rows: one dot product per thread, from memory.
   void multiply_by_thread(Fragment& fragment, const Operand& x, const Weight& w) {
     map_rows(fragment.rows, fragment.cols, [&](i32 m, Index c) {
       const WeightRow row{w, fragment.n0 + c.at};
@@ -470,8 +483,8 @@ class Block {
   i32 rows_;
   bool waited_ = false;
   u32 turn_ = 0;
-  // What was taken off chip before the last fragment. Spilled memory of a program has room for all that a tile takes; that
-  // of a caller for one operand and one fragment.
+  // Spill memory that was taken before the last fragment. A program's spill memory has room for all that a tile takes; a caller's
+  // has room for one operand and one fragment.
   i32 spill_mark_ = 0;
 };
 

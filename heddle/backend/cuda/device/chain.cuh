@@ -1,11 +1,13 @@
-// A call's chain on the device: [prologue] main [epilogues...], composed at compile time from op bodies.
+// A call's chain on the device: [prologue] main [epilogues...], composed at compile time from op bodies. The arguments of its
+// parts lie one after the other in memory. If every epilogue of a chain can take columns of one row, each thread passes the two
+// result columns that it holds through the epilogues in registers; `ask` prefetches their operands before the product.
 #pragma once
 
 #include "heddle/backend/cuda/device/block.cuh"
 
 namespace heddle::device {
 
-// Of arguments of which nothing is known.
+// For arguments without known values.
 struct Unknown {};
 
 template <class BodyType, class ArgsType, class KnownType = Unknown>
@@ -15,7 +17,7 @@ struct Link {
   using Known = KnownType;
 };
 
-// The arguments at `bytes`: there, or a copy in which what is known takes the place of what would be loaded.
+// The arguments at `bytes`: a reference, or a copy in which known values replace loads.
 template <class L>
 __forceinline__ decltype(auto) args_at(const u8* bytes) {
   using Args = typename L::Args;
@@ -28,18 +30,18 @@ __forceinline__ decltype(auto) args_at(const u8* bytes) {
   }
 }
 
-// Arguments of a call's parts lie one after the other, each at a multiple of 16 bytes.
+// The bytes from one part's arguments to the next: each begins at a multiple of 16 bytes.
 constexpr u32 args_stride(u32 bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
 #include "heddle/tile/epilogue.cuh"
 
-// The walk of an epilogue over the columns of one row that a thread has in registers. What it reads besides them is asked for
-// before the product, so that it has come when the product is done. A body without value() has
+// The walk of an epilogue over the columns of one row that a thread holds in registers. It loads its operand before the
+// product, so that the operand is there when the product is done. A body without value() has
 //
-//   begin_columns(block, a)    optional: what all threads do together, after inputs()
-//   columns(block, a, row, columns)   takes them
+//   begin_columns(block, a)    optional: all threads call it together, after inputs()
+//   columns(block, a, row, columns)   takes the columns
 template <class L, class B>
 struct ColumnWalk {
   using Body = typename L::Body;
@@ -157,17 +159,17 @@ struct Chain {
   void epilogues(B& block, Fragment& fragment) {
     Epilogues<After...>::run(block, after(), fragment);
   }
-  // Whether all epilogues have `columns` for this call, which take those of one row in registers.
+  // True if all epilogues of this call take the columns of one row in registers.
   template <class B>
   bool takes_columns(B&) const {
     return Epilogues<After...>::template takes_columns<B>(after());
   }
-  // What they need of all threads together, behind inputs().
+  // All threads call it together, after inputs().
   template <class B>
   void begin_columns(B& block) const {
     Epilogues<After...>::begin_columns(block, after());
   }
-  // What they read beside columns, of which place and number are known; ahead of the product.
+  // Prefetches the epilogues' operands for the columns, of which place and number are known, before the product.
   template <class B>
   auto ask(B& block, i32 row, const Columns& columns) const {
     return Epilogues<After...>::ask(block, after(), row, columns);
@@ -201,10 +203,10 @@ __forceinline__ void run_chain(B& block, C& chain, const TileCoord& tile) {
     Main::Body::run(block, chain.args(), tile, chain);
   else
     Main::Body::run(block, chain.args(), tile);
-  block.inputs();  // of a tile that read none
+  block.inputs();  // in case the tile read none
 }
 
-// Draws the tile's weights from memory.
+// Copies the tile's weights from memory into the ring.
 template <class Main, class C, class L>
 inline void stream_chain(L& loader, const C& chain, const TileCoord& tile) {
   if constexpr (requires { Main::Body::stream(loader, chain.args(), tile); })

@@ -1,7 +1,11 @@
-// What the warps of a CTA are and where its memory lies: consumer warps first, then the loader.
+// The roles of a CTA's warps and the layout of its shared memory. The first kWarps warps are consumers: they are the block that
+// runs bodies. The next warp is the loader: it walks the instructions before the consumers do and fills the ring with
+// the panels that bodies name in `stream`. In a megakernel a controller warp fetches the instructions. Dynamic
+// shared memory holds kScratchBytes of scratch, then the ring's slots.
 #pragma once
 
 #include "heddle/backend/cuda/device/chain.cuh"
+#include "heddle/backend/cuda/device/ring_wait.cuh"
 #include "heddle/tile/block_concept.h"
 
 namespace heddle::device {
@@ -10,7 +14,7 @@ inline TileCoord tile_of(const Instruction& instruction) {
   return {{instruction.tile[0], instruction.tile[1], instruction.tile[2], instruction.tile[3]}};
 }
 
-// Clamps a tile to the rows that are live; false: none is.
+// Clamps a tile to the live rows. False: none of its rows is live.
 inline bool clamp_to_live(LiveRows live, const StepHost* host, TileCoord& tile) {
   if (live == LiveRows::kAll) return true;
   const i32 rows = live == LiveRows::kRows ? host->rows : host->wanted;
@@ -32,14 +36,14 @@ class Cta {
     }
     __syncthreads();
   }
-  // The warp after the consumers; `loads` is false for its threads that have nothing to do.
+  // The loader is the warp after the consumers. `loads` is false for its threads that have nothing to do.
   bool is_loader() const { return arch::thread() >= kConsumers; }
   bool loads() const { return arch::thread() < kConsumers + arch::kLoaderThreads; }
 
   RingCursor cursor() const {
     return {arch::on_chip(memory() + kScratchBytes), arch::on_chip(&barriers()), p_.ring_slots};
   }
-  // All on-chip memory as scratch, of a tile that draws nothing through the ring.
+  // All on-chip memory as scratch, for a tile that draws nothing through the ring.
   Scratch all_scratch() const { return {i32(kScratchBytes + p_.ring_slots * kRingSlotBytes), p_.spill}; }
   Scratch scratch() const { return {i32(kScratchBytes), p_.spill}; }
 

@@ -1,7 +1,10 @@
-// How a run ends that cannot go on: the first fault is noted, and all that wait leave.
+// How a run ends that cannot go on. Every wait has a limit: for counters, for the verdict of a watched run, for panels. The first
+// fault is recorded and every waiting thread leaves. Consumers that give up on panels compute with whatever the slots hold and leave
+// together at the next edge, because one that left alone would hang the others' barriers. The loader and the controller leave
+// after them. On the host, fault_report.cpp says where every worker stood.
 #pragma once
 
-#include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/device/ring_wait.cuh"
 
 namespace heddle::device {
 
@@ -14,25 +17,18 @@ inline void report_fault(FaultRecord* record, const FaultRecord& fault) {
   atomicExch(&record->stop, 1u);
 }
 
-// How many ticks consumers wait for panels. 0: they gave up, and wait no more: bodies go on with what is there, until all
-// consumers leave at the same edge. What they do for it costs registers beside every product, so that is all.
-inline volatile u64& panel_limit() {
-  __shared__ u64 ticks;
-  return ticks;
-}
-
-// Whether the run was stopped, or is to be: consumers gave up. By one thread.
+// True if the run was stopped, or must stop because consumers gave up. One thread calls it.
 inline bool is_stopped(FaultRecord* record) {
   if (panel_limit() == 0) report_fault(record, {.awaited = Awaited::kPanels});
   return arch::load_relaxed(&record->stop) != 0;
 }
 
-// A wait that ends within its limit.
+// Limits a wait.
 class Patience {
  public:
   explicit Patience(const KernelParams& p) : p_(p) {}
 
-  // False: the run was stopped, or is now, with this fault.
+  // False: the run was stopped, or this call stopped it with this fault.
   bool once_more(const FaultRecord& fault) {
     if (++turns_ % 256 != 0) return true;
     if (begin_ == 0) begin_ = arch::nanoseconds();

@@ -1,8 +1,11 @@
-// Many rows times panels on tensor cores: slabs of both in shared memory, filled by asynchronous copies some steps
-// ahead, multiplied as 16 x 8 x 16 blocks with FP32 sums, each over K in order. Of x, rows of a slab are 128 bytes, whose
-// 16-byte words are permuted, so that eight rows of one column of words fall into different banks. Of w, the slab has all
-// rows' first word, then their second: what lies in one 32-byte sector of memory, a panel's word of either row, lies so on
-// chip. (Torn apart, gate and up of a 1B take 165 us instead of 109: an H200, 512 rows.)
+// Many rows times panels, on tensor cores. Asynchronous copies fill slabs of both operands in shared memory some steps early.
+// Warps multiply them as 16 x 8 x 16 blocks with FP32 sums. Tiles are 128 x 256, 128 x 128, 128 x 64 or 64 x 64, whichever fits
+// the call; each sum runs over K in order, so that the shape of the tile changes no bit.
+//
+// A slab of x has rows of 128 bytes. Their 16-byte words are permuted, so that eight rows of one column of words fall into
+// different banks. A slab of w has the first word of all rows, then the second word of all rows: the two words that share a
+// 32-byte sector of memory, one of each row of a panel, then lie next to each other on chip. (With the words of a sector
+// apart, gate and up of a 1B take 165 us instead of 109: an H200, 512 rows.)
 #pragma once
 
 #include "heddle/backend/cuda/arch/wgmma.cuh"
@@ -15,30 +18,31 @@ constexpr i32 kSlab = 64;           // k of a slab
 constexpr i32 kSlabWords = 8;       // 16-byte words of one row of it
 constexpr i32 kSlabRowBytes = 128;  // on chip
 
-// Four warps multiply slabs as they lie, beside the program, where that can be; else each warp loads its blocks. A kernel of
-// many ops has no registers for it.
+// True: four warps multiply slabs in shared memory asynchronously (wgmma). Otherwise each warp loads its blocks into registers. A
+// kernel of many ops has no registers for wgmma.
 constexpr bool kOnChip = kOneOp && arch::kMultipliesOnChip;
-// Stages of which slabs are still read when the next is begun: products of the slab before are under way, too.
+// How many stages may still be read when the next slab begins: with wgmma, products of the previous slab are under way too.
 constexpr i32 kReadStages = kOnChip ? 2 : 1;
 constexpr i32 kMostStages = 4, kFewestStages = kReadStages + 1;
-constexpr u64 kStageUnit = 1024;  // at whose multiples stages lie: eight rows of a slab
+constexpr u64 kStageUnit = 1024;  // the alignment of stages: eight rows of a slab
 
-// Bytes from row to row of a fragment: pairs of floats are words, and the rows that a warp writes at once fall into
-// different banks.
+// Bytes from row to row of a fragment: pairs of floats are aligned, and the rows that a warp writes together fall into different
+// banks.
 inline i64 fragment_stride(i32 cols) {
   return i64(cols + 1) / 2 * 8 + 32;
 }
 
-// Whether x and w can be multiplied this way: 16-bit, in panels as the ring has them, rows in whole words.
+// True if x and w can be multiplied this way: 16-bit elements, panels as in the ring, rows of whole 16-byte words.
 inline bool fits_gemm(const Matrix& x, const Weight& w) {
   return x.dtype == w.data.dtype && size_of(x.dtype) == 2 && w.panel_rows == 2 && w.interleave == 8 &&
          w.slices() == 1 && x.cols % 8 == 0 && x.stride % 16 == 0;
 }
 
-// Where slabs lie. Those of a fragment's only tile may take its place too: its sums are stored behind the last of them.
+// Where slabs lie. If a fragment is a single tile, its slabs may use the fragment's memory too: the tile stores its sums only
+// after the last slab was read.
 struct SlabRoom {
   u8* beside;              // the fragment
-  i64 bytes, of_fragment;  // of it on chip, ahead of `beside`
+  i64 bytes, of_fragment;  // of_fragment: bytes of the fragment, just before `beside`
 
   u8* begin(bool alone) const {
     u8* first = alone ? beside - of_fragment : beside;
@@ -47,16 +51,16 @@ struct SlabRoom {
   i64 size(bool alone) const { return beside + bytes - begin(alone); }
 };
 
-// The widest tile has 128 sums a thread.
+// The widest tile has 128 sums per thread.
 constexpr i32 kWidestTile = kOneOp && arch::kMovesRegisters ? 256 : 128;
 
-// Whether a product of so many rows and columns is one tile of those below.
+// True if a product of `rows` x `cols` is a single tile of the shapes below.
 inline bool is_one_tile(i32 rows, i32 cols) {
   return rows > 64 ? rows <= 128 && cols <= kWidestTile : cols <= 64;
 }
 
-// Tiles of kRows x kCols: a warp has kRowBlocks x kColBlocks blocks of sums, and kRowWarps warps share the rows. Four warps
-// that multiply together have 64 rows and the same columns.
+// Tiles of kRows x kCols: a warp has kRowBlocks x kColBlocks blocks of sums, and kRowWarps warps share the rows. With wgmma, four
+// warps multiply together: 64 rows, the same columns.
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
 class Gemm {
  public:
@@ -75,25 +79,27 @@ class Gemm {
   }
 
  private:
-  static constexpr i32 kRight = kRows * kSlabRowBytes;         // where a stage has the slab of w
-  static constexpr i32 kColumnBytes = kCols * 16;              // one word of all its rows
-  static constexpr i32 kRowsAtOnce = kConsumers / kSlabWords;  // that all threads copy a word of
+  static constexpr i32 kRight = kRows * kSlabRowBytes;  // where a stage has the slab of w
+  static constexpr i32 kColumnBytes = kCols * 16;       // one word of all its rows
+  static constexpr i32 kRowsAtOnce =
+      kConsumers / kSlabWords;  // rows of which all threads together copy a word
   static_assert(kRows % kRowsAtOnce == 0 && kCols % kRowsAtOnce == 0);
 
-  // kWhole: nothing of the tile lies past the end of a matrix.
+  // kWhole: no part of the tile lies past the end of a matrix.
   template <bool kWhole>
   void multiply(const Matrix& fragment, i32 row, i32 col) {
-    sync_consumers();  // the tile before has been read
+    sync_consumers();  // all warps have read the slabs of the previous tile
     Source rows = rows_of_x(row), cols = rows_of_w(fragment.n0 + col, fragment.cols - col);
     Sums sums = {};
     for (i32 s = 0; s < count_ - kReadStages; ++s) fill<kWhole>(s, s, rows, cols);
-    const i32 first_row = kOnChip ? warp_row() / 64 * 64 : warp_row();  // of the warps that multiply together
+    // The first row of the warps that multiply together.
+    const i32 first_row = kOnChip ? warp_row() / 64 * 64 : warp_row();
     const bool has_sums = kWhole || (row + first_row < x_.rows && col + warp_col() < fragment.cols);
     if constexpr (kOnChip)
       add_slabs_on_chip<kWhole>(sums, rows, cols, first_row, has_sums);
     else
       add_slabs<kWhole>(sums, rows, cols, has_sums);
-    sync_consumers();  // where sums go, slabs may lie
+    sync_consumers();  // the sums may overwrite slabs
     store(fragment, row + warp_row(), col + warp_col(), sums);
   }
 
@@ -125,7 +131,7 @@ class Gemm {
       stage = stage + 1 < count_ ? stage + 1 : 0;
     }
   }
-  // Products of a slab run while the next is waited for; the stage of the one before them is filled meanwhile.
+  // The products of a slab run while the program waits for the next slab and fills the stage of the previous one.
   template <bool kWhole>
   void add_slabs_on_chip(Sums& sums, Source& rows, Source& cols, i32 first_row, bool has_sums) const {
     const arch::OnChip stages = arch::on_chip(stages_);
@@ -168,7 +174,8 @@ class Gemm {
             x_.cols / 8,
             word_place(row, word)};
   }
-  // Threads side by side take words as they lie in memory, of two rows in turn. `first` is even: tiles are whole panels.
+  // Neighbouring threads take neighbouring words of memory, which alternate between two rows. `first` is even, because tiles
+  // are whole panels.
   Source rows_of_w(i32 first, i32 cols) const {
     const i32 thread = i32(arch::thread()), row = thread / (2 * kSlabWords) * 2 + thread % 2,
               word = thread / 2 % kSlabWords;
@@ -182,7 +189,7 @@ class Gemm {
             word * kColumnBytes + row * 16};
   }
 
-  // Begins the copies of slab s, the next, into a stage. Always one group of copies, empty past the end.
+  // Begins the copies of slab s, which is the next, into a stage. It always commits one group of copies, an empty one past the end.
   template <bool kWhole>
   void fill(i32 stage, i32 s, Source& rows, Source& cols) const {
     if (s < steps_) {
@@ -192,7 +199,7 @@ class Gemm {
     }
     arch::commit_copies();
   }
-  // kStride: from row to row on chip. Zeros past the end of either dimension, whose addresses are not used.
+  // kStride: bytes from row to row on chip. Past the end of either dimension it writes zeros and reads no memory.
   template <bool kWhole, i32 kCount, i32 kStride>
   static void copy(u8* to, Source& source) {
     const bool inside = kWhole || source.word < source.words;
@@ -203,11 +210,11 @@ class Gemm {
     source.from += source.slab_bytes, source.word += kSlabWords;
   }
 
-  // A word's place in a row of x is its number and bits of the row's, exclusive or: so is that of the words of the steps.
+  // A word's place in a row of x is its number xor bits of the row's number, so the place in step k is the first xor k.
   static const u8* step_of(const u8* first, i32 k) {
     return reinterpret_cast<const u8*>(reinterpret_cast<u64>(first) ^ u64(k * 16));
   }
-  // left, right: where the lane has its words of the slab's first step.
+  // left, right: the lane's words of the slab's first step.
   static void add_slab(Sums& sums, const u8* left, const u8* right) {
 #pragma unroll
     for (i32 k = 0; k < kSlabWords; k += 2) {
@@ -245,13 +252,13 @@ class Gemm {
     }
   }
 
-  const Matrix x_;  // copies: what a function was handed lies in local memory
+  const Matrix x_;  // copies: an argument that was passed by reference would lie in local memory
   const Weight w_;
   u8* stages_;
   i32 count_, steps_;
 };
 
-// False: there is no room for its stages.
+// False: there is no room for the stages.
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
 __forceinline__ bool multiply_slabs_inline(const Matrix& fragment, const Matrix& x, const Weight& w,
                                            const SlabRoom& room) {
@@ -265,7 +272,7 @@ __forceinline__ bool multiply_slabs_inline(const Matrix& fragment, const Matrix&
   return true;
 }
 
-// A kernel of many ops has it once for each shape of tiles; that of one op knows its sizes.
+// A kernel of many ops has one copy of the code for each shape of tiles. A kernel of one op inlines it, with known sizes.
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
 __noinline__ bool multiply_slabs_apart(const Matrix& fragment, const Matrix& x, const Weight& w,
                                        const SlabRoom& room) {
@@ -278,7 +285,7 @@ __forceinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, con
                 : multiply_slabs_apart<kBf16, kRowBlocks, kRowWarps, kColBlocks>(fragment, x, w, room);
 }
 
-// Tiles of kRows x kCols, with each warp's blocks as its products want them.
+// Multiplies in tiles of kRows x kCols, split over the warps as their instructions want it.
 template <bool kBf16, i32 kRows, i32 kCols>
 inline bool multiply_tiles(const Matrix& fragment, const Matrix& x, const Weight& w, const SlabRoom& room) {
   constexpr i32 kRowWarps = kOnChip ? kRows / 16 : kCols == 64 ? 4 : 2;
@@ -286,7 +293,7 @@ inline bool multiply_tiles(const Matrix& fragment, const Matrix& x, const Weight
                                                                                                   w, room);
 }
 
-// fragment = x w^T in tiles no larger than it asks for.
+// fragment = x w^T, in tiles no larger than needed.
 template <bool kBf16>
 inline bool multiply_many_rows(const Matrix& fragment, const Matrix& x, const Weight& w,
                                const SlabRoom& room) {

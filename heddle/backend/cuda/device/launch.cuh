@@ -1,8 +1,9 @@
-// One kernel per call: a CTA for each tile. Calls follow one another in stream order; waits and signals of the
-// instructions are not looked at. Weights are asked for before the kernel before has ended.
+// The launches executor: one kernel per call, one CTA per tile. Calls follow one another in stream order, so the kernel ignores the
+// instructions' waits and signals. It loads weights before the previous kernel has ended (programmatic dependent launch).
 #pragma once
 
 #include "heddle/backend/cuda/device/cta.cuh"
+#include "heddle/backend/cuda/device/fault.cuh"
 
 namespace heddle::device {
 
@@ -20,7 +21,7 @@ struct LaunchEdges {
 
 static_assert(heddle::Block<Block<LaunchEdges>, Index> && PanelStream<Loader>);
 
-// Whether a tile may draw panels through the ring.
+// True if a tile may draw panels through the ring.
 template <class Main>
 constexpr bool may_stream(const TileCoord& tile) {
   return requires(Loader& loader, const typename Main::Args& args) {
@@ -28,7 +29,7 @@ constexpr bool may_stream(const TileCoord& tile) {
   } && tile[1] - tile[0] <= kStreamRows;
 }
 
-// Tile `blockIdx.x` of a call. In the kernel itself: products beside the program do not cross a function's boundary.
+// Runs tile `blockIdx.x` of a call. It is inlined in the kernel, because asynchronous products cannot cross a function's boundary.
 template <class Main, class C>
 __forceinline__ void run_launch(const KernelParams& p, const CallParams& call) {
   const Cta cta(p);

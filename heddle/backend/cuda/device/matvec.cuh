@@ -1,22 +1,22 @@
-// Panels times one or a few rows, from the ring. Two panels at a time, of each the same chunks of K for a warp, which are
-// summed over its lanes; the warps' sums meet in shared memory. Panels of bf16 go through tensor cores (matvec_mma.cuh).
-// The order of a sum depends on K and the number of warps alone.
+// Products of one to eight rows with panels from the ring. Panels of bf16 go through tensor cores (matvec_mma.cuh). The others are
+// multiplied here, two panels at a time: each warp takes the same chunks of K of both, sums over its lanes, and the
+// warps' sums meet in shared memory. The order of a sum depends only on K and the number of warps.
 #pragma once
 
 #include "heddle/backend/cuda/device/matvec_mma.cuh"
 
 namespace heddle::device {
 
-// Sums over the lanes that agree in bit 0: of one row of a panel.
+// Sums over the lanes that agree in bit 0: they have the same row of a panel.
 inline float sum_of_row(float value) {
 #pragma unroll
   for (i32 step = 2; step < 32; step *= 2) value += __shfl_xor_sync(~0u, value, step);
   return value;
 }
 
-constexpr i32 kChunkBytes = 512;  // a warp's load of a panel, 16 bytes a lane, rows alternating
+constexpr i32 kChunkBytes = 512;  // a warp's load of a panel: 16 bytes per lane, rows alternate
 
-// kCount floats from elements that are f32 or of the weight's type.
+// Loads kCount elements, of f32 or the weight's type, as floats.
 template <DType kType, i32 kCount>
 inline void load_values(const u8* at, float (&values)[kCount]) {
   constexpr i32 kPer = Packed<kType>::kCount;
@@ -28,12 +28,12 @@ inline void load_values(const u8* at, float (&values)[kCount]) {
   }
 }
 
-// Of both panels of a pair, by row of x.
+// The sums of both panels of a pair, by row of x.
 struct PairSums {
   float panel[kStreamRows][2] = {};
 };
 
-// `bytes` of both panels of a pair; they are of K from `begin` on, bytes of a panel.
+// Multiplies `bytes` of both panels of a pair. They begin `begin` bytes into a panel.
 template <DType kType, DType kRow>
 inline void multiply_pair(arch::OnChip first_panel, arch::OnChip second_panel, i32 bytes, i32 begin,
                           const Matrix& x, PairSums& sums) {
@@ -58,14 +58,14 @@ inline void multiply_pair(arch::OnChip first_panel, arch::OnChip second_panel, i
   }
 }
 
-// out[m, c] = sum_k x[m, k] w[c, k] of panels from the ring, whole items, two side by side. x: rows of type kRow, padded with
-// zeros to whole 16-byte words of the weight.
+// out[m, c] = sum_k x[m, k] w[c, k] for panels from the ring, in whole items, two panels at a time. x has rows of type kRow, padded
+// with zeros to whole 16-byte words of the weight.
 template <DType kType, DType kRow>
 class PairProduct {
  public:
   explicit PairProduct(const Matrix& x) : x_(x) {}
 
-  // As GroupProduct::run.
+  // See GroupProduct::run.
   __forceinline__ void run(Drawn& drawn, i32 from, i32 end, i32 cols, float* partial) const {
     PanelWalk& walk = drawn.walk;
     PairSums sums;
@@ -107,7 +107,8 @@ inline float sum_of_warps(const float* row) {
   return sum;
 }
 
-// What becomes of columns of a product: ask(from, cols) ahead of it, then use(from, cols, sums, what ask gave).
+// The consumer of a product's columns: ask(from, cols) is called before the product, use(from, cols, sums, ahead) after it with what
+// ask returned.
 template <class Ask, class Use>
 struct ColumnUse {
   Ask ask;
@@ -116,8 +117,8 @@ struct ColumnUse {
 template <class Ask, class Use>
 ColumnUse(Ask, Use) -> ColumnUse<Ask, Use>;
 
-// x w^T with panels of `all` columns from the ring, `columns` at a time, so that the warps' sums fit on chip: `use` has those
-// of columns [from, from + cols), [x.rows][cols][kWarps]. partial: two times as many, used in turn.
+// x w^T for `all` columns of panels from the ring, `columns` at a time, so that the warps' sums fit on chip. `use` gets the sums
+// [x.rows][cols][kWarps] of columns [from, from + cols). partial: two buffers of sums, used in turn.
 template <class Product, class F>
 __forceinline__ void multiply_by(Drawn& drawn, i32 all, const Matrix& x, float* partial, i32 columns,
                                  F&& use) {

@@ -1,11 +1,14 @@
-// Panels of bf16 times one row, or up to eight, on tensor cores: up to eight panels at a time, sixteen rows of the weight,
-// against columns of x. A block is 32 of K; a lane has 16 bytes of it of two rows of the weight.
-// One row of x: the 16 bytes are the four registers of the left matrix of mma.m16n8k16 as they lie, so that its row r + 8
-// is row r of the weight again, with the odd pairs of elements; the even ones and the odd ones of a block of x are columns of
-// their own, each in two, a high and a low half of bf16, so that x keeps 16 bits. That leaves room for a second block: of
-// the sums of each, the columns of its own count.
-// One that holds no more than bf16 leaves room for four blocks, two rows or more are eight columns as they are.
-// Warps share K; what they have of a sum meets in shared memory. Its order depends on K and the number of warps alone.
+// Panels of bf16 times one to eight rows of x, on tensor cores. Warps multiply a *group* of up to eight panels, which are sixteen
+// rows of the weight, with columns of x. A *block* is 32 elements of K. A lane holds 16 bytes of a block for two rows of the weight.
+//
+// One row of x: a lane's 16 bytes of a row of the weight are used unchanged as the four registers of the left matrix of
+// mma.m16n8k16. Row r + 8 of that matrix is then row r of the weight again, with the odd pairs of elements. So the even pairs and
+// the odd pairs of a block of x are columns of their own. If x is not bf16, it is stored as two bf16, a high and a low half, whose
+// sum keeps 16 bits (kSplit): four columns per block. The eight columns hold two blocks, and of each block's sums only its own
+// columns count. If x is bf16 already, a block has two columns and four blocks share the eight. Two to eight rows of x are the
+// eight columns themselves.
+//
+// Warps share K, and their partial sums meet in shared memory. The order of a sum depends only on K and the number of warps.
 #pragma once
 
 #include "heddle/backend/cuda/device/panel_walk.cuh"
@@ -14,20 +17,20 @@
 
 namespace heddle::device {
 
-constexpr i32 kBlockCols = 32;                      // of K, that a warp multiplies at a time
-constexpr i32 kBlockBytes = kBlockCols * 2 * 2;     // of a panel; and of a row of x in halves
+constexpr i32 kBlockCols = 32;                   // elements of K that a warp multiplies at a time
+constexpr i32 kBlockBytes = kBlockCols * 2 * 2;  // bytes of a block in a panel, and in a row of x in halves
 constexpr i32 kBlockStride = kWarps * kBlockBytes;  // warps take blocks in turn
-// More than four would spill where not even forms are known, or beside several rows of x.
+// More than four blocks would spill in kernels that do not know their sizes, and with several rows of x.
 constexpr i32 kBlocksAtOnce = kKnown && !kFewRows ? 8 : 4;
-constexpr i32 kRoundBytes = kBlocksAtOnce * kBlockStride;  // of a panel
+constexpr i32 kRoundBytes = kBlocksAtOnce * kBlockStride;  // what all warps multiply of a panel at a time
 
-// A lane's words of a round: of rows r and r + 8 of a group.
+// A lane's words of a round, for rows r and r + 8 of a group.
 struct GroupWords {
   uint4 first[kBlocksAtOnce], second[kBlocksAtOnce];
 };
 using GroupSums = float[4][4];
 
-// A lane's part of every group, worked out once: the panel of the first four that it has, and where its first word lies in it.
+// A lane's part of every group, computed once: which of the first four panels it reads, and where its first word lies there.
 struct GroupLane {
   i32 lane = i32(arch::thread() % 32), warp = i32(arch::thread() / 32) % kWarps;
   i32 panel = lane / 8;
@@ -35,7 +38,7 @@ struct GroupLane {
   i32 last = lane % 4 * 2 * kStreamWord;  // bytes of a block before its words
 };
 
-// One row of x in halves: of eight elements four pairs, first the even ones.
+// One row of x in halves. Eight elements are four pairs; the even pairs come first.
 class SplitColumns {
  public:
   static constexpr bool kHasSecond = true;  // rows r + 8 of a group
@@ -45,8 +48,8 @@ class SplitColumns {
     word_ = x.data + lane % 4 * 32 + column % 2 * 16 + column / 2 * 8;
     second_block_ = lane / 16 * kWarps;
   }
-  // Blocks from `block` on, kWarps apart, up to where the panel, or part of one, has `bytes`; the first begins at `at`.
-  // kWhole: none ends before.
+  // Multiplies blocks from `block` on, kWarps apart, as far as the panel, or the part of one, has `bytes`. The first begins at byte
+  // `at`. kWhole: all of them are there.
   template <bool kWhole, bool kSecond>
   void multiply(const GroupWords& words, i32 block, i32 at, i32 bytes, GroupSums& sums) const {
 #pragma unroll
@@ -62,8 +65,8 @@ class SplitColumns {
   }
   // Sums of a group whose first row is column `first` of a fragment. partial: as in GroupProduct.
   static void store(const GroupSums& sums, const GroupLane& lane, i32 first, i32 cols, float* partial) {
-    const i32 own = lane.lane % 4;  // columns of x: of block own / 2, even or odd pairs
-    float half[2] = {};             // of rows r and r + 8
+    const i32 own = lane.lane % 4;  // which columns of x: block own / 2, even or odd pairs
+    float half[2] = {};             // sums of rows r and r + 8
 #pragma unroll
     for (i32 i = 0; i < 4; ++i)
 #pragma unroll
@@ -71,7 +74,7 @@ class SplitColumns {
         const float* columns = &sums[2 * h + i / 2][i % 2 * 2];
         if (i == own) half[h] = columns[0] + columns[1];
       }
-    // Lanes side by side take one row each.
+    // Two neighbouring lanes take one row each.
     const bool second = own % 2 != 0;
     float mine = (second ? half[1] : half[0]) + __shfl_xor_sync(~0u, second ? half[0] : half[1], 1);
     mine += __shfl_xor_sync(~0u, mine, 2);
@@ -82,11 +85,11 @@ class SplitColumns {
  private:
   const u8* word_;    // the lane's, of the first block
   i32 last_;          // block of K
-  i32 second_block_;  // how far behind the first of two blocks the lane's columns are those of
+  i32 second_block_;  // distance from the first of two blocks to the one whose columns the lane has
 };
 
-// One row of x that is bf16 as it lies. kShared blocks have columns beside each other, so that these are read once for all of
-// them: 4, where no group has more than four panels, or 2.
+// One row of x that is bf16 already. kShared blocks have columns of one right matrix, so that x is loaded once for all of them: 4 if
+// no group has more than four panels, else 2.
 template <i32 kShared>
 class PlainColumns {
  public:
@@ -114,7 +117,7 @@ class PlainColumns {
   }
   // Sums of a group whose first row is column `first` of a fragment. partial: as in GroupProduct.
   static void store(const GroupSums& sums, const GroupLane& lane, i32 first, i32 cols, float* partial) {
-    const i32 own = lane.lane % 4;  // of two blocks: also whether of rows r or r + 8
+    const i32 own = lane.lane % 4;  // the lane's block; with two blocks, also whether its row is r or r + 8
     float half = 0;
 #pragma unroll
     for (i32 i = 0; i < 4; ++i)
@@ -129,7 +132,7 @@ class PlainColumns {
   const u8* word_;  // the lane's, of the first block
   i32 last_;        // block of K
   bool is_odd_;
-  i32 own_block_;  // how far behind the first of those that share columns that of the lane's column is
+  i32 own_block_;  // distance from the first of the blocks that share columns to the one of the lane's column
 };
 
 // Two to eight rows of bf16.
@@ -168,13 +171,13 @@ class RowColumns {
   i32 rows_;
 };
 
-// Where it has the words of one part of a group.
+// Where a lane's words of one part of a group lie.
 struct GroupPlace {
   arch::OnChip first = {}, second = {};
 
   __forceinline__ void look(const PanelWalk& walk, const GroupLane& lane) {
     first = walk.place(lane.panel) + lane.word, second = walk.place(lane.panel + 4) + lane.word;
-    arch::forget(first), arch::forget(second);  // here and now, not where they are used
+    arch::forget(first), arch::forget(second);  // compute them here, not where they are used
   }
 };
 
@@ -200,7 +203,7 @@ inline void multiply_part(const GroupPlace& place, const GroupLane& lane, const 
   }
 }
 
-// What a product draws from the ring, looked at ahead of its operand.
+// A product's place in the ring, looked up before its operand is there.
 struct Drawn {
   PanelWalk walk;
   GroupLane lane;
@@ -211,7 +214,7 @@ struct Drawn {
   }
 };
 
-// out[m, c] = sum_k x[m, k] w[c, k] of panels from the ring, whole items.
+// out[m, c] = sum_k x[m, k] w[c, k] for panels from the ring, in whole items.
 template <class Columns>
 class GroupProduct {
   static_assert(kPartBytes % kRoundBytes == 0 && sizeof(Columns) > 0,
@@ -220,7 +223,7 @@ class GroupProduct {
  public:
   explicit GroupProduct(const Matrix& x) : columns_(x) {}
 
-  // Of panels up to column `end` of the walk. partial: [x.rows][cols][kWarps], from column `from` on.
+  // Multiplies the panels up to column `end` of the walk. partial: [x.rows][cols][kWarps], from column `from` on.
   __forceinline__ void run(Drawn& drawn, i32 from, i32 end, i32 cols, float* partial) const {
     PanelWalk& walk = drawn.walk;
     const GroupLane& lane = drawn.lane;

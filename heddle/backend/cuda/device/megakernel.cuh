@@ -1,9 +1,19 @@
-// One persistent CTA for each worker: it executes the packed instructions of its stream, step after step. A
-// controller warp fetches instructions and their arguments ahead; the loader walks the same instructions and fills
-// the weight ring across their borders; consumers wait, run the bodies and signal.
+// The megakernel: one persistent CTA per worker, which executes the packed instructions of its stream, step after step. A
+// controller warp fetches instructions and their arguments into a queue. The loader walks the same instructions and fills the
+// weight ring across their borders. Consumers wait, run the bodies and signal.
+//
+// Edges: a tile waits for tiles of other SMs by counters in memory. Inside an SM it needs no wait, because the stream runs in
+// order. A tile must finish reading its queue slot before its last barrier; after that the slot may be reused.
+//
+// A watched run tells the host the tokens of each step while the next step goes on, and ends with a token or when the host asks,
+// all workers with the same step. The worker whose tile chooses tokens writes them to a ring in the host's memory and gives
+// the verdict that all others wait for at the end of a step. Its controller warp speaks with the host. The loader goes on to
+// the next step before the verdict, so that the ring is not empty at the beginning of each.
 #pragma once
 
 #include "heddle/backend/cuda/device/cta.cuh"
+#include "heddle/backend/cuda/device/fault.cuh"
+#include "heddle/backend/cuda/device/trace.cuh"
 
 namespace heddle::device {
 
@@ -11,9 +21,9 @@ constexpr u32 kQueueSlots = 8;  // instructions fetched ahead
 constexpr u32 kHostCopyBytes = 2048;
 constexpr u32 kDeviceCopyBytes = 512;
 constexpr u32 kControllerThread = kConsumers + 32;
-// Of the consumers: keeps what is known for later, while the first speaks with other workers.
+// The consumer thread that keeps notes for later, while the first one speaks with other workers.
 constexpr u32 kNoteThread = 32;
-// Looks at each wait whether the run was stopped.
+// The consumer thread that tests at each wait whether the run was stopped.
 constexpr u32 kStopThread = 64;
 
 struct QueueSlot {
@@ -44,7 +54,7 @@ inline Queue& queue() {
   return all;
 }
 
-// The place in the queue of one who looks whether consumers have left.
+// A place in the queue, for the controller and the loader, which stop when the consumers have left.
 struct QueueCursor {
   const volatile u32* stop;
   u32 at = 0, phase = 0;
@@ -63,8 +73,8 @@ struct QueueCursor {
   }
 };
 
-// That of a warp of consumers, on chip: where the instruction lies is asked for throughout a body, and what is kept in a
-// register so long is spilled. A spilled word is read from L2: each wait for other workers empties the L1.
+// The place in the queue of a warp of consumers. It lies on chip: a body needs the instruction's address from begin to end, and a
+// register that lives so long is spilled. A spilled word is read from L2, because each wait for other workers empties the L1.
 class ConsumerPlace {
  public:
   static void init() { count() = ~0u; }
@@ -79,18 +89,18 @@ class ConsumerPlace {
     __syncwarp();
     return queue().slots[at];
   }
-  // By one thread of all.
+  // One consumer thread calls it.
   static void release() { arch::arrive(&queue().empty[count() % kQueueSlots]); }
 
  private:
-  // Instructions before this one.
+  // The number of instructions before this one.
   static volatile u32& count() {
     __shared__ u32 all[kWarps];
     return all[arch::thread() / 32];
   }
 };
 
-// Fetches one instruction and its arguments; all lanes of the controller.
+// Fetches one instruction and its arguments. All lanes of the controller call it.
 inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) {
   const u32 lane = arch::thread() % 32;
   const Instruction& from = p.instructions[p.stream_begin[blockIdx.x] + index];
@@ -112,19 +122,19 @@ inline void fetch(const KernelParams& p, u32 index, u32 epoch, QueueSlot& slot) 
 
 constexpr u32 kStay = 0, kLeaveForFault = 1, kLeaveAtEnd = 2;
 
-// What consumers know from one instruction to the next. It lies on chip: in registers it would leave none to the bodies,
-// and what they spill goes to L2 and back.
+// The consumers' state from one instruction to the next. It lies on chip: in registers it would leave too few to the bodies, which
+// would spill.
 struct ConsumerState {
   u32 ring_slot = 0, ring_phase = 0;
   u32 run = 0, dead = 0;  // tiles
   u32 was_dead = 0;       // 1: this tile
-  u32 waits = 0;          // for other workers
+  u32 waits = 0;          // not 0: waits for other workers
   u32 ready = 0;          // live instructions so far whose inputs say what the loader draws
   u32 leaves = kStay;     // how all consumers leave at the same barrier
   u32 stopped = 0;        // 1: the run was stopped, as the controller has seen
-  u32 steps = 0;          // that are done and followed by another, or were the last
+  u32 steps = 0;          // steps that are done and whose verdict is known
   u32 ends = 0;           // 1: a token or the host ends the run
-  u32 device_epoch = 0;   // of the record's device part on chip
+  u32 device_epoch = 0;   // epoch of the copy of the record's device part on chip
 };
 
 inline volatile ConsumerState& consumer_state() {
@@ -132,17 +142,17 @@ inline volatile ConsumerState& consumer_state() {
   return state;
 }
 
-// Whether this worker speaks with the host.
+// True if this worker speaks with the host.
 inline bool is_watched(const KernelParams& p) {
   return p.watch.ring && blockIdx.x == p.watch.worker;
 }
 
-// The controller's part of a watched run: trips to the host's memory take microseconds.
+// The controller's part of a watched run. The controller does it because a round trip to the host's memory takes microseconds.
 struct HostLine {
   const KernelParams& p;
   u32 told = 0;  // steps
 
-  // Tokens of all steps that are done are there: consumers wrote them before they said so.
+  // Tells the host how many steps have tokens in its ring: consumers wrote the tokens before they raised `steps`.
   void tell() {
     if (!is_watched(p) || arch::thread() % 32 != 0) return;
     const u32 steps = arch::look_at(consumer_state().steps);
@@ -150,7 +160,7 @@ struct HostLine {
     __threadfence_system();
     *reinterpret_cast<volatile u32*>(&p.watch.ring->steps) = told = steps;
   }
-  // Ahead of the end of a step.
+  // Asks the host before the end of a step whether the run should end.
   void ask() const {
     if (is_watched(p) && arch::thread() % 32 == 0 &&
         *reinterpret_cast<volatile u32*>(&p.watch.ring->stop) != 0)
@@ -184,7 +194,7 @@ inline void run_controller(const KernelParams& p) {
   if (arch::thread() % 32 == 0) is_stopped(p.fault);  // consumers that gave up on panels leave it to say so
 }
 
-// Waits until the consumers have so many inputs that say what is drawn. False: they have left.
+// Waits until the consumers have `wanted` inputs that say which panels are drawn. False: the consumers have left.
 inline bool wait_for_inputs(u32 wanted) {
   while (arch::look_at(consumer_state().ready) < wanted)
     if (arch::idle(), arch::look_at(consumer_state().leaves)) return false;
@@ -192,8 +202,8 @@ inline bool wait_for_inputs(u32 wanted) {
   return true;
 }
 
-// What of a run the loader did not draw, as the consumers have left; kNothing: it drew all. It goes on to the next step
-// before it is known whether there is one: else the ring would be empty at the beginning of each.
+// Draws the panels of all steps. Returns what the loader waited for when the consumers left; kNothing: it drew all. It goes on to
+// the next step before it is known whether there is one: else the ring would be empty at the beginning of each step.
 inline LoaderWaits draw_all(const KernelParams& p, Loader& loader) {
   QueueCursor cursor{&consumer_state().leaves};
   const Tracer tracer(p.trace, TraceRole::kLoader);
@@ -227,7 +237,7 @@ inline void run_loader(const KernelParams& p, const RingCursor& ring) {
   loader.land();
 }
 
-// Waits and signals of one instruction.
+// The waits and signals of one instruction.
 class ProgramEdges {
  public:
   ProgramEdges(const KernelParams& p, RingCursor ring) : p_(p), ring_(ring) {
@@ -241,21 +251,21 @@ class ProgramEdges {
   const StepHost& host(const Tensor& tensor) {
     return *reinterpret_cast<const StepHost*>(host_fits(p_) ? host_copy() : tensor.data);
   }
-  // The record's host part is constant during a launch: on chip where it fits.
+  // The record's host part is constant during a launch. It lies on chip if it fits.
   static bool host_fits(const KernelParams& p) { return p.host_bytes > 0 && p.host_bytes <= kHostCopyBytes; }
   static u8* host_copy() {
     __shared__ __align__(16) u8 bytes[kHostCopyBytes];
     return bytes;
   }
 
-  // The begin of the record's device part changes at the end of a step only: its first reader puts it on chip. All
-  // consumers together.
+  // The begin of the record's device part changes only at the end of a step, so its first reader in a step copies it to the chip. All
+  // consumers call it together.
   const StepDevice& device(const Tensor& tensor) {
     const auto& shape = reinterpret_cast<const StepHost*>(host_copy())->shape;
     const u32 bytes = host_fits(p_) ? u32(StepDevice::sampled_offset(shape)) : 0;
     if (bytes == 0 || bytes > kDeviceCopyBytes) return *reinterpret_cast<const StepDevice*>(tensor.data);
     if (!knows_device()) {
-      sync_consumers();  // nobody reads that of the step before, or has yet to look whose it is
+      sync_consumers();  // no thread still reads the previous step's copy or its epoch
       if (arch::thread() == 0) consumer_state().device_epoch = slot().epoch;
       for (u32 i = arch::thread(); i < bytes / 4; i += kConsumers)
         reinterpret_cast<u32*>(device_copy())[i] = reinterpret_cast<const u32*>(tensor.data)[i];
@@ -269,8 +279,8 @@ class ProgramEdges {
     return bytes;
   }
 
-  // Every wait has a thread that polls it. Whether the run was stopped is known on chip: to look in memory, here, would be a
-  // trip of its own for who need not wait.
+  // Each wait has a thread that polls it. The stop flag is read on chip: reading it from memory here would cost a round trip even if
+  // all waits have passed already.
   void wait() {
     const u32 i = arch::thread();
     if (i == 0) consumer_state().waits = 1;
@@ -284,7 +294,7 @@ class ProgramEdges {
       arch::show(consumer_state().ready, consumer_state().ready + 1);
     }
   }
-  // The end of a step. False: it was the last.
+  // Ends a step. False: it was the last.
   bool end_step() {
     const u32 step = slot().epoch - p_.first_epoch + 1;
     bool last = step == p_.steps, stopped = false;
@@ -302,7 +312,7 @@ class ProgramEdges {
         }
       }
     }
-    // Others go on meanwhile: what travels to the host takes microseconds.
+    // Other workers go on meanwhile: a write to the host takes microseconds.
     if (is_watched(p_)) tell_tokens(step);
     if (arch::thread() == 0) {
       if (!stopped) arch::show(consumer_state().steps, step);
@@ -314,10 +324,11 @@ class ProgramEdges {
     if (consumer_state().leaves == kLeaveForFault) arch::exit_thread();
     return false;
   }
-  // The end of a tile.
+  // Ends a tile.
   void signal() {
     const u32 i = arch::thread();
-    if (i == 0) consumer_state().waits = 1;  // what this worker made is a message too
+    if (i == 0)
+      consumer_state().waits = 1;  // the tile's own output is a message that must not queue after weights
     if (i == kNoteThread) note_tile();
     const Signal signal = slot().instruction.signal;
     const EdgeKind kind = slot().instruction.signal_kind();
@@ -339,13 +350,13 @@ class ProgramEdges {
     tracer().computed(dead);
   }
   static bool is_called_off() { return panel_limit() == 0 || consumer_state().stopped; }
-  // Another barrier lies between two calls, so that a thread that is late still reads what this call found.
+  // Another barrier lies between two calls, so that a late thread still reads what this call found.
   static void leave_together(bool stopped) {
     if (stopped) arch::show(consumer_state().leaves, kLeaveForFault);
     sync_consumers();
     if (consumer_state().leaves != kStay) arch::exit_thread();
   }
-  // Whether a token that the step chose ends the run; by all consumers, as the next.
+  // Sets `ends` if a token that the step chose ends the run. All consumers call this and the next function together.
   void look_for_end() {
     const WatchParams& watch = p_.watch;
     for (u32 s = arch::thread(); s < u32(p_.host->sequences); s += kConsumers)
@@ -353,7 +364,7 @@ class ProgramEdges {
         if (chosen(s) == watch.ends[e]) consumer_state().ends = 1;
     sync_consumers();
   }
-  // What it chose, to the host.
+  // Writes the tokens that the step chose to the host.
   void tell_tokens(u32 step) {
     const u32 sequences = u32(p_.host->sequences);
     for (u32 s = arch::thread(); s < sequences; s += kConsumers)
@@ -361,7 +372,7 @@ class ProgramEdges {
     sync_consumers();
   }
   i32 chosen(u32 sequence) const { return reinterpret_cast<const volatile i32*>(p_.watch.chosen)[sequence]; }
-  // False: the run was stopped. What this worker made is there.
+  // False: the run was stopped. Outputs of this worker itself need no wait.
   bool wait_for(u32 i) { return slot().instruction.wait_kind(int(i)) == EdgeKind::kInSm || poll(i); }
   bool poll(u32 i) {
     const Wait& wait = slot().instruction.waits[i];
@@ -423,7 +434,7 @@ __forceinline__ void run_megakernel(const KernelParams& p) {
   if (ProgramEdges::host_fits(p))
     for (u32 i = arch::thread(); i < p.host_bytes / 4; i += blockDim.x)
       reinterpret_cast<u32*>(ProgramEdges::host_copy())[i] = reinterpret_cast<const u32*>(p.host)[i];
-  const Cta cta(p);  // a barrier: what was written above is there for all
+  const Cta cta(p);  // has a barrier, after which all threads see what was written above
   if (!cta.is_loader()) {
     arch::take_registers<kConsumerRegisters>();
     return run_consumers(p, cta);

@@ -1,13 +1,13 @@
-// A product's walk over what a tile draws from the ring: groups of panels that are multiplied side by side, of long ones part
-// after part. What is known ahead of the operand is worked out, and looked at, when the walk begins.
+// A product's walk over the panels that a tile draws from the ring. It goes by groups of panels that are multiplied together; if
+// panels are longer than a slot, by one part after the other of all panels of the group. The walk computes all that it can, and
+// tests whether the first panels are there, before the product has its operand.
 #pragma once
 
-#include "heddle/backend/cuda/device/ring.cuh"
-#include "heddle/backend/cuda/device/trace.cuh"
+#include "heddle/backend/cuda/device/ring_wait.cuh"
 
 namespace heddle::device {
 
-// The same in all lanes of a warp, and known to be so: addresses of barriers then need no loop over the lanes.
+// Tells the compiler that a value is the same in all lanes of a warp: the addresses of barriers then need no loop over the lanes.
 inline u32 uniform(u32 value) {
   return __shfl_sync(~0u, value, 0);
 }
@@ -26,26 +26,26 @@ class PanelWalk {
   }
 
   const RingCursor& ring() const { return ring_; }
-  // Of the group: its first panel, and how many there are.
+  // The first panel of the group, and the number of its panels.
   i32 panel() const { return panel_; }
   i32 live() const { return min(items_.group, panels_ - panel_); }
-  // Of the part: where it begins in a panel, and how much of one it has, bytes.
+  // Where the part begins in a panel, and how many bytes of a panel it has.
   i32 begin() const { return part_ * kPartBytes; }
   i32 bytes() const { return items_.part_bytes(part_); }
-  // Where panel `panel` of the group has it; past the end the last.
+  // Where the part of panel `panel` of the group lies. Past the end it is the last panel's.
   __forceinline__ arch::OnChip place(i32 panel) const {
     return items_.place(ring_, inside_, min(panel, live() - 1), bytes());
   }
 
-  // Whether all parts of all panels are multiples of so many bytes.
+  // True if all parts of all panels are multiples of so many bytes.
   bool is_multiple(i32 bytes) const { return items_.panel_bytes % bytes == 0; }
 
-  // Until it is there.
+  // Waits until the part is there.
   __forceinline__ void wait() {
     if (inside_ == 0 && !are_there_) wait_for_panels(ring_, slots(), lane_);
     are_there_ = false;
   }
-  // Gives back what was multiplied, and goes on to the next. True: that is another group.
+  // Gives the multiplied part back and goes on to the next. True: the next part belongs to another group.
   __forceinline__ bool next() {
     inside_ += items_.group;
     if (inside_ >= items_.panels || panel_ + items_.group >= panels_) {
@@ -66,7 +66,7 @@ class PanelWalk {
   u32 lane_;
   i32 panel_ = 0, part_ = 0;
   i32 inside_ = 0;  // panels of the slot before the group
-  bool are_there_;  // its panels, as was seen before
+  bool are_there_;  // an earlier test found the group's panels there
 };
 
 }  // namespace heddle::device

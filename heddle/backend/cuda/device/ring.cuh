@@ -1,5 +1,6 @@
-// The weight ring: the loader fills slots ahead of the instructions, consumers empty them in the same order.
-// A weight's panels travel as *items*, a slot each: some whole panels, or a part of one that is larger than half a slot.
+// The weight ring: the loader fills slots before the instructions need them, and consumers empty them in the same order.
+// A weight's panels travel as *items*, one per slot: some whole panels, or a part of a panel that is larger than a slot. Both sides
+// cut panels by `Items`, so they agree without a message.
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
@@ -8,20 +9,20 @@
 namespace heddle::device {
 
 constexpr i32 kStreamPanelRows = 2;              // the layout of panels that matvec reads
-constexpr i32 kStreamWord = 16;                  // bytes of one row side by side
-constexpr i32 kItemPanels = 16;                  // of an item at most
-constexpr i32 kPartBytes = i32(kRingSlotBytes);  // of a panel
-constexpr i32 kGroupPanels = 8;                  // that are multiplied side by side, at most
-constexpr i32 kGroupSlots = 4;                   // and the slots they come in
+constexpr i32 kStreamWord = 16;                  // contiguous bytes of one row in a panel
+constexpr i32 kItemPanels = 16;                  // panels of an item, at most
+constexpr i32 kPartBytes = i32(kRingSlotBytes);  // the largest part of a panel
+constexpr i32 kGroupPanels = 8;                  // panels that are multiplied together, at most
+constexpr i32 kGroupSlots = 4;                   // slots that they lie in, at most
 
-// Whether the panels of a tile of so many rows go through the ring.
+// True if a tile of `rows` rows gets the weight's panels through the ring.
 inline bool streams(const Weight& w, i32 rows) {
   return (!kManyRows || rows <= kStreamRows) && w.panel_rows == kStreamPanelRows && w.slices() == 1 &&
          w.interleave * size_of(w.data.dtype) == kStreamWord;
 }
 
-// Whether each thread that has read a slot says so itself, of the ring as of the queue. One for all, behind a barrier of all, is
-// faster and as right; but racecheck orders only who arrives at a barrier on chip, so that it sees hazards there.
+// True: each thread that has read a slot of the ring or the queue arrives at its barrier itself. One arrival for all, after a barrier
+// of all, is as right and faster. But racecheck orders only threads that arrive themselves, so it reports hazards then.
 constexpr bool kEveryReaderArrives = false;
 
 // The barriers of a ring, in shared memory.
@@ -45,7 +46,7 @@ struct RingCursor {
   void advance() {
     if (++slot == slots) slot = 0, phase ^= 1;
   }
-  // `count` slots further on; at most all of them.
+  // The cursor `count` slots further on; at most all of them.
   RingCursor ahead(u32 count) const {
     RingCursor next = *this;
     next.slot += count;
@@ -54,13 +55,13 @@ struct RingCursor {
   }
 };
 
-// How a weight is cut in items: both sides of the ring must agree.
+// How a weight is cut into items.
 struct Items {
   i64 panel_bytes;
-  i32 panels = 1;  // of an item; a power of two, so that what consumers take at once begins with an item
+  i32 panels = 1;  // panels of an item: a power of two, so that a group begins with an item
   i32 log_panels = 0;
-  i32 parts;      // of a panel
-  i32 group = 1;  // panels that are multiplied side by side: of all of them comes one part after the other
+  i32 parts;      // parts of a panel
+  i32 group = 1;  // panels that are multiplied together: one part of all of them comes after the other
 
   Items(const Weight& w, u32 slots)
       : panel_bytes(w.panel_bytes()), parts(i32((panel_bytes + kPartBytes - 1) / kPartBytes)) {
@@ -70,14 +71,14 @@ struct Items {
     while (2 * group <= most) group *= 2;
   }
   i32 part_bytes(i32 part) const { return min(kPartBytes, i32(panel_bytes) - part * kPartBytes); }
-  // Where panel `panel` of a group has its bytes of a part, `bytes` of them, behind those of `inside` panels.
+  // Where panel `panel` of a group has its `bytes` of a part, if the group begins after `inside` panels of the slot.
   arch::OnChip place(const RingCursor& ring, i32 inside, i32 panel, i32 bytes) const {
     const i32 at = inside + panel;
     return ring.ahead(u32(at >> log_panels)).bytes() + u32((at & (panels - 1)) * bytes);
   }
 };
 
-// Gives `count` slots of a warp back and goes on to the next. By all lanes.
+// Gives `count` slots of a warp back and goes on to the next. All lanes call it.
 inline void release_slots(RingCursor& ring, u32 count, u32 lane) {
   __syncwarp();
   if (kEveryReaderArrives)
@@ -87,9 +88,9 @@ inline void release_slots(RingCursor& ring, u32 count, u32 lane) {
   ring = ring.ahead(count);
 }
 
-// How many copies may be under way. What is on its way is a queue before the memory in which every message between
-// workers waits too: 176 KB of a worker cost a message 1.5 us, 32 KB cost it 0.46 us. While nobody waits for one, more
-// stream faster: a step of a 1B took 0.84 ms with 128 KB, 0.86 with 64 KB (H200, Nov 2026).
+// How many copies may be under way. They form a queue to the memory, in which messages between workers wait too: with 176 KB of
+// copies per worker a message takes 1.5 us, with 32 KB 0.46 us. While no consumer waits for a message, more copies stream
+// faster: a step of a 1B took 0.84 ms with 128 KB, 0.86 with 64 KB (H200, Nov 2026).
 struct InFlight {
   u32 most, most_waiting;
   const volatile u32* waits;  // not 0 while consumers wait for other workers; null: never
@@ -97,18 +98,18 @@ struct InFlight {
   u32 now() const { return waits && *waits ? most_waiting : most; }
 };
 
-// The loader's side: what a body's `stream` is given.
+// The loader's side, which a body's `stream` gets as its block.
 class Loader {
  public:
-  // `alone`: not 0 once the consumers have left; null: they stay to the end.
+  // alone: not 0 once the consumers have left; null: they stay to the end.
   Loader(const RingCursor& ring, const InFlight& in_flight, const volatile u32* alone)
       : ring_(ring), landed_(ring), in_flight_(in_flight), alone_(alone) {}
 
-  // Before each tile: `rows` live rows.
+  // Call it before each tile, which has `rows` live rows.
   void begin(i32 rows) { rows_ = rows; }
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
-  // Panels [first, last), which lie one after the other.
+  // Copies panels [first, last), which lie one after the other.
   void panels(const Weight& w, i32 first, i32 last) {
     if (!streams(w, rows_)) return;
     const Items items(w, ring_.slots);
@@ -119,9 +120,9 @@ class Loader {
           copy(w.data.data + panel * items.panel_bytes + i64(part) * kPartBytes,
                u32(items.part_bytes(part)) * u32(min(items.panels, last - panel)));
   }
-  // After each tile. False: the consumers have left.
+  // Call it after each tile. False: the consumers have left.
   bool finish() const { return !stopped_; }
-  // At the end: a CTA must not be gone before what is on its way to it.
+  // Waits for all copies: a CTA must not end before the copies to it.
   void land() {
     for (; flying_ > 0; --flying_) {
       landed_.wait_full();

@@ -1,6 +1,6 @@
-// One op by itself: a CTA for each tile of one call. Arguments are a parameter of the kernel, a tile follows from the
-// number of its CTA. There is no program, no step record and no ring: the launch orders what the call reads, bodies read
-// packed weights from memory, and nothing is left to clear. All threads compute.
+// The kernel of one op by itself: one CTA per tile of one call. The arguments are a parameter of the kernel, and a CTA computes its
+// tile from its number. There is no program, no step record and no ring: stream order makes inputs ready, bodies read packed
+// weights from memory, and a launch leaves nothing to clear. All threads compute.
 #pragma once
 
 #include "heddle/backend/cuda/device/chain.cuh"
@@ -13,7 +13,7 @@ struct StandaloneEdges {
   void dead() {}
 };
 
-// The tile of CTA `number`. kRange: whether each axis is a range, of two coordinates, or an index, of one.
+// The tile of CTA `number`. kRange says of each axis whether it is a range, with two coordinates, or an index, with one.
 template <bool... kRange>
 inline TileCoord tile_of(const OpGrid& grid, u32 number) {
   constexpr bool is_range[] = {kRange...};

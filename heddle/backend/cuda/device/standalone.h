@@ -1,5 +1,5 @@
-// What a kernel of one op is given beside the op's arguments, which come by value. Read by host and device: no standard
-// headers.
+// The parameters of a kernel of one op besides the op's arguments, which come by value. Host and device read this file: no
+// standard headers.
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
@@ -21,6 +21,6 @@ struct OpGrid {
   SpillRoom spill;
 };
 
-constexpr int kMostParamBytes = 4096;  // of a kernel's parameters
+constexpr int kMostParamBytes = 4096;  // the largest parameters of a kernel
 
 }  // namespace heddle

@@ -1,6 +1,5 @@
-// What a body for GPUs (x.sm80.cuh) may ask about the threads it runs on and
-// the kernel it is part of, besides the Block language. Both are constants of a
-// kernel, which its source says (program_source.cpp).
+// The threads that a variant (x.sm80.cuh) runs on and the kernel that it is part of. Variants may use both besides the Block
+// language. They are constants of a kernel, which its source defines (program_source.cpp).
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
@@ -15,7 +14,7 @@ constexpr u32 kHelperRegisters = 40;
 constexpr u32 kFreeRegisters = (65536 - 32 * kHelperWarps * kHelperRegisters) / u32(kConsumers) / 8 * 8;
 constexpr u32 kConsumerRegisters = kFreeRegisters < 248 ? kFreeRegisters : 248;
 
-// What each of them wrote on chip before it is there for all of them after it.
+// A barrier of all consumers: each sees what the others wrote on chip before it.
 inline void sync_consumers() {
   arch::sync_threads<1, kConsumers>();
 }
@@ -29,13 +28,11 @@ struct Team {
   static constexpr i32 size() { return kConsumers; }
   static constexpr i32 warps() { return kWarps; }
 
-  // What each thread wrote before it, on chip and in memory, is there for all
-  // of them after it.
+  // A barrier: after it, all threads see what each wrote before it, on chip and in memory.
   static void sync() { sync_consumers(); }
 
-  // Within a warp, by all of its lanes together: the value of lane `lane`; of
-  // the lane whose number differs from the own one in the bits of `bits`; a bit
-  // for each lane for which it holds.
+  // All lanes of a warp call these together. from_lane: the value of lane `lane`. across: the value of the lane whose number differs
+  // in the bits of `bits`. vote: a bit for each lane in which `holds` is true.
   template <class Value>
   static Value from_lane(Value value, i32 lane) {
     return __shfl_sync(~0u, value, lane);
@@ -45,8 +42,7 @@ struct Team {
     return __shfl_xor_sync(~0u, value, bits);
   }
   static u32 vote(bool holds) { return __ballot_sync(~0u, holds); }
-  // Op over the values of a warp's lanes, the same in all of them. Over those
-  // of all threads: block.reduce(op, value).
+  // Reduces the values of a warp's lanes; all lanes get the result. For those of all threads: block.reduce(op, value).
   template <class Op>
   static float over_warp(Op op, float mine) {
 #pragma unroll
@@ -55,13 +51,13 @@ struct Team {
   }
 };
 
-// What a kernel was made for.
+// The facts that a kernel is compiled for.
 struct Kernel {
   static constexpr bool kSeveralRows = kFewRows;           // its steps may have more than one row
   static constexpr bool kKnowsSizes = kKnown;              // sizes are compiled in, or forms of them
   static constexpr i32 kStreamRows = heddle::kStreamRows;  // tiles of more rows draw nothing through the ring
 
-  // Whether weights, or what variants read, have elements of this type.
+  // True if weights, or tensors that variants read, have elements of this type.
   static constexpr bool uses(DType dtype) { return kUses[int(dtype)]; }
 };
 

@@ -1,8 +1,8 @@
-// Notes of what a worker does, where the run is traced: each role's by one of its threads, in ticks of the
-// multiprocessor, beside what the host needs to put all of them on one clock.
+// The trace of a worker. If the run is traced, one thread of each role notes its events in ticks of the multiprocessor, and the
+// readings that the host needs to put all multiprocessors on one clock.
 #pragma once
 
-#include "heddle/backend/cuda/device/fault.cuh"
+#include "heddle/backend/cuda/device/params.h"
 
 namespace heddle::device {
 
@@ -16,7 +16,7 @@ inline TraceNote& trace_note(TraceRole role) {
   return notes[u32(role)];
 }
 
-// By one thread of the role.
+// One thread of the role calls it.
 class Tracer {
  public:
   Tracer(const TraceParams& params, TraceRole role) : params_(params), role_(role) {}
@@ -43,12 +43,12 @@ class Tracer {
     const u64 at = u64(lane) * params_.capacity + mine.count;
     if (mine.count < params_.capacity) {
       if (role_ == TraceRole::kConsumers)
-        params_.marks[at] = arch::nanoseconds();  // theirs are the first lanes
+        params_.marks[at] = arch::nanoseconds();  // consumers have the first lanes
       params_.events[at] = mine.event;
     }
     params_.counts[lane] = ++mine.count;
   }
-  // The first and the last thing that consumers do.
+  // Consumers call open() before and close() after everything else.
   void open() const {
     for (u32 role = 0; role < kTraceRoles; ++role) trace_note(TraceRole(role)).count = 0;
     if (!on()) return;
@@ -62,7 +62,7 @@ class Tracer {
  private:
   bool on() const { return params_.events != nullptr; }
   TraceNote& note() const { return trace_note(role_); }
-  // The clock of all multiprocessors moves in steps of up to a microsecond: taken where it has just moved.
+  // The shared clock moves in steps of up to a microsecond, so it is read just after it has moved.
   static void read_clocks(TraceClocks::Point& point) {
     const u64 before = arch::nanoseconds();
     u64 now = before;
@@ -73,26 +73,5 @@ class Tracer {
   const TraceParams& params_;
   TraceRole role_;
 };
-
-// Whether `count` slots have their panels. A lane looks at one.
-template <class Cursor>
-inline bool panels_are_there(const Cursor& ring, u32 count, u32 lane) {
-  const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
-  const bool all = __all_sync(~0u, arch::barrier_is_past(mine.full(), mine.phase));
-  __syncwarp();  // what a lane has seen is there for all of them
-  return all;
-}
-// Waits until they do, or for too long; how long is noted, if it must.
-template <class Cursor>
-inline void wait_for_panels(const Cursor& ring, u32 count, u32 lane) {
-  if (!panels_are_there(ring, count, lane)) {
-    const Cursor mine = ring.ahead(lane < count ? lane : count - 1);
-    const u64 begin = arch::ticks();
-    while (!__all_sync(~0u, arch::barrier_passed(mine.full(), mine.phase)))
-      if (!__all_sync(~0u, arch::ticks() - begin <= panel_limit())) return void(panel_limit() = 0);
-    if (arch::thread() == 0) trace_note(TraceRole::kConsumers).event.starved += arch::ticks() - begin;
-    __syncwarp();
-  }
-}
 
 }  // namespace heddle::device

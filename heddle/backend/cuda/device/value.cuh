@@ -1,4 +1,4 @@
-// Values of the device block: one float a thread. The primitives of tile/math.cuh, and elements in memory.
+// Values of the device block: one float per thread. Has the primitives that tile/math.cuh wants, and loads and stores of elements.
 #pragma once
 
 #include "heddle/ir/step.h"
@@ -41,7 +41,7 @@ inline float where_less(float a, float b, float x, float y) {
   return a < b ? x : y;
 }
 
-// e^x by the hardware's 2^x, and what the product with log2 e lost; 2 ulp. Stands before the one of tile/math.cuh.
+// e^x by the hardware's 2^x, corrected by the rounding error of x * log2 e; 2 ulp. Replaces the one of tile/math.cuh.
 inline float exp(float x) {
   constexpr float kLog2E = 1.44269504088896341f, kRest = 1.92596299e-8f;
   x = fminf(fmaxf(x, -87.33654f), 88.3762626647949f);
@@ -50,21 +50,21 @@ inline float exp(float x) {
   return __fmaf_rn(value * lost, 0.693147181f, value);
 }
 
-// a / b without the branch of a division, for a normal b: corrected by its remainder, the nearest float but at the ends of
-// the range. Stands before the one of tile/math.cuh.
+// a / b without the branch of a division, for a normal b. It is corrected by the remainder, which gives the nearest float except at
+// the ends of the range. Replaces the one of tile/math.cuh.
 inline float quotient(float a, float b) {
   const float near = arch::reciprocal(b), inverse = __fmaf_rn(__fmaf_rn(-b, near, 1.0f), near, near);
   const float q = a * inverse, better = __fmaf_rn(__fmaf_rn(-b, q, a), inverse, q);
   return better == better ? better : q;  // infinities have no remainder
 }
 
-// 1 / sqrt(x) without a branch, for a normal x: the hardware's, corrected once. Stands before the one of tile/math.cuh.
+// 1 / sqrt(x) without a branch, for a normal x: the hardware's value, corrected once. Replaces the one of tile/math.cuh.
 inline float rsqrt(float x) {
   const float near = arch::rsqrt(x);
   return __fmaf_rn(near * 0.5f, __fmaf_rn(-x * near, near, 1.0f), near);
 }
 
-// e^x for x <= 0, within a few units of FP32's last place for every weight that counts. Stands before the one of tile/math.cuh.
+// e^x for x <= 0, within a few units of FP32's last place for every weight that counts. Replaces the one of tile/math.cuh.
 inline float weight_of(float x) {
   constexpr float kLog2E = 1.44269504088896341f;
   return arch::exp2(x * kLog2E);
@@ -102,8 +102,8 @@ inline u16 to_f16(float value) {
   return arch::to_f16(value);
 }
 
-// An element as a float, without a branch: the 32-bit word it lies in is loaded whatever its dtype, so that several
-// loads may be under way at once.
+// Loads an element as a float without a branch: it loads the element's 32-bit word whatever the dtype, so that several loads may be
+// under way together.
 inline float load_element(DType dtype, const u8* data, i64 j) {
   const u8* at = data + j * size_of(dtype);
   const u32 inside = u32(reinterpret_cast<u64>(at)) & 3;
@@ -134,7 +134,7 @@ inline void store_element(DType dtype, u8* data, i64 j, float value) {
   }
 }
 
-// Two elements of a 16-bit dtype side by side, the first in the low bits.
+// Packs two elements of a 16-bit dtype in a word, the first in the low bits.
 inline u32 pack_two(DType dtype, float first, float second) {
   return dtype == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
 }

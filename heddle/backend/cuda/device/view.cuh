@@ -14,7 +14,7 @@ struct alignas(8) Pair {
   float first, second;
 };
 
-// What a product of one row has made of columns side by side, in a thread's registers: from column `at` on, one or two.
+// One or two neighbouring columns of a one-row product, from column `at` on, in a thread's registers.
 struct Columns {
   i32 at, count;
   float value[2];
@@ -28,7 +28,7 @@ struct Columns {
   }
 };
 
-// Two elements side by side that are on their way: nothing waits for them before one is asked for.
+// Two neighbouring elements that were prefetched: only get() waits for them.
 struct Asked {
   DType dtype;
   u32 bits[2] = {};
@@ -55,7 +55,7 @@ struct View {
   float load_rounded(Index i, DType as) const { return round_to(as, get(i.at)); }
   float load_bit(Index i) const { return float(u32(get_int(i.at / 32)) >> (i.at % 32) & 1); }
   float get(i32 j) const { return load_element(dtype, data, j); }
-  // The first `count` of a row of floats, at most two.
+  // Prefetches the first `count` elements, at most two.
   Asked ask(i32 count) const {
     Asked asked{dtype};
 #pragma unroll
@@ -66,27 +66,27 @@ struct View {
     return asked;
   }
   i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
-  // Done by one thread: sync before another reads it.
+  // One thread stores; sync before another reads it.
   void set(i32 j, float value) const {
     if (arch::thread() == 0) set_here(j, value);
   }
   void set_int(i32 j, i32 value) const {
     if (arch::thread() == 0) reinterpret_cast<i32*>(data)[j] = value;
   }
-  // Done by the thread that calls it.
+  // The calling thread stores.
   void set_here(i64 j, float value) const { store_element(dtype, data, j, value); }
   View from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
   Strided every(i64 n) const;
 };
 
-// Two elements of a float dtype in one store, to where both may be stored at once.
+// Stores two elements of a float dtype together, at an address that is aligned for both.
 inline void store_two(const View& to, float first, float second) {
   if (to.dtype == DType::kF32)
     *reinterpret_cast<Pair*>(to.data) = {first, second};
   else
     *reinterpret_cast<u32*>(to.data) = pack_two(to.dtype, first, second);
 }
-// To their place in a row.
+// Stores columns at their place in a row.
 inline void store_columns(const View& row, Columns columns) {
   const View to = row.from(columns.at);
   const bool of_floats = to.dtype != DType::kI32 && to.dtype != DType::kU8;
@@ -108,12 +108,12 @@ inline Strided View::every(i64 n) const {
   return {*this, n};
 }
 
-// Eight elements side by side, whose words are on their way before their dtype matters: zeros where nothing was loaded.
+// Eight neighbouring elements. load() starts before the dtype matters; elements that were not loaded are zeros.
 struct Octet {
   uint4 words[2] = {};
   float value[8];
 
-  // The `at`-th eight of a row that begins at a word. Before decode().
+  // Loads the `at`-th eight elements of a row that begins at a 16-byte word. Call it before decode().
   void load(const View& row, i32 at) {
     const auto* from = reinterpret_cast<const uint4*>(row.data + i64(at) * 8 * size_of(row.dtype));
     words[0] = from[0];
@@ -129,7 +129,7 @@ struct Octet {
       if (dtype == DType::kF16) value[i] = from_f16(u16(half >> 16));
     }
   }
-  // Of 16 bits, as they came.
+  // Stores elements of 16 bits unchanged.
   void store_as_loaded(u8* row, i32 at) const { reinterpret_cast<uint4*>(row)[at] = words[0]; }
   void store(const View& row, i32 at) const {
     if (row.dtype == DType::kF32) {
@@ -147,16 +147,16 @@ struct Octet {
   }
 };
 
-// Of rows that products on tensor cores read: two bf16 whose sum keeps 16 bits of a float, in four bytes. Of eight elements,
-// 32 bytes, the high halves stand before the low ones, and of these pairs 0 and 2 before 1 and 3.
+// A format of rows for tensor cores: four bytes per element, two bf16 whose sum keeps 16 bits of a float's mantissa. Of each eight
+// elements, in 32 bytes, the high halves come before the low ones, and in both pairs 0 and 2 come before pairs 1 and 3.
 constexpr DType kSplit = DType(kNumDTypes);
 
-// Where the high half of element `i` of eight stands; the low one is eight places behind.
+// The place of the high half of element `i` of eight; the low half is eight places after it.
 constexpr i32 split_place(i32 i) {
   return (i / 4 | i / 2 % 2 * 2) * 2 + i % 2;
 }
 
-// Two elements rounded to a 16-bit dtype, and what that takes from them; the first in the low bits.
+// Two elements rounded to a 16-bit dtype, and the rounded remainders. The first element is in the low bits.
 template <DType kType>
 struct SplitPair {
   u32 high, low;
@@ -170,7 +170,7 @@ struct SplitPair {
 };
 using SplitBf16 = SplitPair<DType::kBf16>;
 
-// A row of an operand, which is stored to only: as View otherwise.
+// A row of an operand: a View that can only be stored to.
 struct OperandRow {
   u8* data;
   DType dtype;  // or kSplit
@@ -190,7 +190,7 @@ struct OperandRow {
   OperandRow from(i64 j) const { return {data + j * (dtype == kSplit ? 4 : size_of(dtype)), dtype}; }
 };
 
-// Whether a row, of memory or of an operand, can be loaded or stored so.
+// True if a row, in memory or of an operand, can be loaded or stored in octets.
 template <class Row>
 inline bool in_octets(const Row& row) {
   return row.dtype != DType::kI32 && row.dtype != DType::kU8 && reinterpret_cast<u64>(row.data) % 16 == 0;
@@ -218,13 +218,13 @@ struct WeightRow {
   }
 };
 
-// On chip: a fragment, or what an operand is made of. Rows are `stride` bytes apart.
+// A matrix on chip: a fragment, or the memory of an operand. Rows are `stride` bytes apart.
 struct Matrix {
   u8* data;
   DType dtype;
   i32 rows, cols, m0, n0;
   i64 stride;
-  i32 mark;  // what was taken of scratch before it
+  i32 mark;  // scratch that was taken before it, bytes
 
   View row(i32 m) const { return {data + m * stride, dtype}; }
 };
