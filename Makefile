@@ -1,5 +1,4 @@
-# Thin: every target says which tools it calls. scripts/setup installs what is missing and, where nothing is,
-# needs no network.
+# Targets only call tools. scripts/setup installs missing tools; if none is missing, it needs no network.
 JOBS ?= $(shell nproc)
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
@@ -41,14 +40,15 @@ bundle: program
 	cmake --install build/release --component bundle --prefix dist/heddle-bundle
 	scripts/test_bundle dist/heddle-bundle
 
-# The bundle with the tests that need a GPU, for a machine that has one: scripts/gpu_tests.py runs them there.
+# The bundle with the tests that need a GPU, for a machine that has one. scripts/gpu_tests.py runs them on
+# that machine.
 gpu-tests: program
 	cmake --build --preset release --parallel $(JOBS) --target gpu_tests
 	rm -rf dist/heddle-bundle
 	cmake --install build/release --component bundle --prefix dist/heddle-bundle
 	cmake --install build/release --strip --component gpu_tests --prefix dist/heddle-bundle
 
-# Not part of `make test`: how long something takes. bench/run.py writes the baseline of a kind of machine.
+# Timings, which are not part of `make test`. bench/run.py writes the baseline of a kind of machine.
 gate: configure
 	cmake --build --preset release --parallel $(JOBS) --target bench_programs bench_tune_store
 	python3 bench/gate.py
@@ -81,7 +81,7 @@ check-device: program
 	scripts/setup python
 	build/release/heddle check --arch sm_80,sm_89,sm_90a,sm_100a,sm_120
 
-# Traces as others read them: Perfetto's schema, a browser.
+# Checks traces with independent readers: Perfetto's schema, a browser.
 check-trace: program
 	scripts/setup python browser
 	.venv/bin/python scripts/check_trace.py

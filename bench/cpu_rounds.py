@@ -38,7 +38,7 @@ def run_measured(command):
 
 
 def value_of(results, start, end=""):
-    """The value of the last row whose work begins and ends so."""
+    """The value of the last row whose work begins and ends with these texts."""
     rows = [r for r in results["rows"] if r["work"].startswith(start) and r["work"].endswith(end)]
     return rows[-1]["value"]
 

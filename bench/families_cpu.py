@@ -1,14 +1,15 @@
-"""Measures small models of every family on CPU threads: heddle beside transformers, in interleaved pairs.
+"""Measures small models of every family on CPU threads: heddle and transformers, in interleaved pairs.
 
     .venv/bin/python bench/families_cpu.py [--rounds 3] [--families llama,mixtral] [--dtypes bfloat16,float32]
 
-The models are random ones of scripts/make_checkpoint.py's shapes small-FAMILY, made below --folder and,
-without --keep, removed again. Each family and type of the weights has three rows: tokens a second of decode
-and of prefill, the median over the rounds, and the error of the logits of a random text against
-transformers in fp32 on the same weights. That error is the root mean square of a token's, as a part of that
-of all logits; the row holds the median over the tokens, since rounding sends some to other experts; in bf16
-its peer is transformers in bf16. A ratio above 1 is in heddle's favour. Writes
+The models are random ones with the shapes small-FAMILY of scripts/make_checkpoint.py. They are made below
+--folder and removed again, unless --keep is given. Each family and type of weights has three rows: tokens per
+second of decode and of prefill, as medians over the rounds, and the error of the logits of a random text
+against transformers in fp32 on the same weights. That error is a token's root mean square, relative to that
+of all logits. The row has the median over the tokens, because rounding sends some tokens to other experts; in
+bf16 its peer is transformers in bf16. A ratio above 1 is in heddle's favour. Writes
 bench/results/<device>/families.json after each family.
+
 """
 
 import argparse
@@ -30,7 +31,7 @@ from comparison import Program, Reference
 from make_checkpoint import MODELS, TYPE_NAMES
 
 FAMILIES = [name.removeprefix("small-") for name in MODELS if name.startswith("small-")]
-ERROR_TOKENS = 64  # of the text whose logits are compared
+ERROR_TOKENS = 64  # length of the text whose logits are compared
 
 
 def names(text):

@@ -5,7 +5,7 @@ import unittest
 
 import gate
 
-SPREAD = 0.015  # of processes, as a part of their time
+SPREAD = 0.015  # between processes, as a fraction of their time
 
 
 def times(seed, factor=1.0, spread=SPREAD):

@@ -1,18 +1,19 @@
-"""Measures a model on one GPU: heddle's executors and the peers in turns, beside what the memory allows.
+"""Measures a model on one GPU: heddle's executors and the peers in rotation, and the limit of the memory.
 
     bench/gpu.py --heddle build/release/heddle --checkpoint /tmp/llama-1b [--commit 1a2b3c4]
         [--executors launches,megakernel] [--positions 512,0,4096] [--prefill 512,2048]
         [--peers torch,transformers] [--python python3] [--time-limit 540]
 
-Makes the checkpoint if missing. heddle runs first, to see what there is; then each peer is started, compiles
-and waits; then rounds: in each, every executor and every peer measures everything once. A value is the median
-over the rounds. The ceiling of decode is the weights read once at the best bandwidth that a round measured.
-`ratio` is the best peer's time over heddle's: above 1 is in heddle's favour. heddle's other executors stand
-among the peers, but the ratio is not of them.
+Makes the checkpoint if missing. heddle runs first, which shows what there is to measure. Then each peer
+starts, compiles and waits. Then come the rounds; in each, every executor and every peer measures everything
+once. A value is the median over the rounds. The ceiling of decode is one read of the weights at the best
+bandwidth that a round measured. `ratio` is the best peer's time divided by heddle's: above 1 is in heddle's
+favour. heddle's other executors are listed among the peers, but do not count for the ratio.
 
-Within the time limit the rounds have priority over variants of peers. What is left out, in the end or on the
-way, stands in `left_out` and is printed; the exit code is 1 if an executor of heddle is among it.
-Writes bench/results/<device>/<name>.json, prints a table.
+Within the time limit the rounds have priority over variants of peers. `left_out` lists everything that was
+skipped, and it is printed; the exit code is 1 if an executor of heddle is among it. Writes
+bench/results/<device>/<name>.json, prints a table.
+
 """
 
 import argparse
@@ -34,7 +35,7 @@ from report import ROOT
 
 FAILURES = (RuntimeError, OSError, ValueError, subprocess.TimeoutExpired)
 PEERS = {"torch": "torch_gpu.py", "transformers": "transformers_gpu.py"}
-MEASURING_S = 8  # what a peer's part of a round takes at most
+MEASURING_S = 8  # limit of a peer's part of a round
 CLOSING_S = 15  # kept for the end
 
 
@@ -208,7 +209,7 @@ class Session:
         return self.arguments.rounds * (of_heddle + MEASURING_S * len(self.arguments.peers)) + CLOSING_S
 
     def attempt(self, program, what, work):
-        """What the work returns; a program that fails takes no further part."""
+        """Returns the result of the work; a program that fails takes no further part."""
         try:
             return work()
         except FAILURES as error:
@@ -251,7 +252,7 @@ class Session:
 
     def row(self, heddle, work, value, medians):
         peers = {}
-        plain = re.sub(r", \d+ tokens a call$", "", work)  # what the peers measure too
+        plain = re.sub(r", \d+ tokens a call$", "", work)  # the work that the peers measure too
         for peer in self.peers:
             if (other := medians_of(peer.rounds).get(plain)) is not None:
                 peers[f"{peer.name}, {peer.variants()[plain]}"] = other

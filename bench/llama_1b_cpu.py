@@ -1,11 +1,12 @@
-"""Measures a random Llama-3.2-1B in bf16 on CPU threads: heddle beside transformers, in interleaved pairs.
+"""Measures a random Llama-3.2-1B in bf16 on CPU threads: heddle and transformers, in interleaved pairs.
 
     .venv/bin/python bench/llama_1b_cpu.py [--rounds 3] [--checkpoint /tmp/llama-1b]
 
-Makes the checkpoint if missing. Each round runs `heddle bench`, then transformers, each in a process of its
-own and both warm; a row holds the median over the rounds. What heddle's first prefill takes stands in a row
-of its own, as does the building of its program. The ceiling of decode is the weights read once at the best
-bandwidth that a round measured. Writes bench/results/<device>/llama_1b_cpu.json.
+Makes the checkpoint if missing. Each round runs `heddle bench`, then transformers, each in a separate process
+and both warm; a row has the median over the rounds. heddle's first prefill has a row of its own, and so does
+the building of its program. The ceiling of decode is one read of the weights at the best bandwidth that a
+round measured. Writes bench/results/<device>/llama_1b_cpu.json.
+
 """
 
 import argparse

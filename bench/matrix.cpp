@@ -1,7 +1,9 @@
-// Speed of the CPU matrix kernels: bandwidth of weights and arithmetic for each SIMD level, by shape and rows.
+// Speed of the CPU matrix kernels: bandwidth of weights and arithmetic for each SIMD level, by shape and
+// rows.
 //   bench_matrix [LEVEL] [THREADS]
-// Threads work on weights of their own that together exceed the caches. Times are of the threads' processors,
-// so that a busy machine disturbs them less; a plain read of the same weights stands beside them.
+// Each thread has its own weights; together they exceed the caches. Times are those of the threads'
+// processors, so that a busy machine disturbs them less. A plain read of the same weights is measured for
+// comparison.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

@@ -1,9 +1,9 @@
-// What calling an op by itself costs the host, besides the op's own work: on a CPU, and on a GPU where there is one with a
-// compiler. Medians of nine repetitions; --benchmark_out=FILE writes JSON.
+// Measures what a single op call costs the host, besides the op's own work: on a CPU, and on a GPU if there
+// is one with a compiler. Figures are medians of nine repetitions; --benchmark_out=FILE writes JSON.
 //   cpu/OP        a call of one small row        cpu/OP/work   its tile alone
 //   cpu/OP/empty  a call of no rows: the look-up alone
 //   gpu/OP        a call whose kernel is there   gpu/OP/launch the same launch by the driver alone
-// ninja bench_op_call && build/release/bench/bench_op_call
+//   ninja bench_op_call && build/release/bench/bench_op_call
 #include "heddle/backend/cpu/op_call.h"
 
 #include <chrono>
@@ -33,7 +33,7 @@ constexpr i64 kColumns = 64;
 Tensor tensor(float* data, std::vector<i64> size) {
   return tensor_of("bench", "tensor", {.data = data, .dtype = DType::kF32, .size = size});
 }
-// Of `rows` rows in memory of three times so many.
+// Arguments for `rows` rows in memory of three times that size.
 RmsNorm args_of(RmsNorm, float* memory, i64 rows) {
   return {.x = tensor(memory, {rows, kColumns}),
           .weight = tensor(memory + kColumns, {kColumns}),
@@ -70,7 +70,7 @@ void on_cpu(const std::string& name) {
   });
 }
 
-// Host time of `work`, so few at a time that the device's queue never fills.
+// Host time of `work`, in portions so small that the device's queue never fills.
 template <class Work>
 void time_launches(benchmark::State& state, const cuda::Stream& stream, Work&& work) {
   constexpr int kBatch = 128;

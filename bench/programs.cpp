@@ -27,7 +27,7 @@ constexpr FullSize kCases[] = {
     {"Mixtral-8x7B on 132", kMixtral, 132, 1},
 };
 
-// Of a step of `rows` rows, each of a sequence of its own but where they are many.
+// Measures a step of `rows` rows. Each row belongs to its own sequence, unless there are many.
 void measure(bench::Rows& rows, const FullSize& of, i32 batch, i32 sequences,
              const CompileOptions& options = {}) {
   const std::string name = fmt::format("{}, {} rows, {}", of.name, batch, options.scheduler);

@@ -1,4 +1,4 @@
-"""What benchmarks share: the checkpoint they measure, and the file that keeps their results."""
+"""Shared by benchmarks: the checkpoint that they measure, and the file that keeps their results."""
 
 import datetime
 import json

@@ -1,5 +1,5 @@
-// Rows of bench/gate.py: what a program measures, sample by sample, beside a fixed unit of work that says how fast the
-// machine was at that moment.
+// Rows of bench/gate.py: a program measures samples of its work, and around each a fixed unit of work that
+// shows how fast the machine was at that moment.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,14 @@ namespace heddle::bench {
 
 class Rows {
  public:
-  // Flags: --only NAME measures that row alone, --repeats N takes so many samples of a row, --list measures nothing.
+  // Flags: --only NAME measures one row, --repeats N takes this many samples of a row, --list measures
+  // nothing.
   Rows(int argc, char** argv);
   // Prints the rows as JSON; with --only, fails where there is no such row.
   ~Rows();
   Rows(const Rows&) = delete;
 
-  // Whether measure() would measure: what prepares a row can be left out where it is not wanted.
+  // True if measure() will measure this row: the preparation of other rows can be skipped.
   bool wants(const std::string& name) const { return !list_ && (only_.empty() || only_ == name); }
   // Runs `action` once to warm up and then for each sample; time of the process's threads, which other processes do not
   // add to.

@@ -1,9 +1,10 @@
-"""Rows of the gate: what is asked in seconds, beside a unit of work that says how fast the machine is.
+"""Rows of the gate: times, each next to a unit of work that shows how fast the machine is.
 
-A row has a name and the command that measures it, once a process. A sample of a row is the median, over one
-process, of its time as a multiple of the unit's time around it, so that a slow or a busy machine changes it
-little. Samples are of processes of their own, since what differs between processes (where memory lies, what
-runs beside them) is more than what differs within one.
+A row has a name and the command that measures it, once per process. A sample of a row is the median, over one
+process, of its time as a multiple of the unit's time around it, so that a slow or busy machine changes it
+little. Each sample comes from a separate process, because processes differ (in where memory lies, and in what
+runs at the same time) by more than the times within one.
+
 """
 
 import json

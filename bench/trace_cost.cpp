@@ -1,6 +1,7 @@
-// What it costs that a run is traced: decode steps of a model by two engines in turn, one of which notes every
-// instruction. Each has one thread, which never waits, and its time on the processor is taken: what else the machine does
-// matters little. bench_trace_cost MODEL [WORKERS] [ROUNDS]
+// The cost of tracing a run. Two engines do decode steps of a model in turn, and one of them records every
+// instruction. Each has one thread, which never waits, and only its time on the processor counts, so that
+// other work of the machine matters little.
+//   bench_trace_cost MODEL [WORKERS] [ROUNDS]
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>

@@ -1,14 +1,14 @@
-# The bundle: the program, every shared library it needs but the C library, models and device sources, in one
-# folder that runs wherever glibc is new enough. `make bundle` installs this component and tries it.
+# The bundle: the program, every shared library that it needs except the C library, models and device sources,
+# in one folder that runs wherever glibc is new enough. `make bundle` installs this component and tries it.
 # The build has the same run path, so that installing need not rewrite the file.
 set_target_properties(heddle PROPERTIES INSTALL_RPATH "$ORIGIN/lib" BUILD_WITH_INSTALL_RPATH ON)
-# With the older tag the path counts for the libraries' own libraries too.
+# With the older tag the path also applies to the libraries' own libraries.
 target_link_options(heddle PRIVATE -Wl,--disable-new-dtags)
 
 install(TARGETS heddle RUNTIME DESTINATION . COMPONENT bundle)
 install(FILES LICENSE DESTINATION . COMPONENT bundle)
 install(DIRECTORY models/storyteller DESTINATION models COMPONENT bundle)
-# What a device compiler reads: tile bodies and the headers they include.
+# Files that a device compiler reads: tile bodies and the headers that they include.
 install(DIRECTORY heddle DESTINATION include COMPONENT bundle FILES_MATCHING REGEX "\\.(h|cuh)$")
 
 install(CODE "set(program \"$<TARGET_FILE:heddle>\")" COMPONENT bundle)
@@ -21,7 +21,7 @@ install(CODE [[
   endif()
   foreach(library ${libraries})
     file(INSTALL ${library} DESTINATION ${CMAKE_INSTALL_PREFIX}/lib TYPE SHARED_LIBRARY FOLLOW_SYMLINK_CHAIN)
-    # A library travels with its licence, which Debian keeps by package.
+    # Each library comes with its licence, which Debian keeps by package.
     file(REAL_PATH ${library} file)
     execute_process(COMMAND dpkg-query --search ${file} OUTPUT_VARIABLE owner ERROR_QUIET)
     string(REGEX REPLACE ":.*" "" package "${owner}")

@@ -1,7 +1,7 @@
-# Writes files into a C++ source, as heddle_embed says:
+# Writes files into a C++ source, for heddle_embed:
 # cmake -DROOT=. -DLIST=names.txt -DOUT=x.cpp -DHEADER=heddle/a/b.h -DNAMESPACE=heddle -DFUNCTION=texts -P embed.cmake
-# LIST has a path below ROOT in each line. The texts are literals that know their length: counting it while compiling
-# takes more steps than clang allows once a text is long.
+# Each line of LIST has a path below ROOT. The texts are literals that know their length: counting it at
+# compile time takes more steps than clang allows for a long text.
 file(STRINGS ${LIST} paths)
 set(entries)
 foreach(path ${paths})

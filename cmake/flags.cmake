@@ -1,4 +1,4 @@
-# The flags every target of heddle is compiled with.
+# The compiler flags of all of heddle's targets.
 add_library(heddle_flags INTERFACE)
 target_compile_options(heddle_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -1,7 +1,7 @@
-# The folder is the registration: these functions list what lies in the folders and write it down as
-# code in the build folder. CONFIGURE_DEPENDS makes a plain build notice a new folder or file.
+# The folder is the registration: these functions list the folders' files and write the list as code in the
+# build folder. CONFIGURE_DEPENDS makes a plain build notice a new folder or file.
 
-# What only tests do is short, and is compiled at -O1: a fifth to two fifths of the compiler's time less.
+# Tests do little work, so they are compiled at -O1: this saves a fifth to two fifths of the compiler's time.
 set(HEDDLE_TEST_OPTIONS -O1)
 
 # heddle_test(PROGRAM NAME LIBRARY sources): a GoogleTest program and the test of CTest that runs it; none without
@@ -17,8 +17,8 @@ function(heddle_test program name library sources)
   add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 
-# heddle_carry(PROGRAM): the test travels to a machine with a GPU, in the folder tests of the bundle
-# (`make gpu-tests`). There it finds the bundle's libraries.
+# heddle_carry(PROGRAM): the test is copied to a machine with a GPU, in the folder tests of the bundle (`make
+# gpu-tests`), where it finds the bundle's libraries.
 add_custom_target(gpu_tests)
 function(heddle_carry program)
   set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
@@ -27,10 +27,10 @@ function(heddle_carry program)
   add_dependencies(gpu_tests ${program})
 endfunction()
 
-# heddle_layer(NAME deps...): a library of the sources below heddle/NAME and, beside it, the tests among them. Every
-# *_test.cpp of the folder goes into one GoogleTest program test_NAME, every *_gpu_test.cpp into one gpu_test_NAME,
-# which is carried, and each x_fuzz.cpp into a test that runs it once over the inputs in tests/fuzz/x, with HEDDLE_FUZZ also
-# into a libFuzzer program fuzz_x.
+# heddle_layer(NAME deps...): makes a library of the sources below heddle/NAME, and its tests. Every
+# *_test.cpp of the folder goes into one GoogleTest program test_NAME, and every *_gpu_test.cpp into one
+# gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
+# inputs in tests/fuzz/x, and with HEDDLE_FUZZ also a libFuzzer program fuzz_x.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
@@ -72,8 +72,9 @@ function(heddle_layer name)
 endfunction()
 
 # heddle_embed(TARGET HEADER NAMESPACE FUNCTION PATTERN...): writes the files that match into TARGET, as
-# `std::span<const EmbeddedFile> FUNCTION()`, sorted by path. HEADER declares it; it and the patterns are relative to the
-# current folder. An edit of a file compiles that list alone. Headers x_reference.h are left out: they are the host's.
+# `std::span<const EmbeddedFile> FUNCTION()`, sorted by path. HEADER declares it; HEADER and the patterns are
+# relative to the current folder. An edit of a file compiles only that list again. Headers x_reference.h are
+# left out, because only the host uses them.
 function(heddle_embed target header namespace function)
   file(RELATIVE_PATH header ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${header})
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -95,8 +96,8 @@ function(heddle_embed target header namespace function)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# heddle_version(TARGET FOLDER...): writes what this build is called into TARGET, by the sources in folders of heddle/ that
-# are no tests.
+# heddle_version(TARGET FOLDER...): writes the build's name into TARGET. The name depends on the sources,
+# without tests, in folders of heddle/.
 function(heddle_version target)
   list(TRANSFORM ARGN REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/heddle/\\1/*")
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${ARGN})
@@ -114,9 +115,9 @@ function(heddle_version target)
   target_sources(${target} PRIVATE ${out})
 endfunction()
 
-# heddle_list(FOLDER PATTERN OUT): names x for which heddle/FOLDER/<PATTERN with @ = x> exists, and in OUT_x the path of
-# that file from the repository root, without its extension. A * in PATTERN stands for any folder. Where x.cuh must lie
-# next to it too, BODIES follows.
+# heddle_list(FOLDER PATTERN OUT): the names x for which heddle/FOLDER/<PATTERN with @ = x> exists, and in
+# OUT_x the path of that file from the repository root, without its extension. A * in PATTERN stands for any
+# folder. Pass BODIES at the end if x.cuh must be next to it.
 function(heddle_list folder pattern out)
   set(names)
   set(root ${PROJECT_SOURCE_DIR}/heddle/${folder})
@@ -176,11 +177,11 @@ std::span<const ${type}* const> ${function}() {
   target_sources(${target} PRIVATE ${file})
 endfunction()
 
-# heddle_bodies(TARGET TEMPLATE): gives TARGET one translation unit for each tile body, written from TEMPLATE with
-# @OP@ = rms_norm, @ARGS@ = RmsNorm, its arguments, and @PATH@, that of its files; an edit of a body compiles that body
-# alone. In
-# <build>/generated it writes op_headers.inc (arguments), op_bodies.inc (tile bodies), op_body_list.inc (their names)
-# and, for the units of TEMPLATE, op_entries.inc (declarations) and op_entry_list.inc.
+# heddle_bodies(TARGET TEMPLATE): gives TARGET one translation unit for each tile body, written from TEMPLATE
+# with @OP@ = rms_norm, @ARGS@ = RmsNorm (its arguments), and @PATH@ (the path of its files). An edit of a
+# body compiles only that body. In <build>/generated it writes op_headers.inc (arguments), op_bodies.inc (tile
+# bodies), op_body_list.inc (their names) and, for the units of TEMPLATE, op_entries.inc (declarations) and
+# op_entry_list.inc.
 function(heddle_bodies target template)
   heddle_list(ops */@.cpp names BODIES)
   foreach(part headers bodies body_list entries entry_list)

@@ -1,6 +1,6 @@
-# Writes what a build is called into a C++ source: its version and a digest of its sources.
+# Writes a build's name into a C++ source: its version and a digest of its sources.
 # cmake -DROOT=. -DLIST=names.txt -DOUT=version.cpp -DVERSION=0.1.0 -P version.cmake
-# LIST has a path below ROOT in each line.
+# Each line of LIST has a path below ROOT.
 file(STRINGS ${LIST} paths)
 set(all "")
 foreach(path ${paths})

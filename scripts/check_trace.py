@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Reads what `heddle profile --out` and `heddle trace` write as others do.
+"""Reads the files of `heddle profile --out` and `heddle trace` with independent readers.
 
-The .nanotrace by a reader of its own, the Perfetto file by the schema that Perfetto publishes, and the page
-in a headless browser: of the shipped model, and of 3,000,000 made events. Screenshots are in build/trace.
+It reads the .nanotrace with its own reader, the Perfetto file with the schema that Perfetto publishes, and
+the page in a headless browser: for the shipped model, and for 3,000,000 made-up events. Screenshots are in
+build/trace.
+
 """
 
 import argparse
@@ -23,7 +25,7 @@ OUT = ROOT / "build/trace"
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 STEPS, WORKERS = 4, 8
 LANES, EVENTS = 150, 20_000
-FRAME_MS = 100  # the longest that a frame of all of these may take on a busy machine; 20 on a quiet one
+FRAME_MS = 100  # the longest time of a frame with all of these on a busy machine; 20 on a quiet one
 
 
 class Fields:
@@ -44,7 +46,7 @@ class Fields:
 
 
 def read_nanotrace(path):
-    """Events by track and label, as the layout of version 1 has them: it knows nothing of heddle."""
+    """Events by track and label, read by the layout of version 1. It knows nothing of heddle."""
     data = path.read_bytes()
     assert data[:12] == b"nanotrace\0\x01\x01", data[:12]
     fields = Fields(zlib.decompress(data[12:]))
@@ -67,7 +69,7 @@ def read_nanotrace(path):
 
 
 def read_perfetto(path):
-    """The same from Perfetto's file: slices by track, and how many arrows begin and end."""
+    """Reads Perfetto's file: slices by track, and how many arrows begin and end."""
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
     names, slices, arrows = {}, collections.defaultdict(list), collections.Counter()
@@ -129,7 +131,7 @@ def expect(text, *words):
 
 
 class Page:
-    """A page of heddle's in the browser."""
+    """A page that heddle wrote, in the browser."""
 
     def __init__(self, browser, path):
         self.page = browser.new_page(viewport={"width": 1500, "height": 900})
@@ -157,7 +159,7 @@ class Page:
         return self.page.evaluate("document.getElementById('lanes').toDataURL()")
 
     def point_at(self, lane, event):
-        """Moves the pointer to the middle of the work of an event; what the page says of it."""
+        """Moves the pointer to the middle of an event's work and returns the page's text about it."""
         x, y = self.page.evaluate(
             """([l, e]) => {
               const {view, model} = timeline, lane = model.lanes[l];
@@ -183,7 +185,7 @@ def check_page(browser, path, tracks):
     counts = page.evaluate("timeline.model.lanes.map(lane => lane.count)")
     assert sum(counts) == work, (counts, work)
 
-    # A tile of an attention that waited for another worker, pointed at.
+    # Points at a tile of attention that waited for another worker.
     lane, event = page.evaluate(
         """() => {
           const {model} = timeline;

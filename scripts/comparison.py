@@ -1,4 +1,4 @@
-"""What the comparisons with PyTorch share: the program, a reference on one checkpoint, and the tally."""
+"""Shared by the comparisons with PyTorch: the program, a reference on one checkpoint, and the tally."""
 
 import json
 import subprocess
@@ -50,7 +50,7 @@ class Program:
         return logits
 
     def greedy(self, folder, prompt, count):
-        """The prompt's tokens, and those that follow."""
+        """The prompt's tokens, and the tokens after them."""
         flags = ["--temperature", 0, "--max-tokens", count, "--ignore-eos", "--json"]
         story = json.loads(self.run("generate", folder, "--prompt", prompt, *flags))
         if not 0 < len(story["tokens"]) <= count:
@@ -59,7 +59,8 @@ class Program:
 
 
 def sizes(folder):
-    """Tokens it knows, and positions that heddle serves: of longrope those with the short factors."""
+    """Limits of the tokens that it knows and of the positions that heddle serves: for longrope, those with
+    the short factors."""
     config = read_config(folder)
     limit = config.get("max_position_embeddings") or config["n_positions"]
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
@@ -73,7 +74,8 @@ def reference_name(plain=False):
 
 
 class Reference:
-    """A checkpoint in fp32 and bf16: by transformers, or where there is none by the plain model."""
+    """A checkpoint in fp32 and bf16, computed by transformers or, if that is not installed, by the plain
+    model."""
 
     def __init__(self, folder, device="cpu", plain=False):
         self.folder, self.device = folder, device
@@ -81,7 +83,7 @@ class Reference:
         self.vocab, self.limit = sizes(folder)
         tensors = Tensors(folder).found
         self.is_fp32 = all(tensor.dtype == torch.float32 for tensor in tensors.values())
-        # Rounding sends some tokens to other experts, whose outputs differ by more than rounding.
+        # Rounding sends some tokens to other experts, and their outputs differ by more than rounding.
         self.may_flip = any(".experts." in name for name in tensors)
         self.fp32, self.bf16 = self.load(torch.float32), self.load(torch.bfloat16)
 
@@ -96,7 +98,7 @@ class Reference:
     def logits(self, tokens):
         """f32 [tokens, vocab] each, computed in fp32 and in bf16."""
         tokens = torch.tensor(tokens, device=self.device)
-        with sdpa_kernel(SDPBackend.MATH):  # attention in fp32 as it is written down
+        with sdpa_kernel(SDPBackend.MATH):  # attention in fp32, computed literally
             fp32 = self.fp32(tokens)
         return fp32, self.bf16(tokens)
 
@@ -118,6 +120,7 @@ def greedy_behind(reference, prompt, chosen):
 
 
 def clear_and_same(ours, reference, noise):
-    """Where the reference's best two are further apart than twice the noise, and where ours has its best."""
+    """Positions where the reference's best two are further apart than twice the noise, and those where ours
+    has the same best."""
     best = reference.topk(2).values
     return best[:, 0] - best[:, 1] > 2 * noise, ours.argmax(-1) == reference.argmax(-1)

@@ -1,15 +1,17 @@
-"""Runs the tests that `make gpu-tests` carries, each by itself; or compiles ahead what they will want.
+"""Runs the tests of `make gpu-tests`, each by itself; or compiles the device code that they will need.
 
     python3 scripts/gpu_tests.py compile [BUNDLE] [--cubins dist/cubins]
     python3 scripts/gpu_tests.py run [BUNDLE] [--cubins dist/cubins] [--out tests.json] [--logs logs]
         [--racecheck]
 
-`compile` needs no GPU: it runs the tests on a driver, made in build/release, whose H200 does nothing.
-All of them fail, which says nothing; what NVRTC made for them is kept. `run` is for a machine with a GPU and
-needs only the bundle, the tree and Python; with the same NVRTC nothing is left to compile. It says which
-tests did not pass and, with --out, how many of each program did, on which device. --racecheck runs them
-under compute-sanitizer's racecheck, in kernels where every thread that has read a slot gives it back itself:
-the tool orders only who arrives at a barrier. A hazard is a failure then.
+`compile` needs no GPU. It runs the tests on a driver, made in build/release, whose H200 does nothing. All
+tests fail, which means nothing; the cubins that NVRTC made for them are kept. `run` needs a machine with a
+GPU, the bundle, the tree and Python; with the same NVRTC nothing is left to compile. It prints which tests
+did not pass. With --out it writes how many tests of each program passed, and on which device. --racecheck
+runs them under compute-sanitizer's racecheck, with kernels in which every thread that has read a slot
+releases it itself, because the tool orders only the threads that arrive at a barrier. A hazard is then a
+failure.
+
 """
 
 import argparse
@@ -30,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "bench"))
 from report import commit, today, write  # noqa: E402
 
-# Sources that take the place of the ones built in.
+# Sources that replace the built-in ones.
 SLOTS = Path("heddle/backend/cuda/device/ring.cuh")
 ONE_ARRIVES, ALL_ARRIVE = (f"constexpr bool kEveryReaderArrives = {value};" for value in ("false", "true"))
 RACECHECK = ["compute-sanitizer", "--tool", "racecheck", "--error-exitcode", "3"]
@@ -89,7 +91,7 @@ class Tests:
         return tests
 
     def run(self, test):
-        """(program, name, how it ended, seconds, what it said)"""
+        """(program, name, how it ended, seconds, its output)"""
         program, name = test
         begin = time.monotonic()
         try:

@@ -268,7 +268,7 @@ def llama_tensors(config):
     family = config["model_type"]
     norm = 0.0 if family.startswith("gemma") else None  # Gemma stores them less one
     hidden, inner, layers = (config[k] for k in ("hidden_size", "intermediate_size", "num_hidden_layers"))
-    gain = 1 / math.sqrt(2 * layers)  # what layers add keeps the residual's size
+    gain = 1 / math.sqrt(2 * layers)  # the sum of all layers' outputs keeps the residual's size
     yield linear("model.embed_tokens", config["vocab_size"], hidden)
     for i in range(layers):
         layer = f"model.layers.{i}."

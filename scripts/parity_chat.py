@@ -20,7 +20,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase  # noqa: E402
 
 
 def heddle(program: str, model: Path, requests: list[dict]) -> list[dict]:
-    """What `heddle template` answers: {"text"} or {"error"} for each request."""
+    """The answer of `heddle template` to each request: {"text"} or {"error"}."""
     lines = "".join(json.dumps(request) + "\n" for request in requests)
     command = [program, "template", str(model), "--json-lines"]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)

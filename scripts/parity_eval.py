@@ -50,7 +50,8 @@ def perplexity(model, ids, max_length, stride):
 
 @torch.inference_mode()
 def divergence(model, other, ids):
-    """Mean KL of the other's distribution from the model's, and how often both have the same best token."""
+    """Mean KL divergence of the other model's distribution from the model's, and how often both have the same
+    best token."""
     logits, others = (m(ids).logits[0, :-1].double() for m in (model, other))
     ours, theirs = logits.log_softmax(-1), others.log_softmax(-1)
     kl = (ours.exp() * (ours - theirs)).sum(-1).mean()
@@ -77,7 +78,7 @@ def changed(to, change):
 
 
 def rounded(tensor):
-    """To two bits behind the leading one."""
+    """Keeps two bits after the leading one."""
     scale = torch.exp2(torch.floor(torch.log2(tensor.abs().clamp(min=1e-30))) - 2)
     return torch.round(tensor / scale) * scale
 
@@ -111,7 +112,7 @@ class EvalParity(Tally):
         found = self.eval(folder, text, "--compare", other)
         kl, agreement = divergence(load(folder), load(other), self.ids(text))
         numbers = f"heddle {found['kl']:.5f}, transformers {kl:.5f}"
-        # Far above the bound, so that it says something.
+        # The difference is far above the bound, so the test means something.
         self.report(
             "KL divergence of rounded weights", kl > 10 * CLOSE and abs(found["kl"] - kl) <= CLOSE, numbers
         )

@@ -57,7 +57,7 @@ def ranges_of(positions, limit, vocab):
 
 
 def run_heddle(arguments, folder, tokens):
-    """What each executor computes: logits by executor and chunk, greedy texts by executor."""
+    """Results of each executor: logits by executor and chunk, greedy texts by executor."""
     logits, stories = {}, {}
     for executor in arguments.executors:
         program = Program(arguments.heddle, "--executor", executor)

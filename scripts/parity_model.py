@@ -62,7 +62,7 @@ PROMPT = "Once upon a time, 12 + 30 ="
 
 
 def tail(errors):
-    """What 99.9 % of the errors do not exceed."""
+    """The 99.9th percentile of the errors."""
     return float(errors.abs().kthvalue(max(1, int(0.999 * len(errors)))).values)
 
 
@@ -98,7 +98,7 @@ class Parity(Tally):
         of_rms = rms / float(peer.square().mean().sqrt())
         ok = max(of_tail, of_rms) <= BF16_FACTOR and of_largest <= LARGEST_FACTOR
         most = largest
-        if reference.may_flip:  # then the token in the middle says what rounding does
+        if reference.may_flip:  # in that case the median over tokens measures rounding
             most, theirs = (median_of_tokens(errors) for errors in list(zip(*texts, strict=True))[:2])
             ok = most <= BF16_FACTOR * theirs
         if reference.is_fp32:
@@ -208,7 +208,7 @@ def family_options(make, generator, layers):
 
 
 def random_case(generator, make=None):
-    """A checkpoint of a shape that nobody chose: of Llama or GPT-2 where no family is given."""
+    """A checkpoint with a random shape, for Llama or GPT-2 if no family is given."""
     dtype = generator.choice([torch.float32, torch.float16, torch.bfloat16])
     vocab = generator.randrange(257, 400)
     heads = generator.choice([1, 2, 3, 4, 6, 9])
@@ -223,7 +223,7 @@ def random_case(generator, make=None):
     head_dim = 2 * generator.randrange(3, 33)
     ropes = {"rope_parameters": random_rope(generator, head_dim)}
     if make is gemma3:
-        # By layer heddle refuses truncate = false.
+        # heddle refuses truncate = false for ropes by layer.
         full = {key: value for key, value in ropes["rope_parameters"].items() if key != "truncate"}
         ropes = {"full_rope": full}
     kv_heads = generator.choice([k for k in range(1, heads + 1) if heads % k == 0])

@@ -1,10 +1,11 @@
-"""Compares the PyTorch models of bench/peers with what transformers computed, on the CPU.
+"""Compares the PyTorch models of bench/peers with transformers' results, on the CPU.
 
     .venv/bin/python scripts/parity_peers.py
 
-For each checkpoint in tests/goldens/models that the peers are written for: the plain model in fp32 gives the
-golden logits, in bf16 it errs about as transformers in bf16 does, and each form of the fast step, uncompiled,
+For each checkpoint in tests/goldens/models that the peers support: the plain model gives the golden logits in
+fp32, its error in bf16 is about that of transformers in bf16, and each form of the fast step, uncompiled,
 agrees with it.
+
 """
 
 import sys
@@ -23,7 +24,7 @@ from harness import relative_error  # noqa: E402
 from plain_model import PlainModel  # noqa: E402
 from torch_gpu import VARIANTS, Peer  # noqa: E402
 
-FP32_ERROR = 1e-5  # of the logits' rms
+FP32_ERROR = 1e-5  # relative to the logits' rms
 BF16_FACTOR = 1.5  # either way
 POSITIONS = [0, 33]
 
@@ -42,7 +43,7 @@ def compare_plain(folder):
 
 
 def compare_steps(folder):
-    """How many forms were checked; raises where one computes something else."""
+    """How many forms were checked; raises an error when one computes something else."""
     peer = Peer(SimpleNamespace(device="cpu", model=folder, positions=POSITIONS, steps=4))
     forms = {tuple(v.form.values()): v for v in VARIANTS}
     for variant in forms.values():

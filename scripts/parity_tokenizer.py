@@ -24,7 +24,7 @@ SPEED_BYTES = 10_000_000
 
 
 def heddle(program: str, *arguments: str, lines: list[str]) -> list:
-    """What `heddle tokenize` answers, a JSON value a line."""
+    """The answers of `heddle tokenize`: one JSON value per line."""
     command = [program, "tokenize", *arguments, "--json-lines"]
     done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
     if done.returncode != 0:

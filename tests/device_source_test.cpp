@@ -1,4 +1,4 @@
-// The device programs of real programs compile, for each architecture, without a GPU.
+// Compiles the device programs of real programs for each architecture, without a GPU.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST_P(DeviceSource, Compiles) {
   }
 }
 
-// How many warps compute is a constant of a kernel.
+// The number of consumer warps is a constant of a kernel.
 TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;

@@ -1,4 +1,4 @@
-// What people do wrong with models, programs and files. See tests/support/misuse.h.
+// Mistakes that people make with models, programs and files. See tests/support/misuse.h.
 #include "tests/support/misuse.h"
 
 #include <cmath>
@@ -362,7 +362,7 @@ const Misuse kPrograms[] = {
     {"program_of_another_version",
      {"check", "@p.heddle"},
      kFailed,
-     {"version 7", "version 2"},
+     {"version 7", "version 3"},
      make_program<[](std::string& file) { file[8] = 7; }>},
     {"not_a_program",
      {"check", "@p.heddle"},

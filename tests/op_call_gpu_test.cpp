@@ -1,4 +1,5 @@
-// Single ops on a GPU, as callers use them: any shape by one kernel, on their streams, in their contexts, in graphs.
+// Single ops on a GPU, as callers use them: one kernel for any shape, on their streams, in their contexts, in
+// graphs.
 #include <cstring>
 #include <optional>
 #include <random>
@@ -26,7 +27,7 @@ namespace {
 
 constexpr float kPoison = -77;
 
-// Floats on the device, poisoned where nothing is given.
+// Floats on the device, poisoned unless values are given.
 class Floats {
  public:
   explicit Floats(std::vector<float> values, const Device& device = Device::get())
@@ -119,7 +120,7 @@ TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {
   const size_t of_call = allocations_here - before;
   stream.synchronize();
   EXPECT_EQ(y.read(), std::vector<float>({4, 6}));
-  // The same launch by the driver alone, which may allocate.
+  // A launch of that kernel by the driver alone, which may allocate.
   unsigned long long context = 0;
   driver().context_get_id(stream.context(), &context);
   const StandaloneKernel kernel = StandaloneKernels::of_process().get(
@@ -140,7 +141,7 @@ TEST_F(OpCallGpu, IsCapturedWithItsAddresses) {
   const Stream stream;
   const Floats a({1, 2, 3}), b({10, 20, 30}), first(3), second(3);
   const auto record = [&](const Floats& y) {
-    GraphCapture capture(stream);  // and the first call of all is recorded too
+    GraphCapture capture(stream);  // the first call of all is recorded too
     call("add", add(a, b, y, 3, 1), {.stream = stream.handle()});
     return capture.end();
   };
@@ -178,7 +179,7 @@ TEST_F(OpCallGpu, RunsInTheContextThatIsCurrent) {
       call("add", add(a, b, y, 1, 2));
       Device::get().synchronize();
       EXPECT_EQ(y.read(), std::vector<float>({4, 6}));
-      // A thread without a context has that of the stream.
+      // A thread without a context uses the stream's.
       const Stream stream;
       std::thread([&] { call("add", add(a, a, y, 1, 2), {.stream = stream.handle()}); }).join();
       stream.synchronize();
@@ -190,7 +191,7 @@ TEST_F(OpCallGpu, RunsInTheContextThatIsCurrent) {
   call("add", add(a, b, y, 1, 2));
   Device::get().synchronize();
   EXPECT_EQ(y.read(), std::vector<float>({4, 6}));
-  // As does one that names the device.
+  // So does a call that names the device.
   std::thread([&] { call("add", add(a, a, y, 1, 2), {.device = 0}); }).join();
   Device::get().synchronize();
   EXPECT_EQ(y.read(), std::vector<float>({2, 4}));
@@ -263,7 +264,7 @@ TEST_F(OpCallGpu, SaysWhatIsWrong) {
   for (const Fault& fault : faults) {
     Add args = good;
     fault.make(args);
-    // Where the host's memory is the GPU's too, it is no fault.
+    // If the GPU can use the host's memory, this is not an error.
     if (std::strstr(fault.what, "of the host") &&
         Device::get().attribute(DeviceAttribute::kPageableMemoryAccess))
       continue;

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Checks what is read: top pages are short, links lead somewhere, the changelog is open, and no file names a
-path of the machine it was written on."""
+"""Checks prose: top pages are short, links lead somewhere, the changelog is open, no file names a path of the
+machine that it was written on, and comments are sentences in plain words."""
 
+import io
 import os
 import pathlib
 import re
+import tokenize
 
 import measure
 
@@ -12,6 +14,70 @@ PAGE_LINES = {"README.md": 150, "ARCHITECTURE.md": 150, "CONTRIBUTING.md": 150}
 TEXT = (*measure.CPP, ".py", ".md", ".txt", ".cmake", ".toml", ".json", "setup", "run")
 MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(home|root|work|Users)/\w+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+
+# Folders whose comments are in plain English. heddle/backend, heddle/ops and heddle/tile are not yet.
+LAYERS = ("base", "engine", "ir", "model", "schedule", "session", "text", "trace", "tune")
+PLAIN = (*(f"heddle/{layer}/" for layer in LAYERS), "apps/", "bench/", "scripts/", "tests/", "tools/")
+# A comment that begins so is a noun clause in place of a sentence.
+CLAUSE = re.compile(r"(Of|What|Whether|Those|That of|The same|Nor|Whom?|Whose)\b")
+FRAGMENT = re.compile(r"(of|those|that of|the same)\b")  # for a comment at the end of a line
+# Words of place that stood for time, and for "besides". They are places after some verbs; names are quoted.
+PLACE = re.compile(r"\b(behind|ahead of(?! time\b)|beside)\b", re.I)
+PLACED = re.compile(r"(\b(look|see|lie|stand|sit)s? |[-`\"])$", re.I)
+PLAIN_WORD = {"behind": "after", "ahead of": "before", "beside": "next to, or besides"}
+# "who" is a person, and these are not.
+CODE_WHO = re.compile(
+    r"\b(op|tile|call|worker|kernel|warp|thread|loader|executor|node|program|reader)s?,? who\b"
+)
+CPP_TOKEN = re.compile(
+    r'R"([^(\s]*)\((.*?)\)\1"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])\'',
+    re.S,
+)
+
+
+def comments(path, text):
+    """Blocks of comment lines, and docstrings, in order."""
+    found = []  # (line, column, text, alone)
+    if path.endswith(".py"):
+        docstring = True
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            alone = not token.line[: token.start[1]].strip()
+            if token.type == tokenize.COMMENT:
+                found.append((*token.start, token.string.lstrip("#! "), alone))
+            elif token.type == tokenize.STRING and alone and docstring:
+                found.append((*token.start, " ".join(token.string.strip('r"').split()), alone))
+            if token.type not in (tokenize.NL, tokenize.COMMENT):
+                docstring = token.type in (tokenize.INDENT, tokenize.NEWLINE)
+    else:
+        for match in CPP_TOKEN.finditer(text):
+            if match.group(0).startswith("//"):
+                begin = text.rfind("\n", 0, match.start()) + 1
+                line, column = text.count("\n", 0, begin) + 1, match.start() - begin
+                alone = not text[begin : match.start()].strip()
+                found.append((line, column, match.group(0).lstrip("/ "), alone))
+    blocks = []
+    for line, column, words, alone in found:
+        last = blocks[-1] if blocks else None
+        if last and alone and line == last["end"] + 1 and column == last["column"]:
+            last["end"], last["text"] = line, last["text"] + " " + words
+        else:
+            blocks.append({"line": line, "end": line, "column": column, "text": words, "alone": alone})
+    return blocks
+
+
+def clumsy(path, text):
+    """(line, message) of each comment that is not plain."""
+    for block in comments(path, text):
+        words = block["text"]
+        begin = CLAUSE.match(words) or (not block["alone"] and FRAGMENT.match(words))
+        if begin:
+            yield block["line"], f'a comment begins with "{begin.group(0)}"; write a sentence, verb first'
+        for match in PLACE.finditer(words):
+            if not PLACED.search(words[: match.start()]):
+                word = match.group(0)
+                yield block["line"], f'"{word}" is not a place here; write: {PLAIN_WORD[word.lower()]}'
+        if CODE_WHO.search(words):
+            yield block["line"], f'"{CODE_WHO.search(words).group(0)}": who is a person; write: that'
 
 
 def violations(root):
@@ -35,6 +101,9 @@ def violations(root):
                 wrong.append(
                     f"{path}:{number}: {MACHINE_PATH.search(line).group(0)} is a path of one machine"
                 )
+        if path.startswith(PLAIN) and path.endswith((*measure.CPP, ".py")):
+            text = measure.read(root, path)
+            wrong += [f"{path}:{number}: {what}" for number, what in clumsy(path, text)]
     log = pathlib.Path(root, "CHANGELOG.md")
     if not log.exists() or "## Unreleased" not in log.read_text():
         wrong.append("CHANGELOG.md has no section '## Unreleased'")

@@ -40,7 +40,7 @@ LONG_FUNCTION = "void Big::long_one(int a) {\n" + "  x();\n" * 90 + "}\n"
 
 class CheckTest(unittest.TestCase):
     def found(self, check, **seeded):
-        """What the check says of the good tree with these files put in."""
+        """The output of the check for the good tree with these files added."""
         with tempfile.TemporaryDirectory() as root:
             for path, text in {**PAGES, **GOOD, **seeded}.items():
                 file = pathlib.Path(root, path)
@@ -174,6 +174,25 @@ struct Size {
         path = "/".join(("", "home", "ada", "x.py"))
         self.assertIn("path of one machine", self.found(check_prose, **{"tools/a.py": f"open({path!r})\n"}))
         self.assertIn("Unreleased", self.found(check_prose, **{"CHANGELOG.md": "## 1.0\n"}))
+
+    def test_plain_comments(self):
+        seeded = {
+            "// Of a tile, the rows.\nint a;\n": '1: a comment begins with "Of"',
+            "int a;  // of a tile\n": '1: a comment begins with "of"',
+            "int a;\n// What a tile\n// reads.\nint b;\n": '2: a comment begins with "What"',
+            "// Loads a panel\n// ahead of its wait.\n": '1: "ahead of" is not a place here; write: before',
+            "// The header stands behind it.\n": "",
+            "// Code made ahead of time. Look behind the page.\n": "",
+            "// All rows of a tile,\n// of which one is live.\n": "",
+            'const char* a = "// Of a tile";\nint b;  // bytes\n': "",
+            "// A worker who waits.\n": '1: "worker who": who is a person; write: that',
+        }
+        for text, message in seeded.items():
+            self.assertIn(message, self.found(check_prose, **{"heddle/ir/a.h": text}), text)
+            self.assertEqual(message == "", self.found(check_prose, **{"heddle/ir/a.h": text}) == "", text)
+            self.assertEqual(self.found(check_prose, **{"heddle/ops/add/add.h": text}), "")
+        found = self.found(check_prose, **{"tools/a.py": '"""Whether it runs."""\nx = ["""Of it."""]\n'})
+        self.assertEqual(found, 'tools/a.py:1: a comment begins with "Whether"; write a sentence, verb first')
 
 
 class FunctionTest(unittest.TestCase):

@@ -1,4 +1,5 @@
-// heddle bench: what decode and prefill take once they are warm, beside what memory allows.
+// heddle bench: times decode and prefill once they are warm, and compares them with what memory bandwidth
+// allows.
 #include <algorithm>
 #include <filesystem>
 
@@ -21,10 +22,10 @@ struct BenchFlags {
   EngineFlags engine;
   std::string positions = "0,512", out, commit = HEDDLE_VERSION;
   i32 prefill = 512, steps = 16, rounds = 5, sequences = 1;
-  SamplingParams sampling;  // of the tokens that one call makes
+  SamplingParams sampling;  // how the tokens of one call are chosen
 };
 
-// "; temperature 0.8, top-p 0.95"; nothing where the likeliest token is taken.
+// "; temperature 0.8, top-p 0.95"; empty when the most likely token is chosen.
 std::string chosen_by(const SamplingParams& sampling) {
   if (sampling.greedy()) return {};
   std::string text = fmt::format("; temperature {:g}", sampling.temperature);
@@ -61,7 +62,7 @@ class Bench {
     double load = seconds_of([&] { engine_ = load_engine(flags.engine, options); });
     add({.work = "start: weights packed", .unit = "s", .all = {load}});
     const Program& one = build(1);
-    // Every weight is read once for a token.
+    // A token reads every weight once.
     for (const Home& home : one.homes)
       if (home.period == 0) weight_bytes_ += home.end - home.begin;
   }
@@ -94,8 +95,9 @@ class Bench {
     rows_.push_back(std::move(row));
   }
 
-  // Before and after all, as what other work leaves of a machine's bandwidth changes; not beside the model, whose peak of
-  // memory it would raise and whose weights it would drive out of the caches.
+  // Bandwidth is measured before and after everything, because other work changes what is left of it. It is
+  // not measured while the model is loaded: that would raise the peak of memory and evict the weights from
+  // caches.
   void measure_bandwidth() { bandwidth_.all.push_back(1e-9 * backend_.read_bandwidth(threads_)); }
 
   const Program& build(i32 rows) {
@@ -106,7 +108,7 @@ class Bench {
     return *program;
   }
 
-  // Seconds for the next tokens of a sequence, in as few steps as they fit.
+  // Computes the next tokens of a sequence in as few steps as possible. Returns seconds.
   double extend(SequenceId sequence, std::span<const i32> tokens) {
     return seconds_of([&] {
       while (!tokens.empty()) {
@@ -148,7 +150,7 @@ class Bench {
         steps.all.push_back(1e3 * extend(sequence, all.subspan(size_t(position + s), 1)));
       engine_->close(sequence);
       const double together = 1e3 * decode_together(position, 1) / flags_.steps;
-      if (round == 0) continue;  // warms up
+      if (round == 0) continue;  // warm-up
       single.all.push_back(steps.median());
       joined.all.push_back(together);
     }
@@ -158,7 +160,7 @@ class Bench {
     }
   }
 
-  // The steps of `--sequences` sequences at once, as a batch takes them.
+  // Times the steps of `--sequences` sequences at once, as in a batch.
   void decode_shared(i32 position) {
     Measurement row{
         .work = fmt::format("decode of {} sequences at position {}, {}, {} tokens a call{}", flags_.sequences,
@@ -171,7 +173,7 @@ class Bench {
     add(std::move(row));
   }
 
-  // Seconds of one call that makes all tokens of each of `count` sequences from a position on.
+  // Times one call that makes all tokens of each of `count` sequences from a position on. Returns seconds.
   double decode_together(i32 position, i32 count) {
     const std::vector<i32> tokens = some_tokens(position + count, engine_->info().vocab);
     const auto prompt = std::span(tokens).first(size_t(position));
@@ -193,12 +195,12 @@ class Bench {
   const Backend& backend_;
   i32 threads_;
   i64 weight_bytes_ = 0;
-  std::vector<size_t> decodes_;  // of rows_: those with a ceiling
+  std::vector<size_t> decodes_;  // indices in rows_ of rows with a ceiling
   Measurement bandwidth_{.work = "read bandwidth", .unit = "GB/s"};
   std::vector<Measurement> rows_;
 };
 
-// As a reader would type it.
+// The command as a reader would type it.
 std::string command_of(const Command& command, const BenchFlags& flags, const EngineOptions& options) {
   return fmt::format("heddle bench {}{} --executor {} --threads {}",
                      std::filesystem::path(flags.engine.model).filename().string(),
@@ -224,7 +226,7 @@ void run(const Command& command, const BenchFlags& flags) {
     }
   }
   require_model_folder(flags.engine.model);
-  make_planner(open_model(flags.engine.model), options);  // completes the options
+  make_planner(open_model(flags.engine.model), options);  // fills in the options
   Bench bench(flags, options);
   bench.run();
   if (flags.out.empty()) return;
@@ -242,21 +244,21 @@ void add_bench(CLI::App& app) {
   flags->engine.add_artefact_to(command);
   command.argument("--positions", &flags->positions, "positions at which a next token is timed");
   command.argument("--prefill", &flags->prefill, "tokens of the prompt; 0: none");
-  command.argument("--steps", &flags->steps, "next tokens of a round");
-  command.argument("--sequences", &flags->sequences,
-                   "with more than one, decode is timed of so many at once too");
+  command.argument("--steps", &flags->steps, "next tokens per round");
+  command.argument("--sequences", &flags->sequences, "above 1: also time decode with this many at once");
   command.argument("--temperature", &flags->sampling.temperature,
-                   "how tokens that one call makes are chosen: as heddle generate's; 0: the likeliest");
-  command.argument("--top-k", &flags->sampling.top_k, "with a temperature: of so many likeliest; 0: of all");
+                   "how tokens are chosen, as in heddle generate; 0: the most likely token");
+  command.argument("--top-k", &flags->sampling.top_k,
+                   "with a temperature: among this many most likely tokens; 0: all");
   command.argument("--top-p", &flags->sampling.top_p,
-                   "with a temperature: of the likeliest that have this probability together");
-  command.argument("--rounds", &flags->rounds, "how often each is measured, once warm");
+                   "with a temperature: among the most likely tokens that make up this probability");
+  command.argument("--rounds", &flags->rounds, "how often each is measured, after a warm-up");
   command.argument("--out", &flags->out, "JSON file for the results");
-  command.argument("--commit", &flags->commit, "what the JSON file names as the version");
+  command.argument("--commit", &flags->commit, "version for the JSON file");
   command.footer(
       "A number is the median over the rounds; a round of decode is the median over its steps.\n"
-      "The ceiling of decode is every weight read once at the highest bandwidth seen, which is "
-      "measured before and after all.\n"
+      "The ceiling of decode is one read of every weight at the highest bandwidth, which is measured before\n"
+      "and after everything else.\n"
       "Example: heddle bench models/storyteller --positions 0,128 --prefill 256 --out results.json");
   command.action([command, flags] { run(command, *flags); });
 }

@@ -1,4 +1,4 @@
-// heddle cache: what is kept of compiled device programs.
+// heddle cache: shows or clears the cache of compiled device programs.
 #include <memory>
 
 #include <fmt/core.h>
@@ -43,13 +43,12 @@ void run(const CacheFlags& flags) {
 
 void add_cache(CLI::App& app) {
   auto flags = std::make_shared<CacheFlags>();
-  Command command(app, "cache", "Show or clear the compiled device programs that are kept on disk");
-  command.argument("--clear", &flags->clear, "remove them; they are compiled again when they are needed");
+  Command command(app, "cache", "Show or clear the compiled device programs on disk");
+  command.argument("--clear", &flags->clear, "remove them; heddle compiles them again when it needs them");
   command.argument("--json", &flags->json, "print JSON");
   command.footer(
-      "The folder is $HEDDLE_CACHE, else $XDG_CACHE_HOME/heddle, else ~/.cache/heddle. Over its limit, what "
-      "was used\n"
-      "longest ago goes first.\n"
+      "The folder is $HEDDLE_CACHE, or $XDG_CACHE_HOME/heddle, or ~/.cache/heddle. If it exceeds its limit,\n"
+      "the programs that were not used for the longest time are removed.\n"
       "Example: heddle cache --clear");
   command.action([flags] { run(*flags); });
 }

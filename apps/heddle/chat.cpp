@@ -22,13 +22,13 @@ struct ChatFlags : AnswerFlags {
 
 constexpr const char* kHelp =
     "/reset        forget the conversation\n"
-    "/system TEXT  set what the model is told first; without TEXT show it\n"
+    "/system TEXT  set the system text; without TEXT show it\n"
     "/history      show the conversation\n"
-    "/stats        show what the last turn took, and how much context is left\n"
+    "/stats        show the figures of the last turn, and how much context is left\n"
     "/save FILE    write the conversation as JSON\n"
-    "/load FILE    go on with one\n"
-    "/quit         leave, as Ctrl-D does\n"
-    "A line that ends with \\ goes on in the next; \"\"\" begins and ends a message of several lines.\n"
+    "/load FILE    continue a saved conversation\n"
+    "/quit         leave; so does Ctrl-D\n"
+    "A line that ends with \\ continues on the next; \"\"\" begins and ends a message of several lines.\n"
     "Ctrl-C stops an answer; at the prompt, twice, it leaves.\n";
 
 class Chat {
@@ -64,7 +64,7 @@ class Chat {
     std::fprintf(stderr, "%s\n", text.c_str());
   }
 
-  // False: the person leaves.
+  // Returns false when the person leaves.
   bool handle(const std::string& line) {
     if (line.find_first_not_of(" \t\r\n") == std::string::npos) return true;
     if (line[0] != '/') return say(line), true;
@@ -84,7 +84,7 @@ class Chat {
     else if (command == "/save" || command == "/load")
       keep(command, rest);
     else
-      note(fmt::format("[chat] {} is no command; /help shows those there are", command));
+      note(fmt::format("[chat] {} is not a command; /help lists all", command));
     return true;
   }
 
@@ -165,7 +165,7 @@ void run(const ChatFlags& flags, const Command& command) {
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
   Chat(conversation, chooser_of(settings.sampling)).run();
-  if (interrupted()) forget_interrupt();  // to leave at the prompt is no failure
+  if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure
 }
 
 }  // namespace
@@ -176,14 +176,14 @@ void add_chat(CLI::App& app) {
   flags->engine.add_to(command);
   flags->engine.add_artefact_to(command);
   flags->asked.max_tokens = 1024;
-  command.argument("--system", &flags->system, "what the model is told before anything else");
-  command.argument("--template", &flags->form, "file with a chat template to take instead of the model's");
+  command.argument("--system", &flags->system, "system text: the model reads it first");
+  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's");
   command.argument("--context-full", &flags->when_full,
                    "stop: a turn that does not fit is refused; slide: the oldest messages are dropped");
   flags->add_to(command, {"logprobs"});
   command.footer(
-      "Answers go to stdout, all else to stderr; where stdin is no terminal, each line is a message.\n"
-      "A turn reads only what is new: the conversation stays in the KV cache. In it:\n" +
+      "Answers go to stdout, everything else to stderr. If stdin is not a terminal, each line is a message.\n"
+      "The conversation stays in the KV cache, so a turn reads only the new text. Commands:\n" +
       std::string(kHelp) +
       "Example: heddle chat ~/Llama-3.2-1B-Instruct --temperature 0.7 --context-full slide");
   command.action([flags, command] { run(*flags, command); });

@@ -1,4 +1,5 @@
-// heddle check: proves a saved program, or the programs that a model runs; or compiles the tile bodies for GPUs.
+// heddle check: proves a saved program, or the programs that a model runs; or compiles the tile bodies for
+// GPUs.
 #include "heddle/ir/check.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ std::string show(const Program& program) {
   return first;
 }
 
-// Its proofs are compared as it is loaded; here they are made again.
+// Loading compares the artefact's proofs; this makes them again.
 std::string show(const Artefact& artefact) {
   std::string first;
   for (const ProvedProgram& program : artefact.programs)
@@ -77,7 +78,7 @@ void print_json(const std::vector<BodyCheck>& checks) {
   print(rows.dump(2) + "\n");
 }
 
-// By the backends that know the architectures.
+// Each backend compiles for the architectures that it knows.
 std::vector<BodyCheck> check_bodies(const CheckFlags& flags) {
   std::map<const Backend*, std::vector<std::string>> archs;
   for (const std::string& arch : flags.archs) archs[&backend_for_arch(arch)].push_back(arch);
@@ -121,18 +122,18 @@ void add_check(CLI::App& app) {
   auto flags = std::make_shared<CheckFlags>();
   Command command(app, "check",
                   "Prove that a program (a .heddle file, or those of a model) cannot "
-                  "deadlock or race; or compile for GPUs");
+                  "deadlock or race; or compile tile bodies for GPUs");
   flags->engine.add_program_to(command, "model folder, or a .heddle file; the options below are for a folder",
                                false);
   command.argument("--arch", &flags->archs,
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
                                fmt::join(known_archs(), ",")),
                    {.separator = ','});
-  command.argument("--ops", &flags->ops, "with --arch: the bodies of these ops only", {.separator = ','});
+  command.argument("--ops", &flags->ops, "with --arch: only the bodies of these ops", {.separator = ','});
   command.argument("--json", &flags->json, "with --arch: print JSON");
   command.footer(
-      "For a folder the programs of all row classes are built and proved; no weights are read.\n"
-      "With --arch, registers, shared memory, stack and spills of each kernel are shown and held against "
+      "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
+      "With --arch, shows registers, shared memory, stack and spills of each kernel, and compares them with\n"
       "budgets.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
       "          heddle check --arch sm_80,sm_90a --ops linear,attention");

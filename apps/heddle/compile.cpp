@@ -1,4 +1,5 @@
-// heddle compile: programs, proofs and device code ahead of time, for a device that need not be here.
+// heddle compile: makes programs, proofs and device code ahead of time, for a device that need not be in this
+// machine.
 #include <algorithm>
 #include <cstdio>
 
@@ -65,17 +66,17 @@ void add_compile(CLI::App& app) {
   Command command(app, "compile", "Make a model's programs, their proofs and device code ahead of time");
   flags->engine.add_program_to(command, "folder with config.json and *.safetensors");
   command.argument("--device", &flags->device,
-                   "what they are for, which need not be here: " + names_of_devices());
-  command.argument("--arch", &flags->arch, "any GPU of this architecture, as sm_90a, that holds --workers");
-  command.argument("--sequences", &flags->sequences, "sequences that go on at once, at most");
-  command.argument("--logits", &flags->logits, "programs for heddle logits, with those of every row");
+                   "device to compile for; it need not be in this machine: " + names_of_devices());
+  command.argument("--arch", &flags->arch,
+                   "any GPU of this architecture, such as sm_90a, with room for --workers");
+  command.argument("--sequences", &flags->sequences, "most sequences at once");
+  command.argument("--logits", &flags->logits,
+                   "programs for heddle logits, which computes logits of every row");
   command.argument("--out", &flags->out, "the .heddle file", {.required = true});
   command.footer(
-      "Device code is compiled by NVRTC; no GPU is needed. The same input makes the same bytes. To run the "
-      "file no\n"
-      "compiler is needed; it is refused by another heddle, another checkpoint (config.json, names, types, "
-      "shapes\n"
-      "and samples of the tensors), and another device (architecture, multiprocessors).\n"
+      "NVRTC compiles device code; this needs no GPU. The same input gives the same bytes. Running the file\n"
+      "needs no compiler. It fits only this heddle, this checkpoint (config.json, names, types, shapes and\n"
+      "samples of the tensors) and this kind of device (architecture, multiprocessors).\n"
       "Examples:\n"
       "  heddle compile models/storyteller --device h200 --out story.heddle\n"
       "  heddle generate models/storyteller --program story.heddle --prompt \"Once upon a time\"\n"

@@ -1,4 +1,4 @@
-// heddle diff-programs: what differs between two saved programs.
+// heddle diff-programs: prints how two saved programs differ.
 #include <fmt/format.h>
 
 #include "apps/heddle/support/command.h"
@@ -31,9 +31,9 @@ void add_diff_programs(CLI::App& app) {
                   "Compare two saved programs: sizes, calls, homes, tiles, instructions");
   command.argument("first", &flags->first, "a .heddle file", {.required = true});
   command.argument("second", &flags->second, "another", {.required = true});
-  command.argument("--most", &flags->most, "entries of a table that are shown at most");
+  command.argument("--most", &flags->most, "most entries to show of a table");
   command.footer(
-      "Buffers and calls are matched by name, tiles by call and place. Ends with 1 where the programs "
+      "Matches buffers and calls by name, and tiles by call and place. The exit code is 1 if the programs\n"
       "differ.\n"
       "Example:\n"
       "  heddle inspect models/storyteller --workers 4 --save a.heddle\n"

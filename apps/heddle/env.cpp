@@ -1,4 +1,4 @@
-// heddle env: what this machine has, and what this build uses.
+// heddle env: shows this machine's devices and the parts of this build.
 #include <cstdio>
 
 #include <CLI/Version.hpp>
@@ -56,10 +56,10 @@ void run() {
 }  // namespace
 
 void add_env(CLI::App& app) {
-  Command command(app, "env", "Show the machine, its speed, and what this build has");
+  Command command(app, "env", "Show the machine, its speed, and the parts of this build");
   command.footer(
-      "Executors, schedulers, families and ops are the names that other commands know.\n"
-      "A next token reads every weight once: bytes of weights / read bandwidth is the least time it takes.\n"
+      "Other commands take the names of executors, schedulers, families and ops.\n"
+      "A token reads every weight once, so it takes at least bytes of weights / read bandwidth.\n"
       "Example: heddle env");
   command.action(run);
 }

@@ -27,7 +27,7 @@ struct GenerateFlags : AnswerFlags {
   bool json = false, chat = false, echo = false;
 };
 
-// The prompt as what a person says to the model, with all that its template puts around it.
+// The prompt as a message of the user, with everything that the template adds around it.
 std::string turn_of(const GenerateFlags& flags) {
   std::vector<ChatMessage> messages;
   require_utf8(flags.system, "--system");
@@ -36,8 +36,8 @@ std::string turn_of(const GenerateFlags& flags) {
   return flags.chat_template().render(messages);
 }
 
-// The prompt's tokens; flags.prompt becomes its text: all of stdin without the line end that closes it, as the text
-// goes on where the prompt stops.
+// Returns the prompt's tokens and sets flags.prompt to its text. From stdin it takes everything except the
+// last line end, because the answer continues where the prompt stops.
 std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer) {
   const bool from_stdin = flags.prompt == "-";
   if (from_stdin) flags.prompt = read_stdin();
@@ -79,7 +79,7 @@ void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const Answ
                (count > 1 ? count - 1 : count) / times.tokens, reason.c_str(), chooser.c_str());
 }
 
-// Answers that differ in their seeds: --seed and those that follow it.
+// Answers that differ in their seeds: --seed and the numbers after it.
 std::vector<std::shared_ptr<Answer>> answers_of(const GenerateFlags& flags, AnswerSettings settings,
                                                 const std::vector<i32>& prompt, const Tokenizer& tokenizer) {
   std::vector<std::shared_ptr<Answer>> answers;
@@ -187,29 +187,30 @@ void add_generate(CLI::App& app) {
   flags->engine.add_to(command);
   flags->engine.add_artefact_to(command);
   command.argument("--prompt", &flags->prompt,
-                   "the text to go on with; - reads it from stdin; without it the model begins by itself");
+                   "the text to continue; - reads it from stdin; without it the model begins by itself");
   command.argument("--chat", &flags->chat,
-                   "the prompt is what a person says: put the model's chat template around it");
-  command.argument("--system", &flags->system, "what --chat tells the model first");
-  command.argument("--template", &flags->form, "file with a chat template for --chat instead of the model's");
+                   "the prompt is a message of the user: put it into the model's chat template");
+  command.argument("--system", &flags->system, "with --chat: system text, which the model reads first");
+  command.argument("--template", &flags->form,
+                   "with --chat: file with a chat template to use instead of the model's");
   command.argument(
       "--prompts", &flags->prompts,
-      "answer a file of prompts instead, many at once: a JSON object a line, with \"prompt\" or "
-      "\"tokens\", and if wanted \"id\", \"max_tokens\", \"stop\", \"temperature\" and the like");
+      "answer a file of prompts instead, many at once: one JSON object per line, with \"prompt\" or "
+      "\"tokens\", and optionally \"id\", \"max_tokens\", \"stop\", \"temperature\" and so on");
   command.argument(
       "--out", &flags->out,
-      "file for the results of --prompts, one JSON object a line; what is in it is not done again");
-  command.argument("--sequences", &flags->sequences, "how many answers are made at once");
+      "file for the results of --prompts, one JSON object per line; results in it are not computed again");
+  command.argument("--sequences", &flags->sequences, "how many answers are computed at once");
   flags->add_to(command);
   command.argument("--n", &flags->n,
-                   "how many answers to a prompt; each has the seed after that of the last");
+                   "how many answers to a prompt; each one's seed is one higher than the last");
   flags->echo = ::isatty(STDOUT_FILENO) != 0;
   command.argument("--echo,!--no-echo", &flags->echo,
                    "print the prompt before its continuation; default: on a terminal");
   command.argument("--json", &flags->json,
                    "print one JSON object with tokens, text and times instead of text");
   command.footer(
-      "Text goes to stdout as it is made; Ctrl-C ends it after the token at hand.\n"
+      "Text goes to stdout as soon as it is certain. Ctrl-C ends it after the current token.\n"
       "Examples:\n"
       "  heddle generate models/storyteller --prompt \"Once upon a time\"\n"
       "  heddle generate models/storyteller --prompt \"17 + 25 =\" --temperature 0\n"

@@ -1,4 +1,4 @@
-// heddle inspect: shows what a model becomes (sizes, graph, program), or what a saved program holds.
+// heddle inspect: shows the sizes, graph and program of a model, or what a saved program holds.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +26,7 @@ double megabytes(i64 bytes) {
   return double(bytes) / 1e6;
 }
 
-// Parameters, and how much memory they and a position of the KV pages take.
+// The number of parameters, and the memory that they and one position of the KV pages take.
 struct Sizes {
   i64 parameters = 0, weight_bytes = 0, page_bytes = 0;
   size_t matrices = 0, vectors = 0;
@@ -37,7 +37,7 @@ struct Sizes {
       parameters += i64(weight.rows()) * weight.cols;
     }
     for (const auto& [name, vector] : model.vectors) {
-      if (vector.sources.empty()) continue;  // made, not learnt
+      if (vector.sources.empty()) continue;  // computed, not learnt
       ++vectors;
       for (const WeightSource& source : vector.sources) parameters += source.rows;
     }
@@ -126,14 +126,16 @@ void run(const InspectFlags& flags) {
 
 void add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
-  Command command(app, "inspect", "Show sizes, graph and program of a model, or what a .heddle file holds");
+  Command command(app, "inspect",
+                  "Show sizes, graph and program of a model, or the content of a .heddle file");
   flags->engine.add_program_to(command,
-                               "model folder, or a .heddle file; --workers and the like are for a folder");
+                               "model folder, or a .heddle file; options such as --workers need a folder");
   command.argument("--graph", &flags->graph, "print the graph after fusion: buffers, calls, arguments");
   command.argument("--program", &flags->program,
                    "print the program: tables, then each worker's instructions");
   command.argument("--all", &flags->all, "print every worker and instruction, and every call that was fused");
-  command.argument("--rows", &flags->rows, "a step's rows: 1 is a next token, up to 512 a prompt's part");
+  command.argument("--rows", &flags->rows,
+                   "rows of the step: 1 for a next token, up to 512 for a part of a prompt");
   command.argument("--save", &flags->save, "write the program to this file; `heddle check` proves it again");
   command.footer(
       "Reads no weights, so it is quick for any size.\n"

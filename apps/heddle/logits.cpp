@@ -1,4 +1,4 @@
-// heddle logits: the logits of every position of a token sequence, as a safetensors file.
+// heddle logits: writes the logits of every position of a token sequence to a safetensors file.
 #include <cstdio>
 #include <cstring>
 
@@ -54,7 +54,7 @@ void add_logits(CLI::App& app) {
   command.argument("--tokens", &flags->tokens, "token ids, separated by commas", {.required = true});
   command.argument("--out", &flags->out, "safetensors file; holds `logits`, f32 [tokens, vocab]",
                    {.required = true});
-  command.argument("--chunk", &flags->chunk, "rows of a step at most; 1 runs token by token");
+  command.argument("--chunk", &flags->chunk, "most rows of a step; 1 runs token by token");
   command.footer(
       "Example: heddle logits models/storyteller --tokens 1,2,3 --out logits.safetensors\n"
       "In Python: safetensors.numpy.load_file(\"logits.safetensors\")[\"logits\"]");

@@ -1,4 +1,4 @@
-// heddle models: the families that this build runs, what each computes and what it refuses.
+// heddle models: lists the families that this build runs, with what each computes and refuses.
 #include <fmt/core.h>
 
 #include "apps/heddle/support/command.h"
@@ -14,9 +14,8 @@ void run() {
     fmt::print("{:<12} refuses:  {}\n", "", family->refuses);
   }
   fmt::print(
-      "\nrope_type    default, linear, yarn, llama3; dynamic up to max_position_embeddings and longrope up "
-      "to\n"
-      "             original_max_position_embeddings: longer texts would change what is in the KV cache\n"
+      "\nrope_type    default, linear, yarn, llama3; dynamic up to max_position_embeddings and longrope up\n"
+      "             to original_max_position_embeddings: longer texts would change cached keys\n"
       "weights      float32, float16 or bfloat16 in safetensors; quantised ones are refused\n");
 }
 
@@ -25,9 +24,8 @@ void run() {
 void add_models(CLI::App& app) {
   Command command(app, "models", "List the families of models, what each supports and what it refuses");
   command.footer(
-      "A family is known by the model_type of config.json. What is refused ends in an error that names the "
-      "key, its\n"
-      "value and what it may be.\n"
+      "The model_type of config.json chooses the family. An unsupported option gives an error that names\n"
+      "the key, its value and the allowed values.\n"
       "Example: heddle models");
   command.action(run);
 }

@@ -1,4 +1,4 @@
-// heddle profile: where the time of a step goes, by op.
+// heddle profile: shows where the time of a step goes, by op.
 #include <cstdio>
 
 #include "apps/heddle/measure/decode_run.h"
@@ -38,7 +38,7 @@ void run(const ProfileFlags& flags) {
   require(rows <= engine->max_rows(), "[profile] --prefill {}; a step has {} rows at most", rows,
           engine->max_rows());
   DecodeRun run(*engine, position, rows);
-  for (int turn = 0; turn < 2; ++turn) run.run(steps);  // the first warms up
+  for (int turn = 0; turn < 2; ++turn) run.run(steps);  // the first one warms up
   const Program& program = engine->program(rows, 1);
   const Trace trace = engine->trace(program);
   const TracedRun traced{.executor = options.executor,
@@ -67,19 +67,17 @@ void add_profile(CLI::App& app) {
   command.argument("--position", &flags->position, "position of the first token");
   command.argument("--steps", &flags->steps, "tokens, made in one call");
   command.argument("--prefill", &flags->prefill,
-                   "the step of a prompt's first tokens instead, so many of them; 0: tokens one by one");
+                   "profile one step with this many tokens of a prompt instead; 0: tokens one by one");
   command.argument("--out", &flags->out,
-                   "record the run too: .html (a timeline to look at), .nanotrace or .perfetto-trace");
+                   "also record the run: .html (a page with a timeline), .nanotrace or .perfetto-trace");
   command.argument("--costs", &flags->costs,
-                   "write what tiles and messages took to this file, for heddle schedule");
+                   "write the measured costs of tiles and messages to this file, for heddle schedule");
   command.footer(
-      "fetch: between two instructions. late: until the last producer had signalled; taken: then, while the\n"
-      "worker's thread ran another worker; hop: the rest of the wait. starved: for weights on their way. "
-      "phase:\n"
-      "from the first worker that was ready to the last that was done. loader: what the loader of weights "
-      "took\n"
-      "beside all of these. path: on the critical path. Bytes are those that tiles declare: of KV pages the\n"
-      "positions that are there, of tables that data looks up none.\n"
+      "fetch: between two instructions. late: until the last producer had signalled; taken: after that,\n"
+      "while the worker's thread ran another worker; hop: the rest of the wait. starved: waiting for\n"
+      "weights. phase: from the first worker that was ready to the last that was done. loader: time of the\n"
+      "loader of weights, parallel to all of these. path: on the critical path. Bytes are those that tiles\n"
+      "declare; KV pages count the positions that are present, and tables that data looks up count nothing.\n"
       "Examples:\n"
       "  heddle profile models/storyteller --position 128\n"
       "  heddle profile models/storyteller --workers 8 --out run.html");

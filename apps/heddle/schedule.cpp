@@ -1,4 +1,5 @@
-// heddle schedule: what each policy makes of a model's program, by a model of costs and, if asked, measured.
+// heddle schedule: compares the policies on a model's program, by a model of costs and, on request, by
+// measurement.
 #include "heddle/schedule/schedule.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ struct ScheduleFlags {
   std::string calibrate, plot, out, commit = HEDDLE_VERSION;
 };
 
-// The best of three times; the program is proved before anything is said of it.
+// Takes the best of three times. It proves the program before it reports anything.
 PlannedSchedule plan(const Planner& planner, const std::string& policy, i32 rows, const CostModel& costs) {
   PlannedSchedule planned{.policy = policy};
   for (int i = 0; i < 3; ++i) {
@@ -62,7 +63,7 @@ std::string table(std::span<const PlannedSchedule> schedules) {
   return text;
 }
 
-// As a reader would type it.
+// The command as a reader would type it.
 std::string command_of(const Command& command, const ScheduleFlags& flags, const EngineOptions& options) {
   const std::string policy = flags.compare ? "" : " --scheduler " + options.scheduler;
   return fmt::format("heddle schedule {}{}{} --executor {} --workers {} --threads {}",
@@ -72,7 +73,7 @@ std::string command_of(const Command& command, const ScheduleFlags& flags, const
                      policy, options.executor, options.workers, options.threads);
 }
 
-// Each policy's steps, one policy after the other, all of which must compute the same.
+// Measures the steps of each policy, one policy after the other. All must compute the same.
 void measure(const ScheduleFlags& flags, EngineOptions options, std::vector<PlannedSchedule>& schedules) {
   std::optional<MeasuredSteps> first;
   for (PlannedSchedule& schedule : schedules) {
@@ -103,7 +104,8 @@ void require_valid(const ScheduleFlags& flags) {
 
 std::string said_of_costs(const ScheduleFlags& flags) {
   if (!flags.calibrate.empty()) return "costs of " + flags.calibrate;
-  return flags.measure ? "costs of a traced run of the first" : "with costs that nobody measured here";
+  return flags.measure ? "costs of a traced run of the first"
+                       : "with costs that were not measured on this machine";
 }
 
 void run(const Command& command, const ScheduleFlags& flags) {
@@ -149,33 +151,30 @@ void run(const Command& command, const ScheduleFlags& flags) {
 
 void add_schedule(CLI::App& app) {
   auto flags = std::make_shared<ScheduleFlags>();
-  Command command(app, "schedule", "Predict what a schedule, or each of them, makes of a decode step");
+  Command command(app, "schedule", "Predict a decode step with one scheduler, or with each");
   flags->engine.add_program_to(
       command, "folder with config.json and *.safetensors; without --measure no weights are read");
   flags->engine.add_executor_to(command);
   flags->engine.add_threads_to(command);
-  command.argument("--compare", &flags->compare, "every policy, not only --scheduler");
+  command.argument("--compare", &flags->compare, "predict every policy, not only --scheduler");
   command.argument("--rows", &flags->how.rows, "rows of the step");
-  command.argument("--calibrate", &flags->calibrate, "file of costs, as heddle profile --costs writes it");
+  command.argument("--calibrate", &flags->calibrate, "file of costs, from heddle profile --costs");
   command.argument(
       "--measure", &flags->measure,
-      "run each policy's programs too; without --calibrate, costs are those of a run of the first");
+      "also run each policy's programs; without --calibrate, costs come from a run of the first one");
   command.argument("--position", &flags->how.position, "with --measure: positions before the step");
-  command.argument("--steps", &flags->how.steps, "with --measure: tokens of a call; with --rows one step");
-  command.argument("--rounds", &flags->how.rounds, "with --measure: calls that are timed, once warm");
+  command.argument("--steps", &flags->how.steps, "with --measure: tokens per call; with --rows one step");
+  command.argument("--rounds", &flags->how.rounds, "with --measure: timed calls, after a warm-up");
   command.argument("--out", &flags->out, "with --measure: JSON file for the results");
-  command.argument("--commit", &flags->commit, "what the JSON file names as the version");
+  command.argument("--commit", &flags->commit, "version for the JSON file");
   command.argument("--plot", &flags->plot, "write a page with the predicted timelines to this file");
   command.footer(
-      "step: from the end of one step to the end of the next. busy: the part of it that workers spend in "
-      "tiles.\n"
-      "balance: their mean work as a part of the largest. path work and messages: what the critical path is "
-      "made\n"
-      "of. waits: in the program; waiting: of a worker, mean. build: from graph to program, the best of "
-      "three.\n"
-      "measured: the median of the rounds; off: how far the prediction is from it. Every policy must give "
-      "the same\n"
-      "tokens and the same bits of logits.\n"
+      "step: from the end of one step to the end of the next. busy: the fraction of it that workers spend\n"
+      "in tiles. balance: their mean work as a fraction of the largest. path work and messages: the two\n"
+      "parts of the critical path. waits: in the program; waiting: mean time of a worker. build: time from\n"
+      "graph to program, the best of three.\n"
+      "measured: the median of the rounds; off: how far the prediction is from it. Every policy must give\n"
+      "the same tokens and the same bits of logits.\n"
       "Attention counts one unit of positions for each of its parts. Every program is proved first.\n"
       "Examples: heddle schedule models/storyteller --compare --workers 8\n"
       "          heddle profile models/storyteller --costs costs.json\n"

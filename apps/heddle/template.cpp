@@ -1,4 +1,4 @@
-// heddle template: conversations to the text that the model's chat template makes of them.
+// heddle template: writes conversations as the model's chat template does.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -59,7 +59,7 @@ void add_template(CLI::App& app) {
   command.argument("model", &flags->model, "folder with tokenizer_config.json or chat_template.jinja",
                    {.required = true});
   command.argument("--no-generation-prompt", &flags->no_prompt,
-                   "do not begin an answer behind the last message");
+                   "do not begin an answer after the last message");
   command.argument("--extra", &flags->extra, "JSON object with variables: tools, enable_thinking, …");
   command.argument(
       "--json-lines", &flags->json_lines,

@@ -1,4 +1,4 @@
-// heddle tokenize: text to token ids, and back.
+// heddle tokenize: converts text to token ids, and back.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -28,7 +28,7 @@ class TokenizeRun {
       : flags_(flags), tokenizer_(Tokenizer::load(file_of(flags.model))) {}
 
   void run() {
-    std::ios::sync_with_stdio(false);  // reading is many times faster so
+    std::ios::sync_with_stdio(false);  // makes reading many times faster
     if (flags_.json_lines) {
       std::string line;
       for (size_t number = 1; std::getline(std::cin, line); ++number) print(answer(line, number) + "\n");
@@ -54,7 +54,7 @@ class TokenizeRun {
     for (int64_t id : ids) {
       const bool fits = id >= 0 && id <= INT32_MAX;
       require(fits && tokenizer_.id_to_token(int32_t(id)),
-              "[tokenize] {} is no token of this model, which has {}", id, tokenizer_.vocab_size());
+              "[tokenize] {} is not a token of this model, which has {}", id, tokenizer_.vocab_size());
       known.push_back(int32_t(id));
     }
     return tokenizer_.decode(known, flags_.skip_special);
@@ -64,7 +64,7 @@ class TokenizeRun {
     std::vector<int64_t> ids;
     for (const Json& item : array.items()) {
       const std::optional<int64_t> id = item.to_int();
-      require(id.has_value(), "[tokenize] {} is no token id; whole numbers are expected", brief(item));
+      require(id.has_value(), "[tokenize] {} is not a token id; whole numbers are expected", brief(item));
       ids.push_back(*id);
     }
     return ids;

@@ -52,8 +52,8 @@ class Shape:
     epsilon: float
     is_rms: bool  # or LayerNorm
     activation: object
-    scales: list[float]  # of the scores, by layer
-    frequencies: Tensor | None  # of RoPE, f32 [head_dim / 2]; None: learned positions
+    scales: list[float]  # scales of attention's scores, by layer
+    frequencies: Tensor | None  # RoPE's frequencies, f32 [head_dim / 2]; None: learned positions
 
 
 @dataclass

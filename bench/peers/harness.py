@@ -1,7 +1,8 @@
-"""What the peers on a GPU share: variants of a work are compiled, captured and checked; the best is timed.
+"""Shared by the peers on a GPU: variants of a work are compiled, captured and checked; the best is timed.
 
 A peer prints one JSON line at the end. With --serve it prints one when it is ready, then one measurement for
-each line it reads: a runner can so measure several programs in turns, and each compiles only once.
+each line that it reads. So a runner can measure several programs in rotation, and each compiles only once.
+
 """
 
 import argparse
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-TRIES = 3  # measurements whose median counts
+TRIES = 3  # the median of these measurements counts
 NEAR = 1.15  # a variant this close to the best is tried again at other sizes
 WARM_UP = 4  # calls before the first that counts
 
@@ -27,7 +28,7 @@ class Variant:
     """A way to run a work."""
 
     name: str
-    options: dict | None = None  # of torch.compile; None: eager
+    options: dict | None = None  # options of torch.compile; None: eager
     captured: bool = True  # in a CUDA graph made here
     form: dict = field(default_factory=dict)  # how the peer builds what runs
 
@@ -116,7 +117,8 @@ class Bench:
         self.works = []
 
     def share(self, work, works):
-        """The part of the time limit by which a work shall be done: who tries all variants gets the most."""
+        """The fraction of the time limit by which a work must be done: a work that tries all variants gets
+        the most."""
         first = {w.group: w for w in reversed(works)}
         weights = [len(w.variants) if w is first[w.group] else 2 for w in works]
         return sum(weights[: works.index(work) + 1]) / sum(weights)
@@ -192,7 +194,7 @@ class Bench:
 
 
 class CompileCache:
-    """What torch.compile made, kept in a file: for a machine that forgets its disk."""
+    """Keeps the output of torch.compile in a file, for a machine without a lasting disk."""
 
     def __init__(self, path):
         self.path = path
@@ -257,7 +259,7 @@ def argument_parser(description, variants):
 
 
 def chosen(variants, arguments):
-    """Those named; all, if none is."""
+    """The named variants, or all if none is named."""
     variants = [v for v in variants if not arguments.variants or v.name in arguments.variants]
     if arguments.device == "cpu":  # only the forms, uncompiled
         variants = [replace(v, options=None, captured=False) for v in variants]

@@ -38,7 +38,7 @@ class PlainModel:
         return affine.weight * wide.to(x.dtype)
 
     def attention(self, x, layer, scale, tables):
-        """What attention adds to x [n, hidden], and the keys and values, [kv_heads, n, head_dim] each."""
+        """The output of attention for x [n, hidden]; the keys and values, [kv_heads, n, head_dim] each."""
         q, k, v = (
             F.linear(x, *affine).view(len(x), -1, self.shape.head_dim).transpose(0, 1)
             for affine in (layer.q, layer.k, layer.v)

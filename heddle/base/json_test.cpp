@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// The error that reading `text` ends in.
+// Parses `text` and returns the message of the error.
 std::string error_of(std::string_view text, const JsonLimits& limits = {}) {
   try {
     return "no error but " + parse_json(text, "f.json", limits).dump();
@@ -59,8 +59,8 @@ TEST(Json, KeepsNumbersOfSixtyFourBits) {
 
 TEST(Json, RefusesNamesThatStandTwice) {
   expect_refused("{\"a\": 1,\n  \"b\": 2, \"a\": 3}",
-                 "[f.json] line 2, column 11: the name \"a\" stands twice");
-  expect_refused(R"([{"x":{"q\"":1,"q\"":2}}])", "line 1, column 16: the name \"q\\\"\" stands twice");
+                 "[f.json] line 2, column 11: the name \"a\" appears twice");
+  expect_refused(R"([{"x":{"q\"":1,"q\"":2}}])", "line 1, column 16: the name \"q\\\"\" appears twice");
   expect_refused(R"({"a":{"a":1},"a":1})", "line 1, column 14:");
   EXPECT_EQ(error_of(R"([{"a":1},{"a":{"a":1}}])"), R"(no error but [{"a":1},{"a":{"a":1}}])");
 }
@@ -97,7 +97,7 @@ TEST(Json, FindsMembersOfLargeObjects) {
   EXPECT_EQ(changed.at("new"), 1);
   EXPECT_EQ(changed.at("7"), "seven");
   EXPECT_EQ(changed.size(), 1001u);
-  expect_refused(large.dump().substr(0, large.dump().size() - 1) + ",\"500\":1}", "\"500\" stands twice");
+  expect_refused(large.dump().substr(0, large.dump().size() - 1) + ",\"500\":1}", "\"500\" appears twice");
 }
 
 TEST(Json, WritesTextThatIsNotUtf8) {

@@ -20,7 +20,7 @@ ProgramSettings settings_of(const EngineOptions& options, const Planner& planner
           .fused = options.passes.fuse_epilogues && options.passes.fuse_prologues};
 }
 
-// Programs for a CPU have no target of their own; those of a GPU run on a CPU too.
+// Programs for a CPU have no target; those for a GPU also run on a CPU.
 void require_device(const Artefact& artefact, const std::string& executor) {
   const DeviceKind& wanted = artefact.device;
   const Backend& backend = backend_of(executor);
@@ -45,13 +45,13 @@ void require_device(const Artefact& artefact, const std::string& executor) {
          found.units);
 }
 
-// A number that was not asked for (0) is what the programs have; one that was must be theirs.
+// A number that the options leave open (0) becomes the programs' number; any other must be equal to it.
 void take(const Artefact& artefact, const char* name, i32& option, i32 has) {
   require(option == 0 || option == has, "[{}] has {} = {}; wanted is {}; compile it with that",
           artefact.where, name, has, option);
   option = has;
 }
-// They may have room for more than is wanted.
+// Programs may have room for more than the options ask for.
 void take_room(const Artefact& artefact, const char* name, i32& option, i32 has) {
   require(option <= has, "[{}] has {} = {}; wanted is {}; compile it with that", artefact.where, name, has,
           option);
@@ -77,7 +77,7 @@ Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions 
                     .where = ""};
   const Backend& backend = backend_of(device.executor);
   const bool has_code = !device.arch.empty();
-  if (has_code) artefact.compiler = backend.compiler->name();  // throws where there is none
+  if (has_code) artefact.compiler = backend.compiler->name();  // throws when there is no compiler
   std::vector<Program> programs;
   for (i32 rows : planner.row_classes()) {
     const i32 sequences = std::min(rows, options.max_sequences);

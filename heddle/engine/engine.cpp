@@ -43,11 +43,11 @@ struct Engine::State {
   EngineOptions options;
   Planner planner;
   std::unique_ptr<WeightStore> weights;
-  MemorySpace* space = nullptr;       // of the executor's buffers; null: the host's
+  MemorySpace* space = nullptr;       // where the executor's buffers lie; null: in the host's memory
   std::map<std::string, Storage> kv;  // by buffer name
   size_t kv_bytes = 0;
   Sequences sequences;
-  std::map<std::pair<i32, i32>, std::unique_ptr<Loaded>> programs;  // by rows, sequences of the class
+  std::map<std::pair<i32, i32>, std::unique_ptr<Loaded>> programs;  // by rows and sequences of the class
 
   State(std::shared_ptr<const Model> model, EngineOptions chosen)
       : options(std::move(chosen)),
@@ -70,7 +70,7 @@ Loaded& Engine::State::loaded(i32 rows, i32 num_sequences) {
   if (slot) return *slot;
   Program program = options.artefact ? options.artefact->program(size, most) : planner.program(size, most);
   if (options.artefact)
-    require_memory(program, planner.graph(size, most).graph);  // its proof came with it
+    require_memory(program, planner.graph(size, most).graph);  // the artefact has its proof
   else
     check_or_throw(program);
   auto made = std::make_unique<Loaded>(std::move(program));
@@ -299,13 +299,13 @@ RunReport Engine::State::run(Loaded& loaded, std::span<const StepRequest> reques
 
 namespace {
 
-// What a call makes known while it goes on, and how many of its steps count: a device may be a step further when it is
-// told to end.
+// Reports the tokens of a call while it runs, and counts the steps that are valid: a device may be one step
+// further when it is told to end.
 class TokensInTime {
  public:
   explicit TokensInTime(const StepOptions& options) : options_(options) {
     require(!options.on_tokens || !options.logits,
-            "[step] logits of a call whose tokens are told while it goes on; ask for one of both");
+            "[step] logits and tokens during the call cannot be combined; ask for one of them");
     watch_.ends = options.ends;
     watch_.on_step = [this](std::span<const i32> chosen) { return take(chosen); };
   }
@@ -353,7 +353,7 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
     s.sequences.extend(sequence, requests[i].tokens);
     if (options.steps > 1) s.sequences.extend(sequence, std::span(tokens).first(tokens.size() - 1));
     if (tokens.size() < size_t(options.steps))
-      rewind(requests[i].sequence, sequence.length());  // spare pages
+      rewind(requests[i].sequence, sequence.length());  // frees spare pages
   }
   if (!options.logits) return result;
   const size_t count = size_t(loaded.record.host().wanted) * size_t(info().vocab);

@@ -12,7 +12,7 @@ namespace heddle {
 namespace {
 
 constexpr i32 kClasses[] = {1, 8, 64, 512, 2048};
-// Logits of so many rows are a quarter of a gigabyte already.
+// Logits of this many rows take a quarter of a gigabyte.
 constexpr i32 kMostRowsOfLogits = 512;
 
 PassOptions limited(PassOptions passes, const Target& target) {

@@ -1,4 +1,6 @@
-// What a model's programs are compiled for: its workers, and what follows from them for the layout of a graph.
+// A target says what programs are laid out for: the number of workers, how wide panels are, whether rows of
+// the residual stay with their workers, and the dtype of vectors that travel between them. CPU executors can
+// run programs for any target; tests run those for a GPU with stale reads.
 #pragma once
 
 #include <optional>
@@ -11,37 +13,37 @@ namespace heddle {
 struct Target {
   Topology topology;
   TilingTarget tiling;
-  bool narrow_travel = false;  // the vectors that workers hand on have the weights' dtype, else f32
+  bool narrow_travel = false;  // vectors between workers have the weights' dtype; otherwise f32
   i32 panel_rows = 16, interleave = 2;
   i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
-  i32 most_parts = 1 << 20;              // of one row, all heads: as many as find a worker of their own
-  i32 wide_chunk = 64;                   // positions that attention has on chip at a time where keys are wide
-  i32 prompt_queries = 0;                // rows x heads of a tile of attention in prompts; 0: by rows alone
+  i32 most_parts = 1 << 20;              // parts of one row over all heads: as many as get a separate worker
+  i32 wide_chunk = 64;                   // positions that attention keeps on chip at a time if keys are wide
+  i32 prompt_queries = 0;                // rows x heads in a tile of attention in prompts; 0: by rows alone
   bool resident = false;                 // workers keep their rows of the residual
-  i32 most_rows = 512;                   // of a step
+  i32 most_rows = 512;                   // in one step
   bool sample_parts = false;             // many workers read the scores that a token is chosen from
-  i32 max_prologue_bytes = 1 << 20;      // what each worker may read again to save a hand-off
+  i32 max_prologue_bytes = 1 << 20;      // bytes that each worker may read again to save a hand-off
 };
 
 // Threads of one machine: shared memory, wide panels.
 Target cpu_target(i32 workers);
-// One CTA on each SM: a row (or a pair of partners) a panel, residual rows that stay, vectors of the weights' dtype that
-// travel. Sizes are those of sm_90: 227 KB of shared memory a worker.
+// One CTA on each SM. A panel has one row (or a pair of partners), residual rows stay with their workers, and
+// vectors travel in the weights' dtype. Sizes are those of sm_90: 227 KB of shared memory per worker.
 Target gpu_target(i32 workers);
 
-// What all programs of an engine share.
+// Limits that all programs of an engine share.
 struct Capacity {
   i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
   i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
-  i32 window = 0;                        // of the model; pages before it go back
-  std::optional<DType> kv_dtype;         // the weights' where unset
-  bool all_logits = false;               // of every row; nothing is sampled then
+  i32 window = 0;                        // the model's window; pages before it return to the pool
+  std::optional<DType> kv_dtype;         // unset: the weights' type
+  bool all_logits = false;               // logits of every row; then nothing is sampled
 
-  // How far back the steps of any program read pages: as its attention does where it sees most.
+  // How far back the steps of any program read pages: as far as attention sees at most.
   AttentionCut reach() const { return {.split_unit = split_unit, .window = window}; }
 };
 
-// The graph of the class of steps with at most `rows` rows of at most `sequences` sequences.
+// The graph for steps with at most `rows` rows of at most `sequences` sequences.
 GraphRequest make_request(const ModelInfo& model, const Target& target, const Capacity& capacity, i32 rows,
                           i32 sequences);
 

@@ -23,7 +23,7 @@ namespace heddle {
 namespace {
 
 constexpr size_t kSlack = 64;                   // bytes that vector loads may read past the end
-constexpr size_t kLargePage = size_t{1} << 21;  // of x86-64, and of arm64 where the others have 4 KB
+constexpr size_t kLargePage = size_t{1} << 21;  // on x86-64, and on arm64 if other pages have 4 KB
 
 std::byte* map_zeros(size_t bytes) {
   void* data =
@@ -32,7 +32,7 @@ std::byte* map_zeros(size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-// From the begin of a large page on: what lies before the first one takes a fault for each small page.
+// Starts at a large page: memory before the first one would fault on each small page.
 std::byte* map_large_pages(size_t bytes) {
   const size_t small = size_t(::sysconf(_SC_PAGESIZE)), kept = (bytes + small - 1) / small * small;
   std::byte* data = map_zeros(kept + kLargePage);
@@ -108,7 +108,7 @@ void Storage::read(void* to, size_t bytes) const {
 
 namespace {
 
-// A source whose shape and dtype were compared with what the model asks for.
+// A source whose shape and dtype match what the model asks for.
 struct Source {
   const std::byte* data;
   DType dtype;
@@ -138,7 +138,7 @@ Source open_source(const Model& model, const WeightSource& wanted, i32 cols, std
   fail(ErrorCode::kIo, "[{}] element ({}, {}) is {}; weights must be finite", tensor, row, col, value);
 }
 
-// A matrix, or as many as a weight has, on the way from its sources to panels.
+// A matrix, or all matrices of a weight, on the way from its sources to panels.
 class Packing {
  public:
   Packing(const WeightSpec& spec, const Weight& weight, const Model& model) : spec_(spec), weight_(weight) {
@@ -156,7 +156,7 @@ class Packing {
   void pack(int threads, const Pages& to, const std::function<void()>& beside) const {
     const size_t bands = size_t(bands_) * size_t(weight_.matrices),
                  bytes = size_t(weight_.panel_bytes()) * size_t(weight_.slices());
-    // A large page is the work of one thread: where two come to it at the same time, both clear one.
+    // One thread packs a whole large page: if two reached it at the same time, both would clear one.
     const size_t in_job = std::max<size_t>(1, std::min(kLargePage / bytes, bands / (2 * size_t(threads))));
     parallel_for(1 + (bands + in_job - 1) / in_job, threads, [&](size_t job) {
       if (job == 0) return beside();
@@ -167,14 +167,14 @@ class Packing {
   }
 
  private:
-  // Linux clears a large page from its ends towards the byte that was touched. Towards the last byte that is upwards: 2.5 GB
-  // in 0.11 to 0.17 s of a core, downwards in 0.23 (EPYC 9004).
+  // Linux clears a large page from its ends towards the byte that was touched. Touching the last byte clears
+  // it upwards: 2.5 GB in 0.11 to 0.17 s of a core; downwards it takes 0.23 s (EPYC 9004).
   static void touch_large_pages(const Pages& pages, size_t begin, size_t end) {
     for (size_t at = (begin / kLargePage + 1) * kLargePage; at <= end; at += kLargePage)
       *static_cast<volatile std::byte*>(pages.data() + at - 1) = std::byte{0};
   }
 
-  // The slices of `panel_rows` rows of a matrix.
+  // Packs the slices of `panel_rows` rows of a matrix.
   void pack_band(size_t band, const Pages& to) const {
     const i32 matrix = i32(band) / bands_, panel = i32(band) % bands_, first = panel * weight_.panel_rows,
               last = std::min(first + weight_.panel_rows, weight_.rows());
@@ -193,7 +193,7 @@ class Packing {
                     float(load_number(spec_.dtype, at.data + bad->col * at.step * size_of(spec_.dtype))));
   }
 
-  // Source, and row of it, of a packed row.
+  // The source of a packed row, and its row there.
   std::pair<size_t, i64> find_row(i32 at) const {
     const i32 from = spec_.order.empty() ? at : spec_.order[size_t(at)];
     const size_t s = size_t(std::ranges::upper_bound(begins_, from) - begins_.begin()) - 1;
@@ -203,9 +203,9 @@ class Packing {
   const WeightSpec& spec_;
   const Weight weight_;
   std::vector<Source> sources_;
-  std::vector<i32> begins_ = {0};  // of the rows of each source among all
-  std::vector<u64> table_;         // of panels of a matrix
-  i32 bands_ = 0;                  // of a matrix
+  std::vector<i32> begins_ = {0};  // first row of each source among all
+  std::vector<u64> table_;         // offsets of one matrix's panels
+  i32 bands_ = 0;                  // bands in one matrix
 };
 
 Weight weight_in(const Graph& graph, u32 buffer) {
@@ -221,7 +221,7 @@ Weight weight_in(const Graph& graph, u32 buffer) {
 
 }  // namespace
 
-// Takes what was packed as it is, or moves it to the executor's memory.
+// Keeps what was packed, or moves it to the executor's memory.
 void WeightStore::add(const std::string& name, Pages packed, const std::vector<u64>& panels) {
   const size_t bytes = packed.size();
   Entry entry{Storage(std::move(packed), space_), std::nullopt};
@@ -239,7 +239,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
   size_t all = 0;
   for (const Buffer& buffer : graph.graph.buffers())
     if (buffer.kind == BufferKind::kWeight) all += size_t(buffer.bytes);
-  // To unmap 2.5 GB takes 0.08 s of a core: one thread does it while others pack the next weight.
+  // Unmapping 2.5 GB takes 0.08 s of a core, so one thread does it while others pack the next weight.
   std::set<std::string> packed_tensors;
   const auto forget_packed = [&] {
     for (const std::string& tensor : packed_tensors) model.forget(tensor);

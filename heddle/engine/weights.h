@@ -1,4 +1,4 @@
-// Weights in memory: packed once at load in panels, vectors in f32, shared by all programs of a model.
+// Weights in memory: packed once into panels at load, vectors in f32, shared by all programs of a model.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace heddle {
 // Owns 64-byte aligned memory, zeroed by the system when first touched.
 class Pages {
  public:
-  // `sparse`: it fills little by little, so that large pages would hold memory that nobody wrote.
+  // `sparse`: it fills slowly, so large pages would hold memory that is not in use.
   explicit Pages(size_t bytes, bool sparse = false);
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&& other) noexcept;
@@ -29,15 +29,15 @@ class Pages {
   size_t size_ = 0;
 };
 
-// Called as loading goes on, with bytes done and bytes in all.
+// Called while loading, with the bytes done and the bytes in all.
 using LoadProgress = std::function<void(size_t done, size_t all)>;
 
-// Zeroed memory where an executor's buffers lie: in a space of its backend, or (null) the host's.
+// Zeroed memory for an executor's buffers, in a space of its backend or (null) in the host's memory.
 class Storage {
  public:
   // `sparse`: see Pages.
   Storage(size_t bytes, MemorySpace* space, bool sparse = false);
-  // Takes host memory over, or its content to the space.
+  // Takes host memory over, or copies its content to the space.
   Storage(Pages filled, MemorySpace* space);
   Storage(Storage&& other) noexcept;
   Storage& operator=(Storage&& other) noexcept;
@@ -56,10 +56,9 @@ class Storage {
 
 class WeightStore {
  public:
-  // Packs every weight and vector that `graph` names, with `threads` threads. Gives the source's memory back
-  // piece by piece, so that the peak stays near one copy. Throws on a tensor that is missing, has another
-  // shape or dtype, or holds NaN or infinity.
-  // `space`: where they go, see Storage.
+  // Packs every weight and vector that `graph` names, with `threads` threads. Returns the source's memory to
+  // the system piece by piece, so that the peak stays near one copy. Throws when a tensor is missing, has
+  // another shape or dtype, or holds NaN or infinity. `space`: where they go, see Storage.
   WeightStore(const Model& model, const ModelGraph& graph, int threads, MemorySpace* space,
               const LoadProgress& progress);
 
@@ -71,7 +70,7 @@ class WeightStore {
  private:
   struct Entry {
     Storage data;
-    std::optional<Storage> panels;  // of a matrix: u64 offset of each panel
+    std::optional<Storage> panels;  // for a matrix: u64 offset of each panel
   };
   void add(const std::string& name, Pages packed, const std::vector<u64>& panels);
 

@@ -1,5 +1,6 @@
-// Any fields of an artefact are either refused with an Error, or can be printed and written again as the same bytes; so
-// with each program in it. Which heddle made it is put right, as nothing else would be looked at.
+// The fields of an artefact are either refused with an Error, or can be printed and written again as the same
+// bytes; the same holds for each program in it. The fuzzer fills in the name of the heddle that made it,
+// because otherwise nothing else would be read.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr size_t kHeaderBytes = 32;
 
-// Fields behind the name of who made them.
+// The fields after the name of the heddle that made them.
 std::string_view behind_name(std::string_view fields) {
   uint64_t size = 0;
   if (fields.size() < sizeof size) return {};

@@ -1,5 +1,5 @@
-// What the calls of one thread have in common with earlier ones: a plan for each op and shape, found without a lock and
-// without a name. Backends keep theirs in thread-local storage.
+// Caches the plans of one thread's calls: a plan for each op and shape, found without a lock and without a
+// name. Backends keep their caches in thread-local storage.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace heddle {
 template <class Plan>
 class CallCache {
  public:
-  // The plan of a call with such arguments at `place`, whatever that is for the backend; make() where there is none yet.
-  // Plans of an op share kPlans places: those of one shape push out those of another at times.
+  // The plan of a call with these arguments at `place` (which the backend defines). Calls make() if there is
+  // none yet. The plans of an op share kPlans slots, so a new shape may evict another one.
   template <class Make>
   const Plan& find(const OpSpec& op, const std::byte* args, u64 place, Make&& make) {
     OpPlans& plans = plans_of(op);

@@ -30,13 +30,13 @@ Edges make_edges(const Form& form) {
 
 namespace {
 
-// What the checks of a counter's waits need to know of its producers.
+// Facts about a counter's producers that the checks of its waits need.
 struct Group {
-  u64 sum = 0;                      // of the amounts
-  EdgeKind kind = EdgeKind::kInSm;  // of the signals
-  u32 first = 0;                    // an instruction
+  u64 sum = 0;                      // sum of the amounts
+  EdgeKind kind = EdgeKind::kInSm;  // kind of the signals
+  u32 first = 0;                    // one of the instructions
   bool one_worker = true;
-  bool mixed = false;  // not all signals are of `kind`
+  bool mixed = false;  // some signals have another kind
 };
 
 class CheckEdges {
@@ -86,7 +86,8 @@ class CheckEdges {
     const u32 total = program_.counters[wait.counter].total;
     if (group.sum == 0)
       return faults_.add(Rule::kSomebodySignals, FaultKind::kWaitInPart,
-                         "{} waits for counter {}, which nobody signals", form_.place(id), wait.counter);
+                         "{} waits for counter {}, which no instruction signals", form_.place(id),
+                         wait.counter);
     if (wait.target != total)
       return faults_.add(Rule::kWaitsInFull, FaultKind::kWaitInPart,
                          "{} waits until counter {} is {} a step; {} and its other producers make {}",
@@ -98,7 +99,7 @@ class CheckEdges {
                   why);
   }
 
-  // Why a wait of this kind cannot be satisfied by the counter's signals; null: it can.
+  // Says why the counter's signals cannot satisfy a wait of this kind; null: they can.
   const char* misfit(u32 id, EdgeKind kind, const Group& group) const {
     if (kind == EdgeKind::kCounted)
       return group.kind == EdgeKind::kCounted ? nullptr : "the signals must be counted";

@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-constexpr i64 kMostElements = i64{1} << 30;  // of one dimension: threads count past its end
+constexpr i64 kMostElements = i64{1} << 30;  // limit of one dimension: threads count past its end
 
 std::string range_text(std::span<const i64> values) {
   std::string text;
@@ -49,7 +49,7 @@ Tensor tensor_of(std::string_view op, std::string_view argument, const TensorRef
     tensor.stride[d] = ref.stride.empty() ? dense : ref.stride[d];
     dense *= std::max<i64>(ref.size[d], 1);
   }
-  // What a dimension of one element has for a stride is never used.
+  // The stride of a dimension with one element is never used.
   if (tensor.size[rank - 1] <= 1) tensor.stride[rank - 1] = 1;
   require(tensor.stride[rank - 1] == 1,
           "[{}] {} has strides {}; elements of the last dimension must lie side by side (stride 1): copy it "
@@ -83,16 +83,17 @@ CallArgs& CallArgs::set(std::string_view name, const AttributeValue& value) {
 
 namespace {
 
-// The dimensions of a tensor with what its field calls them; none where the op's rules will refuse its rank.
+// The dimensions of a tensor, with their names in its field; none if the op's rules will refuse its rank.
 template <class F>
 void each_dim(const Field& field, Tensor& tensor, F&& f) {
   if (tensor.rank == field.dims.size())
     for (size_t d = 0; d < field.dims.size(); ++d) f(d, field.dims[d]);
 }
 
-// Dimensions without elements have one while the op's rules look at the call: they know no others. True: there are some.
+// Gives empty dimensions one element while the op's rules look at the call, because the rules do not expect
+// empty ones. Returns true when there are any.
 bool fill_empty(const OpSpec& op, std::byte* args) {
-  std::map<std::string, std::string> empty;  // dimension -> the argument that says so
+  std::map<std::string, std::string> empty;  // dimension -> the argument in which it is empty
   for (const Field& field : op.fields)
     if (!field.is_attribute())
       each_dim(field, field.elements(args), [&](size_t d, const FieldDim& dim) {
@@ -112,7 +113,7 @@ bool fill_empty(const OpSpec& op, std::byte* args) {
   return !empty.empty();
 }
 
-// What no rule of an op looks at: bodies go by strides.
+// Checks what no rule of an op checks, because bodies rely on strides.
 void check_layout(const OpSpec& op, const Field& field, const Tensor& tensor) {
   if (tensor.rank == 0) return;
   const int last = tensor.rank - 1;
@@ -120,7 +121,7 @@ void check_layout(const OpSpec& op, const Field& field, const Tensor& tensor) {
           "[{}] {} is {} with stride {} in its last dimension; must be 1", op.name, field.name,
           shape_text(tensor), tensor.stride[last]);
   if (!field.writes()) return;
-  i64 inner = 1;  // elements that one step of the dimension passes over
+  i64 inner = 1;  // elements from one index of the dimension to the next
   for (int d = last; d >= 0; --d) {
     require(tensor.size[d] == 1 || std::abs(tensor.stride[d]) >= inner,
             "[{}] {} is {} with stride {} in dimension {}; must be {} or more, as its rows would overlap",
@@ -133,7 +134,7 @@ void check_layout(const OpSpec& op, const Field& field, const Tensor& tensor) {
 
 bool needs_step_record(const OpSpec& op) {
   return std::any_of(op.fields.begin(), op.fields.end(), [](const Field& field) {
-    return field.is_tensor() && field.dtypes == std::vector{DType::kU8};  // bytes are the record's
+    return field.is_tensor() && field.dtypes == std::vector{DType::kU8};  // bytes belong to the step record
   });
 }
 
@@ -179,7 +180,7 @@ CheckedCall check_call(const OpSpec& op, const std::byte* args) {
 
 CallLayout::CallLayout(const OpSpec& op) {
   static_assert(offsetof(Tensor, data) == 0);
-  constexpr u32 kRest = offsetof(Tensor, dtype);  // what comes after the address and the buffer
+  constexpr u32 kRest = offsetof(Tensor, dtype);  // the part after the address and the buffer
   for (const Field& field : op.fields) {
     const u32 at = u32(field.offset);
     if (field.is_attribute()) {

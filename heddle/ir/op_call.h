@@ -1,9 +1,9 @@
-// One op by itself, on memory of the caller's: checked by the op's own rules, run once, on the caller's stream. What this
-// header declares is the same for every backend; a backend's OpCaller runs the calls (Backend::calls).
+// A single op on the caller's memory: checked by the op's own rules, and run once on the caller's stream.
+// This header is the same for every backend; a backend's OpCaller runs the calls (Backend::calls).
 //
-// A call's arguments are the op's own struct, of which the tensors have addresses. Leading dimensions that collapse are
-// the caller's matter, as is memory: outputs are there already, and what a call needs beside them (CallNeeds) is given
-// to it. A call of shapes that its thread has seen allocates, uploads and waits for nothing.
+// A call's arguments are the op's own struct, with addresses in its tensors. The caller merges leading
+// dimensions and provides all memory: the outputs, and whatever else a call needs (CallNeeds). A call whose
+// shapes its thread has seen before allocates, uploads and waits for nothing.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace heddle {
 
-// Where a caller's memory is, as far as he knows.
+// Where a caller's memory lies, if the caller knows.
 struct MemoryPlace {
   enum class Kind : u8 { kUnknown, kHost, kGpu };
   Kind kind = Kind::kUnknown;
@@ -24,25 +24,25 @@ struct MemoryPlace {
   std::string text() const;  // "the host", "GPU 1"
 };
 
-// A tensor of the caller's.
+// A tensor of the caller.
 struct TensorRef {
-  void* data = nullptr;  // of the first element
+  void* data = nullptr;  // address of the first element
   DType dtype = DType::kF32;
   std::span<const i64> size;    // elements
   std::span<const i64> stride;  // elements; none: dense, row-major
   MemoryPlace place;
 };
 
-// The tensor as an op's arguments hold it. Throws Error, with op and argument, for what no op takes: more than kMaxRank
-// dimensions or 2^30 elements in one, a last dimension that is not contiguous, memory that is known to be elsewhere than
-// where the call runs.
+// Makes the tensor of an op's arguments. Throws Error, with op and argument, for tensors that no op accepts:
+// more than kMaxRank dimensions, more than 2^30 elements in one dimension, a last dimension that is not
+// contiguous, or memory that is known to be in another place than the call.
 Tensor tensor_of(std::string_view op, std::string_view argument, const TensorRef& ref,
                  const MemoryPlace& where = {});
 
-// The arguments of a call by name, for callers that know ops by name only.
+// The arguments of a call by name, for callers that know an op only by its name.
 class CallArgs {
  public:
-  // `where`: where the call runs, if that is known.
+  // `where`: where the call runs, if known.
   explicit CallArgs(const OpSpec& op, const MemoryPlace& where = {});
   CallArgs& set(std::string_view name, const TensorRef& tensor);
   CallArgs& set(std::string_view name, const AttributeValue& value);
@@ -56,22 +56,22 @@ class CallArgs {
   std::vector<std::byte> args_;
 };
 
-// Where and with what a call runs.
+// Where a call runs, and what it may use.
 struct CallSite {
-  // GPU: a CUstream, whose context it is; null: the default stream, of a context of `device` or (-1) the one that is
-  // current.
+  // GPU: a CUstream, which also determines the context. Null: the default stream of `device`'s context or
+  // (-1) of the current one.
   void* stream = nullptr;
   i32 device = -1;
-  int threads = 1;  // CPU: as many as may work on it; 0: one for each core of the process
-  std::byte* workspace =
-      nullptr;  // CallNeeds::workspace_bytes, 128-byte aligned, the call's own until it is done
+  int threads = 1;  // CPU: threads that may work on it; 0: one for each core of the process
+  // CallNeeds::workspace_bytes, 128-byte aligned. The call owns it until it is done.
+  std::byte* workspace = nullptr;
   i64 workspace_bytes = 0;
 };
 
-// What a call needs beside its arguments, and how it would run.
+// Tells what a call needs besides its arguments, and how it would run.
 struct CallNeeds {
   i64 workspace_bytes = 0;
-  i64 tiles = 0;     // 0: nothing runs, as all outputs are empty
+  i64 tiles = 0;     // 0: nothing runs, because all outputs are empty
   std::string body;  // "rms_norm.sm80", or "rms_norm" for the generic one
 };
 
@@ -79,37 +79,37 @@ class OpCaller {
  public:
   virtual ~OpCaller() = default;
   virtual CallNeeds needs(const OpSpec& op, const std::byte* args, const CallSite& site) = 0;
-  // Runs the op on a struct of its arguments. On a GPU it is done when the stream has passed it; on a CPU when the call
-  // returns. Safe from any thread. `op` lives as long as the process.
+  // Runs the op on a struct of its arguments. On a GPU the call is done when the stream has passed it; on a
+  // CPU when the function returns. Safe from any thread. `op` must live as long as the process.
   virtual void run(const OpSpec& op, const std::byte* args, const CallSite& site) = 0;
   virtual MemoryPlace::Kind memory() const = 0;
 };
 
-// Ops that can only be parts of programs, whose step record they read.
+// True for ops that can only be parts of programs, because they read the step record.
 bool needs_step_record(const OpSpec& op);
 
-// A call, held to the op's rules: dtypes, ranks, sizes, strides, attributes. Throws Error.
+// A call that passed the op's rules: dtypes, ranks, sizes, strides, attributes. Throws Error.
 struct CheckedCall {
   std::vector<std::byte> args;  // outputs have the sizes and dtypes that the rules give them
-  bool is_empty = false;        // all outputs are: there is nothing to run
-  std::string missing;  // the output that the caller has not given, with what it would be; empty: none
+  bool is_empty = false;        // all outputs are empty: there is nothing to run
+  std::string missing;  // an output that the caller has not given, with the shape it would have; empty: none
 
   void require_outputs(const OpSpec& op) const;
 };
 CheckedCall check_call(const OpSpec& op, const std::byte* args);
 
-// Where the arguments of an op have addresses, and what else in them decides how a call runs.
+// Knows where an op's arguments have addresses, and which other bytes decide how a call runs.
 class CallLayout {
  public:
   explicit CallLayout(const OpSpec& op);
 
-  // Of all but addresses.
+  // Hashes everything except addresses.
   u64 hash(const std::byte* args) const;
   bool same(const std::byte* a, const std::byte* b) const;
-  // Whether every tensor that is there has an address that its elements can have. False: say_why() throws.
+  // Checks that every tensor that exists has an address aligned for its elements. If false, say_why() throws.
   bool has_addresses(const std::byte* args) const;
   [[noreturn]] void say_why(const OpSpec& op, const std::byte* args) const;
-  // Addresses, in the order of the arguments; null where a tensor is not there.
+  // Addresses, in the order of the arguments; null if a tensor does not exist.
   std::vector<const void*> addresses(const std::byte* args) const;
   const std::string& name_of(size_t address) const { return addresses_[address].name; }
 
@@ -119,15 +119,15 @@ class CallLayout {
   };
   struct Address {
     std::string name;
-    u32 tensor;  // where its tensor stands, bytes
+    u32 tensor;  // offset of its tensor, in bytes
     u32 pointer;
-    u32 alignment;  // 0: as its elements are
+    u32 alignment;  // 0: that of its elements
   };
 
   std::vector<Words> words_;
   std::vector<Address> addresses_;
 };
 
-constexpr u32 kWeightAlignment = 64;  // of packed weights, bytes
+constexpr u32 kWeightAlignment = 64;  // bytes; for packed weights
 
 }  // namespace heddle

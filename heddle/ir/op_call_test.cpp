@@ -62,7 +62,7 @@ TEST(TensorOf, KnowsWhereMemoryIs) {
   EXPECT_EQ(at({}, host), "no error");
 }
 
-// Every case of every op: the same tiles as programs have by default.
+// Every case of every op has the tiles that programs have by default.
 TEST(TileGrid, HasTheDefaultTiles) {
   for (const OpSpec* op : all_ops())
     for (const Case& test : op->cases())
@@ -77,7 +77,7 @@ TEST(TileGrid, HasTheDefaultTiles) {
       }
 }
 
-// However fine, tiles cover each axis once, from multiples of its unit on.
+// However fine the grid is, tiles cover each axis once and begin at multiples of its unit.
 TEST(TileGrid, RefinesToTheUnit) {
   TileGrid grid(
       std::vector<TileAxis>{{.extent = 5, .preferred = 4}, {.extent = 100, .unit = 16, .preferred = 64}});
@@ -113,7 +113,7 @@ std::vector<std::byte> given(const OpSpec& op) {
   return args;
 }
 
-// One more of one number of the arguments, the `which`-th; false: there are fewer.
+// Adds one to the `which`-th number of the arguments. Returns false when there are fewer.
 bool change(const OpSpec& op, std::byte* args, int which) {
   const auto more = [&which](auto& value) {
     if (which-- == 0) value = std::remove_reference_t<decltype(value)>(value + 1);

@@ -27,7 +27,7 @@ TileGrid::TileGrid(std::span<const TileAxis> axes) : tiles_(1) {
 void TileGrid::refine(i64 wanted, i64 least) {
   while (tiles_ < wanted) {
     i64 elements = 1;
-    Axis* widest = nullptr;  // in units; of equal ones the first
+    Axis* widest = nullptr;  // in units; the first of equal ones
     for (Axis& axis : axes_) {
       if (!axis.is_range) continue;
       elements *= axis.step;

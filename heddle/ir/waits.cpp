@@ -21,7 +21,7 @@ std::string producers_of(const Program& program, u32 counter) {
       if (program.workers[w][i].signal.counter == counter && named++ < 3)
         text += fmt::format("{}worker {} #{} {}", text.empty() ? "" : "; ", w, i,
                             program.describe(program.workers[w][i]));
-  return text.empty() ? "nobody signals it" : fmt::format("{} signal it: {}", named, text);
+  return text.empty() ? "no instruction signals it" : fmt::format("{} signal it: {}", named, text);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ const Family& deepseek_v2_family() {
       .doc = "DeepSeek V2",
       .supports =
           "latent attention with a cache of latents, queries with a latent or without, biases of attention "
-          "and MLP, experts by softmax (greedy, group_limited_greedy) beside shared ones, every rope_type",
+          "and MLP, experts by softmax (greedy, group_limited_greedy) with shared ones, every rope_type",
       .refuses = "norm_topk_prob",
       .define = [](const Config& config, const Inventory& tensors) {
         return define_deepseek(read_deepseek_v2_config(config), tensors);

@@ -3,9 +3,10 @@
 namespace heddle {
 
 Json json_of(const Answer& answer) {
+  const std::span<const i32> prompt = answer.prompt();
   Json made = Json::object({{"text", answer.text()},
                             {"finish_reason", answer.reason()},
-                            {"prompt_tokens", answer.prompt()},
+                            {"prompt_tokens", std::vector(prompt.begin(), prompt.end())},
                             {"tokens", answer.tokens()}});
   for (const TokenLogprobs& token : answer.logprobs()) {
     Json one = Json::object({{"logprob", token.chosen}});

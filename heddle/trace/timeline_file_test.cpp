@@ -111,7 +111,7 @@ TEST(TimelineFile, RefusesATableThatDoesNotFit) {
   refused([](Nanotrace& t) { t.rest.push_back(0); });
   refused([](Nanotrace& t) { t.tracks[0].params[0] = 9; });            // instruction
   refused([](Nanotrace& t) { t.tracks[0].params[2] = 5000; });         // starved for longer than it ran
-  refused([](Nanotrace& t) { t.tracks[0].events[0].format += 1; });    // of another op
+  refused([](Nanotrace& t) { t.tracks[0].events[0].format += 1; });    // another op's
   refused([](Nanotrace& t) { t.tracks[1].events[0].duration += 1; });  // the wait ends in the work
   refused([](Nanotrace& t) { t.tracks[1].events.pop_back(), t.tracks[1].events[6].format = 3; });
   refused([](Nanotrace& t) { t.tracks[0].lane = 2; });

@@ -7,7 +7,7 @@ VARIABLES = {
     "people": [{"name": "Ann", "age": 3}, {"name": "bob", "age": 2}, {"name": "Cy"}],
 }  # fmt: skip
 
-# Templates of one expression.
+# Templates that are one expression.
 EXPRESSIONS = r"""
 1 + 2 * 3 - 4 ** 2 ** 0
 -2 ** 2

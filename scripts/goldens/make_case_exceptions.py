@@ -1,6 +1,7 @@
 """Writes heddle/text/unicode/case_exceptions.h: characters whose upper or title case is several characters.
 
-Python 3.11's own tables are asked, which are of Unicode 14.
+The data are Python 3.11's own tables, which are those of Unicode 14.
+
 """
 
 import sys
@@ -17,7 +18,7 @@ namespace heddle {
 
 struct CaseException {
   char32_t character;
-  char32_t upper[4], title[4];  // 0 behind the last
+  char32_t upper[4], title[4];  // 0 after the last
 };
 
 inline constexpr CaseException kCaseExceptions[] = {

@@ -1,8 +1,9 @@
-"""Writes tests/goldens/chat: what transformers makes of random conversations with the templates there, and of
-small templates that show one construct each.
+"""Writes tests/goldens/chat: the results of transformers on random conversations with the templates in that
+folder, and on small templates that show one construct each.
 
-The templates are written for these tests, to the constructs of those of the families that they are called
-after; their words are their own.
+The templates were written for these tests. They have the constructs of the families that they are named
+after, but other words.
+
 """
 
 import datetime
@@ -30,7 +31,7 @@ class FixedClock(datetime.datetime):
 
 
 def reference(tokenizer: PreTrainedTokenizerBase, template: str | None, request: dict) -> str | None:
-    """What transformers writes, None where it refuses."""
+    """The text that transformers writes, or None if it refuses."""
     try:
         with mock.patch.object(chat_template_utils, "datetime", FixedClock):
             return tokenizer.apply_chat_template(
@@ -61,7 +62,7 @@ def main() -> None:
             while answered < CASES:
                 request = chats.draw()
                 text = reference(ours, template, request)
-                # One refusal of four cases is enough.
+                # One refusal in four cases is enough.
                 if text is None and answered % 4:
                     continue
                 answered += 1

@@ -1,18 +1,19 @@
-"""Writes the tiny checkpoints in tests/goldens/models and what transformers computes with them.
+"""Writes the tiny checkpoints in tests/goldens/models and the results of transformers on them.
 
     .venv/bin/python scripts/goldens/make_models.py [--out FOLDER] [NAME...]
 
 Sizes are odd on purpose, and weights are large enough that logits are not flat. The reference is the
 checkpoint as loaded again, in fp32: a model that is converted in memory has rounded its rotary tables too.
-Beside each checkpoint stands golden.safetensors:
+Next to each checkpoint is golden.safetensors:
 
     tokens          i32 [n]         a random text
     logits          f32 [n, vocab]  after each of its tokens
     prompt          i32 [p]
-    greedy          i32 [m]         the likeliest tokens after `prompt`
-    greedy_margin   f32 [m]         by how much each was likelier than the second, in logits
+    greedy          i32 [m]         the most likely tokens after `prompt`
+    greedy_margin   f32 [m]         their logits minus the second largest
     bf16_max_abs    f32 [1]         the error of transformers in bf16 against these logits, largest
     bf16_rms        f32 [1]         and root mean square
+
 """
 
 import argparse
@@ -65,7 +66,7 @@ class Case:
 
     @property
     def may_flip(self):
-        """Rounding may send tokens to other experts, whose outputs then differ by more than rounding."""
+        """Rounding may send tokens to other experts, and then outputs differ by more than rounding."""
         return "num_experts_per_tok" in self.config and self.dtype is not torch.float32
 
 
@@ -255,7 +256,7 @@ def cases():
             deepseek_v3, torch.bfloat16, num_hidden_layers=2, norm_topk_prob=False, n_group=3
         ),
     }
-    # Heads as GPUs have fast attention for.
+    # Head sizes that GPUs have fast attention for.
     table |= {
         "llama-head64": llama(torch.bfloat16, head_dim=64, num_attention_heads=4, num_key_value_heads=2),
         "qwen3-head128": qwen3(torch.bfloat16, head_dim=128, num_attention_heads=4),
@@ -272,11 +273,12 @@ def cases():
 
 
 def randomise(model, generator):
-    """Gives every tensor values that matter: sharp attention, uneven norms, biases that are not zero."""
-    # A tied embedding is kept small, or each token would mostly predict itself; the last norm makes up.
+    """Gives every tensor values that have an effect: sharp attention, uneven norms, non-zero biases."""
+    # A tied embedding is small, because otherwise each token would mostly predict itself; the last norm
+    # compensates.
     tied, hidden = model.config.tie_word_embeddings, model.config.hidden_size
     embedding = (0.3 if tied else 2.0) / math.sqrt(hidden)
-    less_one = float(model.config.model_type.startswith("gemma"))  # the weights of its norms
+    less_one = float(model.config.model_type.startswith("gemma"))  # for the weights of its norms
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
         if name.endswith("bias"):
@@ -331,7 +333,7 @@ def logits_of(folder, tokens, dtype):
 
 @torch.inference_mode()
 def choices_are_firm(folder, tokens, noise=0.02, draws=8):
-    """Whether the routers of a model choose the same experts where their inputs are off by a little."""
+    """True if the routers of a model choose the same experts when their inputs change slightly."""
     model = load_reference(folder, torch.float32)
     generator = torch.Generator().manual_seed(0)
     firm = []
@@ -351,7 +353,7 @@ def choices_are_firm(folder, tokens, noise=0.02, draws=8):
 
 @torch.inference_mode()
 def continue_greedily(folder, prompt):
-    """The likeliest tokens and their margins, each from the whole text before it."""
+    """The most likely tokens and their margins, each computed from the whole text before it."""
     model = load_reference(folder, torch.float32)
     text, margins = list(prompt), []
     for _ in range(NUM_GREEDY):

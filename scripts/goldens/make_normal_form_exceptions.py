@@ -59,7 +59,8 @@ def spans(codes: set[int]) -> list[tuple[int, int]]:
 
 
 def punctuation_differences() -> tuple[set[int], set[int]]:
-    """What the pattern matcher of `tokenizers` knows and its stage Punctuation does not, and the reverse."""
+    """Characters that the pattern matcher of `tokenizers` counts as punctuation and its stage Punctuation
+    does not, and the reverse."""
     every = "".join(chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000)
     patterns = pre_tokenizers.Split(Regex(r"[\p{P}$+<=>^`|~]"), "removed").pre_tokenize_str(every)
     stage = pre_tokenizers.Punctuation("removed").pre_tokenize_str(every)

@@ -1,8 +1,9 @@
 # ruff: noqa: E501, RUF001
-"""Writes tests/goldens/tokenizer/patterns.jsonl and properties.json: what `tokenizers` (Oniguruma) matches.
+"""Writes tests/goldens/tokenizer/patterns.jsonl and properties.json: the matches of `tokenizers` (Oniguruma).
 
 properties.json   for patterns of one character: how many of Unicode's characters match, and their sum
 patterns.jsonl    a pattern, a text, and the pieces that Split makes of it
+
 """
 
 import json
@@ -34,7 +35,7 @@ ONE_CHARACTER = [
         r"[\b\v\e]",
     ),
 ]
-# The patterns that models in use have.
+# Patterns of models in use.
 MODELS = [
     r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -47,7 +48,7 @@ MODELS = [
     r" ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     r"\p{N}{1,3}(?=(?:\p{N}{3})*\b)",
 ]  # fmt: skip
-# What Oniguruma and PCRE2 read differently, and what stands at the edges of the syntax.
+# Patterns that Oniguruma and PCRE2 read differently, and edges of the syntax.
 SYNTAX = [
     r"a{2}?", r"a{1,2}?", r"a{2,}?", r"a{,2}", r"a{1,2}+", r"a{2}+", r"a**", r"a+*", r"a?{2}", r"a{1,2}{2}", r"(?:ab)+?",
     r"a{", r"a{x}", r"a{}", r"a{,}", "}", "]", r"^a", r"a$", r"\Aa", r"a\z", r"a\Z", r"\bw", r"\B.", r"\G.", r"",

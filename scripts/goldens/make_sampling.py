@@ -1,10 +1,11 @@
-"""Writes tests/goldens/sampling/cases.jsonl: what transformers' logits processors make of random logits.
+"""Writes tests/goldens/sampling/cases.jsonl: the results of transformers' logits processors on random logits.
 
     make_sampling.py [--out FILE] [--count N] [--seed N]
 
-A case: settings, the text so far, logits (in 4096ths), and the processed scores of the tokens that are kept.
-Cases in which fp32 and fp64, or limits that differ by NUDGE, keep other tokens are left out: rounding would
-decide them.
+A case has settings, the text so far, logits (in 4096ths), and the processed scores of the tokens that are
+kept. It is left out if fp32 and fp64, or limits that differ by NUDGE, keep different tokens: rounding would
+decide it.
+
 """
 
 import argparse

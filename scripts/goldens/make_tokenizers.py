@@ -1,13 +1,14 @@
-"""Writes tests/goldens/tokenizer: small tokenizers of each kind and what `tokenizers` makes of texts.
+"""Writes tests/goldens/tokenizer: small tokenizers of each kind, and the results of `tokenizers` on texts.
 
 gpt2      ByteLevel with its own pattern, merges as "a b" strings
 llama3    Split by Llama 3's pattern, ignore_merges, a template with a begin-of-text token
 odd       a prefix space, Digits and Split stages, an alphabet with holes, and added tokens that strip
 qwen      NFC and Split by Qwen's pattern
 llama2    SentencePiece's BPE: Prepend and Replace, no pre-tokenizer, bytes as fallback
-mistral   the same by Metaspace, before the first word alone
-gemma     Replace, and Split behind each space
+mistral   the same with Metaspace, before the first word only
+gemma     Replace, and Split after each space
 worded    NFKC, Lowercase and Strip; Whitespace, Punctuation and Metaspace; unknown characters; no bytes
+
 """
 
 import json
@@ -232,7 +233,7 @@ def write(name: str, tokenizer: Tokenizer) -> None:
         file["model"]["merges"] = [" ".join(pair) for pair in file["model"]["merges"]]
     if name == "llama3":
         file["model"]["ignore_merges"] = True
-        # A word that no merge makes, which only ignore_merges finds.
+        # A word that no merge makes; only ignore_merges finds it.
         vocab = file["model"]["vocab"]
         moved = "Ġquizzical"
         last = max(vocab, key=vocab.get)

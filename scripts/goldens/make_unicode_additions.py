@@ -1,7 +1,8 @@
-"""Writes heddle/text/unicode_additions.h: which characters `tokenizers` knows and Unicode 14 does not.
+"""Writes heddle/text/unicode_additions.h: the characters that `tokenizers` knows and Unicode 14 lacks.
 
-`tokenizers` is asked (a Split on one general category at a time over all characters) and compared with
-Python 3.11's own tables, which are of Unicode 14 like those of PCRE2 10.42.
+It runs a Split of `tokenizers` on one general category at a time, over all characters, and compares with
+Python 3.11's own tables, which are those of Unicode 14, like those of PCRE2 10.42.
+
 """
 
 import sys

@@ -8,9 +8,9 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 
 def load_reference(folder, dtype):
-    """The model of a folder in `dtype`. Where Gemma scales embeddings, by the scale that the checkpoint's own
-    type has: it is a part of the model that was trained, as the rounded weights are. Experts are computed one
-    by one: PyTorch's grouped product wants rows of whole 16 bytes."""
+    """Loads the model of a folder in `dtype`. Where Gemma scales embeddings, it uses the scale in the
+    checkpoint's own type, because that is part of the trained model, like the rounded weights. Experts are
+    computed one by one: PyTorch's grouped product needs rows of whole 16 bytes."""
     config = AutoConfig.from_pretrained(folder)
     config._experts_implementation = "eager"
     model = AutoModelForCausalLM.from_pretrained(folder, config=config, dtype=dtype).eval()

@@ -1,4 +1,4 @@
-"""Draws who and what is in a story: a setting, characters, places, things. All agree with the setting."""
+"""Draws the cast of a story: a setting, characters, places, things. All agree with the setting."""
 
 from pathlib import Path
 
@@ -119,7 +119,7 @@ class Cast:
         return self._creature_of(self.lexicon.lists["folk"], sex) | {"bed": "bed"}
 
     def _creature_of(self, kinds: list[str], sex: str) -> dict:
-        """An animal, or somebody from a fairy tale."""
+        """An animal, or a figure from a fairy tale."""
         kind, limb, home = self._fresh(kinds).split(",")
         self.used.add(kind)
         name = self._name("animal names")

@@ -19,7 +19,7 @@ from train_tokenizer import END
 from transformers import LlamaForCausalLM
 
 UNSEEN = 1_000_000_000  # seeds from here on belong to no training text
-SUMS = 200  # of each kind in expected.json
+SUMS = 200  # for each kind in expected.json
 STORY_TOKENS = 600  # a story at most
 PROMPTS = ["Once upon a time", "Story: The brave fox", "Story: Mila and the lost lantern", "The little bear"]
 WORD = re.compile(r"\b[a-z']+")

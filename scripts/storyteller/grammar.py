@@ -30,7 +30,7 @@ class Grammar:
         """Tells the story of a seed: half begin with a "Story: title" line, one in six with a bare title."""
         rng = random.Random(seed)
 
-        # random() is the one method whose sequence Python promises to keep for a seed.
+        # random() is the only method whose sequence Python promises to keep for a seed.
         def pick(options):
             return options[int(rng.random() * len(options))]
 

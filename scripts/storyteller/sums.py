@@ -57,7 +57,7 @@ class Sum:
 
 
 def ending(prompt: str, value: Sum) -> str:
-    """What completes a prompt; a word problem shows its sum."""
+    """The text that completes a prompt; a word problem shows its sum."""
     shown = f" {value.prompt}" if prompt.endswith(":") else ""
     return f"{shown} {value.answer}."
 
@@ -82,7 +82,7 @@ def _limit(rng: random.Random, limit: int) -> int:
 
 
 class SumMaker:
-    """Makes prompts with their sums; `held_out` says from which side of the split."""
+    """Makes prompts with their sums; `held_out` chooses the side of the split."""
 
     def __init__(self, lexicon):
         self.lexicon = lexicon

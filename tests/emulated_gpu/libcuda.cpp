@@ -1,6 +1,6 @@
-// Stands in for libcuda.so.1: one emulated GPU of compute capability 9.0, whose programs are shared
-// libraries made by libnvrtc.cpp. A kernel runs beside the host until its stream is asked for something else, which streams do at once;
-// what is captured is done when its graph is launched.
+// Replaces libcuda.so.1: one emulated GPU of compute capability 9.0, whose programs are shared libraries made
+// by libnvrtc.cpp. A kernel runs in parallel with the host until its stream gets another operation; all other
+// operations run at once. Captured operations run when their graph is launched.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -28,7 +28,8 @@ namespace {
 using namespace heddle;
 using namespace heddle::cuda;
 
-#ifdef EMULATED_GPU_STILL  // an H200 that runs nothing: what is compiled for it is what the real one will ask for
+// an H200 that runs nothing: code compiled for it has the key that a real H200 asks for
+#ifdef EMULATED_GPU_STILL
 constexpr bool kRuns = false;
 constexpr int kMultiprocessorCount = 132;
 constexpr size_t kMemory = size_t{139} << 30;
@@ -38,7 +39,7 @@ constexpr int kMultiprocessorCount = 16;
 constexpr size_t kMemory = size_t{4} << 30;
 #endif
 constexpr int kInvalidValue = 1, kInvalidContext = 201, kInvalidHandle = 400;
-constexpr size_t kGuard = 256;  // bytes before and behind an allocation that nobody may write
+constexpr size_t kGuard = 256;  // guard bytes before and after an allocation that nothing may write
 constexpr u8 kUntouched = 0xa5;
 
 using Work = std::function<void()>;
@@ -61,7 +62,7 @@ struct Stream {
   Context* context = nullptr;
   bool capturing = false;
   std::vector<Work> captured;
-  std::thread kernel;  // the last one
+  std::thread kernel;  // the last launched kernel
   std::atomic<bool> busy = false;
 
   void launch(Work work) {
@@ -90,7 +91,7 @@ thread_local size_t num_contexts = 0;
 Context primary_context{1};
 std::atomic<unsigned long long> num_made = 1;  // contexts
 
-// What was allocated, by address: pointers are asked about.
+// All allocations, by address, for queries about pointers.
 auto& allocations = *new std::map<DevicePointer, size_t>;
 auto& allocations_mutex = *new std::mutex;
 
@@ -147,7 +148,7 @@ extern "C" {
 int cuInit(u32) {
   return kSuccess;
 }
-// NVRTC asks for it where it finds a driver, and does without.
+// NVRTC asks for it if it finds a driver, and works without it.
 int cuGetExportTable(const void**, const void*) {
   return kErrorNotFound;
 }
@@ -361,7 +362,7 @@ int cuMemsetD32Async(DevicePointer to, u32 value, size_t words, StreamHandle str
   return put(stream, [=] { std::fill_n(static_cast<u32*>(pointer(to)), words, value); });
 }
 
-// The image says how long it is: an ELF file's section headers are its end.
+// The image contains its length: an ELF file ends with its section headers.
 int cuModuleLoadData(ModuleHandle* module, const void* image) {
   if (!kRuns) return set(module, reinterpret_cast<ModuleHandle>(new Module{nullptr, current_context()}));
   const auto* bytes = static_cast<const char*>(image);
@@ -371,8 +372,7 @@ int cuModuleLoadData(ModuleHandle* module, const void* image) {
   std::memcpy(&section_bytes, bytes + 58, 2);
   std::memcpy(&section_count, bytes + 60, 2);
   const size_t size = sections + size_t{section_bytes} * section_count;
-  std::string path =
-      "/tmp/emulated_cubin_XXXXXX";  // the loader takes a name that it knows for the same library
+  std::string path = "/tmp/emulated_cubin_XXXXXX";  // the loader reuses a library whose name it knows
   const int file = ::mkstemp(path.data());
   const bool written = file >= 0 && ::write(file, image, size) == ssize_t(size);
   void* library = written ? ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;

@@ -18,7 +18,7 @@ std::string flag_of(std::string_view name) {
   return flag;
 }
 
-// "12,13=-2.5"
+// Parses "12,13=-2.5".
 SequenceBias parse_bias(const std::string& text) {
   const size_t middle = text.find('=');
   require(middle != std::string::npos,
@@ -27,11 +27,11 @@ SequenceBias parse_bias(const std::string& text) {
   const std::string number = text.substr(middle + 1);
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), bias.bias);
   require(error == std::errc() && end == number.data() + number.size(),
-          "[--sequence-bias] '{}' is no number; such as 12,13=-2.5 is expected", number);
+          "[--sequence-bias] '{}' is not a number; must be like 12,13=-2.5", number);
   return bias;
 }
 
-// The model's generation_config.json has defaults for these.
+// True for settings whose defaults come from the model's generation_config.json.
 bool is_sampling(std::string_view name) {
   bool found = false;
   const SamplingParams any;
@@ -56,9 +56,8 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
   command.argument("--sequence-bias", &biases_,
                    "IDS=NUMBER: added to the score of the last of these tokens after the others, such as "
                    "12,13=-2.5; may be given several times");
-  command.argument(
-      "--bad-word", &bad_words_,
-      "a text whose tokens are never made, as it is and after a space; may be given several times");
+  command.argument("--bad-word", &bad_words_,
+                   "never generate this text, as it is or after a space; may be given several times");
   command.argument("--eos-token-id", &eos_,
                    "end at this token, instead of the model's; may be given several times");
   command.argument("--ignore-eos", &ignore_eos_, "go on past the end-of-text token");

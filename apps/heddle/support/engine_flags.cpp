@@ -15,7 +15,7 @@
 namespace heddle {
 namespace {
 
-constexpr const char* kGroup = "The program and what runs it";
+constexpr const char* kGroup = "The program and its executor";
 
 std::string names_of_executors() {
   std::string names;
@@ -39,16 +39,15 @@ void EngineFlags::add_to(Command& command) {
   add_executor_to(command);
   add_threads_to(command);
   command.argument("--verbose", &verbose,
-                   "say to stderr what runs the program and what memory is needed, before loading",
-                   {.group = kGroup});
+                   "before loading, print the executor and the memory it needs to stderr", {.group = kGroup});
 }
 
 void EngineFlags::add_executor_to(Command& command) {
   executor = kAutoExecutor;
-  command.argument("--executor", &executor,
-                   "what runs the program: " + names_of_executors() +
-                       "; auto: megakernel where there is a GPU, else threads",
-                   {.group = kGroup});
+  command.argument(
+      "--executor", &executor,
+      "executor: " + names_of_executors() + "; auto: megakernel where there is a GPU, else threads",
+      {.group = kGroup});
   command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
                    {.group = kGroup});
 }
@@ -63,7 +62,7 @@ void EngineFlags::add_artefact_to(Command& command) {
       "programs that heddle compile made for this model and this device; nothing is compiled then",
       {.group = kGroup});
   command.argument("--prove", &prove,
-                   "with --program: prove its programs again, beside comparing their proofs",
+                   "with --program: prove its programs again, in addition to comparing their proofs",
                    {.group = kGroup});
 }
 

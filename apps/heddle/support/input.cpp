@@ -21,7 +21,8 @@ std::vector<int64_t> parse_ids(std::string_view text, const std::string& where) 
     int64_t id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     require(error == std::errc() && end == word.data() + word.size(),
-            "[{}] '{}' is no token id; whole numbers are expected, such as 1,2,3", where, word.substr(0, 40));
+            "[{}] '{}' is not a token id; whole numbers are expected, such as 1,2,3", where,
+            word.substr(0, 40));
     ids.push_back(id);
     at = text.find_first_not_of(kBetween, at + word.size());
   }
@@ -31,7 +32,7 @@ std::vector<int64_t> parse_ids(std::string_view text, const std::string& where) 
 std::vector<int32_t> parse_tokens(std::string_view text, const std::string& where) {
   std::vector<int32_t> tokens;
   for (int64_t id : parse_ids(text, where)) {
-    require(id == int32_t(id), "[{}] {} is no token id; they are below 2^31", where, id);
+    require(id == int32_t(id), "[{}] {} is not a token id; they are below 2^31", where, id);
     tokens.push_back(int32_t(id));
   }
   require(!tokens.empty(), "[{}] no token ids are given; give some, such as 1,2,3", where);

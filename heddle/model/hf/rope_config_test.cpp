@@ -83,7 +83,7 @@ TEST(RopeConfig, ServesLongropeUpToTheLengthOfItsShortFactors) {
   EXPECT_EQ(rope.max_positions, 64);
   EXPECT_NE(std::string(rope.limit()).find("short_factor"), std::string::npos);
   EXPECT_DOUBLE_EQ(rope.attention_factor, std::sqrt(1 + std::log(4.0) / std::log(64.0)));
-  // A length beside the rope parameters counts before one among them.
+  // A length next to the rope parameters is preferred to one among them.
   rope = read_rope(config(R"("original_max_position_embeddings":32,"rope_scaling":{"type":"longrope",
                              "original_max_position_embeddings":64,"factor":1,)" +
                           factors + "}"),

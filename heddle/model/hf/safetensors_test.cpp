@@ -25,7 +25,7 @@ SafetensorsHeader parse(const std::string& file) {
   return parse_safetensors_header(std::as_bytes(std::span(file)), "x.safetensors");
 }
 
-// The message of the error that `file` ends in.
+// Opens `file` and returns the message of its error.
 std::string message(const std::string& file) {
   try {
     parse(file);
@@ -72,7 +72,7 @@ TEST(Safetensors, RefusesBrokenFrames) {
 TEST(Safetensors, RefusesDeepAndDoubleNames) {
   EXPECT_REFUSED(file_of("{\"a\":" + std::string(1'000'000, '['), 0), "deeper than 32");
   const std::string entry = R"({"dtype":"U8","shape":[1],"data_offsets":[0,1]})";
-  EXPECT_REFUSED(file_of("{\"a\":" + entry + ",\"a\":" + entry + "}", 1), "\"a\" stands twice");
+  EXPECT_REFUSED(file_of("{\"a\":" + entry + ",\"a\":" + entry + "}", 1), "\"a\" appears twice");
   EXPECT_REFUSED(file_of(R"({"a":{"dtype":"U8","dtype":"I8","shape":[1],"data_offsets":[0,1]}})", 1),
                  "twice");
 }

@@ -1,9 +1,13 @@
-// y = x w^T where each row of y, an *entry*, has the matrix of the expert that it chose. Entry n of token t is row
-// t C + n, C choices a token. Epilogues make a chain around it that look at nothing but the fragment's columns.
+// y = x w^T, where each row of y, an *entry* (a token and one of its experts), uses the matrix of its expert.
+// Entry n of token t is row t C + n, with C choices per token. Epilogues in its chain may look only at the
+// fragment's columns.
 //
-// Tiles are slots of experts: as many as there are experts where entries may need them all, else as many as there
-// are entries, and then the first entry of an expert stands for all of its entries. A slot that no entry takes is dead
-// and draws nothing.
+// A tile is a *slot*. There are as many slots as experts or, if these are fewer, as many as entries; then the
+// first entry of an expert stands for all of its entries. Each tile finds its expert and its entries in
+// `choice` (op route), so one program serves every choice, and so does its proof: all slots may write any row
+// of y, and `reference` checks that no two write the same. A slot without entries is dead and loads nothing.
+// All workers share the rows of every expert. A GPU's loader waits until its consumers have the routes before
+// it loads panels (OpTraits::streams_by_data).
 #pragma once
 
 #include "heddle/ir/step.h"

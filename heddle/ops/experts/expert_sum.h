@@ -1,4 +1,5 @@
-// What a token's experts made, each by its share: y[t] = sum over c of share[t, c] x[t C + c], in the order of c.
+// Adds the outputs of a token's experts, weighted by its shares: y[t] = sum over c of share[t, c] x[t C + c],
+// in the order of c.
 #pragma once
 
 #include "heddle/ir/tensor.h"

@@ -1,4 +1,4 @@
-// Which experts a token takes, and how much of each: the best of its scores, in falling order.
+// Chooses the experts of each token, and the share of each: the best of its scores, in falling order.
 #pragma once
 
 #include "heddle/ir/tensor.h"

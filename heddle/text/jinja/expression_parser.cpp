@@ -440,14 +440,14 @@ void ExpressionParser::parse_arguments(Expr& call) {
     first = false;
     if (at_operator(")")) break;
     if (at_operator("*") || at_operator("**"))
-      fail_at(line, ErrorCode::kUnsupported, "arguments behind * or **");
+      fail_at(line, ErrorCode::kUnsupported, "arguments after * or **");
     const bool keyword =
         now().kind == Token::kName && ahead().kind == Token::kOperator && ahead().text == "=";
     if (keyword) {
       call.keywords.push_back(next().text);
       next();
     } else if (!call.keywords.empty()) {
-      fail_at(line, ErrorCode::kInvalidArgument, "an argument without a name stands behind one with a name");
+      fail_at(line, ErrorCode::kInvalidArgument, "an argument without a name comes after one with a name");
     }
     call.parts.push_back(parse_expression());
   }

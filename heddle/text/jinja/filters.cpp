@@ -18,7 +18,7 @@ Value convert(Budget& budget, const Value& value, Arguments&) {
   return Value(kConvert(to_text(budget, value)));
 }
 
-// Each word with a capital; words begin behind white space and - ( { [ <.
+// Capitalises each word; words begin after white space and - ( { [ <.
 std::string title_words(std::string_view text) {
   const auto separates = [](std::string_view character) {
     return is_space(first_char(character).code_point) ||
@@ -147,7 +147,8 @@ const FilterTable& filters() {
   return all;
 }
 
-// What a safe text may go through: elsewhere Jinja gives a safe text again, which later escapes what it meets.
+// Filters that accept a safe text. Jinja's other filters return a safe text, which later escapes whatever it
+// is joined with.
 constexpr std::string_view kForSafe[] = {"count", "d",    "default", "int",   "length",
                                          "list",  "safe", "string",  "tojson"};
 
@@ -167,7 +168,7 @@ Value apply_filter(Budget& budget, std::string_view name, const Value& value, Ar
   const auto found = filters().find(name);
   if (found == filters().end()) fail(ErrorCode::kUnsupported, "the filter '{}' is not supported", name);
   if (value.is_safe() && std::ranges::find(kForSafe, name) == std::end(kForSafe)) {
-    fail(ErrorCode::kUnsupported, "the filter '{}' behind 'safe' is not supported", name);
+    fail(ErrorCode::kUnsupported, "the filter '{}' after 'safe' is not supported", name);
   }
   Value result = found->second(budget, value, arguments);
   arguments.finish();

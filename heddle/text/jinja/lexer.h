@@ -23,7 +23,7 @@ struct Token {
     kEnd
   };
   Kind kind = kEnd;
-  std::string text;  // of a string: its value
+  std::string text;  // a string's value
   int line = 1;
 };
 

@@ -47,7 +47,7 @@ bool equal_dicts(Budget& budget, const Dict& a, const Dict& b) {
   return true;
 }
 
-// Whole numbers are compared as such: a double does not hold all of them.
+// Compares whole numbers as such, because a double cannot hold all of them.
 std::partial_ordering compare_numbers(const Value& a, const Value& b) {
   if (a.is_integer() && b.is_integer()) return a.as_int() <=> b.as_int();
   if (!a.is_integer() && !b.is_integer()) return a.as_float() <=> b.as_float();
@@ -55,7 +55,7 @@ std::partial_ordering compare_numbers(const Value& a, const Value& b) {
   const bool swapped = a.is_integer();
   const double number = swapped ? b.as_float() : a.as_float();
   const int64_t whole = swapped ? a.as_int() : b.as_int();
-  std::partial_ordering order = number <=> 0.0;  // where the number is beyond all whole ones
+  std::partial_ordering order = number <=> 0.0;  // if the number is beyond all whole ones
   if (number >= -kLimit && number < kLimit) {
     const double floor = std::floor(number);
     order = int64_t(floor) <=> whole;
@@ -70,7 +70,7 @@ std::partial_ordering compare_numbers(const Value& a, const Value& b) {
 std::string repr_of_sequence(Budget& budget, const Sequence& sequence) {
   if (sequence.flavor > Sequence::kTuple) {
     fail(ErrorCode::kUnsupported,
-         "a view, a range or a generator cannot be written as text; put `| list` behind it");
+         "a view, a range or a generator cannot be written as text; put `| list` after it");
   }
   const bool tuple = sequence.flavor == Sequence::kTuple;
   std::string text = tuple ? "(" : "[";
@@ -293,7 +293,7 @@ std::string to_repr(Budget& budget, const Value& value) {
     case Kind::kFloat:
       return repr(value.as_float());
     case Kind::kString:
-      if (value.is_safe()) fail(ErrorCode::kUnsupported, "a text behind 'safe' inside of a list or dict");
+      if (value.is_safe()) fail(ErrorCode::kUnsupported, "a text after 'safe' inside of a list or dict");
       budget.spend(value.as_string().size());
       return repr(value.as_string());
     case Kind::kSequence:

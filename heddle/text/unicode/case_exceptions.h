@@ -7,7 +7,7 @@ namespace heddle {
 
 struct CaseException {
   char32_t character;
-  char32_t upper[4], title[4];  // 0 behind the last
+  char32_t upper[4], title[4];  // 0 after the last
 };
 
 inline constexpr CaseException kCaseExceptions[] = {

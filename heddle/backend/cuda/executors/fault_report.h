@@ -1,5 +1,8 @@
-// What a run that was given up says: which wait was too long, who waits for whom, and where each worker and its loader
-// stand.
+// The report of a failed run: which wait exceeded its limit, which worker waits for which, and where each
+// worker and its loader stopped. A fault ends a run within the limit, whatever waits: an edge, the verdict of
+// a watched run, panels. Consumers that give up on panels continue with the bytes present and leave together
+// at the next edge, because one that left alone would hang the others at a barrier. The loader and the
+// controller leave after them.
 #pragma once
 
 #include <span>
