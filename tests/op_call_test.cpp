@@ -171,7 +171,7 @@ TEST(CpuCalls, SayWhatIsWrong) {
       {"must be a multiple of 4 for f32 [2, 4]", [](Add& a) { a.a.data += 2; }},
       {"[add] y is missing; it is f32 [2, 4]", [](Add& a) { a.y = {}; }},
       {"[add] a is missing; the op reads a [M, N]", [](Add& a) { a.a = {}; }},
-      {"[add] a is i32 [2, 4]; must be f32, f16 or bf16", [](Add& a) { a.a.dtype = DType::kI32; }},
+      {"[add] a is i32 [2, 4]; must be f32 or f16 or bf16", [](Add& a) { a.a.dtype = DType::kI32; }},
       {"[add] b is f32 [2, 3]", [](Add& a) { a.b.size[1] = 3; }},
       {"[add] a is f32 [4]; must have 2 dimensions", [](Add& a) { a.a.rank = 1, a.a.size[0] = 4; }},
       {"[add] b is f32 [2, 4] with stride 2 in its last dimension; must be 1",
