@@ -14,17 +14,17 @@ namespace {
 struct FullSize {
   const char* name;
   const char* config;
-  i32 workers, cluster;
+  i32 workers;
 };
 constexpr FullSize kCases[] = {
-    {"Llama-3.2-1B on 132", kLlama1B, 132, 1},
-    {"Llama-3.1-8B on 132", kLlama8B, 132, 1},
-    {"Qwen3-8B on 132", kQwen8B, 132, 1},
-    {"Gemma-2-2B on 132", kGemma2B, 132, 1},
-    {"DeepSeek-V2-Lite on 132", kDeepseekLite, 132, 1},
-    {"DeepSeek-V3 on 132", kDeepseekV3, 132, 1},
-    {"Qwen3-30B-A3B on 132", kQwen30B, 132, 1},
-    {"Mixtral-8x7B on 132", kMixtral, 132, 1},
+    {"Llama-3.2-1B on 132", kLlama1B, 132},
+    {"Llama-3.1-8B on 132", kLlama8B, 132},
+    {"Qwen3-8B on 132", kQwen8B, 132},
+    {"Gemma-2-2B on 132", kGemma2B, 132},
+    {"DeepSeek-V2-Lite on 132", kDeepseekLite, 132},
+    {"DeepSeek-V3 on 132", kDeepseekV3, 132},
+    {"Qwen3-30B-A3B on 132", kQwen30B, 132},
+    {"Mixtral-8x7B on 132", kMixtral, 132},
 };
 
 // Measures a step of `rows` rows. Each row belongs to its own sequence, unless there are many.
@@ -33,7 +33,7 @@ void measure(bench::Rows& rows, const FullSize& of, i32 batch, i32 sequences,
   const std::string name = fmt::format("{}, {} rows, {}", of.name, batch, options.scheduler);
   const std::string build = "build " + name, prove = "prove " + name;
   const auto make = [&] {
-    const Planner planner(std::make_shared<Shapes>(of.config), gpu_target(of.workers, of.cluster),
+    const Planner planner(std::make_shared<Shapes>(of.config), gpu_target(of.workers),
                           {.pages_per_sequence = 128, .num_pages = 128 * sequences}, options);
     return planner.program(batch, sequences);
   };

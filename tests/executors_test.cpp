@@ -156,7 +156,7 @@ TEST_P(Hangs, EndWithADumpAndTheNextRunWorks) {
   }
   // On a busy machine a short limit may catch workers before they have reached their wait.
   std::string lack = "not run";
-  for (double limit_ms = 150; limit_ms < kPatientMs && !lack.empty(); limit_ms *= 8) {
+  for (int limit_ms = 150; limit_ms < kPatientMs && !lack.empty(); limit_ms *= 8) {
     const auto hangs = create(limit_ms);
     lack = lacking(*hangs, parts);
     if (lack.empty()) lack = lacking(*hangs, parts);  // counters start again

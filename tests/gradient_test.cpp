@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
@@ -214,7 +215,7 @@ class Misfits {
     Dims dims = split(a.dims);
     if (wanted_.contains(value))
       return compare(step.op + "." + a.name, dims, value, known_[value] = wanted_[value], names);
-    for (std::string& dim : dims) dim = names.contains(dim) ? names[dim] : step.op + " " + dim;
+    for (std::string& dim : dims) dim = names.contains(dim) ? names[dim] : fmt::format("{} {}", step.op, dim);
     known_[value] = dims;
     unread_.insert(value);
   }

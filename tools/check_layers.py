@@ -47,6 +47,7 @@ FRAME = re.compile(
     r"arch::thread\b|threadIdx|blockDim|__(?:shfl|ballot|sync)\w*|\bsync_consumers\b"
     r"|\bk(?:Consumers|Warps|FewRows|ManyRows|OneOp|Known|Uses|ScratchBytes)\b"
 )
+LAMBDA_REQUIRED = re.compile(r"\brequires\b[^;{]*\{[^}]*\[[^\]\w]*\]\s*\(")
 CUDA_HEADER = re.compile(r"(cuda|nvrtc|cudnn|cublas|cute/|cutlass/)")
 
 
@@ -168,6 +169,8 @@ def violations(root):
                 for i in all_includes[path]
                 if i.quoted and unit(i.target) not in ("heddle/tile", "heddle/base")
             ]
+        if is_device(path) and LAMBDA_REQUIRED.search(text):
+            wrong.append(f"{path}: a lambda in a requires expression, which NVRTC takes for a failure")
         if "__CUDA_ARCH__" in text and not re.match(r"heddle/backend/\w+/arch/", path):
             wrong.append(f"{path}: __CUDA_ARCH__ stands only in backend/*/arch")
     if any(path.endswith(".cu") for path in measure.files(root, (".cu",), ("heddle",))):

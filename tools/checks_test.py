@@ -82,6 +82,10 @@ class CheckTest(unittest.TestCase):
             "__CUDA_ARCH__": ("heddle/tile/b.h", "#if __CUDA_ARCH__ >= 900\n#endif\n"),
             "heddle/tile/c.h:1 -> <cmath>": ("heddle/tile/c.h", "#include <cmath>\n"),
             "error.h:1 -> <string>": ("heddle/ops/mul/mul.cuh", '#include "heddle/base/error.h"\n'),
+            "lambda in a requires": (
+                "heddle/tile/d.h",
+                "bool b() { return requires(int i) { f(i, [](int) {}); }; }\n",
+            ),
             ".cu file": ("heddle/backend/cuda/a.cu", ""),
         }
         for message, (path, text) in faults.items():

@@ -64,7 +64,7 @@ TEST(Parallel, RunsTogether) {
   });
   EXPECT_EQ(started, 4);
   for (const std::atomic<int>& times : ran) EXPECT_EQ(times, 1);
-  EXPECT_THROW(run_together(3, [](int thread, int) { throw thread; }), int);
+  EXPECT_THROW(run_together(3, [](int, int) { throw std::runtime_error("one"); }), std::runtime_error);
 }
 
 TEST(Parallel, CountsCores) {

@@ -45,9 +45,10 @@ struct Epilogue {
     return requires(Block& block, const Args& a) { Op::operand(block, a, 0); };
   }
 
-  template <class Args>
-  static constexpr bool has_spans() {
-    return requires(const Args& a) { Op::each_span(a, 0, 0, [](i32, i32, i32) {}); };
+  // All columns at once; an op that changes only some hides this.
+  template <class Args, class F>
+  static void each_span(const Args&, i32 begin, i32 end, F&& f) {
+    f(begin, begin, (end - begin) / Op::kTakes);
   }
   static constexpr i32 folds() {
     return Op::kTakes / Op::kGives;
@@ -59,7 +60,7 @@ struct Epilogue {
   static void run(Block& block, const Args& a, const TileCoord& t) {
     block.inputs();
     for (i32 row = t[0]; row < t[1]; ++row)
-      each(a, t[2] * folds(), t[3] * folds(), [&](i32 column, i32 inside, i32 count) {
+      Op::each_span(a, t[2] * folds(), t[3] * folds(), [&](i32 column, i32 inside, i32 count) {
         auto from = block.row(Op::input(a), row).from(column);
         auto to = block.row(Op::output(a), row).from(column / folds());
         const auto put = [&](auto i, auto y) {
@@ -84,25 +85,14 @@ struct Epilogue {
       block.sync();
       fragment = folded;
     } else {
-      if constexpr (has_spans<Args>())
-        Op::each_span(a, fragment.n0, fragment.n0 + fragment.cols, [&](i32 column, i32 inside, i32 count) {
-          walk(block, a, fragment, fragment, column - fragment.n0, inside, count);
-        });
-      else
-        walk(block, a, fragment, fragment, 0, fragment.n0, fragment.cols / Op::kTakes);
+      Op::each_span(a, fragment.n0, fragment.n0 + fragment.cols, [&](i32 column, i32 inside, i32 count) {
+        walk(block, a, fragment, fragment, column - fragment.n0, inside, count);
+      });
       block.sync();
     }
   }
 
  private:
-  template <class Args, class F>
-  static void each(const Args& a, i32 begin, i32 end, F&& f) {
-    if constexpr (has_spans<Args>())
-      Op::each_span(a, begin, end, f);
-    else
-      f(begin, begin, (end - begin) / Op::kTakes);
-  }
-
   // From column `at` of the fragment on; what is made of `from` goes to `to`. Operands, or else values, may be made early.
   template <class Block, class Args, class Fragment>
   static void walk(Block& block, const Args& a, Fragment& from, Fragment& to, i32 at, i32 inside, i32 count) {

@@ -10,6 +10,7 @@ inline thread_local size_t allocations_here = 0;  // by this thread
 
 }  // namespace heddle
 
+// NOLINTBEGIN(misc-definitions-in-headers): one source includes it.
 // Not inlined: the compiler would see free() where it wants delete.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   ++heddle::allocations_here;
@@ -22,3 +23,4 @@ inline thread_local size_t allocations_here = 0;  // by this thread
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
   std::free(memory);
 }
+// NOLINTEND(misc-definitions-in-headers)

@@ -43,14 +43,16 @@ bool is_sampling(std::string_view name) {
 }  // namespace
 
 void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out) {
-  AnswerSettings::visit(asked, [&](const std::string& name, auto& field, std::string help) {
+  AnswerSettings::visit(asked, [&](const std::string& name, auto& field, const std::string& help) {
     using Type = std::remove_reference_t<decltype(field)>;
     if constexpr (std::is_constructible_v<FlagValue, Type*>) {
       if (left_out.contains(name)) return;
       names_.insert(name);
-      if (is_sampling(name)) help += "; default: generation_config.json's";
-      if (std::is_same_v<Type, std::vector<std::string>>) help += "; may be given several times";
-      command.argument(flag_of(name), &field, help, {.shows_default = !is_sampling(name)});
+      const bool repeats = std::is_same_v<Type, std::vector<std::string>>;
+      command.argument(flag_of(name), &field,
+                       help + (is_sampling(name) ? "; default: generation_config.json's" : "") +
+                           (repeats ? "; may be given several times" : ""),
+                       {.shows_default = !is_sampling(name)});
     }
   });
   command.argument("--sequence-bias", &biases_,

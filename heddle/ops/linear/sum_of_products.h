@@ -1,4 +1,4 @@
-// What sum_of_products.cuh takes on chip.
+// Says what sum_of_products.cuh takes on chip.
 #pragma once
 
 #include <cstddef>
