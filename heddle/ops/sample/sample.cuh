@@ -5,7 +5,8 @@
 namespace sample {
 
 constexpr float kLowest = -3e38f;
-constexpr float kSharpest = 1e30f;  // the largest inverse temperature: its products with scores, and with 0, are numbers
+constexpr float kSharpest =
+    1e30f;  // the largest inverse temperature: its products with scores, and with 0, are numbers
 
 // Scores of one row, as functions of an index. A temperature changes no order, only what a score weighs.
 template <class View>
