@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 
 #include "heddle/backend/cuda/executors/fault_report.h"
 #include "heddle/backend/cuda/program/program_source.h"
@@ -18,10 +19,14 @@ class DeviceSpace : public MemorySpace {
     fill(buffer.data(), 0, buffer.size(), stream_);
     stream_.synchronize();
     std::byte* address = buffer.data();
+    const std::lock_guard lock(mutex_);
     buffers_.emplace(address, std::move(buffer));
     return address;
   }
-  void release(std::byte* address) override { buffers_.erase(address); }
+  void release(std::byte* address) override {
+    const std::lock_guard lock(mutex_);
+    buffers_.erase(address);
+  }
   void write(std::byte* to, const void* from, size_t bytes) override {
     upload(to, from, bytes, stream_);
     stream_.synchronize();
@@ -34,6 +39,7 @@ class DeviceSpace : public MemorySpace {
 
  private:
   Stream stream_;
+  std::mutex mutex_;
   std::map<std::byte*, DeviceBuffer> buffers_;
 };
 
