@@ -3,47 +3,15 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "heddle/engine/memory_need.h"
-#include "heddle/engine/planner.h"
+#include "heddle/engine/options.h"
 #include "heddle/engine/sequences.h"
-#include "heddle/engine/weights.h"
-#include "heddle/ir/check.h"
 #include "heddle/ir/executor.h"
 
 namespace heddle {
-
-struct Artefact;
-
-struct EngineOptions {
-  std::string executor = "threads";
-  std::string scheduler = "level_batched";
-  i32 workers = 0;  // of the programs; 0: one for each thread
-  // What the programs are laid out for, where that is not this machine's threads: they run them all the same.
-  std::optional<Target> target;
-  i32 threads = 0;      // 0: one for each core this process may use
-  i32 max_context = 0;  // positions a sequence may have; 0: what the model allows, at most 8,192
-  i32 max_sequences = 16;
-  i32 page_size = 64;
-  i32 split_unit = 0;             // attention: positions of a part; 0: as the target has it
-  i32 max_splits = 0;             // parts at most; 0: as the target has it
-  std::optional<DType> kv_dtype;  // the weights' where unset
-  PassOptions passes;
-  std::optional<CostModel> costs;  // by which the scheduler decides
-  bool keep_buffers = false;
-  bool all_logits = false;  // logits of every row instead of one for each sequence
-  ExecutorOptions run{.knowledge = Knowledge::kSizes};
-  // Programs that were made ahead of time; all that decides programs is then as it says (engine/artefact.h).
-  std::shared_ptr<const Artefact> artefact;
-  std::function<void(const MemoryNeed&)> on_need;  // called before anything is loaded
-  LoadProgress progress;
-};
 
 // What one sequence does in a step.
 struct StepRequest {
@@ -59,11 +27,6 @@ struct StepResult {
   std::vector<std::vector<i32>> tokens;
   RunReport report;
 };
-
-// What the programs of an engine with these options are laid out for.
-Target target_of(const EngineOptions& options);
-// The planner of an engine with these options, which it checks and completes. It needs no weights.
-Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& options);
 
 struct StepOptions {
   // Above 1: the same sequences take their next tokens in the same launch; every request is one wanted token.

@@ -2,6 +2,7 @@
 // it (heddle/model); the engine knows none of them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -86,6 +87,9 @@ struct SourceData {
   std::vector<i64> shape;
   std::span<const std::byte> bytes;
 };
+
+// Called as loading goes on, with bytes done and bytes in all.
+using LoadProgress = std::function<void(size_t done, size_t all)>;
 
 class Model {
  public:

@@ -5,22 +5,29 @@
 
 #include "heddle/engine/model.h"
 #include "heddle/ir/program.h"
+#include "heddle/ir/row_classes.h"
 
 namespace heddle {
+
+// How attention cuts the KV range of a row block.
+struct AttentionSplits {
+  i32 unit = 0;  // positions of which a part is a multiple
+  i32 most = 0;  // parts, at most
+};
 
 struct Target {
   Topology topology;
   TilingTarget tiling;
   bool narrow_travel = false;  // the vectors that workers hand on have the weights' dtype, else f32
   i32 panel_rows = 16, interleave = 2;
-  i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
-  i32 most_parts = 1 << 20;              // of one row, all heads: as many as find a worker of their own
-  i32 wide_chunk = 64;                   // positions that attention has on chip at a time where keys are wide
-  i32 prompt_queries = 0;                // rows x heads of a tile of attention in prompts; 0: by rows alone
-  bool resident = false;                 // workers keep their rows of the residual
-  i32 most_rows = 512;                   // of a step
-  bool sample_parts = false;             // many workers read the scores that a token is chosen from
-  i32 max_prologue_bytes = 1 << 20;      // what each worker may read again to save a hand-off
+  AttentionSplits splits = {.unit = 256, .most = 8};
+  i32 most_parts = 1 << 20;          // of one row, all heads: as many as find a worker of their own
+  i32 wide_chunk = 64;               // positions that attention has on chip at a time where keys are wide
+  i32 prompt_queries = 0;            // rows x heads of a tile of attention in prompts; 0: by rows alone
+  bool resident = false;             // workers keep their rows of the residual
+  i32 most_rows = kPromptStepRows;   // of a step
+  bool sample_parts = false;         // many workers read the scores that a token is chosen from
+  i32 max_prologue_bytes = 1 << 20;  // what each worker may read again to save a hand-off
 };
 
 // Threads of one machine: shared memory, wide panels.
@@ -32,13 +39,13 @@ Target gpu_target(i32 workers);
 // What all programs of an engine share.
 struct Capacity {
   i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
-  i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
-  i32 window = 0;                        // of the model; pages before it go back
-  std::optional<DType> kv_dtype;         // the weights' where unset
-  bool all_logits = false;               // of every row; nothing is sampled then
+  AttentionSplits splits = {.unit = 256, .most = 8};
+  i32 window = 0;                 // of the model; pages before it go back
+  std::optional<DType> kv_dtype;  // the weights' where unset
+  bool all_logits = false;        // of every row; nothing is sampled then
 
   // How far back the steps of any program read pages: as its attention does where it sees most.
-  AttentionCut reach() const { return {.split_unit = split_unit, .window = window}; }
+  AttentionCut reach() const { return {.split_unit = splits.unit, .window = window}; }
 };
 
 // The graph of the class of steps with at most `rows` rows of at most `sequences` sequences.

@@ -3,6 +3,7 @@
 // same bytes.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,25 +13,7 @@
 
 namespace heddle {
 
-constexpr u32 kArtefactVersion = 2;
-
-// What decides the programs beside model and device.
-struct ProgramSettings {
-  std::string scheduler;
-  i32 workers = 0;
-  i32 max_context = 0, max_sequences = 0;
-  i32 page_size = 0, split_unit = 0, max_splits = 0;
-  i32 kv_dtype = -1;  // of DType; -1: the weights'
-  bool all_logits = false, fused = true;
-
-  template <class Self, class V>
-  static void visit(Self& s, V&& v) {
-    v("scheduler", s.scheduler), v("workers", s.workers);
-    v("max_context", s.max_context), v("max_sequences", s.max_sequences), v("page_size", s.page_size);
-    v("split_unit", s.split_unit), v("max_splits", s.max_splits), v("kv_dtype", s.kv_dtype);
-    v("all_logits", s.all_logits), v("fused", s.fused);
-  }
-};
+constexpr u32 kArtefactVersion = 3;
 
 // A program as a .heddle file, and the verdict of the check on these very bytes.
 struct ProvedProgram {
@@ -46,7 +29,7 @@ struct Artefact {
   std::string model;       // the family, for people
   std::string checkpoint;  // its fingerprint
   DeviceKind device;
-  ProgramSettings settings;
+  std::map<std::string, std::string> settings;  // what else decides the programs, by name (engine/options.h)
   std::vector<ProvedProgram> programs;
   DeviceCode code;
   std::string where;  // the file; not kept
@@ -70,8 +53,5 @@ void save_artefact(const Artefact& artefact, const std::string& path);
 Artefact load_artefact(const std::string& path);
 bool is_artefact(const std::string& path);            // by its first bytes
 std::string frame_artefact(std::string_view fields);  // puts the header before
-
-// What it holds and what it is for.
-std::string print_artefact(const Artefact& artefact);
 
 }  // namespace heddle

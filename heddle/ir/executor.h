@@ -93,9 +93,6 @@ class MemorySpace {
 void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes);
 void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes);
 
-// From so many rows on, a backend may run programs kernel by kernel (ExecutorSpec::many_rows).
-constexpr i32 kManyStepRows = 64;
-
 struct ExecutorSpec {
   const char* name = "";
   const char* doc = "";
@@ -108,7 +105,7 @@ struct ExecutorSpec {
   // a worker for each thread.
   MemorySpace& (*space)() = nullptr;
   i32 (*workers)() = nullptr;
-  const char* many_rows = nullptr;  // the executor of steps of 64 rows and more; null: this one
+  const char* many_rows = nullptr;  // the executor of steps of kManyStepRows and more; null: this one
 };
 
 // Devices that are alike for programs.

@@ -11,13 +11,6 @@
 namespace heddle {
 namespace {
 
-// "top_p" -> "--top-p"
-std::string flag_of(std::string_view name) {
-  std::string flag = "--" + std::string(name);
-  std::ranges::replace(flag, '_', '-');
-  return flag;
-}
-
 // "12,13=-2.5"
 SequenceBias parse_bias(const std::string& text) {
   const size_t middle = text.find('=');

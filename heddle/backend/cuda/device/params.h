@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/ir/instruction.h"
+#include "heddle/ir/row_classes.h"
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
 #include "heddle/ir/trace_event.h"
@@ -119,7 +120,7 @@ constexpr u32 kQueueArgsBytes = 1536;  // of a call's arguments on chip; longer 
 // (KernelTraits); then ring slots, as many as there is room for.
 constexpr u32 kRingSlotBytes = 16384;
 constexpr u32 kMaxRingSlots = 13;
-constexpr i32 kStreamRows = 8;    // a tile of more rows reads its weights itself
-constexpr i32 kRowColumns = 128;  // of a product of one row, whose sums over warps are made at once
+constexpr i32 kStreamRows = kFewStepRows;  // a tile of more rows reads its weights itself
+constexpr i32 kRowColumns = 128;           // of a product of one row, whose sums over warps are made at once
 
 }  // namespace heddle
