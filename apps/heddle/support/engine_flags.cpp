@@ -33,12 +33,12 @@ void EngineFlags::add_options(Command& command,
                               const std::function<bool(const std::string& name, const Option&)>& wanted,
                               const char* more) {
   EngineOptions::visit(asked, [&](const char* name, auto& field, const Option& option) {
-    using Field = std::remove_reference_t<decltype(field)>;
-    if constexpr (std::is_constructible_v<FlagValue, Field*>) {
+    using Value = std::remove_reference_t<decltype(field)>;
+    if constexpr (std::is_constructible_v<FlagValue, Value*>) {
       if (!option.flag || !wanted(name, option)) return;
       command.argument(
           flag_of(name), &field, option.help() + more,
-          {.shows_default = option.zero.empty() || std::is_arithmetic_v<Field>, .group = kGroup});
+          {.shows_default = option.zero.empty() || std::is_arithmetic_v<Value>, .group = kGroup});
     }
   });
 }
