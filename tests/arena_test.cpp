@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// Calls of add and activation on earlier tensors of one shape, chosen by chance.
+// Random calls of add and activation on earlier tensors of one shape.
 Graph random_graph(u64 seed, i32 calls) {
   std::mt19937_64 random(seed);
   Graph graph;
@@ -55,7 +55,7 @@ TEST(Arena, BuffersThatLiveTogetherLieApart) {
         const i64 bytes = graph.buffers()[a].bytes;
         const bool apart =
             plan.offset[a] + bytes <= plan.offset[b] || plan.offset[b] + bytes <= plan.offset[a];
-        // In place: one is written by the call that reads the other last.
+        // In place: the call that writes one is the last that reads the other.
         const bool in_turn = lives[a].last <= lives[b].first || lives[b].last <= lives[a].first;
         EXPECT_TRUE(apart || in_turn)
             << "seed " << seed << ": " << graph.buffers()[a].name << " and " << graph.buffers()[b].name;

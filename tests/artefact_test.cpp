@@ -30,7 +30,7 @@ class Artefacts : public testing::Test {
   static void expect_in(const std::string& text, const std::string& words) {
     EXPECT_NE(text.find(words), std::string::npos) << "no \"" << words << "\" in\n" << text;
   }
-  // The arguments fail with a message that has all these words.
+  // The arguments fail with a message that has all of these words.
   static void expect_refused(const std::vector<std::string>& args, const std::vector<std::string>& words) {
     const Outcome outcome = run_program({.args = args});
     EXPECT_NE(outcome.code, 0) << args[0];
@@ -119,7 +119,7 @@ TEST_F(Artefacts, AreRefusedWithWantedAndFound) {
   expect_refused({"bench", kOther, "--program", file}, {"is for checkpoint ", "this one is "});
 }
 
-// Another fine-tuning of the same shapes is another checkpoint; how it is cut into files says nothing.
+// Another fine-tuning with the same shapes is another checkpoint; the number of files does not matter.
 TEST_F(Artefacts, KnowTheirCheckpoint) {
   const std::string copy = scratch.path("copy");
   std::filesystem::copy(kStory, copy);
@@ -146,7 +146,7 @@ TEST_F(Artefacts, ThatWereDamagedAreRefused) {
   expect_refused(sum({"--program", file}), {"is one program", "heddle compile"});
 }
 
-// Whatever a proof says: memory is as large as the model makes it.
+// Even if a proof fits: memory is only as large as the model makes it.
 TEST_F(Artefacts, ProgramsOfOtherShapesAreRefused) {
   const std::string other = scratch.path("other.heddle");
   output({"compile", kStory, "--device", "cpu", "--workers", "2", "--out", file});

@@ -1,5 +1,5 @@
-// How a prompt is cut into steps, and its earlier positions into pages, changes no bit of its attention: on every executor,
-// for rows that come in steps of many.
+// A prompt may be cut into steps, and its earlier positions into pages, in any way: no bit of its attention
+// changes. This holds on every executor, for steps of many rows.
 #include <gtest/gtest.h>
 
 #include "heddle/ir/cases.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr i32 kText = 230, kHeads = 4, kKvHeads = 2;
 
-// Rows [start, end) of the text in a step.
+// Rows [start, end) of the text in one step.
 struct Cut {
   i32 start, end, page_size, block_rows;
 };
@@ -40,7 +40,7 @@ class AttentionOfCut {
     args_.block_rows = cut.block_rows, args_.max_blocks = blocks, args_.split_unit = 64;
   }
 
-  // What each row, head and dimension has.
+  // The attention output by row, head and dimension.
   std::vector<double> run(const ExecutorSpec& executor) {
     const OpSpec& op = get_op("attention");
     Part part{&op, std::vector<std::byte>(sizeof(Attention))};
@@ -101,7 +101,8 @@ TEST_P(AttentionCuts, ChangeNoBit) {
     for (const i32 window : {0, 75}) {
       const auto wanted = AttentionOfCut({0, kText, 16, 64}, head_dim, window).run(executor);
       const size_t row = wanted.size() / kText;
-      // Steps that end in the middle of what is on chip at once; tails of two rows; tiles of more rows and fewer.
+      // Steps that end in the middle of an on-chip block; tails of two rows; tiles with more and with fewer
+      // rows.
       for (const Cut& cut :
            {Cut{70, kText, 8, 64}, {64, 131, 16, 16}, {101, 167, 4, 32}, {200, 202, 16, 16}}) {
         const auto got = AttentionOfCut(cut, head_dim, window).run(executor);

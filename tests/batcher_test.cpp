@@ -1,4 +1,4 @@
-// Sequences that share steps say what each says alone, however they come and go.
+// Sequences that share steps give the same text as each gives alone, whenever they come and go.
 #include "heddle/engine/batcher.h"
 
 #include <cmath>
@@ -15,12 +15,12 @@ namespace heddle {
 namespace {
 
 const std::string kModel = std::string(HEDDLE_SOURCE_DIR) + "/models/storyteller";
-// Logits. KV pages round to bf16, and which positions come from pages depends on how a prompt was cut.
+// In logits. KV pages round to bf16, and which positions come from pages depends on how a prompt was cut.
 constexpr float kNoise = 0.25f;
 
 struct Line {
   std::vector<i32> prompt, tokens;
-  std::vector<float> margins;  // of the first logit to the second
+  std::vector<float> margins;  // first logit minus second logit
 };
 
 class Job : public BatchJob {
@@ -73,7 +73,7 @@ struct Batches : testing::Test {
     return line;
   }
 
-  // Up to the first token that could have been another.
+  // Compares up to the first token whose margin is within the noise.
   static void expect_same(const Line& line, const std::vector<i32>& tokens) {
     for (size_t i = 0; i < line.tokens.size(); ++i) {
       ASSERT_LT(i, tokens.size());
@@ -83,7 +83,7 @@ struct Batches : testing::Test {
     EXPECT_EQ(line.tokens.size(), tokens.size());
   }
 
-  // A prompt of `words` words that its first token tells from others.
+  // A prompt of `words` words. Its first token makes it different from others.
   std::vector<i32> prompt_of(i32 number, size_t words) const {
     std::string text = std::to_string(number) + " + 45 = " + std::to_string(number + 45) + ".";
     while (words-- > 0) text += " Once upon a time there was a fox.";
@@ -152,7 +152,7 @@ TEST_F(Batches, AFullContextEndsOneAndNotOthers) {
   batcher.add(done);
   while (!batcher.idle()) batcher.step();
   EXPECT_TRUE(full->ended && full->was_full);
-  EXPECT_EQ(full->tokens.size() + full->prompt().size(), 24u + 1);  // the last one needs no position
+  EXPECT_EQ(full->tokens.size() + full->prompt().size(), 24u + 1);  // the last token needs no position
   EXPECT_TRUE(done->ended && !done->was_full);
   EXPECT_EQ(tokenizer.decode(done->tokens, true), " 72.");
   EXPECT_THROW(batcher.add(std::make_shared<Job>(std::vector<i32>(24, 5), 1, eos)), Error);

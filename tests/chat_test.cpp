@@ -18,7 +18,7 @@ namespace heddle {
 namespace {
 
 const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
-// The model knows no conversations: each message is a sum or the beginning of a story, a text of its own.
+// The model does not know conversations: each message is a sum or the beginning of a story, a separate text.
 constexpr const char* kTemplate =
     "{% for m in messages %}{% if m.role == 'assistant' %}{{ m.content }}{{ eos_token }}"
     "{% else %}{{ bos_token }}{{ m.content }}{% endif %}{% endfor %}";
@@ -45,10 +45,10 @@ struct Piped : testing::Test {
 TEST_F(Piped, ATurnReadsOnlyWhatIsNew) {
   const Outcome outcome = talk("27 + 45 =\n/stats\n9 + 2 =\n/stats\n/history\n");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  // The first turn reads a begin token and 7 more; 5 are made, the end among them, which is not read.
+  // The first turn reads a begin token and 7 more. It makes 5 tokens, including the end, which is not read.
   expect_words(outcome.out, {" 72.\n", "prompt    8 tokens: 0 were in the KV cache, 8 were processed",
                              "user: 27 + 45 =\nassistant:  72.\nuser: 9 + 2 =\nassistant: "});
-  // Then 8 + 4 are there; the end, a begin token and the new sum are not.
+  // Now 8 + 4 are in the KV cache; the end token, a begin token and the new sum are not.
   expect_words(outcome.out, {"prompt    19 tokens: 12 were in the KV cache, 7 were processed",
                              "of 768 positions used", "turn      2, ended by eos", "chosen by the program"});
   expect_words(outcome.err, {"of 768 positions left]"});
@@ -97,7 +97,7 @@ TEST_F(Piped, GenerateTakesOneTurn) {
   EXPECT_EQ(outcome.out, " 72.\n") << outcome.err;
 }
 
-// The program with a terminal of its own.
+// Runs the program in its own terminal.
 class Terminal {
  public:
   Terminal(const char* kind, const std::vector<std::string>& args) {
@@ -118,7 +118,7 @@ class Terminal {
   void type(const std::string& text) {
     ASSERT_EQ(::write(terminal_, text.data(), text.size()), ssize_t(text.size()));
   }
-  // Reads until `word` comes, and drops all up to its end; false: it does not come.
+  // Reads until `word` comes, and drops everything up to its end. Returns false when it does not come.
   bool wait_for(const std::string& word) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(600);
     for (;;) {
@@ -134,7 +134,7 @@ class Terminal {
       shown_.append(bytes.data(), size_t(n));
     }
   }
-  // Until lines are edited: what is typed before that, the terminal itself edits, byte by byte.
+  // Waits until lines are edited. Before that, the terminal itself edits what is typed, byte by byte.
   bool wait_for_editor() {
     if (!wait_for("> ")) return false;
     for (int turn = 0; turn < 60'000; ++turn) {
@@ -145,7 +145,7 @@ class Terminal {
     return false;
   }
   const std::string& shown() const { return shown_; }
-  // Its exit code; -1 where a signal ended it, that of impatience among them.
+  // Returns the exit code; -1 when a signal ended the program, including the one after the time limit.
   int wait() {
     wait_for("\x01 never");
     int status = 0;
@@ -161,7 +161,7 @@ class Terminal {
   std::string shown_;
 };
 
-// One that only shows lines, and one where they are edited.
+// A terminal that only shows lines, and one that can edit them.
 class Terminals : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, Terminals, testing::Values("dumb", "xterm"));
 
@@ -182,7 +182,7 @@ TEST_P(Terminals, CtrlCStopsTheAnswerThenLeaves) {
   terminal.type("\x03");
   ASSERT_TRUE(terminal.wait_for("once more or Ctrl-D leaves")) << terminal.shown();
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
-  terminal.type("/reset\n");  // a sum behind a story that was cut is not always right
+  terminal.type("/reset\n");  // a sum after a cut story is not always right
   ASSERT_TRUE(terminal.wait_for("> ")) << terminal.shown();
   terminal.type("27 + 45 =\n");
   ASSERT_TRUE(terminal.wait_for("72.")) << terminal.shown();
@@ -208,13 +208,13 @@ TEST(LineEditor, EditsAndRemembersLines) {
   terminal.type(
       "7 + 46 =\x7f\x7f\x7f"
       "5 =\x01"
-      "2\n");  // three taken back, then one put in front
+      "2\n");  // three characters deleted, then one inserted at the beginning
   ASSERT_TRUE(terminal.wait_for("positions left]") && terminal.wait_for_editor()) << terminal.shown();
   terminal.type("/save " + scratch.path("one") + "\n");
   ASSERT_TRUE(terminal.wait_for("(2 messages)") && terminal.wait_for_editor()) << terminal.shown();
   terminal.type("\x1b[A\x1b[A\n");  // two lines back
   ASSERT_TRUE(terminal.wait_for("positions left]") && terminal.wait_for_editor()) << terminal.shown();
-  terminal.type("Za\xc5\xbe\x7fr\n");  // a character of two bytes, taken back
+  terminal.type("Za\xc5\xbe\x7fr\n");  // a character of two bytes, deleted
   ASSERT_TRUE(terminal.wait_for("positions left]") && terminal.wait_for_editor()) << terminal.shown();
   terminal.type("/save " + scratch.path("all") + "\n");
   ASSERT_TRUE(terminal.wait_for("(6 messages)")) << terminal.shown();

@@ -15,7 +15,7 @@ namespace {
 
 const std::string kModel = HEDDLE_SOURCE_DIR "/tests/goldens/models/llama3-tiny";
 
-// What the program prints; it must succeed.
+// Runs the program, which must succeed, and returns what it prints.
 std::string output(const std::vector<std::string>& args) {
   const Outcome outcome = run_program({.args = args});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -192,12 +192,12 @@ TEST(Command, EvalMeasuresATextAndComparesModels) {
   const Json found = parse_json(output({"eval", story, "--text", file, "--compare", story, "--window", "256",
                                         "--stride", "64", "--json"}),
                                 "eval");
-  // By transformers in fp32; scripts/parity_eval.py compares more.
+  // Computed by transformers in fp32; scripts/parity_eval.py compares more.
   EXPECT_NEAR(found.at("perplexity").as_number(), 1.23720, 2e-3);
   EXPECT_NEAR(found.at("loss").as_number(), std::log(found.at("perplexity").as_number()), 1e-9);
   EXPECT_EQ(found.at("kl"), 0);
   EXPECT_EQ(found.at("top1_agreement"), 1);
-  // One window more for each 64 tokens past 256; all tokens but the first are scored.
+  // One more window for each 64 tokens after 256. All tokens except the first are scored.
   const size_t tokens = size_t(found.at("tokens").as_number()) + 1;
   EXPECT_EQ(found.at("windows"), 1 + (tokens - 256 + 63) / 64);
   EXPECT_EQ(tokens, expected.at("ids").size() - 1 + 5)

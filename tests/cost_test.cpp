@@ -1,4 +1,5 @@
-// What the tiles of a program cost: each weight once, whatever the number of workers, and of pages what attention reads.
+// Costs of a program's tiles: each weight counts once for any number of workers, and pages count what
+// attention reads.
 #include "heddle/ir/cost.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +52,7 @@ TEST(Cost, DoesNotGrowWithThePagesThereAre) {
   EXPECT_EQ(few.flops, many.flops);
 }
 
-// A tile draws the panels of one expert, though it may be any of them.
+// A tile reads the panels of one expert, though it may be any of them.
 TEST(Cost, OfAnExpertIsThatOfOne) {
   const Program program = program_of("mixtral-tiny", 1);
   double all = 0;

@@ -1,5 +1,5 @@
-// The decode programs of full-size models for the workers of a GPU: no weights and no GPU are needed to build and
-// to prove them. A small one of them runs, with stale reads.
+// The decode programs of full-size models for the workers of a GPU. Building and proving them needs neither
+// weights nor a GPU. A small one also runs, with stale reads.
 #include <cctype>
 #include <map>
 
@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-// Three seeds are three interleavings; the last one's is adversarial.
+// Three seeds give three interleavings; the last one's is adversarial.
 #ifdef HEDDLE_SANITIZED
 constexpr u64 kFirstSeed = 3;
 #else
@@ -43,12 +43,13 @@ std::map<EdgeKind, int> edges_of(const Program& program) {
   return count;
 }
 
-// What a proof may do for an instruction: clocks that it joins or compares, cells that it looks at. bench/rows.py has its
-// time. Tiles of a mixture may write to any row that experts share, so that their cells are many.
+// Limits of the proof's work per instruction: clocks joined or compared, and cells examined. bench/rows.py
+// measures its time. Tiles of a mixture may write to any row that experts share, so they have many cells.
 struct Limits {
   double clocks = 0, cells = 0;
 };
-constexpr Limits kDense = {20, 61}, kMixture = {432, 988}, kManyRows = {1076, 6571};  // a tenth more than today
+// a tenth more than when this was written
+constexpr Limits kDense = {20, 61}, kMixture = {432, 988}, kManyRows = {1076, 6571};
 
 void expect_proved(const Program& program, const Limits& most, const std::string& what) {
   const CheckReport report = check(program);
@@ -113,8 +114,8 @@ TEST(DecodePrograms, OfEverySchedulerAreProvedWithLittleWork) {
                   scheduler->name);
 }
 
-// Laid out for a GPU's workers, with homes, resident rows and both kinds of edges; f32 travels, so that the sums are
-// those of the golden.
+// Laid out for a GPU's workers, with homes, resident rows and both kinds of edges. Values travel in f32, so
+// that sums match the golden.
 EngineOptions device_options(i32 workers, const std::string& executor) {
   EngineOptions options{.executor = executor,
                         .max_context = 96,
@@ -156,7 +157,7 @@ TEST(DevicePrograms, RunOnThreads) {
   EXPECT_LE(largest_difference(bf16, expected), 2 * golden.bf16_error);
 }
 
-// Vectors share memory: the rounded copy of a sum may lie where an input lay.
+// Vectors share memory: the rounded copy of a sum may use the bytes of an input.
 TEST(DevicePrograms, RunInSharedMemory) {
   for (const std::string name :
        {"llama2-tiny", "gemma2-tiny", "gemma3-tiny", "deepseek_v3-tiny", "qwen3_moe-tiny"})
@@ -169,8 +170,8 @@ TEST(DevicePrograms, RunInSharedMemory) {
     }
 }
 
-// Each wait of such a program is needed: without it, the program is refused. (An in-SM wait says again what the
-// order of its stream says.)
+// Every wait of such a program is needed: without it, the check refuses the program. (An in-SM wait only
+// repeats the order of its stream.)
 TEST(DevicePrograms, EveryWaitIsNeeded) {
   auto engine = golden_engine("llama2-tiny", device_options(20, "reference"));
   Program program = engine->program(1, 1);

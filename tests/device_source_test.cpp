@@ -1,10 +1,13 @@
-// The device programs of real programs compile, for each architecture, without a GPU.
+// Compiles the device programs of real programs for each architecture, without a GPU.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/ir/op_call.h"
+#include "heddle/ir/registry.h"
+#include "tests/support/case_memory.h"
 #include "tests/support/golden.h"
 
 namespace heddle {
@@ -54,7 +57,7 @@ TEST_P(DeviceSource, Compiles) {
   }
 }
 
-// How many warps compute is a constant of a kernel.
+// The number of consumer warps is a constant of a kernel.
 TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;
@@ -69,6 +72,33 @@ TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
               std::string::npos);
   }
   for (const cuda::Compiled& compiled : cuda::compile(requests)) EXPECT_FALSE(compiled.kernels.empty());
+}
+
+// Kernels of single ops know no sizes, and keep all that a tile works with in registers.
+TEST_P(DeviceSource, OpsByThemselvesCompile) {
+#ifdef HEDDLE_SANITIZED
+  GTEST_SKIP() << "minutes of NVRTC, which no sanitizer sees into: left to builds without one";
+#endif
+  if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  std::vector<cuda::CompileRequest> requests;
+  for (const OpSpec* op : all_ops()) {
+    if (needs_step_record(*op)) continue;
+    CaseMemory memory;
+    std::vector<std::byte> args = op->cases().front().args;
+    op->infer(args.data());
+    allocate(*op, args.data(), memory);
+    requests.push_back(
+        {op->name, cuda::standalone_source(*op, args.data(), GetParam(), Knowledge::kTypes), GetParam(), {}});
+  }
+  EXPECT_FALSE(requests.empty());
+  const std::vector<cuda::Compiled> all = cuda::compile(requests);
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const KernelUse& kernel : all[i].kernels) {
+      std::printf("%-18s %-12.60s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d, %.1f s\n",
+                  requests[i].name.c_str(), kernel.name.c_str(), kernel.registers, kernel.shared_bytes,
+                  kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes, all[i].seconds);
+      EXPECT_LE(kernel.spill_store_bytes + kernel.spill_load_bytes, 0) << requests[i].name;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, DeviceSource, testing::Values("sm_80", "sm_90a"));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kModel = "llama2-tiny";
 
-// The logits that each sequence alone has after its last token.
+// The logits of each sequence after its last token, when it runs alone.
 std::vector<float> alone(const EngineOptions& options, std::span<const i32> tokens) {
   auto engine = golden_engine(kModel, options);
   auto logits = logits_of(*engine, tokens, tokens.size());
@@ -47,7 +47,8 @@ TEST(Engine, MixesPromptChunksAndNextTokens) {
     EngineOptions options = kOptions;
     options.executor = executor;
     Play play(options);
-    // Step 1: three prompts, none to its end. Step 2: a chunk of one beside the last tokens of the others.
+    // Step 1: three prompts, none to its end. Step 2: a chunk of one, together with the last tokens of the
+    // others.
     std::vector<StepRequest> first = {play.part(0, 0, 8, false), play.part(1, 0, 16, false),
                                       play.part(2, 0, 20, false)};
     std::vector<StepRequest> second = {play.part(2, 20, 30, true), play.part(0, 8, 9, true),
@@ -128,7 +129,7 @@ TEST(Engine, WhatLiesBeforeAWindowIsInNoPart) {
   EXPECT_EQ(dead[60], 6u);
 }
 
-// Tiles that are dead in steps of so many rows.
+// Dead tiles in steps of this many rows.
 std::vector<u64> dead_experts(const char* model, std::initializer_list<size_t> rows) {
   EngineOptions options = kOptions;
   options.splits.most = 1, options.workers = 1, options.max_sequences = 1;
@@ -144,8 +145,8 @@ std::vector<u64> dead_experts(const char* model, std::initializer_list<size_t> r
   return dead;
 }
 
-// Three layers of 5 experts, of which a token takes 2. One worker has a tile for each slot of both of a layer's
-// products of experts.
+// Three layers of 5 experts, of which a token takes 2. With one worker, there is a tile for each slot, in
+// both of a layer's products of experts.
 TEST(Engine, ExpertsThatNobodyTakesAreDead) {
   const auto dead = dead_experts("mixtral-tiny", {1, 2, 8});
   EXPECT_EQ(dead[0], 0u) << "one token has as many slots as it takes experts";
@@ -211,7 +212,7 @@ TEST(Engine, RefusesLengthsWithOtherFrequencies) {
   }
 }
 
-// A model that takes long texts, and may keep to itself that all its layers have a window.
+// A model with long texts. It can hide that all its layers have a window.
 class LongModel : public Model {
  public:
   LongModel(std::shared_ptr<const Model> model, bool says_window)
@@ -230,8 +231,8 @@ class LongModel : public Model {
   ModelInfo info_;
 };
 
-// A long text in steps of many sizes, a second one that begins as it does, tokens of many steps in a call and a
-// rewind; all logits and choices.
+// A long text in steps of many sizes, a second one that begins in the same way, several tokens per call, and
+// a rewind; with all logits and choices.
 struct LongPlay {
   Engine engine;
   std::vector<i32> text;
@@ -285,7 +286,7 @@ TEST(Engine, WhatAWindowLeavesIsEnough) {
   EXPECT_EQ(all.engine.kv_bytes() / 512, seen.engine.kv_bytes() / (2 * (3 + 4) + 64));
 }
 
-// With a window there are fewer pages than positions, and what was taken in vain would be missed.
+// With a window there are fewer pages than positions, so pages that a failed step kept would be missed.
 TEST(Engine, AStepThatFailsTakesNoPages) {
   bool fails = true;
   EngineOptions options{

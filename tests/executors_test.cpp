@@ -1,4 +1,4 @@
-// Executors on a program made by hand: same bits for any number of workers and threads, and hangs that end.
+// Executors on a hand-made program: the same bits for any number of workers and threads, and hangs that end.
 #include <cmath>
 #include <set>
 
@@ -64,14 +64,14 @@ TEST(Threads, UnknownLevelIsAnError) {
 
 class Traces : public testing::TestWithParam<const char*> {};
 
-// What every worker did, in the order it did it, waits behind the signals that they wait for.
+// A trace has what every worker did, in order, and waits end after the signals that they wait for.
 TEST_P(Traces, NoteEveryInstruction) {
   const ExecutorSpec& spec = get_executor(GetParam());
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
   TestProgram test(3, spec.space ? &spec.space() : nullptr);
   const auto executor = spec.create(test.program, test.memory, {.threads = 2, .trace_events = 100});
   executor->run(2);
-  executor->run(2);  // a trace is of the last run
+  executor->run(2);  // a trace covers the last run
   const Trace trace = executor->trace();
   size_t lanes = 0;
   std::set<u32> units;
@@ -110,8 +110,8 @@ INSTANTIATE_TEST_SUITE_P(Executors, Traces, testing::Values("threads", "referenc
 struct Hang {
   const char* name;
   void (*inject)(TestProgram&);
-  std::vector<std::string> dump;         // what the message must say
-  std::vector<std::string> on_gpu = {};  // and the megakernel's beside it
+  std::vector<std::string> dump;         // what the message must contain
+  std::vector<std::string> on_gpu = {};  // what the megakernel's message must contain as well
 };
 
 void PrintTo(const Hang& hang, std::ostream* out) {
@@ -120,7 +120,8 @@ void PrintTo(const Hang& hang, std::ostream* out) {
 
 class Hangs : public testing::TestWithParam<std::tuple<const char*, Hang>> {};
 
-// The first part that the message of a run that hangs does not say, with the message; empty: it says all.
+// The first part that is missing in the message of a run that hangs, with the message; empty: none is
+// missing.
 std::string lacking(Executor& hangs, const std::vector<std::string>& parts) {
   try {
     hangs.run(2);
@@ -153,12 +154,12 @@ TEST_P(Hangs, EndWithADumpAndTheNextRunWorks) {
     parts.push_back("consumers and loader of each worker:\n  worker 0: at #");
     parts.insert(parts.end(), hang.on_gpu.begin(), hang.on_gpu.end());
   }
-  // On a busy machine a short limit may find workers that are still on their way to where they wait.
+  // On a busy machine a short limit may catch workers before they have reached their wait.
   std::string lack = "not run";
   for (double limit_ms = 150; limit_ms < kPatientMs && !lack.empty(); limit_ms *= 8) {
     const auto hangs = create(limit_ms);
     lack = lacking(*hangs, parts);
-    if (lack.empty()) lack = lacking(*hangs, parts);  // counters begin anew
+    if (lack.empty()) lack = lacking(*hangs, parts);  // counters start again
   }
   EXPECT_EQ(lack, "");
   test.program.workers = good;
@@ -224,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(Executors, Hangs,
                            return std::string(std::get<0>(param.param)) + "_" + std::get<1>(param.param).name;
                          });
 
-// Consumers that wait for panels which nobody loads give up, and the device goes on.
+// Consumers that wait for panels which no loader loads give up, and the device stays usable.
 TEST(Panels, ThatDoNotComeAreAFault) {
   if (std::string why = get_executor("megakernel").unavailable(); !why.empty()) GTEST_SKIP() << why;
   const std::string arch = cuda::Device::get().arch();
@@ -266,7 +267,7 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
 
 class Fits : public testing::TestWithParam<const char*> {};
 
-// All workers of a program are on the device at once, or it is refused before it runs.
+// All workers of a program run on the device at once; otherwise it is refused before it runs.
 TEST_P(Fits, TooManyWorkersAreRefused) {
   const ExecutorSpec& spec = get_executor(GetParam());
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
@@ -285,7 +286,7 @@ TEST_P(Fits, TooManyWorkersAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Executors, Fits, testing::Values("megakernel"),
                          [](const auto& param) { return fmt::format("{}_fits", param.param); });
 
-// Kernels that know forms, or sizes, give the bits of those that know nothing.
+// Kernels that know forms, or sizes, give the same bits as kernels that know nothing.
 class Specialised : public testing::TestWithParam<std::string> {};
 
 TEST_P(Specialised, KernelsGiveTheSameBits) {

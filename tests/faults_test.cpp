@@ -1,5 +1,5 @@
-// The check against planted faults: all are refused, with a message that says where; and each of its rules is needed.
-// HEDDLE_TEST_SCALE=15 plants more than 10,000 of nearly every kind.
+// The check against planted faults: it refuses all of them, with a message that says where, and each of its
+// rules is needed. HEDDLE_TEST_SCALE=15 plants more than 10,000 of nearly every kind.
 #include <array>
 #include <map>
 #include <regex>
@@ -21,7 +21,7 @@
 namespace heddle {
 namespace {
 
-// Random graphs, and now and then a model for a GPU: pages, parts by index, resident rows.
+// Random graphs, and sometimes a model for a GPU: pages, parts by index, resident rows.
 Program sound_program(u64 seed) {
   static const Program model = [] {
     EngineOptions options{.workers = 6, .max_context = 32, .max_sequences = 1, .page_size = 16};
@@ -58,7 +58,8 @@ std::string text_of(const CheckReport& report) {
 }
 
 TEST(Faults, AreAllRefused) {
-  std::map<std::string, std::array<u64, 3>> planted;  // by kind of fault: by kind of edge, and of none
+  // by kind of fault: counts by kind of edge, and for faults without an edge
+  std::map<std::string, std::array<u64, 3>> planted;
   u64 all = 0;
   for (u64 seed = 0; seed < rounds(2000); ++seed) {
     const Program sound = sound_program(seed);
@@ -87,7 +88,7 @@ TEST(Faults, AreAllRefused) {
   EXPECT_EQ(planted.size(), fault_seeds().size()) << "some kind was never planted";
 }
 
-// Nothing but what one rule says is wrong with these.
+// Exactly one rule is broken in these.
 Program append_that_nobody_waits_for() {
   using namespace proof;
   proof::Builder b(2);
@@ -113,10 +114,10 @@ Program part_that_nobody_waits_for() {
   return b.finish();
 }
 
-// A check that lacks a rule takes some program that only that rule refuses.
+// A check without a rule accepts some program that only that rule refuses.
 TEST(Faults, EveryRuleIsNeeded) {
   using proof::Rule;
-  std::map<int, std::string> passed;  // by rule: a fault that gets past the check without it
+  std::map<int, std::string> passed;  // by rule: a fault that the check misses without it
   for (const auto& [rule, program] : {std::pair{Rule::kReadOfPages, append_that_nobody_waits_for()},
                                       {Rule::kReadAfterParts, part_that_nobody_waits_for()}}) {
     EXPECT_FALSE(proof::check_with(program, proof::find_test_op).ok());

@@ -28,7 +28,7 @@ struct GenerateBatch : testing::Test {
     made.args.insert(made.args.end(), more.begin(), more.end());
     return made;
   }
-  // Sums; each third is a story of up to `words` tokens.
+  // Writes sums; every third prompt is a story of up to `words` tokens.
   void write_prompts(int count, int words) const {
     std::string text;
     for (int i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
-// The program on a GPU, as people use it: which executor runs, what it prints as it goes on, and what `diff` says of bodies
-// that are wrong on the device alone. The GPU is the emulated one of the build; where the test was carried to another
-// machine (HEDDLE_TREE, HEDDLE_PROGRAM), the one that is there.
+// The program on a GPU, as people use it: which executor runs, what it prints meanwhile, and what `diff` says
+// about bodies that are wrong only on the device. The GPU is the build's emulated one; if the test was copied
+// to another machine (HEDDLE_TREE, HEDDLE_PROGRAM), it is that machine's GPU.
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -43,7 +43,7 @@ class OnGpu : public testing::Test {
   void TearDown() override {
     for (const std::string& name : set_) ::unsetenv(name.c_str());
   }
-  // Until the test ends.
+  // Sets a variable until the test ends.
   void set(const std::string& name, const std::string& value) {
     ::setenv(name.c_str(), value.c_str(), 1);
     set_.push_back(name);
@@ -61,7 +61,7 @@ class OnGpu : public testing::Test {
   std::vector<std::string> set_;
 };
 
-// What is true of the emulated one alone.
+// Tests that hold only on the emulated GPU.
 class OnEmulatedGpu : public OnGpu {
  protected:
   void SetUp() override {
@@ -85,7 +85,7 @@ TEST_F(OnEmulatedGpu, IsTheDefault) {
   set("HEDDLE_NVRTC", "/nowhere");
   const Outcome without = run_program({.args = {"generate", kStory, "--prompt", "27 + 45 ="}});
   EXPECT_EQ(without.out, " 72.\n");
-  expect_in(without.err, "; not megakernel: ");  // a GPU that cannot be used is said without being asked
+  expect_in(without.err, "; not megakernel: ");  // a GPU that cannot be used is reported without a request
 }
 
 TEST_F(OnGpu, TextIsPrintedWhileALaunchRunsAndEndsWhenAsked) {
@@ -168,7 +168,7 @@ class AheadOfTime : public OnEmulatedGpu {
     flags.insert(flags.begin(), {"generate", kStory, "--prompt", "27 + 45 =", "--program", file});
     return run_program({.args = flags});
   }
-  // As it was compiled, but for what `change` does to it.
+  // The artefact is as compiled, except for what `change` does to it.
   void expect_refused(const std::function<void(Artefact&)>& change, const std::string& words) {
     Artefact artefact = load_artefact(file);
     change(artefact);
@@ -220,9 +220,9 @@ TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
 }
 
 struct WrongBody {
-  const char *header, *from, *to;  // a line of it as it is, and as it is on the device
-  const char* node;                // the first that is wrong
-  const char* tokens = "5,6,7";    // of one row columns are taken in registers
+  const char *header, *from, *to;  // a line of a header, and its replacement on the device
+  const char* node;                // the first wrong node
+  const char* tokens = "5,6,7";    // with one row, columns pass through registers
 };
 
 constexpr WrongBody kWrong[] = {
@@ -241,7 +241,7 @@ constexpr WrongBody kWrong[] = {
     {"activation/gated_activation.cuh", "x.first) * x.second", "x.second) * x.first", "layers.0.gate_up"},
     {"gather_rows/gather_rows.cuh", "block.row(a.x, wanted[row])", "block.row(a.x, wanted[row] - 1)",
      "wanted"},
-    {"rope/rope.cuh", "angle.first - x.second", "angle.first + x.second", "layers.0.qkv", "5"},
+    {"rope/rope.cuh", "{x.first * angle.first", "{-x.first * angle.first", "layers.0.qkv", "5"},
     {"kv_append/kv_append.sm80.cuh", "set_here(i % head_dim, value)", "set_here(i % head_dim, value * 0.5f)",
      "layers.0.qkv", "5"},
     {"linear/linear.sm80.cuh", "chain.columns(block, t[0], columns, ahead)",
@@ -251,7 +251,7 @@ constexpr WrongBody kWrong[] = {
      "5"},
 };
 
-// A folder with the wrong body in it.
+// Makes a folder with the wrong body.
 std::string plant(const WrongBody& wrong, const std::string& folder) {
   const std::string header = std::string("/heddle/ops/") + wrong.header;
   std::string text = read_file(kTree + header);
@@ -264,7 +264,7 @@ std::string plant(const WrongBody& wrong, const std::string& folder) {
 }
 
 TEST_F(OnGpu, DiffFindsTheFirstWrongOp) {
-  // Kernels that were compiled ahead, where there are any.
+  // Without kernels that were compiled before.
   Scratch cache;
   if (!std::getenv("HEDDLE_CACHE")) set("HEDDLE_CACHE", cache.path("cache"));
   for (const WrongBody& wrong : kWrong) {

@@ -1,5 +1,6 @@
-// The gradients that ops name: that their calls fit the ops they call, and that their fp64 references are the derivatives
-// of the differentiated op's reference, by central differences. A new gradient needs no new test.
+// Tests the gradients that ops name: their calls fit the ops that they call, and their fp64 references are
+// the derivatives of the differentiated op's reference, by central differences. A new gradient needs no new
+// test.
 #include <algorithm>
 #include <cmath>
 #include <list>
@@ -21,10 +22,10 @@ namespace {
 struct Argument {
   std::string name, dims;
   bool writes;
-  Tensor* tensor;  // of a weight: its elements
+  Tensor* tensor;  // elements, if it is a weight
 };
 
-// The arguments of an op as they stand in memory.
+// The arguments of an op in memory.
 struct Call {
   const OpSpec& op;
   std::vector<std::byte> args;
@@ -39,7 +40,7 @@ struct Call {
   Call(const OpSpec& of, const Case& test) : Call(of, test.args) {}
 };
 
-// Values that are not rounded: a vector for each buffer. Tensors are whole buffers.
+// Unrounded values: a vector for each buffer. Tensors are whole buffers.
 class ExactValues : public Values {
  public:
   std::vector<double> read(const Tensor& tensor) const override { return values_.at(tensor.buffer); }
@@ -94,8 +95,8 @@ class Gradient {
   }
   const Tensor& at(const std::string& name) const { return *named_.at(name); }
 
-  // How far the gradient of an input is off along a random direction, as a part of what could add up there. `sign`: of the
-  // gradient that is looked at.
+  // The error of an input's gradient along a random direction, relative to the sum of absolute terms. `sign`
+  // multiplies the gradient.
   double error(const std::string& input, double sign = 1) {
     const Tensor &x = at(input), &dx = at("d" + input);
     const std::vector<double> before = values_.of(x), direction = random(&x);
@@ -122,7 +123,7 @@ class Gradient {
     for (double& v : values) v = double(random_() >> 11) * 0x1p-52 - 1;
     return values;
   }
-  // A tensor like an argument under another name, in a buffer of its own.
+  // Adds a tensor with another argument's shape, under a new name and in a buffer of its own.
   void give(const Argument& like) {
     Tensor& tensor = own(*like.tensor);
     values_.add(tensor, random(&tensor));
@@ -170,7 +171,7 @@ std::vector<std::string> split(const std::string& dims) {
   return parts;
 }
 
-// What is wrong with the calls of a gradient, found by names and dimensions alone.
+// Finds what is wrong with the calls of a gradient, by names and dimensions alone.
 class Misfits {
  public:
   explicit Misfits(const OpSpec& op) {
@@ -194,7 +195,8 @@ class Misfits {
     for (const auto& [argument, value] : step.values)
       if (std::ranges::none_of(arguments, [&](const Argument& a) { return a.name == argument; }))
         wrong.push_back(step.op + " has no argument " + argument);
-    std::map<std::string, std::string> names;  // a dimension of the called op -> of the differentiated one
+    // dimension of the called op -> dimension of the differentiated one
+    std::map<std::string, std::string> names;
     for (const Argument& a : arguments)
       if (!a.writes) read(step, a, names);
     for (const Argument& a : arguments)
@@ -232,7 +234,7 @@ TEST_P(Gradients, FitTheOpsThatTheyCall) {
   EXPECT_EQ(Misfits(*GetParam()).wrong, std::vector<std::string>());
 }
 
-// Of a difference of values of about 100 in fp64, divided by a step of 1e-6.
+// A difference of fp64 values of about 100, divided by a step of 1e-6, has this error.
 constexpr double kBound = 1e-6;
 
 TEST_P(Gradients, AreTheDerivativesOfTheReference) {
@@ -248,7 +250,7 @@ TEST_P(Gradients, AreTheDerivativesOfTheReference) {
   }
 }
 
-// A test that takes anything would not say so.
+// Shows that the test can fail.
 TEST_P(Gradients, WithAnotherSignAreRefused) {
   const OpSpec& op = *GetParam();
   std::map<std::string, double> worst;

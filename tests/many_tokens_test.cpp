@@ -1,4 +1,4 @@
-// Calls that make many tokens: what they tell while they go on, and how they end, on every executor.
+// Calls that make many tokens: what they report meanwhile, and how they end, on every executor.
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kModel = "llama3-tiny";
 constexpr size_t kTokens = 24;
-constexpr int kPatientMs = 120'000;  // until a wait is a hang
-constexpr int kImpatientMs = 2000;   // of the test whose host is slower than this
+constexpr int kPatientMs = 120'000;  // limit of a wait
+constexpr int kImpatientMs = 2000;   // limit in the test with a slow host
 
 class ManyTokens : public testing::TestWithParam<const char*> {
  protected:
@@ -23,7 +23,7 @@ class ManyTokens : public testing::TestWithParam<const char*> {
     start(kPatientMs);
     if (engine) wanted = alone(0);
   }
-  // Makes the engine, where its executor can be used, and the first sequence.
+  // Makes the engine, if its executor can be used, and the first sequence.
   void start(double hang_limit_ms) {
     const std::string executor = GetParam();
     const ExecutorSpec& spec = get_executor(executor);
@@ -34,7 +34,7 @@ class ManyTokens : public testing::TestWithParam<const char*> {
     engine = golden_engine(kModel, options);
     first = open(0);
   }
-  // A sequence that has read its prompt; its first token.
+  // Opens a sequence that has read its prompt, and returns its first token.
   std::pair<SequenceId, i32> open(size_t begin) {
     const Golden golden = load_golden(kModel);
     const SequenceId id = engine->open({.temperature = 0.8f, .seed = 11});
@@ -46,7 +46,7 @@ class ManyTokens : public testing::TestWithParam<const char*> {
     made.logits = false;
     return engine->step(requests, made);
   }
-  // What a sequence says token by token.
+  // The text of a sequence that is computed token by token.
   std::vector<i32> alone(size_t begin) {
     auto [id, token] = open(begin);
     std::vector<i32> tokens;
@@ -58,7 +58,7 @@ class ManyTokens : public testing::TestWithParam<const char*> {
     engine->close(id);
     return tokens;
   }
-  // The rest of the text after `have` tokens is as it should be.
+  // Checks the rest of the text after `have` tokens.
   void expect_goes_on(SequenceId id, size_t have) {
     EXPECT_EQ(engine->length(id), i32(9 + have));
     const i32 last = wanted[have - 1];
@@ -103,7 +103,7 @@ TEST_P(ManyTokens, EndWithTheTokenThatEnds) {
   expect_goes_on(id, at + 1);
 }
 
-// A device holds a few of them; the host knows all.
+// A device holds a few end tokens; the host knows all of them.
 TEST_P(ManyTokens, EndWithOneOfManyTokens) {
   const auto [id, token] = first;
   std::vector<i32> ends(20, 9999);

@@ -1,4 +1,4 @@
-// What people do wrong with models, programs and files. See tests/support/misuse.h.
+// Mistakes that people make with models, programs and files. See tests/support/misuse.h.
 #include "tests/support/misuse.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Misuses of what makes and reads texts: sampling, files of prompts, eval, chat. See tests/support/misuse.h.
+// Mistakes with texts: sampling, files of prompts, eval, chat. See tests/support/misuse.h.
 #include <algorithm>
 
 #include "heddle/base/file.h"

@@ -13,13 +13,13 @@ namespace {
 
 class ModelGolden : public testing::TestWithParam<std::string> {};
 
-// f32 weights leave rounding alone; 16-bit weights add the rounding of keys and values, which transformers'
-// bf16 has too.
+// f32 weights leave only rounding; 16-bit weights add the rounding of keys and values, as in transformers'
+// bf16.
 double bound_of(const Engine& engine, const Golden& golden) {
   return engine.info().weight_dtype == DType::kF32 ? 5e-5 : 1.2 * golden.bf16_error;
 }
 
-// All executors that can run here; says which cannot.
+// All executors that can run on this machine. Prints those that cannot.
 std::vector<std::string> executors() {
   std::vector<std::string> names;
   for (const Backend* backend : all_backends())
@@ -45,7 +45,7 @@ TEST_P(ModelGolden, LogitsMatchTransformers) {
   }
 }
 
-// Kernels that any sizes share give the bits of those made for one model.
+// Kernels for any sizes give the same bits as kernels made for one model.
 TEST_P(ModelGolden, FormsGiveTheBitsOfSizes) {
   const Golden golden = load_golden(GetParam());
   const auto tokens = std::span(golden.tokens).first(5);
@@ -65,8 +65,8 @@ TEST_P(ModelGolden, FormsGiveTheBitsOfSizes) {
   }
 }
 
-// Many parts and pages, so that windows begin inside and behind them, a prompt longer than its window, and steps
-// that leave positions behind.
+// Many parts and pages: windows begin inside and after them, a prompt is longer than its window, and steps
+// drop old positions.
 TEST_P(ModelGolden, ShortPartsMatchTransformers) {
   const Golden golden = load_golden(GetParam());
   EngineOptions options{.workers = 3, .max_sequences = 1, .all_logits = true};
@@ -78,7 +78,7 @@ TEST_P(ModelGolden, ShortPartsMatchTransformers) {
   }
 }
 
-// What no layer sees of a text goes back to the pool, so this must be right.
+// Pages of positions that no layer sees return to the pool, so this must be right.
 TEST_P(ModelGolden, SaysTheWindowThatAllLayersHave) {
   const Planner planner = golden_planner(GetParam(), {.workers = 1});
   const ModelGraph one = planner.graph(1, 1);
@@ -94,7 +94,7 @@ TEST_P(ModelGolden, SaysTheWindowThatAllLayersHave) {
 TEST_P(ModelGolden, GreedyTokensMatchTransformers) {
   const Golden golden = load_golden(GetParam());
   for (const std::string& executor : executors()) {
-    if (executor == "reference") continue;  // slow; its logits were compared
+    if (executor == "reference") continue;  // slow, and its logits were compared already
     auto engine = golden_engine(GetParam(), {.executor = executor, .workers = 2, .max_sequences = 1});
     const double noise = 2 * bound_of(*engine, golden);
     const SequenceId sequence = engine->open({});
@@ -102,7 +102,7 @@ TEST_P(ModelGolden, GreedyTokensMatchTransformers) {
     for (size_t i = 0; i < golden.greedy.size(); ++i) {
       const StepRequest request{sequence, next, true};
       const i32 token = engine->step(std::span(&request, 1)).sampled[0];
-      if (double(golden.margins[i]) <= noise) break;  // from here on the texts may part
+      if (double(golden.margins[i]) <= noise) break;  // from here on the texts may differ
       ASSERT_EQ(token, golden.greedy[i]) << executor << " token " << i << ", margin " << golden.margins[i];
       next = {token};
     }

@@ -1,5 +1,5 @@
-// Every case of every op on every executor, against the op's fp64 reference. A new op or executor needs no
-// new test.
+// Runs every case of every op on every executor and compares with the op's fp64 reference. A new op or
+// executor needs no new test.
 #include <gtest/gtest.h>
 
 #include "heddle/ir/executor.h"

@@ -41,7 +41,7 @@ TEST(Passes, AGpt2LayerIsFiveCalls) {
   EXPECT_EQ(layer("gpt2-tiny", 1, {}), expected);
 }
 
-// What is normalised beside others, or multiplied head by head, stays a call of its own.
+// A norm whose result several ops read, or a product by heads, remains a separate call.
 TEST(Passes, ADeepseekLayerIsElevenCalls) {
   const Chains expected = {"rms_norm+linear+bias+rope+kv_append",
                            "rms_norm+linear+rope",
@@ -57,7 +57,7 @@ TEST(Passes, ADeepseekLayerIsElevenCalls) {
   EXPECT_EQ(layer("deepseek_v3-tiny", 1, {}), expected);
 }
 
-// What a chain hands on inside is nowhere else to be read.
+// A value that a chain passes on inside cannot be read anywhere else.
 TEST(Passes, ACallThatReadsAValueTwiceIsNotAbsorbed) {
   for (bool prologue : {false, true}) {
     Graph graph;
@@ -77,7 +77,7 @@ TEST(Passes, ACallThatReadsAValueTwiceIsNotAbsorbed) {
   }
 }
 
-// The norm is read by the router and by the experts.
+// Both the router and the experts read the norm.
 TEST(Passes, AMixtureOfExpertsIsSevenCalls) {
   const Chains expected = {"rms_norm+linear+rope+kv_append",
                            "attention",
@@ -92,7 +92,7 @@ TEST(Passes, AMixtureOfExpertsIsSevenCalls) {
   EXPECT_EQ(layer("mixtral-tiny", 1, {}), expected);
 }
 
-// Its rows are no rows of its output, so that what adds by rows stays outside.
+// Its rows are not rows of its output, so an epilogue that adds by rows cannot be fused.
 TEST(Passes, WhatKnowsRowsIsNoEpilogueOfExperts) {
   Graph graph;
   graph.set_live(LiveRows::kAll);
@@ -111,7 +111,7 @@ TEST(Passes, WhatKnowsRowsIsNoEpilogueOfExperts) {
   EXPECT_EQ(graph.nodes().size(), 2u);
 }
 
-// A main op that names no input takes no prologue, one without an output no epilogues.
+// A main op that names no input takes no prologue, and one that names no output takes no epilogues.
 TEST(Passes, ChainsAroundAHeadLinearAreRefused) {
   const Planner planner(open_model(load_golden("deepseek_v3-tiny").folder), cpu_target(2), {.num_pages = 4},
                         {});
@@ -128,7 +128,7 @@ TEST(Passes, ChainsAroundAHeadLinearAreRefused) {
   EXPECT_NE(refusal({"head_linear", "activation"}, 0).find("is no chain"), std::string::npos);
 }
 
-// Their attention is in one part: there is nothing to merge.
+// Their attention has one part, so there is nothing to merge.
 TEST(Passes, ManyRowsMakeTheirNormsOnce) {
   const Chains expected = {"rms_norm", "linear+rope+kv_append",   "attention", "linear+add",
                            "rms_norm", "linear+gated_activation", "linear+add"};
@@ -145,7 +145,7 @@ TEST(Passes, EachCanBeSwitchedOff) {
   for (const std::string& chain : none) EXPECT_EQ(chain.find('+'), std::string::npos);
 }
 
-// Nothing is absorbed that reads more than the limit from each worker.
+// A prologue that reads more than the limit on each worker is not fused.
 TEST(Passes, LargeProloguesStayCallsOfTheirOwn) {
   const Chains chains = layer("llama2-tiny", 1, {.max_prologue_bytes = 8});
   EXPECT_EQ(chains.size(), 8u);

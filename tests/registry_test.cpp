@@ -1,4 +1,4 @@
-// What every op must declare, for all ops that the folders hold.
+// What every op must declare, tested on all ops of the folders.
 #include "heddle/ir/registry.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 class Registry : public testing::TestWithParam<const OpSpec*> {};
 
-// Sizes and attributes, of which several may have to be changed together.
+// Sizes and attributes. Several of them may have to change together.
 std::vector<i32*> numbers_of(const OpSpec& op, std::byte* args) {
   std::vector<i32*> numbers;
   for (const Field& field : op.fields) {
@@ -74,7 +74,7 @@ TEST_P(Registry, RefusesTensorsOfAnotherRank) {
   for (const Field& field : op.fields) {
     if (field.is_attribute()) continue;
     Tensor& tensor = field.elements(args.data());
-    if (tensor.rank == 0) continue;  // left out, or for infer to fill in
+    if (tensor.rank == 0) continue;  // left out, or infer fills it in
     const Tensor right = tensor;
     for (u8 rank = 1; rank <= kMaxRank; ++rank) {
       if (rank == right.rank) continue;
@@ -108,14 +108,13 @@ TEST_P(Registry, RefusesTensorsOfAnotherDtype) {
       for (int i = 0; i < kNumDTypes; ++i) {
         std::vector<std::byte> args = test.args;
         field.elements(args.data()).dtype = DType(i);
-        if (!field.allows(DType(i)))
-          expect_refused(op, args, name(DType(i)));
+        if (!field.allows(DType(i))) expect_refused(op, args, name(DType(i)));
       }
     }
   }
 }
 
-// What a call must give, and what it may leave out.
+// Arguments that a call must give, and those that it may leave out.
 TEST_P(Registry, KnowsWhichArgumentsAreOptional) {
   const OpSpec& op = *GetParam();
   std::set<std::string> left_out, given;
@@ -137,8 +136,8 @@ TEST_P(Registry, KnowsWhichArgumentsAreOptional) {
   }
 }
 
-// Sizes and attributes as a file may have them: refused or taken, computed with in any case without an overflow, which the
-// sanitizers see.
+// Sizes and attributes that a file might have. They are refused or accepted, without an overflow that the
+// sanitizers would see.
 TEST_P(Registry, SurvivesValuesOfAnyMagnitude) {
   const OpSpec& op = *GetParam();
   constexpr i32 kValues[] = {-1, 0, 1 << 16, 587202565, std::numeric_limits<i32>::max()};
@@ -175,7 +174,7 @@ TEST_P(Registry, CheckTakesPanelsAsTheyLie) {
   const OpSpec& op = *GetParam();
   for (const Case& test : op.cases()) {
     Program program = program_of_case(op, test);
-    for (Call& call : program.calls)  // strides, which panels do not have
+    for (Call& call : program.calls)  // strides; panels have none
       for (const Field& field : op.fields)
         if (field.is_weight()) {
           Tensor& data = field.weight(call.args[0].data()).data;

@@ -1,5 +1,5 @@
-// An op that is made while the program runs: its functions carry a context, and it goes through a graph, every schedule,
-// the check, and the executors of the CPU as the ops of the folders do.
+// An op that is made while the program runs. Its functions carry a context, and it goes through a graph,
+// every schedule, the check, and the CPU's executors like any other op.
 #include <atomic>
 #include <memory>
 
@@ -19,7 +19,7 @@
 namespace heddle {
 namespace {
 
-// Where the arguments of `blend` lie.
+// Indices of blend's arguments.
 enum { kX, kBias, kY, kHead, kFactor, kCount };
 
 float* element(const Tensor& tensor, i32 row, i32 column) {
@@ -155,7 +155,7 @@ class BlendTwice {
     options.scheduler = scheduler;
     return compile(graph_, {.rows = 1024}, place(graph_, options.passes, {.workers = 3}), options);
   }
-  // Runs a program; how many elements of the sum are wrong.
+  // Runs a program and returns how many elements of the sum are wrong.
   int wrong_sums(const Program& program, const std::string& executor, const ExecutorOptions& options) const {
     const Buffers buffers(program);
     for (i32 i = 0; i < kRows * kCols; ++i) buffers.values(x_.buffer)[i] = float(i);

@@ -1,4 +1,4 @@
-// What a program chooses beside what transformers' processors leave: the same token for the same draw, and over many
+// Compares a program's choices with transformers' processors: the same token for the same draw, and over many
 // seeds each token as often as its probability says.
 #include <cmath>
 #include <cstdio>
@@ -17,8 +17,8 @@ constexpr u64 kDraws = 2048;
 
 struct Drawn {
   std::vector<i32> tokens;    // by seed
-  std::vector<float> logits;  // that they were drawn from
-  std::vector<i32> text;      // before them
+  std::vector<float> logits;  // logits that the tokens were drawn from
+  std::vector<i32> text;      // tokens before them
   size_t differs_from_host = 0;
 };
 
@@ -27,7 +27,7 @@ Drawn draw(const SamplingParams& params) {
   Drawn drawn;
   drawn.text = load_golden(kModel).tokens;
   drawn.text.resize(17);
-  const SequenceId first = engine->open({});  // reads the page with which all others begin
+  const SequenceId first = engine->open({});  // reads the page that all others begin with
   const StepRequest all{first, drawn.text, false};
   engine->step(std::span(&all, 1));
   for (u64 seed = 0; seed < kDraws; seed += kTogether) {
@@ -60,7 +60,7 @@ Drawn draw(const SamplingParams& params) {
   return drawn;
 }
 
-// Pearson's statistic and its degrees of freedom; rare tokens count as one kind.
+// Pearson's statistic and its degrees of freedom. Rare tokens count as one kind.
 std::pair<double, int> chi_square(const Drawn& drawn, const std::vector<float>& scores) {
   std::vector<double> found(scores.size());
   for (i32 token : drawn.tokens) ++found[size_t(token)];

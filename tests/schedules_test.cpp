@@ -1,4 +1,4 @@
-// Whatever the graph and whichever the policy: the program is proved, and all of them compute the same in every
+// For any graph and any policy, the program is proved, and all programs compute the same in every
 // interleaving. HEDDLE_TEST_SCALE=20 takes 10,000 graphs.
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// The shipped model, end to end: it tells the stories that transformers tells with it, adds and subtracts
-// numbers that it never saw together, and the program prints both.
+// The shipped model, end to end: it tells the same stories as with transformers, adds and subtracts numbers
+// that it never saw together, and the program prints both.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,7 +19,7 @@ namespace {
 const std::string kModel = std::string(HEDDLE_SOURCE_DIR) + "/models/storyteller";
 constexpr i32 kSequences = 16;
 constexpr size_t kLongestAnswer = 20;  // tokens, the end included
-// Logits. KV pages round to bf16, and wide products do on some CPUs: 0.07 was seen.
+// In logits. KV pages round to bf16, and so do wide products on some CPUs: 0.07 was seen.
 constexpr double kNoise = 0.25;
 
 const nlohmann::json& expected() {
@@ -27,7 +27,7 @@ const nlohmann::json& expected() {
   return json;
 }
 
-// How far a token is before the best of the others.
+// A token's logit minus the best of the others.
 double margin_of(std::span<const float> logits, i32 token) {
   float other = -INFINITY;
   for (size_t i = 0; i < logits.size(); ++i)
@@ -124,7 +124,7 @@ TEST_F(Storyteller, SumsAreRight) {
   }
 }
 
-// What a command of the shell prints to stdout.
+// Runs a shell command and returns its stdout.
 std::string output_of(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   std::string text;

@@ -1,4 +1,4 @@
-// What a timeline says that a model's tiles moved, of runs of the whole engine.
+// The bytes and flops that a timeline reports for a model's tiles, in runs of the whole engine.
 #include "heddle/trace/timeline.h"
 
 #include <gtest/gtest.h>

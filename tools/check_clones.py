@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks how much of the C++ and Python of the tree stands there twice."""
+"""Checks how much C++ and Python code of the tree is repeated."""
 
 import measure
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that something reads every field of a header's struct: its name stands somewhere in the tree that is
-no declaration, plain assignment or designated initialiser. A name that something else has counts as read."""
+"""Checks that something reads every field of a header's struct: its name occurs somewhere in the tree other
+than in a declaration, a plain assignment or a designated initialiser. If something else has the same name,
+the field counts as read."""
 
 import re
 
 import measure
 
 HEADERS_OF = ("heddle", "apps")  # readers may be anywhere
-LAYOUT = re.compile(r"reserved\d*|magic|version")  # what keeps the rest of a layout in its place
+LAYOUT = re.compile(r"reserved\d*|magic|version")  # these keep the rest of a layout in its place
 # Not the "class" of a template's parameters.
 STRUCT = re.compile(r"(?<![<,])(?<![<,]\s)\b(?:struct|class|union)\b[^;{}()=]*(?:\([^()]*\)[^;{}()=]*)?\{")
 NO_FIELD = re.compile(
@@ -16,13 +17,13 @@ NO_FIELD = re.compile(
 )
 LABEL = re.compile(r"^\s*(public|private|protected)\s*:(?!:)")
 POINTER = re.compile(r"\(\s*\*\s*(?:const\s+)?(\w+)\s*\)")
-# Of x.name = 1, x->name = 1 and {.name = 1}.
+# Matches x.name = 1, x->name = 1 and {.name = 1}.
 WRITTEN = re.compile(r"(?:\.|->)\s*(\w+)\s*=(?!=)")
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
 def _end(text, at):
-    """Where the brace at `at` is closed."""
+    """The position of the brace that closes the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == "{") - (text[i] == "}")
@@ -51,7 +52,7 @@ def _members(text, at):
 
 
 def _names(member):
-    """The names of the fields that a declaration makes; none where it is of something else."""
+    """The names of the fields that a declaration makes; none if it declares something else."""
     member = LABEL.sub("", member.strip()).strip()
     member = re.sub(r"alignas\s*\([^)]*\)|\[\[.*?\]\]", "", member).strip()
     if NO_FIELD.match(member):
@@ -70,7 +71,7 @@ def _names(member):
 
 
 def _split(member):
-    """The declarators; the type's own colons are no bit-fields."""
+    """Splits declarators. The colons of the type itself are not bit-fields."""
     return re.sub(r"\b(\w+)::", "", member).split(",")
 
 
@@ -87,7 +88,7 @@ def fields(path, text):
 
 
 def reads(root):
-    """How often each word stands where it may be read."""
+    """Counts how often each word occurs where it may be read."""
     counts = {}
     for path in measure.files(root, measure.CPP):
         text = measure.strip(measure.read(root, path))

@@ -25,21 +25,22 @@ LAYERS = {
     "apps": 8,
     "python": 8,
 }
-# Rooms of a backend: a room includes lower rooms only, so those of one floor do not know each other. Its
-# entry file and its tests see all; device/ and arch/ are read by the host for what both sides share.
+# Rooms of a backend. A room includes only lower rooms, so those of one floor do not know each other. Its
+# entry file and its tests see all of them. Host code reads device/ and arch/ for what both sides share.
 ROOMS = {
     "heddle/backend/cuda/runtime": 0,
     "heddle/backend/cuda/compiler": 0,
     "heddle/backend/cuda/program": 1,
     "heddle/backend/cuda/executors": 2,
 }
-ANYTHING = ("tests", "bench", "examples")  # these cross folders by purpose
+ANYTHING = ("tests", "bench", "examples")  # these cross folders on purpose
 SEES_OPS = ("heddle/model", "tests")
 SEES_BACKENDS = ("heddle/backend", "python")  # others reach them through the registry
-# Device headers that NVRTC reads without cost; the rest of the toolkit's are CuTe's, in the files below.
+# Device headers that NVRTC reads at no cost. Only the files below include the rest of the toolkit, which is
+# CuTe's.
 DEVICE_HEADERS = {"cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h", "mma.h"}
 ARCHITECTURE = re.compile(r"heddle/backend/\w+/arch/|\.sm\d+\.cuh$")
-# What bodies of ops ask Team and Kernel for instead (backend/cuda/device/team.cuh).
+# Bodies of ops ask Team and Kernel for these (backend/cuda/device/team.cuh).
 FRAME = re.compile(
     r"arch::thread\b|threadIdx|blockDim|__(?:shfl|ballot|sync)\w*|\bsync_consumers\b"
     r"|\bk(?:Consumers|Warps|FewRows|ManyRows|OneOp|Known|Uses|ScratchBytes)\b"
@@ -54,7 +55,7 @@ def unit(path):
 
 
 def member(path):
-    """The family of ops or the backend that a file belongs to, or None for what its siblings share."""
+    """The family of ops or the backend that a file belongs to, or None for files that siblings share."""
     parts = path.split("/")
     if path.startswith(("heddle/ops/", "heddle/backend/")) and len(parts) > 3:
         return parts[2]
@@ -69,13 +70,14 @@ def wrong_room(path, target):
 
 
 def is_policy(path, paths):
-    """A header of the schedule folder with a source beside it is a policy's own, but for the interface."""
+    """A header of the schedule folder with a source file of the same name belongs to a policy, except the
+    interface."""
     folder, stem = path.rsplit(".", 1)[0].rsplit("/", 1)
     return folder == "heddle/schedule" and stem != "schedule" and f"{folder}/{stem}.cpp" in paths
 
 
 def is_device(path):
-    """Compiled by NVRTC too: no standard header may be seen from here."""
+    """NVRTC compiles these too, so they may include no standard header."""
     return path.endswith(".cuh") or (path.startswith("heddle/tile/") and path.endswith(".h"))
 
 
@@ -129,7 +131,7 @@ def include_violations(path, found, paths):
 
 
 def standard_header_chains(path, all_includes, chain=(), seen=None):
-    """Ways from a device file to a standard header, each as a list of files."""
+    """Include paths from a device file to a standard header, each as a list of files."""
     seen = set() if seen is None else seen
     seen.add(path)
     for include in all_includes[path]:

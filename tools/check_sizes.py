@@ -32,7 +32,7 @@ def exemptions(root):
 
 
 def measured(root):
-    """(what, where, size, limit) for everything that has a limit; `what` is said in the message."""
+    """(what, where, size, limit) for everything that has a limit; messages print `what`."""
     texts = {p: measure.read(root, p) for p in measure.files(root, (*measure.CPP, ".py"))}
     texts |= {p: measure.read(root, p) for p in measure.files(root, (".cmake", ".txt"), ("cmake",))}
     for path, text in texts.items():

@@ -40,7 +40,7 @@ LONG_FUNCTION = "void Big::long_one(int a) {\n" + "  x();\n" * 90 + "}\n"
 
 class CheckTest(unittest.TestCase):
     def found(self, check, **seeded):
-        """What the check says of the good tree with these files put in."""
+        """The output of the check for the good tree with these files added."""
         with tempfile.TemporaryDirectory() as root:
             for path, text in {**PAGES, **GOOD, **seeded}.items():
                 file = pathlib.Path(root, path)

@@ -60,7 +60,7 @@ def strip(text):
 
 
 def _head(text):
-    """What stands before a brace: (is it a function's, its name, its number of parameters)."""
+    """Reads the text before a brace: (is it a function's, its name, its number of parameters)."""
     bare = TEMPLATE.sub("", ATTRIBUTE.sub("", re.sub(r"\s+", " ", text.strip())))
     if "(" not in bare or not FUNCTION_END.search(bare) or NOT_FUNCTION.match(bare):
         return False, "", 0
@@ -81,7 +81,7 @@ def _head(text):
 def cpp_functions(path, text):
     text, found, stack = strip(text), [], []
     pairs = 1
-    while pairs:  # `member{value}` and `= {value}` are no blocks: write them as calls
+    while pairs:  # `member{value}` and `= {value}` are not blocks: write them as calls
         text, pairs = re.subn(r"(?:(?<=[\w>])|(?<== ))\{([^{};]*)\}", r"(\1)", text)
     inside = last = 0
     line = 1
@@ -116,7 +116,7 @@ def functions(root):
 
 
 def includes(text):
-    """The include directives of a file, comments left out."""
+    """The include directives of a file, without those in comments."""
     text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S)
     return [
         Include(text.count("\n", 0, m.start(1)) + 1, m.group(1) == '"', m.group(2))
@@ -125,7 +125,7 @@ def includes(text):
 
 
 def _normalised(text):
-    """(line number, text without blanks) of each line that says something."""
+    """(line number, text without blanks) of each line with code."""
     text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S)
     for number, line in enumerate(text.split("\n"), 1):
         row = re.sub(r"\s+|//.*", "", line)
@@ -186,7 +186,8 @@ def strongly_connected(edges):
 
 
 def run(name, violations):
-    """The main of a check: looks at the tree it lies in, or the one named; exits 1 if anything is wrong."""
+    """The main function of a check: checks the tree that it lies in, or the one named; exits 1 if anything is
+    wrong."""
     root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
     wrong, summary = violations(root)
     for line in wrong:

@@ -1,4 +1,5 @@
-// heddle bench: what decode and prefill take once they are warm, beside what memory allows.
+// heddle bench: times decode and prefill once they are warm, and compares them with what memory bandwidth
+// allows.
 #include <algorithm>
 #include <filesystem>
 
@@ -20,10 +21,10 @@ struct BenchFlags {
   EngineFlags engine;
   std::string positions = "0,512", out, commit = HEDDLE_VERSION;
   i32 prefill = 512, steps = 16, rounds = 5, sequences = 1;
-  SamplingParams sampling;  // of the tokens that one call makes
+  SamplingParams sampling;  // how the tokens of one call are chosen
 };
 
-// "; temperature 0.8, top-p 0.95"; nothing where the likeliest token is taken.
+// "; temperature 0.8, top-p 0.95"; empty when the most likely token is chosen.
 std::string chosen_by(const SamplingParams& sampling) {
   if (sampling.greedy()) return {};
   std::string text = fmt::format("; temperature {:g}", sampling.temperature);
@@ -60,7 +61,7 @@ class Bench {
     double load = seconds_of([&] { engine_ = load_engine(flags.engine, options); });
     add({.work = "start: weights packed", .unit = "s", .all = {load}});
     const Program& one = build(1);
-    // Every weight is read once for a token.
+    // A token reads every weight once.
     for (const Home& home : one.homes)
       if (home.period == 0) weight_bytes_ += home.end - home.begin;
   }
@@ -93,8 +94,9 @@ class Bench {
     rows_.push_back(std::move(row));
   }
 
-  // Before and after all, as what other work leaves of a machine's bandwidth changes; not beside the model, whose peak of
-  // memory it would raise and whose weights it would drive out of the caches.
+  // Bandwidth is measured before and after everything, because other work changes what is left of it. It is
+  // not measured while the model is loaded: that would raise the peak of memory and evict the weights from
+  // caches.
   void measure_bandwidth() { bandwidth_.all.push_back(1e-9 * backend_.read_bandwidth(threads_)); }
 
   const Program& build(i32 rows) {
@@ -105,7 +107,7 @@ class Bench {
     return *program;
   }
 
-  // Seconds for the next tokens of a sequence, in as few steps as they fit.
+  // Computes the next tokens of a sequence in as few steps as possible. Returns seconds.
   double extend(SequenceId sequence, std::span<const i32> tokens) {
     return seconds_of([&] {
       while (!tokens.empty()) {
@@ -147,7 +149,7 @@ class Bench {
         steps.all.push_back(1e3 * extend(sequence, all.subspan(size_t(position + s), 1)));
       engine_->close(sequence);
       const double together = 1e3 * decode_together(position, 1) / flags_.steps;
-      if (round == 0) continue;  // warms up
+      if (round == 0) continue;  // warm-up
       single.all.push_back(steps.median());
       joined.all.push_back(together);
     }
@@ -157,7 +159,7 @@ class Bench {
     }
   }
 
-  // The steps of `--sequences` sequences at once, as a batch takes them.
+  // Times the steps of `--sequences` sequences at once, as in a batch.
   void decode_shared(i32 position) {
     Measurement row{
         .work = fmt::format("decode of {} sequences at position {}, {}, {} tokens a call{}", flags_.sequences,
@@ -170,7 +172,7 @@ class Bench {
     add(std::move(row));
   }
 
-  // Seconds of one call that makes all tokens of each of `count` sequences from a position on.
+  // Times one call that makes all tokens of each of `count` sequences from a position on. Returns seconds.
   double decode_together(i32 position, i32 count) {
     const std::vector<i32> tokens = some_tokens(position + count, engine_->info().vocab);
     const auto prompt = std::span(tokens).first(size_t(position));
@@ -192,12 +194,12 @@ class Bench {
   const Backend& backend_;
   i32 threads_;
   i64 weight_bytes_ = 0;
-  std::vector<size_t> decodes_;  // of rows_: those with a ceiling
+  std::vector<size_t> decodes_;  // indices in rows_ of rows with a ceiling
   Measurement bandwidth_{.work = "read bandwidth", .unit = "GB/s"};
   std::vector<Measurement> rows_;
 };
 
-// As a reader would type it.
+// The command as a reader would type it.
 std::string command_of(const Command& command, const BenchFlags& flags, const EngineOptions& options) {
   return fmt::format("heddle bench {}{} --executor {} --threads {}",
                      std::filesystem::path(flags.engine.model).filename().string(),

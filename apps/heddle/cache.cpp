@@ -1,4 +1,4 @@
-// heddle cache: what is kept of compiled device programs.
+// heddle cache: shows or clears the cache of compiled device programs.
 #include <memory>
 
 #include <fmt/core.h>

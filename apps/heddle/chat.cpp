@@ -64,7 +64,7 @@ class Chat {
     std::fprintf(stderr, "%s\n", text.c_str());
   }
 
-  // False: the person leaves.
+  // Returns false when the person leaves.
   bool handle(const std::string& line) {
     if (line.find_first_not_of(" \t\r\n") == std::string::npos) return true;
     if (line[0] != '/') return say(line), true;
@@ -165,7 +165,7 @@ void run(const ChatFlags& flags, const Command& command) {
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
   Chat(conversation, chooser_of(settings.sampling)).run();
-  if (interrupted()) forget_interrupt();  // to leave at the prompt is no failure
+  if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure
 }
 
 }  // namespace

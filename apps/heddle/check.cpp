@@ -1,4 +1,5 @@
-// heddle check: proves a saved program, or the programs that a model runs; or compiles the tile bodies for GPUs.
+// heddle check: proves a saved program, or the programs that a model runs; or compiles the tile bodies for
+// GPUs.
 #include "heddle/ir/check.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ std::string show(const Program& program) {
   return first;
 }
 
-// Its proofs are compared as it is loaded; here they are made again.
+// Loading compares the artefact's proofs; this makes them again.
 std::string show(const Artefact& artefact) {
   std::string first;
   for (const ProvedProgram& program : artefact.programs)
@@ -77,7 +78,7 @@ void print_json(const std::vector<BodyCheck>& checks) {
   print(rows.dump(2) + "\n");
 }
 
-// By the backends that know the architectures.
+// Each backend compiles for the architectures that it knows.
 std::vector<BodyCheck> check_bodies(const CheckFlags& flags) {
   std::map<const Backend*, std::vector<std::string>> archs;
   for (const std::string& arch : flags.archs) archs[&backend_for_arch(arch)].push_back(arch);

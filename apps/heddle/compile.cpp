@@ -1,4 +1,5 @@
-// heddle compile: programs, proofs and device code ahead of time, for a device that need not be here.
+// heddle compile: makes programs, proofs and device code ahead of time, for a device that need not be in this
+// machine.
 #include <algorithm>
 #include <cstdio>
 

@@ -18,7 +18,7 @@ struct DiffFlags {
   double bound = 0;
 };
 
-// The tensors that calls write and no later one writes again: what their buffers hold at the end.
+// Tensors that calls write and no later call overwrites: at the end their buffers still hold them.
 struct Written {
   size_t call;
   Tensor tensor;
@@ -49,7 +49,7 @@ std::vector<Written> written_by(const Program& program) {
 }
 
 struct Difference {
-  double error = 0, largest = 0;  // of |a - b|, and of |a|
+  double error = 0, largest = 0;  // the largest |a - b|, and the largest |a|
   size_t values = 0;
 };
 
@@ -67,7 +67,7 @@ Difference compare(std::span<const std::byte> a, std::span<const std::byte> b, D
   return result;
 }
 
-// Where one of both needs programs of a GPU, both run these, so that each buffer of one is there in the other.
+// If one of the two executors needs programs for a GPU, both run these, so that they have the same buffers.
 EngineOptions options_for(const DiffFlags& flags) {
   EngineOptions options = flags.engine.options();
   options.keep_buffers = true;
@@ -91,7 +91,7 @@ Ran run_on(const DiffFlags& flags, EngineOptions options, const std::string& exe
   return ran;
 }
 
-// Sums are rounded in other orders; where weights have 16 bits, so has what travels between ops.
+// The executors round sums in different orders. With 16-bit weights, values between ops have 16 bits too.
 double bound_of(const DiffFlags& flags, const Engine& engine) {
   if (flags.bound > 0) return flags.bound;
   return engine.info().weight_dtype == DType::kF32 ? 1e-3 : 5e-2;

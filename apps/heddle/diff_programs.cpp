@@ -1,4 +1,4 @@
-// heddle diff-programs: what differs between two saved programs.
+// heddle diff-programs: prints how two saved programs differ.
 #include <fmt/format.h>
 
 #include "apps/heddle/support/command.h"

@@ -1,4 +1,4 @@
-// heddle env: what this machine has, and what this build uses.
+// heddle env: shows this machine's devices and the parts of this build.
 #include <cstdio>
 
 #include <CLI/Version.hpp>

@@ -1,4 +1,4 @@
-// heddle eval: the perplexity of a text, and how another model's choices differ on it.
+// heddle eval: computes the perplexity of a text, and how another model's choices differ on it.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -30,12 +30,12 @@ struct EvalFlags {
   bool json = false;
 };
 
-// One window of the text: tokens [begin, end) are read, those from `target` on are scored.
+// One window of the text: it reads tokens [begin, end) and scores those from `target` on.
 struct Window {
   size_t begin, target, end;
 };
 
-// As transformers' documentation cuts a text ("Perplexity of fixed-length models").
+// Cuts a text as transformers' documentation does ("Perplexity of fixed-length models").
 std::vector<Window> windows_of(size_t tokens, size_t window, size_t stride) {
   std::vector<Window> windows;
   for (size_t begin = 0, scored = 0; scored < tokens; begin += stride) {
@@ -46,12 +46,12 @@ std::vector<Window> windows_of(size_t tokens, size_t window, size_t stride) {
   return windows;
 }
 
-// What is summed over positions; nats.
+// Sums over positions, in nats.
 struct Sums {
-  double loss = 0;        // as the documentation weighs windows
+  double loss = 0;        // with the documentation's weights of windows
   size_t tokens = 0;      // scored
-  size_t weight = 0;      // of all windows in `loss`
-  double divergence = 0;  // of the other's distribution from the first's
+  size_t weight = 0;      // sum of the weights in `loss`
+  double divergence = 0;  // divergence of the other model's distribution from the first one's
   size_t agreed = 0, compared = 0;
 };
 
@@ -82,7 +82,7 @@ class Eval {
       EngineOptions options = engine.options();
       options.max_context = window_;
       options.all_logits = true;
-      options.kv_dtype = DType::kF32;  // a long window adds no rounding of its own
+      options.kv_dtype = DType::kF32;  // a long window adds no rounding
       engines_.push_back(load_engine(engine, options));
     }
   }
@@ -101,7 +101,7 @@ class Eval {
   }
 
  private:
-  // Refuses a model whose tokens are others.
+  // Refuses a model with other tokens.
   void compare_with(const ModelInfo& info, const std::string& text) {
     const ModelInfo other = open_model(flags_.compare)->info();
     require(other.vocab == info.vocab, "[eval] {} knows {} tokens and {} knows {}; they cannot be compared",
@@ -112,7 +112,7 @@ class Eval {
     limit_ = std::min(limit_, other.max_positions);
   }
 
-  // Only the rows that predict a scored token have logits; the last token predicts none.
+  // Computes logits only for rows that predict a scored token; the last token predicts none.
   void score(const Window& window) {
     std::vector<SequenceId> sequences;
     for (const auto& engine : engines_) sequences.push_back(engine->open({}));
@@ -130,7 +130,7 @@ class Eval {
       at = stop;
     }
     for (size_t e = 0; e < engines_.size(); ++e) engines_[e]->close(sequences[e]);
-    // The documentation counts one token less than a window scores, and weighs its mean with that.
+    // The documentation counts one token less than a window scores, and weights its mean by that count.
     const size_t scored = window.end - 1 - first, weight = window.end - window.target - 1;
     if (scored == 0) return;
     sums_.loss += (loss_ - before) / double(scored) * double(weight);
@@ -185,7 +185,7 @@ class Eval {
                       sums_.tokens, windows, window_, stride_, seconds));
   }
 
-  static constexpr size_t kRows = 256;  // of a step; their logits are in memory
+  static constexpr size_t kRows = 256;  // rows per step, whose logits are in memory
 
   const EvalFlags& flags_;
   std::vector<i32> tokens_;

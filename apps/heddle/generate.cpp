@@ -27,7 +27,7 @@ struct GenerateFlags : AnswerFlags {
   bool json = false, chat = false, echo = false;
 };
 
-// The prompt as what a person says to the model, with all that its template puts around it.
+// The prompt as a message of the user, with everything that the template adds around it.
 std::string turn_of(const GenerateFlags& flags) {
   std::vector<ChatMessage> messages;
   require_utf8(flags.system, "--system");
@@ -36,8 +36,8 @@ std::string turn_of(const GenerateFlags& flags) {
   return flags.chat_template().render(messages);
 }
 
-// The prompt's tokens; flags.prompt becomes its text: all of stdin without the line end that closes it, as the text
-// goes on where the prompt stops.
+// Returns the prompt's tokens and sets flags.prompt to its text. From stdin it takes everything except the
+// last line end, because the answer continues where the prompt stops.
 std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer) {
   const bool from_stdin = flags.prompt == "-";
   if (from_stdin) flags.prompt = read_stdin();
@@ -79,7 +79,7 @@ void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const Answ
                (count > 1 ? count - 1 : count) / times.tokens, reason.c_str(), chooser.c_str());
 }
 
-// Answers that differ in their seeds: --seed and those that follow it.
+// Answers that differ in their seeds: --seed and the numbers after it.
 std::vector<std::shared_ptr<Answer>> answers_of(const GenerateFlags& flags, AnswerSettings settings,
                                                 const std::vector<i32>& prompt, const Tokenizer& tokenizer) {
   std::vector<std::shared_ptr<Answer>> answers;

@@ -1,4 +1,4 @@
-// heddle inspect: shows what a model becomes (sizes, graph, program), or what a saved program holds.
+// heddle inspect: shows the sizes, graph and program of a model, or what a saved program holds.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -26,7 +26,7 @@ double megabytes(i64 bytes) {
   return double(bytes) / 1e6;
 }
 
-// Parameters, and how much memory they and a position of the KV pages take.
+// The number of parameters, and the memory that they and one position of the KV pages take.
 struct Sizes {
   i64 parameters = 0, weight_bytes = 0, page_bytes = 0;
   size_t matrices = 0, vectors = 0;
@@ -37,7 +37,7 @@ struct Sizes {
       parameters += i64(weight.rows()) * weight.cols;
     }
     for (const auto& [name, vector] : model.vectors) {
-      if (vector.sources.empty()) continue;  // made, not learnt
+      if (vector.sources.empty()) continue;  // computed, not learnt
       ++vectors;
       for (const WeightSource& source : vector.sources) parameters += source.rows;
     }

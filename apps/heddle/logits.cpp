@@ -1,4 +1,4 @@
-// heddle logits: the logits of every position of a token sequence, as a safetensors file.
+// heddle logits: writes the logits of every position of a token sequence to a safetensors file.
 #include <cstdio>
 #include <cstring>
 

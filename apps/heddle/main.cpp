@@ -1,4 +1,4 @@
-// The command line: finds the command, and turns what went wrong into a message and an exit code.
+// The command line: finds the command, and turns an error into a message and an exit code.
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -33,8 +33,8 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 failed (a file, a model, a run); 2 wrong arguments; 130 interrupted.\n"
     "What a command makes goes to stdout, messages and progress to stderr.";
 
-// The command that the arguments name. The library says of a missing and of an unknown one only that one is
-// required.
+// The command that the arguments name. CLI11 reports both a missing and an unknown command only as "one is
+// required".
 CLI::App* find_command(CLI::App& app, int argc, char** argv) {
   std::string known;
   for (CLI::App* command : app.get_subcommands(nullptr)) {
@@ -77,7 +77,7 @@ int failed(ExitCode code, const char* message) {
 int main(int argc, char** argv) {
   using namespace heddle;
   watch_interrupts();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows past a limit is an error of the write
+  std::signal(SIGXFSZ, SIG_IGN);  // a write past a file size limit becomes an error of the write
   try {
     return run(argc, argv);
   } catch (const Error& error) {

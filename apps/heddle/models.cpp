@@ -1,4 +1,4 @@
-// heddle models: the families that this build runs, what each computes and what it refuses.
+// heddle models: lists the families that this build runs, with what each computes and refuses.
 #include <fmt/core.h>
 
 #include "apps/heddle/support/command.h"

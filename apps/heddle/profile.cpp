@@ -1,4 +1,4 @@
-// heddle profile: where the time of a step goes, by op.
+// heddle profile: shows where the time of a step goes, by op.
 #include <cstdio>
 
 #include "apps/heddle/measure/decode_run.h"
@@ -36,7 +36,7 @@ void run(const ProfileFlags& flags) {
   require(rows <= engine->max_rows(), "[profile] --prefill {}; a step has {} rows at most", rows,
           engine->max_rows());
   DecodeRun run(*engine, position, rows);
-  for (int turn = 0; turn < 2; ++turn) run.run(steps);  // the first warms up
+  for (int turn = 0; turn < 2; ++turn) run.run(steps);  // the first one warms up
   const Program& program = engine->program(rows, 1);
   const Trace trace = engine->trace(program);
   const TracedRun traced{.executor = options.executor,

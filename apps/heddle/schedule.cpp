@@ -1,4 +1,5 @@
-// heddle schedule: what each policy makes of a model's program, by a model of costs and, if asked, measured.
+// heddle schedule: compares the policies on a model's program, by a model of costs and, on request, by
+// measurement.
 #include "heddle/schedule/schedule.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ struct ScheduleFlags {
   std::string calibrate, plot, out, commit = HEDDLE_VERSION;
 };
 
-// The best of three times; the program is proved before anything is said of it.
+// Takes the best of three times. It proves the program before it reports anything.
 PlannedSchedule plan(const Planner& planner, const std::string& policy, i32 rows, const CostModel& costs) {
   PlannedSchedule planned{.policy = policy};
   for (int i = 0; i < 3; ++i) {
@@ -62,7 +63,7 @@ std::string table(std::span<const PlannedSchedule> schedules) {
   return text;
 }
 
-// As a reader would type it.
+// The command as a reader would type it.
 std::string command_of(const Command& command, const ScheduleFlags& flags, const EngineOptions& options) {
   const std::string policy = flags.compare ? "" : " --scheduler " + options.scheduler;
   return fmt::format("heddle schedule {}{}{} --executor {} --workers {} --threads {}",
@@ -72,7 +73,7 @@ std::string command_of(const Command& command, const ScheduleFlags& flags, const
                      policy, options.executor, options.workers, options.threads);
 }
 
-// Each policy's steps, one policy after the other, all of which must compute the same.
+// Measures the steps of each policy, one policy after the other. All must compute the same.
 void measure(const ScheduleFlags& flags, EngineOptions options, std::vector<PlannedSchedule>& schedules) {
   std::optional<MeasuredSteps> first;
   for (PlannedSchedule& schedule : schedules) {

@@ -1,4 +1,4 @@
-// heddle template: conversations to the text that the model's chat template makes of them.
+// heddle template: writes conversations as the model's chat template does.
 #include <iostream>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// heddle tokenize: text to token ids, and back.
+// heddle tokenize: converts text to token ids, and back.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -28,7 +28,7 @@ class TokenizeRun {
       : flags_(flags), tokenizer_(Tokenizer::load(file_of(flags.model))) {}
 
   void run() {
-    std::ios::sync_with_stdio(false);  // reading is many times faster so
+    std::ios::sync_with_stdio(false);  // makes reading many times faster
     if (flags_.json_lines) {
       std::string line;
       for (size_t number = 1; std::getline(std::cin, line); ++number) print(answer(line, number) + "\n");

@@ -1,4 +1,4 @@
-// heddle trace: what a recorded run says, and its conversion to other formats.
+// heddle trace: summarises a recorded run, or converts it to other formats.
 #include <cstdio>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// What tells contents apart: against accidents and mistakes, not against malice.
+// Digests that tell contents apart. They protect against accidents and mistakes, not against malice.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// 128 bits of all parts and where each ends, as 32 hexadecimal digits.
+// Digests all parts, and where each ends, into 128 bits: 32 hexadecimal digits.
 std::string digest_of(std::span<const std::string_view> parts);
 
 }  // namespace heddle

@@ -1,9 +1,10 @@
-// Element types: one table, from which all that a type is follows. Read by host and device: no standard headers.
+// Element types, in one table. Everything else about a type follows from its row. Host and device include it:
+// no standard headers.
 #pragma once
 
 namespace heddle {
 
-// The numbers are part of stored programs.
+// Stored programs contain these numbers.
 enum class DType : unsigned char { kF32, kF16, kBf16, kI32, kU8, kF8E4M3, kF8E5M2, kI8, kI4, kI64, kBool };
 
 enum class DTypeKind : unsigned char { kFloat, kInteger, kBool };
@@ -11,11 +12,11 @@ enum class DTypeKind : unsigned char { kFloat, kInteger, kBool };
 struct DTypeInfo {
   DType type;
   const char* name;
-  const char* safetensors;  // in files of Hugging Face; empty where the format has no such type
-  const char* numpy;        // NumPy's and PyTorch's name, with those of ml_dtypes
+  const char* safetensors;  // Hugging Face's name in files; empty where the format has no such type
+  const char* numpy;        // name in NumPy and PyTorch, including those of ml_dtypes
   int bits;
   DTypeKind kind;
-  int mantissa = 0;  // bits that a float stores of it
+  int mantissa = 0;  // stored bits of a float's mantissa
 };
 
 constexpr DTypeInfo kDTypes[] = {
@@ -43,7 +44,7 @@ constexpr bool in_order() {
 }
 static_assert(in_order() && kNumDTypes <= 16);
 
-// log2 of the bytes of every type in one word, two bits a type: device code reads no table from memory.
+// log2 of the bytes of every type, two bits per type in one word: device code reads no table from memory.
 constexpr unsigned int packed_log2_bytes() {
   unsigned int word = 0;
   for (int i = 0; i < kNumDTypes; ++i)
@@ -64,12 +65,12 @@ constexpr int bits_of(DType type) {
   return info_of(type).bits;
 }
 
-// Bytes of one element; an i4 by itself takes one.
+// Bytes of one element. A single i4 takes one byte.
 constexpr int size_of(DType type) {
   return 1 << ((dtype_detail::kLog2Bytes >> (2 * int(type))) & 3);
 }
 
-// Bytes of `count` elements that lie side by side.
+// Bytes of `count` adjacent elements.
 constexpr long long bytes_of(DType type, long long count) {
   return (count * bits_of(type) + 7) / 8;
 }
@@ -80,7 +81,7 @@ constexpr bool is_float(DType type) {
 constexpr bool is_integer(DType type) {
   return info_of(type).kind == DTypeKind::kInteger;
 }
-// f32, f16 and bf16: what every op computes with. Narrower floats want scales.
+// f32, f16 and bf16: the types that every op computes with. Narrower floats need scales.
 constexpr bool is_wide_float(DType type) {
   return is_float(type) && bits_of(type) >= 16;
 }

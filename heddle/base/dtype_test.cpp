@@ -64,11 +64,11 @@ TEST(Element, KeepsNumbersOfEveryType) {
   }
 }
 
-// An fp8 by its definition: sign, `mantissa` bits of mantissa, the rest is exponent.
+// Describes an fp8: a sign, `mantissa` bits of mantissa, and exponent bits for the rest.
 struct Format {
   const char* name;
   int mantissa, bias;
-  bool infinities;  // IEEE's: all exponents of ones are infinity and NaN
+  bool infinities;  // as in IEEE: an exponent of all ones means infinity or NaN
   float (*decode)(uint8_t);
   uint8_t (*encode)(float);
 

@@ -1,4 +1,5 @@
-// One element in memory as a number, whatever its type: for tables, comparisons and tests, not for kernels.
+// Reads and writes one element of any type as a number, for tables, comparisons and tests. It is too slow for
+// kernels.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +8,14 @@
 
 namespace heddle {
 
-// Exact, but for i64 beyond 2^53. Throws for i4, which has no address.
+// Exact, except for i64 beyond 2^53. Throws for i4, which has no address.
 double load_number(DType type, const std::byte* at);
 
-// Rounds a float to nearest even; of an integer type `value` must be a number of its range, which is rounded to a whole one.
+// Rounds to the nearest float, ties to even. For an integer type `value` must be in its range; it is rounded
+// to a whole number.
 void store_number(DType type, std::byte* at, double value);
 
-// What storing `value` as the float type `type` leaves of it.
+// Returns `value` after it was stored as the float type `type`.
 float round_to(DType type, float value);
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
-// A file of the tree, as it was when heddle was built: cmake/embed.cmake writes it into the program, which needs no
-// source tree then.
+// A file of the source tree, as it was when heddle was built. cmake/embed.cmake writes it into the program,
+// so that the program needs no source tree.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The one exception of heddle. Message form: "[where] what is wrong: the values; what would be right".
+// heddle's only exception. The form of a message is "[where] what is wrong: the values; what would be right".
 #pragma once
 
 #include <stdexcept>
@@ -10,11 +10,11 @@ namespace heddle {
 
 enum class ErrorCode {
   kInvalidArgument,  // the caller's values are wrong
-  kUnsupported,      // the values make sense, this build cannot do them
+  kUnsupported,      // the values make sense, but this build does not support them
   kIo,               // a file is missing, short, malformed or cannot be written
   kCompile,          // a device program did not compile
   kDevice,           // a run failed: hang, fault, abort
-  kInternal,         // a promise of heddle's own is broken
+  kInternal,         // heddle broke a promise of its own
 };
 
 const char* name(ErrorCode code);

@@ -40,7 +40,7 @@ const char* remedy(int error) {
 }  // namespace
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-  int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait
+  int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would block
   if (descriptor < 0) fail_io(path_, "open");
   struct stat info {};
   bool ok = ::fstat(descriptor, &info) == 0;

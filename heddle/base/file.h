@@ -1,4 +1,4 @@
-// Files: a read-only memory map, whole-file read, and writes that are complete or not there.
+// Files: a read-only memory map, whole-file reads, and writes that are either complete or leave nothing.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class MappedFile {
 
   const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  // Tells the system that these pages are not needed in memory any more (they can be read again).
+  // Tells the system that these pages may leave memory; they can be read again.
   void forget(size_t begin, size_t size) const;
 
  private:
@@ -37,9 +37,9 @@ class MappedFile {
 
 std::string read_file(const std::string& path);
 
-// A file written in pieces beside `path` and renamed by commit(): a reader sees the old file or the whole new
-// one. Without a commit nothing is left. What is no regular file (/dev/stdout, a pipe) is written in place.
-// Throws Error(kIo).
+// A file that is written in pieces under a temporary name in the same folder, and renamed to `path` by
+// commit(). A reader sees either the old file or the whole new one. Without a commit nothing is left. A path
+// that is not a regular file (/dev/stdout, a pipe) is written directly. Throws Error(kIo).
 class OutputFile {
  public:
   explicit OutputFile(std::string path);
@@ -52,11 +52,11 @@ class OutputFile {
   void commit();
 
  private:
-  std::string path_, temporary_;  // the same where the file is written in place
+  std::string path_, temporary_;  // equal when the file is written directly
   FileHandle file_;
 };
 
-// An OutputFile with one piece.
+// Writes an OutputFile in one piece.
 void write_file(const std::string& path, std::string_view content);
 
 }  // namespace heddle

@@ -1,4 +1,5 @@
-// Conversions of fp8 on the host, by bits, round to nearest even, as OCP's formats and PyTorch have them.
+// Conversions of fp8 on the host, on the bits, with rounding to nearest even, as in OCP's formats and
+// PyTorch.
 #pragma once
 
 #include <bit>
@@ -7,8 +8,8 @@
 namespace heddle {
 namespace float8_detail {
 
-// A finite magnitude as the code of an fp8 with `kMantissa` bits of mantissa and exponents from 2^(1 - kBias) on; too large
-// ones go on counting past the format's last code.
+// Converts a finite magnitude to the code of an fp8 with `kMantissa` bits of mantissa and exponents from 2^(1
+// - kBias) on. A magnitude that is too large gives a code past the format's last one.
 template <int kMantissa, int kBias>
 inline uint32_t round_magnitude(uint32_t magnitude) {
   constexpr uint32_t kDropped = 23 - kMantissa, kLeast = uint32_t(127 + 1 - kBias) << 23;
@@ -39,7 +40,7 @@ inline float f8e4m3_to_float(uint8_t bits) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) | sign);
 }
 
-// Saturates: what is beyond 448, infinity too, becomes 448 of its sign. NaN stays NaN.
+// Saturates: everything beyond 448, including infinity, becomes 448 with its sign. NaN stays NaN.
 inline uint8_t float_to_f8e4m3(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value), sign = (bits >> 24) & 0x80u,
                  magnitude = bits & 0x7fffffffu;
@@ -48,7 +49,7 @@ inline uint8_t float_to_f8e4m3(float value) {
   return uint8_t(sign | float8_detail::round_magnitude<3, 7>(magnitude));
 }
 
-// e5m2: infinities and NaNs as IEEE has them, largest value 57344.
+// e5m2: infinities and NaNs as in IEEE, largest value 57344.
 inline float f8e5m2_to_float(uint8_t bits) {
   const uint32_t code = bits & 0x7fu, sign = uint32_t{bits & 0x80u} << 24;
   const float value = code == 0x7c  ? std::bit_cast<float>(0x7f800000u)

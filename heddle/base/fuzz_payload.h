@@ -1,5 +1,5 @@
-// What fuzzers of files with a header share: the header of an input is passed over, since the target puts its own before
-// the rest, so that magic and checksum always fit.
+// Shared by fuzzers of files with a header. They skip the header of an input and write their own, so that
+// magic and checksum always match.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace heddle {
 
-// Calls run(what stands behind the header); an Error is a refusal, unless it says that heddle is at fault.
+// Calls run() with the bytes after the header. An Error counts as a refusal, unless its code says that heddle
+// is at fault.
 template <class Run>
 int fuzz_payload(const uint8_t* data, size_t size, size_t header_bytes, Run run) {
   std::string_view file(reinterpret_cast<const char*>(data), size);

@@ -1,4 +1,5 @@
-// A broken invariant of heddle itself. What a caller can trigger is an Error instead (base/error.h).
+// Checks for broken invariants of heddle itself. An error that a caller can trigger is an Error instead
+// (base/error.h).
 #pragma once
 
 namespace heddle {

@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kIndexedMembers = 16;  // from so many on names are searched by halves
+constexpr size_t kIndexedMembers = 16;  // objects with at least this many members are found by binary search
 
 // Gives the parser its text and knows how far it has read.
 class Cursor {
@@ -65,7 +65,7 @@ struct JsonWriter {
     return made;
   }
   static Made of(const Json::Object& object) {
-    Made::object_t made;  // a list, as names are known to differ
+    Made::object_t made;  // a list, because the names are known to differ
     for (const auto& [name, value] : object.members) made.push_back({name, of(value)});
     return made;
   }
@@ -93,7 +93,7 @@ class JsonBuilder {
   bool number_unsigned(uint64_t value) { return add(value); }
   bool number_float(double value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(nlohmann::json::binary_t&) { return false; }  // not in texts
+  bool binary(nlohmann::json::binary_t&) { return false; }  // texts have none
 
   bool start_object(size_t) { return open(Json::object()); }
   bool start_array(size_t) { return open(Json::array()); }
@@ -129,7 +129,7 @@ class JsonBuilder {
   }
 
  private:
-  // An array or object whose end was not read yet.
+  // An array or object that has not ended yet.
   struct Open {
     Json::Items* items;
     Json::Object* made;
@@ -154,7 +154,7 @@ class JsonBuilder {
     return true;
   }
 
-  // Where the string begins whose last quote stands before `end`.
+  // Finds the beginning of a string from `end`, which comes right after its last quote.
   const char* begin_of_string(const char* end) const {
     for (const char* quote = end - 2;; --quote) {
       if (*quote != '"') continue;

@@ -1,4 +1,4 @@
-// JSON: values, a strict reader and a writer. The library behind it (nlohmann/json) is known to json.cpp alone, since its
+// JSON: values, a strict reader and a writer. Only json.cpp includes the library (nlohmann/json), because its
 // header takes seconds to compile.
 #pragma once
 
@@ -56,30 +56,31 @@ class Json {
   bool is_object() const { return is<Object>(); }
   const char* kind() const;  // "null", "boolean", "number", "string", "array" or "object"
 
-  // These throw Error(kIo) where the value is of another kind.
+  // These throw Error(kIo) when the value has another kind.
   bool as_bool() const;
   double as_number() const;
   const std::string& as_string() const;
   const std::vector<Json>& items() const;
   const std::vector<JsonMember>& members() const;
-  // An integer of up to 64 bits with a sign; nothing of other numbers and kinds.
+  // A signed integer of up to 64 bits; nothing for other numbers and kinds.
   std::optional<int64_t> to_int() const;
 
-  size_t size() const;  // of an array or object; else 0
-  // Null where this is no object or has no such member.
+  size_t size() const;  // members of an array or object; otherwise 0
+  // Null when this is not an object or has no such member.
   const Json* find(std::string_view name) const;
   const JsonMember* find_member(std::string_view name) const;
-  // Throws Error(kIo) where there is none.
+  // Throws Error(kIo) when there is no such member.
   const Json& at(std::string_view name) const;
 
-  // The member of that name, which is added where there is none; null becomes an object.
+  // Finds or adds the member of that name. A null value becomes an object first.
   Json& operator[](std::string_view name);
-  // null becomes an array.
+  // A null value becomes an array first.
   Json& push_back(Json item);
 
-  // `indent`: spaces for each level; -1 writes one line. What is not UTF-8 gets U+FFFD; `ascii` escapes all else.
+  // `indent`: spaces per level; -1 writes one line. Invalid UTF-8 becomes U+FFFD. `ascii` escapes everything
+  // outside ASCII.
   std::string dump(int indent = -1, bool ascii = false) const;
-  // As dump, but throws Error(kInvalidArgument) where a text is not UTF-8.
+  // As dump, but throws Error(kInvalidArgument) when a text is not UTF-8.
   std::string dump_strictly() const;
 
   bool operator==(const Json& other) const;
@@ -90,8 +91,7 @@ class Json {
   using Items = std::vector<Json>;
   struct Object {
     std::vector<JsonMember> members;
-    std::vector<uint32_t>
-        by_name;  // members in the order of their names, for those of large objects that were read
+    std::vector<uint32_t> by_name;  // members in the order of their names; for large objects that were read
     bool operator==(const Object& other) const;
   };
 
@@ -119,16 +119,17 @@ Json::Json(const std::map<std::string, T>& members) {
 
 struct JsonLimits {
   int depth = 128;             // levels of arrays and objects
-  size_t bytes = 100'000'000;  // thousands of times what configurations and indexes take
+  size_t bytes = 100'000'000;  // thousands of times the size of configurations and indexes
 };
 
-// Reads one value. Refuses what is no JSON, names that stand twice in one object (readers disagree on which counts), and
-// what is over the limits: throws Error(kIo) that names `where`, line and column. An integer beyond 64 bits is a float.
+// Reads one value. Throws Error(kIo), with `where`, line and column, when the text is not JSON, when an
+// object has a name twice (readers disagree on which one counts), or when it exceeds the limits. An integer
+// beyond 64 bits becomes a float.
 Json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
-// The same of a file.
+// Parses a file in the same way.
 Json load_json(const std::string& path, const JsonLimits& limits = {});
 
-// A value for a message: one line of printable ASCII, cut where it is long. A string comes in quotes.
+// A value for a message: one line of printable ASCII, shortened if long. Strings are quoted.
 std::string brief(const Json& value);
 
 // The library's name and version.

@@ -1,5 +1,5 @@
-// Any text is either refused with an Error that names a line and a column, or a value that is the same when it is written
-// and read again, keeps to the depth, and has every name once.
+// Any text is either refused with an Error that names a line and a column, or it parses to a value that is
+// the same after it is written and read again, keeps to the depth limit, and has every name once.
 #include <cstdint>
 #include <string_view>
 

@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// The error that reading `text` ends in.
+// Parses `text` and returns the message of the error.
 std::string error_of(std::string_view text, const JsonLimits& limits = {}) {
   try {
     return "no error but " + parse_json(text, "f.json", limits).dump();

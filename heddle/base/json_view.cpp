@@ -3,9 +3,9 @@
 namespace heddle {
 namespace {
 
-constexpr size_t kShownBytes = 60;  // of a value in a message
+constexpr size_t kShownBytes = 60;  // of one value in a message
 
-// A value as a message shows it; containers by kind and size, since dumping them may cost megabytes.
+// Shows a value in a message. Containers appear by kind and size, because printing them may take megabytes.
 std::string shown(const Json& value) {
   if (value.is_array()) return fmt::format("an array of {}", value.size());
   if (value.is_object()) return fmt::format("an object of {} members", value.size());

@@ -1,4 +1,4 @@
-// Typed access to a JSON file of unknown quality: every error names the file, the path to the value, the
+// Typed access to a JSON file of unknown quality. Every error names the file, the path to the value, the
 // value itself and what would be right.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace heddle {
 
-// One value inside a JsonDocument, which must outlive it. A view points at the view it came from, so that one
-// must outlive it too: keep each step of a path in a variable.
+// One value inside a JsonDocument. A view points at the view that it came from, and at the document; both
+// must outlive it, so keep each step of a path in a variable.
 class JsonView {
  public:
   JsonView(const Json& value, std::string_view file) : value_(&value), key_(file) {}
@@ -25,7 +25,8 @@ class JsonView {
   bool is_array() const { return value_->is_array(); }
   bool is_object() const { return value_->is_object(); }
 
-  // The member `key`; at() fails where there is none, find() is empty there and where it is null.
+  // Returns the member `key`. If it is missing, at() fails and find() is empty; find() is also empty if it is
+  // null.
   JsonView at(std::string_view key) const&;
   std::optional<JsonView> find(std::string_view key) const&;
   JsonView at(std::string_view key) const&& = delete;
@@ -36,7 +37,7 @@ class JsonView {
   int64_t as_int(int64_t low, int64_t high) const;
   double as_number() const;
 
-  size_t size() const { return value_->size(); }  // of an array or object
+  size_t size() const { return value_->size(); }  // members of an array or object
   void for_each_item(const std::function<void(const JsonView&)>& visit) const;
   void for_each_member(const std::function<void(const std::string&, const JsonView&)>& visit) const;
 
@@ -51,13 +52,13 @@ class JsonView {
 
   const Json* value_;
   const JsonView* parent_ = nullptr;
-  std::string_view key_;  // of this member; the file's name at the root
-  size_t index_ = 0;      // of this item where the key is empty
+  std::string_view key_;  // name of this member; the file's name at the root
+  size_t index_ = 0;      // index of this item if the key is empty
 };
 
 class JsonDocument {
  public:
-  // Parses `text`; `file` is the name that errors give. Throws Error(kIo).
+  // Parses `text`. Errors name the document `file`. Throws Error(kIo).
   JsonDocument(std::string_view text, std::string file)
       : file_(std::move(file)), value_(parse_json(text, file_)) {}
   JsonView root() const { return JsonView(value_, file_); }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr i64 kNoLimit = std::numeric_limits<i64>::max();
 
-// The number behind `name` in a file of lines such as "MemAvailable: 123 kB"; -1 where there is none.
+// Reads the number after `name` in a file of lines such as "MemAvailable: 123 kB"; -1 when there is none.
 i64 number_in(const std::string& file, const std::string& name) {
   std::ifstream text(file);
   for (std::string line; std::getline(text, line);) {
@@ -25,14 +25,15 @@ i64 number_in(const std::string& file, const std::string& name) {
   return -1;
 }
 
-// The number that a file is; kNoLimit where it is "max" or not there.
+// Reads a file that holds one number; kNoLimit when it says "max" or does not exist.
 i64 number_of(const std::string& file) {
   std::ifstream text(file);
   i64 number = kNoLimit;
   return text >> number ? number : kNoLimit;
 }
 
-// What a control group leaves. Its use counts file pages that it gives back when asked.
+// Bytes that a control group has left. Inactive file pages count as free, because the group gives them back
+// on demand.
 i64 left_in(const std::string& folder, const char* limit_file, const char* use_file, const char* given_back) {
   const i64 limit = number_of(folder + limit_file);
   if (limit == kNoLimit) return kNoLimit;
@@ -41,7 +42,7 @@ i64 left_in(const std::string& folder, const char* limit_file, const char* use_f
   return limit - use + std::max(i64{0}, number_in(folder + "/memory.stat", given_back));
 }
 
-// Lines of /proc/self/cgroup: "0::/path" of version 2, "4:memory:/path" of version 1.
+// Parses the lines of /proc/self/cgroup: "0::/path" (version 2) or "4:memory:/path" (version 1).
 i64 left_in_control_groups() {
   i64 left = kNoLimit;
   std::ifstream text("/proc/self/cgroup");

@@ -5,8 +5,8 @@
 
 namespace heddle {
 
-// Bytes: what the system has for new programs without swapping, or less where a limit of the process or of its
-// control group says so. -1 where the system does not say.
+// In bytes: what the system has for new programs without swapping, or less if the process or its control
+// group has a limit. -1 when the system does not say.
 i64 available_memory();
 
 }  // namespace heddle

@@ -18,7 +18,7 @@ int count_of(int threads) {
   return threads > 0 ? threads : allowed_cores();
 }
 
-// Threads 1 to wanted - 1, or as many of them as the system starts: they run body(number).
+// Starts threads 1 to wanted - 1, or as many as the system allows. Each runs body(number).
 std::vector<std::jthread> start_threads(int wanted, const std::function<void(int)>& body) {
   std::vector<std::jthread> threads;
   threads.reserve(size_t(std::max(1, wanted)));
@@ -31,7 +31,7 @@ std::vector<std::jthread> start_threads(int wanted, const std::function<void(int
   return threads;
 }
 
-// The exception of the lowest number that has one.
+// Keeps the exception of the lowest-numbered job that throws.
 class FirstFailure {
  public:
   void keep(size_t number) {

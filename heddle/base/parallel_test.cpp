@@ -59,7 +59,7 @@ TEST(Parallel, RunsTogether) {
   std::vector<std::atomic<int>> ran(4);
   const int started = run_together(4, [&](int thread, int all) {
     ++there;
-    while (there < all) std::this_thread::yield();  // ends only where all run at once
+    while (there < all) std::this_thread::yield();  // ends only if all run at once
     ++ran[size_t(thread)];
   });
   EXPECT_EQ(started, 4);
@@ -72,9 +72,9 @@ TEST(Parallel, CountsCores) {
   EXPECT_EQ(size_t(allowed_cores()), std::max<size_t>(1, allowed_core_ids().size()));
 }
 
-#ifndef HEDDLE_SANITIZED  // sanitizers want more memory than is left here
+#ifndef HEDDLE_SANITIZED  // sanitizers want more memory than this limit leaves
 
-// No room for the stack of another thread.
+// Leaves no room for another thread's stack.
 void forbid_threads() {
   long pages = 0;
   FILE* file = std::fopen("/proc/self/statm", "r");
@@ -95,7 +95,7 @@ void work_without_threads() {
 
 TEST(ParallelDeathTest, GoesOnWithTheThreadsThatStart) {
   GTEST_FLAG_SET(death_test_style,
-                 "threadsafe");  // a process of its own, without stacks that earlier threads left
+                 "threadsafe");  // runs in a new process, without stacks of earlier threads
   EXPECT_EXIT(work_without_threads(), testing::ExitedWithCode(0), "1 of 4 threads run, no more could start");
 }
 

@@ -1,5 +1,5 @@
-// Value or message, for the few places where failure is a normal outcome (probing, foreign files, caches).
-// Functions that return it are named try_...
+// A value or a message, for the few places where failure is a normal outcome (probing, foreign files,
+// caches). Functions that return it are named try_...
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ class [[nodiscard]] Result {
     HEDDLE_CHECK(!*this);
     return std::get<1>(state_).message;
   }
-  // The value, or an Error with the message.
+  // Returns the value, or throws an Error with the message.
   T or_throw(ErrorCode code) && {
     if (!*this) throw Error(code, message());
     return std::get<0>(std::move(state_));

@@ -1,4 +1,4 @@
-// How long something takes.
+// Measures elapsed time.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@ namespace heddle {
 
 class Stopwatch {
  public:
-  // Since it was made.
+  // Seconds since it was made.
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:

@@ -12,7 +12,7 @@ constexpr i64 kAlign = 128;  // a cache line of a GPU
 struct Life {
   u32 first = ~0u, last = 0;  // nodes
   i64 bytes = 0;
-  u32 root = 0;  // the buffer whose bytes it lies in
+  u32 root = 0;  // the buffer whose bytes it uses
 };
 
 struct Use {
@@ -42,14 +42,14 @@ bool same_place(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-// `in` is read by the part that writes `out`, or by an epilogue of the chain whose main op writes `out`.
+// True if the part that writes `out` reads `in`, or an epilogue of the chain whose main op writes `out` does.
 bool same_tiles(const Node& node, const Use& in, const Use& out) {
   if (!in.part->op->traits.in_place) return false;
   return in.part == out.part || (out.part == &node.main_part() && in.part > out.part);
 }
 
-// An output may lie in the bytes of an input that the same part reads tile for tile, that dies here and that
-// nothing else in the node touches.
+// An output may use the bytes of an input that the same part reads tile for tile, if the input dies at this
+// node and nothing else in the node touches it.
 void alias_in_place(const Graph& graph, std::vector<Life>& lives) {
   for (u32 n = 0; n < graph.nodes().size(); ++n) {
     const std::vector<Use> uses = uses_of(graph.nodes()[n]);
@@ -92,12 +92,12 @@ ArenaPlan plan_arena(const Graph& graph, bool keep_buffers) {
   if (keep_buffers) return plan;
   alias_in_place(graph, lives);
 
-  // Largest first, each at the lowest offset that is free over its life.
+  // Places the largest buffers first, each at the lowest offset that is free over its life.
   std::vector<u32> order;
   for (u32 b = 0; b < buffers.size(); ++b)
     if (plannable(buffers[b]) && lives[b].first != ~0u && lives[b].root == b) order.push_back(b);
   std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return lives[a].bytes > lives[b].bytes; });
-  std::vector<u32> placed;  // by offset
+  std::vector<u32> placed;  // sorted by offset
   for (u32 b : order) {
     i64 at = 0;
     for (u32 other : placed) {

@@ -1,4 +1,5 @@
-// The memory planner: activations share one arena by lifetime, outputs lie in place of inputs where legal.
+// The memory planner: activations share one arena by lifetime, and outputs use the bytes of inputs where that
+// is legal.
 #pragma once
 
 #include <vector>
@@ -12,8 +13,8 @@ struct ArenaPlan {
   i64 bytes = 0;
 };
 
-// Lifetimes are counted in nodes. Outputs, state and resident buffers never share. With
-// `keep_buffers` nothing shares.
+// Counts lifetimes in nodes. Outputs, state and resident buffers never share. With `keep_buffers` nothing
+// shares.
 ArenaPlan plan_arena(const Graph& graph, bool keep_buffers);
 
 }  // namespace heddle

@@ -36,7 +36,7 @@ bool fits(Kept kept, const T& asked, const T& has) {
   return kept == Kept::kSame ? asked == T{} : kept == Kept::kRoom && asked < has;
 }
 
-// Programs for a CPU have no target of their own; those of a GPU run on a CPU too.
+// Programs for a CPU have no target; those for a GPU also run on a CPU.
 void require_device(const Artefact& artefact, const std::string& executor) {
   const DeviceKind& wanted = artefact.device;
   const Backend& backend = backend_of(executor);
@@ -79,7 +79,7 @@ Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions 
                     .where = ""};
   const Backend& backend = backend_of(device.executor);
   const bool has_code = !device.arch.empty();
-  if (has_code) artefact.compiler = backend.compiler->name();  // throws where there is none
+  if (has_code) artefact.compiler = backend.compiler->name();  // throws when there is no compiler
   std::vector<Program> programs;
   for (i32 rows : planner.row_classes()) {
     const i32 sequences = std::min(rows, options.max_sequences);

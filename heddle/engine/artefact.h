@@ -1,5 +1,6 @@
-// Artefacts (ir/artefact.h) and engines: one is made as an engine would make its programs, and an engine with one makes
-// none.
+// Connects artefacts (ir/artefact.h) and engines. Making an artefact builds the programs that an engine would
+// build; an engine that is given an artefact takes every setting that decides programs from it, and builds,
+// proves and compiles nothing.
 #pragma once
 
 #include <map>
@@ -11,9 +12,9 @@
 
 namespace heddle {
 
-// The programs of all row classes of an engine with these options on such a device, proved and compiled. Reads no weights
-// but for the checkpoint's fingerprint, and needs no device. Throws Error where a program is rejected, or where there is
-// no compiler and the device needs one.
+// Makes the programs of all row classes of an engine with these options on such a device, proved and
+// compiled. Reads no weights except samples for the checkpoint's fingerprint, and needs no device. Throws
+// Error when a program is rejected, or when the device needs a compiler and there is none.
 Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions options,
                        const DeviceKind& device);
 
@@ -27,7 +28,7 @@ EngineOptions options_of(const Artefact& artefact);
 // values where it is for another checkpoint or device, or where `options` want what its programs do not have.
 void take_settings(const Model& model, EngineOptions& options);
 
-// Throws Error where the weights and pages of a program from a file are not those of the model's graph.
+// Throws Error when the weights and pages of a program from a file are not those of the model's graph.
 void require_memory(const Program& program, const Graph& graph);
 
 // What it holds and what it is for.

@@ -19,7 +19,8 @@ void Batcher::add(std::shared_ptr<BatchJob> job) {
   waiting_.push_back(std::move(job));
 }
 
-// Whether more of this prompt's beginning will soon be in pages than is now.
+// True if another sequence is still reading the same beginning, so that pages will soon hold more of it than
+// now.
 bool Batcher::is_being_read(std::span<const i32> prompt) const {
   const i32 known = engine_.known(prompt), page = engine_.page_size();
   return std::ranges::any_of(running_, [&](const Running& running) {
@@ -47,7 +48,7 @@ void Batcher::admit() {
   stats_.most_sequences = std::max(stats_.most_sequences, i32(running_.size()));
 }
 
-// One for each running sequence that takes part, in their order.
+// One request for each running sequence that takes part, in their order.
 std::vector<StepRequest> Batcher::requests() {
   const auto answering = std::ranges::count_if(running_, [](const Running& r) { return !r.reading(); });
   i32 left = engine_.max_rows() - i32(answering);
@@ -66,7 +67,7 @@ std::vector<StepRequest> Batcher::requests() {
   return made;
 }
 
-// `length`: positions of the sequence that are taken, the token's own not among them.
+// `length`: positions of the sequence so far, without the token's own.
 bool Batcher::go_on(Running& running, std::span<const float> logits, i32 chosen, i32 length) {
   running.token = running.job->choose(logits, chosen);
   ++stats_.new_tokens;
@@ -123,7 +124,7 @@ void Batcher::step_once(std::span<const StepRequest> made, bool logits) {
 }
 
 void Batcher::step_many(std::span<const StepRequest> made, i32 steps) {
-  std::vector<i32> ends, lengths, first;  // requests refer to tokens that change meanwhile
+  std::vector<i32> ends, lengths, first;  // requests point to tokens that change meanwhile
   std::vector<StepRequest> requests(made.begin(), made.end());
   first.reserve(requests.size());
   for (StepRequest& request : requests) {

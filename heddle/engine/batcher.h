@@ -1,5 +1,5 @@
-// Runs many sequences on one engine: each step takes the next token of all that are answering and, in the rows that
-// are left, chunks of the prompts of others. A sequence enters as soon as another ends.
+// Runs many sequences on one engine. Each step takes the next token of every sequence that is answering and,
+// in the rows that are left, chunks of the prompts of others. A sequence enters as soon as another ends.
 #pragma once
 
 #include <deque>
@@ -12,26 +12,26 @@
 
 namespace heddle {
 
-// What one sequence of a batch begins with, and what becomes of its tokens.
+// A sequence of a batch: its prompt, its settings, and a receiver of its tokens.
 class BatchJob {
  public:
   virtual ~BatchJob() = default;
   virtual std::span<const i32> prompt() const = 0;  // not empty, shorter than the engine's context
   virtual SamplingSettings sampling() const = 0;
-  // The next token. `chosen` is the program's; `logits`, of the vocabulary, are there where they are wanted.
+  // `chosen` is the program's choice. `logits` has the size of the vocabulary if wants_logits() is true.
   virtual bool wants_logits() const { return false; }
   virtual i32 choose(std::span<const float> logits, i32 chosen);
-  // Takes the token; false: it was the last one wanted.
+  // Takes the token. Returns false when it was the last one.
   virtual bool take(i32 token) = 0;
-  // What is known of that ahead: how many tokens it takes at most, and which are its last. A launch that makes many
-  // ends with these.
+  // Known limits of that: how many more tokens the job takes, and which tokens end it. A launch that makes
+  // many tokens ends with these.
   virtual i32 left() const { return INT32_MAX; }
   virtual std::span<const i32> ends() const { return {}; }
-  // There will be no more: take() said so, or (`full`) the context holds no more.
+  // No more tokens will come: take() returned false, or (`full`) the context is full.
   virtual void end(bool full) = 0;
 };
 
-// Closes its sequence at the end.
+// Closes its sequence in the destructor.
 class OpenSequence {
  public:
   OpenSequence(Engine& engine, SequenceId id) : engine_(&engine), id_(id) {}
@@ -53,22 +53,23 @@ class OpenSequence {
 
 struct BatchStats {
   u64 steps = 0, prompt_tokens = 0, new_tokens = 0;
-  u64 shared_tokens = 0;  // positions of prompts that were there already
+  u64 shared_tokens = 0;  // positions of prompts that pages already held
   i32 most_sequences = 0;
 };
 
 class Batcher {
  public:
-  // `engine` must outlive this; it fetches logits in steps where a job wants them. `pause` is asked after each token;
-  // true: step() returns.
+  // `engine` must outlive the batcher, which fetches logits in steps where a job wants them. It calls `pause`
+  // after each token; true makes step() return.
   explicit Batcher(
       Engine& engine, std::function<bool()> pause = [] { return false; })
       : engine_(engine), pause_(std::move(pause)) {}
 
   void add(std::shared_ptr<BatchJob> job);
-  // Jobs that are neither waiting nor running are forgotten.
+  // Forgets jobs that neither wait nor run.
   bool idle() const { return waiting_.empty() && running_.empty(); }
-  // One step; or, where all are answering and none wants logits, as many as one launch holds, until an answer ends.
+  // Runs one step. If all sequences are answering and none wants logits, it runs as many steps as one launch
+  // holds, until an answer ends.
   void step();
   const BatchStats& stats() const { return stats_; }
 
@@ -76,7 +77,7 @@ class Batcher {
   struct Running {
     std::shared_ptr<BatchJob> job;
     OpenSequence sequence;
-    i32 read = 0;    // tokens of the prompt in the pages
+    i32 read = 0;    // tokens of the prompt that are in the pages
     i32 token = -1;  // the last one chosen
     bool reading() const { return read < i32(job->prompt().size()); }
   };

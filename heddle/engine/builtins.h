@@ -1,4 +1,4 @@
-// What this build has: the lists that the build writes from its folders.
+// The ops and backends of this build, from lists that the build writes from its folders.
 #pragma once
 
 #include <span>
@@ -10,7 +10,8 @@ namespace heddle {
 // Generated from the folders of heddle/backend; sorted by name.
 std::span<const Backend* const> builtin_backends();
 
-// Adds the ops and backends of this build to those of the process, once. A program calls it before it looks one up.
+// Adds the ops and backends of this build to those of the process, once. A program calls it before it looks
+// one up.
 void register_builtins();
 
 }  // namespace heddle

@@ -58,7 +58,7 @@ class Packer {
   void add_tile(std::vector<Instruction>& stream, u32 t) {
     const LoweredTile& tile = tiles_.all[t];
     std::span<const EdgeWait> waits = edges_.waits[t];
-    // More than three counters: waits without work come first.
+    // A tile waits for at most three counters; instructions without work before it wait for the others.
     while (waits.size() > size_t(kMaxWaits)) {
       Instruction nop{.opcode = kNopOpcode, .call = tile.node};
       set_waits(nop, waits.first(kMaxWaits));
@@ -92,7 +92,7 @@ class Packer {
   std::vector<u32> counter_;
 };
 
-// Costs of the tiles of one node, which cost alike but for their extents.
+// Costs of the tiles of one node. Tiles with equal extents cost the same.
 class NodeCosts {
  public:
   NodeCosts(const Node& node, const std::vector<BufferKind>& kinds, const CostModel& model)

@@ -1,4 +1,4 @@
-// From graph to program: fuse, place in memory, cut in tiles, schedule, find the edges, pack.
+// From graph to program: fuse, place in memory, cut into tiles, schedule, find the edges, pack.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ struct CompileOptions {
   std::string scheduler = kDefaultScheduler;
   PassOptions passes;
   TilingTarget tiling;
-  std::optional<CostModel> costs;  // by which the scheduler decides; unset: default_costs
-  bool keep_buffers = false;       // every activation keeps memory of its own, to be read after a step
+  std::optional<CostModel> costs;  // costs for the scheduler; unset: default_costs
+  bool keep_buffers = false;  // every activation keeps its own memory, so that it can be read after a step
 };
 
-// The graph's nodes must be in an order in which each call's inputs are made before it; ids of a program's
-// buffers are those of the graph. It is for the caller to prove the result (ir/check) before it runs.
+// In the graph's order of nodes, each call's inputs must be made before it. The program's buffers have the
+// graph's ids. The caller must prove the result (ir/check) before it runs.
 Program compile(Graph graph, const StepShape& shape, Placement placement, const CompileOptions& options);
 
 }  // namespace heddle

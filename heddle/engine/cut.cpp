@@ -34,7 +34,7 @@ DimShares find_shares(const Graph& graph, const Placement& placement, const Node
   return shares;
 }
 
-// Tiles of one node with the worker whose share each lies in.
+// The tiles of one node, each with the worker whose share it lies in.
 std::vector<LoweredTile> cut_node(const std::vector<TileAxis>& axes, u32 index, const DimShares& shares) {
   std::vector<LoweredTile> tiles = {{.node = index}};
   int at = 0;
@@ -66,10 +66,10 @@ std::vector<LoweredTile> cut_node(const std::vector<TileAxis>& axes, u32 index, 
   return tiles;
 }
 
-// What tiles of one group have in common.
+// Tiles of one group have the same key.
 i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool only_resident) {
   if (only_resident && tile.home != kNoHome) return tile.home;
-  // What reads tiles of a range without a name knows none of its borders.
+  // Readers of a range without a name know none of its borders.
   const bool range = !axes.empty() && axes[0].kind == TileAxis::Kind::kRange && !axes[0].dim.empty();
   return range ? tile.at[0] : 0;
 }
@@ -80,7 +80,7 @@ void leave_homes(const Graph& graph, const TilingTarget& target, Placement& plac
   for (const Node& node : graph.nodes()) {
     const Part& main = node.main_part();
     if (std::ranges::none_of(main.op->axes(main.args.data(), target), &TileAxis::anywhere)) continue;
-    for (const Field& field : main.op->fields)  // forgets where the rows of its weights have their homes
+    for (const Field& field : main.op->fields)  // forgets the homes of its weights' rows
       if (field.is_weight() && field.weight(main.args.data()).data.exists())
         placement.weights.erase(graph.buffers()[field.weight(main.args.data()).data.buffer].name);
   }

@@ -1,4 +1,4 @@
-// Which executor runs a model where none is named: the GPU's, where there is one.
+// Chooses the executor of a model when none is named: the GPU's, if there is one.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ constexpr const char* kAutoExecutor = "auto";
 
 struct DefaultExecutor {
   std::string name;
-  std::string not_taken;    // "megakernel: why it cannot run here"; empty: it is the one
+  std::string not_taken;    // "megakernel: why it cannot run here"; empty: it was chosen
   bool has_device = false;  // there is a GPU, but it cannot be used
 };
 
 DefaultExecutor default_executor();
-// "threads on a Xeon; not megakernel: no NVIDIA driver here".
+// Text such as "threads on a Xeon; not megakernel: no NVIDIA driver here".
 std::string describe_choice(const std::string& executor, bool by_default);
 
 }  // namespace heddle

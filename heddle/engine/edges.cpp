@@ -6,7 +6,8 @@
 namespace heddle {
 namespace {
 
-// For each worker, up to which of its tiles something is known; the second step counts on after the first.
+// For each worker, the number of its tiles that are known to be done. The second step continues the count of
+// the first.
 using Clock = std::vector<u32>;
 
 void join(Clock& into, const Clock& other) {
@@ -19,7 +20,8 @@ bool covers(const Clock& known, const Clock& needed) {
   return beyond == 0;
 }
 
-// Walks two steps of the schedule in a legal order and gives each tile the waits that it still needs.
+// Walks two steps of the schedule in a legal order and gives each tile the waits that it still needs. It uses
+// the same vector clocks as the proof (ir/check_order.h), so every wait is needed.
 class Walker {
  public:
   Walker(const Tiles& tiles, const Hazards& hazards, const Schedule& schedule)
@@ -69,11 +71,11 @@ class Walker {
              schedule_.workers[w].size());
   }
 
-  // `at`: the tile's place in the worker's clock.
+  // `at`: the tile's position in its worker's clock.
   void run_tile(size_t worker, u32 tile, u32 at) {
     Clock& known = of_worker_[worker];
     const u32 group = tiles_.all[tile].group;
-    // Latest first, since a late group often implies the earlier ones.
+    // Latest groups first, because a late group often implies the earlier ones.
     for (const Need& need : hazards_.of(tile, group)) {
       if (need.previous && step_ == 0) continue;
       const size_t of = id(need.group, need.previous);
@@ -87,7 +89,8 @@ class Walker {
     --left_[own];
   }
 
-  // Stream order would do; the wait lets an executor run neighbours of a stream side by side.
+  // The order of the stream would be enough. The wait lets an executor run neighbours of a stream in
+  // parallel.
   bool made_for_itself(const Need& need, size_t worker) const {
     return !need.previous && tiles_.group_home[need.group] == i32(worker);
   }
@@ -102,12 +105,12 @@ class Walker {
   const size_t groups_;
   std::vector<std::vector<EdgeWait>> waits_;
   std::vector<Clock> of_worker_, of_group_;  // what is known to be complete
-  std::vector<Clock> tiles_of_group_;        // the last tile that each worker has of a group
+  std::vector<Clock> tiles_of_group_;        // the last tile of a group on each worker
   std::vector<size_t> left_;
   int step_ = 0;
 };
 
-// The worker of a group's tiles and waiters; kNoWorker before the first, kSeveral where they have none in common.
+// The one worker of a group's tiles and waiters; kNoWorker before the first one, kSeveral if they differ.
 constexpr i32 kNoWorker = -1, kSeveral = -2;
 void add(i32& common, i32 worker) {
   common = common == kNoWorker || common == worker ? worker : kSeveral;

@@ -38,7 +38,7 @@ LoadedProgram& Engine::State::loaded(i32 rows, i32 num_sequences) {
   if (slot) return *slot;
   Program program = options.artefact ? options.artefact->program(size, most) : planner.program(size, most);
   if (options.artefact)
-    require_memory(program, planner.graph(size, most).graph);  // its proof came with it
+    require_memory(program, planner.graph(size, most).graph);  // the artefact has its proof
   else
     check_or_throw(program);
   slot = std::make_unique<LoadedProgram>(std::move(program), options, memory);
@@ -158,8 +158,8 @@ RunReport Engine::State::run(LoadedProgram& loaded, std::span<const StepRequest>
 
 namespace {
 
-// What a call makes known while it goes on, and how many of its steps count: a device may be a step further when it is
-// told to end.
+// Reports the tokens of a call while it runs, and counts the steps that are valid: a device may be one step
+// further when it is told to end.
 class TokensInTime {
  public:
   explicit TokensInTime(const StepOptions& options) : options_(options) {
@@ -212,7 +212,7 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
     s.sequences.extend(sequence, requests[i].tokens);
     if (options.steps > 1) s.sequences.extend(sequence, std::span(tokens).first(tokens.size() - 1));
     if (tokens.size() < size_t(options.steps))
-      rewind(requests[i].sequence, sequence.length());  // spare pages
+      rewind(requests[i].sequence, sequence.length());  // frees spare pages
   }
   if (options.logits)
     result.logits = loaded.logits(size_t(loaded.record().host().wanted) * size_t(info().vocab));

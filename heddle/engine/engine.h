@@ -17,31 +17,32 @@ namespace heddle {
 struct StepRequest {
   SequenceId sequence = 0;
   std::span<const i32> tokens;  // the next positions; not empty
-  bool wanted = false;          // logits (and a choice) for the last of them; with all_logits: for all
+  bool wanted = false;  // compute logits (and a choice) for the last token; with all_logits: for all of them
 };
 
 struct StepResult {
-  std::vector<i32> sampled;   // for each request, in order, the last token chosen; -1 where none was wanted
-  std::vector<float> logits;  // of the last step: wanted rows x vocab, in order of the requests
-  // For each request, what each step chose; steps that were called off are not there.
+  std::vector<i32> sampled;   // for each request, in order, the last chosen token; -1 if none was wanted
+  std::vector<float> logits;  // of the last step: wanted rows x vocab, in the order of the requests
+  // For each request, the choice of each step; cancelled steps are left out.
   std::vector<std::vector<i32>> tokens;
   RunReport report;
 };
 
 struct StepOptions {
-  // Above 1: the same sequences take their next tokens in the same launch; every request is one wanted token.
+  // Above 1: the same sequences take their next tokens in the same launch, and every request is one wanted
+  // token.
   i32 steps = 1;
-  bool logits = true;  // fetch them
-  // Of a call of several steps, in which each sequence goes on from its own choices, without logits. The call ends with
-  // the step that chooses one of `ends` for any of its sequences.
+  bool logits = true;  // fetch the logits
+  // For a call of several steps without logits, in which each sequence continues from its own choices. The
+  // call ends with the step that chooses one of `ends` for any of its sequences.
   std::span<const i32> ends = {};
-  // Called with what each step chose, by request, while the next runs. False: that was the last.
+  // Receives the choices of each step, by request, while the next step runs. Returning false ends the call.
   std::function<bool(std::span<const i32>)> on_tokens = {};
 };
 
 class Engine {
  public:
-  // Throws Error where the memory that is free does not hold it.
+  // Throws Error when it does not fit into free memory.
   Engine(std::shared_ptr<const Model> model, EngineOptions options);
   ~Engine();
 
@@ -50,33 +51,33 @@ class Engine {
   size_t weight_bytes() const;
   size_t kv_bytes() const;
 
-  // A sequence that will go on with `prompt`: positions of it that pages hold already, from another sequence that
-  // began so, are there from the start. Steps give the rest, from length() on.
+  // Opens a sequence that will continue with `prompt`. If pages of another sequence hold the beginning of the
+  // prompt, the new sequence starts with these positions. Steps give the rest, from length() on.
   SequenceId open(const SamplingSettings& sampling, std::span<const i32> prompt = {});
   void close(SequenceId sequence);
   i32 length(SequenceId sequence) const;
-  // One for each position; until the sequence's next step or rewind.
+  // One for each position; valid until the sequence's next step or rewind.
   std::span<const i32> tokens(SequenceId sequence) const;
-  // Drops the positions from `length` on; it may keep fewer where it shares a page with another sequence, or where
-  // these lie more than a page back and the model's window has let go what came before.
+  // Drops the positions from `length` on. It may keep fewer if it shares a page with another sequence, or if
+  // `length` lies more than a page back and the model's window has released earlier pages.
   void rewind(SequenceId sequence, i32 length);
   // Positions of a prompt that a sequence opened now would not have to compute.
   i32 known(std::span<const i32> prompt) const;
   i32 page_size() const;
   i32 max_sequences() const;
 
-  // The most rows one step may have.
+  // The most rows that one step may have.
   i32 max_rows() const;
-  // Runs one step. Throws Error with the values where a token is outside the vocabulary, a sequence comes
-  // twice or would grow past its context, or rows and sequences are more than a step holds.
+  // Runs one step. Throws Error with the values when a token is outside the vocabulary, when a sequence comes
+  // twice or would exceed its context, or when a step cannot hold that many rows and sequences.
   StepResult step(std::span<const StepRequest> requests, const StepOptions& options = {});
-  static constexpr i32 kMostSteps = StepDevice::kHistory;  // of one call
+  static constexpr i32 kMostSteps = StepDevice::kHistory;  // steps in one call
 
-  // The program that steps of `rows` rows and `sequences` sequences run, built and checked on first use.
+  // The program for steps of `rows` rows and `sequences` sequences, built and checked on first use.
   const Program& program(i32 rows, i32 sequences);
-  // What a buffer of that program holds, after a step with keep_buffers.
+  // The content of one of the program's buffers, after a step with keep_buffers.
   std::vector<std::byte> buffer(const Program& program, u32 index) const;
-  // What its workers did in the last step, with run.trace_events.
+  // Events of its workers in the last step, with run.trace_events.
   Trace trace(const Program& program) const;
 
  private:

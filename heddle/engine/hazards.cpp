@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// What one group touches of one space: the interval from its first byte to its last.
+// The bytes that one group touches in one space, as an interval from the first byte to the last.
 struct Touch {
   u32 space;
   i64 begin, end;
@@ -53,12 +53,12 @@ class Finder {
     i64 begin, end;
     u32 group;
     int step;
-    u64 overwritten;  // the turn() of the node that did, or kNever
+    u64 overwritten;  // the turn() of the node that overwrote it, or kNever
   };
   static constexpr u64 kNever = ~u64{0};
   struct Space {
     std::vector<Entry> writers, readers;
-    std::vector<Entry> appended;  // pages written in the step before
+    std::vector<Entry> appended;  // pages written in the previous step
   };
 
   std::vector<Touch> touches_of(u32 group, std::span<const u32> tiles) const {
@@ -87,7 +87,7 @@ class Finder {
     touches.push_back({space, begin, end, region.access, &buffer});
   }
 
-  // Where a group needs several groups of one node (heads, row blocks, workers), each of its tiles needs only
+  // If a group needs several groups of one node (heads, row blocks, workers), each of its tiles needs only
   // those whose bytes it touches.
   void narrow(u32 group) {
     std::map<u32, int> groups_of;  // node -> how many of its groups are needed
@@ -113,14 +113,15 @@ class Finder {
         if (a.buffer->resident && a.buffer == b.buffer ? home == tiles_.group_home[other]
                                                        : a.begin < b.end && b.begin < a.end)
           return true;
-        if (a.buffer->kind == BufferKind::kPages) return true;  // which bytes is data
+        if (a.buffer->kind == BufferKind::kPages) return true;  // data decides which bytes
       }
     return false;
   }
 
-  // A resident buffer is ordered by its worker's own stream; a wait says so only where one worker alone made it.
+  // A worker's own stream orders a resident buffer. A wait repeats that order only if one worker alone made
+  // the buffer.
   void need(u32 group, const Entry& entry, NeedKind kind, const Buffer& buffer) {
-    // Tiles of one call do not touch each other's bytes, though the bounds of their groups may overlap.
+    // Tiles of one call do not touch each other's bytes, even if the bounds of their groups overlap.
     if (tiles_.group_node[entry.group] == tiles_.group_node[group] && entry.step == step_) return;
     const bool previous = entry.step != step_;
     const bool kept = buffer.resident && (previous || tiles_.group_home[entry.group] == kNoHome);
@@ -128,7 +129,7 @@ class Finder {
     if (step_ == 0) hazards_.after[tiles_.group_node[group]].push_back(tiles_.group_node[entry.group]);
   }
 
-  // An entry that a node has overwritten still counts for the other groups of that node, then for nobody.
+  // An entry that a node has overwritten still counts for the other groups of that node, and then no more.
   u64 turn(u32 group) const { return u64(step_) << 32 | tiles_.group_node[group]; }
   bool counts(const Entry& entry, u32 group, const Touch& touch) const {
     return entry.begin < touch.end && touch.begin < entry.end &&
@@ -149,7 +150,8 @@ class Finder {
       for (const Entry& entry : space.writers)
         if (counts(entry, group, touch)) need(group, entry, NeedKind::kData, buffer);
       if (read) continue;
-      // Who knows the step record reads pages ahead of its waits: what its readers have appended comes with it.
+      // A worker that has the step record reads pages before its waits. So the record also carries what its
+      // previous readers appended.
       const NeedKind after_reader =
           buffer.kind == BufferKind::kStepDevice ? NeedKind::kData : NeedKind::kSpace;
       for (const Entry& entry : space.readers)
@@ -173,7 +175,8 @@ class Finder {
       std::erase_if(*entries,
                     [&](const Entry& e) { return e.overwritten != kNever && e.overwritten != turn(group); });
       for (Entry& entry : *entries) {
-        // Groups of one node write side by side, possibly with overlapping bounds: they do not replace each other.
+        // Groups of one node write independently, possibly with overlapping bounds: they do not replace each
+        // other.
         const bool sibling =
             entry.step == step_ && tiles_.group_node[entry.group] == tiles_.group_node[group];
         if (entry.begin >= fresh.begin && entry.end <= fresh.end && !sibling) entry.overwritten = turn(group);

@@ -16,8 +16,8 @@ std::string bytes_text(i64 bytes) {
   return fmt::format("{:.1f} MB", double(bytes) * 1e-6);
 }
 
-// Memory of a program's own beside its arena. An activation that may share and does not is used no more: passes have
-// fused what made it.
+// Memory of a program besides its arena. An activation that could share and has no place in the arena is no
+// longer used: passes have fused the call that made it.
 bool has_its_own(const Buffer& buffer) {
   if (buffer.kind == BufferKind::kActivation) return buffer.resident;
   return buffer.kind == BufferKind::kOutput || buffer.kind == BufferKind::kStepHost ||

@@ -1,4 +1,4 @@
-// What an engine will take, known before anything is loaded.
+// How much memory an engine will take, known before anything is loaded.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@ namespace heddle {
 
 struct MemoryNeed {
   i64 weights = 0;     // packed, with vectors and tables
-  i64 kv_pages = 0;    // of all sequences at their full length, or of what a window leaves of it
-  i64 programs = 0;    // at most: what programs of all row classes work in
-  i64 available = -1;  // of the memory where all this lies; -1: not known
+  i64 kv_pages = 0;    // for all sequences at their full length, or what a window leaves of it
+  i64 programs = 0;    // upper bound: the working memory of programs of all row classes
+  i64 available = -1;  // free bytes of the memory where all this lies; -1: unknown
   i32 sequences = 0, context = 0;
-  i32 window = 0;  // positions that are seen; 0: all
+  i32 window = 0;  // positions that a row sees; 0: all
 
   i64 total() const { return weights + kv_pages + programs; }
-  // "weights 2.47 GB, …"
+  // Text such as "weights 2.47 GB, …".
   std::string text() const;
 };
 
-// `space`: where the executor's buffers lie; null: the host's memory.
+// `space`: where the executor's buffers lie; null: in the host's memory.
 MemoryNeed memory_need(const Planner& planner, i32 sequences, MemorySpace* space);
-// Throws Error with the numbers where that is more than there is.
+// Throws Error with the numbers when that is more than there is.
 void require_fit(const MemoryNeed& need);
 
 }  // namespace heddle

@@ -29,7 +29,7 @@ TEST(MemoryNeed, RefusesWithTheNumbers) {
   MemoryNeed fits = need;
   fits.available = need.total();
   require_fit(fits);
-  fits.available = -1;  // not known
+  fits.available = -1;  // unknown
   require_fit(fits);
 }
 

@@ -22,7 +22,7 @@ void store(std::byte* at, Words words) {
   std::memcpy(at, &words, sizeof words);
 }
 
-// Bits of the exponent that infinity and NaN alone have.
+// The exponent bits that only infinity and NaN have.
 u32 exponent_of(DType dtype) {
   return dtype == DType::kF32 ? 0x7f800000u : dtype == DType::kBf16 ? 0x7f80u : 0x7c00u;
 }
@@ -42,7 +42,7 @@ class Packer {
       first_ = slice * weight_.slice_cols();
       out_ = base + table[slice];
       const i32 last = std::min(first_ + weight_.slice_cols(), weight_.cols());
-      // Some columns of all rows at a time, so that the lines which rows share stay in L1.
+      // Packs some columns of all rows at a time, so that cache lines that rows share stay in L1.
       for (i32 from = first_; from < last; from += kColumns) {
         const i32 to = std::min(from + kColumns, last);
         if (!pack_columns(from, to)) return not_finite(from, to);
@@ -53,22 +53,22 @@ class Packer {
 
  private:
   static constexpr i32 kSize = sizeof(Element);
-  // Four lines of a row: 7.5 GB/s on a core of an EPYC 9004, where eight have 6.7.
+  // Four cache lines of a row: 7.5 GB/s on a core of an EPYC 9004; eight lines give 6.7.
   static constexpr i32 kColumns = 256 / kSize;
   static constexpr i32 kLanes = 16 / kSize;  // elements of a vector
-  static constexpr i32 kWord = 4 / kSize;    // elements of 32 bits
+  static constexpr i32 kWord = 4 / kSize;    // elements in 32 bits
   using Lanes = std::conditional_t<kSize == 4, Words, Pairs>;
 
-  // Whether the rows of each column lie side by side.
+  // True if the rows of each column are adjacent.
   static bool lie_turned(std::span<const PackRow> rows) {
     for (size_t r = 0; r < rows.size(); ++r)
       if (rows[r].data != rows[0].data + r * kSize || rows[r].step != rows[0].step) return false;
     return !rows.empty();
   }
 
-  // False: a value is not finite.
+  // Returns false when a value is not finite.
   bool pack_columns(i32 from, i32 to) {
-    const i32 word = weight_.interleave * kSize;  // bytes that a row has side by side
+    const i32 word = weight_.interleave * kSize;  // adjacent bytes of one row
     const i32 whole = from + (to - from) / kLanes * kLanes;
     seen_ = Lanes{};
     if (turned_ && word == 4) {
@@ -92,14 +92,14 @@ class Packer {
     return any == 0;
   }
 
-  // What was seen is kept in a local: stores of bytes may alias members.
+  // The result is kept in a local variable, because stores of bytes may alias members.
   Words look(Words words, Lanes& seen) const {
     const Lanes bits = reinterpret_cast<Lanes>(words) & exponent_;
     seen |= reinterpret_cast<Lanes>(bits == exponent_);
     return words;
   }
 
-  // Four words of four rows at a time: word i of each row goes to line i of the panel.
+  // Packs four words of four rows at a time: word i of each row goes to line i of the panel.
   void pack_four_rows(i32 r, i32 from, i32 to) {
     const std::byte* in[4];
     for (i32 i = 0; i < 4; ++i) in[i] = rows_[size_t(r + i)].data;
@@ -130,7 +130,7 @@ class Packer {
     seen_ = seen;
   }
 
-  // The first rows, as many as fill vectors, of a matrix that lies transposed.
+  // Packs the first rows, as many as fill vectors, of a transposed matrix.
   void pack_turned(i32 rows, i32 from, i32 to) {
     const i64 column = rows_[0].step * kSize;
     Lanes seen = seen_;
@@ -152,7 +152,7 @@ class Packer {
     seen_ = seen;
   }
 
-  // Rows from r on, each by itself: where columns lie apart their loads are in flight together.
+  // Packs rows from r on, each separately: if columns are apart, their loads overlap.
   void pack_elements(i32 r, i32 from, i32 to) {
     const i32 side = weight_.interleave;
     const i64 next_word = i64(weight_.panel_rows - 1) * side * kSize;
@@ -193,9 +193,9 @@ class Packer {
   const Weight& weight_;
   std::span<const PackRow> rows_;
   const Element exponent_;
-  const bool dense_;   // the columns of each row lie side by side
-  const bool turned_;  // the rows of each column do
-  i32 first_ = 0;      // column of the slice
+  const bool dense_;   // the columns of each row are adjacent
+  const bool turned_;  // the rows of each column are adjacent
+  i32 first_ = 0;      // first column of the slice
   std::byte* out_ = nullptr;
   Lanes seen_{};  // not 0: some value was not finite
 };

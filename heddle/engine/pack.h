@@ -1,5 +1,5 @@
-// Rows of a matrix into the panels that tile bodies read, at the speed of memory; sees that all values are finite.
-// Where rows come from, and which, is for WeightStore to say.
+// Packs rows of a matrix into the panels that tile bodies read, at the speed of memory, and checks that all
+// values are finite. WeightStore decides which rows, and where they come from.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,17 @@
 namespace heddle {
 
 struct PackRow {
-  const std::byte* data;  // of its first column
-  i64 step = 1;           // elements from a column to the next
+  const std::byte* data;  // its first column
+  i64 step = 1;           // elements from one column to the next
 };
 
 struct PackPlace {
-  i32 row, col;  // of the rows given
+  i32 row, col;  // in the rows given
 };
 
-// Writes the panel of `rows`, as many as it has or fewer at the end of a matrix; slice s begins `table[s]` bytes behind
-// `base`. Elements have 2 or 4 bytes. Returns where a value is not finite; what lies behind is not packed then.
+// Writes the panel of `rows`: as many rows as a panel has, or fewer at the end of a matrix. Slice s begins
+// `table[s]` bytes after `base`. Elements have 2 or 4 bytes. Returns the place of a value that is not finite;
+// what comes after it is not packed then.
 std::optional<PackPlace> pack_panel(const Weight& weight, std::span<const PackRow> rows, std::byte* base,
                                     const u64* table);
 

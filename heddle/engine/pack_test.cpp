@@ -23,7 +23,7 @@ struct Shape {
   }
 };
 
-// Layouts of the CPU and of a GPU and others, with and without rows and columns that fill no whole vector.
+// Layouts of the CPU, of a GPU and others, with row and column counts that do and do not fill whole vectors.
 std::vector<Shape> shapes() {
   std::vector<Shape> all;
   for (DType dtype : {DType::kBf16, DType::kF16, DType::kF32})
@@ -36,7 +36,7 @@ std::vector<Shape> shapes() {
   return all;
 }
 
-// A matrix with one panel of rows, and what it comes from.
+// A matrix with one panel of rows, and its source.
 class Packed {
  public:
   explicit Packed(const Shape& shape) : shape_(shape), size_(size_of(shape.dtype)) {
@@ -48,7 +48,7 @@ class Packed {
     source_.resize(size_t(shape.rows * shape.cols * size_));
     for (i32 r = 0; r < shape.rows; ++r)
       for (i32 k = 0; k < shape.cols; ++k) set(r, k, float(r * shape.cols + k + 1) / 64);
-    // Slices lie backwards and apart, as their table says.
+    // Slices lie in reverse order and apart, as their table says.
     for (i32 s = weight_.slices(); s-- > 0;) table_.push_back(u64(s * (weight_.panel_bytes() + 64)));
     memory_.resize(size_t(weight_.slices() * (weight_.panel_bytes() + 64)));
   }
@@ -65,7 +65,7 @@ class Packed {
     return pack_panel(weight_, rows, memory_.data(), table_.data());
   }
 
-  // All elements in their places and nothing elsewhere, element by element.
+  // The expected bytes, element by element, with nothing elsewhere.
   std::vector<std::byte> expected() {
     std::vector<std::byte> all(memory_.size());
     for (i32 r = 0; r < shape_.rows; ++r)

@@ -28,15 +28,15 @@ class Fuser {
   const std::set<size_t>& touching(u32 buffer, Access access) const {
     return touching_[buffer][size_t(access)];
   }
-  // Nodes that were absorbed leave the graph at the end, so that the others keep their numbers.
+  // Removes absorbed nodes from the graph at the end, so that the others keep their numbers.
   void drop_absorbed() {
     std::erase_if(nodes_, [](const Node& node) { return node.parts.empty(); });
   }
 
-  // The tensor that a chain hands over, and is to be handed on by an epilogue.
+  // The output of a chain that an epilogue would take.
   Tensor* chain_output(Node& node) { return argument(node.main_part(), node.main_part().op->traits.output); }
 
-  // Appends the call that follows as an epilogue, when there is one that can be.
+  // Appends the next call as an epilogue, if there is one that can be.
   std::optional<std::string> fuse_epilogue(size_t n) {
     Tensor* y = chain_output(nodes_[n]);
     if (!y) return std::nullopt;
@@ -62,7 +62,7 @@ class Fuser {
     return std::nullopt;
   }
 
-  // Puts the call that makes the chain's input before it, when all who read that input are chains.
+  // Makes the call that produces the chain's input its prologue, if all readers of that input are chains.
   std::optional<std::string> fuse_prologue(size_t n, const PassOptions& options) {
     Part& main = nodes_[n].main_part();
     Tensor* x = argument(main, main.op->traits.input);
@@ -91,7 +91,7 @@ class Fuser {
   }
 
  private:
-  // By how many arguments a node reads a buffer: what is handed on inside a chain has one reader, x + x has two.
+  // Counts the arguments of a node that read a buffer. Inside a chain a value has one reader; x + x has two.
   size_t reads(Node& node, u32 buffer) {
     size_t count = 0;
     for (Part& part : node.parts)
@@ -99,7 +99,7 @@ class Fuser {
         count += a.access == Access::kRead && a.tensor->buffer == buffer;
     return count;
   }
-  // Whether an epilogue reads or writes more than what it is handed and constants: then by rows.
+  // True if an epilogue reads or writes anything by rows, besides its input and constants.
   bool knows_rows(Part& part) {
     const OpTraits& traits = part.op->traits;
     for (const Argument& a : arguments(part))
@@ -108,7 +108,7 @@ class Fuser {
         return true;
     return false;
   }
-  // The other inputs of node e are made before node n, and nobody writes them in between.
+  // True if the other inputs of node e are made before node n, and no node writes them in between.
   bool inputs_ready(size_t e, size_t n, const Tensor& handed) {
     for (const Argument& a : arguments(nodes_[e].main_part())) {
       if (!a.tensor->exists() || a.access != Access::kRead || a.tensor->buffer == handed.buffer) continue;
@@ -117,7 +117,7 @@ class Fuser {
     }
     return true;
   }
-  // Of what is made in a step; a few words of the step record count as none.
+  // Bytes that are made in a step. A few words of the step record count as none.
   i64 bytes_read(Part& part) {
     i64 bytes = 0;
     for (const Argument& a : arguments(part))

@@ -1,5 +1,5 @@
-// Passes over a graph: each can be switched off, and results stay equal within rounding. They match traits
-// and shapes; they know no op by name.
+// Passes over a graph. Each can be switched off; results stay equal within rounding. They match traits and
+// shapes, and know no op by name.
 #pragma once
 
 #include "heddle/ir/graph.h"
@@ -9,9 +9,9 @@ namespace heddle {
 struct PassOptions {
   bool fuse_epilogues = true;
   bool fuse_prologues = true;
-  // A prologue is made again for each tile of its main op, so it pays for few rows only.
+  // Each tile of a main op computes its prologue again, so a prologue pays only for few rows,
   i32 max_prologue_rows = 16;
-  // ... and while what it reads is small.
+  // and only while its input is small.
   i32 max_prologue_bytes = 1 << 20;
 
   template <class Self, class V>
@@ -23,7 +23,7 @@ struct PassOptions {
   }
 };
 
-// Returns what was fused, one line each, so that a path that was not taken is visible.
+// Returns one line for each fusion, so that a fusion that did not happen is visible.
 std::vector<std::string> run_passes(Graph& graph, const PassOptions& options);
 
 }  // namespace heddle

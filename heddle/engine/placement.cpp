@@ -10,8 +10,8 @@
 namespace heddle {
 namespace {
 
-// Hands `units` units to workers so that the loads come out as level as whole units allow; every worker's
-// share differs from an even one by at most `slack` units. Returns the count of each worker.
+// Gives `units` units to workers so that loads are as even as whole units allow. Every worker's share differs
+// from the mean by at most `slack` units. Returns the count of each worker.
 std::vector<i32> level(i32 units, i64 unit_bytes, std::vector<i64>& load, i32 slack) {
   const i32 workers = i32(load.size());
   const i32 even = units / workers;
@@ -19,7 +19,7 @@ std::vector<i32> level(i32 units, i64 unit_bytes, std::vector<i64>& load, i32 sl
   std::vector<i32> count(load.size(), least);
   for (size_t w = 0; w < load.size(); ++w) load[w] += i64(least) * unit_bytes;
   i32 left = units - least * workers;
-  // The lightest worker takes the next unit; a heap keeps this linear in units x log(workers).
+  // The worker with the least load takes the next unit; a heap makes this units x log(workers).
   auto heavier = [&](i32 a, i32 b) {
     return load[size_t(a)] != load[size_t(b)] ? load[size_t(a)] > load[size_t(b)] : a > b;
   };
@@ -55,7 +55,7 @@ Placement place(const std::vector<PlacedWeight>& weights, const Topology& topolo
   placement.topology = topology;
   std::vector<i64> load(size_t(topology.workers), 0);
   auto units_of = [](const PlacedWeight& weight) { return (weight.rows + weight.unit - 1) / weight.unit; };
-  // Residual rows first: one division for all of them.
+  // Divides the rows of the residual first, in one way for all weights.
   for (const PlacedWeight& weight : weights) {
     if (!weight.resident) continue;
     if (placement.resident.empty()) {
@@ -67,7 +67,7 @@ Placement place(const std::vector<PlacedWeight>& weights, const Topology& topolo
       load[w] += i64(placement.resident[w + 1] - placement.resident[w] + weight.unit - 1) / weight.unit *
                  weight.unit_bytes;
   }
-  // Then the others, in order; the last matrix (the LM head) may differ from even by as much as it takes.
+  // Then the other matrices, in order. The last one (the LM head) may differ from the mean by any amount.
   const PlacedWeight* last = nullptr;
   for (const PlacedWeight& weight : weights)
     if (!weight.resident) last = &weight;
@@ -94,7 +94,7 @@ void add_weight(const Graph& graph, const Weight& weight, bool resident, std::ve
   found.push_back({name, weight.rows(), weight.panel_rows, unit_bytes, resident, weight.matrices});
 }
 
-// The resident tensor that a call writes; null: none.
+// The resident tensor that a call writes, or null.
 const Tensor* resident_output(const Graph& graph, const Node& node) {
   const Tensor* written = nullptr;
   for (const Part& part : node.parts)
@@ -119,7 +119,7 @@ std::vector<PlacedWeight> weights_of(const Graph& graph) {
     for (const Field& field : main.op->fields)
       if (field.is_weight()) add_weight(graph, field.weight(main.args.data()), written != nullptr, found);
   }
-  if (residual && !found.empty())  // its rows have homes even where no matrix writes them
+  if (residual && !found.empty())  // its rows have homes even if no matrix writes them
     found.insert(found.begin(), {.name = graph.buffers()[residual->buffer].name,
                                  .rows = residual->last(),
                                  .unit = found.front().unit,

@@ -1,5 +1,7 @@
-// Placement: which worker owns which rows. Made once per model and topology, for all row classes, before any
-// schedule: a weight's rows and the residual's rows have a home, balanced by bytes over the whole stream.
+// Placement decides which worker owns which rows. It is made once per model and topology, for all row
+// classes, before any schedule: rows of weights and of the residual have a home, balanced by bytes over the
+// whole stream. On a GPU, products of more than 64 rows are cut in both dimensions, so that operands are read
+// less often (TileAxis::anywhere): in such a program their weights have no homes, and nothing is resident.
 #pragma once
 
 #include <map>
@@ -16,11 +18,11 @@ namespace heddle {
 using Shares = std::vector<i32>;
 
 struct PlacedWeight {
-  std::string name;  // of the weight's buffer
+  std::string name;  // name of the weight's buffer
   i32 rows = 0;
   i32 unit = 1;           // rows that stay together (a panel)
-  i64 unit_bytes = 0;     // in all matrices
-  bool resident = false;  // its output rows are the residual's: all of these share one division
+  i64 unit_bytes = 0;     // summed over all matrices
+  bool resident = false;  // its output rows are rows of the residual; all such weights are divided alike
   i32 matrices = 1;
 };
 
@@ -28,16 +30,17 @@ struct Placement {
   Topology topology;
   std::map<std::string, Shares> weights;  // by buffer name
   Shares resident;                        // rows of the residual; empty: nothing is resident
-  // Largest difference of a worker's bytes from the mean, as a part of the mean.
+  // Largest difference between a worker's bytes and the mean, as a fraction of the mean.
   double imbalance = 0;
 };
 
-// Divides the weights among the workers: residual rows evenly, the other matrices so that sums stay level,
-// and the matrices of the last group (the LM head) to make up what is left. Throws when workers outnumber units.
+// Divides the weights among the workers: residual rows evenly, the other matrices so that sums stay even, and
+// the matrices of the last group (the LM head) to compensate for the rest. Throws when there are more workers
+// than units.
 Placement place(const std::vector<PlacedWeight>& weights, const Topology& topology);
 
-// Weights of a fused graph in the order of their use, with the unit their panels give; before them the residual,
-// where it is resident.
+// The weights of a fused graph in the order of their use, with the unit of their panels. If the residual is
+// resident, it comes first.
 std::vector<PlacedWeight> weights_of(const Graph& graph);
 
 // Fuses the graph of any row class of a model and places its weights.

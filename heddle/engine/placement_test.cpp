@@ -54,7 +54,7 @@ TEST(Placement, RowsOfTheResidualHaveOneOwner) {
     EXPECT_EQ(placement.weights.at(name), placement.resident);
 }
 
-// Residual rows leave some workers with a row more than others: the head makes up for it.
+// Rows of the residual leave some workers with one row more than others; the head compensates.
 TEST(Placement, TheLastMatrixMakesUpTheRest) {
   const Placement placement = place(decoder(200, 264, 700, 20000, 6), {.workers = 7});
   const Shares &head = placement.weights.at("head"), &down = placement.weights.at("0.down");

@@ -9,7 +9,7 @@ namespace {
 
 constexpr StepShape kShape{.pages_per_sequence = 8, .page_size = 4, .vocab = 10};
 
-// What it says of a step at position 20 with such pages: attention sees 6 positions, from a multiple of 4 on.
+// The error for a step at position 20 with these pages: attention sees 6 positions, from a multiple of 4 on.
 std::string message(const std::vector<i32>& pages, const AttentionCut& reach) {
   const i32 token = 1;
   const std::vector<u32> seen(1);
@@ -24,7 +24,7 @@ std::string message(const std::vector<i32>& pages, const AttentionCut& reach) {
 }
 
 TEST(Record, PagesBeforeTheWindowMayBeMissing) {
-  const AttentionCut reach{.split_unit = 4, .window = 6};  // reads from 12 on, of 15 to 20
+  const AttentionCut reach{.split_unit = 4, .window = 6};  // reads from 12 on, for rows 15 to 20
   EXPECT_EQ(message({-1, -1, -1, 3, 4, 5}, reach), "");
   EXPECT_EQ(message({0, 1, 2, 3, 4, 5}, reach), "");
   EXPECT_EQ(message({-1, -1, -1, -1, 4, 5}, reach), "[step] page 3 of sequence 0 is -1; must be 0 to 8");

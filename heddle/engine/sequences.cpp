@@ -25,7 +25,7 @@ SequenceId Sequences::open(const SamplingSettings& sampling, std::span<const i32
   return SequenceId(slot - sequences_.begin());
 }
 
-// Takes the pages that hold the beginning of `tokens` already.
+// Takes the pages that already hold the beginning of `tokens`.
 void Sequences::begin(Sequence& sequence, std::span<const i32> tokens) {
   sequence.pages = pool_.find(tokens);
   const auto kept = tokens.first(sequence.pages.size() * size_t(pool_.page_size()));
@@ -62,8 +62,8 @@ void Sequences::extend(Sequence& sequence, std::span<const i32> tokens) {
   let_go_unread(sequence);
 }
 
-// The first page that a sequence goes on with from a length: of those that are read, and no later than the page before
-// the next, by which that is noted.
+// The first page that a sequence of this length still needs: the first page that steps read, but at latest
+// the one before the next page, because the next page is recorded by it.
 i32 Sequences::first_needed(i32 length) const {
   const i32 size = pool_.page_size();
   return std::max(std::min(first_read(reach_, length), length - size), 0) / size;
@@ -76,7 +76,7 @@ void Sequences::let_go_unread(Sequence& sequence) {
 }
 
 void Sequences::let_go_from(Sequence& sequence, i32 first) {
-  while (i32(sequence.pages.size()) > first) {  // the beginning, which others may want, last
+  while (i32(sequence.pages.size()) > first) {  // released last: other sequences may want the beginning
     if (sequence.pages.back() >= 0) pool_.let_go(sequence.pages.back());
     sequence.pages.pop_back();
   }
@@ -86,7 +86,7 @@ void Sequences::let_go_from(Sequence& sequence, i32 first) {
 void Sequences::rewind(Sequence& sequence, i32 length) {
   const i32 size = pool_.page_size();
   i32 kept = std::min(length, sequence.length());
-  const i32 at = kept / size;  // the page in the middle of which it would go on
+  const i32 at = kept / size;  // the sequence would continue in the middle of this page
   if (kept % size != 0 && at >= sequence.gone && pool_.is_shared(sequence.pages[size_t(at)]))
     kept = at * size;
   if (sequence.gone > first_needed(kept)) {

@@ -1,4 +1,7 @@
-// The sequences of an engine: what each has seen, how its tokens are chosen, and which KV pages hold its positions.
+// The sequences of an engine: the tokens of each, how its next token is chosen, and which KV pages hold its
+// positions. Pages hold positions of earlier steps; a step reads its own rows from the projection that made
+// them, and appends them to the pages. If all layers have a window, pages before it return to the pool, and
+// the page table has -1 for them.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +14,7 @@
 
 namespace heddle {
 
-// How a sequence's next token is chosen; the names and meanings of transformers. temperature 0: greedy.
+// How a sequence's next token is chosen, with the names and meanings of transformers. temperature 0: greedy.
 struct SamplingSettings {
   float temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
   i32 top_k = 0;
@@ -24,7 +27,7 @@ struct Sequence {
   bool open = false;
   std::vector<i32> tokens;  // one for each position in the pages
   std::vector<i32> pages;
-  i32 gone = 0;           // the first of them, of which no step reads more: -1
+  i32 gone = 0;           // the first pages, which no step reads any more: -1
   std::vector<u32> seen;  // bits of those tokens
   u32 draws = 0;
   StepSequence sampling;
@@ -39,23 +42,25 @@ struct Sequence {
 
 class Sequences {
  public:
-  // `reach`: how far back steps read. Pages that lie wholly before that go back to the pool.
+  // `reach`: how far back steps read. Pages that lie wholly before that return to the pool.
   Sequences(i32 count, i32 vocab, PagePool pool, const AttentionCut& reach = {});
 
-  // Takes the pages that hold the beginning of `prompt` already: its length says how much they spare. The last
-  // token is never among that, as only a step chooses what follows it. Throws Error where all are open.
+  // Takes the pages that already hold the beginning of `prompt`; the sequence's length says how many
+  // positions that saves. The last token is never among them, because only a step chooses the token after it.
+  // Throws Error when all sequences are open.
   SequenceId open(const SamplingSettings& sampling, std::span<const i32> prompt);
   void close(SequenceId id);
-  // Throws Error where it is not open.
+  // Throws Error when it is not open.
   Sequence& at(SequenceId id);
   const PagePool& pool() const { return pool_; }
 
-  // Gives the sequence pages for so many positions.
+  // Gives the sequence pages for this many positions.
   void grow(Sequence& sequence, i32 positions);
-  // Notes tokens that a step has put into its pages.
+  // Records tokens that a step has put into its pages.
   void extend(Sequence& sequence, std::span<const i32> tokens);
-  // Drops the positions from `length` on, and with a page that others hold all of that page. Where what came before
-  // `length` is gone, which by one page back it never is, the beginning stays that can still be found.
+  // Drops the positions from `length` on; if another sequence holds the page of `length`, that whole page
+  // too. If the pages before `length` were released, which is never so within one page, the sequence keeps
+  // the beginning that can still be found.
   void rewind(Sequence& sequence, i32 length);
 
  private:
@@ -70,7 +75,7 @@ class Sequences {
   std::vector<Sequence> sequences_;
 };
 
-// Pages that `sequences` sequences hold at most when one step adds `added` positions to them in all.
+// The most pages that `sequences` sequences hold when one step adds `added` positions to them in all.
 i64 most_pages(const Capacity& capacity, i32 sequences, i64 added);
 
 }  // namespace heddle

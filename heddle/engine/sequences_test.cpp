@@ -21,7 +21,7 @@ std::vector<i32> counting(i32 count, i32 first = 0) {
 struct Held {
   Sequences all{3, 100, PagePool(12, kPage)};
 
-  // Runs the rest of a prompt, as a step would.
+  // Reads the rest of a prompt, as a step would.
   SequenceId read(std::span<const i32> prompt) {
     const SequenceId id = all.open({}, prompt);
     Sequence& sequence = all.at(id);
@@ -140,7 +140,7 @@ TEST(Sequences, PagesBeforeAWindowGoBack) {
       EXPECT_EQ(sequence.pages[size_t(p)] < 0, p < sequence.gone);
     }
   }
-  EXPECT_EQ(sequence.gone, 48);  // a page back, at 196, steps read from 192 on
+  EXPECT_EQ(sequence.gone, 48);  // one page back, at 196, steps read from 192 on
   sliding.all.close(id);
   EXPECT_EQ(sliding.held(), 0);
 }
@@ -156,7 +156,8 @@ TEST(Sequences, RewindsByAPageWhereAWindowSlides) {
     ASSERT_EQ(sequence.length(), length - back);
     sliding.add(id, counting(back, length - back + 1));
   }
-  // Further back is what can still be found: all, as long as nothing else was written to the pages.
+  // Further back, the sequence keeps what can still be found: everything, as long as nothing else was written
+  // to the pages.
   ASSERT_GT(sequence.gone, 10);
   Sliding roomy{.pages = 40};
   const SequenceId other = roomy.all.open({}, {});
@@ -184,7 +185,7 @@ TEST(Sequences, EqualBeginningsAreFoundBehindAWindow) {
   EXPECT_EQ(sliding.all.at(second).seen[2], 0xffffffu);
 }
 
-// Whatever sequences do, the pool holds what they need, and no page is missing that a step reads.
+// Whatever sequences do, the pool has enough pages, and no page that a step reads is missing.
 TEST(Sequences, AWindowsPagesAreEnough) {
   Sliding sliding;
   std::mt19937 random(3);
@@ -203,7 +204,7 @@ TEST(Sequences, AWindowsPagesAreEnough) {
     } else if (!open.empty() && what == 2) {
       Sequence& sequence = sliding.all.at(open[size_t(below(i32(open.size())))]);
       sliding.all.rewind(sequence, below(sequence.length() + 1));
-    } else {  // a step of all of them
+    } else {  // a step with all of them
       i32 left = Sliding::kAdded;
       std::vector<std::pair<SequenceId, i32>> step;
       for (SequenceId id : open) {

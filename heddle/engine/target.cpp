@@ -18,7 +18,7 @@ Target gpu_target(i32 workers) {
   target.splits.unit = 64;
   target.most_parts = 128;  // not the number of workers, on which no sum may depend
   target.wide_chunk = 16;
-  target.prompt_queries = 128;  // sixteen for each of a CTA's warps
+  target.prompt_queries = 128;  // sixteen for each warp of a CTA
   target.resident = true;
   target.most_rows = kMostStepRows;
   target.max_prologue_bytes = 72 << 10;
@@ -56,7 +56,8 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
   request.travel_dtype = target.narrow_travel ? model.weight_dtype : DType::kF32;
   request.panel_rows = target.panel_rows;
   request.interleave = target.interleave;
-  request.resident = target.resident && rows <= kManyStepRows;  // tiles of both dimensions know no homes
+  // tiles that are cut in both dimensions know no homes
+  request.resident = target.resident && rows <= kManyStepRows;
   request.sample = !capacity.all_logits;
   request.sample_parts = target.sample_parts;
   return request;

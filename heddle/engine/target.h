@@ -1,4 +1,6 @@
-// What a model's programs are compiled for: its workers, and what follows from them for the layout of a graph.
+// A target says what programs are laid out for: the number of workers, how wide panels are, whether rows of
+// the residual stay with their workers, and the dtype of vectors that travel between them. CPU executors can
+// run programs for any target; tests run those for a GPU with stale reads.
 #pragma once
 
 #include <optional>
@@ -18,7 +20,7 @@ struct AttentionSplits {
 struct Target {
   Topology topology;
   TilingTarget tiling;
-  bool narrow_travel = false;  // the vectors that workers hand on have the weights' dtype, else f32
+  bool narrow_travel = false;  // vectors between workers have the weights' dtype; otherwise f32
   i32 panel_rows = 16, interleave = 2;
   AttentionSplits splits = {.unit = 256, .most = 8};
   i32 most_parts = 1 << 20;          // of one row, all heads: as many as find a worker of their own
@@ -32,11 +34,11 @@ struct Target {
 
 // Threads of one machine: shared memory, wide panels.
 Target cpu_target(i32 workers);
-// One CTA on each SM: a row (or a pair of partners) a panel, residual rows that stay, vectors of the weights' dtype that
-// travel. Sizes are those of sm_90: 227 KB of shared memory a worker.
+// One CTA on each SM. A panel has one row (or a pair of partners), residual rows stay with their workers, and
+// vectors travel in the weights' dtype. Sizes are those of sm_90: 227 KB of shared memory per worker.
 Target gpu_target(i32 workers);
 
-// What all programs of an engine share.
+// Limits that all programs of an engine share.
 struct Capacity {
   i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
   AttentionSplits splits = {.unit = 256, .most = 8};
@@ -48,7 +50,7 @@ struct Capacity {
   AttentionCut reach() const { return {.split_unit = splits.unit, .window = window}; }
 };
 
-// The graph of the class of steps with at most `rows` rows of at most `sequences` sequences.
+// The graph for steps with at most `rows` rows of at most `sequences` sequences.
 GraphRequest make_request(const ModelInfo& model, const Target& target, const Capacity& capacity, i32 rows,
                           i32 sequences);
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kLargePage = HostMemory::kLargePage;
 
-// A source whose shape and dtype were compared with what the model asks for.
+// A source whose shape and dtype match what the model asks for.
 struct Source {
   const std::byte* data;
   DType dtype;
@@ -50,7 +50,7 @@ Source open_source(const Model& model, const WeightSource& wanted, i32 cols, std
   fail(ErrorCode::kIo, "[{}] element ({}, {}) is {}; weights must be finite", tensor, row, col, value);
 }
 
-// A matrix, or as many as a weight has, on the way from its sources to panels.
+// A matrix, or all matrices of a weight, on the way from its sources to panels.
 class Packing {
  public:
   Packing(const WeightSpec& spec, const Weight& weight, const Model& model) : spec_(spec), weight_(weight) {
@@ -68,7 +68,7 @@ class Packing {
   void pack(int threads, const HostMemory& to, const std::function<void()>& beside) const {
     const size_t bands = size_t(bands_) * size_t(weight_.matrices),
                  bytes = size_t(weight_.panel_bytes()) * size_t(weight_.slices());
-    // A large page is the work of one thread: where two come to it at the same time, both clear one.
+    // One thread packs a whole large page: if two reached it at the same time, both would clear one.
     const size_t in_job = std::max<size_t>(1, std::min(kLargePage / bytes, bands / (2 * size_t(threads))));
     parallel_for(1 + (bands + in_job - 1) / in_job, threads, [&](size_t job) {
       if (job == 0) return beside();
@@ -105,7 +105,7 @@ class Packing {
                     float(load_number(spec_.dtype, at.data + bad->col * at.step * size_of(spec_.dtype))));
   }
 
-  // Source, and row of it, of a packed row.
+  // The source of a packed row, and its row there.
   std::pair<size_t, i64> find_row(i32 at) const {
     const i32 from = spec_.order.empty() ? at : spec_.order[size_t(at)];
     const size_t s = size_t(std::ranges::upper_bound(begins_, from) - begins_.begin()) - 1;
@@ -115,9 +115,9 @@ class Packing {
   const WeightSpec& spec_;
   const Weight weight_;
   std::vector<Source> sources_;
-  std::vector<i32> begins_ = {0};  // of the rows of each source among all
-  std::vector<u64> table_;         // of panels of a matrix
-  i32 bands_ = 0;                  // of a matrix
+  std::vector<i32> begins_ = {0};  // first row of each source among all
+  std::vector<u64> table_;         // offsets of one matrix's panels
+  i32 bands_ = 0;                  // of one matrix
 };
 
 Weight weight_in(const Graph& graph, u32 buffer) {
@@ -151,7 +151,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
   size_t all = 0;
   for (const Buffer& buffer : graph.graph.buffers())
     if (buffer.kind == BufferKind::kWeight) all += size_t(buffer.bytes);
-  // To unmap 2.5 GB takes 0.08 s of a core: one thread does it while others pack the next weight.
+  // Unmapping 2.5 GB takes 0.08 s of a core, so one thread does it while others pack the next weight.
   std::set<std::string> packed_tensors;
   const auto forget_packed = [&] {
     for (const std::string& tensor : packed_tensors) model.forget(tensor);

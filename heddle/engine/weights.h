@@ -1,4 +1,4 @@
-// Weights in memory: packed once at load in panels, vectors in f32, shared by all programs of a model.
+// Weights in memory: packed once into panels at load, vectors in f32, shared by all programs of a model.
 #pragma once
 
 #include <map>
@@ -14,10 +14,9 @@ namespace heddle {
 
 class WeightStore {
  public:
-  // Packs every weight and vector that `graph` names, with `threads` threads. Gives the source's memory back
-  // piece by piece, so that the peak stays near one copy. Throws on a tensor that is missing, has another
-  // shape or dtype, or holds NaN or infinity.
-  // `space`: where they go, see Storage.
+  // Packs every weight and vector that `graph` names, with `threads` threads. Returns the source's memory to
+  // the system piece by piece, so that the peak stays near one copy. Throws when a tensor is missing, has
+  // another shape or dtype, or holds NaN or infinity. `space`: where they go, see Storage.
   WeightStore(const Model& model, const ModelGraph& graph, int threads, MemorySpace* space,
               const LoadProgress& progress);
 
@@ -29,7 +28,7 @@ class WeightStore {
  private:
   struct Entry {
     Storage data;
-    std::optional<Storage> panels;  // of a matrix: u64 offset of each panel
+    std::optional<Storage> panels;  // for a matrix: u64 offset of each panel
   };
   void add(const std::string& name, HostMemory packed, const std::vector<u64>& panels);
 

@@ -1,5 +1,6 @@
-// The fields of heddle's own files. One description of them is walked by an ArchiveWriter and by an ArchiveReader.
-// Numbers are little-endian; before the fields stands a header: magic, version, size and XXH3 of what follows.
+// Fields of heddle's own files. A type describes its fields once; an ArchiveWriter and an ArchiveReader walk
+// that description. Numbers are little-endian. A header comes before the fields: magic, version, size and
+// XXH3 of the rest.
 #pragma once
 
 #include <bit>
@@ -16,7 +17,7 @@ namespace heddle {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in memory");
 
-// What tells one of heddle's files from another.
+// Identifies one kind of heddle's files.
 struct FileKind {
   std::string_view magic;  // 8 bytes
   u32 version = 0;
@@ -26,8 +27,8 @@ struct FileKind {
 constexpr std::string_view kProgramMagic{"HEDDLE\r\n", 8}, kArtefactMagic{"HEDDLEA\n", 8};
 
 std::string frame(const FileKind& kind, std::string_view fields);
-// What stands behind the header. Throws Error(kIo) on a file of another kind, one that was cut, or changed;
-// Error(kUnsupported) on one of another version.
+// Returns the bytes after the header. Throws Error(kIo) when the file is of another kind, was cut or was
+// changed; Error(kUnsupported) when it has another version.
 std::string_view unframe(const FileKind& kind, std::string_view bytes, const std::string& where);
 bool is_of_kind(const FileKind& kind, std::string_view bytes);
 
@@ -54,12 +55,12 @@ class ArchiveReader {
   template <class T>
   void raw(T* values, size_t count) {
     if (count * sizeof(T) > left()) refuse("ends inside a field");
-    if (count == 0) return;  // there may be no memory at `values`
+    if (count == 0) return;  // `values` may be null
     std::memcpy(static_cast<void*>(values), bytes_.data() + at_, count * sizeof(T));
     at_ += count * sizeof(T);
   }
-  // A stored count of things of which each takes at least `bytes`; what cannot be there is refused before memory
-  // is asked for.
+  // Reads a count of elements that take at least `bytes` each. It refuses a count that cannot fit into the
+  // rest of the file before it allocates memory.
   size_t count(size_t, size_t bytes) {
     u64 n = 0;
     raw(&n, 1);
@@ -104,7 +105,7 @@ void list(Archive& a, std::vector<T>& values, size_t least_bytes, auto each) {
   values.resize(a.count(values.size(), least_bytes));
   for (T& value : values) each(value);
 }
-// The file of `value`, by the walk over its fields, which leaves it as it was.
+// Writes the file of `value`. The walk over the fields does not change the value.
 template <class T>
 std::string write_archive(const FileKind& kind, T& value, void (*walk)(ArchiveWriter&, T&)) {
   ArchiveWriter writer;

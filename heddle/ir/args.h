@@ -1,4 +1,4 @@
-// The arguments of an op as bytes, and as the struct that they are.
+// An op's arguments, either as bytes or as their struct.
 #pragma once
 
 #include <cstddef>

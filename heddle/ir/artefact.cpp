@@ -1,4 +1,4 @@
-// The file of an artefact, field by field (ir/archive.h), and its proofs.
+// Reads and writes an artefact's fields (ir/archive.h), and makes and checks its proofs.
 #include "heddle/ir/artefact.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ std::string frame_artefact(std::string_view fields) {
 }
 
 std::string serialise_artefact(const Artefact& artefact) {
-  Artefact copy = artefact;  // the walk also reads files, so it wants one that may change
+  Artefact copy = artefact;  // the walk also reads files, so it takes a non-const artefact
   return write_archive(kKind, copy, artefact_fields<ArchiveWriter>);
 }
 
@@ -100,7 +100,7 @@ Artefact parse_artefact(std::string_view bytes, const std::string& where) {
   artefact.where = where;
   const std::string_view fields = unframe(kKind, bytes, where);
   ArchiveReader begin(kKind, fields, where);
-  field(begin, artefact.made_by);  // before fields that another heddle may have in another form
+  field(begin, artefact.made_by);  // first, because another heddle may write the other fields differently
   if (artefact.made_by != build_name())
     fail(ErrorCode::kUnsupported, "[{}] was compiled by heddle {}; this is {}; compile it again", where,
          artefact.made_by, build_name());

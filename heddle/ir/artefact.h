@@ -1,6 +1,11 @@
-// Programs made ahead of time: for one checkpoint and one kind of device, each with its proof, and the code that the
-// device runs them by. It holds no weights, no times, and nothing of the machine that made it: the same input makes the
-// same bytes.
+// An artefact holds programs made ahead of time for one checkpoint and one kind of device: a program for each
+// class of steps with the check's proof of its bytes, and the compiled device code, keyed by a digest of
+// everything it was compiled from. An engine that loads one takes every setting that decides programs from
+// it, and builds, proves and compiles nothing.
+// It holds no weights, no times and nothing of the machine that made it: the same input gives the same bytes.
+// A proof is bound to the heddle that checked (version and sources, base/version.h), to the program's bytes
+// and to the counts of the check. This protects against accidents, not against malice; prove_again() runs the
+// check again.
 #pragma once
 
 #include <map>
@@ -15,43 +20,44 @@ namespace heddle {
 
 constexpr u32 kArtefactVersion = 3;
 
-// A program as a .heddle file, and the verdict of the check on these very bytes.
+// A program as a .heddle file, and the check's verdict on exactly these bytes.
 struct ProvedProgram {
-  i32 rows = 0, sequences = 0;  // of the class of steps
+  i32 rows = 0, sequences = 0;  // the class of steps
   std::string bytes;
-  std::string proof;  // digest of the heddle that checked, the bytes, and what it counted
+  std::string proof;  // digest of the heddle that checked, of the bytes, and of the check's counts
   u64 instructions = 0, waits = 0;
 };
 
 struct Artefact {
-  std::string made_by;     // build_name() of a heddle
-  std::string compiler;    // of the code; empty: there is none
-  std::string model;       // the family, for people
-  std::string checkpoint;  // its fingerprint
+  std::string made_by;     // build_name() of the heddle that made it
+  std::string compiler;    // compiler of the device code; empty: there is no code
+  std::string model;       // the family; only printed
+  std::string checkpoint;  // the checkpoint's fingerprint
   DeviceKind device;
   std::map<std::string, std::string> settings;  // what else decides the programs, by name (engine/options.h)
   std::vector<ProvedProgram> programs;
   DeviceCode code;
-  std::string where;  // the file; not kept
+  std::string where;  // path of the file; not stored
 
-  // Throws Error where there is none for that class.
+  // Throws Error when there is no program for that class.
   Program program(i32 rows, i32 sequences) const;
 };
 
 // Checks the program; throws Error(kInternal) with the first fault.
 ProvedProgram prove(const Program& program, i32 rows, i32 sequences);
-// Throws Error(kInternal) where the check, run again, finds a fault.
+// Throws Error(kInternal) when the check, run again, finds a fault.
 void prove_again(const Artefact& artefact);
 
-// Throws Error(kIo) where a proof is of another heddle's check or of other bytes.
+// Throws Error(kIo) when a proof belongs to other bytes or to another heddle's check.
 void require_proofs(const Artefact& artefact);
 
-// The file. Parsing throws Error on one that was cut, changed, or made by another heddle; loading requires proofs too.
+// The file's bytes. Parsing throws Error when the file was cut, changed or made by another heddle; loading
+// also requires the proofs.
 std::string serialise_artefact(const Artefact& artefact);
 Artefact parse_artefact(std::string_view bytes, const std::string& where);
 void save_artefact(const Artefact& artefact, const std::string& path);
 Artefact load_artefact(const std::string& path);
-bool is_artefact(const std::string& path);            // by its first bytes
-std::string frame_artefact(std::string_view fields);  // puts the header before
+bool is_artefact(const std::string& path);            // looks at the first bytes
+std::string frame_artefact(std::string_view fields);  // adds the header
 
 }  // namespace heddle

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kHeaderBytes = 32;
 
-// Fields behind the name of who made them.
+// The fields after the name of the heddle that made them.
 std::string_view behind_name(std::string_view fields) {
   uint64_t size = 0;
   if (fields.size() < sizeof size) return {};

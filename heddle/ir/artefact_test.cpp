@@ -79,14 +79,14 @@ TEST(ArtefactFile, EveryCutAndChangedByteIsRefused) {
     changed[length] = char(changed[length] ^ 1);
     ASSERT_NE(refusal(changed), "") << "byte " << length;
   }
-  // A header that says what is there does not help either.
+  // A header with the shorter length does not help either.
   for (size_t length = kHeaderBytes; length < bytes.size(); ++length)
     ASSERT_NE(refusal(frame_artefact(bytes.substr(kHeaderBytes, length - kHeaderBytes))), "")
         << "cut to " << length;
   expect_refused(frame_artefact(bytes.substr(kHeaderBytes) + '\0'), "bytes left over");
 }
 
-// Behind a fitting checksum.
+// With a checksum that matches.
 TEST(ArtefactFile, AProofIsOfItsBytes) {
   const std::string fields = serialise_artefact(small()).substr(kHeaderBytes);
   const size_t begin = fields.find("HEDDLE\r\n"), size = small().programs[0].bytes.size();

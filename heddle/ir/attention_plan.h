@@ -1,21 +1,22 @@
-// The attention plan: which rows and which positions each tile of attention handles. Ops compute it from the step record;
-// the engine computes from it which pages a step reads.
-// Read by host and device: no standard headers.
+// The attention plan says which rows and which positions each tile of attention handles. Ops compute it from
+// the step record, and the engine computes from it which pages a step reads. Host and device include it: no
+// standard headers.
 #pragma once
 
 #include "heddle/ir/step.h"
 
 namespace heddle {
 
-// How attention is cut into tiles. Constants of the program; borders depend on a sequence's length only,
-// so that neither the batch nor the number of workers changes a sum. With a window, the range that is cut begins
-// at the last border of split_unit before all that the block's rows see: what lies before it is not read.
+// How attention is cut into tiles. These are constants of the program. Borders depend only on a sequence's
+// length, so neither the batch nor the number of workers changes a sum. With a window, the cut range begins
+// at the last border of split_unit before everything that the block's rows see, and nothing before it is
+// read.
 struct AttentionCut {
   i32 block_rows = 1;    // rows of one sequence that a tile handles together
-  i32 max_blocks = 1;    // row blocks of a step
-  i32 max_splits = 1;    // parts a KV range is cut in at most
-  i32 split_unit = 256;  // positions: a part is a multiple of this
-  i32 window = 0;        // positions that a row sees, itself and those before it; 0: all
+  i32 max_blocks = 1;    // row blocks in a step
+  i32 max_splits = 1;    // a KV range is cut into at most this many parts
+  i32 split_unit = 256;  // positions; the length of a part is a multiple of this
+  i32 window = 0;        // positions that a row sees, including its own; 0: all
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
@@ -24,24 +25,24 @@ struct AttentionCut {
   }
 };
 
-// One row block of a step: which rows, and how far back they look.
+// One row block of a step: its rows, and how far back they look.
 struct AttentionBlock {
   i32 sequence = -1;  // -1: dead
   i32 row_begin = 0, row_end = 0;
-  i32 start = 0;   // positions of the sequence in the pages, before this step
-  i32 first = 0;   // positions before this one are seen by none of its rows; a multiple of split_unit
+  i32 start = 0;   // positions of the sequence that are in the pages before this step
+  i32 first = 0;   // none of the block's rows sees a position before this one; a multiple of split_unit
   i32 length = 0;  // start + rows of the sequence in this step up to row_end
   i32 splits = 0, split_size = 0;
 };
 
-// Length of a part for a KV range of `length` positions.
+// Length of a part of a KV range of `length` positions.
 inline i32 split_size(const AttentionCut& cut, i32 length) {
   i32 units = (length + cut.split_unit - 1) / cut.split_unit;
   i32 each = (units + cut.max_splits - 1) / cut.max_splits;
   return (each > 0 ? each : 1) * cut.split_unit;
 }
 
-// No tile reads what the pages hold before this position, for rows from `position` on.
+// For rows from `position` on, no tile reads pages before the returned position.
 inline i32 first_read(const AttentionCut& cut, i32 position) {
   const i32 hidden = cut.window > 0 ? position + 1 - cut.window : 0;
   return hidden > 0 ? hidden / cut.split_unit * cut.split_unit : 0;
@@ -59,7 +60,7 @@ inline void cut_block(AttentionBlock& block, const AttentionCut& cut, const Step
   block.splits = (block.length - block.first + block.split_size - 1) / block.split_size;
 }
 
-// The attention plan: block index -> rows and KV range. A pure function of the lengths.
+// The attention plan: maps a block index to its rows and KV range. It depends on the lengths alone.
 inline AttentionBlock attention_block(const StepHost& host, const StepDevice& device, const AttentionCut& cut,
                                       i32 index) {
   AttentionBlock block;
@@ -76,7 +77,7 @@ inline AttentionBlock attention_block(const StepHost& host, const StepDevice& de
   return block;
 }
 
-// The block that a live row belongs to.
+// Finds the block of a live row.
 inline AttentionBlock attention_block_of_row(const StepHost& host, const StepDevice& device,
                                              const AttentionCut& cut, i32 row) {
   AttentionBlock block;

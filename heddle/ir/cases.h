@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// An input of a case: shape and dtype; the harness gives it memory and values.
+// An input of a case, by shape and dtype. The harness gives it memory and values.
 inline Tensor input(DType dtype, std::vector<i32> shape) {
   return dense(dtype, std::move(shape));
 }
@@ -21,20 +21,20 @@ inline Weight weight_input(DType dtype, i32 rows, i32 cols) {
   return weight;
 }
 
-// Error that storing in `dtype` and `steps` roundings in f32 may make, relative to 1 + |value|.
+// Bound of the error, relative to 1 + |value|, after storing in `dtype` and `steps` roundings in f32.
 inline double rounding_bound(DType dtype, double steps) {
   const int bits = is_float(dtype) ? info_of(dtype).mantissa : info_of(DType::kF32).mantissa;
   return 0.5 / (1 << bits) + steps * 0x1p-23;
 }
 
-// The same where values near a border of `dtype` may be rounded to either side: the reference's is rounded too, so that the two
-// are a whole unit apart.
+// Like rounding_bound, but for values near a border of `dtype`: the reference is rounded too, and the two may
+// be rounded to different sides, a whole unit apart.
 inline double unit_bound(DType dtype, double steps) {
   return 2 * rounding_bound(dtype, steps);
 }
 
-// A step record for cases: sequences with `start` positions behind them and `rows` new ones. Their pages are
-// shuffled; the last row of each is wanted.
+// A step record for cases: sequences with `start` positions in their pages and `rows` new rows. The pages are
+// shuffled; the last row of each sequence is wanted.
 struct StepExample {
   struct Sequence {
     i32 start, rows;
@@ -46,7 +46,7 @@ struct StepExample {
   StepShape shape() const;
   i32 rows() const;
   i32 wanted() const { return i32(sequences.size()); }
-  i32 pages() const;  // pages of the pool: all that the tables name, and two more
+  i32 pages() const;  // pages of the pool: all that the tables name, plus two
   Tensor host() const { return dense(DType::kU8, {i32(StepHost::bytes(shape()))}); }
   Tensor state() const { return dense(DType::kU8, {i32(StepDevice::bytes(shape()))}); }
   StepHost& fill_host(std::byte* bytes) const;

@@ -40,7 +40,7 @@ const char* name(FaultKind kind) {
 namespace proof {
 namespace {
 
-// Each part takes for granted what the parts before it have looked at.
+// Each part relies on what the parts before it have checked.
 void check_all(const Program& program, FindOp find, Faults& faults, CheckReport& report) {
   const Form form = make_form(program, find, faults);
   report.instructions = form.size();

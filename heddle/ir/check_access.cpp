@@ -54,7 +54,7 @@ void Accesses::read(const Event& event, const Touch& touch) {
   reads_[index][event.worker] = event.at;
 }
 
-// False when cells have to be looked at one by one, because some were not written as they should be.
+// Returns false when cells have to be examined one by one, because some were not written correctly.
 bool Accesses::make_record(const Event& event, const Touch& touch, Record& record) {
   const u32 index = map_.read_index[touch.place], buffer = region(touch).buffer;
   if (record.stamp == stamps_[index] && record.step == event.step && record.buffer == buffer) return true;
@@ -86,7 +86,7 @@ bool Accesses::make_record(const Event& event, const Touch& touch, Record& recor
 void Accesses::read_cell(const Event& event, const Touch& touch, u32 cell) {
   const Last& last = last_[cell];
   if (!written_in_step(event, touch, last)) return not_written(event, touch, cell);
-  if (last.writer == kNone) return;  // what the host wrote before the launch
+  if (last.writer == kNone) return;  // the host wrote it before the launch
   const u32 width = form_.workers();
   if (last.group != kNone) {
     const Group& group = groups_[last.group];
@@ -101,7 +101,8 @@ void Accesses::read_cell(const Event& event, const Touch& touch, u32 cell) {
   if (event.known[worker] < their_at) conflict(Rule::kReadAfterWrite, event, touch, cell, {worker, their_at});
 }
 
-// Reads mean the positions before this step: all of the step before must be known, none of this one is.
+// Reads mean the positions before this step. They must come after everything that the previous step wrote;
+// nothing that this step writes counts.
 void Accesses::read_pages(const Event& event, const Touch& touch) {
   if (event.step == 0) return;
   const u32 width = form_.workers();
@@ -136,7 +137,8 @@ void Accesses::write(const Event& event, const Touch& touch) {
       if (worker < width)
         conflict(Rule::kWriteAfterRead, event, touch, kNone, {worker, reads_[reader][worker]});
     }
-  // Rows of another step are other bytes of the pages (the host sees to that), so each step has its own.
+  // The rows of two steps are different bytes of the pages (the host ensures that), so each step has its own
+  // cells.
   const size_t first_last = pages && event.step == 1 ? map_.num_cells : 0;
   const std::span<const u32> cells = map_.cells[touch.place];
   for (size_t i = 0; i < cells.size();) {
@@ -156,13 +158,13 @@ bool Accesses::in_group(const Event& event, const Last& last) const {
          groups_[last.group].step == event.step;
 }
 
-// By the event's call, in a step.
+// Counts the indexed writes that the event's call makes to a cell in a step.
 u32 Accesses::indexed_writes(const Event& event, u32 cell) const {
   return map_.indexed_writes.at(MemoryMap::key(cell, form_.instruction(event.id).call));
 }
 
-// How many cells, from the first on, several tiles of the call write, each a part that only the step record tells, and the same
-// have written so far. 0: the first cell is this tile's alone.
+// Counts the first cells that are alike: several tiles of the call write a part of each, which only the step
+// record tells, and the same tiles have written them so far. 0: the first cell belongs to this tile alone.
 size_t Accesses::alike(const Event& event, std::span<const u32> cells, size_t first_last) const {
   const Last& first = last_[cells[0] + first_last];
   const bool joined = in_group(event, first);
@@ -196,7 +198,7 @@ void Accesses::write_cell(const Event& event, const Touch& touch, u32 cell, Last
   last = {event.id, event.step, region(touch).buffer, kNone};
 }
 
-// Of alike cells.
+// Takes cells that are alike.
 void Accesses::join_group(const Event& event, const Touch& touch, std::span<const u32> cells,
                           size_t first_last) {
   const Last& last = last_[cells[0] + first_last];
@@ -232,7 +234,7 @@ u32 Accesses::open_group(const Event& event, u32 cell, const Last& last) {
   return u32(groups_.size() - 1);
 }
 
-// So many cells of a group become one of their own.
+// Makes a group of its own from this many cells of a group.
 u32 Accesses::split_group(u32 index, size_t cells) {
   Group part = groups_[index];
   part.cells = cells;

@@ -1,6 +1,6 @@
-// Accesses in the order of a legal run: who wrote each cell last, who has read it since, and whether the
-// clocks order each new access after those it conflicts with. One run is enough: waits are in full, so what
-// is ordered before what does not depend on the run.
+// Memory accesses in the order of one legal run: which tile wrote each cell last, which tiles have read it
+// since, and whether the clocks order each new access after those it conflicts with. One run is enough: every
+// wait is for the full count, so the order that clocks prove does not depend on the run.
 #pragma once
 
 #include <set>
@@ -12,12 +12,12 @@
 
 namespace heddle::proof {
 
-// An instruction of a step, about to access memory, and what it knows.
+// An instruction of a step that is about to access memory, with its worker's clock.
 struct Event {
   u32 id = 0;
   u32 step = 0;  // 0 or 1
   u32 worker = 0;
-  u32 at = 0;  // its place in its worker's clock
+  u32 at = 0;  // its position in its worker's clock
   const u32* known = nullptr;
 };
 
@@ -27,15 +27,15 @@ class Accesses {
 
   void run(const Event& event);
   const CheckWork& work() const { return work_; }
-  // Memory that an object of this class takes, in bytes.
+  // Bytes of memory that an object of this class takes.
   static size_t bytes(const Form& form, const MemoryMap& map);
 
  private:
   static constexpr u32 kNone = 0xffffffffu;
-  // Places of at most so many cells are looked at cell by cell on each read; larger ones have a record.
+  // A read checks places of at most this many cells cell by cell; larger places have a record.
   static constexpr size_t kFewCells = 8;
 
-  struct Last {  // write of a cell
+  struct Last {  // the last write of a cell
     u32 writer = kNone;
     u32 step = 0;
     u32 buffer = kNoBuffer;
@@ -43,15 +43,15 @@ class Accesses {
 
     bool operator==(const Last&) const = default;
   };
-  // Indexed writes of one call in one step to a cell, or to cells that the same tiles have written so far: they do
-  // not conflict with each other.
+  // Indexed writes of one call in one step to a cell, or to cells that the same tiles have written so far.
+  // They do not conflict with each other.
   struct Group {
     u32 call = 0, step = 0;
     size_t cells = 0;
-    u32 made = 0, expected = 0;      // of each cell
+    u32 made = 0, expected = 0;      // counts for each cell
     size_t before = 0, writers = 0;  // rows of group_clocks_
   };
-  // What a reader of a place needs to know, kept until the place is written again.
+  // What a read of a place needs to know. It is valid until the place is written again.
   struct Record {
     u64 stamp = kNoStamp;
     u32 step = 0;
@@ -60,7 +60,7 @@ class Accesses {
   };
   struct Page {  // a cell of a pages buffer
     u32 made = 0, expected = 0;
-    size_t writers = 0;  // row of group_clocks_: writes of the first step
+    size_t writers = 0;  // row of group_clocks_: writes in the first step
   };
   static constexpr u64 kNoStamp = ~u64{0};
 
@@ -89,7 +89,7 @@ class Accesses {
   Page& page(u32 cell);
 
   // Reports.
-  struct Other {  // whom an access is not ordered after
+  struct Other {  // the access that this one is not ordered after
     u32 worker, at;
   };
   void conflict(Rule rule, const Event& event, const Touch& touch, u32 cell, Other other);
@@ -105,15 +105,15 @@ class Accesses {
   const MemoryMap& map_;
   Faults& faults_;
   CheckWork work_;
-  std::vector<Last> last_;       // by cell; the second half is the second step's, of pages only
-  Clocks reads_;                 // by read_index: the last read of each worker
+  std::vector<Last> last_;       // by cell; the second half belongs to the second step and holds only pages
+  Clocks reads_;                 // by read_index: the last read by each worker
   std::vector<u64> stamps_;      // by read_index: writes so far
   std::vector<Record> records_;  // by read_index
   Clocks needs_;
   std::vector<Group> groups_;
   Clocks group_clocks_;
   std::unordered_map<u32, Page> pages_;
-  std::vector<u32> executed_;  // by worker: place in its clock of the last instruction that has run
+  std::vector<u32> executed_;  // by worker: clock position of the last instruction that has run
   std::set<std::tuple<Rule, u32, u32>> reported_;
 };
 

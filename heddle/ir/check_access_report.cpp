@@ -1,4 +1,4 @@
-// What Accesses says when it finds a fault. Nothing here needs to be fast.
+// Writes the message of a fault that Accesses finds. Nothing here needs to be fast.
 #include "heddle/base/error.h"
 #include "heddle/base/invariant.h"
 #include "heddle/ir/check_access.h"
@@ -10,7 +10,7 @@ bool Accesses::covers(u32 place, u32 cell) const {
   return std::find(cells.begin(), cells.end(), cell) != cells.end();
 }
 
-// A region of an instruction on the cell, or, where the cell is kNone, on any cell of the touch.
+// Finds a region of an instruction on the cell; if the cell is kNone, on any cell of the touch.
 const Region* Accesses::find_region(u32 id, Access access, const Touch& touch, u32 cell) const {
   for (const Touch& theirs : map_.touches_of(id)) {
     if (region(theirs).access != access) continue;
@@ -22,7 +22,7 @@ const Region* Accesses::find_region(u32 id, Access access, const Touch& touch, u
   return nullptr;
 }
 
-// Instructions that write the cell, of one buffer and call; kNoBuffer and kNone: any.
+// Instructions that write the cell, for one buffer and call; kNoBuffer and kNone: any.
 std::vector<u32> Accesses::writers_of(u32 cell, u32 buffer, u32 call) const {
   std::vector<bool> on_cell(map_.cells.size());
   for (u32 place = 0; place < on_cell.size(); ++place) on_cell[place] = covers(place, cell);
@@ -49,8 +49,8 @@ std::string Accesses::side(u32 id, u32 step, const Region& region) const {
                      region.end(), form_.buffer(region.buffer).name, step + 1);
 }
 
-// An access that is not ordered after another, at a place of its worker's clock. Without a cell the other one
-// reads.
+// Reports an access that is not ordered after another one, at a place of the other worker's clock. Without a
+// cell the other access is a read.
 void Accesses::conflict(Rule rule, const Event& event, const Touch& touch, u32 cell, Other than) {
   const u32 length = form_.length(than.worker);
   const u32 other = form_.first[than.worker] + (than.at - 1) % length, step = (than.at - 1) / length;
@@ -64,7 +64,7 @@ void Accesses::conflict(Rule rule, const Event& event, const Touch& touch, u32 c
               reuse ? "; they share arena bytes" : "");
 }
 
-// A read before all the writes it must come after have run.
+// Reports a read that runs before all the writes that it must come after.
 void Accesses::incomplete(Rule rule, const Event& event, const Touch& touch, u32 cell, u32 call,
                           u32 their_step) {
   for (u32 other : writers_of(cell, kNoBuffer, call))
@@ -72,7 +72,7 @@ void Accesses::incomplete(Rule rule, const Event& event, const Touch& touch, u32
       return conflict(rule, event, touch, cell, {form_.worker_of[other], at(other, their_step)});
 }
 
-// A read of bytes that nobody has written through its buffer in its step, as far as the run has come.
+// Reports a read of bytes that no instruction has written through its buffer in its step so far.
 void Accesses::not_written(const Event& event, const Touch& touch, u32 cell) {
   const Region& mine = region(touch);
   const Last& last = last_[cell];

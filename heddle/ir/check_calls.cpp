@@ -4,11 +4,11 @@
 namespace heddle::proof {
 namespace {
 
-// Refuses arguments whose numbers could not be used in arithmetic: before an op's own functions see them.
+// Refuses arguments whose numbers would overflow arithmetic, before an op's own functions see them.
 struct CheckArgs {
   const Program* program;
   Faults* faults;
-  std::string where;  // "call 3 (layers.0.qkv)"
+  std::string where;  // such as "call 3 (layers.0.qkv)"
   bool ok = true;
 
   void check(const Field& field, const std::byte* args) {
@@ -42,7 +42,7 @@ struct CheckArgs {
     return false;
   }
 
-  // `bytes` from the tensor's offset lie in its buffer.
+  // Checks that `bytes` bytes from the tensor's offset lie in its buffer.
   void check_extent(const std::string& argument, const Tensor& value, i64 bytes) {
     if (value.buffer >= program->buffers.size())
       return wrong(FaultKind::kMalformed, argument, "buffer {}; there are {}", value.buffer,
@@ -106,7 +106,7 @@ bool check_axes(std::span<const TileAxis> axes) {
   return coordinates <= 4;
 }
 
-// Ops of a chain in their places: [prologue] main [epilogues...].
+// Checks that the ops of a chain are in their places: [prologue] main [epilogues...].
 bool check_chain(const std::vector<const OpSpec*>& ops, u32 main) {
   if (ops.size() == 1) return main == 0;
   if (main > 1 || !ops[main]->traits.main) return false;
@@ -139,7 +139,7 @@ std::vector<const OpSpec*> resolve(const Opcode& opcode, size_t index, FindOp fi
   return ops;
 }
 
-// States a main op's output before the epilogues fold its columns, as its shape rule has it.
+// Sets a main op's output to the shape that its shape rule expects, before epilogues fold its columns.
 void unfold_output(const OpSpec& op, std::byte* args, i32 folds) {
   const Field* output = find_field(op.fields, op.traits.output);
   if (!output) return;
@@ -147,13 +147,13 @@ void unfold_output(const OpSpec& op, std::byte* args, i32 folds) {
   if (value.rank > 0) value.size[value.rank - 1] *= folds;
 }
 
-// Fills in what the ops say of the call; they may throw.
+// Fills in what the ops say about the call. They may throw.
 void ask_ops(CallForm& call) {
   i32 folds = 1;
   for (size_t i = call.node.main + 1; i < call.node.parts.size(); ++i)
     folds *= call.node.parts[i].op->traits.columns_per_output;
   for (const Part& part : call.node.parts) {
-    std::vector<std::byte> copy = part.args;  // an op fills in outputs that a chain hands on
+    std::vector<std::byte> copy = part.args;  // an op fills in outputs that a chain passes on
     if (&part == &call.node.main_part()) unfold_output(*part.op, copy.data(), folds);
     part.op->infer(copy.data());
     require_dtypes(part.op->name, part.op->fields, copy.data());

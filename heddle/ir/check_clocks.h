@@ -1,5 +1,5 @@
-// Vector clocks: for each worker, up to which of its instructions something is known. Instructions are
-// counted from 1, the second step after the first.
+// Vector clocks: for each worker, the number of its instructions that are known to have ended. Instructions
+// are counted from 1; the second step's come after the first's.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace heddle::proof {
 
-// Rows of one clock each, as wide as there are workers.
+// Rows of one clock each; a clock has one entry per worker.
 class Clocks {
  public:
   explicit Clocks(u32 workers, size_t rows = 0) : width_(workers), at_(rows * workers, 0) {}
@@ -33,7 +33,7 @@ inline void join(u32* into, const u32* other, u32 width) {
   for (u32 w = 0; w < width; ++w) into[w] = std::max(into[w], other[w]);
 }
 
-// A worker of which `needed` knows more than `known` does; `width` when there is none.
+// Finds a worker of which `needed` knows more than `known` does; returns `width` when there is none.
 inline u32 first_beyond(const u32* needed, const u32* known, u32 width) {
   u32 beyond = 0;
   for (u32 w = 0; w < width; ++w) beyond |= u32(needed[w] > known[w]);

@@ -30,13 +30,13 @@ Edges make_edges(const Form& form) {
 
 namespace {
 
-// What the checks of a counter's waits need to know of its producers.
+// Facts about a counter's producers that the checks of its waits need.
 struct Group {
-  u64 sum = 0;                      // of the amounts
-  EdgeKind kind = EdgeKind::kInSm;  // of the signals
-  u32 first = 0;                    // an instruction
+  u64 sum = 0;                      // sum of the amounts
+  EdgeKind kind = EdgeKind::kInSm;  // kind of the signals
+  u32 first = 0;                    // one of the instructions
   bool one_worker = true;
-  bool mixed = false;  // not all signals are of `kind`
+  bool mixed = false;  // some signals have another kind
 };
 
 class CheckEdges {
@@ -98,7 +98,7 @@ class CheckEdges {
                   why);
   }
 
-  // Why a wait of this kind cannot be satisfied by the counter's signals; null: it can.
+  // Says why the counter's signals cannot satisfy a wait of this kind; null: they can.
   const char* misfit(u32 id, EdgeKind kind, const Group& group) const {
     if (kind == EdgeKind::kCounted)
       return group.kind == EdgeKind::kCounted ? nullptr : "the signals must be counted";

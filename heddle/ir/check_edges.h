@@ -1,5 +1,5 @@
-// Edges: each counter has one group of producers, is waited for in full, and by waits of a kind that its
-// producers' signals allow.
+// Edges: each counter has one group of producers, and waits for it are for its full count and of a kind that
+// its producers' signals allow.
 #pragma once
 
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace heddle::proof {
 
-// Who signals what, over all workers.
+// Producers of every counter, over all workers.
 struct Edges {
-  std::vector<u32> begin;                       // by counter, into producers; one more at the end
+  std::vector<u32> begin;                       // by counter: first index into producers; one more at the end
   std::vector<u32> producers;                   // instructions
-  std::vector<u32> waits_this, waits_previous;  // by counter: how many waits of each kind
+  std::vector<u32> waits_this, waits_previous;  // by counter: number of waits of each kind
 
   std::span<const u32> producers_of(u32 counter) const {
     return std::span(producers).subspan(begin[counter], begin[counter + 1] - begin[counter]);

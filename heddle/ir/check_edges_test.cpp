@@ -52,7 +52,7 @@ TEST(CheckEdges, CounterThatNobodySignals) {
   expect_first(program, FaultKind::kWaitInPart, {"worker 1 #4 (down", "nobody signals"});
 }
 
-// A writes v and then t; B waits for t and reads v: the edge carries both.
+// A writes v and then t; B waits for t and reads v. The edge orders both.
 TEST(CheckEdges, AnEdgeCarriesAllThatCameBefore) {
   Builder b{2};
   const Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {1, 16});
@@ -71,7 +71,8 @@ TEST(CheckEdges, AnEdgeCarriesAllThatCameBefore) {
                {"worker 1 #0 (read_v", "of v", "nothing orders it", "worker 0 #0 (write_v"});
 }
 
-// Who knows the step record reads pages ahead of its waits: it is written after what its readers made.
+// A worker that has the step record reads pages before its waits. So the record must be written after its
+// previous readers are done.
 TEST(CheckEdges, RecordIsWrittenAfterItsReaders) {
   Builder b{2};
   const Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {1, 16});
@@ -86,7 +87,7 @@ TEST(CheckEdges, RecordIsWrittenAfterItsReaders) {
   expect_first(b.finish(), FaultKind::kRace, {"worker 0 #0 (read_s", "of s", "worker 1 #0 (write_s"});
 }
 
-// Producers that may run ahead of each other make a count that is full too early.
+// If one producer may run a step before the others, the count is full too early.
 TEST(CheckEdges, CounterUsedAgainTooEarly) {
   Builder b(3);
   const u32 c = b.counter(), back = b.counter();
@@ -102,7 +103,7 @@ TEST(CheckEdges, CounterUsedAgainTooEarly) {
   expect_ok(ordered.finish());
 }
 
-// Two tiles of one call write by index: together a partition. Worker 2 reads what they wrote.
+// Two tiles of one call write by index and together form a partition. Worker 2 reads what they wrote.
 struct Scattered {
   Builder b{3};
   Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {2, 16});

@@ -1,4 +1,4 @@
-// Expectations on the faults of a program of test ops.
+// Expectations about the faults of a program of test ops.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ inline std::string text_of(const CheckReport& report) {
   return text.empty() ? "  no fault\n" : text;
 }
 
-// Some fault has this kind and names all of `words`.
+// Expects a fault of this kind whose message contains all of `words`.
 inline void expect_fault(const Program& program, FaultKind kind, const std::vector<std::string>& words) {
   const CheckReport report = check_with(program, find_test_op);
   for (const Fault& fault : report.faults) {
@@ -30,7 +30,7 @@ inline void expect_fault(const Program& program, FaultKind kind, const std::vect
                 << text_of(report);
 }
 
-// The first fault, and so what a user reads, has this kind.
+// Expects that the first fault, which is the one a user reads, has this kind.
 inline void expect_first(const Program& program, FaultKind kind, const std::vector<std::string>& words) {
   const CheckReport report = check_with(program, find_test_op);
   ASSERT_FALSE(report.ok());

@@ -1,4 +1,4 @@
-// Where the parts of the check put what they find.
+// Collects the faults that the parts of the check find.
 #pragma once
 
 #include <optional>
@@ -13,45 +13,46 @@
 
 namespace heddle::proof {
 
-// What the check holds a program to, beyond its form. Tests leave one rule out and see a fault pass.
+// The rules that the check applies after the program's form. Tests leave out one rule at a time and see a
+// planted fault pass.
 enum class Rule : u8 {
   // Edges.
-  kOneKindOfSignals,  // of a counter
-  kCountersFill,      // a counter's producers make its total
-  kTotalsInFull,      // and no more
-  kSomebodySignals,   // what is waited for
+  kOneKindOfSignals,  // all signals of a counter have one kind
+  kCountersFill,      // a counter's producers reach its total
+  kTotalsInFull,      // and do not exceed it
+  kSomebodySignals,   // a counter that is waited for has a producer
   kWaitsInFull,
-  kWaitsFit,  // the kind of the signals
+  kWaitsFit,  // a wait fits the kind of the signals
   // Tiles and homes.
   kTilesCover,
   kTilesOnce,
-  kHomesAlike,  // the homes of a buffer repeat alike
+  kHomesAlike,  // the homes of a buffer have one period
   kOneHome,
   kAtHome,
   kWorkerMemory,
   // Order.
   kOutputsWritten,
-  kWritten,  // in this step, through this buffer, before it is read
+  kWritten,  // in this step and through this buffer, before it is read
   kReadAfterWrite,
-  kReadAfterParts,  // of all who write a part of it by index
-  kReadOfPages,     // after all of the step before
+  kReadAfterParts,  // a read comes after all indexed writes of a part of it
+  kReadOfPages,     // a read of pages comes after all writes of the previous step
   kWriteAfterRead,
   kWriteAfterWrite,
-  kCountersApart,  // of one step and the next
+  kCountersApart,  // counters of one step and of the next
   kEnds,
 };
 constexpr int kNumRules = int(Rule::kEnds) + 1;
 
-// Keeps the first few faults: one mistake makes many, and the first is the one to read.
+// Keeps the first few faults. One mistake causes many faults, and the first is the one to read.
 class Faults {
  public:
   static constexpr size_t kMost = 8;
 
   Faults() = default;
-  // As if the check did not know this rule.
+  // Makes the check ignore this rule.
   explicit Faults(std::optional<Rule> without) : without_(without) {}
 
-  // Of the program's form.
+  // Adds a fault of the program's form.
   template <class... Args>
   void add(FaultKind kind, fmt::format_string<Args...> format, Args&&... args) {
     if (!full()) list_.push_back({kind, fmt::format(format, std::forward<Args>(args)...)});
@@ -74,7 +75,7 @@ class Faults {
   std::vector<Fault> list_;
 };
 
-// "worker 3 #17 (layers.0.qkv [linear] tile [0, 1, 96, 192])"
+// A place in a program: "worker 3 #17 (layers.0.qkv [linear] tile [0, 1, 96, 192])".
 inline std::string place_of(const Program& program, u32 worker, size_t index) {
   return fmt::format("worker {} #{} ({})", worker, index, program.describe(program.workers[worker][index]));
 }

@@ -7,7 +7,7 @@
 namespace heddle::proof {
 namespace {
 
-// Looks at the instructions one by one and gathers their regions.
+// Examines the instructions one by one and collects their regions.
 class Streams {
  public:
   Streams(Form& form, Faults& faults) : program_(*form.program), form_(form), faults_(faults) {}
@@ -72,7 +72,7 @@ class Streams {
       return wrong(FaultKind::kMalformed, "opcode {} of {}, call {} of {}", instruction.opcode,
                    program_.opcodes.size(), instruction.call, program_.calls.size());
     CallForm& call = form_.calls[instruction.call];
-    if (!call.rule) return;  // a fault of the call itself, reported already
+    if (!call.rule) return;  // the call itself has a fault, which is reported already
     call.instructions.push_back(u32(form_.worker_of.size() - 1));
     TileCoord tile;
     for (int d = 0; d < 4; ++d) tile[d] = instruction.tile[d];

@@ -1,6 +1,6 @@
-// The form of a program: every index, size, opcode and kind is one that can be, and every region lies in
-// its buffer. What passes here can be walked without further care; a program from a file is trusted no
-// further than this has looked.
+// The form of a program: every index, size, opcode and kind is valid, and every region lies in its buffer. A
+// program from a file is not trusted until this has passed; after that, code may walk it without further
+// checks.
 #pragma once
 
 #include <optional>
@@ -15,24 +15,25 @@ namespace heddle::proof {
 
 using FindOp = const OpSpec* (*)(std::string_view name);
 
-// Bounds of what the check takes on. Clocks take workers x workers words.
+// Limits of the programs that the check accepts. Clocks take workers x workers words.
 constexpr i32 kMostWorkers = 4096;
-constexpr i64 kMostBytes = i64{1} << 46;         // of a buffer or the arena
-constexpr size_t kMostPieces = size_t{1} << 24;  // contiguous runs of all distinct regions together
-constexpr u32 kMostOfACounter = u32{1} << 30;    // keeps comparisons wrap-safe
+constexpr i64 kMostBytes = i64{1} << 46;         // bytes of one buffer or of the arena
+constexpr size_t kMostPieces = size_t{1} << 24;  // contiguous runs in all distinct regions together
+// total of a counter; keeps comparisons safe when counters wrap
+constexpr u32 kMostOfACounter = u32{1} << 30;
 
 struct CallForm {
   Node node;
   std::optional<NodeRule> rule;
-  std::vector<std::vector<TileAxis>> axes;  // of each part
-  std::vector<u32> instructions;            // that work on this call
+  std::vector<std::vector<TileAxis>> axes;  // axes of each part
+  std::vector<u32> instructions;            // instructions that work on this call
 };
 
-// A program with what its instructions mean. Instructions are numbered across workers.
+// A program together with the meaning of its instructions. Instructions are numbered across workers.
 struct Form {
   const Program* program = nullptr;
   std::vector<CallForm> calls;
-  std::vector<u32> first;         // of each worker, and the number of all at the end
+  std::vector<u32> first;         // first instruction of each worker; the last entry is the number of all
   std::vector<u32> worker_of;     // by instruction
   std::vector<u32> region_begin;  // by instruction, into regions; one more at the end
   std::vector<Region> regions;
@@ -50,17 +51,17 @@ struct Form {
   std::string place(u32 id) const { return place_of(*program, worker_of[id], id - first[worker_of[id]]); }
 };
 
-// Adds kMalformed, kOutOfBounds and kDoesNotFit faults; the form is complete when it added none.
+// Adds kMalformed, kOutOfBounds and kDoesNotFit faults. The form is complete only if it added none.
 Form make_form(const Program& program, FindOp find, Faults& faults);
 
-// Topology, buffers, opcodes and homes: the part that does not need the streams.
+// Checks topology, buffers, opcodes and homes: the part that does not need the streams.
 void check_tables(const Program& program, Faults& faults);
 // Resolves the calls: ops, arguments, shapes, axes.
 void check_calls(const Program& program, FindOp find, Form& form, Faults& faults);
-// Tiles of each call cover its axes, each element once.
+// Checks that the tiles of each call cover its axes, each element once.
 void check_tiles(const Form& form, Faults& faults);
 
-// Text of a tile's part that an axis spans: "M 0..16".
+// Text of the part of a tile that one axis spans: "M 0..16".
 std::string tile_text(std::span<const TileAxis> axes, const TileCoord& tile);
 
 }  // namespace heddle::proof

@@ -17,7 +17,8 @@ class CheckHomes {
   }
 
  private:
-  // Shares of each buffer by address inside their period, those of one worker that touch joined.
+  // Collects the shares of each buffer, by address inside their period. Adjacent shares of one worker are
+  // joined.
   void gather() {
     shares_.resize(program_.buffers.size());
     for (const Home& home : program_.homes)
@@ -48,13 +49,13 @@ class CheckHomes {
     const Buffer& buffer = form_.buffer(region.buffer);
     const auto& shares = shares_[region.buffer];
     if (region.run == 0 || (shares.empty() && !buffer.resident)) return;
-    // A look-up reads a weight's rows wherever they live: they are in memory that all workers reach.
+    // A look-up may read a weight's rows at any home: all workers can reach that memory.
     if (region.indexed && is_immutable(buffer.kind)) return;
     if (region.indexed) {
       check_run(id, region, region.offset, region.end());
       return;
     }
-    // Runs that are periods apart lie alike.
+    // Runs that are whole periods apart have the same owner.
     const bool alike = !shares.empty() && shares[0].period > 0 && region.stride[0] % shares[0].period == 0;
     for (i64 i = 0; i < (alike ? 1 : region.count[0]); ++i)
       for (i64 j = 0; j < region.count[1]; ++j) {
@@ -63,8 +64,8 @@ class CheckHomes {
       }
   }
 
-  // Whether [begin, end) of the buffer is the worker's. What spans several periods is only where one worker
-  // has whole periods.
+  // Checks that [begin, end) of the buffer belongs to the worker. It may span several periods only if one
+  // worker owns whole periods.
   bool check_run(u32 id, const Region& region, i64 begin, i64 end) {
     const auto& shares = shares_[region.buffer];
     if (const i64 period = shares.empty() ? 0 : shares[0].period; period > 0) {

@@ -1,4 +1,4 @@
-// Where things live: rows and panels at their home, resident rows, ring and scratch in a worker's memory.
+// Checks placement: rows and panels at their homes; resident rows, ring and scratch within a worker's memory.
 #pragma once
 
 #include "heddle/ir/check_form.h"

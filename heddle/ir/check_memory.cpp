@@ -31,7 +31,7 @@ Shape shape_of(const Form& form, const Region& region) {
               .run = region.run,
               .count = region.count,
               .stride = region.stride};
-  // Which pages a tile touches is data, so that all of them count; that also keeps them in one piece.
+  // Data decides which pages a tile touches, so all of them count; that also keeps them in one piece.
   if (const Buffer& buffer = form.buffer(region.buffer); buffer.kind == BufferKind::kPages)
     shape.offset = 0, shape.run = buffer.bytes, shape.count = {1, 1};
   for (size_t d = 0; d < 2; ++d)
@@ -84,7 +84,7 @@ class MapMemory {
     map_.touches.push_back({place, u32(&region - form_.regions.data())});
   }
 
-  // Cells of all places, space by space.
+  // Makes the cells of all places, space by space.
   void make_cells() {
     std::vector<u32> order(shapes_.size());
     for (u32 p = 0; p < order.size(); ++p) order[p] = p;
@@ -102,8 +102,8 @@ class MapMemory {
     }
   }
 
-  // Segments between neighbouring ends of pieces start as one cell; each place splits the cells it covers
-  // in part.
+  // Starts with one cell per segment between neighbouring ends of pieces. Each place then splits the cells
+  // that it covers in part.
   void divide(std::span<const u32> places, std::vector<std::vector<u32>>& cells) {
     std::vector<i64> cuts;
     for (u32 place : places)
@@ -168,9 +168,9 @@ class MapMemory {
     }
   }
 
-  // Tiles of a call often write the same places: these are counted first, and then their cells.
+  // Tiles of a call often write the same places, so this counts places first and then their cells.
   void count_writers() {
-    std::unordered_map<u64, u32> by_call;  // of places
+    std::unordered_map<u64, u32> by_call;  // places
     for (u32 id = 0; id < form_.size(); ++id)
       for (const Touch& touch : map_.touches_of(id)) {
         const Region& region = form_.regions[touch.region];

@@ -1,5 +1,5 @@
-// Which instructions touch the same bytes. Bytes are sorted into cells: a cell is a largest set of bytes that
-// exactly the same places cover, so that nothing finer than a cell ever has to be looked at.
+// Finds instructions that touch the same bytes. It sorts bytes into cells. A cell is a largest set of bytes
+// that exactly the same places cover, so the check never has to look at anything finer.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace heddle::proof {
 
-// A region of mutable memory as an instruction touches it.
+// A region of mutable memory that an instruction touches.
 struct Touch {
   u32 place = 0;   // the set of bytes; touches of equal bytes have equal places, whatever the buffer
   u32 region = 0;  // index into Form::regions
@@ -30,13 +30,13 @@ struct Lists {
 
 struct MemoryMap {
   std::vector<u32> touch_begin;  // by instruction; one more at the end
-  std::vector<Touch> touches;    // of an instruction: its reads, then its writes
+  std::vector<Touch> touches;    // by instruction: its reads, then its writes
   Lists cells;                   // by place
   u32 num_cells = 0;
   std::vector<u32> read_index;  // by place: dense number among the places that are read, or kNotRead
   u32 num_read = 0;
-  Lists readers;  // by place that is written: read_index of the places that share a cell with it
-  // Indexed writes, by (cell, call), and all writes to pages, by cell: how many a step makes.
+  Lists readers;  // by place that is written: read_index of each place that shares a cell with it
+  // How many indexed writes a step makes, by (cell, call), and how many writes to pages, by cell.
   std::unordered_map<u64, u32> indexed_writes;
   std::unordered_map<u32, u32> page_writes;
 
@@ -47,9 +47,9 @@ struct MemoryMap {
   }
 };
 
-// Adds kDoesNotFit, and returns an empty map, when the regions are in more pieces than the check takes on.
+// Adds kDoesNotFit, and returns an empty map, when the regions have more pieces than the check accepts.
 MemoryMap map_memory(const Form& form, Faults& faults);
-// Each byte of each output is written in each step.
+// Checks that each step writes every byte of every output.
 void check_outputs(const Form& form, Faults& faults);
 
 }  // namespace heddle::proof

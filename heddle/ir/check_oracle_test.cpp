@@ -1,5 +1,5 @@
-// The check against a second opinion: random small programs, whose order is worked out pair by pair from the
-// definitions, with sets of instructions in place of clocks and with bytes in place of cells.
+// Compares the check with a second implementation on small random programs. The oracle derives the order pair
+// by pair from the definitions; it uses sets of instructions instead of clocks, and bytes instead of cells.
 #include <bitset>
 #include <random>
 
@@ -81,7 +81,7 @@ class Oracle {
     return found;
   }
 
-  // Whom a wait waits for; nobody, when it means a step that has not been.
+  // The events that a wait waits for; none when it means a step before the first.
   std::vector<size_t> awaited(const Happening& event, int i) const {
     const u32 counter = event.instruction->waits[i].counter;
     const bool previous = event.instruction->waits_previous(i);
@@ -89,7 +89,7 @@ class Oracle {
     return producers(counter, previous ? 0 : event.step);
   }
 
-  // Works out the sets in an order in which the events can run; false: some never can.
+  // Computes the sets in an order in which the events can run. Returns false when some event never can.
   bool run() {
     Set ran;
     for (bool moved = true; moved;) {
@@ -122,7 +122,7 @@ class Oracle {
     return true;
   }
 
-  // What `b` does to bytes that `a` touches is ordered, where `a` comes first in no matter which way.
+  // Checks that whatever `b` does to bytes that `a` touches is ordered, if `a` comes first in any way.
   bool ordered(size_t a, size_t b) const {
     for (const Span& x : events_[a].spans)
       for (const Span& y : events_[b].spans) {
@@ -132,7 +132,7 @@ class Oracle {
     return true;
   }
 
-  // Access x of a, then access y of b: in order, or of no concern to each other.
+  // Checks access x of a and then access y of b: they are ordered, or do not conflict.
   bool apart(size_t a, const Span& x, size_t b, const Span& y) const {
     const bool writes = x.region.access == Access::kWrite, then_writes = y.region.access == Access::kWrite;
     const u32 step = events_[a].step, then_step = events_[b].step;
@@ -149,7 +149,7 @@ class Oracle {
     return events_[b].before[a];
   }
 
-  // Signals of one counter in the two steps do not mix.
+  // Checks that signals of one counter in the two steps do not mix.
   bool counters_apart(size_t a, size_t b) const {
     const u32 counter = events_[a].instruction->signal.counter;
     if (counter == kNoCounter || events_[b].instruction->signal.counter != counter) return true;
@@ -160,7 +160,7 @@ class Oracle {
     return true;
   }
 
-  // Each 32 bytes of the span were written in its step through its buffer, and last so.
+  // Checks that each 32 bytes of the span were last written in the reader's step and through its buffer.
   bool written(size_t reader, const Span& span) const {
     for (i64 at = span.begin; at < span.end; at += 32) {
       bool fresh = false;
@@ -190,8 +190,8 @@ class Oracle {
   std::vector<Happening> events_;
 };
 
-// Calls on a few buffers in a random order, on random workers, each waiting for all the calls before it that it
-// conflicts with, and all for the end of the step before: in order, until a mutation breaks it.
+// Random calls on a few buffers, on random workers. Each waits for all earlier calls that it conflicts with,
+// and all wait for the end of the previous step. So they are ordered until a mutation breaks that.
 class RandomProgram {
  public:
   explicit RandomProgram(u32 seed) : random_(seed), builder_(3) {
@@ -239,7 +239,7 @@ class RandomProgram {
   struct Made {
     u32 call, counter;
     TileCoord tile;
-    std::vector<std::pair<u32, bool>> touches;  // bytes of equal number conflict; writes
+    std::vector<std::pair<u32, bool>> touches;  // bytes with equal numbers conflict; true: a write
   };
 
   u32 pick(u32 n) { return std::uniform_int_distribution<u32>(0, n - 1)(random_); }
@@ -247,7 +247,7 @@ class RandomProgram {
   void add_buffers() {
     state_ = builder_.tensor("state", BufferKind::kStepDevice, DType::kF32, {1, 16});
     pages_ = builder_.tensor("pages", BufferKind::kPages, DType::kF32, {4, 16});
-    for (u32 i = 0; i < 4; ++i)  // two of them in the same bytes of the arena
+    for (u32 i = 0; i < 4; ++i)  // two of them share bytes of the arena
       buffers_.push_back(builder_.activation(fmt::format("b{}", i), {1, 16}, i < 2 ? -1 : 0));
   }
 
@@ -284,7 +284,7 @@ class RandomProgram {
       }
     }
     if (made.touches.size() > 1 && to.size[1] == 16 && to.buffer != state_.buffer) {
-      // What shares its bytes is not to be read any more.
+      // Tensors that share its bytes must not be read any more.
       std::erase_if(written_, [&](const Tensor& t) { return space(t.buffer) == space(to.buffer); });
       written_.push_back(to);
     }
@@ -327,7 +327,7 @@ TEST(CheckOracle, AgreesOnRandomPrograms) {
     RandomProgram random(seed);
     const Program program = seed % 4 == 0 ? random.finish() : random.mutated();
     const CheckReport report = check_with(program, find_test_op);
-    // Faults of form and of edges in themselves are not the oracle's business; there are none by construction.
+    // The oracle does not check the form or the edges themselves; these programs have no such faults.
     const bool ok = Oracle(program).ok();
     (ok ? accepted : refused)++;
     ASSERT_EQ(report.ok(), ok) << "seed " << seed << "\n" << text_of(report) << print_program(program);

@@ -41,10 +41,10 @@ class Order {
   struct Cursor {
     u32 step = 0, index = 0;
   };
-  struct Counter {             // of one step
-    u32 left = 0;              // of its total
+  struct Counter {             // a counter in one step
+    u32 left = 0;              // what is left of its total
     u32 joins = 0;             // waits that have not passed yet
-    size_t row = kNoRow;       // of joined_: what its producers know
+    size_t row = kNoRow;       // row of joined_: what its producers know
     std::vector<u32> waiting;  // workers
   };
   static constexpr size_t kNoRow = ~size_t{0};
@@ -52,7 +52,8 @@ class Order {
   bool finished(u32 worker) const { return cursors_[worker].step == 2 || form_.length(worker) == 0; }
   u32 id_of(u32 worker) const { return form_.first[worker] + cursors_[worker].index; }
 
-  // The counter that a wait means, or null when it passes without one: the first step has none before it.
+  // The counter that a wait means. Null when the wait passes without one, because the first step has none
+  // before it.
   Counter* meant(const Instruction& instruction, int i, u32 step) {
     const u32 counter = instruction.waits[i].counter;
     if (counter == kNoCounter) return nullptr;
@@ -60,7 +61,7 @@ class Order {
     return step == 0 ? nullptr : &counters_[2 * size_t(counter)];
   }
 
-  // Runs the worker's next instruction; false: it waits.
+  // Runs the worker's next instruction. Returns false when it must wait.
   bool advance(u32 worker) {
     Cursor& cursor = cursors_[worker];
     const u32 id = id_of(worker), step = cursor.step;
@@ -103,7 +104,7 @@ class Order {
 
   void join(u32* into, const u32* other) { ++joins_, proof::join(into, other, width_); }
 
-  // Rows whose waits have all passed are used again: counters may be many, but few are live.
+  // Reuses rows whose waits have all passed: counters may be many, but few are live.
   size_t new_row() {
     if (!free_.empty()) {
       const size_t row = free_.back();
@@ -113,8 +114,8 @@ class Order {
     return joined_.add();
   }
 
-  // A signal of the next step counts towards this step's total until that is full: so all of this step's
-  // signals must come before it.
+  // A signal of the next step would count towards this step's total until that is full. So all of this step's
+  // signals must come first.
   void check_reuse(u32 id, u32 counter, u32 worker) {
     if (edges_.waits_this[counter] + edges_.waits_previous[counter] == 0 || reused_[counter]) return;
     for (u32 other : edges_.producers_of(counter)) {
@@ -127,7 +128,8 @@ class Order {
     }
   }
 
-  // Whom a blocked worker waits for: the first of its counter's producers that has not signalled yet.
+  // The producer that a blocked worker waits for: the first of its counter's producers that has not
+  // signalled.
   u32 missing_producer(const Counter& counter, u32 name) const {
     const u32 step = u32((&counter - counters_.data()) % 2);
     for (u32 id : edges_.producers_of(name)) {
@@ -138,7 +140,7 @@ class Order {
     return 0;  // not reached: the counter is not full
   }
 
-  // One line of a deadlock; `next` becomes the worker that the blocked one waits for.
+  // One line of a deadlock. `next` becomes the worker that the blocked one waits for.
   std::string blocked_text(u32 worker, u32& next) {
     const u32 step = cursors_[worker].step;
     const Instruction& instruction = form_.instruction(id_of(worker));
@@ -155,7 +157,7 @@ class Order {
     return "";
   }
 
-  // Follows who waits for whom until a worker comes again: that is a cycle.
+  // Follows the chain of blocked workers until one appears again: that is a cycle.
   void report_blocked() {
     u32 blocked = 0, worker = 0;
     for (u32 w = width_; w-- > 0;)
@@ -183,10 +185,10 @@ class Order {
   Accesses accesses_;
   Clocks known_;  // by worker
   Clocks joined_;
-  std::vector<size_t> free_;  // rows of joined_
+  std::vector<size_t> free_;  // unused rows of joined_
   std::vector<Cursor> cursors_;
-  std::vector<Counter> counters_;  // two steps of each
-  std::vector<bool> reused_;       // by counter: found to be signalled too early
+  std::vector<Counter> counters_;  // two steps of each counter
+  std::vector<bool> reused_;       // by counter: signalled too early
   std::vector<u32> ready_;
 };
 

@@ -20,10 +20,10 @@ void check_topology(const Program& program, Faults& faults) {
 
 constexpr i32 kMostOfAShape = 1 << 24;
 
-// The record's layout is computed from these, in i32 and i64.
+// Checks the numbers that the record's layout is computed from, in i32 and i64.
 void check_shape(const StepShape& shape, Faults& faults) {
   StepShape::visit(shape, [&](std::string_view field, i32 value) {
-    const i32 least = field == "vocab" ? 0 : 1;  // a program without a choice of tokens has none
+    const i32 least = field == "vocab" ? 0 : 1;  // a program that chooses no tokens has no vocabulary
     if (value < least || value > kMostOfAShape)
       faults.add(FaultKind::kMalformed, "[step] {} = {}; must be {} to {}", field, value, least,
                  kMostOfAShape);
@@ -33,7 +33,8 @@ void check_shape(const StepShape& shape, Faults& faults) {
                shape.pages_per_sequence, shape.page_size);
 }
 
-// A part of the step record is as large as the shape says, and a program touches no more.
+// Checks that a part of the step record has the size that the shape gives, and that the program touches no
+// more.
 void check_record(const StepShape& shape, const Buffer& info, Faults& faults) {
   if (info.kind != BufferKind::kStepHost && info.kind != BufferKind::kStepDevice) return;
   const i64 bytes = info.kind == BufferKind::kStepHost ? StepHost::bytes(shape) : StepDevice::bytes(shape);
@@ -78,7 +79,7 @@ void check_tables(const Program& program, Faults& faults) {
   check_topology(program, faults);
   check_shape(program.shape, faults);
   for (const ProgramBuffer& buffer : program.buffers) check_buffer(program, buffer, faults);
-  if (!faults.empty()) return;  // sizes can be reckoned with from here on
+  if (!faults.empty()) return;  // from here on, arithmetic on sizes is safe
   for (const ProgramBuffer& buffer : program.buffers) check_record(program.shape, buffer.info, faults);
   for (const Home& home : program.homes) check_home(program, home, faults);
   for (size_t c = 0; c < program.counters.size(); ++c)

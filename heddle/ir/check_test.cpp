@@ -101,10 +101,10 @@ TEST(Check, AliasedBuffer) {
 TEST(Check, ArenaSlotReusedTooEarly) {
   Decoder d;
   Program program = d.finish();
-  program.buffers[d.mid.buffer].arena_offset = 0;  // where logits go, and a was
+  program.buffers[d.mid.buffer].arena_offset = 0;  // overlaps logits, where a was
   program.buffers[d.logits.buffer].arena_offset = 256;
   expect_ok(program);
-  // Overwritten in order, and then read: what is read is not what was written.
+  // The writes are in order, but the read sees the second one, not the one that it needs.
   program.buffers[d.p.buffer].arena_offset = 0;
   expect_fault(program, FaultKind::kLiveReuse, {"of p", "share arena bytes"});
 }
@@ -162,7 +162,7 @@ TEST(Check, TruncatedStream) {
   expect_first(program, FaultKind::kDeadlock, {"never fills", "down"});
 }
 
-// A body that reads one tile too far: past the buffer, or past what was written.
+// A body reads one tile too far: past the buffer, or past the written part.
 TEST(Check, ReadsTooFar) {
   Decoder d;
   Program& program = d.builder.program();
@@ -190,7 +190,7 @@ TEST(Check, KeysAndValuesOrderedBeforeNobody) {
   on(program, 0, d.sample).waits[1].counter = kNoCounter;
   expect_fault(program, FaultKind::kRace, {"in step 2", "append", "in step 1"});
 
-  // Alone: what is appended comes from the host, so that nothing but the pages can be wrong.
+  // Appended rows come from the host, so only the pages can be wrong.
   Builder b(2);
   const Tensor s = b.tensor("s", BufferKind::kStepDevice, DType::kF32, {1, 16});
   const Tensor pages = b.tensor("pages", BufferKind::kPages, DType::kF32, {8, 16});
@@ -204,7 +204,7 @@ TEST(Check, KeysAndValuesOrderedBeforeNobody) {
                {"worker 1 #0 (attention", "reads bytes [0, 512) of pages in step 2", "worker 0 #0 (append",
                 "in step 1"});
   b.wait(c, EdgeKind::kCounted, true);
-  expect_ok(b.finish());  // append may run ahead: it writes other rows in each step
+  expect_ok(b.finish());  // append may run a step early: each step writes other rows
 }
 
 TEST(Check, OverwrittenWhileASlowWorkerReads) {

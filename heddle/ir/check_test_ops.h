@@ -1,4 +1,4 @@
-// Ops and a builder for tests of the check: each op is one way to touch memory, and has no body.
+// Ops and a builder for tests of the check. Each op is one way to touch memory and has no body.
 #pragma once
 
 #include <cstring>
@@ -125,7 +125,7 @@ inline const OpSpec* find_test_op(std::string_view name) {
   return nullptr;
 }
 
-// Builds programs by hand: what a mutation changes is what the test wrote; the rest follows in finish().
+// Builds programs by hand. A test sets the fields that it wants to break; finish() fills in the rest.
 class Builder {
  public:
   explicit Builder(i32 workers) {
@@ -171,7 +171,7 @@ class Builder {
     return u32(program_.counters.size() - 1);
   }
 
-  // Appends an instruction; the following wait() and signal() calls are about it.
+  // Appends an instruction. The next calls of wait() and signal() belong to it.
   Builder& add(u32 worker, u32 call, TileCoord tile) {
     Instruction instruction{.opcode = program_.calls[call].opcode, .call = call};
     std::copy(std::begin(tile.at), std::end(tile.at), instruction.tile);

@@ -1,4 +1,4 @@
-// A decoder of one layer by hand, for tests: every kind of edge, buffer and home is in it.
+// A hand-written decoder of one layer, for tests. It has every kind of edge, buffer and home.
 #pragma once
 
 #include "heddle/ir/check_test_ops.h"
@@ -6,8 +6,8 @@
 
 namespace heddle::proof {
 
-// Workers 0-3 share the matrices, 4 and 5 read x aside, 6 appends to the pages, 7 looks up the token, 8 attends
-// and 9 rests.
+// Workers 0-3 share the matrices, 4 and 5 read x as well, 6 appends to the pages, 7 looks up the token, 8
+// computes attention and 9 idles.
 struct Decoder {
   Builder builder{10};
   Tensor tokens, out, x, q, pages, a, h, hb, mid, logits, p, aside;
@@ -38,7 +38,7 @@ struct Decoder {
     h = builder.activation("h", {1, 64});
     hb = builder.activation("hb", {1, 64});
     mid = builder.activation("mid", {1, 64}, 256);
-    logits = builder.activation("logits", {1, 64}, 0);  // where a was
+    logits = builder.activation("logits", {1, 64}, 0);  // shares the bytes of a
     p = builder.activation("p", {1, 64});
     aside = builder.activation("aside", {1, 64});
     Program& program = builder.program();
@@ -63,7 +63,7 @@ struct Decoder {
     sample = builder.call("sample", "sampler", TestSample{logits, tokens, out});
     probe = builder.call("map", "probe", TestMap{x, {}, p});
     probe_aside = builder.call("map", "aside", TestMap{p, {}, aside});
-    for (u32 w = 0; w < 4; ++w)  // a panel each: 16 rows of 64 bf16
+    for (u32 w = 0; w < 4; ++w)  // one panel each: 16 rows of 64 bf16
       builder.program().homes.push_back(
           {.buffer = wd.data.buffer, .begin = 2048 * w, .end = 2048 * w + 2048, .worker = w});
   }

@@ -1,7 +1,8 @@
-// Tiles of a call partition its axes. The sum of the tiles' indicator functions is known from its corners:
-// a box is +1 at corners with an even number of upper coordinates and -1 at the others, and two sums of boxes
-// are equal exactly when their corners are. So the tiles cover the whole once when their corners cancel
-// against the whole's; and at the first corner that is left, the sum differs from 1 by what is left.
+// Checks that the tiles of a call partition its axes. The sum of the tiles' indicator functions follows from
+// its corners: a box is +1 at corners with an even number of upper coordinates and -1 at the others, and two
+// sums of boxes are equal exactly when their corners are. So the tiles cover the whole once when their
+// corners cancel against the whole's. At the first corner that is left, the sum differs from 1 by the value
+// of that corner.
 #include <algorithm>
 #include <array>
 
@@ -48,7 +49,7 @@ void add_corners(const Box& box, size_t axes, i32 sign, std::vector<Corner>& cor
   }
 }
 
-// The first point where corners do not cancel, or null; its sign is the sum there.
+// The first point where corners do not cancel, or null. Its sign is the sum at that point.
 const Corner* first_left(std::vector<Corner>& corners) {
   std::sort(corners.begin(), corners.end(), [](const Corner& a, const Corner& b) { return a.at < b.at; });
   for (size_t i = 0; i < corners.size();) {

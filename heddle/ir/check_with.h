@@ -6,8 +6,8 @@
 
 namespace heddle::proof {
 
-// Without a rule, the check takes what only that rule refuses. Where edges are concerned it ends there, since what comes
-// behind takes them for granted.
+// Without a rule, the check accepts what only that rule refuses. Without a rule about edges it stops after
+// the edges, because its later parts assume that edges are right.
 CheckReport check_with(const Program& program, FindOp find, std::optional<Rule> without = std::nullopt);
 
 }  // namespace heddle::proof

@@ -1,4 +1,4 @@
-// The check on programs of full size: what it finds there, and how much it does.
+// The check on programs of full size: the faults that it finds, and how much work it does.
 #include <gtest/gtest.h>
 
 #include "heddle/ir/check_expect.h"
@@ -32,7 +32,7 @@ class Llama {
 
  private:
   static constexpr i64 kSlot = i64{1} << 28;
-  static constexpr i64 kQkvAt = 0, kAttendedAt = kSlot, kInnerAt = 2 * kSlot;  // in the arena
+  static constexpr i64 kQkvAt = 0, kAttendedAt = kSlot, kInnerAt = 2 * kSlot;  // offsets in the arena
 
   void next_phase() {
     before_ = phase_;
@@ -49,7 +49,7 @@ class Llama {
     const i32 heads = 32 * rows_;
     const u32 append = b_.call("scatter", named("append"), TestScatter{qkv, pages});
     b_.add(u32(layer) % workers_, append, {{0, rows_}}).wait(phase_);
-    Tensor queries = qkv, attended = a;  // a row for each head
+    Tensor queries = qkv, attended = a;  // one row per head
     queries.size[0] = attended.size[0] = heads;
     queries.size[1] = attended.size[1] = kHidden / 32;
     queries.stride[0] = attended.stride[0] = kHidden / 32;
@@ -84,7 +84,7 @@ class Llama {
   u32 before_ = 0, phase_ = 0;
 };
 
-// So many clocks and cells for each instruction, at most: a tenth more than it does today.
+// At most this many clocks and cells per instruction: a tenth more than measured when this was written.
 void expect_work(const Program& program, double most_clocks, double most_cells) {
   const CheckReport report = check_with(program, find_test_op);
   EXPECT_TRUE(report.ok()) << text_of(report);
@@ -100,7 +100,7 @@ TEST(CheckWork, OfDecodeOn132Workers) {
   Program program = Llama(132, 1, 32).finish();
   EXPECT_GT(program.num_instructions(), 17000u);
   expect_work(program, 15, 11);
-  // A fault deep inside is found.
+  // A fault in the middle of the program is found.
   Instruction& victim = program.workers[77][90];
   const std::string node = program.calls[victim.call].name;
   victim.waits[0].counter = kNoCounter;
@@ -111,7 +111,7 @@ TEST(CheckWork, OfPrefillOf512Rows) {
   expect_work(Llama(132, 512, 32).finish(), 23, 190);
 }
 
-// Twice the layers are twice the work, not more.
+// Twice as many layers take at most twice the work.
 TEST(CheckWork, GrowsWithTheProgramAlone) {
   const auto work = [](i32 layers) { return check_with(Llama(132, 1, layers).finish(), find_test_op).work; };
   const CheckWork once = work(8), twice = work(16);

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// A table: what stands under each key, in words.
+// A table: for each key, its value in words.
 using Table = std::map<std::string, std::string>;
 
 std::string line(std::string_view part, const std::string& text) {
@@ -48,7 +48,7 @@ std::string compare_tables(std::string_view part, const Table& first, const Tabl
   return all;
 }
 
-// The parts of a program that are one number each.
+// The parts of a program that are a single number.
 Table sizes_of(const Program& p) {
   Table table = {{"name", p.name}, {"arena bytes", std::to_string(p.arena_bytes)}};
   const auto add = [&](const char* name, const auto& value) { table[name] = fmt::format("{}", value); };
@@ -84,7 +84,8 @@ Table calls_of(const Program& p) {
   return table;
 }
 
-// Arguments of calls, "layers.0.o: linear.x"; buffers by their names, since indices shift with every buffer that is new.
+// Lists the arguments of calls, such as "layers.0.o: linear.x". Buffers appear by name, because one new
+// buffer shifts all indices.
 struct ListArgs {
   const Program& program;
   Table& table;
@@ -112,7 +113,7 @@ struct ListArgs {
   }
 };
 
-// Of calls that the other program has too, by name and chain.
+// Lists calls that the other program has too, by name and chain.
 Table arguments_of(const Program& p, const Table& mine, const Table& other) {
   Table table;
   ListArgs list(p, table);
@@ -139,7 +140,7 @@ Table homes_of(const Program& p) {
   return table;
 }
 
-// Tiles that do the same work: a call's name and the tile's place; how many of them, and whose.
+// Tiles that do the same work (a call's name and the tile's place), and the workers that have them.
 std::map<std::string, std::vector<u32>> tiles_of(const Program& p) {
   std::map<std::string, std::vector<u32>> tiles;
   for (u32 w = 0; w < p.workers.size(); ++w)
@@ -169,7 +170,7 @@ std::string compare_tiles(const Program& first, const Program& second) {
                           both, moved, only_first, only_second));
 }
 
-// Counters have other numbers in every program that is not the same: what tells streams apart is the work, and the
+// Counters have different numbers in any two programs that differ. So streams are compared by their work, and
 // waits only where the work agrees.
 std::string compare_streams(const Program& first, const Program& second) {
   const size_t workers = std::min(first.workers.size(), second.workers.size());

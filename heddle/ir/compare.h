@@ -1,4 +1,4 @@
-// What differs between two programs, for people: `heddle diff-programs`.
+// Prints how two programs differ, for people: `heddle diff-programs`.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace heddle {
 
-// "" where they are the same program, byte for byte. Else a line or more for each table that differs, buffers and calls
-// matched by name, tiles by call and place, and the first instruction that differs; at most `most` entries of each.
+// Returns "" when both are the same program, byte for byte. Otherwise returns at least one line for each
+// table that differs, and the first instruction that differs. It matches buffers and calls by name, and tiles
+// by call and place. `most` limits the entries of each table.
 std::string print_differences(const Program& first, const Program& second, size_t most = 5);
 
 }  // namespace heddle

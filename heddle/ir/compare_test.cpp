@@ -1,4 +1,4 @@
-// Every field of a program that can differ is said: a changed one is never "the same".
+// Every field of a program that can differ is reported: a changed program is never "the same".
 #include "heddle/ir/compare.h"
 
 #include <functional>

@@ -1,5 +1,5 @@
-// A configuration of an op's kernel: named integers, such as {"tile_m": 128, "stages": 4}. An op lists those that it has;
-// the tuner chooses one of them. What the names mean is the op's own.
+// A configuration of an op's kernel: named integers, such as {"tile_m": 128, "stages": 4}. An op lists its
+// configurations, and the tuner chooses one. Only the op knows what the names mean.
 #pragma once
 
 #include <compare>
@@ -18,32 +18,33 @@ class Config {
   using Value = std::pair<std::string, i64>;
 
   Config() = default;
-  // Throws Error(kInvalidArgument) where a name comes twice, is empty, or is not of [a-z0-9_] from a letter on.
+  // Throws Error(kInvalidArgument) when a name is empty, comes twice, or does not consist of [a-z0-9_] after
+  // a first letter.
   Config(std::initializer_list<Value> values);
-  // The configuration that adds terms in another order than the op's first one does: its results differ in their last
-  // bits, so that it is chosen only where that is allowed.
+  // Marks a configuration that adds terms in another order than the op's first one. Its results differ in
+  // their last bits, so it is chosen only where the caller allows that.
   Config reordering() const;
 
-  // Throws Error(kInvalidArgument) where there is no such name.
+  // Throws Error(kInvalidArgument) when there is no such name.
   i64 at(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
-  const std::vector<Value>& values() const { return values_; }  // by name
+  const std::vector<Value>& values() const { return values_; }  // sorted by name
   bool reorders() const { return reorders_; }
 
-  // "stages=4,tile_m=128", or "split=2,tile_m=128,reorders"; "default" where nothing is set.
+  // Text such as "stages=4,tile_m=128" or "split=2,tile_m=128,reorders"; "default" when nothing is set.
   std::string text() const;
   // The inverse of text(); names may come in any order.
   static Config parse(std::string_view text);
 
   auto operator<=>(const Config&) const = default;
-  // Depends on nothing but the text, so that it may be kept in files.
+  // Depends only on the text, so files may store it.
   u64 hash() const;
 
  private:
   const i64* find(std::string_view name) const;
   void add(std::string_view name, i64 value);
 
-  std::vector<Value> values_;  // by name
+  std::vector<Value> values_;  // sorted by name
   bool reorders_ = false;
 };
 

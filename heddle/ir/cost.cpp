@@ -31,10 +31,10 @@ Cost CostRule::operator()(const TileCoord& tile) const {
 void CostRule::add(const Region& region, Cost& cost) const {
   const double bytes = double(region.bytes());
   switch ((*kinds_)[region.buffer]) {
-    case BufferKind::kStepHost:  // of these a tile reads a few words
+    case BufferKind::kStepHost:  // a tile reads a few words of it
     case BufferKind::kStepDevice:
     case BufferKind::kTable:
-    case BufferKind::kPages:  // all of them, as far as a region can say
+    case BufferKind::kPages:  // all of them: a region cannot say more
       return;
     case BufferKind::kWeight:
       if (!region.indexed) cost.stream_bytes += bytes;
@@ -61,8 +61,8 @@ double CostModel::message_ns(EdgeKind kind) const {
 
 CostModel default_costs(const Topology& topology) {
   if (topology.ring_bytes == 0) return {};
-  // An H200: 4,500 GB/s for all SMs together and 60 for one, a message of 0.65 us while weights stream, consumers
-  // three times as fast as the stream. The time of a tile without work is a guess.
+  // An H200: 4,500 GB/s for all SMs together and 60 GB/s for one, 0.65 us for a message while weights stream,
+  // consumers three times as fast as the stream. The time of a tile without work is a guess.
   const double stream = std::max(topology.workers / 4500.0, 1 / 60.0);
   return {.ns_per_stream_byte = stream,
           .ns_per_byte = 0.02,

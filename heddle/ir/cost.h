@@ -1,5 +1,5 @@
-// What tiles cost: bytes and arithmetic as the ops state them, and the nanoseconds these take. For schedules and
-// predictions alone: nothing that a program computes depends on it.
+// The cost of tiles: bytes and arithmetic as the ops state them, and the nanoseconds that these take. Only
+// schedules and predictions use it; nothing that a program computes depends on it.
 #pragma once
 
 #include <map>
@@ -11,18 +11,19 @@
 
 namespace heddle {
 
-// Of one tile. What follows from data is as the ops reckon it: attention over one unit of each part, as many entries
-// for each expert.
+// The cost of one tile. Where it depends on data, the op estimates: attention counts one unit of each part,
+// and each expert gets the same number of entries.
 struct Cost {
-  double stream_bytes = 0;  // weights and KV, which may be drawn ahead
-  double bytes = 0;         // read and written beside these
+  double stream_bytes = 0;  // weights and KV, which may be prefetched
+  double bytes = 0;         // other bytes that are read and written
   double flops = 0;
 };
 
-// Arithmetic of a tile, its whole chain.
+// Arithmetic of a tile, over its whole chain.
 double node_flops(const Node& node, const TileCoord& tile);
 
-// The costs of a node's tiles. It and the node must not outlive `kinds`, the kinds of all buffers.
+// Computes the costs of a node's tiles. The rule keeps references to the node and to `kinds` (the kinds of
+// all buffers); both must outlive it.
 class CostRule {
  public:
   CostRule(const Node& node, const std::vector<BufferKind>& kinds);
@@ -36,14 +37,14 @@ class CostRule {
   NodeRule rule_;
 };
 
-// Nanoseconds, for one worker while all of them are busy.
+// Nanoseconds for one worker while all workers are busy.
 struct CostModel {
   double ns_per_stream_byte = 0.1;
   double ns_per_byte = 0.03;
   double ns_per_flop = 0.05;
   double ns_per_tile = 500;
   double ns_per_message = 500;            // from a signal until another worker sees it
-  std::map<std::string, double> factors;  // of a chain's work ("rms_norm+linear"), where it is not 1
+  std::map<std::string, double> factors;  // factor of a chain's work ("rms_norm+linear"), if not 1
 
   double compute_ns(const std::string& chain, const Cost& cost) const;
   double stream_ns(const Cost& cost) const { return ns_per_stream_byte * cost.stream_bytes; }
@@ -57,10 +58,10 @@ struct CostModel {
   }
 };
 
-// Before anything was measured: workers with a ring are SMs of one H200, others are threads.
+// Costs before any measurement. Workers with a ring are SMs of one H200; others are threads.
 CostModel default_costs(const Topology& topology);
 
-// Of every instruction of the program, worker by worker. Ops are looked up in the registry.
+// The cost of every instruction of the program, worker by worker. Looks ops up in the registry.
 std::vector<std::vector<Cost>> costs_of(const Program& program);
 
 }  // namespace heddle

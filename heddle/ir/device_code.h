@@ -1,4 +1,5 @@
-// Code that backends compile for devices, which need not be here: what a kernel of it takes, and what is kept on disk.
+// Code that backends compile for devices, which need not be in this machine: what a kernel takes, and what is
+// stored on disk.
 #pragma once
 
 #include <functional>
@@ -13,49 +14,51 @@ namespace heddle {
 
 struct Program;
 
-// What devices run programs by, by a digest of all that it was compiled from.
+// Compiled device code (cubins), keyed by a digest of its source, headers and options.
 using DeviceCode = std::map<std::string, std::string>;
 
-// What a compiled kernel takes of a device.
+// Resources of a device that a compiled kernel takes.
 struct KernelUse {
   std::string name;
-  int registers = 0;          // a thread
-  int shared_bytes = 0;       // static, a block
-  int stack_bytes = 0;        // a thread
-  int spill_store_bytes = 0;  // a thread, in the text of the program
+  int registers = 0;          // per thread
+  int shared_bytes = 0;       // static, per block
+  int stack_bytes = 0;        // per thread
+  int spill_store_bytes = 0;  // per thread, from the program's text
   int spill_load_bytes = 0;
 };
 
-// A tile body, compiled for one architecture.
+// The result of compiling a tile body for one architecture.
 struct BodyCheck {
   std::string op, arch;
-  int rows = 1;         // of a step at most: kernels of many rows differ
-  KernelUse use;        // the largest of each over the kernel and what it calls
-  double seconds = 0;   // compile time; about 0 where it came from the cache
-  std::string failure;  // the compiler's message, or what is over the budget; empty: good
+  int rows = 1;         // most rows of a step; kernels of many rows differ
+  KernelUse use;        // the maximum of each over the kernel and the functions that it calls
+  double seconds = 0;   // compile time; about 0 when the code came from the cache
+  std::string failure;  // the compiler's message, or which budget is exceeded; empty: good
 };
 
-// Compiled code that is kept on disk.
+// Compiled code that is stored on disk.
 struct CodeCache {
   std::string folder;
   size_t entries = 0;
   u64 bytes = 0, limit_bytes = 0;
 };
 
-// What a backend says and does about code for its devices.
+// A backend's compiler for its devices.
 struct DeviceCompiler {
-  // The compiler and its version: "NVRTC 13.0". Throws Error(kUnsupported) where there is none here; `compile` and
-  // `check_bodies` do so too.
+  // The compiler and its version: "NVRTC 13.0". Throws Error(kUnsupported) when this machine has no compiler;
+  // so do `compile` and `check_bodies`.
   std::function<std::string()> name;
-  std::vector<std::string> archs;  // for which tile bodies can be compiled: "sm_90a"
-  // All code that the backend's executors need to run `programs` on `arch`.
+  std::vector<std::string> archs;  // the architectures that tile bodies can be compiled for: "sm_90a"
+  // Compiles all code that the backend's executors need to run `programs` on `arch`.
   std::function<DeviceCode(std::span<const Program> programs, const std::string& arch)> compile;
-  // Compiles the bodies of `ops` (empty: of all) for each of `archs`. Results come by op; an op has two where steps of
-  // many rows have a kernel of their own. Throws Error(kInvalidArgument) for an architecture or op that is not known.
+  // Compiles the bodies of `ops` (empty: of all ops) for each of `archs`. Results come by op; an op has two
+  // where steps of many rows use a separate kernel. Throws Error(kInvalidArgument) for an unknown
+  // architecture or op.
   std::function<std::vector<BodyCheck>(std::span<const std::string> archs, std::span<const std::string> ops)>
       check_bodies;
-  std::function<CodeCache()> cache;        // as it is now
-  std::function<CodeCache()> clear_cache;  // returns what was removed; throws Error(kIo) where a file stays
+  std::function<CodeCache()> cache;  // its present state
+  // returns what was removed; throws Error(kIo) when a file cannot be removed
+  std::function<CodeCache()> clear_cache;
 };
 
 }  // namespace heddle

@@ -23,7 +23,7 @@ Backends& backends() {
   return known;
 }
 
-// The executor of that name, with its backend.
+// Finds the executor of that name, and its backend.
 std::pair<const Backend*, const ExecutorSpec*> find_executor(std::string_view name) {
   std::string known;
   for (const Backend* backend : all_backends())

@@ -21,7 +21,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// The parts of "a, b", without spaces around them.
+// The parts of "a, b", without the spaces around them.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   for (size_t at = 0; at <= text.size();) {
@@ -32,7 +32,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-// Size and alignment of what lies in the arguments.
+// Size and alignment of the field inside the arguments.
 template <class F>
 auto with_type(const Field& field, F&& f) {
   if (field.is_tensor()) return f(Tensor{});

@@ -20,7 +20,7 @@ namespace heddle {
 
 enum class Access : u8 { kRead, kWrite };
 enum class FieldKind : u8 { kTensor, kWeight, kAttribute };
-// A choice is an i32 that counts from 0; people see its name.
+// A choice is an i32 that counts from 0. Messages and people use its name.
 enum class AttributeType : u8 { kI32, kI64, kFloat, kBool, kChoice };
 using AttributeValue = std::variant<bool, i64, double, std::string>;
 
@@ -41,14 +41,14 @@ std::vector<std::string> parse_choices(std::string_view text);
 struct Field {
   std::string name;
   FieldKind kind = FieldKind::kTensor;
-  size_t offset = 0;  // bytes from the begin of the arguments
-  // Of tensors and weights:
+  size_t offset = 0;  // bytes from the beginning of the arguments
+  // Tensors and weights only:
   Access access = Access::kRead;
   bool optional = false;  // a call may leave it out: Tensor::exists() says whether it did
   std::string dims_text;  // "M, 2N"
   std::vector<FieldDim> dims;
-  std::vector<DType> dtypes;  // which its elements may have
-  // Of attributes:
+  std::vector<DType> dtypes;  // dtypes that its elements may have
+  // Attributes only:
   AttributeType type = AttributeType::kI32;
   std::vector<std::string> choices;
 
@@ -58,7 +58,7 @@ struct Field {
   bool writes() const { return !is_attribute() && access == Access::kWrite; }
   bool allows(DType dtype) const;
   size_t size() const;       // bytes in the arguments
-  size_t alignment() const;  // of these
+  size_t alignment() const;  // alignment of these bytes
 
   Tensor& tensor(std::byte* args) const { return at<Tensor>(args, is_tensor()); }
   const Tensor& tensor(const std::byte* args) const { return at<const Tensor>(args, is_tensor()); }
@@ -69,7 +69,8 @@ struct Field {
   const Tensor& elements(const std::byte* args) const {
     return is_weight() ? weight(args).data : tensor(args);
   }
-  // Calls f with the attribute as an i32& (choices too), i64&, float& or bool&; const where the arguments are.
+  // Calls f with the attribute as an i32& (choices too), i64&, float& or bool&; const if the arguments are
+  // const.
   template <class Byte, class F>
   decltype(auto) with_attribute(Byte* args, F&& f) const {
     switch (type) {
@@ -96,25 +97,25 @@ struct Field {
   }
 };
 
-// An attribute as a person reads it: a choice by its name.
+// An attribute as people read it; a choice by its name.
 std::string attribute_text(const Field& field, const std::byte* args);
 AttributeValue get_attribute(const Field& field, const std::byte* args);
-// Takes a choice by its name, an i32 where the value fits, a float from a whole number too. Throws Error with `op`, the
-// attribute, the value and what would be right.
+// Sets a choice by its name, an i32 if the value fits, a float from a whole number too. Throws Error with
+// `op`, the attribute, the value and what would be right.
 void set_attribute(std::string_view op, const Field& field, std::byte* args, const AttributeValue& value);
-// The same from text: "true", "12", "1e-5", "gelu".
+// Sets it from text: "true", "12", "1e-5", "gelu".
 void parse_attribute(std::string_view op, const Field& field, std::byte* args, std::string_view text);
 
-// The field of that name; null: there is none.
+// Finds a field by name; null when there is none.
 const Field* find_field(const std::vector<Field>& fields, std::string_view name);
-// Throws Error where the elements of an argument have a dtype that its field does not allow.
+// Throws Error when the elements of an argument have a dtype that its field does not allow.
 void require_dtypes(std::string_view op, const std::vector<Field>& fields, const std::byte* args);
 
-// Fields for an op that is made at run time, where `visit` would name them.
+// Fields for an op that is made at run time; its `visit` would otherwise name them.
 Field tensor_field(std::string name, Access access, std::string dims, std::string_view dtypes = "float");
 Field attribute_field(std::string name, AttributeType type, std::vector<std::string> choices = {});
-// Gives fields their places one after the other, as a compiler would, and finds dimensions that attributes give. Returns
-// the arguments as they are before anything is set: no tensors, attributes 0.
+// Gives fields their offsets one after the other, as a compiler would, and finds dimensions whose size an
+// attribute gives. Returns the arguments' defaults: no tensors, attributes 0.
 std::vector<std::byte> lay_out(std::vector<Field>& fields);
 // Marks dimensions that have the name of an attribute.
 void find_attribute_dims(std::vector<Field>& fields);
@@ -130,7 +131,7 @@ class FieldList {
   void write(const char* name, const Tensor& value, const char* dims, const char* dtypes = "float") {
     add_tensor(name, value, dims, dtypes, Access::kWrite, false);
   }
-  // A call may leave these out.
+  // Arguments that a call may leave out.
   void optional_read(const char* name, const Tensor& value, const char* dims, const char* dtypes = "float") {
     add_tensor(name, value, dims, dtypes, Access::kRead, true);
   }
@@ -142,7 +143,7 @@ class FieldList {
   void attribute(const char* name, const i64& value) { add_attribute(name, &value, AttributeType::kI64); }
   void attribute(const char* name, const float& value) { add_attribute(name, &value, AttributeType::kFloat); }
   void attribute(const char* name, const bool& value) { add_attribute(name, &value, AttributeType::kBool); }
-  // `names`: "silu, gelu", of 0, 1, ...
+  // `names`: "silu, gelu" for the values 0, 1, ...
   void choice(const char* name, const i32& value, const char* names);
 
  private:

@@ -1,4 +1,4 @@
-// How many fields a plain struct has, counted by the compiler: what a `visit` must show.
+// Counts the fields of a plain struct at compile time, to check that its `visit` shows all of them.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ struct AnyField {
   constexpr operator T() const noexcept;
 };
 
-// Adds initialisers until the struct takes no more.
+// Adds initialisers until the struct accepts no more.
 template <class T, class... Fields>
 consteval size_t field_count() {
   if constexpr (requires { T{Fields{}..., AnyField{}}; })

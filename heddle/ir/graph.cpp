@@ -45,7 +45,7 @@ Tensor Graph::add_tensor(std::string name, BufferKind kind, DType dtype, std::ve
 
 namespace {
 
-// A tensor points into a buffer of the graph.
+// Checks that a tensor points into a buffer of the graph.
 void check_place(const Graph& graph, const std::string& node, const Field& field, const Tensor& value) {
   if (!value.exists()) return;
   require(value.data == nullptr, "[{}] {} holds an address; tensors of a graph lie in its buffers", node,
@@ -101,7 +101,7 @@ Tensor* argument(Part& part, std::string_view name) {
 
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile) {
   TileCoord result = tile;
-  if (index < node.main) {  // a prologue makes the whole of the tile's rows
+  if (index < node.main) {  // a prologue makes whole rows
     const std::vector<TileAxis> axes = node.parts[index].op->axes(node.parts[index].args.data(), {});
     int at = 2;
     for (size_t i = 1; i < axes.size(); ++i) {
@@ -113,7 +113,7 @@ TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile) {
     result[2] /= node.parts[i].op->traits.columns_per_output;
     result[3] /= node.parts[i].op->traits.columns_per_output;
   }
-  if (index > node.main && node.main_part().op->traits.scatters) {  // rows that only the run knows
+  if (index > node.main && node.main_part().op->traits.scatters) {  // only the run knows the rows
     result[0] = 0;
     result[1] = node.parts[index].op->axes(node.parts[index].args.data(), {})[0].extent;
   }

@@ -1,5 +1,5 @@
 // The graph: op calls on named buffers. Dependencies follow from what calls read and write, in the order in
-// which they were added; nobody writes them down. Errors are thrown here, while the graph is built.
+// which they were added; there is no list of them. Building a graph throws its errors at once.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ namespace heddle {
 enum class BufferKind : u8 {
   kActivation,  // lives inside a step; the planner places it in the arena
   kWeight,      // immutable
-  kTable,       // immutable, small: panel tables, rotary frequencies
+  kTable,       // immutable and small: panel tables, rotary frequencies
   kStepHost,    // the host part of the step record: immutable during a launch
   kStepDevice,  // the device part of the step record: lives across steps
-  kPages,       // KV pages: lives across steps; reads mean positions before this step ("old")
+  kPages,       // KV pages: live across steps; reads mean positions before this step ("old")
   kOutput,      // lives until the host has read it
 };
 
@@ -34,7 +34,7 @@ struct Buffer {
   bool resident = false;  // each row stays with one worker (the FP32 residual)
 };
 
-// One op with its arguments, alone or as a part of a chain.
+// One op with its arguments, alone or as part of a chain.
 struct Part {
   const OpSpec* op = nullptr;
   std::vector<std::byte> args;
@@ -64,12 +64,12 @@ struct Argument {
 };
 
 std::vector<Argument> arguments(Part& part);
-// The one of that name; null: the op has none.
+// Finds an argument by name; null when the op has none.
 Tensor* argument(Part& part, std::string_view name);
 
 class Graph {
  public:
-  // Adds a buffer that holds a dense row-major tensor; throws when the name is taken or a size is not
+  // Adds a buffer that holds a dense row-major tensor. Throws when the name is taken or a size is not
   // positive.
   Tensor add_tensor(std::string name, BufferKind kind, DType dtype, std::vector<i32> shape);
   u32 add_buffer(Buffer buffer);
@@ -85,7 +85,7 @@ class Graph {
   Node& append(const OpSpec& op, std::string name, std::vector<std::byte> args);
   Node& append(std::string_view op, std::string name, std::vector<std::byte> args);
 
-  // Which rows the calls added from now on work on.
+  // Sets which rows the calls that follow work on.
   void set_live(LiveRows live) { live_ = live; }
   LiveRows live() const { return live_; }
 
@@ -100,8 +100,9 @@ class Graph {
   std::vector<Node> nodes_;
 };
 
-// The regions of a node's tiles, its whole chain included: made once, then cheap. Parts of a chain hand a
-// fragment on: the tensors between them have no buffer and so no region. The node must outlive the rule.
+// Computes the regions of a node's tiles, over its whole chain. It does the expensive part once. Parts of a
+// chain hand on a fragment: the tensors between them have no buffer and so no region. The node must outlive
+// the rule.
 class NodeRule {
  public:
   explicit NodeRule(const Node& node);
@@ -113,11 +114,12 @@ class NodeRule {
 };
 
 std::vector<Region> node_regions(const Node& node, const TileCoord& tile);
-// How many items of its worker's stream a tile draws: its panels, or kItemsFromData where an input chooses them.
+// How many items of its worker's stream a tile loads: its panels, or kItemsFromData where an input chooses
+// them.
 u32 stream_items(const Node& node, const TileCoord& tile);
 // The tile of part `index` when the main op has tile `tile` (an epilogue may halve the columns).
 TileCoord part_tile(const Node& node, size_t index, const TileCoord& tile);
-// "rms_norm+linear+rope"
+// Name such as "rms_norm+linear+rope".
 std::string chain_name(const Node& node);
 
 }  // namespace heddle

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-constexpr i64 kMostElements = std::numeric_limits<i32>::max();  // of a dimension
+constexpr i64 kMostElements = std::numeric_limits<i32>::max();  // limit of a dimension
 
 class Inference {
  public:
@@ -30,7 +30,7 @@ class Inference {
  private:
   struct Size {
     i64 elements;
-    std::string from;  // the argument that says so
+    std::string from;  // the argument that gave the size
   };
 
   void take_attribute(const Field& field) {
@@ -67,7 +67,7 @@ class Inference {
     set_output(op_.c_str(), field.name.c_str(), tensor, dtype, shape);
   }
 
-  // `given`: what the output says already; 0: nothing.
+  // `given`: the size that the output already has; 0: none.
   i32 size_of_output(const Field& field, const FieldDim& dim, i32 given) const {
     const auto known = sizes_.find(dim.name);
     if (known == sizes_.end()) {

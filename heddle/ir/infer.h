@@ -1,4 +1,4 @@
-// The shape rule that an op's fields tell, for ops that need no other.
+// A shape rule that follows from an op's fields, for ops that need no other.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,10 @@
 
 namespace heddle {
 
-// Dimensions of one name have one size, those with an attribute's name have its value, and "." may have any. Outputs get
-// their sizes so; a size that nothing gives must stand in the output already. An output without a shape gets the dtype of
-// the first tensor that is read, where its field allows that, or else the first that it allows. Throws Error.
+// Makes the rule. Dimensions with one name have one size, those with an attribute's name have its value, and
+// "." may have any size. Outputs get their sizes from these; a size that nothing gives must be in the output
+// already. An output without a shape gets the dtype of the first tensor that is read, if its field allows
+// that, or else the first dtype that it allows. Throws Error.
 std::function<void(std::byte* args)> infer_from_dims(std::string op, std::vector<Field> fields);
 
 }  // namespace heddle

@@ -1,8 +1,8 @@
-// The instruction: 64 bytes, little-endian, the same on every executor. Read by host and device.
-// Invariants (ir/check proves them): a counter has one group of producers and is waited for only in full;
-// target = the sum of its producers' amounts in one step; a run compares with target * epoch (the wait means
-// this step) or target * (epoch - 1) (it means the previous one), wrap-safe; nothing is cleared between
-// steps.
+// The instruction: 64 bytes, little-endian, the same on every executor. Host and device include it.
+// Invariants, which ir/check proves: a counter has one group of producers, and waits for it are for its full
+// count; target = the sum of its producers' amounts in one step; a run compares with target * epoch (the wait
+// means this step) or target * (epoch - 1) (it means the previous one), wrap-safe; counters are not cleared
+// between steps.
 #pragma once
 
 #include "heddle/base/types.h"
@@ -10,16 +10,16 @@
 namespace heddle {
 
 constexpr u16 kEndOpcode = 0xffff;       // ends a worker's stream
-constexpr u16 kNopOpcode = 0xfffe;       // waits, then signals; no work
+constexpr u16 kNopOpcode = 0xfffe;       // waits, then signals; does no work
 constexpr u32 kNoCounter = 0xffffffffu;  // an unused wait or signal
 constexpr u32 kItemsFromData =
-    0xffffffffu;  // stream_items that follow from the inputs: the loader waits for them
+    0xffffffffu;  // the number of stream_items depends on the inputs; the loader waits for them
 constexpr int kMaxWaits = 3;
 
-// How an edge is carried on a GPU; the CPU executors count every kind.
+// How a GPU implements an edge. CPU executors use a counter for every kind.
 enum class EdgeKind : u8 {
-  kInSm,     // producers and waiter are one worker: the order of its stream
-  kCounted,  // red.release after the writes, ld.acquire by the reader
+  kInSm,     // producers and waiter are one worker, so the order of its stream suffices
+  kCounted,  // the producer writes, then red.release; the reader uses ld.acquire
 };
 
 struct Wait {
@@ -42,7 +42,8 @@ struct Instruction {
   u32 stream_items = 0;  // items of the worker's stream that this instruction consumes
   u32 reserved = 0;
 
-  // flags: bits 0-2 kind of each wait; 3 kind of the signal; 4-6 wait means the previous step.
+  // Flags: bits 0-2 are the kinds of the waits, bit 3 is the kind of the signal, bits 4-6 say that a wait
+  // means the previous step.
   static constexpr int kFlagBits = 7;
   EdgeKind wait_kind(int i) const { return EdgeKind(flag(i)); }
   EdgeKind signal_kind() const { return EdgeKind(flag(kMaxWaits)); }
@@ -57,7 +58,7 @@ struct Instruction {
 };
 static_assert(sizeof(Instruction) == 64);
 
-// What a counter must have reached before a wait may pass in the step numbered `epoch` (1, 2, ...).
+// The value that a counter must reach before a wait may pass in the step numbered `epoch` (1, 2, ...).
 inline u32 wanted_count(u32 target, u32 epoch, bool previous) {
   return target * (previous ? epoch - 1 : epoch);
 }

@@ -11,7 +11,7 @@ Region region_of(const Tensor& tensor, Access access, std::span<const std::array
   region.access = access;
   region.offset = tensor.offset;
   region.run = size_of(tensor.dtype);
-  // From the last dimension outwards: a dimension whose rows lie side by side widens the run, the others
+  // Goes from the last dimension outwards. A dimension whose rows are adjacent widens the run; the others
   // become counts.
   int level = 1;
   for (int d = tensor.rank - 1; d >= 0; --d) {
@@ -23,7 +23,7 @@ Region region_of(const Tensor& tensor, Access access, std::span<const std::array
     } else if (level < 1 && stride == region.stride[size_t(level + 1)] * region.count[size_t(level + 1)]) {
       region.count[size_t(level + 1)] *= n;
     } else {
-      HEDDLE_CHECK(level >= 0);  // a part of a tensor of rank 4 that is strided in three dimensions
+      HEDDLE_CHECK(level >= 0);  // a part of a tensor of rank 4 with strides in three dimensions
       region.count[size_t(level)] = n;
       region.stride[size_t(level)] = stride;
       --level;
@@ -63,7 +63,7 @@ std::vector<TileCoord> default_tiles(std::span<const TileAxis> axes) {
 
 namespace {
 
-// The first tile coordinate of the axis of that name; -1: there is none.
+// The first tile coordinate of the axis with that name; -1: there is none.
 int coordinate_of(std::span<const TileAxis> axes, const std::string& dim) {
   int at = 0;
   for (const TileAxis& axis : axes) {
@@ -96,7 +96,7 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
       operand.coordinate[d] = coordinate_of(axes, field.dims[d].name);
       operand.scale[d] = field.dims[d].scale;
     }
-    // Rows of a weight that no axis names are looked up.
+    // No axis names the rows of this weight, so they are looked up.
     operand.indexed = field.is_weight() && operand.coordinate[0] < 0;
     operands_.push_back(operand);
   }

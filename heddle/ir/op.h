@@ -25,9 +25,9 @@
 
 namespace heddle {
 
-// The bytes of a buffer that a tile touches: `count[0]` x `count[1]` runs of `run` bytes.
-// Indexed: which of them depends on data (a page table, a gather, a row's length); ordering takes them all, and
-// indexed writers of one call promise a partition, which `reference` verifies.
+// The bytes of a buffer that a tile touches: `count[0]` x `count[1]` runs of `run` bytes. Indexed: data
+// chooses which of them (a page table, a gather, a row's length). Edges order all of them; indexed writers of
+// one call promise a partition, which `reference` verifies.
 struct Region {
   u32 buffer = kNoBuffer;
   Access access = Access::kRead;
@@ -45,15 +45,15 @@ struct Region {
 // One axis of an op's tiling. A range takes two coordinates {begin, end}, an index takes one.
 struct TileAxis {
   enum class Kind : u8 { kRange, kIndex };
-  std::string dim;  // name of the dimension in the arguments' declarations, "" for an index of its own
+  std::string dim;  // name of the dimension in the arguments' declarations; "" for an index of its own
   Kind kind = Kind::kRange;
   i32 extent = 0;         // elements, or number of indices
   i32 unit = 1;           // a range is cut at multiples of this
-  i32 preferred = 0;      // elements per tile where nothing else (a home) decides; 0: all
+  i32 preferred = 0;      // elements per tile where no home decides; 0: all
   bool anywhere = false;  // homes do not decide: the weight has none in this program
 };
 
-// What tiling may depend on. Never the number of workers: it must not change a sum.
+// What tiling may depend on. It never includes the number of workers, because that must not change a sum.
 struct TilingTarget {
   bool gpu = false;
 };
@@ -63,16 +63,16 @@ struct OpTraits {
   bool epilogue = false;  // transforms a main op's fragment
   bool main = false;  // takes epilogues, and a prologue where it has `input`; axes are rows, then columns =
                       // rows of its weight
-  bool scatters = false;         // main: rows of its fragments are no rows of its output
-  bool streams_by_data = false;  // main: its inputs say which panels of its weight it draws
-  std::string input;           // prologue, epilogue, main: the argument that the chain hands on
-  std::string output;          // and the one it hands over
-  i32 columns_per_output = 1;  // epilogue: input columns that make one output column
-  bool in_place = false;       // output may lie where an input of the same dimensions lies
+  bool scatters = false;         // main: rows of its fragments are not rows of its output
+  bool streams_by_data = false;  // main: its inputs say which panels of its weight it loads
+  std::string input;             // prologue, epilogue, main: the argument that the chain passes in
+  std::string output;            // and the one that it passes on
+  i32 columns_per_output = 1;    // epilogue: input columns that make one output column
+  bool in_place = false;         // output may share memory with an input of the same dimensions
   std::function<bool(const std::byte* args)> can_fuse;  // epilogue: null means always
 };
 
-// A view of the values of a run, in fp64, for the reference of an op. Implemented by the harness.
+// Gives an op's reference the values of a run, in fp64. The harness implements it.
 class Values {
  public:
   virtual ~Values() = default;
@@ -87,52 +87,53 @@ struct Case {
   std::string name;
   std::vector<std::byte> args;
   double bound = 0;  // largest |value - reference| / (1 + |reference|)
-  // Fills inputs where random values in [-1, 1] do not do (indices, step records); may be empty.
+  // Fills inputs for which random values in [-1, 1] are wrong (indices, step records); may be empty.
   std::function<void(std::byte* args, Values&)> prepare;
 };
 
 struct OpSpec {
   std::string name;
   std::string doc;
-  std::vector<Field> fields;        // in the order in which they lie in the arguments
+  std::vector<Field> fields;        // in the order of the arguments' struct
   std::vector<std::byte> defaults;  // the arguments before anything is set
-  size_t args_fields = 0;           // how many the struct has, as the compiler counts them
+  size_t args_fields = 0;           // number of the struct's fields, as the compiler counts them
   // Checks the inputs and sets dtype (where unset) and sizes of the outputs. Throws Error.
   std::function<void(std::byte* args)> infer;
   std::function<std::vector<TileAxis>(const std::byte* args, const TilingTarget& target)> axes;
-  // Regions of a tile that do not follow from the dimensions' names; null: all of them follow.
+  // Regions of a tile that do not follow from the dimensions' names. Null: all of them follow.
   std::function<void(const std::byte* args, const TileCoord& tile, std::vector<Region>& out)> regions;
-  // Arithmetic of a tile; its bytes follow from its regions.
+  // Arithmetic of a tile. Its bytes follow from its regions.
   std::function<double(const std::byte* args, const TileCoord& tile)> flops;
-  // Bytes a tile draws ahead, where its regions say what it may draw; null: its weights' regions.
+  // Bytes that a tile prefetches, where its regions only say what it may load. Null: its weights' regions.
   std::function<double(const std::byte* args, const TileCoord& tile)> stream_bytes;
-  // On-chip bytes a tile needs beside its stream; null: none worth planning.
+  // On-chip bytes that a tile needs besides its stream. Null: too few to plan.
   std::function<i64(const std::byte* args, const TileCoord& tile)> scratch;
   std::function<void(const std::byte* args, Values& values)> reference;
-  // Runs a tile on the CPU, on bound arguments: for an op without a tile body in heddle/ops. Several threads may call it
-  // at once.
+  // Runs a tile on the CPU, on bound arguments: for an op without a tile body in heddle/ops. Several threads
+  // may call it at once.
   std::function<void(const std::byte* args, const TileCoord& tile)> body;
   std::function<std::vector<Case>()> cases;
   OpTraits traits;
   std::vector<GradientCall> gradient;  // empty: it has none
 
-
   size_t args_size() const { return defaults.size(); }
 };
 
-// How the regions of an op's tiles follow from the names of its dimensions: made once per call, then cheap.
+// Computes the regions of an op's tiles from the names of its dimensions. It is made once per call, then
+// cheap.
 class RegionRule {
  public:
   RegionRule(const OpSpec& op, const std::byte* args);
-  // `output_tile`: the tile of the operand named traits.output, in its own columns; it differs from `tile` for
-  // a main op whose epilogues fold columns.
+  // `output_tile`: the tile of the operand named traits.output, in its own columns. It differs from `tile`
+  // for a main op whose epilogues fold columns.
   void append(const TileCoord& tile, const TileCoord& output_tile, std::vector<Region>& out) const;
 
  private:
   struct Operand {
     Tensor tensor;
     Access access;
-    // For each dimension: which tile coordinates bound it ({0, 1} or {2, 3}), scaled; -1: all of it.
+    // For each dimension: the tile coordinates that bound it ({0, 1} or {2, 3}), scaled; -1: the whole
+    // dimension.
     std::array<int, kMaxRank> coordinate;
     std::array<i32, kMaxRank> scale;
     bool output = false;
@@ -142,13 +143,13 @@ class RegionRule {
   const std::byte* args_;
   std::vector<Operand> operands_;
 };
-// The bytes of tensor[box], box = {begin, end} for each dimension.
+// The bytes of tensor[box]; box has {begin, end} for each dimension.
 Region region_of(const Tensor& tensor, Access access, std::span<const std::array<i32, 2>> box);
 Region whole(const Tensor& tensor, Access access, bool indexed = false);
-// Tiles of a call where each range axis is cut in its preferred size.
+// The tiles of a call when each range axis is cut in its preferred size.
 std::vector<TileCoord> default_tiles(std::span<const TileAxis> axes);
 
-// An OpSpec whose arguments are `Args`; the caller fills in the rest.
+// Makes an OpSpec whose arguments are `Args`. The caller fills in the rest.
 template <class Args>
 OpSpec op_of(std::string name, std::string doc) {
   static_assert(std::is_trivially_copyable_v<Args>, "arguments are copied as bytes");

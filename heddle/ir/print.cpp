@@ -18,7 +18,7 @@ std::string buffer_line(u32 index, const Buffer& buffer) {
                      buffer.name, buffer.resident ? ", resident" : "");
 }
 
-// "x f32 [1, 64] %3+128"
+// Text such as "x f32 [1, 64] %3+128".
 std::string tensor_text(const std::string& argument, const Tensor& tensor) {
   std::string text = fmt::format("{} {}", argument, shape_text(tensor));
   if (tensor.exists()) text += fmt::format(" %{}", tensor.buffer);

@@ -1,5 +1,5 @@
-// Text for people of what heddle builds: `heddle inspect --graph` and `--program`. Small ones are kept as
-// files, so that a change of plan is seen in review. Not for parsing.
+// Prints graphs and programs for people: `heddle inspect --graph` and `--program`. Tests keep the text of
+// small ones as files, so that a review shows a change of plan. The text is not meant for parsing.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@ const char* name(EdgeKind kind);
 
 std::string print_graph(const Graph& graph);
 
-// Name, workers and step: two lines.
+// Two lines: name, workers and step.
 std::string print_header(const Program& program);
-// The header, and what the streams hold in numbers: waits by kind, memory, calls and tiles of each opcode.
+// The header and the streams' figures: waits by kind, memory, calls and tiles of each opcode.
 std::string print_summary(const Program& program);
 
 struct PrintOptions {
   size_t most_workers = 0;       // 0: all
-  size_t most_instructions = 0;  // of a worker; 0: all
+  size_t most_instructions = 0;  // instructions of each worker; 0: all
 };
 std::string print_program(const Program& program, const PrintOptions& options = {});
-// One instruction on one line, without its place.
+// Prints an instruction on one line, without its place.
 std::string print_instruction(const Program& program, const Instruction& instruction);
 
 }  // namespace heddle

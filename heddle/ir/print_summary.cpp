@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kEdgeKinds = 2, kBufferKinds = int(BufferKind::kOutput) + 1;
 
-// What the streams of a program hold, counted.
+// Counts what the streams of a program hold.
 struct Counts {
   std::array<size_t, kEdgeKinds> waits = {};
   size_t previous = 0, nops = 0, signals = 0;
@@ -63,7 +63,7 @@ std::string memory_text(const Program& program) {
     const Buffer& info = buffer.info;
     const size_t kind = size_t(info.kind);
     if (kind >= size_t(kBufferKinds) || buffer.arena_offset >= 0) continue;
-    // Neither in the arena nor apart: a fragment that a chain hands on and nobody stores.
+    // Neither in the arena nor on its own: a chain passes it on as a fragment and never stores it.
     if (info.kind == BufferKind::kActivation && !info.resident) continue;
     ++buffers[kind];
     bytes[kind] += info.bytes;

@@ -48,7 +48,7 @@ Node Program::node_of(const Call& call) const {
 
 namespace {
 
-// What an op's arguments look like.
+// Describes the layout of an op's arguments.
 std::string layout_text(const OpSpec& op) {
   std::string text = op.name + ":";
   for (const Field& field : op.fields) {
@@ -68,7 +68,7 @@ std::string layout_text(const OpSpec& op) {
 
 }  // namespace
 
-// Of what the arguments look like, so that a program made with another layout is refused.
+// Hashes the layout of the arguments, so that a program made with another layout is refused.
 u64 chain_hash(std::span<const OpSpec* const> ops, u32 main) {
   std::string text;
   for (const OpSpec* op : ops) text += layout_text(*op);

@@ -1,5 +1,5 @@
-// The program: one stream of instructions per worker, and the records they refer to. It holds no addresses
-// and nothing of the machine that built it, so that it can be saved, compared and loaded elsewhere.
+// A program: one stream of instructions per worker, and the records that they refer to. It holds no addresses
+// and nothing of the machine that built it, so it can be saved, compared and loaded elsewhere.
 #pragma once
 
 #include <span>
@@ -14,30 +14,30 @@ namespace heddle {
 
 constexpr u32 kProgramVersion = 3;
 
-// What an opcode of this program means: a chain of ops.
+// The meaning of an opcode in this program: a chain of ops.
 struct Opcode {
   std::vector<std::string> ops;
   u32 main = 0;
-  u64 hash = 0;  // of the specs of the ops: names, argument layouts
+  u64 hash = 0;  // hash of the ops' names and argument layouts
 };
 
-// Arguments of a call, one blob for each op of its opcode's chain.
+// The arguments of a call: one blob for each op of its opcode's chain.
 struct Call {
   u16 opcode = 0;
-  std::string name;  // of the graph's node
+  std::string name;  // the graph node's name
   LiveRows live = LiveRows::kAll;
   std::vector<std::vector<std::byte>> args;
 };
 
-// A buffer and where it lies. Spaces: the arena (activations that may share memory by lifetime), and one
-// space for each other buffer.
+// A buffer and its place. The arena is one space, for activations that may share memory by lifetime; every
+// other buffer is a space of its own.
 struct ProgramBuffer {
   Buffer info;
-  i64 arena_offset = -1;  // bytes from the begin of the arena; -1: memory of its own
+  i64 arena_offset = -1;  // bytes from the beginning of the arena; -1: memory of its own
 };
 
 struct CounterInfo {
-  u32 total = 0;  // sum of the amounts of its producers in one step
+  u32 total = 0;  // sum of its producers' amounts in one step
 };
 
 // A part of a buffer that belongs to one worker: rows of a resident tensor, or panels of a weight.
@@ -48,11 +48,11 @@ struct Home {
   u32 worker = 0;
 };
 
-// The workers a program is made for.
+// The workers that a program is made for.
 struct Topology {
   i32 workers = 1;
-  i64 worker_memory = 0;  // bytes of on-chip memory a worker has; 0: not limited
-  i64 ring_bytes = 0;     // of these, the ring's
+  i64 worker_memory = 0;  // on-chip memory of a worker in bytes; 0: no limit
+  i64 ring_bytes = 0;     // the ring's part of worker_memory
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
@@ -73,20 +73,21 @@ struct Program {
   std::vector<std::vector<Instruction>> workers;  // each ends with kEndOpcode
 
   size_t num_instructions() const;
-  // "opcode 3 linear, node layers.0.qkv, tile [0, 1, 0, 96)" for messages.
+  // Text for messages: "opcode 3 linear, node layers.0.qkv, tile [0, 1, 0, 96)".
   std::string describe(const Instruction& instruction) const;
-  Node node_of(const Call& call) const;  // ops looked up in the registry; throws when one is missing
+  Node node_of(const Call& call) const;  // looks the ops up in the registry; throws when one is missing
 };
 
 u64 chain_hash(const std::vector<std::string>& ops, u32 main);
 u64 chain_hash(std::span<const OpSpec* const> ops, u32 main);
 
-// The `.heddle` file: little-endian, versioned, no addresses; the same program gives the same bytes. Loading
-// throws Error on a file that was cut, changed, or made with other ops; `check` then proves what it says.
+// Saves and loads the `.heddle` file: little-endian, versioned, without addresses. The same program gives the
+// same bytes. Loading throws Error when the file was cut, was changed, or was made with other ops; the check
+// then proves the program.
 void save_program(const Program& program, const std::string& path);
 Program load_program(const std::string& path);
 std::string serialise_program(const Program& program);
 Program parse_program(std::string_view bytes, const std::string& where);
-std::string frame_program(std::string_view fields);  // puts the header before
+std::string frame_program(std::string_view fields);  // adds the header
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
-// The file of one program, field by field (ir/archive.h). Arguments are written by their fields, so that padding and
-// addresses stay out of it.
+// Reads and writes the fields of a program (ir/archive.h). It writes arguments by their fields, so that
+// padding and addresses stay out of the file.
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/ir/archive.h"
@@ -37,12 +37,12 @@ void opcode_fields(Archive& a, Opcode& opcode) {
   require(!opcode.ops.empty() && opcode.ops.size() <= kMostOpsOfAChain && opcode.main < opcode.ops.size(),
           "[program] an opcode of {} ops with main {}; 1 to {} ops make a chain", opcode.ops.size(),
           opcode.main, kMostOpsOfAChain);
-  const u64 here = chain_hash(opcode.ops, opcode.main);  // throws for an op that is not there
+  const u64 here = chain_hash(opcode.ops, opcode.main);  // throws for an unknown op
   require(opcode.hash == here, "[program] {} was made with other arguments: hash {:016x}, here {:016x}",
           opcode.ops[opcode.main], opcode.hash, here);
 }
 
-constexpr i64 kMostBytes = i64(1) << 44;  // of a buffer: sums over all of a file do not overflow
+constexpr i64 kMostBytes = i64(1) << 44;  // limit of a buffer; sums over a whole file do not overflow
 
 template <class Archive>
 void buffer_fields(Archive& a, ProgramBuffer& buffer) {
@@ -94,7 +94,7 @@ std::string frame_program(std::string_view fields) {
 }
 
 std::string serialise_program(const Program& program) {
-  Program copy = program;  // the walk also reads files, so it wants one that may change
+  Program copy = program;  // the walk also reads files, so it takes a non-const program
   return write_archive(kKind, copy, program_fields<ArchiveWriter>);
 }
 

@@ -26,7 +26,7 @@ std::string seed(const std::string& name) {
   return read_file(HEDDLE_SOURCE_DIR "/tests/fuzz/program/" + name + ".heddle");
 }
 
-// The message of the Error that parsing throws; "" where it takes the bytes.
+// The message of the Error that parsing throws; "" when it accepts the bytes.
 std::string refusal(const std::string& bytes) {
   try {
     parse_program(bytes, "x.heddle");
@@ -65,7 +65,7 @@ TEST(ProgramFile, EveryCutIsRefused) {
     const std::string bytes = seed(name);
     for (size_t length = 0; length < bytes.size(); ++length)
       ASSERT_NE(refusal(bytes.substr(0, length)), "") << name << " cut to " << length;
-    // A header that says what is there does not help either.
+    // A header with the shorter length does not help either.
     for (size_t length = kHeaderBytes; length < bytes.size(); ++length)
       ASSERT_NE(refusal(frame_program(bytes.substr(kHeaderBytes, length - kHeaderBytes))), "")
           << name << " cut to " << length;
@@ -97,7 +97,7 @@ TEST(ProgramFile, EveryChangedByteIsSeen) {
     }
 }
 
-// Behind a fitting checksum a changed byte may make another program, which the check must then survive.
+// With a checksum that matches, a changed byte may make another program, which the check must then survive.
 TEST(ProgramFile, EveryChangedFieldIsSurvived) {
   for (const std::string name : {"linear", "attention", "sample"}) {
     const std::string fields = seed(name).substr(kHeaderBytes);
@@ -125,12 +125,12 @@ TEST(ProgramFile, SaysWhatIsWrong) {
   expect_refused("GGUF" + bytes.substr(4), "magic");
   expect_refused(bytes.substr(0, 31), "shorter than a header");
 
-  const size_t op = fields.find("linear", 8 + 8);  // behind the program's own name
+  const size_t op = fields.find("linear", 8 + 8);  // after the program's own name
   other = fields;
   other.replace(op, 6, "lineal");
   expect_refused(frame_program(other), "[lineal] is not an op");
   other = fields;
-  other[op + 6 + 4] ^= 1;  // main is a u32, then comes the hash
+  other[op + 6 + 4] ^= 1;  // main is a u32, followed by the hash
   expect_refused(frame_program(other), "linear was made with other arguments");
 }
 

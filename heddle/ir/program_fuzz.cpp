@@ -1,5 +1,5 @@
-// Any bytes behind a header are either refused with an Error, or a program that can be printed, checked, and
-// written again as the same bytes. The check itself may find faults but never fail.
+// Any bytes after a header are either refused with an Error, or are a program that can be printed, checked,
+// and written again as the same bytes. The check may find faults but must never fail.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr size_t kHeaderBytes = 32;  // put before again, so that the checksum always fits
+constexpr size_t kHeaderBytes = 32;  // written again before each run, so that the checksum always matches
 
 void run(std::string_view fields) {
   const std::string bytes = heddle::frame_program(fields);

@@ -24,7 +24,7 @@ Registry& registry() {
   return all;
 }
 
-// The mutex is held.
+// The caller holds the mutex.
 void insert(Registry& all, const OpSpec* op) {
   require(all.by_name.emplace(op->name, op).second, "[{}] is an op already; names must differ", op->name);
 }

@@ -1,5 +1,5 @@
-// The ops of this process. A program adds those that it was built with when it starts (engine/builtins.h); others may
-// come at any time. An op that was added stays where it is and as it is until the process ends.
+// The ops of this process. A program adds its built-in ops when it starts (engine/builtins.h); others may be
+// added at any time. An op never moves, changes or disappears once it is added.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace heddle {
 
-// Adds an op, from any thread. Throws Error where it lacks something that every op needs, or where another op has its
-// name. The second one refers to an op that outlives the process's use of it.
+// Adds an op, from any thread. Throws Error when the op is incomplete, or when another op has its name. The
+// second overload keeps a reference: the op must outlive the registry's use of it.
 const OpSpec& add_op(OpSpec op);
 void add_op(const OpSpec* op);
 
@@ -18,7 +18,7 @@ std::vector<const OpSpec*> all_ops();          // sorted by name
 const OpSpec* find_op(std::string_view name);  // null when there is none
 const OpSpec& get_op(std::string_view name);   // throws Error
 
-// Throws Error and names what is missing or wrong.
+// Throws Error that names what is missing or wrong.
 void require_complete(const OpSpec& op);
 
 }  // namespace heddle

@@ -70,7 +70,7 @@ std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit) {
 }
 
 void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows) {
-  constexpr i32 kMost = 1024;  // a tile keeps something of each row
+  constexpr i32 kMost = 1024;  // a tile keeps something for each row
   require(part_rows > 0 && part_rows <= kMost, "[{}] part_rows = {}; must be 1 to {}", op, part_rows, kMost);
   const i32 rows = matrix.size[0];
   set_output(op, argument, parts, DType::kF32, {rows / part_rows + (rows % part_rows > 0), matrix.last()});

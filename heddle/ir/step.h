@@ -1,7 +1,7 @@
-// The step record: one step is a ragged batch of rows (tokens) of several sequences. The host part is
-// constant during a launch; the device part is advanced by the program between steps. Both are flat
-// memory with the arrays behind the header, so that the same bytes serve every executor.
-// Read by host and device: no standard headers.
+// The step record. One step is a ragged batch of rows (tokens) of several sequences. The host part is
+// constant during a launch; the program itself advances the device part between steps. Both are flat memory
+// with arrays after the header, so that the same bytes serve every executor. Host and device include it: no
+// standard headers.
 #pragma once
 
 #include "heddle/base/types.h"
@@ -11,13 +11,13 @@ namespace heddle {
 constexpr u32 kStepMagic = 0x50455453u;  // "STEP"
 constexpr u32 kStepVersion = 1;
 
-// What a program is built for: capacities, never exceeded by a step.
+// The capacities that a program is built for. No step exceeds them.
 struct StepShape {
-  i32 rows = 1;                // T: rows of a step
+  i32 rows = 1;                // T: rows in a step
   i32 sequences = 1;           // S
-  i32 wanted = 1;              // rows whose logits are wanted
-  i32 pages_per_sequence = 1;  // entries of a page table
-  i32 page_size = 64;          // positions of a page
+  i32 wanted = 1;              // rows that need logits
+  i32 pages_per_sequence = 1;  // entries in a page table
+  i32 page_size = 64;          // positions in a page
   i32 vocab = 0;               // for the seen-token bits of the repetition penalty
 
   i32 max_positions() const { return pages_per_sequence * page_size; }
@@ -30,7 +30,7 @@ struct StepShape {
 };
 
 struct StepSequence {
-  i32 row_begin = 0;  // its rows are [row_begin, row_begin + row_count), in order of position
+  i32 row_begin = 0;  // the sequence's rows are [row_begin, row_begin + row_count), in order of position
   i32 row_count = 0;
   float temperature = 0;         // 0: greedy
   float top_p = 1;               // (0, 1]
@@ -40,7 +40,7 @@ struct StepSequence {
   i32 reserved = 0;
   u64 seed = 0;
 
-  // Whether it draws, and not from all tokens.
+  // True if it draws, and from fewer than all tokens.
   bool drops(i32 vocab) const {
     return temperature > 0 && ((top_k > 0 && top_k < vocab) || top_p < 1 || min_p > 0);
   }
@@ -53,7 +53,7 @@ struct StepHost {
   i32 rows = 0;       // live rows
   i32 sequences = 0;  // live sequences
   i32 wanted = 0;     // live entries of wanted()
-  i32 reserved = 0;   // StepSequence begins at a multiple of 8 bytes
+  i32 reserved = 0;   // puts StepSequence at a multiple of 8 bytes
 
   // Arrays: StepSequence[S] | row -> sequence i32[T] | wanted rows i32[wanted] | pages i32[S][pages].
   static i64 bytes(const StepShape& s) {
@@ -70,14 +70,14 @@ struct StepHost {
   const i32* pages(i32 s) const { return const_cast<StepHost*>(this)->pages(s); }
 };
 
-// Where the arrays behind a StepDevice begin, 32-bit words from its end: token i32[T] | position i32[T] | start i32[S] |
-// sampled i32[S] | draws u32[S] | seen u32[S][words] | history i32[S][kHistory]: the token of draw d at d % kHistory.
-// start: positions of the sequence already in the pages before this step.
+// Offsets of the arrays after a StepDevice, in 32-bit words from its end: token i32[T] | position i32[T] |
+// start i32[S] | sampled i32[S] | draws u32[S] | seen u32[S][words] | history i32[S][kHistory]: the token of
+// draw d is at d % kHistory. start: positions of the sequence that are in the pages before this step.
 struct StepArrays {
-  static constexpr i32 kHistory = 64;  // tokens that a sequence remembers for the host
+  static constexpr i32 kHistory = 64;  // tokens kept for the host, per sequence
 
   i64 position, start, sampled, draws, seen, history, end;
-  i32 words;  // of seen, a sequence's
+  i32 words;  // words of `seen`, per sequence
 
   explicit StepArrays(const StepShape& s) : words(s.seen_words()) {
     position = s.rows, start = position + s.rows, sampled = start + s.sequences;
@@ -90,21 +90,21 @@ struct StepArrays {
 
 struct StepDevice {
   static constexpr i32 kHistory = StepArrays::kHistory;
-  static constexpr i32 kStepsWord = i32(sizeof(StepShape)) / 4;  // where steps stands in the record
+  static constexpr i32 kStepsWord = i32(sizeof(StepShape)) / 4;  // offset of `steps` in the record, in words
 
   StepShape shape;
   i32 steps = 0;  // steps done since the host wrote the record
   i32 reserved = 0;
 
   static i64 bytes(const StepShape& s) { return i64(sizeof(StepDevice)) + 4 * StepArrays(s).end; }
-  // Where sampled() begins, bytes from the record's beginning.
+  // Offset of sampled() from the beginning of the record, in bytes.
   static i64 sampled_offset(const StepShape& s) {
     return i64(sizeof(StepDevice)) + 4 * StepArrays(s).sampled;
   }
   i32* token() { return reinterpret_cast<i32*>(this + 1); }
   i32* position() { return token() + StepArrays(shape).position; }
   i32* start() { return token() + StepArrays(shape).start; }
-  // With the shape that the host's part has too, which may lie nearer than this one's.
+  // Takes the shape from the host's part, which has the same one and may be closer in memory.
   const i32* start(const StepShape& same) const { return token() + StepArrays(same).start; }
   i32* sampled() { return token() + StepArrays(shape).sampled; }
   u32* draws() { return reinterpret_cast<u32*>(token() + StepArrays(shape).draws); }

@@ -1,5 +1,6 @@
-// Tensors as op arguments hold them: a place in a named buffer, sizes and strides. Addresses are not
-// part of a program; they are bound when it is loaded. Read by host and device: no standard headers.
+// Tensors as op arguments hold them: a place in a named buffer, sizes and strides. A program holds no
+// addresses; an executor binds them when it loads the program. Host and device include it: no standard
+// headers.
 #pragma once
 
 #include "heddle/base/dtype.h"
@@ -13,30 +14,33 @@ constexpr u32 kNoBuffer = 0xffffffffu;
 // A slab: a whole tensor, or a regular part of one. The last dimension is contiguous (stride 1).
 struct Tensor {
   u8* data = nullptr;      // bound address; null in a stored program
-  u32 buffer = kNoBuffer;  // which buffer of the graph or program
+  u32 buffer = kNoBuffer;  // buffer of the graph or program
   DType dtype = DType::kF32;
   u8 rank = 0;
   u16 reserved = 0;
-  i64 offset = 0;             // bytes from the begin of the buffer
+  i64 offset = 0;             // bytes from the beginning of the buffer
   i32 size[kMaxRank] = {};    // elements
   i64 stride[kMaxRank] = {};  // elements
 
-  // In a program or graph by its buffer; bound, or of a call without buffers, by its address.
+  // A tensor in a program or graph exists by its buffer; a bound one, or one of a call without buffers, by
+  // its address.
   bool exists() const { return buffer != kNoBuffer || data != nullptr; }
-  // Not size[rank - 1]: a copy of which a kernel knows the rank stays in registers if nothing is asked for by it.
+  // This avoids size[rank - 1]: a kernel's copy with known rank stays in registers only if it is never
+  // indexed by the rank.
   i32 last() const { return rank > 3 ? size[3] : rank > 2 ? size[2] : rank > 1 ? size[1] : size[0]; }
 };
 
-// A weight matrix [rows, cols], packed once at load in panels: `panel_rows` rows (the last panel is padded
-// with zeros) by `panel_cols` columns (0: all of them). Panels are numbered along a row of panels first.
-// Element (r, k) of a panel, k counted from its first column, lies at ((k / interleave) * panel_rows + r) *
-// interleave + k % interleave, columns padded to a multiple of `interleave`. interleave = 1 puts the rows of one column
-// side by side, 2 makes pairs for bf16 dot products, a value >= cols stores rows whole. `order` says which
-// source row a packed row holds (engine/pack applies it): partners of a rotation and gate/up rows lie side by
-// side. Several matrices of one shape (experts, heads) may lie one after the other, each in panels of its own.
+// A weight matrix [rows, cols], packed into panels once, at load. A panel has `panel_rows` rows (zeros pad
+// the last panel) and `panel_cols` columns (0: all of them). Panels are numbered along a row of panels first.
+// Element (r, k) of a panel, with k counted from its first column, lies at ((k / interleave) * panel_rows +
+// r) * interleave + k % interleave, with columns padded to a multiple of `interleave`. interleave = 1 makes
+// the rows of one column adjacent, 2 makes pairs for bf16 dot products, and a value >= cols stores rows
+// whole. `order` says which source row a packed row holds (engine/pack applies it): it makes the partners of
+// a rotation, or gate and up rows, adjacent. Several matrices of one shape (experts, heads) may follow one
+// another, each in its own panels.
 struct Weight {
-  Tensor data;                 // [rows, cols], logical shape of a matrix; dtype of the elements
-  const u64* table = nullptr;  // bound: byte offset of each panel of a matrix from its begin
+  Tensor data;                 // [rows, cols], logical shape of one matrix; dtype of the elements
+  const u64* table = nullptr;  // bound: byte offset of each panel from the beginning of its matrix
   u32 table_buffer = kNoBuffer;
   i32 panel_rows = 16;
   i32 interleave = 2;
@@ -58,13 +62,13 @@ struct Weight {
     one.data.data += i * matrix_bytes();
     return one;
   }
-  // Place of an element inside its panel, in elements.
+  // Offset of an element inside its panel, in elements.
   i64 place(i32 r, i32 k) const {
     return (i64(k / interleave) * panel_rows + r) * interleave + k % interleave;
   }
 };
 
-// A tile's place: up to four coordinates, as the op's axes say; a range takes two, {begin, end}.
+// A tile's place: up to four coordinates, in the order of the op's axes. A range takes two, {begin, end}.
 struct TileCoord {
   i32 at[4] = {};
 
@@ -73,8 +77,8 @@ struct TileCoord {
   bool operator==(const TileCoord&) const = default;
 };
 
-// Which count of the step record bounds the rows (the first range axis) of a call: rows past it are dead.
-// Executors clamp a tile to its live rows before they run its body, so that bodies never see a dead row.
+// The count of the step record that bounds the rows (the first range axis) of a call. Rows past it are dead.
+// Executors clamp a tile to its live rows before they run its body, so bodies never see a dead row.
 enum class LiveRows : u8 { kAll, kRows, kWanted };
 
 }  // namespace heddle

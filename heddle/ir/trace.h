@@ -12,7 +12,7 @@ struct TraceLane {
   TraceRole role = TraceRole::kConsumers;
   u32 unit = 0;                    // the thread or multiprocessor that the worker ran on
   std::vector<TraceEvent> events;  // in order; nanoseconds since the run began, on one clock for all lanes
-  u64 lost = 0;                    // events that came after the lane was full
+  u64 lost = 0;                    // events that came when the lane was full
 };
 
 struct Trace {

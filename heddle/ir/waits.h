@@ -1,4 +1,4 @@
-// Waits as executors see them, and the dump of a hang.
+// Waits as executors evaluate them, and the dump of a hang.
 #pragma once
 
 #include <span>
@@ -20,11 +20,12 @@ inline bool blocked_by(const Instruction& instruction, int i, u32 epoch, std::sp
 
 struct BlockedWorker {
   u32 worker;
-  size_t next;  // index of the instruction it stands at
+  size_t next;  // index of the instruction that the worker has reached
   u32 epoch;
 };
 
-// One line a worker: instruction, graph node, counter seen and wanted, and who should have signalled it.
+// One line per worker: its instruction, the graph node, the counter's value, the value it waits for, and the
+// workers that should have signalled it.
 std::string dump_blocked(const Program& program, std::span<const BlockedWorker> blocked,
                          std::span<const u32> counters);
 

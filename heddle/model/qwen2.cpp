@@ -1,5 +1,5 @@
-// Qwen 2 and 2.5 (Yang et al., 2024): Llama with a bias on queries, keys and values, and where it is asked for a
-// sliding window in the upper layers.
+// Qwen 2 and 2.5 (Yang et al., 2024): Llama with a bias on queries, keys and values, and optionally a sliding
+// window in the upper layers.
 #include <cmath>
 
 #include "heddle/model/build/decoder.h"

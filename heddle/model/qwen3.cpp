@@ -1,4 +1,4 @@
-// Qwen 3 (Yang et al., 2025): Llama whose query and key heads are normalised before they turn.
+// Qwen 3 (Yang et al., 2025): Llama whose query and key heads are normalised before their rotation.
 #include <cmath>
 
 #include "heddle/model/build/decoder.h"

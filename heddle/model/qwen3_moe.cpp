@@ -1,5 +1,5 @@
-// Qwen 3's mixtures of experts (Yang et al., 2025): Qwen 3 whose MLP is one in the layers that its configuration
-// names.
+// Qwen 3's mixtures of experts (Yang et al., 2025): Qwen 3 with a mixture as MLP in the layers that its
+// configuration names.
 #include <cmath>
 
 #include "heddle/model/build/decoder.h"

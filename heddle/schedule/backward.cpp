@@ -1,5 +1,5 @@
-// Tiles by how far they are from the end, the farthest first: what nothing waits for yet comes late. Those without
-// a home go round the workers.
+// Orders tiles by their distance from the end, the farthest first, so that tiles whose results are needed
+// late come late. Tiles without a home go to the workers in turn.
 #include <algorithm>
 
 #include "heddle/schedule/schedule.h"

@@ -1,5 +1,6 @@
-// List scheduling: time passes, and whenever a worker is free it takes, of the tiles that are ready and that it may
-// run, the one with the longest way to the end. A tile is ready once all it needs is done and the message is there.
+// List scheduling by simulation. Whenever a worker is free, it takes the ready tile with the longest path to
+// the end among those that it may run. A tile is ready when everything it needs is done and the message has
+// arrived.
 #include <algorithm>
 #include <queue>
 
@@ -52,10 +53,10 @@ class ListScheduling {
 
  private:
   struct Node {
-    u32 first = 0, tiles = 0;  // its tiles
-    u32 left = 0;              // of them not done
-    u32 before = 0;            // nodes that it waits for
-    double way = 0;            // nanoseconds from its begin to the end of all
+    u32 first = 0, tiles = 0;  // range of its tiles
+    u32 left = 0;              // tiles that are not done
+    u32 before = 0;            // nodes that it still waits for
+    double way = 0;            // nanoseconds from its beginning to the end of the program
   };
   // A worker ends a tile, or the tiles of a node become ready.
   struct Event {
@@ -106,7 +107,7 @@ class ListScheduling {
   const ScheduleInput& input_;
   std::vector<Node> nodes_;
   std::vector<std::vector<u32>> followers_;      // by node
-  std::vector<std::priority_queue<Ready>> own_;  // by worker: tiles of this home
+  std::vector<std::priority_queue<Ready>> own_;  // by worker: ready tiles with this home
   std::priority_queue<Ready> free_;
   std::priority_queue<Event> events_;
   std::vector<bool> idle_;

@@ -1,5 +1,5 @@
-// All tiles of a level (longest path from a source) before those of the next; a tile without a home goes to
-// the worker with the least work in its level.
+// Orders tiles by level (longest path from a source): all tiles of a level come before those of the next. A
+// tile without a home goes to the worker with the least work in its level.
 #include "heddle/schedule/schedule.h"
 
 namespace heddle {

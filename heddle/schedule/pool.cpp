@@ -1,5 +1,5 @@
-// Tiles without a home that memory bounds and those that arithmetic bounds go to workers of their own, as many as
-// the work of each asks for: level by level, to the least loaded of the pool.
+// Splits workers into two pools: one for tiles bound by memory and one for tiles bound by arithmetic, sized
+// by the work of each kind. Tiles without a home go level by level to the least loaded worker of their pool.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,8 @@
 namespace heddle {
 namespace {
 
-// The first so many workers are those of memory; all of both where there is only one kind of work.
+// The first workers, up to this number, form the memory pool. If there is only one kind of work, its pool has
+// all workers.
 u32 workers_of_memory(const ScheduleInput& input) {
   double memory = 0, all = 0;
   for (const ScheduleTile& tile : input.tiles) {

@@ -1,4 +1,4 @@
-// Tiles in graph order; those without a home go round the workers.
+// Keeps tiles in graph order. Tiles without a home go to the workers in turn.
 #include <numeric>
 
 #include "heddle/schedule/schedule.h"

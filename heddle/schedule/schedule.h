@@ -1,6 +1,7 @@
 // A schedule orders the tiles of a graph on workers. Homes are given: a policy chooses only the order, and
-// the worker of tiles without a home. A policy is one file of this folder, found by its name:
-// `const Scheduler& x_scheduler()` in x.cpp. Policies see ir/ alone.
+// the worker of a tile without a home. A policy is one file of this folder with `const Scheduler&
+// x_scheduler()` in x.cpp, and is found by its name. Policies depend only on ir/. Tile costs (ir/cost.h)
+// guide a policy; no result depends on them.
 #pragma once
 
 #include <span>
@@ -20,12 +21,12 @@ struct ScheduleTile {
   bool memory_bound = false;
 };
 
-// Tiles of a node are contiguous; nodes are in an order that respects `after`.
+// Tiles of a node are contiguous. Nodes are in an order that respects `after`.
 struct ScheduleInput {
   u32 workers = 1;
-  double message = 0;  // nanoseconds until the end of a tile is known to other workers
+  double message = 0;  // nanoseconds from the end of a tile until other workers know of it
   std::vector<ScheduleTile> tiles;
-  std::vector<std::vector<u32>> after;  // for each node: the nodes it must follow, every hazard included
+  std::vector<std::vector<u32>> after;  // for each node: the nodes that it must follow, for any hazard
   std::vector<u32> op;                  // for each node: equal numbers are equal ops
 };
 
@@ -42,19 +43,19 @@ struct Scheduler {
 std::span<const Scheduler* const> all_schedulers();
 const Scheduler& get_scheduler(std::string_view name);  // throws Error
 
-// What policies share. A schedule cannot deadlock where all its workers run parts of one order of the tiles in which
-// no tile comes before one that it needs.
+// Helpers that policies share. A schedule cannot deadlock if all its workers follow one common order of the
+// tiles in which every tile comes after those it needs.
 
 // Longest path from a source, and to a sink, in nodes.
 std::vector<u32> node_levels(const ScheduleInput& input);
 std::vector<u32> node_depths(const ScheduleInput& input);
 
-// All tiles by the rank of their nodes; of one rank as they were.
+// Sorts all tiles by the rank of their nodes; equal ranks keep their order.
 std::vector<u32> tiles_by_rank(const ScheduleInput& input, std::span<const u32> rank);
-// Those of [begin, end) by falling cost.
+// Sorts tiles [begin, end) by falling cost.
 void sort_by_cost(const ScheduleInput& input, std::span<u32> tiles);
 
-// Gives tiles in this order to their homes; `turn(k)` is the worker of the k-th that has none.
+// Gives tiles, in this order, to their homes. `turn(k)` is the worker of the k-th tile without a home.
 template <class Turn>
 Schedule deal(const ScheduleInput& input, std::span<const u32> order, Turn turn) {
   Schedule schedule;
@@ -67,13 +68,13 @@ Schedule deal(const ScheduleInput& input, std::span<const u32> order, Turn turn)
   return schedule;
 }
 
-// The work that workers have been given.
+// The work that each worker has been given.
 class Loads {
  public:
   explicit Loads(u32 workers) : load_(workers) {}
   void clear() { load_.assign(load_.size(), 0); }
   void add(u32 worker, double cost) { load_[worker] += cost; }
-  // The first with the least, of [begin, end).
+  // The first worker of [begin, end) with the least work.
   u32 least(u32 begin, u32 end) const;
 
  private:

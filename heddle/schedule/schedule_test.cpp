@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// Two chains of nodes that meet: 0 -> 2, 1 -> 2, 2 -> 3; node 3 has homes.
+// Two chains of nodes that meet: 0 -> 2, 1 -> 2, 2 -> 3. Node 3 has homes.
 ScheduleInput diamond() {
   ScheduleInput input;
   input.workers = 3;
@@ -23,7 +23,7 @@ ScheduleInput diamond() {
   return input;
 }
 
-// `counts` tiles of cost 1 for each node, none with a home.
+// `counts` tiles of cost 1 for each node; none has a home.
 ScheduleInput free_tiles(u32 workers, std::vector<std::vector<u32>> after, const std::vector<u32>& counts) {
   ScheduleInput input{.workers = workers, .after = std::move(after)};
   for (u32 node = 0; node < counts.size(); ++node) {
@@ -41,7 +41,7 @@ Streams run(const char* policy, const ScheduleInput& input) {
 
 class EveryScheduler : public testing::TestWithParam<const Scheduler*> {};
 
-// Each tile once, at home, and all workers together in an order that respects what tiles need.
+// Expects each tile once, at home, and one order for all workers that respects what tiles need.
 void expect_legal(const ScheduleInput& input, const Schedule& schedule, const std::string& what) {
   ASSERT_EQ(schedule.workers.size(), input.workers) << what;
   std::vector<u32> left(input.after.size());
@@ -102,7 +102,7 @@ TEST(Schedulers, AreSeven) {
 }
 
 TEST(Schedulers, BackwardDelaysWhatNothingWaitsFor) {
-  // Node 0 is read by nobody, 1 by 2.
+  // No node reads node 0; node 2 reads node 1.
   const ScheduleInput input = free_tiles(1, {{}, {}, {1}}, {1, 1, 1});
   EXPECT_EQ(run("backward", input), (Streams{{1, 0, 2}}));
   EXPECT_EQ(run("level_batched", input), (Streams{{0, 1, 2}}));
@@ -121,7 +121,7 @@ TEST(Schedulers, WaveKeepsOneOpTogether) {
   ScheduleInput input = free_tiles(1, {{}, {}, {}}, {1, 1, 1});
   input.op = {0, 1, 0};
   EXPECT_EQ(run("wave", input), (Streams{{0, 2, 1}}));
-  // The dearest first, each to the worker with the least so far.
+  // The most expensive tiles come first, each on the worker with the least work so far.
   input = free_tiles(2, {{}}, {3});
   input.tiles[2].cost = 5;
   EXPECT_EQ(run("wave", input), (Streams{{2}, {0, 1}}));

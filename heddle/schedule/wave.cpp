@@ -1,5 +1,5 @@
-// Waves: the tiles of one op in one level together, the dearest first; a tile without a home goes to the worker
-// with the least work so far.
+// Schedules in waves: the tiles of one op in one level together, the most expensive first. A tile without a
+// home goes to the worker with the least work so far.
 #include <algorithm>
 
 #include "heddle/schedule/schedule.h"
@@ -8,7 +8,7 @@ namespace heddle {
 namespace {
 
 Schedule run(const ScheduleInput& input) {
-  std::vector<u32> wave = node_levels(input);  // by node: level, and within it op
+  std::vector<u32> wave = node_levels(input);  // by node: its level, then its op within the level
   const u32 ops = input.op.empty() ? 0 : *std::max_element(input.op.begin(), input.op.end());
   for (size_t n = 0; n < wave.size(); ++n) wave[n] = wave[n] * (ops + 1) + input.op[n];
   std::vector<u32> order = tiles_by_rank(input, wave);

@@ -1,5 +1,5 @@
-// Node by node, the dearest tiles first; those without a home go along the workers and back again, so that who got
-// the dearest of one pass gets the cheapest of the next.
+// Goes node by node, the most expensive tiles first. Tiles without a home go along the workers and back
+// again, so that the worker with the most expensive tile of one pass gets the cheapest of the next.
 #include <numeric>
 
 #include "heddle/schedule/schedule.h"

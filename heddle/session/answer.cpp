@@ -36,7 +36,7 @@ Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer
       decoder_(tokenizer, true),
       stops_(settings_.stop) {
   settings_.validate();
-  // As transformers does it: the end of the text is no bad word.
+  // As in transformers, the end of the text is not a bad word.
   std::erase_if(settings_.sampling.bad_words_ids, [&](const std::vector<i32>& word) {
     return word.size() == 1 &&
            std::ranges::find(settings_.eos_token_id, word[0]) != settings_.eos_token_id.end();
@@ -65,7 +65,7 @@ bool Answer::take(i32 token) {
 void Answer::end(bool full) {
   ended_ = true;
   if (full) reason_ = "context";
-  logprobs_.resize(std::min(logprobs_.size(), tokens_.size()));  // not of the token that ended it
+  logprobs_.resize(std::min(logprobs_.size(), tokens_.size()));  // the token that ended the text has none
   if (!stops_.stopped()) emit(stops_.push(decoder_.flush()) + stops_.flush());
   if (on_end) on_end();
 }

@@ -1,5 +1,5 @@
-// One text that a model makes, alone or in a batch: takes tokens, decodes them as their characters become whole, and
-// knows when the text ends.
+// One answer of a model, alone or in a batch. It takes tokens, decodes them as their characters become
+// complete, and knows when the text ends.
 #pragma once
 
 #include <functional>
@@ -15,27 +15,29 @@
 
 namespace heddle {
 
-// Asked after each token, and after each step that reads a prompt, from the thread that runs them. True: the work ends.
+// Called after each token, and after each step that reads a prompt, on the thread that runs them. Returning
+// true ends the work.
 using StopCallback = std::function<bool()>;
 inline bool never_stop() {
   return false;
 }
 
-// Called with text as it becomes certain: whole characters, and nothing that may yet be part of a stop string.
+// Called with text as it becomes certain: whole characters, and nothing that may still become part of a stop
+// string.
 using TextCallback = std::function<void(const std::string&)>;
 
-// By the model's own logits: as they are before any sampling setting.
+// Log probabilities by the model's own logits, before any sampling setting.
 struct TokenLogprobs {
   float chosen = 0;
-  std::vector<std::pair<i32, float>> likeliest;  // first the largest
+  std::vector<std::pair<i32, float>> likeliest;  // the most likely first
 };
 
-// A job of a Batcher (engine/batcher.h), which calls all that BatchJob has; others read what comes after it. What the
-// callbacks throw, the Batcher's step() throws.
+// A job of a Batcher (engine/batcher.h). The Batcher calls the functions of BatchJob; the others are for the
+// answer's owner. An exception of a callback leaves the Batcher through step().
 class Answer : public BatchJob {
  public:
-  // `prompt` is not empty. `tokenizer` must outlive this. Throws Error(kInvalidArgument) where a setting is out of its
-  // range; tokens that the model does not know are the caller's to refuse (require_known_tokens).
+  // `prompt` is not empty. `tokenizer` must outlive the answer. Throws Error(kInvalidArgument) when a setting
+  // is out of its range. The caller must refuse tokens that the model does not know (require_known_tokens).
   Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer);
 
   std::span<const i32> prompt() const override { return prompt_; }
@@ -50,10 +52,11 @@ class Answer : public BatchJob {
   TextCallback on_text;
   std::function<void()> on_end;  // called once, when the text is complete
 
-  const std::vector<i32>& tokens() const { return tokens_; }  // without the token that ended it
-  const std::string& text() const { return text_; }           // what on_text was called with, in one
+  const std::vector<i32>& tokens() const { return tokens_; }                // without the token that ended it
+  const std::string& text() const { return text_; }                         // all text that on_text received
   const std::vector<TokenLogprobs>& logprobs() const { return logprobs_; }  // for each of tokens()
-  // "eos", "stop", "length", "context" (it is full); before its end, or where it was stopped, "interrupted".
+  // "eos", "stop", "length" or "context" (it is full). "interrupted" before the end, or if the answer was
+  // stopped.
   const std::string& reason() const { return reason_; }
   bool ended() const { return ended_; }
 
@@ -62,9 +65,9 @@ class Answer : public BatchJob {
   void emit(const std::string& text);
 
   AnswerSettings settings_;
-  bool on_host_;  // tokens are chosen here
+  bool on_host_;  // the host chooses the tokens
   std::vector<i32> prompt_, tokens_;
-  std::vector<i32> seen_;  // the prompt and all tokens, where they are chosen here
+  std::vector<i32> seen_;  // the prompt and all tokens, if the host chooses them
   std::vector<TokenLogprobs> logprobs_;
   StreamDecoder decoder_;
   StopStrings stops_;
@@ -73,12 +76,12 @@ class Answer : public BatchJob {
 };
 
 struct AnswerTimes {
-  double prompt = 0, tokens = 0;  // seconds until the first token, and from there on
+  double prompt = 0, tokens = 0;  // seconds until the first token, and from then on
 };
 
-// Runs answers to one prompt, none of which has begun, until all have ended or `stop` says so; each is ended then.
-// on_prompt(tokens) is called as the prompt is read. Throws Error where a prompt is empty or does not fit the engine's
-// context, and what the engine's steps throw.
+// Runs new answers to one prompt until all have ended or `stop` returns true, and then ends each of them. It
+// calls on_prompt(tokens) as the prompt is read. Throws Error when a prompt is empty or does not fit the
+// engine's context; errors of the engine's steps pass through.
 AnswerTimes run_answers(Engine& engine, std::span<const std::shared_ptr<Answer>> answers,
                         const StopCallback& stop = never_stop,
                         const std::function<void(size_t tokens)>& on_prompt = {});

@@ -1,4 +1,4 @@
-// An answer as JSON: what every command that makes one writes of it.
+// An answer as JSON, as every command writes it.
 #pragma once
 
 #include "heddle/base/json.h"
@@ -6,8 +6,9 @@
 
 namespace heddle {
 
-// {"text", "finish_reason": Answer::reason(), "prompt_tokens": [..], "tokens": [..]}; where they were asked for also
-// "logprobs": [{"logprob", "top": [[token, logprob], ..]}, ..], for each of the tokens.
+// {"text", "finish_reason": Answer::reason(), "prompt_tokens": [..], "tokens": [..]}. If log probabilities
+// were requested, also "logprobs": [{"logprob", "top": [[token, logprob], ..]}, ..], one for each of the
+// tokens.
 Json json_of(const Answer& answer);
 
 }  // namespace heddle

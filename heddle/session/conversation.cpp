@@ -28,8 +28,8 @@ std::vector<i32> Conversation::tokens_of(std::span<const ChatMessage> messages) 
   return tokenizer_.encode(form_.render(all), false);
 }
 
-// The tokens of the conversation; where the context is to slide, without its oldest turns: until what is left has room
-// for an answer, of a quarter of the context at most.
+// Returns the tokens of the conversation. If the context slides, it drops the oldest turns until the rest
+// leaves room for an answer, at most a quarter of the context.
 std::vector<i32> Conversation::fit(TurnStats& stats) {
   const i32 context = engine_.max_context();
   const i32 room = std::min(settings_.max_tokens, context / 4);
@@ -57,8 +57,8 @@ i32 Conversation::step(std::span<const i32> tokens, bool wanted, Answer& answer)
   return wanted ? answer.choose(result.logits, result.sampled[0]) : -1;
 }
 
-// Takes what follows `token`: as many tokens as one launch makes, or one where logits are wanted. `token` becomes the
-// last; false: it ends the answer.
+// Generates tokens after `token`: as many as one launch makes, or a single one if logits are needed. `token`
+// becomes the last one. Returns false when it ends the answer.
 bool Conversation::go_on(i32& token, Answer& answer, const StopCallback& stop) {
   if (answer.wants_logits()) {
     token = step(std::span(&token, 1), true, answer);
@@ -79,7 +79,8 @@ bool Conversation::go_on(i32& token, Answer& answer, const StopCallback& stop) {
   return more;
 }
 
-// What is not in the KV cache yet; returns the first token of the answer, -1 where it was stopped.
+// Reads the tokens that are not in the KV cache yet. Returns the first token of the answer, or -1 when it was
+// stopped.
 i32 Conversation::read(std::span<const i32> tokens, TurnStats& stats, Answer& answer,
                        const StopCallback& stop) {
   const auto there = engine_.tokens(sequence_.id());
@@ -124,13 +125,13 @@ TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallbac
     full = more && is_full();
   }
   answer.end(full);
-  ++settings_.sampling.seed;  // of the next answer, where the host chooses
+  ++settings_.sampling.seed;  // seed of the next answer, if the host chooses tokens
   stats.answer_seconds = watch.seconds();
   stats.answer = answer.tokens().size();
   stats.reason = answer.reason();
   stats.left = stats.context - engine_.length(sequence_.id());
   if (token < 0)
-    messages_.pop_back();  // stopped before there was an answer
+    messages_.pop_back();  // stopped before the answer began
   else
     messages_.push_back({"assistant", answer.text()});
   return stats;

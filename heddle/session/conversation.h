@@ -1,4 +1,4 @@
-// A conversation with a model. Its tokens stay in the KV cache: a turn reads only what comes after the last one.
+// A conversation with a model. Its tokens stay in the KV cache, so a turn reads only the new ones.
 #pragma once
 
 #include <functional>
@@ -10,38 +10,39 @@
 
 namespace heddle {
 
-// What the last turn took.
+// Statistics of the last turn.
 struct TurnStats {
-  size_t prompt = 0, kept = 0, answer = 0;  // tokens; `kept` of the prompt were in the KV cache
+  // tokens; `kept` tokens of the prompt were already in the KV cache
+  size_t prompt = 0, kept = 0, answer = 0;
   double prompt_seconds = 0, answer_seconds = 0;
   i32 context = 0, left = 0;  // positions
-  size_t dropped = 0;         // messages that slid out of the context
+  size_t dropped = 0;         // messages that were dropped from the context
   std::string reason;         // see Answer::reason
 };
 
 class Conversation {
  public:
-  // Opens a sequence of `engine`; all must outlive this. `slide`: where the context is full the oldest messages are
-  // dropped; else a turn that does not fit is refused. Throws Error where a setting is out of its range, or where the
-  // engine has no sequence left.
+  // Opens a sequence of `engine`. All arguments must outlive the conversation. `slide`: when the context is
+  // full, the oldest messages are dropped; otherwise a turn that does not fit is refused. Throws Error when a
+  // setting is out of its range, or when the engine has no free sequence.
   Conversation(Engine& engine, const Tokenizer& tokenizer, const ChatTemplate& form, AnswerSettings settings,
                bool slide);
 
-  // Adds the message, in UTF-8, and the answer, whose text goes to `on_text`. Where `stop` ends the turn, the
-  // answer is what was made until then; before its first token the message is not kept either. Throws Error, and adds
-  // nothing, where the template refuses the message or the context does not hold it; the same for what the engine or
+  // Adds the message, in UTF-8, and the answer, whose text goes to `on_text`. If `stop` ends the turn, the
+  // answer is the text so far; before its first token the message is dropped too. Throws Error, and adds
+  // nothing, when the template refuses the message, when the context cannot hold it, or when the engine or
   // `on_text` throws.
   TurnStats say(const std::string& message, const TextCallback& on_text = {},
                 const StopCallback& stop = never_stop);
 
   void reset() { messages_.clear(); }  // the system text stays
-  // What the model is told first, from the next turn on; empty: nothing.
+  // The instruction that the model gets first, from the next turn on; empty: none.
   void set_system(std::string text) { system_ = std::move(text); }
   const std::string& system() const { return system_; }
   const std::vector<ChatMessage>& messages() const { return messages_; }
 
-  // As a JSON file: {"messages": [{"role", "content"}, ..]}, with the system text first where there is one. Both
-  // throw Error(kIo); load() keeps what was there then.
+  // A conversation as a JSON file: {"messages": [{"role", "content"}, ..]}, with the system text first if
+  // there is one. Both throw Error(kIo); a failed load() changes nothing.
   void save(const std::string& path) const;
   void load(const std::string& path);
 
@@ -59,7 +60,7 @@ class Conversation {
   AnswerSettings settings_;
   bool slide_;
   std::string system_;
-  std::vector<ChatMessage> messages_;  // user and assistant in turns
+  std::vector<ChatMessage> messages_;  // user and assistant alternate
   OpenSequence sequence_;
 };
 

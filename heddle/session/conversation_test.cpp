@@ -13,7 +13,7 @@ namespace heddle {
 namespace {
 
 const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
-// The model knows no conversations: each message is a sum or the beginning of a story, a text of its own.
+// The model does not know conversations: each message is a sum or the beginning of a story, a separate text.
 constexpr const char* kTemplate =
     "{% for m in messages %}{% if m.role == 'assistant' %}{{ m.content }}{{ eos_token }}"
     "{% else %}{{ bos_token }}{{ m.content }}{% endif %}{% endfor %}";
@@ -27,7 +27,7 @@ struct Conversations : testing::Test {
 
   ~Conversations() override { std::filesystem::remove_all(folder); }
 
-  // With the special tokens of the model.
+  // Has the special tokens of the model.
   ChatTemplate load_template() const {
     std::filesystem::create_directories(folder);
     write_file(folder + "/form", kTemplate);
@@ -45,7 +45,7 @@ TEST_F(Conversations, ATurnReadsOnlyWhatIsNew) {
   EXPECT_EQ(first.prompt, 8u);
   EXPECT_EQ(first.kept, 0u);
   EXPECT_EQ(first.answer, 4u);
-  // 8 + 4 are in the KV cache; the end, a begin token and the new sum are not.
+  // 8 + 4 are in the KV cache; the end token, a begin token and the new sum are not.
   const TurnStats second = conversation.say("9 + 2 =");
   EXPECT_EQ(second.prompt, 19u);
   EXPECT_EQ(second.kept, 12u);

@@ -48,7 +48,7 @@ void PromptBatch::read_prompts(const AnswerSettings& settings, const ModelInfo& 
 
 void PromptBatch::read_result(std::string_view line, size_t number) {
   const std::string where = fmt::format("{}:{}", options_.results, number);
-  Json result;  // null where the line is cut short
+  Json result;  // null if the line was cut
   try {
     result = parse_json(line, where);
   } catch (const Error&) {

@@ -1,5 +1,6 @@
-// Answers all prompts of a file (prompts_file.h), many at once, into a file of results: a JSON object a line, on disk
-// before the next begins. What is in it already is not done again, so that a run may end at any time and go on later.
+// Answers all prompts of a file (prompts_file.h), many at once, and writes a file of results: one JSON object
+// per line, on disk before the next begins. Results that the file already has are not computed again, so a
+// run may end at any time and continue later.
 #pragma once
 
 #include <functional>
@@ -17,21 +18,22 @@ namespace heddle {
 
 struct PromptBatchOptions {
   std::string prompts, results;  // files
-  i32 n = 1;                     // answers to a prompt; each has the seed after that of the last
+  i32 n = 1;                     // answers to a prompt; each one's seed is one higher than the last
   i32 max_context = 0;           // positions that a sequence may have; 0: as many as the model allows
 };
 
 struct PromptBatchStats {
   BatchStats steps;
-  size_t by_host = 0, by_program = 0;  // answers begun, by what chose their tokens
+  size_t by_host = 0, by_program = 0;  // answers begun, by where their tokens are chosen
   double seconds = 0;
 };
 
 class PromptBatch {
  public:
-  // Looks at every line of both files before any work begins. `settings` are of a line that says nothing else.
-  // `tokenizer` must outlive this. Throws Error(kIo) with file and line where one is wrong, does not fit the model
-  // `info`, or is the result of another prompt; Error(kInvalidArgument) where an option is out of its range.
+  // Reads every line of both files before any work begins. `settings` apply to lines that do not set them.
+  // `tokenizer` must outlive the batch. Throws Error(kIo) with file and line when a line is wrong, does not
+  // fit the model `info`, or is the result of another prompt; Error(kInvalidArgument) when an option is out
+  // of its range.
   PromptBatch(PromptBatchOptions options, const AnswerSettings& settings, const Tokenizer& tokenizer,
               const ModelInfo& info);
 
@@ -39,14 +41,14 @@ class PromptBatch {
   size_t done() const { return done_; }
   size_t left() const { return wanted_ - done_; }
   i32 context() const { return context_; }        // positions that the longest prompt and its answer need
-  size_t cut() const { return results_->cut(); }  // bytes of a last result that was not whole, which are gone
+  size_t cut() const { return results_->cut(); }  // bytes of an incomplete last result, which were removed
 
-  // Answers what is left, on an engine with this context. on_done() is called after each answer.
+  // Computes the missing answers on an engine with this context. It calls on_done() after each answer.
   PromptBatchStats run(Engine& engine, const StopCallback& stop = never_stop,
                        const std::function<void()>& on_done = {});
 
  private:
-  // A line of the prompts file, with what the tokenizer made of it.
+  // A line of the prompts file, with its tokens.
   struct Asked {
     PromptLine line;
     std::vector<i32> tokens;

@@ -1,6 +1,6 @@
-// A prompts file: a JSON object a line, with a prompt and what is different for it. Keys: "prompt" (text) or "tokens"
-// (ids); "id" (text or a whole number; else the number of the line), and the names of AnswerSettings. Empty lines are
-// passed over.
+// A prompts file: one JSON object per line, with a prompt and its own settings. Keys: "prompt" (text) or
+// "tokens" (ids); "id" (text or a whole number; by default the number of the line), and the names of
+// AnswerSettings. Empty lines are skipped.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,12 @@ struct PromptLine {
   size_t line = 0;  // from 1
   std::string id;   // as JSON
   std::optional<std::string> prompt;
-  std::vector<i32> tokens;  // where there is no prompt; not empty
-  AnswerSettings settings;  // `defaults` with what the line says, in their ranges
+  std::vector<i32> tokens;  // used when there is no prompt; not empty
+  AnswerSettings settings;  // `defaults` with the line's own settings, within their ranges
 };
 
-// `name` is that of the file. Throws Error(kIo) with file and line where one is not as above, or an id comes twice.
+// `name` is the file's name. Throws Error(kIo) with file and line when a line is not as above, or when an id
+// comes twice.
 std::vector<PromptLine> parse_prompts(std::string_view text, const std::string& name,
                                       const AnswerSettings& defaults);
 

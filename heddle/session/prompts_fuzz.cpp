@@ -1,4 +1,4 @@
-// Whatever a prompts file holds, reading it ends well or in an Error that names file and line.
+// Reading any prompts file either succeeds or throws an Error that names file and line.
 #include <cstdint>
 #include <cstdlib>
 #include <set>

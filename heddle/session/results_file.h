@@ -1,5 +1,5 @@
-// The results of a batch: a JSON object a line, each on disk before the next begins. What is there already counts as
-// done; a last line that a crash cut is taken away.
+// The results of a batch: one JSON object per line, on disk before the next begins. Existing results count as
+// done; a last line that a crash cut is removed.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@ namespace heddle {
 
 class ResultsFile {
  public:
-  // Locks the file, so that no other run writes it. Calls `line` with each whole line of it and that line's number.
-  // Throws Error(kIo).
+  // Locks the file, so that no other run writes it. Calls `line` with each whole line and its number. Throws
+  // Error(kIo).
   ResultsFile(std::string path, const std::function<void(std::string_view line, size_t number)>& line);
   ResultsFile(const ResultsFile&) = delete;
   ResultsFile& operator=(const ResultsFile&) = delete;
-  // Leaves no empty file that was not there.
+  // Removes the file if it is new and empty.
   ~ResultsFile();
 
-  // Bytes of a line that was not whole.
+  // Bytes of an incomplete last line.
   size_t cut() const { return cut_; }
-  // Adds a line and its end; when it returns both are on disk. Throws Error(kIo), and adds nothing.
+  // Adds a line and its end. Both are on disk when it returns. Throws Error(kIo), and then adds nothing.
   void append(std::string_view line);
 
  private:

@@ -1,4 +1,4 @@
-// What an answer is asked for: how its tokens are chosen, and where it ends. Flags, JSON and keywords of other
+// Settings of an answer: how its tokens are chosen, and where it ends. Flags, JSON and keywords of other
 // languages derive from AnswerSettings::visit.
 #pragma once
 
@@ -21,8 +21,9 @@ struct AnswerSettings {
   std::vector<std::string> stop;
   std::vector<i32> eos_token_id;
 
-  // Calls v(name, field, help) for each field, those of `sampling` included. Fields are i32, uint64_t, float and lists:
-  // std::vector<std::string>, std::vector<i32>, std::vector<SequenceBias>, std::vector<std::vector<i32>>.
+  // Calls v(name, field, help) for each field, including those of `sampling`. Fields are i32, uint64_t, float
+  // and lists: std::vector<std::string>, std::vector<i32>, std::vector<SequenceBias>,
+  // std::vector<std::vector<i32>>.
   template <class Self, class V>
   static void visit(Self& self, V&& v) {
     SamplingParams::visit(self.sampling, v);
@@ -41,29 +42,29 @@ struct AnswerSettings {
   void validate() const;
 };
 
-// What the generation_config.json of a model's folder says, and the defaults above where it says nothing or is not
-// there. Throws Error(kIo) where it is malformed, Error(kUnsupported) where it asks for what heddle does not do.
+// Reads generation_config.json of a model's folder; the defaults above fill in what it does not say. Throws
+// Error(kIo) when it is malformed, Error(kUnsupported) when it asks for something that heddle does not do.
 AnswerSettings model_settings(const std::string& folder);
 
-// Takes the fields of `asked` for which given(name) is true. Stop strings are added to those that are there; all else
-// is replaced.
+// Takes the fields of `asked` for which given(name) is true. Stop strings are added to the existing ones;
+// every other field is replaced.
 void take_given(AnswerSettings& settings, const AnswerSettings& asked,
                 const std::function<bool(std::string_view name)>& given);
 
-// Reads the field `name` from JSON, as take_given() would take it. A stop may be a string or a list of them, and
-// eos_token_id a number or a list. Returns false where there is no such field. Throws Error(kIo) with the path to a
-// value that does not fit its field; validate() has the ranges.
+// Reads the field `name` from JSON, as take_given() would take it. A stop may be a string or a list of them,
+// and eos_token_id a number or a list. Returns false when there is no such field. Throws Error(kIo) with the
+// path to a value that does not fit its field; validate() checks the ranges.
 bool read_setting(AnswerSettings& settings, std::string_view name, const JsonView& value);
 
-// Never makes this text, alone or after a space. Throws Error(kInvalidArgument) where it is empty.
+// Forbids this text, alone or after a space. Throws Error(kInvalidArgument) when it is empty.
 void forbid(AnswerSettings& settings, const std::string& text, const Tokenizer& tokenizer);
 
-// Throws Error(kInvalidArgument) where `settings` name a token that a model of this vocabulary does not have.
+// Throws Error(kInvalidArgument) when `settings` name a token outside the model's vocabulary.
 void require_known_tokens(const AnswerSettings& settings, i32 vocab);
 
-// The part of `sampling` that a program does. What is left is done on the host (SamplingParams::needs_host).
+// The part of `sampling` that a program does. The host does the rest (SamplingParams::needs_host).
 SamplingSettings program_sampling(const SamplingParams& sampling);
-// What chooses the tokens, for people: "the program", or "the host, for typical_p".
+// Names the part that chooses the tokens, for people: "the program", or "the host, for typical_p".
 std::string chooser_of(const SamplingParams& sampling);
 
 }  // namespace heddle

@@ -20,7 +20,7 @@ std::string message_of(const std::function<void()>& work) {
   return "accepted";
 }
 
-// Every field under its name, as a person might write it.
+// Every field by its name, as a person might write it.
 constexpr const char* kAll = R"({
   "temperature": 0.5, "top_k": 9, "top_p": 0.25, "min_p": 0.125, "typical_p": 0.75, "repetition_penalty": 1.5,
   "no_repeat_ngram_size": 3, "seed": 7, "sequence_bias": [[[1, 2], -2.5]], "bad_words_ids": [[4], [5, 6]],

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-// What \w is to Rust's regex: Oniguruma's word characters inside a class, and the joiners.
+// Characters of \w in Rust's regex: Oniguruma's word characters inside a class, and the joiners.
 bool is_word_char(std::string_view c) {
   static const Regex word(pcre2_from_oniguruma(R"([\w\x{200C}\x{200D}])"));
   Regex::Scratch scratch;
@@ -24,7 +24,7 @@ TokenMatcher::TokenMatcher(std::vector<AddedToken> tokens) : tokens_(std::move(t
   for (const AddedToken& token : tokens_) begins_[uint8_t(token.content[0])] = true;
 }
 
-// Narrows the sorted tokens, byte by byte, to those that go on like the text.
+// Narrows the sorted tokens, byte by byte, to those that match the text.
 const AddedToken* TokenMatcher::longest_at(std::string_view text) const {
   const AddedToken* longest = nullptr;
   auto begin = tokens_.begin(), end = tokens_.end();
@@ -39,7 +39,7 @@ const AddedToken* TokenMatcher::longest_at(std::string_view text) const {
   return longest;
 }
 
-// As `tokenizers`: white space that a token takes may reach over the next match, which counts all the same.
+// As in `tokenizers`: white space that a token takes may reach over the next match, which still counts.
 void TokenMatcher::split(std::string_view text, const OnText& on_text, const OnToken& on_token) const {
   size_t done = 0;
   for (size_t at = 0; at < text.size();) {

@@ -1,5 +1,4 @@
-// The `added_tokens` of tokenizer.json: strings that are found in the text before anything else is done to
-// it.
+// The `added_tokens` of tokenizer.json: strings that are found in the text before any other stage.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +13,14 @@ namespace heddle {
 struct AddedToken {
   int32_t id = 0;
   std::string content;
-  bool special = false;      // left out of decoded text on request
-  bool single_word = false;  // not where a letter, digit or mark touches it
+  bool special = false;      // decoding can leave it out
+  bool single_word = false;  // does not match next to a letter, digit or mark
   bool lstrip = false;       // takes the white space before it
-  bool rstrip = false;       // takes the white space behind it
+  bool rstrip = false;       // takes the white space after it
   bool normalized = true;    // matched after the others
 };
 
-// Finds the tokens of one set in a text: the leftmost match, and of those the longest.
+// Finds the tokens of one set in a text: the leftmost match, and the longest if several begin there.
 class TokenMatcher {
  public:
   // Contents are neither empty nor equal.
@@ -29,14 +28,14 @@ class TokenMatcher {
 
   using OnText = std::function<void(std::string_view)>;
   using OnToken = std::function<void(int32_t)>;
-  // Calls, in order, `on_text` for what is between tokens and `on_token` for the tokens of `text`.
+  // Calls, in order, `on_text` for text between tokens and `on_token` for tokens.
   void split(std::string_view text, const OnText& on_text, const OnToken& on_token) const;
 
  private:
   const AddedToken* longest_at(std::string_view text) const;
 
   std::vector<AddedToken> tokens_;  // sorted by content
-  bool begins_[256] = {};           // whether a token begins with this byte
+  bool begins_[256] = {};           // true if a token begins with this byte
 };
 
 }  // namespace heddle

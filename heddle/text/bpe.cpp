@@ -11,8 +11,9 @@ namespace {
 
 constexpr int32_t kMerged = -1;
 constexpr int32_t kNoToken = -1;
-constexpr uint64_t kEmptySlot = ~uint64_t{0};   // ids are not negative, so this is no pair
-constexpr size_t kJointBits = size_t{1} << 22;  // for some 100,000 pairs, one in 40 others is taken for one
+constexpr uint64_t kEmptySlot = ~uint64_t{0};  // ids are not negative, so this is no pair
+// with some 100,000 pairs, one in 40 other pairs is mistaken for one of them
+constexpr size_t kJointBits = size_t{1} << 22;
 
 size_t joint_of(uint32_t left, uint32_t right) {
   const uint64_t pair = uint64_t{left} << 32 | right;
@@ -39,7 +40,7 @@ Bpe::Bpe(StringToId tokens, const std::vector<Merge>& merges, Options options)
   }
 }
 
-// Of a pair that is listed twice the last rank counts, as in `tokenizers`.
+// If a pair is listed twice, its last rank counts, as in `tokenizers`.
 void Bpe::insert(const Slot& slot) {
   size_t i = first_slot(slot.pair);
   while (slots_[i].pair != kEmptySlot && slots_[i].pair != slot.pair) i = (i + 1) & (slots_.size() - 1);
@@ -63,8 +64,8 @@ void Bpe::read_fallback() {
   }
 }
 
-// A merge of tokens that stand for something else than their text (bytes, unknown characters) could reach over any
-// pair, so that words stay whole where there is one.
+// Merges of tokens that do not stand for their own text (bytes, unknown characters) could join any pair. If
+// there is such a merge, words are not split.
 void Bpe::find_joints(const std::vector<Merge>& merges) {
   std::unordered_map<int32_t, std::string_view> texts;
   for (const auto& [text, id] : tokens_) texts.emplace(id, text);
@@ -86,7 +87,7 @@ void Bpe::find_joints(const std::vector<Merge>& merges) {
   joints_ = std::move(joints);
 }
 
-// Unknown characters may become one with their neighbours.
+// Unknown characters may be joined with their neighbours.
 bool Bpe::joined(uint32_t left, uint32_t right) const {
   const size_t bit = joint_of(left, right);
   if (joints_[bit / 64] >> bit % 64 & 1) return true;
@@ -139,7 +140,7 @@ void Bpe::start_bytes(std::string_view word, Scratch& scratch) const {
   }
 }
 
-// As `tokenizers`, an unknown token waits for the next known character: bytes that come first go before it.
+// As in `tokenizers`, an unknown token is emitted at the next known character, after bytes that come first.
 void Bpe::start_characters(std::string_view word, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
   bool waiting = false;

@@ -1,5 +1,5 @@
-// Byte pair encoding of one word: starts from its bytes (or its characters) and merges the neighbours whose pair ranks
-// first, the left one of equals, until no pair of neighbours is in the list of merges.
+// Byte pair encoding of one word. It starts from the word's bytes (or characters) and merges the adjacent
+// pair with the lowest rank, the left one of equals, until no adjacent pair is in the list of merges.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,17 @@ class Bpe {
     int32_t left, right, result;
   };
   struct Options {
-    std::optional<int32_t> unknown;  // for bytes that are no token; without it they are left out
+    std::optional<int32_t> unknown;  // for bytes that are not tokens; without it they are dropped
     bool fuse_unknown = false;       // a run of unknown bytes is one token
-    bool ignore_merges = false;      // a word that is a token is that token, whatever the merges say
+    bool ignore_merges = false;      // a word that is a token becomes that token, whatever the merges say
     bool by_characters =
-        false;  // begins with the characters of a word, as SentencePiece does, not with its bytes
-    bool byte_fallback = false;  // a character that is no token is the tokens <0x00> … of its bytes
+        false;  // starts from the characters of a word, as SentencePiece does, not from its bytes
+    bool byte_fallback = false;  // a character that is not a token becomes the tokens <0x00> … of its bytes
   };
-  // What one thread needs to encode; not for a caller to look into.
+  // Working memory of one thread. Callers do not look into it.
   struct Scratch {
     struct Symbol {
-      int32_t id;              // negative where it became part of the one before
+      int32_t id;              // negative after it was merged into the one before
       int32_t previous, next;  // positions, -1 at the ends
     };
     struct Candidate {
@@ -47,8 +47,8 @@ class Bpe {
   // `tokens`: byte strings; `merges` in order of rank.
   Bpe(StringToId tokens, const std::vector<Merge>& merges, Options options);
 
-  // Calls `part` for pieces of `word` that may be encoded one by one: no token reaches over their ends. They are what
-  // makes a text without words cheap.
+  // Calls `part` for pieces of `word` that can be encoded separately: no token reaches over their ends. They
+  // make a text without word borders cheap.
   template <class Part>
   void split(std::string_view word, Part&& part) const {
     size_t begin = 0;
@@ -83,11 +83,11 @@ class Bpe {
   void consider(int32_t position, Scratch& scratch) const;
 
   StringToId tokens_;
-  int32_t byte_token_[256];               // -1 where the byte is no token
+  int32_t byte_token_[256];               // -1 if the byte is not a token
   std::optional<int32_t> fallback_[256];  // the tokens <0x00> to <0xFF>
-  bool always_known_ = false;             // all of those are there
-  // The characters that stand beside one another in what a merge makes, as bits of hashes: a pair that is not there
-  // is never in one token. Empty where words are not split.
+  bool always_known_ = false;             // all of those exist
+  // Hashed bits of the character pairs that some merge makes adjacent: any other pair is never inside one
+  // token. Empty if words are not split.
   std::vector<uint64_t> joints_;
   Options options_;
   std::vector<Slot> slots_;  // open addressing, a power of two of them

@@ -10,7 +10,7 @@
 
 namespace heddle {
 
-// The bytes that `token` spells, nothing where a character of it is not of the alphabet.
+// The bytes that `token` spells; nothing if it has a character outside the alphabet.
 std::optional<std::string> byte_level_decode(std::string_view token);
 
 std::string byte_level_encode(std::string_view bytes);

@@ -27,8 +27,8 @@ std::string token_text(const JsonView& value) {
   return content.as_string();
 }
 
-// As transformers: members that are null are left out, and what a model thought is found under each of the names
-// that templates have for it.
+// As in transformers: null members are left out, and the model's reasoning gets each of the names that
+// templates use for it.
 Json prepare(const Json& message) {
   require(message.is_object(), "a message is no object; one with 'role' and 'content' is expected");
   Json kept = Json::object();

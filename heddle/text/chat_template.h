@@ -1,5 +1,5 @@
-// The chat template that a model ships: a text in a subset of Jinja (jinja/) that writes a conversation as the model
-// was trained to read it. render() gives what transformers' apply_chat_template(tokenize=False) gives.
+// The chat template of a model: a text in a subset of Jinja (jinja/) that writes a conversation as the model
+// was trained to read it. render() gives the result of transformers' apply_chat_template(tokenize=False).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ChatOptions {
   // An object whose members are variables of the template: tools, documents, enable_thinking, …
   const Json* extra = nullptr;
   std::optional<std::tm> now;  // for strftime_now; else the clock's local time
-  // What rendering may cost, in about bytes made and nanoseconds.
+  // Limit of the cost of rendering, in roughly bytes made plus nanoseconds.
   uint64_t budget = uint64_t{1} << 28;
 };
 
@@ -34,21 +34,21 @@ class ChatTemplate {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  // Reads chat_template.jinja (and additional_chat_templates/) of a checkpoint's folder, or `chat_template` of its
-  // tokenizer_config.json, and the special tokens there. Throws Error: kIo where there is none or a file is
-  // malformed; kUnsupported or kInvalidArgument with the line of a template that is not understood.
-  // `file`: a template to take instead of the folder's.
+  // Reads chat_template.jinja (and additional_chat_templates/) of a checkpoint's folder, or `chat_template`
+  // of its tokenizer_config.json, and the special tokens there. Throws Error: kIo when there is none or a
+  // file is malformed; kUnsupported or kInvalidArgument with the line of a template that is not understood.
+  // `file`: a template to use instead of the folder's.
   static ChatTemplate load(const std::string& folder, const std::string& file = "");
   static bool exists(const std::string& folder);
 
-  // `name` is what errors call it; `special_tokens` are variables such as bos_token.
+  // Errors name it `name`. `special_tokens` are variables such as bos_token.
   static ChatTemplate parse(std::string_view text, const std::string& name,
                             const Variables& special_tokens = {});
 
   std::string render(std::span<const ChatMessage> messages, const ChatOptions& options = {}) const;
-  // `messages`: an array of objects, as transformers takes them. Where a model has several templates and
-  // `extra` has tools, the one called tool_use is taken if there is one.
-  // Throws Error(kInvalidArgument) where the template refuses the messages.
+  // `messages`: an array of objects, as in transformers. If a model has several templates and `extra` has
+  // tools, the one called tool_use is preferred. Throws Error(kInvalidArgument) when the template refuses the
+  // messages.
   std::string render_json(const Json& messages, const ChatOptions& options = {}) const;
 
  private:

@@ -1,5 +1,5 @@
-// Whatever a template and the messages hold, rendering ends well or in an Error. An input is a template, a NUL byte,
-// and the messages as JSON; without them there is one message.
+// Rendering any template with any messages either succeeds or throws an Error. An input is a template, a NUL
+// byte, and the messages as JSON; without them there is one message.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

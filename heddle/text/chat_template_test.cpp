@@ -15,7 +15,7 @@ namespace {
 const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/chat/";
 const ChatTemplate::Variables kTokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
 
-// The moment of scripts/goldens/make_chats.py.
+// The time in scripts/goldens/make_chats.py.
 std::tm golden_time() {
   std::tm time = {};
   time.tm_year = 125, time.tm_mon = 2, time.tm_mday = 9, time.tm_hour = 14, time.tm_min = 5, time.tm_sec = 7;
@@ -67,7 +67,7 @@ TEST(ChatTemplate, EqualsTransformers) {
   EXPECT_EQ(count, 144);
 }
 
-// What Jinja has and this subset has not is said to be unsupported; there are few of these.
+// Constructs of Jinja that this subset lacks are reported as unsupported. There are few of them.
 TEST(ChatTemplate, HasJinjasConstructs) {
   const Json variables = load_json(kGoldens + "variables.json");
   const Json request =
@@ -179,7 +179,7 @@ TEST_F(Folder, HasATemplateInTheConfig) {
             "chat_template": "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}{{ pad_token is defined }}"})");
   EXPECT_TRUE(ChatTemplate::exists(folder));
   EXPECT_EQ(render(), "<a>hi<b>False");
-  write("chat_template.jinja", "file {{ eos_token }}\n");  // comes before the config's
+  write("chat_template.jinja", "file {{ eos_token }}\n");  // preferred to the config's
   EXPECT_EQ(render(), "file <b>");
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-// The byte that "<0x41>" stands for. As Rust reads it: two digits in either case, or a plus and one.
+// The byte that "<0x41>" stands for, as Rust parses it: two digits in either case, or a plus and one digit.
 std::optional<uint8_t> byte_of(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
   std::string_view digits = token.substr(3, 2);
@@ -22,7 +22,7 @@ std::optional<uint8_t> byte_of(std::string_view token) {
   return uint8_t(value);
 }
 
-// The whole characters of `held`, which keeps what may go on.
+// Takes the complete characters from `held`, which keeps what may still continue.
 std::string take_characters(std::string& held) {
   std::string text;
   std::string_view rest = held;
@@ -42,7 +42,7 @@ Decoder::Decoder(const JsonView& json) {
   add(json, 0);
 }
 
-// Stages of a Sequence are accepted in the order that files have them in: Replace or Metaspace, ByteFallback, Fuse,
+// Accepts the stages of a Sequence in the order that files use: Replace or Metaspace, ByteFallback, Fuse,
 // Strip; or ByteLevel alone.
 void Decoder::add(const JsonView& json, int depth) {
   const JsonView type = json.at("type");
@@ -121,7 +121,7 @@ std::string Decoder::flush(State& state) const {
   return text;
 }
 
-// A run that is not UTF-8 is U+FFFD for each of its bytes, so that nothing of it is known before it ends.
+// A run that is not UTF-8 becomes U+FFFD for each of its bytes, so nothing of it is certain before it ends.
 std::string Decoder::take_bytes(State& state) {
   std::string bytes = std::exchange(state.bytes, {});
   if (is_valid_utf8(bytes)) return bytes;

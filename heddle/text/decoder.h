@@ -1,4 +1,4 @@
-// The `decoder` of tokenizer.json: tokens back to text, one at a time.
+// The `decoder` of tokenizer.json. It turns tokens back into text, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace heddle {
 
-// What a token adds to a text.
+// The text that a token adds.
 struct Piece {
-  std::string text;                  // may be part of a character where tokens are bytes
-  std::optional<std::string> first;  // instead of it where the token is the first one
-  std::optional<uint8_t> byte;       // a byte of its own, of which a run makes characters
+  std::string text;                  // may be part of a character if tokens are bytes
+  std::optional<std::string> first;  // used instead if the token is the first one
+  std::optional<uint8_t> byte;       // a single byte; a run of these makes characters
 };
 
 class Decoder {
  public:
-  // Throws Error(kUnsupported) where a stage is not known or stands where it does not.
+  // Throws Error(kUnsupported) for an unknown stage, or a stage in the wrong place.
   explicit Decoder(const JsonView& json);
 
   Piece piece_of(const std::string& token) const;
 
-  // Text that was not handed out yet.
+  // Text that was not returned yet.
   struct State {
-    std::string held;   // a begun character
+    std::string held;   // the beginning of a character
     std::string bytes;  // a run of bytes
     bool begun = false;
-    int stripped = 0;    // characters that were taken from the beginning
-    bool strips = true;  // the text so far is all taken
+    int stripped = 0;    // characters that were stripped from the beginning
+    bool strips = true;  // nothing has been kept so far
   };
-  // The text that the token completes, and at the end what is left: U+FFFD for what stayed incomplete.
+  // Returns the text that the token completes; at the end, the rest, with U+FFFD for what stayed incomplete.
   std::string push(const Piece& piece, State& state) const;
   std::string flush(State& state) const;
 
@@ -46,9 +46,9 @@ class Decoder {
 
   std::vector<Replacer> replacers_;
   bool byte_level_ = false, byte_fallback_ = false, fuse_ = false;
-  std::string metaspace_;     // that a space is; empty for none
+  std::string metaspace_;     // text that stands for a space; empty: none
   bool drops_first_ = false;  // the first token loses it
-  std::string strip_;         // what is taken from the beginning, most_ times
+  std::string strip_;         // text that is stripped from the beginning, at most most_ times
   int most_ = 0;
 };
 

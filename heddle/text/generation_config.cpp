@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMaxCount = INT32_MAX;
 
-// Settings that change the text, and the value of each that changes nothing.
+// Settings that change the text, each with the value that has no effect.
 struct Neutral {
   const char* key;
   double value;
@@ -18,7 +18,7 @@ constexpr Neutral kNeutral[] = {{"num_beams", 1},      {"num_beam_groups", 1}, {
                                 {"epsilon_cutoff", 0}, {"eta_cutoff", 0},      {"diversity_penalty", 0},
                                 {"min_length", 0},     {"min_new_tokens", 0},  {"guidance_scale", 1},
                                 {"penalty_alpha", 0}};
-// Settings that change the text wherever they are set.
+// Settings that change the text whenever they are set.
 constexpr const char* kForeign[] = {"top_h",
                                     "force_words_ids",
                                     "constraints",
@@ -48,7 +48,7 @@ void refuse_unsupported(const JsonView& root) {
   }
 }
 
-// One value or a list of them.
+// Visits one value or the values of a list.
 void for_each_of(const JsonView& root, std::string_view key,
                  const std::function<void(const JsonView&)>& visit) {
   const auto value = root.find(key);
@@ -71,7 +71,7 @@ void read_sampling(const JsonView& root, SamplingParams& sampling) {
     const auto value = root.find(key);
     return value ? float(value->as_number()) : otherwise;
   };
-  constexpr int32_t kTopK = 50;  // of transformers, where the file has none
+  constexpr int32_t kTopK = 50;  // transformers' default
   sampling.repetition_penalty = number("repetition_penalty", 1);
   sampling.no_repeat_ngram_size = read_count(root, "no_repeat_ngram_size").value_or(0);
   if (const auto words = root.find("bad_words_ids")) sampling.bad_words_ids = read_token_lists(*words);

@@ -1,6 +1,6 @@
-// generation_config.json: what a checkpoint's makers set for generating with it, under the names and with the
-// defaults that transformers has. Settings of transformers' own machinery (caches, outputs, assistants) are
-// passed over; a setting that would change the text and is not supported is an error that names it.
+// generation_config.json: the settings that a checkpoint's makers chose for generation, under the names and
+// with the defaults of transformers. Settings of transformers' own machinery (caches, outputs, assistants)
+// are skipped. An unsupported setting that would change the text is an error that names it.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct GenerationConfig {
   std::vector<int32_t> eos_token_ids;
   std::optional<int32_t> bos_token_id, pad_token_id;
   std::optional<int32_t> max_new_tokens;
-  std::optional<int32_t> max_length;  // with the prompt
+  std::optional<int32_t> max_length;  // includes the prompt
   std::vector<std::string> stop_strings;
 
-  // Throws Error: kIo where the file is malformed, kUnsupported where it asks for what heddle has not.
+  // Throws Error: kIo when the file is malformed, kUnsupported when it asks for something that heddle lacks.
   static GenerationConfig load(const std::string& path);
   static GenerationConfig parse(std::string_view json, const std::string& name);
 };

@@ -114,7 +114,7 @@ TEST(SamplingParams, VisitNamesEveryField) {
     EXPECT_NE(std::string(help), "");
   });
   EXPECT_EQ(bytes, 5 * sizeof(float) + 2 * sizeof(int32_t) + sizeof(uint64_t));
-  // No number is left out.
+  // Every number of the parameters is tested.
   const size_t lists = sizeof(decltype(params.sequence_bias)) + sizeof(decltype(params.bad_words_ids));
   EXPECT_LT(sizeof(params) - bytes - lists, alignof(SamplingParams));
   EXPECT_EQ(names.size(), 8u);

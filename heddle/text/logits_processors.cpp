@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kNever = -INFINITY;
 
-// Whether the next token would complete `sequence`.
+// True if the next token would complete `sequence`.
 bool is_next(std::span<const int32_t> tokens, std::span<const int32_t> sequence) {
   const size_t before = sequence.size() - 1;
   return before <= tokens.size() && std::ranges::equal(tokens.last(before), sequence.first(before));
@@ -53,7 +53,7 @@ class Processor {
     drop([&, least = sorted[k - 1]](size_t i) { return scores_[i] < least; });
   }
 
-  // Drops a token where those above it have the probability already.
+  // Drops tokens once those above them have the probability.
   void keep_top_p(double p) {
     const std::vector<size_t> order = sorted([&](size_t i) { return -scores_[i]; });
     const double limit = p * total();
@@ -68,7 +68,7 @@ class Processor {
     drop([&](size_t i) { return weight(i) < p; });
   }
 
-  // Locally typical sampling (Meister et al., 2022): by how far a token's surprise is from the mean.
+  // Locally typical sampling (Meister et al., 2022): ranks tokens by how far their surprise is from the mean.
   void keep_typical(double mass) {
     const double norm = total(), log_norm = std::log(norm);
     double entropy = 0;
@@ -95,7 +95,7 @@ class Processor {
   bool exists(int32_t token) const { return size_t(token) < scores_.size(); }
 
   double weight(size_t i) const { return std::exp(double(scores_[i] - top_)); }
-  // The sum of weights, whose largest is 1.
+  // The sum of the weights; the largest weight is 1.
   double total() {
     top_ = *std::ranges::max_element(scores_);
     double sum = 0;
@@ -115,7 +115,7 @@ class Processor {
       if (dropped(i)) kept[i] = kNever;
     scores_ = std::move(kept);
   }
-  // As `sample` does it: scores equal to the last one kept stay.
+  // As in `sample`: scores equal to the last kept one stay.
   void drop_rest(const std::vector<size_t>& order, size_t kept) {
     drop([&, least = scores_[order[kept - 1]]](size_t i) { return scores_[i] < least; });
   }

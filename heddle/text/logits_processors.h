@@ -1,5 +1,5 @@
-// Chooses a token from logits as transformers' generate does, in its order: what a program's `sample` op leaves out
-// is here, and what it has as well.
+// Chooses a token from logits as transformers' generate does, in its order. It has everything that a
+// program's `sample` op has, and the settings that the op lacks.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace heddle {
 
-// The scores after transformers' processors; minus infinity: the token is not to be chosen. `tokens`: the text so
-// far, prompt and all.
+// The scores after transformers' processors. Minus infinity: the token must not be chosen. `tokens`: the
+// whole text so far, with the prompt.
 std::vector<float> process_logits(const SamplingParams& params, std::span<const int32_t> tokens,
                                   std::span<const float> logits);
 
-// The token that the processed scores give: the likeliest, or draw number `draw` of the seed, which is the draw that
-// a program would make. Throws Error where no token is left.
+// Chooses from processed scores: the most likely token, or draw number `draw` of the seed, which equals a
+// program's draw. Throws Error when no token is left.
 int32_t choose_token(const SamplingParams& params, std::span<const int32_t> tokens,
                      std::span<const float> logits, uint32_t draw);
 

@@ -1,5 +1,5 @@
-// Against transformers' processors: the cases of scripts/goldens/make_sampling.py, or of the file that
-// HEDDLE_SAMPLING_CASES names.
+// Compares with transformers' processors on the cases of scripts/goldens/make_sampling.py, or of the file
+// that HEDDLE_SAMPLING_CASES names.
 #include "heddle/text/logits_processors.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The `normalizer` of tokenizer.json: what is done to a text before it is cut into words.
+// The `normalizer` of tokenizer.json: it changes a text before it is cut into words.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace heddle {
 class Normalizer {
  public:
   Normalizer() = default;  // changes nothing
-  // Throws Error(kUnsupported) where a stage is not known.
+  // Throws Error(kUnsupported) for an unknown stage.
   explicit Normalizer(const JsonView& json) { add(json, 0); }
 
   bool changes_nothing() const { return stages_.empty(); }

@@ -23,10 +23,10 @@ constexpr std::string_view kCategories[] = {"L",  "Lu", "Ll", "Lt", "Lm", "Lo", 
 // Pairs of ASCII letters that one character folds to: ß, ﬀ, ﬁ, ﬂ, ﬆ. Oniguruma matches those too.
 constexpr std::string_view kFoldedPairs[] = {"ss", "ff", "fi", "fl", "st"};
 
-// The ranges that Unicode added to a category, as the inside of a class.
+// Ranges that Unicode added to a category, as the inside of a class.
 std::string additions_to(std::string_view category) {
   std::string ranges;
-  uint32_t open_end = 0;  // the last code point of the range being written, 0 for none
+  uint32_t open_end = 0;  // the last code point of the range being written; 0: none
   auto close = [&] {
     if (open_end) ranges += fmt::format("-\\x{{{:x}}}", open_end);
   };
@@ -52,7 +52,8 @@ CharSet category_set(std::string_view category, bool negated) {
   return {fmt::format("\\p{{{}}}{}", category, additions_to(category)), negated};
 }
 
-// Outside a class Oniguruma takes the superscripts and fractions of Latin-1 for parts of a word, inside not.
+// Outside a class Oniguruma counts the superscripts and fractions of Latin-1 as parts of a word; inside a
+// class it does not.
 CharSet word_set(bool negated, bool in_class) {
   CharSet set{std::string(kWord), negated};
   if (!in_class) set.text += "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
@@ -73,7 +74,7 @@ class Translator {
  private:
   struct Group {
     size_t begin;   // in the output
-    bool caseless;  // what holds again after the group
+    bool caseless;  // restored after the group
     bool look_around;
   };
 
@@ -95,7 +96,7 @@ class Translator {
   // Writes something that a quantifier may follow.
   void emit(std::string_view text);
   void emit(const CharSet& set) { emit(fmt::format("[{}{}]", set.negated ? "^" : "", set.text)); }
-  // Writes something that none may follow.
+  // Writes something that no quantifier may follow.
   void emit_assertion(std::string_view text);
 
   void item();
@@ -115,7 +116,7 @@ class Translator {
   std::string_view in_;
   size_t at_ = 0;
   std::string out_;
-  size_t atom_ = kNone;    // where in the output the last repeatable thing begins
+  size_t atom_ = kNone;    // where the last repeatable item begins in the output
   bool repeated_ = false;  // it has a quantifier already
   char letter_ = 0;        // it is this letter, in lower case
   bool caseless_ = false;
@@ -270,7 +271,7 @@ bool Translator::comment() {
   return true;
 }
 
-// {n}, {n,}, {n,m} or {,m} as PCRE2 writes it; nothing where the brace is a literal.
+// {n}, {n,}, {n,m} or {,m} as PCRE2 writes it; nothing if the brace is a literal.
 std::optional<std::string> Translator::interval() {
   const size_t begin = at_;
   if (!take("{")) return std::nullopt;
@@ -287,7 +288,7 @@ std::optional<std::string> Translator::interval() {
   return fmt::format("{{{}{}{}}}", low.empty() ? "0" : low, comma ? "," : "", high);
 }
 
-// Oniguruma repeats a repeat where PCRE2 sees a possessive interval or an error: that atom gets a group.
+// Oniguruma repeats a repeat where PCRE2 sees a possessive interval or an error, so that atom gets a group.
 bool Translator::quantifier() {
   std::string text;
   if (const auto braces = interval()) {
@@ -418,7 +419,7 @@ void Translator::char_class() {
   emit(set);
 }
 
-// A literal of a class, or nothing where it was a set, which is then part of `inside`.
+// A literal of a class, or nothing if it was a set, which is then part of `inside`.
 std::optional<uint32_t> Translator::class_item(std::string& inside) {
   if (ahead("[")) unsupported("a class in a class");
   if (ahead("&&")) unsupported("an intersection of classes");
@@ -431,7 +432,7 @@ std::optional<uint32_t> Translator::class_item(std::string& inside) {
     const char name = take_char();
     if (const auto set = escaped_set(name, true)) {
       if (set->negated) unsupported("this negated set in a class");
-      // It holds ß, and with it Oniguruma matches the two letters "ss".
+      // The class contains ß, and with it Oniguruma matches the two letters "ss".
       if (caseless_ && name == 'S') unsupported("\\S in a class under (?i)");
       inside += set->text;
       return std::nullopt;

@@ -17,10 +17,10 @@
 
 namespace heddle {
 
-// Throws Error(kUnsupported) or, where `pattern` is no pattern at all, Error(kInvalidArgument).
+// Throws Error(kUnsupported) or, when `pattern` is not a valid pattern, Error(kInvalidArgument).
 std::string pcre2_from_oniguruma(std::string_view pattern);
 
-// The PCRE2 pattern that matches `text`, which is valid UTF-8, and nothing else.
+// A PCRE2 pattern that matches exactly `text`, which is valid UTF-8.
 std::string pcre2_from_text(std::string_view text);
 
 }  // namespace heddle

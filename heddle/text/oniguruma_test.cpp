@@ -23,7 +23,7 @@ Regex compile(std::string_view pattern) {
   return Regex(pcre2_from_oniguruma(pattern));
 }
 
-// What Split with the behaviour "isolated" makes of a text.
+// The pieces of a text after Split with the behaviour "isolated".
 std::vector<std::string> pieces(const Regex& regex, const std::string& text) {
   std::vector<std::string> parts;
   const auto add = [&](size_t begin, size_t end) {
@@ -55,7 +55,7 @@ TEST(Oniguruma, SplitsAsTokenizersDoes) {
   EXPECT_GT(count, 600);
 }
 
-// Fails where PCRE2 has other tables of Unicode than those that the additions were made for.
+// Fails when PCRE2 has other Unicode tables than those that the additions were made for.
 TEST(Oniguruma, KnowsTheSameCharacters) {
   std::string every;
   for (uint32_t c = 0; c <= 0x10FFFF; ++c) {
@@ -157,7 +157,7 @@ TEST(Regex, EndsACatastrophicMatch) {
   EXPECT_TRUE(regex.find("aaa", 0, scratch));
 }
 
-TEST(Regex, MatchesDeepGroups) {  // more than the stack that compiled code has
+TEST(Regex, MatchesDeepGroups) {  // deeper than the stack of compiled code
   const Regex regex = compile("(?:a|b)*c");
   Regex::Scratch scratch;
   std::string text(300'000, 'a');

@@ -10,19 +10,19 @@
 
 namespace heddle {
 
-// Throws with the key where it is neither, or is a pattern that is not supported.
+// Throws, with the key, when it is neither, or when the pattern is not supported.
 std::unique_ptr<const Regex> read_pattern(const JsonView& pattern);
 
-// What a Replace of tokenizer.json does: `content` for each match of `pattern`.
+// A Replace of tokenizer.json: writes `content` for each match of `pattern`.
 class Replacer {
  public:
   explicit Replacer(const JsonView& json);
-  // From one text to another.
+  // Replaces one text by another.
   Replacer(std::string from, std::string to) : from_(std::move(from)), content_(std::move(to)) {}
   std::string run(std::string_view text, Regex::Scratch& scratch) const;
 
  private:
-  std::string from_;  // a plain text; empty where there is a pattern
+  std::string from_;  // a plain text; empty if there is a pattern
   std::unique_ptr<const Regex> pattern_;
   std::string content_;
 };

@@ -17,10 +17,10 @@ constexpr size_t kMaxStages = 64;
 constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// Digits asks Rust's is_numeric, which knows Unicode 17: two ranges more than the pattern matcher.
+// Digits uses Rust's is_numeric, which knows Unicode 17: two ranges more than the pattern matcher.
 constexpr std::string_view kDigit = R"([\p{N}\x{11DE0}-\x{11DE9}\x{16FF4}-\x{16FF6}])";
 
-// ASCII's and Unicode's as an older version has it.
+// Punctuation of ASCII, and Unicode's in an older version.
 std::string punctuation() {
   return fmt::format("(?![{}])[\\p{{P}}$+<=>^`|~{}]", kNoPunctuation, kOldPunctuation);
 }
@@ -37,7 +37,7 @@ struct Part {
   bool is_match;
 };
 
-// Whether `next` becomes one with the part before it.
+// True if `next` is joined with the part before it.
 template <class Behavior>
 bool joins(Behavior behavior, const Part& last, const Part& next) {
   switch (behavior) {
@@ -120,7 +120,7 @@ void PreTokenizer::add_split(const JsonView& json) {
   stages_.push_back(std::move(stage));
 }
 
-// Spaces become the replacement, which is put in front too; each begins a word.
+// Spaces become the replacement, which may also be put in front; each one begins a word.
 void PreTokenizer::add_metaspace(const JsonView& json) {
   const JsonView replacement = json.at("replacement");
   const std::string& text = replacement.as_string();

@@ -1,6 +1,6 @@
-// Cuts text into the words that BPE works on: the `pre_tokenizer` of tokenizer.json. Stages run one after the
-// other, each on the pieces of the one before. Behind ByteLevel, which is the last, a word is its bytes; without it, its
-// characters.
+// The `pre_tokenizer` of tokenizer.json. It cuts text into the words that BPE works on. Each stage runs on
+// the pieces of the stage before it. After ByteLevel, which is always the last stage, a word is a string of
+// bytes; without it, of characters.
 #pragma once
 
 #include <deque>
@@ -20,19 +20,19 @@ class PreTokenizer {
  public:
   using Sink = std::function<void(std::string_view)>;
 
-  // What one call of encode() shares over its pieces of text.
+  // Memory that one call of encode() shares over its pieces of text.
   struct Scratch {
     Regex::Scratch regex;
-    std::deque<std::string> made;  // what was changed; words point into it
+    std::deque<std::string> made;  // texts that were changed; words point into it
   };
 
   PreTokenizer() = default;  // one word
 
-  // From the member `pre_tokenizer`. Throws Error(kUnsupported) where a stage is not known.
+  // From the member `pre_tokenizer`. Throws Error(kUnsupported) for an unknown stage.
   explicit PreTokenizer(const JsonView& json);
 
-  // Calls `word` for each word of `text`, which is valid UTF-8. The words live as long as text and scratch.
-  // `is_first`: the text is where the whole one begins.
+  // Calls `word` for each word of `text`, which is valid UTF-8. The words are valid as long as text and
+  // scratch. `is_first`: the text is the beginning of the whole one.
   void run(std::string_view text, bool is_first, Scratch& scratch, const Sink& word) const;
 
   bool ends_in_bytes() const { return ends_in_bytes_; }
@@ -46,7 +46,7 @@ class PreTokenizer {
     bool invert = false;
     std::string prefix;  // put before a piece that does not begin with it
     bool prefix_first_only = false;
-    std::unique_ptr<const Replacer> replacer;  // comes before all else
+    std::unique_ptr<const Replacer> replacer;  // runs before everything else
   };
   struct Piece {
     std::string_view text;

@@ -1,6 +1,7 @@
-// How the next token is chosen, with the names, meanings and order that transformers has: sequence bias, repetition
-// penalty, no repeated n-grams, bad words, temperature, top-k, top-p, min-p, typical-p. A program does what its
-// `sample` op has (ops/sample); for the rest a caller chooses from logits (text/logits_processors.h).
+// How the next token is chosen, with the names, meanings and order of transformers: sequence bias, repetition
+// penalty, no repeated n-grams, bad words, temperature, top-k, top-p, min-p, typical-p. A program does the
+// part that its `sample` op has (ops/sample); otherwise a caller chooses from logits
+// (text/logits_processors.h).
 #pragma once
 
 #include <cmath>
@@ -12,7 +13,7 @@
 
 namespace heddle {
 
-// What is added to the score of a sequence's last token where the text ends with those before it.
+// Added to the score of a sequence's last token when the text ends with the tokens before it.
 struct SequenceBias {
   std::vector<int32_t> tokens;
   float bias = 0;
@@ -32,7 +33,7 @@ struct SamplingParams {
 
   bool greedy() const { return temperature == 0; }
 
-  // The names of what is set and no program does; empty: a program can choose.
+  // The names of settings that are in use and that no program does; empty: a program can choose.
   std::string needs_host() const {
     std::string names;
     const auto name = [&](bool set, const char* what) {
@@ -45,7 +46,7 @@ struct SamplingParams {
     return names;
   }
 
-  // Calls v(name, field, help) for each field that is one number.
+  // Calls v(name, field, help) for each field that is a single number.
   template <class Self, class V>
   static void visit(Self& self, V&& v) {
     v("temperature", self.temperature, "logits are divided by it; 0 takes the most likely token, 0 to 100");

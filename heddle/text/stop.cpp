@@ -35,7 +35,7 @@ std::string StopStrings::push(std::string_view text) {
     held_ += text[i];
     size_t hold = 0;
     for (Matcher& matcher : matchers_) {
-      // Of stop strings that end here the longest, which comes first, begins first.
+      // Among stop strings that end here, the longest comes first in the list, because it begins first.
       if (matcher.step(text[i]) && !stopped_) {
         stopped_ = true;
         stop_ = matcher.text;

@@ -43,7 +43,7 @@ TEST(StopStrings, RefusesAnEmptyOne) {
   EXPECT_THROW(StopStrings({"a", ""}), Error);
 }
 
-// Against the definition: the first end of a stop string in the whole text, and there the longest.
+// By the definition: the first end of a stop string in the whole text, and the longest one that ends there.
 std::string expected(const std::vector<std::string>& stops, const std::string& text) {
   for (size_t end = 1; end <= text.size(); ++end) {
     std::string longest;

@@ -1,5 +1,6 @@
-// Decodes tokens one at a time. Text is handed out as soon as it is certain, in whole characters; put together it is what
-// Tokenizer::decode gives for all tokens at once. Tokens that are bytes by fallback wait for the end of their run.
+// Decodes tokens one at a time. It returns text as soon as it is certain, in whole characters; the pieces
+// together equal Tokenizer::decode of all tokens at once. Tokens that are bytes by fallback wait for the end
+// of their run.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,15 @@ namespace heddle {
 
 class StreamDecoder {
  public:
-  // `tokenizer` must outlive this.
+  // `tokenizer` must outlive the decoder.
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
       : tokenizer_(tokenizer), skip_special_(skip_special) {}
 
   // The text that `id` completes; empty while a character lacks bytes.
   std::string push(int32_t id);
 
-  // What is left at the end: U+FFFD where a character stayed incomplete. Ready for another text after it.
+  // Returns the rest at the end: U+FFFD if a character stayed incomplete. After that, the decoder is ready
+  // for another text.
   std::string flush();
 
  private:

@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// Of these three, each throws Error(kIo) that names the value where one is not as here.
+// Each of these throws Error(kIo) that names the value when it has another form.
 std::vector<int32_t> read_token_list(const JsonView& value);                // [1, 2]; not empty
 std::vector<std::vector<int32_t>> read_token_lists(const JsonView& value);  // [[1, 2], [3]]
 std::vector<SequenceBias> read_sequence_bias(const JsonView& value);        // [[[1, 2], -2.5], [[3], 1]]

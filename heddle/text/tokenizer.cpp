@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-// Encodes words, each distinct one once: a word that was seen is a copy of its tokens in the output.
+// Encodes each distinct word once. For a word that it has seen, it copies the tokens from the output.
 class WordEncoder {
  public:
   WordEncoder(const Bpe& bpe, std::vector<int32_t>& out) : bpe_(bpe), out_(out) {}

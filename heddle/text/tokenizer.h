@@ -1,11 +1,10 @@
-// The tokenizer of a Hugging Face checkpoint as tokenizer.json describes it: byte-level BPE (GPT-2, Llama 3, Qwen) and
-// SentencePiece's with byte fallback (Llama 2, Mistral, Gemma). encode() and decode() give what the `tokenizers` package
-// gives for the same file.
-//
-// Known and different by intent:
-// - Truncation and padding in the file are left alone, as transformers does: they are settings of a caller.
+// The tokenizer of a Hugging Face checkpoint as tokenizer.json describes it: byte-level BPE (GPT-2, Llama 3,
+// Qwen) and SentencePiece's with byte fallback (Llama 2, Mistral, Gemma). encode() and decode() give the
+// results of the `tokenizers` package for the same file.
+// Known and intended differences:
+// - Truncation and padding in the file are ignored, as in transformers: they are settings of a caller.
 // - Text that is not UTF-8 is encoded with U+FFFD in place of each ill-formed part.
-// - An added token whose id is not the one `tokenizers` would give it (which then only warns) is an error.
+// - An added token whose id is not the one that `tokenizers` would give it is an error; `tokenizers` only warns.
 #pragma once
 
 #include <cstdint>
@@ -23,26 +22,26 @@
 
 namespace heddle {
 
-// Immutable after loading: threads may share it.
+// Immutable after loading, so threads may share it.
 class Tokenizer {
  public:
-  // Reads a tokenizer.json. Throws Error: kIo where it is malformed, kUnsupported with key and value where it
-  // asks for something that is not byte-level BPE.
+  // Reads a tokenizer.json. Throws Error: kIo when it is malformed, kUnsupported with key and value when it
+  // asks for something other than BPE.
   static Tokenizer load(const std::string& path);
   static Tokenizer parse(std::string_view json, const std::string& name);
 
-  // `add_special_tokens`: with what the file's template puts around a text, such as a begin-of-text token.
+  // `add_special_tokens` adds what the file's template puts around a text, such as a begin-of-text token.
   std::vector<int32_t> encode(std::string_view text, bool add_special_tokens) const;
 
-  // Ids that are no token are passed over. Bytes that are not UTF-8 become U+FFFD.
+  // Skips ids that are not tokens. Bytes that are not UTF-8 become U+FFFD.
   std::string decode(std::span<const int32_t> ids, bool skip_special) const;
 
-  // Number of tokens; ids may have holes, so an id can be larger.
+  // Number of tokens. Ids may have holes, so an id can be larger.
   size_t vocab_size() const { return id_of_token_.size(); }
   std::optional<int32_t> token_to_id(std::string_view token) const;
   std::optional<std::string_view> id_to_token(int32_t id) const;
   bool is_special(int32_t id) const;
-  // Whether decode() leaves the token out on request: it is special.
+  // True if decode() can leave the token out, because it is special.
   bool is_skipped(int32_t id) const;
   // One step of decode(), for StreamDecoder.
   std::string decode_next(int32_t id, Decoder::State& state) const;
@@ -52,10 +51,10 @@ class Tokenizer {
   friend class TokenizerReader;
   struct Token {
     std::string text;  // as in the file
-    Piece piece;       // what it decodes to
+    Piece piece;       // the text that it decodes to
     bool exists = false;
     bool special = false;
-    bool skipped = false;  // where special ones are left out
+    bool skipped = false;  // left out with skip_special
   };
   static constexpr int32_t kText = -1;  // stands for the text in template_
 

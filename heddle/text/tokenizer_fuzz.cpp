@@ -1,6 +1,8 @@
-// Whatever the files of a checkpoint hold, reading and using them ends well or in an Error. The first byte of
-// an input says what the rest is; a NUL byte ends its first part:
-//   T  a tokenizer.json, then text       P  a pattern, then text       G  a generation_config.json
+// Reading and using any files of a checkpoint either succeeds or throws an Error. The first byte of an input
+// says what the rest is; a NUL byte ends its first part:
+//   T  a tokenizer.json, then text
+//   P  a pattern, then text
+//   G  a generation_config.json
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -10,11 +10,11 @@
 namespace heddle {
 namespace {
 
-// Tables are by id, so a file must not ask for a table of any size.
+// Tables are indexed by id, so this limits the size that a file can ask for.
 constexpr int64_t kMaxId = (1 << 20) - 1;
 constexpr int kMaxDepth = 16;
 
-// Fails unless the member is absent, null, or `value` is the one that changes nothing.
+// Fails unless the member is absent, null, or has `value`, which has no effect.
 void expect_off(const JsonView& model, std::string_view key) {
   const auto member = model.find(key);
   if (!member) return;
@@ -44,7 +44,7 @@ class TokenizerReader {
     read_added(model_tokens);
     normalize_added();
 
-    // Where words are characters, a token is known by its text.
+    // If words are made of characters, a token is found by its text.
     StringToId known = by_characters_ ? model_tokens_ : std::move(id_of_bytes_);
     Tokenizer made({.normalizer = normalizer_,
                     .words = std::move(words),
@@ -97,7 +97,7 @@ void TokenizerReader::check_model(const JsonView& model) const {
   const JsonView type = model.at("type");
   if (type.as_string() != "BPE") type.fail(ErrorCode::kUnsupported, "only BPE is supported");
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) expect_off(model, key);
-  // Bytes are always known, or are not what this falls back to.
+  // Byte-level models know every byte, and other models do not use this fallback.
   if (!by_characters_) expect_off(model, "byte_fallback");
   const auto dropout = model.find("dropout");
   if (dropout && dropout->as_number() != 0) {
@@ -168,7 +168,7 @@ Bpe::Options TokenizerReader::read_options(const JsonView& model) const {
     all_bytes &= by_characters_ ? id_of_token_.contains(fmt::format("<0x{:02X}>", byte))
                                 : id_of_bytes_.contains(std::string(1, char(byte)));
   }
-  // Where each byte is a token nothing is unknown, and files name a token here that is not in the vocabulary.
+  // If each byte is a token, nothing is unknown; some files name a token here that is not in the vocabulary.
   const auto unknown = model.find("unk_token");
   if (unknown && !all_bytes) options.unknown = id_of(*unknown, unknown->as_string());
   if (const auto fuse = model.find("fuse_unk")) options.fuse_unknown = fuse->as_bool();
@@ -176,7 +176,7 @@ Bpe::Options TokenizerReader::read_options(const JsonView& model) const {
   return options;
 }
 
-// `tokenizers` numbers the added tokens that the model lacks itself, from the size of its vocabulary on.
+// `tokenizers` numbers added tokens that the model lacks itself, from the size of its vocabulary on.
 void TokenizerReader::read_added(size_t model_tokens) {
   const auto list = root_.find("added_tokens");
   if (!list) return;
@@ -217,8 +217,8 @@ void TokenizerReader::add(const JsonView& item, int64_t& next_id) {
   added_[size_t(place->second)] = std::move(token);
 }
 
-// Those that are looked for in normalized text are normalized too, and `tokenizers` decodes them so: then a special one
-// may not be known as such.
+// Tokens that are matched in normalized text are normalized too, and `tokenizers` decodes them so. A special
+// one may then no longer be recognised as special.
 void TokenizerReader::normalize_added() {
   Regex::Scratch scratch;
   std::set<std::string> contents;
@@ -248,7 +248,7 @@ std::vector<AddedToken> TokenizerReader::matched(bool normalized) const {
 
 void TokenizerReader::read_processor(const JsonView& processor, int depth) {
   const JsonView type = processor.at("type");
-  if (type.as_string() == "ByteLevel") return;  // moves offsets only
+  if (type.as_string() == "ByteLevel") return;  // it changes offsets only
   if (type.as_string() == "TemplateProcessing") return read_template(processor);
   if (type.as_string() != "Sequence") {
     type.fail(ErrorCode::kUnsupported, "only Sequence, TemplateProcessing and ByteLevel are supported");

@@ -23,7 +23,7 @@ Tokenizer golden(const std::string& name) {
   return Tokenizer::load(kGoldens + name + "/tokenizer.json");
 }
 
-// A byte-level tokenizer of the letters a to c with the merges that a test wants.
+// A byte-level tokenizer of the letters a to c with the merges that a test needs.
 json small_file() {
   return json::parse(R"({
     "version": "1.0", "added_tokens": [], "normalizer": null, "post_processor": null,

@@ -23,7 +23,7 @@ class ByteWriter {
   void put(T value) {
     out.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  // With its length before, 16 bits of it; what is longer loses its end.
+  // Writes a 16-bit length and then the text; a longer text loses its end.
   void text(std::string_view value) {
     value = value.substr(0, 0xffff);
     put(u16(value.size()));
@@ -49,8 +49,8 @@ class ByteReader {
     at_ += count;
     return bytes;
   }
-  // A stored count of things of which each takes at least `bytes`; what cannot be there is refused before memory is
-  // asked for.
+  // Reads a count of elements that take at least `bytes` each. It refuses a count that cannot fit into the
+  // rest of the file before it allocates memory.
   template <class T>
   size_t count(size_t bytes) {
     const u64 n = get<T>();

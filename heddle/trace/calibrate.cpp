@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-constexpr int kFitRounds = 3;  // as other messages may be the path's then
+constexpr int kFitRounds = 3;  // repeated, because other messages may then be on the path
 
 double quantile(std::vector<double>& values, double part) {
   if (values.empty()) return 0;
@@ -80,7 +80,7 @@ class Calibration {
     sum.cost.stream_bytes += cost.stream_bytes, sum.cost.bytes += cost.bytes, sum.cost.flops += cost.flops;
   }
 
-  // A wait that had to wait: from the last signal until it was over.
+  // Records a wait that had to wait: the time from the last signal until it was over.
   void note_message(const Instruction& instruction, const TraceEvent& event) {
     u64 last = 0;
     EdgeKind kind = EdgeKind::kCounted;
@@ -94,14 +94,14 @@ class Calibration {
     messages_.push_back(double(event.ready - last));
   }
 
-  // A step is longer than its tiles' means say: each message waits for the slowest of many workers. What a step took
-  // beside the prediction is therefore shared out among the messages of its longest path.
+  // A step takes longer than the means of its tiles say, because each message waits for the slowest of many
+  // workers. So the time beyond the prediction is divided among the messages of the longest path.
   void fit_messages() {
     const Prediction found = predict(program_, model_);
     if (const double rest = step_ns() - found.step; rest > 0 && found.messages > 0)
       model_.ns_per_message += rest / found.messages;
   }
-  // From the end of a step to that of the next, the median.
+  // Median time from the end of a step to the end of the next.
   double step_ns() const {
     std::map<u32, u64> ends;
     for (const TraceLane& lane : trace_.lanes)
@@ -115,7 +115,8 @@ class Calibration {
     return quantile(steps, 0.5);
   }
 
-  // Where weights are drawn ahead, from tiles that had to wait for theirs; else the fastest chain bounds the others.
+  // Sets the rate of prefetching from tiles that had to wait for their weights; if there are none, the
+  // fastest chain bounds it.
   void set_stream() {
     if (starved_bytes_ > 0) model_.ns_per_stream_byte = starved_run_ / starved_bytes_;
     if (program_.topology.ring_bytes > 0) return;
@@ -137,7 +138,7 @@ class Calibration {
   double starved_run_ = 0, starved_bytes_ = 0;
 };
 
-// Not negative, and no more than a second.
+// Requires a number from 0 to a second.
 double require_ns(const Json& value, const std::string& name, const std::string& where) {
   if (value.is_number())
     if (const double ns = value.as_number(); std::isfinite(ns) && ns >= 0 && ns <= 1e9) return ns;

@@ -1,4 +1,4 @@
-// Costs from what a run took.
+// Derives costs from a traced run.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace heddle {
 
-// What `trace` says of the program's ops and messages; of what it says nothing, as in `start`. Where its steps were longer
-// than predicted so, messages take the rest: predictions are for other programs on the same workers. Throws Error where the
-// trace is empty.
+// Returns the costs of ops and messages that `trace` shows; the others stay as in `start`. If its steps took
+// longer than these costs predict, messages get the difference. The result predicts other programs on the
+// same workers. Throws Error when the trace is empty.
 CostModel calibrate(const Program& program, const Trace& trace, CostModel start);
 
-// As JSON: the fields of CostModel, and "factors".
+// Writes JSON: the fields of CostModel, and "factors".
 std::string to_json(const CostModel& model);
-// A field that is missing is as in `start`. Throws Error(kIo), with `where`, on what is no such file.
+// A missing field keeps its value of `start`. Throws Error(kIo), with `where`, when the text is not such a
+// file.
 CostModel parse_costs(const std::string& text, const std::string& where, CostModel start);
 
 }  // namespace heddle

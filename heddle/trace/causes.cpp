@@ -82,11 +82,11 @@ std::vector<PathStep> critical_path(const Timeline& timeline, const Causes& caus
     if (!last || causes.at(end).done > causes.at(last).done) last = end;
   }
   std::vector<PathStep> path;
-  for (EventRef at = last; at;) {  // each starts before the one after it
+  for (EventRef at = last; at;) {  // each starts before the next one
     const TraceEvent& event = causes.at(at);
     EventRef before;
     const auto consider = [&](EventRef candidate) {
-      if (!candidate || causes.at(candidate).ready >= event.ready) return;  // clocks may be off by a step
+      if (!candidate || causes.at(candidate).ready >= event.ready) return;  // clocks may differ by a step
       if (!before || causes.at(candidate).done > causes.at(before).done) before = candidate;
     };
     consider(causes.producer(at));

@@ -1,4 +1,5 @@
-// Any text is either refused with an Error, or costs that are written and read again as the same.
+// Any text is either refused with an Error, or gives costs that are the same after they are written and read
+// again.
 #include <cstdint>
 #include <string>
 

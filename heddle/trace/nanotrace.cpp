@@ -33,7 +33,7 @@ struct Inflater {
   Inflater& operator=(const Inflater&) = delete;
 };
 
-// A piece at a time, so that a stream that stops short takes no more than it gave.
+// Decompresses in pieces, so that a stream that ends early takes no more memory than it filled.
 std::string decompress_bytes(std::string_view bytes, const std::string& where) {
   Inflater inflater;
   z_stream& stream = inflater.stream;

@@ -1,9 +1,8 @@
-// The .nanotrace file, version 1: a header ("nanotrace", 0, version, compressed or not), then, as one zlib stream or
-// plain, little-endian and without gaps:
-//   name, grid, cluster, counts (formats, blocks, tracks; events of all tracks), then the formats, the blocks, and each
-//   track with its events.
-// A format says how many parameters its track or event has, and how a viewer labels it. Texts have 16 bits of length
-// before them. Viewers stop after the last track; what stands there (`rest`) is for those who know it.
+// The .nanotrace file, version 1: a header ("nanotrace", 0, version, compressed or not), and then, as one
+// zlib stream or plain, little-endian and without gaps: name, grid, cluster, counts (formats, blocks, tracks;
+// events of all tracks), then the formats, the blocks, and each track with its events. A format says how many
+// parameters its track or event has, and how a viewer labels it. A text has its 16-bit length first. Viewers
+// stop after the last track; programs that know what follows (`rest`) may read it.
 #pragma once
 
 #include <array>
@@ -28,14 +27,14 @@ struct Nanotrace {
   struct Event {
     u32 begin = 0, duration = 0;  // ns since the run began
     u16 format = 0;
-    size_t params = 0;  // index of its first in Track::params
+    size_t params = 0;  // index of its first parameter in Track::params
   };
   struct Track {
     u32 block = 0;  // index
     u16 format = 0;
     u32 lane = 0;
     std::vector<u32> own;     // parameters of the track
-    std::vector<u32> params;  // of its events, one after the other
+    std::vector<u32> params;  // parameters of its events, one after the other
     std::vector<Event> events;
   };
 
@@ -48,7 +47,7 @@ struct Nanotrace {
 };
 
 std::string serialise_nanotrace(const Nanotrace& trace, bool compressed = true);
-// Throws Error(kIo): bytes that are no .nanotrace, or kUnsupported: of another version.
+// Throws Error(kIo) when the bytes are not a .nanotrace, kUnsupported when they are another version.
 Nanotrace parse_nanotrace(std::string_view bytes, const std::string& where);
 
 }  // namespace heddle

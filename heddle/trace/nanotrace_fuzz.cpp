@@ -1,5 +1,6 @@
-// Any bytes are either refused with an Error, or a timeline that can be summed up, shown, and written again as the same
-// timeline. Inputs are plain payloads: the header is put before them, so that the fuzzer need not find zlib streams.
+// Any bytes are either refused with an Error, or a timeline that can be summed up, shown, and written again
+// as the same timeline. Inputs are plain payloads, to which the fuzzer adds the header: it need not find zlib
+// streams.
 #include <cstdint>
 
 #include "heddle/base/error.h"

@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-// Byte by byte as version 1 has it, written down by hand.
+// Version 1, byte by byte, written by hand.
 const std::string kPlain =
     std::string("nanotrace\0\x01\x00", 12) +                                     // magic, version, plain
     std::string("\x02\0ab", 4) +                                                 // name
@@ -72,9 +72,9 @@ TEST(Nanotrace, RefusesWhatDoesNotFit) {
   refused(11, 2, "neither compressed nor plain");
   refused(40 + 3, '\x7f', "counts more things");                     // formats
   refused(12 + 28 + 12, 3, "another number of events");              // events
-  refused(12 + 28 + 20 + 6 + 9 + 10, 2, "names a format");           // of the block
-  refused(12 + 28 + 20 + 6 + 9 + 12, 1, "a track of a block");       // of the track
-  refused(12 + 28 + 20 + 6 + 9 + 12 + 14 + 8, 2, "names a format");  // of the first event
+  refused(12 + 28 + 20 + 6 + 9 + 10, 2, "names a format");           // the block's format
+  refused(12 + 28 + 20 + 6 + 9 + 12, 1, "a track of a block");       // the track's block
+  refused(12 + 28 + 20 + 6 + 9 + 12 + 14 + 8, 2, "names a format");  // the first event's format
 }
 
 TEST(Nanotrace, IsNotWrittenWithoutAnEventsParameters) {

@@ -53,7 +53,7 @@ Json work_json(const TraceSummary& summary, const WorkTimes& work) {
                        {"flops", work.flops}});
 }
 
-// What the script shows but does not work out.
+// Figures that the script shows but does not compute.
 std::string summary_json(const Timeline& timeline) {
   const TraceSummary summary = summarise(timeline);
   Json json = Json::object({{"executor", timeline.executor},
@@ -92,7 +92,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// The text of all parts with an ending, one after the other.
+// Joins the text of all parts with an ending.
 std::string parts(std::string_view ending) {
   std::string text;
   for (const EmbeddedFile& source : page_sources())

@@ -1,4 +1,5 @@
-// The timeline as one page: it holds the .nanotrace, its summary, and the script that draws them; it loads nothing.
+// The timeline as a single page: it holds the .nanotrace, its summary, and the script that draws them. It
+// loads nothing else.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@ namespace heddle {
 std::string timeline_page(const Timeline& timeline);
 
 bool is_timeline_page(std::string_view bytes);
-// The .nanotrace in a page. Throws Error(kIo) where there is none.
+// Finds the .nanotrace in a page. Throws Error(kIo) when there is none.
 std::string nanotrace_of_page(std::string_view page, const std::string& where);
 
 }  // namespace heddle

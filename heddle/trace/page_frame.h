@@ -1,4 +1,4 @@
-// What the pages that heddle writes share: a frame with places for texts, and data for its script.
+// Shared by the pages that heddle writes: a frame with places for texts, and data for its script.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace heddle {
 
-// The frame with the field of that name in each place {{name}}; every place needs one.
+// Puts the field of that name into each place {{name}} of the frame. Every place needs one.
 std::string fill_frame(std::string_view frame, const std::map<std::string, std::string, std::less<>>& fields);
 
-// As it can stand in a script element, which no text in it ends.
+// JSON for a script element: no text in it can end the element.
 std::string json_in_page(const Json& json);
 
 }  // namespace heddle

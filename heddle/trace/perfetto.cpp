@@ -32,7 +32,7 @@ constexpr u32 kAnnotationName = 1, kUint = 3, kTextIid = 17;
 constexpr u64 kSliceBegin = 1, kSliceEnd = 2, kExplicitOrder = 3, kStateCleared = 1, kNeedsState = 2;
 constexpr u64 kRootUuid = 1, kFirstLaneUuid = 2;
 
-// The wire format of protobuf: as much of it as a trace needs.
+// The part of protobuf's wire format that a trace needs.
 class Message {
  public:
   std::string bytes;
@@ -53,7 +53,7 @@ class Message {
   }
 };
 
-// Texts that stand in the file once; ids begin at 1.
+// Texts that the file stores once; ids begin at 1.
 class Interned {
  public:
   explicit Interned(u32 field) : field_(field) {}
@@ -121,7 +121,7 @@ class Writer {
       for (u32 e = 0; e < timeline_.trace.lanes[l].events.size(); ++e)
         if (const EventRef producer = producer_of({l, e})) producers_.insert(flow_id(producer));
   }
-  // The producer an arrow comes from: of another worker.
+  // The producer that an arrow comes from, if it is on another worker.
   EventRef producer_of(EventRef ref) const {
     if (timeline_.trace.lanes[ref.lane].role != TraceRole::kConsumers) return {};
     const EventRef producer = causes_.producer(ref);
@@ -175,7 +175,7 @@ class Writer {
 
   const Timeline& timeline_;
   const Causes causes_;
-  std::set<u64> producers_;  // flow ids that arrows begin with
+  std::set<u64> producers_;  // flow ids of the arrows' beginnings
   Interned names_{field::kEventNames}, annotation_names_{field::kAnnotationNames},
       texts_{field::kAnnotationTexts};
   Message file_;

@@ -1,4 +1,5 @@
-// The file is read with a decoder of its own here; scripts/check_trace.py reads one with Perfetto's schema.
+// This test reads the file with a decoder of its own; scripts/check_trace.py reads one with Perfetto's
+// schema.
 #include "heddle/trace/perfetto.h"
 
 #include <cstring>

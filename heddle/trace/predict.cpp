@@ -36,7 +36,7 @@ class Simulation {
   }
 
  private:
-  struct Cause {  // of an event: the one whose end it waited for
+  struct Cause {  // of an event: the event whose end it waited for
     u32 worker = kNone;
     size_t event = 0;
   };
@@ -59,7 +59,7 @@ class Simulation {
 
   size_t length(u32 worker) const { return program_.workers[worker].size() - 1; }
 
-  // Null: the wait passes, because there was no step before.
+  // Null: the wait passes, because there was no earlier step.
   const Counter* meant(const Instruction& instruction, int i, u32 step) const {
     const u32 counter = instruction.waits[i].counter;
     const bool previous = instruction.waits_previous(i);
@@ -93,7 +93,7 @@ class Simulation {
     return true;
   }
 
-  // The ring fills while the worker waits and while it works.
+  // The ring fills both while the worker waits and while it works.
   void run_tile(Worker& worker, Event& event, const Instruction& instruction, const Cost& cost) const {
     const double ring = double(program_.topology.ring_bytes), rate = 1 / model_.ns_per_stream_byte;
     worker.ahead = std::min(ring, worker.ahead + (event.begin - worker.free) * rate);
@@ -141,7 +141,7 @@ class Simulation {
     return found;
   }
 
-  // Back from the end of the step, as far as its begin.
+  // Follows the causes back from the end of the step to its beginning.
   void follow(Cause at, Prediction& found) const {
     while (at.worker != kNone && at.event >= length(at.worker)) {
       const Event& event = workers_[at.worker].events[at.event];
@@ -159,7 +159,7 @@ class Simulation {
   std::vector<std::vector<Cost>> costs_;
   std::vector<std::string> chains_;  // by call
   std::vector<Worker> workers_;
-  std::vector<Counter> counters_;  // the steps of each
+  std::vector<Counter> counters_;  // for each, its steps
 };
 
 }  // namespace

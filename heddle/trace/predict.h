@@ -1,6 +1,6 @@
-// What a run of a program would take by a model of costs: the same events that a traced run notes, and what
-// decides the length of a step. Workers draw weights ahead as far as their ring holds; memory that they share is in the
-// model's bytes a second, and nothing else is contended for.
+// Predicts a run of a program from a model of costs. It gives the same events as a traced run, and the path
+// that decides the length of a step. Workers prefetch weights as far as their ring allows. The model's bytes
+// per second account for shared memory; nothing else is contended for.
 #pragma once
 
 #include <vector>
@@ -10,27 +10,27 @@
 
 namespace heddle {
 
-// A tile of the chain that decides how long a step takes.
+// A tile of the chain that decides the length of a step.
 struct PathTile {
   u32 worker = 0, instruction = 0;
-  bool by_message = false;  // it waited for the step before it in the path, else for its own worker
+  bool by_message = false;  // it waited for the previous tile of the path; false: for its own worker
 };
 
 struct Prediction {
   Trace trace;         // two steps; the first begins with empty rings
-  double begin = 0;    // of the second step: when the first ended, nanoseconds
-  double step = 0;     // nanoseconds of the second
-  double busy = 0;     // part of the step that workers spend in tiles, their mean
-  double balance = 0;  // mean of the workers' time in tiles, as a part of the longest
-  u32 waits = 0;       // of a step
-  double waiting = 0;  // nanoseconds of a step that a worker waits for others, mean
-  // The chain of tiles and messages that the end of the step waited for, in order; of the second step.
+  double begin = 0;    // nanoseconds; the second step begins when the first ends
+  double step = 0;     // nanoseconds of the second step
+  double busy = 0;     // fraction of the step that workers spend in tiles, mean
+  double balance = 0;  // mean of the workers' time in tiles, as a fraction of the longest
+  u32 waits = 0;       // in one step
+  double waiting = 0;  // nanoseconds per step that a worker waits for others, mean
+  // The chain of tiles and messages that the end of the second step waited for, in order.
   std::vector<PathTile> path;
   double path_work = 0, path_messages = 0;  // nanoseconds
-  u32 messages = 0;                         // of the path
+  u32 messages = 0;                         // on the path
 };
 
-// Throws Error where the program's waits never end.
+// Throws Error when the program's waits never end.
 Prediction predict(const Program& program, const CostModel& model);
 
 }  // namespace heddle

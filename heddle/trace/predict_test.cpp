@@ -12,7 +12,7 @@ namespace {
 
 constexpr i32 kRows = 4, kCols = 64;
 
-// Two workers each map half of x to y; worker 0 maps all of y to z, and the next step waits for that.
+// Two workers each map half of x to y. Worker 0 maps all of y to z, and the next step waits for that.
 struct TwoPhases {
   Program program;
 
@@ -57,7 +57,7 @@ struct TwoPhases {
   }
 };
 
-// By bytes alone: half of x and of y are 1,024 bytes, the second phase has 2,048.
+// Only bytes cost: half of x and half of y are 1,024 bytes, and the second phase has 2,048.
 const CostModel kModel = {
     .ns_per_stream_byte = 1, .ns_per_byte = 1, .ns_per_flop = 0, .ns_per_tile = 100, .ns_per_message = 50};
 
@@ -95,7 +95,7 @@ TEST(Predict, WaitsThatNeverEndAreAnError) {
   EXPECT_THROW(predict(two.program, kModel), Error);
 }
 
-// A step is predicted as long as it was; what means do not explain is laid on messages.
+// The prediction of a step is as long as the step was: messages get the time that means do not explain.
 TEST(Calibrate, FindsTheCostsOfATrace) {
   const TwoPhases two;
   CostModel other = kModel;

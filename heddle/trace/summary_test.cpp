@@ -36,7 +36,7 @@ TEST(TraceSummary, GivesRatesOfTheTimeInBodies) {
   EXPECT_NE(to_text(summary).find("GB/s"), std::string::npos);
 }
 
-// Every nanosecond of every worker is a body's or has a cause.
+// Every nanosecond of every worker belongs to a body or has a cause.
 TEST(TraceSummary, AccountsForAllOfAStep) {
   const TraceSummary summary = summarise(two_workers());
   double idle = 0;

@@ -5,8 +5,8 @@
 
 namespace heddle {
 
-// Worker 0 makes what worker 1 waits for; both run on units of their own, for two steps. In the second step worker 0
-// waits for worker 1's use in the first.
+// Worker 0 makes what worker 1 waits for. Both run on separate units, for two steps. In the second step
+// worker 0 waits until worker 1 has used the first result.
 inline Timeline two_workers() {
   Timeline timeline{.name = "two <workers>", .executor = "threads", .ops = {"make", "use more"}};
   timeline.calls = {{0, "first"}, {1, "second"}};

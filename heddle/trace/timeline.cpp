@@ -13,8 +13,8 @@
 namespace heddle {
 namespace {
 
-// What the tiles of one call move. Those with work that name the same part of the pages share what a step touches of it:
-// which of them touches which position follows from the step record.
+// Bytes and flops of the tiles of one call. Live tiles that name the same part of the pages share the bytes
+// that a step touches there, because the step record decides which tile touches which position.
 class CallCosts {
  public:
   CallCosts(const Program& program, const Call& call, const TracedRun& run)
@@ -54,7 +54,7 @@ class CallCosts {
     return regions_;
   }
   BufferKind kind(const Region& region) const { return program_.buffers[region.buffer].info.kind; }
-  // The share of the pages' positions that a step reads, or writes.
+  // The fraction of the pages' positions that a step reads or writes.
   double touched(const Region& region) const {
     const i32 positions = region.access == Access::kRead ? run_.positions : program_.shape.rows;
     return std::clamp(double(positions) / std::max(1, run_.capacity), 0.0, 1.0);
@@ -65,7 +65,7 @@ class CallCosts {
   NodeRule rule_;
   const TracedRun& run_;
   LiveRows live_;
-  StepHost step_;  // only its counts of rows
+  StepHost step_;  // only its counts of rows are set
   std::map<std::pair<u32, i64>, u32> sharers_;
   std::vector<Region> regions_;
 };
@@ -84,7 +84,7 @@ TimelineInstruction without_cost(const Instruction& from) {
 
 using InstructionsOfCalls = std::vector<std::vector<TimelineInstruction*>>;
 
-// Those that had work at least once.
+// Instructions that had work at least once.
 InstructionsOfCalls live_instructions(size_t calls, Timeline& timeline) {
   InstructionsOfCalls of_call(calls);
   for (const TraceLane& lane : timeline.trace.lanes) {
@@ -110,7 +110,7 @@ void fill_costs(const Program& program, const TracedRun& run, Timeline& timeline
   }
 }
 
-// Clocks that were put on one may be off by their steps: the times of a lane never run backwards.
+// Clocks that were aligned may differ by their resolution. This makes the times of a lane ascend.
 void set_in_order(TraceLane& lane) {
   u64 free = 0;
   for (TraceEvent& event : lane.events) {

@@ -1,5 +1,6 @@
-// A traced run with all that its readers ask for: which ops and calls its events belong to, what they moved, and what
-// they waited for. It needs neither the program nor the ops any more, so that it can be kept as a file.
+// A traced run with everything that its readers need: which ops and calls its events belong to, which bytes
+// these moved, and what they waited for. It needs neither the program nor the ops, so it can be stored as a
+// file.
 #pragma once
 
 #include <array>
@@ -15,11 +16,11 @@ constexpr u32 kNoCall = 0xffffffffu;
 
 struct TimelineCall {
   u32 op = 0;        // index into Timeline::ops
-  std::string node;  // of the graph
+  std::string node;  // the graph's node
 };
 
 struct TimelineInstruction {
-  u32 call = kNoCall;  // kNoCall: it waits and signals, without work
+  u32 call = kNoCall;  // kNoCall: it waits and signals, but has no work
   std::array<i32, 4> tile = {};
   u64 bytes = 0;                                                            // read and written
   double flops = 0;                                                         // as the ops declare them
@@ -32,14 +33,14 @@ struct TimelineInstruction {
 };
 
 struct TimelineWorker {
-  u32 unit = 0;  // the thread or multiprocessor it ran on
+  u32 unit = 0;  // the thread or multiprocessor that it ran on
   std::vector<TimelineInstruction> stream;
 };
 
 struct Timeline {
-  std::string name;              // of the program
-  std::string executor;          // and what ran it
-  std::vector<std::string> ops;  // chains, an opcode each
+  std::string name;              // the program's name
+  std::string executor;          // the executor's name
+  std::vector<std::string> ops;  // chains, one for each opcode
   std::vector<TimelineCall> calls;
   std::vector<TimelineWorker> workers;
   Trace trace;
@@ -49,25 +50,26 @@ struct Timeline {
   }
 };
 
-// What the program does not know of a run.
+// Facts about a run that its program does not contain.
 struct TracedRun {
   std::string executor;
-  i32 rows = 0, wanted = 0;  // of a step, if fewer than the program's: tiles are counted by those
-  i32 positions = 0;         // that the pages held, of all sequences
-  i32 capacity = 1;          // positions that they have room for
+  i32 rows = 0, wanted = 0;  // rows of a step, if fewer than the program's: they decide which tiles count
+  i32 positions = 0;         // positions in the pages, over all sequences
+  i32 capacity = 1;          // positions that the pages have room for
 };
 
-// Bytes follow from the tiles' regions. Of pages, the positions that were there count, or the rows of a step where they
-// are written; of a table that data looks up, and of the step record, nothing does.
+// Makes a timeline. Bytes follow from the tiles' regions. A read of pages counts the positions that were
+// present, and a write the rows of a step. Tables that data looks up, and the step record, count nothing.
 Timeline make_timeline(const Program& program, Trace trace, const TracedRun& run);
 
-// Reads what write_timeline wrote, or a .nanotrace of another program, whose events are then ops without costs.
-// Throws Error(kIo) where it is neither.
+// Reads a file of write_timeline, or a .nanotrace of another program, whose events then become ops without
+// costs. Throws Error(kIo) when it is neither.
 Timeline read_timeline(const std::string& path);
 Timeline parse_timeline(std::string_view bytes, const std::string& where);
-// The ending says how: .nanotrace, .html (a page that holds the .nanotrace, and is read like one) or .perfetto-trace.
+// The file's ending decides the format: .nanotrace, .html (a page that holds the .nanotrace, and can be read
+// like one) or .perfetto-trace.
 void write_timeline(const Timeline& timeline, const std::string& path);
-// Throws Error where the ending is none of them.
+// Throws Error when the ending is none of these.
 void require_timeline_path(const std::string& path);
 
 }  // namespace heddle

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kTable("heddle\0\1", 8);  // with its version
 constexpr size_t kInstructionBytes = 53;
 
-// Formats; those of the ops follow.
+// Formats. Those of the ops follow.
 enum Format : u16 { kWorker, kConsumerLane, kLoaderLane, kWait, kPublish, kNothing, kFirstOp };
 constexpr u8 kRunParams = 3;  // instruction, step, starved
 
@@ -95,7 +95,7 @@ TimelineInstruction read_instruction(ByteReader& table, const Timeline& timeline
   return instruction;
 }
 
-// Puts the events of a track together to one for each instruction again.
+// Joins the events of a track again, into one for each instruction.
 class EventReader {
  public:
   EventReader(const Timeline& timeline, const Nanotrace::Track& track, const ByteReader& place)
@@ -176,7 +176,8 @@ Timeline with_table(const Nanotrace& trace, const std::string& where) {
   return timeline;
 }
 
-// A trace of another program: each track is a worker, each format an op and a call, and an instruction.
+// Reads a trace of another program: each track becomes a worker, each format an op and a call, and each event
+// an instruction.
 Timeline without_table(const Nanotrace& trace) {
   Timeline timeline{.name = trace.name};
   std::vector<TimelineInstruction> stream;

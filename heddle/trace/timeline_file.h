@@ -1,7 +1,7 @@
-// A timeline as a .nanotrace. An instruction is up to three events of its worker's track: "wait" (for its producers),
-// one in the format of its op with what it did (index in the stream, step, nanoseconds without weights), and "publish".
-// A tile without work is of the format
-// "no work". What version 1 has no place for stands after the last track: calls, instructions, and what each moved.
+// A timeline as a .nanotrace. An instruction is up to three events of its worker's track: "wait" (for its
+// producers), one in the format of its op with its index in the stream, its step and its nanoseconds without
+// weights, and "publish". A tile without work has the format "no work". Data that version 1 has no place for
+// follows the last track: calls, instructions, and the bytes that each moved.
 #pragma once
 
 #include "heddle/trace/nanotrace.h"
@@ -9,9 +9,9 @@
 
 namespace heddle {
 
-// Throws Error(kUnsupported) where the run was longer than 32 bits of nanoseconds.
+// Throws Error(kUnsupported) when the run is longer than 32 bits of nanoseconds.
 Nanotrace to_nanotrace(const Timeline& timeline);
-// Throws Error(kIo) where the table does not fit the events. Without a table, each track is a worker.
+// Throws Error(kIo) when the table does not fit the events. Without a table, each track becomes a worker.
 Timeline from_nanotrace(const Nanotrace& trace, const std::string& where);
 
 }  // namespace heddle

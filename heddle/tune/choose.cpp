@@ -8,7 +8,8 @@
 namespace heddle::tune {
 namespace {
 
-// The message of a configuration's own failure; empty: there is none.
+// Runs the action and returns the message of a failure that belongs to the configuration; empty when there is
+// none.
 template <class Action>
 std::string failure_of(Action action) {
   try {
@@ -24,7 +25,7 @@ Record record_of(const Search& search, const Settings& settings) {
   return {std::nullopt, settings.policy, u32(search.size()), 0, search.failures()};
 }
 
-// Compiles all that the machine asks for at once; returns the first step that is no compilation.
+// Compiles everything that the machine asks for at once. Returns the first step that is not a compilation.
 Step compile_all(Search& search, const Work& work, int& compilations) {
   std::vector<std::pair<size_t, std::future<std::string>>> running;
   Step step = search.next();
@@ -64,7 +65,7 @@ Choice choose(Store& store, const Key& key, const std::vector<Config>& candidate
   try {
     for (Step step; (step = compile_all(search, work, choice.compilations)).kind != Step::Kind::kDone;)
       if (step.kind == Step::Kind::kTime) time(search, work, step.sample);
-  } catch (...) {  // what has failed is known next time
+  } catch (...) {  // the store remembers the failure
     store.put(asked, record_of(search, settings));
     throw;
   }

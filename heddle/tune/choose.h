@@ -1,4 +1,5 @@
-// Chooses a configuration: from the store where it is known, else by a search whose result is kept.
+// Chooses a configuration: from the store if it is known, otherwise by a search, whose result the store
+// keeps.
 #pragma once
 
 #include <functional>
@@ -7,12 +8,13 @@
 
 namespace heddle::tune {
 
-// The work of a search. An Error from one of them is a failure of that configuration; one with code kInternal, and any
-// other exception, ends the search.
+// The work of a search. An Error from one of these functions is a failure of that configuration. An Error
+// with code kInternal, or any other exception, ends the search.
 struct Work {
-  // May be called from several threads at once, for different configurations.
+  // Several threads may call it at once, for different configurations.
   std::function<void(const Config&)> compile;
-  // Nanoseconds of a call: of `calls` of them one after another, with sets of operands from `buffer` on, in turns.
+  // Nanoseconds per call, for `calls` calls in a row. The calls use sets of operands from `buffer` on, in
+  // rotation.
   std::function<double(const Config&, int calls, int buffer)> time;
 };
 
@@ -20,11 +22,11 @@ struct Choice {
   Config config;
   double ns = 0;  // median of a call; 0: not timed
   bool from_store = false;
-  int compilations = 0, samples = 0;  // that this choice took
-  std::string text;                   // how each candidate stands; empty where it comes from the store
+  int compilations = 0, samples = 0;  // spent on this choice
+  std::string text;                   // state of each candidate; empty if the choice came from the store
 };
 
-// `candidates` in the op's order, the likely best first. Throws Error(kCompile) where none of them works.
+// `candidates` are in the op's order, the likely best first. Throws Error(kCompile) when none of them works.
 Choice choose(Store& store, const Key& key, const std::vector<Config>& candidates, const Settings& settings,
               const Work& work);
 

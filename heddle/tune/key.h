@@ -1,4 +1,4 @@
-// For what a configuration was chosen: an op, facts of its operands such as dtype and layout, and classes of its sizes.
+// The key of a choice: an op, facts of its operands such as dtype and layout, and classes of its sizes.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace heddle::tune {
 
-// Which sizes of a dimension share a configuration.
+// Says which sizes of a dimension share a configuration.
 class SizeClasses {
  public:
-  static SizeClasses exact();   // each its own
-  static SizeClasses powers();  // those up to the next power of two: 513..1024
-  // Those above one of these and up to the next, which ascend from 0 or more: 8, 64 makes 0..8, 9..64 and 65.. of them.
+  static SizeClasses exact();   // each size is a class of its own
+  static SizeClasses powers();  // sizes up to the next power of two: 513..1024
+  // A class has the sizes above one of these and up to the next. `lasts` ascend from 0 or more: 8, 64 makes
+  // 0..8, 9..64 and 65...
   static SizeClasses ranges(std::vector<i64> lasts);
 
-  // The class of a size, as a key has it. Throws Error(kInvalidArgument) for sizes below 0.
+  // The class of a size, as it appears in a key. Throws Error(kInvalidArgument) for sizes below 0.
   std::string of(i64 size) const;
 
  private:
@@ -31,12 +32,13 @@ class SizeClasses {
 
 class Key {
  public:
-  // Names are of letters, digits and _ . - ; here and below Error(kInvalidArgument) is thrown for others.
+  // Names consist of letters, digits and _ . - ; this and the functions below throw Error(kInvalidArgument)
+  // for others.
   explicit Key(std::string_view op) { add("", op); }
   Key& fact(std::string_view name, std::string_view value);
   Key& size(std::string_view name, i64 size, const SizeClasses& classes);
 
-  // "linear dtype=bf16 layout=panels rows=513..1024"
+  // Text such as "linear dtype=bf16 layout=panels rows=513..1024".
   const std::string& text() const { return text_; }
 
  private:

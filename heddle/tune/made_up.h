@@ -1,4 +1,4 @@
-// Candidates with planted times, and a clock with the faults of real ones: for tests.
+// For tests: candidates with planted times, and a clock with the faults of real ones.
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace heddle::tune {
 
-// Times that spread by a few percent and are now and then much longer, on a machine whose speed changes slowly: other
-// work and clocks that fall hit whoever is timed at that moment.
+// Its times spread by a few percent, are sometimes much longer, and come from a machine whose speed changes
+// slowly. Other work and falling clocks hit whichever candidate is timed at that moment.
 class MadeUpClock {
  public:
   explicit MadeUpClock(u64 seed, double spread = 0.02) : random_(seed), spread_(spread) {}
@@ -19,7 +19,7 @@ class MadeUpClock {
   double sample(double true_ns) {
     ++samples_;
     const double slow =
-        1 + 0.15 * std::sin(0.05 * double(samples_));  // of the machine, over about 120 samples
+        1 + 0.15 * std::sin(0.05 * double(samples_));  // speed of the machine, over about 120 samples
     double ns = true_ns * slow * std::exp(spread_ * std::abs(normal_(random_)));
     if (random_() % 20 == 0) ns *= 1 + 0.5 * double(random_() % 100) / 100;
     return ns;

@@ -56,7 +56,7 @@ Step Search::next() {
   if (settings_.policy == Policy::kPickAny)
     if (const Step step = trial(); step.kind != Step::Kind::kDone || is_over()) return step;
   const auto fresh = first_in(State::kNew);
-  // PickAny needs no more while one is ready that may win.
+  // PickAny needs no further compilation while a candidate is ready that may win.
   const size_t ahead =
       count(State::kCompiling) + (settings_.policy == Policy::kPickAny ? count(State::kReady) : 0);
   if (fresh && ahead < size_t(settings_.num_workers)) {
@@ -71,7 +71,7 @@ Step Search::next() {
   return time_all();
 }
 
-// PickAny: runs a candidate once, if all before it have failed. kDone: there is none yet.
+// PickAny: runs a candidate once, if all candidates before it have failed. kDone: there is none yet.
 Step Search::trial() {
   const auto at = std::find_if(states_.begin(), states_.end(), [](State s) { return s != State::kFailed; });
   if (at == states_.end() || (*at != State::kReady && *at != State::kWorks)) return {};

@@ -1,5 +1,5 @@
-// The search for a configuration, as a machine that says what to do next: compile this one, time that one, wait, done. It
-// knows neither compilers nor clocks; choose.h has the loop around it.
+// The search for a configuration, as a machine that says what to do next: compile this one, time that one,
+// wait, done. It knows neither compilers nor clocks; choose.h has the loop that drives it.
 #pragma once
 
 #include <map>
@@ -14,25 +14,26 @@ namespace heddle::tune {
 
 enum class Policy : u8 {
   kPickAny,   // the first configuration, in the op's order, that compiles and runs
-  kPickBest,  // the fastest of all that do
+  kPickBest,  // the fastest of all that compile and run
 };
 
 const char* name(Policy policy);
 
 struct Settings {
   Policy policy = Policy::kPickAny;
-  int max_configs = 0;        // PickBest tries so many, the first in the op's order; 0: all
-  bool allow_failure = true;  // a configuration that fails is left out; else it ends the search with an error
-  int num_workers = 1;        // compilations that may go on at once
-  bool allow_reorder = false;  // those that change the order of a sum may be chosen too
+  int max_configs = 0;  // PickBest tries at most this many, the first in the op's order; 0: all
+  // a configuration that fails is left out; false: it ends the search with an error
+  bool allow_failure = true;
+  int num_workers = 1;         // compilations that may run at once
+  bool allow_reorder = false;  // configurations that change the order of a sum may be chosen too
   TimingRules timing = {};
 };
 
 struct Step {
   enum class Kind : u8 {
-    kCompile,  // `sample.candidate`; more may be asked for before it has ended
+    kCompile,  // `sample.candidate`; the caller may ask for more before it has ended
     kTime,     // `sample`
-    kWait,     // for a compilation that goes on
+    kWait,     // for a compilation that is running
     kDone,
   };
   Kind kind = Kind::kDone;
@@ -44,29 +45,30 @@ using Failures = std::map<Config, std::string>;
 
 class Search {
  public:
-  // Candidates in the op's order: the likely best first. Those known to fail are not tried again.
-  // Throws Error(kInvalidArgument) where a candidate comes twice or there is none that may be tried.
+  // Candidates are in the op's order, the likely best first. Candidates with a known failure are not tried
+  // again. Throws Error(kInvalidArgument) when a candidate comes twice, or when none may be tried.
   Search(std::vector<Config> candidates, const Settings& settings, const Failures& known_failures = {});
 
   Step next();
-  // A candidate has been compiled, or not, and why.
+  // Reports that a candidate was compiled, or failed and why.
   void compiled(size_t candidate);
   void failed_to_compile(size_t candidate, const std::string& why);
-  // What came of the sample of the last kTime.
+  // Reports the result of the sample of the last kTime.
   void timed(double ns_per_call);
   void failed_to_run(const std::string& why);
 
   const Config& candidate(size_t index) const { return candidates_[index]; }
-  size_t size() const { return candidates_.size(); }  // that may be tried
+  size_t size() const { return candidates_.size(); }  // candidates that may be tried
   bool contains(const Config& config) const;
-  // Once next() is kDone. Throws Error(kCompile) with the reasons where none works, or where one failed that must not.
+  // Valid once next() is kDone. Throws Error(kCompile) with the reasons when none works, or when one failed
+  // that must not.
   const Config& winner() const;
   bool has_winner() const { return winner_ && !broken_; }
-  double winner_ns() const;  // median of a call; 0 where the policy asks for none
+  double winner_ns() const;  // median per call; 0 if the policy needs no times
   const Failures& failures() const { return failures_; }
-  const Timing& timing() const;  // of PickBest, once it has begun
+  const Timing& timing() const;  // PickBest only, once it has begun
   int samples() const { return samples_; }
-  // A line for each candidate: how it stands and its median.
+  // One line per candidate: its state and its median.
   std::string text() const;
 
  private:

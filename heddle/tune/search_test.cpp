@@ -14,11 +14,11 @@ struct Planted {
   std::vector<Config> configs;
   std::vector<double> ns;         // by config; below 0: it does not compile; 0: it does not run
   int compiled = 0, samples = 0;  // counts
-  size_t most_at_once = 0;        // compilations
+  size_t most_at_once = 0;        // compilations that ran at once
 
   void add(double time) { configs.push_back(numbered(i64(configs.size()))), ns.push_back(time); }
 
-  // Does what the machine says; compilations end in turns.
+  // Does what the machine says. Compilations end in rotation.
   void drive(Search& search, u64 seed = 1) {
     MadeUpClock clock(seed);
     std::deque<size_t> compiling;

@@ -31,7 +31,8 @@ std::string file_name(const std::string& text) {
   return name;
 }
 
-// Held while a file is read, changed and written again. The lock's file stays: without it, two could hold "the" lock.
+// Held while a file is read, changed and written again. The lock's file is never removed: otherwise two
+// processes could hold locks on different files of one name.
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
@@ -65,7 +66,8 @@ Record record_of(const Json& json) {
   require(policy == name(Policy::kPickAny) || policy == name(Policy::kPickBest), "policy '{}'", policy);
   record.policy = policy == name(Policy::kPickBest) ? Policy::kPickBest : Policy::kPickAny;
   const std::optional<int64_t> configs = json.at("configs").to_int();
-  require(configs && std::in_range<u32>(*configs), "{} configs", brief(json.at("configs")));
+  require(configs && std::in_range<u32>(*configs), "configs is {}; must be a count",
+          brief(json.at("configs")));
   record.configs = u32(*configs);
   record.ns = json.at("ns").as_number();
   if (const Json* config = json.find("config")) record.config = Config::parse(config->as_string());
@@ -75,7 +77,7 @@ Record record_of(const Json& json) {
   return record;
 }
 
-// The record that answers more, the new one where both answer the same; with all failures.
+// Merges two records: the one that answers more (the new one on a tie), with the failures of both.
 Record merged(const Record& old, const Record& fresh) {
   Record result = fresh.config && fresh.answers(old.policy, old.configs) ? fresh : old;
   if (!old.config) result = fresh;
@@ -110,7 +112,7 @@ Store::Records Store::read(const std::string& folder) const {
   const std::string text = read_file(path);
   Records records;
   try {
-    const Json json = parse_json(text, "JSON");
+    const Json json = parse_json(text, "text");
     require(json.at("format") == kFormat, "its format is {}; must be \"{}\"", json.at("format").dump(),
             kFormat);
     require(json.at("device") == place_.device && json.at("build") == place_.build,

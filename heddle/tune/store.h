@@ -1,5 +1,5 @@
-// Chosen configurations of one device and one heddle build, kept in a JSON file. Folders that are shipped lie beneath the
-// one that is written: what was found here is preferred to what came with a package.
+// Chosen configurations of one device and one heddle build, in a JSON file. One folder is written; shipped
+// folders are only read. A result found on this machine is preferred to a shipped one.
 #pragma once
 
 #include <map>
@@ -14,22 +14,22 @@
 
 namespace heddle::tune {
 
-// What a search has found so far.
+// The result of a search so far.
 struct Record {
-  std::optional<Config> config;  // none: the search was not ended
+  std::optional<Config> config;  // none: the search did not end
   Policy policy = Policy::kPickAny;
-  u32 configs = 0;  // that the search chose from
+  u32 configs = 0;  // number of configurations that the search chose from
   double ns = 0;    // median of a call; 0: not timed
   Failures failures = {};
 
   bool operator==(const Record&) const = default;
-  // A search by this policy among so many configurations would say the same, or less.
+  // True if a search by this policy among that many configurations would add nothing.
   bool answers(Policy asked, size_t asked_configs) const;
 };
 
 struct Place {
   std::string device;                     // its full name
-  std::string folder = {};                // that is written; empty: nothing is kept
+  std::string folder = {};                // the folder that is written; empty: nothing is stored
   std::vector<std::string> shipped = {};  // folders that are only read, the preferred one first
   std::string build = std::string(build_name());
 };
@@ -37,15 +37,17 @@ struct Place {
 // Safe for any number of threads and processes.
 class Store {
  public:
-  // Reads what there is. Throws Error(kIo) where a file is damaged, or is of another device or build.
+  // Reads the existing files. Throws Error(kIo) when a file is damaged, or belongs to another device or
+  // build.
   explicit Store(Place place);
 
   std::optional<Record> find(const Key& key) const;
-  // Keeps the record, in the file too, unless the file has one that answers more. Failures of both stay known. What other
-  // processes have written meanwhile is read. Throws Error(kIo) where the file cannot be read or written.
+  // Stores the record, in the file too, unless the file has one that answers more. It keeps the failures of
+  // both, and reads what other processes wrote meanwhile. Throws Error(kIo) when the file cannot be read or
+  // written.
   void put(const Key& key, const Record& record);
   size_t size() const;
-  // Where the file of this device and build lies in a folder.
+  // Path of the file of this device and build in a folder.
   std::string path_in(const std::string& folder) const;
 
  private:

@@ -119,16 +119,16 @@ TEST_F(StoreFolder, RefusesFilesThatAreDamagedOrForeign) {
     return text;
   };
   const std::pair<std::string, const char*> bad[] = {
-      {good.substr(0, good.size() / 2), "parse error"},
-      {"", "parse error"},
-      {"[]", "cannot use at() with array"},
+      {good.substr(0, good.size() / 2), "not valid JSON"},
+      {"", "not valid JSON"},
+      {"[]", "has no 'format'"},
       {"{\"a\": 1}", "format"},
       {changed("configurations 1", "configurations 2"),
        "its format is \"heddle tuned configurations 2\"; must be"},
       {changed("NVIDIA H100 80GB", "NVIDIA A100"), "it is for device \"NVIDIA A100\" and build "},
       {changed("tile=1", "tile"), "'tile' in 'tile' is no value"},
       {changed("PickBest", "PickWorst"), "policy 'PickWorst'"},
-      {changed("\"configs\": 4", "\"configs\": \"x\""), "type must be number"},
+      {changed("\"configs\": 4", "\"configs\": \"x\""), "configs is \"x\""},
   };
   for (const auto& [text, words] : bad) {
     write_file(path, text);
@@ -141,7 +141,7 @@ TEST_F(StoreFolder, RefusesFilesThatAreDamagedOrForeign) {
   }
 }
 
-// Each process adds records of its own, and all are there in the end.
+// Each process adds its own records, and in the end the file has all of them.
 TEST_F(StoreFolder, IsWrittenByTwoProcessesAtOnce) {
   constexpr int kEach = 40;
   std::vector<pid_t> children;
@@ -174,7 +174,7 @@ TEST_F(StoreFolder, IsWrittenByTwoProcessesAtOnce) {
 
 class Choosing : public StoreFolder {
  protected:
-  // Times are planted; tile 0 does not compile and tile 3 does not run.
+  // Times are planted. Tile 0 does not compile and tile 3 does not run.
   Work work() {
     return {[this](const Config& config) {
               ++compilations;

@@ -18,8 +18,9 @@ double median_of(std::vector<double> values) {
   return (values[middle] + *std::max_element(values.begin(), values.begin() + i64(middle))) / 2;
 }
 
-// Bounds of the median of what `values` are drawn from, each wrong in at most `kWrong` of all cases, whatever the
-// distribution: the median lies below the k-th least value if fewer than k of n fair coins show heads.
+// Bounds of the median of the distribution that `values` come from. Each bound is wrong in at most `kWrong`
+// of all cases, whatever the distribution: the median lies below the k-th smallest value if fewer than k of n
+// fair coins show heads.
 struct Bounds {
   double low, high;
 };
@@ -28,7 +29,7 @@ constexpr double kWrong = 0.005;
 Bounds bounds_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const int n = int(values.size());
-  double below = 0, exactly = std::pow(0.5, n);  // probabilities of fewer than, and of just k heads
+  double below = 0, exactly = std::pow(0.5, n);  // probabilities of fewer than k heads, and of exactly k
   int k = 0;
   while (k < n / 2 && below + exactly <= kWrong) {
     below += exactly;
@@ -108,8 +109,8 @@ void Timing::begin_round() {
   at_ = 0;
 }
 
-// The open candidate with the least median of its times as parts of its rounds: how fast the machine was in a round does
-// not count.
+// The open candidate with the smallest median of times, each relative to its round. The speed of the machine
+// in a round cancels out.
 size_t Timing::fastest() const {
   std::vector<double> of_round(size_t(round_), 0);  // sums over the open candidates
   for (size_t c = 0; c < entries_.size(); ++c)
@@ -137,7 +138,7 @@ void Timing::end_round() {
   if (round_ >= rules_.least_rounds) decide(leader, round_ >= rules_.most_rounds);
 }
 
-// Other work makes a call slower, never faster: a candidate that was so slow in every round is slow.
+// Other work makes a call slower, never faster. So a candidate that was this slow in every round is slow.
 void Timing::drop_losers(size_t leader) {
   const double limit = (1 + rules_.drop_above) * median_ns(leader);
   for (Entry& entry : entries_)
@@ -145,7 +146,7 @@ void Timing::drop_losers(size_t leader) {
       entry.standing = Standing::kDropped;
 }
 
-// Decided where all others are known to be slower or to be equal; in the last round by what is likely.
+// Decides once every other candidate is known to be slower or equal; in the last round, by what is likely.
 void Timing::decide(size_t leader, bool last) {
   const double limit = 1 + rules_.tie_within;
   std::vector<size_t> tied;

@@ -35,7 +35,7 @@ TEST(Timing, DropsClearLosersEarly) {
     EXPECT_EQ(timing.standing(c), Standing::kDropped);
     EXPECT_EQ(timing.rounds(c).size(), size_t(rules.drop_after));
   }
-  // One that warms up and three of each, then the best alone until it has its least rounds.
+  // One warm-up and three samples each, then the best alone until it has its minimum of rounds.
   EXPECT_EQ(timing.samples(), 20 * (1 + rules.drop_after) + rules.least_rounds - rules.drop_after);
 }
 

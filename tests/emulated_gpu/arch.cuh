@@ -1,4 +1,4 @@
-// The primitives of an emulated GPU; stands in for those of any architecture (heddle/backend/cuda/arch).
+// The primitives of an emulated GPU. It replaces heddle/backend/cuda/arch.
 #pragma once
 
 #include "heddle/base/types.h"
@@ -62,7 +62,7 @@ inline u8* dynamic_shared() {
   emulated::leave();
 }
 
-// A barrier in shared memory: the phase ends when all arrivals of it and all its bytes have come.
+// A barrier in shared memory. A phase ends when all of its arrivals and all of its bytes have come.
 struct Phase {
   u16 arrivals, pending;
   i32 bytes : 31;
@@ -96,7 +96,7 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
   return phase_of(barrier_at(barrier)).parity != parity;
 }
 
-// A copy into a ring slot, under way.
+// A copy into a ring slot that has not landed yet.
 struct SlotCopy {
   u8* to;
   const u8* from;
@@ -105,7 +105,7 @@ struct SlotCopy {
 };
 inline thread_local std::vector<SlotCopy> copies;
 
-// Now and then one of the copies lands, whichever.
+// At random times one of the copies lands, in any order.
 inline void land_copy() {
   static thread_local u32 random = 1;
   random = random * 1664525 + 1013904223;
@@ -127,7 +127,7 @@ inline bool barrier_passed(u64* barrier, u32 parity) {
 inline bool barrier_passed(OnChip barrier, u32 parity) {
   return barrier_passed(barrier_at(barrier), parity);
 }
-// Copies are from memory to what is on chip, in whole words: anything else is a fault on a device.
+// Copies go from global to shared memory, in whole words; anything else would be a fault on a device.
 inline void check_copy(const void* to, const void* from) {
   const auto on_chip = [](const void* at) {
     const u8* chip = emulated::current->dynamic;
@@ -142,7 +142,7 @@ inline void check_copy(const void* to, const void* from) {
 inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, OnChip full) {
   u64* barrier = barrier_at(full);
   check_copy(to.at, from);
-  std::memset(to.at, 0xff, bytes);  // NaNs for who does not wait
+  std::memset(to.at, 0xff, bytes);  // NaNs for a reader that does not wait
   copies.push_back({to.at, from, bytes, barrier});
   phase_of(barrier).bytes += i32(bytes);
   arrive(barrier);
@@ -173,7 +173,7 @@ inline uint4 load_constant(const void* address) {
   return *static_cast<const uint4*>(address);
 }
 
-// Copies of a thread to shared memory: they land when it waits for their group, as late as may be.
+// A thread's copies to shared memory. They land when it waits for their group, as late as possible.
 struct WordCopy {
   void* to;
   const void* from;
@@ -182,12 +182,12 @@ struct WordCopy {
 inline thread_local std::map<u32, std::vector<std::vector<WordCopy>>> word_copies;  // by thread: its groups
 inline std::vector<std::vector<WordCopy>>& groups_of_thread() {
   auto& groups = word_copies[threadIdx.x];
-  if (groups.empty()) groups.emplace_back();  // the one that is not committed yet
+  if (groups.empty()) groups.emplace_back();  // the group that is not committed yet
   return groups;
 }
 inline void copy_word(void* to, const void* from, bool there) {
   check_copy(to, from);
-  std::memset(to, 0xff, 16);  // NaNs for who does not wait
+  std::memset(to, 0xff, 16);  // NaNs for a reader that does not wait
   groups_of_thread().back().push_back({to, from, there});
 }
 inline void commit_copies() {
@@ -214,7 +214,7 @@ inline void load_matrices(u32 (&to)[kCount], const void* row) {
     std::memcpy(&to[i], reinterpret_cast<const u8*>(rows[8 * i + lane / 4]) + lane % 4 * 4, 4);
 }
 
-// The same, transposed: elements l / 4 of rows 2 c and 2 c + 1.
+// Same, transposed: elements l / 4 of rows 2 c and 2 c + 1.
 inline void load_transposed(u32 (&to)[4], const void* row) {
   const auto* rows = emulated::exchange(reinterpret_cast<u64>(row));
   const u32 lane = threadIdx.x % 32;
@@ -226,7 +226,7 @@ inline void load_transposed(u32 (&to)[4], const void* row) {
   }
 }
 
-// sums[16, 8] += a[16, 16] b[16, 8], as mma.m16n8k16 lays them over the lanes.
+// sums[16, 8] += a[16, 16] b[16, 8], with the lane layout of mma.m16n8k16.
 template <bool kBf16>
 inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   const auto element = [](u32 word, u32 k) {

@@ -1,4 +1,5 @@
-// Types, functions and words of CUDA C++ that device programs use, on an emulated GPU. Goes behind device.h, in one header.
+// Types, functions and keywords of CUDA C++ that device programs use, on an emulated GPU. It follows device.h
+// in one header.
 #pragma once
 
 struct alignas(8) uint2 {

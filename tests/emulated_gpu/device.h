@@ -1,6 +1,7 @@
-// What CUDA gives a device program beyond C++, on a CPU: with cuda.h behind it, ahead of every program that the emulated
-// compiler builds. A CTA is one operating-system thread, its threads are fibers that take turns where they would wait; CTAs
-// of a cooperative launch run at once. Shows faults of logic; neither timing nor weak memory is like a GPU's.
+// What CUDA gives a device program beyond C++, on a CPU. The emulated compiler puts this and cuda.h before
+// every program. A CTA is one operating-system thread; its threads are fibers that take turns where they
+// would wait. CTAs of a cooperative launch run at once. It shows faults of logic; neither timing nor weak
+// memory is like a GPU's.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ namespace emulated {
 constexpr unsigned kWarp = 32;
 constexpr size_t kStackBytes = 256 << 10;
 
-// Saves what a function must keep, changes stacks, and goes on where `to` stopped.
+// Saves the registers that a function must keep, switches stacks, and continues where `to` stopped.
 extern "C" void emulated_switch(void** from, void* to);
 asm(R"(
 .local emulated_switch
@@ -57,7 +58,7 @@ struct Barrier {
   unsigned arrived = 0, generation = 0;
 };
 
-// A place where the lanes of a warp show one another a value.
+// A place where the lanes of a warp exchange values.
 struct Exchange {
   uint64_t values[2][kWarp] = {};
   Barrier barrier;
@@ -72,7 +73,7 @@ struct Cta {
   const std::function<void()>* kernel = nullptr;
   std::vector<void*> places;  // stack pointers of fibers
   std::vector<bool> done;
-  std::vector<const char*> waits_for;  // of each fiber, when it last gave way
+  std::vector<const char*> waits_for;  // what each fiber waited for when it last yielded
   void* scheduler = nullptr;
   Barrier barriers[16];
   std::vector<Exchange> warps;
@@ -89,7 +90,7 @@ inline thread_local EmulatedDim threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulated {
 
-// Lets the other threads of the CTA go on, since this one waits for `what`.
+// Lets the other threads of the CTA run, because this one waits for `what`.
 inline void yield(const char* what) {
   current->waits_for[threadIdx.x] = what;
   emulated_switch(&current->places[threadIdx.x], current->scheduler);
@@ -105,7 +106,7 @@ inline void enter() {
   leave();
 }
 
-// Until `count` threads have come.
+// Waits until `count` threads have come.
 inline void meet(Barrier& barrier, unsigned count, const char* what) {
   const unsigned mine = barrier.generation;
   if (++barrier.arrived == count) {
@@ -117,7 +118,7 @@ inline void meet(Barrier& barrier, unsigned count, const char* what) {
   while (barrier.generation == mine) yield(what);
 }
 
-// What the lanes of this warp have, by lane; until all have come.
+// Collects a value from each lane of this warp. Waits until all have come.
 inline const uint64_t* exchange(uint64_t value) {
   Exchange& warp = current->warps[threadIdx.x / kWarp];
   uint64_t* values = warp.values[warp.barrier.generation & 1];
@@ -135,7 +136,8 @@ T from_lane(T value, unsigned lane) {
   return value;
 }
 
-// After so long without progress a CTA says what its threads wait for and ends the process: a device would hang.
+// After this long without progress a CTA prints what its threads wait for and ends the process; a device
+// would hang.
 constexpr auto kPatience = std::chrono::seconds(60);
 
 [[noreturn]] inline void give_up(const Cta& cta) {
@@ -148,7 +150,7 @@ constexpr auto kPatience = std::chrono::seconds(60);
   std::abort();
 }
 
-// Runs the CTA's fibers in turns until all have left.
+// Runs the CTA's fibers in rotation until all have ended.
 inline void run_fibers(Cta& cta, std::vector<unsigned char*>& stacks) {
   while (stacks.size() < cta.threads)
     stacks.push_back(static_cast<unsigned char*>(
@@ -158,7 +160,7 @@ inline void run_fibers(Cta& cta, std::vector<unsigned char*>& stacks) {
   cta.waits_for.assign(cta.threads, "");
   for (unsigned t = 0; t < cta.threads; ++t) {
     auto* top = reinterpret_cast<void**>(stacks[t] + kStackBytes);
-    *--top = nullptr;  // keeps the stack of `enter` as the ABI wants it
+    *--top = nullptr;  // aligns the stack of `enter` as the ABI requires
     *--top = reinterpret_cast<void*>(&enter);
     cta.places[t] = top - 6;
   }
@@ -183,7 +185,7 @@ struct Grid {
   unsigned ctas, threads, shared_bytes, at_once;
 };
 
-// CTAs of a launch on one operating-system thread, numbers from `next`.
+// Runs CTAs of a launch, numbered from `next`, on one operating-system thread.
 inline void run_ctas(const Grid& grid, unsigned multiprocessor, std::atomic<unsigned>& next) {
   std::vector<unsigned char*> stacks;
   std::vector<unsigned char> memory(grid.shared_bytes + 128);
@@ -192,7 +194,7 @@ inline void run_ctas(const Grid& grid, unsigned multiprocessor, std::atomic<unsi
     cta.index = index, cta.threads = grid.threads, cta.multiprocessor = multiprocessor,
     cta.kernel = grid.kernel, cta.dynamic_bytes = grid.shared_bytes;
     cta.warps.resize((grid.threads + kWarp - 1) / kWarp);
-    std::fill(memory.begin(), memory.end(), 0xff);  // NaNs: memory that nobody wrote
+    std::fill(memory.begin(), memory.end(), 0xff);  // NaNs, because nothing has written this memory
     cta.dynamic = memory.data() + (128 - reinterpret_cast<uintptr_t>(memory.data()) % 128) % 128;
     current = &cta;
     blockIdx.x = index, blockDim.x = grid.threads, gridDim.x = grid.ctas;
@@ -214,7 +216,7 @@ std::function<void()>* bind_kernel(void (*kernel)(Args...), void** args) {
 
 }  // namespace emulated
 
-// Runs a whole launch. `at_once`: CTAs that run together; all of them in a cooperative one.
+// Runs a whole launch. `at_once`: CTAs that run together; all of them in a cooperative launch.
 extern "C" inline __attribute__((visibility("default"), used)) void emulated_run(
     const std::function<void()>* kernel, const unsigned* how) {
   const emulated::Grid grid{kernel, how[0], how[1], how[2], how[3]};

@@ -1,6 +1,6 @@
-// Stands in for libcuda.so.1: one emulated GPU of compute capability 9.0, whose programs are shared
-// libraries made by libnvrtc.cpp. A kernel runs beside the host until its stream is asked for something else, which streams do at once;
-// what is captured is done when its graph is launched.
+// Replaces libcuda.so.1: one emulated GPU of compute capability 9.0, whose programs are shared libraries made
+// by libnvrtc.cpp. A kernel runs in parallel with the host until its stream gets another operation; all other
+// operations run at once. Captured operations run when their graph is launched.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -9,7 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -25,7 +28,8 @@ namespace {
 using namespace heddle;
 using namespace heddle::cuda;
 
-#ifdef EMULATED_GPU_STILL  // an H200 that runs nothing: what is compiled for it is what the real one will ask for
+// an H200 that runs nothing: code compiled for it has the key that a real H200 asks for
+#ifdef EMULATED_GPU_STILL
 constexpr bool kRuns = false;
 constexpr int kMultiprocessorCount = 132;
 constexpr size_t kMemory = size_t{139} << 30;
@@ -34,25 +38,31 @@ constexpr bool kRuns = true;
 constexpr int kMultiprocessorCount = 16;
 constexpr size_t kMemory = size_t{4} << 30;
 #endif
-constexpr int kInvalidValue = 1;
-constexpr size_t kGuard = 256;  // bytes before and behind an allocation that nobody may write
+constexpr int kInvalidValue = 1, kInvalidContext = 201, kInvalidHandle = 400;
+constexpr size_t kGuard = 256;  // guard bytes before and after an allocation that nothing may write
 constexpr u8 kUntouched = 0xa5;
 
 using Work = std::function<void()>;
 using Bind = Work* (*)(void** args);
 using Run = void (*)(const Work* kernel, const u32* how);
 
+struct Context {
+  unsigned long long id;
+};
 struct Module {
   void* library;
+  Context* context;
 };
 struct Function {
   Bind bind;
   Run run;
+  Context* context;  // it may be launched there alone
 };
 struct Stream {
+  Context* context = nullptr;
   bool capturing = false;
   std::vector<Work> captured;
-  std::thread kernel;  // the last one
+  std::thread kernel;  // the last launched kernel
   std::atomic<bool> busy = false;
 
   void launch(Work work) {
@@ -78,7 +88,12 @@ struct Event {
 auto& default_stream = *new Stream;
 thread_local std::array<ContextHandle, 16> contexts;
 thread_local size_t num_contexts = 0;
-int context;  // the only one
+Context primary_context{1};
+std::atomic<unsigned long long> num_made = 1;  // contexts
+
+// What was allocated, by address: pointers are asked about.
+auto& allocations = *new std::map<DevicePointer, size_t>;
+auto& allocations_mutex = *new std::mutex;
 
 Stream& stream_of(StreamHandle handle) {
   return handle ? *reinterpret_cast<Stream*>(handle) : default_stream;
@@ -93,8 +108,8 @@ int put(StreamHandle handle, Work work) {
 void* pointer(DevicePointer address) {
   return reinterpret_cast<void*>(address);
 }
-ContextHandle the_context() {
-  return reinterpret_cast<ContextHandle>(&context);
+Context* current_context() {
+  return num_contexts == 0 ? nullptr : reinterpret_cast<Context*>(contexts[num_contexts - 1]);
 }
 
 int attribute(DeviceAttribute which) {
@@ -133,7 +148,7 @@ extern "C" {
 int cuInit(u32) {
   return kSuccess;
 }
-// NVRTC asks for it where it finds a driver, and does without.
+// NVRTC asks for it if it finds a driver, and works without it.
 int cuGetExportTable(const void**, const void*) {
   return kErrorNotFound;
 }
@@ -165,7 +180,7 @@ int cuDeviceGetAttribute(int* value, DeviceAttribute which, int) {
 }
 
 int cuDevicePrimaryCtxRetain(ContextHandle* handle, int) {
-  return set(handle, the_context());
+  return set(handle, reinterpret_cast<ContextHandle>(&primary_context));
 }
 int cuCtxGetCurrent(ContextHandle* handle) {
   return set(handle, num_contexts == 0 ? ContextHandle{} : contexts[num_contexts - 1]);
@@ -183,17 +198,33 @@ int cuCtxGetDevice(int* device) {
   return set(device, 0);
 }
 int cuCtxSynchronize() {
-  return kSuccess;
+  return default_stream.finish(), kSuccess;
 }
+// It is current from then on.
 int cuCtxCreate_v2(ContextHandle* handle, u32, int) {
-  return set(handle, the_context());
+  set(handle, reinterpret_cast<ContextHandle>(new Context{++num_made}));
+  return cuCtxPushCurrent_v2(*handle);
 }
-int cuCtxDestroy_v2(ContextHandle) {
+int cuCtxDestroy_v2(ContextHandle handle) {
+  if (current_context() == reinterpret_cast<Context*>(handle)) --num_contexts;
+  delete reinterpret_cast<Context*>(handle);
   return kSuccess;
+}
+int cuCtxGetId(ContextHandle handle, unsigned long long* id) {
+  return set(id, reinterpret_cast<Context*>(handle)->id);
 }
 
 int cuStreamCreate(StreamHandle* handle, u32) {
-  return set(handle, reinterpret_cast<StreamHandle>(new Stream));
+  return set(handle, reinterpret_cast<StreamHandle>(new Stream{.context = current_context()}));
+}
+int cuStreamGetCtx(StreamHandle handle, ContextHandle* context) {
+  Context* const own = stream_of(handle).context;
+  return set(context, reinterpret_cast<ContextHandle>(own ? own : current_context()));
+}
+int cuThreadExchangeStreamCaptureMode(CaptureMode* mode) {
+  static thread_local CaptureMode current = CaptureMode::kGlobal;
+  std::swap(current, *mode);
+  return kSuccess;
 }
 int cuStreamDestroy_v2(StreamHandle handle) {
   reinterpret_cast<Stream*>(handle)->finish();
@@ -269,9 +300,16 @@ int cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
   std::memcpy(block, &bytes, sizeof bytes);
   std::memset(block + sizeof bytes, kUntouched, kGuard - sizeof bytes);
   std::memset(block + kGuard + bytes, kUntouched, kGuard);
-  return set(address, reinterpret_cast<DevicePointer>(block + kGuard));
+  const auto begin = reinterpret_cast<DevicePointer>(block + kGuard);
+  const std::lock_guard lock(allocations_mutex);
+  allocations[begin] = bytes;
+  return set(address, begin);
 }
 int cuMemFree_v2(DevicePointer address) {
+  {
+    const std::lock_guard lock(allocations_mutex);
+    allocations.erase(address);
+  }
   auto* block = static_cast<u8*>(pointer(address)) - kGuard;
   size_t bytes = 0;
   std::memcpy(&bytes, block, sizeof bytes);
@@ -283,6 +321,14 @@ int cuMemFree_v2(DevicePointer address) {
   }
   std::free(block);
   return kSuccess;
+}
+int cuPointerGetAttribute(void* value, PointerAttribute which, DevicePointer address) {
+  const std::lock_guard lock(allocations_mutex);
+  const auto after = allocations.upper_bound(address);
+  if (after == allocations.begin()) return kInvalidValue;
+  const auto& [begin, bytes] = *std::prev(after);
+  if (address >= begin + std::max<size_t>(bytes, 1)) return kInvalidValue;
+  return set(static_cast<int*>(value), which == PointerAttribute::kMemoryType ? kDeviceMemory : 0);
 }
 int cuMemAllocAsync(DevicePointer* address, size_t bytes, StreamHandle) {
   return cuMemAlloc_v2(address, bytes);
@@ -316,9 +362,9 @@ int cuMemsetD32Async(DevicePointer to, u32 value, size_t words, StreamHandle str
   return put(stream, [=] { std::fill_n(static_cast<u32*>(pointer(to)), words, value); });
 }
 
-// The image says how long it is: an ELF file's section headers are its end.
+// The image contains its length: an ELF file ends with its section headers.
 int cuModuleLoadData(ModuleHandle* module, const void* image) {
-  if (!kRuns) return set(module, reinterpret_cast<ModuleHandle>(new Module{nullptr}));
+  if (!kRuns) return set(module, reinterpret_cast<ModuleHandle>(new Module{nullptr, current_context()}));
   const auto* bytes = static_cast<const char*>(image);
   u64 sections = 0;
   u16 section_bytes = 0, section_count = 0;
@@ -326,15 +372,14 @@ int cuModuleLoadData(ModuleHandle* module, const void* image) {
   std::memcpy(&section_bytes, bytes + 58, 2);
   std::memcpy(&section_count, bytes + 60, 2);
   const size_t size = sections + size_t{section_bytes} * section_count;
-  std::string path =
-      "/tmp/emulated_cubin_XXXXXX";  // the loader takes a name that it knows for the same library
+  std::string path = "/tmp/emulated_cubin_XXXXXX";  // the loader reuses a library whose name it knows
   const int file = ::mkstemp(path.data());
   const bool written = file >= 0 && ::write(file, image, size) == ssize_t(size);
   void* library = written ? ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
   ::close(file);
   ::unlink(path.c_str());
   if (!library) return kInvalidValue;
-  return set(module, reinterpret_cast<ModuleHandle>(new Module{library}));
+  return set(module, reinterpret_cast<ModuleHandle>(new Module{library, current_context()}));
 }
 int cuModuleUnload(ModuleHandle handle) {
   auto* module = reinterpret_cast<Module*>(handle);
@@ -348,7 +393,8 @@ int cuModuleGetFunction(FunctionHandle* function, ModuleHandle handle, const cha
   const auto bind = reinterpret_cast<Bind>(::dlsym(library, (std::string("emulated_bind_") + name).c_str()));
   const auto run = reinterpret_cast<Run>(::dlsym(library, "emulated_run"));
   if (!bind || !run) return kErrorNotFound;
-  return set(function, reinterpret_cast<FunctionHandle>(new Function{bind, run}));
+  return set(function, reinterpret_cast<FunctionHandle>(
+                           new Function{bind, run, reinterpret_cast<Module*>(handle)->context}));
 }
 int cuModuleGetGlobal_v2(DevicePointer*, size_t*, ModuleHandle, const char*) {
   return kErrorNotFound;
@@ -368,6 +414,10 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* ctas, FunctionHandle, int, 
 int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** args, void**) {
   if (!kRuns) return kSuccess;
   const auto& function = *reinterpret_cast<Function*>(handle);
+  Stream& stream = stream_of(config->stream);
+  if (!current_context()) return kInvalidContext;
+  if (function.context != current_context() || (stream.context && stream.context != function.context))
+    return kInvalidHandle;
   bool cooperative = false;
   for (u32 i = 0; i < config->attribute_count; ++i)
     cooperative |= config->attributes[i].id == LaunchAttributeId::kCooperative && config->attributes[i].flag;
@@ -375,7 +425,6 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
   const std::shared_ptr<Work> kernel(function.bind(args));
   const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
-  Stream& stream = stream_of(config->stream);
   Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data()); };
   if (stream.capturing)
     stream.captured.push_back(std::move(work));

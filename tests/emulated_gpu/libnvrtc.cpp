@@ -1,5 +1,5 @@
-// Stands in for libnvrtc.so: builds a device program for the emulated GPU with the C++ compiler of this machine. What
-// it calls a cubin is a shared library; libcuda.cpp runs it.
+// Replaces libnvrtc.so: builds a device program for the emulated GPU with this machine's C++ compiler. Its
+// cubins are shared libraries that libcuda.cpp runs.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -33,7 +33,7 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The source, and for each kernel a function that the driver finds by name.
+// The source plus, for each kernel, a function that the driver finds by name.
 std::string with_entries(const std::string& source) {
   static const std::regex kernel(R"(__global__[^{;]*?void\s+(\w+)\s*\()");
   std::string text = source;
@@ -49,7 +49,7 @@ std::string with_entries(const std::string& source) {
   return text;
 }
 
-// A folder that is gone with its owner.
+// A folder that its owner's destructor removes.
 struct Folder {
   fs::path path;
   Folder() {

@@ -50,6 +50,8 @@ endfunction()
 # Sanitizers know nothing of fibers.
 if(NOT HEDDLE_SANITIZE)
   add_emulated_test(op_harness_test "*_launches:*_megakernel")
+  add_emulated_test(op_call_test "*_cuda*")
+  add_emulated_test(op_call_gpu_test "*")
   add_emulated_test(attention_cut_test "*/launches:*/megakernel")
   add_emulated_test(executors_test "*/megakernel_*:Panels.*:*Specialised*")
   add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")

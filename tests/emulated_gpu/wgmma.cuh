@@ -1,4 +1,5 @@
-// Products of four warps with both operands on chip, of an emulated GPU: done when they are waited for, as late as may be.
+// Products of four warps with both operands in shared memory, on an emulated GPU. They are computed when they
+// are waited for, as late as possible.
 #pragma once
 
 namespace heddle::device::arch {
@@ -12,7 +13,7 @@ inline thread_local std::map<u32, std::vector<std::vector<std::function<void()>>
     products;  // by thread: groups
 inline auto& products_of_thread() {
   auto& groups = products[threadIdx.x];
-  if (groups.empty()) groups.emplace_back();  // the one that is not committed yet
+  if (groups.empty()) groups.emplace_back();  // the group that is not committed yet
   return groups;
 }
 inline void commit_products() {
@@ -32,7 +33,8 @@ inline float element_of(u64 word, u32 k) {
   const u16 bits = reinterpret_cast<const u16*>(word)[k];
   return kBf16 ? from_bf16_bits(bits) : from_f16(bits);
 }
-// The word of eight elements from k on, of a row of 128 bytes whose words are permuted by bits of their address.
+// The word of eight elements from k on in a row of 128 bytes, whose words are permuted by bits of their
+// address.
 inline u64 permuted_word(const u8* rows, u32 row, u32 k) {
   const u64 at = reinterpret_cast<u64>(rows) + row * 128 + k / 8 * 16;
   return at ^ (at >> 7 & 7) << 4;

@@ -1,5 +1,5 @@
-// Stands in for libcuda.so.1, to see what heddle says where a driver is there but cannot be used. FAKE_DRIVER says
-// what ails it: "old", "empty" (no device), "broken" (does not start); else it starts and has few functions.
+// Replaces libcuda.so.1, to test heddle's messages about a driver that cannot be used. FAKE_DRIVER names the
+// problem: "old", "empty" (no device), "broken" (does not start); otherwise it starts and has few functions.
 #include <cstdlib>
 #include <string_view>
 

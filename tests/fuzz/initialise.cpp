@@ -1,4 +1,4 @@
-// What fuzz targets need before the first input: the ops and backends of this build.
+// Registers the ops and backends of this build before the first input of a fuzz target.
 #include "heddle/engine/builtins.h"
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {

@@ -1,4 +1,5 @@
-// Runs a fuzz target over files or folders of inputs, once each: what fuzzing found stays found.
+// Runs a fuzz target once over each input in files or folders, so that whatever fuzzing found is tested
+// again.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -29,5 +30,5 @@ int main(int argc, char** argv) {
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   }
   std::printf("%zu inputs\n", inputs.size());
-  return inputs.empty() ? 1 : 0;  // a folder that is not there tests nothing
+  return inputs.empty() ? 1 : 0;  // a missing folder would test nothing
 }

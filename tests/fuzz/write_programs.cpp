@@ -1,5 +1,5 @@
-// Writes the seeds of the program fuzzer: one program for each op, from its smallest case, and decode programs of
-// two golden models. To be run again where arguments of ops have changed: ninja write_programs.
+// Writes the seeds of the program fuzzer: one program for each op, from its smallest case, and decode
+// programs of two golden models. Run it again after a change of op arguments: ninja write_programs.
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -26,10 +26,10 @@ std::string smallest_case(const OpSpec& op) {
   return smallest;
 }
 
-// Two programs, and code that is none.
+// Two programs, and fake code.
 Artefact small_artefact() {
   const OpSpec &add = get_op("add"), &copy = get_op("copy");
-  return {.made_by = "",  // the fuzzer puts its own
+  return {.made_by = "",  // the fuzzer fills in its own
           .compiler = "NVRTC 13.0",
           .model = "llama",
           .checkpoint = "0123456789abcdef0123456789abcdef",
@@ -48,7 +48,7 @@ void write_artefacts(const std::string& folder) {
   save_artefact(small_artefact(), folder + "/small.heddle");
   Artefact empty;
   save_artefact(empty, folder + "/empty.heddle");
-  // As a map would not have it: the code that is first by its name stands last.
+  // Out of the map's order: the code with the first name comes last.
   std::string fields = serialise_artefact(small_artefact()).substr(kHeaderBytes);
   fields.replace(fields.rfind("one"), 3, "xxx");
   write_file(folder + "/code_out_of_order.heddle", frame_artefact(fields));

@@ -1,5 +1,5 @@
-// The contracts without anything above them: this program links heddle/ir alone, makes an op at run time, builds a graph of
-// it, and checks and prints a program by hand.
+// The contracts without anything above them. This program links only heddle/ir; it makes an op at run time,
+// builds a graph of it, and checks and prints a hand-made program.
 #include <gtest/gtest.h>
 
 #include "heddle/ir/check.h"

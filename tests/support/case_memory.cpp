@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kCanary = 64;
 constexpr std::byte kCanaryByte{0xA5};
 
-// Place of an element in elements, panels one after the other. Rows of all matrices are counted on.
+// Offset of an element in elements, with one panel after the other. Rows are numbered across all matrices.
 i64 place(const Weight& w, i32 row, i32 k) {
   const i32 r = row % w.rows();
   const i64 panel =
@@ -105,7 +105,7 @@ std::vector<double> uniform(i64 count, std::mt19937_64& random) {
 }
 
 void allocate(const Field& field, Tensor& value, CaseMemory& memory, std::mt19937_64& random) {
-  i64 bytes = size_of(value.dtype);
+  i64 bytes = value.offset + size_of(value.dtype);
   for (int d = 0; d < value.rank; ++d) bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
   if (!value.exists())
     value.buffer = memory.add({.name = field.name, .kind = BufferKind::kActivation, .bytes = bytes});
@@ -120,7 +120,8 @@ std::vector<Output> allocate(const OpSpec& op, std::byte* args, CaseMemory& memo
   std::mt19937_64 random{7};
   std::vector<Output> outputs;
   for (const Field& field : op.fields) {
-    if (field.is_attribute() || field.elements(args).rank == 0) continue;  // an optional argument left out
+    // an optional argument was left out
+    if (field.is_attribute() || field.elements(args).rank == 0) continue;
     if (field.is_weight()) {
       Weight& weight = field.weight(args);
       memory.add_weight(field.name.c_str(), weight, uniform(weight.matrices * elements(weight.data), random));

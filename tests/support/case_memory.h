@@ -1,4 +1,4 @@
-// The memory of a case: one allocation for each argument, canaries on both sides, values as fp64.
+// The memory of a case: one allocation for each argument, with canaries on both sides and values as fp64.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ class CaseMemory : public Values {
   std::byte* bytes(u32 buffer) override { return memory.base[buffer]; }
 
   std::span<const u64> panels(u32 buffer) const { return tables_.at(buffer); }
-  // Gives the packed weight memory and `values` row-major, and a panel table.
+  // Gives the packed weight memory, row-major `values`, and a panel table.
   void add_weight(const char* name, Weight& weight, std::span<const double> values);
 
   Memory memory;
@@ -44,8 +44,8 @@ struct Output {
 
 i64 elements(const Tensor& tensor);
 
-// Gives every argument without one a buffer: inputs random values in [-1, 1], outputs poison, which is returned
-// in their place.
+// Gives every argument without a buffer one: random values in [-1, 1] for inputs, poison for outputs. Returns
+// the outputs.
 std::vector<Output> allocate(const OpSpec& op, std::byte* args, CaseMemory& memory);
 
 }  // namespace heddle

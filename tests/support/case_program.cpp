@@ -17,7 +17,7 @@ Program one_call(const Node& node, std::vector<ProgramBuffer> buffers, std::span
   program.opcodes = {opcode};
   program.calls = {call};
   program.workers.resize(1);
-  program.shape.rows = 1024;  // whatever the tiles have
+  program.shape.rows = 1024;  // enough for any tile
   for (const TileCoord& tile : default_tiles(axes)) {
     Instruction instruction{.opcode = 0, .stream_items = stream_items(node, tile)};
     std::copy(tile.at, tile.at + 4, instruction.tile);
@@ -38,7 +38,7 @@ Program program_of_case(const OpSpec& op, const Case& test) {
   StepShape shape;
   for (const Output& output : outputs) {
     const u32 b = output.tensor.buffer;
-    const bool state = output.tensor.dtype == DType::kU8;  // of the step record
+    const bool state = output.tensor.dtype == DType::kU8;  // part of the step record
     memory.buffers[b].info.kind = state ? BufferKind::kStepDevice : BufferKind::kOutput;
     if (state) shape = reinterpret_cast<const StepDevice*>(memory.bytes(b))->shape;
   }

@@ -1,4 +1,4 @@
-// Programs of one call, from an op's cases.
+// Makes programs of one call from an op's cases.
 #pragma once
 
 #include <span>
@@ -10,10 +10,11 @@
 
 namespace heddle {
 
-// A call on one worker, tile after tile.
+// Puts a call on one worker, tile after tile.
 Program one_call(const Node& node, std::vector<ProgramBuffer> buffers, std::span<const TileAxis> axes);
 
-// The program of a case as the check accepts it: what is only read is a table, what is written an output.
+// The program of a case in a form that the check accepts: what is only read is a table, what is written is an
+// output.
 Program program_of_case(const OpSpec& op, const Case& test);
 
 }  // namespace heddle

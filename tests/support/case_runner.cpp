@@ -27,7 +27,7 @@ std::string compare(const std::string& name, std::span<const double> got, std::s
   return "";
 }
 
-// Takes what the references left in the outputs, puts back what was there before, runs the node and compares.
+// Keeps what the references left in the outputs, restores the previous content, runs the node and compares.
 class Comparison {
  public:
   Comparison(CaseMemory& memory, std::vector<Output> outputs, double bound)
@@ -47,7 +47,8 @@ class Comparison {
     run_as(one_call(node, memory_.buffers, axes), executor);
     return result_;
   }
-  // The same, and of one row as a call of a program of one row: devices have kernels of their own for that.
+  // Runs the node with all rows and, in a program of one row, with one row: devices have separate kernels for
+  // that.
   CaseResult run_all(const Node& node, std::span<const TileAxis> axes, const std::string& executor) {
     Program program = one_call(node, memory_.buffers, axes);
     run_as(program, executor);
@@ -102,7 +103,7 @@ Part linear_part(const Linear& args) {
   return part;
 }
 
-constexpr i32 kPanelRows = 16, kInputs = 40;  // of the chain's linear
+constexpr i32 kPanelRows = 16, kInputs = 40;  // panels and inputs of the chain's linear
 
 }  // namespace
 
@@ -140,7 +141,7 @@ CaseResult run_epilogue(const OpSpec& op, const Case& test, const std::string& e
   allocate(*linear.op, linear.args.data(), memory);
   if (test.prepare) test.prepare(part.args.data(), memory);
   if (&in == &out) outputs.push_back({op.traits.input, in});
-  // The value handed on is a sum of kInputs products, and the op may double its error.
+  // The value between the two is a sum of kInputs products, and the op may double its error.
   Comparison comparison(memory, std::move(outputs), 2 * test.bound + kInputs * 0x1p-22);
   linear.op->reference(linear.args.data(), memory);
   op.reference(part.args.data(), memory);

@@ -1,5 +1,5 @@
-// Runs one case of an op on an executor: memory with canaries around every buffer and poisoned outputs, a
-// program of the one call, then the comparison with the op's fp64 reference.
+// Runs one case of an op on an executor. All buffers have canaries around them, outputs are poisoned, and the
+// program is this one call. Then it compares with the op's fp64 reference.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct CaseResult {
 
 CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor);
 
-// Whether the case can stand in a chain: its op is a prologue or an epilogue, and what is handed on is f32, so
-// that the value that is not stored would not be rounded either.
+// True if the case can be part of a chain: its op is a prologue or an epilogue, and the tensor inside the
+// chain is f32, so that storing it would not round it.
 bool fits_chain(const OpSpec& op, const Case& test);
-// The same comparison for the op as a part of a chain: an epilogue gets its input from a linear, in tiles of a few
-// rows and panels; a prologue hands its output to one.
+// Same, for the op as part of a chain: an epilogue gets its input from a linear, in tiles of a few rows and
+// panels; a prologue gives its output to one.
 CaseResult run_chain(const OpSpec& op, const Case& test, const std::string& executor);
 
 }  // namespace heddle

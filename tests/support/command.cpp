@@ -47,7 +47,8 @@ struct Pipe {
   ::_exit(127);
 }
 
-// Reads both ends until the child has closed them or the time is over; false: it is. Sends the signal on the way.
+// Reads both ends until the child has closed them, and sends the signal when it is due. Returns false when
+// the time is over.
 bool read_both(Pipe& out, Pipe& err, Outcome& outcome, const Command& command, pid_t child) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(command.seconds);
   bool sent = command.signal == 0;
@@ -78,7 +79,7 @@ Outcome run_program(const Command& command) {
   HEDDLE_CHECK(child >= 0);
   if (child == 0) become(command, in.end[0], out.end[1], err.end[1]);
   in.close_read(), out.close_write(), err.close_write();
-  // What is given here is smaller than a pipe holds, so that writing does not wait; the child may not read it.
+  // The input is smaller than a pipe's buffer, so writing does not block; the child may not read it.
   const auto old = ::signal(SIGPIPE, SIG_IGN);
   [[maybe_unused]] const ssize_t written = ::write(in.end[1], command.input.data(), command.input.size());
   ::signal(SIGPIPE, old);

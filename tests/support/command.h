@@ -8,18 +8,18 @@
 namespace heddle {
 
 struct Command {
-  std::vector<std::string> args;  // behind the program's name
+  std::vector<std::string> args;  // after the program's name
   std::string input;              // on stdin
-  std::string output;             // file for stdout; empty: it is captured
-  long largest_file = 0;          // bytes a file may have, as where a disk is full; 0: no limit
-  double seconds = 600;           // then it is killed: it hangs
-  int signal = 0;                 // sent to it as soon as `when` says so
+  std::string output;             // file for stdout; empty: stdout is captured
+  long largest_file = 0;          // bytes that a file may have, like a full disk; 0: no limit
+  double seconds = 600;           // after that it is killed: it hangs
+  int signal = 0;                 // sent to it as soon as `when` returns true
   std::function<bool()> when = {};
 };
 
 struct Outcome {
-  int code = -1;   // of the exit; -1: it was ended by a signal
-  int signal = 0;  // that ended it
+  int code = -1;   // exit code; -1: a signal ended it
+  int signal = 0;  // the signal that ended it
   std::string out, err;
 };
 

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// A test that was carried to another machine finds them where HEDDLE_GOLDENS says.
+// A test that was copied to another machine finds them at HEDDLE_GOLDENS.
 const std::string kFolder = [] {
   const char* carried = std::getenv("HEDDLE_GOLDENS");
   return carried ? std::string(carried) : std::string(HEDDLE_SOURCE_DIR) + "/tests/goldens/models";

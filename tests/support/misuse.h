@@ -1,5 +1,6 @@
-// What people do wrong, done to the program: it ends with an exit code that `heddle --help` names and a message
-// that says where, what the value was and what would be right; it never ends by a signal and leaves nothing behind.
+// Runs the program with mistakes that people make. It must end with an exit code that `heddle --help` names
+// and with a message that says where the mistake is, what the value was and what would be right. It must not
+// end by a signal or leave files.
 #pragma once
 
 #include <ostream>
@@ -15,13 +16,13 @@ namespace heddle {
 constexpr int kFailed = 1, kWrongArguments = 2;
 const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/";
 
-// Each runs in a folder of its own with `tiny` (Llama, 3 layers, hidden 40, vocabulary 131), `shards` and `story`.
-// In arguments @ is that folder.
+// Each case runs in its own folder with `tiny` (Llama, 3 layers, hidden 40, vocabulary 131), `shards` and
+// `story`. In arguments @ is that folder.
 struct Misuse {
   const char* name;
   std::vector<std::string> args;
   int code;
-  std::vector<std::string> words;  // of stderr
+  std::vector<std::string> words;  // words of stderr
   void (*damage)(const std::string& folder) = nullptr;
   Command how = {};  // stdin, stdout, limits
 };
@@ -29,7 +30,7 @@ struct Misuse {
 void PrintTo(const Misuse& misuse, std::ostream* out);
 std::string name_of_misuse(const testing::TestParamInfo<Misuse>& info);
 
-// Its test is named when a table is instantiated with it.
+// A table that instantiates it gives the test its name.
 class Misuses : public testing::TestWithParam<Misuse> {
  public:
   void run() const;

@@ -12,9 +12,9 @@
 namespace heddle {
 namespace {
 
-constexpr i32 kRecordRows = 1024;  // room for the state, which is a part of the step record
+constexpr i32 kRecordRows = 1024;  // room for the state, which is part of the step record
 
-// Memory of a program, all of it with the process.
+// Memory of a program within this process.
 class OwnMemory {
  public:
   OwnMemory(const Program& program, const std::vector<Weight>& weights) {
@@ -89,7 +89,7 @@ Tensor RandomGraph::add_linear(const std::string& name, const Tensor& x) {
   return graph_.call("linear", name, Linear{.x = norm, .w = add_weight(name + ".w")}).y;
 }
 
-// A sum whose rows stay with workers; what was added to it, rounded, travels. Homes come from a matrix.
+// Adds a sum whose rows stay with workers, and a rounded copy that travels. Its homes come from a matrix.
 void RandomGraph::add_residual() {
   residual_ = graph_.add_tensor("residual", BufferKind::kActivation, DType::kF32, {rows_, cols_});
   graph_.buffers()[residual_.buffer].resident = true;

@@ -1,5 +1,5 @@
-// Random small graphs of real ops, with state that goes from step to step, laid out for random workers: for tests of
-// what must hold of every program.
+// Random small graphs of real ops, with state that carries over from step to step, laid out for random
+// workers. For tests of properties that every program has.
 #pragma once
 
 #include <random>
@@ -17,7 +17,7 @@ class RandomGraph {
 
   const Topology& topology() const { return placement_.topology; }
   Program program(const std::string& scheduler) const;
-  // What the state and the outputs hold after some steps of the reference executor. Inputs are by the seed.
+  // The state and the outputs after some steps of the reference executor. The seed gives the inputs.
   std::vector<std::byte> result(const Program& program, int steps, const ExecutorOptions& options) const;
 
  private:

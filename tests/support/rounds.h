@@ -1,4 +1,4 @@
-// How much a randomised test does: a little in the usual run, all of it on request.
+// How much work a randomised test does: a little in the usual run, and more on request.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace heddle {
 
-// `usual`, or as many times as HEDDLE_TEST_SCALE says.
+// `usual` times HEDDLE_TEST_SCALE.
 inline u64 rounds(u64 usual) {
   const char* scale = std::getenv("HEDDLE_TEST_SCALE");
   return u64(double(usual) * (scale ? std::max(0.0, std::atof(scale)) : 1));

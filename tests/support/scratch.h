@@ -1,4 +1,4 @@
-// A folder for one test, and the damages that tests do to what they put into it.
+// A folder for one test, and functions that damage files in it.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-// Each of these replaces a file; where that was a link, what it led to is not touched.
+// Each of these replaces a file. If that was a link, its target does not change.
 void replace(const std::string& file, const std::string& content);
 void edit(const std::string& file, const std::function<void(std::string& content)>& change);
 void edit_json(const std::string& file, const std::function<void(Json& json)>& change);

@@ -52,7 +52,7 @@ const T* choose(const std::vector<T>& from, Random& random) {
   return from.empty() ? nullptr : &from[random() % from.size()];
 }
 
-// Any of these waits, each kind of edge as likely as the others.
+// Chooses one of these waits, with equal probability for each kind of edge.
 std::optional<Place> choose_wait(Program& program, std::vector<Place> places, Random& random,
                                  PlantedFault& fault) {
   std::set<int> kinds;
@@ -71,8 +71,8 @@ bool works(const Instruction& instruction) {
   return instruction.opcode < kNopOpcode;
 }
 
-// Whether what the wait was for is not ordered any more: something a producer of the counter does, and the waiter, or
-// the instruction with work behind it, needs.
+// True if a producer of the counter did something that is no longer ordered before the waiter, or before the
+// next instruction with work, which needs it.
 bool loses_order(const Program& changed, const Place& at, u32 counter, bool previous) {
   const auto& stream = changed.workers[at.worker];
   size_t waiter = at.index;
@@ -90,8 +90,8 @@ bool loses_order(const Program& changed, const Place& at, u32 counter, bool prev
   return false;
 }
 
-// What an access that is not ordered is reported as. Which of the accesses it touches is said first, follows from the
-// order in which the check looks at them.
+// The kinds of faults that an unordered access may be reported as. Which access comes first depends on the
+// order in which the check examines them.
 const std::vector<FaultKind> kUnordered = {kRace, kLiveReuse, kNotWritten};
 
 bool drop_wait(Program& program, Random& random, PlantedFault& fault) {
@@ -120,7 +120,7 @@ bool raise_target(Program& program, Random& random, PlantedFault& fault) {
   return change_target(program, random, fault, 1);
 }
 
-// An instruction goes before one of its worker whose signal it waits for.
+// Moves an instruction before one of the same worker whose signal it waits for.
 bool swap_order(Program& program, Random& random, PlantedFault& fault) {
   const auto own_producer = [&](const Place& at) {
     const Instruction& instruction = at.in(program);
@@ -142,7 +142,7 @@ bool swap_order(Program& program, Random& random, PlantedFault& fault) {
   return true;
 }
 
-// A wait for a counter that says nothing of the right one; or for what the waiter itself signals.
+// Waits for a counter that has nothing to do with the right one, or for one that the waiter itself signals.
 bool wrong_counter(Program& program, Random& random, PlantedFault& fault) {
   const std::optional<Place> at = choose_wait(program, waits(program, any_wait), random, fault);
   if (!at || program.counters.size() < 2) return false;
@@ -174,7 +174,7 @@ bool wrong_signal(Program& program, Random& random, PlantedFault& fault) {
   return true;
 }
 
-// Two groups count on one line, each waited for as if it were alone there.
+// Makes two groups signal one counter; each is waited for as if it had the counter to itself.
 bool share_counter(Program& program, Random& random, PlantedFault& fault) {
   if (program.counters.size() < 2) return false;
   const u32 a = u32(random() % program.counters.size());
@@ -198,12 +198,12 @@ bool wrong_edge(Program& program, Random& random, PlantedFault& fault) {
   if (!at) return false;
   Instruction& instruction = at->in(program);
   const u32 counter = instruction.waits[at->wait].counter;
-  bool own = true;  // all producers are the waiter's worker
+  bool own = true;  // all producers are on the waiter's worker
   EdgeKind signals = EdgeKind::kInSm;
   for (const Place& p :
        instructions(program, [&](const Instruction& i) { return i.signal.counter == counter; }))
     own &= p.worker == at->worker, signals = p.in(program).signal_kind();
-  std::vector<EdgeKind> kinds;  // that do not fit
+  std::vector<EdgeKind> kinds;  // kinds that do not fit
   if (!own) kinds.push_back(EdgeKind::kInSm);
   if (signals != EdgeKind::kCounted) kinds.push_back(EdgeKind::kCounted);
   const EdgeKind* kind = choose(kinds, random);
@@ -214,7 +214,8 @@ bool wrong_edge(Program& program, Random& random, PlantedFault& fault) {
   return true;
 }
 
-// The wait means another step: this one instead of the one before, where that cannot be, or the other way round.
+// Makes the wait mean another step: this one instead of the previous one, where that cannot be, or the other
+// way round.
 bool wrong_epoch(Program& program, Random& random, PlantedFault& fault) {
   const std::optional<Place> at = choose_wait(program, waits(program, any_wait), random, fault);
   if (!at) return false;
@@ -247,7 +248,8 @@ std::vector<std::vector<Touching>> touches(const Program& program) {
   return found;
 }
 
-// A buffer moves to the place of one that is written before it and read after it: what is read there is gone.
+// Moves a buffer to the bytes of one that is written before it and read after it, so that the content is
+// lost.
 bool move_onto_live(Program& program, Random& random, PlantedFault& fault, bool same_reader) {
   const StepOrder order(program);
   const auto of = touches(program);
@@ -298,7 +300,7 @@ bool reuse_slot(Program& program, Random& random, PlantedFault& fault) {
   return move_onto_live(program, random, fault, false);
 }
 
-// Without its work, or without its place in the stream too.
+// Removes an instruction's work, or the whole instruction.
 bool miss_tile(Program& program, Random& random, PlantedFault& fault) {
   const auto places = instructions(program, works);
   const Place* at = choose(places, random);
@@ -361,9 +363,9 @@ bool truncate_stream(Program& program, Random& random, PlantedFault& fault) {
     return true;
   }
   size_t kept = random() % (stream.size() - 1);
-  while (kept > 0 && !works(stream[kept])) --kept;  // something with work is lost
+  while (kept > 0 && !works(stream[kept])) --kept;  // some instruction with work is lost
   if (!works(stream[kept])) return false;
-  // Of what is lost the first is named first.
+  // The report names the first of the lost instructions first.
   u32 counter = kNoCounter, call = stream[kept].call;
   for (size_t i = kept; i + 1 < stream.size(); ++i) {
     counter = std::min(counter, stream[i].signal.counter);
@@ -392,7 +394,7 @@ bool too_little_memory(Program& program, Random&, PlantedFault& fault) {
   return true;
 }
 
-// Where its rows or panels are touched.
+// Changes a home where its rows or panels are touched.
 bool wrong_home(Program& program, Random& random, PlantedFault& fault) {
   std::vector<Home*> homes;
   for (Home& home : program.homes)
@@ -439,7 +441,7 @@ bool wrong_total(Program& program, Random& random, PlantedFault& fault) {
   return true;
 }
 
-// Total and targets agree, but producers make more.
+// The total and the targets agree, but producers signal more.
 bool total_in_part(Program& program, Random& random, PlantedFault& fault) {
   if (program.counters.empty()) return false;
   const u32 counter = u32(random() % program.counters.size());
@@ -468,7 +470,7 @@ bool two_kinds(Program& program, Random& random, PlantedFault& fault) {
   return true;
 }
 
-// One producer begins its stream and one ends its own, and nothing orders them from step to step.
+// One producer begins its stream and another ends its own, and nothing orders them from step to step.
 bool counter_again(Program& program, Random& random, PlantedFault& fault) {
   const size_t workers = program.workers.size();
   if (workers < 2) return false;

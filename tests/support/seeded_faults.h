@@ -1,4 +1,4 @@
-// Programs with one fault in them, planted where it is one for certain.
+// Programs with one fault, planted where it certainly is one.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@
 namespace heddle {
 
 struct PlantedFault {
-  std::vector<FaultKind> kinds;    // of the report: one of them
+  std::vector<FaultKind> kinds;    // the report has one of these kinds
   std::vector<std::string> names;  // one message has all of these
-  int edge = -1;                   // EdgeKind where the fault is one of an edge
+  int edge = -1;                   // EdgeKind, if the fault is in an edge
 };
 
 struct FaultSeed {
   const char* name;
-  // False: the program has no place for it, and is as it was.
+  // Returns false, and changes nothing, when the program has no place for the fault.
   bool (*plant)(Program& program, std::mt19937_64& random, PlantedFault& fault);
 };
 

@@ -1,4 +1,4 @@
-// Models of full size without weights: enough to build and to prove their programs.
+// Models of full size without weights: enough to build their programs and to prove them.
 #pragma once
 
 #include "heddle/base/error.h"
@@ -30,7 +30,7 @@ inline constexpr const char* kGemma2B =
   "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
   "vocab_size": 256000, "max_position_embeddings": 8192, "rms_norm_eps": 1e-6, "sliding_window": 4096,
   "query_pre_attn_scalar": 256, "hidden_activation": "gelu_pytorch_tanh"})";
-// The shapes of DeepSeek V2 Lite, and of the 128 heads of V3, with few layers and no experts.
+// The shapes of DeepSeek V2 Lite, and of V3 with its 128 heads, with few layers and no experts.
 inline constexpr const char* kDeepseekLite = R"({"model_type": "deepseek_v2", "hidden_size": 2048,
   "intermediate_size": 10944, "num_hidden_layers": 12, "first_k_dense_replace": 12, "num_attention_heads": 16,
   "vocab_size": 102400, "max_position_embeddings": 163840, "rms_norm_eps": 1e-6, "q_lora_rank": null,

@@ -1,4 +1,4 @@
-// The memory of a case in the space of an executor, canaries included.
+// Copies the memory of a case, canaries included, to the space of an executor.
 #pragma once
 
 #include <vector>

@@ -52,7 +52,7 @@ std::vector<Region> regions_of(const Program& program, const Instruction& instru
 
 namespace {
 
-// Whether they share a byte.
+// True if they share a byte.
 bool overlap(const Program& program, const Region& a, const Region& b) {
   const i64 at = program.buffers[a.buffer].arena_offset, bt = program.buffers[b.buffer].arena_offset;
   if (a.buffer != b.buffer && (at < 0 || bt < 0)) return false;

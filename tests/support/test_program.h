@@ -1,5 +1,6 @@
-// A small program for the tests of executors, made by hand: layers of linear and rms_norm in turn, each cut
-// over the workers, each waiting for all of the layer before it and for the readers of what it overwrites.
+// A small hand-made program for the tests of executors: layers of linear and rms_norm in alternation. Each
+// layer is cut over the workers, and waits for all of the layer before it and for the readers of what it
+// overwrites.
 #pragma once
 
 #include <string>
@@ -12,13 +13,13 @@ namespace heddle {
 struct TestProgram {
   static constexpr i32 kRows = 21, kCols = 112, kLayers = 6;
 
-  // Its memory lies in `space`, or with the process.
+  // Its memory lies in `space`, or in the process if that is null.
   explicit TestProgram(i32 workers, MemorySpace* space = nullptr);
   TestProgram(const TestProgram&) = delete;
   TestProgram& operator=(const TestProgram&) = delete;
   ~TestProgram();
 
-  std::vector<float> result() const;  // what the last layer left
+  std::vector<float> result() const;  // output of the last layer
   // The instruction of a layer on a worker.
   Instruction& at(size_t worker, size_t layer) { return program.workers[worker][layer]; }
 

@@ -16,7 +16,7 @@ DecodeRun::~DecodeRun() {
 }
 
 void DecodeRun::go_to_position() {
-  engine_.rewind(sequence_, position_);  // may keep fewer
+  engine_.rewind(sequence_, position_);  // may keep fewer positions
   while (const i32 left = position_ - engine_.length(sequence_)) {
     const std::vector<i32> tokens(size_t(std::min(left, engine_.max_rows())), 1);
     const StepRequest chunk{sequence_, tokens, false};

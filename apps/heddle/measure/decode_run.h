@@ -1,4 +1,4 @@
-// The same steps of a model at one position, again and again: what is profiled and measured.
+// Repeats the same steps of a model at one position, for profiles and measurements.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,16 @@ namespace heddle {
 
 class DecodeRun {
  public:
-  // A sequence with `position` tokens in its pages. A step takes `rows` more: one, and its choice goes on, or a chunk.
+  // Opens a sequence with `position` tokens in its pages. A step takes `rows` more: one row, whose choice is
+  // the next token, or a chunk of a prompt.
   DecodeRun(Engine& engine, i32 position, i32 rows = 1);
   ~DecodeRun();
   DecodeRun(const DecodeRun&) = delete;
   DecodeRun& operator=(const DecodeRun&) = delete;
 
-  // One call of `steps` steps from the position on; seconds. A chunk is one step.
+  // Runs one call of `steps` steps from the position on and returns seconds. A chunk is one step.
   double run(i32 steps, bool logits = false);
-  // Of the last run.
+  // The result of the last run.
   const StepResult& result() const { return result_; }
 
  private:
@@ -25,12 +26,12 @@ class DecodeRun {
 
   Engine& engine_;
   i32 position_;
-  std::vector<i32> tokens_;  // of a step
+  std::vector<i32> tokens_;  // tokens of a step
   SequenceId sequence_;
   StepResult result_;
 };
 
-// Instructions of the program's longest stream: what a worker notes of a traced step.
+// Length of the program's longest stream: the most instructions that a worker records in a traced step.
 u32 longest_stream(const Program& program);
 
 }  // namespace heddle

@@ -26,9 +26,9 @@ CostModel measure_costs(const EngineFlags& flags, const EngineOptions& options, 
   const auto engine = load_engine(flags, traced);
   DecodeRun run(*engine, how.position, how.rows);
   const Program& program = engine->program(how.rows, 1);
-  run.run(how.calls());  // warms up
+  run.run(how.calls());  // warm-up
   double least = 0;
-  Trace fastest;  // what else the machine did is no cost of tiles
+  Trace fastest;  // other work of the machine is not a cost of tiles
   for (i32 round = 0; round < how.rounds; ++round) {
     const double seconds = run.run(how.calls());
     if (round > 0 && seconds >= least) continue;

@@ -1,4 +1,4 @@
-// What steps take, measured, with the programs of a policy.
+// Measures the time of steps with the programs of a policy.
 #pragma once
 
 #include <string>
@@ -11,23 +11,24 @@ namespace heddle {
 
 struct MeasureFlags {
   i32 position = 128, steps = 16, rounds = 5;
-  i32 rows = 1;  // of a step; above 1: a chunk of a prompt, a step a call
+  i32 rows = 1;  // rows per step; above 1: a chunk of a prompt, one step per call
 
-  i32 calls() const { return rows == 1 ? steps : 1; }  // steps of a call
+  i32 calls() const { return rows == 1 ? steps : 1; }  // steps per call
   i32 context() const { return position + rows + steps; }
 };
 
 struct MeasuredSteps {
-  std::vector<double> ns;  // of a step, by round; the first call, which warms up, is none
+  std::vector<double> ns;  // per step, by round; without the first call, which warms up
   std::vector<i32> tokens;
-  std::vector<float> logits;  // of the last step
+  std::vector<float> logits;  // logits of the last step
 };
 
-// Loads the model. The program measured is that of options.scheduler.
+// Loads the model and measures the program of options.scheduler.
 MeasuredSteps measure_steps(const EngineFlags& flags, const EngineOptions& options, const MeasureFlags& how);
-// What traced runs of the same kind, the fastest of them, say of tiles and messages.
+// Derives costs of tiles and messages from the fastest of several traced runs.
 CostModel measure_costs(const EngineFlags& flags, const EngineOptions& options, const MeasureFlags& how);
-// Throws Error(kInternal) with the first difference: nothing that a program computes depends on its schedule.
+// Throws Error(kInternal) with the first difference: a schedule must not change anything that a program
+// computes.
 void require_same(const std::string& policy, const MeasuredSteps& steps, const std::string& first_policy,
                   const MeasuredSteps& first);
 

@@ -1,4 +1,4 @@
-// Measured values as bench/results keeps them.
+// Measured values in the form of bench/results.
 #pragma once
 
 #include <optional>
@@ -8,22 +8,23 @@
 
 namespace heddle {
 
-// A line of the results: the median over the rounds, and all of them.
+// A row of the results: the median over the rounds, and every round.
 struct Measurement {
   std::string work, unit;
   std::vector<double> all;
-  double ceiling = 0;                    // the best that the machine allows; 0: not known
-  std::optional<double> predicted = {};  // by a model of costs
+  double ceiling = 0;                    // the best that the machine allows; 0: unknown
+  std::optional<double> predicted = {};  // prediction of a model of costs
 
   double median() const;
-  double deviation() const { return 100 * (*predicted / median() - 1); }  // of what was predicted, per cent
+  // difference from the prediction, per cent
+  double deviation() const { return 100 * (*predicted / median() - 1); }
 };
 
 struct MeasuredWith {
   std::string device, commit, command;
 };
 
-// With the date of today.
+// Adds today's date.
 void write_measurements(const std::string& path, const MeasuredWith& with, std::span<const Measurement> rows);
 
 }  // namespace heddle

@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-// Names of nodes with the op of each.
+// Names of nodes, with the op of each.
 Json nodes_of(const Program& program) {
   Json nodes = Json::array();
   for (const Call& call : program.calls)
@@ -19,8 +19,8 @@ Json nodes_of(const Program& program) {
   return nodes;
 }
 
-// For each tile of the second step five numbers: when it began to wait, ran and ended, in nanoseconds from the begin of
-// the step; its node; whether it is on the critical path.
+// Five numbers for each tile of the second step: when it began to wait, began to run and ended, in
+// nanoseconds from the beginning of the step; its node; whether it is on the critical path.
 Json lanes_of(const PlannedSchedule& schedule) {
   std::vector<std::vector<bool>> on_path;
   for (const auto& stream : schedule.program.workers) on_path.emplace_back(stream.size());

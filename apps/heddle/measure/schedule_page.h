@@ -1,4 +1,4 @@
-// A page that shows what schedules are predicted to do.
+// A page that shows the predictions for schedules.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,10 @@ struct PlannedSchedule {
   Program program;
   Prediction prediction;
   double build_ms = 0;
-  std::optional<Measurement> measured;  // microseconds of a step
+  std::optional<Measurement> measured;  // microseconds per step
 };
 
-// One HTML file that needs no other: a timeline of the workers for each schedule.
+// A self-contained HTML file with a timeline of the workers for each schedule.
 std::string schedule_page(const std::string& title, std::span<const PlannedSchedule> schedules);
 
 }  // namespace heddle

@@ -24,7 +24,7 @@ SequenceBias parse_bias(const std::string& text) {
   return bias;
 }
 
-// The model's generation_config.json has defaults for these.
+// True for settings whose defaults come from the model's generation_config.json.
 bool is_sampling(std::string_view name) {
   bool found = false;
   const SamplingParams any;

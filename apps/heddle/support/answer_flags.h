@@ -14,19 +14,22 @@ namespace heddle {
 
 struct AnswerFlags {
   EngineFlags engine;
-  std::string system, form;  // of a conversation; `form` is a file with its template
+  std::string system, form;  // for a conversation; `form` is a file with its template
 
-  // Each field of AnswerSettings that a flag can hold, but for those left out, and flags for the others.
+  // Adds a flag for each field of AnswerSettings that a flag can hold, except those left out, and special
+  // flags for the others.
   void add_to(Command& command, const std::set<std::string>& left_out = {});
-  // What the flags say, else the model's generation_config.json. Throws Error where a value is out of its range.
+  // The settings of the flags; the model's generation_config.json supplies the rest. Throws Error when a
+  // value is out of its range.
   AnswerSettings settings(const Command& command, const Tokenizer& tokenizer) const;
-  // The template in `form`, or where that is empty the model's. Throws Error that says what to pass where there is none.
+  // The template in `form`, or the model's if `form` is empty. If there is none, throws Error that says what
+  // to pass.
   ChatTemplate chat_template() const;
 
   AnswerSettings asked;
 
  private:
-  std::set<std::string> names_;  // of the fields that have a flag
+  std::set<std::string> names_;  // fields that have a flag
   std::vector<std::string> bad_words_, biases_, eos_;
   bool ignore_eos_ = false;
 };

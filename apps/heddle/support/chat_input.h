@@ -1,4 +1,4 @@
-// What a person types: messages of one line or several.
+// Reads what a person types: messages of one or several lines.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ class ChatInput {
  public:
   enum class Kind { kMessage, kEnd, kInterrupted };
 
-  // Prompts are shown where stdin is a terminal; lines are edited where it can do that.
+  // Shows prompts if stdin is a terminal, and edits lines if the terminal can.
   ChatInput();
 
-  // A line; with a backslash at its end the next one belongs to it, and between lines that begin and end with """ all
-  // do. kInterrupted: Ctrl-C was pressed, and what had been typed is gone.
+  // Reads a message. A backslash at the end of a line continues it on the next line, and """ begins and ends
+  // a message of several lines. kInterrupted: Ctrl-C was pressed, and the typed text is dropped.
   Kind read(std::string& message);
 
  private:
@@ -26,7 +26,7 @@ class ChatInput {
   bool is_terminal_;
   StdinReader reader_;
   std::optional<LineEditor> editor_;
-  std::string buffer_;  // read and not yet handed out
+  std::string buffer_;  // bytes that were read but not returned yet
   bool ended_ = false;
 };
 

@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// An empty text would be read as 0.
+// CLI11 would read an empty text as 0.
 std::string not_empty(const std::string& text) {
   return text.empty() ? "is empty; give a number" : "";
 }

@@ -1,5 +1,5 @@
-// A command and its arguments. CLI11 stands behind it: in each file that included it, it took most of the time to
-// compile.
+// A command and its arguments, without CLI11 in the interface: CLI11 took most of the compile time of each
+// file that included it.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ class App;
 
 namespace heddle {
 
-// Where an argument goes. Into a bool: --name sets it, without a value.
+// The field that an argument sets. --name sets a bool and takes no value.
 using FlagValue =
     std::variant<bool*, i32*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*>;
 
 struct ArgumentTraits {
   bool required = false;
-  bool shows_default = true;  // help names the value that the field has
+  bool shows_default = true;  // help names the default value
   char separator = '\0';      // between several values in one argument
-  const char* group = "";     // heading in help; "": that of most
+  const char* group = "";     // heading in help; "": the heading of most arguments
 };
 
 // The flag of a setting: "top_p" -> "--top-p".
@@ -37,16 +37,16 @@ class Command {
   // `about` is the command's line in the program's help.
   Command(CLI::App& program, const std::string& name, const std::string& about);
 
-  // "--name", or "name" for what is told by its place.
+  // "--name", or "name" for a positional argument.
   void argument(const std::string& name, const FlagValue& field, const std::string& help,
                 const ArgumentTraits& traits = {});
-  // Ends the command's help.
+  // Text at the end of the command's help.
   void footer(const std::string& text);
-  // Called once the fields are filled.
+  // Called when the fields are filled.
   void action(std::function<void()> run);
-  // Whether the argument was given; for `action`.
+  // True if the argument was given; for `action`.
   bool given(const std::string& name) const;
-  // The arguments that were given but for those left out, as " --name value"; for `action`.
+  // The given arguments, except those left out, as " --name value"; for `action`.
   std::string typed(const std::set<std::string>& left_out) const;
 
  private:

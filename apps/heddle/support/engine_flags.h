@@ -1,4 +1,4 @@
-// The flags that every command with a model shares, and the loading of a model with its progress line.
+// The flags that all commands with a model share. Loads a model with a progress line.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct EngineFlags {
   bool no_fuse = false, generic = false, verbose = false, prove = false;
 
   void add_to(Command& command);
-  // Only those that decide a program; `what` says what the command takes for a model.
+  // Adds only the flags that decide a program. `what` describes the model argument of the command.
   void add_program_to(Command& command, const std::string& what, bool model_required = true);
   void add_executor_to(Command& command);
   void add_threads_to(Command& command);
@@ -33,9 +33,10 @@ struct EngineFlags {
   std::shared_ptr<const Artefact> artefact() const;
 };
 
-// Throws Error where the path is no folder, before files in it are looked for.
+// Throws Error when the path is not a folder, before anything looks for files in it.
 void require_model_folder(const std::string& path);
-// Opens the folder and loads its weights; prints what it takes and does to stderr when that is a terminal.
+// Opens the folder and loads its weights. If stderr is a terminal, prints the memory it needs and its
+// progress there.
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options);
 // The planner of an engine with these options, which it completes. Opens the folder, but reads no weights.
 Planner load_planner(const EngineFlags& flags, EngineOptions& options);

@@ -1,4 +1,4 @@
-// Text from people: checked before it is used, so that nothing is taken for something else in silence.
+// Checks text from people before it is used, so that nothing is misread silently.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@ namespace heddle {
 
 std::string read_stdin();
 
-// Whole numbers with spaces or commas between them; throws Error on anything else. `where` is for messages.
+// Parses whole numbers with spaces or commas between them. Throws Error on anything else; messages name it
+// `where`.
 std::vector<int64_t> parse_ids(std::string_view text, const std::string& where);
-// The same for what fits a token id.
+// Same, for numbers in the range of a token id.
 std::vector<int32_t> parse_tokens(std::string_view text, const std::string& where);
 
-// Throws Error that names the first byte where `text` is not UTF-8.
+// Throws Error that names the first byte at which `text` is not UTF-8.
 void require_utf8(std::string_view text, const std::string& where);
 
 }  // namespace heddle

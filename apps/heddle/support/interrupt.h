@@ -1,11 +1,11 @@
-// Ctrl-C asks a command to end after the token at hand; a second one ends the process.
+// Ctrl-C asks a command to end after the current token; a second one ends the process.
 #pragma once
 
 namespace heddle {
 
 void watch_interrupts();
 bool interrupted();
-// What was asked is done: Ctrl-C can be pressed again.
+// The request was served: Ctrl-C can be pressed again.
 void forget_interrupt();
 
 }  // namespace heddle

@@ -17,7 +17,7 @@ namespace heddle {
 namespace {
 
 constexpr int kRemembered = 1000;  // lines
-constexpr char kCtrlD = '\x04';    // pressed before a line is edited, it comes as a zero
+constexpr char kCtrlD = '\x04';    // if pressed on an empty line, it arrives as a zero
 
 }  // namespace
 
@@ -37,7 +37,8 @@ struct LineEditor::State {
   static int next_character(EditLine* editor, wchar_t* character);
 };
 
-// The next character for libedit: 1, 0 at the end, -1 where Ctrl-C was pressed. Its own reader goes on after a signal.
+// The next character for libedit: 1, 0 at the end, -1 when Ctrl-C was pressed. libedit's own reader would
+// continue after a signal.
 int LineEditor::State::next_character(EditLine* editor, wchar_t* character) {
   std::mbstate_t state{};
   for (;;) {

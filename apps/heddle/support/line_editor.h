@@ -1,4 +1,4 @@
-// A line from a terminal, edited as it is typed, with those before it at hand. libedit stands behind it.
+// Reads a line from a terminal, with editing and a history. It uses libedit.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ class LineEditor {
  public:
   enum class Kind { kLine, kEnd, kInterrupted };
 
-  // Whether stdin and stdout are a terminal that can move its cursor.
+  // True if stdin and stdout are a terminal that can move its cursor.
   static bool can_edit();
 
   explicit LineEditor(StdinReader& input);

@@ -9,7 +9,8 @@
 namespace heddle {
 namespace {
 
-// After a call on stdout that failed: returns where a signal was the reason, since the call can be made again.
+// Called after a call on stdout failed. Returns if a signal was the reason, because then the call can be
+// repeated.
 void require_interrupted() {
   if (errno != EINTR)
     fail(ErrorCode::kIo, "[stdout] cannot write: {}; what came before may be cut", std::strerror(errno));

@@ -1,11 +1,11 @@
-// Text to stdout, where a full disk or a closed pipe is an error.
+// Writes text to stdout. A full disk or a closed pipe is an error.
 #pragma once
 
 #include <string_view>
 
 namespace heddle {
 
-// Both throw Error(kIo) where stdout cannot be written.
+// Both throw Error(kIo) when stdout cannot be written.
 void print(std::string_view text);
 void flush_output();
 

@@ -1,4 +1,4 @@
-// How far work has come, on a line of stderr, where that is a terminal.
+// Shows progress on a line of stderr, if that is a terminal.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ class ProgressLine {
   ~ProgressLine() { clear(); }
 
   bool on_terminal() const { return on_terminal_; }
-  // Instead of what it showed before.
+  // Replaces what it showed before.
   void show(const std::string& text);
-  // Shows how many tokens are done, where they are so many that it takes a while.
+  // Shows how many tokens are done, if there are enough of them to take a while.
   void show_tokens(const char* work, size_t done, size_t all);
   void clear();
 

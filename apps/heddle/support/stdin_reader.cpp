@@ -13,10 +13,11 @@
 namespace heddle {
 namespace {
 
-constexpr int kPatience = 100;  // ms between looks at Ctrl-C, should its signal have gone to another thread
+constexpr int kPatience = 100;  // ms between checks for Ctrl-C, in case another thread got the signal
 
-// A terminal drops what was typed when Ctrl-C is pressed, even between a poll that saw it and the read, which must not
-// wait then. Others share stdin's own descriptor, whose mode is theirs too.
+// A terminal drops the typed text when Ctrl-C is pressed, even between a poll that saw it and the read, and
+// the read must not block then. Other processes share stdin's descriptor and would see its mode change, so
+// this opens its own.
 int open_input() {
   const char* terminal = ::isatty(STDIN_FILENO) != 0 ? ::ttyname(STDIN_FILENO) : nullptr;
   const int own = terminal != nullptr ? ::open(terminal, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;

@@ -1,4 +1,4 @@
-// Bytes from stdin, until somebody presses Ctrl-C (interrupt.h).
+// Reads bytes from stdin until Ctrl-C is pressed (interrupt.h).
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class StdinReader {
   StdinReader(const StdinReader&) = delete;
   StdinReader& operator=(const StdinReader&) = delete;
 
-  // Waits for bytes; `count` says how many came. Throws Error where stdin cannot be read.
+  // Waits for bytes and sets `count`. Throws Error when stdin cannot be read.
   Kind read(std::span<char> bytes, size_t& count);
 
  private:

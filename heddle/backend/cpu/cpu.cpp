@@ -1,5 +1,6 @@
 // The CPU backend: which executors it has.
 #include "heddle/backend/cpu/describe.h"
+#include "heddle/backend/cpu/op_call.h"
 #include "heddle/ir/executor.h"
 
 namespace heddle {
@@ -21,6 +22,7 @@ const Backend& cpu_backend() {
       .describe = describe_cpu,
       .device = name_cpu,
       .read_bandwidth = measure_read_bandwidth,
+      .op_calls = cpu_op_calls,
       .kinds = {{.name = "cpu", .executor = "threads"}},
   };
   return backend;

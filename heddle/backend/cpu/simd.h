@@ -32,4 +32,13 @@ class Tiles {
 std::unique_ptr<Tiles> create_tiles(const SimdLevel& level, const Program& program, const Memory& memory,
                                     int threads);
 
+// Runs tiles of ops by themselves, at the best level. A thread keeps the scratch of the tiles that it ran.
+class OpTiles {
+ public:
+  virtual ~OpTiles() = default;
+  virtual const void* body_of(std::string_view op) const = 0;  // null: there is none in this build
+  virtual void run(const void* body, const std::byte* args, const TileCoord& tile) const = 0;
+};
+const OpTiles& op_tiles();
+
 }  // namespace heddle

@@ -21,12 +21,21 @@ static_assert(heddle::Block<SimdBlock, Lanes, FewLanes> && PanelStream<SimdBlock
 using Block = SimdBlock;
 #include "op_entries.inc"
 
-std::unique_ptr<Tiles> create_tiles_here(const Program& program, const Memory& memory,
-                                         const MatrixKernels& kernels, int threads) {
-  static const BodyEntry<Block> bodies[] = {
+std::span<const BodyEntry<Block>> bodies() {
+  static const BodyEntry<Block> all[] = {
 #include "op_entry_list.inc"
   };
-  return std::make_unique<TilesOf<Block>>(program, memory, bodies, kernels, threads);
+  return all;
+}
+
+std::unique_ptr<Tiles> create_tiles_here(const Program& program, const Memory& memory,
+                                         const MatrixKernels& kernels, int threads) {
+  return std::make_unique<TilesOf<Block>>(program, memory, bodies(), kernels, threads);
+}
+
+const OpTiles& op_tiles_here(const MatrixKernels& kernels) {
+  static const OpTilesOf<Block> tiles(bodies(), kernels);
+  return tiles;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -37,6 +46,14 @@ HWY_AFTER_NAMESPACE();
 namespace heddle {
 
 HWY_EXPORT(create_tiles_here);
+HWY_EXPORT(op_tiles_here);
+
+const OpTiles& op_tiles() {
+  const SimdLevel& level = simd_level("");
+  hwy::ChosenTarget chosen;
+  chosen.Update(level.target);
+  return HWY_DISPATCH_TABLE(op_tiles_here)[chosen.GetIndex()](level.kernels);
+}
 
 std::unique_ptr<Tiles> create_tiles(const SimdLevel& level, const Program& program, const Memory& memory,
                                     int threads) {

@@ -27,4 +27,23 @@ class TilesOf : public Tiles {
   std::vector<std::unique_ptr<Block>> blocks_;
 };
 
+template <class Block>
+class OpTilesOf : public OpTiles {
+ public:
+  OpTilesOf(std::span<const BodyEntry<Block>> bodies, const MatrixKernels& kernels)
+      : bodies_(bodies), kernels_(kernels) {}
+  const void* body_of(std::string_view op) const override { return find_body(bodies_, op); }
+  void run(const void* body, const std::byte* args, const TileCoord& tile) const override {
+    static thread_local Block block(kernels_);
+    const typename Chain<Block>::Link link{static_cast<const BodyEntry<Block>*>(body), args};
+    Chain<Block> chain{std::span(&link, 1)};
+    block.begin();
+    chain.run(block, tile);
+  }
+
+ private:
+  std::span<const BodyEntry<Block>> bodies_;
+  const MatrixKernels kernels_;
+};
+
 }  // namespace heddle

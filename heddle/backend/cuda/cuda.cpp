@@ -7,6 +7,7 @@
 #include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/backend/cuda/executors/bandwidth.h"
 #include "heddle/backend/cuda/executors/device_program.h"
+#include "heddle/backend/cuda/executors/op_call.h"
 #include "heddle/backend/cuda/program/body_check.h"
 #include "heddle/backend/cuda/program/requests.h"
 #include "heddle/base/error.h"
@@ -114,6 +115,7 @@ const Backend& cuda_backend() {
       .describe = cuda::describe,
       .device = [] { return cuda::Device::get().name(); },
       .read_bandwidth = [](int) { return cuda::measure_read_bandwidth(); },
+      .op_calls = cuda::op_calls,
       .kinds = cuda::kinds(),
       .kind = cuda::kind_of_device,
       .compiler = &cuda::compiler(),

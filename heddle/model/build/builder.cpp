@@ -38,7 +38,7 @@ i32 largest_part(i32 whole, i32 most) {
   return part;
 }
 
-// Rows of all heads, of which there is one part.
+// Rows of all heads as one part.
 Tensor joined_heads(Tensor part) {
   part.rank = 2;
   part.size[1] *= part.size[3], part.stride[1] = 1;
@@ -46,7 +46,7 @@ Tensor joined_heads(Tensor part) {
   return part;
 }
 
-// What the graph's last call made, which that call stores a second time, as `second` is.
+// Makes the last call of the graph store its result a second time, as `second`.
 Tensor made_twice(Graph& graph, const Tensor& second) {
   Node& maker = graph.nodes().back();
   Tensor* copy = argument(maker.main_part(), "copy");
@@ -56,7 +56,7 @@ Tensor made_twice(Graph& graph, const Tensor& second) {
 }
 
 constexpr i32 kWideKeys = 256;     // elements
-constexpr i32 kLatentQueries = 8;  // of a tile of latent attention, whose heads all share one kv head
+constexpr i32 kLatentQueries = 8;  // in a tile of latent attention, where all heads share one kv head
 
 }  // namespace
 
@@ -317,7 +317,7 @@ Tensor Builder::add(const std::string& name, Tensor a, Tensor b) {
 
 Tensor Builder::wanted(Tensor x) {
   made_.graph.set_live(LiveRows::kWanted);
-  if (request_.shape.rows == 1) return x;  // which is wanted, or none is
+  if (request_.shape.rows == 1) return x;  // either this row is wanted, or none is
   Tensor y = dense(DType::kF32, {request_.shape.wanted, x.last()});
   return made_.graph.call("gather_rows", "wanted", GatherRows{.step = step_, .x = x, .y = y}).y;
 }

@@ -11,14 +11,14 @@
 
 namespace heddle {
 
-// A projection's matrix: parts of a checkpoint, one below the other.
+// A projection's matrix: parts of a checkpoint, stacked by rows.
 struct Rows {
   std::vector<WeightSource> sources;
   std::vector<i32> order;
   std::vector<std::string> biases;  // one for each source, or none
 };
 
-// Where the heads of queries, keys and values lie in the columns of a fused projection.
+// The columns of a fused projection that hold the heads of queries, keys and values.
 struct Heads {
   i32 query = 1, kv = 1, dim = 1;
 
@@ -27,13 +27,13 @@ struct Heads {
   i32 columns() const { return (query + 2 * kv) * dim; }
 };
 
-// A root mean square norm: its epsilon, and what its weights lack (Gemma stores them less one).
+// A root mean square norm: its epsilon, and what to add to its stored weights (Gemma stores them minus one).
 struct Rms {
   double eps = 1e-5, plus = 0;
 };
 
-// What becomes of the scores of attention: cap tanh(scale q k / cap) of the last `window` positions. 0: no cap, all
-// positions.
+// How attention changes its scores: cap tanh(scale q k / cap) over the last `window` positions. 0: no cap,
+// all positions.
 struct Scores {
   double scale = 1;
   i32 window = 0;
@@ -45,7 +45,8 @@ struct KvPages {
   Tensor keys, values;
 };
 
-// What attention reads of this step's rows. `latent` may be missing: the queries' second part (ops/attention).
+// Inputs of attention from this step's rows. `latent` (the second part of the queries, see ops/attention) may
+// be missing.
 struct AttentionRows {
   Tensor q, k, v, latent;
 };
@@ -55,17 +56,17 @@ struct HeadNorms {
   std::string query, key;
 };
 
-// How tokens choose their experts, of `count` ones (heddle/ops/route).
+// How tokens choose among `count` experts (heddle/ops/route).
 struct Routing {
   i32 count = 1, taken = 1;
   bool sigmoid = false;    // scores: sigmoid, else softmax of the logits
   bool normalise = false;  // shares add up to `scale`
-  std::string bias;        // added to the scores that choose; "": none
+  std::string bias;        // added to the scores that choose, but not to the shares; "": none
   i32 groups = 1, groups_kept = 1, scores_of_group = 1;
   double scale = 1;
 };
 
-// What a step's tokens chose.
+// The experts that a step's tokens chose.
 struct Routes {
   i32 experts = 1;
   Tensor choice, share;  // [T, taken]
@@ -75,7 +76,7 @@ class Builder {
  public:
   Builder(const GraphRequest& request, const ModelInfo& info);
 
-  // Calls inside the scope of "name.".
+  // Puts the calls that follow into the scope "name.".
   Builder& in(const std::string& scope) {
     scope_ = scope.empty() ? "" : scope + ".";
     return *this;
@@ -83,27 +84,28 @@ class Builder {
 
   Tensor embed(const std::string& name, const Weight& table, double scale = 1);
   Tensor embed_positions(const std::string& name, const Weight& table);
-  // The stream of residuals begins with x: every add() after it goes on from the last one.
+  // Begins the residual stream with x. Every add() continues from the last one.
   Tensor residual(Tensor x);
   Tensor rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms);
   Tensor layer_norm(const std::string& name, Tensor x, const std::string& weight, const std::string& bias,
                     double eps);
   Tensor linear(const std::string& name, Tensor x, const Rows& rows);
   Tensor linear(const std::string& name, Tensor x, const Weight& weight);
-  // Each head's elements of x times its own rows.
+  // Multiplies each head's elements of x by that head's rows.
   Tensor head_linear(const std::string& name, Tensor x, const Rows& rows, i32 heads);
   Routes route(const std::string& name, Tensor x, const Rows& rows, const Routing& routing);
-  // Of each expert's matrix, one below the other in `rows`: a row of x for each token, or for each of its experts.
+  // `rows` stacks the matrices of all experts. x has one row for each token, or one for each pair of a token
+  // and its expert.
   Tensor expert_linear(const std::string& name, Tensor x, const Routes& routes, const Rows& rows);
   Tensor expert_sum(const std::string& name, Tensor x, const Routes& routes);
-  // The query and key heads of a fused projection whose rows pair_rotary_rows ordered.
+  // Normalises the query and key heads of a fused projection whose rows pair_rotary_rows ordered.
   Tensor head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
                    const Rms& rms);
   Tensor rotary(const std::string& name, const Rotary& rotary);  // the step's table of cos and sin
   Tensor rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim);
-  // Attention over pages of its own, to which the new keys and values go.
+  // Attention over its own pages, with the new keys and values appended.
   Tensor attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, const Scores& scores);
-  // The same in parts: pages, what goes to them, attention.
+  // Separate parts of attend(): pages, the append to them, attention.
   KvPages pages(i32 layer, i32 kv_heads, i32 key_dim, i32 value_dim);
   void append(const std::string& name, Tensor x, Tensor pages, i32 column = 0);
   Tensor attend(const std::string& name, const AttentionRows& rows, const KvPages& pages,
@@ -111,13 +113,14 @@ class Builder {
   Tensor activate(const std::string& name, Tensor x, i32 kind);
   Tensor gate(const std::string& name, Tensor pairs, i32 kind);
   Tensor sum(const std::string& name, Tensor a, Tensor b);
-  // a added to the stream of residuals, b.
+  // Adds a to the residual stream b.
   Tensor add(const std::string& name, Tensor a, Tensor b);
   Tensor wanted(Tensor x);  // its wanted rows
-  // The logits of x in f32, bent by a softcap (0: none), and the choice of tokens where the request asks for it.
+  // Adds the logits of x in f32, with a softcap (0: none), and the choice of tokens if the request asks for
+  // it.
   void head(Tensor x, const Weight& weight, double softcap = 0);
 
-  // The table [rows, cols] of a look-up or of the head.
+  // A table [rows, cols] for a look-up or the head.
   Weight table(const std::string& name, const std::string& tensor, i32 rows, i32 cols);
 
   ModelGraph take() { return std::move(made_); }
@@ -133,11 +136,11 @@ class Builder {
   const ModelInfo& info_;
   ModelGraph made_;
   Tensor step_, state_;
-  Tensor residual_;  // where the request keeps it resident
+  Tensor residual_;  // set while the request keeps it resident
   std::string scope_;
 };
 
-// Row orders. Heads [0, rotated) of `heads` have their partners i and i + rotary/2 side by side.
+// Row orders. Makes the partners i and i + rotary/2 of heads [0, rotated) of `heads` adjacent.
 std::vector<i32> pair_rotary_rows(i32 rows, i32 rotated, i32 head_dim, i32 rotary_dim);
 // Rows [0, n) and [n, 2n) alternate.
 std::vector<i32> interleave_halves(i32 n);

@@ -18,7 +18,7 @@ Rows stack(const std::string& at, const std::vector<std::pair<const char*, i32>>
   return result;
 }
 
-// Each gate beside its value.
+// Pairs each gate row with its up row.
 Rows gate_up_rows(const std::string& at, i32 inner, bool bias) {
   Rows rows = stack(at, {{"gate_proj", inner}, {"up_proj", inner}}, bias);
   rows.order = interleave_halves(inner);

@@ -1,6 +1,7 @@
-// Multi-head latent attention (DeepSeek-AI, 2024: "DeepSeek-V2", section 2.1) in its absorbed form. Of a position the
-// pages hold the latent c, from which a head's keys and values are W_uk c and W_uv c, and one rotated key that all
-// heads share. A score q (W_uk c) is (q W_uk) c: queries meet latents, whose sum then passes through W_uv.
+// Multi-head latent attention (DeepSeek-AI, 2024: "DeepSeek-V2", section 2.1) in its absorbed form. For each
+// position the pages hold the latent c, from which a head's keys and values are W_uk c and W_uv c, and one
+// rotated key that all heads share. A score q (W_uk c) equals (q W_uk) c: attention takes scores against
+// latents, and the weighted sum of latents then passes through W_uv.
 #include "heddle/model/build/deepseek.h"
 
 #include "heddle/ir/rules.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr Rms kLatentRms{.eps = 1e-6};  // whatever rms_norm_eps is
 
-// Rows of a rotated part of a head or of the key, from row `first` on, with partners side by side.
+// Adds the rows of a rotated part of a head or of the key, from row `first` on, with partners adjacent.
 void add_rotated(std::vector<i32>& order, const DeepseekConfig& c, i32 first) {
   const i32 dim = c.qk_rope_head_dim;
   for (i32 i = 0; i < dim; ++i) order.push_back(first + (c.rope_interleave ? i : i / 2 + i % 2 * (dim / 2)));
@@ -22,7 +23,7 @@ void add_range(std::vector<i32>& order, i32 first, i32 count) {
   for (i32 i = 0; i < count; ++i) order.push_back(first + i);
 }
 
-// The rotated parts of all heads, then the others.
+// The rotated parts of all heads come first, then the others.
 std::vector<i32> query_order(const DeepseekConfig& c) {
   const i32 dim = c.qk_nope_head_dim + c.qk_rope_head_dim;
   std::vector<i32> order;
@@ -32,7 +33,7 @@ std::vector<i32> query_order(const DeepseekConfig& c) {
   return order;
 }
 
-// The rotated key, the latent of keys and values, and where queries have one, theirs.
+// The rotated key, the latent of keys and values, and the latent of queries if there is one.
 Rows latent_rows(const DeepseekConfig& c, const std::string& at) {
   Rows rows = rows_of(at + "kv_a_proj_with_mqa", c.kv_lora_rank + c.qk_rope_head_dim, c.attention_bias);
   add_rotated(rows.order, c, c.kv_lora_rank);
@@ -45,7 +46,7 @@ Rows latent_rows(const DeepseekConfig& c, const std::string& at) {
   return rows;
 }
 
-// W_uk of each head, transposed, or W_uv; a head has both, one below the other.
+// W_uk of each head, transposed, or W_uv. The checkpoint stacks both for each head.
 Rows absorbed_rows(const DeepseekConfig& c, const std::string& at, bool keys) {
   const i32 dim = c.qk_nope_head_dim + c.v_head_dim;
   Rows rows;
@@ -106,7 +107,7 @@ Routing routing_of(const DeepseekConfig& c, const std::string& at) {
   return routing;
 }
 
-// Experts that are chosen, and one that all tokens take, as wide as several.
+// The chosen experts, and the shared ones that all tokens take, as one wide expert.
 Tensor mlp(Builder& b, const DeepseekConfig& c, i32 l, Tensor h) {
   const std::string at = layer_path(l);
   if (l < c.first_k_dense_replace) return gated_mlp(b, c, at, h, c.mlp_bias);

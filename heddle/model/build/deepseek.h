@@ -1,4 +1,4 @@
-// What DeepSeek V2 and V3 share.
+// Shared by DeepSeek V2 and V3.
 #pragma once
 
 #include "heddle/model/build/family.h"

@@ -13,22 +13,22 @@
 
 namespace heddle {
 
-// What a family makes of a config.json: sizes, and a function that writes the graph.
+// What a family makes from a config.json: sizes, and a function that writes the graph.
 struct Definition {
   ModelInfo info;
   std::function<void(Builder&)> build;
 };
 
-// What a family may ask about a checkpoint while it defines a model.
+// Facts about a checkpoint that a family may need while it defines a model.
 struct Inventory {
   std::function<bool(const std::string& tensor)> has;
   std::function<DType(const std::string& tensor)> dtype;
 };
 
 struct Family {
-  const char* model_type = "";  // as config.json names it
+  const char* model_type = "";  // as in config.json
   const char* doc = "";
-  // For `heddle models`: options of its configuration that are computed, and those that end in an error.
+  // For `heddle models`: the configuration's options that are supported, and those that end in an error.
   const char* supports = "";
   const char* refuses = "";
   Definition (*define)(const Config& config, const Inventory& tensors) = nullptr;
@@ -36,10 +36,10 @@ struct Family {
 
 std::span<const Family* const> all_families();
 
-// The definition of what a config.json describes; throws when no family has its model_type.
+// Defines the model that a config.json describes. Throws when no family has its model_type.
 Definition define_model(const Config& config, const Inventory& tensors);
 
-// Opens a model folder. Throws Error that names file, key and value where something is missing or unsupported.
+// Opens a model folder. Throws Error that names file, key and value when something is missing or unsupported.
 std::unique_ptr<Model> open_model(const std::string& folder);
 
 }  // namespace heddle

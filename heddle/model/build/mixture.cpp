@@ -5,7 +5,7 @@
 namespace heddle {
 namespace {
 
-// Each expert's parts, one below the other.
+// Stacks the named parts of all experts.
 Rows of_experts(const ExpertNames& names, i32 experts, std::initializer_list<const char*> parts, i32 rows) {
   Rows made;
   for (i32 e = 0; e < experts; ++e)
@@ -14,7 +14,7 @@ Rows of_experts(const ExpertNames& names, i32 experts, std::initializer_list<con
   return made;
 }
 
-// Gate and up rows of each expert side by side.
+// Makes gate and up rows of each expert adjacent.
 std::vector<i32> interleave_each(i32 experts, i32 inner) {
   const std::vector<i32> one = interleave_halves(inner);
   std::vector<i32> order;

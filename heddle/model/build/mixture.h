@@ -9,7 +9,7 @@
 
 namespace heddle {
 
-// Where a checkpoint has its experts: `at` + "experts.7." + gate, up or down.
+// Names of the experts in a checkpoint: `at` + "experts.7." + gate, up or down.
 struct ExpertNames {
   std::string at;  // "model.layers.3.mlp."
   const char* gate = "gate_proj";
@@ -17,8 +17,8 @@ struct ExpertNames {
   const char* down = "down_proj";
 };
 
-// share_0 expert_0(h) + share_1 expert_1(h) + ..., of the experts that the router at + "gate" chooses; `inner`: their
-// width.
+// share_0 expert_0(h) + share_1 expert_1(h) + ..., over the experts that the router at + "gate" chooses.
+// `inner` is their width.
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
                Tensor h);
 

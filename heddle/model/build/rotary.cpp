@@ -18,7 +18,8 @@ float llama3(const RopeConfig& rope, float frequency) {
   return float((1 - smooth) * double(frequency) / rope.factor + smooth * double(frequency));
 }
 
-// The pairs between which YaRN's ramp lies: those that turn beta_fast and beta_slow times in the original length.
+// The pairs at the two ends of YaRN's ramp: those that turn beta_fast and beta_slow times within the original
+// length.
 struct Ramp {
   double low, high;
 
@@ -32,7 +33,7 @@ struct Ramp {
     low = std::max(low, 0.0), high = std::min(high, head_dim - 1.0);
     if (low == high) high += 0.001;
   }
-  // How much of pair i is divided: 0 to 1.
+  // How far pair i is divided: 0 to 1.
   float at(int i) const { return std::clamp((float(i) - float(low)) / float(high - low), 0.0f, 1.0f); }
 };
 
@@ -47,7 +48,7 @@ Rotary rotary_of(const RopeConfig& rope, int head_dim) {
   Rotary rotary{.inv_freq = {}, .scale = rope.attention_factor};
   const Ramp ramp(rope, head_dim);
   for (int i = 0; i < head_dim / 2; ++i) {
-    // transformers computes in f32: the exponent, the power, the reciprocal.
+    // transformers computes the exponent, the power and the reciprocal in f32.
     const float power = std::pow(float(rope.theta), float(2 * i) / float(head_dim));
     float frequency = 1 / power;
     if (rope.type == RopeType::kLinear) frequency /= float(rope.factor);

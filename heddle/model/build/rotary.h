@@ -9,11 +9,11 @@ namespace heddle {
 
 struct Rotary {
   std::vector<float> inv_freq;  // angle per position of each pair of a head
-  double scale = 1;             // of cos and sin
+  double scale = 1;             // multiplies cos and sin
 };
 
-// As transformers' modeling_rope_utils computes them, in f32: theta^(-2i / head_dim), scaled by the rope's type.
-// They hold for texts of up to rope.max_positions.
+// As in transformers' modeling_rope_utils, in f32: theta^(-2i / head_dim), scaled by the rope's type. They
+// are valid for texts of up to rope.max_positions.
 Rotary rotary_of(const RopeConfig& rope, int head_dim);
 
 }  // namespace heddle

@@ -17,15 +17,16 @@ class Checkpoint {
   const std::string& folder() const { return folder_; }
   bool has(const std::string& name) const { return file_of_.contains(name); }
   std::vector<std::string> names() const;
-  size_t bytes() const;  // of all tensors
+  size_t bytes() const;  // over all tensors
 
-  // A tensor of floats, f32, f16 or bf16; weights are nothing else. Whether its values are finite is for those
-  // to see who read them all.
+  // A tensor of floats (f32, f16 or bf16), which all weights are. This does not check that values are finite;
+  // code that reads all of them does.
   TensorView weight(const std::string& name) const;
-  // What tells it from other checkpoints: a digest of config.json and of each tensor's name, type, shape and three
-  // samples of its data (its begin, middle and end, 4 KB each). Into how many files it is cut does not matter.
+  // Tells the checkpoint from others: a digest of config.json and of each tensor's name, type, shape and
+  // three samples of its data (beginning, middle and end, 4 KB each). It does not depend on the number of
+  // files. Programs hold no weights, so a change that the samples miss cannot make a program wrong.
   std::string fingerprint() const;
-  // Gives its memory back to the system, once it is packed. No view of it may be used after that.
+  // Gives a tensor's memory back to the system once it is packed. No view of it may be used after that.
   void forget(const std::string& name);
 
  private:

@@ -18,7 +18,7 @@ class CheckpointTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  // A file of f32 tensors of shape [n].
+  // Writes a file of f32 tensors of shape [n].
   void write(const std::string& file, const std::vector<std::string>& names) const {
     std::vector<TensorView> tensors;
     for (const auto& name : names)

@@ -26,7 +26,7 @@ struct Config::State {
     return std::make_shared<State>(State{std::move(object), where, "", {}});
   }
 
-  // The value of a key, or nullptr where it is absent or null.
+  // The value of a key, or nullptr when it is absent or null.
   const Json* find(const std::string& key) {
     read.insert(key);
     const Json* found = object.find(key);

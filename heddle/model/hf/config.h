@@ -1,5 +1,5 @@
-// config.json, key by key. Every error names the file, the key and its value. A key that is null counts as
-// absent, as it does for transformers.
+// Reads config.json key by key. Every error names the file, the key and its value. A key that is null counts
+// as absent, as in transformers.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace heddle {
 
-// A cheap handle; copies share the record of the keys that were read.
+// A cheap handle. Copies share the record of the keys that were read.
 class Config {
  public:
-  // `folder`/config.json
+  // Loads `folder`/config.json.
   static Config load(const std::string& folder);
-  // `where` is for messages.
+  // Messages name it `where`.
   static Config parse(std::string_view text, const std::string& where);
 
   std::string model_type() const;                  // "llama"
   std::vector<std::string> architectures() const;  // {"LlamaForCausalLM"}
-  // The type of the weights, from `dtype` or, as transformers 4 has it, `torch_dtype`.
+  // The type of the weights, from `dtype` or, for transformers 4, `torch_dtype`.
   std::optional<DType> dtype() const;
 
   bool has(const std::string& key) const;
-  // Whether the key stands there with the value null: for the few whose absence means another thing.
+  // True if the key is present with the value null. A few keys mean something else when they are absent.
   bool is_null(const std::string& key) const;
   int required_int(const std::string& key, int min, int max) const;
   int optional_int(const std::string& key, int fallback, int min, int max) const;
@@ -37,9 +37,9 @@ class Config {
   bool optional_bool(const std::string& key, bool fallback) const;
   std::string required_string(const std::string& key) const;
   std::string optional_string(const std::string& key, const std::string& fallback) const;
-  // One number, a list of them, or nothing: how token ids are written.
+  // A number, a list of numbers, or nothing: token ids are written this way.
   std::vector<int> optional_ints(const std::string& key, int min, int max) const;
-  // A list of numbers or of strings; empty where there is none.
+  // A list of numbers or of strings; empty if absent.
   std::vector<double> optional_numbers(const std::string& key, double min, double max) const;
   std::vector<std::string> optional_strings(const std::string& key) const;
   // An object inside this one.
@@ -47,13 +47,13 @@ class Config {
 
   // Throws Error(kUnsupported): "[config.json] key = value: not supported; `remedy`".
   [[noreturn]] void refuse(const std::string& key, std::string_view remedy) const;
-  // Throws Error(kInvalidArgument) of the same form.
+  // Throws Error(kInvalidArgument) with the same form.
   [[noreturn]] void reject(const std::string& key, std::string_view remedy) const;
-  // Refuses `key` unless it is absent, null, false, empty, or one of `accepted` written as JSON: for keys
+  // Refuses `key` unless it is absent, null, false, empty, or one of `accepted` written as JSON. For keys
   // whose other values would change what a model computes.
   void refuse_unless(const std::string& key, std::initializer_list<std::string_view> accepted = {}) const;
 
-  // Keys of this object that nothing has asked for so far.
+  // Keys of this object that have not been read.
   std::vector<std::string> unread() const;
 
  private:

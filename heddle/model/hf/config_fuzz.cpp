@@ -1,4 +1,4 @@
-// Any text is either refused with an Error, or gives configurations whose sizes keep their promises.
+// Any text is either refused with an Error, or gives configurations whose sizes are within their limits.
 #include <cstdint>
 #include <string_view>
 
@@ -15,7 +15,7 @@ namespace {
 
 using heddle::Config;
 
-// Errors are what a bad file ends in, but for those that say that heddle itself is broken.
+// A bad file may end in an Error, except one that says that heddle itself is broken.
 template <class Action>
 void run(Action action) {
   try {

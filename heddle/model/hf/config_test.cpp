@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// The message of the error that `action` ends in; `code` is what it must carry.
+// Runs `action` and returns the message of its error, which must have `code`.
 std::string message(ErrorCode code, const std::function<void()>& action) {
   try {
     action();
@@ -23,7 +23,7 @@ std::string message(ErrorCode code, const std::function<void()>& action) {
   return "no error";
 }
 
-// A configuration of Llama with one more key, which comes last and must not be among these.
+// A configuration of Llama with one more key. The key comes last and must not be one of these.
 std::string llama(const std::string& more = "") {
   return R"({"model_type":"llama","architectures":["LlamaForCausalLM"],"vocab_size":131,"hidden_size":40,
              "intermediate_size":77,"num_hidden_layers":2,"num_attention_heads":5,

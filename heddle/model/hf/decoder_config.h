@@ -1,4 +1,4 @@
-// What the configurations of Llama and its descendants share.
+// Shared by the configurations of Llama and its descendants.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ struct DecoderConfig {
   int num_hidden_layers = 0;
   int num_attention_heads = 0;
   int num_key_value_heads = 0;
-  int head_dim = 0;  // apart from hidden_size / num_attention_heads
+  int head_dim = 0;  // need not be hidden_size / num_attention_heads
   int max_position_embeddings = 0;
   double rms_norm_eps = 0;
   HiddenAct hidden_act = HiddenAct::kSilu;
   bool tie_word_embeddings = false;
-  RopeConfig rope;  // of all layers, or of those that see all positions
+  RopeConfig rope;  // rope of all layers, or of those that see all positions
 };
 
-// What a family's class in transformers takes where a file lacks a key.
+// Defaults of a family's class in transformers, for keys that a file lacks.
 struct DecoderDefaults {
   int num_key_value_heads = 0;  // 0: num_attention_heads
   int head_dim = 0;             // 0: hidden_size / num_attention_heads
@@ -33,21 +33,21 @@ struct DecoderDefaults {
   bool tie_word_embeddings = false;
 };
 
-// All of it but `rope`.
+// Reads everything but `rope`.
 DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& defaults);
 
-// The rope of families whose layers share one.
+// The rope of families in which all layers share one.
 RopeConfig read_rope(const Config& config, const DecoderConfig& decoder);
 
-// How many experts a layer has, and how many of them a token takes: num_local_experts (or num_experts) and
-// num_experts_per_tok; `defaults` where a file lacks them.
+// The number of experts in a layer, and of those that a token takes: num_local_experts (or num_experts) and
+// num_experts_per_tok; `defaults` if a file lacks them.
 struct Experts {
   int count = 0, taken = 0;
 };
 Experts read_experts(const Config& config, const Experts& defaults);
 
-// Positions that each layer sees, 0 for all: `window` in those that `layer_types` calls sliding_attention, or,
-// where a file has no such list, in those that `slides` names.
+// Positions that each layer sees, 0 for all. The layers that `layer_types` calls sliding_attention have
+// `window`; if a file has no such list, the layers that `slides` names.
 std::vector<int> read_windows(const Config& config, int layers, int window,
                               bool (*slides)(int layer, int arg), int arg);
 

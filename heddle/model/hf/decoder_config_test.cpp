@@ -1,4 +1,4 @@
-// The families that descend from Llama: what a file may leave out, and what is refused.
+// The families that descend from Llama: keys that a file may leave out, and keys that are refused.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-// A configuration with one more key, which comes last and must not be among these.
+// A configuration with one more key. The key comes last and must not be one of these.
 Config config(const std::string& more, int heads = 32) {
   return Config::parse(R"({"vocab_size":131,"hidden_size":640,"intermediate_size":77,"num_hidden_layers":4,
              "max_position_embeddings":128,"num_attention_heads":)" +
@@ -152,7 +152,7 @@ TEST(DeepseekConfig, ReadsExperts) {
   EXPECT_TRUE(c.norm_topk_prob);
   EXPECT_TRUE(c.scores_by_sigmoid);
   const std::string groups = R"("num_experts_per_tok":6,"n_group":8,"topk_group":3)";
-  c = read_deepseek_v2_config(config(groups));  // greedy looks at no groups
+  c = read_deepseek_v2_config(config(groups));  // greedy ignores groups
   EXPECT_EQ(c.n_group, 1);
   c = read_deepseek_v2_config(config(groups + R"(,"topk_method":"group_limited_greedy")"));
   EXPECT_EQ(c.n_group, 8);

@@ -20,7 +20,7 @@ DeepseekConfig read_attention(const Config& config) {
   c.v_head_dim = config.optional_int("v_head_dim", 128, 1, kMaxHeadDim);
   c.attention_bias = config.optional_bool("attention_bias", false);
 
-  c.head_dim = c.qk_rope_head_dim;  // as transformers has it, whatever the file says
+  c.head_dim = c.qk_rope_head_dim;  // as in transformers, whatever the file says
   c.rope = read_rope(config, c);
   c.score_scale =
       c.rope.score_factor * c.rope.score_factor / std::sqrt(double(c.qk_nope_head_dim + c.qk_rope_head_dim));
@@ -28,7 +28,7 @@ DeepseekConfig read_attention(const Config& config) {
   return c;
 }
 
-// Where a file lacks a key.
+// For keys that a file lacks.
 struct ExpertDefaults {
   int dense = 0, routed = 64, shared = 2, taken = 0, inner = 1407, groups = 1, kept = 1;
   double scale = 1;
@@ -63,7 +63,7 @@ DeepseekConfig read_deepseek_v2_config(const Config& config) {
   c.mlp_bias = config.optional_bool("mlp_bias", false);
   config.refuse_unless("scoring_func", {"\"softmax\""});
   config.refuse_unless("topk_method", {"\"greedy\"", "\"group_limited_greedy\""});
-  config.refuse_unless("norm_topk_prob");  // transformers does not look at it
+  config.refuse_unless("norm_topk_prob");  // transformers ignores it
   if (config.optional_int("first_k_dense_replace", 0, 0, kMaxLayers) < c.num_hidden_layers)
     read_experts(config, {}, c);
   else

@@ -1,4 +1,5 @@
-// What the configurations of all families share: limits, activation functions, keys that nobody supports.
+// Shared by the configurations of all families: limits, activation functions, and keys that no family
+// supports.
 #pragma once
 
 #include <string>
@@ -19,8 +20,8 @@ enum class HiddenAct : unsigned char {
 
 HiddenAct read_hidden_act(const Config& config, const std::string& key, const std::string& fallback);
 
-// Refuses an `architectures` that lacks `architecture`, and the keys that other families and tools add to a
-// config.json and that change what a model computes, but for those that the family reads itself.
+// Refuses an `architectures` that lacks `architecture`. Also refuses keys that other families and tools add
+// to a config.json and that change what a model computes, except those that the family reads itself.
 void refuse_foreign(const Config& config, const std::string& architecture,
                     std::initializer_list<std::string_view> read = {});
 

@@ -25,7 +25,7 @@ int read_window(const Config& config) {
   return config.optional_int("sliding_window", 4096, 1, kMaxPositions);
 }
 
-// null stands for none.
+// null means no cap.
 double read_cap(const Config& config, const std::string& key, double fallback) {
   return config.is_null(key) ? 0 : config.optional_number(key, fallback, 1e-3, kMaxCap);
 }
@@ -45,7 +45,7 @@ GemmaConfig read_gemma2_config(const Config& config) {
 }
 
 GemmaConfig read_gemma3_config(const Config& config) {
-  // transformers has a cap of scores in the configuration of Gemma 3 and none in the model.
+  // In transformers, Gemma 3 has a cap of scores in its configuration but not in the model.
   refuse_foreign(config, "Gemma3ForCausalLM", {"sliding_window", "final_logit_softcapping"});
   GemmaConfig c = read_gemma(config);
   const auto but_every = [](int layer, int pattern) { return (layer + 1) % pattern != 0; };

@@ -6,10 +6,10 @@
 namespace heddle {
 
 struct GemmaConfig : DecoderConfig {
-  bool attention_bias = false;  // of the q, k, v and o projections
+  bool attention_bias = false;  // biases of the q, k, v and o projections
   double query_pre_attn_scalar = 0;
   std::vector<int> windows;  // positions that each layer sees; 0: all
-  RopeConfig local_rope;     // Gemma 3: of the layers with a window
+  RopeConfig local_rope;     // Gemma 3: rope of the layers with a window
   // Gemma 2; 0: none.
   double attn_logit_softcapping = 0;
   double final_logit_softcapping = 0;

@@ -1,4 +1,4 @@
-// The checkpoints in tests/goldens/models are read as what scripts/goldens/make_models.py wrote.
+// Reads the checkpoints in tests/goldens/models as scripts/goldens/make_models.py wrote them.
 #include <filesystem>
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ void expect_shape(const Checkpoint& weights, const std::string& name, const std:
   EXPECT_EQ(weights.weight(name).shape, shape) << name;
 }
 
-// Asks for the tensors of the last layer in the shapes that the configuration gives them.
+// Reads the tensors of the last layer in the shapes that the configuration gives them.
 void expect_llama_weights(const std::string& name, DType dtype) {
   const LlamaConfig c = llama(name);
   Checkpoint weights(folder_of(name));
@@ -60,7 +60,8 @@ TEST(Goldens, LlamaConfigsSayWhatTheScriptSays) {
   EXPECT_EQ(tied.head_dim, 20);  // 60 / 5 is 12
   EXPECT_EQ(tied.num_key_value_heads, 1);
   EXPECT_EQ(llama("llama-bias").hidden_act, HiddenAct::kGelu);
-  for (const char* name : {"llama3-tiny", "llama-v4"}) {  // as transformers 5 and 4 write the same
+  // the same configuration as transformers 5 and 4 write it
+  for (const char* name : {"llama3-tiny", "llama-v4"}) {
     RopeConfig rope = llama(name).rope;
     EXPECT_EQ(rope.type, RopeType::kLlama3) << name;
     EXPECT_EQ(rope.theta, 10'000.0) << name;

@@ -26,7 +26,7 @@ Gpt2Config read_gpt2_config(const Config& config) {
   c.layer_norm_epsilon = config.optional_number("layer_norm_epsilon", 1e-5, 0.0, 1.0);
   c.scale_attn_weights = config.optional_bool("scale_attn_weights", true);
   c.scale_attn_by_inverse_layer_idx = config.optional_bool("scale_attn_by_inverse_layer_idx", false);
-  // Only an order of rounding in half precision: scores are summed in fp32 here anyway.
+  // It changes only the order of rounding in half precision; heddle sums scores in fp32 anyway.
   (void)config.optional_bool("reorder_and_upcast_attn", false);
   c.tie_word_embeddings = config.optional_bool("tie_word_embeddings", true);
   return c;

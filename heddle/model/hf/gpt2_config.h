@@ -11,14 +11,14 @@ struct Gpt2Config {
   int n_embd = 0;
   int n_layer = 0;
   int n_head = 0;
-  int n_inner = 0;  // 4 n_embd where the file has none
+  int n_inner = 0;  // 4 n_embd if the file has none
   HiddenAct activation_function = HiddenAct::kGeluTanh;
   double layer_norm_epsilon = 0;
   bool scale_attn_weights = true;
   bool scale_attn_by_inverse_layer_idx = false;
   bool tie_word_embeddings = true;
 
-  // What the scores of a layer are multiplied by.
+  // The factor of a layer's scores.
   double attention_scale(int layer) const;
 
   template <class Self, class V>

@@ -6,8 +6,8 @@
 namespace heddle {
 
 struct LlamaConfig : DecoderConfig {
-  bool attention_bias = false;  // of the q, k, v and o projections
-  bool mlp_bias = false;        // of gate, up and down
+  bool attention_bias = false;  // biases of the q, k, v and o projections
+  bool mlp_bias = false;        // biases of gate, up and down
 };
 
 LlamaConfig read_llama_config(const Config& config);

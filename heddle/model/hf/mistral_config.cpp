@@ -4,9 +4,9 @@ namespace heddle {
 
 namespace {
 
-// null stands for no window.
+// null means no window.
 MistralConfig read(const Config& config, int window) {
-  config.refuse_unless("layer_types");  // transformers reads them in other families
+  config.refuse_unless("layer_types");  // transformers reads it only in other families
   MistralConfig c{read_decoder_config(config, {.num_key_value_heads = 8})};
   if (!config.is_null("sliding_window"))
     c.sliding_window = config.optional_int("sliding_window", window, window > 0 ? 1 : 0, kMaxPositions);

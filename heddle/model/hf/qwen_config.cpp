@@ -3,7 +3,7 @@
 namespace heddle {
 namespace {
 
-// 0: none.
+// 0: no window.
 int read_window(const Config& config) {
   const bool slides = config.optional_bool("use_sliding_window", false) && !config.is_null("sliding_window");
   const int window = config.optional_int("sliding_window", 4096, 1, kMaxPositions);
@@ -34,7 +34,7 @@ QwenConfig read_qwen3_config(const Config& config) {
   return c;
 }
 
-// In transformers all layers of this family slide, or none.
+// In transformers either all layers of this family slide, or none.
 QwenMoeConfig read_qwen3_moe_config(const Config& config) {
   refuse_foreign(config, "Qwen3MoeForCausalLM", {"sliding_window", "num_local_experts"});
   config.refuse_unless("layer_types");

@@ -7,7 +7,7 @@ namespace heddle {
 
 struct QwenConfig : DecoderConfig {
   bool attention_bias =
-      false;                 // Qwen 3: of the q, k, v and o projections; Qwen 2 has one of q, k and v always
+      false;  // Qwen 3: biases of the q, k, v and o projections; Qwen 2 always has those of q, k and v
   std::vector<int> windows;  // positions that each layer sees; 0: all
 };
 

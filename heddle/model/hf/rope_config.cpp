@@ -24,7 +24,7 @@ class Reader {
     rope_.refuse_unless("partial_rotary_factor", {"1.0", "1"});
     const std::string key = rope_.has("rope_type") ? "rope_type" : "type";
     read_type(key, rope_.optional_string(key, "default"));
-    (void)rope_.optional_string("type", "");  // files of both ages write it beside rope_type
+    (void)rope_.optional_string("type", "");  // old and new files have it next to rope_type
     if (auto left = rope_.unread(); !left.empty())
       rope_.refuse(left[0], "no such parameter is known for this type");
     return result_;
@@ -50,7 +50,7 @@ class Reader {
     result_.type = type;
     result_.factor = rope_.required_number("factor", 1.0, kMaxFactor);
   }
-  // The length that the model was first made for; a config.json may hold it beside the rope parameters.
+  // The length that the model was first made for. A config.json may have it next to the rope parameters.
   void read_original(int min) {
     const int fallback = place_.max_position_embeddings;
     const int inside = rope_.optional_int("original_max_position_embeddings", fallback, min, kMaxPositions);
@@ -64,7 +64,7 @@ class Reader {
 
   void read_dynamic() {
     begin(RopeType::kDynamic);
-    // Files of transformers before 5 may hold it; it has no say there.
+    // Files of transformers before 5 may have it; it has no effect there.
     (void)rope_.optional_int("original_max_position_embeddings", 1, 1, kMaxPositions);
   }
 
@@ -147,7 +147,7 @@ RopeConfig read_rope(const Config& config, const RopePlace& place) {
   const double theta = config.optional_number("rope_theta", place.theta, kMinTheta, kMaxTheta);
   const int original = config.optional_int("original_max_position_embeddings", 0, 2, kMaxPositions);
   std::optional<Config> rope = config.section("rope_parameters");
-  // transformers 5 lets a `rope_scaling` that is not empty win where a file has both.
+  // transformers 5 prefers a non-empty `rope_scaling` when a file has both.
   if (auto scaling = config.section("rope_scaling"); scaling && !scaling->unread().empty())
     rope = std::move(scaling);
   return rope ? Reader(*rope, place, original).read(theta) : default_rope(theta, place);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own reader
-constexpr size_t kAlignment = 8;                   // of the data a writer makes
+constexpr size_t kAlignment = 8;                   // alignment of the data that a writer makes
 
 struct ElementType {
   const char* name;
@@ -23,7 +23,7 @@ struct ElementType {
   std::optional<DType> dtype;
 };
 
-// Types of the format that heddle does not have; a file may hold them too.
+// Types of the format that heddle does not support; a file may still hold them.
 constexpr ElementType kOtherTypes[] = {
     {"I16", 16, {}},    {"U16", 16, {}},    {"U32", 32, {}},        {"U64", 64, {}},
     {"F64", 64, {}},    {"C64", 64, {}},    {"F4", 4, {}},          {"F6_E2M3", 6, {}},
@@ -36,7 +36,7 @@ ElementType element_type(DType type) {
 }
 
 std::optional<ElementType> find_type(std::string_view name) {
-  if (name.empty()) return {};  // of types that the format lacks
+  if (name.empty()) return {};  // the format has no name for some types
   for (const DTypeInfo& info : kDTypes)
     if (name == info.safetensors) return element_type(info.type);
   for (const ElementType& type : kOtherTypes)
@@ -44,7 +44,7 @@ std::optional<ElementType> find_type(std::string_view name) {
   return {};
 }
 
-// Where a tensor stands in messages.
+// A tensor's name in messages.
 struct Place {
   const std::string& path;
   const std::string& name;
@@ -95,7 +95,7 @@ uint64_t byte_size(std::span<const int64_t> shape, const ElementType& type, cons
   return bits / 8;
 }
 
-// `data_begin` and `data_size` say where the bytes of all tensors lie in the file.
+// `data_begin` and `data_size` say where the file has the bytes of all tensors.
 TensorEntry parse_entry(const Json& json, size_t data_begin, size_t data_size, const Place& place) {
   place.require(json.is_object(), "is described by {}; it must be an object", json.kind());
   const Json* dtype = json.find("dtype");
@@ -222,7 +222,7 @@ void Safetensors::forget(const std::string& name) {
 
 namespace {
 
-// Checks `tensors` and describes them in the order in which their bytes follow.
+// Checks `tensors` and describes them in the order of their bytes.
 std::string header_text(std::span<const TensorView> tensors,
                         const std::map<std::string, std::string>& metadata, const std::string& path) {
   std::map<std::string, Json> header;
@@ -256,7 +256,7 @@ std::string header_text(std::span<const TensorView> tensors,
 
 void write_safetensors(const std::string& path, std::vector<TensorView> tensors,
                        const std::map<std::string, std::string>& metadata) {
-  // Wide elements first, so that each tensor is aligned without gaps.
+  // Wide elements come first, so that each tensor is aligned without gaps.
   std::stable_sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
     return size_of(a.dtype) > size_of(b.dtype);
   });

@@ -1,8 +1,7 @@
-// One safetensors file: tensors by name, mapped and not copied, and a writer.
-//
-// The format: 8 bytes with the length of the header, the header as JSON (name -> type, shape, byte range),
-// then the bytes of all tensors without gaps. A file is checked as a whole when it is opened, so that what is
-// handed out lies inside the file and has the size that its shape says.
+// One safetensors file: tensors by name, mapped and not copied, and a writer. The format: 8 bytes with the
+// length of the header, the header as JSON (name -> type, shape, byte range), then the bytes of all tensors
+// without gaps. Opening a file checks all of it, so every view lies inside the file and has the size that its
+// shape gives.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +26,10 @@ struct TensorView {
   std::string file;
 };
 
-// A tensor as the header of a file describes it.
+// A tensor as the file's header describes it.
 struct TensorEntry {
   std::string type;            // as the file writes it: "BF16"
-  std::optional<DType> dtype;  // nothing for the types that heddle does not have, such as F64
+  std::optional<DType> dtype;  // nothing for types that heddle does not support, such as F64
   std::vector<int64_t> shape;
   size_t begin = 0, size = 0;  // bytes in the file
 };
@@ -40,7 +39,7 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Reads and checks the header of a file whose content is `bytes`. `path` is for messages.
+// Reads and checks the header of a file whose content is `bytes`. Messages name it `path`.
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, const std::string& path);
 
 class Safetensors {
@@ -51,18 +50,18 @@ class Safetensors {
   const std::map<std::string, TensorEntry>& tensors() const { return header_.tensors; }
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
 
-  // Throws where the name is missing or heddle has no such element type.
+  // Throws when the name is missing or heddle does not support its element type.
   TensorView view(const std::string& name) const;
-  // Of a tensor that is there, of any type, as they stand in the file.
+  // The bytes of a tensor of any type, as in the file.
   std::span<const std::byte> bytes(const std::string& name) const;
-  // Gives the memory of a tensor back to the system; it is read again when touched. Views of a tensor that
-  // the file holds unaligned end here.
+  // Gives the memory of a tensor back to the system; it is read again when touched. Views of a tensor that is
+  // unaligned in the file become invalid.
   void forget(const std::string& name);
 
  private:
   MappedFile file_;
   SafetensorsHeader header_;
-  // Files of old writers start their data anywhere: such tensors are copied once.
+  // Old writers start the data at any offset; such tensors are copied once.
   std::map<std::string, std::vector<std::byte>> aligned_copies_;
 };
 
@@ -70,7 +69,7 @@ class Safetensors {
 void write_safetensors(const std::string& path, std::vector<TensorView> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-// "[40, 12]"
+// Text such as "[40, 12]".
 std::string shape_text(std::span<const int64_t> shape);
 
 }  // namespace heddle

@@ -25,7 +25,7 @@ SafetensorsHeader parse(const std::string& file) {
   return parse_safetensors_header(std::as_bytes(std::span(file)), "x.safetensors");
 }
 
-// The message of the error that `file` ends in.
+// Opens `file` and returns the message of its error.
 std::string message(const std::string& file) {
   try {
     parse(file);

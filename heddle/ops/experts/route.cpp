@@ -110,6 +110,10 @@ const OpSpec& route_op() {
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
+    op.scratch = [](const std::byte* args, const TileCoord&) {
+      const auto& a = as<Route>(args);
+      return 4 * (3 * i64(a.logits.last()) + 2 * i64(a.groups) + a.choice.last());
+    };
     op.reference = reference;
     op.cases = route_cases;
     op.traits = {.output = "choice"};

@@ -89,6 +89,9 @@ const OpSpec& layer_norm_backward_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = rowwise_flops<LayerNormBackward, 18>;
+    op.scratch = [](const std::byte* args, const TileCoord&) {
+      return i64(as<LayerNormBackward>(args).part_rows) * 2 * 4;  // mean and scale of each row
+    };
     op.reference = reference;
     op.cases = layer_norm_backward_cases;
     return op;

@@ -1,6 +1,7 @@
 #include "heddle/ops/linear/linear_backward_input.h"
 
 #include "heddle/ir/rules.h"
+#include "heddle/ops/linear/sum_of_products.h"
 
 namespace heddle {
 
@@ -47,6 +48,7 @@ const OpSpec& linear_backward_input_op() {
     OpSpec op = op_of<LinearBackwardInput>("linear_backward_input", "dx = dy w");
     op.infer = infer;
     op.axes = axes;
+    op.scratch = sum_of_products_scratch;
     op.flops = flops;
     op.reference = reference;
     op.cases = linear_backward_input_cases;

@@ -1,6 +1,7 @@
 #include "heddle/ops/linear/linear_backward_weight.h"
 
 #include "heddle/ir/rules.h"
+#include "heddle/ops/linear/sum_of_products.h"
 
 namespace heddle {
 
@@ -46,6 +47,7 @@ const OpSpec& linear_backward_weight_op() {
     OpSpec op = op_of<LinearBackwardWeight>("linear_backward_weight", "dw = dy^T x");
     op.infer = infer;
     op.axes = axes;
+    op.scratch = sum_of_products_scratch;
     op.flops = flops;
     op.reference = reference;
     op.cases = linear_backward_weight_cases;

@@ -70,6 +70,9 @@ const OpSpec& rms_norm_backward_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = rowwise_flops<RmsNormBackward, 12>;
+    op.scratch = [](const std::byte* args, const TileCoord&) {
+      return i64(as<RmsNormBackward>(args).part_rows) * 4;  // a scale for each row
+    };
     op.reference = reference;
     op.cases = rms_norm_backward_cases;
     return op;

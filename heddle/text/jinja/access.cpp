@@ -36,7 +36,7 @@ Value attribute_of_loop(const Value& value, std::string_view name) {
   return missing(value, name);
 }
 
-// Names win where Python looks for a name first, keys where it looks for a key.
+// Names win where Python looks for a name first, keys where it looks for a key first.
 Value member_of(const Value& value, std::string_view name, bool method_first) {
   require_defined(value);
   if (name.starts_with("__")) fail(ErrorCode::kUnsupported, "the attribute '{}' is not for templates", name);
@@ -54,7 +54,7 @@ Value member_of(const Value& value, std::string_view name, bool method_first) {
   return missing(value, name);
 }
 
-// From a place that may count from the end; nothing where it is outside.
+// Resolves an index that may count from the end; nothing if it is outside.
 std::optional<size_t> place_in(size_t size, int64_t index) {
   if (index < 0) index += int64_t(size);
   return index >= 0 && index < int64_t(size) ? std::optional(size_t(index)) : std::nullopt;
@@ -72,7 +72,7 @@ std::vector<size_t> indices_of(const Slice& slice, size_t size) {
   const int64_t begin = place(slice.begin, step > 0 ? low : high),
                 end = place(slice.end, step > 0 ? high : low);
   std::vector<size_t> indices;
-  // Steps are compared before they are taken: one may be as large as a number can be.
+  // The step is compared before it is added, because it may be as large as a number can be.
   for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
     indices.push_back(size_t(i));
     if (step > 0 ? step >= end - i : step <= end - i) break;

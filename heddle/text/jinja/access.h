@@ -1,4 +1,4 @@
-// What a template reads from values: attributes, items and slices.
+// How a template reads values: attributes, items and slices.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace heddle::jinja {
 
-// value.name and value[key]; undefined where there is none.
+// value.name and value[key]; undefined if there is none.
 Value attribute_of(const Value& value, std::string_view name);
 Value item_of(Budget& budget, const Value& value, const Value& key);
 

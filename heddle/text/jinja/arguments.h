@@ -10,7 +10,7 @@
 
 namespace heddle::jinja {
 
-// The callee asks for each argument it knows, then calls finish().
+// The callee asks for each argument that it knows, then calls finish().
 class Arguments {
  public:
   using Named = std::vector<std::pair<std::string, Value>>;
@@ -18,15 +18,15 @@ class Arguments {
   Arguments(std::vector<Value> positional, Named named)
       : positional_(std::move(positional)), named_(std::move(named)), asked_(named_.size()) {}
 
-  // By its place or its name; null where it was left out.
+  // By place or by name; null if it was left out.
   const Value* find(size_t place, std::string_view name);
   const Value& at(size_t place, std::string_view name);
   bool truth(size_t place, std::string_view name, bool fallback);
   int64_t integer(size_t place, std::string_view name, int64_t fallback);
-  // Throws where an argument was given that nothing asked for.
+  // Throws if an argument was given that the callee did not ask for.
   void finish() const;
 
-  // The first one without a name, which is taken away; throws with `what` where there is none.
+  // Takes the first argument without a name. Throws with `what` if there is none.
   Value take_first(std::string_view what);
   bool has_positional() const { return !positional_.empty(); }
   Named take_named();
@@ -35,7 +35,7 @@ class Arguments {
   std::vector<Value> positional_;
   Named named_;
   std::vector<bool> asked_;  // of those with names
-  size_t places_ = 0;        // asked for
+  size_t places_ = 0;        // number asked for
 };
 
 }  // namespace heddle::jinja

@@ -1,4 +1,4 @@
-// A template as a tree. Nodes never change once they are parsed.
+// A template as a tree. Nodes do not change after parsing.
 #pragma once
 
 #include <memory>
@@ -37,13 +37,13 @@ struct Expr {
   int line = 0;
   std::string name;
   Value value;
-  std::vector<ExprPtr> parts;          // with arguments: the last ones are those with keywords
+  std::vector<ExprPtr> parts;          // with arguments: the ones with keywords come last
   std::vector<std::string> keywords;   // of the last parts
   std::vector<std::string> operators;  // == != < <= > >= in notin
   int depth = 1;                       // of the tree below
 };
 
-// What is assigned to: a name, an attribute of a namespace, or several targets.
+// The target of an assignment: a name, an attribute of a namespace, or several targets.
 struct Target {
   std::string name;
   std::string attribute;  // empty for a name

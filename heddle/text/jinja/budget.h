@@ -1,4 +1,4 @@
-// What rendering may cost: a template of unknown origin must neither hang nor fill the memory.
+// Limits the cost of rendering: a template of unknown origin must neither hang nor fill the memory.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace heddle::jinja {
 
-// For what Python has room for and 64 bits have not.
+// For values that Python can represent and 64 bits cannot.
 template <class... Args>
 void require_room(bool ok, fmt::format_string<Args...> format, Args&&... args) {
   if (!ok) fail(ErrorCode::kUnsupported, format, std::forward<Args>(args)...);

@@ -1,4 +1,5 @@
-// Expressions of templates, and what all parsing shares: the tokens and where in them it is.
+// Parses the expressions of templates. It also has the state that all parsing shares: the tokens and the
+// position in them.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ class ExpressionParser {
   explicit ExpressionParser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
 
  protected:
-  // How deep nodes may nest; what the stack bears with room to spare.
+  // Limit of nested nodes; well within what the stack can hold.
   static constexpr int kMaxDepth = 120;
 
   const Token& now() const { return tokens_[at_]; }
@@ -34,10 +35,11 @@ class ExpressionParser {
   [[noreturn]] void fail_at(int line, ErrorCode code, std::string_view what) const;
   [[noreturn]] void fail_here(std::string_view wanted) const;
 
-  // A tuple where commas follow, else one expression. Without `with_if` an `if` ends it.
+  // Parses a tuple if commas follow, otherwise one expression. Without `with_if` an `if` ends it.
   ExprPtr parse_tuple(bool with_if, std::string_view ends_before = {}, bool may_be_empty = false);
   ExprPtr parse_expression() { return parse_if(); }
-  // `| name(…) | …` without input; null where there is none. Without `with_bar` the first name comes at once.
+  // Parses `| name(…) | …` without input; null if there is none. Without `with_bar` the first name comes at
+  // once.
   ExprPtr parse_filters_alone(bool with_bar);
   Target parse_target(bool with_attribute);
 
@@ -70,12 +72,12 @@ class ExpressionParser {
   ExprPtr parse_left_to_right(Parse operand, std::initializer_list<std::string_view> operators);
   bool ends_tuple(std::string_view ends_before) const;
   std::unique_ptr<Expr> node(Expr::Kind kind, int line, std::string name = {}) const;
-  // Checks the depth of what was put together.
+  // Checks the depth of the finished expression.
   ExprPtr done(std::unique_ptr<Expr> expr) const;
 
   std::vector<Token> tokens_;
   size_t at_ = 0;
-  int depth_ = 0;  // of the parser's own recursion
+  int depth_ = 0;  // recursion depth of the parser itself
 };
 
 }  // namespace heddle::jinja

@@ -1,4 +1,4 @@
-// The filters by what they work on; filters.h has them all by name.
+// Filters by the type that they work on; filters.h has all of them by name.
 #pragma once
 
 #include <map>

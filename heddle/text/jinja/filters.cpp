@@ -18,7 +18,7 @@ Value convert(Budget& budget, const Value& value, Arguments&) {
   return Value(kConvert(to_text(budget, value)));
 }
 
-// Each word with a capital; words begin behind white space and - ( { [ <.
+// Capitalises each word; words begin after white space and - ( { [ <.
 std::string title_words(std::string_view text) {
   const auto separates = [](std::string_view character) {
     return is_space(first_char(character).code_point) ||
@@ -147,7 +147,8 @@ const FilterTable& filters() {
   return all;
 }
 
-// What a safe text may go through: elsewhere Jinja gives a safe text again, which later escapes what it meets.
+// Filters that accept a safe text. Jinja's other filters return a safe text, which later escapes whatever it
+// is joined with.
 constexpr std::string_view kForSafe[] = {"count", "d",    "default", "int",   "length",
                                          "list",  "safe", "string",  "tojson"};
 

@@ -17,7 +17,7 @@ Value raise_exception(Budget& budget, Arguments& arguments, const RenderOptions&
 }
 
 Value range(Budget& budget, Arguments& arguments, const RenderOptions&) {
-  constexpr int64_t kMost = 100'000;  // as Jinja's sandbox
+  constexpr int64_t kMost = 100'000;  // as in Jinja's sandbox
   std::vector<int64_t> bounds;
   while (arguments.has_positional()) {
     const Value bound = arguments.take_first("a bound");
@@ -70,7 +70,7 @@ Value strftime_now(Budget& budget, Arguments& arguments, const RenderOptions& op
   constexpr size_t kLongest = 1000;
   require(format.size() <= kLongest && format.find('\0') == std::string::npos,
           "strftime_now with a format of {} bytes; {} are the most", format.size(), kLongest);
-  // The rest has padding, zones or parts of seconds, which Python and C treat differently.
+  // The other letters involve padding, zones or parts of seconds, which Python and C treat differently.
   constexpr std::string_view kKnown = "aAbBcdHIjmMpSUwWxXyY%";
   for (size_t i = format.find('%'); i != std::string::npos; i = format.find('%', i + 2)) {
     const char code = i + 1 < format.size() ? format[i + 1] : ' ';

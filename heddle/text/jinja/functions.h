@@ -1,5 +1,5 @@
-// The functions of templates: what Jinja has (range, dict, namespace) and transformers adds (raise_exception,
-// strftime_now).
+// Functions of templates: those of Jinja (range, dict, namespace), and those that transformers adds
+// (raise_exception, strftime_now).
 #pragma once
 
 #include <string_view>

@@ -13,7 +13,7 @@
 namespace heddle::jinja {
 namespace {
 
-constexpr int kMaxDepth = 600;  // of nodes inside of nodes, through macros too; what the stack bears
+constexpr int kMaxDepth = 600;  // of nested nodes, also through macros; the stack can hold this many
 
 // The names that a body sets. A macro sees those of the whole template and its own.
 struct Scope {
@@ -52,7 +52,7 @@ class Interpreter {
  private:
   enum class Jump { kNone, kBreak, kContinue };
 
-  // Counts a level of nodes and notes the line for an error.
+  // Counts a level of nodes, and records the line for an error.
   class Level {
    public:
     Level(Interpreter& self, int line) : self_(self) {
@@ -178,7 +178,7 @@ std::vector<Value> Interpreter::loop_items(const Statement& statement, Scope& sc
   return kept;
 }
 
-// As Jinja compiles it: `else` runs unless the body came to its end once.
+// As in Jinja: `else` runs unless the body was completed at least once.
 Interpreter::Jump Interpreter::run_for(const Statement& statement, Scope& scope, std::string& out) {
   const auto loop = std::make_shared<Loop>(Loop{.items = loop_items(statement, scope)});
   bool came_to_end = false;
@@ -196,7 +196,7 @@ Interpreter::Jump Interpreter::run_for(const Statement& statement, Scope& scope,
   return run_body(statement.orelse, inner, out);
 }
 
-// What a body makes, through the filters where there are any.
+// Renders a body and applies the filters, if there are any.
 Value Interpreter::run_block(const Statement& statement, Scope& scope) {
   std::string text;
   Scope inner{.outer = &scope};
@@ -205,7 +205,7 @@ Value Interpreter::run_block(const Statement& statement, Scope& scope) {
   return statement.expr ? eval_filter(*statement.expr, scope, &made) : made;
 }
 
-// The values are those of the scope around.
+// Values are evaluated in the enclosing scope.
 void Interpreter::run_with(const Statement& statement, Scope& scope, std::string& out) {
   Scope inner{.outer = &scope};
   std::vector<Value> values;
@@ -363,7 +363,7 @@ Value Interpreter::call_macro(const MacroStatement& macro, Arguments& arguments)
   return Value(std::move(text));
 }
 
-// `input` takes the place of the part that a filter block has not.
+// `input` replaces the part that a filter block lacks.
 Value Interpreter::eval_filter(const Expr& expr, Scope& scope, const Value* input) {
   const Level level(*this, expr.line);
   Value value;
@@ -389,7 +389,7 @@ Value Interpreter::eval_concat(const Expr& expr, Scope& scope) {
   return Value(std::move(text));
 }
 
-// As Python: a < b < c holds where both comparisons do, and stops at the first that does not.
+// As in Python: a < b < c holds if both comparisons do, and stops at the first that fails.
 Value Interpreter::eval_compare(const Expr& expr, Scope& scope) {
   Value left = eval(*expr.parts[0], scope);
   for (size_t i = 0; i < expr.operators.size(); ++i) {

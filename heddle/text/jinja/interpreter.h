@@ -19,7 +19,7 @@ struct RenderOptions {
 
 using Variables = std::vector<std::pair<std::string, Value>>;
 
-// Throws an Error "line N: what is wrong"; what raise_exception says is one too.
+// Throws an Error "line N: what is wrong"; the text of raise_exception is such an error too.
 std::string render(const Body& body, const Variables& variables, const RenderOptions& options);
 
 }  // namespace heddle::jinja

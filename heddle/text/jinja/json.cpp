@@ -9,7 +9,7 @@
 namespace heddle::jinja {
 namespace {
 
-constexpr int kMaxDepth = 90;  // what a template then puts around it stays below the limit for values
+constexpr int kMaxDepth = 90;  // leaves room for what a template puts around it, below the limit for values
 
 Value read(const Json& json, int depth) {
   require(depth < kMaxDepth, "JSON of more than {} levels", kMaxDepth);
@@ -161,7 +161,7 @@ void Writer::write_items(const std::vector<Value>& items, size_t depth) {
 }
 
 void Writer::write_members(std::vector<std::pair<std::string, Value>> items, size_t depth) {
-  // UTF-8 sorts as its code points do.
+  // UTF-8 sorts in the order of its code points.
   if (sort_)
     std::ranges::stable_sort(items, {}, [](const auto& item) { return std::string_view(item.first); });
   out_ += '{';

@@ -9,7 +9,8 @@
 
 namespace heddle::jinja {
 
-// Objects keep their order. Throws where a number has no 64 bits' room, or values are nested too deeply.
+// Objects keep their order. Throws when a number does not fit in 64 bits, or when values are nested too
+// deeply.
 Value from_json(const Json& json);
 
 // The filter tojson of transformers, which escapes no HTML.

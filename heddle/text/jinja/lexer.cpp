@@ -23,7 +23,7 @@ bool is_name_part(char c) {
   return is_name_start(c) || is_digit(c);
 }
 
-// Jinja reads every line ending as a line feed and drops the last one of the template.
+// Reads every line ending as a line feed and drops the template's last one, as Jinja does.
 std::string normalize_lines(std::string_view source) {
   std::string text;
   for (size_t i = 0; i < source.size(); ++i) {
@@ -88,7 +88,7 @@ class Lexer {
   bool line_starts_ = true;  // the last tag ended a line
 };
 
-// The text up to the next tag, and that tag.
+// Reads the text up to the next tag, and that tag.
 void Lexer::read_data() {
   size_t begin = at_;
   while (begin < text_.size()) {
@@ -114,7 +114,7 @@ void Lexer::read_data() {
   read_tag(kind == '%');
 }
 
-// `sign` is what stands behind the brace of the tag that follows. Without one, lstrip_blocks takes the white
+// `sign` is the character after the opening brace of the next tag. Without one, lstrip_blocks removes white
 // space between the beginning of the line and a block or comment.
 void Lexer::add_data(std::string_view data, char sign, bool is_block) {
   if (sign == '-') {
@@ -136,8 +136,8 @@ void Lexer::read_comment() {
   end_tag(before);
 }
 
-// What comes behind the end of a block or comment: `-` takes white space, `+` nothing, else trim_blocks takes
-// one line feed.
+// Handles the text after the end of a block or comment: `-` removes white space, `+` nothing, and otherwise
+// trim_blocks removes one line feed.
 void Lexer::end_tag(char sign) {
   if (sign == '-') {
     skip_spaces();
@@ -146,7 +146,7 @@ void Lexer::end_tag(char sign) {
   }
 }
 
-// Where `word` and the end of a tag end, with the sign before that; npos where something else stands at `at`.
+// Returns the end of a tag that consists of `word` and, optionally, a sign; npos if `at` has something else.
 size_t Lexer::match_tag(size_t at, std::string_view word, char& sign) const {
   const auto skip_spaces_at = [&] {
     const std::string_view here = std::string_view(text_).substr(at);
@@ -268,7 +268,7 @@ void Lexer::read_string() {
   tokens_.push_back({Token::kString, std::move(value), begin});
 }
 
-// What stands behind a backslash, as in Python's strings.
+// Reads an escape after a backslash, as in Python's strings.
 void Lexer::read_escape(std::string& value) {
   constexpr std::string_view kPlain = "\\'\"abfnrtv", kMeaning = "\\'\"\a\b\f\n\r\t\v";
   const char c = text_[at_];

@@ -1,4 +1,4 @@
-// Filters of lists and dicts.
+// Filters for lists and dicts.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@
 namespace heddle::jinja {
 namespace {
 
-// What `attribute="a.b.0"` asks of each item. Without an attribute it gives the item.
+// Reads `attribute="a.b.0"` from each item. Without an attribute it returns the item.
 class Getter {
  public:
   Getter(Budget& budget, const Value* attribute) : budget_(budget) {
@@ -54,7 +54,7 @@ struct Keyed {
   Value key, item;
 };
 
-// Sorts as Python does, which keeps the order of equal ones in both directions.
+// Sorts as Python does, which keeps the order of equal items in both directions.
 std::vector<Value> sorted(Budget& budget, std::vector<Keyed> items, bool reverse) {
   for (const Keyed& item : items) {
     const bool nan = item.key.is(Kind::kFloat) && std::isnan(item.key.as_float());

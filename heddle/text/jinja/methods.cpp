@@ -13,7 +13,7 @@ namespace {
 using Method = Value (*)(Budget&, const Value& self, Arguments&);
 using Methods = std::map<std::string_view, Method>;
 
-// What is there in Python and not here.
+// Methods of Python that this subset lacks.
 constexpr std::string_view kOtherStringMethods[] = {
     "casefold", "center",    "encode",  "expandtabs",   "format",  "format_map", "isalnum",     "isalpha",
     "isascii",  "isdecimal", "isdigit", "isidentifier", "islower", "isnumeric",  "isprintable", "isspace",
@@ -55,7 +55,7 @@ Value split_method(Budget& budget, const Value& self, Arguments& arguments) {
   std::optional<std::string_view> separator;
   if (given && !given->is(Kind::kNone)) separator = string_argument(*given, "the separator");
   require(!separator || !separator->empty(), "split with an empty separator");
-  // Looking from the right is quadratic in the worst case.
+  // A search from the right is quadratic in the worst case.
   if (kFrom == Sides::kRight && separator) budget.spend(self.as_string().size() * separator->size() / 16);
   return make_sequence(texts(budget, split(self.as_string(), separator, most, kFrom)));
 }

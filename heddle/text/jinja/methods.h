@@ -1,5 +1,4 @@
-// The methods of strings, dicts, lists and `loop`. A name that Python has and this subset has not is an Error
-// when it is called.
+// The methods of strings, dicts, lists and `loop`. Calling a method that only Python has is an Error.
 #pragma once
 
 #include <string_view>
@@ -8,7 +7,7 @@
 
 namespace heddle::jinja {
 
-// Whether Python finds a method of this name, which then hides a key of a dict.
+// True if Python has a method of this name, which then hides a key of a dict.
 bool has_method(const Value& value, std::string_view name);
 
 Value call_method(Budget& budget, const Callable& method, Arguments& arguments);

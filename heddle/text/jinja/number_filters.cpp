@@ -10,7 +10,7 @@
 namespace heddle::jinja {
 namespace {
 
-// Digits with single underscores between them, as Python's numbers are written; empty where it is no such text.
+// Digits with single underscores between them, as in Python's numbers; empty if the text is not like that.
 std::string without_underscores(std::string_view text) {
   std::string digits;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -98,7 +98,7 @@ Value round_filter(Budget& budget, const Value& value, Arguments& arguments) {
   const double number = value.as_float();
   if (method == "common") {
     if (value.is_integer()) return Value(value.as_int());
-    // To the nearest of the digits, the even one of two: what printing does.
+    // Rounds to the nearest of the digits, ties to even, as printing does.
     return Value(std::isfinite(number)
                      ? std::strtod(fmt::format("{:.{}f}", number, precision).c_str(), nullptr)
                      : number);

@@ -30,7 +30,7 @@ Whole power(int64_t base, int64_t exponent) {
   return result;
 }
 
-// The operations that give a whole number of two.
+// The operations on two whole numbers that give a whole number.
 Whole whole_result(std::string_view operation, int64_t a, int64_t b) {
   int64_t result = 0;
   bool overflow = false;
@@ -56,7 +56,7 @@ double float_result(std::string_view operation, double a, double b) {
   if (operation == "/") return a / b;
   if (operation == "%") return python_modulo(a, b);
   if (operation == "//") {
-    // As CPython: the quotient of what the remainder leaves, to the nearest whole.
+    // As in CPython: the quotient without the remainder, rounded to the nearest whole number.
     const double quotient = (a - python_modulo(a, b)) / b;
     const double floor = std::floor(quotient);
     return quotient == 0 ? std::copysign(0.0, a / b) : quotient - floor > 0.5 ? floor + 1 : floor;

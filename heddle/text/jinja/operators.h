@@ -1,4 +1,4 @@
-// Arithmetic of templates. Whole numbers have 64 bits; what would need more is an Error.
+// Arithmetic of templates. Whole numbers have 64 bits; a larger result is an Error.
 #pragma once
 
 #include <string_view>

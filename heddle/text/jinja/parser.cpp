@@ -21,10 +21,10 @@ class Parser : public ExpressionParser {
   using Names = std::initializer_list<std::string_view>;
   using Made = std::unique_ptr<Statement>;
 
-  // The statements before the first tag that begins with one of `ends`, which is left at its name.
+  // Parses statements up to the first tag that begins with one of `ends`, and stops at its name.
   Body parse_body(Names ends);
   Body parse_inner_body(Names ends);
-  // Such a body, with its tag up to the end of it.
+  // Parses such a body and the tag that ends it.
   Body parse_last_body(std::string_view end);
   void end_tag() { expect(Token::kBlockEnd, "the end of the tag"); }
   Made made(Statement::Kind kind, int line) const;
@@ -41,8 +41,8 @@ class Parser : public ExpressionParser {
   Made parse_jump(int line, Statement::Kind kind);
 
   int depth_ = 0;
-  int loops_ = 0;   // around, inside of the innermost body that a jump cannot leave
-  int scopes_ = 0;  // around: anything that a macro cannot be in
+  int loops_ = 0;   // number of loops around, inside the innermost body that a jump cannot leave
+  int scopes_ = 0;  // number of enclosing scopes that cannot contain a macro
 };
 
 Parser::Made Parser::made(Statement::Kind kind, int line) const {

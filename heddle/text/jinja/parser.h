@@ -7,8 +7,8 @@
 
 namespace heddle::jinja {
 
-// Throws an Error "line N: what is wrong" where Jinja has no such syntax (kInvalidArgument) or this subset has
-// not (kUnsupported). `source` is valid UTF-8.
+// Throws an Error "line N: what is wrong" when the syntax is not Jinja's (kInvalidArgument) or not in this
+// subset (kUnsupported). `source` is valid UTF-8.
 Body parse(std::string_view source);
 
 }  // namespace heddle::jinja

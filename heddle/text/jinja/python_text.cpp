@@ -34,7 +34,7 @@ bool is_case_ignorable(uint32_t c) {
   static const Regex regex(R"(\p{Case_Ignorable})");
   return matches(regex, c);
 }
-// What repr() writes as it is; Unicode 14 on both sides.
+// Characters that repr() does not escape; Unicode 14 in both implementations.
 bool is_printable(uint32_t c) {
   static const Regex regex(R"([^\p{C}\p{Z}])");
   return c < 0x7F ? c >= ' ' : matches(regex, c);
@@ -68,7 +68,7 @@ std::vector<uint32_t> code_points(std::string_view text) {
   return result;
 }
 
-// A sigma that ends a word: behind a cased letter and before none, whatever case ignores between.
+// A sigma that ends a word: after a cased letter and not before one, across characters that case ignores.
 bool is_final_sigma(const std::vector<uint32_t>& text, size_t at) {
   auto before = int64_t(at) - 1;
   while (before >= 0 && is_case_ignorable(text[size_t(before)])) --before;
@@ -137,7 +137,7 @@ size_t find_text(std::string_view text, std::string_view part, size_t from) {
 
 namespace {
 
-// The words, and in one piece what is left behind (or, from the right, before) the first `most`.
+// The words, and one piece with the rest after (or, from the right, before) the first `most` of them.
 std::vector<std::string_view> split_at_spaces(std::string_view text, int64_t most, Sides from) {
   std::vector<std::string_view> words;
   const char* word = nullptr;
@@ -207,7 +207,7 @@ std::string replace(Budget& budget, std::string_view text, const Replacement& re
     budget.spend(Budget::kItem + found - at + with.size());
     result.append(text.substr(at, found - at)).append(with);
     at = found + old.size();
-    // The empty string is before each character and at the end.
+    // The empty string matches before each character and at the end.
     if (old.empty()) {
       if (at == text.size()) return result;
       const size_t size = first_char(text.substr(at)).size;
@@ -282,7 +282,7 @@ std::string repr(std::string_view text) {
   return result + quote;
 }
 
-// The shortest digits that give the number back; with an exponent below 1e-4 and from 1e16 on.
+// The shortest digits that give the number back, with an exponent below 1e-4 and from 1e16 on.
 std::string repr(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number > 0 ? "inf" : "-inf";

@@ -1,4 +1,4 @@
-// What Python's str does, on valid UTF-8. Positions and lengths count characters.
+// Methods of Python's str, on valid UTF-8. Positions and lengths count characters.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +18,19 @@ bool is_space(uint32_t code_point);
 size_t count_characters(std::string_view text);
 std::vector<std::string_view> characters(std::string_view text);
 
-// Takes white space, or the characters of `chars`, from the ends.
+// Strips white space, or the characters of `chars`, from the ends.
 std::string_view strip(std::string_view text, Sides sides,
                        std::optional<std::string_view> chars = std::nullopt);
-// At white space, or at `separator`, which is not empty; at most `most` times where that is not negative.
+// Splits at white space, or at `separator` (not empty); at most `most` times unless it is negative.
 std::vector<std::string_view> split(std::string_view text, std::optional<std::string_view> separator,
                                     int64_t most, Sides from = Sides::kLeft);
 std::vector<std::string_view> split_lines(std::string_view text, bool keep_ends = false);
 struct Replacement {
   std::string_view old, with;
-  int64_t most = -1;  // times, where not negative
+  int64_t most = -1;  // limit of replacements, unless negative
 };
 std::string replace(Budget& budget, std::string_view text, const Replacement& replacement);
-// The byte where `part` begins, in linear time; npos where it is not there.
+// The byte at which `part` begins, in linear time; npos if it is missing.
 size_t find_text(std::string_view text, std::string_view part, size_t from = 0);
 
 std::string upper(std::string_view text);

@@ -40,7 +40,7 @@ bool is_sequence(Budget&, const Value& value, Arguments&) {
     const Sequence::Flavor flavor = value.as_sequence().flavor;
     return flavor != Sequence::kView && flavor != Sequence::kGenerator;
   }
-  // Jinja takes an undefined value for one: it has a length.
+  // In Jinja an undefined value passes too: it has a length.
   return value.is(Kind::kString) || value.is(Kind::kDict) || value.is(Kind::kUndefined);
 }
 
@@ -88,7 +88,7 @@ bool is_unequal(Budget& budget, const Value& value, Arguments& arguments) {
   return !equal(budget, value, arguments.at(0, "other"));
 }
 
-// Of singletons: what else is the same object in Python depends on how it came about.
+// Compares singletons only: whether other values are the same object in Python depends on how they were made.
 bool is_same(Budget& budget, const Value& value, Arguments& arguments) {
   const Value& other = arguments.at(0, "other");
   const auto singleton = [](const Value& v) { return v.is(Kind::kNone) || v.is(Kind::kBool); };

@@ -47,7 +47,7 @@ bool equal_dicts(Budget& budget, const Dict& a, const Dict& b) {
   return true;
 }
 
-// Whole numbers are compared as such: a double does not hold all of them.
+// Compares whole numbers as such, because a double cannot hold all of them.
 std::partial_ordering compare_numbers(const Value& a, const Value& b) {
   if (a.is_integer() && b.is_integer()) return a.as_int() <=> b.as_int();
   if (!a.is_integer() && !b.is_integer()) return a.as_float() <=> b.as_float();
@@ -55,7 +55,7 @@ std::partial_ordering compare_numbers(const Value& a, const Value& b) {
   const bool swapped = a.is_integer();
   const double number = swapped ? b.as_float() : a.as_float();
   const int64_t whole = swapped ? a.as_int() : b.as_int();
-  std::partial_ordering order = number <=> 0.0;  // where the number is beyond all whole ones
+  std::partial_ordering order = number <=> 0.0;  // if the number is beyond all whole ones
   if (number >= -kLimit && number < kLimit) {
     const double floor = std::floor(number);
     order = int64_t(floor) <=> whole;

@@ -1,4 +1,4 @@
-// The values of templates. They mean what the same values mean in Python, where Jinja comes from.
+// The values of templates. They behave like the same values in Python, from which Jinja comes.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class Value {
   explicit Value(std::shared_ptr<const Callable> value) : data_(std::move(value)) {}
   explicit Value(std::shared_ptr<Loop> value) : data_(std::move(value)) {}
   static Value none() { return Value(None{}); }
-  // `why` is what an error says that comes of using it.
+  // `why` is the message of an error from using it.
   static Value undefined(std::string why) {
     return Value(Undefined{std::make_shared<const std::string>(std::move(why))});
   }
@@ -61,7 +61,7 @@ class Value {
   bool is_number() const { return is(Kind::kInt) || is(Kind::kFloat) || is(Kind::kBool); }
   bool is_integer() const { return is(Kind::kInt) || is(Kind::kBool); }
 
-  // Only for a value of that kind.
+  // Each works only for a value of that kind.
   bool as_bool() const { return std::get<bool>(data_); }
   int64_t as_int() const { return is(Kind::kBool) ? int64_t{as_bool()} : std::get<int64_t>(data_); }
   double as_float() const { return is(Kind::kFloat) ? std::get<double>(data_) : double(as_int()); }
@@ -76,7 +76,7 @@ class Value {
     return why ? std::string_view(*why) : "the value is undefined";
   }
 
-  // The text went through `safe`. Python would escape what is joined to it by an operator.
+  // Marks a text that went through `safe`. Python would escape what an operator joins to it.
   Value marked_safe() const;
   bool is_safe() const { return is(Kind::kString) && std::get<Text>(data_).safe; }
 
@@ -99,14 +99,16 @@ class Value {
   Data data_;
 };
 
-// How far down a value reaches, and whether a namespace is inside: one that held itself would never be freed.
+// The depth of a value, and whether it contains a namespace: a namespace that contains itself would never be
+// freed.
 struct Nesting {
   int depth = 0;
   bool holds_reference = false;
 };
 
 struct Sequence {
-  // A generator is what map, select and their kind give: it has no length, is always true, and is used up once.
+  // A generator is the result of map, select and similar filters: it has no length, is always true, and can
+  // be used once.
   enum Flavor { kList, kTuple, kView, kRange, kGenerator };
   Flavor flavor = kList;
   std::vector<Value> items;
@@ -141,25 +143,25 @@ struct Loop {
   std::optional<Value> last_changed;
 };
 
-// Throw where the values reach down too far.
+// Throw if the values are nested too deeply.
 Value make_sequence(std::vector<Value> items, Sequence::Flavor flavor = Sequence::kList);
 Value make_dict(std::vector<std::pair<std::string, Value>> items);
-// Sets a key as Python's dict does: a known one keeps its place.
+// Sets a key as Python's dict does: an existing key keeps its place.
 void set_item(std::vector<std::pair<std::string, Value>>& items, std::string_view key, const Value& value);
 
-// "a string", "none" and so on, for messages.
+// Text such as "a string" or "none", for messages.
 std::string describe(const Value& value);
-// What an operation asks of a value before it uses it; throws for an undefined one.
+// Operations call this before they use a value; it throws for an undefined one.
 void require_defined(const Value& value);
 
 bool truth(const Value& value);
-// What walks through values spends: shared parts make them larger than what is in memory.
+// Walks through values spend the budget, because shared parts make values larger than their memory.
 bool equal(Budget& budget, const Value& a, const Value& b);
-// Negative, 0 or positive; nothing where Python has no order for the two, such as with a NaN.
+// Negative, 0 or positive; nothing if Python has no order for the two, as with a NaN.
 std::optional<int> compare(Budget& budget, const Value& a, const Value& b, std::string_view operation);
 bool contains(Budget& budget, const Value& container, const Value& item);
 
-// What a `for` runs over; uses up a generator. Throws where there is no order of items.
+// The items that a `for` runs over; uses up a generator. Throws if the items have no order.
 std::vector<Value> items_of(Budget& budget, const Value& value);
 // str() and repr().
 std::string to_text(Budget& budget, const Value& value);

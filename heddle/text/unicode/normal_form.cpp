@@ -24,15 +24,15 @@ void append_form(std::string_view text, utf8proc_option_t options, std::string& 
   utf8proc_uint8_t* made = nullptr;
   const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                                  utf8proc_ssize_t(text.size()), &made, options);
-  if (size < 0) throw std::bad_alloc();  // the one thing that can be wrong with valid UTF-8
+  if (size < 0) throw std::bad_alloc();  // the only possible failure with valid UTF-8
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(made, &std::free);
   out.append(reinterpret_cast<const char*>(made), size_t(size));
 }
 
 }  // namespace
 
-// Runs of ASCII stay as they are, and no form moves or joins anything before an ASCII character; the last one of a run
-// may be joined with what follows.
+// Runs of ASCII stay unchanged, and no form moves or joins anything before an ASCII character. The last one
+// of a run may be joined with what follows.
 std::string to_normal_form(std::string_view text, NormalForm form) {
   const bool composes = form == NormalForm::kNfc || form == NormalForm::kNfkc;
   const bool compatible = form == NormalForm::kNfkc || form == NormalForm::kNfkd;
@@ -41,7 +41,7 @@ std::string to_normal_form(std::string_view text, NormalForm form) {
                         (compatible ? UTF8PROC_COMPAT : 0));
   std::string out;
   out.reserve(text.size());
-  size_t done = 0;  // what stands in `out`
+  size_t done = 0;  // text that is already in `out`
   for (size_t at = 0; at < text.size();) {
     const auto is_ascii = [](char c) { return uint8_t(c) < 0x80; };
     const size_t begin = size_t(std::ranges::find_if_not(text.substr(at), is_ascii) - text.begin());

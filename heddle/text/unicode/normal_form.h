@@ -1,5 +1,5 @@
-// Unicode's normal forms and lower case, character by character as `tokenizers` has them: its tables are of other
-// versions of Unicode than utf8proc's, and the differences are listed in normal_form_exceptions.h.
+// Unicode's normal forms and lower case, character by character as in `tokenizers`. Its tables come from
+// other versions of Unicode than utf8proc's; normal_form_exceptions.h lists the differences.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ TEST(NormalForm, ComposesAndDecomposes) {
   EXPECT_EQ(to_normal_form("", NormalForm::kNfkd), "");
 }
 
-// Marks are put into order, across no ASCII character and no character that the older tables do not know.
+// Marks are put into order, but not across an ASCII character or one that the older tables lack.
 TEST(NormalForm, OrdersMarks) {
   EXPECT_EQ(to_normal_form("a\u0345\u0334", NormalForm::kNfd), "a\u0334\u0345");
   EXPECT_EQ(to_normal_form("a\u0345b\u0334", NormalForm::kNfd), "a\u0345b\u0334");

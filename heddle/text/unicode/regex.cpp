@@ -9,7 +9,7 @@
 namespace heddle {
 namespace {
 
-// One run over a megabyte of white space backs up a million times; a catastrophic pattern gets further.
+// A run over a megabyte of white space backtracks a million times; a catastrophic pattern exceeds this limit.
 constexpr uint32_t kMatchLimit = 10'000'000;
 constexpr uint32_t kHeapLimitKib = 256 * 1024;
 
@@ -62,7 +62,8 @@ Regex::Regex(const std::string& pcre2_pattern) : pattern_(pcre2_pattern) {
   }
   code_ = std::shared_ptr<const void>(
       code, [](const void* c) { pcre2_code_free(static_cast<pcre2_code*>(const_cast<void*>(c))); });
-  // Without a just-in-time compiler, or for a pattern it refuses, matching interprets: slower, same matches.
+  // Without a just-in-time compiler, or for a pattern that it refuses, matching interprets: slower, with the
+  // same matches.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
 }
 
@@ -83,7 +84,7 @@ std::optional<Regex::Span> Regex::find(std::string_view text, size_t from, Scrat
          pcre2_message(found), from, text.size(), pattern_);
   }
   const PCRE2_SIZE* span = pcre2_get_ovector_pointer(data);
-  // \K is refused in patterns, so a match cannot begin after its end.
+  // Patterns with \K are refused, so a match cannot begin after its end.
   return Span{span[0], span[1]};
 }
 

@@ -10,14 +10,14 @@
 
 namespace heddle {
 
-// Immutable, so that threads may share it.
+// Immutable, so threads may share it.
 class Regex {
  public:
   struct Span {
     size_t begin, end;  // bytes
   };
 
-  // What a thread needs to match; cheap, but not for every word.
+  // What a thread needs to match. It is cheap, but too expensive to make for every word.
   class Scratch {
    public:
     Scratch();
@@ -29,15 +29,15 @@ class Regex {
     std::unique_ptr<State> state_;
   };
 
-  // Throws Error(kInvalidArgument) where `pcre2_pattern` does not compile.
+  // Throws Error(kInvalidArgument) when `pcre2_pattern` does not compile.
   explicit Regex(const std::string& pcre2_pattern);
 
-  // The first match in `text`, which must be valid UTF-8, that begins at byte `from` or later; look-behind
-  // sees what is before. Throws Error(kUnsupported) where the pattern runs into the limits.
+  // The first match in `text`, which must be valid UTF-8, that begins at byte `from` or later. Look-behind
+  // sees earlier bytes. Throws Error(kUnsupported) when the pattern exceeds the limits.
   std::optional<Span> find(std::string_view text, size_t from, Scratch& scratch) const;
 
-  // Calls `visit` for all matches from the left, as Oniguruma's scan finds them: an empty match right behind
-  // a match does not count.
+  // Calls `visit` for all matches from the left, as Oniguruma's scan finds them: an empty match right after a
+  // match does not count.
   void for_each_match(std::string_view text, Scratch& scratch, const std::function<void(Span)>& visit) const;
 
  private:

@@ -1,4 +1,4 @@
-// White space as Rust and Unicode's White_Space have it, in valid UTF-8.
+// White space by the definition of Rust and Unicode's White_Space, in valid UTF-8.
 #pragma once
 
 #include <cstddef>

@@ -4,8 +4,8 @@ namespace heddle {
 namespace {
 
 struct Lead {
-  uint8_t size;                     // of the whole character, 0 where no character begins so
-  uint8_t second_low, second_high;  // what the second byte may be
+  uint8_t size;                     // of the whole character; 0 if no character begins with this byte
+  uint8_t second_low, second_high;  // range of the second byte
 };
 
 // Table 3-7 of the Unicode standard.

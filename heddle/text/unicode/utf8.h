@@ -13,9 +13,9 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 struct Utf8Char {
   enum State : uint8_t { kValid, kInvalid, kIncomplete };
-  uint32_t code_point = 0;  // only where valid
-  uint8_t size = 0;         // bytes taken: of the character, or of the ill-formed part
-  State state = kInvalid;   // incomplete: the text ends where the character could go on
+  uint32_t code_point = 0;  // only if valid
+  uint8_t size = 0;         // bytes of the character, or of the ill-formed part
+  State state = kInvalid;   // incomplete: the text ends before the character does
 };
 
 // The character at the beginning of `text`, which is not empty.
@@ -24,10 +24,10 @@ Utf8Char first_char(std::string_view text);
 void append_utf8(uint32_t code_point, std::string& out);
 
 bool is_valid_utf8(std::string_view text);
-// Where the first ill-formed part begins; npos where there is none.
+// Where the first ill-formed part begins; npos when there is none.
 size_t find_invalid_utf8(std::string_view text);
 
-// `text` with ill-formed parts replaced; the tail that could still become a character is replaced too.
+// Replaces ill-formed parts of `text`, including an incomplete character at its end.
 std::string to_valid_utf8(std::string_view text);
 
 }  // namespace heddle

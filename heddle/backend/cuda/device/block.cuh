@@ -13,7 +13,7 @@ constexpr i32 kScratchUnit = 128;
 
 struct Scratch {
   i32 chip_bytes;
-  const KernelParams& params;
+  const SpillRoom& room;
   i32 chip_used = 0, spill_used = 0;
 
   // Where memory lies is worked out when some is taken: addresses that are kept throughout a body are spilled.
@@ -29,7 +29,7 @@ struct Scratch {
   }
 
  private:
-  u8* spill() const { return params.spill + i64(arch::multiprocessor()) * params.spill_bytes; }
+  u8* spill() const { return room.memory + i64(arch::multiprocessor()) * room.bytes; }
 };
 
 // How much of it was taken.
@@ -276,6 +276,7 @@ class Block {
   }
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
     const i32 mark = scratch_.chip_used;
+    if constexpr (!kHasRing) spill_mark_ = scratch_.spill_used;
     const i64 stride = many_rows() ? fragment_stride(cols) : i64(cols) * 4;
     // On chip it leaves room for the slabs of a product of many rows, or they take its own.
     const i32 most = scratch_.chip_bytes / 3 * (is_one_tile(rows, cols) ? 2 : 1);
@@ -284,11 +285,16 @@ class Block {
   void release(const Fragment& fragment) {
     sync();
     scratch_.chip_used = fragment.mark;
+    if constexpr (!kHasRing) scratch_.spill_used = spill_mark_;
   }
 
   void mma(Fragment& fragment, const Operand& x, const Weight& w) {
-    if (!streams(w, rows_)) return from_memory(fragment, x, w);
-    from_ring(fragment, x, w);
+    if constexpr (kHasRing) {
+      if (!streams(w, rows_)) return from_memory(fragment, x, w);
+      from_ring(fragment, x, w);
+    } else {
+      from_memory(fragment, x, w);
+    }
   }
   bool draws(const Weight& w) const { return streams(w, rows_); }
   // One row, of a weight that it draws, columns [first, last). What is known without its operand is worked out ahead of
@@ -319,8 +325,12 @@ class Block {
   }
   // The ring holds panels of the matrix already.
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
-    if (!streams(w, rows_)) return from_memory(fragment, x, w.matrix(matrix));
-    from_ring(fragment, x, w);
+    if constexpr (kHasRing) {
+      if (!streams(w, rows_)) return from_memory(fragment, x, w.matrix(matrix));
+      from_ring(fragment, x, w);
+    } else {
+      from_memory(fragment, x, w.matrix(matrix));
+    }
   }
 
   // Right rows are a word apart in banks, so that threads side by side read different ones.
@@ -358,7 +368,8 @@ class Block {
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
-  bool many_rows() const { return kManyRows && rows_ > kStreamRows; }
+  // Whether products read their operands in memory: of many rows, and where there is no ring.
+  bool many_rows() const { return kManyRows && (!kHasRing || rows_ > kStreamRows); }
 
   Matrix rows_of(const Tensor& tensor, i32 row, i32 rows) {
     return {this->row(tensor, row).data,
@@ -439,7 +450,9 @@ class Block {
   // Of copies: what has an address lies in local memory from then on.
   template <bool kBf16>
   static bool by_slabs(Matrix fragment, Matrix x, Weight w, SlabRoom room) {
-    return fits_gemm(x, w) && multiply_many_rows<kBf16>(fragment, x, w, room);
+    // Buffers of a program begin at whole words; a caller's rows may begin anywhere.
+    const bool in_words = kHasRing || reinterpret_cast<u64>(x.data) % 16 == 0;
+    return in_words && fits_gemm(x, w) && multiply_many_rows<kBf16>(fragment, x, w, room);
   }
 
   // Panels of any shape and any number of rows: a dot product a thread, from memory.
@@ -457,6 +470,9 @@ class Block {
   i32 rows_;
   bool waited_ = false;
   u32 turn_ = 0;
+  // What was taken off chip before the last fragment. Spilled memory of a program has room for all that a tile takes; that
+  // of a caller for one operand and one fragment.
+  i32 spill_mark_ = 0;
 };
 
 }  // namespace heddle::device

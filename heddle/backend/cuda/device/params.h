@@ -75,6 +75,12 @@ struct WatchParams {
   u32* verdict = nullptr;  // 2 x steps that are done, + 1 where the last of them ends the run
 };
 
+// Memory for what does not fit on chip.
+struct SpillRoom {
+  u8* memory = nullptr;
+  i64 bytes = 0;  // of each multiprocessor
+};
+
 struct KernelParams {
   const Instruction* instructions = nullptr;  // streams one after the other
   const u32* stream_begin = nullptr;          // by worker: index of its first instruction
@@ -87,11 +93,10 @@ struct KernelParams {
   FaultRecord* fault = nullptr;
   WorkerPlace* places = nullptr;  // by worker
   u32* tiles = nullptr;           // {run, dead}
-  u8* spill = nullptr;            // memory of a worker for what does not fit on chip
-  i64 spill_bytes = 0;            // of each worker
-  u32 ring_slots = 0;             // of kRingSlotBytes
-  u32 in_flight = 8;              // slots whose copies are under way at most
-  u32 in_flight_waiting = 2;      // the same while consumers wait for other workers
+  SpillRoom spill;
+  u32 ring_slots = 0;         // of kRingSlotBytes
+  u32 in_flight = 8;          // slots whose copies are under way at most
+  u32 in_flight_waiting = 2;  // the same while consumers wait for other workers
   u32 first_epoch = 1, steps = 1;
   u32 spin_limit = 0;   // microseconds a wait may last
   u64 panel_limit = 0;  // the same in ticks of a multiprocessor

@@ -152,9 +152,9 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
   owned_.emplace_back(size_t(std::max<i64>(counter_bytes_, 4)));
   params_.counters = as_pointer<u32>(owned_.back().data());
   clear_edges();
-  params_.spill_bytes = spill_bytes();
-  owned_.emplace_back(size_t(params_.spill_bytes) * size_t(device.multiprocessors()));
-  params_.spill = as_pointer<u8>(owned_.back().data());
+  params_.spill.bytes = spill_bytes();
+  owned_.emplace_back(size_t(params_.spill.bytes) * size_t(device.multiprocessors()));
+  params_.spill.memory = as_pointer<u8>(owned_.back().data());
   fill(report_.data(), 0, report_.size(), stream_);
   auto* report = as_pointer<Report>(report_.data());
   params_.fault = &report->fault;

@@ -21,6 +21,7 @@ struct Facts {
   std::vector<std::string> all;
 
   void add(const Field& field, const std::byte* args) {
+    if (field.is_attribute() && knowledge == Knowledge::kTypes) return;
     if (field.is_attribute())
       return field.with_attribute(args, [&](auto value) { add_attribute(field.name, value); });
     if (field.is_tensor()) return add_tensor(field.name, field.tensor(args), field.dims);
@@ -28,6 +29,7 @@ struct Facts {
     add_tensor(field.name + ".data", weight.data, field.dims);
     set(field.name + ".panel_rows", weight.panel_rows);
     set(field.name + ".interleave", weight.interleave);
+    if (knowledge == Knowledge::kTypes) return;
     add_number(field.name + ".panel_cols", weight.panel_cols);
     add_number(field.name + ".matrices", weight.matrices);
   }
@@ -60,6 +62,7 @@ struct Facts {
     if (!value.exists()) return all.push_back(fmt::format("a.{}.data = nullptr;", name));
     all.push_back(fmt::format("a.{}.dtype = heddle::DType({});", name, int(value.dtype)));
     set(name + ".rank", value.rank);
+    if (knowledge == Knowledge::kTypes) return;
     for (int d = 0; d < value.rank; ++d) {
       if (is_known(dims[size_t(d)])) add_number(fmt::format("{}.size[{}]", name, d), value.size[d]);
       add_number(fmt::format("{}.stride[{}]", name, d), value.stride[d]);
@@ -71,6 +74,14 @@ struct Facts {
 };
 
 }  // namespace
+
+KnownArgs known_args(const OpSpec& op, const std::byte* args, Knowledge knowledge) {
+  if (knowledge == Knowledge::kNothing) return {};
+  Facts facts;
+  facts.knowledge = knowledge;
+  for (const Field& field : op.fields) facts.add(field, args);
+  return {fmt::format("{}", fmt::join(facts.all, "\n"))};
+}
 
 KnownArgs known_args(const Program& program, size_t index, Knowledge knowledge) {
   if (knowledge == Knowledge::kNothing) return {};

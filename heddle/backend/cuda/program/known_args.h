@@ -16,4 +16,7 @@ using KnownArgs = std::vector<std::string>;
 // What is known of it and the same in all calls of opcode `index`; nothing of places in memory.
 KnownArgs known_args(const Program& program, size_t index, Knowledge knowledge);
 
+// The same of one op's arguments by themselves.
+KnownArgs known_args(const OpSpec& op, const std::byte* args, Knowledge knowledge);
+
 }  // namespace heddle::cuda

@@ -13,6 +13,7 @@
 #include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle::cuda {
 namespace {
@@ -40,7 +41,8 @@ std::string link_name(size_t opcode, size_t part) {
 }
 
 // The types of an opcode's parts, with what is known of their arguments.
-std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& known) {
+std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& known,
+                         const KernelTraits& traits) {
   std::string text;
   for (size_t part = 0; part < opcode.ops.size(); ++part) {
     const std::string& op = opcode.ops[part];
@@ -51,18 +53,19 @@ std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& k
       text += fmt::format("struct Known{} {{\nstatic __forceinline__ void set({}& a) {{\n{}\n}}\n}};\n", name,
                           args, known[part]);
     }
-    text += fmt::format("using {} = Link<{}::{}, {}{}>;\n", name, op, has_variant(op) ? "DeviceBody" : "Body",
-                        args, more);
+    const bool variant = traits.has_ring ? has_variant(op) : runs_variant(get_op(op));
+    text += fmt::format("using {} = Link<{}::{}, {}{}>;\n", name, op, variant ? "DeviceBody" : "Body", args,
+                        more);
   }
   return text;
 }
 
 // Dtypes of products. Those are with weights; bodies for GPUs, as attention's, choose by what lies in tensors, in two bytes.
-void add_types(const Part& part, std::array<bool, kNumDTypes>& uses) {
-  const bool in_tensors = has_variant(part.op->name);
-  for (const Field& field : part.op->fields) {
+void add_types(const OpSpec& op, const std::byte* args, std::array<bool, kNumDTypes>& uses) {
+  const bool in_tensors = has_variant(op.name);
+  for (const Field& field : op.fields) {
     if (field.is_attribute()) continue;
-    const Tensor& value = field.elements(part.args.data());
+    const Tensor& value = field.elements(args);
     if (!value.exists()) continue;
     if (field.is_weight() || (in_tensors && is_wide_float(value.dtype) && size_of(value.dtype) == 2))
       uses[size_t(value.dtype)] = true;
@@ -127,19 +130,20 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
       "constexpr i32 kWarps = {};\n"
+      "constexpr bool kHasRing = {};\n"
       "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.warps,
-      traits.scratch_bytes, arch_of(arch).primitives);
+      traits.has_ring, traits.scratch_bytes, arch_of(arch).primitives);
   for (const std::string& op : ops) text += include_of(op, ".h");
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const std::string& op : ops) text += include_of(op, ".cuh");
   for (const std::string& op : ops)
     if (has_variant(op)) text += include_of(op, kVariant);
   for (size_t n = 0; n < opcodes.size(); ++n) {
-    text += links_source(opcodes[n], n, known[n]);
+    text += links_source(opcodes[n], n, known[n], traits);
     text += fmt::format("using Main{0} = {1};\nusing Chain{0} = {2};\n", n, link_name(n, opcodes[n].main),
                         chain_type(opcodes[n], n));
   }
@@ -155,7 +159,7 @@ bool has_variant(const std::string& op) {
 KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
   std::array<bool, kNumDTypes> uses = {};
   for (const Call& call : program.calls)
-    for (const Part& part : program.node_of(call).parts) add_types(part, uses);
+    for (const Part& part : program.node_of(call).parts) add_types(*part.op, part.args.data(), uses);
   KernelTraits traits{uses, program.shape.rows};
   // What the largest product of a row leaves is the ring's: so much more streams while nothing is computed.
   if (program.shape.rows == 1)
@@ -174,6 +178,36 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 }}
 )",
                      call_threads(traits.rows, traits.warps));
+}
+
+bool takes_weight(const OpSpec& op) {
+  return std::ranges::any_of(op.fields, [](const Field& field) { return field.is_weight(); });
+}
+
+bool runs_variant(const OpSpec& op) {
+  return has_variant(op.name) && !takes_weight(op);
+}
+
+std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
+                              Knowledge knowledge) {
+  // Of any number of rows.
+  KernelTraits traits{.rows = kManyStepRows, .scratch_bytes = 0, .has_ring = false};
+  add_types(op, args, traits.types);
+  const Opcode opcode{.ops = {op.name}};
+  const KnownArgs known = known_args(op, args, knowledge);
+  std::string ranges;
+  for (const TileAxis& axis : op.axes(args, {.gpu = true}))
+    ranges += axis.kind == TileAxis::Kind::kRange ? ", true" : ", false";
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
+         fmt::format(R"(#include "heddle/backend/cuda/device/standalone.cuh"
+using namespace heddle::device;
+extern "C" __global__ __launch_bounds__({}{})
+void standalone(const __grid_constant__ heddle::OpGrid grid, const __grid_constant__ Main0::Args args) {{
+  run_standalone<Main0{}>(grid, args);
+}}
+)",
+                     // A product's CTA has a multiprocessor to itself.
+                     kStandaloneThreads, takes_weight(op) ? ", 1" : "", ranges);
 }
 
 std::string megakernel_source(const Program& program, const std::string& arch, Knowledge knowledge) {

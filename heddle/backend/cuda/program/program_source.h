@@ -20,6 +20,7 @@ struct KernelTraits {
   i32 rows = 1;                             // of a step at most
   i32 warps = i32(kConsumerWarps);          // of a CTA that compute
   u32 scratch_bytes = 56 << 10;             // of a CTA on chip, beside its ring
+  bool has_ring = true;                     // whether panels come through a ring
 
   static KernelTraits of(const Program& program, const std::string& arch);
 };
@@ -33,6 +34,13 @@ std::string call_source(const Opcode& opcode, const KernelTraits& traits, const 
 constexpr u32 call_threads(i32 rows, i32 warps = i32(kConsumerWarps)) {
   return 32 * (u32(warps) + (rows > kStreamRows ? kHelperWarps : 1));
 }
+// Kernel `standalone` of one op, for calls with such arguments: a CTA of `kStandaloneThreads` for each tile.
+std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
+                              Knowledge knowledge);
+constexpr u32 kStandaloneThreads = 32 * kConsumerWarps;
+// Which body it runs. Variants of ops with weights are made for a ring: without one the generic body multiplies.
+bool runs_variant(const OpSpec& op);
+bool takes_weight(const OpSpec& op);
 // Kernel `megakernel`, which executes instructions; one that knows sizes those of this program alone.
 std::string megakernel_source(const Program& program, const std::string& arch,
                               Knowledge knowledge = Knowledge::kNothing);

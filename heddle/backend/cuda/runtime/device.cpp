@@ -34,6 +34,11 @@ const Device& Device::get(int ordinal) {
   return *device;
 }
 
+const Device& Device::of_handle(int handle) {
+  for (int ordinal = 0;; ++ordinal)
+    if (const Device& device = get(ordinal); device.handle_ == handle) return device;
+}
+
 int Device::count() {
   int count = 0;
   if (why_unavailable().empty()) driver().device_get_count(&count);

@@ -13,7 +13,8 @@ class Device {
   // Throws Error(kUnsupported) where no GPU can be used, Error(kInvalidArgument) where there is no such ordinal.
   // The object lives as long as the process.
   static const Device& get(int ordinal = 0);
-  static int count();  // 0 where no GPU can be used
+  static const Device& of_handle(int handle);  // the driver's
+  static int count();                          // 0 where no GPU can be used
 
   // The caller's current context if it is one of this device, else the primary context, which is kept from then on.
   ContextHandle context() const;

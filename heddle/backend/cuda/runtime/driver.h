@@ -36,6 +36,7 @@ enum class DeviceAttribute : int {  // CUdevice_attribute
   kSharedPerMultiprocessor = 81,
   kCooperativeLaunch = 95,
   kSharedPerBlockOptin = 97,
+  kPageableMemoryAccess = 88,
   kMemoryPools = 115,
 };
 
@@ -45,6 +46,9 @@ enum class FunctionAttribute : int {  // CUfunction_attribute
   kRegisters = 4,
   kMaxDynamicShared = 8,
 };
+
+enum class PointerAttribute : int { kMemoryType = 2, kDeviceOrdinal = 9 };  // CUpointer_attribute
+constexpr int kDeviceMemory = 2;                                            // CU_MEMORYTYPE_DEVICE
 
 enum class LaunchAttributeId : int {  // CUlaunchAttributeID
   kCooperative = 2,
@@ -139,6 +143,7 @@ struct Driver {
   Call<ContextHandle> context_push_current{library, "cuCtxPushCurrent_v2"};
   Call<ContextHandle*> context_pop_current{library, "cuCtxPopCurrent_v2"};
   Call<int*> context_get_device{library, "cuCtxGetDevice"};
+  Call<ContextHandle, unsigned long long*> context_get_id{library, "cuCtxGetId"};
   Call<> context_synchronize{library, "cuCtxSynchronize"};
   // For tests: a caller with a context of its own.
   Call<ContextHandle*, u32, int> context_create{library, "cuCtxCreate_v2"};
@@ -148,9 +153,11 @@ struct Driver {
   Call<StreamHandle> stream_destroy{library, "cuStreamDestroy_v2"};
   Call<StreamHandle> stream_synchronize{library, "cuStreamSynchronize"};
   Call<StreamHandle> stream_query{library, "cuStreamQuery"};
+  Call<StreamHandle, ContextHandle*> stream_get_context{library, "cuStreamGetCtx"};
   Call<StreamHandle, EventHandle, u32> stream_wait_event{library, "cuStreamWaitEvent"};
   Call<StreamHandle, CaptureMode> stream_begin_capture{library, "cuStreamBeginCapture_v2"};
   Call<StreamHandle, GraphHandle*> stream_end_capture{library, "cuStreamEndCapture"};
+  Call<CaptureMode*> exchange_capture_mode{library, "cuThreadExchangeStreamCaptureMode"};
   Call<StreamHandle, CaptureStatus*> stream_is_capturing{library, "cuStreamIsCapturing"};
 
   Call<EventHandle*, u32> event_create{library, "cuEventCreate"};
@@ -168,6 +175,7 @@ struct Driver {
   Call<void**, size_t, u32> host_alloc{library, "cuMemHostAlloc"};
   Call<void*> host_free{library, "cuMemFreeHost"};
   Call<DevicePointer*, void*, u32> host_get_device_pointer{library, "cuMemHostGetDevicePointer_v2"};
+  Call<void*, PointerAttribute, DevicePointer> pointer_get_attribute{library, "cuPointerGetAttribute"};
   Call<DevicePointer, const void*, size_t, StreamHandle> copy_to_device{library, "cuMemcpyHtoDAsync_v2"};
   Call<void*, DevicePointer, size_t, StreamHandle> copy_to_host{library, "cuMemcpyDtoHAsync_v2"};
   Call<DevicePointer, DevicePointer, size_t, StreamHandle> copy_on_device{library, "cuMemcpyDtoDAsync_v2"};

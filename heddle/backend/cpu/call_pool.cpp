@@ -1,0 +1,103 @@
+#include "heddle/backend/cpu/call_pool.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <pthread.h>
+#include <sched.h>
+
+namespace heddle {
+namespace {
+
+struct Job {
+  const std::function<void(i64)>& work;
+  const i64 count;
+  std::atomic<i64> next = 0;
+  std::mutex mutex = {};
+  std::exception_ptr failure = nullptr;
+
+  void help() {
+    try {
+      for (i64 i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  }
+};
+
+class Pool {
+ public:
+  // False: others use the helpers.
+  bool run(Job& job, int helpers) {
+    const std::unique_lock use(use_, std::try_to_lock);
+    if (!use) return false;
+    {
+      const std::lock_guard lock(mutex_);
+      for (; started_ < helpers; ++started_) std::thread([this] { live(); }).detach();
+      job_ = &job;
+      places_ = helpers;
+    }
+    begin_.notify_all();
+    job.help();
+    std::unique_lock lock(mutex_);
+    job_ = nullptr;  // who comes now comes too late
+    end_.wait(lock, [&] { return busy_ == 0; });
+    return true;
+  }
+
+ private:
+  [[noreturn]] void live() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      begin_.wait(lock, [&] { return job_ && places_ > 0; });
+      Job& job = *job_;
+      --places_, ++busy_;
+      lock.unlock();
+      job.help();
+      lock.lock();
+      if (--busy_ == 0) end_.notify_one();
+    }
+  }
+
+  std::mutex use_, mutex_;  // the second guards what follows
+  std::condition_variable begin_, end_;
+  Job* job_ = nullptr;
+  int started_ = 0, places_ = 0, busy_ = 0;
+};
+
+std::atomic<Pool*> the_pool = nullptr;
+
+// Helpers sleep to the end of the process, and their pool with them.
+Pool& pool() {
+  if (Pool* made = the_pool.load(std::memory_order_acquire)) return *made;
+  static const int forgets = ::pthread_atfork(nullptr, nullptr, [] { the_pool.store(nullptr); });
+  (void)forgets;
+  auto* made = new Pool;
+  Pool* first = nullptr;
+  if (the_pool.compare_exchange_strong(first, made)) return *made;
+  delete made;
+  return *first;
+}
+
+}  // namespace
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  return known ? std::max(1, CPU_COUNT(&set)) : 1;
+}
+
+void share_work(int threads, i64 count, const std::function<void(i64)>& work) {
+  const i64 helpers = std::min<i64>(threads, count) - 1;
+  Job job{.work = work, .count = count};
+  if (helpers < 1 || !pool().run(job, int(helpers))) job.help();
+  if (job.failure) std::rethrow_exception(job.failure);
+}
+
+}  // namespace heddle

@@ -1,0 +1,186 @@
+#include "heddle/backend/cuda/executors/op_call.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "heddle/backend/cuda/device/standalone.h"
+#include "heddle/backend/cuda/executors/standalone_kernels.h"
+#include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/base/error.h"
+#include "heddle/ir/call_cache.h"
+#include "heddle/ir/rules.h"
+#include "heddle/ir/tile_grid.h"
+
+namespace heddle::cuda {
+namespace {
+
+constexpr i64 kMostTiles = 0x7fffffff;
+constexpr i64 kTilesPerUnit = 4;   // of a multiprocessor, where a call has enough for it
+constexpr i64 kScratchUnit = 128;  // of device/block.cuh
+
+// The context that a call runs in, current for as long as this lives.
+class CallContext {
+ public:
+  explicit CallContext(const CallSite& site) {
+    ContextHandle current = nullptr;
+    driver().context_get_current(&current);
+    ContextHandle context = current;
+    if (site.stream)
+      driver().stream_get_context(static_cast<StreamHandle>(site.stream), &context);
+    else if (site.device >= 0)
+      context = Device::get(site.device).context();
+    require(context != nullptr,
+            "[cuda] this thread has no current context, and the call names neither a stream nor a device");
+    if (context != current) scope_.emplace(context);
+    driver().context_get_id(context, &id_);
+  }
+  u64 id() const { return id_; }
+  static const Device& device() {
+    int handle = 0;
+    driver().context_get_device(&handle);
+    return Device::of_handle(handle);
+  }
+
+ private:
+  std::optional<ContextScope> scope_;
+  unsigned long long id_ = 0;
+};
+
+// Where a call's arguments lie, of the first call of its shape: later ones would ask the driver each time.
+void check_memory(const OpSpec& op, const CallLayout& layout, const std::byte* args, const Device& device) {
+  if (!layout.has_addresses(args)) layout.say_why(op, args);
+  const std::vector<const void*> addresses = layout.addresses(args);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    if (!addresses[i]) continue;
+    const auto at = reinterpret_cast<DevicePointer>(addresses[i]);
+    int ordinal = 0, type = 0;
+    if (driver().pointer_get_attribute.try_call(&type, PointerAttribute::kMemoryType, at) != kSuccess) {
+      require(device.attribute(DeviceAttribute::kPageableMemoryAccess) != 0,
+              "[{}] {} is at {:#x}, memory of the host; must be memory of GPU {}", op.name, layout.name_of(i),
+              at, device.ordinal());
+      continue;
+    }
+    if (type != kDeviceMemory) continue;  // of the host, but mapped
+    driver().pointer_get_attribute(&ordinal, PointerAttribute::kDeviceOrdinal, at);
+    require(ordinal == device.ordinal(), "[{}] {} is memory of GPU {}; the call runs on GPU {}", op.name,
+            layout.name_of(i), ordinal, device.ordinal());
+  }
+}
+
+// Memory of a tile: on chip, and off it for what does not fit there.
+struct TileMemory {
+  i64 chip = 0, spill = 0;
+};
+
+TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& grid, i64 chip_bytes) {
+  const auto padded = [](i64 bytes) { return (bytes + kScratchUnit - 1) / kScratchUnit * kScratchUnit; };
+  const auto weight = std::ranges::find_if(op.fields, [](const Field& field) { return field.is_weight(); });
+  if (weight == op.fields.end()) {
+    constexpr i64 kPieces = 16;  // each is padded
+    const i64 scratch = op.scratch ? op.scratch(args, grid[0]) + kPieces * kScratchUnit : 0;
+    return scratch <= chip_bytes ? TileMemory{padded(scratch), 0} : TileMemory{0, padded(scratch)};
+  }
+  // A product: rows of x in the weight's dtype where they have another, and a fragment, which lies on chip where it leaves
+  // room for slabs (Block::fragment).
+  const Weight& w = weight->weight(args);
+  const Field* const input = find_field(op.fields, op.traits.input);
+  constexpr i64 kFragmentColumns = 256, kFragmentPadding = 36;
+  const i64 rows = grid.axes()[0].step;
+  const bool in_place = input && input->tensor(args).dtype == w.data.dtype;
+  const i64 operand = in_place ? 0 : padded(rows * ((w.cols() + 63) / 64 * 64) * size_of(w.data.dtype));
+  const i64 fragment =
+      padded(rows * (std::min<i64>(kFragmentColumns, grid.axes()[1].step) * 4 + kFragmentPadding));
+  return {chip_bytes, operand + (fragment <= chip_bytes / 3 ? 0 : fragment)};
+}
+
+// A call of one shape in one context, up to addresses.
+struct Plan {
+  bool is_empty = false;
+  LaunchConfig config = {};
+  FunctionHandle function = nullptr;
+  OpGrid grid = {};
+  i64 workspace_bytes = 0;
+};
+
+// Of a call that was checked, in the context that is current.
+Plan plan_of(const OpSpec& op, CheckedCall call, u64 context) {
+  if (call.is_empty) return {.is_empty = true};
+  require(op.args_size() + sizeof(OpGrid) <= kMostParamBytes,
+          "[{}] its arguments are {} bytes; a kernel takes {}", op.name, op.args_size(),
+          kMostParamBytes - int(sizeof(OpGrid)));
+  const Device& device = CallContext::device();
+  const StandaloneKernel kernel = StandaloneKernels::of_process().get(op, call.args.data(), context, device);
+  TileGrid grid(op.axes(call.args.data(), {.gpu = true}));
+  // Products have tiles of the sizes that their tensor cores want. Of other ops a tile may be a row, or what a thread's four
+  // elements make.
+  if (!takes_weight(op))
+    grid.refine(kTilesPerUnit * device.multiprocessors(),
+                grid.axes().size() == 1 ? 1 : 4 * kStandaloneThreads);
+  require(grid.tiles() <= kMostTiles, "[{}] the call has {} tiles; a launch takes {}", op.name, grid.tiles(),
+          kMostTiles);
+  const TileMemory memory = memory_of(op, call.args.data(), grid, kernel.chip_bytes);
+  Plan plan;
+  plan.function = kernel.function;
+  for (size_t a = 0; a < grid.axes().size(); ++a)
+    plan.grid.axes[a] = {grid.axes()[a].extent, grid.axes()[a].step, grid.axes()[a].tiles};
+  plan.grid.chip_bytes = i32(memory.chip);
+  plan.grid.spill.bytes = memory.spill;
+  plan.workspace_bytes = memory.spill * device.multiprocessors();
+  plan.config.grid[0] = u32(grid.tiles());
+  plan.config.block[0] = kStandaloneThreads;
+  // Spilled memory belongs to a multiprocessor: its CTA has all that is on chip, so that there is no second one.
+  plan.config.shared_bytes = u32(memory.spill > 0 ? kernel.chip_bytes : memory.chip);
+  return plan;
+}
+
+class GpuCaller : public OpCaller {
+ public:
+  CallNeeds needs(const OpSpec& op, const std::byte* args, const CallSite& site) override {
+    const CallContext context(site);
+    const Plan plan = plan_of(op, check_call(op, args), context.id());
+    if (plan.is_empty) return {};
+    return {.workspace_bytes = plan.workspace_bytes,
+            .tiles = plan.config.grid[0],
+            .body = op.name + std::string(runs_variant(op) ? ".sm80" : "")};
+  }
+
+  void run(const OpSpec& op, const std::byte* args, const CallSite& site) override {
+    static thread_local CallCache<Plan> cache;
+    const CallContext context(site);
+    const Plan& plan = cache.find(op, args, context.id(), [&](const CallLayout& layout) {
+      CheckedCall call = check_call(op, args);
+      call.require_outputs(op);
+      if (!call.is_empty) check_memory(op, layout, args, CallContext::device());
+      return plan_of(op, std::move(call), context.id());
+    });
+    if (plan.is_empty) return;
+    OpGrid grid = plan.grid;
+    if (plan.workspace_bytes > 0) {
+      require(site.workspace && site.workspace_bytes >= plan.workspace_bytes,
+              "[{}] the call has {} bytes of workspace; needs {}", op.name,
+              site.workspace ? site.workspace_bytes : 0, plan.workspace_bytes);
+      require(reinterpret_cast<u64>(site.workspace) % kScratchUnit == 0,
+              "[{}] workspace begins at {:#x}; must be a multiple of {}", op.name,
+              reinterpret_cast<u64>(site.workspace), kScratchUnit);
+      grid.spill.memory = reinterpret_cast<u8*>(site.workspace);
+    }
+    LaunchConfig config = plan.config;
+    config.stream = static_cast<StreamHandle>(site.stream);
+    void* params[] = {&grid, const_cast<std::byte*>(args)};  // the driver copies both
+    const int status = driver().launch_kernel.try_call(&config, plan.function, params, nullptr);
+    if (status != kSuccess)
+      fail(ErrorCode::kDevice, "[{}] cuLaunchKernelEx: {}: {} CTAs of {} threads, {} bytes of shared memory",
+           op.name, status_text(status), config.grid[0], config.block[0], config.shared_bytes);
+  }
+  MemoryPlace::Kind memory() const override { return MemoryPlace::Kind::kGpu; }
+};
+
+}  // namespace
+
+OpCaller& op_calls() {
+  driver();  // throws where there is none
+  static auto& caller = *new GpuCaller;
+  return caller;
+}
+
+}  // namespace heddle::cuda

@@ -1,0 +1,252 @@
+#include "heddle/ir/op_call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+namespace {
+
+constexpr i64 kMostElements = i64{1} << 30;  // of one dimension: threads count past its end
+
+std::string range_text(std::span<const i64> values) {
+  std::string text;
+  for (const i64 value : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
+  return "[" + text + "]";
+}
+
+bool is_empty(const Tensor& tensor) {
+  return std::find(tensor.size, tensor.size + tensor.rank, 0) != tensor.size + tensor.rank;
+}
+
+}  // namespace
+
+std::string MemoryPlace::text() const {
+  return kind == Kind::kHost ? "the host" : kind == Kind::kGpu ? fmt::format("GPU {}", device) : "unknown";
+}
+
+Tensor tensor_of(std::string_view op, std::string_view argument, const TensorRef& ref,
+                 const MemoryPlace& where) {
+  const bool known =
+      ref.place.kind != MemoryPlace::Kind::kUnknown && where.kind != MemoryPlace::Kind::kUnknown;
+  require(!known || ref.place == where, "[{}] {} is memory of {}; the call runs on {}", op, argument,
+          ref.place.text(), where.text());
+  const size_t rank = ref.size.size();
+  require(rank >= 1 && rank <= kMaxRank, "[{}] {} is {} {}; must have 1 to {} dimensions", op, argument,
+          name(ref.dtype), range_text(ref.size), kMaxRank);
+  require(ref.stride.empty() || ref.stride.size() == rank,
+          "[{}] {} has strides {} for sizes {}; must be as many", op, argument, range_text(ref.stride),
+          range_text(ref.size));
+  Tensor tensor{.data = static_cast<u8*>(ref.data), .buffer = 0, .dtype = ref.dtype, .rank = u8(rank)};
+  i64 dense = 1;
+  for (size_t d = rank; d-- > 0;) {
+    require(ref.size[d] >= 0 && ref.size[d] <= kMostElements,
+            "[{}] {} is {} {}; a dimension must have 0 to {} elements", op, argument, name(ref.dtype),
+            range_text(ref.size), kMostElements);
+    tensor.size[d] = i32(ref.size[d]);
+    tensor.stride[d] = ref.stride.empty() ? dense : ref.stride[d];
+    dense *= std::max<i64>(ref.size[d], 1);
+  }
+  // What a dimension of one element has for a stride is never used.
+  if (tensor.size[rank - 1] <= 1) tensor.stride[rank - 1] = 1;
+  require(tensor.stride[rank - 1] == 1,
+          "[{}] {} has strides {}; elements of the last dimension must lie side by side (stride 1): copy it "
+          "first",
+          op, argument, range_text(ref.stride));
+  return tensor;
+}
+
+CallArgs::CallArgs(const OpSpec& op, const MemoryPlace& where) : op_(op), where_(where), args_(op.defaults) {}
+
+const Field& CallArgs::field(std::string_view name, FieldKind kind) const {
+  std::string known;
+  for (const Field& field : op_.fields) {
+    if (field.kind != kind) continue;
+    if (field.name == name) return field;
+    known += (known.empty() ? "" : ", ") + field.name;
+  }
+  fail(ErrorCode::kInvalidArgument, "[{}] has no {} {}; it has {}", op_.name,
+       kind == FieldKind::kTensor ? "tensor" : "attribute", name, known.empty() ? "none" : known);
+}
+
+CallArgs& CallArgs::set(std::string_view name, const TensorRef& tensor) {
+  field(name, FieldKind::kTensor).tensor(args_.data()) = tensor_of(op_.name, name, tensor, where_);
+  return *this;
+}
+
+CallArgs& CallArgs::set(std::string_view name, const AttributeValue& value) {
+  set_attribute(op_.name, field(name, FieldKind::kAttribute), args_.data(), value);
+  return *this;
+}
+
+namespace {
+
+// The dimensions of a tensor with what its field calls them; none where the op's rules will refuse its rank.
+template <class F>
+void each_dim(const Field& field, Tensor& tensor, F&& f) {
+  if (tensor.rank == field.dims.size())
+    for (size_t d = 0; d < field.dims.size(); ++d) f(d, field.dims[d]);
+}
+
+// Dimensions without elements have one while the op's rules look at the call: they know no others. True: there are some.
+bool fill_empty(const OpSpec& op, std::byte* args) {
+  std::map<std::string, std::string> empty;  // dimension -> the argument that says so
+  for (const Field& field : op.fields)
+    if (!field.is_attribute())
+      each_dim(field, field.elements(args), [&](size_t d, const FieldDim& dim) {
+        if (field.elements(args).size[d] == 0 && dim.name != ".") empty.emplace(dim.name, field.name);
+      });
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    Tensor& tensor = field.elements(args);
+    each_dim(field, tensor, [&](size_t d, const FieldDim& dim) {
+      const auto found = empty.find(dim.name);
+      if (found == empty.end()) return;
+      require(tensor.size[d] == 0, "[{}] {} is {}; dimension {} must be 0, as {} has none of it", op.name,
+              field.name, shape_text(tensor), d, found->second);
+      tensor.size[d] = dim.scale;
+    });
+  }
+  return !empty.empty();
+}
+
+// What no rule of an op looks at: bodies go by strides.
+void check_layout(const OpSpec& op, const Field& field, const Tensor& tensor) {
+  if (tensor.rank == 0) return;
+  const int last = tensor.rank - 1;
+  require(tensor.size[last] == 1 || tensor.stride[last] == 1,
+          "[{}] {} is {} with stride {} in its last dimension; must be 1", op.name, field.name,
+          shape_text(tensor), tensor.stride[last]);
+  if (!field.writes()) return;
+  i64 inner = 1;  // elements that one step of the dimension passes over
+  for (int d = last; d >= 0; --d) {
+    require(tensor.size[d] == 1 || std::abs(tensor.stride[d]) >= inner,
+            "[{}] {} is {} with stride {} in dimension {}; must be {} or more, as its rows would overlap",
+            op.name, field.name, shape_text(tensor), tensor.stride[d], d, inner);
+    inner += i64(tensor.size[d] - 1) * std::abs(tensor.stride[d]);
+  }
+}
+
+}  // namespace
+
+bool needs_step_record(const OpSpec& op) {
+  return std::any_of(op.fields.begin(), op.fields.end(), [](const Field& field) {
+    return field.is_tensor() && field.dtypes == std::vector{DType::kU8};  // bytes are the record's
+  });
+}
+
+void CheckedCall::require_outputs(const OpSpec& op) const {
+  require(missing.empty(), "[{}] {}", op.name, missing);
+}
+
+CheckedCall check_call(const OpSpec& op, const std::byte* args) {
+  if (needs_step_record(op))
+    fail(ErrorCode::kUnsupported, "[{}] reads the step record of a program; it cannot be called by itself",
+         op.name);
+  CheckedCall call{.args = {args, args + op.args_size()}};
+  std::byte* const checked = call.args.data();
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    Tensor& tensor = field.elements(checked);
+    require(tensor.rank > 0 || field.optional || field.writes(), "[{}] {} is missing; the op reads {} [{}]",
+            op.name, field.name, field.name, field.dims_text);
+    if (tensor.rank > 0) tensor.buffer = 0;  // it exists, whatever its address
+  }
+  const std::vector<std::byte> given = call.args;
+  const bool has_empty = fill_empty(op, checked);
+  require_dtypes(op.name, op.fields, checked);
+  op.infer(checked);
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    const Tensor& tensor = field.elements(checked);
+    if (field.elements(given.data()).rank == 0 && tensor.rank > 0)
+      call.missing = fmt::format("{} is missing; it is {}", field.name, shape_text(tensor));
+    else
+      check_layout(op, field, tensor);
+  }
+  if (!has_empty) return call;
+  call.args = given;
+  call.is_empty = true;
+  for (const Field& field : op.fields)
+    require(!field.writes() || field.tensor(call.args.data()).rank == 0 ||
+                is_empty(field.tensor(call.args.data())),
+            "[{}] {} is {}, and an input that it is made of has no elements; must be empty too", op.name,
+            field.name, field.writes() ? shape_text(field.tensor(call.args.data())) : "");
+  return call;
+}
+
+CallLayout::CallLayout(const OpSpec& op) {
+  static_assert(offsetof(Tensor, data) == 0);
+  constexpr u32 kRest = offsetof(Tensor, dtype);  // what comes after the address and the buffer
+  for (const Field& field : op.fields) {
+    const u32 at = u32(field.offset);
+    if (field.is_attribute()) {
+      words_.push_back({at, u32(field.size())});
+      continue;
+    }
+    words_.push_back({at + kRest, sizeof(Tensor) - kRest});
+    addresses_.push_back({field.name, at, at, field.is_weight() ? kWeightAlignment : 0});
+    if (!field.is_weight()) continue;
+    constexpr u32 kForm = offsetof(Weight, panel_rows);
+    words_.push_back({at + kForm, offsetof(Weight, matrices) + sizeof(Weight::matrices) - kForm});
+    addresses_.push_back({field.name + ".table", at, at + u32(offsetof(Weight, table)), alignof(u64)});
+  }
+}
+
+u64 CallLayout::hash(const std::byte* args) const {
+  u64 hash = 0;
+  for (const Words& words : words_)
+    for (u32 at = 0; at < words.bytes; at += 4) {
+      u32 word = 0;
+      std::memcpy(&word, args + words.offset + at, std::min(words.bytes - at, 4u));
+      hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+      hash ^= hash >> 29;
+    }
+  return hash;
+}
+
+bool CallLayout::same(const std::byte* a, const std::byte* b) const {
+  for (const Words& words : words_)
+    if (std::memcmp(a + words.offset, b + words.offset, words.bytes) != 0) return false;
+  return true;
+}
+
+bool CallLayout::has_addresses(const std::byte* args) const {
+  for (const Address& address : addresses_) {
+    const auto& tensor = *reinterpret_cast<const Tensor*>(args + address.tensor);
+    if (tensor.rank == 0) continue;
+    u64 at;
+    std::memcpy(&at, args + address.pointer, sizeof at);
+    const u64 alignment = address.alignment ? address.alignment : u64(size_of(tensor.dtype));
+    if (at == 0 || at % alignment != 0) return false;
+  }
+  return true;
+}
+
+std::vector<const void*> CallLayout::addresses(const std::byte* args) const {
+  std::vector<const void*> all(addresses_.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto& tensor = *reinterpret_cast<const Tensor*>(args + addresses_[i].tensor);
+    if (tensor.rank > 0) std::memcpy(&all[i], args + addresses_[i].pointer, sizeof all[i]);
+  }
+  return all;
+}
+
+void CallLayout::say_why(const OpSpec& op, const std::byte* args) const {
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    const auto& tensor = *reinterpret_cast<const Tensor*>(args + addresses_[i].tensor);
+    if (tensor.rank == 0) continue;
+    u64 at;
+    std::memcpy(&at, args + addresses_[i].pointer, sizeof at);
+    const u64 alignment = addresses_[i].alignment ? addresses_[i].alignment : u64(size_of(tensor.dtype));
+    const std::string& name = addresses_[i].name;
+    require(at != 0, "[{}] {} has no address; its tensor is {}", op.name, name, shape_text(tensor));
+    require(at % alignment == 0, "[{}] {} begins at address {:#x}; must be a multiple of {} for {}", op.name,
+            name, at, alignment, shape_text(tensor));
+  }
+  fail(ErrorCode::kInternal, "[{}] all addresses are right", op.name);
+}
+
+}  // namespace heddle

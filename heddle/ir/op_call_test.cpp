@@ -1,0 +1,217 @@
+#include "heddle/ir/op_call.h"
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/error.h"
+#include "heddle/ir/cases.h"
+#include "heddle/ir/registry.h"
+#include "heddle/ir/tile_grid.h"
+
+namespace heddle {
+namespace {
+
+std::string message_of(auto&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TensorOf, TakesRowsThatLieApart) {
+  const std::vector<i64> size = {2, 3}, stride = {7, 1};
+  float data = 0;
+  const Tensor tensor =
+      tensor_of("op", "x", {.data = &data, .dtype = DType::kF16, .size = size, .stride = stride});
+  EXPECT_EQ(tensor.data, reinterpret_cast<u8*>(&data));
+  EXPECT_TRUE(tensor.exists());
+  EXPECT_EQ(tensor.rank, 2);
+  EXPECT_EQ(tensor.stride[0], 7);
+  const Tensor dense = tensor_of("op", "x", {.data = &data, .size = size});
+  EXPECT_EQ(dense.stride[0], 3);
+  EXPECT_EQ(dense.stride[1], 1);
+}
+
+TEST(TensorOf, RefusesWhatNoOpTakes) {
+  const auto refuse = [](std::vector<i64> size, std::vector<i64> stride) {
+    return message_of([&] { tensor_of("op", "x", {.dtype = DType::kBf16, .size = size, .stride = stride}); });
+  };
+  EXPECT_EQ(refuse({}, {}), "[op] x is bf16 []; must have 1 to 4 dimensions");
+  EXPECT_EQ(refuse({1, 2, 3, 4, 5}, {}), "[op] x is bf16 [1, 2, 3, 4, 5]; must have 1 to 4 dimensions");
+  EXPECT_EQ(refuse({i64{1} << 32, 1}, {}),
+            "[op] x is bf16 [4294967296, 1]; a dimension must have 0 to 1073741824 elements");
+  EXPECT_EQ(refuse({-1}, {}), "[op] x is bf16 [-1]; a dimension must have 0 to 1073741824 elements");
+  EXPECT_EQ(refuse({2, 2}, {1}), "[op] x has strides [1] for sizes [2, 2]; must be as many");
+  EXPECT_EQ(refuse({2, 2}, {1, 2}),
+            "[op] x has strides [1, 2]; elements of the last dimension must lie side by side (stride 1): "
+            "copy it first");
+}
+
+TEST(TensorOf, KnowsWhereMemoryIs) {
+  const std::vector<i64> size = {2};
+  const auto at = [&](MemoryPlace is, MemoryPlace wanted) {
+    return message_of([&] { tensor_of("op", "x", {.size = size, .place = is}, wanted); });
+  };
+  const MemoryPlace host{MemoryPlace::Kind::kHost}, first{MemoryPlace::Kind::kGpu, 0},
+      second{MemoryPlace::Kind::kGpu, 1};
+  EXPECT_EQ(at(second, host), "[op] x is memory of GPU 1; the call runs on the host");
+  EXPECT_EQ(at(second, first), "[op] x is memory of GPU 1; the call runs on GPU 0");
+  EXPECT_EQ(at(host, first), "[op] x is memory of the host; the call runs on GPU 0");
+  for (const MemoryPlace& place : {host, first, MemoryPlace{}}) EXPECT_EQ(at(place, place), "no error");
+  EXPECT_EQ(at({}, host), "no error");
+}
+
+// Every case of every op: the same tiles as programs have by default.
+TEST(TileGrid, HasTheDefaultTiles) {
+  for (const OpSpec* op : all_ops())
+    for (const Case& test : op->cases())
+      for (const bool gpu : {false, true}) {
+        std::vector<std::byte> args = test.args;
+        op->infer(args.data());
+        const auto axes = op->axes(args.data(), {.gpu = gpu});
+        const std::vector<TileCoord> wanted = default_tiles(axes);
+        const TileGrid grid(axes);
+        ASSERT_EQ(grid.tiles(), i64(wanted.size())) << op->name;
+        for (size_t i = 0; i < wanted.size(); ++i) ASSERT_EQ(grid[i64(i)], wanted[i]) << op->name << " " << i;
+      }
+}
+
+// However fine, tiles cover each axis once, from multiples of its unit on.
+TEST(TileGrid, RefinesToTheUnit) {
+  TileGrid grid(
+      std::vector<TileAxis>{{.extent = 5, .preferred = 4}, {.extent = 100, .unit = 16, .preferred = 64}});
+  EXPECT_EQ(grid.tiles(), 4);
+  grid.refine(4, 1);
+  EXPECT_EQ(grid.tiles(), 4);
+  grid.refine(9, 1);
+  EXPECT_GE(grid.tiles(), 9);
+  grid.refine(1000, 1);
+  EXPECT_EQ(grid.tiles(), 5 * 7);
+  i64 elements = 0;
+  for (i64 i = 0; i < grid.tiles(); ++i) {
+    const TileCoord tile = grid[i];
+    EXPECT_EQ(tile[2] % 16, 0);
+    elements += (tile[1] - tile[0]) * (tile[3] - tile[2]);
+  }
+  EXPECT_EQ(elements, 500);
+  TileGrid coarse(std::vector<TileAxis>{{.extent = 4}, {.extent = 4096}});
+  coarse.refine(1000, 1024);
+  EXPECT_EQ(coarse.tiles(), 16);
+}
+
+// The arguments of the op's first case, with addresses.
+std::vector<std::byte> given(const OpSpec& op) {
+  std::vector<std::byte> args = op.cases().front().args;
+  op.infer(args.data());
+  u8* address = nullptr;
+  for (const Field& field : op.fields) {
+    if (field.is_attribute() || field.elements(args.data()).rank == 0) continue;
+    field.elements(args.data()).data = address += 256;
+    if (field.is_weight()) field.weight(args.data()).table = reinterpret_cast<const u64*>(address);
+  }
+  return args;
+}
+
+// One more of one number of the arguments, the `which`-th; false: there are fewer.
+bool change(const OpSpec& op, std::byte* args, int which) {
+  const auto more = [&which](auto& value) {
+    if (which-- == 0) value = std::remove_reference_t<decltype(value)>(value + 1);
+  };
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) {
+      field.with_attribute(args, more);
+      continue;
+    }
+    Tensor& tensor = field.elements(args);
+    more(tensor.size[0]), more(tensor.stride[0]), more(tensor.rank);
+    if (field.is_weight()) more(field.weight(args).panel_rows), more(field.weight(args).matrices);
+  }
+  return which < 0;
+}
+
+TEST(CallLayout, LooksAtAllButAddresses) {
+  for (const OpSpec* op : all_ops()) {
+    const CallLayout layout(*op);
+    const std::vector<std::byte> args = given(*op);
+    std::vector<std::byte> moved = args;
+    for (const Field& field : op->fields) {
+      if (field.is_attribute()) continue;
+      field.elements(moved.data()).data += 64;
+      if (field.is_weight()) field.weight(moved.data()).table += 8;
+    }
+    EXPECT_TRUE(layout.same(args.data(), moved.data())) << op->name;
+    EXPECT_EQ(layout.hash(args.data()), layout.hash(moved.data())) << op->name;
+    for (int which = 0;; ++which) {
+      std::vector<std::byte> changed = args;
+      if (!change(*op, changed.data(), which)) break;
+      EXPECT_FALSE(layout.same(args.data(), changed.data())) << op->name << " " << which;
+    }
+  }
+}
+
+TEST(CallArgs, SetsArgumentsByName) {
+  const OpSpec& op = get_op("rms_norm");
+  float memory[8] = {};
+  const std::vector<i64> matrix = {2, 4}, row = {4};
+  CallArgs args(op, {MemoryPlace::Kind::kHost});
+  args.set("x", {.data = memory, .size = matrix, .place = {MemoryPlace::Kind::kHost}})
+      .set("weight", {.data = memory, .size = row})
+      .set("y", {.data = memory, .size = matrix})
+      .set("eps", 0.5);
+  EXPECT_FALSE(check_call(op, args.bytes()).is_empty);
+  EXPECT_EQ(find_field(op.fields, "x")->tensor(args.bytes()).size[1], 4);
+  EXPECT_EQ(std::get<double>(get_attribute(*find_field(op.fields, "eps"), args.bytes())), 0.5);
+  EXPECT_EQ(message_of([&] { args.set("gamma", {.data = memory, .size = row}); }),
+            "[rms_norm] has no tensor gamma; it has x, weight, y");
+  EXPECT_EQ(message_of([&] { args.set("epsilon", 1.0); }), "[rms_norm] has no attribute epsilon; it has eps");
+  EXPECT_EQ(message_of([&] {
+              args.set("x", {.size = row, .place = {MemoryPlace::Kind::kGpu, 1}});
+            }),
+            "[rms_norm] x is memory of GPU 1; the call runs on the host");
+  const CallArgs none(op);
+  EXPECT_EQ(message_of([&] { check_call(op, none.bytes()); }),
+            "[rms_norm] x is missing; the op reads x [M, D]");
+}
+
+TEST(CheckCall, KnowsWhichOpsNeedAProgram) {
+  EXPECT_TRUE(needs_step_record(get_op("attention")));
+  EXPECT_TRUE(needs_step_record(get_op("embedding")));
+  EXPECT_FALSE(needs_step_record(get_op("rms_norm")));
+  for (const OpSpec* op : all_ops()) {
+    const std::vector<std::byte> args = given(*op);
+    if (needs_step_record(*op))
+      EXPECT_NE(message_of([&] { check_call(*op, args.data()); }).find("cannot be called by itself"),
+                std::string::npos);
+    else
+      EXPECT_FALSE(check_call(*op, args.data()).is_empty) << op->name;
+  }
+}
+
+// Every op with each of its dimensions empty: nothing to run, or an error that says why.
+TEST(CheckCall, EmptyTensorsAreNoFault) {
+  int empty = 0;
+  for (const OpSpec* op : all_ops()) {
+    if (needs_step_record(*op)) continue;
+    for (const char* dim : {"M", "T"}) {
+      std::vector<std::byte> args = given(*op);
+      bool done = false;
+      for (const Field& field : op->fields)
+        for (size_t d = 0; field.is_tensor() && d < field.tensor(args.data()).rank; ++d)
+          if (field.dims[d].name == dim) field.tensor(args.data()).size[d] = 0, done = true;
+      if (!done) continue;
+      std::string message = "no error";
+      try {
+        EXPECT_TRUE(check_call(*op, args.data()).is_empty) << op->name;
+        ++empty;
+      } catch (const Error& error) {
+        message = error.what();
+        EXPECT_NE(message.find(std::string("[") + op->name + "]"), std::string::npos) << message;
+      }
+    }
+  }
+  EXPECT_GE(empty, 15);
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,304 @@
+// Single ops on a GPU, as callers use them: any shape by one kernel, on their streams, in their contexts, in graphs.
+#include <cstring>
+#include <optional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "heddle/backend/cuda/device/standalone.h"
+#include "heddle/backend/cuda/executors/gpu_test.h"
+#include "heddle/backend/cuda/executors/op_call.h"
+#include "heddle/backend/cuda/executors/standalone_kernels.h"
+#include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/backend/cuda/runtime/memory.h"
+#include "heddle/base/error.h"
+#include "heddle/ir/registry.h"
+#include "heddle/ir/rules.h"
+#include "heddle/ops/add/add.h"
+#include "heddle/ops/attention/attention.h"
+#include "heddle/ops/copy/copy.h"
+#include "heddle/ops/linear/linear.h"
+#include "heddle/ops/rms_norm/rms_norm.h"
+#include "tests/support/count_allocations.h"
+
+namespace heddle::cuda {
+namespace {
+
+constexpr float kPoison = -77;
+
+// Floats on the device, poisoned where nothing is given.
+class Floats {
+ public:
+  explicit Floats(std::vector<float> values, const Device& device = Device::get())
+      : memory_(values.size() * 4, device), count_(values.size()) {
+    const Stream stream(device);
+    upload(memory_.data(), values.data(), count_ * 4, stream);
+    stream.synchronize();
+  }
+  explicit Floats(size_t count) : Floats(std::vector<float>(count, kPoison)) {}
+
+  std::vector<float> read() const {
+    const Stream stream;
+    std::vector<float> values(count_);
+    download(values.data(), memory_.data(), count_ * 4, stream);
+    stream.synchronize();
+    return values;
+  }
+  Tensor matrix(i64 rows, i64 columns) const {
+    return tensor_of("test", "x", {.data = memory_.data(), .size = std::vector<i64>{rows, columns}});
+  }
+  Tensor row() const {
+    return tensor_of("test", "x", {.data = memory_.data(), .size = std::vector<i64>{i64(count_)}});
+  }
+
+ private:
+  DeviceBuffer memory_;
+  size_t count_;
+};
+
+template <class Args>
+void call(const char* op, const Args& args, const CallSite& site = {}) {
+  op_calls().run(get_op(op), reinterpret_cast<const std::byte*>(&args), site);
+}
+template <class Args>
+CallNeeds needs(const char* op, const Args& args) {
+  return op_calls().needs(get_op(op), reinterpret_cast<const std::byte*>(&args), {});
+}
+Add add(const Floats& a, const Floats& b, const Floats& y, i64 rows, i64 columns) {
+  return {.a = a.matrix(rows, columns), .b = b.matrix(rows, columns), .y = y.matrix(rows, columns)};
+}
+
+std::string message_of(auto&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return std::string(name(error.code())) + ": " + error.what();
+  }
+  return "no error";
+}
+
+class OpCallGpu : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (!IsSkipped()) scope_.emplace(Device::get());
+  }
+
+ private:
+  std::optional<ContextScope> scope_;
+};
+
+TEST_F(OpCallGpu, OneKernelServesEveryShape) {
+  std::mt19937 random(3);
+  const Stream stream;
+  const Floats weight(std::vector<float>(300, 2.0f));
+  const size_t before = StandaloneKernels::of_process().count();
+  for (int n = 0; n < 200; ++n) {
+    const i64 rows = 1 + random() % 40, columns = 1 + random() % 300;
+    const Floats x(std::vector<float>(size_t(rows * columns), 3.0f)), y(size_t(rows * columns));
+    call("rms_norm",
+         RmsNorm{.x = x.matrix(rows, columns),
+                 .weight = tensor_of("test", "weight",
+                                     {.data = weight.row().data, .size = std::vector<i64>{columns}}),
+                 .y = y.matrix(rows, columns),
+                 .eps = 0},
+         {.stream = stream.handle()});
+    stream.synchronize();
+    for (const float value : y.read()) ASSERT_NEAR(value, 2, 1e-5) << rows << " x " << columns;
+  }
+  EXPECT_EQ(StandaloneKernels::of_process().count(), before + 1);
+}
+
+TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {
+  const Stream stream;
+  const Floats a({1, 2}), b({3, 4}), y(2);
+  Add args = add(a, b, y, 1, 2);
+  call("add", args, {.stream = stream.handle()});
+  const size_t before = allocations_here;
+  call("add", args, {.stream = stream.handle()});
+  const size_t of_call = allocations_here - before;
+  stream.synchronize();
+  EXPECT_EQ(y.read(), std::vector<float>({4, 6}));
+  // The same launch by the driver alone, which may allocate.
+  unsigned long long context = 0;
+  driver().context_get_id(stream.context(), &context);
+  const StandaloneKernel kernel = StandaloneKernels::of_process().get(
+      get_op("add"), reinterpret_cast<const std::byte*>(&args), context, Device::get());
+  OpGrid grid;
+  grid.axes[0] = {.extent = 1, .step = 1}, grid.axes[1] = {.extent = 2, .step = 2};
+  LaunchConfig config;
+  config.block[0] = kStandaloneThreads, config.stream = stream.handle();
+  void* params[] = {&grid, &args};
+  const size_t before_launch = allocations_here;
+  driver().launch_kernel(&config, kernel.function, params, nullptr);
+  const size_t of_launch = allocations_here - before_launch;
+  stream.synchronize();
+  EXPECT_EQ(of_call, of_launch);
+}
+
+TEST_F(OpCallGpu, IsCapturedWithItsAddresses) {
+  const Stream stream;
+  const Floats a({1, 2, 3}), b({10, 20, 30}), first(3), second(3);
+  const auto record = [&](const Floats& y) {
+    GraphCapture capture(stream);  // and the first call of all is recorded too
+    call("add", add(a, b, y, 3, 1), {.stream = stream.handle()});
+    return capture.end();
+  };
+  const Graph one = record(first), other = record(second);
+  EXPECT_EQ(first.read(), std::vector<float>(3, kPoison));
+  other.launch(stream);
+  stream.synchronize();
+  EXPECT_EQ(first.read(), std::vector<float>(3, kPoison));
+  EXPECT_EQ(second.read(), std::vector<float>({11, 22, 33}));
+  for (int n = 0; n < 3; ++n) one.launch(stream);
+  stream.synchronize();
+  EXPECT_EQ(first.read(), std::vector<float>({11, 22, 33}));
+}
+
+TEST_F(OpCallGpu, RunsOnTheCallersStream) {
+  const Stream streams[2];
+  const Floats a({1, 2}), b({3, 4}), y0(2), y1(2), z0(2), z1(2);
+  for (int n = 0; n < 8; ++n) {
+    call("add", add(a, b, y0, 1, 2), {.stream = streams[0].handle()});
+    call("add", add(a, a, y1, 1, 2), {.stream = streams[1].handle()});
+    call("add", add(y0, b, z0, 1, 2), {.stream = streams[0].handle()});
+    call("add", add(y1, b, z1, 1, 2), {.stream = streams[1].handle()});
+  }
+  for (const Stream& stream : streams) stream.synchronize();
+  EXPECT_EQ(z0.read(), std::vector<float>({7, 10}));
+  EXPECT_EQ(z1.read(), std::vector<float>({5, 8}));
+}
+
+TEST_F(OpCallGpu, RunsInTheContextThatIsCurrent) {
+  for (int n = 0; n < 2; ++n) {  // the second may have the address of the first
+    ContextHandle own = nullptr;
+    driver().context_create(&own, 0, 0);
+    {
+      const Floats a({1, 2}), b({3, 4}), y(2);
+      call("add", add(a, b, y, 1, 2));
+      Device::get().synchronize();
+      EXPECT_EQ(y.read(), std::vector<float>({4, 6}));
+      // A thread without a context has that of the stream.
+      const Stream stream;
+      std::thread([&] { call("add", add(a, a, y, 1, 2), {.stream = stream.handle()}); }).join();
+      stream.synchronize();
+      EXPECT_EQ(y.read(), std::vector<float>({2, 4}));
+    }
+    driver().context_destroy(own);
+  }
+  const Floats a({1, 2}), b({3, 4}), y(2);
+  call("add", add(a, b, y, 1, 2));
+  Device::get().synchronize();
+  EXPECT_EQ(y.read(), std::vector<float>({4, 6}));
+  // As does one that names the device.
+  std::thread([&] { call("add", add(a, a, y, 1, 2), {.device = 0}); }).join();
+  Device::get().synchronize();
+  EXPECT_EQ(y.read(), std::vector<float>({2, 4}));
+  std::string message;
+  std::thread([&] { message = message_of([&] { call("add", add(a, b, y, 1, 2)); }); }).join();
+  EXPECT_NE(message.find("no current context"), std::string::npos) << message;
+}
+
+TEST_F(OpCallGpu, IsSafeFromAnyThread) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([t] {
+      const ContextScope scope(Device::get());
+      const Stream stream;
+      for (i64 rows = 1; rows < 12; ++rows) {
+        const Floats a(std::vector<float>(size_t(rows * 5), float(t))), y(size_t(rows * 5));
+        call("add", add(a, a, y, rows, 5), {.stream = stream.handle()});
+        call("copy", Copy{.x = a.matrix(rows, 5), .y = a.matrix(rows, 5)}, {.stream = stream.handle()});
+        stream.synchronize();
+        for (const float value : y.read()) EXPECT_EQ(value, float(2 * t));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(OpCallGpu, EmptyTensorsLaunchNothing) {
+  const Floats y(4);
+  const Tensor nothing = tensor_of("test", "x", {.size = std::vector<i64>{0, 4}});
+  call("add", Add{.a = nothing, .b = nothing, .y = nothing});
+  Device::get().synchronize();
+}
+
+TEST_F(OpCallGpu, ReachesMoreThanTwoBillionElements) {
+  constexpr i64 kApart = (i64{1} << 30) + 8;  // elements of bf16
+  const DeviceBuffer memory(size_t(2 * (2 * kApart + 4)));
+  const Stream stream;
+  std::vector<u16> row = {0x3f80, 0x4000, 0x4040, 0x4080};  // 1, 2, 3, 4
+  fill(memory.data() + 2 * 2 * kApart, 0, 8, stream);
+  upload(memory.data() + 2 * 2 * kApart, row.data(), 8, stream);
+  fill(memory.data(), 0, 8, stream);
+  fill(memory.data() + 2 * kApart, 0, 8, stream);
+  const Floats y(12);
+  const std::vector<i64> size = {3, 4}, stride = {kApart, 1};
+  call("copy",
+       Copy{.x = tensor_of("test", "x",
+                           {.data = memory.data(), .dtype = DType::kBf16, .size = size, .stride = stride}),
+            .y = y.matrix(3, 4)},
+       {.stream = stream.handle()});
+  stream.synchronize();
+  EXPECT_EQ(y.read(), std::vector<float>({0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}));
+}
+
+TEST_F(OpCallGpu, SaysWhatIsWrong) {
+  const Floats a({1, 2, 3, 4}), b({1, 2, 3, 4}), y(4);
+  const Add good = add(a, b, y, 2, 2);
+  struct Fault {
+    const char* what;
+    void (*make)(Add&);
+  };
+  static std::vector<float> host(4);
+  const Fault faults[] = {
+      {"[add] b has no address; its tensor is f32 [2, 2]", [](Add& x) { x.b.data = nullptr; }},
+      {"must be a multiple of 4 for f32 [2, 2]", [](Add& x) { x.a.data += 2; }},
+      {"[add] y is missing; it is f32 [2, 2]", [](Add& x) { x.y = {}; }},
+      {"memory of the host; must be memory of GPU 0",
+       [](Add& x) { x.a.data = reinterpret_cast<u8*>(host.data()); }},
+      {"[add] b is f32 [1, 2]", [](Add& x) { x.b.size[0] = 1; }},
+      {"with stride 1 in dimension 0; must be 2 or more", [](Add& x) { x.y.stride[0] = 1; }},
+  };
+  for (const Fault& fault : faults) {
+    Add args = good;
+    fault.make(args);
+    // Where the host's memory is the GPU's too, it is no fault.
+    if (std::strstr(fault.what, "of the host") &&
+        Device::get().attribute(DeviceAttribute::kPageableMemoryAccess))
+      continue;
+    const std::string message = message_of([&] { call("add", args); });
+    EXPECT_NE(message.find(fault.what), std::string::npos) << message;
+  }
+  const std::string message = message_of([] { call("attention", Attention{}); });
+  EXPECT_EQ(message,
+            "unsupported: [attention] reads the step record of a program; it cannot be called by itself");
+  Device::get().synchronize();
+  EXPECT_EQ(y.read(), std::vector<float>(4, kPoison));
+}
+
+TEST_F(OpCallGpu, WorkspaceIsTheCallers) {
+  Linear args{.x = dense(DType::kF32, {16, 8}), .y = dense(DType::kF32, {16, 4})};
+  args.w.data = dense(DType::kBf16, {4, 8});
+  const DeviceBuffer x(16 * 8 * 4), w(size_t(args.w.bytes()) + 64), table(64 * 8), y(16 * 4 * 4);
+  args.x.buffer = args.y.buffer = args.w.data.buffer = 0;
+  args.x.data = reinterpret_cast<u8*>(x.data()), args.y.data = reinterpret_cast<u8*>(y.data());
+  args.w.data.data = reinterpret_cast<u8*>(w.data());
+  args.w.table = reinterpret_cast<const u64*>(table.data());
+  const CallNeeds wanted = needs("linear", args);
+  EXPECT_GT(wanted.workspace_bytes, 0);
+  EXPECT_EQ(wanted.body, "linear");
+  const std::string message = message_of([&] { call("linear", args); });
+  EXPECT_NE(message.find("[linear] the call has 0 bytes of workspace; needs"), std::string::npos) << message;
+}
+
+TEST_F(OpCallGpu, NamesTheBodyThatRuns) {
+  const Floats x(64), weight(64), y(64);
+  const RmsNorm norm{.x = x.matrix(1, 64), .weight = weight.row(), .y = y.matrix(1, 64)};
+  EXPECT_EQ(needs("rms_norm", norm).body, "rms_norm.sm80");
+  const Add sum = add(x, weight, y, 1, 64);
+  EXPECT_EQ(needs("add", sum).body, "add");
+}
+
+}  // namespace
+}  // namespace heddle::cuda

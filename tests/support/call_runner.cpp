@@ -1,0 +1,129 @@
+#include "tests/support/call_runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "heddle/backend/cuda/runtime/stream.h"
+#include "tests/support/case_memory.h"
+#include "tests/support/space_mirror.h"
+
+namespace heddle {
+namespace {
+
+// Puts the rows of tensors apart.
+void spread(const OpSpec& op, std::byte* args, CallLayoutKind kind) {
+  for (const Field& field : op.fields) {
+    if (!field.is_tensor()) continue;
+    Tensor& value = field.tensor(args);
+    if (value.rank == 0) continue;
+    i64 stride = 1;
+    for (int d = value.rank - 1; d >= 0; --d) {
+      value.stride[d] = stride;
+      stride *= value.size[d];
+      if (d == value.rank - 1) stride += 3;
+    }
+    if (kind == CallLayoutKind::kOffset) value.offset = size_of(value.dtype);
+  }
+}
+
+void bind(const OpSpec& op, std::byte* args, const Memory& memory) {
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    Tensor& value = field.elements(args);
+    if (!value.exists()) continue;
+    value.data = reinterpret_cast<u8*>(memory.base[value.buffer]) + value.offset;
+    if (field.is_weight()) field.weight(args).table = memory.panels[value.buffer];
+  }
+}
+
+// Memory of the case's space, or none.
+class Workspace {
+ public:
+  Workspace(MemorySpace* space, i64 bytes) : space_(space) {
+    if (space && bytes > 0) address_ = space->allocate(size_t(bytes));
+  }
+  ~Workspace() {
+    if (address_) space_->release(address_);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  std::byte* address() const { return address_; }
+
+ private:
+  MemorySpace* space_;
+  std::byte* address_ = nullptr;
+};
+
+std::string compare(const Output& output, std::span<const double> got, std::span<const double> wanted,
+                    double bound) {
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (got[i] == wanted[i] || (std::isnan(got[i]) && std::isnan(wanted[i]))) continue;
+    const double error = std::abs(got[i] - wanted[i]) / (1 + std::abs(wanted[i]));
+    if (!(error <= bound))
+      return fmt::format("{}[{}] is {}; the reference has {}, error {:.3g} above {:.3g}", output.name, i,
+                         got[i], wanted[i], error, bound);
+  }
+  return "";
+}
+
+// All memory of a case, but for the elements of its outputs.
+std::vector<std::byte> rest_of(CaseMemory& memory, const std::vector<Output>& outputs) {
+  for (const Output& output : outputs)
+    memory.write(output.tensor, std::vector<double>(size_t(elements(output.tensor))));
+  std::vector<std::byte> all;
+  for (u32 b = 0; b < memory.buffers.size(); ++b)
+    all.insert(all.end(), memory.allocation(b).begin(), memory.allocation(b).end());
+  return all;
+}
+
+void call(const OpSpec& op, const std::vector<std::byte>& args, const Backend& backend, CaseMemory& memory,
+          int threads) {
+  MemorySpace* const space = backend.executors[0].space ? &backend.executors[0].space() : nullptr;
+  std::optional<SpaceMirror> mirror;
+  if (space) mirror.emplace(memory, *space);
+  std::vector<std::byte> bound = args;
+  bind(op, bound.data(), mirror ? mirror->memory() : memory.memory);
+  OpCaller& caller = backend.op_calls();
+  std::optional<cuda::Stream> stream;
+  if (caller.memory() == MemoryPlace::Kind::kGpu) stream.emplace();
+  CallSite site{.stream = stream ? stream->handle() : nullptr, .threads = threads};
+  site.workspace_bytes = caller.needs(op, bound.data(), site).workspace_bytes;
+  const Workspace workspace(space, site.workspace_bytes);
+  site.workspace = workspace.address();
+  caller.run(op, bound.data(), site);
+  if (stream) stream->synchronize();
+  if (mirror) mirror->fetch();
+}
+
+}  // namespace
+
+const char* name(CallLayoutKind kind) {
+  return kind == CallLayoutKind::kDense ? "dense" : kind == CallLayoutKind::kStrided ? "strided" : "offset";
+}
+
+std::string run_call(const OpSpec& op, const Case& test, const Backend& backend, CallLayoutKind kind,
+                     int threads) {
+  CaseMemory memory;
+  std::vector<std::byte> args = test.args;
+  op.infer(args.data());
+  if (kind != CallLayoutKind::kDense) spread(op, args.data(), kind);
+  const std::vector<Output> outputs = allocate(op, args.data(), memory);
+  if (test.prepare) test.prepare(args.data(), memory);
+  std::vector<std::vector<double>> poison, wanted;
+  for (const Output& output : outputs) poison.push_back(memory.read(output.tensor));
+  op.reference(args.data(), memory);
+  for (const Output& output : outputs) wanted.push_back(memory.read(output.tensor));
+  const std::vector<std::byte> rest = rest_of(memory, outputs);
+  for (size_t o = 0; o < outputs.size(); ++o) memory.write(outputs[o].tensor, poison[o]);
+  call(op, args, backend, memory, threads);
+  for (size_t o = 0; o < outputs.size(); ++o)
+    if (std::string problem = compare(outputs[o], memory.read(outputs[o].tensor), wanted[o], test.bound);
+        !problem.empty())
+      return problem;
+  return rest_of(memory, outputs) == rest ? "" : "memory beside the outputs was written";
+}
+
+}  // namespace heddle

@@ -1,0 +1,24 @@
+// Runs cases of ops by themselves, on memory laid out as callers have it: poisoned outputs, canaries around every tensor
+// and between its rows.
+#pragma once
+
+#include <string>
+
+#include "heddle/ir/executor.h"
+#include "heddle/ir/op_call.h"
+
+namespace heddle {
+
+// How the tensors of a call lie.
+enum class CallLayoutKind {
+  kDense,    // row after row, from a multiple of 64 bytes on
+  kStrided,  // with elements between rows that belong to nobody
+  kOffset,   // strided, and from one element past such a multiple on
+};
+const char* name(CallLayoutKind kind);
+
+// Empty: the outputs are as the op's reference has them, and nothing else was written.
+std::string run_call(const OpSpec& op, const Case& test, const Backend& backend, CallLayoutKind kind,
+                     int threads = 1);
+
+}  // namespace heddle

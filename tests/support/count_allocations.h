@@ -1,0 +1,24 @@
+// Counts what `new` is asked for. Included by one source of a test program: it takes the place of the library's operators.
+#pragma once
+
+#include <cstdlib>
+#include <new>
+
+namespace heddle {
+
+inline thread_local size_t allocations_here = 0;  // by this thread
+
+}  // namespace heddle
+
+// Not inlined: the compiler would see free() where it wants delete.
+[[gnu::noinline]] void* operator new(size_t bytes) {
+  ++heddle::allocations_here;
+  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
