@@ -24,8 +24,9 @@ std::map<std::string, std::string> settings_of(const EngineOptions& options);
 // settings are not those of this heddle.
 EngineOptions options_of(const Artefact& artefact);
 
-// Puts what options.artefact says of its programs into `options`; without one, nothing changes. Throws Error with both
-// values where it is for another checkpoint or device, or where `options` want what its programs do not have.
+// Copies the settings of options.artefact into `options`; without an artefact, nothing changes. Throws Error with both
+// values when it belongs to another checkpoint or device, or when `options` ask for something that its programs do not
+// have.
 void take_settings(const Model& model, EngineOptions& options);
 
 // Throws Error when the weights and pages of a program from a file are not those of the model's graph.

@@ -13,7 +13,7 @@
 
 namespace heddle {
 
-// What one sequence does in a step.
+// One sequence's part of a step.
 struct StepRequest {
   SequenceId sequence = 0;
   std::span<const i32> tokens;  // the next positions; not empty

@@ -88,7 +88,7 @@ struct SourceData {
   std::span<const std::byte> bytes;
 };
 
-// Called as loading goes on, with bytes done and bytes in all.
+// Called while loading, with the bytes done and the bytes in all.
 using LoadProgress = std::function<void(size_t done, size_t all)>;
 
 class Model {

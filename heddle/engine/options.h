@@ -150,12 +150,12 @@ void visit_plain(Self& options, V&& v) {
 
 // Throws Error(kInvalidArgument) that names the option, its value and what it may be.
 void validate(const EngineOptions& options);
-// What the programs of an engine with these options are laid out for.
+// The target of the programs of an engine with these options.
 Target target_of(const EngineOptions& options);
 // Puts what a model and a target decide where nothing was asked for. Throws Error where the model does not allow what
 // was.
 void complete(const ModelInfo& model, EngineOptions& options);
-// The planner of an engine with these options, which it validates and completes. It needs no weights.
+// The planner of an engine with these options. Checks the options and fills them in. Needs no weights.
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& options);
 
 }  // namespace heddle

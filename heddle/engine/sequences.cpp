@@ -103,8 +103,8 @@ void Sequences::rewind(Sequence& sequence, i32 length) {
 i64 most_pages(const Capacity& capacity, i32 sequences, i64 added) {
   const i64 size = capacity.page_size, all = i64(sequences) * capacity.pages_per_sequence;
   if (capacity.window == 0) return all;
-  // Between steps: what is read, a page to rewind by, and the parts of pages at both ends. A step may begin another
-  // page for each sequence beside those that it fills.
+  // Between steps: the range that is read, a page to rewind by, and partial pages at both ends. A step may
+  // begin one more page for each sequence, besides those that it fills.
   const i64 read = i64(capacity.window) + capacity.splits.unit, each = (read + size - 1) / size + 3;
   return std::min(all, sequences * (each + 1) + (added + size - 1) / size);
 }

@@ -21,7 +21,7 @@ std::byte* map_zeros(size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-// From the begin of a large page on: what lies before the first one takes a fault for each small page.
+// Starts at a large page: memory before the first one would fault on each small page.
 std::byte* map_large_pages(size_t bytes) {
   const size_t small = size_t(::sysconf(_SC_PAGESIZE)), kept = (bytes + small - 1) / small * small;
   std::byte* data = map_zeros(kept + kLargePage);

@@ -13,7 +13,7 @@ class HostMemory {
  public:
   static constexpr size_t kLargePage = size_t{1} << 21;  // of x86-64, and of arm64 where the others have 4 KB
 
-  // `sparse`: it fills little by little, so that large pages would hold memory that nobody wrote.
+  // `sparse`: it fills slowly, so large pages would hold memory that is not in use.
   explicit HostMemory(size_t bytes, bool sparse = false);
   HostMemory(HostMemory&& other) noexcept;
   HostMemory& operator=(HostMemory&& other) noexcept;
@@ -26,12 +26,12 @@ class HostMemory {
   size_t size_ = 0;
 };
 
-// Zeroed memory where an executor's buffers lie: in a space of its backend, or (null) the host's.
+// Zeroed memory for an executor's buffers, in a space of its backend or (null) in the host's memory.
 class Storage {
  public:
   // `sparse`: see HostMemory.
   Storage(size_t bytes, MemorySpace* space, bool sparse = false);
-  // Takes host memory over, or its content to the space.
+  // Takes host memory over, or copies its content to the space.
   Storage(HostMemory filled, MemorySpace* space);
   Storage(Storage&& other) noexcept;
   Storage& operator=(Storage&& other) noexcept;

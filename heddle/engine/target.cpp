@@ -16,7 +16,7 @@ Target gpu_target(i32 workers) {
   target.panel_rows = 2;
   target.interleave = 8;
   target.splits.unit = 64;
-  target.most_parts = 128;  // not the number of workers, on which no sum may depend
+  target.most_parts = 128;  // a constant: no sum may depend on the number of workers
   target.wide_chunk = 16;
   target.prompt_queries = 128;  // sixteen for each warp of a CTA
   target.resident = true;

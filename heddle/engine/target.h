@@ -23,13 +23,13 @@ struct Target {
   bool narrow_travel = false;  // vectors between workers have the weights' dtype; otherwise f32
   i32 panel_rows = 16, interleave = 2;
   AttentionSplits splits = {.unit = 256, .most = 8};
-  i32 most_parts = 1 << 20;          // of one row, all heads: as many as find a worker of their own
-  i32 wide_chunk = 64;               // positions that attention has on chip at a time where keys are wide
-  i32 prompt_queries = 0;            // rows x heads of a tile of attention in prompts; 0: by rows alone
+  i32 most_parts = 1 << 20;          // parts of one row over all heads: as many as get a separate worker
+  i32 wide_chunk = 64;               // positions that attention keeps on chip at a time if keys are wide
+  i32 prompt_queries = 0;            // rows x heads in a tile of attention in prompts; 0: by rows alone
   bool resident = false;             // workers keep their rows of the residual
-  i32 most_rows = kPromptStepRows;   // of a step
+  i32 most_rows = kPromptStepRows;   // in one step
   bool sample_parts = false;         // many workers read the scores that a token is chosen from
-  i32 max_prologue_bytes = 1 << 20;  // what each worker may read again to save a hand-off
+  i32 max_prologue_bytes = 1 << 20;  // bytes that each worker may read again to save a hand-off
 };
 
 // Threads of one machine: shared memory, wide panels.
@@ -42,11 +42,11 @@ Target gpu_target(i32 workers);
 struct Capacity {
   i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
   AttentionSplits splits = {.unit = 256, .most = 8};
-  i32 window = 0;                 // of the model; pages before it go back
-  std::optional<DType> kv_dtype;  // the weights' where unset
-  bool all_logits = false;        // of every row; nothing is sampled then
+  i32 window = 0;                 // the model's window; pages before it return to the pool
+  std::optional<DType> kv_dtype;  // unset: the weights' type
+  bool all_logits = false;        // logits of every row; then nothing is sampled
 
-  // How far back the steps of any program read pages: as its attention does where it sees most.
+  // How far back the steps of any program read pages: as far as attention sees at most.
   AttentionCut reach() const { return {.split_unit = splits.unit, .window = window}; }
 };
 

@@ -1,5 +1,6 @@
-// Any fields of an artefact are either refused with an Error, or can be written again as the same bytes; so with each
-// program in it. Which heddle made it is put right, as nothing else would be looked at.
+// The fields of an artefact are either refused with an Error, or can be written again as the same bytes; the
+// same holds for each program in it. The fuzzer fills in the name of the heddle that made it, because
+// otherwise nothing else would be read.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

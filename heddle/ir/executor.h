@@ -113,7 +113,7 @@ struct ExecutorSpec {
   // memory, with a worker for each thread.
   MemorySpace& (*space)() = nullptr;
   i32 (*workers)() = nullptr;
-  const char* many_rows = nullptr;  // the executor of steps of kManyStepRows and more; null: this one
+  const char* many_rows = nullptr;  // the executor of steps with at least kManyStepRows rows; null: this one
 };
 
 // A kind of device: programs and code made for one device of a kind run on every other.

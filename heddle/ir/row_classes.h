@@ -22,9 +22,9 @@ constexpr RowClass kRowClasses[] = {
 
 // A tile of a GPU with no more rows reads its weights as they stream in.
 constexpr i32 kFewStepRows = kRowClasses[1].rows;
-// From so many rows on, a backend may run programs kernel by kernel (ExecutorSpec::many_rows).
+// From this many rows on, a backend may run programs kernel by kernel (ExecutorSpec::many_rows).
 constexpr i32 kManyStepRows = kRowClasses[2].rows;
-// As many as threads take at once. Logits of so many rows are a quarter of a gigabyte already.
+// As many as threads take at once. Logits of this many rows take a quarter of a gigabyte.
 constexpr i32 kPromptStepRows = kRowClasses[3].rows;
 constexpr i32 kMostStepRows = kRowClasses[4].rows;
 
