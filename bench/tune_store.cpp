@@ -2,6 +2,7 @@
 // of bench/gate.py.
 #include "bench/rows.h"
 #include "heddle/base/error.h"
+#include "heddle/base/invariant.h"
 #include "heddle/tune/store.h"
 
 int main(int argc, char** argv) {

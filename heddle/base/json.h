@@ -20,22 +20,17 @@ struct JsonMember;
 // Members of an object keep the order in which they were written or added.
 class Json {
  public:
-  Json(std::nullptr_t = nullptr) {}
-  Json(bool value) : value_(value) {}
+  Json(std::nullptr_t = nullptr);
+  Json(bool value);
   template <std::integral T>
-  Json(T value) {
-    if (std::in_range<int64_t>(value))
-      value_ = int64_t(value);
-    else
-      value_ = uint64_t(value);
-  }
+  Json(T value);
   template <std::floating_point T>
-  Json(T value) : value_(double(value)) {}
-  Json(std::string value) : value_(std::move(value)) {}
-  Json(std::string_view value) : value_(std::string(value)) {}
-  Json(const char* value) : value_(std::string(value)) {}
+  Json(T value);
+  Json(std::string value);
+  Json(std::string_view value);
+  Json(const char* value);
   template <class T>
-  Json(const std::vector<T>& items) : value_(Items(items.begin(), items.end())) {}
+  Json(const std::vector<T>& items);
   template <class T>
   Json(const std::map<std::string, T>& members);
   static Json array(std::initializer_list<Json> items = {});
@@ -109,6 +104,24 @@ struct JsonMember {
   Json value;
   bool operator==(const JsonMember&) const = default;
 };
+
+// Members of a Json's object are complete from here on.
+inline Json::Json(std::nullptr_t) {}
+inline Json::Json(bool value) : value_(value) {}
+template <std::integral T>
+Json::Json(T value) {
+  if (std::in_range<int64_t>(value))
+    value_ = int64_t(value);
+  else
+    value_ = uint64_t(value);
+}
+template <std::floating_point T>
+Json::Json(T value) : value_(double(value)) {}
+template <class T>
+Json::Json(const std::vector<T>& items) : value_(Items(items.begin(), items.end())) {}
+inline Json::Json(std::string value) : value_(std::move(value)) {}
+inline Json::Json(std::string_view value) : value_(std::string(value)) {}
+inline Json::Json(const char* value) : value_(std::string(value)) {}
 
 template <class T>
 Json::Json(const std::map<std::string, T>& members) {
