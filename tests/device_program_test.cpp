@@ -121,7 +121,7 @@ EngineOptions device_options(i32 workers, const std::string& executor) {
                         .max_context = 96,
                         .max_sequences = 4,
                         .page_size = 16,
-                        .split_unit = 8,
+                        .splits = {.unit = 8},
                         .all_logits = true};
   options.target = gpu_target(workers);
   options.target->narrow_travel = false;

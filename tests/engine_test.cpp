@@ -40,7 +40,7 @@ struct Play {
 };
 
 const EngineOptions kOptions{
-    .workers = 3, .max_context = 128, .max_sequences = 4, .page_size = 16, .split_unit = 8};
+    .workers = 3, .max_context = 128, .max_sequences = 4, .page_size = 16, .splits = {.unit = 8}};
 
 TEST(Engine, MixesPromptChunksAndNextTokens) {
   for (const std::string executor : {"threads", "reference"}) {
@@ -96,7 +96,7 @@ TEST(Engine, NextTokensOfSeveralSequencesAreOneStep) {
 // Dead parts of attention for each key head after each of 61 tokens: parts of 8 positions, 8 at most.
 std::vector<u64> dead_parts(const char* model) {
   EngineOptions options = kOptions;
-  options.max_splits = 8;
+  options.splits.most = 8;
   options.max_sequences = 1;
   const Golden golden = load_golden(model);
   auto engine = golden_engine(model, options);
@@ -132,7 +132,7 @@ TEST(Engine, WhatLiesBeforeAWindowIsInNoPart) {
 // Dead tiles in steps of this many rows.
 std::vector<u64> dead_experts(const char* model, std::initializer_list<size_t> rows) {
   EngineOptions options = kOptions;
-  options.max_splits = 1, options.workers = 1, options.max_sequences = 1;
+  options.splits.most = 1, options.workers = 1, options.max_sequences = 1;
   const Golden golden = load_golden(model);
   auto engine = golden_engine(model, options);
   std::vector<u64> dead;
@@ -241,8 +241,9 @@ struct LongPlay {
   i32 shared = 0;
 
   explicit LongPlay(bool says_window)
-      : engine(std::make_shared<LongModel>(open_model(load_golden("mistral-tiny").folder), says_window),
-               {.workers = 3, .max_context = 2048, .max_sequences = 2, .page_size = 8, .split_unit = 8}) {
+      : engine(
+            std::make_shared<LongModel>(open_model(load_golden("mistral-tiny").folder), says_window),
+            {.workers = 3, .max_context = 2048, .max_sequences = 2, .page_size = 8, .splits = {.unit = 8}}) {
     const i32 vocab = engine.info().vocab;
     for (i32 i = 0; i < 1800; ++i) text.push_back(i32((u32(i) * 2654435761u >> 16) % u32(vocab)));
     const SequenceId one = engine.open({});
@@ -290,7 +291,7 @@ TEST(Engine, AStepThatFailsTakesNoPages) {
   bool fails = true;
   EngineOptions options{
       .executor = "reference", .workers = 3, .max_context = 2048, .max_sequences = 2, .page_size = 8};
-  options.split_unit = 8;
+  options.splits.unit = 8;
   options.run.tap = [&fails](const Instruction&, u32) {
     if (fails) fail(ErrorCode::kDevice, "[test] as asked");
   };

@@ -26,7 +26,7 @@ Program sound_program(u64 seed) {
   static const Program model = [] {
     EngineOptions options{.workers = 6, .max_context = 32, .max_sequences = 1, .page_size = 16};
     options.target = gpu_target(6);
-    options.split_unit = 8;
+    options.splits.unit = 8;
     return make_planner(open_model(load_golden("llama2-tiny").folder), options).program(1, 1);
   }();
   if (seed % 16 == 15) return model;

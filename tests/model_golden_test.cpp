@@ -70,7 +70,7 @@ TEST_P(ModelGolden, FormsGiveTheBitsOfSizes) {
 TEST_P(ModelGolden, ShortPartsMatchTransformers) {
   const Golden golden = load_golden(GetParam());
   EngineOptions options{.workers = 3, .max_sequences = 1, .all_logits = true};
-  options.page_size = 8, options.split_unit = 8;
+  options.page_size = 8, options.splits.unit = 8;
   auto engine = golden_engine(GetParam(), options);
   for (size_t chunk : {golden.tokens.size(), size_t(5), size_t(1)}) {
     const double error = largest_difference(logits_of(*engine, golden.tokens, chunk), golden.logits);

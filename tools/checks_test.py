@@ -148,6 +148,12 @@ class CheckTest(unittest.TestCase):
         self.assertIn("heddle/ir, heddle/trace", self.found(check_cycles, **folders))
         ring = {"heddle/ir/a.h": '#include "heddle/ir/b.h"\n', "heddle/ir/b.h": '#include "heddle/ir/a.h"\n'}
         self.assertIn("heddle/ir/a.h, heddle/ir/b.h", self.found(check_cycles, **ring))
+        pair = {
+            "heddle/ir/a.h": "",
+            "heddle/ir/a.cpp": '#include "heddle/ir/b.h"\n',
+            "heddle/ir/b.h": '#include "heddle/ir/a.h"\n',
+        }
+        self.assertIn("heddle/ir/a, heddle/ir/b", self.found(check_cycles, **pair))
 
     def test_fields(self):
         text = """

@@ -12,7 +12,6 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/stopwatch.h"
-#include "heddle/model/build/family.h"
 #include "heddle/session/settings.h"
 
 namespace heddle {
@@ -225,8 +224,7 @@ void run(const Command& command, const BenchFlags& flags) {
       options.max_context = std::max(options.max_context, position + flags.steps + 1);
     }
   }
-  require_model_folder(flags.engine.model);
-  make_planner(open_model(flags.engine.model), options);  // fills in the options
+  load_planner(flags.engine, options);  // completes the options
   Bench bench(flags, options);
   bench.run();
   if (flags.out.empty()) return;

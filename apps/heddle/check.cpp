@@ -109,7 +109,8 @@ void run(const EngineFlags& flags) {
   if (std::filesystem::is_regular_file(flags.model)) {
     fault = is_artefact(flags.model) ? show(load_artefact(flags.model)) : show(load_program(flags.model));
   } else {
-    const Planner planner = load_planner(flags);
+    EngineOptions options = flags.options();
+    const Planner planner = load_planner(flags, options);
     for (i32 rows : planner.row_classes())
       if (const std::string found = show(planner.program(rows, 1)); fault.empty()) fault = found;
   }

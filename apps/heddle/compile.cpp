@@ -38,7 +38,8 @@ DeviceKind device_of(const CompileFlags& flags) {
           "[compile] --device is '{}' and --arch '{}'; give one of both", flags.device, flags.arch);
   if (!flags.arch.empty()) {
     const Backend& backend = backend_for_arch(flags.arch);
-    require(flags.engine.workers > 0, "[compile] --arch {} says nothing of --workers; give them", flags.arch);
+    require(flags.engine.asked.workers > 0, "[compile] --arch {} says nothing of --workers; give them",
+            flags.arch);
     return {.name = "", .executor = backend.kinds.front().executor, .arch = flags.arch, .units = 0};
   }
   for (const DeviceKind& kind : known_devices())

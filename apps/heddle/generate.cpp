@@ -131,9 +131,11 @@ void print_stats(const PromptBatchStats& stats) {
 }
 
 void generate_batch(const GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
-  PromptBatch batch(
-      {.prompts = flags.prompts, .results = flags.out, .n = flags.n, .max_context = flags.engine.max_context},
-      settings, tokenizer, open_model(flags.engine.model)->info());
+  PromptBatch batch({.prompts = flags.prompts,
+                     .results = flags.out,
+                     .n = flags.n,
+                     .max_context = flags.engine.asked.max_context},
+                    settings, tokenizer, open_model(flags.engine.model)->info());
   if (batch.cut() > 0)
     std::fprintf(stderr, "%s: took away %zu bytes of a last line that was cut\n", flags.out.c_str(),
                  batch.cut());

@@ -9,7 +9,7 @@
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
-#include "heddle/ir/artefact.h"
+#include "heddle/engine/artefact.h"
 #include "heddle/ir/print.h"
 
 namespace heddle {
@@ -98,11 +98,12 @@ void inspect_file(const InspectFlags& flags) {
   std::vector<i32> classes;
   for (const ProvedProgram& program : artefact.programs) classes.push_back(program.rows);
   const i32 rows = row_class(classes, flags.rows, 1);
-  show_program(flags, artefact.program(rows, std::min(rows, artefact.settings.max_sequences)));
+  show_program(flags, artefact.program(rows, std::min(rows, options_of(artefact).max_sequences)));
 }
 
 void inspect_model(const InspectFlags& flags) {
-  const Planner planner = load_planner(flags.engine);
+  EngineOptions options = flags.engine.options();
+  const Planner planner = load_planner(flags.engine, options);
   const i32 rows = planner.row_class(flags.rows, 1);
   if (flags.graph) print(print_graph(planner.fused(rows, 1)));
   if (flags.graph && !flags.program && flags.save.empty()) return;

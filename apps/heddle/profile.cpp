@@ -7,7 +7,6 @@
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
-#include "heddle/model/build/family.h"
 #include "heddle/trace/calibrate.h"
 #include "heddle/trace/summary.h"
 
@@ -31,8 +30,7 @@ void run(const ProfileFlags& flags) {
             position = decodes ? flags.position : 0;
   EngineOptions options = flags.engine.options();
   if (options.max_context == 0) options.max_context = position + steps * rows + 1;
-  require_model_folder(flags.engine.model);
-  const Planner planner = make_planner(open_model(flags.engine.model), options);
+  const Planner planner = load_planner(flags.engine, options);
   options.run.trace_events = longest_stream(planner.program(planner.row_class(rows, 1), 1)) * u32(steps);
   auto engine = load_engine(flags.engine, options);
   require(rows <= engine->max_rows(), "[profile] --prefill {}; a step has {} rows at most", rows,

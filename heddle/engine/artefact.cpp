@@ -1,23 +1,39 @@
 #include "heddle/engine/artefact.h"
 
+#include <algorithm>
+#include <map>
+#include <type_traits>
+
+#include <fmt/format.h>
+
 #include "heddle/base/error.h"
 #include "heddle/base/version.h"
 
 namespace heddle {
 namespace {
 
-ProgramSettings settings_of(const EngineOptions& options, const Planner& planner, const Target& target) {
-  const Capacity& capacity = planner.capacity();
-  return {.scheduler = options.scheduler,
-          .workers = target.topology.workers,
-          .max_context = options.max_context,
-          .max_sequences = options.max_sequences,
-          .page_size = capacity.page_size,
-          .split_unit = capacity.split_unit,
-          .max_splits = capacity.max_splits,
-          .kv_dtype = capacity.kv_dtype ? i32(*capacity.kv_dtype) : -1,
-          .all_logits = capacity.all_logits,
-          .fused = options.passes.fuse_epilogues && options.passes.fuse_prologues};
+// Calls each(name, field, has, option) for each option that decides programs, with what the artefact has of it.
+void each_setting(const Artefact& artefact, EngineOptions& options, const auto& each) {
+  size_t known = 0;
+  visit_plain(options, [&](const char* name, auto& field, const Option& option) {
+    if (option.kept == Kept::kNot) return;
+    ++known;
+    const auto found = artefact.settings.find(name);
+    std::remove_cvref_t<decltype(field)> has{};
+    if (found == artefact.settings.end() || !read_option(found->second, has))
+      fail(ErrorCode::kIo, "[{}] its setting {} is {}; the file was changed", artefact.where, name,
+           found == artefact.settings.end() ? "missing" : "'" + found->second + "'");
+    each(name, field, has, option);
+  });
+  if (known != artefact.settings.size())
+    fail(ErrorCode::kIo, "[{}] has {} settings; this heddle knows {}", artefact.where,
+         artefact.settings.size(), known);
+}
+
+template <class T>
+bool fits(Kept kept, const T& asked, const T& has) {
+  if (kept == Kept::kTaken || asked == has) return true;
+  return kept == Kept::kSame ? asked == T{} : kept == Kept::kRoom && asked < has;
 }
 
 // Programs for a CPU have no target; those for a GPU also run on a CPU.
@@ -38,24 +54,11 @@ void require_device(const Artefact& artefact, const std::string& executor) {
   if (found.arch != wanted.arch)
     fail(ErrorCode::kUnsupported, "[{}] is for {}; this device is {}: its code is for {}, wanted is {}",
          artefact.where, wanted.text(), found.text(), wanted.arch, found.arch);
-  if (wanted.units > 0 ? found.units != wanted.units : found.units < artefact.settings.workers)
+  const i32 workers = options_of(artefact).workers;
+  if (wanted.units > 0 ? found.units != wanted.units : found.units < workers)
     fail(ErrorCode::kUnsupported,
          "[{}] is for {} multiprocessors and has {} workers; this device ({}) has {}", artefact.where,
-         wanted.units > 0 ? wanted.units : artefact.settings.workers, artefact.settings.workers, found.name,
-         found.units);
-}
-
-// A number that the options leave open (0) becomes the programs' number; any other must be equal to it.
-void take(const Artefact& artefact, const char* name, i32& option, i32 has) {
-  require(option == 0 || option == has, "[{}] has {} = {}; wanted is {}; compile it with that",
-          artefact.where, name, has, option);
-  option = has;
-}
-// Programs may have room for more than the options ask for.
-void take_room(const Artefact& artefact, const char* name, i32& option, i32 has) {
-  require(option <= has, "[{}] has {} = {}; wanted is {}; compile it with that", artefact.where, name, has,
-          option);
-  option = has;
+         wanted.units > 0 ? wanted.units : workers, workers, found.name, found.units);
 }
 
 }  // namespace
@@ -65,13 +68,12 @@ Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions 
   options.executor = device.executor;
   if (options.workers == 0) options.workers = device.units;
   const Planner planner = make_planner(model, options);
-  const Target target = target_of(options);
   Artefact artefact{.made_by = std::string(build_name()),
                     .compiler = "",
                     .model = model->info().family,
                     .checkpoint = model->fingerprint(),
                     .device = device,
-                    .settings = settings_of(options, planner, target),
+                    .settings = settings_of(options),
                     .programs = {},
                     .code = {},
                     .where = ""};
@@ -103,29 +105,58 @@ void require_memory(const Program& program, const Graph& graph) {
   }
 }
 
+std::map<std::string, std::string> settings_of(const EngineOptions& options) {
+  std::map<std::string, std::string> settings;
+  visit_plain(options, [&](const char* name, const auto& value, const Option& option) {
+    if (option.kept != Kept::kNot) settings[name] = option_text(value);
+  });
+  return settings;
+}
+
+EngineOptions options_of(const Artefact& artefact) {
+  EngineOptions options;
+  each_setting(artefact, options,
+               [](const char*, auto& option, const auto& has, const Option&) { option = has; });
+  return options;
+}
+
 void take_settings(const Model& model, EngineOptions& options) {
+  if (!options.artefact) return;
   const Artefact& artefact = *options.artefact;
-  const ProgramSettings& has = artefact.settings;
   if (const std::string here = model.fingerprint(); here != artefact.checkpoint)
     fail(ErrorCode::kUnsupported, "[{}] is for checkpoint {} ({}); this one is {} ({})", artefact.where,
          artefact.checkpoint, artefact.model, here, model.info().family);
   require_device(artefact, options.executor);
-  require(options.all_logits == has.all_logits, "[{}] its programs give logits of {}; wanted are those of {}",
-          artefact.where, has.all_logits ? "every row" : "the last row",
-          options.all_logits ? "every row" : "the last row");
   require(!options.keep_buffers, "[{}] its programs use buffers again; wanted is that each is kept",
           artefact.where);
-  const i32 kv_dtype = options.kv_dtype ? i32(*options.kv_dtype) : -1;
-  require(kv_dtype == has.kv_dtype, "[{}] has KV pages of type {}; wanted is {} (-1: as the weights)",
-          artefact.where, has.kv_dtype, kv_dtype);
-  take(artefact, "workers", options.workers, has.workers);
-  take_room(artefact, "max_context", options.max_context, has.max_context);
-  take_room(artefact, "max_sequences", options.max_sequences, has.max_sequences);
-  options.page_size = has.page_size;
-  take(artefact, "split_unit", options.split_unit, has.split_unit);
-  take(artefact, "max_splits", options.max_splits, has.max_splits);
-  options.scheduler = has.scheduler;
-  if (!artefact.device.arch.empty()) options.target = gpu_target(has.workers);
+  const auto rows_of = [](bool all) { return all ? "every row" : "the last row"; };
+  const bool all_logits = options_of(artefact).all_logits;
+  require(options.all_logits == all_logits, "[{}] its programs give logits of {}; wanted are those of {}",
+          artefact.where, rows_of(all_logits), rows_of(options.all_logits));
+  each_setting(artefact, options, [&](const char* name, auto& asked, const auto& has, const Option& option) {
+    require(fits(option.kept, asked, has), "[{}] has {} = {}; wanted is {}; compile it with that",
+            artefact.where, name, option_text(has), option_text(asked));
+    asked = has;
+  });
+  if (!artefact.device.arch.empty()) options.target = gpu_target(options.workers);
+}
+
+std::string print_artefact(const Artefact& artefact) {
+  const EngineOptions made = options_of(artefact);
+  size_t code = 0;
+  for (const auto& [name, bytes] : artefact.code) code += bytes.size();
+  std::string text = fmt::format(
+      "for         {}, checkpoint {}\ndevice      {}\nmade by     heddle {}\n"
+      "programs    {} workers, {}, contexts of {}, {} sequences{}{}\n",
+      artefact.model, artefact.checkpoint, artefact.device.text(), artefact.made_by, made.workers,
+      made.scheduler, made.max_context, made.max_sequences, made.all_logits ? ", logits of every row" : "",
+      made.passes.fuse_epilogues && made.passes.fuse_prologues ? "" : ", nothing fused");
+  for (const ProvedProgram& program : artefact.programs)
+    text += fmt::format("  {:>4} rows of {}: {} instructions, {} waits, proof {}\n", program.rows,
+                        program.sequences, program.instructions, program.waits, program.proof);
+  if (artefact.code.empty()) return text + "code        none\n";
+  return text + fmt::format("code        {} pieces, {:.1f} MB, {}\n", artefact.code.size(),
+                            double(code) * 1e-6, artefact.compiler);
 }
 
 }  // namespace heddle

@@ -3,9 +3,11 @@
 // proves and compiles nothing.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
-#include "heddle/engine/engine.h"
+#include "heddle/engine/options.h"
 #include "heddle/ir/artefact.h"
 
 namespace heddle {
@@ -16,11 +18,21 @@ namespace heddle {
 Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions options,
                        const DeviceKind& device);
 
-// Copies the settings of options.artefact into `options`. Throws Error with both values when it belongs to
-// another checkpoint or device, or when `options` ask for something that its programs do not have.
+// What of the options decides programs, by name, as an artefact keeps it.
+std::map<std::string, std::string> settings_of(const EngineOptions& options);
+// The options by which the programs were made; all others are as they are by default. Throws Error(kIo) where the file's
+// settings are not those of this heddle.
+EngineOptions options_of(const Artefact& artefact);
+
+// Copies the settings of options.artefact into `options`; without an artefact, nothing changes. Throws Error with both
+// values when it belongs to another checkpoint or device, or when `options` ask for something that its programs do not
+// have.
 void take_settings(const Model& model, EngineOptions& options);
 
 // Throws Error when the weights and pages of a program from a file are not those of the model's graph.
 void require_memory(const Program& program, const Graph& graph);
+
+// What it holds and what it is for.
+std::string print_artefact(const Artefact& artefact);
 
 }  // namespace heddle

@@ -12,8 +12,10 @@
 
 namespace heddle {
 
+constexpr const char* kDefaultScheduler = "level_batched";
+
 struct CompileOptions {
-  std::string scheduler = "level_batched";
+  std::string scheduler = kDefaultScheduler;
   PassOptions passes;
   TilingTarget tiling;
   std::optional<CostModel> costs;  // costs for the scheduler; unset: default_costs

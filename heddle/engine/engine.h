@@ -3,48 +3,15 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "heddle/engine/memory_need.h"
-#include "heddle/engine/planner.h"
+#include "heddle/engine/options.h"
 #include "heddle/engine/sequences.h"
-#include "heddle/engine/weights.h"
-#include "heddle/ir/check.h"
 #include "heddle/ir/executor.h"
 
 namespace heddle {
-
-struct Artefact;
-
-struct EngineOptions {
-  std::string executor = "threads";
-  std::string scheduler = "level_batched";
-  i32 workers = 0;  // workers of the programs; 0: one for each thread
-  // The target of the programs, if it is not this machine's threads. The threads can still run them.
-  std::optional<Target> target;
-  i32 threads = 0;      // 0: one for each core that this process may use
-  i32 max_context = 0;  // positions of one sequence; 0: what the model allows, at most 8,192
-  i32 max_sequences = 16;
-  i32 page_size = 64;
-  i32 split_unit = 0;             // attention: positions of a part; 0: the target's value
-  i32 max_splits = 0;             // most parts; 0: the target's value
-  std::optional<DType> kv_dtype;  // unset: the weights' type
-  PassOptions passes;
-  std::optional<CostModel> costs;  // costs for the scheduler
-  bool keep_buffers = false;
-  bool all_logits = false;  // logits of every row instead of one for each sequence
-  ExecutorOptions run{.knowledge = Knowledge::kSizes};
-  // Programs that were made ahead of time. Their settings then decide everything about programs
-  // (engine/artefact.h).
-  std::shared_ptr<const Artefact> artefact;
-  std::function<void(const MemoryNeed&)> on_need;  // called before anything is loaded
-  LoadProgress progress;
-};
 
 // One sequence's part of a step.
 struct StepRequest {
@@ -60,11 +27,6 @@ struct StepResult {
   std::vector<std::vector<i32>> tokens;
   RunReport report;
 };
-
-// The target of the programs of an engine with these options.
-Target target_of(const EngineOptions& options);
-// The planner of an engine with these options. Checks the options and fills them in. Needs no weights.
-Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& options);
 
 struct StepOptions {
   // Above 1: the same sequences take their next tokens in the same launch, and every request is one wanted

@@ -2,6 +2,7 @@
 // Families make it (heddle/model); the engine knows none of them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -86,6 +87,9 @@ struct SourceData {
   std::vector<i64> shape;
   std::span<const std::byte> bytes;
 };
+
+// Called while loading, with the bytes done and the bytes in all.
+using LoadProgress = std::function<void(size_t done, size_t all)>;
 
 class Model {
  public:

@@ -1,19 +1,23 @@
 #include "heddle/engine/planner.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "heddle/base/error.h"
-#include "heddle/ir/executor.h"
+#include "heddle/ir/row_classes.h"
 
 namespace heddle {
 namespace {
 
-constexpr i32 kClasses[] = {1, 8, 64, 512, 2048};
-// Logits of this many rows take a quarter of a gigabyte.
-constexpr i32 kMostRowsOfLogits = 512;
+constexpr auto kSizes = [] {
+  std::array<i32, std::size(kRowClasses)> sizes{};
+  std::ranges::transform(kRowClasses, sizes.begin(), &RowClass::rows);
+  return sizes;
+}();
 
 PassOptions limited(PassOptions passes, const Target& target) {
   passes.max_prologue_bytes = std::min(passes.max_prologue_bytes, target.max_prologue_bytes);
@@ -23,8 +27,7 @@ PassOptions limited(PassOptions passes, const Target& target) {
 }  // namespace
 
 std::span<const i32> row_classes(i32 most_rows) {
-  const auto end = std::upper_bound(std::begin(kClasses), std::end(kClasses), most_rows);
-  return {std::begin(kClasses), end};
+  return {kSizes.begin(), std::ranges::upper_bound(kSizes, most_rows)};
 }
 
 i32 row_class(std::span<const i32> classes, i32 rows, i32 sequences) {
@@ -35,7 +38,7 @@ i32 row_class(std::span<const i32> classes, i32 rows, i32 sequences) {
 }
 
 std::span<const i32> Planner::row_classes() const {
-  return heddle::row_classes(capacity_.all_logits ? std::min(target_.most_rows, kMostRowsOfLogits)
+  return heddle::row_classes(capacity_.all_logits ? std::min(target_.most_rows, kPromptStepRows)
                                                   : target_.most_rows);
 }
 

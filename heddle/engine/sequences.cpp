@@ -105,7 +105,7 @@ i64 most_pages(const Capacity& capacity, i32 sequences, i64 added) {
   if (capacity.window == 0) return all;
   // Between steps: the range that is read, a page to rewind by, and partial pages at both ends. A step may
   // begin one more page for each sequence, besides those that it fills.
-  const i64 read = i64(capacity.window) + capacity.split_unit, each = (read + size - 1) / size + 3;
+  const i64 read = i64(capacity.window) + capacity.splits.unit, each = (read + size - 1) / size + 3;
   return std::min(all, sequences * (each + 1) + (added + size - 1) / size);
 }
 

@@ -115,7 +115,7 @@ TEST(Sequences, RewindKeepsWhatOthersHold) {
 // Steps see five positions, and read from a multiple of two on.
 struct Sliding {
   static constexpr AttentionCut kReach{.split_unit = 2, .window = 5};
-  Capacity capacity{.pages_per_sequence = 50, .page_size = kPage, .split_unit = 2, .window = 5};
+  Capacity capacity{.pages_per_sequence = 50, .page_size = kPage, .splits = {.unit = 2}, .window = 5};
   static constexpr i32 kSequences = 3, kAdded = 17;  // sequences and positions in a step
   i32 pages = i32(most_pages(capacity, kSequences, kAdded));
   Sequences all{kSequences, 300, PagePool(pages, kPage), kReach};

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "heddle/ir/executor.h"
-
 namespace heddle {
 
 Target cpu_target(i32 workers) {
@@ -17,16 +15,25 @@ Target gpu_target(i32 workers) {
   target.narrow_travel = true;
   target.panel_rows = 2;
   target.interleave = 8;
-  target.split_unit = 64;
+  target.splits.unit = 64;
   target.most_parts = 128;  // a constant: no sum may depend on the number of workers
   target.wide_chunk = 16;
   target.prompt_queries = 128;  // sixteen for each warp of a CTA
   target.resident = true;
-  target.most_rows = 2048;
+  target.most_rows = kMostStepRows;
   target.max_prologue_bytes = 72 << 10;
   target.sample_parts = true;
   return target;
 }
+
+namespace {
+
+const RowClass& class_of(i32 rows) {
+  const auto found = std::ranges::find_if(kRowClasses, [&](const RowClass& one) { return rows <= one.rows; });
+  return found == std::end(kRowClasses) ? *std::prev(found) : *found;
+}
+
+}  // namespace
 
 GraphRequest make_request(const ModelInfo& model, const Target& target, const Capacity& capacity, i32 rows,
                           i32 sequences) {
@@ -37,15 +44,13 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
                    .pages_per_sequence = capacity.pages_per_sequence,
                    .page_size = capacity.page_size,
                    .vocab = model.vocab};
-  const i32 block = rows <= 1 ? 1 : rows <= 8 ? 4 : rows <= 64 ? 16 : 64;
-  request.cut = {.block_rows = block,
-                 .max_blocks = std::min(rows, rows / block + sequences),
-                 .max_splits = rows <= 1   ? capacity.max_splits
-                               : rows <= 8 ? std::min(4, capacity.max_splits)
-                                           : 1,
-                 .split_unit = capacity.split_unit};
+  const RowClass& of_rows = class_of(rows);
+  request.cut = {.block_rows = of_rows.attention_rows,
+                 .max_blocks = std::min(rows, rows / of_rows.attention_rows + sequences),
+                 .max_splits = std::min(of_rows.most_splits, capacity.splits.most),
+                 .split_unit = capacity.splits.unit};
   request.wide_chunk = target.wide_chunk;
-  if (rows > 64) request.attention_queries = target.prompt_queries;
+  if (rows > kManyStepRows) request.attention_queries = target.prompt_queries;
   request.kv_dtype = capacity.kv_dtype.value_or(model.weight_dtype);
   request.num_pages = capacity.num_pages;
   request.travel_dtype = target.narrow_travel ? model.weight_dtype : DType::kF32;

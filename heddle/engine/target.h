@@ -7,22 +7,29 @@
 
 #include "heddle/engine/model.h"
 #include "heddle/ir/program.h"
+#include "heddle/ir/row_classes.h"
 
 namespace heddle {
+
+// How attention cuts the KV range of a row block.
+struct AttentionSplits {
+  i32 unit = 0;  // positions of which a part is a multiple
+  i32 most = 0;  // parts, at most
+};
 
 struct Target {
   Topology topology;
   TilingTarget tiling;
   bool narrow_travel = false;  // vectors between workers have the weights' dtype; otherwise f32
   i32 panel_rows = 16, interleave = 2;
-  i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
-  i32 most_parts = 1 << 20;              // parts of one row over all heads: as many as get a separate worker
-  i32 wide_chunk = 64;                   // positions that attention keeps on chip at a time if keys are wide
-  i32 prompt_queries = 0;                // rows x heads in a tile of attention in prompts; 0: by rows alone
-  bool resident = false;                 // workers keep their rows of the residual
-  i32 most_rows = 512;                   // in one step
-  bool sample_parts = false;             // many workers read the scores that a token is chosen from
-  i32 max_prologue_bytes = 1 << 20;      // bytes that each worker may read again to save a hand-off
+  AttentionSplits splits = {.unit = 256, .most = 8};
+  i32 most_parts = 1 << 20;          // parts of one row over all heads: as many as get a separate worker
+  i32 wide_chunk = 64;               // positions that attention keeps on chip at a time if keys are wide
+  i32 prompt_queries = 0;            // rows x heads in a tile of attention in prompts; 0: by rows alone
+  bool resident = false;             // workers keep their rows of the residual
+  i32 most_rows = kPromptStepRows;   // in one step
+  bool sample_parts = false;         // many workers read the scores that a token is chosen from
+  i32 max_prologue_bytes = 1 << 20;  // bytes that each worker may read again to save a hand-off
 };
 
 // Threads of one machine: shared memory, wide panels.
@@ -34,13 +41,13 @@ Target gpu_target(i32 workers);
 // Limits that all programs of an engine share.
 struct Capacity {
   i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
-  i32 split_unit = 256, max_splits = 8;  // attention: positions of a part, parts of a row block
-  i32 window = 0;                        // the model's window; pages before it return to the pool
-  std::optional<DType> kv_dtype;         // unset: the weights' type
-  bool all_logits = false;               // logits of every row; then nothing is sampled
+  AttentionSplits splits = {.unit = 256, .most = 8};
+  i32 window = 0;                 // the model's window; pages before it return to the pool
+  std::optional<DType> kv_dtype;  // unset: the weights' type
+  bool all_logits = false;        // logits of every row; then nothing is sampled
 
   // How far back the steps of any program read pages: as far as attention sees at most.
-  AttentionCut reach() const { return {.split_unit = split_unit, .window = window}; }
+  AttentionCut reach() const { return {.split_unit = splits.unit, .window = window}; }
 };
 
 // The graph for steps with at most `rows` rows of at most `sequences` sequences.

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include <fmt/ranges.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
@@ -19,94 +16,9 @@
 #include "heddle/ir/rules.h"
 
 namespace heddle {
-
 namespace {
 
-constexpr size_t kSlack = 64;                   // bytes that vector loads may read past the end
-constexpr size_t kLargePage = size_t{1} << 21;  // on x86-64, and on arm64 if other pages have 4 KB
-
-std::byte* map_zeros(size_t bytes) {
-  void* data =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", bytes);
-  return static_cast<std::byte*>(data);
-}
-
-// Starts at a large page: memory before the first one would fault on each small page.
-std::byte* map_large_pages(size_t bytes) {
-  const size_t small = size_t(::sysconf(_SC_PAGESIZE)), kept = (bytes + small - 1) / small * small;
-  std::byte* data = map_zeros(kept + kLargePage);
-  const size_t before = -reinterpret_cast<size_t>(data) % kLargePage;
-  if (before > 0) ::munmap(data, before);
-  ::munmap(data + before + kept, kLargePage - before);
-  ::madvise(data + before, kept, MADV_HUGEPAGE);
-  return data + before;
-}
-
-}  // namespace
-
-Pages::Pages(size_t bytes, bool sparse) : size_(bytes) {
-  const bool large = bytes >= kLargePage;
-  data_ = large && !sparse ? map_large_pages(size_ + kSlack) : map_zeros(size_ + kSlack);
-  if (large && sparse) ::madvise(data_, size_ + kSlack, MADV_NOHUGEPAGE);
-}
-
-Pages::Pages(Pages&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-Pages& Pages::operator=(Pages&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-Pages::~Pages() {
-  if (data_) ::munmap(data_, size_ + kSlack);
-}
-
-Storage::Storage(size_t bytes, MemorySpace* space, bool sparse) : space_(space), size_(bytes) {
-  if (!space_) pages_.emplace(bytes, sparse);
-  data_ = space_ ? space_->allocate(bytes) : pages_->data();
-}
-
-Storage::Storage(Pages filled, MemorySpace* space) : space_(space), size_(filled.size()) {
-  if (space_) {
-    data_ = space_->allocate(size_);
-    space_->write(data_, filled.data(), size_);
-  } else {
-    data_ = pages_.emplace(std::move(filled)).data();
-  }
-}
-
-Storage::Storage(Storage&& other) noexcept
-    : space_(other.space_),
-      pages_(std::move(other.pages_)),
-      data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
-
-Storage& Storage::operator=(Storage&& other) noexcept {
-  std::swap(space_, other.space_);
-  std::swap(pages_, other.pages_);
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-Storage::~Storage() {
-  if (space_ && data_) space_->release(data_);
-}
-
-void Storage::write(const void* from, size_t bytes) {
-  HEDDLE_CHECK(bytes <= size_);
-  copy_to(space_, data_, from, bytes);
-}
-
-void Storage::read(void* to, size_t bytes) const {
-  HEDDLE_CHECK(bytes <= size_);
-  copy_from(space_, to, data_, bytes);
-}
-
-namespace {
+constexpr size_t kLargePage = HostMemory::kLargePage;
 
 // A source whose shape and dtype match what the model asks for.
 struct Source {
@@ -153,7 +65,7 @@ class Packing {
   const std::vector<u64>& table() const { return table_; }
 
   // `beside` is called once, by one of the threads while others pack.
-  void pack(int threads, const Pages& to, const std::function<void()>& beside) const {
+  void pack(int threads, const HostMemory& to, const std::function<void()>& beside) const {
     const size_t bands = size_t(bands_) * size_t(weight_.matrices),
                  bytes = size_t(weight_.panel_bytes()) * size_t(weight_.slices());
     // One thread packs a whole large page: if two reached it at the same time, both would clear one.
@@ -169,13 +81,13 @@ class Packing {
  private:
   // Linux clears a large page from its ends towards the byte that was touched. Touching the last byte clears
   // it upwards: 2.5 GB in 0.11 to 0.17 s of a core; downwards it takes 0.23 s (EPYC 9004).
-  static void touch_large_pages(const Pages& pages, size_t begin, size_t end) {
+  static void touch_large_pages(const HostMemory& pages, size_t begin, size_t end) {
     for (size_t at = (begin / kLargePage + 1) * kLargePage; at <= end; at += kLargePage)
       *static_cast<volatile std::byte*>(pages.data() + at - 1) = std::byte{0};
   }
 
   // Packs the slices of `panel_rows` rows of a matrix.
-  void pack_band(size_t band, const Pages& to) const {
+  void pack_band(size_t band, const HostMemory& to) const {
     const i32 matrix = i32(band) / bands_, panel = i32(band) % bands_, first = panel * weight_.panel_rows,
               last = std::min(first + weight_.panel_rows, weight_.rows());
     std::vector<PackRow> rows;
@@ -222,7 +134,7 @@ Weight weight_in(const Graph& graph, u32 buffer) {
 }  // namespace
 
 // Keeps what was packed, or moves it to the executor's memory.
-void WeightStore::add(const std::string& name, Pages packed, const std::vector<u64>& panels) {
+void WeightStore::add(const std::string& name, HostMemory packed, const std::vector<u64>& panels) {
   const size_t bytes = packed.size();
   Entry entry{Storage(std::move(packed), space_), std::nullopt};
   if (!panels.empty()) {
@@ -249,7 +161,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
     if (buffer.kind != BufferKind::kWeight) continue;
     const WeightSpec& spec = graph.weights.at(buffer.name);
     const Weight weight = weight_in(graph.graph, b);
-    Pages packed{size_t(buffer.bytes)};
+    HostMemory packed{size_t(buffer.bytes)};
     const Packing packing(spec, weight, model);
     for (const WeightSource& source : spec.sources) packed_tensors.erase(source.tensor);
     packing.pack(threads, packed, forget_packed);
@@ -271,7 +183,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
       model.forget(wanted.tensor);
     }
     HEDDLE_CHECK((spec.order.empty() ? values.size() : spec.order.size()) == size_t(spec.size));
-    Pages packed(size_t(spec.size) * 4);
+    HostMemory packed(size_t(spec.size) * 4);
     auto* out = reinterpret_cast<float*>(packed.data());
     for (size_t i = 0; i < size_t(spec.size); ++i)
       out[i] = values[spec.order.empty() ? i : size_t(spec.order[i])];

@@ -17,24 +17,30 @@ namespace {
 
 constexpr FileKind kKind = {kArtefactMagic, kArtefactVersion, "compiled program"};
 
+// A map as a list in the order of its names, so that the same map makes the same bytes.
+template <class Archive, class Map>
+void by_name(Archive& a, Map& map, const char* what, const std::string& where) {
+  std::vector<std::pair<std::string, std::string>> entries(map.begin(), map.end());
+  list(a, entries, 16, [&](auto& entry) { field(a, entry.first), field(a, entry.second); });
+  if (const auto at = std::ranges::adjacent_find(
+          entries, [](const auto& one, const auto& next) { return one.first >= next.first; });
+      at != entries.end())
+    fail(ErrorCode::kIo, "[{}] its {} is not in the order of its names: {} stands before {}", where, what,
+         at->first, std::next(at)->first);
+  map = Map(entries.begin(), entries.end());
+}
+
 template <class Archive>
 void artefact_fields(Archive& a, Artefact& artefact) {
   field(a, artefact.made_by), field(a, artefact.compiler), field(a, artefact.model);
   field(a, artefact.checkpoint);
   visited(a, artefact.device);
-  visited(a, artefact.settings);
+  by_name(a, artefact.settings, "settings", artefact.where);
   list(a, artefact.programs, 40, [&](ProvedProgram& program) {
     field(a, program.rows), field(a, program.sequences), field(a, program.bytes), field(a, program.proof);
     field(a, program.instructions), field(a, program.waits);
   });
-  std::vector<std::pair<std::string, std::string>> code(artefact.code.begin(), artefact.code.end());
-  list(a, code, 16, [&](auto& part) { field(a, part.first), field(a, part.second); });
-  if (const auto at = std::ranges::adjacent_find(
-          code, [](const auto& one, const auto& next) { return one.first >= next.first; });
-      at != code.end())
-    fail(ErrorCode::kIo, "[{}] its code is not in the order of its names: {} comes before {}", artefact.where,
-         at->first, std::next(at)->first);
-  artefact.code = DeviceCode(code.begin(), code.end());
+  by_name(a, artefact.code, "code", artefact.where);
 }
 
 std::string proof_of(const ProvedProgram& program, const std::string& checker) {
@@ -124,24 +130,6 @@ Artefact load_artefact(const std::string& path) {
   Artefact artefact = parse_artefact(text, path);
   require_proofs(artefact);
   return artefact;
-}
-
-std::string print_artefact(const Artefact& artefact) {
-  const ProgramSettings& s = artefact.settings;
-  size_t code = 0;
-  for (const auto& [name, bytes] : artefact.code) code += bytes.size();
-  std::string text = fmt::format(
-      "for         {}, checkpoint {}\ndevice      {}\nmade by     heddle {}\n"
-      "programs    {} workers, {}, contexts of {}, {} sequences{}{}\n",
-      artefact.model, artefact.checkpoint, artefact.device.text(), artefact.made_by, s.workers, s.scheduler,
-      s.max_context, s.max_sequences, s.all_logits ? ", logits of every row" : "",
-      s.fused ? "" : ", nothing fused");
-  for (const ProvedProgram& program : artefact.programs)
-    text += fmt::format("  {:>4} rows of {}: {} instructions, {} waits, proof {}\n", program.rows,
-                        program.sequences, program.instructions, program.waits, program.proof);
-  if (artefact.code.empty()) return text + "code        none\n";
-  return text + fmt::format("code        {} pieces, {:.1f} MB, {}\n", artefact.code.size(),
-                            double(code) * 1e-6, artefact.compiler);
 }
 
 }  // namespace heddle

@@ -8,6 +8,7 @@
 // check again.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,25 +18,7 @@
 
 namespace heddle {
 
-constexpr u32 kArtefactVersion = 2;
-
-// Settings, besides model and device, that decide the programs.
-struct ProgramSettings {
-  std::string scheduler;
-  i32 workers = 0;
-  i32 max_context = 0, max_sequences = 0;
-  i32 page_size = 0, split_unit = 0, max_splits = 0;
-  i32 kv_dtype = -1;  // a DType; -1: the weights' type
-  bool all_logits = false, fused = true;
-
-  template <class Self, class V>
-  static void visit(Self& s, V&& v) {
-    v("scheduler", s.scheduler), v("workers", s.workers);
-    v("max_context", s.max_context), v("max_sequences", s.max_sequences), v("page_size", s.page_size);
-    v("split_unit", s.split_unit), v("max_splits", s.max_splits), v("kv_dtype", s.kv_dtype);
-    v("all_logits", s.all_logits), v("fused", s.fused);
-  }
-};
+constexpr u32 kArtefactVersion = 3;
 
 // A program as a .heddle file, and the check's verdict on exactly these bytes.
 struct ProvedProgram {
@@ -51,7 +34,7 @@ struct Artefact {
   std::string model;       // the family; only printed
   std::string checkpoint;  // the checkpoint's fingerprint
   DeviceKind device;
-  ProgramSettings settings;
+  std::map<std::string, std::string> settings;  // what else decides the programs, by name (engine/options.h)
   std::vector<ProvedProgram> programs;
   DeviceCode code;
   std::string where;  // path of the file; not stored
@@ -76,8 +59,5 @@ void save_artefact(const Artefact& artefact, const std::string& path);
 Artefact load_artefact(const std::string& path);
 bool is_artefact(const std::string& path);            // looks at the first bytes
 std::string frame_artefact(std::string_view fields);  // adds the header
-
-// Prints what the artefact holds and what it is for.
-std::string print_artefact(const Artefact& artefact);
 
 }  // namespace heddle

@@ -101,9 +101,6 @@ class MemorySpace {
 void copy_to(MemorySpace* space, std::byte* to, const void* from, size_t bytes);
 void copy_from(MemorySpace* space, void* to, const std::byte* from, size_t bytes);
 
-// From this many rows on, a backend may run programs kernel by kernel (ExecutorSpec::many_rows).
-constexpr i32 kManyStepRows = 64;
-
 struct ExecutorSpec {
   const char* name = "";
   const char* doc = "";

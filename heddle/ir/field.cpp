@@ -9,7 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "heddle/ir/rules.h"
+#include "heddle/base/error.h"
+#include "heddle/ir/shape_text.h"
 
 namespace heddle {
 namespace {

@@ -1,7 +1,7 @@
 #include "heddle/ir/op.h"
 
 #include "heddle/base/invariant.h"
-#include "heddle/ir/rules.h"
+#include "heddle/ir/shape_text.h"
 
 namespace heddle {
 

@@ -11,10 +11,6 @@ std::vector<i32> sizes(const Tensor& tensor) {
 
 }  // namespace
 
-std::string shape_text(const Tensor& tensor) {
-  return fmt::format("{} {}", name(tensor.dtype), sizes(tensor));
-}
-
 void require_rank(const char* op, const char* argument, const Tensor& tensor, int rank) {
   require(tensor.rank == rank, "[{}] {} is {}; must have {} dimensions", op, argument, shape_text(tensor),
           rank);

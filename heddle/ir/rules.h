@@ -8,10 +8,9 @@
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/op.h"
+#include "heddle/ir/shape_text.h"
 
 namespace heddle {
-
-std::string shape_text(const Tensor& tensor);  // "f32 [5, 37]"
 
 void require_rank(const char* op, const char* argument, const Tensor& tensor, int rank);
 void require_shape(const char* op, const char* argument, const Tensor& tensor, std::vector<i32> shape);

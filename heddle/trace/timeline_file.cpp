@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "heddle/base/file.h"
+#include "heddle/base/error.h"
 #include "heddle/trace/bytes.h"
-#include "heddle/trace/page.h"
-#include "heddle/trace/perfetto.h"
 
 namespace heddle {
 namespace {
@@ -204,10 +202,6 @@ Timeline without_table(const Nanotrace& trace) {
   return timeline;
 }
 
-bool ends_in(const std::string& path, std::string_view ending) {
-  return path.size() > ending.size() && path.ends_with(ending);
-}
-
 }  // namespace
 
 Nanotrace to_nanotrace(const Timeline& timeline) {
@@ -225,31 +219,6 @@ Nanotrace to_nanotrace(const Timeline& timeline) {
 
 Timeline from_nanotrace(const Nanotrace& trace, const std::string& where) {
   return trace.rest.starts_with(kTable) ? with_table(trace, where) : without_table(trace);
-}
-
-Timeline parse_timeline(std::string_view bytes, const std::string& where) {
-  if (is_timeline_page(bytes)) return parse_timeline(nanotrace_of_page(bytes, where), where);
-  return from_nanotrace(parse_nanotrace(bytes, where), where);
-}
-
-Timeline read_timeline(const std::string& path) {
-  return parse_timeline(read_file(path), path);
-}
-
-void require_timeline_path(const std::string& path) {
-  require(ends_in(path, ".nanotrace") || ends_in(path, ".html") || ends_in(path, ".perfetto-trace"),
-          "[{}] a timeline is written as .nanotrace, .html or .perfetto-trace, by the ending of its name",
-          path);
-}
-
-void write_timeline(const Timeline& timeline, const std::string& path) {
-  require_timeline_path(path);
-  if (ends_in(path, ".perfetto-trace"))
-    write_file(path, serialise_perfetto(timeline));
-  else if (ends_in(path, ".html"))
-    write_file(path, timeline_page(timeline));
-  else
-    write_file(path, serialise_nanotrace(to_nanotrace(timeline)));
 }
 
 }  // namespace heddle

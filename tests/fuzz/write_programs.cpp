@@ -34,7 +34,7 @@ Artefact small_artefact() {
           .model = "llama",
           .checkpoint = "0123456789abcdef0123456789abcdef",
           .device = {"h200", "megakernel", "sm_90a", 132},
-          .settings = {.scheduler = "level_batched", .workers = 132, .max_context = 64, .max_sequences = 1},
+          .settings = {{"max_context", "64"}, {"scheduler", "level_batched"}, {"workers", "132"}},
           .programs = {prove(parse_program(smallest_case(add), "add"), 1, 1),
                        prove(parse_program(smallest_case(copy), "copy"), 8, 1)},
           .code = {{"one",
@@ -58,7 +58,7 @@ void write_all(const std::string& folder) {
   for (const OpSpec* op : all_ops())
     write_file(fmt::format("{}/{}.heddle", folder, op->name), smallest_case(*op));
   for (const std::string name : {"llama3-tiny", "gpt2-tiny"}) {
-    EngineOptions options{.workers = 2, .max_sequences = 2, .max_splits = 2};
+    EngineOptions options{.workers = 2, .max_sequences = 2, .splits = {.most = 2}};
     save_program(golden_planner(name, options).program(8, 2), fmt::format("{}/{}.heddle", folder, name));
   }
 }

@@ -4,7 +4,6 @@
 
 #include "apps/heddle/measure/decode_run.h"
 #include "heddle/base/error.h"
-#include "heddle/model/build/family.h"
 #include "heddle/trace/calibrate.h"
 
 namespace heddle {
@@ -21,7 +20,7 @@ MeasuredSteps measure_steps(const EngineFlags& flags, const EngineOptions& optio
 
 CostModel measure_costs(const EngineFlags& flags, const EngineOptions& options, const MeasureFlags& how) {
   EngineOptions traced = options;
-  const Planner planner = make_planner(open_model(flags.model), traced);
+  const Planner planner = load_planner(flags, traced);
   traced.run.trace_events =
       longest_stream(planner.program(planner.row_class(how.rows, 1), 1)) * u32(how.calls());
   const auto engine = load_engine(flags, traced);

@@ -11,14 +11,7 @@
 namespace heddle {
 namespace {
 
-// "top_p" -> "--top-p"
-std::string flag_of(std::string_view name) {
-  std::string flag = "--" + std::string(name);
-  std::ranges::replace(flag, '_', '-');
-  return flag;
-}
-
-// Parses "12,13=-2.5".
+// "12,13=-2.5"
 SequenceBias parse_bias(const std::string& text) {
   const size_t middle = text.find('=');
   require(middle != std::string::npos,

@@ -1,5 +1,6 @@
 #include "apps/heddle/support/command.h"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -22,6 +23,12 @@ CLI::Option* add(CLI::App& command, const std::string& name, T& field, const std
 }
 
 }  // namespace
+
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
 
 Command::Command(CLI::App& program, const std::string& name, const std::string& about)
     : command_(program.add_subcommand(name, about)) {}

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct ArgumentTraits {
   char separator = '\0';      // between several values in one argument
   const char* group = "";     // heading in help; "": the heading of most arguments
 };
+
+// The flag of a setting: "top_p" -> "--top-p".
+std::string flag_of(std::string_view name);
 
 class Command {
  public:

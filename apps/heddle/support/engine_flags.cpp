@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -9,28 +10,13 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/default_executor.h"
+#include "heddle/engine/memory_need.h"
 #include "heddle/model/build/family.h"
-#include "heddle/schedule/schedule.h"
 
 namespace heddle {
 namespace {
 
 constexpr const char* kGroup = "The program and its executor";
-
-std::string names_of_executors() {
-  std::string names;
-  for (const Backend* backend : all_backends())
-    for (const ExecutorSpec& executor : backend->executors)
-      names += std::string(names.empty() ? "" : ", ") + executor.name;
-  return names;
-}
-
-std::string names_of_schedulers() {
-  std::string names;
-  for (const Scheduler* scheduler : all_schedulers())
-    names += std::string(names.empty() ? "" : ", ") + scheduler->name;
-  return names;
-}
 
 }  // namespace
 
@@ -42,18 +28,31 @@ void EngineFlags::add_to(Command& command) {
                    "before loading, print the executor and the memory it needs to stderr", {.group = kGroup});
 }
 
+void EngineFlags::add_options(Command& command,
+                              const std::function<bool(const std::string& name, const Option&)>& wanted,
+                              const char* more) {
+  EngineOptions::visit(asked, [&](const char* name, auto& field, const Option& option) {
+    using Value = std::remove_reference_t<decltype(field)>;
+    if constexpr (std::is_constructible_v<FlagValue, Value*>) {
+      if (!option.flag || !wanted(name, option)) return;
+      command.argument(
+          flag_of(name), &field, option.help() + more,
+          {.shows_default = option.zero.empty() || std::is_arithmetic_v<Value>, .group = kGroup});
+    }
+  });
+}
+
 void EngineFlags::add_executor_to(Command& command) {
-  executor = kAutoExecutor;
-  command.argument(
-      "--executor", &executor,
-      "executor: " + names_of_executors() + "; auto: megakernel where there is a GPU, else threads",
-      {.group = kGroup});
+  asked.executor = kAutoExecutor;
+  add_options(
+      command, [](const std::string& name, const Option&) { return name == "executor"; },
+      "; auto: megakernel where there is a GPU, else threads");
   command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
                    {.group = kGroup});
 }
 
 void EngineFlags::add_threads_to(Command& command) {
-  command.argument("--threads", &threads, "threads; 0: all cores this process may use", {.group = kGroup});
+  add_options(command, [](const std::string& name, const Option&) { return name == "threads"; });
 }
 
 void EngineFlags::add_artefact_to(Command& command) {
@@ -68,47 +67,27 @@ void EngineFlags::add_artefact_to(Command& command) {
 
 void EngineFlags::add_program_to(Command& command, const std::string& what, bool model_required) {
   command.argument("model", &model, what, {.required = model_required});
-  command.argument(
-      "--scheduler", &scheduler,
-      fmt::format("how tiles are ordered: {}; default: {}", names_of_schedulers(), EngineOptions().scheduler),
-      {.shows_default = false, .group = kGroup});
-  command.argument("--workers", &workers,
-                   "workers of the program; 0: one for each thread, or each SM of a GPU", {.group = kGroup});
-  command.argument("--max-context", &max_context, "positions of a sequence; 0: the model's, at most 8192",
-                   {.group = kGroup});
-  command.argument("--split-unit", &split_unit,
-                   "attention: positions of which a part is a multiple; 0: as the device has it",
-                   {.group = kGroup});
-  command.argument("--max-splits", &max_splits, "attention: parts at most; 0: as the device has it",
-                   {.group = kGroup});
+  add_options(command, [](const std::string&, const Option& option) { return option.kept != Kept::kNot; });
   command.argument("--no-fuse", &no_fuse, "run every op as a call of its own", {.group = kGroup});
 }
 
 std::shared_ptr<const Artefact> EngineFlags::artefact() const {
   auto artefact = std::make_shared<const Artefact>(load_artefact(program));
-  const ProgramSettings& has = artefact->settings;
-  require(scheduler.empty() || scheduler == has.scheduler, "[{}] was scheduled by {}; wanted is {}", program,
-          has.scheduler, scheduler);
-  require(!no_fuse || !has.fused, "[{}] has fused calls; --no-fuse wants none", program);
+  const PassOptions passes = options_of(*artefact).passes;
+  require(!no_fuse || !passes.fuse_epilogues || !passes.fuse_prologues,
+          "[{}] has fused calls; --no-fuse wants none", program);
   if (prove) prove_again(*artefact);
   return artefact;
 }
 
 EngineOptions EngineFlags::options() const {
   require(!prove || !program.empty(), "[--prove] is for the programs of --program, which is not given");
-  EngineOptions options;
+  EngineOptions options = asked;
   if (!program.empty()) options.artefact = artefact();
-  options.executor = executor != kAutoExecutor ? executor
-                     : options.artefact        ? options.artefact->device.executor
-                                               : default_executor().name;
-  if (!scheduler.empty()) options.scheduler = scheduler;
-  options.workers = workers;
-  options.threads = threads;
-  options.max_context = max_context;
-  options.split_unit = split_unit;
-  options.max_splits = max_splits;
+  if (options.executor == kAutoExecutor)
+    options.executor = options.artefact ? options.artefact->device.executor : default_executor().name;
   if (generic) options.run.knowledge = Knowledge::kForms;
-  if (no_fuse) options.passes = {.fuse_epilogues = false, .fuse_prologues = false};
+  if (no_fuse) options.passes.fuse_epilogues = options.passes.fuse_prologues = false;
   options.max_sequences = 1;
   return options;
 }
@@ -127,7 +106,7 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
         fmt::format("loading {:3.0f} % of {:.1f} MB", 100.0 * double(done) / double(all), double(all) / 1e6));
     if (done >= all) line->clear();
   };
-  const bool by_default = flags.executor == kAutoExecutor && flags.program.empty();
+  const bool by_default = flags.asked.executor == kAutoExecutor && flags.program.empty();
   if (flags.verbose || (by_default && default_executor().has_device))
     std::fprintf(stderr, "[executor: %s]\n", describe_choice(options.executor, by_default).c_str());
   if (line->on_terminal() || flags.verbose)
@@ -137,10 +116,11 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
   return std::make_unique<Engine>(open_model(flags.model), std::move(options));
 }
 
-Planner load_planner(const EngineFlags& flags) {
+Planner load_planner(const EngineFlags& flags, EngineOptions& options) {
   require_model_folder(flags.model);
-  EngineOptions options = flags.options();
-  return make_planner(open_model(flags.model), options);
+  const std::shared_ptr<const Model> model = open_model(flags.model);
+  take_settings(*model, options);
+  return make_planner(model, options);
 }
 
 }  // namespace heddle

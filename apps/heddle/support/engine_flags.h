@@ -1,6 +1,7 @@
 // The flags that all commands with a model share. Loads a model with a progress line.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,9 +12,8 @@ namespace heddle {
 
 struct EngineFlags {
   std::string model;
-  std::string executor = "threads", scheduler;  // "": the default
-  std::string program;                          // an artefact
-  i32 workers = 0, threads = 0, max_context = 0, split_unit = 0, max_splits = 0;
+  EngineOptions asked;  // what the flags of options set
+  std::string program;  // an artefact
   bool no_fuse = false, generic = false, verbose = false, prove = false;
 
   void add_to(Command& command);
@@ -26,6 +26,10 @@ struct EngineFlags {
   EngineOptions options() const;
 
  private:
+  // Flags of the options that are wanted; `more` is added to their help.
+  void add_options(Command& command,
+                   const std::function<bool(const std::string& name, const Option&)>& wanted,
+                   const char* more = "");
   std::shared_ptr<const Artefact> artefact() const;
 };
 
@@ -34,7 +38,7 @@ void require_model_folder(const std::string& path);
 // Opens the folder and loads its weights. If stderr is a terminal, prints the memory it needs and its
 // progress there.
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options);
-// Opens the folder, but reads no weights.
-Planner load_planner(const EngineFlags& flags);
+// The planner of an engine with these options, which it completes. Opens the folder, but reads no weights.
+Planner load_planner(const EngineFlags& flags, EngineOptions& options);
 
 }  // namespace heddle

@@ -1,6 +1,6 @@
 #include "heddle/ops/linear/linear.h"
 
-#include "heddle/ir/executor.h"
+#include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {

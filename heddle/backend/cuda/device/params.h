@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heddle/ir/instruction.h"
+#include "heddle/ir/row_classes.h"
 #include "heddle/ir/step.h"
 #include "heddle/ir/tensor.h"
 #include "heddle/ir/trace_event.h"
@@ -124,7 +125,7 @@ constexpr u32 kQueueArgsBytes = 1536;  // longer arguments of a call stay in mem
 // (KernelTraits); then ring slots, as many as there is room for.
 constexpr u32 kRingSlotBytes = 16384;
 constexpr u32 kMaxRingSlots = 13;
-constexpr i32 kStreamRows = 8;    // a tile of more rows reads its weights itself
+constexpr i32 kStreamRows = kFewStepRows;  // a tile of more rows reads its weights itself
 constexpr i32 kRowColumns = 128;  // columns of a one-row product that are summed over the warps together
 
 }  // namespace heddle

@@ -9,6 +9,7 @@
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/registry.h"
+#include "heddle/ir/row_classes.h"
 
 namespace heddle::cuda {
 namespace {
@@ -38,7 +39,6 @@ KernelUse together(const std::vector<KernelUse>& kernels) {
   return all;
 }
 
-constexpr i32 kManyRows = 512;
 constexpr const char* kMeasuredArch = "sm_90a";
 
 // The longest chain that an op can be the main part of.
@@ -99,7 +99,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::spa
   std::vector<BodyCheck> checks;
   for (const OpSpec* op : wanted)
     for (const std::string& arch : archs)
-      for (i32 rows : {1, kManyRows}) {
+      for (i32 rows : {1, kPromptStepRows}) {
         if (rows > 1 && !op->traits.main && !has_variant(op->name)) continue;  // the same kernel
         requests.push_back(
             {op->name, call_source(longest_chain(*op, all_ops()), traits_for(rows), arch), arch, {}});

@@ -1,0 +1,87 @@
+#include "heddle/engine/loaded_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "heddle/engine/memory_need.h"
+#include "heddle/ir/artefact.h"
+#include "heddle/ir/row_classes.h"
+
+namespace heddle {
+namespace {
+
+std::unique_ptr<Executor> make_executor(const Program& program, const Memory& memory,
+                                        const EngineOptions& options) {
+  ExecutorOptions run = options.run;
+  run.threads = options.threads;
+  if (options.artefact) run.code = &options.artefact->code;
+  const ExecutorSpec* spec = &get_executor(options.executor);
+  if (program.shape.rows >= kManyStepRows && spec->many_rows) spec = &get_executor(spec->many_rows);
+  return spec->create(program, memory, run);
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(const Planner& planner, const EngineOptions& options) {
+  if (const ExecutorSpec& spec = get_executor(options.executor); spec.space) space = &spec.space();
+  const MemoryNeed need = memory_need(planner, options.max_sequences, space);
+  if (options.on_need) options.on_need(need);
+  require_fit(need);
+  const ModelGraph one = planner.graph(1, 1);
+  weights.emplace(planner.model(), one, options.threads, space, options.progress);
+  for (const Buffer& buffer : one.graph.buffers())
+    if (buffer.kind == BufferKind::kPages) {
+      kv.emplace(buffer.name, Storage(size_t(buffer.bytes), space, true));
+      kv_bytes += size_t(buffer.bytes);
+    }
+}
+
+LoadedProgram::LoadedProgram(Program made, const EngineOptions& options, const SharedMemory& shared)
+    : program_(std::move(made)), record_(program_.shape), space_(shared.space) {
+  own_.emplace_back(size_t(std::max<i64>(program_.arena_bytes, 1)), space_);
+  if (space_) {
+    host_.emplace(size_t(StepHost::bytes(program_.shape)), space_);
+    state_.emplace(size_t(StepDevice::bytes(program_.shape)), space_);
+  }
+  for (u32 b = 0; b < program_.buffers.size(); ++b) {
+    const Buffer& info = program_.buffers[b].info;
+    if (info.kind == BufferKind::kOutput) logits_ = b;
+    memory_.base.push_back(place(program_.buffers[b], shared));
+    memory_.panels.push_back(shared.weights->has(info.name) ? shared.weights->panels(info.name) : nullptr);
+  }
+  executor_ = make_executor(program_, memory_, options);
+}
+
+std::byte* LoadedProgram::place(const ProgramBuffer& buffer, const SharedMemory& shared) {
+  const auto& [info, arena_offset] = buffer;
+  if (info.kind == BufferKind::kStepHost) return host_ ? host_->data() : record_.host_bytes();
+  if (info.kind == BufferKind::kStepDevice) return state_ ? state_->data() : record_.device_bytes();
+  if (info.kind == BufferKind::kPages) return shared.kv.at(info.name).data();
+  if (shared.weights->has(info.name)) return shared.weights->data(info.name);
+  if (arena_offset >= 0) return own_.front().data() + arena_offset;
+  return own_.emplace_back(size_t(info.bytes), space_).data();
+}
+
+RunReport LoadedProgram::run(int steps, const StepWatch* watch) {
+  if (host_) {
+    host_->write(record_.host_bytes(), host_->size());
+    state_->write(record_.device_bytes(), state_->size());
+  }
+  const RunReport report = watch ? executor_->run(steps, *watch) : executor_->run(steps);
+  if (state_) state_->read(record_.device_bytes(), state_->size());
+  return report;
+}
+
+std::vector<float> LoadedProgram::logits(size_t count) const {
+  std::vector<float> values(count);
+  copy_from(space_, values.data(), memory_.base[logits_], count * sizeof(float));
+  return values;
+}
+
+std::vector<std::byte> LoadedProgram::buffer(u32 index) const {
+  std::vector<std::byte> bytes(size_t(program_.buffers[index].info.bytes));
+  copy_from(space_, bytes.data(), memory_.base[index], bytes.size());
+  return bytes;
+}
+
+}  // namespace heddle

@@ -1,0 +1,131 @@
+#include "heddle/engine/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
+#include "heddle/engine/sequences.h"
+#include "heddle/schedule/schedule.h"
+
+namespace heddle {
+namespace {
+
+constexpr const char* kAsWeights = "as the weights";
+
+std::string joined(std::string names, const char* name) {
+  return names.empty() ? name : names + ", " + name;
+}
+
+}  // namespace
+
+std::string executor_names() {
+  std::string names;
+  for (const Backend* backend : all_backends())
+    for (const ExecutorSpec& executor : backend->executors) names = joined(std::move(names), executor.name);
+  return names;
+}
+
+std::string scheduler_names() {
+  std::string names;
+  for (const Scheduler* scheduler : all_schedulers()) names = joined(std::move(names), scheduler->name);
+  return names;
+}
+
+std::string Option::help() const {
+  if (choices) return fmt::format("{}: {}{}{}", doc, choices(), zero.empty() ? "" : "; default: ", zero);
+  return fmt::format("{}{}{}", doc, zero.empty() ? "" : "; 0: ", zero);
+}
+
+std::string option_text(i32 value) {
+  return std::to_string(value);
+}
+std::string option_text(bool value) {
+  return value ? "true" : "false";
+}
+std::string option_text(const std::string& value) {
+  return value;
+}
+std::string option_text(const std::optional<DType>& value) {
+  return value ? name(*value) : kAsWeights;
+}
+
+bool read_option(const std::string& text, i32& value) {
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && at == end;
+}
+bool read_option(const std::string& text, bool& value) {
+  value = text == "true";
+  return value || text == "false";
+}
+bool read_option(const std::string& text, std::string& value) {
+  value = text;
+  return true;
+}
+bool read_option(const std::string& text, std::optional<DType>& value) {
+  value.reset();
+  for (int type = 0; type < kNumDTypes; ++type)
+    if (text == name(DType(type))) value = DType(type);
+  return value || text == kAsWeights;
+}
+
+void validate(const EngineOptions& options) {
+  get_executor(options.executor);
+  if (!options.scheduler.empty()) get_scheduler(options.scheduler);
+  visit_plain(options, [](const char* name, const auto& value, const Option& option) {
+    if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, i32>)
+      require(option.most == 0 || (value >= option.least && value <= option.most),
+              "[engine] {} = {}; must be {}{} to {}", name, value, option.least,
+              option.zero.empty() ? "" : " (" + option.zero + ")", option.most);
+  });
+}
+
+Target target_of(const EngineOptions& options) {
+  if (options.target) return *options.target;
+  const ExecutorSpec& executor = get_executor(options.executor);
+  i32 workers = options.workers;
+  if (workers == 0) workers = executor.workers ? executor.workers() : options.threads;
+  if (workers == 0) workers = allowed_cores();
+  return executor.space ? gpu_target(workers) : cpu_target(workers);
+}
+
+void complete(const ModelInfo& model, EngineOptions& options) {
+  require(options.max_context >= 0 && options.max_context <= model.max_positions,
+          "[engine] max_context = {}; the model allows 1 to {}{}{}", options.max_context, model.max_positions,
+          model.position_limit.empty() ? "" : ": ", model.position_limit);
+  if (options.max_context == 0) options.max_context = std::min(model.max_positions, kDefaultContext);
+  if (options.scheduler.empty()) options.scheduler = kDefaultScheduler;
+  if (options.threads == 0) options.threads = allowed_cores();
+  const Target target = target_of(options);
+  if (options.workers == 0) options.workers = target.topology.workers;
+  if (options.splits.unit == 0) options.splits.unit = target.splits.unit;
+  if (options.splits.most == 0)
+    options.splits.most = std::clamp(target.most_parts / std::max(model.kv_heads, 1), 1, target.splits.most);
+}
+
+Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
+  validate(o);
+  complete(model->info(), o);
+  const Target target = target_of(o);
+  Capacity capacity = {.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
+                       .page_size = o.page_size,
+                       .splits = o.splits,
+                       .window = model->info().window,
+                       .kv_dtype = o.kv_dtype,
+                       .all_logits = o.all_logits};
+  const i64 pages = most_pages(capacity, o.max_sequences,
+                               std::max<i64>(target.most_rows, i64(StepDevice::kHistory) * o.max_sequences));
+  require(pages <= INT32_MAX, "[engine] {} sequences of {} positions are {} pages; at most {}",
+          o.max_sequences, o.max_context, pages, INT32_MAX);
+  capacity.num_pages = i32(pages);
+  return {
+      std::move(model), target, capacity,
+      CompileOptions{
+          .scheduler = o.scheduler, .passes = o.passes, .costs = o.costs, .keep_buffers = o.keep_buffers}};
+}
+
+}  // namespace heddle

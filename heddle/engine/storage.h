@@ -1,0 +1,51 @@
+// Memory that outlives a step: of weights, KV pages, arenas and step records.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "heddle/ir/executor.h"
+
+namespace heddle {
+
+// Owns 64-byte aligned memory of the host, zeroed by the system when first touched.
+class HostMemory {
+ public:
+  static constexpr size_t kLargePage = size_t{1} << 21;  // of x86-64, and of arm64 where the others have 4 KB
+
+  // `sparse`: it fills slowly, so large pages would hold memory that is not in use.
+  explicit HostMemory(size_t bytes, bool sparse = false);
+  HostMemory(HostMemory&& other) noexcept;
+  HostMemory& operator=(HostMemory&& other) noexcept;
+  ~HostMemory();
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Zeroed memory for an executor's buffers, in a space of its backend or (null) in the host's memory.
+class Storage {
+ public:
+  // `sparse`: see HostMemory.
+  Storage(size_t bytes, MemorySpace* space, bool sparse = false);
+  // Takes host memory over, or copies its content to the space.
+  Storage(HostMemory filled, MemorySpace* space);
+  Storage(Storage&& other) noexcept;
+  Storage& operator=(Storage&& other) noexcept;
+  ~Storage();
+  std::byte* data() const { return data_; }  // for the executor
+  size_t size() const { return size_; }
+  void write(const void* from, size_t bytes);
+  void read(void* to, size_t bytes) const;
+
+ private:
+  MemorySpace* space_ = nullptr;
+  std::optional<HostMemory> host_;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace heddle
