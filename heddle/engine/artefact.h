@@ -18,7 +18,7 @@ namespace heddle {
 Artefact make_artefact(const std::shared_ptr<const Model>& model, EngineOptions options,
                        const DeviceKind& device);
 
-// What of the options decides programs, by name, as an artefact keeps it.
+// Lists the options that decide programs, by name, as an artefact keeps them.
 std::map<std::string, std::string> settings_of(const EngineOptions& options);
 // The options by which the programs were made; all others are as they are by default. Throws Error(kIo) where the file's
 // settings are not those of this heddle.
@@ -32,7 +32,7 @@ void take_settings(const Model& model, EngineOptions& options);
 // Throws Error when the weights and pages of a program from a file are not those of the model's graph.
 void require_memory(const Program& program, const Graph& graph);
 
-// What it holds and what it is for.
+// Prints what an artefact holds and which device it is for.
 std::string print_artefact(const Artefact& artefact);
 
 }  // namespace heddle

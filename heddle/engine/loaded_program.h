@@ -18,7 +18,7 @@ struct SharedMemory {
   // Loads the weights. Throws Error where the memory that is free does not hold what the options ask for.
   SharedMemory(const Planner& planner, const EngineOptions& options);
 
-  MemorySpace* space = nullptr;  // of the executor's buffers; null: the host's
+  MemorySpace* space = nullptr;  // holds the executor's buffers; null: the host's
   std::optional<WeightStore> weights;
   std::map<std::string, Storage> kv;  // by buffer name
   size_t kv_bytes = 0;

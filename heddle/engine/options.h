@@ -1,4 +1,4 @@
-// What an engine is asked for. Flags, what artefacts keep, messages and keywords of other languages derive from
+// The options of an engine. Flags, what artefacts keep, messages and keywords of other languages derive from
 // EngineOptions::visit: a new option is a field and a line there.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace heddle {
 struct Artefact;
 struct MemoryNeed;
 
-// What an option means where the programs were made ahead of time (ir/artefact.h).
+// Says what an option means where the programs were made ahead of time (ir/artefact.h).
 enum class Kept : u8 {
   kNot,    // nothing: it decides no program
   kTaken,  // what the programs have, whatever is asked for
@@ -26,11 +26,11 @@ enum class Kept : u8 {
   kRoom,   // the programs must have at least what is asked for
 };
 
-// What is known of an option besides its name and value.
+// Describes an option besides its name and value.
 struct Option {
   std::string doc;
   std::string zero = {};    // what 0, or an empty name, stands for
-  i32 least = 0, most = 0;  // of a number; most = 0: any, or what the model allows
+  i32 least = 0, most = 0;  // a number's range; most = 0: any, or what the model allows
   Kept kept = Kept::kNot;
   bool flag = false;                   // commands have a flag for it
   std::string (*choices)() = nullptr;  // the names that it may have
@@ -47,7 +47,7 @@ constexpr i32 kDefaultContext = 8192;  // positions
 struct EngineOptions {
   std::string executor = "threads";
   std::string scheduler;  // empty: kDefaultScheduler
-  i32 workers = 0;        // of the programs; 0: one for each thread
+  i32 workers = 0;        // workers of the programs; 0: one for each thread
   i32 threads = 0;        // 0: one for each core this process may use
   i32 max_context = 0;    // positions a sequence may have; 0: what the model allows, at most kDefaultContext
   i32 max_sequences = 16;
@@ -57,7 +57,7 @@ struct EngineOptions {
   PassOptions passes;
   bool keep_buffers = false;
   bool all_logits = false;  // logits of every row instead of one for each sequence
-  // What the programs are laid out for, where that is not this machine's threads: they run them all the same.
+  // Programs are laid out for this target, where that is not this machine's threads: they run them all the same.
   std::optional<Target> target;
   std::optional<CostModel> costs;  // by which the scheduler decides
   ExecutorOptions run{.knowledge = Knowledge::kSizes};

@@ -25,7 +25,7 @@ void by_name(Archive& a, Map& map, const char* what, const std::string& where) {
   if (const auto at = std::ranges::adjacent_find(
           entries, [](const auto& one, const auto& next) { return one.first >= next.first; });
       at != entries.end())
-    fail(ErrorCode::kIo, "[{}] its {} is not in the order of its names: {} stands before {}", where, what,
+    fail(ErrorCode::kIo, "[{}] its {} is not in the order of its names: {} comes before {}", where, what,
          at->first, std::next(at)->first);
   map = Map(entries.begin(), entries.end());
 }

@@ -7,8 +7,8 @@
 namespace heddle {
 
 struct RowClass {
-  i32 rows = 0;            // of a step, at most
-  i32 attention_rows = 0;  // of a row block of attention
+  i32 rows = 0;            // most rows of a step
+  i32 attention_rows = 0;  // rows of attention's row block
   i32 most_splits = 0;  // parts that the KV range of a row block is cut in, where the target allows as many
 };
 
