@@ -104,10 +104,10 @@ TEST(TileGrid, RefinesToTheUnit) {
 std::vector<std::byte> given(const OpSpec& op) {
   std::vector<std::byte> args = op.cases().front().args;
   op.infer(args.data());
-  u8* address = nullptr;
+  u64 address = 0;
   for (const Field& field : op.fields) {
     if (field.is_attribute() || field.elements(args.data()).rank == 0) continue;
-    field.elements(args.data()).data = address += 256;
+    field.elements(args.data()).data = reinterpret_cast<u8*>(address += 256);
     if (field.is_weight()) field.weight(args.data()).table = reinterpret_cast<const u64*>(address);
   }
   return args;
