@@ -38,7 +38,7 @@ const Misuse kSampling[] = {
     {"bias_of_no_number",
      generate({"--sequence-bias", "12=x"}),
      kWrongArguments,
-     {"--sequence-bias", "'x' is no number"}},
+     {"--sequence-bias", "'x' is not a number"}},
     {"bias_of_an_unknown_token",
      generate({"--sequence-bias", "5000=1"}),
      kWrongArguments,
