@@ -17,7 +17,14 @@ inline thread_local size_t allocations_here = 0;  // by this thread
   if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  ++heddle::allocations_here;
+  return std::malloc(bytes ? bytes : 1);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
