@@ -48,7 +48,7 @@ const OpSpec& linear_backward_input_op() {
     OpSpec op = op_of<LinearBackwardInput>("linear_backward_input", "dx = dy w");
     op.infer = infer;
     op.axes = axes;
-    op.scratch = sum_of_products_scratch;
+    op.scratch = [](const std::byte*, const TileCoord& tile) { return sum_of_products_scratch(tile); };
     op.flops = flops;
     op.reference = reference;
     op.cases = linear_backward_input_cases;

@@ -47,7 +47,7 @@ const OpSpec& linear_backward_weight_op() {
     OpSpec op = op_of<LinearBackwardWeight>("linear_backward_weight", "dw = dy^T x");
     op.infer = infer;
     op.axes = axes;
-    op.scratch = sum_of_products_scratch;
+    op.scratch = [](const std::byte*, const TileCoord& tile) { return sum_of_products_scratch(tile); };
     op.flops = flops;
     op.reference = reference;
     op.cases = linear_backward_weight_cases;
