@@ -1,5 +1,5 @@
 // A single op on the caller's memory: checked by the op's own rules, and run once on the caller's stream.
-// This header is the same for every backend; a backend's OpCaller runs the calls (Backend::calls).
+// This header is the same for every backend; a backend's OpCaller runs the calls (Backend::op_calls).
 //
 // A call's arguments are the op's own struct, with addresses in its tensors. The caller merges leading
 // dimensions and provides all memory: the outputs, and whatever else a call needs (CallNeeds). A call whose

@@ -1,5 +1,6 @@
 #include "heddle/backend/cpu/call_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -7,7 +8,6 @@
 #include <thread>
 
 #include <pthread.h>
-#include <sched.h>
 
 namespace heddle {
 namespace {
@@ -45,7 +45,7 @@ class Pool {
     begin_.notify_all();
     job.help();
     std::unique_lock lock(mutex_);
-    job_ = nullptr;  // who comes now comes too late
+    job_ = nullptr;  // a helper that wakes now finds nothing to do
     end_.wait(lock, [&] { return busy_ == 0; });
     return true;
   }
@@ -85,13 +85,6 @@ Pool& pool() {
 }
 
 }  // namespace
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
-  return known ? std::max(1, CPU_COUNT(&set)) : 1;
-}
 
 void share_work(int threads, i64 count, const std::function<void(i64)>& work) {
   const i64 helpers = std::min<i64>(threads, count) - 1;

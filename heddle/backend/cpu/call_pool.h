@@ -8,9 +8,6 @@
 
 namespace heddle {
 
-// Cores that this process may use.
-int usable_cores();
-
 // work(i) for all i < count, by at most `threads` threads, the caller's own among them; it returns when all are done.
 // While others are in such a call the caller works alone. Throws what a `work` throws first.
 void share_work(int threads, i64 count, const std::function<void(i64)>& work);

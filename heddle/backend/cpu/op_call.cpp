@@ -5,6 +5,7 @@
 #include "heddle/backend/cpu/call_pool.h"
 #include "heddle/backend/cpu/simd.h"
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 #include "heddle/ir/call_cache.h"
 #include "heddle/ir/tile_grid.h"
 
@@ -68,7 +69,7 @@ class CpuCaller : public OpCaller {
       for (i64 i = 0; i < plan.grid.tiles(); ++i) work(i);
       return;
     }
-    share_work(site.threads > 0 ? site.threads : usable_cores(), plan.grid.tiles(), std::cref(work));
+    share_work(site.threads > 0 ? site.threads : allowed_cores(), plan.grid.tiles(), std::cref(work));
   }
   MemoryPlace::Kind memory() const override { return MemoryPlace::Kind::kHost; }
 };
