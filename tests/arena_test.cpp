@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "heddle/ir/tile_grid.h"
 #include "heddle/ops/activation/activation.h"
 #include "heddle/ops/add/add.h"
 #include "heddle/ops/copy/copy.h"

@@ -15,6 +15,7 @@
 #include "heddle/base/error.h"
 #include "heddle/ir/op.h"
 #include "heddle/ir/registry.h"
+#include "heddle/ir/shape.h"
 
 namespace heddle {
 namespace {
@@ -60,12 +61,6 @@ class ExactValues : public Values {
  private:
   std::vector<std::vector<double>> values_;
 };
-
-size_t elements(const Tensor& tensor) {
-  size_t count = 1;
-  for (int d = 0; d < tensor.rank; ++d) count *= size_t(tensor.size[d]);
-  return count;
-}
 
 double dot(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
@@ -120,7 +115,7 @@ class Gradient {
 
  private:
   std::vector<double> random(const Tensor* like) {
-    std::vector<double> values(elements(*like));
+    std::vector<double> values(size_t(elements(*like)));
     for (double& v : values) v = double(random_() >> 11) * 0x1p-52 - 1;
     return values;
   }
@@ -142,7 +137,7 @@ class Gradient {
     call.op.infer(call.args.data());
     for (const Argument& a : call.arguments)
       if (a.writes) {
-        values_.add(*a.tensor, std::vector<double>(elements(*a.tensor)));
+        values_.add(*a.tensor, std::vector<double>(size_t(elements(*a.tensor))));
         named_[std::string(step.value_of(a.name))] = &own(*a.tensor);
       }
     call.op.reference(call.args.data(), values_);

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "heddle/engine/lower.h"
+#include "heddle/ir/tile_grid.h"
 
 namespace heddle {
 namespace {

@@ -11,8 +11,8 @@ namespace heddle {
 // Owns 64-byte aligned memory of the host, zeroed by the system when first touched.
 class HostMemory {
  public:
-  static constexpr size_t kLargePage = size_t{1}
-                                       << 21;  // x86-64 has these, and arm64 where the others have 4 KB
+  // x86-64 has these, and arm64 where its small pages have 4 KB.
+  static constexpr size_t kLargePage = size_t{1} << 21;
 
   // `sparse`: it fills slowly, so large pages would hold memory that is not in use.
   explicit HostMemory(size_t bytes, bool sparse = false);

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
-#include "heddle/ir/shape_text.h"
+#include "heddle/ir/shape.h"
 
 namespace heddle {
 namespace {

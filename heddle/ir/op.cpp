@@ -1,7 +1,7 @@
 #include "heddle/ir/op.h"
 
 #include "heddle/base/invariant.h"
-#include "heddle/ir/shape_text.h"
+#include "heddle/ir/shape.h"
 
 namespace heddle {
 
@@ -38,27 +38,6 @@ Region whole(const Tensor& tensor, Access access, bool indexed) {
   Region region = region_of(tensor, access, std::span(box).first(tensor.rank));
   region.indexed = indexed;
   return region;
-}
-
-std::vector<TileCoord> default_tiles(std::span<const TileAxis> axes) {
-  std::vector<TileCoord> tiles = {TileCoord{}};
-  int at = 0;
-  for (const TileAxis& axis : axes) {
-    std::vector<TileCoord> next;
-    const bool range = axis.kind == TileAxis::Kind::kRange;
-    const i32 step = !range               ? 1
-                     : axis.preferred > 0 ? (axis.preferred + axis.unit - 1) / axis.unit * axis.unit
-                                          : axis.extent;
-    for (TileCoord tile : tiles)
-      for (i32 begin = 0; begin < axis.extent; begin += step) {
-        tile[at] = begin;
-        if (range) tile[at + 1] = std::min(begin + step, axis.extent);
-        next.push_back(tile);
-      }
-    at += range ? 2 : 1;
-    tiles = std::move(next);
-  }
-  return tiles;
 }
 
 namespace {

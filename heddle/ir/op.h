@@ -147,8 +147,6 @@ class RegionRule {
 // The bytes of tensor[box]; box has {begin, end} for each dimension.
 Region region_of(const Tensor& tensor, Access access, std::span<const std::array<i32, 2>> box);
 Region whole(const Tensor& tensor, Access access, bool indexed = false);
-// The tiles of a call when each range axis is cut in its preferred size.
-std::vector<TileCoord> default_tiles(std::span<const TileAxis> axes);
 
 // Makes an OpSpec whose arguments are `Args`. The caller fills in the rest.
 template <class Args>

@@ -214,38 +214,36 @@ bool CallLayout::same(const std::byte* a, const std::byte* b) const {
   return true;
 }
 
+u64 CallLayout::value_of(const Address& address, const std::byte* args) {
+  u64 value;
+  std::memcpy(&value, args + address.pointer, sizeof value);
+  return value;
+}
+
 bool CallLayout::has_addresses(const std::byte* args) const {
-  for (const Address& address : addresses_) {
-    const auto& tensor = *reinterpret_cast<const Tensor*>(args + address.tensor);
-    if (tensor.rank == 0) continue;
-    u64 at;
-    std::memcpy(&at, args + address.pointer, sizeof at);
-    const u64 alignment = address.alignment ? address.alignment : u64(size_of(tensor.dtype));
-    if (at == 0 || at % alignment != 0) return false;
-  }
-  return true;
+  return std::ranges::all_of(addresses_, [&](const Address& address) {
+    const Tensor& tensor = tensor_at(address, args);
+    const u64 at = value_of(address, args);
+    return tensor.rank == 0 || (at != 0 && at % alignment_of(address, tensor) == 0);
+  });
 }
 
 std::vector<const void*> CallLayout::addresses(const std::byte* args) const {
-  std::vector<const void*> all(addresses_.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    const auto& tensor = *reinterpret_cast<const Tensor*>(args + addresses_[i].tensor);
-    if (tensor.rank > 0) std::memcpy(&all[i], args + addresses_[i].pointer, sizeof all[i]);
-  }
+  std::vector<const void*> all;
+  for (const Address& address : addresses_)
+    all.push_back(tensor_at(address, args).rank > 0 ? reinterpret_cast<const void*>(value_of(address, args))
+                                                    : nullptr);
   return all;
 }
 
 void CallLayout::say_why(const OpSpec& op, const std::byte* args) const {
-  for (size_t i = 0; i < addresses_.size(); ++i) {
-    const auto& tensor = *reinterpret_cast<const Tensor*>(args + addresses_[i].tensor);
+  for (const Address& address : addresses_) {
+    const Tensor& tensor = tensor_at(address, args);
     if (tensor.rank == 0) continue;
-    u64 at;
-    std::memcpy(&at, args + addresses_[i].pointer, sizeof at);
-    const u64 alignment = addresses_[i].alignment ? addresses_[i].alignment : u64(size_of(tensor.dtype));
-    const std::string& name = addresses_[i].name;
-    require(at != 0, "[{}] {} has no address; its tensor is {}", op.name, name, shape_text(tensor));
+    const u64 at = value_of(address, args), alignment = alignment_of(address, tensor);
+    require(at != 0, "[{}] {} has no address; its tensor is {}", op.name, address.name, shape_text(tensor));
     require(at % alignment == 0, "[{}] {} begins at address {:#x}; must be a multiple of {} for {}", op.name,
-            name, at, alignment, shape_text(tensor));
+            address.name, at, alignment, shape_text(tensor));
   }
   fail(ErrorCode::kInternal, "[{}] all addresses are right", op.name);
 }

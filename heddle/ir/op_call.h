@@ -124,6 +124,14 @@ class CallLayout {
     u32 alignment;  // 0: that of its elements
   };
 
+  static const Tensor& tensor_at(const Address& address, const std::byte* args) {
+    return *reinterpret_cast<const Tensor*>(args + address.tensor);
+  }
+  static u64 value_of(const Address& address, const std::byte* args);
+  static u64 alignment_of(const Address& address, const Tensor& tensor) {
+    return address.alignment ? address.alignment : u64(size_of(tensor.dtype));
+  }
+
   std::vector<Words> words_;
   std::vector<Address> addresses_;
 };

@@ -8,7 +8,7 @@
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/op.h"
-#include "heddle/ir/shape_text.h"
+#include "heddle/ir/shape.h"
 
 namespace heddle {
 

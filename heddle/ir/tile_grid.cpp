@@ -56,4 +56,11 @@ TileCoord TileGrid::operator[](i64 number) const {
   return tile;
 }
 
+std::vector<TileCoord> default_tiles(std::span<const TileAxis> axes) {
+  const TileGrid grid(axes);
+  std::vector<TileCoord> tiles(size_t(grid.tiles()));
+  for (size_t i = 0; i < tiles.size(); ++i) tiles[i] = grid[i64(i)];
+  return tiles;
+}
+
 }  // namespace heddle

@@ -1,6 +1,5 @@
-// The numbered tiles of one call, for code that runs an op by itself. Range axes are cut in their preferred
-// size, and the last axis counts fastest. Tiles and order are those of default_tiles, unless refine() makes
-// more.
+// The numbered tiles of one call. Range axes are cut in their preferred size, and the last axis counts fastest.
+// Code that runs an op by itself may refine the grid.
 #pragma once
 
 #include <span>
@@ -34,5 +33,8 @@ class TileGrid {
   std::vector<Axis> axes_;
   i64 tiles_ = 0;
 };
+
+// All tiles of a grid, in order.
+std::vector<TileCoord> default_tiles(std::span<const TileAxis> axes);
 
 }  // namespace heddle

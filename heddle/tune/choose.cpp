@@ -1,9 +1,9 @@
 #include "heddle/tune/choose.h"
 
 #include <algorithm>
-#include <future>
 
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 
 namespace heddle::tune {
 namespace {
@@ -27,21 +27,17 @@ Record record_of(const Search& search, const Settings& settings) {
 
 // Compiles everything that the machine asks for at once. Returns the first step that is not a compilation.
 Step compile_all(Search& search, const Work& work, int& compilations) {
-  std::vector<std::pair<size_t, std::future<std::string>>> running;
+  std::vector<size_t> asked;
   Step step = search.next();
-  for (; step.kind == Step::Kind::kCompile; step = search.next()) {
-    const size_t candidate = step.sample.candidate;
-    const auto compile = [&work, &config = search.candidate(candidate)] {
-      return failure_of([&] { work.compile(config); });
-    };
-    running.emplace_back(candidate, std::async(std::launch::async, compile));
-    ++compilations;
-  }
-  for (auto& [candidate, result] : running) {
-    const std::string why = result.get();
-    why.empty() ? search.compiled(candidate) : search.failed_to_compile(candidate, why);
-  }
-  return running.empty() ? step : Step{Step::Kind::kWait, {}};
+  for (; step.kind == Step::Kind::kCompile; step = search.next()) asked.push_back(step.sample.candidate);
+  compilations += int(asked.size());
+  std::vector<std::string> failures(asked.size());
+  parallel_for(asked.size(), int(asked.size()), [&](size_t i) {
+    failures[i] = failure_of([&] { work.compile(search.candidate(asked[i])); });
+  });
+  for (size_t i = 0; i < asked.size(); ++i)
+    failures[i].empty() ? search.compiled(asked[i]) : search.failed_to_compile(asked[i], failures[i]);
+  return asked.empty() ? step : Step{Step::Kind::kWait, {}};
 }
 
 void time(Search& search, const Work& work, const Sample& sample) {

@@ -8,6 +8,7 @@
 #include "heddle/ir/print.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ir/tile_grid.h"
 
 namespace heddle {
 namespace {

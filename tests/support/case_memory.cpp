@@ -22,12 +22,6 @@ i64 place(const Weight& w, i32 row, i32 k) {
 
 }  // namespace
 
-i64 elements(const Tensor& tensor) {
-  i64 count = 1;
-  for (int d = 0; d < tensor.rank; ++d) count *= tensor.size[d];
-  return count;
-}
-
 u32 CaseMemory::add(Buffer info) {
   const size_t bytes = size_t(info.bytes);
   store_.emplace_back(bytes + 2 * kCanary + 64, kCanaryByte);

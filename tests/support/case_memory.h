@@ -7,6 +7,7 @@
 
 #include "heddle/ir/executor.h"
 #include "heddle/ir/op.h"
+#include "heddle/ir/shape.h"
 
 namespace heddle {
 
@@ -41,8 +42,6 @@ struct Output {
   std::string name;
   Tensor tensor;
 };
-
-i64 elements(const Tensor& tensor);
 
 // Gives every argument without a buffer one: random values in [-1, 1] for inputs, poison for outputs. Returns
 // the outputs.

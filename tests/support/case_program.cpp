@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "heddle/ir/tile_grid.h"
 #include "tests/support/case_memory.h"
 
 namespace heddle {

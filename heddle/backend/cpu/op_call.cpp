@@ -7,6 +7,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
 #include "heddle/ir/call_cache.h"
+#include "heddle/ir/shape.h"
 #include "heddle/ir/tile_grid.h"
 
 namespace heddle {
@@ -28,9 +29,8 @@ i64 bytes_of(const OpSpec& op, const std::byte* args) {
   for (const Field& field : op.fields) {
     if (field.is_attribute()) continue;
     const Tensor& tensor = field.elements(args);
-    i64 elements = tensor.rank > 0 ? 1 : 0;
-    for (int d = 0; d < tensor.rank; ++d) elements *= tensor.size[d];
-    bytes += field.is_weight() ? field.weight(args).bytes() : elements * size_of(tensor.dtype);
+    if (tensor.rank == 0) continue;
+    bytes += field.is_weight() ? field.weight(args).bytes() : elements(tensor) * size_of(tensor.dtype);
   }
   return bytes;
 }

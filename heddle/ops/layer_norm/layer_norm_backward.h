@@ -23,8 +23,8 @@ struct LayerNormBackward {
     v.read("weight", s.weight, "D");
     v.read("dy", s.dy, "M, D");
     v.write("dx", s.dx, "M, D");
-    v.write("dweight_parts", s.dweight_parts, "P, D");
-    v.write("dbias_parts", s.dbias_parts, "P, D");
+    v.write("dweight_parts", s.dweight_parts, "P, D", "f32");
+    v.write("dbias_parts", s.dbias_parts, "P, D", "f32");
     v.attribute("eps", s.eps);
     v.attribute("part_rows", s.part_rows);
   }

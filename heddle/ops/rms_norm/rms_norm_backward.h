@@ -22,7 +22,7 @@ struct RmsNormBackward {
     v.read("weight", s.weight, "D");
     v.read("dy", s.dy, "M, D");
     v.write("dx", s.dx, "M, D");
-    v.write("dweight_parts", s.dweight_parts, "P, D");
+    v.write("dweight_parts", s.dweight_parts, "P, D", "f32");
     v.attribute("eps", s.eps);
     v.attribute("part_rows", s.part_rows);
   }

@@ -17,7 +17,7 @@ struct RopeBackward {
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v.read("dy", s.dy, "M, N");
-    v.read("table", s.table, "M, R");
+    v.read("table", s.table, "M, R", "f32");
     v.write("dx", s.dx, "M, N");
     v.attribute("head_dim", s.head_dim);
     v.attribute("rotary_dim", s.rotary_dim);

@@ -91,9 +91,10 @@ std::string over_budget(const KernelUse& use, const Budget& budget) {
 std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::span<const std::string> ops) {
   require(!archs.empty(), "[check] no architecture is named; heddle knows {}", known_arch_names());
   for (const std::string& arch : archs) require_known_arch(arch);
+  const std::vector<const OpSpec*> all = all_ops();
   std::vector<const OpSpec*> wanted;
   for (const std::string& op : ops) wanted.push_back(&get_op(op));
-  if (ops.empty()) wanted = all_ops();
+  if (ops.empty()) wanted = all;
   require_strict_compiler(archs.front());
   std::vector<CompileRequest> requests;
   std::vector<BodyCheck> checks;
@@ -102,7 +103,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::spa
       for (i32 rows : {1, kPromptStepRows}) {
         if (rows > 1 && !op->traits.main && !has_variant(op->name)) continue;  // the same kernel
         requests.push_back(
-            {op->name, call_source(longest_chain(*op, all_ops()), traits_for(rows), arch), arch, {}});
+            {op->name, call_source(longest_chain(*op, all), traits_for(rows), arch), arch, {}});
         checks.push_back({op->name, arch, rows, {}, 0, {}});
       }
   const std::vector<Result<Compiled>> results = try_compile(requests);
