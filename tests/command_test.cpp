@@ -135,8 +135,9 @@ TEST(Command, SchedulePredictsEachPolicy) {
   Scratch scratch;
   const std::string costs = scratch.path("costs.json"), page = scratch.path("page.html");
   const std::string text = output({"schedule", kModel, "--compare", "--workers", "5"});
-  expect_words(text, {"llama T=1 on 5 workers", "costs that were not measured on this machine", "step us", "balance",
-                      "backward ", "dag ", "level_batched ", "pool ", "round_robin ", "wave ", "zigzag "});
+  expect_words(
+      text, {"llama T=1 on 5 workers", "costs that were not measured on this machine", "step us", "balance",
+             "backward ", "dag ", "level_batched ", "pool ", "round_robin ", "wave ", "zigzag "});
   output({"profile", kModel, "--position", "9", "--steps", "3", "--workers", "2", "--costs", costs});
   expect_words(read_file(costs), {"ns_per_message", "\"attention\": "});
   const std::string calibrated = output(
