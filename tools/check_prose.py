@@ -15,18 +15,8 @@ TEXT = (*measure.CPP, ".py", ".md", ".txt", ".cmake", ".toml", ".json", "setup",
 MACHINE_PATH = re.compile(r"(?<![\w.$}/])/(home|root|work|Users)/\w+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
-# Folders whose comments are in plain English. The host code of heddle/backend is not yet.
-LAYERS = ("base", "engine", "ir", "model", "schedule", "session", "text", "trace", "tune", "tile", "ops")
-PLAIN = (
-    *(f"heddle/{layer}/" for layer in LAYERS),
-    "heddle/backend/cuda/arch/",
-    "heddle/backend/cuda/device/",
-    "apps/",
-    "bench/",
-    "scripts/",
-    "tests/",
-    "tools/",
-)
+# Folders whose comments are in plain English.
+PLAIN = ("heddle/", "apps/", "bench/", "scripts/", "tests/", "tools/")
 # A comment that begins so is a noun clause in place of a sentence.
 CLAUSE = re.compile(r"(Of|What|Whether|Those|That of|The same|Nor|Whom?|Whose)\b")
 FRAGMENT = re.compile(r"(of|those|that of|the same)\b")  # for a comment at the end of a line

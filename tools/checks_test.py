@@ -200,7 +200,7 @@ struct Size {
         for text, message in seeded.items():
             self.assertIn(message, self.found(check_prose, **{"heddle/ir/a.h": text}), text)
             self.assertEqual(message == "", self.found(check_prose, **{"heddle/ir/a.h": text}) == "", text)
-            self.assertEqual(self.found(check_prose, **{"heddle/ops/add/add.h": text}), "")
+            self.assertEqual(self.found(check_prose, **{"models/add/add.h": text}), "")
         found = self.found(check_prose, **{"tools/a.py": '"""Whether it runs."""\nx = ["""Of it."""]\n'})
         self.assertEqual(found, 'tools/a.py:1: a comment begins with "Whether"; write a sentence, verb first')
 
