@@ -12,7 +12,7 @@ namespace heddle {
 template <class Block>
 struct Chain;
 
-// What the body of one op offers to blocks of type Block; null where it has no such entry.
+// The functions of one op's body for blocks of type Block. A function that the body does not have is null.
 template <class Block>
 struct BodyEntry {
   const char* op;
@@ -47,7 +47,7 @@ struct Chain {
   }
 };
 
-// Fills an entry from the members a body has.
+// Fills an entry with the functions that a body has.
 template <class Body, class Args, class Block>
 constexpr BodyEntry<Block> body_entry(const char* op) {
   BodyEntry<Block> entry{op, nullptr, nullptr, nullptr, nullptr};

@@ -1,4 +1,4 @@
-// What the tiles of a program may touch, for the checks of the reference executor.
+// Lists the memory that the tiles of a program may touch, for the checks of the reference executor.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace heddle {
 
-// Regions of the tiles of each call, chain included.
+// The regions that the tiles of each call access, including those of its prologue and epilogues.
 class CallRegions {
  public:
   explicit CallRegions(const Program& program);

@@ -38,7 +38,8 @@ class LargeBlock {
     for (size_t i = 0; i < kWords; i += 512) words_[i] = i;
   }
 
-  // Streams side by side hide latency; which number and how far ahead is best differs between processors.
+  // Several streams at once hide latency. The best number of streams and the best distance of prefetches differ
+  // between processors.
   template <size_t kStreams, size_t kAheadBytes>
   u64 read() const {
     constexpr size_t kEach = kWords / kStreams;
@@ -73,7 +74,7 @@ double measure_read_bandwidth(int threads) {
   std::vector<LargeBlock> memory(static_cast<size_t>(threads));
   std::atomic<int> ready = 0;
   std::atomic<u64> sink = 0;
-  // Rounds of a thread are apart by a meeting of all, so that each round is a read of all at once.
+  // All threads meet between two rounds, so that each round is a read of all at once.
   std::vector<std::chrono::steady_clock::time_point> ends(size_t(threads) * kRounds);
   std::vector<std::chrono::steady_clock::time_point> begins = ends;
   const int started = run_together(threads, [&](int thread, int all) {

@@ -1,4 +1,4 @@
-// The walks of tile/epilogue.cuh with ops that say what becomes of a value and nothing else.
+// Tests the walks of tile/epilogue.cuh with ops that say what becomes of a value and nothing else.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ struct Difference : Tensors, Epilogue<Difference> {
   }
 };
 
-// Of every four columns the first two change places.
+// Exchanges the first two of every four columns.
 struct Swap : Tensors, Epilogue<Swap> {
   static constexpr i32 kTakes = 2, kGives = 2;
   template <class Pair>
@@ -72,14 +72,15 @@ struct Swap : Tensors, Epilogue<Swap> {
 
 class EpilogueWalks : public testing::Test {
  protected:
-  // What the op makes of columns [first, last) of the input, by itself.
+  // Runs the op by itself on columns [first, last) of the input.
   template <class Op>
   void run(Args& a, i32 first, i32 last) {
     allow_accesses(a);
     Op::run(block_, a,
             TileCoord{{0, kRows, first * Op::kGives / Op::kTakes, last * Op::kGives / Op::kTakes}});
   }
-  // The same of a fragment that holds them, whose values go to the output.
+  // Applies the op as an epilogue to a fragment that holds these columns, and copies the fragment's values to the
+  // output.
   template <class Op>
   void transform(Args& a, i32 first, i32 last) {
     allow_accesses(a);

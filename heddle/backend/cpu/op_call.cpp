@@ -13,13 +13,13 @@
 namespace heddle {
 namespace {
 
-// To wake a helper takes as long as a core needs for so many bytes.
+// Waking a helper takes as long as a core needs for this many bytes.
 constexpr i64 kSmallCall = 64 << 10;
 
-// A call of one shape, up to addresses.
+// All that a call of one shape needs except its addresses.
 struct Plan {
   bool is_empty = false;
-  const void* body = nullptr;  // null: the op's own
+  const void* body = nullptr;  // null: the op's own body
   TileGrid grid = {};
   bool is_small = false;
 };
@@ -35,7 +35,7 @@ i64 bytes_of(const OpSpec& op, const std::byte* args) {
   return bytes;
 }
 
-// Of a call that was checked.
+// Plans a call that was checked.
 Plan plan_of(const OpSpec& op, CheckedCall call) {
   if (call.is_empty) return {.is_empty = true};
   Plan plan{.body = op_tiles().body_of(op.name), .grid = TileGrid(op.axes(call.args.data(), TilingTarget{}))};

@@ -1,5 +1,5 @@
-// Ops by themselves on a CPU: the tile bodies of the threads executor, by the calling thread and, for large calls, by as
-// many helpers as the caller allows. How many makes no difference to any bit.
+// Runs single ops on a CPU with the tile bodies of the threads executor. The calling thread runs them, and in large
+// calls as many helpers as the caller allows. The number of helpers changes no bit of a result.
 #pragma once
 
 #include "heddle/ir/op_call.h"

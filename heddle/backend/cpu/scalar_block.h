@@ -1,5 +1,5 @@
-// The block of the reference executor: one value at a time, and every access compared with what the tile
-// declared. Slow and strict; the second opinion on every other block.
+// The block of the reference executor. It computes one value at a time and compares every access with what the tile
+// declared. It is slow and strict: the second opinion on every other block.
 #pragma once
 
 #include <bit>
@@ -14,17 +14,18 @@
 
 namespace heddle {
 
-// The bytes a tile declared, as addresses, and what it really stored.
+// The bytes that a tile declared, as addresses, and the bytes that it stored.
 class AccessGuard {
  public:
   // Starts a tile: `what` names it in messages, `base` gives each buffer's address.
   void begin(std::string what, std::span<const Region> regions, std::span<std::byte* const> base);
   void load(const void* address, i64 bytes) { expect(address, bytes, Access::kRead); }
   void store(void* address, i64 bytes);
-  // Notes all that the tile may store as stored: for a body that stores without the guard.
+  // Notes all bytes that the tile may store as stored, for a body that stores without the guard.
   void store_declared();
 
-  // Byte ranges stored since begin(), ascending runs merged as they came.
+  // A range of bytes stored since begin(), in the order of the stores. A store that begins where the one before ended
+  // extends its run.
   struct Run {
     std::byte* begin;
     std::byte* end;
@@ -105,7 +106,7 @@ class ScalarBlock {
 
   struct Product {
     Matrix left;
-    View right;  // of all elements, row after row
+    View right;  // all elements, row after row
     i32 k;
 
     View left_row(i32 m) const { return left.row(m); }
@@ -114,7 +115,7 @@ class ScalarBlock {
 
   explicit ScalarBlock(AccessGuard& guard) : guard_(&guard) {}
 
-  // Before each tile.
+  // Called before each tile.
   void begin() { scratch_.reset(), dead_ = false; }
   bool was_dead() const { return dead_; }
 

@@ -1,5 +1,5 @@
-// SIMD levels: the targets of Highway that this CPU can run, and above the best of them its matrix
-// instructions. The level decides bits; the number of threads and workers does not.
+// SIMD levels are the targets of Highway that this CPU can run and, above the best of them, its matrix instructions.
+// The bits of a result depend on the level, but not on the number of threads and workers.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@ namespace heddle {
 
 struct SimdLevel {
   const char* name;
-  long long target;  // bit of Highway
+  long long target;  // Highway's bit for it
   MatrixKernels kernels;
 };
 
-// What this CPU can run, best first.
+// Returns the levels that this CPU can run, best first.
 std::span<const SimdLevel> simd_levels();
-// By name; empty: the best. Throws Error.
+// Returns the level of this name; empty: the best. Throws Error if this CPU has no such level.
 const SimdLevel& simd_level(std::string_view name);
 
 // Runs tiles of a program; each thread has scratch of its own.
 class Tiles {
  public:
   virtual ~Tiles() = default;
-  // False: the tile had no work in this step.
+  // Returns false if the tile had no work in this step.
   virtual bool run(int thread, u32 call, const TileCoord& tile) = 0;
 };
 std::unique_ptr<Tiles> create_tiles(const SimdLevel& level, const Program& program, const Memory& memory,

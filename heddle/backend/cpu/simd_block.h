@@ -19,7 +19,7 @@ class SimdBlock {
 
   explicit SimdBlock(const MatrixKernels& kernels) : kernels_(kernels) {}
 
-  // Before each tile.
+  // Called before each tile.
   void begin() { scratch_.reset(), dead_ = false; }
   bool was_dead() const { return dead_; }
 

@@ -1,4 +1,4 @@
-// What the sources that are compiled once for each target of Highway include before their namespaces.
+// Includes what the sources that are compiled once for each target of Highway need before their namespaces.
 #pragma once
 
 #include "heddle/backend/cpu/arch/matrix.h"

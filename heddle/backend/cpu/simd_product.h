@@ -1,21 +1,22 @@
-// Two matrices on chip that mma multiplies. Included once per SIMD target, inside its namespace, after
+// The two matrices on chip that mma multiplies. Included once per SIMD target, inside its namespace, after
 // simd_value.h and simd_lanes.h.
 //
-// The right one lies in panels as a packed weight does. Where the kernel of bf16 operands serves, the left one is
-// kept as three bf16 terms side by side, whose sum is the f32 value: 8 bits of it each. The right one then stands
-// there three times, so that one run over k adds up the products of all terms.
+// The right matrix lies in panels, as a packed weight does. For the kernel of bf16 operands, each f32 value of the
+// left matrix is stored as three bf16 terms, whose sum is the value: each term holds 8 of its bits. A row has all
+// first terms, then all second and all third ones. The right matrix is then repeated three times along k, so that one
+// run over k adds up the products of all terms.
 constexpr i32 kTerms = 3;
 
 struct Product {
   u8* left;
   i64 left_stride;      // bytes
-  Weight right;         // as the kernels see it, both halves
-  i32 terms;            // of the left; 1: f32
+  Weight right;         // as the kernels see it: repeated for each term
+  i32 terms;            // terms of a left value; 1: it is f32
   i32 half;             // columns of one term
-  i32 rows, cols;       // of the left, of the right
-  u8* converted_lines;  // four rows of the right one
+  i32 rows, cols;       // rows of the left matrix, and of the right one
+  u8* converted_lines;  // room for four rows of the right matrix
 
-  // The left row, stored to only.
+  // A row of the left matrix. It is only stored to.
   struct LeftRow {
     u8* data;
     i32 terms, half;
@@ -81,7 +82,7 @@ struct Product {
     if (j < lines.count) set_half_column(s + j, lines[j], lines.size);
   }
 
-  // Before a multiplication: the right one, once for each term of the left.
+  // Repeats the right matrix once for each term of the left one. Called before a multiplication.
   void repeat_right() const {
     const size_t bytes = size_t(half) * kPanelRows * size_t(size_of(right.data.dtype));
     for (i32 p = 0; p < right.panels(); ++p)
@@ -92,7 +93,7 @@ struct Product {
   }
 
  private:
-  // Word j of a row: an f32, or a pair of 16-bit elements.
+  // Returns word j of a row of the right matrix: an f32, or a pair of 16-bit elements.
   HWY_INLINE u32* word(i32 row, i32 j) const {
     return reinterpret_cast<u32*>(right.data.data + right.table[row / kPanelRows]) + j * kPanelRows +
            row % kPanelRows;
@@ -102,7 +103,8 @@ struct Product {
            k % right.interleave * size_of(right.data.dtype);
   }
 
-  // Words j to j + 3 of four rows, to where those of the first row begin. 128 bits on every target.
+  // Stores words j to j + 3 of four rows side by side. `to` is the place of the first row's word j. Uses vectors of
+  // 128 bits on every target.
   static HWY_INLINE void store_words(const u8* const (&from)[4], i32 j, u32* to) {
     using Four = u32 __attribute__((vector_size(16)));
     Four row[4];
@@ -125,7 +127,7 @@ struct Product {
     if (i < n) f(FewLanes{i, n - i});
   }
 
-  // A row's elements as the right one has them: its own, or converted ones in line r.
+  // Returns a row's elements in the dtype of the right matrix: the row itself, or a converted copy in line r.
   HWY_INLINE const u8* converted(const Row<DType>& row, i32 n, i32 r) const {
     if (row.dtype == right.data.dtype) return row.data;
     const Row<DType> line{converted_lines + r * half * 4, right.data.dtype};
@@ -153,7 +155,7 @@ struct Product {
       for (i32 r = 0; r < 4; ++r) std::memcpy(element(s + r, at + i), from[r] + i * size, size_t(size));
   }
 
-  // The other half of each pair stays.
+  // Sets one half of each pair; the other half stays.
   void set_half_column(i32 s, const Row<DType>& line, i32 n) const {
     over_lanes_of(n, [&](auto i) HWY_ATTR {
       u32* const pairs = word(i.at, s / 2);
@@ -164,7 +166,7 @@ struct Product {
     });
   }
 
-  // Elements as the right one has them, in the low bits of words.
+  // Returns elements in the dtype of the right matrix, in the low bits of words.
   HWY_INLINE Vec32 bits_of(const Row<DType>& row, auto i) const {
     if constexpr (std::is_same_v<decltype(i), Lanes>)
       if (right.interleave == 2 && row.dtype == right.data.dtype)
@@ -181,16 +183,16 @@ struct Product {
   }
 };
 
-// Rows and columns that only the kernels see are zeros, and so is the right one.
+// Rows and columns that only the kernels see are zeros, and so is the right matrix at first.
 inline Product make_product(Scratch& scratch, const MatrixKernels& kernels, i32 m, i32 n, i32 k,
                             DType dtype) {
   const bool narrow = dtype == DType::kBf16 && kernels.narrow && m >= kernels.narrow_rows;
   Product made{.terms = narrow ? kTerms : 1, .half = round_up(k, kOperandCols), .rows = m, .cols = n};
   const i32 cols = made.terms * made.half;
-  made.left_stride = i64(cols) * (narrow ? 2 : 4) + 64;  // the line keeps rows out of one another's sets
+  made.left_stride = i64(cols) * (narrow ? 2 : 4) + 64;  // the extra line keeps rows out of each other's sets
   const i32 padded = round_up(m, kOperandRows);
   made.left = static_cast<u8*>(scratch.take(size_t(padded) * size_t(made.left_stride)));
-  // What no left row stores to: rows past m, and all of the others where terms have a rest.
+  // Clears what no left row stores to: the rows past m, and, where k does not fill a term, the ends of the others.
   const i32 whole = made.half == k ? m : 0;
   std::memset(made.left + whole * made.left_stride, 0, size_t((padded - whole) * made.left_stride));
   Weight& w = made.right;

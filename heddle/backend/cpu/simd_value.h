@@ -98,7 +98,7 @@ HWY_INLINE Vec32 value_to_f16(Vec value) {
   return hn::Or(half, hn::ShiftLeft<15>(sign));
 }
 
-// kLanes consecutive elements.
+// Loads kLanes consecutive elements.
 HWY_INLINE Value load_lanes(DType dtype, const u8* at) {
   if (dtype == DType::kBf16)
     return bf16_to_value(hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(at))));
@@ -121,7 +121,7 @@ HWY_INLINE void store_lanes(DType dtype, u8* at, Value value) {
     hn::StoreU(value.v, d, reinterpret_cast<float*>(at));
 }
 
-// What storing as `dtype` leaves of a value.
+// Rounds a value as storing it as `dtype` does.
 HWY_INLINE Value round_to(DType dtype, Value value) {
   if (dtype == DType::kBf16) return bf16_to_value(value_to_bf16(value.v));
   if (dtype == DType::kF16) return f16_to_value(value_to_f16(value.v));
@@ -132,7 +132,7 @@ struct ValuePair {
   Value first, second;
 };
 
-// 2 * kLanes consecutive elements, even ones first.
+// Loads 2 * kLanes consecutive elements: even ones into `first`, odd ones into `second`.
 HWY_INLINE ValuePair load_lane_pairs(DType dtype, const u8* at) {
   if (dtype == DType::kF32) {
     Vec first, second;

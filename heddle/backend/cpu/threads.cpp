@@ -38,12 +38,12 @@ inline void relax() {
 #endif
 }
 
-// How a thread waits that finds no worker ready: it spins for as long as a hand-over between cores takes,
-// then lets others have the core, then sleeps. What it waits for may need this very core where threads share one: then
-// it does not spin.
+// Decides how a thread waits while none of its workers is ready. It spins for as long as a hand-over between cores
+// takes, then lets others have the core, then sleeps. Threads that share a core do not spin, because the thread that
+// must act may need this very core.
 class Patience {
  public:
-  // Each turn looks at so many workers.
+  // `workers`: how many workers each turn looks at.
   Patience(size_t workers, bool shares_core)
       : spins_(shares_core ? 0 : int(kLooks / std::max<size_t>(1, workers))) {}
 
@@ -74,13 +74,13 @@ struct Position {
   u32 epoch = 0;
 };
 
-// What one thread owns: workers thread, thread + threads, ...
+// The workers that one thread owns (thread, thread + threads, ...), and the thread's state.
 struct alignas(128) Crew {
   std::vector<u32> workers;
   std::vector<Position> positions;
-  std::atomic<u64> progress{0};  // instructions done, for the watch of others
+  std::atomic<u64> progress{0};  // instructions done, which other threads watch
   RunReport report;
-  u64 tick = 0;  // traced: the latest, when the thread last ended an instruction or found none
+  u64 tick = 0;  // traced: when the thread last ended an instruction or found none ready
   std::exception_ptr failure;
 };
 
@@ -147,7 +147,7 @@ class ThreadsExecutor : public Executor {
   Trace trace() const override { return trace_->read(); }
 
  private:
-  // A thread's life: run a job, park, until the executor goes.
+  // Lets the threads end and waits for them.
   void leave() {
     {
       std::lock_guard lock(mutex_);
@@ -157,6 +157,7 @@ class ThreadsExecutor : public Executor {
     for (std::thread& thread : threads_) thread.join();
   }
 
+  // Runs each job on one thread and parks it between jobs, until the executor goes.
   void live(size_t index, int cpu) {
     if (cpu >= 0) pin(cpu);
     for (u64 seen = 0;;) {
@@ -207,14 +208,14 @@ class ThreadsExecutor : public Executor {
     }
   }
 
-  // Instructions done by all threads.
+  // Counts the instructions done by all threads.
   u64 progress() const {
     u64 sum = 0;
     for (const Crew& crew : crews_) sum += crew.progress.load(std::memory_order_relaxed);
     return sum;
   }
 
-  // Runs a worker's instructions until one must wait; false: the first had to.
+  // Runs a worker's instructions until one must wait. Returns false if the first had to.
   template <bool kTraced>
   bool advance(int thread, Crew& crew, size_t index) {
     const std::vector<Instruction>& stream = program_.workers[crew.workers[index]];
@@ -228,7 +229,7 @@ class ThreadsExecutor : public Executor {
         continue;
       }
       if (abort_.load(std::memory_order_relaxed) || !ready(instruction, position.epoch)) return moved;
-      const u64 begin = crew.tick;  // what went before took no longer than a look at the others
+      const u64 begin = crew.tick;  // since then the thread only looked at its other workers
       bool worked = false;
       if (instruction.opcode != kNopOpcode) worked = run_tile(thread, crew, instruction, crew.workers[index]);
       const u64 computed = kTraced ? TickTrace::ticks() : 0;
@@ -256,7 +257,7 @@ class ThreadsExecutor : public Executor {
     return true;
   }
 
-  // False: the tile had no work.
+  // Returns false if the tile had no work.
   bool run_tile(int thread, Crew& crew, const Instruction& instruction, u32 worker) {
     TileCoord tile;
     std::copy(instruction.tile, instruction.tile + 4, tile.at);
@@ -276,7 +277,8 @@ class ThreadsExecutor : public Executor {
     tap_(instruction, worker);
   }
 
-  // After an abort, all threads parked: the first failure, or a dump of who waits; counters start anew.
+  // Throws after an abort, when all threads are parked: the first failure, or else a dump of the workers that wait.
+  // Sets the counters back to zero.
   [[noreturn]] void give_up() {
     std::vector<u32> counters;
     for (Counter& counter : counters_) {

@@ -1,5 +1,6 @@
-// What threads note of a run, as little of it as will do: a note is made between two tiles, and a tile may take no more
-// than a microsecond. Times are ticks of the processor; the system's clock takes longer to read.
+// Keeps the notes that threads make of a run. They note as little as will do, because they make a note between two
+// tiles, and a tile may take no more than a microsecond. Times are ticks of the processor; the system's clock takes
+// longer to read.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@ namespace heddle {
 
 class TickTrace {
  public:
-  // Room for `capacity` instructions of each worker; 0: nothing is traced. Worker w runs on thread w % threads.
+  // Makes room for `capacity` instructions of each worker; 0: nothing is traced. Worker w runs on thread w % threads.
   TickTrace(const Program& program, u32 threads, u32 capacity)
       : program_(program),
         threads_(threads),
@@ -24,13 +25,13 @@ class TickTrace {
   bool on() const { return capacity_ > 0; }
   static u64 ticks() {
 #if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();  // the same rate on all cores, whatever theirs, since Nehalem
+    return __builtin_ia32_rdtsc();  // since Nehalem it has one rate on all cores, whatever their own
 #else
     return nanoseconds();
 #endif
   }
 
-  // Around a run, by one thread.
+  // One thread calls begin() before a run and end() after it.
   void begin(u32 first_epoch) {
     for (Lane& lane : lanes_) lane.notes.clear(), lane.lost = 0;
     first_epoch_ = first_epoch;
@@ -38,7 +39,7 @@ class TickTrace {
   }
   void end() { end_ = now(); }
 
-  // What a worker did with its next instruction, by the thread that owns the worker.
+  // The times of a worker's next instruction. The thread that owns the worker notes them.
   struct Note {
     u64 ready, computed, done;  // ticks; the last bit of `computed`: the tile had no work
   };
@@ -49,7 +50,7 @@ class TickTrace {
       return;
     }
     lane.notes.push_back({ready, (computed & ~u64{1}) | u64(dead), done});
-    // The line of notes to come, so that no signal has to wait for it.
+    // Prefetches the cache line of the next note, so that no signal has to wait for it.
     __builtin_prefetch(lane.notes.data() + lane.notes.size(), 1);
   }
 
@@ -74,7 +75,8 @@ class TickTrace {
   }
   static Point now() { return {ticks(), nanoseconds()}; }
 
-  // A worker takes its instructions in order, and an instruction as soon as it is through with the one before.
+  // Returns a worker's notes as events. A worker takes its instructions in order, each as soon as it is through with
+  // the one before.
   std::vector<TraceEvent> events(u32 worker) const {
     const u64 ticks = end_.ticks - begin_.ticks;
     const double scale = ticks > 0 ? double(end_.nanoseconds - begin_.nanoseconds) / double(ticks) : 0;

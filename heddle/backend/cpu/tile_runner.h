@@ -1,4 +1,4 @@
-// What the CPU executors share: calls with their bodies and bound arguments.
+// Holds what the CPU executors share: calls with their bodies and bound arguments.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ class TileRunner {
     }
   }
 
-  // Whether the call's op came with a body of its own, which touches memory without a block.
+  // Says whether the call's op came with a body of its own, which touches memory without a block.
   bool has_own_body(u32 call) const { return own_[call] != nullptr; }
 
   void run(Block& block, u32 call, const TileCoord& tile) const {
@@ -46,14 +46,14 @@ class TileRunner {
  private:
   using OwnBody = std::function<void(const std::byte* args, const TileCoord& tile)>;
 
-  // Null: the op has none, or is a part of a chain.
+  // Returns null if the op has no body of its own, or is a part of a chain.
   static const OwnBody* own_body(const Opcode& opcode) {
     const OpSpec& op = get_op(opcode.ops[opcode.main]);
     return opcode.ops.size() == 1 && op.body ? &op.body : nullptr;
   }
 
   std::vector<BoundCall> bound_;
-  std::vector<const OwnBody*> own_;  // of each call
+  std::vector<const OwnBody*> own_;  // by call
   std::vector<std::vector<typename Chain<Block>::Link>> links_;
   std::vector<size_t> mains_;
 };

@@ -1,4 +1,4 @@
-// What the backend says of itself to those that know it by the registry alone.
+// Tests what the backend says of itself to code that knows it by the registry alone.
 #include <algorithm>
 
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
-// bf16 products on AMX: tiles of 16 rows by 16 columns. A packed panel is in the layout of the second operand
-// as it stands: 16 rows of 64 bytes, each a pair of k for 16 columns, make one tile of 32 k.
+// Multiplies bf16 matrices on AMX, in tiles of 16 rows by 16 columns. A packed panel already has the layout of the
+// second operand: 16 rows of 64 bytes make one tile of 32 k, and each row holds a pair of k for 16 columns.
 #include "heddle/backend/cpu/arch/arch.h"
 
 #if defined(__x86_64__)
@@ -17,13 +17,14 @@ namespace {
 
 constexpr i32 kTileRows = 16;
 constexpr i32 kTileCols = 32;     // k of one tile
-constexpr i64 kTileBytes = 1024;  // of one tile of a panel
+constexpr i64 kTileBytes = 1024;  // one tile of a panel
 constexpr i32 kLinesOfTile = 16;
 constexpr i32 kBlockRows = 2 * kTileRows;
-// With at least so many blocks of rows arithmetic is the limit, below it memory is.
+// From this many blocks of rows on, arithmetic is the limit; below it, memory is.
 constexpr i32 kManyBlocks = 4;
 
-// k tiles of a run. Where many blocks of rows use a run's panels, they stay in the L1 cache: 16 KB of two panels.
+// Returns how many k tiles a run covers. Where many blocks of rows use a run's panels, these stay in the L1 cache:
+// two panels take 16 KB.
 constexpr i32 run_tiles(i32 blocks) {
   return blocks >= kManyBlocks ? 8 : 64;
 }
@@ -42,8 +43,8 @@ inline void store_what_tiles_read() {
   asm volatile("" ::: "memory");
 }
 
-// kRows tiles of the operand times kPanels panels, over a run of k tiles. Sums are tiles 0 to 3, operand
-// tiles 4 and 5, panels 6 and 7.
+// The product of kRows tiles of the operand and kPanels panels over a run of k tiles. Tile registers 0 to 3 hold the
+// sums, 4 and 5 the operand, 6 and 7 the panels.
 struct Run {
   const u8* x;
   i64 x_stride;  // bytes
@@ -52,7 +53,7 @@ struct Run {
   float* out;
   i64 out_stride;  // bytes
   bool first;      // the sums begin here
-  // The panels that come next, of which each block of rows fetches a share: some lines at each k tile.
+  // The next panels. Each block of rows prefetches a share of them: `lines` cache lines at each k tile.
   const u8* next[2] = {};
   i32 lines = 0;
 };
@@ -92,7 +93,7 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_run(const Run& run) {
   if constexpr (kRows > 1 && kPanels > 1) _tile_stored(3, below + 16, run.out_stride);
 }
 
-// All rows times one or two panels.
+// Multiplies all rows by one or two panels.
 template <int kPanels>
 void multiply_rows(const MatrixTask& task, Run run) {
   for (i32 m = 0, line = 0; m < task.rows; m += kBlockRows) {
@@ -104,19 +105,20 @@ void multiply_rows(const MatrixTask& task, Run run) {
     run.out += kBlockRows * run.out_stride / 4;
     for (const u8*& next : run.next) next += run.lines * 64;
     line += run.lines;
-    if (line >= kLinesOfTile) run.lines = 0;  // all are on their way
+    if (line >= kLinesOfTile) run.lines = 0;  // all lines are on their way
   }
 }
 
-// What a run covers: panels p and, if there are two, p + 1 over k tiles [from, from + most) of `whole`.
+// The part of the product that a run covers: panels p and, if there are two, p + 1 over k tiles [from, from + most),
+// as far as `whole`.
 struct Place {
   i32 p, from, most, whole;
 
   i32 tiles() const { return std::min(most, whole - from); }
 };
 
-// The run after this one: the next panels, then the next k of the first ones, then the first k of those that the
-// next call may take.
+// Returns the place of the run after this one: the next panels at the same k; after the last panels, the first ones
+// at the next k; after the last k, the panels that the next call may take, at their first k.
 Place next_place(const MatrixTask& task, Place at) {
   at.p += 2;
   if (at.p < task.panels) return at;
@@ -134,7 +136,8 @@ void multiply_panels(const MatrixTask& task, const Place& at) {
           .out_stride = task.out_stride * 4,
           .first = at.from == 0};
   for (i32 i = 0; i < panels; ++i) run.panel[i] = task.panel(at.p + i) + at.from * kTileBytes;
-  // Where memory is the limit, more requests do not help. Measured on a Xeon with AMX: 256 rows gain 15 %.
+  // Prefetches only where arithmetic is the limit; where memory is, more requests do not help. On a Xeon with AMX,
+  // 256 rows gain 15 %.
   const i32 blocks = (task.rows + kBlockRows - 1) / kBlockRows;
   const Place next = next_place(task, at);
   if (blocks >= kManyBlocks && task.first_panel + next.p + 2 <= task.w->panels()) {
@@ -147,7 +150,8 @@ void multiply_panels(const MatrixTask& task, const Place& at) {
     multiply_rows<1>(task, run);
 }
 
-// The k that do not fill a tile: copied, so that nothing past the panel is read.
+// Multiplies the k that do not fill a tile. Copies their part of the panels first, so that nothing past a panel is
+// read.
 void multiply_rest(const MatrixTask& task, i32 p, i32 from, i32 cols) {
   const i32 panels = std::min(2, task.panels - p);
   alignas(64) u8 last[2][kTileBytes] = {};

@@ -5,7 +5,7 @@
 
 namespace heddle {
 
-// What matrix kernels take: panels of 16 rows by all columns, 16-bit elements in pairs along a row.
+// Matrix kernels take panels of 16 rows by all columns, with 16-bit elements in pairs along a row.
 constexpr i32 kPanelRows = 16;
 // Operand rows are padded with zeros to a multiple of these, so that kernels of whole tiles need no tails.
 constexpr i32 kOperandRows = 16;
@@ -35,15 +35,15 @@ inline bool is_packed_for_kernels(const Weight& w) {
 
 using MatrixKernel = void (*)(const MatrixTask&);
 
-// Matrix kernels of a SIMD level. `narrow` multiplies bf16 operands; operands of at least `narrow_rows` rows are
-// stored so where the weight is bf16 too.
+// The matrix kernels of a SIMD level. `narrow` multiplies bf16 operands. An operand is stored as bf16 if the weight
+// is bf16 too and the operand has at least `narrow_rows` rows.
 struct MatrixKernels {
   MatrixKernel wide = nullptr;
-  MatrixKernel narrow = nullptr;  // null: none
+  MatrixKernel narrow = nullptr;  // null: the level has none
   i32 narrow_rows = 0;
 };
 
-// The kernel of f32 operands for a target of Highway.
+// Returns the kernel that multiplies f32 operands on a target of Highway.
 MatrixKernel wide_kernel(long long target);
 
 }  // namespace heddle

@@ -23,13 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".cubin", kPart = ".part-";
-constexpr i64 kAbandonedSeconds = 3600;  // a part as old as this has no writer any more
+constexpr i64 kAbandonedSeconds = 3600;  // nobody writes a part that is as old as this any more
 
-// A file is this, the log, and the cubin.
+// A file begins with this header; the log and the cubin follow.
 struct Header {
   char magic[8] = {'h', 'e', 'd', 'd', 'l', 'e', 'c', '1'};
   u64 log_bytes = 0, cubin_bytes = 0;
-  XXH128_hash_t checksum = {};  // of log and cubin
+  XXH128_hash_t checksum = {};  // covers log and cubin
 };
 
 struct File {
@@ -39,7 +39,7 @@ struct File {
   bool part = false;
 };
 
-// Files of the cache in `folder`, parts of writers included.
+// Lists the files of the cache in `folder`, including the parts that writers have not finished.
 std::vector<File> files_of(const std::string& folder) {
   std::vector<File> files;
   std::error_code ignored;
@@ -72,7 +72,7 @@ void warn_once(const std::string& folder, int error) {
                  folder.c_str(), std::strerror(error));
 }
 
-// Writes all of it to a new file beside `path` and renames that. Returns 0 or the error.
+// Writes all pieces to a new file in `folder` and renames that file to `path`. Returns 0 or the error.
 int write_whole(const std::string& folder, const std::string& path,
                 std::span<const std::string_view> pieces) {
   std::string part = folder + "/" + std::string(kPart) + "XXXXXX";
@@ -114,7 +114,7 @@ std::optional<CubinCache::Entry> CubinCache::find(const std::string& key) const 
   std::string content;
   try {
     content = read_file(path);
-  } catch (const Error&) {  // not there, or not to be read: a miss
+  } catch (const Error&) {  // the file is missing or unreadable: a miss
     return std::nullopt;
   }
   Header header, expected;

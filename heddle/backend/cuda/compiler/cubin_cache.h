@@ -1,6 +1,6 @@
-// Compiled programs on disk, one file each. Safe under any number of processes: a file appears whole, by renaming,
-// and carries a checksum, so that a damaged one is compiled again. The least recently used files go where the folder
-// grows over its limit. A folder that cannot be written costs one warning and nothing else.
+// Keeps compiled programs on disk, one file each. It is safe under any number of processes: a file appears whole, by
+// renaming, and carries a checksum, so that a damaged one is compiled again. Where the folder grows over its limit,
+// the least recently used files are removed. A folder that cannot be written costs one warning and nothing else.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ class CubinCache {
     u64 bytes = 0;
   };
   Usage usage() const;
-  Usage clear() const;  // what was removed. Throws Error(kIo) where a file stays.
+  Usage clear() const;  // returns what was removed; throws Error(kIo) where a file stays
   const std::string& folder() const { return folder_; }
   u64 limit_bytes() const { return limit_bytes_; }
 

@@ -106,7 +106,7 @@ TEST_F(Jit, AnErrorNamesRequestArchitectureOptionsAndShowsTheLog) {
   }
 }
 
-// What compiles for the GPU must be refused where it could not run there; a compiler that takes anything would prove
+// The compiler must refuse what could not run on the GPU. If it took anything, a text that compiles would prove
 // nothing.
 TEST_F(Jit, RefusesStandardHeadersExceptionsAndUnknownOptions) {
   const CubinCache cache(folder);

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kLibrary = "libnvrtc.so", kBuiltins = "libnvrtc-builtins.so";
 constexpr std::array kMajors = {13, 12};  // versions that compile C++20
 
-// Files of `folder` that are called `stem` with any version behind it, newest first. A folder that is not there
-// has none.
+// Lists the files of `folder` that are called `stem`, with or without a version after it, newest first. A folder that
+// is not there has none.
 std::vector<std::string> versions_in(const fs::path& folder, std::string_view stem) {
   std::vector<std::string> found;
   std::error_code ignored;
@@ -37,7 +37,7 @@ void append(std::vector<std::string>& all, const std::vector<std::string>& more)
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// Folders `parent`/`stem`*, newest version first.
+// Lists the folders `parent`/`stem`*, newest version first.
 std::vector<fs::path> folders_like(const fs::path& parent, std::string_view stem) {
   std::vector<fs::path> found;
   std::error_code ignored;
@@ -145,7 +145,7 @@ struct Nvrtc::Functions {
     return ::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : "";
   }
 
-  // A failed call of the compiler that is no fault of the text.
+  // Throws if a call of the compiler failed for a reason other than a fault of the text.
   void check(int status, const std::string& what, const char* function) const {
     if (status != 0) fail(ErrorCode::kCompile, "[{}] {}: {}", what, function, error_text(status));
   }

@@ -1,4 +1,4 @@
-// What device programs include. The path of each is as it stands in #include.
+// Holds the files that device programs include. The path of each is as it stands in #include.
 #pragma once
 
 #include <span>
@@ -12,22 +12,24 @@
 namespace heddle::cuda {
 
 std::span<const EmbeddedFile> device_sources();  // sorted by path
-// The path of an op's file in the folder of its family, where there is one: op_source("route", ".cuh") is
-// "heddle/ops/experts/route.cuh"; else "".
+// Returns the path of an op's file in the folder of its family: op_source("route", ".cuh") is
+// "heddle/ops/experts/route.cuh". Returns "" if there is no such file.
 std::string_view op_source(std::string_view op, std::string_view suffix);
 
-// What programs are compiled from: the files that are built in, but in place of each that a folder has at the same path
-// ("heddle/ops/add/add.cuh") the one there, so that a body can be changed and tried without a build.
+// The files that programs are compiled from. All are built in, but a file that a folder has at the same path
+// ("heddle/ops/add/add.cuh") replaces the built-in one, so that a body can be changed and tried without a build.
 struct SourceTree {
   std::vector<std::pair<std::string, std::string>> files;  // path, text
-  std::string digest;                                      // of all of them
+  std::string digest;                                      // covers all of them
   std::string folder;                                      // "": all are built in
   size_t replaced = 0;
 };
 
-// Throws Error(kIo) where the folder has none of them.
+// Takes the files that `folder` has, and the built-in ones for the rest; "": all are built in. Throws Error(kIo)
+// where a folder has none of them.
 SourceTree source_tree_of(const std::string& folder);
-// With the folder that HEDDLE_SOURCES names, if it does; read once, and said on stderr then.
+// Returns the tree with the folder that HEDDLE_SOURCES names, if it is set. Reads the folder once, and says so on
+// stderr.
 const SourceTree& source_tree();
 
 }  // namespace heddle::cuda

@@ -1,5 +1,5 @@
-// When the calls of a program ran that runs kernel by kernel, by events around each. All tiles of a call, on whatever
-// worker, are noted with its time; those of one worker share it in their order.
+// Traces a program that runs kernel by kernel, by events around each call. All tiles of a call are noted with its
+// time, whatever their workers; the tiles of one worker divide it among themselves in their order.
 #pragma once
 
 #include <vector>
@@ -12,15 +12,15 @@ namespace heddle::cuda {
 
 class CallTrace {
  public:
-  // Keeps at most so many tiles of a worker; 0: nothing is noted.
+  // Keeps at most `capacity` tiles of each worker; 0: nothing is noted.
   CallTrace(const Program& program, u32 capacity);
 
   bool on() const { return capacity_ > 0; }
   void clear();  // before a run
-  // Around what is put on the stream for a call.
+  // Called before and after the work of a call is put on the stream.
   void begin(const Stream& stream);
   void end(const Stream& stream, u32 step, u32 call);
-  // Of the run before; waits for its end.
+  // Waits for the end of the last run and returns its trace.
   Trace read() const;
 
  private:

@@ -43,7 +43,7 @@ class DeviceSpace : public MemorySpace {
   std::map<std::byte*, DeviceBuffer> buffers_;
 };
 
-// What the device tells the host.
+// The data that the device reports to the host.
 struct Report {
   FaultRecord fault;
   u32 tiles[2] = {};  // run, dead
@@ -108,7 +108,7 @@ std::vector<Module> load(std::span<const CompileRequest> sources, const DeviceCo
 
 }  // namespace
 
-// An operand and fragments of the largest tile, all of them off chip.
+// Returns the bytes of an operand and fragments of the largest tile, all of them off chip.
 i64 DeviceProgram::spill_bytes() const {
   i64 most = 0;
   std::vector<i64> of_call;
@@ -176,7 +176,8 @@ Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
   Kernel kernel = modules_[index].kernel(name);
   const i64 room = Device::get().shared_per_block_optin() - kernel.attributes().shared_bytes;
   params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - scratch_bytes_) / kRingSlotBytes));
-  // A loader that waits for a copy must not have begun another to the same slot: phases of barriers go by parity.
+  // A loader that waits for a copy must not have begun another to the same slot, because a barrier tells its phases
+  // apart by parity alone.
   params_.in_flight = std::min(params_.in_flight, params_.ring_slots);
   params_.in_flight_waiting = std::min(params_.in_flight_waiting, params_.ring_slots);
   shared_bytes_ = scratch_bytes_ + params_.ring_slots * kRingSlotBytes;

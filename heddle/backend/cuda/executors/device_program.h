@@ -1,5 +1,5 @@
-// A program in device memory: its instructions, bound arguments, counters, and its compiled kernels. What both GPU
-// executors share.
+// A program in device memory: its instructions, bound arguments, counters, and compiled kernels. Both GPU executors
+// share this class.
 #pragma once
 
 #include <vector>
@@ -18,13 +18,14 @@ MemorySpace& device_space();
 
 class DeviceProgram {
  public:
-  // `streams`: instructions, stream after stream; a stream belongs to a CTA (or is a call's tiles).
-  // `sources`: taken from options.code, where it is given.
+  // `streams`: the instructions, stream after stream. A stream belongs to a CTA, or holds a call's tiles. `sources`:
+  // the kernels to compile, or to take from options.code where it is given.
   DeviceProgram(const Program& program, const Memory& memory, const ExecutorOptions& options,
                 std::span<const std::vector<Instruction>> streams, std::span<const CompileRequest> sources);
 
   const Stream& stream() const { return stream_; }
-  // Of source `index`. May have the dynamic shared memory that params() shares out: ask for all kernels before it.
+  // Returns a kernel of source `index`, which may use the dynamic shared memory that params() shares out. Each kernel
+  // may reduce that memory: ask for all kernels before params().
   Kernel kernel(size_t index, const std::string& name);
   KernelParams params(u32 first_epoch, u32 steps) const;
   u32 shared_bytes() const { return shared_bytes_; }
@@ -32,19 +33,19 @@ class DeviceProgram {
   u32* verdict() const { return verdict_; }                    // for WatchParams; zero before each run
   u32 args_of(size_t call) const { return call_args_[call]; }  // where a call's arguments begin, bytes
 
-  // Waits for the stream; says what ran since the last call. Throws Error(kDevice) with a dump after a fault.
+  // Waits for the stream and returns what ran since the last call. Throws Error(kDevice) with a dump after a fault.
   RunReport finish(int steps, std::string_view executor);
 
  private:
   void put_args(const std::vector<BoundCall>& calls);
-  // Counters and tags are as before the first step.
+  // Sets the counters to their state before the first step.
   void clear_edges();
   template <class T>
   std::byte* put(std::span<const T> values);
   i64 spill_bytes() const;
 
   const Program& program_;
-  const u32 scratch_bytes_;  // on chip, that its kernels are compiled with
+  const u32 scratch_bytes_;  // on chip; the kernels are compiled with this number
   Stream stream_;
   std::vector<Module> modules_;
   std::vector<DeviceBuffer> owned_;
@@ -55,7 +56,7 @@ class DeviceProgram {
   u32* verdict_ = nullptr;
   size_t num_places_;  // workers; 0: streams are calls
   DeviceBuffer
-      report_;  // FaultRecord, tiles {run, dead}, places; the host is too far for what kernels poll and count
+      report_;  // FaultRecord, tiles {run, dead}, verdict, places; not on the host, since kernels poll and count here
 };
 
 }  // namespace heddle::cuda

@@ -15,7 +15,8 @@ std::vector<T> read_all(const DeviceBuffer& buffer, const Stream& stream) {
   return values;
 }
 
-// What a worker wrote down of both clocks; of a run that was stopped not the end.
+// Makes a worker's clock from its readings of both clocks. After a run that was stopped, the reading at the end is
+// missing.
 UnitClock clock_of(const TraceClocks& clocks, std::span<const TraceEvent> events, const u64* marks) {
   std::vector<UnitClock::Reading> readings{{clocks.begin.ticks, clocks.begin.nanoseconds}};
   for (size_t i = 0; i < events.size(); ++i) readings.push_back({events[i].done, marks[i]});
@@ -24,7 +25,7 @@ UnitClock clock_of(const TraceClocks& clocks, std::span<const TraceEvent> events
   return UnitClock(readings);
 }
 
-// In nanoseconds since `origin`.
+// Converts the times of an event to nanoseconds since `origin`.
 TraceEvent on_shared_clock(TraceEvent event, const UnitClock& clock, u64 origin) {
   const auto at = [&](u64 ticks) { return u64(std::max<i64>(0, i64(clock.at(ticks) - origin))); };
   event.fetched = at(event.fetched), event.ready = at(event.ready);

@@ -1,4 +1,4 @@
-// Where a run on a device is traced to, and what the host makes of it.
+// Holds the device memory that a run is traced to, and makes a trace of it on the host.
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
@@ -9,13 +9,13 @@ namespace heddle::cuda {
 
 class DeviceTrace {
  public:
-  // Room for so many events of each role of each worker; 0: nothing is traced.
+  // Makes room for `capacity` events of each role of each worker; 0: nothing is traced.
   DeviceTrace(u32 workers, u32 capacity);
 
   TraceParams params() const;
-  // Before a run: no event is there.
+  // Removes all events. Called before a run.
   void clear(const Stream& stream);
-  // Of the run before; waits for the stream.
+  // Waits for the stream and returns the trace of the last run.
   Trace read(const Stream& stream) const;
 
  private:

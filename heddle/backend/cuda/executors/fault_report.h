@@ -19,7 +19,7 @@ struct FaultReport {
   const FaultRecord& fault;
   double limit_ms;
   std::span<const u32> counters;
-  std::span<const WorkerPlace> places;  // of each worker; empty: the executor's CTAs are no workers
+  std::span<const WorkerPlace> places;  // by worker; empty: the executor's CTAs are no workers
 };
 
 std::string text_of(const FaultReport& report);

@@ -12,7 +12,7 @@
 
 namespace heddle::cuda {
 
-constexpr auto kBetweenLooks = std::chrono::microseconds(20);  // a step takes hundreds
+constexpr auto kBetweenLooks = std::chrono::microseconds(20);  // a step takes hundreds of microseconds
 
 HostRingReader::HostRingReader(const Program& program, const Memory& memory)
     : record_(program),
@@ -33,7 +33,7 @@ WatchParams HostRingReader::begin(const StepWatch& watch, u32* verdict) {
       .worker = record_.worker,
       .verdict = verdict,
   };
-  // What does not fit ends the run a step later, when the host has seen it.
+  // End tokens that do not fit end the run one step later, when the host has seen them.
   params.num_ends = u32(std::min<size_t>(watch.ends.size(), WatchParams::kEnds));
   std::copy_n(watch.ends.begin(), params.num_ends, params.ends);
   return params;
@@ -54,7 +54,7 @@ void HostRingReader::take(const StepWatch& watch, u32 step) {
 
 int HostRingReader::follow(const StepWatch& watch, const Stream& stream) {
   for (u32 told = 0;;) {
-    const bool done = stream.done();  // looked at first: what was told before is seen behind it
+    const bool done = stream.done();  // asked first: the loop then sees all steps of a run that is done
     for (const u32 steps = std::atomic_ref(ring().steps).load(std::memory_order_acquire); told < steps;
          ++told)
       take(watch, told);

@@ -1,5 +1,5 @@
-// The host's side of a run that it watches: a ring in page-locked memory, into which the kernel puts the tokens of each
-// step, and by which it is asked to end.
+// The host's side of a run that it watches. The kernel puts the tokens of each step into a ring in page-locked
+// memory, and the host asks the run to end through the same ring.
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
@@ -11,12 +11,12 @@ namespace heddle::cuda {
 
 class HostRingReader {
  public:
-  // Of a program and the memory that its executor runs on.
+  // `memory`: the memory that the program's executor runs on.
   HostRingReader(const Program& program, const Memory& memory);
 
-  // Before the launch: what it is given. `verdict`: a word of the device, which is zero.
+  // Prepares a run and returns the parameters for its launch. `verdict`: a word in device memory, which is zero.
   WatchParams begin(const StepWatch& watch, u32* verdict);
-  // After it: tells `watch` of each step, until the stream is done. Returns how many there were.
+  // Tells `watch` of each step after the launch, until the stream is done. Returns how many steps there were.
   int follow(const StepWatch& watch, const Stream& stream);
   // Throws what `watch` threw.
   void rethrow();
@@ -30,7 +30,7 @@ class HostRingReader {
   const std::byte* device_;
   StepShape shape_;
   PinnedBuffer ring_;
-  u32 sequences_ = 0;  // of the run
+  u32 sequences_ = 0;  // sequences of the present run
   std::exception_ptr failure_;
 };
 

@@ -15,8 +15,8 @@ namespace heddle::cuda {
 namespace {
 
 constexpr i64 kMostTiles = 0x7fffffff;
-constexpr i64 kTilesPerUnit = 4;   // of a multiprocessor, where a call has enough for it
-constexpr i64 kScratchUnit = 128;  // of device/block.cuh
+constexpr i64 kTilesPerUnit = 4;   // tiles per multiprocessor, where a call has enough
+constexpr i64 kScratchUnit = 128;  // bytes, as in device/block.cuh
 
 // The context that a call runs in, current for as long as this lives.
 class CallContext {
@@ -46,7 +46,8 @@ class CallContext {
   unsigned long long id_ = 0;
 };
 
-// Where a call's arguments lie, of the first call of its shape: later ones would ask the driver each time.
+// Checks where a call's arguments lie. Only the first call of each shape is checked, because later ones would ask the
+// driver each time.
 void check_memory(const OpSpec& op, const CallLayout& layout, const std::byte* args, const Device& device) {
   if (!layout.has_addresses(args)) layout.say_why(op, args);
   const std::vector<const void*> addresses = layout.addresses(args);
@@ -60,14 +61,14 @@ void check_memory(const OpSpec& op, const CallLayout& layout, const std::byte* a
               at, device.ordinal());
       continue;
     }
-    if (type != kDeviceMemory) continue;  // of the host, but mapped
+    if (type != kDeviceMemory) continue;  // mapped memory of the host
     driver().pointer_get_attribute(&ordinal, PointerAttribute::kDeviceOrdinal, at);
     require(ordinal == device.ordinal(), "[{}] {} is memory of GPU {}; the call runs on GPU {}", op.name,
             layout.name_of(i), ordinal, device.ordinal());
   }
 }
 
-// Memory of a tile: on chip, and off it for what does not fit there.
+// The bytes of memory that a tile needs: on chip, and off chip for what does not fit there.
 struct TileMemory {
   i64 chip = 0, spill = 0;
 };
@@ -80,8 +81,8 @@ TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& gr
     const i64 scratch = op.scratch ? op.scratch(args, grid[0]) + kPieces * kScratchUnit : 0;
     return scratch <= chip_bytes ? TileMemory{padded(scratch), 0} : TileMemory{0, padded(scratch)};
   }
-  // A product: rows of x in the weight's dtype where they have another, and a fragment, which lies on chip where it leaves
-  // room for slabs (Block::fragment).
+  // A product needs the rows of x in the weight's dtype, unless they have it already, and a fragment. The fragment
+  // lies on chip where it leaves room for slabs (Block::fragment).
   const Weight& w = weight->weight(args);
   const Field* const input = find_field(op.fields, op.traits.input);
   constexpr i64 kFragmentColumns = 256, kFragmentPadding = 36;
@@ -93,7 +94,7 @@ TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& gr
   return {chip_bytes, operand + (fragment <= chip_bytes / 3 ? 0 : fragment)};
 }
 
-// A call of one shape in one context, up to addresses.
+// All that a call of one shape in one context needs except its addresses.
 struct Plan {
   bool is_empty = false;
   LaunchConfig config = {};
@@ -102,7 +103,7 @@ struct Plan {
   i64 workspace_bytes = 0;
 };
 
-// Of a call that was checked, in the context that is current.
+// Plans a call that was checked, in the current context.
 Plan plan_of(const OpSpec& op, CheckedCall call, u64 context) {
   if (call.is_empty) return {.is_empty = true};
   require(op.args_size() + sizeof(OpGrid) <= kMostParamBytes,
@@ -111,8 +112,8 @@ Plan plan_of(const OpSpec& op, CheckedCall call, u64 context) {
   const Device& device = CallContext::device();
   const StandaloneKernel kernel = StandaloneKernels::of_process().get(op, call.args.data(), context, device);
   TileGrid grid(op.axes(call.args.data(), {.gpu = true}));
-  // Products have tiles of the sizes that their tensor cores want. Of other ops a tile may be a row, or what a thread's four
-  // elements make.
+  // Products keep the tile sizes that their tensor cores want. A tile of another op may be as small as one row, or as
+  // four elements of each thread.
   if (!takes_weight(op))
     grid.refine(kTilesPerUnit * device.multiprocessors(),
                 grid.axes().size() == 1 ? 1 : 4 * kStandaloneThreads);
@@ -128,7 +129,8 @@ Plan plan_of(const OpSpec& op, CheckedCall call, u64 context) {
   plan.workspace_bytes = memory.spill * device.multiprocessors();
   plan.config.grid[0] = u32(grid.tiles());
   plan.config.block[0] = kStandaloneThreads;
-  // Spilled memory belongs to a multiprocessor: its CTA has all that is on chip, so that there is no second one.
+  // Spilled memory belongs to a multiprocessor. Its CTA takes all memory on chip, so that no second one can run
+  // there.
   plan.config.shared_bytes = u32(memory.spill > 0 ? kernel.chip_bytes : memory.chip);
   return plan;
 }

@@ -8,7 +8,7 @@
 namespace heddle::cuda {
 namespace {
 
-// What this thread loads while a stream is captured is loaded at once.
+// Makes loads of this thread happen at once, even while a stream is captured.
 class LoadsInCapture {
  public:
   LoadsInCapture() { driver().exchange_capture_mode(&mode_); }
@@ -20,7 +20,7 @@ class LoadsInCapture {
   CaptureMode mode_ = CaptureMode::kRelaxed;
 };
 
-// In the context that is current.
+// Loads a kernel into the current context.
 StandaloneKernel load(const std::string& cubin, const OpSpec& op, const Device& device) {
   const LoadsInCapture loads;
   ModuleHandle module = nullptr;

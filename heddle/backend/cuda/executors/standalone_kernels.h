@@ -1,5 +1,5 @@
-// Kernels of single ops, compiled where they are wanted first and loaded once for each context. They stay loaded as long
-// as their context: a call may be under way at any time.
+// Keeps kernels of single ops. Each is compiled when it is first wanted and loaded once for each context. It stays
+// loaded as long as its context, because a call may be under way at any time.
 #pragma once
 
 #include <map>
@@ -22,10 +22,11 @@ class StandaloneKernels {
  public:
   static StandaloneKernels& of_process();
 
-  // For calls with such arguments in the context that is current, which is `context` for the driver. Compiles and loads it
-  // where nobody has; others that want the same one wait for it. Works while a stream is captured.
+  // Returns the kernel for calls with such arguments in the current context, whose id in the driver is `context`.
+  // Compiles and loads the kernel if nobody has; other threads that want the same one wait for it. Works while a
+  // stream is captured.
   StandaloneKernel get(const OpSpec& op, const std::byte* args, u64 context, const Device& device);
-  // Kernels that were wanted so far, in all contexts.
+  // Counts the kernels that were wanted so far, in all contexts.
   size_t count();
 
  private:

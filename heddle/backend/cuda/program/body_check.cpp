@@ -25,7 +25,7 @@ void require_strict_compiler(const std::string& arch) {
     if (results[i]) fail(ErrorCode::kInternal, "[check] the device compiler accepted '{}'", kFaults[i]);
 }
 
-// What a kernel and the functions it calls take together, as one.
+// Returns what a kernel and the functions that it calls take, as if they were one kernel.
 KernelUse together(const std::vector<KernelUse>& kernels) {
   KernelUse all;
   for (const KernelUse& kernel : kernels) {
@@ -41,7 +41,7 @@ KernelUse together(const std::vector<KernelUse>& kernels) {
 
 constexpr const char* kMeasuredArch = "sm_90a";
 
-// The longest chain that an op can be the main part of.
+// Returns the longest chain that an op can be the main part of.
 Opcode longest_chain(const OpSpec& op, std::span<const OpSpec* const> all) {
   Opcode chain{.ops = {op.name}};
   if (!op.traits.main) return chain;
@@ -61,9 +61,10 @@ KernelTraits traits_for(i32 rows) {
   return traits;
 }
 
-// Products of many rows on tensor cores hold more sums than there are registers for, and the longest chain around them
-// begins with a merge, which steps of many rows have on their own. A body with a generic one to fall back to has that
-// one's call, with a copy of the arguments, beside its own paths. What decodes stays on chip where it was measured.
+// Products of many rows on tensor cores hold more sums than there are registers for. The longest chain around them
+// begins with a merge, which steps of many rows run by itself. A variant holds a call of the generic body that it
+// falls back to, with a copy of the arguments, besides its own paths. Bodies that decode stay on chip on the
+// architecture on which that was measured.
 Budget budget_of(const BodyCheck& check) {
   if (check.rows > 1) return {.stack_bytes = has_variant(check.op) ? 1024 : 768, .spill_bytes = 3584};
   if (has_variant(check.op)) return {.stack_bytes = 1024, .spill_bytes = 2048};
@@ -101,7 +102,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::spa
   for (const OpSpec* op : wanted)
     for (const std::string& arch : archs)
       for (i32 rows : {1, kPromptStepRows}) {
-        if (rows > 1 && !op->traits.main && !has_variant(op->name)) continue;  // the same kernel
+        if (rows > 1 && !op->traits.main && !has_variant(op->name)) continue;  // same kernel as for one row
         requests.push_back(
             {op->name, call_source(longest_chain(*op, all), traits_for(rows), arch), arch, {}});
         checks.push_back({op->name, arch, rows, {}, 0, {}});

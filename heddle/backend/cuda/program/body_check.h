@@ -1,4 +1,4 @@
-// Compiles every tile body of the tree for architectures that need not be here, and holds what each takes against a
+// Compiles every tile body of the tree for architectures that need not be here, and compares what each takes with a
 // budget.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace heddle::cuda {
 
-// What a kernel may take: nothing off chip, where nothing else is said.
+// The limits of what a kernel may take. The default allows nothing off chip.
 struct Budget {
   int registers = 255;          // a thread; above it the compiler spills
   int shared_bytes = 48 << 10;  // static, a CTA: what every architecture has
@@ -18,11 +18,12 @@ struct Budget {
   int spill_bytes = 0;          // a thread, stores and loads together
 };
 
-// What is over the budget, with the values; empty: nothing.
+// Lists what is over the budget, with the values; empty: nothing.
 std::string over_budget(const KernelUse& use, const Budget& budget);
 
-// As DeviceCompiler says. An op that can have others around it is compiled with a prologue and all epilogues. Throws
-// Error(kInternal) where the compiler takes what cannot run on a GPU: then its results would prove nothing.
+// Checks bodies as DeviceCompiler says. An op that can have others around it is compiled with a prologue and all
+// epilogues. Throws Error(kInternal) where the compiler takes what cannot run on a GPU: its results would prove
+// nothing.
 std::vector<BodyCheck> check_bodies(std::span<const std::string> archs,
                                     std::span<const std::string> ops = {});
 

@@ -41,8 +41,8 @@ struct Facts {
     if (std::isfinite(value) && (knowledge == Knowledge::kSizes || value == 0))
       all.push_back(fmt::format("a.{} = {:a}f;", name, value));
   }
-  // What is not known makes no other kernel: pages and bytes of the step record, that is how long sequences may be; and
-  // rows of the step, where they are many.
+  // Says whether kernels know a dimension. Those that they do not know make no other kernel: pages and bytes of the
+  // step record, which say how long sequences may be, and rows of the step, where they are many.
   bool is_known(const FieldDim& dim) const {
     if (dim.name == "M" || dim.name == "T") return knows_rows;
     return dim.scale > 1 || (dim.name != "P" && dim.name != ".");

@@ -1,5 +1,5 @@
-// What the arguments of an opcode's calls have in common, as C++: of a product of a row, a kernel that knows forms has a
-// quarter of the code of one that reads them, one that knows sizes an eighth.
+// Writes what the arguments of an opcode's calls have in common, as C++. For a product of one row, a kernel that
+// knows forms has a quarter of the code of one that reads them; one that knows sizes has an eighth.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace heddle::cuda {
 
-// By part of the opcode's chain: statements about arguments `a`. Empty: nothing is known.
+// Statements about arguments `a`, for each part of the opcode's chain. Empty: nothing is known.
 using KnownArgs = std::vector<std::string>;
 
-// What is known of it and the same in all calls of opcode `index`; nothing of places in memory.
+// Returns what all calls of opcode `index` share, as far as `knowledge` goes; nothing about places in memory.
 KnownArgs known_args(const Program& program, size_t index, Knowledge knowledge);
 
-// The same of one op's arguments by themselves.
+// Returns what is known of the arguments of one op by itself.
 KnownArgs known_args(const OpSpec& op, const std::byte* args, Knowledge knowledge);
 
 }  // namespace heddle::cuda

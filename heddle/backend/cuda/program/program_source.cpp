@@ -35,12 +35,12 @@ std::string include_of(const std::string& op, const char* suffix) {
   return fmt::format("#include \"{}\"\n", op_source(op, suffix));
 }
 
-// Part `part` of opcode `opcode`.
+// Names part `part` of opcode `opcode`.
 std::string link_name(size_t opcode, size_t part) {
   return fmt::format("Link{}_{}", opcode, part);
 }
 
-// The types of an opcode's parts, with what is known of their arguments.
+// Writes the types of an opcode's parts, with what is known of their arguments.
 std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& known,
                          const KernelTraits& traits) {
   std::string text;
@@ -60,7 +60,8 @@ std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& k
   return text;
 }
 
-// Dtypes of products. Those are with weights; bodies for GPUs, as attention's, choose by what lies in tensors, in two bytes.
+// Marks the dtypes that an op multiplies with. A product takes the dtype of its weights. Variants such as attention's
+// choose by the two-byte floats in their tensors.
 void add_types(const OpSpec& op, const std::byte* args, std::array<bool, kNumDTypes>& uses) {
   const bool in_tensors = has_variant(op.name);
   for (const Field& field : op.fields) {
@@ -72,7 +73,7 @@ void add_types(const OpSpec& op, const std::byte* args, std::array<bool, kNumDTy
   }
 }
 
-// Of the product of a row with weight w.
+// Returns the scratch bytes that the product of a row with weight w needs.
 i64 scratch_of_a_row(const Program& program, const Tensor* input, const Weight& w) {
   constexpr i64 kMostColumns = 256, kPadding = 768;
   const auto workers = i64(program.workers.size());
@@ -84,15 +85,15 @@ i64 scratch_of_a_row(const Program& program, const Tensor* input, const Weight& 
   return w.cols() * element + sums + kPadding;
 }
 
-// For a row of x as products read it, the sums of a tile's columns, and those of each warp, twice: of the call that has
-// most.
+// Returns the scratch bytes of the call that needs most. Scratch holds a row of x as products read it, the sums of a
+// tile's columns, and the sums of each warp, twice.
 u32 scratch_of_a_row(const Program& program) {
   i64 most = 0;
   for (const Call& call : program.calls) {
     Node node = program.node_of(call);
     for (size_t i = 0; i < node.parts.size(); ++i) {
       const OpSpec& op = *node.parts[i].op;
-      // What a product copies as it lies; null: a prologue makes it.
+      // A product copies `input` as it lies; null: a prologue makes it.
       const bool copies = i == 0 && node.main == 0 && op.traits.main && !op.traits.streams_by_data;
       const Tensor* input = copies ? argument(node.parts[i], op.traits.input) : nullptr;
       for (const Field& field : op.fields)
@@ -117,7 +118,7 @@ std::string chain_type(const Opcode& opcode, size_t number) {
   return fmt::format("{}<{}>", opcode.main == 1 ? "ChainWithPrologue" : "Chain", links);
 }
 
-// What comes before kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
+// Writes the part before the kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
 std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownArgs> known,
                          const KernelTraits& traits, const std::string& arch) {
   std::set<std::string> ops;
@@ -161,7 +162,8 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
   for (const Call& call : program.calls)
     for (const Part& part : program.node_of(call).parts) add_types(*part.op, part.args.data(), uses);
   KernelTraits traits{uses, program.shape.rows};
-  // What the largest product of a row leaves is the ring's: so much more streams while nothing is computed.
+  // The ring gets what the largest product of a row leaves: the more it gets, the more streams while nothing is
+  // computed.
   if (program.shape.rows == 1)
     traits.scratch_bytes = std::clamp(scratch_of_a_row(program), kLeastScratch, most_scratch(arch));
   return traits;
@@ -190,7 +192,7 @@ bool runs_variant(const OpSpec& op) {
 
 std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
                               Knowledge knowledge) {
-  // Of any number of rows.
+  // The kernel serves any number of rows.
   KernelTraits traits{.rows = kManyStepRows, .scratch_bytes = 0, .has_ring = false};
   add_types(op, args, traits.types);
   const Opcode opcode{.ops = {op.name}};

@@ -1,5 +1,5 @@
-// The device programs of a heddle program: its opcodes as types, a kernel for each of them, and the kernel that executes
-// instructions, with a switch over them.
+// Writes the device programs of a heddle program: its opcodes as types, a kernel for each of them, and the kernel
+// that executes instructions, with a switch over the opcodes.
 #pragma once
 
 #include <array>
@@ -11,37 +11,42 @@
 
 namespace heddle::cuda {
 
-// Whether a body for GPUs stands beside an op's generic one (x.sm80.cuh); it falls back to that by itself.
+// Says whether an op has a body for GPUs (x.sm80.cuh) next to its generic one. Such a body falls back to the generic
+// one by itself.
 bool has_variant(const std::string& op);
 
-// What kernels are made for beside their chains.
+// The properties, besides their chains, that kernels are made for.
 struct KernelTraits {
   std::array<bool, kNumDTypes> types = {};  // dtypes that they multiply with
-  i32 rows = 1;                             // of a step at most
-  i32 warps = i32(kConsumerWarps);          // of a CTA that compute
-  u32 scratch_bytes = 56 << 10;             // of a CTA on chip, beside its ring
-  bool has_ring = true;                     // whether panels come through a ring
+  i32 rows = 1;                             // the most rows of a step
+  i32 warps = i32(kConsumerWarps);          // warps of a CTA that compute
+  u32 scratch_bytes = 56 << 10;             // on chip, for each CTA, besides its ring
+  bool has_ring = true;                     // panels come through a ring
 
   static KernelTraits of(const Program& program, const std::string& arch);
 };
 
-// Sources for one architecture ("sm_90a": which primitives they include). They depend on opcodes and traits, and on
-// sizes as far as those are known.
-// Kernel `call` of one opcode: a CTA of `call_threads` for each tile of a call.
+// The functions below write sources for one architecture ("sm_90a"), which decides the primitives that they include.
+// Sources depend on opcodes and traits, and on sizes as far as those are known.
+
+// Writes kernel `call` of one opcode: a CTA of `call_threads` threads for each tile of a call.
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known = {});
-// Of steps of at most so many rows.
+// Returns the threads of a CTA for steps of at most `rows` rows.
 constexpr u32 call_threads(i32 rows, i32 warps = i32(kConsumerWarps)) {
   return 32 * (u32(warps) + (rows > kStreamRows ? kHelperWarps : 1));
 }
-// Kernel `standalone` of one op, for calls with such arguments: a CTA of `kStandaloneThreads` for each tile.
+// Writes kernel `standalone` of one op, for calls with such arguments: a CTA of `kStandaloneThreads` threads for each
+// tile.
 std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
                               Knowledge knowledge);
 constexpr u32 kStandaloneThreads = 32 * kConsumerWarps;
-// Which body it runs. Variants of ops with weights are made for a ring: without one the generic body multiplies.
+// Says whether that kernel runs the op's variant. Variants of ops with weights are made for a ring; without one, the
+// generic body multiplies.
 bool runs_variant(const OpSpec& op);
 bool takes_weight(const OpSpec& op);
-// Kernel `megakernel`, which executes instructions; one that knows sizes those of this program alone.
+// Writes kernel `megakernel`, which executes instructions. A kernel that knows sizes executes those of this program
+// alone.
 std::string megakernel_source(const Program& program, const std::string& arch,
                               Knowledge knowledge = Knowledge::kNothing);
 

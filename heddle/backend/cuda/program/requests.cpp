@@ -24,7 +24,8 @@ std::vector<CompileRequest> launches_requests(const Program& program, const std:
 
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
                                                 Knowledge knowledge) {
-  // Made for one program alone where its steps have few rows: of many the whole kernel takes long to compile.
+  // The kernel is made for one program alone only where steps have few rows. For many rows, the whole kernel takes
+  // long to compile.
   if (program.shape.rows > kStreamRows) knowledge = std::min(knowledge, Knowledge::kForms);
   return {{program.name + ", megakernel", megakernel_source(program, arch, knowledge), arch, {}}};
 }

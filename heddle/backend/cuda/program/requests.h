@@ -1,4 +1,5 @@
-// What is compiled for a program: by executors when it is made, or ahead of time for a device that need not be here.
+// Lists the code that is compiled for a program. Executors compile it when they are made; it can also be compiled
+// ahead of time, for a device that need not be here.
 #pragma once
 
 #include <span>
@@ -10,15 +11,15 @@
 
 namespace heddle::cuda {
 
-// A kernel `call` for each opcode.
+// Requests a kernel `call` for each opcode.
 std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
                                               Knowledge knowledge);
-// The kernel `megakernel`.
+// Requests the kernel `megakernel`.
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
                                                 Knowledge knowledge);
 
-// For both executors. Throws Error(kUnsupported) where there is no compiler, Error(kInvalidArgument) for an
-// architecture that heddle has no code for.
+// Compiles the code of both executors. Throws Error(kUnsupported) where there is no compiler, Error(kInvalidArgument)
+// for an architecture that heddle has no code for.
 DeviceCode compile_ahead(std::span<const Program> programs, const std::string& arch);
 
 }  // namespace heddle::cuda

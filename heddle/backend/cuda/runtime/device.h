@@ -21,8 +21,8 @@ class Device {
 
   int ordinal() const { return ordinal_; }
   const std::string& name() const { return name_; }
-  // The name that the compiler knows this GPU by: with the features of its very architecture from sm_90 on ("sm_90a",
-  // "sm_100a"), where heddle uses them; else "sm_80", "sm_89", "sm_120".
+  // The compiler's name of this GPU: "sm_80", "sm_89", "sm_120". From sm_90 on, it includes the features of this very
+  // architecture where heddle uses them: "sm_90a", "sm_100a".
   const std::string& arch() const { return arch_; }
   int compute_major() const { return compute_major_; }
   int compute_minor() const { return compute_minor_; }
@@ -55,7 +55,7 @@ struct MemoryInfo {
 };
 MemoryInfo memory_info(const Device& device);
 
-// Makes a context current for a scope; the one that was current before is current again behind it.
+// Makes a context current for a scope. After the scope, the context that was current before is current again.
 class ContextScope {
  public:
   explicit ContextScope(ContextHandle context);

@@ -16,7 +16,7 @@ struct Launch {
   u32 shared = 0;            // dynamic shared memory, bytes; above 48 KB after Kernel::set_max_shared
   bool cooperative = false;  // refuse unless the whole grid fits on the device at once
   bool programmatic =
-      false;  // may begin before the kernel ahead on the stream is done; waits where it says so
+      false;  // may begin before the previous kernel on the stream is done; waits where it says so
               // (griddepcontrol.wait)
 };
 

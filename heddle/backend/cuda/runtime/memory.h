@@ -15,8 +15,9 @@ class DeviceBuffer {
  public:
   DeviceBuffer() = default;
   explicit DeviceBuffer(size_t bytes, const Device& device = Device::get());
-  // In the order of a stream: may be used by what follows on it, and is freed behind what is on it at the end. Works
-  // inside graph capture. The stream outlives the buffer.
+  // Allocates and frees in the order of a stream. Later work on the stream may use the buffer; the buffer is freed
+  // after all work that is on the stream when it is destroyed. Works inside graph capture. The stream outlives the
+  // buffer.
   DeviceBuffer(size_t bytes, const Stream& stream);
   DeviceBuffer(DeviceBuffer&& other) noexcept;
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
@@ -40,7 +41,7 @@ class PinnedBuffer {
   explicit PinnedBuffer(size_t bytes, const Device& device = Device::get());
 
   std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }  // for the host
-  std::byte* device_data() const { return device_data_; }                     // the same bytes, for kernels
+  std::byte* device_data() const { return device_data_; }                     // for kernels: the same bytes
   size_t size() const { return size_; }
   template <class T>
   T* as() const {

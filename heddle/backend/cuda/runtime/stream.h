@@ -44,7 +44,7 @@ class Event {
   Handle<EventHandle, &Driver::event_destroy> event_;
 };
 
-// What was recorded from a stream, ready to be launched any number of times.
+// A recording of what was put on a stream. It can be launched any number of times.
 class Graph {
  public:
   void launch(const Stream& stream) const;

@@ -1,6 +1,6 @@
-// The clock of one unit of a device, put on the one that all units share. Units do not tick alike: on an H200 those of a group
-// of multiprocessors run ahead of others by a microsecond and back within a few steps, so that two readings, at the ends of a
-// run, are not enough.
+// Puts the clock of one unit of a device on the clock that all units share. Units do not tick alike: on an H200, the
+// clocks of a group of multiprocessors gain a microsecond on others and lose it again within a few steps. Two
+// readings, at the ends of a run, are therefore not enough.
 #pragma once
 
 #include <span>
@@ -12,21 +12,21 @@ namespace heddle::cuda {
 
 class UnitClock {
  public:
-  // Both clocks at one moment. The shared one moves in steps: it says when its last step was.
+  // A reading of both clocks at one moment. The shared clock moves in steps: it says when its last step was.
   struct Reading {
     u64 ticks = 0, nanoseconds = 0;
   };
-  // In order of ticks, one or more. Many: what is off by less than a step of the shared clock is found
-  // from the readings soonest after a step.
+  // Takes one or more readings, in order of ticks. With many, it corrects what is off by less than a step of the
+  // shared clock, from the readings soonest after a step.
   explicit UnitClock(std::span<const Reading> readings);
 
-  // On the shared clock, nanoseconds. Never decreases.
+  // Converts ticks to nanoseconds of the shared clock. Never decreases.
   u64 at(u64 ticks) const;
-  // How long so many ticks are on the average, nanoseconds.
+  // Returns how many nanoseconds so many ticks take on average.
   double span(u64 ticks) const { return double(ticks) * rate_; }
 
  private:
-  // Where the shared clock is ahead of the average by `lead` nanoseconds.
+  // A place at which the shared clock leads the average by `lead` nanoseconds.
   struct Knot {
     u64 ticks;
     double lead;
@@ -35,7 +35,7 @@ class UnitClock {
   double lead(u64 ticks) const;
 
   Reading first_;
-  double rate_ = 0;  // nanoseconds of a tick
+  double rate_ = 0;  // nanoseconds per tick
   std::vector<Knot> knots_;
 };
 

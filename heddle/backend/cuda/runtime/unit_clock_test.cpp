@@ -14,7 +14,7 @@ constexpr double kNominal = 1.83;                  // ticks of a nanosecond
 constexpr double kRun = 6e6;                       // ns
 constexpr u64 kStart = 1'763'900'000'000'000'007;  // ns, when it began: of this century
 
-// A unit whose clock runs ahead of the nominal rate and falls back, by a microsecond, within milliseconds.
+// Reads the clock of a unit that gains a microsecond on the nominal rate and loses it again within milliseconds.
 u64 ticks_at(double ns) {
   return u64(1e12 + kNominal * (ns + 1000 * std::sin(ns / 7e5)));
 }
