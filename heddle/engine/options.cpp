@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kAsWeights = "as the weights";
 
-std::string joined(std::string names, const char* name) {
+std::string joined(const std::string& names, const char* name) {
   return names.empty() ? name : names + ", " + name;
 }
 
@@ -25,13 +25,13 @@ std::string joined(std::string names, const char* name) {
 std::string executor_names() {
   std::string names;
   for (const Backend* backend : all_backends())
-    for (const ExecutorSpec& executor : backend->executors) names = joined(std::move(names), executor.name);
+    for (const ExecutorSpec& executor : backend->executors) names = joined(names, executor.name);
   return names;
 }
 
 std::string scheduler_names() {
   std::string names;
-  for (const Scheduler* scheduler : all_schedulers()) names = joined(std::move(names), scheduler->name);
+  for (const Scheduler* scheduler : all_schedulers()) names = joined(names, scheduler->name);
   return names;
 }
 
