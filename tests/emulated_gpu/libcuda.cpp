@@ -1,4 +1,4 @@
-// Replaces libcuda.so.1: one emulated GPU of compute capability 9.0, whose programs are shared libraries made
+// Replaces libcuda.so.1: two emulated GPUs of compute capability 9.0, whose programs are shared libraries made
 // by libnvrtc.cpp. A kernel runs in parallel with the host until its stream gets another operation; all other
 // operations run at once. Captured operations run when their graph is launched.
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -28,17 +29,23 @@ namespace {
 using namespace heddle;
 using namespace heddle::cuda;
 
-// an H200 that runs nothing: code compiled for it has the key that a real H200 asks for
+struct DeviceKind {
+  const char* name;
+  int multiprocessors;
+};
+
+// H200s that run nothing: code compiled for them has the key that a real H200 asks for
 #ifdef EMULATED_GPU_STILL
 constexpr bool kRuns = false;
-constexpr int kMultiprocessorCount = 132;
+constexpr DeviceKind kDevices[] = {{"emulated GPU", 132}, {"emulated GPU", 132}};
 constexpr size_t kMemory = size_t{139} << 30;
 #else
 constexpr bool kRuns = true;
-constexpr int kMultiprocessorCount = 16;
+constexpr DeviceKind kDevices[] = {{"emulated GPU", 16}, {"small emulated GPU", 8}};
 constexpr size_t kMemory = size_t{4} << 30;
 #endif
-constexpr int kInvalidValue = 1, kInvalidContext = 201, kInvalidHandle = 400;
+constexpr int kDeviceCount = int(std::size(kDevices));
+constexpr int kInvalidValue = 1, kInvalidDevice = 101, kInvalidContext = 201, kInvalidHandle = 400;
 constexpr size_t kGuard = 256;  // guard bytes before and after an allocation that nothing may write
 constexpr u8 kUntouched = 0xa5;
 
@@ -48,6 +55,7 @@ using Run = void (*)(const Work* kernel, const u32* how);
 
 struct Context {
   unsigned long long id;
+  int device;
 };
 struct Module {
   void* library;
@@ -81,6 +89,7 @@ struct Graph {
   std::vector<Work> work;
 };
 struct Event {
+  Context* context;  // only its streams may record it
   std::chrono::steady_clock::time_point time;
 };
 
@@ -88,18 +97,31 @@ struct Event {
 auto& default_stream = *new Stream;
 thread_local std::array<ContextHandle, 16> contexts;
 thread_local size_t num_contexts = 0;
-Context primary_context{1};
-std::atomic<unsigned long long> num_made = 1;  // contexts
+Context primary_contexts[kDeviceCount] = {{1, 0}, {2, 1}};
+std::atomic<unsigned long long> num_made = kDeviceCount;  // contexts
+auto& live_contexts = *new std::set<Context*>{&primary_contexts[0], &primary_contexts[1]};
+auto& live_contexts_mutex = *new std::mutex;
 
-// All allocations, by address, for queries about pointers.
-auto& allocations = *new std::map<DevicePointer, size_t>;
+struct Allocation {
+  size_t bytes;
+  int device;
+};
+// All allocations, by address, for queries about pointers; and what they leave of each device's memory.
+auto& allocations = *new std::map<DevicePointer, Allocation>;
+size_t free_bytes[kDeviceCount] = {kMemory, kMemory};
 auto& allocations_mutex = *new std::mutex;
 
 Stream& stream_of(StreamHandle handle) {
   return handle ? *reinterpret_cast<Stream*>(handle) : default_stream;
 }
+Context* current_context() {
+  return num_contexts == 0 ? nullptr : reinterpret_cast<Context*>(contexts[num_contexts - 1]);
+}
+// Refuses a stream of another context than the current one, as the driver does.
 int put(StreamHandle handle, Work work) {
   Stream& stream = stream_of(handle);
+  if (!current_context()) return kInvalidContext;
+  if (stream.context && stream.context != current_context()) return kInvalidHandle;
   if (stream.capturing) return stream.captured.push_back(std::move(work)), kSuccess;
   stream.finish();
   work();
@@ -108,16 +130,13 @@ int put(StreamHandle handle, Work work) {
 void* pointer(DevicePointer address) {
   return reinterpret_cast<void*>(address);
 }
-Context* current_context() {
-  return num_contexts == 0 ? nullptr : reinterpret_cast<Context*>(contexts[num_contexts - 1]);
-}
 
-int attribute(DeviceAttribute which) {
+int attribute(DeviceAttribute which, int device) {
   switch (which) {
     case DeviceAttribute::kClockKilohertz:
       return 1'000'000;  // a tick is a nanosecond
     case DeviceAttribute::kMultiprocessors:
-      return kMultiprocessorCount;
+      return kDevices[device].multiprocessors;
     case DeviceAttribute::kL2Bytes:
       return 1 << 20;
     case DeviceAttribute::kComputeMajor:
@@ -163,30 +182,33 @@ int cuGetErrorString(int, const char** text) {
 }
 
 int cuDeviceGetCount(int* count) {
-  return set(count, 1);
+  return set(count, kDeviceCount);
 }
-int cuDeviceGet(int* device, int) {
-  return set(device, 0);
+int cuDeviceGet(int* device, int ordinal) {
+  if (ordinal < 0 || ordinal >= kDeviceCount) return kInvalidDevice;
+  return set(device, ordinal);
 }
-int cuDeviceGetName(char* name, int size, int) {
-  std::strncpy(name, "emulated GPU", size_t(size));
+int cuDeviceGetName(char* name, int size, int device) {
+  std::strncpy(name, kDevices[device].name, size_t(size));
   return kSuccess;
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int) {
   return set(bytes, kMemory);
 }
-int cuDeviceGetAttribute(int* value, DeviceAttribute which, int) {
-  return set(value, attribute(which));
+int cuDeviceGetAttribute(int* value, DeviceAttribute which, int device) {
+  return set(value, attribute(which, device));
 }
 
-int cuDevicePrimaryCtxRetain(ContextHandle* handle, int) {
-  return set(handle, reinterpret_cast<ContextHandle>(&primary_context));
+int cuDevicePrimaryCtxRetain(ContextHandle* handle, int device) {
+  return set(handle, reinterpret_cast<ContextHandle>(&primary_contexts[device]));
 }
 int cuCtxGetCurrent(ContextHandle* handle) {
   return set(handle, num_contexts == 0 ? ContextHandle{} : contexts[num_contexts - 1]);
 }
 int cuCtxPushCurrent_v2(ContextHandle handle) {
   if (num_contexts == contexts.size()) return kInvalidValue;
+  const std::lock_guard lock(live_contexts_mutex);
+  if (!live_contexts.contains(reinterpret_cast<Context*>(handle))) return kInvalidContext;
   contexts[num_contexts++] = handle;
   return kSuccess;
 }
@@ -195,18 +217,26 @@ int cuCtxPopCurrent_v2(ContextHandle* handle) {
   return set(handle, contexts[--num_contexts]);
 }
 int cuCtxGetDevice(int* device) {
-  return set(device, 0);
+  if (!current_context()) return kInvalidContext;
+  return set(device, current_context()->device);
 }
 int cuCtxSynchronize() {
   return default_stream.finish(), kSuccess;
 }
 // It is current from then on.
-int cuCtxCreate_v2(ContextHandle* handle, u32, int) {
-  set(handle, reinterpret_cast<ContextHandle>(new Context{++num_made}));
+int cuCtxCreate_v2(ContextHandle* handle, u32, int device) {
+  auto* const made = new Context{++num_made, device};
+  {
+    const std::lock_guard lock(live_contexts_mutex);
+    live_contexts.insert(made);
+  }
+  set(handle, reinterpret_cast<ContextHandle>(made));
   return cuCtxPushCurrent_v2(*handle);
 }
 int cuCtxDestroy_v2(ContextHandle handle) {
   if (current_context() == reinterpret_cast<Context*>(handle)) --num_contexts;
+  const std::lock_guard lock(live_contexts_mutex);
+  live_contexts.erase(reinterpret_cast<Context*>(handle));
   delete reinterpret_cast<Context*>(handle);
   return kSuccess;
 }
@@ -215,6 +245,7 @@ int cuCtxGetId(ContextHandle handle, unsigned long long* id) {
 }
 
 int cuStreamCreate(StreamHandle* handle, u32) {
+  if (!current_context()) return kInvalidContext;
   return set(handle, reinterpret_cast<StreamHandle>(new Stream{.context = current_context()}));
 }
 int cuStreamGetCtx(StreamHandle handle, ContextHandle* context) {
@@ -270,13 +301,14 @@ int cuGraphLaunch(GraphExecHandle exec, StreamHandle handle) {
 }
 
 int cuEventCreate(EventHandle* event, u32) {
-  return set(event, reinterpret_cast<EventHandle>(new Event));
+  return set(event, reinterpret_cast<EventHandle>(new Event{current_context(), {}}));
 }
 int cuEventDestroy_v2(EventHandle event) {
   delete reinterpret_cast<Event*>(event);
   return kSuccess;
 }
 int cuEventRecord(EventHandle event, StreamHandle stream) {
+  if (reinterpret_cast<Event*>(event)->context != current_context()) return kInvalidHandle;
   return put(stream, [event] { reinterpret_cast<Event*>(event)->time = std::chrono::steady_clock::now(); });
 }
 int cuEventSynchronize(EventHandle) {
@@ -291,9 +323,12 @@ int cuEventElapsedTime(float* milliseconds, EventHandle begin, EventHandle end) 
 }
 
 int cuMemGetInfo_v2(size_t* free, size_t* total) {
-  return set(free, kMemory), set(total, kMemory);
+  if (!current_context()) return kInvalidContext;
+  const std::lock_guard lock(allocations_mutex);
+  return set(free, free_bytes[current_context()->device]), set(total, kMemory);
 }
 int cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
+  if (!current_context()) return kInvalidContext;
   auto* block =
       static_cast<u8*>(std::aligned_alloc(kGuard, (bytes + kGuard - 1) / kGuard * kGuard + 2 * kGuard));
   if (!block) return kErrorOutOfMemory;
@@ -302,12 +337,16 @@ int cuMemAlloc_v2(DevicePointer* address, size_t bytes) {
   std::memset(block + kGuard + bytes, kUntouched, kGuard);
   const auto begin = reinterpret_cast<DevicePointer>(block + kGuard);
   const std::lock_guard lock(allocations_mutex);
-  allocations[begin] = bytes;
+  const int device = current_context()->device;
+  allocations[begin] = {bytes, device};
+  free_bytes[device] -= bytes;
   return set(address, begin);
 }
 int cuMemFree_v2(DevicePointer address) {
   {
     const std::lock_guard lock(allocations_mutex);
+    const auto [bytes, device] = allocations.at(address);
+    free_bytes[device] += bytes;
     allocations.erase(address);
   }
   auto* block = static_cast<u8*>(pointer(address)) - kGuard;
@@ -326,9 +365,10 @@ int cuPointerGetAttribute(void* value, PointerAttribute which, DevicePointer add
   const std::lock_guard lock(allocations_mutex);
   const auto after = allocations.upper_bound(address);
   if (after == allocations.begin()) return kInvalidValue;
-  const auto& [begin, bytes] = *std::prev(after);
-  if (address >= begin + std::max<size_t>(bytes, 1)) return kInvalidValue;
-  return set(static_cast<int*>(value), which == PointerAttribute::kMemoryType ? kDeviceMemory : 0);
+  const auto& [begin, allocation] = *std::prev(after);
+  if (address >= begin + std::max<size_t>(allocation.bytes, 1)) return kInvalidValue;
+  const bool type = which == PointerAttribute::kMemoryType;
+  return set(static_cast<int*>(value), type ? kDeviceMemory : allocation.device);
 }
 int cuMemAllocAsync(DevicePointer* address, size_t bytes, StreamHandle) {
   return cuMemAlloc_v2(address, bytes);
@@ -421,7 +461,8 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   bool cooperative = false;
   for (u32 i = 0; i < config->attribute_count; ++i)
     cooperative |= config->attributes[i].id == LaunchAttributeId::kCooperative && config->attributes[i].flag;
-  if (cooperative && config->grid[0] > u32(kMultiprocessorCount)) return kInvalidValue;
+  if (cooperative && config->grid[0] > u32(kDevices[function.context->device].multiprocessors))
+    return kInvalidValue;
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
   const std::shared_ptr<Work> kernel(function.bind(args));
   const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
