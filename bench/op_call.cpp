@@ -87,7 +87,7 @@ template <class Args>
 void on_gpu(const std::string& name) {
   const OpSpec& op = get_op(name);
   benchmark::RegisterBenchmark(("gpu/" + name).c_str(), [&op](benchmark::State& state) {
-    const cuda::Device& device = cuda::Device::get();
+    const cuda::Device& device = cuda::Device::at(0);
     const cuda::ContextScope scope(device);
     const cuda::Stream stream(device);
     const cuda::DeviceBuffer memory(3 * kColumns * sizeof(float), device);
@@ -97,7 +97,7 @@ void on_gpu(const std::string& name) {
     time_launches(state, stream, [&] { caller.run(op, bytes_of(args), {.stream = stream.handle()}); });
   })->UseManualTime();
   benchmark::RegisterBenchmark(("gpu/" + name + "/launch").c_str(), [&op](benchmark::State& state) {
-    const cuda::Device& device = cuda::Device::get();
+    const cuda::Device& device = cuda::Device::at(0);
     const cuda::ContextScope scope(device);
     const cuda::Stream stream(device);
     const cuda::DeviceBuffer memory(3 * kColumns * sizeof(float), device);

@@ -51,7 +51,7 @@ class AttentionOfCut {
     const auto axes = op.axes(part.args.data(), TilingTarget{});
     const Program program = one_call({.name = op.name, .parts = {part}}, memory_.buffers, axes);
     if (executor.space) {
-      SpaceMirror mirror(memory_, executor.space());
+      SpaceMirror mirror(memory_, executor.space(0));
       executor.create(program, mirror.memory(), ExecutorOptions{})->run(1);
       mirror.fetch();
     } else {

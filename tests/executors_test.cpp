@@ -62,13 +62,30 @@ TEST(Threads, UnknownLevelIsAnError) {
   EXPECT_THROW(get_executor("threads").create(test.program, test.memory, {.simd = "mmx"}), Error);
 }
 
+TEST(CpuExecutors, HaveOneDevice) {
+  TestProgram test(1);
+  for (const char* name : {"threads", "reference"})
+    for (const i32 device : {1, -1}) {
+      std::string message;
+      try {
+        get_executor(name).create(test.program, test.memory, {.device = device});
+      } catch (const Error& error) {
+        message = error.what();
+      }
+      EXPECT_EQ(message,
+                fmt::format("[cpu] there is no device {}; the CPU is device 0, and the only one", device));
+    }
+  EXPECT_THROW(backend_of("threads").device(1), Error);
+  EXPECT_THROW(backend_of("threads").read_bandwidth(1, 1), Error);
+}
+
 class Traces : public testing::TestWithParam<const char*> {};
 
 // A trace has what every worker did, in order, and waits end after the signals that they wait for.
 TEST_P(Traces, NoteEveryInstruction) {
   const ExecutorSpec& spec = get_executor(GetParam());
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
-  TestProgram test(3, spec.space ? &spec.space() : nullptr);
+  TestProgram test(3, spec.space ? &spec.space(0) : nullptr);
   const auto executor = spec.create(test.program, test.memory, {.threads = 2, .trace_events = 100});
   executor->run(2);
   executor->run(2);  // a trace covers the last run
@@ -139,7 +156,7 @@ TEST_P(Hangs, EndWithADumpAndTheNextRunWorks) {
   const auto& [executor_name, hang] = GetParam();
   const ExecutorSpec& spec = get_executor(executor_name);
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << executor_name << ": " << why;
-  TestProgram test(3, spec.space ? &spec.space() : nullptr);
+  TestProgram test(3, spec.space ? &spec.space(0) : nullptr);
   const auto good = test.program.workers;
   const auto create = [&](double hang_limit_ms) {
     return spec.create(test.program, test.memory, {.threads = 2, .hang_limit_ms = hang_limit_ms});
@@ -228,7 +245,8 @@ INSTANTIATE_TEST_SUITE_P(Executors, Hangs,
 // Consumers that wait for panels which no loader loads give up, and the device stays usable.
 TEST(Panels, ThatDoNotComeAreAFault) {
   if (std::string why = get_executor("megakernel").unavailable(); !why.empty()) GTEST_SKIP() << why;
-  const std::string arch = cuda::Device::get().arch();
+  const cuda::Device& device = cuda::Device::at(0);
+  const std::string arch = device.arch();
   const TestProgram test(1);
   const u32 scratch = cuda::KernelTraits::of(test.program, arch).scratch_bytes;
   const std::string source = cuda::megakernel_source(test.program, arch) + R"(
@@ -240,22 +258,22 @@ extern "C" __global__ void starve(const __grid_constant__ heddle::KernelParams p
   if (arch::thread() == 0 && is_stopped(p.fault)) p.tiles[0] = 7;
 })";
   const cuda::Module module(
-      cuda::compile(std::vector<cuda::CompileRequest>{{"starve", source, arch, {}}})[0].cubin);
+      cuda::compile(std::vector<cuda::CompileRequest>{{"starve", source, arch, {}}})[0].cubin, device);
   const u32 shared = scratch + 2 * kRingSlotBytes;
   cuda::Kernel kernel = module.kernel("starve");
   kernel.set_max_shared(int(shared));
-  const cuda::Stream stream;
+  const cuda::Stream stream(device);
   struct {
     FaultRecord fault;
     u32 tiles[2] = {};
   } report;
-  const cuda::DeviceBuffer memory(sizeof report);
+  const cuda::DeviceBuffer memory(sizeof report, device);
   cuda::upload(memory.data(), &report, sizeof report, stream);
   KernelParams params;
   params.fault = reinterpret_cast<FaultRecord*>(memory.data());
   params.tiles = reinterpret_cast<u32*>(memory.data() + sizeof(FaultRecord));
   params.ring_slots = 2;
-  params.panel_limit = u64(20 * cuda::Device::get().max_clock_khz());
+  params.panel_limit = u64(20 * device.max_clock_khz());
   const void* args[] = {&params};
   launch(kernel, {.block = 32 * (kConsumerWarps + 1), .shared = shared}, stream, args);
   cuda::download(&report, memory.data(), sizeof report, stream);
@@ -271,7 +289,7 @@ class Fits : public testing::TestWithParam<const char*> {};
 TEST_P(Fits, TooManyWorkersAreRefused) {
   const ExecutorSpec& spec = get_executor(GetParam());
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
-  TestProgram test(3, &spec.space());
+  TestProgram test(3, &spec.space(0));
   test.program.workers.resize(20000, {Instruction{}});
   try {
     spec.create(test.program, test.memory, {});
@@ -293,7 +311,7 @@ TEST_P(Specialised, KernelsGiveTheSameBits) {
   const ExecutorSpec& spec = get_executor(GetParam());
   if (std::string why = spec.unavailable(); !why.empty()) GTEST_SKIP() << GetParam() << ": " << why;
   const auto run = [&](Knowledge knowledge) {
-    TestProgram test(3, &spec.space());
+    TestProgram test(3, &spec.space(0));
     ExecutorOptions options;
     options.knowledge = knowledge;
     const RunReport report = spec.create(test.program, test.memory, options)->run(2);

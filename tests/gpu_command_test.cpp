@@ -88,6 +88,32 @@ TEST_F(OnEmulatedGpu, IsTheDefault) {
   expect_in(without.err, "; not megakernel: ");  // a GPU that cannot be used is reported without a request
 }
 
+TEST_F(OnEmulatedGpu, IsChosenByItsNumber) {
+  const std::string env = output({"env"});
+  expect_in(env, "gpu         0: emulated GPU (sm_90a), 16 SMs");
+  expect_in(env, "gpu         1: small emulated GPU (sm_90a), 8 SMs");
+  const auto generate = [](const std::string& device, const std::string& executor) {
+    return run_program({.args = {"generate", kStory, "--prompt", "27 + 45 =", "--verbose", "--workers", "4",
+                                 "--device", device, "--executor", executor}});
+  };
+  for (const std::string executor : {"megakernel", "launches"}) {
+    const Outcome second = generate("1", executor);
+    EXPECT_EQ(second.out, " 72.\n");
+    expect_in(second.err, fmt::format("[executor: {} on small emulated GPU, device 1]", executor));
+  }
+  for (const std::string device : {"2", "-1"}) {
+    const Outcome outcome = generate(device, "auto");
+    EXPECT_EQ(outcome.code, 2);
+    expect_in(outcome.err, fmt::format("there is no device {}; this machine has 2 (0 emulated GPU, 1 small "
+                                       "emulated GPU)",
+                                       device));
+  }
+  expect_in(generate("1", "threads").err, "[cpu] there is no device 1; the CPU is device 0");
+  expect_in(output({"diff", kModel, "--a", "threads", "--b", "megakernel", "--tokens", "5", "--workers", "4",
+                    "--device", "1"}),
+            "threads and megakernel agree within");
+}
+
 TEST_F(OnGpu, TextIsPrintedWhileALaunchRunsAndEndsWhenAsked) {
   Scratch scratch;
   const std::string file = scratch.path("text");
@@ -169,11 +195,12 @@ class AheadOfTime : public OnEmulatedGpu {
     return run_program({.args = flags});
   }
   // The artefact is as compiled, except for what `change` does to it.
-  void expect_refused(const std::function<void(Artefact&)>& change, const std::string& words) {
+  void expect_refused(const std::function<void(Artefact&)>& change, const std::string& words,
+                      const std::vector<std::string>& flags = {}) {
     Artefact artefact = load_artefact(file);
     change(artefact);
     save_artefact(artefact, file);
-    const Outcome outcome = run({});
+    const Outcome outcome = run(flags);
     EXPECT_EQ(outcome.code, 1) << outcome.out;
     expect_in(outcome.err, words);
   }
@@ -215,6 +242,12 @@ TEST_F(AheadOfTime, ProgramsOfAnotherDeviceAreRefused) {
         artefact.device = {"", "megakernel", "sm_90a", 0}, artefact.code.clear();
       },
       "is not among the 0 pieces of code that were compiled ahead of time");
+  expect_refused(
+      [](Artefact& artefact) {
+        artefact.device = {"", "megakernel", "sm_90a", 16};
+      },
+      "is for 16 multiprocessors and has 4 workers; this device (small emulated GPU) has 8",
+      {"--device", "1"});
   ::unsetenv("LD_LIBRARY_PATH");
   expect_refused([](Artefact&) {}, "there is no GPU that can be used here: ");
 }

@@ -30,8 +30,8 @@ constexpr float kPoison = -77;
 // Floats on the device, poisoned unless values are given.
 class Floats {
  public:
-  explicit Floats(std::vector<float> values, const Device& device = Device::get())
-      : memory_(values.size() * 4, device), count_(values.size()) {
+  explicit Floats(std::vector<float> values, const Device& device = Device::at(0))
+      : device_(device), memory_(values.size() * 4, device), count_(values.size()) {
     const Stream stream(device);
     upload(memory_.data(), values.data(), count_ * 4, stream);
     stream.synchronize();
@@ -39,7 +39,7 @@ class Floats {
   explicit Floats(size_t count) : Floats(std::vector<float>(count, kPoison)) {}
 
   std::vector<float> read() const {
-    const Stream stream;
+    const Stream stream(device_);
     std::vector<float> values(count_);
     download(values.data(), memory_.data(), count_ * 4, stream);
     stream.synchronize();
@@ -53,6 +53,7 @@ class Floats {
   }
 
  private:
+  const Device& device_;
   DeviceBuffer memory_;
   size_t count_;
 };
@@ -82,7 +83,7 @@ class OpCallGpu : public GpuTest {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
-    if (!IsSkipped()) scope_.emplace(Device::get());
+    if (!IsSkipped()) scope_.emplace(device());
   }
 
  private:
@@ -91,7 +92,7 @@ class OpCallGpu : public GpuTest {
 
 TEST_F(OpCallGpu, OneKernelServesEveryShape) {
   std::mt19937 random(3);
-  const Stream stream;
+  const Stream stream(device());
   const Floats weight(std::vector<float>(300, 2.0f));
   const size_t before = StandaloneKernels::of_process().count();
   for (int n = 0; n < 200; ++n) {
@@ -111,7 +112,7 @@ TEST_F(OpCallGpu, OneKernelServesEveryShape) {
 }
 
 TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {
-  const Stream stream;
+  const Stream stream(device());
   const Floats a({1, 2}), b({3, 4}), y(2);
   Add args = add(a, b, y, 1, 2);
   call("add", args, {.stream = stream.handle()});
@@ -124,7 +125,7 @@ TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {
   unsigned long long context = 0;
   driver().context_get_id(stream.context(), &context);
   const StandaloneKernel kernel = StandaloneKernels::of_process().get(
-      get_op("add"), reinterpret_cast<const std::byte*>(&args), context, Device::get());
+      get_op("add"), reinterpret_cast<const std::byte*>(&args), context, device());
   OpGrid grid;
   grid.axes[0] = {.extent = 1, .step = 1}, grid.axes[1] = {.extent = 2, .step = 2};
   LaunchConfig config;
@@ -138,7 +139,7 @@ TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {
 }
 
 TEST_F(OpCallGpu, IsCapturedWithItsAddresses) {
-  const Stream stream;
+  const Stream stream(device());
   const Floats a({1, 2, 3}), b({10, 20, 30}), first(3), second(3);
   const auto record = [&](const Floats& y) {
     GraphCapture capture(stream);  // the first call of all is recorded too
@@ -157,7 +158,7 @@ TEST_F(OpCallGpu, IsCapturedWithItsAddresses) {
 }
 
 TEST_F(OpCallGpu, RunsOnTheCallersStream) {
-  const Stream streams[2];
+  const Stream streams[] = {Stream(device()), Stream(device())};
   const Floats a({1, 2}), b({3, 4}), y0(2), y1(2), z0(2), z1(2);
   for (int n = 0; n < 8; ++n) {
     call("add", add(a, b, y0, 1, 2), {.stream = streams[0].handle()});
@@ -177,10 +178,10 @@ TEST_F(OpCallGpu, RunsInTheContextThatIsCurrent) {
     {
       const Floats a({1, 2}), b({3, 4}), y(2);
       call("add", add(a, b, y, 1, 2));
-      Device::get().synchronize();
+      device().synchronize();
       EXPECT_EQ(y.read(), std::vector<float>({4, 6}));
       // A thread without a context uses the stream's.
-      const Stream stream;
+      const Stream stream(device());
       std::thread([&] { call("add", add(a, a, y, 1, 2), {.stream = stream.handle()}); }).join();
       stream.synchronize();
       EXPECT_EQ(y.read(), std::vector<float>({2, 4}));
@@ -189,11 +190,11 @@ TEST_F(OpCallGpu, RunsInTheContextThatIsCurrent) {
   }
   const Floats a({1, 2}), b({3, 4}), y(2);
   call("add", add(a, b, y, 1, 2));
-  Device::get().synchronize();
+  device().synchronize();
   EXPECT_EQ(y.read(), std::vector<float>({4, 6}));
   // So does a call that names the device.
   std::thread([&] { call("add", add(a, a, y, 1, 2), {.device = 0}); }).join();
-  Device::get().synchronize();
+  device().synchronize();
   EXPECT_EQ(y.read(), std::vector<float>({2, 4}));
   std::string message;
   std::thread([&] { message = message_of([&] { call("add", add(a, b, y, 1, 2)); }); }).join();
@@ -204,8 +205,8 @@ TEST_F(OpCallGpu, IsSafeFromAnyThread) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([t] {
-      const ContextScope scope(Device::get());
-      const Stream stream;
+      const ContextScope scope(device());
+      const Stream stream(device());
       for (i64 rows = 1; rows < 12; ++rows) {
         const Floats a(std::vector<float>(size_t(rows * 5), float(t))), y(size_t(rows * 5));
         call("add", add(a, a, y, rows, 5), {.stream = stream.handle()});
@@ -221,13 +222,13 @@ TEST_F(OpCallGpu, EmptyTensorsLaunchNothing) {
   const Floats y(4);
   const Tensor nothing = tensor_of("test", "x", {.size = std::vector<i64>{0, 4}});
   call("add", Add{.a = nothing, .b = nothing, .y = nothing});
-  Device::get().synchronize();
+  device().synchronize();
 }
 
 TEST_F(OpCallGpu, ReachesMoreThanTwoBillionElements) {
   constexpr i64 kApart = (i64{1} << 30) + 8;  // elements of bf16
-  const DeviceBuffer memory(size_t(2 * (2 * kApart + 4)));
-  const Stream stream;
+  const DeviceBuffer memory(size_t(2 * (2 * kApart + 4)), device());
+  const Stream stream(device());
   std::vector<u16> row = {0x3f80, 0x4000, 0x4040, 0x4080};  // 1, 2, 3, 4
   fill(memory.data() + 2 * 2 * kApart, 0, 8, stream);
   upload(memory.data() + 2 * 2 * kApart, row.data(), 8, stream);
@@ -265,8 +266,7 @@ TEST_F(OpCallGpu, SaysWhatIsWrong) {
     Add args = good;
     fault.make(args);
     // If the GPU can use the host's memory, this is not an error.
-    if (std::strstr(fault.what, "of the host") &&
-        Device::get().attribute(DeviceAttribute::kPageableMemoryAccess))
+    if (std::strstr(fault.what, "of the host") && device().attribute(DeviceAttribute::kPageableMemoryAccess))
       continue;
     const std::string message = message_of([&] { call("add", args); });
     EXPECT_NE(message.find(fault.what), std::string::npos) << message;
@@ -274,14 +274,15 @@ TEST_F(OpCallGpu, SaysWhatIsWrong) {
   const std::string message = message_of([] { call("attention", Attention{}); });
   EXPECT_EQ(message,
             "unsupported: [attention] reads the step record of a program; it cannot be called by itself");
-  Device::get().synchronize();
+  device().synchronize();
   EXPECT_EQ(y.read(), std::vector<float>(4, kPoison));
 }
 
 TEST_F(OpCallGpu, WorkspaceIsTheCallers) {
   Linear args{.x = dense(DType::kF32, {16, 8}), .y = dense(DType::kF32, {16, 4})};
   args.w.data = dense(DType::kBf16, {4, 8});
-  const DeviceBuffer x(16 * 8 * 4), w(size_t(args.w.bytes()) + 64), table(64 * 8), y(16 * 4 * 4);
+  const DeviceBuffer x(16 * 8 * 4, device()), w(size_t(args.w.bytes()) + 64, device()),
+      table(64 * 8, device()), y(16 * 4 * 4, device());
   args.x.buffer = args.y.buffer = args.w.data.buffer = 0;
   args.x.data = reinterpret_cast<u8*>(x.data()), args.y.data = reinterpret_cast<u8*>(y.data());
   args.w.data.data = reinterpret_cast<u8*>(w.data());

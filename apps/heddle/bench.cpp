@@ -56,6 +56,7 @@ class Bench {
         name_(get_executor(options.executor).space ? options.executor
                                                    : fmt::format("{} threads", options.threads)),
         backend_(backend_of(options.executor)),
+        device_(options.device),
         threads_(options.threads) {
     measure_bandwidth();
     double load = seconds_of([&] { engine_ = load_engine(flags.engine, options); });
@@ -97,7 +98,7 @@ class Bench {
   // Bandwidth is measured before and after everything, because other work changes what is left of it. It is
   // not measured while the model is loaded: that would raise the peak of memory and evict the weights from
   // caches.
-  void measure_bandwidth() { bandwidth_.all.push_back(1e-9 * backend_.read_bandwidth(threads_)); }
+  void measure_bandwidth() { bandwidth_.all.push_back(1e-9 * backend_.read_bandwidth(device_, threads_)); }
 
   const Program& build(i32 rows) {
     const Program* program = nullptr;
@@ -192,7 +193,7 @@ class Bench {
   std::string name_;
   std::unique_ptr<Engine> engine_;
   const Backend& backend_;
-  i32 threads_;
+  i32 device_, threads_;
   i64 weight_bytes_ = 0;
   std::vector<size_t> decodes_;  // indices in rows_ of rows with a ceiling
   Measurement bandwidth_{.work = "read bandwidth", .unit = "GB/s"};
@@ -228,7 +229,7 @@ void run(const Command& command, const BenchFlags& flags) {
   Bench bench(flags, options);
   bench.run();
   if (flags.out.empty()) return;
-  const MeasuredWith with = {backend_of(options.executor).device(), flags.commit,
+  const MeasuredWith with = {backend_of(options.executor).device(options.device), flags.commit,
                              command_of(command, flags, options)};
   write_measurements(flags.out, with, bench.rows());
 }

@@ -84,6 +84,7 @@ struct Ran {
 Ran run_on(const DiffFlags& flags, EngineOptions options, const std::string& executor,
            std::span<const i32> tokens) {
   options.executor = executor;
+  if (!get_executor(executor).space) options.device = 0;  // the flag is for the executors of a GPU
   Ran ran{load_engine(flags.engine, options)};
   const SequenceId sequence = ran.engine->open({});
   const StepRequest request{sequence, tokens, true};
@@ -138,6 +139,7 @@ void add_diff(CLI::App& app) {
   auto flags = std::make_shared<DiffFlags>();
   Command command(app, "diff", "Compare two executors, op by op");
   flags->engine.add_program_to(command, "folder with config.json and *.safetensors");
+  flags->engine.add_device_to(command);
   flags->engine.add_threads_to(command);
   command.argument("--a", &flags->a, "one executor");
   command.argument("--b", &flags->b, "the other");

@@ -37,7 +37,7 @@ void run() {
                  why.empty() ? "" : " (not here: " + why + ")");
     }
   }
-  fmt::print("default     {}\n", describe_choice(default_executor().name, true));
+  fmt::print("default     {}\n", describe_choice(default_executor().name, 0, true));
   fmt::print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
   fmt::print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
   fmt::print("ops         {}\n",

@@ -135,16 +135,17 @@ void run(const Command& command, const ScheduleFlags& flags) {
   print(fmt::format("{}: predicted, {}\n", title, said_of_costs(flags)));
   if (flags.measure)
     print(fmt::format("measured with {} on {}: the same tokens and logits with each policy\n",
-                      options.executor, backend_of(options.executor).device()));
+                      options.executor, backend_of(options.executor).device(options.device)));
   print(table(schedules));
   if (!flags.plot.empty()) write_file(flags.plot, schedule_page(title, schedules));
   if (flags.out.empty()) return;
   std::vector<Measurement> rows;
   for (const PlannedSchedule& schedule : schedules) rows.push_back(*schedule.measured);
   options.scheduler = policies[0];
-  write_measurements(
-      flags.out, {backend_of(options.executor).device(), flags.commit, command_of(command, flags, options)},
-      rows);
+  write_measurements(flags.out,
+                     {backend_of(options.executor).device(options.device), flags.commit,
+                      command_of(command, flags, options)},
+                     rows);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ bool fits(Kept kept, const T& asked, const T& has) {
 }
 
 // Programs for a CPU have no target; those for a GPU also run on a CPU.
-void require_device(const Artefact& artefact, const std::string& executor) {
+void require_device(const Artefact& artefact, const std::string& executor, i32 device) {
   const DeviceKind& wanted = artefact.device;
   const Backend& backend = backend_of(executor);
   if (&backend != &backend_of(wanted.executor)) {
@@ -50,7 +50,7 @@ void require_device(const Artefact& artefact, const std::string& executor) {
   if (const std::string why = get_executor(executor).no_device(); !why.empty())
     fail(ErrorCode::kUnsupported, "[{}] is for {}; there is no GPU that can be used here: {}", artefact.where,
          wanted.text(), why);
-  const DeviceKind found = backend.kind();
+  const DeviceKind found = backend.kind(device);
   if (found.arch != wanted.arch)
     fail(ErrorCode::kUnsupported, "[{}] is for {}; this device is {}: its code is for {}, wanted is {}",
          artefact.where, wanted.text(), found.text(), wanted.arch, found.arch);
@@ -126,7 +126,7 @@ void take_settings(const Model& model, EngineOptions& options) {
   if (const std::string here = model.fingerprint(); here != artefact.checkpoint)
     fail(ErrorCode::kUnsupported, "[{}] is for checkpoint {} ({}); this one is {} ({})", artefact.where,
          artefact.checkpoint, artefact.model, here, model.info().family);
-  require_device(artefact, options.executor);
+  require_device(artefact, options.executor, options.device);
   require(!options.keep_buffers, "[{}] its programs use buffers again; wanted is that each is kept",
           artefact.where);
   const auto rows_of = [](bool all) { return all ? "every row" : "the last row"; };

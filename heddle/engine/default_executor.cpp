@@ -13,7 +13,7 @@ constexpr const char* kCpu = "threads";
 
 bool has_device(const char* executor) {
   try {
-    return !backend_of(executor).device().empty();
+    return !backend_of(executor).device(0).empty();
   } catch (const Error&) {
     return false;
   }
@@ -27,8 +27,9 @@ DefaultExecutor default_executor() {
   return {.name = kCpu, .not_taken = fmt::format("{}: {}", kGpu, why), .has_device = has_device(kGpu)};
 }
 
-std::string describe_choice(const std::string& executor, bool by_default) {
-  const std::string text = fmt::format("{} on {}", executor, backend_of(executor).device());
+std::string describe_choice(const std::string& executor, i32 device, bool by_default) {
+  std::string text = fmt::format("{} on {}", executor, backend_of(executor).device(device));
+  if (device > 0) text += fmt::format(", device {}", device);
   const std::string not_taken = by_default ? default_executor().not_taken : "";
   return not_taken.empty() ? text : fmt::format("{}; not {}", text, not_taken);
 }

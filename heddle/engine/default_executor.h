@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "heddle/base/types.h"
+
 namespace heddle {
 
 constexpr const char* kAutoExecutor = "auto";
@@ -14,7 +16,7 @@ struct DefaultExecutor {
 };
 
 DefaultExecutor default_executor();
-// Text such as "threads on a Xeon; not megakernel: no NVIDIA driver here".
-std::string describe_choice(const std::string& executor, bool by_default);
+// Text such as "megakernel on an H200, device 1", or "threads on a Xeon; not megakernel: no NVIDIA driver here".
+std::string describe_choice(const std::string& executor, i32 device, bool by_default);
 
 }  // namespace heddle

@@ -13,6 +13,7 @@ namespace {
 std::unique_ptr<Executor> make_executor(const Program& program, const Memory& memory,
                                         const EngineOptions& options) {
   ExecutorOptions run = options.run;
+  run.device = options.device;
   run.threads = options.threads;
   if (options.artefact) run.code = &options.artefact->code;
   const ExecutorSpec* spec = &get_executor(options.executor);
@@ -23,7 +24,8 @@ std::unique_ptr<Executor> make_executor(const Program& program, const Memory& me
 }  // namespace
 
 SharedMemory::SharedMemory(const Planner& planner, const EngineOptions& options) {
-  if (const ExecutorSpec& spec = get_executor(options.executor); spec.space) space = &spec.space();
+  if (const ExecutorSpec& spec = get_executor(options.executor); spec.space)
+    space = &spec.space(options.device);
   const MemoryNeed need = memory_need(planner, options.max_sequences, space);
   if (options.on_need) options.on_need(need);
   require_fit(need);

@@ -74,7 +74,9 @@ bool read_option(const std::string& text, std::optional<DType>& value) {
 }
 
 void validate(const EngineOptions& options) {
-  get_executor(options.executor);
+  // Programs for device 0 are also planned where there is none.
+  if (const Backend& backend = backend_of(options.executor); options.device != 0)
+    backend.device(options.device);
   if (!options.scheduler.empty()) get_scheduler(options.scheduler);
   visit_plain(options, [](const char* name, const auto& value, const Option& option) {
     if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, i32>)
@@ -88,7 +90,7 @@ Target target_of(const EngineOptions& options) {
   if (options.target) return *options.target;
   const ExecutorSpec& executor = get_executor(options.executor);
   i32 workers = options.workers;
-  if (workers == 0) workers = executor.workers ? executor.workers() : options.threads;
+  if (workers == 0) workers = executor.workers ? executor.workers(options.device) : options.threads;
   if (workers == 0) workers = allowed_cores();
   return executor.space ? gpu_target(workers) : cpu_target(workers);
 }

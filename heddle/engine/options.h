@@ -46,6 +46,7 @@ constexpr i32 kDefaultContext = 8192;  // positions
 
 struct EngineOptions {
   std::string executor = "threads";
+  i32 device = 0;         // ordinal of the GPU; a CPU is device 0
   std::string scheduler;  // empty: kDefaultScheduler
   i32 workers = 0;        // workers of the programs; 0: one for each thread
   i32 threads = 0;        // 0: one for each core this process may use
@@ -71,6 +72,8 @@ struct EngineOptions {
   static void visit(Self& s, V&& v) {
     v("executor", s.executor,
       Option{.doc = "what runs the program", .flag = true, .choices = executor_names});
+    v("device", s.device,
+      Option{.doc = "which GPU, as heddle env numbers them; a CPU is device 0", .flag = true});
     v("scheduler", s.scheduler,
       Option{.doc = "how tiles are ordered",
              .zero = kDefaultScheduler,

@@ -104,6 +104,8 @@ TEST(EngineOptions, AreRefusedByNameValueAndRange) {
   EXPECT_NE(refusal({.max_sequences = 0}).find("max_sequences = 0; must be 1 to 512"), std::string::npos);
   EXPECT_NE(refusal({.page_size = 0}).find("page_size = 0; must be 1 to 65536"), std::string::npos);
   EXPECT_NE(refusal({.splits = {.most = 1025}}).find("max_splits = 1025"), std::string::npos);
+  EXPECT_NE(refusal({.device = 1}).find("there is no device 1;"), std::string::npos);
+  EXPECT_NE(refusal({.device = -1}).find("there is no device -1;"), std::string::npos);
   EXPECT_NE(refusal({.scheduler = "none"}).find("none"), std::string::npos);
 }
 

@@ -37,6 +37,7 @@ enum class LaunchMode : u8 {
 enum class Knowledge { kNothing, kTypes, kForms, kSizes };
 
 struct ExecutorOptions {
+  i32 device = 0;   // ordinal among the backend's devices; the Memory must lie in its space
   int threads = 0;  // 0: one for each core that this process may use
   // Made ahead of time, and complete for the program; null: the executor compiles when needed.
   const DeviceCode* code = nullptr;
@@ -111,8 +112,9 @@ struct ExecutorSpec {
   std::string (*no_device)() = nullptr;
   // Where a program's buffers must lie, and for how many workers it needs programs. Null: in the host's
   // memory, with a worker for each thread.
-  MemorySpace& (*space)() = nullptr;
-  i32 (*workers)() = nullptr;
+  // Each throws Error if the backend has no such device.
+  MemorySpace& (*space)(i32 device) = nullptr;
+  i32 (*workers)(i32 device) = nullptr;
   const char* many_rows = nullptr;  // the executor of steps with at least kManyStepRows rows; null: this one
 };
 
@@ -138,15 +140,16 @@ struct Backend {
   const char* name = "";
   std::vector<ExecutorSpec> executors;
   std::function<std::string()> describe;  // for `heddle env`
-  std::function<std::string()> device;    // its device, in a few words
-  // Bytes per second when `threads` threads (0: all) read memory that no cache holds.
-  std::function<double(int threads)> read_bandwidth;
+  // A device by its ordinal, in a few words. Throws Error if there is no such device.
+  std::function<std::string(i32 device)> device;
+  // Bytes per second when a device, by `threads` threads (0: all), reads memory that no cache holds.
+  std::function<double(i32 device, int threads)> read_bandwidth;
   // Runs single ops on a caller's memory. Throws Error(kUnsupported) where it cannot.
   OpCaller& (*op_calls)() = nullptr;
   // Devices that programs can be made for without having one.
   std::vector<DeviceKind> kinds;
-  // The kind of this machine's device, if the backend compiles code. Throws Error when there is no device.
-  std::function<DeviceKind()> kind;
+  // The kind of one of this machine's devices, if the backend compiles code. Throws Error if there is none.
+  std::function<DeviceKind(i32 device)> kind;
   const DeviceCompiler* compiler = nullptr;  // null: nothing is compiled
 };
 

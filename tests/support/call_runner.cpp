@@ -81,14 +81,14 @@ std::vector<std::byte> rest_of(CaseMemory& memory, const std::vector<Output>& ou
 
 void call(const OpSpec& op, const std::vector<std::byte>& args, const Backend& backend, CaseMemory& memory,
           int threads) {
-  MemorySpace* const space = backend.executors[0].space ? &backend.executors[0].space() : nullptr;
+  MemorySpace* const space = backend.executors[0].space ? &backend.executors[0].space(0) : nullptr;
   std::optional<SpaceMirror> mirror;
   if (space) mirror.emplace(memory, *space);
   std::vector<std::byte> bound = args;
   bind(op, bound.data(), mirror ? mirror->memory() : memory.memory);
   OpCaller& caller = backend.op_calls();
   std::optional<cuda::Stream> stream;
-  if (caller.memory() == MemoryPlace::Kind::kGpu) stream.emplace();
+  if (caller.memory() == MemoryPlace::Kind::kGpu) stream.emplace(cuda::Device::at(0));
   CallSite site{.stream = stream ? stream->handle() : nullptr, .threads = threads};
   site.workspace_bytes = caller.needs(op, bound.data(), site).workspace_bytes;
   const Workspace workspace(space, site.workspace_bytes);

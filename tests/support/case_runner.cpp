@@ -74,7 +74,7 @@ class Comparison {
       executor.create(program, memory_.memory, ExecutorOptions{})->run(1);
       return;
     }
-    SpaceMirror mirror(memory_, executor.space());
+    SpaceMirror mirror(memory_, executor.space(0));
     executor.create(program, mirror.memory(), ExecutorOptions{})->run(1);
     mirror.fetch();
   }

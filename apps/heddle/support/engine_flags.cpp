@@ -47,8 +47,13 @@ void EngineFlags::add_executor_to(Command& command) {
   add_options(
       command, [](const std::string& name, const Option&) { return name == "executor"; },
       "; auto: megakernel where there is a GPU, else threads");
+  add_device_to(command);
   command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
                    {.group = kGroup});
+}
+
+void EngineFlags::add_device_to(Command& command) {
+  add_options(command, [](const std::string& name, const Option&) { return name == "device"; });
 }
 
 void EngineFlags::add_threads_to(Command& command) {
@@ -108,7 +113,8 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
   };
   const bool by_default = flags.asked.executor == kAutoExecutor && flags.program.empty();
   if (flags.verbose || (by_default && default_executor().has_device))
-    std::fprintf(stderr, "[executor: %s]\n", describe_choice(options.executor, by_default).c_str());
+    std::fprintf(stderr, "[executor: %s]\n",
+                 describe_choice(options.executor, options.device, by_default).c_str());
   if (line->on_terminal() || flags.verbose)
     options.on_need = [](const MemoryNeed& need) {
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());

@@ -20,6 +20,7 @@ struct EngineFlags {
   // Adds only the flags that decide a program. `what` describes the model argument of the command.
   void add_program_to(Command& command, const std::string& what, bool model_required = true);
   void add_executor_to(Command& command);
+  void add_device_to(Command& command);  // part of add_executor_to()
   void add_threads_to(Command& command);
   // For commands whose programs may come from an artefact.
   void add_artefact_to(Command& command);

@@ -20,8 +20,16 @@ const Backend& cpu_backend() {
                      .create = create_reference,
                      .unavailable = [] { return std::string(); }}},
       .describe = describe_cpu,
-      .device = name_cpu,
-      .read_bandwidth = measure_read_bandwidth,
+      .device =
+          [](i32 device) {
+            require_cpu(device);
+            return name_cpu();
+          },
+      .read_bandwidth =
+          [](i32 device, int threads) {
+            require_cpu(device);
+            return measure_read_bandwidth(threads);
+          },
       .op_calls = cpu_op_calls,
       .kinds = {{.name = "cpu", .executor = "threads"}},
   };

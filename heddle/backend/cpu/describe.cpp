@@ -98,6 +98,10 @@ double measure_read_bandwidth(int threads) {
   return best;
 }
 
+void require_cpu(i32 device) {
+  require(device == 0, "[cpu] there is no device {}; the CPU is device 0, and the only one", device);
+}
+
 std::string name_cpu() {
   return fmt::format("{}, {} cores for this process; {}", processor_name(), allowed_cores(),
                      simd_levels().front().name);

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "heddle/backend/cpu/call_regions.h"
+#include "heddle/backend/cpu/describe.h"
 #include "heddle/backend/cpu/images.h"
 #include "heddle/backend/cpu/scalar_block.h"
 #include "heddle/backend/cpu/tile_runner.h"
@@ -191,6 +192,7 @@ class ReferenceExecutor : public Executor {
 
 std::unique_ptr<Executor> create_reference(const Program& program, const Memory& memory,
                                            const ExecutorOptions& options) {
+  require_cpu(options.device);
   return std::make_unique<ReferenceExecutor>(program, memory, options);
 }
 

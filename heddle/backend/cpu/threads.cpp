@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "heddle/backend/cpu/describe.h"
 #include "heddle/backend/cpu/simd.h"
 #include "heddle/backend/cpu/tick_trace.h"
 #include "heddle/base/error.h"
@@ -326,6 +327,7 @@ class ThreadsExecutor : public Executor {
 
 std::unique_ptr<Executor> create_threads(const Program& program, const Memory& memory,
                                          const ExecutorOptions& options) {
+  require_cpu(options.device);
   return std::make_unique<ThreadsExecutor>(program, memory, options);
 }
 

@@ -27,7 +27,7 @@ std::string describe_gpu(const Device& device) {
 std::string describe() {
   std::string text;
   if (!why_unavailable().empty()) text += fmt::format("gpu         none: {}\n", why_unavailable());
-  for (int i = 0; i < Device::count(); ++i) text += describe_gpu(Device::get(i));
+  for (int i = 0; i < Device::count(); ++i) text += describe_gpu(Device::at(i));
   if (driver_version() > 0)
     text +=
         fmt::format("driver      for CUDA {}.{}\n", driver_version() / 1000, driver_version() % 1000 / 10);
@@ -44,8 +44,8 @@ std::string describe() {
                             usage.entries, double(usage.bytes) * 1e-6, cache.limit_bytes() / 1'000'000);
 }
 
-DeviceKind kind_of_device() {
-  const Device& device = Device::get();
+DeviceKind kind_of_device(i32 ordinal) {
+  const Device& device = Device::at(ordinal);
   return {.name = device.name(),
           .executor = "megakernel",
           .arch = device.arch(),
@@ -94,7 +94,12 @@ const Backend& cuda_backend() {
     return cuda::why_unavailable().empty() ? cuda::why_no_compiler() : cuda::why_unavailable();
   };
   static const auto no_device = [] { return cuda::why_unavailable(); };
-  static const auto multiprocessors = [] { return i32(cuda::Device::get().multiprocessors()); };
+  static const auto space = [](i32 device) -> MemorySpace& {
+    return cuda::device_space(cuda::Device::at(device));
+  };
+  static const auto multiprocessors = [](i32 device) {
+    return i32(cuda::Device::at(device).multiprocessors());
+  };
   static const Backend backend = {
       .name = "cuda",
       .executors = {{.name = "launches",
@@ -102,19 +107,20 @@ const Backend& cuda_backend() {
                      .create = create_launches,
                      .unavailable = why_not,
                      .no_device = no_device,
-                     .space = cuda::device_space,
+                     .space = space,
                      .workers = multiprocessors},
                     {.name = "megakernel",
                      .doc = "one persistent GPU kernel for whole steps",
                      .create = create_megakernel,
                      .unavailable = why_not,
                      .no_device = no_device,
-                     .space = cuda::device_space,
+                     .space = space,
                      .workers = multiprocessors,
                      .many_rows = "launches"}},
       .describe = cuda::describe,
-      .device = [] { return cuda::Device::get().name(); },
-      .read_bandwidth = [](int) { return cuda::measure_read_bandwidth(); },
+      .device = [](i32 device) { return cuda::Device::at(device).name(); },
+      .read_bandwidth = [](i32 device,
+                           int) { return cuda::measure_read_bandwidth(cuda::Device::at(device)); },
       .op_calls = cuda::op_calls,
       .kinds = cuda::kinds(),
       .kind = cuda::kind_of_device,

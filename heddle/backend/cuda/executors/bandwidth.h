@@ -7,6 +7,6 @@ namespace heddle::cuda {
 
 // Bytes a second at which a plain kernel reads memory that no cache holds; the best of a few rounds. Throws
 // Error(kDevice), Error(kUnsupported) where there is no compiler.
-double measure_read_bandwidth(const Device& device = Device::get());
+double measure_read_bandwidth(const Device& device);
 
 }  // namespace heddle::cuda

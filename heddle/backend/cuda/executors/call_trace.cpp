@@ -2,7 +2,8 @@
 
 namespace heddle::cuda {
 
-CallTrace::CallTrace(const Program& program, u32 capacity) : capacity_(capacity) {
+CallTrace::CallTrace(const Program& program, u32 capacity, const Device& device)
+    : device_(device), capacity_(capacity) {
   if (!on()) return;
   tiles_.resize(program.calls.size(), std::vector<std::vector<u32>>(program.workers.size()));
   for (size_t w = 0; w < program.workers.size(); ++w)
@@ -17,7 +18,7 @@ void CallTrace::clear() {
 
 void CallTrace::begin(const Stream& stream) {
   if (!on()) return;
-  calls_.emplace_back();
+  calls_.emplace_back(device_);
   calls_.back().begin.record(stream);
 }
 

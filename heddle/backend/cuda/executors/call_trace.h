@@ -13,7 +13,7 @@ namespace heddle::cuda {
 class CallTrace {
  public:
   // Keeps at most `capacity` tiles of each worker; 0: nothing is noted.
-  CallTrace(const Program& program, u32 capacity);
+  CallTrace(const Program& program, u32 capacity, const Device& device);
 
   bool on() const { return capacity_ > 0; }
   void clear();  // before a run
@@ -25,10 +25,13 @@ class CallTrace {
 
  private:
   struct Noted {
+    explicit Noted(const Device& device) : begin(device), end(device) {}
+
     u32 step = 0, call = 0;
-    Event begin = Event(), end = Event();
+    Event begin, end;
   };
 
+  const Device& device_;
   u32 capacity_;
   std::vector<std::vector<std::vector<u32>>> tiles_;  // by call and worker: indices in the worker's stream
   std::vector<Noted> calls_;

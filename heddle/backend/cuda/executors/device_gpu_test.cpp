@@ -28,7 +28,7 @@ class DeviceLayer : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    cubin = compile(test_kernels(Device::get().arch())).cubin;
+    cubin = compile(test_kernels(device().arch())).cubin;
   }
 
   template <class T>
@@ -57,27 +57,27 @@ void expect_parts(const std::string& text, const std::vector<std::string>& parts
 }
 
 TEST_F(DeviceLayer, KnowsTheDevice) {
-  const Device& device = Device::get();
   EXPECT_GE(Device::count(), 1);
-  EXPECT_GE(device.compute_major(), 8);
-  EXPECT_GT(device.multiprocessors(), 0);
-  EXPECT_GE(device.shared_per_block_optin(), 99 << 10);
-  EXPECT_GT(device.memory(), i64{1} << 30);
-  EXPECT_GT(device.max_clock_khz(), 100'000);
-  EXPECT_FALSE(device.name().empty());
-  EXPECT_LE(memory_info(device).free, memory_info(device).total);
-  expect_parts(message_of([] { Device::get(1000); }), {"invalid argument", "GPU 1000"});
+  EXPECT_GE(device().compute_major(), 8);
+  EXPECT_GT(device().multiprocessors(), 0);
+  EXPECT_GE(device().shared_per_block_optin(), 99 << 10);
+  EXPECT_GT(device().memory(), i64{1} << 30);
+  EXPECT_GT(device().max_clock_khz(), 100'000);
+  EXPECT_FALSE(device().name().empty());
+  EXPECT_LE(memory_info(device()).free, memory_info(device()).total);
+  expect_parts(message_of([] { Device::at(1000); }),
+               {"invalid argument", "there is no device 1000; this machine has ", "(0 "});
 }
 
 TEST_F(DeviceLayer, RunsAKernel) {
   constexpr u32 kCount = 10'001;
-  const Stream stream;
-  Module module(cubin);
+  const Stream stream(device());
+  Module module(cubin, device());
   Kernel kernel = module.kernel("saxpy");
   EXPECT_GT(kernel.attributes().registers, 0);
   EXPECT_GE(kernel.attributes().max_threads, 256);
   EXPECT_GE(kernel.occupancy(256, 0), 1);
-  const DeviceBuffer x(kCount * 4), y(kCount * 4);
+  const DeviceBuffer x(kCount * 4, device()), y(kCount * 4, device());
   std::vector<float> values(kCount);
   std::iota(values.begin(), values.end(), 0.0f);
   upload(x.data(), values.data(), x.size(), stream);
@@ -94,14 +94,14 @@ TEST_F(DeviceLayer, RunsAKernel) {
 // Launches of one chain, with and without programmatic dependent launch, eager and recorded.
 TEST_F(DeviceLayer, KeepsTheOrderOfAChainInEveryFormOfLaunch) {
   constexpr u32 kCount = 4096, kSteps = 12;
-  const Stream stream;
-  const Module module(cubin);
+  const Stream stream(device());
+  const Module module(cubin, device());
   const Kernel kernel = module.kernel("chain");
-  const DeviceBuffer x(kCount * 4);
+  const DeviceBuffer x(kCount * 4, device());
   u32 expected = 7;
   for (u32 step = 0; step < kSteps; ++step) expected = expected * 3 + step;
   for (const bool programmatic : {false, true}) {
-    if (programmatic && Device::get().compute_major() < 9) continue;
+    if (programmatic && device().compute_major() < 9) continue;
     const auto put = [&] {
       fill_words(x.data(), 7, kCount, stream);
       for (u32 step = 0; step < kSteps; ++step)
@@ -127,8 +127,8 @@ TEST_F(DeviceLayer, KeepsTheOrderOfAChainInEveryFormOfLaunch) {
 }
 
 TEST_F(DeviceLayer, MemoryInStreamOrderWorksInsideAndOutsideOfGraphs) {
-  const Stream stream;
-  const DeviceBuffer result(4096);
+  const Stream stream(device());
+  const DeviceBuffer result(4096, device());
   const auto put = [&] {
     const DeviceBuffer scratch(4096, stream);
     fill(scratch.data(), 0x5a, 4096, stream);
@@ -147,12 +147,12 @@ TEST_F(DeviceLayer, MemoryInStreamOrderWorksInsideAndOutsideOfGraphs) {
 }
 
 TEST_F(DeviceLayer, HostAndKernelTalkThroughPinnedMemory) {
-  const Stream stream;
-  const Module module(cubin);
-  const PinnedBuffer words(64);
+  const Stream stream(device());
+  const Module module(cubin, device());
+  const PinnedBuffer words(64, device());
   volatile u32* host = words.as<u32>();
   EXPECT_EQ(host[0], 0u);
-  Event begin, end;
+  Event begin(device()), end(device());
   begin.record(stream);
   run(module.kernel("wait_for"), {}, stream, words.device_data(), words.device_data() + 4);
   end.record(stream);
@@ -168,13 +168,13 @@ TEST_F(DeviceLayer, HostAndKernelTalkThroughPinnedMemory) {
 }
 
 TEST_F(DeviceLayer, AnEventHoldsAnotherStream) {
-  const Stream first, second;
-  const Module module(cubin);
-  const PinnedBuffer words(64);
-  const DeviceBuffer result(4);
+  const Stream first(device()), second(device());
+  const Module module(cubin, device());
+  const PinnedBuffer words(64, device());
+  const DeviceBuffer result(4, device());
   fill(result.data(), 0, 4, second);
   run(module.kernel("wait_for"), {}, first, words.device_data(), words.device_data() + 4);
-  Event event;
+  Event event(device());
   event.record(first);
   event.hold(second);
   fill(result.data(), 1, 4, second);
@@ -185,11 +185,11 @@ TEST_F(DeviceLayer, AnEventHoldsAnotherStream) {
 }
 
 TEST_F(DeviceLayer, AllSharedMemoryOfABlockCanBeHad) {
-  const Stream stream;
-  const Module module(cubin);
+  const Stream stream(device());
+  const Module module(cubin, device());
   Kernel kernel = module.kernel("use_shared");
-  const u32 bytes = u32(Device::get().shared_per_block_optin()), grid = 4;
-  const DeviceBuffer out(grid * 4);
+  const u32 bytes = u32(device().shared_per_block_optin()), grid = 4;
+  const DeviceBuffer out(grid * 4, device());
   expect_parts(message_of([&] {
                  run(kernel, {.grid = grid, .block = 64, .shared = bytes}, stream, out.data(), bytes / 4);
                }),
@@ -203,11 +203,11 @@ TEST_F(DeviceLayer, AllSharedMemoryOfABlockCanBeHad) {
 }
 
 TEST_F(DeviceLayer, ACooperativeGridFitsOrIsRefused) {
-  const Stream stream;
-  const Module module(cubin);
+  const Stream stream(device());
+  const Module module(cubin, device());
   const Kernel kernel = module.kernel("mark_ctas");
-  const u32 fit = u32(kernel.occupancy(1024, 0) * Device::get().multiprocessors());
-  const DeviceBuffer out((fit + 1) * 4);
+  const u32 fit = u32(kernel.occupancy(1024, 0) * device().multiprocessors());
+  const DeviceBuffer out((fit + 1) * 4, device());
   run(kernel, {.grid = fit, .block = 1024, .cooperative = true}, stream, out.data());
   stream.synchronize();
   expect_parts(message_of([&] {
@@ -217,7 +217,7 @@ TEST_F(DeviceLayer, ACooperativeGridFitsOrIsRefused) {
 }
 
 TEST_F(DeviceLayer, ReadBandwidthIsMeasured) {
-  const double bandwidth = measure_read_bandwidth();
+  const double bandwidth = measure_read_bandwidth(device());
   RecordProperty("read_gigabytes_per_second", int(bandwidth * 1e-9));
   std::printf("reads %.0f GB/s\n", bandwidth * 1e-9);
   EXPECT_GT(bandwidth, 0);
@@ -225,24 +225,24 @@ TEST_F(DeviceLayer, ReadBandwidthIsMeasured) {
 }
 
 TEST_F(DeviceLayer, ErrorsAreDecoded) {
-  const Stream stream;
-  const Module module(cubin);
+  const Stream stream(device());
+  const Module module(cubin, device());
   expect_parts(message_of([&] { run(module.kernel("write_at"), {.block = 5000}, stream, nullptr); }),
                {"device: ", "cuLaunchKernelEx", "CUDA_ERROR_INVALID_VALUE", "write_at", "5000 threads"});
   expect_parts(message_of([&] { (void)module.kernel("nothing"); }),
                {"invalid argument", "no kernel nothing"});
   expect_parts(message_of([&] { (void)module.global("nothing"); }),
                {"invalid argument", "no variable nothing"});
-  expect_parts(message_of([] { const Module bad("this is no program"); }),
+  expect_parts(message_of([] { const Module bad("this is no program", device()); }),
                {"cuModuleLoadData", "CUDA_ERROR_"});
-  expect_parts(message_of([] { const DeviceBuffer much(size_t{1} << 50); }),
+  expect_parts(message_of([] { const DeviceBuffer much(size_t{1} << 50, device()); }),
                {"CUDA_ERROR_OUT_OF_MEMORY", "1125899906842624 bytes asked for", "free"});
   stream.synchronize();  // none of these harms what follows
 }
 
 TEST_F(DeviceLayer, ACaptureThatIsDroppedLeavesTheStreamUsable) {
-  const Stream stream;
-  const DeviceBuffer x(16);
+  const Stream stream(device());
+  const DeviceBuffer x(16, device());
   fill(x.data(), 1, 16, stream);
   {
     GraphCapture capture(stream);
@@ -258,17 +258,16 @@ ContextHandle current_context() {
 }
 
 TEST_F(DeviceLayer, TheCallersContextIsUsedAndLeftAsItWas) {
-  const Device& device = Device::get();
-  const ContextHandle before = current_context(), primary = device.context();
+  const ContextHandle before = current_context(), primary = device().context();
   ContextHandle own = nullptr;
   driver().context_create(&own, 0, 0);
   ASSERT_EQ(current_context(), own);
-  EXPECT_EQ(device.context(), own);
+  EXPECT_EQ(device().context(), own);
   {
-    const Stream stream;
+    const Stream stream(device());
     EXPECT_EQ(stream.context(), own);
-    const Module module(cubin);
-    const DeviceBuffer x(256 * 4);
+    const Module module(cubin, device());
+    const DeviceBuffer x(256 * 4, device());
     fill_words(x.data(), 1, 256, stream);
     run(module.kernel("chain"), {.grid = 2, .block = 128}, stream, x.data(), 5u);
     EXPECT_EQ(read<u32>(x.data(), 256, stream), std::vector<u32>(256, 8));
@@ -279,9 +278,9 @@ TEST_F(DeviceLayer, TheCallersContextIsUsedAndLeftAsItWas) {
       run(module.kernel("chain"), {.grid = 2, .block = 128}, stream, x.data(), 1u);
       EXPECT_EQ(read<u32>(x.data(), 256, stream), std::vector<u32>(256, 25));
       EXPECT_EQ(current_context(), nullptr);
-      EXPECT_EQ(device.context(), primary);
+      EXPECT_EQ(device().context(), primary);
     }).join();
-    const Stream borrowed = Stream::borrow(nullptr);  // the context's default stream
+    const Stream borrowed = Stream::borrow(nullptr, device());  // the context's default stream
     fill_words(x.data(), 2, 256, borrowed);
     EXPECT_EQ(read<u32>(x.data(), 256, borrowed), std::vector<u32>(256, 2));
     EXPECT_EQ(current_context(), own);
@@ -295,8 +294,8 @@ TEST_F(DeviceLayer, AFaultOfAKernelIsAnErrorOfTheNextCall) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        const Stream stream;
-        const Module module(cubin);
+        const Stream stream(device());
+        const Module module(cubin, device());
         run(module.kernel("write_at"), {}, stream, reinterpret_cast<u32*>(16));
         const std::string message = message_of([&] { stream.synchronize(); });
         std::fprintf(stderr, "%s\n", message.c_str());

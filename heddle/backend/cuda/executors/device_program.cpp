@@ -14,8 +14,12 @@ namespace {
 
 class DeviceSpace : public MemorySpace {
  public:
+  // The current context is the one that all of the memory will belong to.
+  explicit DeviceSpace(const Device& device) : device_(device), stream_(device) {}
+
   std::byte* allocate(size_t bytes) override {
-    DeviceBuffer buffer(std::max<size_t>(bytes, 1));
+    const ContextScope scope(stream_.context());
+    DeviceBuffer buffer(std::max<size_t>(bytes, 1), device_);
     fill(buffer.data(), 0, buffer.size(), stream_);
     stream_.synchronize();
     std::byte* address = buffer.data();
@@ -35,9 +39,10 @@ class DeviceSpace : public MemorySpace {
     download(to, from, bytes, stream_);
     stream_.synchronize();
   }
-  i64 available() const override { return memory_info(Device::get()).free; }
+  i64 available() const override { return memory_info(device_).free; }
 
  private:
+  const Device& device_;
   Stream stream_;
   std::mutex mutex_;
   std::map<std::byte*, DeviceBuffer> buffers_;
@@ -57,14 +62,17 @@ T* as_pointer(std::byte* address) {
 
 }  // namespace
 
-MemorySpace& device_space() {
-  static DeviceSpace space;
-  return space;
+MemorySpace& device_space(const Device& device) {
+  static std::mutex mutex;
+  static std::map<int, DeviceSpace> spaces;  // by ordinal
+  const std::lock_guard lock(mutex);
+  const ContextScope scope(device.primary_context());
+  return spaces.try_emplace(device.ordinal(), device).first->second;
 }
 
 template <class T>
 std::byte* DeviceProgram::put(std::span<const T> values) {
-  DeviceBuffer buffer(std::max<size_t>(values.size_bytes(), 16));
+  DeviceBuffer buffer(std::max<size_t>(values.size_bytes(), 16), device_);
   upload(buffer.data(), values.data(), values.size_bytes(), stream_);
   stream_.synchronize();
   return owned_.emplace_back(std::move(buffer)).data();
@@ -90,10 +98,11 @@ void DeviceProgram::put_args(const std::vector<BoundCall>& calls) {
 
 namespace {
 
-std::vector<Module> load(std::span<const CompileRequest> sources, const DeviceCode* code) {
+std::vector<Module> load(std::span<const CompileRequest> sources, const DeviceCode* code,
+                         const Device& device) {
   std::vector<Module> modules;
   if (!code)
-    for (const Compiled& compiled : compile(sources)) modules.emplace_back(compiled.cubin);
+    for (const Compiled& compiled : compile(sources)) modules.emplace_back(compiled.cubin, device);
   else
     for (const CompileRequest& source : sources) {
       const auto found = code->find(code_name(source));
@@ -101,7 +110,7 @@ std::vector<Module> load(std::span<const CompileRequest> sources, const DeviceCo
         fail(ErrorCode::kUnsupported,
              "[{}] is not among the {} pieces of code that were compiled ahead of time: wanted is {} for {}",
              source.name, code->size(), code_name(source), source.arch);
-      modules.emplace_back(found->second);
+      modules.emplace_back(found->second, device);
     }
   return modules;
 }
@@ -134,12 +143,12 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
                              std::span<const std::vector<Instruction>> streams,
                              std::span<const CompileRequest> sources)
     : program_(program),
-      scratch_bytes_(KernelTraits::of(program, Device::get().arch()).scratch_bytes),
-      modules_(load(sources, options.code)),
+      device_(Device::at(options.device)),
+      scratch_bytes_(KernelTraits::of(program, device_.arch()).scratch_bytes),
+      stream_(device_),
+      modules_(load(sources, options.code, device_)),
       num_places_(streams.data() == program.workers.data() ? streams.size() : 0),
-      report_(sizeof(Report) + num_places_ * sizeof(WorkerPlace)) {
-  const Device& device = Device::get();
-
+      report_(sizeof(Report) + num_places_ * sizeof(WorkerPlace), device_) {
   std::vector<Instruction> all;
   std::vector<u32> begins;
   for (const auto& stream : streams) {
@@ -155,11 +164,11 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
       params_.host_bytes = u32(program.buffers[b].info.bytes);
     }
   counter_bytes_ = i64(program.counters.size()) * kCounterStride * 4;
-  owned_.emplace_back(size_t(std::max<i64>(counter_bytes_, 4)));
+  owned_.emplace_back(size_t(std::max<i64>(counter_bytes_, 4)), device_);
   params_.counters = as_pointer<u32>(owned_.back().data());
   clear_edges();
   params_.spill.bytes = spill_bytes();
-  owned_.emplace_back(size_t(params_.spill.bytes) * size_t(device.multiprocessors()));
+  owned_.emplace_back(size_t(params_.spill.bytes) * size_t(device_.multiprocessors()), device_);
   params_.spill.memory = as_pointer<u8>(owned_.back().data());
   fill(report_.data(), 0, report_.size(), stream_);
   auto* report = as_pointer<Report>(report_.data());
@@ -169,12 +178,12 @@ DeviceProgram::DeviceProgram(const Program& program, const Memory& memory, const
   params_.places = reinterpret_cast<WorkerPlace*>(report + 1);
   params_.ring_slots = kMaxRingSlots;
   params_.spin_limit = u32(std::min(options.hang_limit_ms * 1000, 4e9));
-  params_.panel_limit = u64(options.hang_limit_ms * device.max_clock_khz());
+  params_.panel_limit = u64(options.hang_limit_ms * device_.max_clock_khz());
 }
 
 Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
   Kernel kernel = modules_[index].kernel(name);
-  const i64 room = Device::get().shared_per_block_optin() - kernel.attributes().shared_bytes;
+  const i64 room = device_.shared_per_block_optin() - kernel.attributes().shared_bytes;
   params_.ring_slots = std::min<u32>(params_.ring_slots, u32((room - scratch_bytes_) / kRingSlotBytes));
   // A loader that waits for a copy must not have begun another to the same slot, because a barrier tells its phases
   // apart by parity alone.

@@ -13,16 +13,19 @@
 
 namespace heddle::cuda {
 
-// The memory of the device that executors run on.
-MemorySpace& device_space();
+// Returns the memory of programs on a device. Each device has one space, in its primary context.
+MemorySpace& device_space(const Device& device);
 
 class DeviceProgram {
  public:
   // `streams`: the instructions, stream after stream. A stream belongs to a CTA, or holds a call's tiles. `sources`:
-  // the kernels to compile, or to take from options.code where it is given.
+  // the kernels to compile, or to take from options.code where it is given. The primary context of options.device is
+  // current.
   DeviceProgram(const Program& program, const Memory& memory, const ExecutorOptions& options,
                 std::span<const std::vector<Instruction>> streams, std::span<const CompileRequest> sources);
 
+  const Device& device() const { return device_; }
+  ContextHandle context() const { return stream_.context(); }
   const Stream& stream() const { return stream_; }
   // Returns a kernel of source `index`, which may use the dynamic shared memory that params() shares out. Each kernel
   // may reduce that memory: ask for all kernels before params().
@@ -45,6 +48,7 @@ class DeviceProgram {
   i64 spill_bytes() const;
 
   const Program& program_;
+  const Device& device_;
   const u32 scratch_bytes_;  // on chip; the kernels are compiled with this number
   Stream stream_;
   std::vector<Module> modules_;

@@ -36,13 +36,14 @@ TraceEvent on_shared_clock(TraceEvent event, const UnitClock& clock, u64 origin)
 
 }  // namespace
 
-DeviceTrace::DeviceTrace(u32 workers, u32 capacity) : workers_(workers), capacity_(capacity) {
+DeviceTrace::DeviceTrace(u32 workers, u32 capacity, const Device& device)
+    : workers_(workers), capacity_(capacity) {
   if (capacity == 0) return;
   const size_t lanes = size_t(kTraceRoles) * workers;
-  events_ = DeviceBuffer(lanes * capacity * sizeof(TraceEvent));
-  counts_ = DeviceBuffer(lanes * sizeof(u32));
-  clocks_ = DeviceBuffer(workers * sizeof(TraceClocks));
-  marks_ = DeviceBuffer(size_t(workers) * capacity * sizeof(u64));
+  events_ = DeviceBuffer(lanes * capacity * sizeof(TraceEvent), device);
+  counts_ = DeviceBuffer(lanes * sizeof(u32), device);
+  clocks_ = DeviceBuffer(workers * sizeof(TraceClocks), device);
+  marks_ = DeviceBuffer(size_t(workers) * capacity * sizeof(u64), device);
 }
 
 TraceParams DeviceTrace::params() const {

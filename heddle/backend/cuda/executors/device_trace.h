@@ -10,7 +10,7 @@ namespace heddle::cuda {
 class DeviceTrace {
  public:
   // Makes room for `capacity` events of each role of each worker; 0: nothing is traced.
-  DeviceTrace(u32 workers, u32 capacity);
+  DeviceTrace(u32 workers, u32 capacity, const Device& device);
 
   TraceParams params() const;
   // Removes all events. Called before a run.

@@ -12,6 +12,7 @@ namespace heddle::cuda {
 
 class GpuTest : public testing::Test {
  protected:
+  static const Device& device() { return Device::at(0); }
   void SetUp() override {
     if (!why_unavailable().empty()) GTEST_SKIP() << "no GPU can be used here: " << why_unavailable();
     if (!why_no_compiler().empty()) GTEST_SKIP() << "no GPU can be used here: " << why_no_compiler();

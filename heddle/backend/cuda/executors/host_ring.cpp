@@ -14,16 +14,17 @@ namespace heddle::cuda {
 
 constexpr auto kBetweenLooks = std::chrono::microseconds(20);  // a step takes hundreds of microseconds
 
-HostRingReader::HostRingReader(const Program& program, const Memory& memory)
+HostRingReader::HostRingReader(const Program& program, const Memory& memory, const Device& device)
     : record_(program),
+      space_(device_space(device)),
       host_(memory.base[record_.host]),
       device_(memory.base[record_.device]),
       shape_(program.shape),
-      ring_(HostRing::bytes(u32(shape_.sequences))) {}
+      ring_(HostRing::bytes(u32(shape_.sequences)), device) {}
 
 WatchParams HostRingReader::begin(const StepWatch& watch, u32* verdict) {
   StepHost host;
-  device_space().read(&host, host_, sizeof host);
+  space_.read(&host, host_, sizeof host);
   sequences_ = u32(host.sequences);
   failure_ = nullptr;
   new (ring_.data()) HostRing;

@@ -11,8 +11,8 @@ namespace heddle::cuda {
 
 class HostRingReader {
  public:
-  // `memory`: the memory that the program's executor runs on.
-  HostRingReader(const Program& program, const Memory& memory);
+  // `memory`: the memory that the program's executor runs on, which is the memory of `device`.
+  HostRingReader(const Program& program, const Memory& memory, const Device& device);
 
   // Prepares a run and returns the parameters for its launch. `verdict`: a word in device memory, which is zero.
   WatchParams begin(const StepWatch& watch, u32* verdict);
@@ -26,6 +26,7 @@ class HostRingReader {
   HostRing& ring() const { return *ring_.as<HostRing>(); }
 
   WatchedRecord record_;
+  MemorySpace& space_;     // holds the record
   const std::byte* host_;  // the record's parts, on the device
   const std::byte* device_;
   StepShape shape_;

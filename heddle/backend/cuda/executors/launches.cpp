@@ -28,6 +28,7 @@ class LaunchesExecutor : public Executor {
       : LaunchesExecutor(program, memory, options, tiles_of_calls(program)) {}
 
   RunReport run(int steps) override {
+    const ContextScope scope(device_.context());
     trace_.clear();
     if (mode_ != LaunchMode::kEager && !graph_) {
       GraphCapture capture(device_.stream());
@@ -42,9 +43,13 @@ class LaunchesExecutor : public Executor {
     return device_.finish(steps, "launches");
   }
   RunReport run(int steps, const StepWatch& watch) override {
-    return run_by_steps(*this, steps, watch, program_, memory_, &device_space());
+    const ContextScope scope(device_.context());
+    return run_by_steps(*this, steps, watch, program_, memory_, &device_space(device_.device()));
   }
-  Trace trace() const override { return trace_.read(); }
+  Trace trace() const override {
+    const ContextScope scope(device_.context());
+    return trace_.read();
+  }
 
  private:
   struct CallLaunch {
@@ -61,8 +66,8 @@ class LaunchesExecutor : public Executor {
         mode_(options.trace_events > 0 ? LaunchMode::kEager
                                        : options.launch_mode),  // events tell calls apart
         device_(program, memory, options, tiles,
-                launches_requests(program, Device::get().arch(), options.knowledge)),
-        trace_(program, options.trace_events) {
+                launches_requests(program, Device::at(options.device).arch(), options.knowledge)),
+        trace_(program, options.trace_events, device_.device()) {
     for (size_t i = 0; i < program.opcodes.size(); ++i) kernels_.push_back(device_.kernel(i, "call"));
     u32 first = 0;
     for (size_t c = 0; c < tiles.size(); ++c) {
@@ -102,6 +107,7 @@ class LaunchesExecutor : public Executor {
 
 std::unique_ptr<Executor> create_launches(const Program& program, const Memory& memory,
                                           const ExecutorOptions& options) {
+  const cuda::ContextScope scope(cuda::Device::at(options.device).primary_context());
   return std::make_unique<cuda::LaunchesExecutor>(program, memory, options);
 }
 

@@ -13,8 +13,7 @@ namespace cuda {
 namespace {
 
 // Workers that fit on the device at once.
-int workers_that_fit(const Kernel& kernel, const Launch& how) {
-  const Device& device = Device::get();
+int workers_that_fit(const Kernel& kernel, const Launch& how, const Device& device) {
   return kernel.occupancy(how.block, how.shared) * device.multiprocessors();
 }
 
@@ -24,14 +23,14 @@ class MegakernelExecutor : public Executor {
       : program_(program),
         memory_(memory),
         device_(program, memory, options, program.workers,
-                megakernel_requests(program, Device::get().arch(), options.knowledge)),
-        trace_(u32(program.workers.size()), options.trace_events),
+                megakernel_requests(program, Device::at(options.device).arch(), options.knowledge)),
+        trace_(u32(program.workers.size()), options.trace_events, device_.device()),
         kernel_(device_.kernel(0, "megakernel")),
         how_{.grid = u32(program.workers.size()),
              .block = 32 * (kConsumerWarps + kHelperWarps),
              .shared = device_.shared_bytes(),
              .cooperative = true} {
-    const int fit = workers_that_fit(kernel_, how_);
+    const int fit = workers_that_fit(kernel_, how_, device_.device());
     require(int(how_.grid) <= fit,
             "[megakernel] the program has {} workers; {} CTAs of {} threads with {} bytes fit on the device "
             "at once",
@@ -39,13 +38,15 @@ class MegakernelExecutor : public Executor {
   }
 
   RunReport run(int steps) override {
+    const ContextScope scope(device_.context());
     launch_steps(device_.params(epoch_ + 1, u32(steps)));
     return finish(steps);
   }
   RunReport run(int steps, const StepWatch& watch) override {
     require(u32(steps) <= HostRing::kSteps, "[megakernel] {} steps of a watched run; at most {}", steps,
             HostRing::kSteps);
-    if (!ring_) ring_.emplace(program_, memory_);
+    const ContextScope scope(device_.context());
+    if (!ring_) ring_.emplace(program_, memory_, device_.device());
     KernelParams params = device_.params(epoch_ + 1, u32(steps));
     params.watch = ring_->begin(watch, device_.verdict());
     launch_steps(params);
@@ -53,7 +54,10 @@ class MegakernelExecutor : public Executor {
     ring_->rethrow();
     return report;
   }
-  Trace trace() const override { return trace_.read(device_.stream()); }
+  Trace trace() const override {
+    const ContextScope scope(device_.context());
+    return trace_.read(device_.stream());
+  }
 
  private:
   void launch_steps(KernelParams params) {
@@ -87,6 +91,7 @@ class MegakernelExecutor : public Executor {
 
 std::unique_ptr<Executor> create_megakernel(const Program& program, const Memory& memory,
                                             const ExecutorOptions& options) {
+  const cuda::ContextScope scope(cuda::Device::at(options.device).primary_context());
   return std::make_unique<cuda::MegakernelExecutor>(program, memory, options);
 }
 

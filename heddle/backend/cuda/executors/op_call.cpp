@@ -28,7 +28,7 @@ class CallContext {
     if (site.stream)
       driver().stream_get_context(static_cast<StreamHandle>(site.stream), &context);
     else if (site.device >= 0)
-      context = Device::get(site.device).context();
+      context = Device::at(site.device).context();
     require(context != nullptr,
             "[cuda] this thread has no current context, and the call names neither a stream nor a device");
     if (context != current) scope_.emplace(context);

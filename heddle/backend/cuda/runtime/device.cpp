@@ -11,7 +11,7 @@ namespace {
 
 // The primary context of a device, retained once: releasing it at the end of the process would race with what else
 // of the process uses it.
-ContextHandle primary_context(int device) {
+ContextHandle retained_context(int device) {
   static std::mutex mutex;
   static std::vector<ContextHandle> retained;
   const std::lock_guard lock(mutex);
@@ -20,14 +20,23 @@ ContextHandle primary_context(int device) {
   return retained[size_t(device)];
 }
 
+// "0 NVIDIA H200, 1 NVIDIA H200"
+std::string names_of_all() {
+  std::string names;
+  for (int i = 0; i < Device::count(); ++i)
+    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, Device::at(i).name());
+  return names;
+}
+
 }  // namespace
 
-const Device& Device::get(int ordinal) {
+const Device& Device::at(int ordinal) {
   driver();  // throws where there is none
   static std::mutex mutex;
   static std::vector<std::unique_ptr<Device>> devices(static_cast<size_t>(count()));
-  require(ordinal >= 0 && size_t(ordinal) < devices.size(),
-          "[cuda] GPU {} is not there; there are {}, from 0 on", ordinal, devices.size());
+  if (ordinal < 0 || size_t(ordinal) >= devices.size())
+    fail(ErrorCode::kInvalidArgument, "[cuda] there is no device {}; this machine has {} ({})", ordinal,
+         devices.size(), names_of_all());
   const std::lock_guard lock(mutex);
   std::unique_ptr<Device>& device = devices[size_t(ordinal)];
   if (!device) device.reset(new Device(ordinal));
@@ -36,7 +45,7 @@ const Device& Device::get(int ordinal) {
 
 const Device& Device::of_handle(int handle) {
   for (int ordinal = 0;; ++ordinal)
-    if (const Device& device = get(ordinal); device.handle_ == handle) return device;
+    if (const Device& device = at(ordinal); device.handle_ == handle) return device;
 }
 
 int Device::count() {
@@ -77,7 +86,11 @@ ContextHandle Device::context() const {
     driver().context_get_device(&device);
     if (device == handle_) return current;
   }
-  return primary_context(handle_);
+  return primary_context();
+}
+
+ContextHandle Device::primary_context() const {
+  return retained_context(handle_);
 }
 
 void Device::synchronize() const {

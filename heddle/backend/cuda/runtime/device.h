@@ -12,12 +12,14 @@ class Device {
  public:
   // Throws Error(kUnsupported) where no GPU can be used, Error(kInvalidArgument) where there is no such ordinal.
   // The object lives as long as the process.
-  static const Device& get(int ordinal = 0);
+  static const Device& at(int ordinal);
   static const Device& of_handle(int handle);  // the driver's
   static int count();                          // 0 where no GPU can be used
 
   // The caller's current context if it is one of this device, else the primary context, which is kept from then on.
   ContextHandle context() const;
+  // The primary context, which is kept from then on. Programs and their memory are there.
+  ContextHandle primary_context() const;
 
   int ordinal() const { return ordinal_; }
   const std::string& name() const { return name_; }

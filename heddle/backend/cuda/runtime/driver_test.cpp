@@ -11,10 +11,10 @@ namespace heddle::cuda {
 namespace {
 
 TEST(Driver, WithoutAGpuEveryUseSaysWhy) {
-  if (why_unavailable().empty()) GTEST_SKIP() << "there is a GPU here: " << Device::get().name();
+  if (why_unavailable().empty()) GTEST_SKIP() << "there is a GPU here: " << Device::at(0).name();
   EXPECT_EQ(Device::count(), 0);
-  for (void (*use)() :
-       {+[] { Device::get(); }, +[] { const DeviceBuffer buffer(16); }, +[] { const Stream stream; }})
+  for (void (*use)() : {+[] { Device::at(0); }, +[] { const DeviceBuffer buffer(16, Device::at(0)); },
+                        +[] { const Stream stream(Device::at(0)); }})
     try {
       use();
       FAIL();

@@ -50,7 +50,7 @@ class Kernel {
 // A cubin, loaded. Throws Error(kDevice) where the device does not take it.
 class Module {
  public:
-  explicit Module(std::string_view cubin, const Device& device = Device::get());
+  explicit Module(std::string_view cubin, const Device& device);
 
   Kernel kernel(const std::string& name) const;  // throws Error(kInvalidArgument) where there is none
   // Address and bytes of a __device__ variable with C linkage.

@@ -14,7 +14,7 @@ namespace heddle::cuda {
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  explicit DeviceBuffer(size_t bytes, const Device& device = Device::get());
+  explicit DeviceBuffer(size_t bytes, const Device& device);
   // Allocates and frees in the order of a stream. Later work on the stream may use the buffer; the buffer is freed
   // after all work that is on the stream when it is destroyed. Works inside graph capture. The stream outlives the
   // buffer.
@@ -38,7 +38,7 @@ class DeviceBuffer {
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
-  explicit PinnedBuffer(size_t bytes, const Device& device = Device::get());
+  explicit PinnedBuffer(size_t bytes, const Device& device);
 
   std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }  // for the host
   std::byte* device_data() const { return device_data_; }                     // for kernels: the same bytes

@@ -11,9 +11,9 @@ namespace heddle::cuda {
 class Stream {
  public:
   // A new stream, which does not wait for the default stream.
-  explicit Stream(const Device& device = Device::get());
+  explicit Stream(const Device& device);
   // A caller's stream, which stays the caller's. Null is the default stream of the caller's context.
-  static Stream borrow(StreamHandle handle, const Device& device = Device::get());
+  static Stream borrow(StreamHandle handle, const Device& device);
 
   StreamHandle handle() const { return handle_; }
   ContextHandle context() const { return context_; }
@@ -31,7 +31,7 @@ class Stream {
 
 class Event {
  public:
-  explicit Event(const Device& device = Device::get());
+  explicit Event(const Device& device);
 
   void record(const Stream& stream);
   void synchronize() const;  // until the last record has been reached
