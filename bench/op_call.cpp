@@ -105,7 +105,7 @@ void on_gpu(const std::string& name) {
     unsigned long long context = 0;
     cuda::driver().context_get_id(device.context(), &context);
     const cuda::StandaloneKernel kernel =
-        cuda::StandaloneKernels::of_process().get(op, bytes_of(args), context, device);
+        cuda::StandaloneKernels::of_process().get(op, bytes_of(args), {}, context, device);
     OpGrid grid;
     const TileGrid tiles(op.axes(bytes_of(args), {.gpu = true}));
     for (size_t a = 0; a < tiles.axes().size(); ++a)

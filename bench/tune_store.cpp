@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
         .size("n", number, exact);
   };
   const Record record{
-      Config{{"stages", 4}, {"tile_m", 128}, {"tile_n", 256}}, Policy::kPickBest, 12, 1e4, {}};
+      OpConfig{{"stages", 4}, {"tile_m", 128}, {"tile_n", 256}}, Policy::kPickBest, 12, 1e4, {}};
   bench::Rows rows(argc, argv);
   Store store({"a device"});
   for (int i = 0; i < kRecords; ++i) store.put(key(i), record);

@@ -362,7 +362,7 @@ const Misuse kPrograms[] = {
     {"program_of_another_version",
      {"check", "@p.heddle"},
      kFailed,
-     {"version 7", "version 3"},
+     {"version 7", "version 4"},
      make_program<[](std::string& file) { file[8] = 7; }>},
     {"not_a_program",
      {"check", "@p.heddle"},

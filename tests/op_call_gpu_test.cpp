@@ -19,6 +19,7 @@
 #include "heddle/ops/attention/attention.h"
 #include "heddle/ops/copy/copy.h"
 #include "heddle/ops/linear/linear.h"
+#include "heddle/ops/linear/linear_backward_input.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
 #include "tests/support/count_allocations.h"
 
@@ -111,6 +112,31 @@ TEST_F(OpCallGpu, OneKernelServesEveryShape) {
   EXPECT_EQ(StandaloneKernels::of_process().count(), before + 1);
 }
 
+TEST_F(OpCallGpu, AKernelOfEachConfigurationServesEveryShape) {
+  const Stream stream(device());
+  const auto run = [&](i32 rows, i32 columns, i32 terms, const OpConfig* config) {
+    const Floats w(std::vector<float>(size_t(rows * columns), 2.0f)),
+        dy(std::vector<float>(size_t(terms * rows), 3.0f)), dx(size_t(terms * columns));
+    call("linear_backward_input",
+         LinearBackwardInput{
+             .w = w.matrix(rows, columns), .dy = dy.matrix(terms, rows), .dx = dx.matrix(terms, columns)},
+         {.stream = stream.handle(), .config = config});
+    stream.synchronize();
+    for (const float value : dx.read()) ASSERT_EQ(value, float(6 * rows));
+  };
+  run(40, 70, 3, nullptr);
+  const size_t before = StandaloneKernels::of_process().count();
+  const LinearBackwardInput args{.w = dense(DType::kF32, {40, 70}), .dy = dense(DType::kF32, {3, 40})};
+  const std::vector<OpConfig> configs =
+      configs_of(get_op("linear_backward_input"), reinterpret_cast<const std::byte*>(&args), {.gpu = true});
+  for (size_t n = 0; n < configs.size(); ++n) {
+    for (const i32 rows : {40, 65, 7}) run(rows, 70, 3, &configs[n]);
+    EXPECT_EQ(StandaloneKernels::of_process().count(), before + n + 1) << configs[n].text();
+  }
+  run(65, 9, 70, nullptr);  // no plan of a configuration is taken for the default
+  EXPECT_EQ(StandaloneKernels::of_process().count(), before + configs.size());
+}
+
 TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {
   const Stream stream(device());
   const Floats a({1, 2}), b({3, 4}), y(2);
@@ -125,7 +151,7 @@ TEST_F(OpCallGpu, AKnownShapeAllocatesNothing) {
   unsigned long long context = 0;
   driver().context_get_id(stream.context(), &context);
   const StandaloneKernel kernel = StandaloneKernels::of_process().get(
-      get_op("add"), reinterpret_cast<const std::byte*>(&args), context, device());
+      get_op("add"), reinterpret_cast<const std::byte*>(&args), {}, context, device());
   OpGrid grid;
   grid.axes[0] = {.extent = 1, .step = 1}, grid.axes[1] = {.extent = 2, .step = 2};
   LaunchConfig config;

@@ -48,7 +48,7 @@ std::string show(const Artefact& artefact) {
 struct CheckFlags {
   EngineFlags engine;
   std::vector<std::string> archs, ops;
-  bool json = false;
+  bool all_configs = false, json = false;
 };
 
 void print_table(const std::vector<BodyCheck>& checks) {
@@ -56,9 +56,10 @@ void print_table(const std::vector<BodyCheck>& checks) {
                     "shared", "stack", "spilled", "seconds"));
   for (const BodyCheck& check : checks) {
     const KernelUse& use = check.use;
-    print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}\n", check.op, check.arch, check.rows,
+    print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}{}\n", check.op, check.arch, check.rows,
                       use.registers, use.shared_bytes, use.stack_bytes,
                       use.spill_store_bytes + use.spill_load_bytes, check.seconds,
+                      check.config.values().empty() ? "" : "  " + check.config.text(),
                       check.failure.empty() ? "" : "  FAIL"));
   }
 }
@@ -69,6 +70,7 @@ void print_json(const std::vector<BodyCheck>& checks) {
     rows.push_back(Json::object({{"op", check.op},
                                  {"arch", check.arch},
                                  {"rows", check.rows},
+                                 {"config", check.config.text()},
                                  {"registers", check.use.registers},
                                  {"shared_bytes", check.use.shared_bytes},
                                  {"stack_bytes", check.use.stack_bytes},
@@ -84,7 +86,8 @@ std::vector<BodyCheck> check_bodies(const CheckFlags& flags) {
   for (const std::string& arch : flags.archs) archs[&backend_for_arch(arch)].push_back(arch);
   std::vector<BodyCheck> all;
   for (const auto& [backend, own] : archs)
-    std::ranges::move(backend->compiler->check_bodies(own, flags.ops), std::back_inserter(all));
+    std::ranges::move(backend->compiler->check_bodies(own, flags.ops, flags.all_configs),
+                      std::back_inserter(all));
   return all;
 }
 
@@ -97,7 +100,9 @@ void check_devices(const CheckFlags& flags) {
   std::string first;
   for (const BodyCheck& check : checks) {
     if (check.failure.empty()) continue;
-    if (failed++ == 0) first = fmt::format("{} for {}: {}", check.op, check.arch, check.failure);
+    if (failed++ == 0)
+      first = fmt::format("{} in configuration {} for {}: {}", check.op, check.config.text(), check.arch,
+                          check.failure);
   }
   if (failed > 0)
     fail(ErrorCode::kCompile, "[check] {} of {} do not hold; first {}", failed, checks.size(), first);
@@ -131,6 +136,8 @@ void add_check(CLI::App& app) {
                                fmt::join(known_archs(), ",")),
                    {.separator = ','});
   command.argument("--ops", &flags->ops, "with --arch: only the bodies of these ops", {.separator = ','});
+  command.argument("--all-configs", &flags->all_configs,
+                   "with --arch: the bodies in each configuration of their ops too");
   command.argument("--json", &flags->json, "with --arch: print JSON");
   command.footer(
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"

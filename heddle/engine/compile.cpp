@@ -32,9 +32,10 @@ class Packer {
     std::map<std::string, u16> opcodes;
     for (const Node& node : graph_.nodes()) {
       auto [found, fresh] =
-          opcodes.try_emplace(fmt::format("{}@{}", chain_name(node), node.main), u16(program.opcodes.size()));
+          opcodes.try_emplace(fmt::format("{}@{} {}", chain_name(node), node.main, node.config.text()),
+                              u16(program.opcodes.size()));
       if (fresh) {
-        Opcode opcode{.main = node.main};
+        Opcode opcode{.main = node.main, .config = node.config};
         for (const Part& part : node.parts) opcode.ops.push_back(part.op->name);
         opcode.hash = chain_hash(opcode.ops, opcode.main);
         program.opcodes.push_back(std::move(opcode));
@@ -168,8 +169,20 @@ void add_homes(const Graph& graph, const Placement& placement, Program& program)
 
 }  // namespace
 
+std::set<std::string> choose_configs(Graph& graph, const TilingTarget& target, const ChosenConfigs& configs) {
+  std::set<std::string> taken;
+  for (Node& node : graph.nodes()) {
+    const auto chosen = configs.find(node.main_part().op->name);
+    if (chosen == configs.end()) continue;
+    for (const OpConfig& config : configs_of(*node.main_part().op, node.main_part().args.data(), target))
+      if (config.values() == chosen->second.values()) node.config = config, taken.insert(chosen->first);
+  }
+  return taken;
+}
+
 Program compile(Graph graph, const StepShape& shape, Placement placement, const CompileOptions& options) {
   run_passes(graph, options.passes);
+  choose_configs(graph, options.tiling, options.configs);
   leave_homes(graph, options.tiling, placement);
   const Tiles tiles = cut_tiles(graph, placement, options.tiling);
   const ArenaPlan arena = plan_arena(graph, options.keep_buffers);

@@ -80,7 +80,7 @@ i32 group_key(const LoweredTile& tile, const std::vector<TileAxis>& axes, bool o
 void leave_homes(const Graph& graph, const TilingTarget& target, Placement& placement) {
   for (const Node& node : graph.nodes()) {
     const Part& main = node.main_part();
-    if (std::ranges::none_of(main.op->axes(main.args.data(), target), &TileAxis::anywhere)) continue;
+    if (std::ranges::none_of(axes_of(node, target), &TileAxis::anywhere)) continue;
     for (const Field& field : main.op->fields)  // forgets the homes of its weights' rows
       if (field.is_weight() && field.weight(main.args.data()).data.exists())
         placement.weights.erase(graph.buffers()[field.weight(main.args.data()).data.buffer].name);
@@ -91,9 +91,8 @@ Tiles cut_tiles(const Graph& graph, const Placement& placement, const TilingTarg
   Tiles tiles;
   for (u32 n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
-    const OpSpec& op = *node.main_part().op;
     const DimShares shares = find_shares(graph, placement, node);
-    const auto axes = op.axes(node.main_part().args.data(), target);
+    const auto axes = axes_of(node, target);
     std::vector<LoweredTile> of_node = cut_node(axes, n, shares);
     std::map<i32, u32> group_of;
     for (LoweredTile& tile : of_node) {

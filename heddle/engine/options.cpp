@@ -9,6 +9,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
 #include "heddle/engine/sequences.h"
+#include "heddle/ir/registry.h"
 #include "heddle/schedule/schedule.h"
 
 namespace heddle {
@@ -73,7 +74,49 @@ bool read_option(const std::string& text, std::optional<DType>& value) {
   return value || text == kAsWeights;
 }
 
+ChosenConfigs read_configs(const std::string& text) {
+  ChosenConfigs configs;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find(';'));
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    const size_t colon = one.find(':');
+    require(colon != one.npos, "[engine] config has '{}'; must be OP:NAME=VALUE,...", one);
+    const std::string op(one.substr(0, colon));
+    require(get_op(op).configs != nullptr, "[engine] config names {}, which has no configurations", op);
+    require(configs.emplace(op, OpConfig::parse(one.substr(colon + 1))).second,
+            "[engine] config has {} twice", op);
+  }
+  return configs;
+}
+
+namespace {
+
+// Each configuration is one of a call in some program.
+void require_configs(const Planner& planner, const TilingTarget& target, const ChosenConfigs& configs) {
+  if (configs.empty()) return;
+  ChosenConfigs left = configs;
+  std::vector<Graph> graphs;
+  for (const i32 rows : planner.row_classes()) {
+    Graph& graph = graphs.emplace_back(planner.fused(rows, 1));
+    for (const std::string& op : choose_configs(graph, target, configs)) left.erase(op);
+  }
+  for (const auto& [op, config] : left) {
+    const Part* other = nullptr;  // a call of the op, with other configurations if one has any
+    for (const Graph& graph : graphs)
+      for (const Node& node : graph.nodes()) {
+        const Part& part = node.main_part();
+        if (part.op->name == op && (!other || !configs_of(*part.op, part.args.data(), target).empty()))
+          other = &part;
+      }
+    require(other != nullptr, "[engine] config names {}; no call of this model's programs is one", op);
+    find_config(*other->op, other->args.data(), target, config);  // throws
+  }
+}
+
+}  // namespace
+
 void validate(const EngineOptions& options) {
+  read_configs(options.config);
   // Programs for device 0 are also planned where there is none.
   if (const Backend& backend = backend_of(options.executor); options.device != 0)
     backend.device(options.device);
@@ -124,10 +167,14 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   require(pages <= INT32_MAX, "[engine] {} sequences of {} positions are {} pages; at most {}",
           o.max_sequences, o.max_context, pages, INT32_MAX);
   capacity.num_pages = i32(pages);
-  return {
-      std::move(model), target, capacity,
-      CompileOptions{
-          .scheduler = o.scheduler, .passes = o.passes, .costs = o.costs, .keep_buffers = o.keep_buffers}};
+  Planner planner(std::move(model), target, capacity,
+                  CompileOptions{.scheduler = o.scheduler,
+                                 .passes = o.passes,
+                                 .configs = read_configs(o.config),
+                                 .costs = o.costs,
+                                 .keep_buffers = o.keep_buffers});
+  require_configs(planner, target.tiling, read_configs(o.config));
+  return planner;
 }
 
 }  // namespace heddle

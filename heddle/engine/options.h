@@ -48,6 +48,7 @@ struct EngineOptions {
   std::string executor = "threads";
   i32 device = 0;         // ordinal of the GPU; a CPU is device 0
   std::string scheduler;  // empty: kDefaultScheduler
+  std::string config;     // configurations of ops: "linear:columns=64,stages=4;attention:stages=3,step=64"
   i32 workers = 0;        // workers of the programs; 0: one for each thread
   i32 threads = 0;        // 0: one for each core this process may use
   i32 max_context = 0;    // positions a sequence may have; 0: what the model allows, at most kDefaultContext
@@ -80,6 +81,11 @@ struct EngineOptions {
              .kept = Kept::kSame,
              .flag = true,
              .choices = scheduler_names});
+    v("config", s.config,
+      Option{.doc = "configurations of ops, such as \"linear:columns=64,stages=3;OP:...\"",
+             .zero = "their defaults",
+             .kept = Kept::kSame,
+             .flag = true});
     v("workers", s.workers,
       Option{.doc = "workers of the program",
              .zero = "one for each thread, or each SM of a GPU",
@@ -151,6 +157,8 @@ void visit_plain(Self& options, V&& v) {
   });
 }
 
+// Reads the option `config`. Throws Error where it is malformed, or names no op.
+ChosenConfigs read_configs(const std::string& text);
 // Throws Error(kInvalidArgument) that names the option, its value and what it may be.
 void validate(const EngineOptions& options);
 // The target of the programs of an engine with these options.

@@ -13,16 +13,21 @@ namespace heddle {
 template <class Plan>
 class CallCache {
  public:
-  // The plan of a call with these arguments at `place` (which the backend defines). Calls make() if there is
-  // none yet. The plans of an op share kPlans slots, so a new shape may evict another one.
+  // The plan of a call with these arguments and this configuration (null: the default) at `place` (which the
+  // backend defines). Calls make() if there is none yet. The plans of an op share kPlans slots, so a new shape
+  // may evict another one.
   template <class Make>
-  const Plan& find(const OpSpec& op, const std::byte* args, u64 place, Make&& make) {
+  const Plan& find(const OpSpec& op, const std::byte* args, const OpConfig* config, u64 place, Make&& make) {
+    static const OpConfig kDefault;
+    const OpConfig& chosen = config ? *config : kDefault;
     OpPlans& plans = plans_of(op);
-    const u64 hash = plans.layout.hash(args) ^ place * 0x9e3779b97f4a7c15u;
+    u64 hash = plans.layout.hash(args) ^ place * kMix;
+    for (const auto& [name, value] : chosen.values()) hash = (hash ^ u64(value)) * kMix;
     Slot& slot = plans.slots[(hash ^ hash >> 32) % kPlans];
-    if (!slot.plan || slot.place != place || !plans.layout.same(slot.args.data(), args)) {
+    if (!slot.plan || slot.place != place || slot.config != chosen ||
+        !plans.layout.same(slot.args.data(), args)) {
       auto plan = std::make_unique<Plan>(make(plans.layout));
-      slot = {place, {args, args + op.args_size()}, std::move(plan)};
+      slot = {place, chosen, {args, args + op.args_size()}, std::move(plan)};
     }
     if (!slot.plan->is_empty && !plans.layout.has_addresses(args)) plans.layout.say_why(op, args);
     return *slot.plan;
@@ -30,9 +35,11 @@ class CallCache {
 
  private:
   static constexpr size_t kPlans = 64;
+  static constexpr u64 kMix = 0x9e3779b97f4a7c15u;
 
   struct Slot {
     u64 place = 0;
+    OpConfig config;
     std::vector<std::byte> args;
     std::unique_ptr<Plan> plan;
   };

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "heddle/base/error.h"
 #include "heddle/ir/check_form.h"
 
@@ -163,6 +165,15 @@ void ask_ops(CallForm& call) {
   call.rule.emplace(call.node);
 }
 
+// A program does not say whether it was made for a GPU.
+void require_config(const OpSpec& op, const std::byte* args, const OpConfig& config) {
+  if (config.values().empty()) return;
+  const std::vector<OpConfig> on_gpu = configs_of(op, args, {.gpu = true});
+  if (std::ranges::find(on_gpu, config) != on_gpu.end()) return;
+  require(find_config(op, args, {}, config) == config, "[{}] configuration {} has a wrong mark", op.name,
+          config.text());
+}
+
 bool check_call(const Program& program, size_t index, const std::vector<const OpSpec*>& ops, CallForm& form,
                 Faults& faults) {
   const Call& call = program.calls[index];
@@ -185,6 +196,8 @@ bool check_call(const Program& program, size_t index, const std::vector<const Op
   if (!check.ok) return false;
   try {
     ask_ops(form);
+    const Part& main = form.node.main_part();
+    require_config(*main.op, main.args.data(), program.opcodes[call.opcode].config);
   } catch (const Error& error) {
     faults.add(FaultKind::kMalformed, "[{}] {}", check.where, error.what());
     return false;

@@ -60,8 +60,7 @@ Table sizes_of(const Program& p) {
 Table opcodes_of(const Program& p) {
   Table table;
   for (const Opcode& opcode : p.opcodes)
-    table[fmt::format("{}", fmt::join(opcode.ops, "+"))] =
-        fmt::format("main op {}, arguments {:016x}", opcode.main, opcode.hash);
+    table[opcode.text()] = fmt::format("main op {}, arguments {:016x}", opcode.main, opcode.hash);
   return table;
 }
 
@@ -77,7 +76,7 @@ Table buffers_of(const Program& p) {
 Table calls_of(const Program& p) {
   Table table;
   for (const Call& call : p.calls)
-    table[call.name] = fmt::format("{} on {}", fmt::join(p.opcodes[call.opcode].ops, "+"),
+    table[call.name] = fmt::format("{} on {}", p.opcodes[call.opcode].text(),
                                    call.live == LiveRows::kAll    ? "all rows"
                                    : call.live == LiveRows::kRows ? "live rows"
                                                                   : "wanted rows");

@@ -21,29 +21,29 @@ bool is_name(std::string_view name) {
 
 }  // namespace
 
-Config::Config(std::initializer_list<Value> values) {
+OpConfig::OpConfig(std::initializer_list<Value> values) {
   for (const auto& [name, value] : values) add(name, value);
 }
 
-Config Config::reordering() const {
-  Config marked = *this;
+OpConfig OpConfig::reordering() const {
+  OpConfig marked = *this;
   marked.reorders_ = true;
   return marked;
 }
 
-const i64* Config::find(std::string_view name) const {
+const i64* OpConfig::find(std::string_view name) const {
   const auto at =
       std::find_if(values_.begin(), values_.end(), [&](const Value& v) { return v.first == name; });
   return at == values_.end() ? nullptr : &at->second;
 }
 
-i64 Config::at(std::string_view name) const {
+i64 OpConfig::at(std::string_view name) const {
   const i64* value = find(name);
   require(value != nullptr, "[config] {} has no value named '{}'", text(), name);
   return *value;
 }
 
-void Config::add(std::string_view name, i64 value) {
+void OpConfig::add(std::string_view name, i64 value) {
   require(is_name(name) && name != kReorders && name != kDefault,
           "[config] a value is named '{}'; must be a letter, then letters, digits and _, in lower case, and "
           "neither '{}' nor '{}'",
@@ -54,7 +54,7 @@ void Config::add(std::string_view name, i64 value) {
   values_.emplace(place, name, value);
 }
 
-std::string Config::text() const {
+std::string OpConfig::text() const {
   std::string text;
   for (const auto& [name, value] : values_)
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
@@ -62,8 +62,8 @@ std::string Config::text() const {
   return reorders_ ? fmt::format("{},{}", text, kReorders) : text;
 }
 
-Config Config::parse(std::string_view text) {
-  Config config;
+OpConfig OpConfig::parse(std::string_view text) {
+  OpConfig config;
   for (std::string_view rest = text; !rest.empty() || text.empty();) {
     const size_t end = std::min(rest.find(','), rest.size());
     const std::string_view part = rest.substr(0, end);
@@ -85,7 +85,7 @@ Config Config::parse(std::string_view text) {
   return config;
 }
 
-u64 Config::hash() const {
+u64 OpConfig::hash() const {
   const std::string all = text();
   return XXH3_64bits(all.data(), all.size());
 }

@@ -1,5 +1,5 @@
 // A configuration of an op's kernel: named integers, such as {"tile_m": 128, "stages": 4}. An op lists its
-// configurations, and the tuner chooses one. Only the op knows what the names mean.
+// configurations (OpSpec::configs), and a caller or the tuner chooses one. Only the op knows what the names mean.
 #pragma once
 
 #include <compare>
@@ -13,17 +13,17 @@
 
 namespace heddle {
 
-class Config {
+class OpConfig {
  public:
   using Value = std::pair<std::string, i64>;
 
-  Config() = default;
+  OpConfig() = default;
   // Throws Error(kInvalidArgument) when a name is empty, comes twice, or does not consist of [a-z0-9_] after
   // a first letter.
-  Config(std::initializer_list<Value> values);
+  OpConfig(std::initializer_list<Value> values);
   // Marks a configuration that adds terms in another order than the op's first one. Its results differ in
   // their last bits, so it is chosen only where the caller allows that.
-  Config reordering() const;
+  OpConfig reordering() const;
 
   // Throws Error(kInvalidArgument) when there is no such name.
   i64 at(std::string_view name) const;
@@ -34,9 +34,9 @@ class Config {
   // Text such as "stages=4,tile_m=128" or "split=2,tile_m=128,reorders"; "default" when nothing is set.
   std::string text() const;
   // The inverse of text(); names may come in any order.
-  static Config parse(std::string_view text);
+  static OpConfig parse(std::string_view text);
 
-  auto operator<=>(const Config&) const = default;
+  auto operator<=>(const OpConfig&) const = default;
   // Depends only on the text, so files may store it.
   u64 hash() const;
 
@@ -51,6 +51,6 @@ class Config {
 }  // namespace heddle
 
 template <>
-struct std::hash<heddle::Config> {
-  size_t operator()(const heddle::Config& config) const { return size_t(config.hash()); }
+struct std::hash<heddle::OpConfig> {
+  size_t operator()(const heddle::OpConfig& config) const { return size_t(config.hash()); }
 };

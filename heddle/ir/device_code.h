@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heddle/base/types.h"
+#include "heddle/ir/config.h"
 
 namespace heddle {
 
@@ -30,10 +31,11 @@ struct KernelUse {
 // The result of compiling a tile body for one architecture.
 struct BodyCheck {
   std::string op, arch;
-  int rows = 1;         // most rows of a step; kernels of many rows differ
-  KernelUse use;        // the maximum of each over the kernel and the functions that it calls
-  double seconds = 0;   // compile time; about 0 when the code came from the cache
-  std::string failure;  // the compiler's message, or which budget is exceeded; empty: good
+  int rows = 1;          // most rows of a step; kernels of many rows differ
+  OpConfig config = {};  // without values: the op's default
+  KernelUse use;         // the maximum of each over the kernel and the functions that it calls
+  double seconds = 0;    // compile time; about 0 when the code came from the cache
+  std::string failure;   // the compiler's message, or which budget is exceeded; empty: good
 };
 
 // Compiled code that is stored on disk.
@@ -51,10 +53,11 @@ struct DeviceCompiler {
   std::vector<std::string> archs;  // the architectures that tile bodies can be compiled for: "sm_90a"
   // Compiles all code that the backend's executors need to run `programs` on `arch`.
   std::function<DeviceCode(std::span<const Program> programs, const std::string& arch)> compile;
-  // Compiles the bodies of `ops` (empty: of all ops) for each of `archs`. Results come by op; an op has two
-  // where steps of many rows use a separate kernel. Throws Error(kInvalidArgument) for an unknown
-  // architecture or op.
-  std::function<std::vector<BodyCheck>(std::span<const std::string> archs, std::span<const std::string> ops)>
+  // Compiles the bodies of `ops` (empty: of all ops) for each of `archs`, and with `all_configs` in each
+  // configuration that a case of the op has. Results come by op; an op has two where steps of many rows use a
+  // separate kernel. Throws Error(kInvalidArgument) for an unknown architecture or op.
+  std::function<std::vector<BodyCheck>(std::span<const std::string> archs, std::span<const std::string> ops,
+                                       bool all_configs)>
       check_bodies;
   std::function<CodeCache()> cache;  // its present state
   // returns what was removed; throws Error(kIo) when a file cannot be removed

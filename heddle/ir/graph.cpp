@@ -86,6 +86,11 @@ Node& Graph::append(std::string_view op, std::string name, std::vector<std::byte
   return append(get_op(op), std::move(name), std::move(args));
 }
 
+std::vector<TileAxis> axes_of(const Node& node, TilingTarget target) {
+  if (!node.config.values().empty()) target.config = &node.config;
+  return node.main_part().op->axes(node.main_part().args.data(), target);
+}
+
 std::vector<Argument> arguments(Part& part) {
   std::vector<Argument> found;
   for (const Field& field : part.op->fields)

@@ -51,10 +51,14 @@ struct Node {
   std::vector<Part> parts;
   u32 main = 0;
   LiveRows live = LiveRows::kAll;
+  OpConfig config = {};  // the main part's; without values: its default
 
   const Part& main_part() const { return parts[main]; }
   Part& main_part() { return parts[main]; }
 };
+
+// The axes of a node's main part in its configuration.
+std::vector<TileAxis> axes_of(const Node& node, TilingTarget target);
 
 // A tensor of a part, where its arguments hold it.
 struct Argument {

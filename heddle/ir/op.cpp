@@ -1,5 +1,6 @@
 #include "heddle/ir/op.h"
 
+#include "heddle/base/error.h"
 #include "heddle/base/invariant.h"
 #include "heddle/ir/shape.h"
 
@@ -53,6 +54,22 @@ int coordinate_of(std::span<const TileAxis> axes, const std::string& dim) {
 }
 
 }  // namespace
+
+std::vector<OpConfig> configs_of(const OpSpec& op, const std::byte* args, const TilingTarget& target) {
+  return op.configs ? op.configs(args, target) : std::vector<OpConfig>{};
+}
+
+OpConfig find_config(const OpSpec& op, const std::byte* args, const TilingTarget& target,
+                     const OpConfig& wanted) {
+  std::string all;
+  for (const OpConfig& config : configs_of(op, args, target)) {
+    if (config.values() == wanted.values()) return config;
+    all += (all.empty() ? "" : "; ") + config.text();
+  }
+  require(!all.empty(), "[{}] has no configurations for such a call; {} cannot be chosen", op.name,
+          wanted.text());
+  fail(ErrorCode::kInvalidArgument, "[{}] has no configuration {}; it has {}", op.name, wanted.text(), all);
+}
 
 RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args_(args) {
   const std::vector<TileAxis> axes = op.axes(args, TilingTarget{});

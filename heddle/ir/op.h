@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "heddle/ir/args.h"
+#include "heddle/ir/config.h"
 #include "heddle/ir/field.h"
 #include "heddle/ir/field_count.h"
 #include "heddle/ir/gradient.h"
@@ -53,10 +54,11 @@ struct TileAxis {
   bool anywhere = false;  // homes do not decide: the weight has none in this program
 };
 
-// The facts that tiling may depend on. They never include the number of workers, because that must not change
-// a sum.
+// The facts that tiling and the list of configurations may depend on. They never include the number of
+// workers, because that must not change a sum.
 struct TilingTarget {
   bool gpu = false;
+  const OpConfig* config = nullptr;  // chosen for the call (OpSpec::configs); null: the op's default
 };
 
 struct OpTraits {
@@ -101,6 +103,12 @@ struct OpSpec {
   // Checks the inputs and sets dtype (where unset) and sizes of the outputs. Throws Error.
   std::function<void(std::byte* args)> infer;
   std::function<std::vector<TileAxis>(const std::byte* args, const TilingTarget& target)> axes;
+  // Configurations of such a call, the likely best first; the first is the default, which gives the same bits
+  // as none. Their values are sizes that `axes` prefers, and constants of the op's body on a device
+  // (`DefaultConfig` in x.cuh has the default's). Each must fit the call. One that adds terms in another
+  // order than the default is marked (OpConfig::reordering); it must be there for any number of rows, because
+  // the cut of a prompt must change no bit. Null, or an empty list: there is nothing to choose.
+  std::function<std::vector<OpConfig>(const std::byte* args, const TilingTarget& target)> configs;
   // Regions of a tile that do not follow from the dimensions' names. Null: all of them follow.
   std::function<void(const std::byte* args, const TileCoord& tile, std::vector<Region>& out)> regions;
   // Arithmetic of a tile. Its bytes follow from its regions.
@@ -119,6 +127,13 @@ struct OpSpec {
 
   size_t args_size() const { return defaults.size(); }
 };
+
+// The configurations of a call of the op; empty where it has none to choose from.
+std::vector<OpConfig> configs_of(const OpSpec& op, const std::byte* args, const TilingTarget& target);
+// The one of them that has the values of `wanted`, with the op's mark. Throws Error that lists all of them
+// when there is none.
+OpConfig find_config(const OpSpec& op, const std::byte* args, const TilingTarget& target,
+                     const OpConfig& wanted);
 
 // Computes the regions of an op's tiles from the names of its dimensions. It is made once per call, then
 // cheap.

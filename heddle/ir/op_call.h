@@ -66,6 +66,9 @@ struct CallSite {
   // CallNeeds::workspace_bytes, 128-byte aligned. The call owns it until it is done.
   std::byte* workspace = nullptr;
   i64 workspace_bytes = 0;
+  // One of the op's configurations for such a call (OpSpec::configs); null: its default. A call reads it
+  // before it returns.
+  const OpConfig* config = nullptr;
 };
 
 // Tells what a call needs besides its arguments, and how it would run.

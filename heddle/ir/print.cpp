@@ -63,8 +63,7 @@ std::string waits_text(const Instruction& instruction) {
 std::string tables_text(const Program& program) {
   std::string text = "opcodes\n";
   for (size_t i = 0; i < program.opcodes.size(); ++i)
-    text += fmt::format("  {:<4} {}  hash {:016x}\n", i, fmt::join(program.opcodes[i].ops, "+"),
-                        program.opcodes[i].hash);
+    text += fmt::format("  {:<4} {}  hash {:016x}\n", i, program.opcodes[i].text(), program.opcodes[i].hash);
   text += fmt::format("buffers, arena of {} bytes\n", program.arena_bytes);
   for (u32 i = 0; i < program.buffers.size(); ++i) {
     text += buffer_line(i, program.buffers[i].info);

@@ -22,8 +22,13 @@ std::string Program::describe(const Instruction& instruction) const {
   if (instruction.opcode == kNopOpcode) return "nop";
   if (instruction.opcode >= opcodes.size() || instruction.call >= calls.size())
     return fmt::format("opcode {} call {}", instruction.opcode, instruction.call);
-  return fmt::format("{} [{}] tile {}", calls[instruction.call].name,
-                     fmt::join(opcodes[instruction.opcode].ops, "+"), instruction.tile);
+  return fmt::format("{} [{}] tile {}", calls[instruction.call].name, opcodes[instruction.opcode].text(),
+                     instruction.tile);
+}
+
+std::string Opcode::text() const {
+  const std::string chain = fmt::format("{}", fmt::join(ops, "+"));
+  return config.values().empty() ? chain : fmt::format("{} ({})", chain, config.text());
 }
 
 Node Program::node_of(const Call& call) const {
@@ -34,6 +39,7 @@ Node Program::node_of(const Call& call) const {
   node.name = call.name;
   node.main = opcode.main;
   node.live = call.live;
+  node.config = opcode.config;
   require(call.args.size() == opcode.ops.size() && opcode.main < opcode.ops.size(),
           "[program] call of {} has {} argument records for {} ops", node.name, call.args.size(),
           opcode.ops.size());

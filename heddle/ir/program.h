@@ -12,13 +12,16 @@
 
 namespace heddle {
 
-constexpr u32 kProgramVersion = 3;
+constexpr u32 kProgramVersion = 4;
 
 // The meaning of an opcode in this program: a chain of ops.
 struct Opcode {
   std::vector<std::string> ops;
   u32 main = 0;
-  u64 hash = 0;  // hash of the ops' names and argument layouts
+  u64 hash = 0;          // hash of the ops' names and argument layouts
+  OpConfig config = {};  // the main op's; without values: its default
+
+  std::string text() const;  // "rms_norm+linear", "linear (columns=64,stages=3)"
 };
 
 // The arguments of a call: one blob for each op of its opcode's chain.

@@ -34,6 +34,9 @@ template <class Archive>
 void opcode_fields(Archive& a, Opcode& opcode) {
   list(a, opcode.ops, 8, [&](std::string& op) { field(a, op); });
   field(a, opcode.main), field(a, opcode.hash);
+  std::string config = opcode.config.text();
+  field(a, config);
+  opcode.config = OpConfig::parse(config);
   require(!opcode.ops.empty() && opcode.ops.size() <= kMostOpsOfAChain && opcode.main < opcode.ops.size(),
           "[program] an opcode of {} ops with main {}; 1 to {} ops make a chain", opcode.ops.size(),
           opcode.main, kMostOpsOfAChain);
@@ -73,7 +76,7 @@ void program_fields(Archive& a, Program& p) {
   visited(a, p.topology);
   visited(a, p.shape);
   field(a, p.arena_bytes);
-  list(a, p.opcodes, 20, [&](Opcode& opcode) { opcode_fields(a, opcode); });
+  list(a, p.opcodes, 28, [&](Opcode& opcode) { opcode_fields(a, opcode); });
   list(a, p.buffers, 26, [&](ProgramBuffer& buffer) { buffer_fields(a, buffer); });
   list(a, p.calls, 11, [&](Call& call) { call_fields(a, p, call); });
   list(a, p.counters, 4, [&](CounterInfo& c) { field(a, c.total); });

@@ -121,7 +121,7 @@ TEST(ProgramFile, SaysWhatIsWrong) {
   const std::string bytes = seed("linear"), fields = bytes.substr(kHeaderBytes);
   std::string other = bytes;
   other[kVersionAt] = 2;
-  expect_refused(other, "[x.heddle] program file of version 2; this heddle reads version 3");
+  expect_refused(other, "[x.heddle] program file of version 2; this heddle reads version 4");
   expect_refused("GGUF" + bytes.substr(4), "magic");
   expect_refused(bytes.substr(0, 31), "shorter than a header");
 
@@ -132,6 +132,18 @@ TEST(ProgramFile, SaysWhatIsWrong) {
   other = fields;
   other[op + 6 + 4] ^= 1;  // main is a u32, followed by the hash
   expect_refused(frame_program(other), "linear was made with other arguments");
+  other = fields;
+  other.replace(fields.find("default", op), 7, "stage=x");  // the opcode's configuration
+  expect_refused(frame_program(other), "'stage=x' in 'stage=x' is no value");
+}
+
+TEST(ProgramFile, KeepsTheConfigurationsOfOpcodes) {
+  Program program = parse_program(seed("linear"), "linear");
+  program.opcodes[0].config = OpConfig{{"rows", 64}, {"chunk", 32}}.reordering();
+  const Program again = parse_program(serialise_program(program), "again");
+  EXPECT_EQ(again.opcodes[0].config, program.opcodes[0].config);
+  EXPECT_EQ(again.opcodes[0].text(), "linear (chunk=32,rows=64,reorders)");
+  EXPECT_FALSE(check(again).ok()) << "linear has no such configuration";
 }
 
 }  // namespace

@@ -44,6 +44,8 @@
 //   block.mma(fragment, product)   fragment[m, n] = sum_k left[m, k] * right[n, k], FP32 accumulation, fixed order
 //
 //   block.mma(fragment, operand, weight, i)   the same with matrix i of the weight
+//   block.mma(fragment, operand, weight, sizes)   the same, on a GPU in tiles of at most kColumns columns and in at
+//                              most kStages stages, constants of `sizes`; they change no bit
 //   block.panels(weight, first, last)   in `stream` only: the tile will draw these panels of whole fragments; where
 //                              inputs choose them (streams_by_data), `stream` runs when they are there
 //   block.host(tensor), block.device(tensor)   the step record's two parts, as pointers

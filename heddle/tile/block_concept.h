@@ -69,6 +69,11 @@ concept HasIndex = HasIndices<typename B::View, Index> && requires(B& block, Ind
   requires Stores<decltype(block.product(1, 1, 1, DType::kF32).left_row(0)), Index>;
 };
 
+// The sizes of products that a body may choose.
+struct Sizes {
+  static constexpr int kColumns = 256, kStages = 4;
+};
+
 }  // namespace language
 
 // The language of `stream`: the block has it, and the loader that draws panels.
@@ -119,6 +124,7 @@ concept ProductBlock =
       block.release(fragment);
       block.mma(fragment, operand, weight);
       block.mma(fragment, operand, weight, n);
+      block.mma(fragment, operand, weight, language::Sizes());
       block.mma(fragment, block.product(n, n, n, DType::kF32));
       block.set_right_rows(block.product(n, n, n, DType::kF32), n, n, lines);
       block.set_right_columns(block.product(n, n, n, DType::kF32), n, lines);

@@ -49,7 +49,7 @@ void time(Search& search, const Work& work, const Sample& sample) {
 
 }  // namespace
 
-Choice choose(Store& store, const Key& key, const std::vector<Config>& candidates, const Settings& settings,
+Choice choose(Store& store, const Key& key, const std::vector<OpConfig>& candidates, const Settings& settings,
               const Work& work) {
   Key asked = key;
   if (settings.allow_reorder) asked.fact("order", "any");

@@ -12,14 +12,14 @@ namespace heddle::tune {
 // with code kInternal, or any other exception, ends the search.
 struct Work {
   // Several threads may call it at once, for different configurations.
-  std::function<void(const Config&)> compile;
+  std::function<void(const OpConfig&)> compile;
   // Nanoseconds per call, for `calls` calls in a row. The calls use sets of operands from `buffer` on, in
   // rotation.
-  std::function<double(const Config&, int calls, int buffer)> time;
+  std::function<double(const OpConfig&, int calls, int buffer)> time;
 };
 
 struct Choice {
-  Config config;
+  OpConfig config;
   double ns = 0;  // median of a call; 0: not timed
   bool from_store = false;
   int compilations = 0, samples = 0;  // spent on this choice
@@ -27,7 +27,7 @@ struct Choice {
 };
 
 // `candidates` are in the op's order, the likely best first. Throws Error(kCompile) when none of them works.
-Choice choose(Store& store, const Key& key, const std::vector<Config>& candidates, const Settings& settings,
+Choice choose(Store& store, const Key& key, const std::vector<OpConfig>& candidates, const Settings& settings,
               const Work& work);
 
 }  // namespace heddle::tune

@@ -33,7 +33,7 @@ class MadeUpClock {
   int samples_ = 0;
 };
 
-inline Config numbered(i64 tile) {
+inline OpConfig numbered(i64 tile) {
   return {{"tile", tile}};
 }
 

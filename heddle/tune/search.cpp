@@ -11,13 +11,13 @@ const char* name(Policy policy) {
   return policy == Policy::kPickAny ? "PickAny" : "PickBest";
 }
 
-Search::Search(std::vector<Config> candidates, const Settings& settings, const Failures& known_failures)
+Search::Search(std::vector<OpConfig> candidates, const Settings& settings, const Failures& known_failures)
     : candidates_(std::move(candidates)), settings_(settings) {
   require(settings.max_configs >= 0 && settings.num_workers >= 1,
           "[tune] max_configs is {} and num_workers {}; must be 0 or more, and 1 or more",
           settings.max_configs, settings.num_workers);
   const size_t given = candidates_.size();
-  if (!settings.allow_reorder) std::erase_if(candidates_, [](const Config& c) { return c.reorders(); });
+  if (!settings.allow_reorder) std::erase_if(candidates_, [](const OpConfig& c) { return c.reorders(); });
   require(!candidates_.empty(),
           "[tune] of {} configurations none keeps the order of sums; allow_reorder is off", given);
   for (size_t c = 1; c < candidates_.size(); ++c)
@@ -120,7 +120,7 @@ void Search::failed_to_run(const std::string& why) {
   fail(candidate, why);
 }
 
-const Config& Search::winner() const {
+const OpConfig& Search::winner() const {
   if (has_winner()) return candidates_[*winner_];
   std::string reasons;
   for (const auto& [config, why] : failures_) reasons += fmt::format("\n  {}: {}", config.text(), why);
@@ -133,7 +133,7 @@ double Search::winner_ns() const {
   return timing_->median_ns(*timing_->best());
 }
 
-bool Search::contains(const Config& config) const {
+bool Search::contains(const OpConfig& config) const {
   return std::find(candidates_.begin(), candidates_.end(), config) != candidates_.end();
 }
 

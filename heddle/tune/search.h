@@ -41,13 +41,13 @@ struct Step {
 };
 
 // Why configurations failed, by configuration.
-using Failures = std::map<Config, std::string>;
+using Failures = std::map<OpConfig, std::string>;
 
 class Search {
  public:
   // Candidates are in the op's order, the likely best first. Candidates with a known failure are not tried
   // again. Throws Error(kInvalidArgument) when a candidate comes twice, or when none may be tried.
-  Search(std::vector<Config> candidates, const Settings& settings, const Failures& known_failures = {});
+  Search(std::vector<OpConfig> candidates, const Settings& settings, const Failures& known_failures = {});
 
   Step next();
   // Reports that a candidate was compiled, or failed and why.
@@ -57,12 +57,12 @@ class Search {
   void timed(double ns_per_call);
   void failed_to_run(const std::string& why);
 
-  const Config& candidate(size_t index) const { return candidates_[index]; }
+  const OpConfig& candidate(size_t index) const { return candidates_[index]; }
   size_t size() const { return candidates_.size(); }  // candidates that may be tried
-  bool contains(const Config& config) const;
+  bool contains(const OpConfig& config) const;
   // Valid once next() is kDone. Throws Error(kCompile) with the reasons when none works, or when one failed
   // that must not.
-  const Config& winner() const;
+  const OpConfig& winner() const;
   bool has_winner() const { return winner_ && !broken_; }
   double winner_ns() const;  // median per call; 0 if the policy needs no times
   const Failures& failures() const { return failures_; }
@@ -81,7 +81,7 @@ class Search {
   Step trial();
   Step time_all();
 
-  std::vector<Config> candidates_;
+  std::vector<OpConfig> candidates_;
   Settings settings_;
   Failures failures_;
   std::vector<State> states_;

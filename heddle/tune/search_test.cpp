@@ -11,7 +11,7 @@ namespace heddle::tune {
 namespace {
 
 struct Planted {
-  std::vector<Config> configs;
+  std::vector<OpConfig> configs;
   std::vector<double> ns;         // by config; below 0: it does not compile; 0: it does not run
   int compiled = 0, samples = 0;  // counts
   size_t most_at_once = 0;        // compilations that ran at once

@@ -70,10 +70,10 @@ Record record_of(const Json& json) {
           brief(json.at("configs")));
   record.configs = u32(*configs);
   record.ns = json.at("ns").as_number();
-  if (const Json* config = json.find("config")) record.config = Config::parse(config->as_string());
+  if (const Json* config = json.find("config")) record.config = OpConfig::parse(config->as_string());
   if (const Json* failures = json.find("failures"))
     for (const auto& [config, why] : failures->members())
-      record.failures[Config::parse(config)] = why.as_string();
+      record.failures[OpConfig::parse(config)] = why.as_string();
   return record;
 }
 

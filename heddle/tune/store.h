@@ -16,7 +16,7 @@ namespace heddle::tune {
 
 // The result of a search so far.
 struct Record {
-  std::optional<Config> config;  // none: the search did not end
+  std::optional<OpConfig> config;  // none: the search did not end
   Policy policy = Policy::kPickAny;
   u32 configs = 0;  // number of configurations that the search chose from
   double ns = 0;    // median of a call; 0: not timed

@@ -64,7 +64,7 @@ TEST(Key, HasClassesOfSizes) {
 
 TEST_F(StoreFolder, KeepsWhatItIsGiven) {
   const Record record{
-      Config{{"split", 2}}.reordering(), Policy::kPickBest, 7, 1234.5, {{numbered(3), "spills \"much\""}}};
+      OpConfig{{"split", 2}}.reordering(), Policy::kPickBest, 7, 1234.5, {{numbered(3), "spills \"much\""}}};
   Store(place()).put(key(), record);
   const Store again(place());
   EXPECT_EQ(again.find(key()), record);
@@ -176,11 +176,11 @@ class Choosing : public StoreFolder {
  protected:
   // Times are planted. Tile 0 does not compile and tile 3 does not run.
   Work work() {
-    return {[this](const Config& config) {
+    return {[this](const OpConfig& config) {
               ++compilations;
               if (config.at("tile") == 0) fail(ErrorCode::kCompile, "too many registers");
             },
-            [this](const Config& config, int, int) {
+            [this](const OpConfig& config, int, int) {
               if (interrupted) throw std::runtime_error("interrupted");
               if (config.at("tile") == 3) fail(ErrorCode::kDevice, "launch refused");
               return clock.sample(1000 + 100 * double(std::abs(config.at("tile") - 2)));
@@ -192,7 +192,7 @@ class Choosing : public StoreFolder {
                   work());
   }
 
-  std::vector<Config> configs = {numbered(0), numbered(1), numbered(2), numbered(3), numbered(4)};
+  std::vector<OpConfig> configs = {numbered(0), numbered(1), numbered(2), numbered(3), numbered(4)};
   MadeUpClock clock{1};
   std::atomic<int> compilations = 0;
   bool interrupted = false;

@@ -79,8 +79,8 @@ std::vector<std::byte> rest_of(CaseMemory& memory, const std::vector<Output>& ou
   return all;
 }
 
-void call(const OpSpec& op, const std::vector<std::byte>& args, const Backend& backend, CaseMemory& memory,
-          int threads) {
+CallNeeds call(const OpSpec& op, const std::vector<std::byte>& args, const Backend& backend,
+               CaseMemory& memory, const CallOptions& options) {
   MemorySpace* const space = backend.executors[0].space ? &backend.executors[0].space(0) : nullptr;
   std::optional<SpaceMirror> mirror;
   if (space) mirror.emplace(memory, *space);
@@ -89,13 +89,16 @@ void call(const OpSpec& op, const std::vector<std::byte>& args, const Backend& b
   OpCaller& caller = backend.op_calls();
   std::optional<cuda::Stream> stream;
   if (caller.memory() == MemoryPlace::Kind::kGpu) stream.emplace(cuda::Device::at(0));
-  CallSite site{.stream = stream ? stream->handle() : nullptr, .threads = threads};
-  site.workspace_bytes = caller.needs(op, bound.data(), site).workspace_bytes;
+  CallSite site{
+      .stream = stream ? stream->handle() : nullptr, .threads = options.threads, .config = options.config};
+  const CallNeeds needs = caller.needs(op, bound.data(), site);
+  site.workspace_bytes = needs.workspace_bytes;
   const Workspace workspace(space, site.workspace_bytes);
   site.workspace = workspace.address();
   caller.run(op, bound.data(), site);
   if (stream) stream->synchronize();
   if (mirror) mirror->fetch();
+  return needs;
 }
 
 }  // namespace
@@ -106,10 +109,14 @@ const char* name(CallLayoutKind kind) {
 
 std::string run_call(const OpSpec& op, const Case& test, const Backend& backend, CallLayoutKind kind,
                      int threads) {
+  return run_call(op, test, backend, {.kind = kind, .threads = threads}).problem;
+}
+
+CallResult run_call(const OpSpec& op, const Case& test, const Backend& backend, const CallOptions& options) {
   CaseMemory memory;
   std::vector<std::byte> args = test.args;
   op.infer(args.data());
-  if (kind != CallLayoutKind::kDense) spread(op, args.data(), kind);
+  if (options.kind != CallLayoutKind::kDense) spread(op, args.data(), options.kind);
   const std::vector<Output> outputs = allocate(op, args.data(), memory);
   if (test.prepare) test.prepare(args.data(), memory);
   std::vector<std::vector<double>> poison, wanted;
@@ -118,12 +125,16 @@ std::string run_call(const OpSpec& op, const Case& test, const Backend& backend,
   for (const Output& output : outputs) wanted.push_back(memory.read(output.tensor));
   const std::vector<std::byte> rest = rest_of(memory, outputs);
   for (size_t o = 0; o < outputs.size(); ++o) memory.write(outputs[o].tensor, poison[o]);
-  call(op, args, backend, memory, threads);
-  for (size_t o = 0; o < outputs.size(); ++o)
-    if (std::string problem = compare(outputs[o], memory.read(outputs[o].tensor), wanted[o], test.bound);
-        !problem.empty())
-      return problem;
-  return rest_of(memory, outputs) == rest ? "" : "memory beside the outputs was written";
+  CallResult result;
+  result.needs = call(op, args, backend, memory, options);
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const std::vector<double> got = memory.read(outputs[o].tensor);
+    result.outputs.insert(result.outputs.end(), got.begin(), got.end());
+    if (result.problem.empty()) result.problem = compare(outputs[o], got, wanted[o], test.bound);
+  }
+  if (result.problem.empty() && rest_of(memory, outputs) != rest)
+    result.problem = "memory beside the outputs was written";
+  return result;
 }
 
 }  // namespace heddle

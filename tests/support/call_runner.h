@@ -17,6 +17,18 @@ enum class CallLayoutKind {
 };
 const char* name(CallLayoutKind kind);
 
+struct CallOptions {
+  CallLayoutKind kind = CallLayoutKind::kDense;
+  int threads = 1;
+  const OpConfig* config = nullptr;
+};
+struct CallResult {
+  std::string problem;  // empty: the outputs are as the op's reference has them, and nothing else was written
+  std::vector<double> outputs;  // all values of all outputs
+  CallNeeds needs;
+};
+CallResult run_call(const OpSpec& op, const Case& test, const Backend& backend, const CallOptions& options);
+
 // Empty: the outputs are as the op's reference has them, and nothing else was written.
 std::string run_call(const OpSpec& op, const Case& test, const Backend& backend, CallLayoutKind kind,
                      int threads = 1);

@@ -11,7 +11,7 @@ Program one_call(const Node& node, std::vector<ProgramBuffer> buffers, std::span
   Program program;
   program.name = node.name;
   program.buffers = std::move(buffers);
-  Opcode opcode{.main = node.main};
+  Opcode opcode{.main = node.main, .config = node.config};
   Call call{.opcode = 0, .name = node.name, .args = {}};
   for (const Part& part : node.parts) opcode.ops.push_back(part.op->name), call.args.push_back(part.args);
   opcode.hash = chain_hash(opcode.ops, opcode.main);

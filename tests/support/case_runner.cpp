@@ -64,6 +64,11 @@ class Comparison {
  private:
   void run_as(const Program& program, const std::string& executor) {
     run_on(get_executor(executor), program);
+    result_.outputs.clear();
+    for (const Output& output : outputs_) {
+      const std::vector<double> got = memory_.read(output.tensor);
+      result_.outputs.insert(result_.outputs.end(), got.begin(), got.end());
+    }
     for (size_t o = 0; o < outputs_.size() && result_.problem.empty(); ++o)
       result_.problem = compare(outputs_[o].name, memory_.read(outputs_[o].tensor), wanted_[o], result_);
     if (result_.problem.empty() && !memory_.canaries_whole())
@@ -107,7 +112,7 @@ constexpr i32 kPanelRows = 16, kInputs = 40;  // panels and inputs of the chain'
 
 }  // namespace
 
-CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor) {
+CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor, const OpConfig* config) {
   CaseMemory memory;
   Part part = part_of_case(op, test);
   auto outputs = allocate(op, part.args.data(), memory);
@@ -115,8 +120,10 @@ CaseResult run_case(const OpSpec& op, const Case& test, const std::string& execu
   Comparison comparison(memory, std::move(outputs), test.bound);
   op.reference(part.args.data(), memory);
   comparison.references_done();
-  const auto axes = op.axes(part.args.data(), TilingTarget{});
-  return comparison.run_all({.name = op.name, .parts = {part}}, axes, executor);
+  Node node{.name = op.name, .parts = {part}};
+  if (config) node.config = *config;
+  const bool gpu = config && get_executor(executor).space;
+  return comparison.run_all(node, axes_of(node, {.gpu = gpu}), executor);
 }
 
 bool fits_chain(const OpSpec& op, const Case& test) {

@@ -11,10 +11,13 @@ namespace heddle {
 struct CaseResult {
   double error = 0;  // largest |value - reference| / (1 + |reference|)
   double bound = 0;
-  std::string problem;  // empty: within the bound, every output byte written, canaries untouched
+  std::string problem;          // empty: within the bound, every output byte written, canaries untouched
+  std::vector<double> outputs;  // all values of all outputs, of the last program that ran
 };
 
-CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor);
+// `config`: one of the op's configurations for such a call; null: its default.
+CaseResult run_case(const OpSpec& op, const Case& test, const std::string& executor,
+                    const OpConfig* config = nullptr);
 
 // True if the case can be part of a chain: its op is a prologue or an epilogue, and the tensor inside the
 // chain is f32, so that storing it would not round it.

@@ -36,9 +36,11 @@ i64 bytes_of(const OpSpec& op, const std::byte* args) {
 }
 
 // Plans a call that was checked.
-Plan plan_of(const OpSpec& op, CheckedCall call) {
+Plan plan_of(const OpSpec& op, CheckedCall call, const OpConfig* config) {
   if (call.is_empty) return {.is_empty = true};
-  Plan plan{.body = op_tiles().body_of(op.name), .grid = TileGrid(op.axes(call.args.data(), TilingTarget{}))};
+  if (config) find_config(op, call.args.data(), {}, *config);  // throws where the op has no such one
+  Plan plan{.body = op_tiles().body_of(op.name),
+            .grid = TileGrid(op.axes(call.args.data(), {.config = config}))};
   if (!plan.body && !op.body) fail(ErrorCode::kUnsupported, "[{}] has no tile body in this build", op.name);
   plan.is_small = bytes_of(op, call.args.data()) < kSmallCall;
   return plan;
@@ -46,8 +48,8 @@ Plan plan_of(const OpSpec& op, CheckedCall call) {
 
 class CpuCaller : public OpCaller {
  public:
-  CallNeeds needs(const OpSpec& op, const std::byte* args, const CallSite&) override {
-    const Plan plan = plan_of(op, check_call(op, args));
+  CallNeeds needs(const OpSpec& op, const std::byte* args, const CallSite& site) override {
+    const Plan plan = plan_of(op, check_call(op, args), site.config);
     return {.tiles = plan.grid.tiles(), .body = op.name};
   }
 
@@ -55,10 +57,10 @@ class CpuCaller : public OpCaller {
     static thread_local CallCache<Plan> cache;
     require(site.threads >= 0, "[{}] threads = {}; must be 0 (one for each core) or more", op.name,
             site.threads);
-    const Plan& plan = cache.find(op, args, 0, [&](const CallLayout&) {
+    const Plan& plan = cache.find(op, args, site.config, 0, [&](const CallLayout&) {
       CheckedCall call = check_call(op, args);
       call.require_outputs(op);
-      return plan_of(op, std::move(call));
+      return plan_of(op, std::move(call), site.config);
     });
     if (plan.is_empty) return;
     const OpTiles& tiles = op_tiles();

@@ -210,6 +210,11 @@ class ScalarBlock {
     map_rows(lines.count, lines.size,
              [&](i32 j, Index i) { product.right_row(i.at).set(s + j, lines[j].load(i)); });
   }
+  // Sizes are those of a GPU's chip.
+  template <class Sizes>
+  void mma(Fragment& fragment, const Operand& x, const Weight& w, Sizes) {
+    mma(fragment, x, w);
+  }
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
     mma(fragment, x, w.matrix(matrix));
   }

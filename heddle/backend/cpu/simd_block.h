@@ -168,6 +168,11 @@ class SimdBlock {
   void set_right_columns(const Product& product, i32 s, const Lines<View>& lines) {
     product.set_right_columns(s, lines);
   }
+  // Sizes are those of a GPU's chip.
+  template <class Sizes>
+  void mma(Fragment& fragment, const Operand& x, const Weight& w, Sizes) {
+    mma(fragment, x, w);
+  }
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
     mma(fragment, x, w.matrix(matrix));
   }

@@ -75,6 +75,27 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
           {.kind = TileAxis::Kind::kIndex, .extent = a.max_splits}};
 }
 
+// How tiles of many queries walk their positions (attention_mma.sm80.cuh), where the types and dimensions of a call go
+// that way. A query's maximum and sums change with every step.
+std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
+  const auto& a = as<Attention>(args);
+  const i32 dim = a.head_dim();
+  const bool narrow = std::ranges::all_of(
+      std::array{&a.q, &a.k, &a.v, &a.keys, &a.values},
+      [&](const Tensor* of) { return of->dtype == a.keys.dtype && size_of(of->dtype) == 2; });
+  if (!target.gpu || !narrow || a.is_latent() || a.value_dim() != dim ||
+      (dim != 64 && dim != 128 && dim != 256))
+    return {};
+  const i64 most = dim <= 64 ? 64 : dim <= 128 ? 32 : 16;
+  std::vector<OpConfig> all;
+  for (i64 step = most; step >= 16; step /= 2)
+    for (const i64 stages : {4, 3}) {
+      const OpConfig config{{"step", step}, {"stages", stages}};
+      all.push_back(step == most ? config : config.reordering());
+    }
+  return all;
+}
+
 // Which rows a tile handles follows from the step record; its heads and its split are its own.
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<Attention>(args);
@@ -214,6 +235,7 @@ const OpSpec& attention_op() {
     OpSpec op = op_of<Attention>("attention", "causal attention of row blocks over splits of the KV range");
     op.infer = infer;
     op.axes = axes;
+    op.configs = configs;
     op.regions = regions;
     op.flops = flops;
     op.stream_bytes = stream_bytes;

@@ -7,7 +7,13 @@
 
 namespace attention {
 
-struct DeviceBody {
+// Tiles of many queries: positions of a step, fewer where keys are long, and stages that steps lie in, at most.
+struct DefaultConfig {
+  static constexpr i32 kStep = 64, kStages = 4;
+};
+
+template <class Config>
+struct DeviceBodyWith {
   static constexpr i32 kMostQueries = 16;  // at most so many queries are few
 
   // True if FewQueries takes a tile. The rows that a tile may have decide it, not those that it has: the cut of a prompt must not
@@ -40,7 +46,7 @@ struct DeviceBody {
     if (a.head_dim() != kDim) return false;
     block.inputs();
     const ChipMemory chip = block.chip();
-    ManyQueries<kType == DType::kBf16, kDim>(a, work, chip.data, chip.bytes).run();
+    ManyQueries<kType == DType::kBf16, kDim, Config>(a, work, chip.data, chip.bytes).run();
     return true;
   }
   template <DType kType, class Block>
@@ -86,5 +92,6 @@ struct DeviceBody {
     run_generic(block, Attention(a), t);  // a copy, as arguments whose address is taken lie in local memory
   }
 };
+using DeviceBody = DeviceBodyWith<DefaultConfig>;
 
 }  // namespace attention

@@ -6,14 +6,16 @@
 // Included once per device program, by attention.sm80.cuh, which says which tiles come here.
 namespace attention {
 
-template <bool kBf16, i32 kKeyDim>
+template <bool kBf16, i32 kKeyDim, class Config>
 class ManyQueries {
  public:
   static constexpr i32 kQueries = 16;  // queries of a warp
   // A pass has as many dimensions of the values as leave registers for its sums and scores.
   static constexpr i32 kValueDim = kKeyDim > 128 ? kKeyDim / 2 : kKeyDim;
-  static constexpr i32 kStep = kKeyDim <= 64 ? 64 : kKeyDim <= 128 ? 32 : 16;
-  static constexpr i32 kMostStages = 4, kFewestStages = 2;
+  static constexpr i32 kMostStep = kKeyDim <= 64 ? 64 : kKeyDim <= 128 ? 32 : 16;
+  static constexpr i32 kStep = Config::kStep < kMostStep ? Config::kStep : kMostStep;
+  static constexpr i32 kFewestStages = 2;
+  static_assert(kStep % 16 == 0 && Config::kStages >= kFewestStages);
   // Rows on chip are an odd number of words apart, so that eight of them fall into different banks.
   static constexpr i32 kWord = 16, kKeyRow = 2 * kKeyDim + kWord, kValueRow = 2 * kValueDim + kWord;
   static constexpr i32 kStageBytes = kStep * (kKeyRow + kValueRow), kWarpBytes = kQueries * kKeyRow;
@@ -21,7 +23,7 @@ class ManyQueries {
   ManyQueries(const Attention& a, const Body::Work& work, u8* chip, i64 room) : a_(a), work_(work) {
     const i32 fit = i32(room - kFewestStages * kStageBytes) / kWarpBytes;
     warps_ = min(min(Team::warps(), fit), (work.queries + kQueries - 1) / kQueries);
-    count_ = min(kMostStages, i32(room - warps_ * kWarpBytes) / kStageBytes);
+    count_ = min(Config::kStages, i32(room - warps_ * kWarpBytes) / kStageBytes);
     queries_ = chip, stages_ = chip + warps_ * kWarpBytes;
   }
 

@@ -1,5 +1,7 @@
 #include "heddle/ops/linear/linear.h"
 
+#include <algorithm>
+
 #include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
 
@@ -30,15 +32,34 @@ i32 tile_cols(i32 rows, i32 rows_of_weight) {
   return tiles(256) >= kEnoughTiles ? 256 : tiles(128) >= kEnoughTiles ? 128 : 64;
 }
 
+bool has_tiles(const Linear& a, const TilingTarget& target) {
+  return target.gpu && a.x.size[0] > kManyStepRows;
+}
+
+// Columns of a tile that tensor cores multiply at once, and stages of its operands on chip. Each sum runs over K in order,
+// whatever they are. Where a chip has no room for them, the body takes fewer stages, or narrower tiles. Other rows would
+// change bits: the last rows of a step stream their weights if they are few.
+std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
+  const auto& a = as<Linear>(args);
+  if (!has_tiles(a, target)) return {};
+  std::vector<OpConfig> all;
+  for (const i64 stages : {4, 3})
+    for (const i64 columns : {256, 128, 64}) all.push_back({{"columns", columns}, {"stages", stages}});
+  const i64 preferred = tile_cols(a.x.size[0], a.w.rows());
+  const auto first =
+      std::ranges::find_if(all, [&](const OpConfig& c) { return c.at("columns") == preferred; });
+  std::rotate(all.begin(), first, first + 1);
+  return all;
+}
+
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<Linear>(args);
-  const bool many = target.gpu && a.x.size[0] > kManyStepRows;
+  const bool many = has_tiles(a, target);
+  const i32 columns = target.config ? i32(target.config->at("columns"))
+                      : many        ? tile_cols(a.x.size[0], a.w.rows())
+                                    : 512;
   return {{.dim = "M", .extent = a.x.size[0], .preferred = many ? kTileRows : 256},
-          {.dim = "N",
-           .extent = a.w.rows(),
-           .unit = a.w.panel_rows,
-           .preferred = many ? tile_cols(a.x.size[0], a.w.rows()) : 512,
-           .anywhere = many}};
+          {.dim = "N", .extent = a.w.rows(), .unit = a.w.panel_rows, .preferred = columns, .anywhere = many}};
 }
 
 double flops(const std::byte* args, const TileCoord& t) {
@@ -66,6 +87,7 @@ const OpSpec& linear_op() {
     OpSpec op = op_of<Linear>("linear", "y = x w^T with a packed weight; takes a prologue and epilogues");
     op.infer = infer;
     op.axes = axes;
+    op.configs = configs;
     op.flops = flops;
     op.reference = reference;
     op.cases = linear_cases;

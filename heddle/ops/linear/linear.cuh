@@ -13,7 +13,13 @@ namespace linear {
 // Columns of a fragment: whole panels and whole heads are cut by the tiling, so this only bounds scratch.
 constexpr i32 kColumns = 256;
 
-struct Body {
+// Columns that tensor cores multiply at once, and stages of their operands on chip, at most.
+struct DefaultConfig {
+  static constexpr i32 kColumns = 256, kStages = 4;
+};
+
+template <class Config>
+struct BodyWith {
   template <class Block>
   static void stream(Block& block, const Linear& a, const TileCoord& t) {
     const i32 rows = a.w.panel_rows;
@@ -31,7 +37,7 @@ struct Body {
     for (i32 n = t[2]; n < t[3]; n += kColumns) {
       auto fragment = block.fragment(t[0], rows, n, (t[3] - n < kColumns ? t[3] - n : kColumns));
       const auto first = fragment;  // an epilogue may put another in its place, made after it
-      block.mma(fragment, x, a.w);
+      block.mma(fragment, x, a.w, Config());
       block.sync();
       chain.epilogues(block, fragment);
       block.map_rows(
@@ -43,6 +49,7 @@ struct Body {
     }
   }
 };
+using Body = BodyWith<DefaultConfig>;
 
 }  // namespace linear
 

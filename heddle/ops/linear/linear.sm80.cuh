@@ -3,13 +3,14 @@
 // Included once per device program, after linear.cuh, whose body takes what does not fit here.
 namespace linear {
 
-struct DeviceBody : Body {
+template <class Config>
+struct DeviceBodyWith : BodyWith<Config> {
   template <class Block, class Chain>
   __forceinline__ static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
     if (block.rows(t) == 1 && block.draws(a.w) && chain.takes_columns(block))
       run_columns(block, a, t, chain);
     else
-      Body::run(block, a, t, chain);
+      BodyWith<Config>::run(block, a, t, chain);
   }
 
  private:
@@ -33,5 +34,6 @@ struct DeviceBody : Body {
         });
   }
 };
+using DeviceBody = DeviceBodyWith<DefaultConfig>;
 
 }  // namespace linear

@@ -2,6 +2,7 @@
 
 #include "heddle/ir/rules.h"
 #include "heddle/ops/linear/sum_of_products.h"
+#include "heddle/ops/linear/sum_of_products_tiling.h"
 
 namespace heddle {
 
@@ -21,10 +22,10 @@ void infer(std::byte* args) {
   set_output("linear_backward_input", "dx", a.dx, a.dy.dtype, {a.dy.size[0], a.w.last()});
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<LinearBackwardInput>(args);
-  return {{.dim = "M", .extent = a.dy.size[0], .preferred = 64},
-          {.dim = "K", .extent = a.w.last(), .preferred = 64}};
+  return sum_of_products_axes({.dim = "M", .extent = a.dy.size[0]}, {.dim = "K", .extent = a.w.last()},
+                              target);
 }
 
 double flops(const std::byte* args, const TileCoord& t) {
@@ -48,6 +49,7 @@ const OpSpec& linear_backward_input_op() {
     OpSpec op = op_of<LinearBackwardInput>("linear_backward_input", "dx = dy w");
     op.infer = infer;
     op.axes = axes;
+    op.configs = sum_of_products_configs;
     op.scratch = [](const std::byte*, const TileCoord& tile) { return sum_of_products_scratch(tile); };
     op.flops = flops;
     op.reference = reference;

@@ -2,6 +2,7 @@
 
 #include "heddle/ir/rules.h"
 #include "heddle/ops/linear/sum_of_products.h"
+#include "heddle/ops/linear/sum_of_products_tiling.h"
 
 namespace heddle {
 
@@ -20,10 +21,10 @@ void infer(std::byte* args) {
   set_output("linear_backward_weight", "dw", a.dw, a.x.dtype, {a.dy.last(), a.x.last()});
 }
 
-std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<LinearBackwardWeight>(args);
-  return {{.dim = "N", .extent = a.dy.last(), .preferred = 64},
-          {.dim = "K", .extent = a.x.last(), .preferred = 64}};
+  return sum_of_products_axes({.dim = "N", .extent = a.dy.last()}, {.dim = "K", .extent = a.x.last()},
+                              target);
 }
 
 double flops(const std::byte* args, const TileCoord& t) {
@@ -47,6 +48,7 @@ const OpSpec& linear_backward_weight_op() {
     OpSpec op = op_of<LinearBackwardWeight>("linear_backward_weight", "dw = dy^T x");
     op.infer = infer;
     op.axes = axes;
+    op.configs = sum_of_products_configs;
     op.scratch = [](const std::byte*, const TileCoord& tile) { return sum_of_products_scratch(tile); };
     op.flops = flops;
     op.reference = reference;

@@ -19,10 +19,10 @@ inline void add_products(Block& block, Fragment& sum, DType dtype, i32 begin, i3
 }
 
 // out[m, n] = sum of `terms` products, of tile t = {m, m, n, n}. `dtype` is the right side's.
-template <class Block, class Fill>
+// Terms are added in chunks of kChunk.
+template <i32 kChunk, class Block, class Fill>
 inline void sum_of_products(Block& block, const Tensor& out, const TileCoord& t, DType dtype, i32 terms,
                             Fill&& fill) {
-  constexpr i32 kChunk = 64;
   const i32 whole = terms / kChunk * kChunk;
   auto sum = block.fragment(t[0], t[1] - t[0], t[2], t[3] - t[2]);
   block.map_rows(sum.rows, sum.cols, [&](i32 m, auto i) { sum.row(m).store(i, 0.0f); });

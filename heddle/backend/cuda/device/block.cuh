@@ -301,12 +301,14 @@ class Block {
     if constexpr (!kHasRing) scratch_.spill_used = spill_mark_;
   }
 
-  void mma(Fragment& fragment, const Operand& x, const Weight& w) {
+  template <class Chosen = ProductSizes<>>
+  void mma(Fragment& fragment, const Operand& x, const Weight& w, Chosen = {}) {
+    using Sizes = ProductSizes<Chosen::kColumns, Chosen::kStages>;
     if constexpr (kHasRing) {
-      if (!streams(w, rows_)) return from_memory(fragment, x, w);
+      if (!streams(w, rows_)) return from_memory<Sizes>(fragment, x, w);
       from_ring(fragment, x, w);
     } else {
-      from_memory(fragment, x, w);
+      from_memory<Sizes>(fragment, x, w);
     }
   }
   bool draws(const Weight& w) const { return streams(w, rows_); }
@@ -446,6 +448,7 @@ class Block {
     edges_.ring() = drawn.walk.ring();
     scratch_.chip_used = mark;
   }
+  template <class Sizes = ProductSizes<>>
   void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
     // `last` says that no scratch was taken after the fragment.
     const i32 own = scratch_.chip_used - fragment.mark;
@@ -454,18 +457,18 @@ class Block {
                         last ? own : 0};
     __threadfence();  // asynchronous copies bypass the L1 that the operand was written through
     if constexpr (kManyRows && kUses[int(DType::kBf16)])
-      if (x.dtype == DType::kBf16 && by_slabs<true>(fragment, x, w, room)) return;
+      if (x.dtype == DType::kBf16 && by_slabs<true, Sizes>(fragment, x, w, room)) return;
     if constexpr (kManyRows && kUses[int(DType::kF16)])
-      if (x.dtype == DType::kF16 && by_slabs<false>(fragment, x, w, room)) return;
+      if (x.dtype == DType::kF16 && by_slabs<false, Sizes>(fragment, x, w, room)) return;
     multiply_by_thread(fragment, x, w);
   }
 
   // Takes its arguments by value: a variable whose address is taken lies in local memory from then on.
-  template <bool kBf16>
+  template <bool kBf16, class Sizes>
   static bool by_slabs(Matrix fragment, Matrix x, Weight w, SlabRoom room) {
     // Buffers of a program begin at whole words; a caller's rows may begin anywhere.
     const bool in_words = kHasRing || reinterpret_cast<u64>(x.data) % 16 == 0;
-    return in_words && fits_gemm(x, w) && multiply_many_rows<kBf16>(fragment, x, w, room);
+    return in_words && fits_gemm(x, w) && multiply_many_rows<kBf16, Sizes>(fragment, x, w, room);
   }
 
   // Panels of any shape and any number of rows: one dot product per thread, from memory.

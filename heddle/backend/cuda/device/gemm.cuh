@@ -23,7 +23,7 @@ constexpr i32 kSlabRowBytes = 128;  // on chip
 constexpr bool kOnChip = kOneOp && arch::kMultipliesOnChip;
 // How many stages may still be read when the next slab begins: with wgmma, products of the previous slab are under way too.
 constexpr i32 kReadStages = kOnChip ? 2 : 1;
-constexpr i32 kMostStages = 4, kFewestStages = kReadStages + 1;
+constexpr i32 kFewestStages = kReadStages + 1;
 constexpr u64 kStageUnit = 1024;  // the alignment of stages: eight rows of a slab
 
 // Bytes from row to row of a fragment: pairs of floats are aligned, and the rows that a warp writes together fall into different
@@ -53,6 +53,12 @@ struct SlabRoom {
 
 // The widest tile has 128 sums per thread.
 constexpr i32 kWidestTile = kOneOp && arch::kMovesRegisters ? 256 : 128;
+
+// The widest tile that a CTA multiplies at once, and its most stages. Ops with the same values share code.
+template <i32 kMostColumns = 256, i32 kMostStages = 4>
+struct ProductSizes {
+  static constexpr i32 kColumns = kMostColumns, kStages = kMostStages;
+};
 
 // True if a product of `rows` x `cols` is a single tile of the shapes below.
 inline bool is_one_tile(i32 rows, i32 cols) {
@@ -259,12 +265,13 @@ class Gemm {
 };
 
 // False: there is no room for the stages.
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
 __forceinline__ bool multiply_slabs_inline(const Matrix& fragment, const Matrix& x, const Weight& w,
                                            const SlabRoom& room) {
   using Tiles = Gemm<kBf16, kRowBlocks, kRowWarps, kColBlocks>;
   const bool alone = x.rows <= Tiles::kRows && fragment.cols <= Tiles::kCols;
-  const i32 count = min(kMostStages, i32(room.size(alone) / Tiles::kStageBytes));
+  static_assert(kStages >= kFewestStages);
+  const i32 count = min(kStages, i32(room.size(alone) / Tiles::kStageBytes));
   if (count < kFewestStages) return false;
   Tiles gemm(x, w, room.begin(alone), count);
   for (i32 row = 0; row < x.rows; row += Tiles::kRows)
@@ -273,36 +280,40 @@ __forceinline__ bool multiply_slabs_inline(const Matrix& fragment, const Matrix&
 }
 
 // A kernel of many ops has one copy of the code for each shape of tiles. A kernel of one op inlines it, with known sizes.
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
 __noinline__ bool multiply_slabs_apart(const Matrix& fragment, const Matrix& x, const Weight& w,
                                        const SlabRoom& room) {
-  return multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks>(fragment, x, w, room);
+  return multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room);
 }
-template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
+template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
 __forceinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, const Weight& w,
                                     const SlabRoom& room) {
-  return kOneOp ? multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks>(fragment, x, w, room)
-                : multiply_slabs_apart<kBf16, kRowBlocks, kRowWarps, kColBlocks>(fragment, x, w, room);
+  return kOneOp
+             ? multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room)
+             : multiply_slabs_apart<kBf16, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room);
 }
 
 // Multiplies in tiles of kRows x kCols, split over the warps as their instructions want it.
-template <bool kBf16, i32 kRows, i32 kCols>
+template <bool kBf16, i32 kRows, i32 kCols, i32 kStages>
 inline bool multiply_tiles(const Matrix& fragment, const Matrix& x, const Weight& w, const SlabRoom& room) {
   constexpr i32 kRowWarps = kOnChip ? kRows / 16 : kCols == 64 ? 4 : 2;
-  return multiply_slabs<kBf16, kRows / 16 / kRowWarps, kRowWarps, kCols / 8 * kRowWarps / kWarps>(fragment, x,
-                                                                                                  w, room);
+  return multiply_slabs<kBf16, kRows / 16 / kRowWarps, kRowWarps, kCols / 8 * kRowWarps / kWarps, kStages>(
+      fragment, x, w, room);
 }
 
-// fragment = x w^T, in tiles no larger than needed.
-template <bool kBf16>
+// fragment = x w^T, in tiles no larger than needed, and no wider than Sizes has them.
+template <bool kBf16, class Sizes>
 inline bool multiply_many_rows(const Matrix& fragment, const Matrix& x, const Weight& w,
                                const SlabRoom& room) {
-  if constexpr (kWidestTile > 128)
-    if (x.rows > 64 && fragment.cols > 128 && multiply_tiles<kBf16, 128, 256>(fragment, x, w, room))
+  constexpr i32 kStages = Sizes::kStages;
+  if constexpr (kWidestTile > 128 && Sizes::kColumns > 128)
+    if (x.rows > 64 && fragment.cols > 128 && multiply_tiles<kBf16, 128, 256, kStages>(fragment, x, w, room))
       return true;
-  if (x.rows > 64 && fragment.cols > 64 && multiply_tiles<kBf16, 128, 128>(fragment, x, w, room)) return true;
-  if (x.rows > 64 && multiply_tiles<kBf16, 128, 64>(fragment, x, w, room)) return true;
-  return multiply_tiles<kBf16, 64, 64>(fragment, x, w, room);
+  if constexpr (Sizes::kColumns > 64)
+    if (x.rows > 64 && fragment.cols > 64 && multiply_tiles<kBf16, 128, 128, kStages>(fragment, x, w, room))
+      return true;
+  if (x.rows > 64 && multiply_tiles<kBf16, 128, 64, kStages>(fragment, x, w, room)) return true;
+  return multiply_tiles<kBf16, 64, 64, kStages>(fragment, x, w, room);
 }
 
 }  // namespace heddle::device

@@ -104,17 +104,21 @@ struct Plan {
 };
 
 // Plans a call that was checked, in the current context.
-Plan plan_of(const OpSpec& op, CheckedCall call, u64 context) {
+Plan plan_of(const OpSpec& op, CheckedCall call, const OpConfig* wanted, u64 context) {
   if (call.is_empty) return {.is_empty = true};
   require(op.args_size() + sizeof(OpGrid) <= kMostParamBytes,
           "[{}] its arguments are {} bytes; a kernel takes {}", op.name, op.args_size(),
           kMostParamBytes - int(sizeof(OpGrid)));
   const Device& device = CallContext::device();
-  const StandaloneKernel kernel = StandaloneKernels::of_process().get(op, call.args.data(), context, device);
-  TileGrid grid(op.axes(call.args.data(), {.gpu = true}));
+  TilingTarget target{.gpu = true};
+  const OpConfig config = wanted ? find_config(op, call.args.data(), target, *wanted) : OpConfig();
+  if (wanted) target.config = &config;
+  const StandaloneKernel kernel =
+      StandaloneKernels::of_process().get(op, call.args.data(), config, context, device);
+  TileGrid grid(op.axes(call.args.data(), target));
   // Products keep the tile sizes that their tensor cores want. A tile of another op may be as small as one row, or as
-  // four elements of each thread.
-  if (!takes_weight(op))
+  // four elements of each thread. A configuration keeps its own tiles.
+  if (!wanted && !takes_weight(op))
     grid.refine(kTilesPerUnit * device.multiprocessors(),
                 grid.axes().size() == 1 ? 1 : 4 * kStandaloneThreads);
   require(grid.tiles() <= kMostTiles, "[{}] the call has {} tiles; a launch takes {}", op.name, grid.tiles(),
@@ -139,7 +143,7 @@ class GpuCaller : public OpCaller {
  public:
   CallNeeds needs(const OpSpec& op, const std::byte* args, const CallSite& site) override {
     const CallContext context(site);
-    const Plan plan = plan_of(op, check_call(op, args), context.id());
+    const Plan plan = plan_of(op, check_call(op, args), site.config, context.id());
     if (plan.is_empty) return {};
     return {.workspace_bytes = plan.workspace_bytes,
             .tiles = plan.config.grid[0],
@@ -149,11 +153,11 @@ class GpuCaller : public OpCaller {
   void run(const OpSpec& op, const std::byte* args, const CallSite& site) override {
     static thread_local CallCache<Plan> cache;
     const CallContext context(site);
-    const Plan& plan = cache.find(op, args, context.id(), [&](const CallLayout& layout) {
+    const Plan& plan = cache.find(op, args, site.config, context.id(), [&](const CallLayout& layout) {
       CheckedCall call = check_call(op, args);
       call.require_outputs(op);
       if (!call.is_empty) check_memory(op, layout, args, CallContext::device());
-      return plan_of(op, std::move(call), context.id());
+      return plan_of(op, std::move(call), site.config, context.id());
     });
     if (plan.is_empty) return;
     OpGrid grid = plan.grid;

@@ -49,18 +49,19 @@ size_t StandaloneKernels::count() {
   return entries_.size();
 }
 
-StandaloneKernel StandaloneKernels::get(const OpSpec& op, const std::byte* args, u64 context,
-                                        const Device& device) {
+StandaloneKernel StandaloneKernels::get(const OpSpec& op, const std::byte* args, const OpConfig& config,
+                                        u64 context, const Device& device) {
   std::shared_ptr<Entry> entry;
   {
-    const std::string made_for = op.name + ("\n" + known_args(op, args, Knowledge::kTypes).front());
+    const std::string made_for =
+        op.name + "\n" + config.text() + "\n" + known_args(op, args, Knowledge::kTypes).front();
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Entry>& found = entries_[{context, made_for}];
     if (!found) found = std::make_shared<Entry>();
     entry = found;
   }
   std::call_once(entry->once, [&] {
-    const std::string source = standalone_source(op, args, device.arch(), Knowledge::kTypes);
+    const std::string source = standalone_source(op, args, device.arch(), Knowledge::kTypes, config);
     entry->kernel = load(compile({op.name, source, device.arch(), {}}).cubin, op, device);
   });
   return entry->kernel;

@@ -22,10 +22,11 @@ class StandaloneKernels {
  public:
   static StandaloneKernels& of_process();
 
-  // Returns the kernel for calls with such arguments in the current context, whose id in the driver is `context`.
-  // Compiles and loads the kernel if nobody has; other threads that want the same one wait for it. Works while a
-  // stream is captured.
-  StandaloneKernel get(const OpSpec& op, const std::byte* args, u64 context, const Device& device);
+  // Returns the kernel for calls with such arguments and this configuration (without values: the op's default) in the
+  // current context, whose id in the driver is `context`. Compiles and loads the kernel if nobody has; other threads
+  // that want the same one wait for it. Works while a stream is captured.
+  StandaloneKernel get(const OpSpec& op, const std::byte* args, const OpConfig& config, u64 context,
+                       const Device& device);
   // Counts the kernels that were wanted so far, in all contexts.
   size_t count();
 

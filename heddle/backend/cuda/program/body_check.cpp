@@ -55,6 +55,18 @@ Opcode longest_chain(const OpSpec& op, std::span<const OpSpec* const> all) {
   return chain;
 }
 
+// The configurations that the op's cases have, which are few and stand for those of other calls.
+std::vector<OpConfig> configs_of_cases(const OpSpec& op) {
+  std::vector<OpConfig> all;
+  if (!op.configs || !op.cases) return all;
+  for (Case& test : op.cases()) {
+    op.infer(test.args.data());
+    for (const OpConfig& config : configs_of(op, test.args.data(), {.gpu = true}))
+      if (std::ranges::find(all, config.values(), &OpConfig::values) == all.end()) all.push_back(config);
+  }
+  return all;
+}
+
 KernelTraits traits_for(i32 rows) {
   KernelTraits traits{.rows = rows};
   for (const DTypeInfo& info : kDTypes) traits.types[size_t(info.type)] = is_wide_float(info.type);
@@ -89,7 +101,8 @@ std::string over_budget(const KernelUse& use, const Budget& budget) {
   return text;
 }
 
-std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::span<const std::string> ops) {
+std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::span<const std::string> ops,
+                                    bool all_configs) {
   require(!archs.empty(), "[check] no architecture is named; heddle knows {}", known_arch_names());
   for (const std::string& arch : archs) require_known_arch(arch);
   const std::vector<const OpSpec*> all = all_ops();
@@ -99,14 +112,22 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::spa
   require_strict_compiler(archs.front());
   std::vector<CompileRequest> requests;
   std::vector<BodyCheck> checks;
-  for (const OpSpec* op : wanted)
-    for (const std::string& arch : archs)
-      for (i32 rows : {1, kPromptStepRows}) {
-        if (rows > 1 && !op->traits.main && !has_variant(op->name)) continue;  // same kernel as for one row
-        requests.push_back(
-            {op->name, call_source(longest_chain(*op, all), traits_for(rows), arch), arch, {}});
-        checks.push_back({op->name, arch, rows, {}, 0, {}});
-      }
+  const auto want = [&](const OpSpec& op, const std::string& arch, i32 rows, const OpConfig& config) {
+    Opcode chain = longest_chain(op, all);
+    chain.config = config;
+    requests.push_back({op.name, call_source(chain, traits_for(rows), arch), arch, {}});
+    checks.push_back({.op = op.name, .arch = arch, .rows = rows, .config = config});
+  };
+  for (const OpSpec* op : wanted) {
+    const bool has_many =
+        op->traits.main || has_variant(op->name);  // else the kernel of one row is that of many
+    const std::vector<OpConfig> configs = all_configs ? configs_of_cases(*op) : std::vector<OpConfig>{};
+    for (const std::string& arch : archs) {
+      want(*op, arch, 1, {});
+      if (has_many) want(*op, arch, kPromptStepRows, {});
+      for (const OpConfig& config : configs) want(*op, arch, has_many ? kPromptStepRows : 1, config);
+    }
+  }
   const std::vector<Result<Compiled>> results = try_compile(requests);
   for (size_t i = 0; i < requests.size(); ++i) {
     BodyCheck& check = checks[i];

@@ -40,6 +40,19 @@ std::string link_name(size_t opcode, size_t part) {
   return fmt::format("Link{}_{}", opcode, part);
 }
 
+// Names the body of an op in a configuration: a template over its values, which replace those of its DefaultConfig. The default is
+// the body itself, so that its kernels are the same for ops with and without configurations.
+std::string body_text(const std::string& op, const char* body, const OpConfig& config,
+                      const std::string& name, std::string& types) {
+  if (config.values().empty()) return fmt::format("{}::{}", op, body);
+  types += fmt::format("struct Config{} : {}::DefaultConfig {{\n", name, op);
+  for (const auto& [value, number] : config.values())
+    types += fmt::format("static constexpr decltype({0}::DefaultConfig::k{1}) k{1} = {2};\n", op,
+                         args_name(value), number);
+  types += "};\n";
+  return fmt::format("{}::{}With<Config{}>", op, body, name);
+}
+
 // Writes the types of an opcode's parts, with what is known of their arguments.
 std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& known,
                          const KernelTraits& traits) {
@@ -54,8 +67,9 @@ std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& k
                           args, known[part]);
     }
     const bool variant = traits.has_ring ? has_variant(op) : runs_variant(get_op(op));
-    text += fmt::format("using {} = Link<{}::{}, {}{}>;\n", name, op, variant ? "DeviceBody" : "Body", args,
-                        more);
+    const OpConfig& config = part == opcode.main ? opcode.config : OpConfig();
+    const std::string body = body_text(op, variant ? "DeviceBody" : "Body", config, name, text);
+    text += fmt::format("using {} = Link<{}, {}{}>;\n", name, body, args, more);
   }
   return text;
 }
@@ -191,11 +205,11 @@ bool runs_variant(const OpSpec& op) {
 }
 
 std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
-                              Knowledge knowledge) {
+                              Knowledge knowledge, const OpConfig& config) {
   // The kernel serves any number of rows.
   KernelTraits traits{.rows = kManyStepRows, .scratch_bytes = 0, .has_ring = false};
   add_types(op, args, traits.types);
-  const Opcode opcode{.ops = {op.name}};
+  const Opcode opcode{.ops = {op.name}, .config = config};
   const KnownArgs known = known_args(op, args, knowledge);
   std::string ranges;
   for (const TileAxis& axis : op.axes(args, {.gpu = true}))

@@ -27,7 +27,7 @@ struct KernelTraits {
 };
 
 // The functions below write sources for one architecture ("sm_90a"), which decides the primitives that they include.
-// Sources depend on opcodes and traits, and on sizes as far as those are known.
+// Sources depend on opcodes with their configurations, on traits, and on sizes as far as those are known.
 
 // Writes kernel `call` of one opcode: a CTA of `call_threads` threads for each tile of a call.
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
@@ -37,9 +37,9 @@ constexpr u32 call_threads(i32 rows, i32 warps = i32(kConsumerWarps)) {
   return 32 * (u32(warps) + (rows > kStreamRows ? kHelperWarps : 1));
 }
 // Writes kernel `standalone` of one op, for calls with such arguments: a CTA of `kStandaloneThreads` threads for each
-// tile.
+// tile. A `config` without values is the op's default.
 std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
-                              Knowledge knowledge);
+                              Knowledge knowledge, const OpConfig& config = {});
 constexpr u32 kStandaloneThreads = 32 * kConsumerWarps;
 // Says whether that kernel runs the op's variant. Variants of ops with weights are made for a ring; without one, the
 // generic body multiplies.
