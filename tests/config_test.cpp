@@ -19,7 +19,7 @@
 #include "heddle/ir/tile_grid.h"
 #include "heddle/model/build/family.h"
 #include "heddle/ops/linear/linear.h"
-#include "heddle/ops/linear/linear_backward_input.h"
+#include "heddle/ops/matmul/matmul.h"
 #include "tests/support/call_runner.h"
 #include "tests/support/case_runner.h"
 #include "tests/support/golden.h"
@@ -163,6 +163,15 @@ const std::byte* bytes(const auto& args) {
   return reinterpret_cast<const std::byte*>(&args);
 }
 
+// linear with one configuration that reorders.
+OpSpec marking_op() {
+  OpSpec op = get_op("linear");
+  op.configs = [](const std::byte*, const TilingTarget&) {
+    return std::vector{OpConfig{{"rows", 64}}, OpConfig{{"rows", 32}}.reordering()};
+  };
+  return op;
+}
+
 TEST(OpConfigs, AreRefusedIfTheOpHasThemNot) {
   const OpSpec& op = get_op("linear");
   const Linear many = linear_of(300, 64, 64), few = linear_of(8, 64, 64);
@@ -179,20 +188,18 @@ TEST(OpConfigs, AreRefusedIfTheOpHasThemNot) {
             }),
             "[linear] has no configurations for such a call; rows=64 cannot be chosen");
   // The op's mark counts, whatever the caller says.
-  const LinearBackwardInput back{.w = dense(DType::kF32, {64, 64}), .dy = dense(DType::kF32, {64, 64})};
-  const OpConfig unmarked{{"rows", 64}, {"columns", 64}, {"chunk", 32}};
-  EXPECT_TRUE(find_config(get_op("linear_backward_input"), bytes(back), gpu, unmarked).reorders());
+  const OpSpec marking = marking_op();
+  EXPECT_TRUE(find_config(marking, bytes(few), gpu, OpConfig{{"rows", 32}}).reorders());
 }
 
 TEST(OpConfigs, AreRefusedByCalls) {
-  const OpSpec& op = get_op("linear_backward_input");
+  const OpSpec& op = get_op("matmul");
   const Case test = op.cases().front();
   const OpConfig other{{"rows", 33}, {"columns", 64}};
   for (const Backend* backend : all_backends()) {
     if (!backend->op_calls || !backend->executors[0].unavailable().empty()) continue;
     const std::string message = message_of([&] { run_call(op, test, *backend, {.config = &other}); });
-    EXPECT_NE(message.find("[linear_backward_input] has no configuration columns=64,rows=33; it has "),
-              std::string::npos)
+    EXPECT_NE(message.find("[matmul] has no configuration columns=64,rows=33; it has "), std::string::npos)
         << message;
   }
 }
@@ -302,8 +309,8 @@ TEST(ProgramConfigs, AreRefusedIfNoCallHasThem) {
   EXPECT_NE(refusal("linear:columns=7").find("[linear] has no configuration columns=7; it has columns="),
             std::string::npos)
       << refusal("linear:columns=7");
-  EXPECT_EQ(refusal("linear_backward_input:rows=64,columns=64,chunk=64"),
-            "[engine] config names linear_backward_input; no call of this model's programs is one");
+  EXPECT_EQ(refusal("matmul:rows=64,columns=64"),
+            "[engine] config names matmul; no call of this model's programs is one");
 }
 
 }  // namespace

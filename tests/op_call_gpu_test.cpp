@@ -12,6 +12,7 @@
 #include "heddle/backend/cuda/executors/standalone_kernels.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/backend/cuda/runtime/memory.h"
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
@@ -19,7 +20,7 @@
 #include "heddle/ops/attention/attention.h"
 #include "heddle/ops/copy/copy.h"
 #include "heddle/ops/linear/linear.h"
-#include "heddle/ops/linear/linear_backward_input.h"
+#include "heddle/ops/matmul/matmul.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
 #include "tests/support/count_allocations.h"
 
@@ -117,18 +118,19 @@ TEST_F(OpCallGpu, AKernelOfEachConfigurationServesEveryShape) {
   const auto run = [&](i32 rows, i32 columns, i32 terms, const OpConfig* config) {
     const Floats w(std::vector<float>(size_t(rows * columns), 2.0f)),
         dy(std::vector<float>(size_t(terms * rows), 3.0f)), dx(size_t(terms * columns));
-    call("linear_backward_input",
-         LinearBackwardInput{
-             .w = w.matrix(rows, columns), .dy = dy.matrix(terms, rows), .dx = dx.matrix(terms, columns)},
+    call("matmul",
+         Matmul{.a = {.data = dy.matrix(terms, rows)},
+                .b = {.data = w.matrix(rows, columns)},
+                .y = dx.matrix(terms, columns)},
          {.stream = stream.handle(), .config = config});
     stream.synchronize();
     for (const float value : dx.read()) ASSERT_EQ(value, float(6 * rows));
   };
   run(40, 70, 3, nullptr);
   const size_t before = StandaloneKernels::of_process().count();
-  const LinearBackwardInput args{.w = dense(DType::kF32, {40, 70}), .dy = dense(DType::kF32, {3, 40})};
+  const Matmul args{.a = {.data = dense(DType::kF32, {3, 40})}, .b = {.data = dense(DType::kF32, {40, 70})}};
   const std::vector<OpConfig> configs =
-      configs_of(get_op("linear_backward_input"), reinterpret_cast<const std::byte*>(&args), {.gpu = true});
+      configs_of(get_op("matmul"), reinterpret_cast<const std::byte*>(&args), {.gpu = true});
   for (size_t n = 0; n < configs.size(); ++n) {
     for (const i32 rows : {40, 65, 7}) run(rows, 70, 3, &configs[n]);
     EXPECT_EQ(StandaloneKernels::of_process().count(), before + n + 1) << configs[n].text();
@@ -269,6 +271,64 @@ TEST_F(OpCallGpu, ReachesMoreThanTwoBillionElements) {
        {.stream = stream.handle()});
   stream.synchronize();
   EXPECT_EQ(y.read(), std::vector<float>({0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}));
+}
+
+// A matrix of -1, 0 and 1 on the device: sums of a few are exact in every type.
+class Signs {
+ public:
+  Signs(DType type, i64 rows, i64 columns, u32 seed)
+      : values(size_t(rows * columns)), memory_(values.size() * size_t(size_of(type)), Device::at(0)) {
+    std::mt19937 random(seed);
+    std::vector<std::byte> stored(memory_.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = int(random() % 3) - 1;
+      store_number(type, stored.data(), i64(i), values[i]);
+    }
+    const Stream stream(Device::at(0));
+    upload(memory_.data(), stored.data(), stored.size(), stream);
+    stream.synchronize();
+    tensor = tensor_of("test", "x",
+                       {.data = memory_.data(), .dtype = type, .size = std::vector<i64>{rows, columns}});
+  }
+  double read(size_t i, const std::vector<std::byte>& stored) const {
+    return load_number(tensor.dtype, stored.data(), i64(i));
+  }
+  std::vector<std::byte> stored() const {
+    const Stream stream(Device::at(0));
+    std::vector<std::byte> bytes(memory_.size());
+    download(bytes.data(), memory_.data(), bytes.size(), stream);
+    stream.synchronize();
+    return bytes;
+  }
+
+  Tensor tensor;
+  std::vector<int> values;
+
+ private:
+  DeviceBuffer memory_;
+};
+
+// Enough tiles for tiles of 128 x 128, with a tail in each dimension.
+TEST_F(OpCallGpu, MultipliesMatricesInLargeTiles) {
+  constexpr i32 kM = 1540, kN = 1010, kK = 72;
+  for (const DType type : {DType::kF32, DType::kBf16})
+    for (const bool transposed : {false, true}) {
+      const Signs a(type, transposed ? kK : kM, transposed ? kM : kK, 1);
+      const Signs b(type, transposed ? kN : kK, transposed ? kK : kN, 2), y(type, kM, kN, 3);
+      call("matmul", Matmul{.a = {.data = a.tensor, .transposed = transposed},
+                            .b = {.data = b.tensor, .transposed = transposed},
+                            .y = y.tensor});
+      Device::at(0).synchronize();
+      const std::vector<std::byte> got = y.stored();
+      for (i32 m = 0; m < kM; ++m)
+        for (i32 n = 0; n < kN; ++n) {
+          int sum = 0;
+          for (i32 k = 0; k < kK; ++k)
+            sum += a.values[size_t(transposed ? k * kM + m : m * kK + k)] *
+                   b.values[size_t(transposed ? n * kK + k : k * kN + n)];
+          ASSERT_EQ(y.read(size_t(m) * kN + size_t(n), got), sum) << name(type) << " " << m << ", " << n;
+        }
+    }
 }
 
 TEST_F(OpCallGpu, SaysWhatIsWrong) {

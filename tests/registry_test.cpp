@@ -56,7 +56,8 @@ TEST_P(Registry, DeclaresWhatAnOpNeeds) {
 
 TEST_P(Registry, VisitShowsEveryFieldOnceInOrder) {
   const OpSpec& op = *GetParam();
-  EXPECT_EQ(op.fields.size(), op.args_fields) << "visit and the struct differ";
+  EXPECT_EQ(std::ranges::count_if(op.fields, &Field::is_whole), op.args_fields)
+      << "visit and the struct differ";
   std::set<std::string> names;
   size_t end = 0;
   for (const Field& field : op.fields) {

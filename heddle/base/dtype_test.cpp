@@ -42,6 +42,15 @@ TEST(DType, Kinds) {
   EXPECT_FALSE(is_integer(DType::kBool) || is_float(DType::kBool) || is_wide_float(DType::kI64));
 }
 
+TEST(Element, KeepsTwoI4InAByte) {
+  std::byte bytes[3] = {};
+  for (int i = 0; i < 6; ++i) store_number(DType::kI4, bytes, i, i - 4);
+  EXPECT_EQ(bytes[0], std::byte{0xdc}) << "the even element has the low bits";
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(load_number(DType::kI4, bytes, i), i - 4);
+  store_number(DType::kI4, bytes, 3, 7);
+  EXPECT_EQ(load_number(DType::kI4, bytes, 2), -2) << "the other half of the byte stays";
+}
+
 TEST(Element, KeepsNumbersOfEveryType) {
   for (const DTypeInfo& info : kDTypes) {
     std::byte bytes[8];

@@ -84,6 +84,18 @@ void store_number(DType type, std::byte* at, double value) {
   fail_without_address(type);
 }
 
+double load_number(DType type, const std::byte* from, long long index) {
+  if (type != DType::kI4) return load_number(type, from + index * size_of(type));
+  const int code = int(from[index / 2]) >> (index % 2 * 4) & 15;
+  return code < 8 ? code : code - 16;
+}
+
+void store_number(DType type, std::byte* to, long long index, double value) {
+  if (type != DType::kI4) return store_number(type, to + index * size_of(type), value);
+  const int shift = int(index % 2 * 4), code = int(std::llrint(value)) & 15;
+  to[index / 2] = std::byte((int(to[index / 2]) & ~(15 << shift)) | code << shift);
+}
+
 float round_to(DType type, float value) {
   if (type == DType::kF32) return value;
   std::byte bytes[sizeof(double)];

@@ -15,6 +15,10 @@ double load_number(DType type, const std::byte* at);
 // to a whole number.
 void store_number(DType type, std::byte* at, double value);
 
+// Element `index` from an address on. The even element of an i4 pair is in the low four bits of its byte.
+double load_number(DType type, const std::byte* from, long long index);
+void store_number(DType type, std::byte* to, long long index, double value);
+
 // Returns `value` after it was stored as the float type `type`.
 float round_to(DType type, float value);
 

@@ -70,7 +70,7 @@ struct CheckArgs {
           __builtin_add_overflow(last, step, &last) || last > kMostBytes)
         return wrong(FaultKind::kOutOfBounds, argument, "{} elements with stride {}", value.size[d],
                      value.stride[d]);
-    check_extent(argument, value, (last + 1) * size_of(value.dtype));
+    check_extent(argument, value, bytes_of(value.dtype, last + 1));
     if (ok && field.writes() && is_immutable(program->buffers[value.buffer].info.kind))
       wrong(FaultKind::kMalformed, argument, "writes {}, a {} buffer, which is immutable",
             program->buffers[value.buffer].info.name, name(program->buffers[value.buffer].info.kind));

@@ -194,6 +194,12 @@ void parse_attribute(std::string_view op, const Field& field, std::byte* args, s
   set_attribute(op, field, args, value);
 }
 
+std::vector<FieldDim> Field::dims_of(const std::byte* args) const {
+  std::vector<FieldDim> stored = dims;
+  if (is_matrix() && *reinterpret_cast<const bool*>(args + transposed_at)) std::swap(stored[0], stored[1]);
+  return stored;
+}
+
 const Field* find_field(const std::vector<Field>& fields, std::string_view name) {
   const auto found =
       std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.name == name; });
@@ -214,7 +220,7 @@ void require_dtypes(std::string_view op, const std::vector<Field>& fields, const
 
 Field tensor_field(std::string name, Access access, std::string dims, std::string_view dtypes) {
   Field field;
-  field.name = std::move(name);
+  field.name = field.member = std::move(name);
   field.access = access;
   field.dims = parse_dims(dims);
   field.dims_text = std::move(dims);
@@ -224,7 +230,7 @@ Field tensor_field(std::string name, Access access, std::string dims, std::strin
 
 Field attribute_field(std::string name, AttributeType type, std::vector<std::string> choices) {
   Field field;
-  field.name = std::move(name);
+  field.name = field.member = std::move(name);
   field.kind = FieldKind::kAttribute;
   field.type = type;
   field.choices = std::move(choices);
@@ -255,7 +261,7 @@ void find_attribute_dims(std::vector<Field>& fields) {
 
 Field& FieldList::add(const char* name, const void* value, FieldKind kind) {
   Field& field = fields_.emplace_back();
-  field.name = name;
+  field.name = field.member = name;
   field.kind = kind;
   field.offset = size_t(static_cast<const std::byte*>(value) - static_cast<const std::byte*>(args_));
   return field;
@@ -276,6 +282,17 @@ void FieldList::weight(const char* name, const Weight& value, const char* dims, 
   field.dims_text = dims;
   field.dims = parse_dims(dims);
   field.dtypes = parse_dtypes(dtypes);
+}
+
+void FieldList::matrix(const char* name, const Matrix& value, const char* dims, const char* dtypes) {
+  const std::string of = name;
+  add_tensor(name, value.data, dims, dtypes, Access::kRead, false);
+  fields_.back().member = of + ".data";
+  fields_.back().transposed_at =
+      reinterpret_cast<const std::byte*>(&value.transposed) - static_cast<const std::byte*>(args_);
+  add_tensor((of + ".scales").c_str(), value.scales, "., .", "f32", Access::kRead, true);
+  add_tensor((of + ".zeros").c_str(), value.zeros, "., .", "f32", Access::kRead, true);
+  attribute((of + ".transposed").c_str(), value.transposed);
 }
 
 void FieldList::add_attribute(const char* name, const void* value, AttributeType type) {

@@ -40,6 +40,7 @@ std::vector<std::string> parse_choices(std::string_view text);
 
 struct Field {
   std::string name;
+  std::string member;  // its place in the struct: "b.data" for a matrix b; otherwise the name
   FieldKind kind = FieldKind::kTensor;
   size_t offset = 0;  // bytes from the beginning of the arguments
   // Tensors and weights only:
@@ -48,12 +49,17 @@ struct Field {
   std::string dims_text;  // "M, 2N"
   std::vector<FieldDim> dims;
   std::vector<DType> dtypes;  // dtypes that its elements may have
+  // The elements of a matrix: where the arguments say whether it lies transposed, in bytes. -1: no matrix.
+  i64 transposed_at = -1;
   // Attributes only:
   AttributeType type = AttributeType::kI32;
   std::vector<std::string> choices;
 
+  // False for a part of the matrix that another field begins.
+  bool is_whole() const { return name.find('.') == std::string::npos; }
   bool is_tensor() const { return kind == FieldKind::kTensor; }
   bool is_weight() const { return kind == FieldKind::kWeight; }
+  bool is_matrix() const { return transposed_at >= 0; }
   bool is_attribute() const { return kind == FieldKind::kAttribute; }
   bool writes() const { return !is_attribute() && access == Access::kWrite; }
   bool allows(DType dtype) const;
@@ -69,6 +75,8 @@ struct Field {
   const Tensor& elements(const std::byte* args) const {
     return is_weight() ? weight(args).data : tensor(args);
   }
+  // The dimensions in the order in which the tensor has them.
+  std::vector<FieldDim> dims_of(const std::byte* args) const;
   // Calls f with the attribute as an i32& (choices too), i64&, float& or bool&; const if the arguments are
   // const.
   template <class Byte, class F>
@@ -139,6 +147,9 @@ class FieldList {
     add_tensor(name, value, dims, dtypes, Access::kWrite, true);
   }
   void weight(const char* name, const Weight& value, const char* dims, const char* dtypes = "float");
+  // Makes four fields of it: b, b.scales, b.zeros and the attribute b.transposed.
+  void matrix(const char* name, const Matrix& value, const char* dims,
+              const char* dtypes = "f32 | f16 | bf16 | f8e4m3 | f8e5m2 | i8 | i4");
   void attribute(const char* name, const i32& value) { add_attribute(name, &value, AttributeType::kI32); }
   void attribute(const char* name, const i64& value) { add_attribute(name, &value, AttributeType::kI64); }
   void attribute(const char* name, const float& value) { add_attribute(name, &value, AttributeType::kFloat); }

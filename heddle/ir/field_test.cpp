@@ -1,5 +1,7 @@
 #include "heddle/ir/field.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
@@ -14,6 +16,7 @@ constexpr const char* kKinds = "soft, hard";
 struct Everything {
   Tensor x;     // [M, 2N]
   Weight w;     // [K, N]
+  Matrix b;     // [N, M]
   Tensor bias;  // optional [N]
   i64 seed = 7;
   Tensor y;      // [M, copies, N]
@@ -27,6 +30,7 @@ struct Everything {
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "M, 2N");
     v.weight("w", s.w, "K, N");
+    v.matrix("b", s.b, "N, M");
     v.optional_read("bias", s.bias, "N");
     v.attribute("seed", s.seed);
     v.write("y", s.y, "M, copies, N", "f32 | f16");
@@ -55,9 +59,24 @@ std::string message(const std::function<void()>& call) {
   return "no error";
 }
 
+TEST(Fields, MakeFourOfAMatrix) {
+  const Field& b = field("b");
+  EXPECT_TRUE(b.is_tensor() && b.is_matrix() && b.is_whole());
+  EXPECT_EQ(b.member, "b.data");
+  EXPECT_TRUE(field("b.scales").optional && field("b.zeros").optional);
+  EXPECT_FALSE(field("b.scales").is_whole() || field("b.scales").is_matrix());
+  EXPECT_EQ(field("b.transposed").type, AttributeType::kBool);
+  Everything a;
+  auto* args = reinterpret_cast<std::byte*>(&a);
+  EXPECT_EQ(b.dims_of(args), (std::vector<FieldDim>{{"N"}, {"M"}}));
+  set_attribute("everything", field("b.transposed"), args, true);
+  EXPECT_TRUE(a.b.transposed);
+  EXPECT_EQ(b.dims_of(args), (std::vector<FieldDim>{{"M"}, {"N"}}));
+}
+
 TEST(Fields, SayWhatVisitShows) {
   const OpSpec& op = everything();
-  ASSERT_EQ(op.fields.size(), op.args_fields);
+  ASSERT_EQ(std::ranges::count_if(op.fields, &Field::is_whole), op.args_fields);
   EXPECT_EQ(op.args_size(), sizeof(Everything));
   EXPECT_EQ(field("x").dims, (std::vector<FieldDim>{{"M"}, {"N", 2}}));
   EXPECT_EQ(field("y").dims[1], (FieldDim{"copies", 1, true}));
@@ -147,6 +166,7 @@ class InferFromDims : public testing::Test {
   InferFromDims() {
     a.x = shaped(DType::kF16, {5, 8});
     a.w.data = shaped(DType::kF32, {6, 4});
+    a.b = {.data = shaped(DType::kI8, {5, 4}), .transposed = true};
   }
   std::string infer() {
     return message(
@@ -176,7 +196,9 @@ TEST_F(InferFromDims, RefusesShapesThatDoNotFit) {
   EXPECT_EQ(infer(), "[everything] copies = 0; must be 1 to 2147483647");
   a.copies = 3, a.bias = shaped(DType::kI32, {4});
   EXPECT_EQ(infer(), "[everything] bias is i32 [4]; must be f32 or f16 or bf16");
-  a.bias = {}, a.x = {};
+  a.bias = {}, a.b.transposed = false;
+  EXPECT_EQ(infer(), "[everything] b is i8 [5, 4]; must be [N, M] with N = 4 as x has it");
+  a.b.transposed = true, a.x = {};
   EXPECT_EQ(infer(), "[everything] x is left out; must be given");
 }
 

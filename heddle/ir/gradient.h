@@ -13,6 +13,7 @@ namespace heddle {
 //   x      the argument itself: an input, or an output that the op has written
 //   dx     the gradient of x: given for an output, written by a call for an input
 //   other  a value that one call writes and later ones read
+//   dx^T   a matrix transposed, for an argument that takes a matrix either way
 // A packed weight is passed as a plain matrix. An attribute takes the differentiated op's attribute of the
 // same name, and otherwise its default. A call may be left out if no value that it writes is wanted.
 struct GradientCall {

@@ -43,8 +43,9 @@ class Inference {
     require(tensor.rank > 0 || field.optional, "[{}] {} is left out; must be given", op_, field.name);
     if (tensor.rank == 0) return;
     require_rank(op_.c_str(), field.name.c_str(), tensor, int(field.dims.size()));
-    for (size_t d = 0; d < field.dims.size(); ++d) {
-      const FieldDim& dim = field.dims[d];
+    const std::vector<FieldDim> dims = field.dims_of(args_);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const FieldDim& dim = dims[d];
       if (dim.name == ".") continue;
       const i64 size = tensor.size[d] / dim.scale;
       const auto [known, fresh] = sizes_.try_emplace(dim.name, Size{size, field.name});

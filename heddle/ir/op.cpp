@@ -6,11 +6,25 @@
 
 namespace heddle {
 
+namespace {
+
+// region_of for a matrix of i4, whose rows begin at whole bytes.
+Region region_of_pairs(const Tensor& tensor, Region region, std::span<const std::array<i32, 2>> box) {
+  region.offset += (box[0][0] * tensor.stride[0] + box[1][0]) / 2;
+  region.run = (box[1][1] + 1) / 2 - box[1][0] / 2;
+  region.count[1] = box[0][1] - box[0][0];
+  region.stride[1] = region.count[1] > 1 ? tensor.stride[0] / 2 : 0;
+  return region;
+}
+
+}  // namespace
+
 Region region_of(const Tensor& tensor, Access access, std::span<const std::array<i32, 2>> box) {
   Region region;
   region.buffer = tensor.buffer;
   region.access = access;
   region.offset = tensor.offset;
+  if (tensor.dtype == DType::kI4) return region_of_pairs(tensor, region, box);
   region.run = size_of(tensor.dtype);
   // Goes from the last dimension outwards. A dimension whose rows are adjacent widens the run; the others
   // become counts.
@@ -88,9 +102,10 @@ RegionRule::RegionRule(const OpSpec& op, const std::byte* args) : op_(&op), args
       operand.tensor.stride[0] = operand.tensor.size[1], operand.tensor.stride[1] = 1;
     }
     const size_t named = field.is_weight() ? 1 : field.dims.size();  // columns of panels have no names
+    const std::vector<FieldDim> dims = field.dims_of(args);
     for (size_t d = 0; d < named; ++d) {
-      operand.coordinate[d] = coordinate_of(axes, field.dims[d].name);
-      operand.scale[d] = field.dims[d].scale;
+      operand.coordinate[d] = coordinate_of(axes, dims[d].name);
+      operand.scale[d] = dims[d].scale;
     }
     // No axis names the rows of this weight, so they are looked up.
     operand.indexed = field.is_weight() && operand.coordinate[0] < 0;

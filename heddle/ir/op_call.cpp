@@ -1,6 +1,7 @@
 #include "heddle/ir/op_call.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 
@@ -19,6 +20,11 @@ std::string range_text(std::span<const i64> values) {
 
 bool is_empty(const Tensor& tensor) {
   return std::find(tensor.size, tensor.size + tensor.rank, 0) != tensor.size + tensor.rank;
+}
+
+// True for a matrix whose columns are contiguous, but not its rows.
+bool lies_in_columns(const TensorRef& ref) {
+  return ref.size.size() == 2 && ref.stride.size() == 2 && ref.stride[0] == 1 && ref.stride[1] != 1;
 }
 
 }  // namespace
@@ -72,7 +78,17 @@ const Field& CallArgs::field(std::string_view name, FieldKind kind) const {
 }
 
 CallArgs& CallArgs::set(std::string_view name, const TensorRef& tensor) {
-  field(name, FieldKind::kTensor).tensor(args_.data()) = tensor_of(op_.name, name, tensor, where_);
+  const Field& argument = field(name, FieldKind::kTensor);
+  const bool transposed = argument.is_matrix() && lies_in_columns(tensor);
+  TensorRef stored = tensor;
+  std::array<i64, 2> size, stride;
+  if (transposed) {
+    size = {tensor.size[1], tensor.size[0]}, stride = {tensor.stride[1], tensor.stride[0]};
+    stored.size = size, stored.stride = stride;
+  }
+  argument.tensor(args_.data()) = tensor_of(op_.name, name, stored, where_);
+  if (argument.is_matrix())
+    std::memcpy(args_.data() + argument.transposed_at, &transposed, sizeof transposed);
   return *this;
 }
 
@@ -85,9 +101,10 @@ namespace {
 
 // The dimensions of a tensor, with their names in its field; none if the op's rules will refuse its rank.
 template <class F>
-void each_dim(const Field& field, Tensor& tensor, F&& f) {
-  if (tensor.rank == field.dims.size())
-    for (size_t d = 0; d < field.dims.size(); ++d) f(d, field.dims[d]);
+void each_dim(const Field& field, const std::byte* args, F&& f) {
+  if (field.elements(args).rank != field.dims.size()) return;
+  const std::vector<FieldDim> dims = field.dims_of(args);
+  for (size_t d = 0; d < dims.size(); ++d) f(d, dims[d]);
 }
 
 // Gives empty dimensions one element while the op's rules look at the call, because the rules do not expect
@@ -96,13 +113,13 @@ bool fill_empty(const OpSpec& op, std::byte* args) {
   std::map<std::string, std::string> empty;  // dimension -> the argument in which it is empty
   for (const Field& field : op.fields)
     if (!field.is_attribute())
-      each_dim(field, field.elements(args), [&](size_t d, const FieldDim& dim) {
+      each_dim(field, args, [&](size_t d, const FieldDim& dim) {
         if (field.elements(args).size[d] == 0 && dim.name != ".") empty.emplace(dim.name, field.name);
       });
   for (const Field& field : op.fields) {
     if (field.is_attribute()) continue;
     Tensor& tensor = field.elements(args);
-    each_dim(field, tensor, [&](size_t d, const FieldDim& dim) {
+    each_dim(field, args, [&](size_t d, const FieldDim& dim) {
       const auto found = empty.find(dim.name);
       if (found == empty.end()) return;
       require(tensor.size[d] == 0, "[{}] {} is {}; dimension {} must be 0, as {} has none of it", op.name,

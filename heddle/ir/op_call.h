@@ -44,6 +44,7 @@ class CallArgs {
  public:
   // `where`: where the call runs, if known.
   explicit CallArgs(const OpSpec& op, const MemoryPlace& where = {});
+  // A matrix may have contiguous columns in place of contiguous rows: it lies transposed then.
   CallArgs& set(std::string_view name, const TensorRef& tensor);
   CallArgs& set(std::string_view name, const AttributeValue& value);
   const std::byte* bytes() const { return args_.data(); }

@@ -198,6 +198,35 @@ TEST(CallArgs, SetsArgumentsByName) {
             "[rms_norm] x is missing; the op reads x [M, D]");
 }
 
+TEST(CallArgs, TakesMatricesEitherWay) {
+  const OpSpec& op = get_op("matmul");
+  float memory[64] = {};
+  const std::vector<i64> a = {2, 3}, b = {3, 5}, y = {2, 5}, columns = {1, 4}, neither = {2, 8};
+  CallArgs args(op);
+  args.set("a", {.data = memory, .size = a}).set("y", {.data = memory, .size = y});
+  args.set("b", {.data = memory, .size = b, .stride = columns});
+  const Tensor& stored = find_field(op.fields, "b")->tensor(args.bytes());
+  const auto transposed = [&] {
+    return std::get<bool>(get_attribute(*find_field(op.fields, "b.transposed"), args.bytes()));
+  };
+  EXPECT_TRUE(transposed());
+  EXPECT_EQ(stored.size[0], 5);
+  EXPECT_EQ(stored.stride[0], 4);
+  EXPECT_FALSE(check_call(op, args.bytes()).is_empty);
+  args.set("b", {.data = memory, .size = b});
+  EXPECT_FALSE(transposed());
+  EXPECT_EQ(stored.size[0], 3);
+  EXPECT_NE(message_of([&] { args.set("b", {.data = memory, .size = b, .stride = neither}); }), "no error");
+}
+
+TEST(Regions, OfI4AreWholeBytes) {
+  Tensor codes{.buffer = 1, .dtype = DType::kI4, .rank = 2, .size = {6, 9}, .stride = {10, 1}};
+  const std::array<std::array<i32, 2>, 2> part = {{{2, 5}, {4, 9}}};
+  EXPECT_EQ(region_of(codes, Access::kRead, part),
+            (Region{.buffer = 1, .offset = 12, .run = 3, .count = {1, 3}, .stride = {0, 5}}));
+  EXPECT_EQ(whole(codes, Access::kRead).end(), 30);
+}
+
 TEST(CheckCall, KnowsWhichOpsNeedAProgram) {
   EXPECT_TRUE(needs_step_record(get_op("attention")));
   EXPECT_TRUE(needs_step_record(get_op("embedding")));

@@ -42,6 +42,54 @@ void require_weight(const char* op, const char* argument, const Weight& weight, 
           matrices);
 }
 
+namespace {
+
+// Requires [R or 1, G] with G a divisor of C, for data [R, C].
+void require_scales(const char* op, const char* argument, const char* what, const Tensor& values,
+                    const Tensor& data) {
+  if (!values.exists() && values.rank == 0) return;
+  const std::string name = fmt::format("{}.{}", argument, what);
+  require_rank(op, name.c_str(), values, 2);
+  require_dtype(op, name.c_str(), values, DType::kF32);
+  require((values.size[0] == 1 || values.size[0] == data.size[0]) && data.size[1] % values.size[1] == 0,
+          "[{}] {} is {}, {} lies as {}; must be [{} or 1, a divisor of {}]", op, name, shape_text(values),
+          argument, shape_text(data), data.size[0], data.size[1]);
+}
+
+}  // namespace
+
+void require_matrix(const char* op, const char* argument, const Matrix& matrix) {
+  require_rank(op, argument, matrix.data, 2);
+  const DType type = matrix.data.dtype;
+  require(is_float(type) || type == DType::kI8 || type == DType::kI4,
+          "[{}] {} is {}; must be of floats, or of i8 or i4", op, argument, shape_text(matrix.data));
+  require(matrix.data.dtype != DType::kI4 || matrix.data.size[0] == 1 || matrix.data.stride[0] % 2 == 0,
+          "[{}] {} is {} with rows {} elements apart; must be even, as two elements share a byte", op,
+          argument, shape_text(matrix.data), matrix.data.stride[0]);
+  require_scales(op, argument, "scales", matrix.scales, matrix.data);
+  require_scales(op, argument, "zeros", matrix.zeros, matrix.data);
+  require(matrix.scales.rank > 0 || matrix.zeros.rank == 0, "[{}] {} has zeros and no scales; must have both",
+          op, argument);
+}
+
+std::vector<double> read_matrix(const Values& values, const Matrix& matrix) {
+  std::vector<double> data = values.read(matrix.data);
+  const auto broadcast = [&](const Tensor& by, auto&& apply) {
+    if (by.rank == 0) return;
+    const std::vector<double> of = values.read(by);
+    const size_t cols = size_t(matrix.data.size[1]), groups = size_t(by.size[1]);
+    for (size_t i = 0; i < data.size(); ++i)
+      apply(data[i], of[(by.size[0] == 1 ? 0 : i / cols * groups) + i % cols / (cols / groups)]);
+  };
+  broadcast(matrix.zeros, [](double& value, double zero) { value -= zero; });
+  broadcast(matrix.scales, [](double& value, double scale) { value *= scale; });
+  if (!matrix.transposed) return data;
+  std::vector<double> rows(data.size());
+  const size_t n = size_t(matrix.rows()), k = size_t(matrix.cols());
+  for (size_t i = 0; i < data.size(); ++i) rows[i % n * k + i / n] = data[i];
+  return rows;
+}
+
 Region rows_of_panels(const Weight& weight, i32 first, i32 last) {
   const i64 row = weight.panel_bytes() * weight.slices();
   Region region{.buffer = weight.data.buffer, .offset = weight.data.offset + first / weight.panel_rows * row};

@@ -26,6 +26,10 @@ Tensor columns_of(Tensor matrix, i32 begin, i32 count);
 
 // Requires packed matrices of floats.
 void require_weight(const char* op, const char* argument, const Weight& weight, i32 matrices = 1);
+// Requires a matrix [rows, cols] as ir/tensor.h describes it; rows of i4 begin at whole bytes.
+void require_matrix(const char* op, const char* argument, const Matrix& matrix);
+// The values of a matrix, row-major, with scales.
+std::vector<double> read_matrix(const Values& values, const Matrix& matrix);
 // The panels that hold rows [first, last) of each matrix.
 Region rows_of_panels(const Weight& weight, i32 first, i32 last);
 // Requires a part of the step record: u8 [bytes].

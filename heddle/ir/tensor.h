@@ -30,6 +30,28 @@ struct Tensor {
   i32 last() const { return rank > 3 ? size[3] : rank > 2 ? size[2] : rank > 1 ? size[1] : size[0]; }
 };
 
+// A matrix [rows, cols] as it lies in memory, row after row or, transposed, column after column: the operand of a
+// product of two matrices. Its elements are floats, or codes of 8 or 4 bits:
+//   element = scale * (code - zero)
+// Scales belong to the rows of `data`, and to groups of adjacent columns there: element (r, c) of data [R, C] takes
+// scales[r, c / (C / G)] of scales [R, G], or of scales [1, G] for all rows. A matrix without scales has scale 1.
+struct Matrix {
+  Tensor
+      data;  // [rows, cols]; transposed: [cols, rows]. The even element of an i4 pair has the low four bits
+  Tensor scales;  // f32; optional
+  Tensor zeros;   // like scales; optional
+  bool transposed = false;
+
+  // These index no size by a condition: a kernel's copy stays in registers only so.
+  i32 rows() const { return transposed ? data.size[1] : data.size[0]; }
+  i32 cols() const { return transposed ? data.size[0] : data.size[1]; }
+  // Where the scale and the zero of data[r, c] lie, in elements.
+  i64 place_of(const Tensor& values, i32 r, i32 c) const {
+    const i64 row = values.size[0] == 1 ? 0 : r * values.stride[0];
+    return row + (values.size[1] == 1 ? 0 : c / (data.size[1] / values.size[1]));
+  }
+};
+
 // A weight matrix [rows, cols], packed into panels once, at load. A panel has `panel_rows` rows (zeros pad
 // the last panel) and `panel_cols` columns (0: all of them). Panels are numbered along a row of panels first.
 // Element (r, k) of a panel, with k counted from its first column, lies at ((k / interleave) * panel_rows +

@@ -9,6 +9,7 @@ namespace heddle {
 
 struct Tensor;
 struct Weight;
+struct Matrix;
 struct TileCoord;
 struct StepHost;
 struct StepDevice;
@@ -133,9 +134,14 @@ concept ProductBlock =
       requires language::Is<decltype(fragment.m0), int> && language::Is<decltype(fragment.n0), int>;
     };
 
+template <class B>
+concept MatrixBlock = requires(B& block, typename B::Fragment fragment, const Matrix& matrix) {
+  block.mma(fragment, matrix, matrix);
+};
+
 // A block whose map gives indices of these types.
 template <class B, class... Index>
-concept Block = TileBlock<B> && MapBlock<B> && ProductBlock<B> && language::HasElements<typename B::View> &&
-                (language::HasIndex<B, Index> && ...);
+concept Block = TileBlock<B> && MapBlock<B> && ProductBlock<B> && MatrixBlock<B> &&
+                language::HasElements<typename B::View> && (language::HasIndex<B, Index> && ...);
 
 }  // namespace heddle

@@ -33,6 +33,15 @@ inline u32 pack_bf16(float first, float second) {
 inline u32 pack_f16(float first, float second) {
   return u32(to_f16(second)) << 16 | to_f16(first);
 }
+inline void from_e4m3(u32 bits, float& first, float& second) {
+  const auto convert = [](u32 byte) {
+    const int exponent = int(byte >> 3 & 15), mantissa = int(byte & 7);
+    const float size =
+        exponent == 0 ? std::ldexp(float(mantissa), -9) : std::ldexp(float(8 + mantissa), exponent - 10);
+    return (byte & 0x7f) == 0x7f ? NAN : (byte & 0x80) != 0 ? -size : size;
+  };
+  first = convert(bits), second = convert(bits >> 8);
+}
 inline float from_bf16_bits(u32 bits) {
   return __builtin_bit_cast(float, bits << 16);
 }
@@ -176,7 +185,7 @@ inline uint4 load_constant(const void* address) {
 struct WordCopy {
   void* to;
   const void* from;
-  bool there;
+  i32 bytes;
 };
 inline thread_local std::map<u32, std::vector<std::vector<WordCopy>>> word_copies;  // by thread: its groups
 inline std::vector<std::vector<WordCopy>>& groups_of_thread() {
@@ -184,10 +193,13 @@ inline std::vector<std::vector<WordCopy>>& groups_of_thread() {
   if (groups.empty()) groups.emplace_back();  // the group that is not committed yet
   return groups;
 }
-inline void copy_word(void* to, const void* from, bool there) {
+inline void copy_bytes(void* to, const void* from, i32 bytes) {
   check_copy(to, from);
   std::memset(to, 0xff, 16);  // NaNs for a reader that does not wait
-  groups_of_thread().back().push_back({to, from, there});
+  groups_of_thread().back().push_back({to, from, bytes});
+}
+inline void copy_word(void* to, const void* from, bool there) {
+  copy_bytes(to, from, there ? 16 : 0);
 }
 inline void commit_copies() {
   groups_of_thread().emplace_back();
@@ -195,11 +207,10 @@ inline void commit_copies() {
 inline void wait_copies(i32 left) {
   auto& groups = groups_of_thread();
   while (groups.size() > size_t(left) + 1) {
-    for (const WordCopy& copy : groups.front())
-      if (copy.there)
-        std::memcpy(copy.to, copy.from, 16);
-      else
-        std::memset(copy.to, 0, 16);
+    for (const WordCopy& copy : groups.front()) {
+      std::memset(copy.to, 0, 16);
+      std::memcpy(copy.to, copy.from, size_t(copy.bytes));
+    }
     groups.erase(groups.begin());
   }
 }

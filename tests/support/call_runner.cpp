@@ -23,7 +23,7 @@ void spread(const OpSpec& op, std::byte* args, CallLayoutKind kind) {
     for (int d = value.rank - 1; d >= 0; --d) {
       value.stride[d] = stride;
       stride *= value.size[d];
-      if (d == value.rank - 1) stride += 3;
+      if (d == value.rank - 1) stride += value.dtype == DType::kI4 ? 4 : 3;  // rows of i4 are whole bytes
     }
     if (kind == CallLayoutKind::kOffset) value.offset = size_of(value.dtype);
   }

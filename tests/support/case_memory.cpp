@@ -51,14 +51,15 @@ void CaseMemory::each(const Tensor& tensor, F&& f) const {
   for (i64 n = 0; n < count; ++n) {
     i64 offset = 0;
     for (int d = 0; d < tensor.rank; ++d) offset += at[size_t(d)] * tensor.stride[d];
-    f(size_t(n), memory.base[tensor.buffer] + tensor.offset + offset * size_of(tensor.dtype));
+    f(size_t(n), memory.base[tensor.buffer] + tensor.offset, offset);
     for (int d = tensor.rank - 1; d >= 0 && ++at[size_t(d)] == tensor.size[d]; --d) at[size_t(d)] = 0;
   }
 }
 
 std::vector<double> CaseMemory::read(const Tensor& tensor) const {
   std::vector<double> values(size_t(elements(tensor)));
-  each(tensor, [&](size_t n, const std::byte* at) { values[n] = load_number(tensor.dtype, at); });
+  each(tensor,
+       [&](size_t n, const std::byte* from, i64 at) { values[n] = load_number(tensor.dtype, from, at); });
   return values;
 }
 
@@ -73,7 +74,7 @@ std::vector<double> CaseMemory::read(const Weight& weight) const {
 }
 
 void CaseMemory::write(const Tensor& tensor, std::span<const double> values) {
-  each(tensor, [&](size_t n, std::byte* at) { store_number(tensor.dtype, at, values[n]); });
+  each(tensor, [&](size_t n, std::byte* to, i64 at) { store_number(tensor.dtype, to, at, values[n]); });
 }
 
 void CaseMemory::add_weight(const char* name, Weight& weight, std::span<const double> values) {
@@ -99,11 +100,14 @@ std::vector<double> uniform(i64 count, std::mt19937_64& random) {
 }
 
 void allocate(const Field& field, Tensor& value, CaseMemory& memory, std::mt19937_64& random) {
-  i64 bytes = value.offset + size_of(value.dtype);
-  for (int d = 0; d < value.rank; ++d) bytes += (value.size[d] - 1) * value.stride[d] * size_of(value.dtype);
+  i64 last = 0;  // element
+  for (int d = 0; d < value.rank; ++d) last += (value.size[d] - 1) * value.stride[d];
+  const i64 bytes = value.offset + bytes_of(value.dtype, last + 1);
   if (!value.exists())
     value.buffer = memory.add({.name = field.name, .kind = BufferKind::kActivation, .bytes = bytes});
   std::vector<double> values = uniform(elements(value), random);
+  const bool is_code = value.dtype == DType::kI8 || value.dtype == DType::kI4;
+  for (double& v : values) v *= is_code ? (1 << (bits_of(value.dtype) - 1)) - 1 : 1;
   if (field.writes()) std::fill(values.begin(), values.end(), is_float(value.dtype) ? NAN : -77.0);
   if (value.dtype != DType::kU8) memory.write(value, values);
 }

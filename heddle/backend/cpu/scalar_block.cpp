@@ -3,7 +3,9 @@
 #include <cstring>
 
 #include "heddle/backend/cpu/element.h"
+#include "heddle/backend/cpu/matrix_element.h"
 #include "heddle/base/invariant.h"
+#include "heddle/ir/product.h"
 
 namespace heddle {
 
@@ -118,8 +120,28 @@ void ScalarBlock::mma(Fragment& fragment, const Operand& x, const Weight& w) {
   }
 }
 
+float ScalarBlock::element(const Matrix& matrix, i32 row, i32 col) {
+  const i32 r = matrix.transposed ? col : row, c = matrix.transposed ? row : col;
+  const Tensor& data = matrix.data;
+  const i64 at = r * data.stride[0] + c, bits = bits_of(data.dtype);
+  guard_->load(data.data + at * bits / 8, (bits + 7) / 8);
+  return element_of(matrix, r, c);
+}
+
+void ScalarBlock::mma(Fragment& fragment, const Matrix& a, const Matrix& b) {
+  const DType type = product_dtype(a, b);
+  for (i32 m = 0; m < fragment.rows; ++m)
+    for (i32 n = 0; n < fragment.cols; ++n) {
+      float sum = 0;
+      for (i32 k = 0; k < a.cols(); ++k)
+        sum = __builtin_fmaf(round_to(type, element(a, fragment.m0 + m, k)),
+                             round_to(type, element(b, k, fragment.n0 + n)), sum);
+      fragment.data[m * fragment.stride + n] = sum;
+    }
+}
+
 ScalarBlock::Product ScalarBlock::product(i32 m, i32 n, i32 k, DType dtype) {
-  const Matrix left = matrix(m, k, 0, 0);
+  const Plane left = matrix(m, k, 0, 0);
   const size_t bytes = size_t(n) * size_t(k) * size_t(size_of(dtype));
   auto* right = static_cast<u8*>(scratch_.take(bytes));
   std::memset(right, 0, bytes);

@@ -93,7 +93,7 @@ class ScalarBlock {
     float load(Index i) const;
   };
 
-  struct Matrix {
+  struct Plane {
     float* data;
     i64 stride;
     i32 rows = 0, cols = 0, m0 = 0, n0 = 0;
@@ -101,11 +101,11 @@ class ScalarBlock {
 
     View row(i32 m) const { return {reinterpret_cast<u8*>(data + m * stride), DType::kF32, nullptr}; }
   };
-  using Operand = Matrix;
-  using Fragment = Matrix;
+  using Operand = Plane;
+  using Fragment = Plane;
 
   struct Product {
-    Matrix left;
+    Plane left;
     View right;  // all elements, row after row
     i32 k;
 
@@ -201,6 +201,7 @@ class ScalarBlock {
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) { return matrix(rows, cols, m0, n0); }
   void release(const Fragment& fragment) { scratch_.reset(fragment.mark); }
   void mma(Fragment& fragment, const Operand& x, const Weight& w);
+  void mma(Fragment& fragment, const heddle::Matrix& a, const heddle::Matrix& b);
   Product product(i32 m, i32 n, i32 k, DType dtype);
   void set_right_rows(const Product& product, i32 s, i32 at, const Lines<View>& lines) {
     map_rows(lines.count, lines.size,
@@ -226,7 +227,8 @@ class ScalarBlock {
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
-  Matrix matrix(i32 rows, i32 cols, i32 m0, i32 n0) {
+  float element(const heddle::Matrix& matrix, i32 row, i32 col);
+  Plane matrix(i32 rows, i32 cols, i32 m0, i32 n0) {
     Scratch::Mark mark = scratch_.mark();
     return {
         static_cast<float*>(scratch_.take(size_t(rows) * size_t(cols) * 4)), cols, rows, cols, m0, n0, mark};

@@ -5,7 +5,7 @@ class SimdBlock {
  public:
   using View = Row<DType>;
 
-  struct Matrix {
+  struct Plane {
     u8* data;
     DType dtype;
     i64 stride;  // bytes
@@ -14,8 +14,8 @@ class SimdBlock {
 
     View row(i32 m) const { return {data + m * stride, dtype}; }
   };
-  using Operand = Matrix;
-  using Fragment = Matrix;
+  using Operand = Plane;
+  using Fragment = Plane;
 
   explicit SimdBlock(const MatrixKernels& kernels) : kernels_(kernels) {}
 
@@ -186,6 +186,24 @@ class SimdBlock {
                           .out = reinterpret_cast<float*>(fragment.data),
                           .out_stride = fragment.stride / 4};
     (product.terms > 1 ? kernels_.narrow : kernels_.wide)(task);
+  }
+
+  // Chunks of k, each a product of its own, are added in order.
+  void mma(Fragment& sum, const heddle::Matrix& a, const heddle::Matrix& b) {
+    const DType type = product_dtype(a, b);
+    const Scratch::Mark mark = scratch_.mark();
+    map_rows(sum.rows, sum.cols, [&](i32 m, auto i) HWY_ATTR { sum.row(m).store(i, Value(0.0f)); });
+    for (i32 k = 0; k < a.cols(); k += kMatmulChunk) {
+      const i32 count = std::min(kMatmulChunk, a.cols() - k);
+      const Product product = this->product(sum.rows, sum.cols, count, type);
+      take_terms(product, a, b, {sum.m0, sum.n0, k, count}, scratch_);
+      Fragment part = fragment(sum.m0, sum.rows, sum.n0, sum.cols);
+      mma(part, product);
+      map_rows(sum.rows, sum.cols, [&](i32 m, auto i) HWY_ATTR {
+        sum.row(m).store(i, sum.row(m).load(i) + part.row(m).load(i));
+      });
+      scratch_.reset(mark);
+    }
   }
 
   void panels(const Weight&, i32, i32) {}

@@ -4,6 +4,8 @@
 #include "heddle/backend/cpu/arch/matrix.h"
 #include "heddle/backend/cpu/bodies.h"
 #include "heddle/backend/cpu/element.h"
+#include "heddle/backend/cpu/matrix_element.h"
 #include "heddle/backend/cpu/scratch.h"
+#include "heddle/ir/product.h"
 #include "heddle/ir/step.h"
 #include "heddle/tile/block.h"

@@ -92,7 +92,8 @@ const OpSpec& linear_op() {
     op.reference = reference;
     op.cases = linear_cases;
     op.traits = {.main = true, .input = "x", .output = "y"};
-    op.gradient = {{"linear_backward_input"}, {"linear_backward_weight"}};
+    op.gradient = {{"matmul", {{"a", "dy"}, {"b", "w"}, {"y", "dx"}}},
+                   {"matmul", {{"a", "dy^T"}, {"b", "x"}, {"y", "dw"}}}};
     return op;
   }();
   return spec;

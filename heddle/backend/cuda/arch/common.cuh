@@ -39,6 +39,22 @@ inline u16 to_f16(float value) {
   return bits;
 }
 
+// Two f8e4m3 in the low half of `bits`, the first one lower.
+inline void from_e4m3(u32 bits, float& first, float& second) {
+#if __CUDA_ARCH__ >= 890
+  u32 halves;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(u16(bits)));
+  first = from_f16(u16(halves)), second = from_f16(u16(halves >> 16));
+#else
+  // The bits of an f16 that is 2^8 times less, except for NaN.
+  const auto convert = [](u32 byte) {
+    const float value = from_f16(u16((byte & 0x80) << 8 | (byte & 0x7f) << 7)) * 256.0f;
+    return (byte & 0x7f) == 0x7f ? __int_as_float(0x7fffffff) : value;
+  };
+  first = convert(bits), second = convert(bits >> 8);
+#endif
+}
+
 // Packs two 16-bit floats in a word, the first in its low half.
 inline u32 pack_bf16(float first, float second) {
   u32 bits;
@@ -151,6 +167,11 @@ inline uint4 load_constant(const void* address) {
 inline void copy_word(void* to, const void* from, bool there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(on_chip(to).at), "l"(from),
                "r"(there ? 16 : 0)
+               : "memory");
+}
+// Copies the first `bytes` of 16, at most all, and fills the others with zeros.
+inline void copy_bytes(void* to, const void* from, i32 bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(on_chip(to).at), "l"(from), "r"(bytes)
                : "memory");
 }
 inline void commit_copies() {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/gemm.cuh"
+#include "heddle/backend/cuda/device/matmul.cuh"
 #include "heddle/backend/cuda/device/matvec.cuh"
 
 namespace heddle::device {
@@ -59,7 +60,7 @@ constexpr i32 kVocabBatch =
 
 // Two matrices on chip, right [n, k] and left [m, k].
 struct Product {
-  Matrix left, right;
+  Plane left, right;
 
   View left_row(i32 m) const { return left.row(m); }
 };
@@ -70,7 +71,7 @@ class Block {
  public:
   using View = device::View;
   using Operand = device::Operand;
-  using Fragment = Matrix;
+  using Fragment = Plane;
 
   // rows: the rows of the tile.
   Block(const Edges& edges, const Scratch& scratch, i32 rows)
@@ -273,12 +274,12 @@ class Block {
   }
   // operand(tensor, ...) in two steps: the place, which is known before inputs(), and the copy.
   Operand operand_place(const Tensor& tensor, i32 row, i32 rows, DType dtype) {
-    const Matrix there = rows_of(tensor, row, rows);
+    const Plane there = rows_of(tensor, row, rows);
     if (many_rows() && tensor.dtype == dtype) return {there};
     return operand(rows, tensor.size[1], dtype, tensor.dtype == DType::kBf16 && dtype == DType::kBf16);
   }
   void copy_rows(const Tensor& tensor, i32 row, const Operand& x) {
-    const Matrix there = rows_of(tensor, row, x.rows);
+    const Plane there = rows_of(tensor, row, x.rows);
     if (there.data == x.data) return;
     for (i32 m = 0; m < x.rows; ++m) {
       if (copy_words(there.row(m), x.row(m), tensor.size[1])) continue;
@@ -305,13 +306,13 @@ class Block {
   void mma(Fragment& fragment, const Operand& x, const Weight& w, Chosen = {}) {
     using Sizes = ProductSizes<Chosen::kColumns, Chosen::kStages>;
     if constexpr (kHasRing) {
-      if (!streams(w, rows_)) return from_memory<Sizes>(fragment, x, w);
+      if (!uses_ring(w, rows_)) return from_memory<Sizes>(fragment, x, w);
       from_ring(fragment, x, w);
     } else {
       from_memory<Sizes>(fragment, x, w);
     }
   }
-  bool draws(const Weight& w) const { return streams(w, rows_); }
+  bool draws(const Weight& w) const { return uses_ring(w, rows_); }
   // Prepares the product of one row with columns [first, last) of a weight from the ring. It does what needs no operand before
   // inputs(), where the tile waits anyway.
   __forceinline__ Drawn draw(const Weight& w, i32 first, i32 last) {
@@ -341,7 +342,7 @@ class Block {
   // The ring already holds the panels of this matrix.
   void mma(Fragment& fragment, const Operand& x, const Weight& w, i32 matrix) {
     if constexpr (kHasRing) {
-      if (!streams(w, rows_)) return from_memory(fragment, x, w.matrix(matrix));
+      if (!uses_ring(w, rows_)) return from_memory(fragment, x, w.matrix(matrix));
       from_ring(fragment, x, w);
     } else {
       from_memory(fragment, x, w.matrix(matrix));
@@ -376,6 +377,13 @@ class Block {
     });
   }
 
+  // The product of two matrices as they lie in memory: fragment[m, n] = sum_k a[m0 + m, k] b[k, n0 + n].
+  __forceinline__ void mma(Fragment& fragment, const Matrix& a, const Matrix& b) {
+    const SlabRoom room = room_of(fragment);
+    __threadfence();  // asynchronous copies bypass the L1 that another tile may have written through
+    by_matrices(fragment, a, b, room);
+  }
+
   const StepHost& host(const Tensor& tensor) { return edges_.host(tensor); }
   // All threads call it together; before inputs() only if knows_device().
   const StepDevice& device(const Tensor& tensor) { return edges_.device(tensor); }
@@ -386,7 +394,7 @@ class Block {
   // True if products read their operands in memory: they have many rows, or there is no ring.
   bool many_rows() const { return kManyRows && (!kHasRing || rows_ > kStreamRows); }
 
-  Matrix rows_of(const Tensor& tensor, i32 row, i32 rows) {
+  Plane rows_of(const Tensor& tensor, i32 row, i32 rows) {
     return {this->row(tensor, row).data,
             tensor.dtype,
             rows,
@@ -448,13 +456,16 @@ class Block {
     edges_.ring() = drawn.walk.ring();
     scratch_.chip_used = mark;
   }
-  template <class Sizes = ProductSizes<>>
-  void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
+  // The memory on chip that slabs of a product may have.
+  SlabRoom room_of(const Fragment& fragment) const {
     // `last` says that no scratch was taken after the fragment.
     const i32 own = scratch_.chip_used - fragment.mark;
     const bool last = own < fragment.rows * fragment.stride + kScratchUnit;
-    const SlabRoom room{scratch_.chip() + scratch_.chip_used, scratch_.chip_bytes - scratch_.chip_used,
-                        last ? own : 0};
+    return {scratch_.chip() + scratch_.chip_used, scratch_.chip_bytes - scratch_.chip_used, last ? own : 0};
+  }
+  template <class Sizes = ProductSizes<>>
+  void from_memory(Fragment& fragment, const Operand& x, const Weight& w) {
+    const SlabRoom room = room_of(fragment);
     __threadfence();  // asynchronous copies bypass the L1 that the operand was written through
     if constexpr (kManyRows && kUses[int(DType::kBf16)])
       if (x.dtype == DType::kBf16 && by_slabs<true, Sizes>(fragment, x, w, room)) return;
@@ -465,10 +476,20 @@ class Block {
 
   // Takes its arguments by value: a variable whose address is taken lies in local memory from then on.
   template <bool kBf16, class Sizes>
-  static bool by_slabs(Matrix fragment, Matrix x, Weight w, SlabRoom room) {
+  static bool by_slabs(Plane fragment, Plane x, Weight w, SlabRoom room) {
     // Buffers of a program begin at whole words; a caller's rows may begin anywhere.
     const bool in_words = kHasRing || reinterpret_cast<u64>(x.data) % 16 == 0;
-    return in_words && fits_gemm(x, w) && multiply_many_rows<kBf16, Sizes>(fragment, x, w, room);
+    const ProductRows rows{x.dtype, x.rows, x.cols, x.stride, in_words};
+    return product_path(w, rows, {.has_slabs = true}) == ProductPath::kSlabs &&
+           multiply_many_rows<kBf16, Sizes>(fragment, x, w, room);
+  }
+
+  static __forceinline__ void by_matrices(Plane fragment, Matrix a, Matrix b, SlabRoom room) {
+    const DType product = product_dtype(a, b);
+    const bool done = product_path(a, b) == ProductPath::kMultiplyAdds
+                          ? multiply_matrices<ThreadProduct>(fragment, a, b, product, room)
+                          : multiply_matrices<SquareProduct>(fragment, a, b, product, room);
+    if (!done) multiply_elements(fragment, a, b, product);
   }
 
   // Panels of any shape and any number of rows: one dot product per thread, from memory.

@@ -11,6 +11,7 @@
 #include "heddle/backend/cuda/arch/wgmma.cuh"
 #include "heddle/backend/cuda/device/team.cuh"
 #include "heddle/backend/cuda/device/view.cuh"
+#include "heddle/ir/product.h"
 
 namespace heddle::device {
 
@@ -30,12 +31,6 @@ constexpr u64 kStageUnit = 1024;  // the alignment of stages: eight rows of a sl
 // banks.
 inline i64 fragment_stride(i32 cols) {
   return i64(cols + 1) / 2 * 8 + 32;
-}
-
-// True if x and w can be multiplied this way: 16-bit elements, panels as in the ring, rows of whole 16-byte words.
-inline bool fits_gemm(const Matrix& x, const Weight& w) {
-  return x.dtype == w.data.dtype && size_of(x.dtype) == 2 && w.panel_rows == 2 && w.interleave == 8 &&
-         w.slices() == 1 && x.cols % 8 == 0 && x.stride % 16 == 0;
 }
 
 // Where slabs lie. If a fragment is a single tile, its slabs may use the fragment's memory too: the tile stores its sums only
@@ -75,11 +70,11 @@ class Gemm {
   static constexpr i32 kStageBytes = (kRows + kCols) * kSlabRowBytes;
   static_assert(kWarps % kRowWarps == 0, "no shape of tiles for so many warps");
 
-  Gemm(const Matrix& x, const Weight& w, u8* stages, i32 count)
+  Gemm(const Plane& x, const Weight& w, u8* stages, i32 count)
       : x_(x), w_(w), stages_(stages), count_(count), steps_((x.cols + kSlab - 1) / kSlab) {}
 
   // The tile of the fragment, which is f32, at (row, col).
-  void multiply(const Matrix fragment, i32 row, i32 col) {
+  void multiply(const Plane fragment, i32 row, i32 col) {
     const bool whole = row + kRows <= x_.rows && col + kCols <= fragment.cols && x_.cols % kSlab == 0;
     whole ? multiply<true>(fragment, row, col) : multiply<false>(fragment, row, col);
   }
@@ -93,7 +88,7 @@ class Gemm {
 
   // kWhole: no part of the tile lies past the end of a matrix.
   template <bool kWhole>
-  void multiply(const Matrix& fragment, i32 row, i32 col) {
+  void multiply(const Plane& fragment, i32 row, i32 col) {
     sync_consumers();  // all warps have read the slabs of the previous tile
     Source rows = rows_of_x(row), cols = rows_of_w(fragment.n0 + col, fragment.cols - col);
     Sums sums = {};
@@ -239,7 +234,7 @@ class Gemm {
     }
   }
 
-  void store(const Matrix& fragment, i32 row, i32 col, const Sums& sums) const {
+  void store(const Plane& fragment, i32 row, i32 col, const Sums& sums) const {
     const i32 lane = i32(arch::thread() % 32);
 #pragma unroll
     for (i32 i = 0; i < 2 * kRowBlocks; ++i) {
@@ -258,7 +253,7 @@ class Gemm {
     }
   }
 
-  const Matrix x_;  // copies: an argument that was passed by reference would lie in local memory
+  const Plane x_;  // copies: an argument that was passed by reference would lie in local memory
   const Weight w_;
   u8* stages_;
   i32 count_, steps_;
@@ -266,7 +261,7 @@ class Gemm {
 
 // False: there is no room for the stages.
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
-__forceinline__ bool multiply_slabs_inline(const Matrix& fragment, const Matrix& x, const Weight& w,
+__forceinline__ bool multiply_slabs_inline(const Plane& fragment, const Plane& x, const Weight& w,
                                            const SlabRoom& room) {
   using Tiles = Gemm<kBf16, kRowBlocks, kRowWarps, kColBlocks>;
   const bool alone = x.rows <= Tiles::kRows && fragment.cols <= Tiles::kCols;
@@ -281,12 +276,12 @@ __forceinline__ bool multiply_slabs_inline(const Matrix& fragment, const Matrix&
 
 // A kernel of many ops has one copy of the code for each shape of tiles. A kernel of one op inlines it, with known sizes.
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
-__noinline__ bool multiply_slabs_apart(const Matrix& fragment, const Matrix& x, const Weight& w,
+__noinline__ bool multiply_slabs_apart(const Plane& fragment, const Plane& x, const Weight& w,
                                        const SlabRoom& room) {
   return multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room);
 }
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks, i32 kStages>
-__forceinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, const Weight& w,
+__forceinline__ bool multiply_slabs(const Plane& fragment, const Plane& x, const Weight& w,
                                     const SlabRoom& room) {
   return kOneOp
              ? multiply_slabs_inline<kBf16, kRowBlocks, kRowWarps, kColBlocks, kStages>(fragment, x, w, room)
@@ -295,7 +290,7 @@ __forceinline__ bool multiply_slabs(const Matrix& fragment, const Matrix& x, con
 
 // Multiplies in tiles of kRows x kCols, split over the warps as their instructions want it.
 template <bool kBf16, i32 kRows, i32 kCols, i32 kStages>
-inline bool multiply_tiles(const Matrix& fragment, const Matrix& x, const Weight& w, const SlabRoom& room) {
+inline bool multiply_tiles(const Plane& fragment, const Plane& x, const Weight& w, const SlabRoom& room) {
   constexpr i32 kRowWarps = kOnChip ? kRows / 16 : kCols == 64 ? 4 : 2;
   return multiply_slabs<kBf16, kRows / 16 / kRowWarps, kRowWarps, kCols / 8 * kRowWarps / kWarps, kStages>(
       fragment, x, w, room);
@@ -303,8 +298,7 @@ inline bool multiply_tiles(const Matrix& fragment, const Matrix& x, const Weight
 
 // fragment = x w^T, in tiles no larger than needed, and no wider than Sizes has them.
 template <bool kBf16, class Sizes>
-inline bool multiply_many_rows(const Matrix& fragment, const Matrix& x, const Weight& w,
-                               const SlabRoom& room) {
+inline bool multiply_many_rows(const Plane& fragment, const Plane& x, const Weight& w, const SlabRoom& room) {
   constexpr i32 kStages = Sizes::kStages;
   if constexpr (kWidestTile > 128 && Sizes::kColumns > 128)
     if (x.rows > 64 && fragment.cols > 128 && multiply_tiles<kBf16, 128, 256, kStages>(fragment, x, w, room))

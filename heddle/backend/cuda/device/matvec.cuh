@@ -36,7 +36,7 @@ struct PairSums {
 // Multiplies `bytes` of both panels of a pair. They begin `begin` bytes into a panel.
 template <DType kType, DType kRow>
 inline void multiply_pair(arch::OnChip first_panel, arch::OnChip second_panel, i32 bytes, i32 begin,
-                          const Matrix& x, PairSums& sums) {
+                          const Plane& x, PairSums& sums) {
   constexpr i32 kPer = Packed<kType>::kCount;
   const i32 lane = i32(arch::thread() % 32);
 #pragma unroll 1
@@ -63,7 +63,7 @@ inline void multiply_pair(arch::OnChip first_panel, arch::OnChip second_panel, i
 template <DType kType, DType kRow>
 class PairProduct {
  public:
-  explicit PairProduct(const Matrix& x) : x_(x) {}
+  explicit PairProduct(const Plane& x) : x_(x) {}
 
   // See GroupProduct::run.
   __forceinline__ void run(Drawn& drawn, i32 from, i32 end, i32 cols, float* partial) const {
@@ -92,7 +92,7 @@ class PairProduct {
     }
   }
 
-  Matrix x_;
+  Plane x_;
 };
 
 // The sum of kWarps floats.
@@ -120,7 +120,7 @@ ColumnUse(Ask, Use) -> ColumnUse<Ask, Use>;
 // x w^T for `all` columns of panels from the ring, `columns` at a time, so that the warps' sums fit on chip. `use` gets the sums
 // [x.rows][cols][kWarps] of columns [from, from + cols). partial: two buffers of sums, used in turn.
 template <class Product, class F>
-__forceinline__ void multiply_by(Drawn& drawn, i32 all, const Matrix& x, float* partial, i32 columns,
+__forceinline__ void multiply_by(Drawn& drawn, i32 all, const Plane& x, float* partial, i32 columns,
                                  F&& use) {
   const Product product(x);
   for (i32 from = 0, turn = 0; from < all; from += columns, turn ^= 1) {
@@ -133,7 +133,7 @@ __forceinline__ void multiply_by(Drawn& drawn, i32 all, const Matrix& x, float* 
   }
 }
 template <DType kType, class F>
-__forceinline__ void multiply_from_ring(Drawn& drawn, i32 all, const Matrix& x, const Weight& w,
+__forceinline__ void multiply_from_ring(Drawn& drawn, i32 all, const Plane& x, const Weight& w,
                                         float* partial, i32 columns, F&& use) {
   if (kType == DType::kBf16 && x.dtype == kSplit)
     multiply_by<GroupProduct<SplitColumns>>(drawn, all, x, partial, columns, use);

@@ -43,7 +43,7 @@ class SplitColumns {
  public:
   static constexpr bool kHasSecond = true;  // rows r + 8 of a group
 
-  explicit SplitColumns(const Matrix& x) : last_((x.cols - 1) / kBlockCols) {
+  explicit SplitColumns(const Plane& x) : last_((x.cols - 1) / kBlockCols) {
     const i32 lane = i32(arch::thread() % 32), column = lane / 4 % 4;
     word_ = x.data + lane % 4 * 32 + column % 2 * 16 + column / 2 * 8;
     second_block_ = lane / 16 * kWarps;
@@ -95,7 +95,7 @@ class PlainColumns {
  public:
   static constexpr bool kHasSecond = kShared == 2;
 
-  explicit PlainColumns(const Matrix& x) : last_((x.cols - 1) / kBlockCols) {
+  explicit PlainColumns(const Plane& x) : last_((x.cols - 1) / kBlockCols) {
     const i32 lane = i32(arch::thread() % 32), column = lane / 4;
     word_ = x.data + lane % 4 * 16;
     is_odd_ = column % 2 != 0;
@@ -140,7 +140,7 @@ class RowColumns {
  public:
   static constexpr bool kHasSecond = true;
 
-  explicit RowColumns(const Matrix& x) : rows_(x.rows) {
+  explicit RowColumns(const Plane& x) : rows_(x.rows) {
     const i32 lane = i32(arch::thread() % 32), column = min(lane / 4, x.rows - 1);
     word_ = x.data + column * x.stride + lane % 4 * 16;
   }
@@ -221,7 +221,7 @@ class GroupProduct {
                 "parts are no whole rounds of so many warps");
 
  public:
-  explicit GroupProduct(const Matrix& x) : columns_(x) {}
+  explicit GroupProduct(const Plane& x) : columns_(x) {}
 
   // Multiplies the panels up to column `end` of the walk. partial: [x.rows][cols][kWarps], from column `from` on.
   __forceinline__ void run(Drawn& drawn, i32 from, i32 end, i32 cols, float* partial) const {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/device/params.h"
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/product.h"
 
 namespace heddle::device {
 
@@ -15,10 +15,12 @@ constexpr i32 kPartBytes = i32(kRingSlotBytes);  // the largest part of a panel
 constexpr i32 kGroupPanels = 8;                  // panels that are multiplied together, at most
 constexpr i32 kGroupSlots = 4;                   // slots that they lie in, at most
 
+// A kernel that has a ring serves tiles of a few rows through it, or all tiles.
+constexpr ProductKernel kRingKernel{.ring_rows = kManyRows ? kStreamRows : 0x7fffffff};
+
 // True if a tile of `rows` rows gets the weight's panels through the ring.
-inline bool streams(const Weight& w, i32 rows) {
-  return (!kManyRows || rows <= kStreamRows) && w.panel_rows == kStreamPanelRows && w.slices() == 1 &&
-         w.interleave * size_of(w.data.dtype) == kStreamWord;
+inline bool uses_ring(const Weight& w, i32 rows) {
+  return product_path(w, {.rows = rows}, kRingKernel) == ProductPath::kRing;
 }
 
 // True: each thread that has read a slot of the ring or the queue arrives at its barrier itself. One arrival for all, after a barrier
@@ -111,7 +113,7 @@ class Loader {
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
   // Copies panels [first, last), which lie one after the other.
   void panels(const Weight& w, i32 first, i32 last) {
-    if (!streams(w, rows_)) return;
+    if (!uses_ring(w, rows_)) return;
     const Items items(w, ring_.slots);
     const i32 step = max(items.group, items.panels);
     for (i32 begin = first; begin < last; begin += step)

@@ -219,7 +219,7 @@ struct WeightRow {
 };
 
 // A matrix on chip: a fragment, or the memory of an operand. Rows are `stride` bytes apart.
-struct Matrix {
+struct Plane {
   u8* data;
   DType dtype;
   i32 rows, cols, m0, n0;
@@ -229,10 +229,10 @@ struct Matrix {
   View row(i32 m) const { return {data + m * stride, dtype}; }
 };
 
-struct Operand : Matrix {
+struct Operand : Plane {
   OperandRow row(i32 m) const { return {data + m * stride, dtype}; }
   float element(i32 m, i32 k) const {
-    if (dtype != kSplit) return Matrix::row(m).get(k);
+    if (dtype != kSplit) return Plane::row(m).get(k);
     const u16* high = reinterpret_cast<const u16*>(data + m * stride + k / 8 * 32) + split_place(k % 8);
     return from_bf16(high[0]) + from_bf16(high[8]);
   }

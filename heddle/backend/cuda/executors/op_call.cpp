@@ -73,9 +73,21 @@ struct TileMemory {
   i64 chip = 0, spill = 0;
 };
 
+bool takes_matrix(const OpSpec& op) {
+  return std::ranges::any_of(op.fields, [](const Field& field) { return field.is_matrix(); });
+}
+
 TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& grid, i64 chip_bytes) {
   const auto padded = [](i64 bytes) { return (bytes + kScratchUnit - 1) / kScratchUnit * kScratchUnit; };
   const auto weight = std::ranges::find_if(op.fields, [](const Field& field) { return field.is_weight(); });
+  constexpr i64 kFragmentPadding = 36;
+  const auto fragment_of = [&](i64 rows, i64 cols) { return padded(rows * (cols * 4 + kFragmentPadding)); };
+  if (takes_matrix(op)) {
+    // The sums lie on chip where they leave room for slabs, which may also use their memory (Block::fragment).
+    const i64 chip = std::min(padded(op.scratch(args, grid[0])), chip_bytes / kScratchUnit * kScratchUnit);
+    const i64 fragment = fragment_of(grid.axes()[0].step, grid.axes()[1].step);
+    return {chip, fragment <= chip / 3 * 2 ? 0 : fragment};
+  }
   if (weight == op.fields.end()) {
     constexpr i64 kPieces = 16;  // each is padded
     const i64 scratch = op.scratch ? op.scratch(args, grid[0]) + kPieces * kScratchUnit : 0;
@@ -85,12 +97,11 @@ TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& gr
   // lies on chip where it leaves room for slabs (Block::fragment).
   const Weight& w = weight->weight(args);
   const Field* const input = find_field(op.fields, op.traits.input);
-  constexpr i64 kFragmentColumns = 256, kFragmentPadding = 36;
+  constexpr i64 kFragmentColumns = 256;
   const i64 rows = grid.axes()[0].step;
   const bool in_place = input && input->tensor(args).dtype == w.data.dtype;
   const i64 operand = in_place ? 0 : padded(rows * ((w.cols() + 63) / 64 * 64) * size_of(w.data.dtype));
-  const i64 fragment =
-      padded(rows * (std::min<i64>(kFragmentColumns, grid.axes()[1].step) * 4 + kFragmentPadding));
+  const i64 fragment = fragment_of(rows, std::min<i64>(kFragmentColumns, grid.axes()[1].step));
   return {chip_bytes, operand + (fragment <= chip_bytes / 3 ? 0 : fragment)};
 }
 
@@ -118,7 +129,7 @@ Plan plan_of(const OpSpec& op, CheckedCall call, const OpConfig* wanted, u64 con
   TileGrid grid(op.axes(call.args.data(), target));
   // Products keep the tile sizes that their tensor cores want. A tile of another op may be as small as one row, or as
   // four elements of each thread. A configuration keeps its own tiles.
-  if (!wanted && !takes_weight(op))
+  if (!wanted && !takes_weight(op) && !takes_matrix(op))
     grid.refine(kTilesPerUnit * device.multiprocessors(),
                 grid.axes().size() == 1 ? 1 : 4 * kStandaloneThreads);
   require(grid.tiles() <= kMostTiles, "[{}] the call has {} tiles; a launch takes {}", op.name, grid.tiles(),

@@ -21,10 +21,11 @@ struct Facts {
   std::vector<std::string> all;
 
   void add(const Field& field, const std::byte* args) {
-    if (field.is_attribute() && knowledge == Knowledge::kTypes) return;
+    // The order of a matrix belongs to its type.
+    if (field.is_attribute() && field.is_whole() && knowledge == Knowledge::kTypes) return;
     if (field.is_attribute())
-      return field.with_attribute(args, [&](auto value) { add_attribute(field.name, value); });
-    if (field.is_tensor()) return add_tensor(field.name, field.tensor(args), field.dims);
+      return field.with_attribute(args, [&](auto value) { add_attribute(field.member, value); });
+    if (field.is_tensor()) return add_tensor(field.member, field.tensor(args), field.dims_of(args));
     const Weight& weight = field.weight(args);
     add_tensor(field.name + ".data", weight.data, field.dims);
     set(field.name + ".panel_rows", weight.panel_rows);

@@ -1,0 +1,83 @@
+#include "heddle/ops/matmul/matmul.h"
+
+#include "heddle/ir/product.h"
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> matmul_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<Matmul>(args);
+  require_matrix("matmul", "a", a.a);
+  require_matrix("matmul", "b", a.b);
+  require(a.a.cols() == a.b.rows(),
+          "[matmul] a is {} x {}, b is {} x {}; a must have a column for each row of b", a.a.rows(),
+          a.a.cols(), a.b.rows(), a.b.cols());
+  set_output("matmul", "y", a.y, product_dtype(a.a, a.b), {a.a.rows(), a.b.cols()});
+}
+
+// Tensor cores want large tiles; a small product wants enough of them.
+constexpr i32 kLargeTile = 128, kSmallTile = 64, kEnoughTiles = 96;  // three quarters of an H100's SMs
+
+i32 default_tile(const Matmul& a, const TilingTarget& target) {
+  const auto count = [](i32 size) { return (size + kLargeTile - 1) / kLargeTile; };
+  const bool large = target.gpu && i64(count(a.a.rows())) * count(a.b.cols()) >= kEnoughTiles;
+  return large ? kLargeTile : kSmallTile;
+}
+
+// Sizes of a tile. A sum has the order of k in each.
+std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
+  const i64 first = default_tile(as<Matmul>(args), target), second = kSmallTile + kLargeTile - first;
+  return {{{"rows", first}, {"columns", first}}, {{"rows", second}, {"columns", second}}};
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
+  const auto& a = as<Matmul>(args);
+  const auto size = [&](const char* name) {
+    return target.config ? i32(target.config->at(name)) : default_tile(a, target);
+  };
+  // A pair of i4 belongs to one tile.
+  return {{.dim = "M", .extent = a.a.rows(), .unit = 2, .preferred = size("rows")},
+          {.dim = "N", .extent = a.b.cols(), .unit = 2, .preferred = size("columns")}};
+}
+
+double flops(const std::byte* args, const TileCoord& t) {
+  return 2.0 * (t[1] - t[0]) * (t[3] - t[2]) * as<Matmul>(args).a.cols();
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<Matmul>(args);
+  const auto left = read_matrix(values, a.a), right = read_matrix(values, a.b);
+  const size_t k = size_t(a.a.cols()), n = size_t(a.b.cols());
+  std::vector<double> y(size_t(a.a.rows()) * n);
+  for (size_t i = 0; i < left.size(); ++i)
+    for (size_t c = 0; c < n; ++c) y[i / k * n + c] += left[i] * right[i % k * n + c];
+  values.write(a.y, y);
+}
+
+}  // namespace
+
+const OpSpec& matmul_op() {
+  static const OpSpec spec = [] {
+    OpSpec op =
+        op_of<Matmul>("matmul", "y = a b, of matrices in rows or in columns, floats or codes with scales");
+    op.infer = infer;
+    op.configs = configs;
+    op.axes = axes;
+    op.flops = flops;
+    op.scratch = [](const std::byte*, const TileCoord& t) {
+      return product_scratch(t[1] - t[0], t[3] - t[2]);
+    };
+    op.reference = reference;
+    op.cases = matmul_cases;
+    op.gradient = {{"matmul", {{"a", "dy"}, {"b", "b^T"}, {"y", "da"}}},
+                   {"matmul", {{"a", "a^T"}, {"b", "dy"}, {"y", "db"}}}};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

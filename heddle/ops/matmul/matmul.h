@@ -1,0 +1,22 @@
+// y = a b: the product of two matrices as they lie in memory, of activations or of codes with scales (ir/tensor.h).
+// Sums are in FP32, in the order of k. Narrow elements are multiplied as bf16, or as f16 if the other matrix is f16.
+#pragma once
+
+#include "heddle/ir/tensor.h"
+
+namespace heddle {
+
+struct Matmul {
+  Matrix a;  // [M, K]
+  Matrix b;  // [K, N]
+  Tensor y;  // [M, N]
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.matrix("a", s.a, "M, K");
+    v.matrix("b", s.b, "K, N");
+    v.write("y", s.y, "M, N");
+  }
+};
+
+}  // namespace heddle
