@@ -89,8 +89,8 @@ TEST_P(OpConfigs, GiveTheBitsOfTheDefaultUnlessMarked) {
   if (!executor.empty())
     return expect_same(*op, target,
                        [&, op = op, executor = executor](const Case& test, const OpConfig* config) {
-                         static const OpConfig kDefault;  // in the tiles of the target
-                         return run_case(*op, test, executor, config ? config : &kDefault);
+                         static const OpConfig plain;  // in the tiles of the target
+                         return run_case(*op, test, executor, config ? config : &plain);
                        });
   expect_same(*op, target, [&, op = op, backend = backend](const Case& test, const OpConfig* config) {
     const CallResult result = run_call(*op, test, *backend, {.config = config});

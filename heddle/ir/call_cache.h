@@ -18,8 +18,8 @@ class CallCache {
   // may evict another one.
   template <class Make>
   const Plan& find(const OpSpec& op, const std::byte* args, const OpConfig* config, u64 place, Make&& make) {
-    static const OpConfig kDefault;
-    const OpConfig& chosen = config ? *config : kDefault;
+    static const OpConfig plain;
+    const OpConfig& chosen = config ? *config : plain;
     OpPlans& plans = plans_of(op);
     u64 hash = plans.layout.hash(args) ^ place * kMix;
     for (const auto& [name, value] : chosen.values()) hash = (hash ^ u64(value)) * kMix;

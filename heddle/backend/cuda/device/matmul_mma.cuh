@@ -58,7 +58,7 @@ class SquareCopy {
 
  private:
   static constexpr i32 kRowsAtOnce = kConsumers / 8, kRows = kSquare / kRowsAtOnce;
-  static_assert(kSquare % kRowsAtOnce == 0, "no square for so many warps");
+  static_assert(kSquares == 0 || kSquare % kRowsAtOnce == 0, "no square for so many warps");
   static i32 row() { return i32(arch::thread()) / 8; }
   static i32 word() { return i32(arch::thread()) % 8; }
 
@@ -91,7 +91,7 @@ class SquareUnits {
  private:
   static constexpr i32 kInSquare = kSquare * kSquare / kUnit;
   static constexpr i32 kPerSquare = kInSquare / kConsumers, kCount = kSquares * kPerSquare;
-  static_assert(kInSquare % kConsumers == 0, "no square for so many warps");
+  static_assert(kSquares == 0 || kInSquare % kConsumers == 0, "no square for so many warps");
 
   // The place of unit i of the thread in its square, and in the data of the slab at k.
   static i32 place(i32 i) { return i32(arch::thread()) + i % kPerSquare * kConsumers; }
