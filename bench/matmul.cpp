@@ -87,11 +87,12 @@ double time_of(const Matmul& args) {
 }
 
 void measure(const Shape& shape) {
-  const bool a_lies = shape.order[0] == 't', b_lies = shape.order[1] == 't';
-  const Operand a(shape.a, a_lies ? shape.k : shape.m, a_lies ? shape.m : shape.k);
-  const Operand b(shape.b, b_lies ? shape.n : shape.k, b_lies ? shape.k : shape.n);
+  const bool a_transposed = shape.order[0] == 't', b_transposed = shape.order[1] == 't';
+  const Operand a(shape.a, a_transposed ? shape.k : shape.m, a_transposed ? shape.m : shape.k);
+  const Operand b(shape.b, b_transposed ? shape.n : shape.k, b_transposed ? shape.k : shape.n);
   const Operand scales(DType::kF32, b.tensor.size[0], 1);
-  Matmul args{.a = {.data = a.tensor, .transposed = a_lies}, .b = {.data = b.tensor, .transposed = b_lies}};
+  Matmul args{.a = {.data = a.tensor, .transposed = a_transposed},
+              .b = {.data = b.tensor, .transposed = b_transposed}};
   if (shape.b == DType::kI8) args.b.scales = scales.tensor;
   const Operand y(product_dtype(args.a, args.b), shape.m, shape.n);
   args.y = y.tensor;

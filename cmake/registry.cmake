@@ -73,13 +73,13 @@ endfunction()
 
 # heddle_embed(TARGET HEADER NAMESPACE FUNCTION PATTERN...): writes the files that match into TARGET, as
 # `std::span<const EmbeddedFile> FUNCTION()`, sorted by path. HEADER declares it; HEADER and the patterns are
-# relative to the current folder. An edit of a file compiles only that list again. Headers x_reference.h and
-# x_tiling.h are left out, because only the host uses them.
+# relative to the current folder. An edit of a file compiles only that list again. Headers x_reference.h are
+# left out, because only the host uses them.
 function(heddle_embed target header namespace function)
   file(RELATIVE_PATH header ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${header})
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
-  list(FILTER files EXCLUDE REGEX "_(reference|tiling)\\.h$")
+  list(FILTER files EXCLUDE REGEX "_reference\\.h$")
   list(SORT files)
   set(names)
   foreach(file ${files})

@@ -1,5 +1,5 @@
-// Every configuration of every op over the op's cases, called by itself and in programs: within the bound of the case, and
-// with the bits of the default unless it is marked as one that reorders sums.
+// Every configuration of every op over the op's cases (a dozen of them on a GPU), called by itself and in programs:
+// within the bound of the case, and with the bits of the default unless it is marked as one that reorders sums.
 #include <algorithm>
 #include <cstring>
 #include <functional>

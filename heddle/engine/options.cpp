@@ -167,13 +167,14 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   require(pages <= INT32_MAX, "[engine] {} sequences of {} positions are {} pages; at most {}",
           o.max_sequences, o.max_context, pages, INT32_MAX);
   capacity.num_pages = i32(pages);
+  const ChosenConfigs configs = read_configs(o.config);
   Planner planner(std::move(model), target, capacity,
                   CompileOptions{.scheduler = o.scheduler,
                                  .passes = o.passes,
-                                 .configs = read_configs(o.config),
+                                 .configs = configs,
                                  .costs = o.costs,
                                  .keep_buffers = o.keep_buffers});
-  require_configs(planner, target.tiling, read_configs(o.config));
+  require_configs(planner, target.tiling, configs);
   return planner;
 }
 

@@ -58,10 +58,16 @@ constexpr ProductPath product_path(const Matrix& a, const Matrix& b) {
 // for each k. At most so many slabs are there at once.
 constexpr i32 kMostSlabs = 4, kSlabSide = 64, kSlabK = 64;
 
+// The most bytes of a tile's sums: rows of pairs of floats, and some more so that they begin in different banks.
+constexpr i64 fragment_bytes(i64 rows, i64 cols) {
+  constexpr i64 kPadding = 36;
+  return rows * (cols * 4 + kPadding);
+}
+
 // The most bytes on chip that a tile makes use of: the slabs, which its sums overwrite in the end.
 constexpr i64 product_scratch(i32 rows, i32 cols) {
   const i64 side = rows > kSlabSide && cols > kSlabSide ? 2 * kSlabSide : kSlabSide;
-  const i64 slabs = kMostSlabs * 2 * side * kSlabK * 2, sums = i64(rows) * (cols * 4 + 36), alignment = 1024;
+  const i64 slabs = kMostSlabs * 2 * side * kSlabK * 2, sums = fragment_bytes(rows, cols), alignment = 1024;
   return (slabs > sums ? slabs : sums) + alignment;
 }
 

@@ -45,10 +45,10 @@ struct Matrix {
   // These index no size by a condition: a kernel's copy stays in registers only so.
   i32 rows() const { return transposed ? data.size[1] : data.size[0]; }
   i32 cols() const { return transposed ? data.size[0] : data.size[1]; }
-  // Where the scale and the zero of data[r, c] lie, in elements.
-  i64 place_of(const Tensor& values, i32 r, i32 c) const {
+  // Where `values`, the scales or the zeros of data with `cols` columns, has the one of data[r, c], in elements.
+  static i64 place_of(const Tensor& values, i32 cols, i32 r, i32 c) {
     const i64 row = values.size[0] == 1 ? 0 : r * values.stride[0];
-    return row + (values.size[1] == 1 ? 0 : c / (data.size[1] / values.size[1]));
+    return row + (values.size[1] == 1 ? 0 : c / (cols / values.size[1]));
   }
 };
 

@@ -60,7 +60,7 @@ void decode_row(const Matrix& matrix, i32 r, i32 first, i32 count, float* to) {
   load_row(matrix.data, r, first, count, to);
   if (!matrix.scales.exists()) return;
   const auto at = [&](const Tensor& values, i32 c) {
-    return reinterpret_cast<const float*>(values.data)[matrix.place_of(values, r, c)];
+    return reinterpret_cast<const float*>(values.data)[Matrix::place_of(values, matrix.data.size[1], r, c)];
   };
   const auto group_of = [&](const Tensor& values) { return matrix.data.size[1] / values.size[1]; };
   const bool has_zeros = matrix.zeros.exists();

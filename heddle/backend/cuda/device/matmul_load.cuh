@@ -39,9 +39,7 @@ struct Scales {
     return groups == 1 || (c % kUnit == 0 && cols / groups % kUnit == 0);
   }
   float load(i32 r, i32 c) const {
-    const i32 groups = values.size[1];
-    const i64 row = values.size[0] == 1 ? 0 : r * values.stride[0];
-    return reinterpret_cast<const float*>(values.data)[row + (groups == 1 ? 0 : c / (cols / groups))];
+    return reinterpret_cast<const float*>(values.data)[Matrix::place_of(values, cols, r, c)];
   }
 };
 

@@ -8,6 +8,7 @@
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/call_cache.h"
+#include "heddle/ir/product.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/tile_grid.h"
 
@@ -80,12 +81,10 @@ bool takes_matrix(const OpSpec& op) {
 TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& grid, i64 chip_bytes) {
   const auto padded = [](i64 bytes) { return (bytes + kScratchUnit - 1) / kScratchUnit * kScratchUnit; };
   const auto weight = std::ranges::find_if(op.fields, [](const Field& field) { return field.is_weight(); });
-  constexpr i64 kFragmentPadding = 36;
-  const auto fragment_of = [&](i64 rows, i64 cols) { return padded(rows * (cols * 4 + kFragmentPadding)); };
   if (takes_matrix(op)) {
     // The sums lie on chip where they leave room for slabs, which may also use their memory (Block::fragment).
     const i64 chip = std::min(padded(op.scratch(args, grid[0])), chip_bytes / kScratchUnit * kScratchUnit);
-    const i64 fragment = fragment_of(grid.axes()[0].step, grid.axes()[1].step);
+    const i64 fragment = padded(fragment_bytes(grid.axes()[0].step, grid.axes()[1].step));
     return {chip, fragment <= chip / 3 * 2 ? 0 : fragment};
   }
   if (weight == op.fields.end()) {
@@ -101,7 +100,7 @@ TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& gr
   const i64 rows = grid.axes()[0].step;
   const bool in_place = input && input->tensor(args).dtype == w.data.dtype;
   const i64 operand = in_place ? 0 : padded(rows * ((w.cols() + 63) / 64 * 64) * size_of(w.data.dtype));
-  const i64 fragment = fragment_of(rows, std::min<i64>(kFragmentColumns, grid.axes()[1].step));
+  const i64 fragment = padded(fragment_bytes(rows, std::min<i64>(kFragmentColumns, grid.axes()[1].step)));
   return {chip_bytes, operand + (fragment <= chip_bytes / 3 ? 0 : fragment)};
 }
 
