@@ -44,7 +44,7 @@
 //   block.mma(fragment, product)   fragment[m, n] = sum_k left[m, k] * right[n, k], FP32 accumulation, fixed order
 //
 //   block.mma(fragment, a, b)  fragment[m, n] = sum_k a[m0 + m, k] * b[k, n0 + n] of two matrices in memory, FP32
-//                              accumulation, in the order of k
+//                              accumulation, fixed order in k
 //
 //   block.mma(fragment, operand, weight, i)   the same with matrix i of the weight
 //   block.mma(fragment, operand, weight, sizes)   the same, on a GPU in tiles of at most kColumns columns and in at

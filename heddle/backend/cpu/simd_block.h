@@ -39,9 +39,7 @@ class SimdBlock {
 
   template <class F>
   HWY_INLINE void map(i32 n, F&& f) {
-    i32 i = 0;
-    for (; i + kLanes <= n; i += kLanes) f(Lanes{i});
-    if (i < n) f(FewLanes{i, n - i});
+    over_groups(n, f);
   }
   template <class Make, class Use>
   HWY_INLINE void map(i32 n, Make&& make, Use&& use) {

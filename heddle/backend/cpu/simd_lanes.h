@@ -19,6 +19,14 @@ struct FewLanes {
   friend HWY_INLINE FewLanes operator+(FewLanes i, i32 n) { return {i.at + n, i.count}; }
 };
 
+// Calls f for all i < n, a group of lanes at a time.
+template <class F>
+HWY_INLINE void over_groups(i32 n, F&& f) {
+  i32 i = 0;
+  for (; i + kLanes <= n; i += kLanes) f(Lanes{i});
+  if (i < n) f(FewLanes{i, n - i});
+}
+
 HWY_INLINE Value combine(Sum, Value a, Value b) {
   return a + b;
 }

@@ -24,20 +24,15 @@ struct TermRange {
 inline void take_terms(const Product& product, const heddle::Matrix& a, const heddle::Matrix& b,
                        const TermRange& terms, Scratch& scratch) {
   const auto [m0, n0, k, count] = terms;
-  const auto over_lanes = [](i32 n, auto&& f) {
-    i32 i = 0;
-    for (; i + kLanes <= n; i += kLanes) f(Lanes{i});
-    if (i < n) f(FewLanes{i, n - i});
-  };
   const auto left = a.transposed ? lines_of(a, k, count, m0, product.rows, scratch)
                                  : lines_of(a, m0, product.rows, k, count, scratch);
   for (i32 m = 0; m < product.rows; ++m) {
     const auto row = product.left_row(m);
     if (a.transposed)
-      over_lanes(count,
-                 [&](auto i) HWY_ATTR { row.store(i, left.first.from(m).every(left.stride).load(i)); });
+      over_groups(count,
+                  [&](auto i) HWY_ATTR { row.store(i, left.first.from(m).every(left.stride).load(i)); });
     else
-      over_lanes(count, [&](auto i) HWY_ATTR { row.store(i, left[m].load(i)); });
+      over_groups(count, [&](auto i) HWY_ATTR { row.store(i, left[m].load(i)); });
   }
   if (b.transposed)
     product.set_right_rows(0, 0, lines_of(b, n0, product.cols, k, count, scratch));

@@ -65,7 +65,7 @@ struct Product {
   void set_right_columns(i32 s, const Lines<Row<DType>>& lines) const {
     if (right.interleave == 1) {
       for (i32 j = 0; j < lines.count; ++j)
-        over_lanes_of(lines.size, [&](auto i) HWY_ATTR {
+        over_groups(lines.size, [&](auto i) HWY_ATTR {
           hn::StoreU(hn::BitCast(d32, lines[j].load(i).v), d32, word(i.at, s + j));
         });
       return;
@@ -74,7 +74,7 @@ struct Product {
     if (s % 2 != 0) set_half_column(s, lines[j++], lines.size);
     for (; j + 2 <= lines.count; j += 2) {
       const Row<DType> first = lines[j], second = lines[j + 1];
-      over_lanes_of(lines.size, [&](auto i) HWY_ATTR {
+      over_groups(lines.size, [&](auto i) HWY_ATTR {
         const Vec32 pair = hn::Or(bits_of(first, i), hn::ShiftLeft<16>(bits_of(second, i)));
         hn::StoreU(pair, d32, word(i.at, (s + j) / 2));
       });
@@ -120,18 +120,11 @@ struct Product {
     for (i32 i = 0; i < 4; ++i) std::memcpy(to + i * kPanelRows, &word[i], sizeof(Four));
   }
 
-  template <class F>
-  static HWY_INLINE void over_lanes_of(i32 n, F&& f) {
-    i32 i = 0;
-    for (; i + kLanes <= n; i += kLanes) f(Lanes{i});
-    if (i < n) f(FewLanes{i, n - i});
-  }
-
   // Returns a row's elements in the dtype of the right matrix: the row itself, or a converted copy in line r.
   HWY_INLINE const u8* converted(const Row<DType>& row, i32 n, i32 r) const {
     if (row.dtype == right.data.dtype) return row.data;
     const Row<DType> line{converted_lines + r * half * 4, right.data.dtype};
-    over_lanes_of(n, [&](auto i) HWY_ATTR { line.store(i, row.load(i)); });
+    over_groups(n, [&](auto i) HWY_ATTR { line.store(i, row.load(i)); });
     return line.data;
   }
 
@@ -157,7 +150,7 @@ struct Product {
 
   // Sets one half of each pair; the other half stays.
   void set_half_column(i32 s, const Row<DType>& line, i32 n) const {
-    over_lanes_of(n, [&](auto i) HWY_ATTR {
+    over_groups(n, [&](auto i) HWY_ATTR {
       u32* const pairs = word(i.at, s / 2);
       const bool odd = s % 2 != 0;
       const Vec32 kept = hn::And(hn::LoadU(d32, pairs), hn::Set(d32, odd ? 0xffffu : 0xffff0000u));

@@ -28,7 +28,7 @@ i32 default_tile(const Matmul& a, const TilingTarget& target) {
   return large ? kLargeTile : kSmallTile;
 }
 
-// Sizes of a tile. A sum has the order of k in each.
+// Sizes of a tile. A sum has the same order in each.
 std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
   const i64 first = default_tile(as<Matmul>(args), target), second = kSmallTile + kLargeTile - first;
   return {{{"rows", first}, {"columns", first}}, {{"rows", second}, {"columns", second}}};

@@ -60,6 +60,31 @@ inline bool is_one_tile(i32 rows, i32 cols) {
   return rows > 64 ? rows <= 128 && cols <= kWidestTile : cols <= 64;
 }
 
+// Stores a lane's part of kRowBlocks x kColBlocks blocks of 16 x 8 sums at (row, col) of a fragment, as far as it has `rows` rows.
+// in_pairs: pairs of floats are aligned there.
+template <i32 kRowBlocks, i32 kColBlocks>
+__forceinline__ void store_sums(const Plane& fragment, i32 rows, i32 row, i32 col,
+                                const float (&sums)[kRowBlocks][kColBlocks][4], bool in_pairs) {
+  const i32 lane = i32(arch::thread() % 32);
+#pragma unroll
+  for (i32 i = 0; i < 2 * kRowBlocks; ++i) {
+    const i32 m = row + 8 * i + lane / 4;
+    if (m >= rows) continue;
+    auto* to = reinterpret_cast<float*>(fragment.data + m * fragment.stride);
+#pragma unroll
+    for (i32 j = 0; j < kColBlocks; ++j) {
+      const i32 n = col + 8 * j + lane % 4 * 2;
+      const float* pair = sums[i / 2][j] + i % 2 * 2;
+      if (in_pairs && n + 1 < fragment.cols) {
+        *reinterpret_cast<Pair*>(to + n) = {pair[0], pair[1]};
+      } else {
+        if (n < fragment.cols) to[n] = pair[0];
+        if (n + 1 < fragment.cols) to[n + 1] = pair[1];
+      }
+    }
+  }
+}
+
 // Tiles of kRows x kCols: a warp has kRowBlocks x kColBlocks blocks of sums, and kRowWarps warps share the rows. With wgmma, four
 // warps multiply together: 64 rows, the same columns.
 template <bool kBf16, i32 kRowBlocks, i32 kRowWarps, i32 kColBlocks>
@@ -101,7 +126,7 @@ class Gemm {
     else
       add_slabs<kWhole>(sums, rows, cols, has_sums);
     sync_consumers();  // the sums may overwrite slabs
-    store(fragment, row + warp_row(), col + warp_col(), sums);
+    store_sums(fragment, x_.rows, row + warp_row(), col + warp_col(), sums, true);
   }
 
   // The words of a matrix's slabs that a thread copies: one word of every kRowsAtOnce-th row.
@@ -230,25 +255,6 @@ class Gemm {
 #pragma unroll
         for (i32 j = 0; j < kColBlocks; ++j)
           arch::multiply_add<kBf16>(sums[i][j], rows, {cols[j / 2][j % 2 * 2], cols[j / 2][j % 2 * 2 + 1]});
-      }
-    }
-  }
-
-  void store(const Plane& fragment, i32 row, i32 col, const Sums& sums) const {
-    const i32 lane = i32(arch::thread() % 32);
-#pragma unroll
-    for (i32 i = 0; i < 2 * kRowBlocks; ++i) {
-      const i32 m = row + 8 * i + lane / 4;
-      if (m >= x_.rows) continue;
-      auto* to = reinterpret_cast<float*>(fragment.data + m * fragment.stride);
-#pragma unroll
-      for (i32 j = 0; j < kColBlocks; ++j) {
-        const i32 n = col + 8 * j + lane % 4 * 2;
-        const float* pair = sums[i / 2][j] + i % 2 * 2;
-        if (n + 1 < fragment.cols)
-          *reinterpret_cast<Pair*>(to + n) = {pair[0], pair[1]};
-        else if (n < fragment.cols)
-          to[n] = pair[0];
       }
     }
   }

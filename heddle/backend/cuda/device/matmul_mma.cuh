@@ -141,7 +141,7 @@ class SquareProduct {
     else
       add_converted(sums);
     sync_consumers();  // the sums may overwrite slabs
-    store(fragment, row + warp_row(), col + warp_col(), sums);
+    store_sums(fragment, fragment.rows, row + warp_row(), col + warp_col(), sums, fragment.stride % 8 == 0);
   }
 
  private:
@@ -243,28 +243,6 @@ class SquareProduct {
   }
   static const u8* at_words(const u8* first, i32 words) {
     return reinterpret_cast<const u8*>(reinterpret_cast<u64>(first) ^ u64(16 * words));
-  }
-
-  static __forceinline__ void store(const Plane& fragment, i32 row, i32 col, const Sums& sums) {
-    const i32 lane = i32(arch::thread() % 32);
-    const bool in_pairs = fragment.stride % 8 == 0;
-#pragma unroll
-    for (i32 i = 0; i < 2 * kRowBlocks; ++i) {
-      const i32 m = row + 8 * i + lane / 4;
-      if (m >= fragment.rows) continue;
-      auto* to = reinterpret_cast<float*>(fragment.data + m * fragment.stride);
-#pragma unroll
-      for (i32 j = 0; j < kColBlocks; ++j) {
-        const i32 n = col + 8 * j + lane % 4 * 2;
-        const float* pair = sums[i / 2][j] + i % 2 * 2;
-        if (in_pairs && n + 1 < fragment.cols) {
-          *reinterpret_cast<Pair*>(to + n) = {pair[0], pair[1]};
-        } else {
-          if (n < fragment.cols) to[n] = pair[0];
-          if (n + 1 < fragment.cols) to[n + 1] = pair[1];
-        }
-      }
-    }
   }
 
   const Side left_, right_;
