@@ -14,6 +14,7 @@ function(heddle_test program name library sources)
   target_link_libraries(${program} PRIVATE ${library} heddle_test_main)
   target_compile_options(${program} PRIVATE ${HEDDLE_TEST_OPTIONS})
   target_compile_definitions(${program} PRIVATE HEDDLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  heddle_precompile(${program} test)
   add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 
@@ -30,7 +31,8 @@ endfunction()
 # heddle_layer(NAME deps...): makes a library of the sources below heddle/NAME, and its tests. Every
 # *_test.cpp of the folder goes into one GoogleTest program test_NAME, and every *_gpu_test.cpp into one
 # gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
-# inputs in tests/fuzz/x, and with HEDDLE_FUZZ also a libFuzzer program fuzz_x.
+# inputs in tests/fuzz/x, and with HEDDLE_FUZZ also a libFuzzer program fuzz_x. OWN_OPTIONS among deps says that
+# the library has compiler options of its own.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
@@ -47,7 +49,13 @@ function(heddle_layer name)
     return()
   endif()
   add_library(${target} STATIC ${sources})
+  set(precompiled program)
+  if("OWN_OPTIONS" IN_LIST ARGN)
+    list(REMOVE_ITEM ARGN OWN_OPTIONS)
+    set(precompiled own)
+  endif()
   target_link_libraries(${target} PUBLIC heddle_flags ${ARGN})
+  heddle_precompile(${target} ${precompiled})
   string(REPLACE "/" "_" program test_${name})
   heddle_test(${program} ${name} ${target} "${tests}")
   heddle_test(gpu_${program} gpu_${name} ${target} "${gpu_tests}")
