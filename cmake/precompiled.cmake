@@ -1,5 +1,6 @@
-# heddle_precompile(TARGET KIND): TARGET reads cmake/precompiled.h as the compiler has stored it. KIND is `program`
-# or `test`, whose targets have the same compiler options, or `own` if TARGET has options of its own.
+# heddle_precompile(TARGET KIND): TARGET reads cmake/precompiled.h, or for tests precompiled_test.h, as the compiler has
+# stored it. KIND is `program` or `test`, whose targets have the same compiler options, or `own` if TARGET has options
+# of its own.
 option(HEDDLE_PRECOMPILED "Compile common headers once; without it, a missing #include is an error" ON)
 
 function(heddle_precompile target kind)
@@ -19,9 +20,10 @@ function(heddle_precompile target kind)
     if(kind STREQUAL "test")
       target_link_libraries(${from} PRIVATE GTest::gtest)
       target_compile_options(${from} PRIVATE ${HEDDLE_TEST_OPTIONS})
-      target_compile_definitions(${from} PRIVATE HEDDLE_PRECOMPILED_TEST)
+      target_precompile_headers(${from} PRIVATE <cmake/precompiled_test.h>)
+    else()
+      target_precompile_headers(${from} PRIVATE <cmake/precompiled.h>)
     endif()
-    target_precompile_headers(${from} PRIVATE <cmake/precompiled.h>)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${from})
 endfunction()

@@ -22,9 +22,3 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#ifdef HEDDLE_PRECOMPILED_TEST
-#include <gtest/gtest.h>
-
-#include <random>
-#endif
