@@ -14,7 +14,7 @@
 namespace heddle {
 namespace {
 
-const std::string kModel = std::string(HEDDLE_SOURCE_DIR) + "/models/storyteller";
+const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
 // In logits. KV pages round to bf16, and which positions come from pages depends on how a prompt was cut.
 constexpr float kNoise = 0.25f;
 

@@ -16,7 +16,7 @@
 namespace heddle {
 namespace {
 
-const std::string kModel = std::string(HEDDLE_SOURCE_DIR) + "/models/storyteller";
+const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
 constexpr i32 kSequences = 16;
 constexpr size_t kLongestAnswer = 20;  // tokens, the end included
 // In logits. KV pages round to bf16, and so do wide products on some CPUs: 0.07 was seen.

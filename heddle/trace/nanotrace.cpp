@@ -46,12 +46,12 @@ std::string decompress_bytes(std::string_view bytes, const std::string& where) {
       stream.avail_in = uInt(piece);
       bytes.remove_prefix(piece);
     }
-    const size_t had = out.size(), room = std::max<size_t>(had, 1u << 16);
-    out.resize(had + std::min<size_t>(room, 1u << 30));
+    const size_t had = out.size(), room = std::clamp<size_t>(had, 1u << 16, 1u << 30);
+    out.resize(had + room);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + had);
-    stream.avail_out = uInt(out.size() - had);
+    stream.avail_out = uInt(room);
     result = inflate(&stream, Z_NO_FLUSH);
-    out.resize(out.size() - stream.avail_out);
+    out.resize(had + (room - std::min<size_t>(room, stream.avail_out)));
   }
   if (result != Z_STREAM_END)
     fail(ErrorCode::kIo, "[{}] its zlib stream is {}; the file was cut or changed", where,

@@ -13,7 +13,7 @@ namespace heddle {
 namespace {
 
 std::string folder_of(const std::string& name) {
-  return std::string(HEDDLE_SOURCE_DIR) + "/tests/goldens/models/" + name;
+  return HEDDLE_SOURCE_DIR "/tests/goldens/models/" + name;
 }
 
 LlamaConfig llama(const std::string& name) {
