@@ -15,6 +15,7 @@
 #include "heddle/ops/experts/expert_linear.h"
 #include "heddle/ops/experts/expert_sum.h"
 #include "heddle/ops/experts/route.h"
+#include "heddle/ops/experts/router.h"
 #include "heddle/ops/gather_rows/gather_rows.h"
 #include "heddle/ops/head_norm/head_norm.h"
 #include "heddle/ops/kv_append/kv_append.h"
@@ -53,6 +54,26 @@ Tensor made_twice(Graph& graph, const Tensor& second) {
   HEDDLE_CHECK(copy);
   return *copy = graph.add_tensor(maker.name + ".copy", BufferKind::kActivation, second.dtype,
                                   {second.size, second.size + second.rank});
+}
+
+// Makes a tensor f32 wherever calls of the graph leave or read it.
+void widen(Graph& graph, const Tensor& narrow) {
+  const u32 buffer = narrow.buffer;
+  graph.buffers()[buffer].bytes *= size_of(DType::kF32) / size_of(narrow.dtype);
+  for (Node& node : graph.nodes())
+    for (Part& part : node.parts)
+      for (const Argument& one : arguments(part))
+        if (one.tensor->buffer == buffer) one.tensor->dtype = DType::kF32;
+}
+
+// Makes the last call, a norm, again with its result in f32.
+Tensor again_in_f32(Graph& graph) {
+  Part part = graph.nodes().back().main_part();
+  Tensor* y = argument(part, "y");
+  HEDDLE_CHECK(y);
+  *y = dense(DType::kF32, {y->size, y->size + y->rank});
+  Node& again = graph.append(*part.op, graph.nodes().back().name + ".f32", std::move(part.args));
+  return *argument(again.main_part(), "y");
 }
 
 constexpr i32 kWideKeys = 256;     // elements
@@ -176,10 +197,24 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
   return made_.graph.call("head_linear", path(name), args).y;
 }
 
+// Logits that choose experts have more bits than what travels between workers: another expert is another text. A linear of one row
+// keeps them (device/block.cuh); for more there is an op of its own.
+Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& weight) {
+  const bool narrow = x.dtype != DType::kF32;
+  if (narrow) {
+    const Tensor* normed = argument(made_.graph.nodes().back().main_part(), "x");
+    HEDDLE_CHECK(normed);
+    if (normed->dtype != DType::kF32) widen(made_.graph, *normed);
+  }
+  if (narrow && x.size[0] > 1)
+    return made_.graph.call("router", path(name), Router{.x = again_in_f32(made_.graph), .w = weight}).y;
+  const Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
+  return made_.graph.call("linear", path(name), scores).y;
+}
+
 Routes Builder::route(const std::string& name, Tensor x, const Rows& rows, const Routing& routing) {
   const Weight weight = matrix(path(name) + ".weight", rows, x.last(), request_.panel_rows);
-  Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], routing.count})};
-  Route args{.logits = made_.graph.call("linear", path(name), scores).y};
+  Route args{.logits = route_logits(name, x, weight)};
   if (!routing.bias.empty())
     args.bias =
         vector(path(name) + ".bias", {.size = routing.count, .sources = {{routing.bias, routing.count}}});

@@ -126,6 +126,7 @@ class Builder {
   ModelGraph take() { return std::move(made_); }
 
  private:
+  Tensor route_logits(const std::string& name, Tensor x, const Weight& weight);
   Tensor look_up(const std::string& name, Embedding args);
   Weight matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows, i32 matrices = 1);
   Tensor vector(const std::string& name, VectorSpec spec);
