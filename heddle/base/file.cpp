@@ -94,7 +94,7 @@ std::string read_file(const std::string& path) {
 OutputFile::OutputFile(std::string path) : path_(std::move(path)), temporary_(path_) {
   struct stat info {};
   if (::stat(path_.c_str(), &info) != 0 || S_ISREG(info.st_mode))
-    temporary_ += "." + std::to_string(::getpid()) + ".part";
+    temporary_ += fmt::format(".{}.part", ::getpid());
   file_.reset(std::fopen(temporary_.c_str(), "wb"));
   if (!file_) fail_io(path_, "write");
 }

@@ -1,5 +1,9 @@
 #include "heddle/base/json_view.h"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 namespace heddle {
 namespace {
 
@@ -40,6 +44,11 @@ bool JsonView::as_bool() const {
   return value_->as_bool();
 }
 
+bool JsonView::is_int(int64_t low, int64_t high) const {
+  const std::optional<int64_t> number = value_->to_int();
+  return number && *number >= low && *number <= high;
+}
+
 int64_t JsonView::as_int(int64_t low, int64_t high) const {
   const std::optional<int64_t> number = value_->to_int();
   if (number && *number >= low && *number <= high) return *number;
@@ -49,6 +58,11 @@ int64_t JsonView::as_int(int64_t low, int64_t high) const {
 double JsonView::as_number() const {
   if (!value_->is_number()) fail(ErrorCode::kIo, "a number is expected");
   return value_->as_number();
+}
+
+void JsonView::check_one_of(std::initializer_list<std::string_view> names) const {
+  if (is_string() && std::ranges::find(names, as_string()) != names.end()) return;
+  fail(ErrorCode::kIo, fmt::format("one of {} is expected", fmt::join(names, ", ")));
 }
 
 void JsonView::for_each_item(const std::function<void(const JsonView&)>& visit) const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,11 +21,16 @@ class JsonView {
  public:
   JsonView(const Json& value, std::string_view file) : value_(&value), key_(file) {}
 
+  bool is_null() const { return value_->is_null(); }
   bool is_bool() const { return value_->is_bool(); }
+  bool is_number() const { return value_->is_number(); }
+  bool is_int(int64_t low, int64_t high) const;  // a whole number of this range
   bool is_string() const { return value_->is_string(); }
   bool is_array() const { return value_->is_array(); }
   bool is_object() const { return value_->is_object(); }
 
+  // True if there is a member `key`, which may be null.
+  bool contains(std::string_view key) const { return value_->find_member(key) != nullptr; }
   // Returns the member `key`. If it is missing, at() fails and find() is empty; find() is also empty if it is
   // null.
   JsonView at(std::string_view key) const&;
@@ -36,6 +42,8 @@ class JsonView {
   bool as_bool() const;
   int64_t as_int(int64_t low, int64_t high) const;
   double as_number() const;
+  // Fails unless it is one of these strings.
+  void check_one_of(std::initializer_list<std::string_view> names) const;
 
   size_t size() const { return value_->size(); }  // members of an array or object
   void for_each_item(const std::function<void(const JsonView&)>& visit) const;

@@ -2,10 +2,17 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "heddle/base/base64.h"
 #include "heddle/text/pattern.h"
+#include "heddle/text/tokenizer_keys.h"
+#include "heddle/text/unicode/byte_level.h"
+#include "heddle/text/unicode/char_map.h"
+#include "heddle/text/unicode/character_sets.h"
 #include "heddle/text/unicode/normal_form.h"
 #include "heddle/text/unicode/space.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
@@ -13,55 +20,137 @@ namespace {
 constexpr int kMaxDepth = 16;
 constexpr size_t kMaxStages = 64;
 
-std::optional<NormalForm> form_of(std::string_view type) {
-  if (type == "NFC") return NormalForm::kNfc;
-  if (type == "NFD") return NormalForm::kNfd;
-  if (type == "NFKC") return NormalForm::kNfkc;
-  if (type == "NFKD") return NormalForm::kNfkd;
-  return std::nullopt;
-}
+using Stage = Normalizer::Stage;
 
 bool flag(const JsonView& json, std::string_view key) {
   const JsonView value = json.at(key);
   return value.as_bool();
 }
 
+// Calls change(code point, character, out) for each character.
+template <class Change>
+std::string each_character(std::string_view text, Change&& change) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Char c = first_char(text);
+    change(c.code_point, text.substr(0, c.size), out);
+    text.remove_prefix(c.size);
+  }
+  return out;
+}
+
+std::string without(std::string_view text, std::span<const CodeRange> removed,
+                    std::span<const CodeRange> spaces) {
+  return each_character(text, [&](uint32_t c, std::string_view character, std::string& out) {
+    if (find_range(spaces, c))
+      out += ' ';
+    else if (!find_range(removed, c))
+      out += character;
+  });
+}
+
+template <NormalForm kForm>
+Stage make_form(const JsonView&) {
+  return [](std::string_view text, Regex::Scratch&) { return to_normal_form(text, kForm); };
+}
+
+Stage make_prepend(const JsonView& json) {
+  const JsonView prepend = json.at("prepend");
+  return [text = prepend.as_string()](std::string_view rest, Regex::Scratch&) {
+    return rest.empty() ? std::string() : text + std::string(rest);
+  };
+}
+
+Stage make_replace(const JsonView& json) {
+  return [replacer = std::make_shared<const Replacer>(json)](std::string_view text, Regex::Scratch& scratch) {
+    return replacer->run(text, scratch);
+  };
+}
+
+Stage make_lowercase(const JsonView&) {
+  return [](std::string_view text, Regex::Scratch&) { return to_lower_case(text); };
+}
+
+Stage make_strip(const JsonView& json) {
+  return [left = flag(json, "strip_left"), right = flag(json, "strip_right")](std::string_view text,
+                                                                              Regex::Scratch&) {
+    if (left) text.remove_prefix(leading_space(text));
+    return std::string(right ? text.substr(0, trailing_space(text)) : text);
+  };
+}
+
+Stage make_strip_accents(const JsonView&) {
+  return [](std::string_view text, Regex::Scratch&) { return without(text, marks(), {}); };
+}
+
+Stage make_nmt(const JsonView&) {
+  return [](std::string_view text, Regex::Scratch&) { return without(text, nmt_removed(), nmt_spaces()); };
+}
+
+Stage make_byte_level(const JsonView&) {
+  return [](std::string_view text, Regex::Scratch&) { return byte_level_encode(text); };
+}
+
+Stage make_precompiled(const JsonView& json) {
+  const JsonView encoded = json.at("precompiled_charsmap");
+  const auto bytes = from_base64(encoded.as_string());
+  if (!bytes) encoded.fail(ErrorCode::kIo, "base64 is expected");
+  try {
+    return [map = std::make_shared<const CharMap>(*bytes)](std::string_view text, Regex::Scratch&) {
+      return map->run(text);
+    };
+  } catch (const Error& error) {
+    encoded.fail(error.code(), error.what());
+  }
+}
+
+Stage make_bert(const JsonView& json) {
+  const auto accents = json.find("strip_accents");
+  const bool clean = flag(json, "clean_text"), apart = flag(json, "handle_chinese_chars"),
+             lower = flag(json, "lowercase"), strip = accents ? accents->as_bool() : lower;
+  return [=](std::string_view text, Regex::Scratch&) {
+    std::string made(text);
+    if (clean) made = without(made, cleaned(), clean_spaces());
+    if (apart) {
+      made = each_character(made, [](uint32_t c, std::string_view character, std::string& out) {
+        const bool alone = find_range(ideographs(), c) != nullptr;
+        out.append(alone ? " " : "").append(character).append(alone ? " " : "");
+      });
+    }
+    if (strip) made = without(to_normal_form(made, NormalForm::kNfd), nonspacing_marks(), {});
+    return lower ? to_lower_case(made) : made;
+  };
+}
+
 }  // namespace
 
 void Normalizer::add(const JsonView& json, int depth) {
-  const JsonView type = json.at("type");
+  constexpr std::pair<std::string_view, Stage (*)(const JsonView&)> kStages[] = {
+      {"BertNormalizer", make_bert},
+      {"Strip", make_strip},
+      {"StripAccents", make_strip_accents},
+      {"NFC", make_form<NormalForm::kNfc>},
+      {"NFD", make_form<NormalForm::kNfd>},
+      {"NFKC", make_form<NormalForm::kNfkc>},
+      {"NFKD", make_form<NormalForm::kNfkd>},
+      {"Lowercase", make_lowercase},
+      {"Nmt", make_nmt},
+      {"Precompiled", make_precompiled},
+      {"Replace", make_replace},
+      {"Prepend", make_prepend},
+      {"ByteLevel", make_byte_level}};
+  const std::string_view type = checked_type(Section::kNormalizer, json);
   if (stages_.size() == kMaxStages || depth == kMaxDepth) {
     json.fail(ErrorCode::kUnsupported,
               fmt::format("{} stages and {} levels of Sequence are the most", kMaxStages, kMaxDepth));
   }
-  const std::string& name = type.as_string();
-  if (name == "Sequence") {
+  if (type == "Sequence") {
     const JsonView list = json.at("normalizers");
     list.for_each_item([&](const JsonView& item) { add(item, depth + 1); });
-  } else if (name == "Prepend") {
-    const JsonView prepend = json.at("prepend");
-    stages_.emplace_back([text = prepend.as_string()](std::string_view rest, Regex::Scratch&) {
-      return rest.empty() ? std::string() : text + std::string(rest);
-    });
-  } else if (name == "Replace") {
-    stages_.emplace_back(
-        [replacer = std::make_shared<const Replacer>(json)](std::string_view text, Regex::Scratch& scratch) {
-          return replacer->run(text, scratch);
-        });
-  } else if (name == "Lowercase") {
-    stages_.emplace_back([](std::string_view text, Regex::Scratch&) { return to_lower_case(text); });
-  } else if (name == "Strip") {
-    stages_.emplace_back([left = flag(json, "strip_left"), right = flag(json, "strip_right")](
-                             std::string_view text, Regex::Scratch&) {
-      if (left) text.remove_prefix(leading_space(text));
-      return std::string(right ? text.substr(0, trailing_space(text)) : text);
-    });
-  } else if (const auto form = form_of(name)) {
-    stages_.emplace_back(
-        [form](std::string_view text, Regex::Scratch&) { return to_normal_form(text, *form); });
-  } else {
-    type.fail(ErrorCode::kUnsupported,
-              "only Sequence, Prepend, Replace, NFC, NFD, NFKC, NFKD, Lowercase and Strip are supported");
+  }
+  for (const auto& [name, make] : kStages) {
+    if (name == type) stages_.push_back(make(json));
   }
 }
 

@@ -13,6 +13,8 @@ namespace heddle {
 
 class Normalizer {
  public:
+  using Stage = std::function<std::string(std::string_view text, Regex::Scratch& scratch)>;
+
   Normalizer() = default;  // changes nothing
   // Throws Error(kUnsupported) for an unknown stage.
   explicit Normalizer(const JsonView& json) { add(json, 0); }
@@ -22,7 +24,6 @@ class Normalizer {
   std::string run(std::string_view text, Regex::Scratch& scratch) const;
 
  private:
-  using Stage = std::function<std::string(std::string_view text, Regex::Scratch& scratch)>;
   void add(const JsonView& json, int depth);
 
   std::vector<Stage> stages_;

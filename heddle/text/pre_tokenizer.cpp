@@ -1,9 +1,13 @@
 #include "heddle/text/pre_tokenizer.h"
 
 #include <optional>
+#include <utility>
 
 #include "heddle/base/error.h"
 #include "heddle/text/oniguruma.h"
+#include "heddle/text/tokenizer_keys.h"
+#include "heddle/text/unicode/byte_level.h"
+#include "heddle/text/unicode/character_sets.h"
 #include "heddle/text/unicode/normal_form_exceptions.h"
 #include "heddle/text/unicode/utf8.h"
 
@@ -38,8 +42,8 @@ struct Part {
 };
 
 // True if `next` is joined with the part before it.
-template <class Behavior>
-bool joins(Behavior behavior, const Part& last, const Part& next) {
+bool joins(PreTokenizer::Behavior behavior, const Part& last, const Part& next) {
+  using Behavior = PreTokenizer::Behavior;
   switch (behavior) {
     case Behavior::kMergedWithPrevious:
       return next.is_match && !last.is_match;
@@ -52,52 +56,14 @@ bool joins(Behavior behavior, const Part& last, const Part& next) {
   }
 }
 
-}  // namespace
+using Behavior = PreTokenizer::Behavior;
+using Stage = PreTokenizer::Stage;
 
-PreTokenizer::PreTokenizer(const JsonView& json) {
-  add(json, 0);
+Stage of_pattern(std::string_view oniguruma, Behavior behavior, bool invert = false) {
+  return {.pattern = compile(oniguruma), .behavior = behavior, .invert = invert};
 }
 
-void PreTokenizer::add(const JsonView& json, int depth) {
-  if (ends_in_bytes_) json.fail(ErrorCode::kUnsupported, "a stage after ByteLevel is not supported");
-  if (stages_.size() == kMaxStages || depth == kMaxDepth) {
-    json.fail(ErrorCode::kUnsupported,
-              fmt::format("{} stages and {} levels of Sequence are the most", kMaxStages, kMaxDepth));
-  }
-  const JsonView type = json.at("type");
-  if (type.as_string() == "Sequence") {
-    const JsonView list = json.at("pretokenizers");
-    list.for_each_item([&](const JsonView& item) { add(item, depth + 1); });
-  } else if (type.as_string() == "Split") {
-    add_split(json);
-  } else if (type.as_string() == "Digits") {
-    const auto individual = json.find("individual_digits");
-    const bool each = individual && individual->as_bool();
-    add_pattern(kDigit, each ? Behavior::kIsolated : Behavior::kContiguous);
-  } else if (type.as_string() == "Punctuation") {
-    const auto behavior = json.find("behavior");
-    add_pattern(punctuation(), behavior ? read_behavior(*behavior) : Behavior::kIsolated);
-  } else if (type.as_string() == "Whitespace") {
-    add_pattern(kWords, Behavior::kRemoved, true);
-  } else if (type.as_string() == "WhitespaceSplit") {
-    add_pattern(R"(\s)", Behavior::kRemoved);
-  } else if (type.as_string() == "Metaspace") {
-    add_metaspace(json);
-  } else if (type.as_string() == "ByteLevel") {
-    add_byte_level(json);
-  } else {
-    type.fail(
-        ErrorCode::kUnsupported,
-        "only Sequence, Split, Digits, Punctuation, Whitespace, WhitespaceSplit, Metaspace and ByteLevel are "
-        "supported");
-  }
-}
-
-void PreTokenizer::add_pattern(std::string_view oniguruma, Behavior behavior, bool invert) {
-  stages_.push_back({.pattern = compile(oniguruma), .behavior = behavior, .invert = invert});
-}
-
-PreTokenizer::Behavior PreTokenizer::read_behavior(const JsonView& behavior) {
+Behavior read_behavior(const JsonView& behavior) {
   constexpr std::pair<std::string_view, Behavior> kBehaviors[] = {
       {"Removed", Behavior::kRemoved},
       {"Isolated", Behavior::kIsolated},
@@ -111,29 +77,44 @@ PreTokenizer::Behavior PreTokenizer::read_behavior(const JsonView& behavior) {
                 "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous is expected");
 }
 
-void PreTokenizer::add_split(const JsonView& json) {
-  Stage stage;
+Stage make_split(const JsonView& json) {
   const JsonView behavior = json.at("behavior"), invert = json.at("invert"), pattern = json.at("pattern");
-  stage.behavior = read_behavior(behavior);
-  stage.invert = invert.as_bool();
-  stage.pattern = read_pattern(pattern);
-  stages_.push_back(std::move(stage));
+  return {.pattern = read_pattern(pattern), .behavior = read_behavior(behavior), .invert = invert.as_bool()};
+}
+
+Stage make_digits(const JsonView& json) {
+  const JsonView individual = json.at("individual_digits");
+  return of_pattern(kDigit, individual.as_bool() ? Behavior::kIsolated : Behavior::kContiguous);
+}
+
+Stage make_punctuation(const JsonView& json) {
+  const auto behavior = json.find("behavior");
+  return of_pattern(punctuation(), behavior ? read_behavior(*behavior) : Behavior::kIsolated);
+}
+
+Stage make_whitespace(const JsonView&) {
+  return of_pattern(kWords, Behavior::kRemoved, true);
+}
+
+Stage make_whitespace_split(const JsonView&) {
+  return of_pattern(R"(\s)", Behavior::kRemoved);
+}
+
+Stage make_delimiter_split(const JsonView& json) {
+  const JsonView delimiter = json.at("delimiter");
+  return {.pattern = std::make_unique<const Regex>(pcre2_from_text(delimiter.as_string())),
+          .behavior = Behavior::kRemoved};
 }
 
 // Spaces become the replacement, which may also be put in front; each one begins a word.
-void PreTokenizer::add_metaspace(const JsonView& json) {
+Stage make_metaspace(const JsonView& json) {
   const JsonView replacement = json.at("replacement");
   const std::string& text = replacement.as_string();
-  if (text.empty() || first_char(text).size != text.size()) {
-    replacement.fail(ErrorCode::kIo, "one character is expected");
-  }
   Stage stage;
   const auto scheme = json.find("prepend_scheme"), split = json.find("split"),
              add = json.find("add_prefix_space");
+  if (scheme) scheme->check_one_of({"always", "first", "never"});
   const std::string prepend = scheme ? scheme->as_string() : "always";
-  if (prepend != "always" && prepend != "first" && prepend != "never") {
-    scheme->fail(ErrorCode::kUnsupported, "always, first or never is expected");
-  }
   const bool no_prefix = add && !add->as_bool();
   if (no_prefix && scheme && prepend != "never") {
     add->fail(ErrorCode::kIo, "this does not go together with prepend_scheme");
@@ -143,17 +124,102 @@ void PreTokenizer::add_metaspace(const JsonView& json) {
   stage.replacer = std::make_unique<const Replacer>(" ", text);
   stage.behavior = Behavior::kMergedWithNext;
   if (!split || split->as_bool()) stage.pattern = std::make_unique<const Regex>(pcre2_from_text(text));
-  stages_.push_back(std::move(stage));
+  return stage;
 }
 
-void PreTokenizer::add_byte_level(const JsonView& json) {
-  Stage stage;
+Stage make_byte_level(const JsonView& json) {
+  Stage stage{.byte_level = true};
   const JsonView prefix = json.at("add_prefix_space");
   if (prefix.as_bool()) stage.prefix = " ";
   const auto use_regex = json.find("use_regex");
   if (!use_regex || use_regex->as_bool()) stage.pattern = compile(kGpt2Pattern);
-  stages_.push_back(std::move(stage));
-  ends_in_bytes_ = true;
+  return stage;
+}
+
+// Cuts where the script changes. A space has none, and what comes before the first script is dropped, as in
+// `tokenizers`.
+void cut_at_scripts(std::string_view piece, size_t, const PreTokenizer::Sink& part) {
+  constexpr size_t kNone = std::string_view::npos;
+  size_t begin = kNone;
+  const ScriptRange* last = nullptr;
+  for (size_t at = 0; at < piece.size();) {
+    const Utf8Char c = first_char(piece.substr(at));
+    const ScriptRange* script = find_range(scripts(), c.code_point);
+    if (script && (!last || last->script != script->script)) {
+      if (begin != kNone) part(piece.substr(begin, at - begin));
+      begin = at;
+    }
+    if (script) last = script;
+    at += c.size;
+  }
+  if (begin != kNone) part(piece.substr(begin));
+}
+
+Stage make_scripts(const JsonView&) {
+  return {.cut = cut_at_scripts};
+}
+
+void cut_at_length(std::string_view piece, size_t length, const PreTokenizer::Sink& part) {
+  size_t begin = 0, at = 0;
+  for (size_t count = 0; at < piece.size(); ++count) {
+    if (count == length) {
+      part(piece.substr(begin, at - begin));
+      begin = at;
+      count = 0;
+    }
+    at += first_char(piece.substr(at)).size;
+  }
+  part(piece.substr(begin));
+}
+
+Stage make_fixed_length(const JsonView& json) {
+  constexpr int64_t kDefault = 5;
+  const auto length = json.find("length");
+  return {.cut = cut_at_length, .length = size_t(length ? length->as_int(1, INT64_MAX) : kDefault)};
+}
+
+// BertPreTokenizer is these two.
+std::vector<Stage> make_bert() {
+  std::vector<Stage> stages;
+  stages.push_back(of_pattern(R"(\s)", Behavior::kRemoved));
+  stages.push_back(of_pattern(punctuation(), Behavior::kIsolated));
+  return stages;
+}
+
+}  // namespace
+
+PreTokenizer::PreTokenizer(const JsonView& json) {
+  add(json, 0);
+}
+
+void PreTokenizer::add(const JsonView& json, int depth) {
+  constexpr std::pair<std::string_view, Stage (*)(const JsonView&)> kStages[] = {
+      {"ByteLevel", make_byte_level},
+      {"CharDelimiterSplit", make_delimiter_split},
+      {"Metaspace", make_metaspace},
+      {"Whitespace", make_whitespace},
+      {"Split", make_split},
+      {"Punctuation", make_punctuation},
+      {"Digits", make_digits},
+      {"WhitespaceSplit", make_whitespace_split},
+      {"UnicodeScripts", make_scripts},
+      {"FixedLength", make_fixed_length}};
+  const std::string_view type = checked_type(Section::kPreTokenizer, json);
+  if (stages_.size() >= kMaxStages || depth == kMaxDepth) {
+    json.fail(ErrorCode::kUnsupported,
+              fmt::format("{} stages and {} levels of Sequence are the most", kMaxStages, kMaxDepth));
+  }
+  if (type == "Sequence") {
+    const JsonView list = json.at("pretokenizers");
+    return list.for_each_item([&](const JsonView& item) { add(item, depth + 1); });
+  }
+  if (ends_in_bytes()) spell_words();
+  if (type == "BertPreTokenizer") {
+    for (Stage& stage : make_bert()) stages_.push_back(std::move(stage));
+  }
+  for (const auto& [name, make] : kStages) {
+    if (name == type) stages_.push_back(make(json));
+  }
 }
 
 void PreTokenizer::run(std::string_view text, bool is_first, Scratch& scratch, const Sink& word) const {
@@ -169,10 +235,14 @@ void PreTokenizer::run_stage(size_t index, Piece piece, Scratch& scratch, const 
   if (prefixed && !piece.text.starts_with(stage.prefix)) {
     piece.text = scratch.made.emplace_back(stage.prefix + std::string(piece.text));
   }
-  if (!stage.pattern) return run_stage(index + 1, piece, scratch, word);
-  split(stage, piece.text, scratch, [&](std::string_view part) {
-    run_stage(index + 1, {part, piece.is_first && part.data() == piece.text.data()}, scratch, word);
-  });
+  const Sink next = [&](std::string_view part) {
+    const bool is_first = piece.is_first && part.data() == piece.text.data();
+    if (stage.spells) part = scratch.made.emplace_back(byte_level_encode(part));
+    run_stage(index + 1, {part, is_first}, scratch, word);
+  };
+  if (stage.cut) return stage.cut(piece.text, stage.length, next);
+  if (!stage.pattern) return next(piece.text);
+  split(stage, piece.text, scratch, next);
 }
 
 void PreTokenizer::split(const Stage& stage, std::string_view piece, Scratch& scratch, const Sink& emit) {

@@ -1,46 +1,13 @@
 #include "heddle/text/tokenizer.h"
 
+#include "heddle/text/post_processor.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
-namespace {
-
-// Encodes each distinct word once. For a word that it has seen, it copies the tokens from the output.
-class WordEncoder {
- public:
-  WordEncoder(const Bpe& bpe, std::vector<int32_t>& out) : bpe_(bpe), out_(out) {}
-
-  void operator()(std::string_view word) {
-    bpe_.split(word, [this](std::string_view part) { encode(part); });
-  }
-
- private:
-  void encode(std::string_view word) {
-    const auto [found, is_new] = seen_.try_emplace(word, Tokens{out_.size(), 0});
-    Tokens& tokens = found->second;
-    if (is_new) {
-      bpe_.encode(word, scratch_, out_);
-      tokens.count = out_.size() - tokens.begin;
-    } else {
-      for (size_t i = 0; i < tokens.count; ++i) out_.push_back(out_[tokens.begin + i]);
-    }
-  }
-
-  struct Tokens {
-    size_t begin, count;
-  };
-  const Bpe& bpe_;
-  std::vector<int32_t>& out_;
-  Bpe::Scratch scratch_;
-  std::unordered_map<std::string_view, Tokens> seen_;
-};
-
-}  // namespace
-
 Tokenizer::Tokenizer(Parts parts)
     : normalizer_(std::move(parts.normalizer)),
       pre_tokenizer_(std::move(parts.words)),
-      bpe_(std::move(parts.bpe)),
+      model_(std::move(parts.model)),
       decoder_(std::move(parts.decoder)),
       added_(std::move(parts.added)),
       added_normalized_(std::move(parts.added_normalized)) {}
@@ -50,7 +17,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_special_t
   if (!is_valid_utf8(text)) text = valid = to_valid_utf8(text);
   std::vector<int32_t> ids;
   for (int32_t piece : template_) {
-    if (piece == kText) {
+    if (piece == kTextPiece) {
       encode_text(text, ids);
     } else if (add_special_tokens) {
       ids.push_back(piece);
@@ -61,8 +28,8 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool add_special_t
 
 void Tokenizer::encode_text(std::string_view text, std::vector<int32_t>& out) const {
   PreTokenizer::Scratch scratch;
-  WordEncoder encode_word(bpe_, out);
-  const PreTokenizer::Sink word = std::ref(encode_word);
+  const std::unique_ptr<WordEncoder> encoder = model_->encoder(out);
+  const PreTokenizer::Sink word = [&](std::string_view text_of_word) { encoder->encode(text_of_word); };
   const TokenMatcher::OnToken token = [&](int32_t id) { out.push_back(id); };
   const auto encode_part = [&](std::string_view part) {
     const bool is_first = part.data() == text.data();
@@ -87,7 +54,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) c
 
 std::string Tokenizer::decode_next(int32_t id, Decoder::State& state) const {
   const Token* token = find(id);
-  return token ? decoder_.push(token->piece, state) : std::string();
+  return token ? decoder_.push(token->shown ? *token->shown : token->text, state) : std::string();
 }
 
 std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {

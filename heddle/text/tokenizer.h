@@ -1,13 +1,15 @@
-// The tokenizer of a Hugging Face checkpoint as tokenizer.json describes it: byte-level BPE (GPT-2, Llama 3,
-// Qwen) and SentencePiece's with byte fallback (Llama 2, Mistral, Gemma). encode() and decode() give the
-// results of the `tokenizers` package for the same file.
+// The tokenizer of a Hugging Face checkpoint as tokenizer.json describes it: a normalizer, a pre-tokenizer, a model
+// (BPE, Unigram, WordPiece or WordLevel), a post-processor and a decoder. encode() and decode() give the results
+// of the `tokenizers` package for the same file.
 // Known and intended differences:
 // - Truncation and padding in the file are ignored, as in transformers: they are settings of a caller.
 // - Text that is not UTF-8 is encoded with U+FFFD in place of each ill-formed part.
 // - An added token whose id is not the one that `tokenizers` would give it is an error; `tokenizers` only warns.
+// - Two tokens with one id, and dropout, are errors: `tokenizers` draws one of two answers.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,10 +17,10 @@
 #include <vector>
 
 #include "heddle/text/added_tokens.h"
-#include "heddle/text/bpe.h"
 #include "heddle/text/decoder.h"
 #include "heddle/text/normalizer.h"
 #include "heddle/text/pre_tokenizer.h"
+#include "heddle/text/vocabulary/model.h"
 
 namespace heddle {
 
@@ -26,7 +28,7 @@ namespace heddle {
 class Tokenizer {
  public:
   // Reads a tokenizer.json. Throws Error: kIo when it is malformed, kUnsupported with key and value when it
-  // asks for something other than BPE.
+  // asks for something that is not supported.
   static Tokenizer load(const std::string& path);
   static Tokenizer parse(std::string_view json, const std::string& name);
 
@@ -50,18 +52,16 @@ class Tokenizer {
  private:
   friend class TokenizerReader;
   struct Token {
-    std::string text;  // as in the file
-    Piece piece;       // the text that it decodes to
+    std::string text;                  // as in the file
+    std::optional<std::string> shown;  // decoded instead of it
     bool exists = false;
     bool special = false;
     bool skipped = false;  // left out with skip_special
   };
-  static constexpr int32_t kText = -1;  // stands for the text in template_
-
   struct Parts {
     Normalizer normalizer;
     PreTokenizer words;
-    Bpe bpe;
+    std::unique_ptr<const Model> model;
     Decoder decoder;
     TokenMatcher added, added_normalized;
   };
@@ -71,11 +71,11 @@ class Tokenizer {
 
   Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
-  Bpe bpe_;
+  std::shared_ptr<const Model> model_;
   Decoder decoder_;
   TokenMatcher added_, added_normalized_;
-  std::vector<int32_t> template_ = {kText};
-  std::vector<Token> tokens_;  // by id
+  std::vector<int32_t> template_;  // what post_processor.h reads
+  std::vector<Token> tokens_;      // by id
   StringToId id_of_token_;
 };
 

@@ -31,7 +31,7 @@ json small_file() {
     "decoder": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
     "model": {"type": "BPE", "dropout": null, "unk_token": null, "byte_fallback": false,
               "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5, "aa": 6, "aaaa": 7},
-              "merges": ["b c", "a b", ["a", "bc"], "a a", "aa aa"]}})");
+              "merges": ["b c", "a b", "a bc", "a a", "aa aa"]}})");
 }
 
 Tokenizer parse(const json& file) {
@@ -107,6 +107,13 @@ TEST(Tokenizer, LeavesOutOrNamesUnknownBytes) {
   EXPECT_EQ(encode(file, "axxb"), (std::vector<int32_t>{0, 8, 8, 1}));
   file["model"]["fuse_unk"] = true;
   EXPECT_EQ(encode(file, "axxb"), (std::vector<int32_t>{0, 8, 1}));
+}
+
+TEST(Tokenizer, RefusesUnknownBytesWithoutTheirToken) {
+  json file = small_file();
+  file["model"]["unk_token"] = "<none>";
+  EXPECT_EQ(encode(file, "ab"), (std::vector<int32_t>{3}));
+  EXPECT_THROW(encode(file, "axb"), Error);
 }
 
 TEST(Tokenizer, TakesAWholeWordWhereMergesAreIgnored) {
@@ -186,11 +193,7 @@ TEST(Tokenizer, IsSharedByThreads) {
 TEST(TokenizerErrors, NameKeyAndValue) {
   const std::pair<const char*, json> wrong[] = {
       {"/model/dropout", 0.1},
-      {"/model/byte_fallback", true},
-      {"/model/continuing_subword_prefix", "##"},
-      {"/model/end_of_word_suffix", "</w>"},
       {"/model/type", "Unigram"},
-      {"/model/unk_token", "<none>"},
       {"/model/vocab", 7},
       {"/model/vocab/a", -1},
       {"/model/vocab/a", 4'000'000'000u},
@@ -201,17 +204,13 @@ TEST(TokenizerErrors, NameKeyAndValue) {
       {"/model/merges", json::array({"a c"})},
       {"/model/merges", json::array({json::array({"a"})})},
       {"/model/merges", json::array({json::array({1, 2})})},
-      {"/normalizer", {{"type", "Precompiled"}}},
       {"/normalizer", json::parse(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})")},
-      {"/pre_tokenizer/type", "UnicodeScripts"},
+      {"/pre_tokenizer/type", "UnicodeScript"},
       {"/pre_tokenizer", json::parse(R"({"type": "Metaspace", "replacement": "__"})")},
       {"/pre_tokenizer", json::parse(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "x"})")},
       {"/decoder", {{"type", "WordPiece"}}},
-      {"/decoder", json::parse(R"({"type": "Strip", "content": " ", "start": 1, "stop": 0})")},
-      {"/decoder", json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
-        {"type": "Strip", "content": " ", "start": 1, "stop": 1}]})")},
-      {"/decoder",
-       json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteFallback"}]})")},
+      {"/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "//8="}}},
+      {"/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAA"}}},
       {"/post_processor", {{"type", "BertProcessing"}}},
       {"/version", "2.0"},
       {"/post_processor", json::parse(R"({"type": "TemplateProcessing", "pair": [],

@@ -1,10 +1,12 @@
-#include "heddle/text/bpe.h"
+#include "heddle/text/vocabulary/bpe.h"
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "heddle/base/error.h"
 #include "heddle/text/unicode/utf8.h"
+#include "heddle/text/vocabulary/caching_encoder.h"
 
 namespace heddle {
 namespace {
@@ -23,14 +25,15 @@ size_t joint_of(uint32_t left, uint32_t right) {
 }  // namespace
 
 Bpe::Bpe(StringToId tokens, const std::vector<Merge>& merges, Options options)
-    : tokens_(std::move(tokens)), options_(options) {
+    : tokens_(std::move(tokens)), options_(std::move(options)) {
   for (int byte = 0; byte < 256; ++byte) {
     const char text = char(byte);
     const auto found = tokens_.find(std::string_view(&text, 1));
     byte_token_[byte] = found == tokens_.end() ? kNoToken : found->second;
   }
   if (options_.byte_fallback) read_fallback();
-  if (options_.by_characters) find_joints(merges);
+  const bool plain = options_.prefix.empty() && options_.suffix.empty();
+  if (options_.by_characters && plain) find_joints(merges);
   const size_t size = std::bit_ceil(2 * merges.size() + 2);
   shift_ = 64 - std::countr_zero(size);
   slots_.assign(size, {kEmptySlot, 0, 0});
@@ -38,6 +41,10 @@ Bpe::Bpe(StringToId tokens, const std::vector<Merge>& merges, Options options)
     const Merge& merge = merges[rank];
     insert({pair_of(merge.left, merge.right), uint32_t(rank), merge.result});
   }
+}
+
+std::unique_ptr<WordEncoder> Bpe::encoder(std::vector<int32_t>& out) const {
+  return std::make_unique<CachingEncoder<Bpe>>(*this, out);
 }
 
 // If a pair is listed twice, its last rank counts, as in `tokenizers`.
@@ -134,16 +141,38 @@ void Bpe::start_bytes(std::string_view word, Scratch& scratch) const {
     int32_t id = byte_token_[uint8_t(byte)];
     const bool unknown = id == kNoToken;
     const bool fused = unknown && after_unknown && options_.fuse_unknown;
-    if (unknown && options_.unknown) id = *options_.unknown;
+    if (unknown && has_unknown()) id = *options_.unknown;
     after_unknown = unknown;
     if (id != kNoToken && !fused) scratch.symbols.push_back({id, -1, -1});
   }
 }
 
+// Asked where something is unknown.
+bool Bpe::has_unknown() const {
+  if (!options_.missing_unknown.empty()) {
+    fail(ErrorCode::kUnsupported,
+         "[tokenizer] a character is unknown, and model.unk_token '{}' is not in model.vocab; a tokenizer "
+         "that encodes any text has it",
+         options_.missing_unknown);
+  }
+  return options_.unknown.has_value();
+}
+
+const int32_t* Bpe::find_character(std::string_view c, bool first, bool last) const {
+  const bool before = !first && !options_.prefix.empty(), after = last && !options_.suffix.empty();
+  std::string written;
+  if (before || after) {
+    written.append(before ? options_.prefix : "").append(c).append(after ? options_.suffix : "");
+    c = written;
+  }
+  const auto found = tokens_.find(c);
+  return found == tokens_.end() ? nullptr : &found->second;
+}
+
 // As in `tokenizers`, an unknown token is emitted at the next known character, after bytes that come first.
 void Bpe::start_characters(std::string_view word, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
-  bool waiting = false;
+  bool waiting = false, first = true;
   const auto flush = [&] {
     if (waiting) symbols.push_back({*options_.unknown, -1, -1});
     waiting = false;
@@ -151,16 +180,16 @@ void Bpe::start_characters(std::string_view word, Scratch& scratch) const {
   while (!word.empty()) {
     const std::string_view c = word.substr(0, first_char(word).size);
     word.remove_prefix(c.size());
-    if (const auto found = tokens_.find(c); found != tokens_.end()) {
+    if (const int32_t* id = find_character(c, std::exchange(first, false), word.empty())) {
       flush();
-      symbols.push_back({found->second, -1, -1});
+      symbols.push_back({*id, -1, -1});
       continue;
     }
     const bool falls_back = options_.byte_fallback &&
                             std::ranges::all_of(c, [&](char b) { return fallback_[uint8_t(b)].has_value(); });
     if (falls_back) {
       for (char byte : c) symbols.push_back({*fallback_[uint8_t(byte)], -1, -1});
-    } else if (options_.unknown) {
+    } else if (has_unknown()) {
       if (!options_.fuse_unknown) flush();
       waiting = true;
     }

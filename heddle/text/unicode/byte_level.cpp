@@ -1,4 +1,4 @@
-#include "heddle/text/byte_level.h"
+#include "heddle/text/unicode/byte_level.h"
 
 #include <array>
 

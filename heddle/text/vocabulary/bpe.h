@@ -6,29 +6,27 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "heddle/text/vocabulary/model.h"
 
 namespace heddle {
 
-struct StringHash {
-  using is_transparent = void;  // NOLINT(readability-identifier-naming): the name the library looks for
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
-using StringToId = std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>>;
-
-class Bpe {
+class Bpe final : public Model {
  public:
   struct Merge {
     int32_t left, right, result;
   };
   struct Options {
     std::optional<int32_t> unknown;  // for bytes that are not tokens; without it they are dropped
+    std::string missing_unknown;     // the token for these; it does not exist, so they are an error
     bool fuse_unknown = false;       // a run of unknown bytes is one token
     bool ignore_merges = false;      // a word that is a token becomes that token, whatever the merges say
-    bool by_characters =
-        false;  // starts from the characters of a word, as SentencePiece does, not from its bytes
+    // starts from the characters of a word, as SentencePiece does, not from its bytes
+    bool by_characters = false;
     bool byte_fallback = false;  // a character that is not a token becomes the tokens <0x00> … of its bytes
+    // Written before the characters of a word but the first, and after the last one; only by characters.
+    std::string prefix, suffix;
   };
   // Working memory of one thread. Callers do not look into it.
   struct Scratch {
@@ -43,6 +41,8 @@ class Bpe {
     std::vector<Symbol> symbols;
     std::vector<Candidate> queue;  // a heap
   };
+
+  std::unique_ptr<WordEncoder> encoder(std::vector<int32_t>& out) const override;
 
   // `tokens`: byte strings; `merges` in order of rank.
   Bpe(StringToId tokens, const std::vector<Merge>& merges, Options options);
@@ -80,6 +80,8 @@ class Bpe {
   void start(std::string_view word, Scratch& scratch) const;
   void start_bytes(std::string_view word, Scratch& scratch) const;
   void start_characters(std::string_view word, Scratch& scratch) const;
+  bool has_unknown() const;
+  const int32_t* find_character(std::string_view c, bool first, bool last) const;
   void consider(int32_t position, Scratch& scratch) const;
 
   StringToId tokens_;
