@@ -21,6 +21,7 @@ constexpr int kMaxDepth = 16;
 constexpr size_t kMaxStages = 64;
 
 using Stage = Normalizer::Stage;
+using Run = Normalizer::Run;
 
 bool flag(const JsonView& json, std::string_view key) {
   const JsonView value = json.at(key);
@@ -41,7 +42,8 @@ std::string each_character(std::string_view text, Change&& change) {
 }
 
 std::string without(std::string_view text, std::span<const CodeRange> removed,
-                    std::span<const CodeRange> spaces) {
+                    std::span<const CodeRange> spaces, Run& run) {
+  if (!text.empty() && find_range(removed, first_char(text).code_point)) run.keeps_front = false;
   return each_character(text, [&](uint32_t c, std::string_view character, std::string& out) {
     if (find_range(spaces, c))
       out += ' ';
@@ -52,44 +54,46 @@ std::string without(std::string_view text, std::span<const CodeRange> removed,
 
 template <NormalForm kForm>
 Stage make_form(const JsonView&) {
-  return [](std::string_view text, Regex::Scratch&) { return to_normal_form(text, kForm); };
+  return [](std::string_view text, Run&) { return to_normal_form(text, kForm); };
 }
 
 Stage make_prepend(const JsonView& json) {
   const JsonView prepend = json.at("prepend");
-  return [text = prepend.as_string()](std::string_view rest, Regex::Scratch&) {
+  return [text = prepend.as_string()](std::string_view rest, Run&) {
     return rest.empty() ? std::string() : text + std::string(rest);
   };
 }
 
 Stage make_replace(const JsonView& json) {
-  return [replacer = std::make_shared<const Replacer>(json)](std::string_view text, Regex::Scratch& scratch) {
-    return replacer->run(text, scratch);
+  return [replacer = std::make_shared<const Replacer>(json)](std::string_view text, Run& run) {
+    return replacer->run(text, run.scratch, &run.keeps_front);
   };
 }
 
 Stage make_lowercase(const JsonView&) {
-  return [](std::string_view text, Regex::Scratch&) { return to_lower_case(text); };
+  return [](std::string_view text, Run&) { return to_lower_case(text); };
 }
 
 Stage make_strip(const JsonView& json) {
-  return [left = flag(json, "strip_left"), right = flag(json, "strip_right")](std::string_view text,
-                                                                              Regex::Scratch&) {
-    if (left) text.remove_prefix(leading_space(text));
-    return std::string(right ? text.substr(0, trailing_space(text)) : text);
-  };
+  return
+      [left = flag(json, "strip_left"), right = flag(json, "strip_right")](std::string_view text, Run& run) {
+        const size_t spaces = left ? leading_space(text) : 0;
+        if (spaces > 0) run.keeps_front = false;
+        text.remove_prefix(spaces);
+        return std::string(right ? text.substr(0, trailing_space(text)) : text);
+      };
 }
 
 Stage make_strip_accents(const JsonView&) {
-  return [](std::string_view text, Regex::Scratch&) { return without(text, marks(), {}); };
+  return [](std::string_view text, Run& run) { return without(text, marks(), {}, run); };
 }
 
 Stage make_nmt(const JsonView&) {
-  return [](std::string_view text, Regex::Scratch&) { return without(text, nmt_removed(), nmt_spaces()); };
+  return [](std::string_view text, Run& run) { return without(text, nmt_removed(), nmt_spaces(), run); };
 }
 
 Stage make_byte_level(const JsonView&) {
-  return [](std::string_view text, Regex::Scratch&) { return byte_level_encode(text); };
+  return [](std::string_view text, Run&) { return byte_level_encode(text); };
 }
 
 Stage make_precompiled(const JsonView& json) {
@@ -97,7 +101,7 @@ Stage make_precompiled(const JsonView& json) {
   const auto bytes = from_base64(encoded.as_string());
   if (!bytes) encoded.fail(ErrorCode::kIo, "base64 is expected");
   try {
-    return [map = std::make_shared<const CharMap>(*bytes)](std::string_view text, Regex::Scratch&) {
+    return [map = std::make_shared<const CharMap>(*bytes)](std::string_view text, Run&) {
       return map->run(text);
     };
   } catch (const Error& error) {
@@ -109,16 +113,16 @@ Stage make_bert(const JsonView& json) {
   const auto accents = json.find("strip_accents");
   const bool clean = flag(json, "clean_text"), apart = flag(json, "handle_chinese_chars"),
              lower = flag(json, "lowercase"), strip = accents ? accents->as_bool() : lower;
-  return [=](std::string_view text, Regex::Scratch&) {
+  return [=](std::string_view text, Run& run) {
     std::string made(text);
-    if (clean) made = without(made, cleaned(), clean_spaces());
+    if (clean) made = without(made, cleaned(), clean_spaces(), run);
     if (apart) {
       made = each_character(made, [](uint32_t c, std::string_view character, std::string& out) {
         const bool alone = find_range(ideographs(), c) != nullptr;
         out.append(alone ? " " : "").append(character).append(alone ? " " : "");
       });
     }
-    if (strip) made = without(to_normal_form(made, NormalForm::kNfd), nonspacing_marks(), {});
+    if (strip) made = without(to_normal_form(made, NormalForm::kNfd), nonspacing_marks(), {}, run);
     return lower ? to_lower_case(made) : made;
   };
 }
@@ -154,9 +158,9 @@ void Normalizer::add(const JsonView& json, int depth) {
   }
 }
 
-std::string Normalizer::run(std::string_view text, Regex::Scratch& scratch) const {
+std::string Normalizer::run(std::string_view text, Run& run) const {
   std::string result;
-  for (const Stage& stage : stages_) text = result = stage(text, scratch);
+  for (const Stage& stage : stages_) text = result = stage(text, run);
   return result;
 }
 

@@ -13,7 +13,11 @@ namespace heddle {
 
 class Normalizer {
  public:
-  using Stage = std::function<std::string(std::string_view text, Regex::Scratch& scratch)>;
+  struct Run {
+    Regex::Scratch& scratch;
+    bool keeps_front = true;  // what the result begins with comes from the beginning of the text
+  };
+  using Stage = std::function<std::string(std::string_view text, Run& run)>;
 
   Normalizer() = default;  // changes nothing
   // Throws Error(kUnsupported) for an unknown stage.
@@ -21,7 +25,11 @@ class Normalizer {
 
   bool changes_nothing() const { return stages_.empty(); }
   // `text` is valid UTF-8, and so is the result.
-  std::string run(std::string_view text, Regex::Scratch& scratch) const;
+  std::string run(std::string_view text, Run& run) const;
+  std::string run(std::string_view text, Regex::Scratch& scratch) const {
+    Run plain{scratch};
+    return run(text, plain);
+  }
 
  private:
   void add(const JsonView& json, int depth);

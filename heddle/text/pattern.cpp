@@ -1,6 +1,7 @@
 #include "heddle/text/pattern.h"
 
 #include "heddle/text/oniguruma.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 
@@ -23,10 +24,13 @@ Replacer::Replacer(const JsonView& json) {
   if (from_.empty()) pattern_ = read_pattern(pattern);
 }
 
-std::string Replacer::run(std::string_view text, Regex::Scratch& scratch) const {
+std::string Replacer::run(std::string_view text, Regex::Scratch& scratch, bool* keeps_front) const {
   std::string out;
   size_t done = 0;
   const auto replace = [&](size_t begin, size_t end) {
+    // `tokenizers` takes the replacement for the last character that it replaces.
+    const bool several = end > 0 && (content_.empty() || first_char(text).size < end);
+    if (begin == 0 && several && keeps_front) *keeps_front = false;
     out.append(text.substr(done, begin - done)).append(content_);
     done = end;
   };

@@ -19,7 +19,8 @@ class Replacer {
   explicit Replacer(const JsonView& json);
   // Replaces one text by another.
   Replacer(std::string from, std::string to) : from_(std::move(from)), content_(std::move(to)) {}
-  std::string run(std::string_view text, Regex::Scratch& scratch) const;
+  // Clears `keeps_front` when what the result begins with stands for later characters than the first.
+  std::string run(std::string_view text, Regex::Scratch& scratch, bool* keeps_front = nullptr) const;
 
  private:
   std::string from_;  // a plain text; empty if there is a pattern

@@ -32,9 +32,10 @@ void Tokenizer::encode_text(std::string_view text, std::vector<int32_t>& out) co
   const PreTokenizer::Sink word = [&](std::string_view text_of_word) { encoder->encode(text_of_word); };
   const TokenMatcher::OnToken token = [&](int32_t id) { out.push_back(id); };
   const auto encode_part = [&](std::string_view part) {
-    const bool is_first = part.data() == text.data();
-    if (!normalizer_.changes_nothing())
-      part = scratch.made.emplace_back(normalizer_.run(part, scratch.regex));
+    Normalizer::Run run{scratch.regex};
+    const bool is_begin = part.data() == text.data();
+    if (!normalizer_.changes_nothing()) part = scratch.made.emplace_back(normalizer_.run(part, run));
+    const bool is_first = is_begin && run.keeps_front;
     const TokenMatcher::OnText words = [&](std::string_view rest) {
       pre_tokenizer_.run(rest, is_first && rest.data() == part.data(), scratch, word);
     };

@@ -73,7 +73,7 @@ TEST_P(Golden, EqualsTokenizers) {
 
 INSTANTIATE_TEST_SUITE_P(Tokenizers, Golden,
                          testing::Values("gpt2", "llama3", "odd", "qwen", "llama2", "mistral", "gemma",
-                                         "worded"));
+                                         "worded", "bert", "xlmr", "t5", "words", "clip", "ctc", "prefixed"));
 
 TEST(Tokenizer, FindsTokensAndIds) {
   const Tokenizer tokenizer = golden("llama3");

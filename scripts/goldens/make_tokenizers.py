@@ -9,12 +9,14 @@ mistral   the same with Metaspace, before the first word only
 gemma     Replace, and Split after each space
 worded    NFKC, Lowercase and Strip; Whitespace, Punctuation and Metaspace; unknown characters; no bytes
 
+and those of other_tokenizers.py.
 """
 
 import json
 import random
 from pathlib import Path
 
+from other_tokenizers import KINDS
 from random_text import CONTRACTIONS, WORDS, RandomText
 from tokenizers import (
     AddedToken,
@@ -265,3 +267,5 @@ def write(name: str, tokenizer: Tokenizer) -> None:
 if __name__ == "__main__":
     for make in (gpt2, llama3, odd, qwen, llama2, mistral, gemma, worded):
         write(make.__name__, make())
+    for make in KINDS:
+        write(make.__name__, make(corpus(1)))

@@ -1,0 +1,90 @@
+#include "heddle/text/unicode/code_set.h"
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "heddle/text/unicode/regex.h"
+#include "heddle/text/unicode/utf8.h"
+
+namespace heddle {
+namespace {
+
+constexpr uint32_t kLast = 0x10FFFF, kFirstSurrogate = 0xD800, kLastSurrogate = 0xDFFF;
+
+std::string make_every_character() {
+  std::string every;
+  for (uint32_t c = 0; c <= kLast; ++c) {
+    if (c < kFirstSurrogate || c > kLastSurrogate) append_utf8(c, every);
+  }
+  return every;
+}
+
+}  // namespace
+
+CodeSet::CodeSet(std::vector<CodeRange> ranges) {
+  std::ranges::sort(ranges, {}, &CodeRange::first);
+  for (const CodeRange& range : ranges) {
+    if (!ranges_.empty() && range.first <= ranges_.back().last + 1)
+      ranges_.back().last = std::max(ranges_.back().last, range.last);
+    else
+      ranges_.push_back(range);
+  }
+}
+
+CodeSet CodeSet::matched_by(const std::string& pcre2_pattern) {
+  static const std::string every = make_every_character();
+  const Regex regex(pcre2_pattern);
+  Regex::Scratch scratch;
+  std::vector<CodeRange> ranges;
+  regex.for_each_match(every, scratch, [&](Regex::Span match) {
+    const uint32_t c = first_char(std::string_view(every).substr(match.begin)).code_point;
+    if (!ranges.empty() && ranges.back().last + 1 == c)
+      ranges.back().last = c;
+    else
+      ranges.push_back({c, c});
+  });
+  return CodeSet(std::move(ranges));
+}
+
+CodeSet CodeSet::operator|(const CodeSet& other) const {
+  std::vector<CodeRange> both = ranges_;
+  both.insert(both.end(), other.ranges_.begin(), other.ranges_.end());
+  return CodeSet(std::move(both));
+}
+
+CodeSet CodeSet::operator~() const {
+  std::vector<CodeRange> gaps;
+  const auto add = [&](uint32_t first, uint32_t end) {  // before `end`
+    if (first < std::min(end, kFirstSurrogate)) gaps.push_back({first, std::min(end, kFirstSurrogate) - 1});
+    first = std::max(first, kLastSurrogate + 1);
+    if (first < end) gaps.push_back({first, end - 1});
+  };
+  uint32_t next = 0;
+  for (const CodeRange& range : ranges_) {
+    add(next, range.first);
+    next = range.last + 1;
+  }
+  add(next, kLast + 1);
+  return CodeSet(std::move(gaps));
+}
+
+std::string CodeSet::class_text() const {
+  std::string text;
+  for (const CodeRange& range : ranges_) text += fmt::format("\\x{{{:x}}}-\\x{{{:x}}}", range.first, range.last);
+  return text;
+}
+
+std::optional<CodeSet> named_code_set(std::string_view name) {
+  std::string plain;
+  for (char c : name) {
+    if (c != ' ' && c != '-' && c != '_') plain += char(std::tolower(uint8_t(c)));
+  }
+  for (const auto names : {script_names(), property_names()}) {
+    const auto found = std::ranges::find(names, plain, &NamedRanges::name);
+    if (found != names.end()) return CodeSet({found->ranges.begin(), found->ranges.end()});
+  }
+  return std::nullopt;
+}
+
+}  // namespace heddle
