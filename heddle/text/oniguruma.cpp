@@ -4,9 +4,11 @@
 #include <cctype>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "heddle/base/error.h"
+#include "heddle/text/unicode/code_set.h"
 #include "heddle/text/unicode/utf8.h"
 #include "heddle/text/unicode_additions.h"
 
@@ -42,10 +44,27 @@ std::string additions_to(std::string_view category) {
   return ranges;
 }
 
+// The general category by this name, as in \\p{Lu}, \\p{lu} and \\p{Letter}.
+std::optional<std::string_view> category_of(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kLong[] = {{"letter", "L"}, {"mark", "M"},
+                                                                     {"number", "N"}, {"punctuation", "P"},
+                                                                     {"symbol", "S"}, {"separator", "Z"}};
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), [](char c) { return char(std::tolower(uint8_t(c))); });
+  const auto same = [&](std::string_view category) {
+    return std::ranges::equal(category, lower, {}, [](char c) { return char(std::tolower(uint8_t(c))); });
+  };
+  if (const auto* found = std::ranges::find_if(kCategories, same); found != std::end(kCategories))
+    return *found;
+  const auto* found = std::ranges::find(kLong, lower, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kLong) ? std::nullopt : std::optional(found->second);
+}
+
 // The inside of a PCRE2 class, which may have to be negated as a whole.
 struct CharSet {
   std::string text;
   bool negated = false;
+  bool ranges = false;  // only ranges can write it
 };
 
 CharSet category_set(std::string_view category, bool negated) {
@@ -111,7 +130,12 @@ class Translator {
   std::optional<CharSet> escaped_set(char name, bool in_class);
   CharSet property(bool negated);
   void char_class();
-  std::optional<uint32_t> class_item(std::string& inside);
+  void char_class_by_ranges(size_t begin);
+  CodeSet read_class(int depth);
+  CodeSet posix_set();
+  bool range_ahead();
+  uint32_t take_range_end(uint32_t first);
+  std::optional<uint32_t> class_item(CharSet& inside);
 
   std::string_view in_;
   size_t at_ = 0;
@@ -395,34 +419,98 @@ CharSet Translator::property(bool negated) {
   const size_t end = in_.find('}', at_);
   if (end == std::string::npos) invalid("\\p{ has no }");
   const std::string_view name = in_.substr(at_, end - at_);
-  if (std::ranges::find(kCategories, name) == std::end(kCategories)) {
-    unsupported(fmt::format("the property '{}'", name));
-  }
+  const auto category = category_of(name);
+  const auto named = category ? std::nullopt : named_code_set(name);
+  if (!category && !named) unsupported(fmt::format("the property '{}'", name));
   at_ = end + 1;
-  return category_set(name, negated);
+  return category ? category_set(*category, negated) : CharSet{named->class_text(), negated};
 }
 
+// A class of plain items keeps its form. One with sets in it that PCRE2 cannot write (negated ones, classes,
+// intersections) is written as ranges.
 void Translator::char_class() {
+  const size_t begin = at_;
   const bool negated = take("^");
   if (ahead("]")) unsupported("a class that begins with ]");
   CharSet set{"", negated};
   while (!take("]")) {
-    const auto first = class_item(set.text);
+    if (ahead("[") || ahead("&&")) return char_class_by_ranges(begin);
+    const auto first = class_item(set);
+    if (set.ranges) return char_class_by_ranges(begin);
     if (!first) continue;
     set.text += literal_text(*first);
-    if (!ahead("-") || ahead("-]")) continue;
-    take_char();
-    const auto last = class_item(set.text);
-    if (!last || *last < *first) invalid("a range has no end or a falling one");
-    set.text += "-" + literal_text(*last);
+    if (range_ahead()) set.text.append("-").append(literal_text(take_range_end(*first)));
   }
   emit(set);
 }
 
-// A literal of a class, or nothing if it was a set, which is then part of `inside`.
-std::optional<uint32_t> Translator::class_item(std::string& inside) {
-  if (ahead("[")) unsupported("a class in a class");
-  if (ahead("&&")) unsupported("an intersection of classes");
+bool Translator::range_ahead() {
+  return ahead("-") && !ahead("-]") && !ahead("-&&") && !ahead("-[");
+}
+
+uint32_t Translator::take_range_end(uint32_t first) {
+  take_char();
+  CharSet none;
+  const auto last = class_item(none);
+  if (!last || *last < first) invalid("a range has no end or a falling one");
+  return *last;
+}
+
+void Translator::char_class_by_ranges(size_t begin) {
+  at_ = begin;
+  emit({read_class(0).class_text(), false});
+}
+
+// The rest of a class after its [. Sets on both sides of && are cut with each other.
+CodeSet Translator::read_class(int depth) {
+  constexpr int kMaxDepth = 16;
+  if (depth == kMaxDepth) unsupported("a class this deep");
+  if (caseless_) unsupported("sets of a class under (?i)");
+  const bool negated = take("^");
+  if (ahead("]")) unsupported("a class that begins with ]");
+  std::optional<CodeSet> before;  // what stands before the last &&
+  CodeSet set;
+  while (!take("]")) {
+    if (ahead("[:")) {
+      set = set | posix_set();
+    } else if (take("[")) {
+      set = set | read_class(depth + 1);
+    } else if (take("&&")) {
+      before = before ? *before & set : set;
+      set = {};
+    } else {
+      CharSet item;
+      const auto first = class_item(item);
+      if (first) {
+        set = set | CodeSet({{*first, range_ahead() ? take_range_end(*first) : *first}});
+      } else {
+        set = set | CodeSet::matched_by(fmt::format("[{}{}]", item.negated ? "^" : "", item.text));
+      }
+    }
+  }
+  if (before) set = *before & set;
+  return negated ? ~set : set;
+}
+
+// [:alpha:] and the like, inside of a class.
+CodeSet Translator::posix_set() {
+  constexpr std::string_view kNames[] = {"alpha", "blank", "cntrl", "digit", "lower",
+                                         "punct", "space", "upper", "xdigit"};
+  take("[:");
+  const bool negated = take("^");
+  const size_t end = in_.find(":]", at_);
+  const std::string_view name = in_.substr(at_, end == kNone ? kNone : end - at_);
+  if (end == kNone || std::ranges::find(kNames, name) == std::end(kNames)) unsupported("this POSIX bracket");
+  at_ = end + 2;
+  const CodeSet set = name == "digit"
+                          ? CodeSet::matched_by(fmt::format("[{}]", category_set("Nd", false).text))
+                          : *named_code_set(name);
+  return negated ? ~set : set;
+}
+
+// A literal of a class, or nothing if it was a set, which is then part of `inside`. A negated set, which has to
+// be alone, sets `ranges`.
+std::optional<uint32_t> Translator::class_item(CharSet& inside) {
   uint32_t literal = 0;
   if (!take("\\")) {
     literal = take_code_point();
@@ -431,10 +519,11 @@ std::optional<uint32_t> Translator::class_item(std::string& inside) {
   } else {
     const char name = take_char();
     if (const auto set = escaped_set(name, true)) {
-      if (set->negated) unsupported("this negated set in a class");
       // The class contains ß, and with it Oniguruma matches the two letters "ss".
       if (caseless_ && name == 'S') unsupported("\\S in a class under (?i)");
-      inside += set->text;
+      inside.ranges = set->negated;
+      if (inside.ranges && inside.text.empty()) inside.negated = true;
+      inside.text += set->text;
       return std::nullopt;
     }
     literal = escaped_literal(name);

@@ -33,6 +33,28 @@ ONE_CHARACTER = [
         r"[^\w]",
         r"[\S\n]",
         r"[\b\v\e]",
+        *(
+            rf"\p{{{name}}}"
+            for name in ("Han", "Latin", "greek", "Hani", "Old_Italic", "Common", "Zyyy", "Cherokee")
+        ),
+        *(
+            rf"\p{{{name}}}"
+            for name in ("C", "Cn", "Cf", "Any", "ASCII", "Letter", "lu", "Alphabetic", "Emoji", "^Thai")
+        ),
+        r"[\p{L}&&[^\p{Han}]]",
+        r"[^\p{L}&&[^\p{Han}]]",
+        r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]",
+        r"[a-z&&[^aeiou]&&[a-m]]",
+        r"[a-d[x-z]&&b-y]",
+        r"[\P{L}]",
+        r"[\W]",
+        r"[\D\n]",
+        r"[^\P{Greek}a]",
+        *(
+            rf"[[:{name}:]]"
+            for name in ("alpha", "digit", "lower", "upper", "punct", "space", "xdigit", "blank", "cntrl")
+        ),
+        r"[[:^alpha:]_]",
     ),
 ]
 # Patterns of models in use.
@@ -48,6 +70,11 @@ MODELS = [
     r" ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     r"\p{N}{1,3}(?=(?:\p{N}{3})*\b)",
 ]  # fmt: skip
+MODELS += [
+    r"[\p{Han}]+|[\p{L}&&[^\p{Han}]]+|\s+",
+    r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+]
 # Patterns that Oniguruma and PCRE2 read differently, and edges of the syntax.
 SYNTAX = [
     r"a{2}?", r"a{1,2}?", r"a{2,}?", r"a{,2}", r"a{1,2}+", r"a{2}+", r"a**", r"a+*", r"a?{2}", r"a{1,2}{2}", r"(?:ab)+?",

@@ -71,7 +71,8 @@ CodeSet CodeSet::operator~() const {
 
 std::string CodeSet::class_text() const {
   std::string text;
-  for (const CodeRange& range : ranges_) text += fmt::format("\\x{{{:x}}}-\\x{{{:x}}}", range.first, range.last);
+  for (const CodeRange& range : ranges_)
+    text += fmt::format("\\x{{{:x}}}-\\x{{{:x}}}", range.first, range.last);
   return text;
 }
 
@@ -80,6 +81,11 @@ std::optional<CodeSet> named_code_set(std::string_view name) {
   for (char c : name) {
     if (c != ' ' && c != '-' && c != '_') plain += char(std::tolower(uint8_t(c)));
   }
+  if (plain == "any") return ~CodeSet();
+  if (plain == "ascii") return CodeSet({{0, 0x7F}});
+  if (plain == "assigned") return ~*named_code_set("Cn");
+  if (plain == "c" || plain == "other")
+    return *named_code_set("Cc") | *named_code_set("Cf") | *named_code_set("Cn") | *named_code_set("Co");
   for (const auto names : {script_names(), property_names()}) {
     const auto found = std::ranges::find(names, plain, &NamedRanges::name);
     if (found != names.end()) return CodeSet({found->ranges.begin(), found->ranges.end()});
