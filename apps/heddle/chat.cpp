@@ -158,7 +158,7 @@ void run(const ChatFlags& flags, const Command& command) {
   require_utf8(flags.system, "--system");
   require_model_folder(flags.engine.model);
   const ChatTemplate form = flags.chat_template();
-  const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
+  const Tokenizer tokenizer = Tokenizer::load(flags.engine.model);
   const AnswerSettings settings = flags.settings(command, tokenizer);
   const auto engine = load_engine(flags.engine, flags.engine.options());
   require_known_tokens(settings, engine->info().vocab);

@@ -64,7 +64,7 @@ class Eval {
     const ModelInfo info = open_model(model)->info();
     const std::string text = read_file(flags.text);
     require_utf8(text, flags.text);
-    tokens_ = Tokenizer::load(model + "/tokenizer.json").encode(text, true);
+    tokens_ = Tokenizer::load(model).encode(text, true);
     if (tokens_.size() < 2)
       fail(ErrorCode::kIo, "[{}] has {} tokens; at least 2 are needed", flags.text, tokens_.size());
     limit_ = info.max_positions;
@@ -106,7 +106,7 @@ class Eval {
     const ModelInfo other = open_model(flags_.compare)->info();
     require(other.vocab == info.vocab, "[eval] {} knows {} tokens and {} knows {}; they cannot be compared",
             flags_.engine.model, info.vocab, flags_.compare, other.vocab);
-    require(Tokenizer::load(flags_.compare + "/tokenizer.json").encode(text, true) == tokens_,
+    require(Tokenizer::load(flags_.compare).encode(text, true) == tokens_,
             "[eval] {} and {} cut the text into other tokens; they cannot be compared", flags_.engine.model,
             flags_.compare);
     limit_ = std::min(limit_, other.max_positions);

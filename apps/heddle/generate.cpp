@@ -173,7 +173,7 @@ void run(GenerateFlags& flags, const Command& command) {
   require(flags.asked.logprobs < 0 || flags.json || !flags.prompts.empty(),
           "[generate] --logprobs is {} and text has no place for them; add --json", flags.asked.logprobs);
   require_model_folder(flags.engine.model);
-  const Tokenizer tokenizer = Tokenizer::load(flags.engine.model + "/tokenizer.json");
+  const Tokenizer tokenizer = Tokenizer::load(flags.engine.model);
   const AnswerSettings settings = flags.settings(command, tokenizer);
   if (flags.prompts.empty())
     generate(flags, settings, tokenizer);

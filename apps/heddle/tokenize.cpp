@@ -1,5 +1,4 @@
 // heddle tokenize: converts text to token ids, and back.
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -25,7 +24,7 @@ struct TokenizeFlags {
 class TokenizeRun {
  public:
   explicit TokenizeRun(const TokenizeFlags& flags)
-      : flags_(flags), tokenizer_(Tokenizer::load(file_of(flags.model))) {}
+      : flags_(flags), tokenizer_(Tokenizer::load(flags.model)) {}
 
   void run() {
     std::ios::sync_with_stdio(false);  // makes reading many times faster
@@ -41,11 +40,6 @@ class TokenizeRun {
   }
 
  private:
-  // MODEL is a folder, or the file itself.
-  static std::string file_of(const std::string& model) {
-    return std::filesystem::is_directory(model) ? model + "/tokenizer.json" : model;
-  }
-
   std::vector<int32_t> encode(std::string_view text) const { return tokenizer_.encode(text, !flags_.plain); }
 
   std::string decode(const std::vector<int64_t>& ids) const {
@@ -96,7 +90,7 @@ class TokenizeRun {
 void add_tokenize(CLI::App& app) {
   Command command(app, "tokenize", "Turn text on stdin into token ids, or ids into text");
   auto flags = std::make_shared<TokenizeFlags>();
-  command.argument("model", &flags->model, "folder with a tokenizer.json, or that file", {.required = true});
+  command.argument("model", &flags->model, "folder with a tokenizer.json or tokenizer.model, or a tokenizer.json", {.required = true});
   command.argument("--decode", &flags->decode, "read ids, write text");
   command.argument("--json-lines", &flags->json_lines,
                    "one text a line: a JSON string in and a JSON array of ids out, or the reverse");

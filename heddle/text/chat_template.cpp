@@ -9,6 +9,7 @@
 #include "heddle/text/jinja/interpreter.h"
 #include "heddle/text/jinja/json.h"
 #include "heddle/text/jinja/parser.h"
+#include "heddle/text/tokenizer_files.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
@@ -17,16 +18,6 @@ namespace {
 constexpr const char* kFile = "chat_template.jinja";
 constexpr const char* kFolder = "additional_chat_templates";
 constexpr const char* kConfig = "tokenizer_config.json";
-constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                          "pad_token", "cls_token", "mask_token"};
-
-// A special token is a string, or an object that holds it.
-std::string token_text(const JsonView& value) {
-  if (value.is_string()) return value.as_string();
-  const JsonView content = value.at("content");
-  return content.as_string();
-}
-
 // As in transformers: null members are left out, and the model's reasoning gets each of the names that
 // templates use for it.
 Json prepare(const Json& message) {
@@ -88,12 +79,10 @@ ChatTemplate ChatTemplate::load(const std::string& folder, const std::string& fi
         made.add(entry.path().stem(), entry.path(), read_file(entry.path()));
     }
   }
+  made.special_tokens_ = TokenizerFiles(folder).special_tokens();
   if (std::filesystem::exists(config)) {
     const JsonDocument document(read_file(config), config);
     const JsonView json = document.root();
-    for (const char* name : kSpecialTokens) {
-      if (const auto token = json.find(name)) made.special_tokens_.emplace_back(name, token_text(*token));
-    }
     const auto text = json.find("chat_template");
     const std::string where = config.string() + ": chat_template";
     if (text && made.entries_.empty()) {

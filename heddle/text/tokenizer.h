@@ -29,6 +29,7 @@ class Tokenizer {
  public:
   // Reads a tokenizer.json. Throws Error: kIo when it is malformed, kUnsupported with key and value when it
   // asks for something that is not supported.
+  // `path` may be a folder: then its other files count too, as in transformers (tokenizer_files.h).
   static Tokenizer load(const std::string& path);
   static Tokenizer parse(std::string_view json, const std::string& name);
 

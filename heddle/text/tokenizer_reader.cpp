@@ -1,4 +1,6 @@
 // Makes a Tokenizer from a tokenizer.json.
+#include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "heddle/base/error.h"
@@ -6,6 +8,7 @@
 #include "heddle/base/json_view.h"
 #include "heddle/text/post_processor.h"
 #include "heddle/text/tokenizer.h"
+#include "heddle/text/tokenizer_files.h"
 #include "heddle/text/tokenizer_keys.h"
 
 namespace heddle {
@@ -13,7 +16,8 @@ class TokenizerReader {
  public:
   explicit TokenizerReader(const JsonView& root) : root_(root) {}
 
-  Tokenizer read() {
+  // `more`: tokens to add after those of the file. `around`: instead of a post-processor.
+  Tokenizer read(std::vector<AddedToken> more = {}, const std::optional<TokensAround>& around = {}) {
     check_top(root_);
     if (const auto version = root_.find("version"); version && version->as_string() != "1.0")
       version->fail(ErrorCode::kUnsupported, "version 1.0 is supported");
@@ -22,7 +26,12 @@ class TokenizerReader {
     if (const auto pre_tokenizer = root_.find("pre_tokenizer")) words = PreTokenizer(*pre_tokenizer);
     ReadModel read = read_words(words);
     const auto decoder = root_.find("decoder");
-    read_added(read.vocabulary.size);
+    model_tokens_ = int64_t(read.vocabulary.size);
+    read_added();
+    for (AddedToken& token : more) {
+      token.id = int32_t(id_for(token.content));
+      add(std::move(token));
+    }
     normalize_added();
 
     Tokenizer made({.normalizer = normalizer_,
@@ -36,6 +45,7 @@ class TokenizerReader {
     };
     const auto processor = root_.find("post_processor");
     made.template_ = processor ? read_post_processor(*processor, is_token) : std::vector{kTextPiece};
+    if (around) put_around(*around, made.template_);
     made.tokens_ = std::move(tokens_);
     made.id_of_token_ = std::move(id_of_token_);
     return made;
@@ -43,8 +53,11 @@ class TokenizerReader {
 
  private:
   ReadModel read_words(PreTokenizer& words);
-  void read_added(size_t model_tokens);
-  void add(const JsonView& item, int64_t& next_id);
+  void read_added();
+  AddedToken read_added_token(const JsonView& item) const;
+  int64_t id_for(const std::string& content) const;
+  void add(AddedToken token);
+  void put_around(const TokensAround& around, std::vector<int32_t>& pieces) const;
   void normalize_added();
   std::vector<AddedToken> matched(bool normalized) const;
   void set_token(int32_t id, const std::string& text);
@@ -55,6 +68,7 @@ class TokenizerReader {
   StringToId id_of_token_;
   std::vector<AddedToken> added_;
   StringToId index_of_added_;  // by content
+  int64_t model_tokens_ = 0, next_added_ = 0;
 };
 
 // Reads the model, and lets `words` spell its words if the model takes no bytes.
@@ -76,15 +90,25 @@ void TokenizerReader::set_token(int32_t id, const std::string& text) {
   tokens_[size_t(id)] = {.text = text, .exists = true};
 }
 
-// `tokenizers` numbers added tokens that the model lacks itself, from the size of its vocabulary on.
-void TokenizerReader::read_added(size_t model_tokens) {
+void TokenizerReader::read_added() {
   const auto list = root_.find("added_tokens");
   if (!list) return;
-  auto next_id = int64_t(model_tokens);
-  list->for_each_item([&](const JsonView& item) { add(item, next_id); });
+  list->for_each_item([&](const JsonView& item) {
+    AddedToken token = read_added_token(item);
+    if (token.content.empty()) return;
+    const int64_t expected = id_for(token.content);
+    if (token.id != expected) {
+      const JsonView id = item.at("id");
+      id.fail(ErrorCode::kUnsupported,
+              fmt::format("'{}' would get id {}: an added token has its id in model.vocab, "
+                          "or the next one after it",
+                          token.content, expected));
+    }
+    add(std::move(token));
+  });
 }
 
-void TokenizerReader::add(const JsonView& item, int64_t& next_id) {
+AddedToken TokenizerReader::read_added_token(const JsonView& item) const {
   check_added_token(item);
   AddedToken token;
   const JsonView content = item.at("content"), id = item.at("id");
@@ -99,16 +123,21 @@ void TokenizerReader::add(const JsonView& item, int64_t& next_id) {
   token.lstrip = flag("lstrip");
   token.rstrip = flag("rstrip");
   token.normalized = flag("normalized");
-  if (token.content.empty()) return;
+  return token;
+}
 
-  const auto known = id_of_token_.find(token.content);
-  const int64_t expected = known == id_of_token_.end() ? next_id++ : known->second;
-  if (token.id != expected) {
-    id.fail(ErrorCode::kUnsupported,
-            fmt::format("'{}' would get id {}: an added token has its id in model.vocab, "
-                        "or the next one after it",
-                        token.content, expected));
-  }
+// `tokenizers` numbers added tokens that the model lacks itself, from the size of its vocabulary on, and after the
+// added tokens before.
+int64_t TokenizerReader::id_for(const std::string& content) const {
+  const auto known = id_of_token_.find(content);
+  return known == id_of_token_.end() ? std::max(model_tokens_, next_added_) : known->second;
+}
+
+void TokenizerReader::add(AddedToken token) {
+  if (token.content.empty()) return;
+  require(token.id <= kMaxTokenId, "[tokenizer] '{}' would be token {}; {} is the last one", token.content,
+          token.id, kMaxTokenId);
+  next_added_ = std::max(next_added_, int64_t{token.id} + 1);
   const bool was_special = size_t(token.id) < tokens_.size() && tokens_[size_t(token.id)].special;
   set_token(token.id, token.content);
   tokens_[size_t(token.id)].special = tokens_[size_t(token.id)].skipped = token.special || was_special;
@@ -116,6 +145,14 @@ void TokenizerReader::add(const JsonView& item, int64_t& next_id) {
   const auto [place, is_new] = index_of_added_.try_emplace(token.content, int32_t(added_.size()));
   if (is_new) added_.emplace_back();
   added_[size_t(place->second)] = std::move(token);
+}
+
+void TokenizerReader::put_around(const TokensAround& around, std::vector<int32_t>& pieces) const {
+  pieces.clear();
+  const auto put = [&](const std::string& token) { pieces.push_back(int32_t(id_for(token))); };
+  std::ranges::for_each(around.before, put);
+  pieces.push_back(kTextPiece);
+  std::ranges::for_each(around.after, put);
 }
 
 // Tokens that are matched in normalized text are normalized too, and `tokenizers` decodes them so. A special
@@ -154,7 +191,12 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 }
 
 Tokenizer Tokenizer::load(const std::string& path) {
-  return parse(read_file(path), path);
+  if (!std::filesystem::is_directory(path)) return parse(read_file(path), path);
+  const TokenizerFiles files(path);
+  const Json json = files.tokenizer();
+  const std::string name = path + "/tokenizer.json";
+  const JsonView root(json, name);
+  return TokenizerReader(root).read(files.added_tokens(), files.around());
 }
 
 }  // namespace heddle

@@ -11,7 +11,8 @@ OUT = Path(__file__).resolve().parents[2] / "heddle/text/tokenizer_class_table.h
 HEAD = """\
 // The tokenizer class that transformers registers for each model type.
 // Written by scripts/goldens/make_tokenizer_classes.py.
-// clang-format off: one entry a line would be longer than a header may be
+// The formatter would write one entry a line.
+// clang-format off
 #pragma once
 
 namespace heddle {

@@ -32,7 +32,8 @@ NAMES = [
 NAMES += ["Space", "XDigit", "Cc", "Cf", "Cn", "Co", "White_Space"]
 HEAD = """\
 // Written by scripts/goldens/make_unicode_properties.py.
-// clang-format off: it would make twice as many lines of the tables
+// The formatter would make twice as many lines of the tables.
+// clang-format off
 #include "heddle/text/unicode/code_set.h"
 
 namespace heddle {

@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001
 """Small tokenizers of kinds besides byte-level and SentencePiece BPE, for make_tokenizers.py and parity.
 
-bert      WordPiece behind BertNormalizer and BertPreTokenizer; a template with [CLS] and [SEP]
+bert      WordPiece after BertNormalizer and BertPreTokenizer; a template with [CLS] and [SEP]
 xlmr      Unigram with a charsmap and Metaspace; RobertaProcessing
 t5        Unigram with bytes as fallback, Nmt and StripAccents
 words     WordLevel after UnicodeScripts
@@ -70,7 +70,7 @@ class DoubleArray:
 
 
 def charsmap() -> bytes:
-    """What NFKC and the like do to some characters; also to two characters together."""
+    """A few changes of NFKC and the like, also of two characters together."""
     replaced = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
     replaced |= {
         "ﬁ": "fi",

@@ -16,7 +16,7 @@ class CodeSet {
   CodeSet() = default;
   // In any order; they may overlap.
   explicit CodeSet(std::vector<CodeRange> ranges);
-  // What the PCRE2 pattern of one character matches.
+  // The characters that a PCRE2 pattern of one character matches.
   static CodeSet matched_by(const std::string& pcre2_pattern);
 
   const std::vector<CodeRange>& ranges() const { return ranges_; }  // rising, with gaps between them

@@ -1,5 +1,6 @@
 // Written by scripts/goldens/make_unicode_properties.py.
-// clang-format off: it would make twice as many lines of the tables
+// The formatter would make twice as many lines of the tables.
+// clang-format off
 #include "heddle/text/unicode/code_set.h"
 
 namespace heddle {

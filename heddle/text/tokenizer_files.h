@@ -1,0 +1,63 @@
+// The files of a checkpoint's folder that say how it tokenises, and which of them wins, as in transformers:
+// - tokenizer_config.json names special tokens and settings, and `added_tokens_decoder` there lists added tokens.
+// - Without that list, special_tokens_map.json wins over tokenizer_config.json, and added_tokens.json lists more.
+// - Tokens are added in the order of the ids that the files give; each gets the next free id.
+// - Some classes of transformers make their own stages around the vocabulary of tokenizer.json; then the settings of
+//   tokenizer_config.json, such as add_prefix_space, count (tokenizer_classes.h).
+// - Without a tokenizer.json, the stages are made of a SentencePiece tokenizer.model.
+// - add_bos_token and add_eos_token count only there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heddle/base/json.h"
+#include "heddle/text/added_tokens.h"
+#include "heddle/text/tokenizer_classes.h"
+#include "heddle/text/vocabulary/sentencepiece.h"
+
+namespace heddle {
+
+struct TokenizerSetting {
+  std::string name;
+  Json value;
+  std::string source;  // a file, or "the default of LlamaTokenizer"
+};
+
+class TokenizerFiles {
+ public:
+  // Throws Error(kIo) when a file is malformed.
+  explicit TokenizerFiles(const std::string& folder);
+
+  // The setting that wins; null if there is none.
+  const TokenizerSetting* find(std::string_view name) const;
+  const std::vector<TokenizerSetting>& settings() const { return settings_; }
+  // Named special tokens, such as bos_token, in the order of transformers.
+  std::vector<std::pair<std::string, std::string>> special_tokens() const;
+
+  // tokenizer.json as transformers uses it.
+  Json tokenizer() const;
+  // Tokens to add to those of tokenizer(), in this order; their ids do not count.
+  std::vector<AddedToken> added_tokens() const;
+  // Texts of the tokens before and after a text, if they are not what tokenizer() says.
+  std::optional<TokensAround> around() const;
+  // The class of transformers that loads the folder; empty if it takes tokenizer.json as it is.
+  const std::string& class_name() const { return class_; }
+
+ private:
+  void read_model();
+  void add_default(const std::string& name, const Json& value, const std::string& source);
+  void merge(const Json& object, const std::string& source);
+  std::vector<AddedToken> listed_tokens() const;
+
+  std::string folder_;
+  std::vector<TokenizerSetting> settings_;
+  std::string class_;
+  Json tokenizer_;                           // null if there is no tokenizer.json
+  std::optional<Json> added_file_;           // added_tokens.json
+  std::optional<SentencePieceModel> model_;  // if there is no tokenizer.json
+};
+
+}  // namespace heddle

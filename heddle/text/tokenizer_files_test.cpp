@@ -1,0 +1,124 @@
+#include "heddle/text/tokenizer_files.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "heddle/base/base64.h"
+#include "heddle/base/error.h"
+#include "heddle/base/file.h"
+#include "heddle/text/chat_template.h"
+#include "heddle/text/tokenizer.h"
+
+namespace heddle {
+namespace {
+
+using nlohmann::json;
+
+const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
+
+// A folder with a golden tokenizer and other files.
+std::string make_folder(const std::string& base, const json& files, const std::string& model = "") {
+  const auto folder =
+      std::filesystem::path(testing::TempDir()) / ("tokenizer_files_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  if (model.empty())
+    std::filesystem::copy(kGoldens + base + "/tokenizer.json", folder);
+  else
+    write_file(folder / "tokenizer.model", model);
+  for (const auto& [name, value] : files.items()) write_file(folder / name, value.dump());
+  return folder;
+}
+
+TEST(TokenizerFiles, CountAsInTransformers) {
+  std::ifstream rows(kGoldens + "folders.jsonl");
+  std::string line;
+  int count = 0;
+  while (std::getline(rows, line)) {
+    const json row = json::parse(line);
+    const std::string folder =
+        make_folder(row["base"], row["files"], from_base64(row.value("model", "")).value_or(""));
+    const std::string what = row["base"].get<std::string>() + " with " + row["files"].dump();
+    const Tokenizer tokenizer = Tokenizer::load(folder);
+    for (const json& item : row["texts"]) {
+      const auto ids = item["ids"].get<std::vector<int32_t>>();
+      EXPECT_EQ(tokenizer.encode(item["text"].get<std::string>(), true), ids) << what << item["text"];
+      EXPECT_EQ(tokenizer.decode(ids, false), item["decoded"].get<std::string>()) << what << item["text"];
+    }
+    json specials = json::object();
+    for (const auto& [name, token] : TokenizerFiles(folder).special_tokens()) specials[name] = token;
+    EXPECT_EQ(specials, row["special_tokens"]) << what;
+    ++count;
+  }
+  EXPECT_GE(count, 30);
+}
+
+TEST(TokenizerFiles, SayWhereASettingComesFrom) {
+  const json files = {
+      {"tokenizer_config.json", {{"tokenizer_class", "LlamaTokenizer"}, {"bos_token", "<a>"}}},
+      {"special_tokens_map.json", {{"bos_token", "<b>"}}},
+      {"config.json", {{"model_type", "llama"}}}};
+  const TokenizerFiles found(make_folder("llama2", files));
+  const TokenizerSetting *bos = found.find("bos_token"), *eos = found.find("eos_token");
+  ASSERT_TRUE(bos && eos);
+  EXPECT_EQ(bos->value.as_string() + " of " + bos->source, "<b> of special_tokens_map.json");
+  EXPECT_EQ(eos->value.as_string() + " of " + eos->source, "</s> of the default of LlamaTokenizer");
+  EXPECT_EQ(found.find("tokenizer_class")->source, "tokenizer_config.json");
+}
+
+TEST(TokenizerFiles, NameWhatIsWrong) {
+  const std::pair<json, const char*> wrong[] = {
+      {{{"tokenizer_config.json", json::array()}}, "an object is expected"},
+      {{{"added_tokens.json", {{"<x>", "1"}}}}, "a token id is expected"},
+      {{{"tokenizer_config.json", {{"added_tokens_decoder", {{"x", {{"content", "a"}}}}}}}},
+       "a token id is expected"},
+      {{{"tokenizer_config.json", {{"added_tokens_decoder", {{"1", 7}}}}}}, "is no token"},
+      {{{"tokenizer_config.json", {{"extra_special_tokens", {7}}}}}, "is no token"},
+  };
+  for (const auto& [files, message] : wrong) {
+    try {
+      Tokenizer::load(make_folder("gpt2", files));
+      ADD_FAILURE() << files;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(TokenizerFiles, RefuseWhatIsNoSentencePieceModel) {
+  const std::pair<std::string, const char*> wrong[] = {{"x", "where 0 are left"},
+                                                       {std::string("\x0A\x03\x0A\x01\xFF", 5), "not UTF-8"},
+                                                       {std::string("\x0A\x05\x0A\x7F"
+                                                                    "abc",
+                                                                    7),
+                                                        "where 3 are left"},
+                                                       {std::string("\x12\x02\x18\x03", 4), "of type 3"},
+                                                       {std::string("\x12\x00", 2), "no pieces"},
+                                                       {std::string(11, '\xFF'), "64 bits"},
+                                                       {"<!DOCTYPE html>", "wire type"}};
+  for (const auto& [bytes, message] : wrong) {
+    try {
+      Tokenizer::load(make_folder("", json::object(), bytes));
+      ADD_FAILURE() << message;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("tokenizer.model] "), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(TokenizerFiles, GiveTemplatesTheirSpecialTokens) {
+  const json files = {
+      {"tokenizer_config.json", {{"chat_template", "{{ bos_token }}{{ messages[0].content }}"}}},
+      {"special_tokens_map.json", {{"bos_token", {{"content", "<b>"}}}}}};
+  const ChatTemplate chat = ChatTemplate::load(make_folder("gpt2", files));
+  const ChatMessage hi{"user", "hi"};
+  EXPECT_EQ(chat.render(std::span(&hi, 1)), "<b>hi");
+}
+
+}  // namespace
+}  // namespace heddle
