@@ -1,7 +1,9 @@
 """Compares `heddle tokenize` with `tokenizers` on random Unicode strings, both ways, and times both on 10 MB.
 
-Without MODEL_DIR: the tokenizers of tests/goldens and the shipped models.
-usage: parity_tokenizer.py [--heddle build/release/heddle] [--count 10000] [--seed 1] [MODEL_DIR...]
+Without MODEL_DIR: the tokenizers of tests/goldens and the shipped models. --random N: N tokenizers with
+stages drawn at random, around models that are trained now; nothing is timed.
+usage: parity_tokenizer.py [--heddle build/release/heddle] [--count 10000] [--seed 1] [--random N]
+                           [MODEL_DIR...]
 """
 
 import argparse
@@ -19,6 +21,7 @@ from tokenizers import Tokenizer
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts/goldens"))
 from random_text import RandomText  # noqa: E402
+from random_tokenizer import draw_tokenizer  # noqa: E402
 
 SPEED_BYTES = 10_000_000
 
@@ -61,6 +64,18 @@ def compare(program: str, model: Path, count: int, seed: int) -> int:
     tokens = sum(map(len, want))
     print(f"{model.name}: {count} distinct strings, {tokens} tokens: {len(wrong)} differ")
     return len(wrong)
+
+
+def compare_random(options: argparse.Namespace) -> int:
+    """The number of strings that are not equal with tokenizers drawn at random."""
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(options.seed, options.seed + options.random):
+            model = Path(folder, f"random_{seed}")
+            model.mkdir()
+            draw_tokenizer(seed).save(str(model / "tokenizer.json"))
+            wrong += compare(options.heddle, model, options.count, seed)
+    return wrong
 
 
 def children_seconds() -> float:
@@ -115,8 +130,11 @@ def main() -> None:
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--random", type=int, default=0, metavar="N")
     parser.add_argument("models", nargs="*", type=Path)
     options = parser.parse_args()
+    if options.random:
+        sys.exit(1 if compare_random(options) else 0)
     shipped = [*ROOT.glob("tests/goldens/tokenizer/*/tokenizer.json"), *ROOT.glob("models/*/tokenizer.json")]
     models = options.models or sorted(path.parent for path in shipped)
     wrong = sum(compare(options.heddle, model, options.count, options.seed) for model in models)

@@ -502,9 +502,10 @@ CodeSet Translator::posix_set() {
   const std::string_view name = in_.substr(at_, end == kNone ? kNone : end - at_);
   if (end == kNone || std::ranges::find(kNames, name) == std::end(kNames)) unsupported("this POSIX bracket");
   at_ = end + 2;
-  const CodeSet set = name == "digit"
-                          ? CodeSet::matched_by(fmt::format("[{}]", category_set("Nd", false).text))
-                          : *named_code_set(name);
+  CodeSet set = name == "digit" ? CodeSet::matched_by(fmt::format("[{}]", category_set("Nd", false).text))
+                                : *named_code_set(name);
+  // Other than \p{Punct}, the bracket has the symbols of ASCII.
+  if (name == "punct") set = set | CodeSet::matched_by("[$+<=>^`|~]");
   return negated ? ~set : set;
 }
 

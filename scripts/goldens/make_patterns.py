@@ -94,12 +94,17 @@ def pieces(pattern: str, text: str) -> list[str]:
 
 
 def properties() -> list[dict]:
-    every = "".join(chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000)
+    codes = [c for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
+    every = "".join(map(chr, codes))
     rows = []
     for pattern in ONE_CHARACTER:
-        kept = "".join(piece for piece, _ in Split(Regex(pattern), "removed").pre_tokenize_str(every))
-        matched = set(every) - set(kept)
-        rows.append({"pattern": pattern, "count": len(matched), "sum": sum(map(ord, matched))})
+        kept = Split(Regex(f"(?:{pattern})+"), "removed").pre_tokenize_str(every)
+        count, total, end = 0, 0, 0
+        for _, (begin, last) in [*kept, ("", (len(codes), 0))]:
+            count += begin - end
+            total += sum(codes[end:begin])
+            end = last
+        rows.append({"pattern": pattern, "count": count, "sum": total})
     return rows
 
 

@@ -158,31 +158,30 @@ bool Bpe::has_unknown() const {
   return options_.unknown.has_value();
 }
 
-const int32_t* Bpe::find_character(std::string_view c, bool first, bool last) const {
+// A character as tokens write it at its place in a word.
+std::string_view Bpe::written(std::string_view c, bool first, bool last, std::string& memory) const {
   const bool before = !first && !options_.prefix.empty(), after = last && !options_.suffix.empty();
-  std::string written;
-  if (before || after) {
-    written.append(before ? options_.prefix : "").append(c).append(after ? options_.suffix : "");
-    c = written;
-  }
-  const auto found = tokens_.find(c);
-  return found == tokens_.end() ? nullptr : &found->second;
+  if (!before && !after) return c;
+  memory.assign(before ? options_.prefix : "").append(c).append(after ? options_.suffix : "");
+  return memory;
 }
 
 // As in `tokenizers`, an unknown token is emitted at the next known character, after bytes that come first.
 void Bpe::start_characters(std::string_view word, Scratch& scratch) const {
   auto& symbols = scratch.symbols;
+  std::string memory;
   bool waiting = false, first = true;
   const auto flush = [&] {
     if (waiting) symbols.push_back({*options_.unknown, -1, -1});
     waiting = false;
   };
   while (!word.empty()) {
-    const std::string_view c = word.substr(0, first_char(word).size);
-    word.remove_prefix(c.size());
-    if (const int32_t* id = find_character(c, std::exchange(first, false), word.empty())) {
+    const std::string_view plain = word.substr(0, first_char(word).size);
+    word.remove_prefix(plain.size());
+    const std::string_view c = written(plain, std::exchange(first, false), word.empty(), memory);
+    if (const auto found = tokens_.find(c); found != tokens_.end()) {
       flush();
-      symbols.push_back({*id, -1, -1});
+      symbols.push_back({found->second, -1, -1});
       continue;
     }
     const bool falls_back = options_.byte_fallback &&

@@ -81,7 +81,7 @@ class Bpe final : public Model {
   void start_bytes(std::string_view word, Scratch& scratch) const;
   void start_characters(std::string_view word, Scratch& scratch) const;
   bool has_unknown() const;
-  const int32_t* find_character(std::string_view c, bool first, bool last) const;
+  std::string_view written(std::string_view c, bool first, bool last, std::string& memory) const;
   void consider(int32_t position, Scratch& scratch) const;
 
   StringToId tokens_;
