@@ -1,0 +1,45 @@
+// Reading any bytes as a tokenizer.model either throws an Error or makes a tokenizer that encodes a text. The first byte
+// of an input says what becomes of the model: U a Unigram, else BPE.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "heddle/base/error.h"
+#include "heddle/text/tokenizer.h"
+#include "heddle/text/unicode/utf8.h"
+#include "heddle/text/vocabulary/sentencepiece.h"
+
+namespace heddle {
+namespace {
+
+void must(bool condition) {
+  if (!condition) std::abort();
+}
+
+void fuzz(bool unigram, std::string_view bytes) {
+  const SentencePieceModel model = SentencePieceModel::parse(bytes, "tokenizer.model");
+  const std::string json = model.tokenizer(unigram).dump();
+  const Tokenizer tokenizer = Tokenizer::parse(json, "tokenizer.model");
+  std::string text = "the loom \xC3\xA9\xE4\xB8\xAD\xEF\xAC\x81 1\t";
+  for (const auto& piece : model.pieces) {
+    if (text.size() < 1000) text += piece.text;
+  }
+  for (int32_t id : tokenizer.encode(text, true)) must(tokenizer.id_to_token(id).has_value());
+  must(is_valid_utf8(tokenizer.decode(tokenizer.encode(text, true), false)));
+}
+
+}  // namespace
+}  // namespace heddle
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (input.empty()) return 0;
+  try {
+    heddle::fuzz(input[0] == 'U', input.substr(1));
+  } catch (const heddle::Error& error) {
+    heddle::must(std::string_view(error.what()).starts_with('['));
+    heddle::must(error.code() != heddle::ErrorCode::kInternal);
+  }
+  return 0;
+}
