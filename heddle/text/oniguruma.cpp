@@ -470,24 +470,32 @@ CodeSet Translator::read_class(int depth) {
   if (ahead("]")) unsupported("a class that begins with ]");
   std::optional<CodeSet> before;  // what stands before the last &&
   CodeSet set;
+  std::string plain;  // sets and characters that are not in `set` yet: to match them all at once is faster
+  const auto gather = [&] {
+    if (!plain.empty()) set = set | CodeSet::matched_by(fmt::format("[{}]", plain));
+    plain.clear();
+  };
   while (!take("]")) {
     if (ahead("[:")) {
       set = set | posix_set();
     } else if (take("[")) {
       set = set | read_class(depth + 1);
     } else if (take("&&")) {
+      gather();
       before = before ? *before & set : set;
       set = {};
     } else {
       CharSet item;
-      const auto first = class_item(item);
-      if (first) {
+      if (const auto first = class_item(item)) {
         set = set | CodeSet({{*first, range_ahead() ? take_range_end(*first) : *first}});
+      } else if (item.negated) {
+        set = set | CodeSet::matched_by(fmt::format("[^{}]", item.text));
       } else {
-        set = set | CodeSet::matched_by(fmt::format("[{}{}]", item.negated ? "^" : "", item.text));
+        plain += item.text;
       }
     }
   }
+  gather();
   if (before) set = *before & set;
   return negated ? ~set : set;
 }
@@ -502,10 +510,13 @@ CodeSet Translator::posix_set() {
   const std::string_view name = in_.substr(at_, end == kNone ? kNone : end - at_);
   if (end == kNone || std::ranges::find(kNames, name) == std::end(kNames)) unsupported("this POSIX bracket");
   at_ = end + 2;
-  CodeSet set = name == "digit" ? CodeSet::matched_by(fmt::format("[{}]", category_set("Nd", false).text))
-                                : *named_code_set(name);
-  // Other than \p{Punct}, the bracket has the symbols of ASCII.
-  if (name == "punct") set = set | CodeSet::matched_by("[$+<=>^`|~]");
+  const auto categories = [](auto... names) {
+    return CodeSet::matched_by(fmt::format("[{}]", (category_set(names, false).text + ...)));
+  };
+  const CodeSet set = name == "digit" ? categories("Nd")
+                      // Other than \p{Punct}, the bracket has symbols.
+                      : name == "punct" ? categories("P", "S")
+                                        : *named_code_set(name);
   return negated ? ~set : set;
 }
 

@@ -147,6 +147,17 @@ TEST(Tokenizer, FallsBackToBytes) {
   EXPECT_EQ(parse(file).decode(std::vector<int32_t>{0, 9, 10, 3, 9, 3}, false), "aéab\uFFFDab");
 }
 
+// Strip after Fuse sees one text, whose end is known last.
+TEST(Tokenizer, StripsBothEndsOfAFusedText) {
+  json file = small_file();
+  file["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
+    {"type": "Strip", "content": "a", "start": 2, "stop": 3}]})");
+  const Tokenizer tokenizer = parse(file);
+  EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{0, 0, 0, 1, 0, 2, 6, 7}, false), "abacaaa");
+  EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{0, 1, 0, 0}, false), "b");
+  EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{7, 0}, false), "");
+}
+
 TEST(Tokenizer, EncodesATextWithoutWordsInTime) {
   const Tokenizer tokenizer = golden("llama2");
   std::string text;

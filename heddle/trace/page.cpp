@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "heddle/base/base64.h"
 #include "heddle/base/error.h"
 #include "heddle/trace/page_frame.h"
 #include "heddle/trace/page_sources.h"
@@ -13,35 +14,6 @@ namespace {
 
 constexpr std::string_view kPageMark = "<meta name=\"generator\" content=\"heddle timeline\">";
 constexpr std::string_view kDataBegin = "id=\"nanotrace\">", kDataEnd = "</script>";
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-std::string to_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](size_t k) { return i + k < bytes.size() ? u32(u8(bytes[i + k])) : 0; };
-    const u32 word = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (size_t k = 0; k < 4; ++k)
-      text.push_back(i + k <= bytes.size() ? kDigits[word >> (18 - 6 * k) & 63] : '=');
-  }
-  return text;
-}
-
-std::string from_base64(std::string_view text, const std::string& where) {
-  while (text.ends_with('=')) text.remove_suffix(1);
-  std::string bytes;
-  u32 word = 0, bits = 0;
-  for (const char c : text) {
-    const size_t digit = kDigits.find(c);
-    if (digit == kDigits.npos)
-      fail(ErrorCode::kIo, "[{}] the trace in this page is not base64; it was changed", where);
-    word = word << 6 | u32(digit), bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.push_back(char(word >> bits & 0xff));
-  }
-  return bytes;
-}
 
 Json work_json(const TraceSummary& summary, const WorkTimes& work) {
   return Json::object({{"ops", work.ops},
@@ -118,7 +90,9 @@ std::string nanotrace_of_page(std::string_view page, const std::string& where) {
   const size_t mark = page.find(kDataBegin);
   const size_t begin = mark + kDataBegin.size(), end = mark == page.npos ? mark : page.find(kDataEnd, begin);
   if (end == page.npos) fail(ErrorCode::kIo, "[{}] a page without its trace; it was cut or changed", where);
-  return from_base64(page.substr(begin, end - begin), where);
+  auto bytes = from_base64(page.substr(begin, end - begin));
+  if (!bytes) fail(ErrorCode::kIo, "[{}] the trace in this page is not base64; it was changed", where);
+  return std::move(*bytes);
 }
 
 }  // namespace heddle
