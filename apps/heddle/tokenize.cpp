@@ -90,7 +90,9 @@ class TokenizeRun {
 void add_tokenize(CLI::App& app) {
   Command command(app, "tokenize", "Turn text on stdin into token ids, or ids into text");
   auto flags = std::make_shared<TokenizeFlags>();
-  command.argument("model", &flags->model, "folder with a tokenizer.json or tokenizer.model, or a tokenizer.json", {.required = true});
+  command.argument("model", &flags->model,
+                   "folder with a tokenizer.json or tokenizer.model, or a tokenizer.json",
+                   {.required = true});
   command.argument("--decode", &flags->decode, "read ids, write text");
   command.argument("--json-lines", &flags->json_lines,
                    "one text a line: a JSON string in and a JSON array of ids out, or the reverse");
