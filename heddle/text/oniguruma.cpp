@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -133,6 +134,7 @@ class Translator {
   void char_class_by_ranges(size_t begin);
   CodeSet read_class(int depth);
   CodeSet posix_set();
+  const CodeSet& matched_by(const std::string& pcre2_class);
   bool range_ahead();
   uint32_t take_range_end(uint32_t first);
   std::optional<uint32_t> class_item(CharSet& inside);
@@ -145,6 +147,7 @@ class Translator {
   char letter_ = 0;        // it is this letter, in lower case
   bool caseless_ = false;
   std::vector<Group> groups_;
+  std::map<std::string, CodeSet> sets_;  // by the class that matches them
 };
 
 std::string Translator::run() {
@@ -461,6 +464,16 @@ void Translator::char_class_by_ranges(size_t begin) {
   emit({read_class(0).class_text(), false});
 }
 
+// Each set takes a pass over all characters.
+const CodeSet& Translator::matched_by(const std::string& pcre2_class) {
+  constexpr size_t kMostSets = 64;
+  const auto [place, is_new] = sets_.try_emplace(pcre2_class);
+  if (sets_.size() > kMostSets)
+    unsupported(fmt::format("a pattern of more than {} sets in classes", kMostSets));
+  if (is_new) place->second = CodeSet::matched_by(pcre2_class);
+  return place->second;
+}
+
 // The rest of a class after its [. Sets on both sides of && are cut with each other.
 CodeSet Translator::read_class(int depth) {
   constexpr int kMaxDepth = 16;
@@ -472,7 +485,7 @@ CodeSet Translator::read_class(int depth) {
   CodeSet set;
   std::string plain;  // sets and characters that are not in `set` yet: to match them all at once is faster
   const auto gather = [&] {
-    if (!plain.empty()) set = set | CodeSet::matched_by(fmt::format("[{}]", plain));
+    if (!plain.empty()) set = set | matched_by(fmt::format("[{}]", plain));
     plain.clear();
   };
   while (!take("]")) {
@@ -489,7 +502,7 @@ CodeSet Translator::read_class(int depth) {
       if (const auto first = class_item(item)) {
         set = set | CodeSet({{*first, range_ahead() ? take_range_end(*first) : *first}});
       } else if (item.negated) {
-        set = set | CodeSet::matched_by(fmt::format("[^{}]", item.text));
+        set = set | matched_by(fmt::format("[^{}]", item.text));
       } else {
         plain += item.text;
       }
@@ -510,8 +523,8 @@ CodeSet Translator::posix_set() {
   const std::string_view name = in_.substr(at_, end == kNone ? kNone : end - at_);
   if (end == kNone || std::ranges::find(kNames, name) == std::end(kNames)) unsupported("this POSIX bracket");
   at_ = end + 2;
-  const auto categories = [](auto... names) {
-    return CodeSet::matched_by(fmt::format("[{}]", (category_set(names, false).text + ...)));
+  const auto categories = [this](auto... names) {
+    return matched_by(fmt::format("[{}]", (category_set(names, false).text + ...)));
   };
   const CodeSet set = name == "digit" ? categories("Nd")
                       // Other than \p{Punct}, the bracket has symbols.

@@ -6,6 +6,8 @@
 // - Text that is not UTF-8 is encoded with U+FFFD in place of each ill-formed part.
 // - An added token whose id is not the one that `tokenizers` would give it is an error; `tokenizers` only warns.
 // - Two tokens with one id, and dropout, are errors: `tokenizers` draws one of two answers.
+// - If the normalizer spells the first character as several, and these are cut apart, `tokenizers` takes each for the
+//   first word, before which Metaspace puts its mark; here only the first one is.
 #pragma once
 
 #include <cstdint>
