@@ -325,7 +325,7 @@ const Misuse kModels[] = {
     {"tokenizer_missing",
      generate({}),
      kFailed,
-     {"tokenizer.json", "No such file"},
+     {"tokenizer.json", "neither"},
      [](const std::string& folder) { std::filesystem::remove(folder + "story/tokenizer.json"); }},
     {"tokenizer_cut",
      generate({}),
