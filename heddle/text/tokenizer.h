@@ -64,7 +64,7 @@ class Tokenizer {
   struct Parts {
     Normalizer normalizer;
     PreTokenizer words;
-    std::unique_ptr<const Model> model;
+    std::unique_ptr<const TokenModel> model;
     Decoder decoder;
     TokenMatcher added, added_normalized;
   };
@@ -74,7 +74,7 @@ class Tokenizer {
 
   Normalizer normalizer_;
   PreTokenizer pre_tokenizer_;
-  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const TokenModel> model_;
   Decoder decoder_;
   TokenMatcher added_, added_normalized_;
   std::vector<int32_t> template_;  // what post_processor.h reads

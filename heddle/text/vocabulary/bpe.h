@@ -12,7 +12,7 @@
 
 namespace heddle {
 
-class Bpe final : public Model {
+class Bpe final : public TokenModel {
  public:
   struct Merge {
     int32_t left, right, result;

@@ -31,9 +31,9 @@ class WordEncoder {
 };
 
 // Immutable, so threads may share it.
-class Model {
+class TokenModel {
  public:
-  virtual ~Model() = default;
+  virtual ~TokenModel() = default;
   // The encoder appends to `out`, which nothing else may shorten meanwhile.
   virtual std::unique_ptr<WordEncoder> encoder(std::vector<int32_t>& out) const = 0;
 };
@@ -51,7 +51,7 @@ struct Vocabulary {
 
 struct ReadModel {
   Vocabulary vocabulary;
-  std::unique_ptr<const Model> model;
+  std::unique_ptr<const TokenModel> model;
   bool takes_bytes = false;  // words after ByteLevel are bytes, not the characters that spell them
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kUnknownPenalty = 10;  // an unknown character scores this much less than the worst token
 
-class Unigram final : public Model {
+class Unigram final : public TokenModel {
  public:
   struct Node {
     double score = 0;  // the best cut of the text before this byte has it

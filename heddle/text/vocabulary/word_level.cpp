@@ -4,7 +4,7 @@
 namespace heddle {
 namespace {
 
-class WordLevel final : public Model {
+class WordLevel final : public TokenModel {
  public:
   WordLevel(StringToId ids, std::string unknown) : ids_(std::move(ids)), unknown_(std::move(unknown)) {}
 

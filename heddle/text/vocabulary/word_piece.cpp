@@ -13,7 +13,7 @@ size_t count_characters(std::string_view text) {
   return size_t(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
 }
 
-class WordPiece final : public Model {
+class WordPiece final : public TokenModel {
  public:
   struct Scratch {
     std::string token;
