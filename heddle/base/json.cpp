@@ -1,6 +1,7 @@
 #include "heddle/base/json.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include <nlohmann/json.hpp>
@@ -69,6 +70,7 @@ struct JsonWriter {
     for (const auto& [name, value] : object.members) made.push_back({name, of(value)});
     return made;
   }
+  static Made of(const Json::Large& number) { return std::strtod(number.digits.c_str(), nullptr); }
   template <class T>
   static Made of(const T& value) {
     return value;
@@ -91,7 +93,12 @@ class JsonBuilder {
   bool boolean(bool value) { return add(value); }
   bool number_integer(int64_t value) { return add(value); }
   bool number_unsigned(uint64_t value) { return add(value); }
-  bool number_float(double value, const std::string&) { return add(value); }
+  bool number_float(double value, const std::string& text) {
+    if (text.find_first_of(".eE") != std::string::npos) return add(value);
+    Json large;
+    large.value_ = Json::Large{text};
+    return add(std::move(large));
+  }
   bool string(std::string& value) { return add(std::move(value)); }
   bool binary(nlohmann::json::binary_t&) { return false; }  // texts have none
 
@@ -217,6 +224,7 @@ bool Json::as_bool() const {
 double Json::as_number() const {
   if (is<int64_t>()) return double(std::get<int64_t>(value_));
   if (is<uint64_t>()) return double(std::get<uint64_t>(value_));
+  if (is<Large>()) return std::strtod(std::get<Large>(value_).digits.c_str(), nullptr);
   if (!is<double>()) fail_as("number");
   return std::get<double>(value_);
 }
@@ -239,6 +247,13 @@ const std::vector<JsonMember>& Json::members() const {
 std::optional<int64_t> Json::to_int() const {
   if (!is<int64_t>()) return {};
   return std::get<int64_t>(value_);
+}
+
+std::string Json::integer_digits() const {
+  if (is<int64_t>()) return std::to_string(std::get<int64_t>(value_));
+  if (is<uint64_t>()) return std::to_string(std::get<uint64_t>(value_));
+  if (!is<Large>()) fail_as("integer");
+  return std::get<Large>(value_).digits;
 }
 
 size_t Json::size() const {

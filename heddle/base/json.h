@@ -44,7 +44,7 @@ class Json {
 
   bool is_null() const { return is<std::nullptr_t>(); }
   bool is_bool() const { return is<bool>(); }
-  bool is_integer() const { return is<int64_t>() || is<uint64_t>(); }
+  bool is_integer() const { return is<int64_t>() || is<uint64_t>() || is<Large>(); }
   bool is_number() const { return is_integer() || is<double>(); }
   bool is_string() const { return is<std::string>(); }
   bool is_array() const { return is<Items>(); }
@@ -59,6 +59,8 @@ class Json {
   const std::vector<JsonMember>& members() const;
   // A signed integer of up to 64 bits; nothing for other numbers and kinds.
   std::optional<int64_t> to_int() const;
+  // The decimal digits of an integer of any size, after a minus if it is negative.
+  std::string integer_digits() const;
 
   size_t size() const;  // members of an array or object; otherwise 0
   // Null when this is not an object or has no such member.
@@ -84,6 +86,11 @@ class Json {
   friend class JsonBuilder;
   friend struct JsonWriter;
   using Items = std::vector<Json>;
+  // An integer beyond 64 bits, as it was written.
+  struct Large {
+    std::string digits;
+    bool operator==(const Large&) const = default;
+  };
   struct Object {
     std::vector<JsonMember> members;
     std::vector<uint32_t> by_name;  // members in the order of their names; for large objects that were read
@@ -96,7 +103,8 @@ class Json {
   }
   [[noreturn]] void fail_as(const char* wanted) const;
 
-  std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Items, Object> value_;
+  std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Items, Object, Large>
+      value_;
 };
 
 struct JsonMember {
@@ -137,7 +145,7 @@ struct JsonLimits {
 
 // Reads one value. Throws Error(kIo), with `where`, line and column, when the text is not JSON, when an
 // object has a name twice (readers disagree on which one counts), or when it exceeds the limits. An integer
-// beyond 64 bits becomes a float.
+// beyond 64 bits keeps its digits; as_number() and dump() give the nearest float.
 Json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 // Parses a file in the same way.
 Json load_json(const std::string& path, const JsonLimits& limits = {});
