@@ -1,6 +1,8 @@
 """Compares `heddle template` with transformers' apply_chat_template on random conversations.
 
-Without MODEL_DIR: the templates of tests/goldens/chat; else those of the models.
+Without MODEL_DIR: the templates of tests/goldens/chat, and small ones that show every construct, filter, test
+and method of Jinja; else those of the models. A small template may be refused as not supported, but only by
+heddle alone; a difference and a text where transformers refuses are errors.
 
 usage: parity_chat.py [--heddle build/release/heddle] [--count 250] [--seed 1] [MODEL_DIR...]
 """
@@ -14,7 +16,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts/goldens"))
-from make_chats import SPECIAL_TOKENS, reference, templates, tokenizer  # noqa: E402
+from constructs import CONSTRUCTS  # noqa: E402
+from make_chats import SPECIAL_TOKENS, construct_request, reference, templates, tokenizer  # noqa: E402
+from odd_constructs import has_address, made_by_rule, named  # noqa: E402
 from random_chat import RandomChat  # noqa: E402
 from transformers import AutoTokenizer, PreTrainedTokenizerBase  # noqa: E402
 
@@ -55,6 +59,26 @@ def compare(program: str, model: Path, theirs: PreTrainedTokenizerBase, options:
     return len(wrong)
 
 
+def compare_constructs(program: str, model: Path) -> int:
+    """The number of small templates that differ, after they were shown."""
+    theirs, request = tokenizer(), construct_request()
+    every = list(dict.fromkeys([*CONSTRUCTS, *named(), *made_by_rule()]))
+    want = [reference(theirs, template, request) for template in every]
+    got = heddle(program, model, [{**request, "chat_template": template} for template in every])
+    wrong = refused = 0
+    for template, theirs_text, ours in zip(every, want, got, strict=True):
+        text = ours.get("text")
+        if text == theirs_text or has_address(theirs_text):
+            continue
+        if text is None:
+            refused += 1
+            continue
+        wrong += 1
+        print(f"{template}\n  want {theirs_text!r}\n  got  {text!r}")
+    print(f"constructs: {len(every)} templates, {refused} not supported, {wrong} differ")
+    return wrong
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
@@ -74,6 +98,8 @@ def main() -> None:
             theirs = tokenizer()
             theirs.chat_template = text
             wrong += compare(options.heddle, model, theirs, options)
+        if not options.models:
+            wrong += compare_constructs(options.heddle, model)
     sys.exit(1 if wrong else 0)
 
 

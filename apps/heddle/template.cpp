@@ -41,9 +41,11 @@ void run_template(const TemplateFlags& flags) {
     const Json *more = request.find("extra"), *prompt = request.find("add_generation_prompt");
     options.extra = more ? more : &none;
     options.add_generation_prompt = !prompt || prompt->as_bool();
+    const Json* text = request.find("chat_template");
     Json answer;
     try {
-      answer["text"] = chat.render_json(*messages, options);
+      const ChatTemplate other = text ? chat.with_text(text->as_string(), "chat_template") : ChatTemplate();
+      answer["text"] = (text ? other : chat).render_json(*messages, options);
     } catch (const Error& error) {
       answer["error"] = error.what();
     }
@@ -63,8 +65,8 @@ void add_template(CLI::App& app) {
   command.argument("--extra", &flags->extra, "JSON object with variables: tools, enable_thinking, …");
   command.argument(
       "--json-lines", &flags->json_lines,
-      "one request a line: {\"messages\", \"extra\", \"add_generation_prompt\"} in, {\"text\"} or "
-      "{\"error\"} out");
+      "one request a line: {\"messages\", \"extra\", \"add_generation_prompt\", \"chat_template\": a "
+      "template instead of the model's} in, {\"text\"} or {\"error\"} out");
   command.footer(
       "Examples:\n"
       "  echo '[{\"role\": \"user\", \"content\": \"Hello\"}]' | heddle template MODEL");

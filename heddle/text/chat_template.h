@@ -45,6 +45,11 @@ class ChatTemplate {
   static ChatTemplate parse(std::string_view text, const std::string& name,
                             const Variables& special_tokens = {});
 
+  // Keeps the special tokens, and takes another template.
+  ChatTemplate with_text(std::string_view text, const std::string& name) const {
+    return parse(text, name, special_tokens_);
+  }
+
   std::string render(std::span<const ChatMessage> messages, const ChatOptions& options = {}) const;
   // `messages`: an array of objects, as in transformers. If a model has several templates and `extra` has
   // tools, the one called tool_use is preferred. Throws Error(kInvalidArgument) when the template refuses the

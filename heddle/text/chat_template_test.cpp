@@ -91,28 +91,59 @@ TEST(ChatTemplate, HasJinjasConstructs) {
                                                                                  << error.what();
     }
   }
-  EXPECT_EQ(equal, 119);
+  EXPECT_EQ(equal, 784);
   EXPECT_EQ(unsupported, 9);
 }
 
 TEST(ChatTemplate, NamesLineAndConstruct) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"a\nb\n{{ x | nope }}", "line 3: the filter 'nope' is not supported"},
-      {"\n{% include 'x' %}", "line 2: the block 'include' is not supported"},
-      {"{{ x is nope }}", "line 1: the test 'nope' is not supported"},
+      {"a\nb\n{{ x | nope }}", "line 3: the filter 'nope' is not known"},
+      {"a\nb\n{{ x | urlize }}", "line 3: the filter 'urlize' is not supported"},
+      {"\n{% include 'x' %}", "line 2: the block 'include' asks for another template"},
+      {"\n{% do x %}", "line 2: the block 'do' is not expected here"},
+      {"{{ x is nope }}", "line 1: the test 'nope' is not known"},
       {"{% if x %}\n\n{{ y }}", "line 3: the end of the template where {% endif %} is expected"},
       {"\n\n{{ a.b }}", "line 3: 'a' is undefined"},
       {"{% for m in messages %}\n{{ raise_exception('not ' ~ m.role) }}{% endfor %}",
        "line 2: the template refuses the conversation: not user"},
       {"{{ 1 +\n }}", "line 2: the end of the tag where an expression is expected"},
-      {"{{ messages.append(1) }}", "line 1: the method 'append' of a list is not supported"},
+      {"{{ messages.append(1) }}",
+       "line 1: the method 'append' of a list changes it, which templates may not"},
       {"{{ 'a\n}}", "line 1: a string has no end"},
-      {"{% for x in messages recursive %}{% endfor %}", "line 1: a recursive loop"},
-      {"{{ 9223372036854775807 + 1 }}", "line 1: 9223372036854775807 + 1 has no 64 bits' room"},
+      {"{% for x in messages %}{{ loop([]) }}{% endfor %}", "line 1: a loop is called; only a loop with"},
+      {"{{ 9223372036854775807 ** 3 }}", "line 1: 9223372036854775807 ** 3 has no 128 bits' room"},
   };
   for (const auto& [text, message] : wrong) {
     EXPECT_TRUE(error_of(text).starts_with(std::string("[t.jinja] ") + message)) << error_of(text);
   }
+}
+
+// A construct that is not supported is refused only where a conversation reaches it.
+TEST(ChatTemplate, RefusesWhatIsReached) {
+  for (const char* text :
+       {"{% if tools %}{{ x | nope }}{% endif %}ok", "{% if tools %}{{ x is nope }}{% endif %}ok",
+        "{% if tools %}{% include 'x' %}{% endif %}ok", "{% if tools %}{% import 'x' as y %}{% endif %}ok",
+        "{% if tools %}{% autoescape true %}{% endautoescape %}{% endif %}ok",
+        "{% if tools %}{{ [] | random }}{{ lipsum() }}{% endif %}ok"}) {
+    EXPECT_EQ(render(text), "ok") << text;
+  }
+}
+
+TEST(ChatTemplate, KeepsTheDigitsOfLargeNumbers) {
+  const Json request =
+      Json::object({{"messages", kHi},
+                    {"add_generation_prompt", true},
+                    {"extra", parse_json(R"({"n": 18446744073709551616, "u": 18446744073709551615,
+                                "h": -1000000000000000000000000000000000000000000000000000000000007})",
+                                         "extra")}});
+  EXPECT_EQ(render("{{ n }} {{ u }} {{ h }}", request),
+            "18446744073709551616 18446744073709551615 "
+            "-1000000000000000000000000000000000000000000000000000000000007");
+  EXPECT_EQ(render("{{ {'id': n, u: h} | tojson }}", request),
+            "{\"id\": 18446744073709551616, \"18446744073709551615\": "
+            "-1000000000000000000000000000000000000000000000000000000000007}");
+  EXPECT_EQ(render("{{ n + u }} {{ n > u }} {{ h < 0 }}", request), "36893488147419103231 True True");
+  EXPECT_THROW(render("{{ h + 1 }}", request), Error);
 }
 
 TEST(ChatTemplate, IsBounded) {
@@ -145,6 +176,16 @@ TEST(ChatTemplate, IsBounded) {
                 .find("levels"),
             std::string::npos);
   EXPECT_NE(error_of("{{ 'x' * 99999999999 }}").find("units of work"), std::string::npos);
+  const std::string recursive = "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}";
+  const std::string blocks = "{% block a %}{{ self.a() }}{% endblock %}";
+  for (const std::string& text : {recursive, blocks})
+    EXPECT_NE(error_of(text).find("levels"), std::string::npos);
+  for (const char* wide_text : {"'%999999s' % 1", "'{:999999}'.format(1)", "'x'.ljust(999999)",
+                                "'1'.zfill(999999)", "'x' | center(999999)", "'\\t'.expandtabs(999999)"}) {
+    const std::string text =
+        "{% for i in range(9999) %}{% set x = " + std::string(wide_text) + " %}{% endfor %}";
+    EXPECT_NE(error_of(text).find("units of work"), std::string::npos) << text;
+  }
 }
 
 TEST(ChatTemplate, TakesPlainMessages) {

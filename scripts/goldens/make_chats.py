@@ -11,7 +11,9 @@ import json
 from pathlib import Path
 from unittest import mock
 
+import odd_constructs
 from constructs import CONSTRUCTS, VARIABLES
+from odd_constructs import has_address, made_by_rule, named
 from random_chat import RandomChat
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -22,6 +24,8 @@ CHAT = ROOT / "tests/goldens/chat"
 SPECIAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 NOW = datetime.datetime(2025, 3, 9, 14, 5, 7)  # local time, as templates see it
 CASES = 12
+RULE_STEP = 16  # one in so many of the templates that a rule makes is kept; scripts/parity_chat.py has all
+CONSTRUCT_VARIABLES = {**VARIABLES, **odd_constructs.VARIABLES}
 
 
 class FixedClock(datetime.datetime):
@@ -49,6 +53,12 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=Tokenizer(models.BPE()), **SPECIAL_TOKENS)
 
 
+def construct_request() -> dict:
+    """The request that every template which shows a construct is rendered with."""
+    messages = [{"role": "user", "content": "hi"}]
+    return {"messages": messages, "add_generation_prompt": True, "extra": CONSTRUCT_VARIABLES}
+
+
 def templates() -> dict[str, str]:
     return {path.stem: path.read_text() for path in sorted(CHAT.glob("templates/*.jinja"))}
 
@@ -67,15 +77,12 @@ def main() -> None:
                     continue
                 answered += 1
                 out.write(json.dumps({"template": name, **request, "text": text}) + "\n")
-    (CHAT / "variables.json").write_text(json.dumps(VARIABLES) + "\n")
+    (CHAT / "variables.json").write_text(json.dumps(CONSTRUCT_VARIABLES) + "\n")
     with (CHAT / "constructs.jsonl").open("w") as out:
-        request = {
-            "messages": [{"role": "user", "content": "hi"}],
-            "add_generation_prompt": True,
-            "extra": VARIABLES,
-        }
-        for template in CONSTRUCTS:
-            out.write(json.dumps({"template": template, "text": reference(ours, template, request)}) + "\n")
+        for template in [*CONSTRUCTS, *named(), *made_by_rule()[::RULE_STEP]]:
+            text = reference(ours, template, construct_request())
+            if not has_address(text):
+                out.write(json.dumps({"template": template, "text": text}) + "\n")
 
 
 if __name__ == "__main__":

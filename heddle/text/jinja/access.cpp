@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "heddle/text/jinja/attributes.h"
+#include "heddle/text/jinja/markup.h"
 #include "heddle/text/jinja/methods.h"
 #include "heddle/text/jinja/python_text.h"
 
@@ -29,17 +31,26 @@ Value attribute_of_loop(const Value& value, std::string_view name) {
   if (name == "first") return Value(loop.index0 == 0);
   if (name == "last") return Value(loop.index0 + 1 == size);
   if (name == "length") return Value(size);
-  if (name == "depth") return Value(int64_t{1});
-  if (name == "depth0") return Value(int64_t{0});
+  if (name == "depth") return Value(loop.depth0 + 1);
+  if (name == "depth0") return Value(loop.depth0);
   if (name == "previtem") return neighbour(loop, -1);
   if (name == "nextitem") return neighbour(loop, 1);
+  return missing(value, name);
+}
+
+Value missing_member(const Value& value, std::string_view name) {
+  if (value.is(Kind::kCallable) && !value.as_callable().macro) {
+    fail(ErrorCode::kUnsupported, "the attribute '{}' of {} is not supported", name, describe(value));
+  }
   return missing(value, name);
 }
 
 // Names win where Python looks for a name first, keys where it looks for a key first.
 Value member_of(const Value& value, std::string_view name, bool method_first) {
   require_defined(value);
-  if (name.starts_with("__")) fail(ErrorCode::kUnsupported, "the attribute '{}' is not for templates", name);
+  // The sandbox hides such names of Python's own; a key may have one, but only x['__name'] finds it.
+  if (name.starts_with("__") && (method_first || !value.is(Kind::kDict)))
+    return Value::undefined(fmt::format("the attribute '{}' is not for templates", name));
   const Value* found = value.is(Kind::kDict) ? value.as_dict().find(name) : nullptr;
   if (value.is(Kind::kNamespace)) found = value.as_namespace().find(name);
   if (found && !method_first) return *found;
@@ -48,10 +59,8 @@ Value member_of(const Value& value, std::string_view name, bool method_first) {
   }
   if (found) return *found;
   if (value.is(Kind::kLoop)) return attribute_of_loop(value, name);
-  if (value.is(Kind::kCallable)) {
-    fail(ErrorCode::kUnsupported, "the attribute '{}' of {} is not supported", name, describe(value));
-  }
-  return missing(value, name);
+  if (const auto attribute = plain_attribute(value, name)) return *attribute;
+  return missing_member(value, name);
 }
 
 // Resolves an index that may count from the end; nothing if it is outside.
@@ -60,8 +69,8 @@ std::optional<size_t> place_in(size_t size, int64_t index) {
   return index >= 0 && index < int64_t(size) ? std::optional(size_t(index)) : std::nullopt;
 }
 
-// The indices that Python's slice takes of `size` items.
-std::vector<size_t> indices_of(const Slice& slice, size_t size) {
+// The first index that Python's slice takes of `size` items, and the one where it ends.
+std::pair<int64_t, int64_t> bounds_of(const Slice& slice, size_t size) {
   const int64_t step = slice.step.value_or(1), count = int64_t(size);
   require(step != 0, "a slice with a step of 0");
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? count : count - 1;
@@ -69,8 +78,12 @@ std::vector<size_t> indices_of(const Slice& slice, size_t size) {
     if (!index) return fallback;
     return std::clamp(*index < 0 ? std::max(*index, -count - 1) + count : *index, low, high);
   };
-  const int64_t begin = place(slice.begin, step > 0 ? low : high),
-                end = place(slice.end, step > 0 ? high : low);
+  return {place(slice.begin, step > 0 ? low : high), place(slice.end, step > 0 ? high : low)};
+}
+
+std::vector<size_t> indices_of(const Slice& slice, size_t size) {
+  const auto [begin, end] = bounds_of(slice, size);
+  const int64_t step = slice.step.value_or(1);
   std::vector<size_t> indices;
   // The step is compared before it is added, because it may be as large as a number can be.
   for (int64_t i = begin; step > 0 ? i < end : i > end; i += step) {
@@ -86,13 +99,18 @@ Value attribute_of(const Value& value, std::string_view name) {
   return member_of(value, name, !value.is(Kind::kNamespace));
 }
 
+Value own_attribute_of(const Value& value, std::string_view name) {
+  if (value.is(Kind::kDict) && !has_method(value, name)) return missing(value, name);
+  return attribute_of(value, name);
+}
+
 Value item_of(Budget& budget, const Value& value, const Value& key) {
   require_defined(value);
-  if (key.is(Kind::kString)) {
-    if (value.is(Kind::kDict)) budget.spend(Budget::kItem * value.as_dict().items.size());
-    return member_of(value, key.as_string(), false);
+  if (value.is(Kind::kDict)) {
+    if (const Value* found = value.as_dict().find(budget, key)) return *found;
   }
-  if (key.is_integer() && value.is(Kind::kSequence) && value.as_sequence().flavor != Sequence::kView &&
+  if (key.is(Kind::kString)) return member_of(value, key.as_string(), false);
+  if (key.is_integer() && value.is(Kind::kSequence) && !value.as_sequence().is_view() &&
       value.as_sequence().flavor != Sequence::kGenerator) {
     const auto& items = value.as_sequence().items;
     if (const auto place = place_in(items.size(), key.as_int())) return items[*place];
@@ -100,7 +118,7 @@ Value item_of(Budget& budget, const Value& value, const Value& key) {
   if (key.is_integer() && value.is(Kind::kString)) {
     budget.spend(value.as_string().size() * 8);
     const auto all = characters(value.as_string());
-    if (const auto place = place_in(all.size(), key.as_int())) return Value(all[*place]);
+    if (const auto place = place_in(all.size(), key.as_int())) return safe_like(value, Value(all[*place]));
   }
   return missing(value, to_text(budget, key));
 }
@@ -112,17 +130,21 @@ Value slice_of(Budget& budget, const Value& value, const Slice& slice) {
     const auto all = characters(value.as_string());
     std::string text;
     for (size_t i : indices_of(slice, all.size())) text += all[i];
-    return Value(std::move(text));
+    return safe_like(value, Value(std::move(text)));
   }
-  if (!value.is(Kind::kSequence)) return missing(value, "slice");
+  const bool sliced = value.is(Kind::kSequence) &&
+                      (value.as_sequence().is_list() || value.as_sequence().flavor == Sequence::kRange);
+  require(sliced, "a slice of {}; a list or a string is expected", describe(value));
   const Sequence& sequence = value.as_sequence();
-  if (sequence.flavor > Sequence::kTuple) {
-    fail(ErrorCode::kUnsupported, "a slice of {} is not supported; put `| list` before it", describe(value));
-  }
   std::vector<Value> items;
   budget.spend(Budget::kItem * sequence.items.size());
   for (size_t i : indices_of(slice, sequence.items.size())) items.push_back(sequence.items[i]);
-  return make_sequence(std::move(items), sequence.flavor);
+  if (sequence.flavor != Sequence::kRange) return make_sequence(std::move(items), sequence.flavor);
+  const Sequence::Range& range = sequence.range;
+  const int64_t step = slice.step.value_or(1);
+  const auto [begin, end] = bounds_of(slice, sequence.items.size());
+  return make_range({range.begin + begin * range.step, range.begin + end * range.step, range.step * step},
+                    std::move(items));
 }
 
 }  // namespace heddle::jinja

@@ -10,6 +10,8 @@ namespace heddle::jinja {
 
 // value.name and value[key]; undefined if there is none.
 Value attribute_of(const Value& value, std::string_view name);
+// value.name if Python has such an attribute, whatever the keys of a dict are.
+Value own_attribute_of(const Value& value, std::string_view name);
 Value item_of(Budget& budget, const Value& value, const Value& key);
 
 struct Slice {

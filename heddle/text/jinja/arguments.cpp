@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace heddle::jinja {
 
 const Value* Arguments::find(size_t place, std::string_view name) {
@@ -19,7 +21,8 @@ const Value* Arguments::find(size_t place, std::string_view name) {
 
 const Value& Arguments::at(size_t place, std::string_view name) {
   const Value* found = find(place, name);
-  require(found, "the argument '{}' is missing", name);
+  require(found, "the argument {} is missing",
+          name.empty() ? std::to_string(place + 1) : fmt::format("'{}'", name));
   return *found;
 }
 
@@ -42,6 +45,17 @@ void Arguments::finish() const {
     require(asked_[i], "the argument '{}' is not known", named_[i].first);
 }
 
+std::optional<Value> Arguments::take(std::string_view name) {
+  for (size_t i = 0; i < named_.size(); ++i) {
+    if (named_[i].first != name) continue;
+    Value value = std::move(named_[i].second);
+    named_.erase(named_.begin() + long(i));
+    asked_.erase(asked_.begin() + long(i));
+    return value;
+  }
+  return std::nullopt;
+}
+
 Value Arguments::take_first(std::string_view what) {
   require(!positional_.empty(), "{} is missing", what);
   Value first = std::move(positional_.front());
@@ -51,7 +65,13 @@ Value Arguments::take_first(std::string_view what) {
 
 Arguments::Named Arguments::take_named() {
   require(positional_.empty(), "arguments without names are not expected");
+  asked_.clear();
   return std::exchange(named_, {});
+}
+
+void Arguments::add(std::string_view name, const Value& value) {
+  named_.emplace_back(name, value);
+  asked_.push_back(false);
 }
 
 }  // namespace heddle::jinja

@@ -40,6 +40,7 @@ struct Expr {
   std::vector<ExprPtr> parts;          // with arguments: the ones with keywords come last
   std::vector<std::string> keywords;   // for the last parts
   std::vector<std::string> operators;  // == != < <= > >= in notin
+  ExprPtr spread, named_spread;        // arguments after * and **; may be null
   int depth = 1;                       // depth of the tree below
 };
 
@@ -58,23 +59,31 @@ struct MacroStatement {
     std::string name;
     ExprPtr fallback;  // null: undefined
   };
-  std::string name;
+  std::string name;  // empty for the body of a call block
   std::vector<Parameter> parameters;
   Body body;
+  // Its body mentions varargs, kwargs or caller, so that it takes them.
+  bool takes_varargs = false, takes_kwargs = false, takes_caller = false;
 };
 
 struct Statement {
   enum Kind {
-    kText,      // text
-    kOutput,    // expr
-    kIf,        // branches, orelse
-    kFor,       // target, expr, condition (may be null), body, orelse
-    kSet,       // target, expr
-    kSetBlock,  // target, body, expr: a filter without input, may be null
-    kMacro,     // macro
-    kFilter,    // body, expr: a filter without input
-    kWith,      // assignments, body
-    kScope,     // body
+    kText,        // text
+    kOutput,      // expr
+    kIf,          // branches, orelse
+    kFor,         // target, expr, condition (may be null), body, orelse, flag: recursive
+    kSet,         // target, expr
+    kSetBlock,    // target, body, expr: a filter without input, may be null
+    kMacro,       // macro
+    kFilter,      // body, expr: a filter without input
+    kWith,        // assignments, body
+    kScope,       // body
+    kGroup,       // body, in the scope around it
+    kCall,        // expr: a call, macro: its body
+    kBlock,       // text: name, body, flag: scoped
+    kRequired,    // text: the name of a required block
+    kAutoescape,  // expr, body
+    kForeign,     // text: the name of a tag that asks for other templates
     kBreak,
     kContinue,
   };
@@ -95,6 +104,7 @@ struct Statement {
   std::vector<Branch> branches;
   std::vector<Assignment> assignments;
   MacroStatement macro;
+  bool flag = false;
 };
 
 }  // namespace heddle::jinja

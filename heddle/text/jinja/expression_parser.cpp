@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
-#include "heddle/text/jinja/filters.h"
-#include "heddle/text/jinja/tests.h"
+#include "heddle/text/jinja/integer.h"
 
 namespace heddle::jinja {
 namespace {
@@ -68,9 +68,12 @@ std::unique_ptr<Expr> ExpressionParser::node(Expr::Kind kind, int line, std::str
 }
 
 ExprPtr ExpressionParser::done(std::unique_ptr<Expr> expr) const {
-  for (const ExprPtr& part : expr->parts) {
+  const auto count = [&](const ExprPtr& part) {
     if (part) expr->depth = std::max(expr->depth, part->depth + 1);
-  }
+  };
+  std::ranges::for_each(expr->parts, count);
+  count(expr->spread);
+  count(expr->named_spread);
   if (expr->depth > kMaxDepth) {
     fail_at(expr->line, ErrorCode::kUnsupported,
             fmt::format("an expression of more than {} levels", kMaxDepth));
@@ -117,6 +120,7 @@ Target ExpressionParser::parse_target(bool with_attribute) {
         fail_at(name.line, ErrorCode::kInvalidArgument, fmt::format("'{}' cannot be assigned to", name.text));
       }
       part.name = name.text;
+      mentions_.emplace(name.text, false);
       if (with_attribute && skip_operator(".")) part.attribute = expect(Token::kName, "an attribute").text;
     }
     all.parts.push_back(std::move(part));
@@ -269,8 +273,10 @@ ExprPtr ExpressionParser::parse_name() {
   const Token name = next();
   const bool truth = name.text == "true" || name.text == "True";
   const bool none = name.text == "none" || name.text == "None";
-  if (!truth && !none && name.text != "false" && name.text != "False")
+  if (!truth && !none && name.text != "false" && name.text != "False") {
+    mentions_.emplace(name.text, true);
     return node(Expr::kName, name.line, name.text);
+  }
   auto literal = node(Expr::kLiteral, name.line);
   literal->value = none ? Value::none() : Value(truth);
   return literal;
@@ -287,15 +293,16 @@ ExprPtr ExpressionParser::parse_string() {
 ExprPtr ExpressionParser::parse_number() {
   const Token token = next();
   auto literal = node(Expr::kLiteral, token.line);
-  const char* const end = token.text.data() + token.text.size();
-  int64_t whole = 0;
-  double number = 0;
-  const auto read = token.kind == Token::kInteger ? std::from_chars(token.text.data(), end, whole)
-                                                  : std::from_chars(token.text.data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end) {
-    fail_at(token.line, ErrorCode::kUnsupported, fmt::format("the number {} is out of range", token.text));
+  if (token.kind == Token::kInteger) {
+    literal->value = integer_from_digits(token.text);
+    return literal;
   }
-  literal->value = token.kind == Token::kInteger ? Value(whole) : Value(number);
+  const char* const end = token.text.data() + token.text.size();
+  double number = 0;
+  const auto read = std::from_chars(token.text.data(), end, number);
+  // Python reads a number beyond the range of floats as an infinity, and one below as 0.
+  if (read.ec != std::errc()) number = std::strtod(token.text.c_str(), nullptr);
+  literal->value = Value(number);
   return literal;
 }
 
@@ -330,14 +337,18 @@ ExprPtr ExpressionParser::parse_postfix(ExprPtr expr) {
     } else if (at_operator("[")) {
       expr = parse_item(std::move(expr));
     } else if (at_operator("(")) {
-      auto call = node(Expr::kCall, now().line);
-      call->parts.push_back(std::move(expr));
-      parse_arguments(*call);
-      expr = done(std::move(call));
+      expr = parse_call(std::move(expr));
     } else {
       return expr;
     }
   }
+}
+
+ExprPtr ExpressionParser::parse_call(ExprPtr callee) {
+  auto call = node(Expr::kCall, now().line);
+  call->parts.push_back(std::move(callee));
+  parse_arguments(*call);
+  return done(std::move(call));
 }
 
 ExprPtr ExpressionParser::parse_filter_chain(ExprPtr expr) {
@@ -347,7 +358,7 @@ ExprPtr ExpressionParser::parse_filter_chain(ExprPtr expr) {
     } else if (at_name("is")) {
       expr = parse_test(std::move(expr));
     } else if (at_operator("(")) {
-      fail_at(now().line, ErrorCode::kUnsupported, "a call of what a filter gives");
+      expr = parse_call(std::move(expr));
     } else {
       return expr;
     }
@@ -378,7 +389,13 @@ ExprPtr ExpressionParser::parse_item(ExprPtr expr) {
     colon = true;
     next();
   }
-  if (at_operator(",")) fail_at(line, ErrorCode::kUnsupported, "several indices");
+  if (at_operator(",")) {
+    if (colon) fail_at(line, ErrorCode::kUnsupported, "a slice among several indices");
+    auto indices = node(Expr::kTuple, line);
+    indices->parts.push_back(std::move(slice->parts[1]));
+    while (skip_operator(",") && !at_operator("]")) indices->parts.push_back(parse_expression());
+    slice->parts[1] = done(std::move(indices));
+  }
   expect_operator("]");
   if (!colon && !slice->parts[1])
     fail_at(line, ErrorCode::kInvalidArgument, "an index is missing between [ and ]");
@@ -389,10 +406,6 @@ ExprPtr ExpressionParser::parse_item(ExprPtr expr) {
 
 ExprPtr ExpressionParser::parse_filter(ExprPtr input) {
   const Token name = expect(Token::kName, "the name of a filter");
-  if (!is_filter(name.text)) {
-    fail_at(name.line, ErrorCode::kUnsupported,
-            fmt::format("the filter '{}' is not supported; supported are {}", name.text, filter_names()));
-  }
   auto filter = node(Expr::kFilter, name.line, name.text);
   filter->parts.push_back(std::move(input));
   if (at_operator("(")) parse_arguments(*filter);
@@ -409,10 +422,6 @@ ExprPtr ExpressionParser::parse_test(ExprPtr input) {
   const int line = next().line;
   const bool negated = skip_name("not");
   const Token name = expect(Token::kName, "the name of a test");
-  if (!is_test(name.text)) {
-    fail_at(name.line, ErrorCode::kUnsupported,
-            fmt::format("the test '{}' is not supported; supported are {}", name.text, test_names()));
-  }
   auto test = node(Expr::kTest, line, name.text);
   test->parts.push_back(std::move(input));
   const Token::Kind kind = now().kind;
@@ -439,14 +448,21 @@ void ExpressionParser::parse_arguments(Expr& call) {
     if (!first) expect_operator(",");
     first = false;
     if (at_operator(")")) break;
-    if (at_operator("*") || at_operator("**"))
-      fail_at(line, ErrorCode::kUnsupported, "arguments after * or **");
+    if (at_operator("*") || at_operator("**")) {
+      ExprPtr& spread = next().text == "*" ? call.spread : call.named_spread;
+      if (spread || call.named_spread)
+        fail_at(line, ErrorCode::kInvalidArgument,
+                "arguments after * or ** come twice or in the wrong order");
+      spread = parse_expression();
+      continue;
+    }
     const bool keyword =
         now().kind == Token::kName && ahead().kind == Token::kOperator && ahead().text == "=";
+    if (call.named_spread) fail_at(line, ErrorCode::kInvalidArgument, "an argument comes after those of **");
     if (keyword) {
       call.keywords.push_back(next().text);
       next();
-    } else if (!call.keywords.empty()) {
+    } else if (!call.keywords.empty() || call.spread) {
       fail_at(line, ErrorCode::kInvalidArgument, "an argument without a name comes after one with a name");
     }
     call.parts.push_back(parse_expression());

@@ -2,6 +2,7 @@
 // position in them.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,10 +39,16 @@ class ExpressionParser {
   // Parses a tuple if commas follow, otherwise one expression. Without `with_if` an `if` ends it.
   ExprPtr parse_tuple(bool with_if, std::string_view ends_before = {}, bool may_be_empty = false);
   ExprPtr parse_expression() { return parse_if(); }
+  ExprPtr parse_postfix(ExprPtr expr);
+  ExprPtr parse_primary();
   // Parses `| name(…) | …` without input; null if there is none. Without `with_bar` the first name comes at
   // once.
   ExprPtr parse_filters_alone(bool with_bar);
   Target parse_target(bool with_attribute);
+  ExprPtr parse_call(ExprPtr callee);
+
+  // The names that the text mentions: true if the first mention reads it, false if it sets it.
+  std::map<std::string, bool, std::less<>> mentions_;
 
  private:
   using Parse = ExprPtr (ExpressionParser::*)();
@@ -56,13 +63,11 @@ class ExpressionParser {
   ExprPtr parse_power();
   ExprPtr parse_unary(bool with_filters);
   ExprPtr parse_filtered() { return parse_unary(true); }
-  ExprPtr parse_primary();
   ExprPtr parse_name();
   ExprPtr parse_string();
   ExprPtr parse_number();
   ExprPtr parse_list();
   ExprPtr parse_dict();
-  ExprPtr parse_postfix(ExprPtr expr);
   ExprPtr parse_filter_chain(ExprPtr expr);
   ExprPtr parse_attribute(ExprPtr expr);
   ExprPtr parse_item(ExprPtr expr);

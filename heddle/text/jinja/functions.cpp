@@ -25,6 +25,7 @@ Value range(Budget& budget, Arguments& arguments, const RenderOptions&) {
     require(bound.is_integer(), "range of {}; whole numbers are expected", describe(bound));
     bounds.push_back(bound.as_int());
   }
+  arguments.finish();
   require(!bounds.empty() && bounds.size() <= 3, "range of {} numbers; 1 to 3 are expected", bounds.size());
   const int64_t begin = bounds.size() > 1 ? bounds[0] : 0, end = bounds.size() > 1 ? bounds[1] : bounds[0];
   const int64_t step = bounds.size() > 2 ? bounds[2] : 1;
@@ -36,19 +37,26 @@ Value range(Budget& budget, Arguments& arguments, const RenderOptions&) {
     numbers.emplace_back(i);
     if (__builtin_add_overflow(i, step, &i)) break;
   }
-  return make_sequence(std::move(numbers), Sequence::kRange);
+  return make_range({begin, end, step}, std::move(numbers));
 }
 
-std::vector<std::pair<std::string, Value>> members(Budget& budget, Arguments& arguments) {
-  std::vector<std::pair<std::string, Value>> items;
+// The items of dict(…): those of a dict or of pairs, and then those with names.
+Dict::Items members(Budget& budget, Arguments& arguments) {
+  Dict::Items items;
   if (arguments.has_positional()) {
     const Value base = arguments.take_first("a dict");
-    if (!base.is(Kind::kDict)) {
-      fail(ErrorCode::kUnsupported, "a dict or namespace of {} is not supported; a dict is", describe(base));
+    if (base.is(Kind::kDict)) {
+      items = base.as_dict().items;
+    } else {
+      for (const Value& pair : items_of(budget, base)) {
+        const std::vector<Value> both = items_of(budget, pair);
+        require(both.size() == 2, "a dict of {} with {} values; a key and its value are expected",
+                describe(pair), both.size());
+        set_item(budget, items, both[0], both[1]);
+      }
     }
-    items = base.as_dict().items;
   }
-  for (const auto& [key, value] : arguments.take_named()) set_item(items, key, value);
+  for (const auto& [key, value] : arguments.take_named()) set_item(budget, items, Value(key), value);
   budget.spend(2 * Budget::kItem * items.size());
   return items;
 }
@@ -59,8 +67,30 @@ Value dict(Budget& budget, Arguments& arguments, const RenderOptions&) {
 
 Value make_namespace(Budget& budget, Arguments& arguments, const RenderOptions&) {
   auto made = std::make_shared<Namespace>();
-  for (const auto& [key, value] : members(budget, arguments)) made->set(key, value);
+  for (const auto& [key, value] : members(budget, arguments)) {
+    if (!key.is(Kind::kString)) fail(ErrorCode::kUnsupported, "{} as a name in a namespace", describe(key));
+    made->set(key.as_string(), value);
+  }
   return Value(std::move(made));
+}
+
+Value cycler(Budget&, Arguments& arguments, const RenderOptions&) {
+  auto made = std::make_shared<Cycler>();
+  made->items = arguments.take_positional();
+  require(!made->items.empty(), "'cycler' takes the values that alternate");
+  return Value(std::move(made));
+}
+
+Value joiner(Budget&, Arguments& arguments, const RenderOptions&) {
+  auto made = std::make_shared<Cycler>();
+  const Value* separator = arguments.find(0, "sep");
+  made->items = {separator ? *separator : Value(", ")};
+  made->is_joiner = true;
+  return Value(std::move(made));
+}
+
+Value lipsum(Budget&, Arguments&, const RenderOptions&) {
+  fail(ErrorCode::kUnsupported, "the function 'lipsum' is not supported: its text is random");
 }
 
 Value strftime_now(Budget& budget, Arguments& arguments, const RenderOptions& options) {
@@ -97,7 +127,10 @@ Value strftime_now(Budget& budget, Arguments& arguments, const RenderOptions& op
 }
 
 const std::map<std::string_view, Function>& functions() {
-  static const std::map<std::string_view, Function> all = {{"dict", dict},
+  static const std::map<std::string_view, Function> all = {{"cycler", cycler},
+                                                           {"dict", dict},
+                                                           {"joiner", joiner},
+                                                           {"lipsum", lipsum},
                                                            {"namespace", make_namespace},
                                                            {"raise_exception", raise_exception},
                                                            {"range", range},

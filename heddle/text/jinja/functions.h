@@ -1,11 +1,11 @@
-// Functions of templates: those of Jinja (range, dict, namespace), and those that transformers adds
+// Functions of templates: those of Jinja (range, dict, namespace, cycler, joiner), and those that transformers adds
 // (raise_exception, strftime_now).
 #pragma once
 
 #include <string_view>
 
 #include "heddle/text/jinja/arguments.h"
-#include "heddle/text/jinja/interpreter.h"
+#include "heddle/text/jinja/render_options.h"
 
 namespace heddle::jinja {
 

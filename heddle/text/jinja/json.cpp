@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heddle/text/jinja/integer.h"
 #include "heddle/text/jinja/python_text.h"
 #include "heddle/text/unicode/utf8.h"
 
@@ -16,8 +17,7 @@ Value read(const Json& json, int depth) {
   if (json.is_bool()) return Value(json.as_bool());
   if (json.is_integer()) {
     const std::optional<int64_t> integer = json.to_int();
-    require_room(integer.has_value(), "the number {} is out of range", brief(json));
-    return Value(*integer);
+    return integer ? Value(*integer) : integer_from_digits(json.integer_digits());
   }
   if (json.is_number()) return Value(json.as_number());
   if (json.is_string()) {
@@ -30,14 +30,19 @@ Value read(const Json& json, int depth) {
     return make_sequence(std::move(items));
   }
   if (json.is_object()) {
-    std::vector<std::pair<std::string, Value>> items;
+    Dict::Items items;
     for (const auto& [key, item] : json.members()) {
       require(is_valid_utf8(key), "a key is not UTF-8");
-      items.emplace_back(key, read(item, depth + 1));
+      items.emplace_back(Value(key), read(item, depth + 1));
     }
     return make_dict(std::move(items));
   }
   return Value::none();
+}
+
+std::string number_text(double number) {
+  if (std::isfinite(number)) return repr(number);
+  return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
 }
 
 class Writer {
@@ -72,9 +77,9 @@ class Writer {
  private:
   void write(const Value& value, size_t depth);
   void write_string(std::string_view text);
-  void write_number(double number);
   void write_items(const std::vector<Value>& items, size_t depth);
-  void write_members(std::vector<std::pair<std::string, Value>> items, size_t depth);
+  void write_members(Dict::Items items, size_t depth);
+  std::string key_text(const Value& key) const;
   void begin_line(size_t depth);
 
   Budget& budget_;
@@ -102,30 +107,24 @@ void Writer::write(const Value& value, size_t depth) {
       out_ += value.as_bool() ? "true" : "false";
       return;
     case Kind::kInt:
-      out_ += std::to_string(value.as_int());
+    case Kind::kBigInt:
+      out_ += digits_of(value);
+      budget_.spend(value.is(Kind::kBigInt) ? value.as_digits().size() : 0);
       return;
     case Kind::kFloat:
-      return write_number(value.as_float());
+      out_ += number_text(value.as_float());
+      return;
     case Kind::kString:
       return write_string(value.as_string());
     case Kind::kDict:
       return write_members(value.as_dict().items, depth);
     case Kind::kSequence:
-      if (value.as_sequence().flavor <= Sequence::kTuple)
-        return write_items(value.as_sequence().items, depth);
+      if (value.as_sequence().is_list()) return write_items(value.as_sequence().items, depth);
       break;
     default:
       break;
   }
   fail(ErrorCode::kInvalidArgument, "{} cannot be written as JSON", describe(value));
-}
-
-void Writer::write_number(double number) {
-  if (std::isfinite(number)) {
-    out_ += repr(number);
-  } else {
-    out_ += std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
-  }
 }
 
 void Writer::write_string(std::string_view text) {
@@ -160,15 +159,36 @@ void Writer::write_items(const std::vector<Value>& items, size_t depth) {
   out_ += ']';
 }
 
-void Writer::write_members(std::vector<std::pair<std::string, Value>> items, size_t depth) {
-  // UTF-8 sorts in the order of its code points.
-  if (sort_)
-    std::ranges::stable_sort(items, {}, [](const auto& item) { return std::string_view(item.first); });
+// Python writes the keys that are numbers, booleans or none as strings.
+std::string Writer::key_text(const Value& key) const {
+  switch (key.kind()) {
+    case Kind::kString:
+      return key.as_string();
+    case Kind::kNone:
+      return "null";
+    case Kind::kBool:
+      return key.as_bool() ? "true" : "false";
+    case Kind::kInt:
+    case Kind::kBigInt:
+      return digits_of(key);
+    case Kind::kFloat:
+      return number_text(key.as_float());
+    default:
+      fail(ErrorCode::kInvalidArgument, "{} cannot be a key of JSON", describe(key));
+  }
+}
+
+void Writer::write_members(Dict::Items items, size_t depth) {
+  if (sort_) {
+    std::ranges::stable_sort(items, [&](const auto& a, const auto& b) {
+      return compare(budget_, a.first, b.first, "tojson with sort_keys") < 0;
+    });
+  }
   out_ += '{';
   for (size_t i = 0; i < items.size(); ++i) {
     if (i > 0) out_ += between_;
     begin_line(depth);
-    write_string(items[i].first);
+    write_string(key_text(items[i].first));
     out_ += colon_;
     write(items[i].second, depth + 1);
   }

@@ -9,8 +9,7 @@
 
 namespace heddle::jinja {
 
-// Objects keep their order. Throws when a number does not fit in 64 bits, or when values are nested too
-// deeply.
+// Objects keep their order, and whole numbers their digits. Throws when values are nested too deeply.
 Value from_json(const Json& json);
 
 // The filter tojson of transformers, which escapes no HTML.

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "heddle/base/error.h"
+#include "heddle/text/jinja/character_class.h"
+#include "heddle/text/jinja/format_spec.h"
+#include "heddle/text/jinja/integer.h"
 #include "heddle/text/jinja/python_text.h"
 #include "heddle/text/unicode/utf8.h"
 
@@ -21,6 +24,17 @@ bool is_name_start(char c) {
 }
 bool is_name_part(char c) {
   return is_name_start(c) || is_digit(c);
+}
+
+// The bytes of the name that `text` begins with; 0 if it begins with none.
+size_t name_size(std::string_view text) {
+  size_t size = 0;
+  while (size < text.size()) {
+    const Utf8Char c = first_char(text.substr(size));
+    if (!(size == 0 ? begins_identifier(c.code_point) : continues_identifier(c.code_point))) break;
+    size += c.size;
+  }
+  return size;
 }
 
 // Reads every line ending as a line feed and drops the template's last one, as Jinja does.
@@ -76,6 +90,7 @@ class Lexer {
   bool read_tag_end(bool is_block);
   void read_token();
   void read_number();
+  bool read_prefixed_number();
   void read_string();
   void read_escape(std::string& value);
   void read_operator();
@@ -209,14 +224,37 @@ void Lexer::read_token() {
   if (is_space(first_char(here).code_point)) return skip_spaces();
   if (is_digit(c)) return read_number();
   if (c == '\'' || c == '"') return read_string();
-  if (!is_name_start(c)) return read_operator();
-  const auto end = std::ranges::find_if_not(here, is_name_part);
-  const auto size = size_t(end - here.begin());
+  const size_t size = name_size(here);
+  if (size == 0) return read_operator();
   add(Token::kName, std::string(here.substr(0, size)));
   advance(size);
 }
 
+// Reads 0x1f, 0o17 or 0b11; false if there is no such number.
+bool Lexer::read_prefixed_number() {
+  const std::string_view here = rest();
+  const char letter = here.size() > 2 && here[0] == '0' ? char(here[1] | 0x20) : ' ';
+  const unsigned base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 0;
+  if (base == 0) return false;
+  Wide number = 0;
+  size_t size = 2;
+  for (; size < here.size() && is_name_part(here[size]); ++size) {
+    const char c = here[size];
+    if (c == '_') continue;
+    const unsigned digit = is_digit(c) ? unsigned(c - '0') : unsigned((c | 0x20) - 'a') + 10;
+    if (digit >= base)
+      fail_here(ErrorCode::kInvalidArgument, fmt::format("'{}' is no number", here.substr(0, size + 1)));
+    if (__builtin_mul_overflow(number, Wide(base), &number) ||
+        __builtin_add_overflow(number, Wide(digit), &number))
+      fail_here(ErrorCode::kUnsupported, "a number in another base than ten has more than 128 bits");
+  }
+  add(Token::kInteger, digits_of(number));
+  advance(size);
+  return true;
+}
+
 void Lexer::read_number() {
+  if (read_prefixed_number()) return;
   const std::string_view here = rest();
   size_t size = 0;
   const auto digits = [&] {
@@ -279,11 +317,22 @@ void Lexer::read_escape(std::string& value) {
     value += kMeaning[plain];
     return advance(1);
   }
+  if (c >= '0' && c <= '7') {
+    uint32_t code = 0;
+    size_t size = 0;
+    for (; size < 3 && size < rest().size() && rest()[size] >= '0' && rest()[size] <= '7'; ++size)
+      code = code * 8 + uint32_t(rest()[size] - '0');
+    append_utf8(code, value);
+    return advance(size);
+  }
+  if (c == 'N') fail_here(ErrorCode::kUnsupported, "the escape \\N is not supported");
   if (digits == 0) {
-    if (is_digit(c) || c == 'N' || uint8_t(c) >= 0x80)
-      fail_here(ErrorCode::kUnsupported, "this escape is not supported");
     value += '\\';
-    return;
+    if (uint8_t(c) < 0x80) return;
+    // Jinja escapes what is not ASCII before it reads the escapes, so this one takes the backslash away.
+    const Utf8Char character = first_char(rest());
+    value += to_ascii(rest().substr(0, character.size)).substr(1);
+    return advance(character.size);
   }
   const std::string_view hex = rest().substr(1, digits);
   const bool valid = hex.size() == digits && std::ranges::all_of(hex, [](char h) {

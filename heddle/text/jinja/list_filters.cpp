@@ -1,54 +1,17 @@
-// Filters for lists and dicts.
+// Filters that order, group and join the items of lists and dicts.
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "heddle/text/jinja/access.h"
 #include "heddle/text/jinja/filter_tables.h"
-#include "heddle/text/jinja/filters.h"
+#include "heddle/text/jinja/getter.h"
+#include "heddle/text/jinja/markup.h"
 #include "heddle/text/jinja/operators.h"
 #include "heddle/text/jinja/python_text.h"
-#include "heddle/text/jinja/tests.h"
 
 namespace heddle::jinja {
 namespace {
-
-// Reads `attribute="a.b.0"` from each item. Without an attribute it returns the item.
-class Getter {
- public:
-  Getter(Budget& budget, const Value* attribute) : budget_(budget) {
-    if (!attribute || attribute->is(Kind::kNone)) return;
-    if (!attribute->is(Kind::kString)) {
-      parts_.push_back(*attribute);
-      return;
-    }
-    for (std::string_view part : split(attribute->as_string(), ".", -1)) {
-      const bool digits = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
-      constexpr size_t kMostDigits = 9;
-      parts_.push_back(digits && part.size() <= kMostDigits ? Value(int64_t(std::stol(std::string(part))))
-                                                            : Value(part));
-    }
-  }
-
-  Value operator()(Value item, const Value* fallback = nullptr) const {
-    for (const Value& part : parts_) {
-      item = item_of(budget_, item, part);
-      if (fallback && !fallback->is(Kind::kNone) && item.is(Kind::kUndefined)) item = *fallback;
-    }
-    return item;
-  }
-
- private:
-  Budget& budget_;
-  std::vector<Value> parts_;
-};
-
-Value without_case(Budget& budget, const Value& value, bool case_sensitive) {
-  if (case_sensitive || !value.is(Kind::kString)) return value;
-  budget.spend(value.as_string().size());
-  return Value(lower(value.as_string()));
-}
 
 struct Keyed {
   Value key, item;
@@ -57,8 +20,10 @@ struct Keyed {
 // Sorts as Python does, which keeps the order of equal items in both directions.
 std::vector<Value> sorted(Budget& budget, std::vector<Keyed> items, bool reverse) {
   for (const Keyed& item : items) {
-    const bool nan = item.key.is(Kind::kFloat) && std::isnan(item.key.as_float());
-    if (nan) fail(ErrorCode::kUnsupported, "a sort with a NaN is not supported");
+    const auto is_nan = [](const Value& key) { return key.is(Kind::kFloat) && std::isnan(key.as_float()); };
+    const bool list = item.key.is(Kind::kSequence);
+    if (is_nan(item.key) || (list && std::ranges::any_of(item.key.as_sequence().items, is_nan)))
+      fail(ErrorCode::kUnsupported, "a sort with a NaN is not supported");
   }
   std::ranges::stable_sort(items, [&](const Keyed& a, const Keyed& b) {
     const auto order = compare(budget, a.key, b.key, "sort");
@@ -73,18 +38,26 @@ Value sort(Budget& budget, const Value& value, Arguments& arguments) {
   const bool reverse = arguments.truth(0, "reverse", false);
   const bool case_sensitive = arguments.truth(1, "case_sensitive", false);
   const Value* attribute = arguments.find(2, "attribute");
-  if (attribute && attribute->is(Kind::kString) && attribute->as_string().find(',') != std::string::npos) {
-    fail(ErrorCode::kUnsupported, "a sort by several attributes is not supported");
+  std::vector<Getter> getters;
+  if (attribute && attribute->is(Kind::kString)) {
+    for (std::string_view part : split(attribute->as_string(), ",", -1)) {
+      const Value name(part);
+      getters.emplace_back(budget, &name);
+    }
+  } else {
+    getters.emplace_back(budget, attribute);
   }
-  const Getter getter(budget, attribute);
   std::vector<Keyed> items;
   for (const Value& item : items_of(budget, value)) {
-    items.push_back({without_case(budget, getter(item), case_sensitive), item});
+    std::vector<Value> keys;
+    for (const Getter& getter : getters) keys.push_back(without_case(budget, getter(item), case_sensitive));
+    items.push_back({make_sequence(std::move(keys)), item});
   }
   return make_sequence(sorted(budget, std::move(items), reverse));
 }
 
 Value dictsort(Budget& budget, const Value& value, Arguments& arguments) {
+  require_defined(value);
   require(value.is(Kind::kDict), "dictsort of {}; a dict is expected", describe(value));
   const bool case_sensitive = arguments.truth(0, "case_sensitive", false);
   const Value* given = arguments.find(1, "by");
@@ -93,92 +66,36 @@ Value dictsort(Budget& budget, const Value& value, Arguments& arguments) {
   const bool reverse = arguments.truth(2, "reverse", false);
   std::vector<Keyed> items;
   for (const auto& [key, item] : value.as_dict().items) {
-    const Value pair = make_sequence({Value(key), item}, Sequence::kTuple);
-    items.push_back({without_case(budget, by == "key" ? Value(key) : item, case_sensitive), pair});
+    const Value pair = make_sequence({key, item}, Sequence::kTuple);
+    items.push_back({without_case(budget, by == "key" ? key : item, case_sensitive), pair});
   }
   return make_sequence(sorted(budget, std::move(items), reverse));
 }
 
-template <bool kMax>
-Value extreme(Budget& budget, const Value& value, Arguments& arguments) {
-  const bool case_sensitive = arguments.truth(0, "case_sensitive", false);
-  const Getter getter(budget, arguments.find(1, "attribute"));
-  std::optional<Keyed> best;
-  for (const Value& item : items_of(budget, value)) {
-    Keyed next{without_case(budget, getter(item), case_sensitive), item};
-    const auto order = best ? compare(budget, next.key, best->key, "min or max") : std::nullopt;
-    if (!best || (order && (kMax ? *order > 0 : *order < 0))) best = std::move(next);
-  }
-  return best ? best->item : Value::undefined("there is no least or greatest of no items");
-}
-
-Value unique(Budget& budget, const Value& value, Arguments& arguments) {
-  const bool case_sensitive = arguments.truth(0, "case_sensitive", false);
-  const Getter getter(budget, arguments.find(1, "attribute"));
-  std::vector<Value> keys, result;
-  for (const Value& item : items_of(budget, value)) {
-    Value key = without_case(budget, getter(item), case_sensitive);
-    require(!key.is(Kind::kDict) && !key.is(Kind::kSequence), "unique by {}; a string or number is expected",
-            describe(key));
-    budget.spend(keys.size());
-    if (std::ranges::any_of(keys, [&](const Value& other) { return equal(budget, key, other); })) continue;
-    keys.push_back(std::move(key));
-    result.push_back(item);
-  }
-  return make_sequence(std::move(result), Sequence::kGenerator);
-}
-
-Value map(Budget& budget, const Value& value, Arguments& arguments) {
-  std::vector<Value> result;
-  if (arguments.has_positional()) {
-    const std::string name = to_text(budget, arguments.take_first("the name of a filter"));
-    const Arguments rest = std::exchange(arguments, {});
-    for (const Value& item : items_of(budget, value)) {
-      budget.spend(Budget::kNode);
-      Arguments copy = rest;
-      result.push_back(apply_filter(budget, name, item, copy));
+Value groupby(Budget& budget, const Value& value, Arguments& arguments) {
+  const Getter getter(budget, &arguments.at(0, "attribute"));
+  const Value* fallback = arguments.find(1, "default");
+  const bool case_sensitive = arguments.truth(2, "case_sensitive", false);
+  std::vector<Keyed> items;
+  for (const Value& item : items_of(budget, value))
+    items.push_back({without_case(budget, getter(item, fallback), case_sensitive), item});
+  std::vector<Value> groups, group;
+  std::optional<Value> key;
+  const auto end_group = [&] {
+    if (group.empty()) return;
+    const Value name = case_sensitive ? *key : getter(group.front(), fallback);
+    groups.push_back(make_group(name, make_sequence(std::exchange(group, {}))));
+  };
+  for (const Value& item : sorted(budget, std::move(items), false)) {
+    const Value next = without_case(budget, getter(item, fallback), case_sensitive);
+    if (!key || !equal(budget, *key, next)) {
+      end_group();
+      key = next;
     }
-  } else {
-    const Value* attribute = arguments.find(0, "attribute");
-    require(attribute, "map takes the name of a filter or attribute=");
-    const Value* fallback = arguments.find(1, "default");
-    const Getter getter(budget, attribute);
-    for (const Value& item : items_of(budget, value)) {
-      budget.spend(Budget::kNode);
-      result.push_back(getter(item, fallback));
-    }
+    group.push_back(item);
   }
-  return make_sequence(std::move(result), Sequence::kGenerator);
-}
-
-template <bool kKeep, bool kByAttribute>
-Value select(Budget& budget, const Value& value, Arguments& arguments) {
-  std::vector<Value> result;
-  Arguments rest = std::exchange(arguments, {});
-  std::optional<Value> attribute;
-  if (kByAttribute) attribute = rest.take_first("the name of an attribute");
-  std::optional<std::string> test;
-  if (rest.has_positional()) test = to_text(budget, rest.take_first("the name of a test"));
-  const Getter getter(budget, attribute ? &*attribute : nullptr);
-  for (const Value& item : items_of(budget, value)) {
-    budget.spend(Budget::kNode);
-    const Value tested = getter(item);
-    Arguments copy = rest;
-    if ((test ? apply_test(budget, *test, tested, copy) : truth(tested)) == kKeep) result.push_back(item);
-  }
-  return make_sequence(std::move(result), Sequence::kGenerator);
-}
-
-Value first(Budget& budget, const Value& value, Arguments&) {
-  const auto items = items_of(budget, value);
-  return items.empty() ? Value::undefined("there is no first of no items") : items.front();
-}
-
-Value last(Budget& budget, const Value& value, Arguments&) {
-  const bool generator = value.is(Kind::kSequence) && value.as_sequence().flavor == Sequence::kGenerator;
-  require(!generator && !value.is(Kind::kUndefined), "last of {}; put `| list` before it", describe(value));
-  const auto items = items_of(budget, value);
-  return items.empty() ? Value::undefined("there is no last of no items") : items.back();
+  end_group();
+  return make_sequence(std::move(groups));
 }
 
 Value list(Budget& budget, const Value& value, Arguments&) {
@@ -191,11 +108,10 @@ Value reverse(Budget& budget, const Value& value, Arguments&) {
   if (value.is(Kind::kString)) {
     std::string text;
     for (const Value& item : items) text += item.as_string();
-    return Value(std::move(text));
+    return safe_like(value, Value(std::move(text)));
   }
   const bool generator = value.is(Kind::kSequence) && value.as_sequence().flavor == Sequence::kGenerator;
-  const bool made_list = generator || value.is(Kind::kUndefined);
-  return make_sequence(std::move(items), made_list ? Sequence::kList : Sequence::kGenerator);
+  return make_sequence(std::move(items), generator ? Sequence::kList : Sequence::kGenerator);
 }
 
 Value join(Budget& budget, const Value& value, Arguments& arguments) {
@@ -219,8 +135,8 @@ Value items(Budget& budget, const Value& value, Arguments&) {
           describe(value));
   if (value.is(Kind::kDict)) {
     for (const auto& [key, item] : value.as_dict().items) {
-      budget.spend(2 * Budget::kItem + key.size());
-      pairs.push_back(make_sequence({Value(key), item}, Sequence::kTuple));
+      budget.spend(2 * Budget::kItem);
+      pairs.push_back(make_sequence({key, item}, Sequence::kTuple));
     }
   }
   return make_sequence(std::move(pairs), Sequence::kGenerator);
@@ -254,29 +170,34 @@ Value batch(Budget& budget, const Value& value, Arguments& arguments) {
   return make_sequence(std::move(rows), Sequence::kGenerator);
 }
 
+Value slice(Budget& budget, const Value& value, Arguments& arguments) {
+  constexpr int64_t kMost = 100'000;
+  const Value* given = arguments.find(0, "slices");
+  require(given, "slice takes the number of slices");
+  const int64_t slices = arguments.integer(0, "slices", 0);
+  const Value* fill = arguments.find(1, "fill_with");
+  require(slices != 0 && slices <= kMost, "slice into {}; 1 to {} are expected", slices, kMost);
+  const auto items = items_of(budget, value);
+  std::vector<Value> result;
+  auto at = items.begin();
+  for (int64_t i = 0; i < slices; ++i) {
+    budget.spend(Budget::kItem);
+    const bool longer = i < int64_t(items.size()) % slices;
+    const auto end = at + int64_t(items.size()) / slices + (longer ? 1 : 0);
+    std::vector<Value> part(at, end);
+    if (fill && !fill->is(Kind::kNone) && !longer) part.push_back(*fill);
+    result.push_back(make_sequence(std::move(part)));
+    at = end;
+  }
+  return make_sequence(std::move(result), Sequence::kGenerator);
+}
+
 }  // namespace
 
 const FilterTable& list_filters() {
   static const FilterTable all = {
-      {"batch", batch},
-      {"dictsort", dictsort},
-      {"first", first},
-      {"items", items},
-      {"join", join},
-      {"last", last},
-      {"list", list},
-      {"map", map},
-      {"max", extreme<true>},
-      {"min", extreme<false>},
-      {"reject", select<false, false>},
-      {"rejectattr", select<false, true>},
-      {"reverse", reverse},
-      {"select", select<true, false>},
-      {"selectattr", select<true, true>},
-      {"sort", sort},
-      {"sum", sum},
-      {"unique", unique},
-  };
+      {"batch", batch}, {"dictsort", dictsort}, {"groupby", groupby}, {"items", items}, {"join", join},
+      {"list", list},   {"reverse", reverse},   {"slice", slice},     {"sort", sort},   {"sum", sum}};
   return all;
 }
 

@@ -1,4 +1,5 @@
-// The methods of strings, dicts, lists and `loop`. Calling a method that only Python has is an Error.
+// The methods of texts, numbers, dicts, lists, loops and cyclers. Calling a method that only Python has is an
+// Error.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Arithmetic of templates. Whole numbers have 64 bits; a larger result is an Error.
+// Arithmetic of templates. A whole number beyond 128 bits is an Error.
 #pragma once
 
 #include <string_view>
@@ -9,6 +9,7 @@ namespace heddle::jinja {
 
 // + - * / // % **
 Value apply_binary(Budget& budget, std::string_view operation, const Value& a, const Value& b);
+Value negated(const Value& value);  // takes a whole number
 // + and -
 Value apply_sign(std::string_view sign, const Value& value);
 

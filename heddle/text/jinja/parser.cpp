@@ -1,6 +1,9 @@
 #include "heddle/text/jinja/parser.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "heddle/text/jinja/expression_parser.h"
 
@@ -23,7 +26,6 @@ class Parser : public ExpressionParser {
 
   // Parses statements up to the first tag that begins with one of `ends`, and stops at its name.
   Body parse_body(Names ends);
-  Body parse_inner_body(Names ends);
   // Parses such a body and the tag that ends it.
   Body parse_last_body(std::string_view end);
   void end_tag() { expect(Token::kBlockEnd, "the end of the tag"); }
@@ -38,11 +40,19 @@ class Parser : public ExpressionParser {
   Made parse_filter_block(int line);
   Made parse_with(int line);
   Made parse_scope(int line);
+  Made parse_call_block(int line);
+  Made parse_block(int line);
+  Made parse_autoescape(int line);
+  Made parse_print(int line);
+  Made parse_foreign(const Token& name);
+  void parse_parameters(MacroStatement& macro);
+  // Parses the body of a macro, and sees what it takes.
+  void parse_macro_body(MacroStatement& macro, std::string_view end);
   Made parse_jump(int line, Statement::Kind kind);
 
   int depth_ = 0;
-  int loops_ = 0;   // number of loops around, inside the innermost body that a jump cannot leave
-  int scopes_ = 0;  // number of enclosing scopes that cannot contain a macro
+  int loops_ = 0;  // number of loops around, inside the innermost body that a jump cannot leave
+  std::set<std::string, std::less<>> blocks_;
 };
 
 Parser::Made Parser::made(Statement::Kind kind, int line) const {
@@ -77,17 +87,10 @@ Body Parser::parse_body(Names ends) {
   return body;
 }
 
-Body Parser::parse_inner_body(Names ends) {
-  ++scopes_;
-  Body body = parse_body(ends);
-  --scopes_;
-  return body;
-}
-
 Body Parser::parse_last_body(std::string_view end) {
   const int loops = loops_;
   loops_ = 0;
-  Body body = parse_inner_body({end});
+  Body body = parse_body({end});
   loops_ = loops;
   next();
   end_tag();
@@ -102,26 +105,24 @@ Parser::Made Parser::parse_output() {
 }
 
 Parser::Made Parser::parse_statement() {
+  static const std::map<std::string_view, Made (Parser::*)(int)> kTags = {
+      {"if", &Parser::parse_if},           {"for", &Parser::parse_for},
+      {"set", &Parser::parse_set},         {"macro", &Parser::parse_macro},
+      {"with", &Parser::parse_with},       {"filter", &Parser::parse_filter_block},
+      {"call", &Parser::parse_call_block}, {"generation", &Parser::parse_scope},
+      {"block", &Parser::parse_block},     {"autoescape", &Parser::parse_autoescape},
+      {"print", &Parser::parse_print}};
   const Token name = next();
-  const int line = name.line;
-  if (name.text == "if") return parse_if(line);
-  if (name.text == "for") return parse_for(line);
-  if (name.text == "set") return parse_set(line);
-  if (name.text == "macro") return parse_macro(line);
-  if (name.text == "filter") return parse_filter_block(line);
-  if (name.text == "with") return parse_with(line);
-  if (name.text == "generation") return parse_scope(line);
-  if (name.text == "break") return parse_jump(line, Statement::kBreak);
-  if (name.text == "continue") return parse_jump(line, Statement::kContinue);
-  constexpr std::string_view kOfJinja[] = {"call",    "include", "import",     "from",
-                                           "extends", "block",   "autoescape", "print"};
-  const bool known = std::ranges::find(kOfJinja, name.text) != std::end(kOfJinja);
-  fail_at(
-      line, known ? ErrorCode::kUnsupported : ErrorCode::kInvalidArgument,
-      fmt::format(
-          "the block '{}' is not {}; if, for, set, macro, filter, with, generation, break, continue and raw "
-          "are supported",
-          name.text, known ? "supported" : "expected here"));
+  const auto tag = kTags.find(name.text);
+  if (tag != kTags.end()) return (this->*tag->second)(name.line);
+  if (name.text == "break") return parse_jump(name.line, Statement::kBreak);
+  if (name.text == "continue") return parse_jump(name.line, Statement::kContinue);
+  constexpr std::string_view kForeign[] = {"include", "import", "from", "extends"};
+  if (std::ranges::find(kForeign, name.text) != std::end(kForeign)) return parse_foreign(name);
+  fail_at(name.line, ErrorCode::kInvalidArgument,
+          fmt::format("the block '{}' is not expected here; if, for, set, macro, call, filter, with, block, "
+                      "autoescape, print, generation, break, continue and raw are supported",
+                      name.text));
 }
 
 Parser::Made Parser::parse_if(int line) {
@@ -149,15 +150,15 @@ Parser::Made Parser::parse_for(int line) {
   if (!skip_name("in")) fail_here("'in'");
   loop->expr = parse_tuple(false, "recursive");
   if (skip_name("if")) loop->condition = parse_expression();
-  if (at_name("recursive")) fail_at(line, ErrorCode::kUnsupported, "a recursive loop is not supported");
+  loop->flag = skip_name("recursive");
   end_tag();
   ++loops_;
-  loop->body = parse_inner_body({"else", "endfor"});
+  loop->body = parse_body({"else", "endfor"});
   --loops_;
   const Token end = next();
   end_tag();
   if (end.text == "endfor") return loop;
-  loop->orelse = parse_inner_body({"endfor"});
+  loop->orelse = parse_body({"endfor"});
   next();
   end_tag();
   return loop;
@@ -179,11 +180,16 @@ Parser::Made Parser::parse_set(int line) {
 }
 
 Parser::Made Parser::parse_macro(int line) {
-  if (scopes_ > 0)
-    fail_at(line, ErrorCode::kUnsupported, "a macro inside of another block than 'if' is not supported");
   Made statement = made(Statement::kMacro, line);
   MacroStatement& macro = statement->macro;
   macro.name = expect(Token::kName, "the name of the macro").text;
+  parse_parameters(macro);
+  end_tag();
+  parse_macro_body(macro, "endmacro");
+  return statement;
+}
+
+void Parser::parse_parameters(MacroStatement& macro) {
   expect_operator("(");
   while (!at_operator(")")) {
     if (!macro.parameters.empty()) expect_operator(",");
@@ -197,8 +203,79 @@ Parser::Made Parser::parse_macro(int line) {
     macro.parameters.push_back(std::move(parameter));
   }
   next();
+}
+
+void Parser::parse_macro_body(MacroStatement& macro, std::string_view end) {
+  auto around = std::exchange(mentions_, {});
+  macro.body = parse_last_body(end);
+  const auto reads = [&](std::string_view name) {
+    const auto found = mentions_.find(name);
+    const bool parameter =
+        std::ranges::find(macro.parameters, name, &MacroStatement::Parameter::name) != macro.parameters.end();
+    return found != mentions_.end() && found->second && !parameter;
+  };
+  macro.takes_varargs = reads("varargs");
+  macro.takes_kwargs = reads("kwargs");
+  macro.takes_caller = reads("caller");
+  around.merge(mentions_);
+  mentions_ = std::move(around);
+}
+
+Parser::Made Parser::parse_call_block(int line) {
+  Made statement = made(Statement::kCall, line);
+  if (at_operator("(")) parse_parameters(statement->macro);
+  ExprPtr call = parse_expression();
+  if (call->kind != Expr::kCall)
+    fail_at(line, ErrorCode::kInvalidArgument, "'call' is not followed by a call");
+  statement->expr = std::move(call);
   end_tag();
-  macro.body = parse_last_body("endmacro");
+  parse_macro_body(statement->macro, "endcall");
+  return statement;
+}
+
+Parser::Made Parser::parse_block(int line) {
+  Made block = made(Statement::kBlock, line);
+  block->text = expect(Token::kName, "the name of the block").text;
+  if (!blocks_.insert(block->text).second)
+    fail_at(line, ErrorCode::kInvalidArgument, fmt::format("the block '{}' is there twice", block->text));
+  block->flag = skip_name("scoped");
+  if (skip_name("required")) block->kind = Statement::kRequired;
+  end_tag();
+  const int loops = std::exchange(loops_, 0);
+  block->body = parse_body({"endblock"});
+  loops_ = loops;
+  next();
+  skip_name(block->text);
+  end_tag();
+  return block;
+}
+
+Parser::Made Parser::parse_autoescape(int line) {
+  Made block = made(Statement::kAutoescape, line);
+  block->expr = parse_expression();
+  end_tag();
+  block->body = parse_last_body("endautoescape");
+  return block;
+}
+
+Parser::Made Parser::parse_print(int line) {
+  Made group = made(Statement::kGroup, line);
+  while (now().kind != Token::kBlockEnd) {
+    if (!group->body.empty()) expect_operator(",");
+    Made output = made(Statement::kOutput, line);
+    output->expr = parse_expression();
+    group->body.push_back(std::move(output));
+  }
+  end_tag();
+  return group;
+}
+
+// A tag that asks for another template fails when it is reached: a model has one template.
+Parser::Made Parser::parse_foreign(const Token& name) {
+  Made statement = made(Statement::kForeign, name.line);
+  statement->text = name.text;
+  while (now().kind != Token::kBlockEnd && now().kind != Token::kEnd) next();
+  end_tag();
   return statement;
 }
 

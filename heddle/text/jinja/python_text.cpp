@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <memory>
 
 #include <fmt/format.h>
 #include <utf8proc.h>
 
+#include "heddle/text/jinja/character_class.h"
 #include "heddle/text/unicode/case_exceptions.h"
-#include "heddle/text/unicode/regex.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle::jinja {
@@ -17,27 +19,6 @@ namespace {
 
 bool ends_line(uint32_t c) {
   return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
-}
-
-bool matches(const Regex& regex, uint32_t code_point) {
-  std::string text;
-  append_utf8(code_point, text);
-  Regex::Scratch scratch;
-  return regex.find(text, 0, scratch).has_value();
-}
-
-bool is_cased(uint32_t c) {
-  static const Regex regex(R"(\p{Cased})");
-  return c < 0x80 ? (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') : matches(regex, c);
-}
-bool is_case_ignorable(uint32_t c) {
-  static const Regex regex(R"(\p{Case_Ignorable})");
-  return matches(regex, c);
-}
-// Characters that repr() does not escape; Unicode 14 in both implementations.
-bool is_printable(uint32_t c) {
-  static const Regex regex(R"([^\p{C}\p{Z}])");
-  return c < 0x7F ? c >= ' ' : matches(regex, c);
 }
 
 const CaseException* exception_of(uint32_t c) {
@@ -60,12 +41,6 @@ void append_upper(uint32_t c, std::string& out) {
 void append_title(uint32_t c, std::string& out) {
   if (const CaseException* exception = exception_of(c)) return append_all(exception->title, out);
   append_utf8(uint32_t(utf8proc_totitle(int32_t(c))), out);
-}
-
-std::vector<uint32_t> code_points(std::string_view text) {
-  std::vector<uint32_t> result;
-  for (std::string_view character : characters(text)) result.push_back(first_char(character).code_point);
-  return result;
 }
 
 // A sigma that ends a word: after a cased letter and not before one, across characters that case ignores.
@@ -92,6 +67,12 @@ bool is_space(uint32_t c) {
   return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
          c == 0x3000;
+}
+
+std::vector<uint32_t> code_points(std::string_view text) {
+  std::vector<uint32_t> result;
+  for (std::string_view character : characters(text)) result.push_back(first_char(character).code_point);
+  return result;
 }
 
 size_t count_characters(std::string_view text) {
@@ -258,6 +239,39 @@ std::string capitalize(std::string_view text) {
     }
   }
   return result;
+}
+
+std::string swapcase(std::string_view text) {
+  std::string result;
+  const auto all = code_points(text);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (is_uppercase(all[i])) {
+      append_lower(all, i, result);
+    } else if (is_lowercase(all[i])) {
+      append_upper(all[i], result);
+    } else {
+      append_utf8(all[i], result);
+    }
+  }
+  return result;
+}
+
+std::string casefold(std::string_view text) {
+  uint8_t* folded = nullptr;
+  const auto size = utf8proc_map(reinterpret_cast<const uint8_t*>(text.data()), int64_t(text.size()), &folded,
+                                 UTF8PROC_CASEFOLD);
+  const std::unique_ptr<uint8_t, decltype(&std::free)> owner(folded, std::free);
+  require(size >= 0, "the case of a text could not be folded: {}", utf8proc_errmsg(size));
+  return {reinterpret_cast<const char*>(folded), size_t(size)};
+}
+
+bool has_only_case(std::string_view text, bool upper) {
+  bool cased = false;
+  for (uint32_t c : code_points(text)) {
+    if ((upper ? is_lowercase(c) : is_uppercase(c)) || is_titlecase(c)) return false;
+    cased |= upper ? is_uppercase(c) : is_lowercase(c);
+  }
+  return cased;
 }
 
 std::string repr(std::string_view text) {

@@ -17,6 +17,7 @@ enum class Sides { kBoth, kLeft, kRight };
 bool is_space(uint32_t code_point);
 size_t count_characters(std::string_view text);
 std::vector<std::string_view> characters(std::string_view text);
+std::vector<uint32_t> code_points(std::string_view text);
 
 // Strips white space, or the characters of `chars`, from the ends.
 std::string_view strip(std::string_view text, Sides sides,
@@ -37,6 +38,11 @@ std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 std::string title(std::string_view text);
 std::string capitalize(std::string_view text);
+std::string swapcase(std::string_view text);
+std::string casefold(std::string_view text);
+
+// True if there is a cased character, and each is a capital, or each is not: Python's isupper and islower.
+bool has_only_case(std::string_view text, bool upper);
 
 // repr()
 std::string repr(std::string_view text);

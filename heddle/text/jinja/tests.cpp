@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "heddle/text/jinja/filters.h"
+#include "heddle/text/jinja/operators.h"
 #include "heddle/text/jinja/python_text.h"
 
 namespace heddle::jinja {
@@ -30,52 +31,50 @@ bool is_number(Budget&, const Value& value, Arguments&) {
   return value.is_number();
 }
 
+bool is_whole(Budget&, const Value& value, Arguments&) {
+  return value.is_whole() && !value.is(Kind::kBool);
+}
+
 bool is_iterable(Budget&, const Value& value, Arguments&) {
   return value.is(Kind::kSequence) || value.is(Kind::kString) || value.is(Kind::kDict) ||
          value.is(Kind::kUndefined) || value.is(Kind::kLoop);
 }
 
 bool is_sequence(Budget&, const Value& value, Arguments&) {
-  if (value.is(Kind::kSequence)) {
-    const Sequence::Flavor flavor = value.as_sequence().flavor;
-    return flavor != Sequence::kView && flavor != Sequence::kGenerator;
-  }
+  if (value.is(Kind::kSequence))
+    return value.as_sequence().is_list() || value.as_sequence().flavor == Sequence::kRange;
   // In Jinja an undefined value passes too: it has a length.
   return value.is(Kind::kString) || value.is(Kind::kDict) || value.is(Kind::kUndefined);
 }
 
 bool is_callable(Budget&, const Value& value, Arguments&) {
-  return value.is(Kind::kCallable) || value.is(Kind::kUndefined);
+  return value.is(Kind::kCallable) || value.is(Kind::kUndefined) || value.is(Kind::kLoop) ||
+         (value.is(Kind::kCycler) && value.as_cycler().is_joiner);
 }
 
-int64_t remainder(const Value& value, int64_t divisor) {
-  require_defined(value);
-  require(value.is_integer() && divisor != 0, "{} divided by {}: whole numbers but 0 are expected",
-          describe(value), divisor);
-  return divisor == -1 ? 0 : value.as_int() % divisor;
+bool is_escaped(Budget&, const Value& value, Arguments&) {
+  return value.is_safe();
 }
 
-bool is_odd(Budget&, const Value& value, Arguments&) {
-  return remainder(value, 2) != 0;
-}
-bool is_even(Budget&, const Value& value, Arguments&) {
-  return remainder(value, 2) == 0;
-}
-bool is_divisible(Budget&, const Value& value, Arguments& arguments) {
-  const Value& divisor = arguments.at(0, "num");
-  require(divisor.is_integer(), "divisibleby {}; a whole number is expected", describe(divisor));
-  return remainder(value, divisor.as_int()) == 0;
+bool leaves(Budget& budget, const Value& value, const Value& divisor, int64_t rest) {
+  return equal(budget, apply_binary(budget, "%", value, divisor), Value(rest));
 }
 
-bool has_case(std::string_view text, std::string (*to_case)(std::string_view),
-              std::string (*other)(std::string_view)) {
-  return to_case(text) == text && other(text) != text;
+bool is_odd(Budget& budget, const Value& value, Arguments&) {
+  return leaves(budget, value, Value(int64_t{2}), 1);
 }
-bool is_lower(Budget& budget, const Value& value, Arguments&) {
-  return has_case(to_text(budget, value), lower, upper);
+bool is_even(Budget& budget, const Value& value, Arguments&) {
+  return leaves(budget, value, Value(int64_t{2}), 0);
 }
-bool is_upper(Budget& budget, const Value& value, Arguments&) {
-  return has_case(to_text(budget, value), upper, lower);
+bool is_divisible(Budget& budget, const Value& value, Arguments& arguments) {
+  return leaves(budget, value, arguments.at(0, "num"), 0);
+}
+
+template <bool kUpper>
+bool has_case(Budget& budget, const Value& value, Arguments&) {
+  const std::string text = to_text(budget, value);
+  budget.spend(Budget::kItem * text.size());
+  return has_only_case(text, kUpper);
 }
 
 bool is_in(Budget& budget, const Value& value, Arguments& arguments) {
@@ -88,21 +87,29 @@ bool is_unequal(Budget& budget, const Value& value, Arguments& arguments) {
   return !equal(budget, value, arguments.at(0, "other"));
 }
 
-// Compares singletons only: whether other values are the same object in Python depends on how they were made.
+// Compares singletons and containers: whether numbers and texts are the same object in Python depends on how
+// they were made.
 bool is_same(Budget& budget, const Value& value, Arguments& arguments) {
   const Value& other = arguments.at(0, "other");
-  const auto singleton = [](const Value& v) { return v.is(Kind::kNone) || v.is(Kind::kBool); };
-  if (!singleton(other)) {
-    fail(ErrorCode::kUnsupported, "'sameas' with {} is not supported; true, false and none are",
+  if (value.kind() != other.kind()) return false;
+  if (other.is(Kind::kSequence)) return &value.as_sequence() == &other.as_sequence();
+  if (other.is(Kind::kDict)) return &value.as_dict() == &other.as_dict();
+  const bool unknown = other.is_number() || other.is(Kind::kString);
+  if (unknown && !other.is(Kind::kBool) && equal(budget, value, other)) {
+    fail(ErrorCode::kUnsupported,
+         "'sameas' with {} of the same value is not supported; true, false, none and containers are",
          describe(other));
   }
-  return value.kind() == other.kind() && equal(budget, value, other);
+  return !other.is(Kind::kUndefined) && equal(budget, value, other);
 }
 
 bool is_filter_name(Budget& budget, const Value& value, Arguments&) {
-  const std::string name = to_text(budget, value);
-  if (!is_filter(name)) fail(ErrorCode::kUnsupported, "whether there is a filter '{}' is not known", name);
-  return true;
+  require_hashable(value);
+  return is_filter(to_text(budget, value));
+}
+bool is_test_name(Budget& budget, const Value& value, Arguments&) {
+  require_hashable(value);
+  return is_test(to_text(budget, value));
 }
 
 template <int kLow, int kHigh>
@@ -121,6 +128,7 @@ const std::map<std::string_view, Test>& tests() {
       {"eq", is_equal},
       {"equalto", is_equal},
       {"==", is_equal},
+      {"escaped", is_escaped},
       {"even", is_even},
       {"false", is_bool<false>},
       {"filter", is_filter_name},
@@ -131,14 +139,14 @@ const std::map<std::string_view, Test>& tests() {
       {"gt", is_ordered<1, 1>},
       {">", is_ordered<1, 1>},
       {"in", is_in},
-      {"integer", is_kind<Kind::kInt>},
+      {"integer", is_whole},
       {"iterable", is_iterable},
       {"le", is_ordered<-1, 0>},
       {"<=", is_ordered<-1, 0>},
       {"lessthan", is_ordered<-1, -1>},
       {"lt", is_ordered<-1, -1>},
       {"<", is_ordered<-1, -1>},
-      {"lower", is_lower},
+      {"lower", has_case<false>},
       {"mapping", is_kind<Kind::kDict>},
       {"ne", is_unequal},
       {"!=", is_unequal},
@@ -148,9 +156,10 @@ const std::map<std::string_view, Test>& tests() {
       {"sameas", is_same},
       {"sequence", is_sequence},
       {"string", is_kind<Kind::kString>},
+      {"test", is_test_name},
       {"true", is_bool<true>},
       {"undefined", is_kind<Kind::kUndefined>},
-      {"upper", is_upper},
+      {"upper", has_case<true>},
   };
   return all;
 }
@@ -169,7 +178,8 @@ std::string test_names() {
 
 bool apply_test(Budget& budget, std::string_view name, const Value& value, Arguments& arguments) {
   const auto found = tests().find(name);
-  if (found == tests().end()) fail(ErrorCode::kUnsupported, "the test '{}' is not supported", name);
+  if (found == tests().end())
+    fail(ErrorCode::kUnsupported, "the test '{}' is not known; known are {}", name, test_names());
   const bool result = found->second(budget, value, arguments);
   arguments.finish();
   return result;
