@@ -52,7 +52,7 @@ Drawn draw(const SamplingParams& params) {
       EXPECT_TRUE(std::ranges::equal(logits, drawn.logits));
       SamplingParams host = params;
       host.seed = seed + i;
-      drawn.differs_from_host += choose_token(host, drawn.text, logits, 0) != step.sampled[i];
+      drawn.differs_from_host += choose_token(host, {.tokens = drawn.text}, logits, 0) != step.sampled[i];
     }
     drawn.tokens.insert(drawn.tokens.end(), step.sampled.begin(), step.sampled.end());
     for (SequenceId id : ids) engine->close(id);
@@ -95,7 +95,7 @@ TEST(Sampling, ProgramsDrawAsTransformersDefinesIt) {
   };
   for (const SamplingParams& params : all) {
     const Drawn drawn = draw(params);
-    const auto scores = process_logits(params, drawn.text, drawn.logits);
+    const auto scores = process_logits(params, {.tokens = drawn.text}, drawn.logits);
     const auto [statistic, freedom] = chi_square(drawn, scores);
     ASSERT_GE(freedom, 3);
     // Wilson and Hilferty's approximation of the 99.9th percentile.

@@ -11,6 +11,7 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/ir/print.h"
+#include "heddle/text/generation_config.h"
 
 namespace heddle {
 namespace {
@@ -65,6 +66,21 @@ void show_model(const std::string& folder, const Planner& planner) {
              capacity.pages_per_sequence * capacity.page_size);
 }
 
+// The settings of generation that the model's files have, each with its file.
+void show_generation(const std::string& folder) {
+  GenerationConfig config;
+  try {
+    config = GenerationConfig::load(folder);
+  } catch (const Error& error) {
+    fmt::print("generation\n  {}\n", error.what());
+    return;
+  }
+  fmt::print("generation{}\n",
+             config.sources.empty() ? ": no settings in generation_config.json or config.json" : "");
+  for (const auto& [name, value, where] : config.sources)
+    fmt::print("  {:<28} {:<24} {}\n", name, value, where);
+}
+
 void show_row_classes(const Planner& planner) {
   fmt::print("row classes\n  rows  calls  instructions  counters   arena bytes\n");
   for (i32 rows : planner.row_classes()) {
@@ -111,6 +127,7 @@ void inspect_model(const InspectFlags& flags) {
   if (overview) show_model(flags.engine.model, planner);
   show_program(flags, planner.program(rows, 1));
   if (!overview) return;
+  show_generation(flags.engine.model);
   show_row_classes(planner);
   if (flags.all) show_fused(planner, rows);
 }

@@ -45,7 +45,8 @@ class JsonView {
   // Fails unless it is one of these strings.
   void check_one_of(std::initializer_list<std::string_view> names) const;
 
-  size_t size() const { return value_->size(); }  // members of an array or object
+  std::string text() const { return brief(*value_); }  // for people
+  size_t size() const { return value_->size(); }       // members of an array or object
   void for_each_item(const std::function<void(const JsonView&)>& visit) const;
   void for_each_member(const std::function<void(const std::string&, const JsonView&)>& visit) const;
 

@@ -46,7 +46,11 @@ Answer::Answer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer
 i32 Answer::choose(std::span<const float> logits, i32 chosen) {
   if (on_host_) {
     if (seen_.empty()) seen_ = prompt_;
-    chosen = choose_token(settings_.sampling, seen_, logits, u32(seen_.size() - prompt_.size()));
+    const TextSoFar text = {.tokens = seen_,
+                            .prompt = prompt_.size(),
+                            .ends = settings_.eos_token_id,
+                            .most = prompt_.size() + size_t(settings_.max_tokens)};
+    chosen = choose_token(settings_.sampling, text, logits, u32(seen_.size() - prompt_.size()));
     seen_.push_back(chosen);
   }
   if (settings_.logprobs >= 0) logprobs_.push_back(logprobs_of(logits, chosen, size_t(settings_.logprobs)));

@@ -1,6 +1,5 @@
 #include "heddle/session/settings.h"
 
-#include <filesystem>
 #include <type_traits>
 
 #include "heddle/base/error.h"
@@ -61,10 +60,8 @@ void AnswerSettings::validate() const {
   const StopStrings checked(stop);
 }
 
-AnswerSettings model_settings(const std::string& folder) {
-  const std::string path = folder + "/generation_config.json";
-  if (!std::filesystem::exists(path)) return {};
-  const GenerationConfig config = GenerationConfig::load(path);
+AnswerSettings model_settings(const std::string& folder, const std::set<std::string, std::less<>>& ignored) {
+  const GenerationConfig config = GenerationConfig::load(folder, ignored);
   return {.sampling = config.sampling, .stop = config.stop_strings, .eos_token_id = config.eos_token_ids};
 }
 
@@ -103,6 +100,11 @@ void require_known_tokens(const AnswerSettings& settings, i32 vocab) {
   };
   for (const SequenceBias& bias : settings.sampling.sequence_bias) check("sequence_bias", bias.tokens);
   for (const auto& word : settings.sampling.bad_words_ids) check("bad_words_ids", word);
+  check("suppress_tokens", settings.sampling.suppress_tokens);
+  check("begin_suppress_tokens", settings.sampling.begin_suppress_tokens);
+  check("forced_eos_token_id", settings.sampling.forced_eos_token_id);
+  if (settings.sampling.forced_bos_token_id >= 0)
+    check("forced_bos_token_id", std::span(&settings.sampling.forced_bos_token_id, 1));
   check("eos_token_id", settings.eos_token_id);
 }
 

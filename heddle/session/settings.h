@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,10 @@ struct AnswerSettings {
     v("sequence_bias", self.sampling.sequence_bias,
       "numbers added to the score of the last token of a sequence when the others come before it");
     v("bad_words_ids", self.sampling.bad_words_ids, "sequences of tokens that are never completed");
+    v("suppress_tokens", self.sampling.suppress_tokens, "tokens that are never chosen");
+    v("begin_suppress_tokens", self.sampling.begin_suppress_tokens, "tokens that are never chosen first");
+    v("forced_eos_token_id", self.sampling.forced_eos_token_id,
+      "one of these tokens ends an answer of max_tokens");
     v("max_tokens", self.max_tokens, "most new tokens");
     v("logprobs", self.logprobs,
       "keep the log-probability of each token and of this many most likely ones, by the model's logits; -1 "
@@ -42,9 +47,11 @@ struct AnswerSettings {
   void validate() const;
 };
 
-// Reads generation_config.json of a model's folder; the defaults above fill in what it does not say. Throws
-// Error(kIo) when it is malformed, Error(kUnsupported) when it asks for something that heddle does not do.
-AnswerSettings model_settings(const std::string& folder);
+// The settings that a model's folder has for generation (text/generation_config.h); the defaults above fill in
+// what it does not say. `ignored`: names of settings to leave out. Throws Error(kIo) when they are malformed,
+// Error(kUnsupported) when they ask for something that heddle does not do.
+AnswerSettings model_settings(const std::string& folder,
+                              const std::set<std::string, std::less<>>& ignored = {});
 
 // Takes the fields of `asked` for which given(name) is true. Stop strings are added to the existing ones;
 // every other field is replaced.

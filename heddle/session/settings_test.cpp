@@ -1,10 +1,12 @@
 #include "heddle/session/settings.h"
 
+#include <filesystem>
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 
 namespace heddle {
 namespace {
@@ -24,7 +26,10 @@ std::string message_of(const std::function<void()>& work) {
 constexpr const char* kAll = R"({
   "temperature": 0.5, "top_k": 9, "top_p": 0.25, "min_p": 0.125, "typical_p": 0.75, "repetition_penalty": 1.5,
   "no_repeat_ngram_size": 3, "seed": 7, "sequence_bias": [[[1, 2], -2.5]], "bad_words_ids": [[4], [5, 6]],
-  "max_tokens": 12, "logprobs": 2, "stop": ["a", "b"], "eos_token_id": [3, 8]})";
+  "top_h": 0.5, "epsilon_cutoff": 0.25, "eta_cutoff": 0.125, "encoder_repetition_penalty": 1.5,
+  "encoder_no_repeat_ngram_size": 2, "min_length": 3, "min_new_tokens": 2, "forced_bos_token_id": 4,
+  "exponential_decay_start": 5, "exponential_decay_factor": 1.25, "suppress_tokens": [1],
+  "begin_suppress_tokens": [2], "forced_eos_token_id": 3, "max_tokens": 12, "logprobs": 2, "stop": ["a", "b"], "eos_token_id": [3, 8]})";
 
 AnswerSettings read_all() {
   AnswerSettings settings;
@@ -107,6 +112,20 @@ TEST(Settings, ValuesOutOfRangeAreNamed) {
   EXPECT_NE(message({.sampling = {.top_p = 2}}).find("top_p is 2"), std::string::npos);
   EXPECT_NE(message({.stop = {""}}), "accepted");
   EXPECT_EQ(message({}), "accepted");
+}
+
+TEST(Settings, ComeFromTheConfigOfAModelWithoutItsOwnFile) {
+  const std::string folder = testing::TempDir() + "heddle_settings_model";
+  std::filesystem::create_directories(folder);
+  write_file(folder + "/config.json", R"({"eos_token_id": [5, 6], "num_beams": 4})");
+  EXPECT_NE(message_of([&] { model_settings(folder); }).find("--ignore-generation num_beams"),
+            std::string::npos);
+  EXPECT_EQ(model_settings(folder, {"num_beams"}).eos_token_id, (std::vector<i32>{5, 6}));
+  EXPECT_NE(message_of([&] { model_settings(folder, {"beams"}); }).find("'beams' is no setting"),
+            std::string::npos);
+  write_file(folder + "/generation_config.json", "{}");
+  EXPECT_TRUE(model_settings(folder).eos_token_id.empty()) << "generation_config.json wins whole";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Settings, ComeFromAModel) {

@@ -64,15 +64,79 @@ TEST(GenerationConfig, ReadsListsOfTokens) {
   EXPECT_EQ(parse(R"({"do_sample": true, "typical_p": 0.5})").sampling.needs_host(), "typical_p");
 }
 
+TEST(GenerationConfig, ReadsWhatTransformersProcessesLogitsWith) {
+  const GenerationConfig config = parse(R"({
+    "suppress_tokens": [1, 2], "begin_suppress_tokens": [3], "min_new_tokens": 4, "min_length": 5,
+    "forced_eos_token_id": 6, "forced_bos_token_id": 7, "exponential_decay_length_penalty": [8, 1.5],
+    "encoder_repetition_penalty": 1.25, "encoder_no_repeat_ngram_size": 2, "epsilon_cutoff": 0.5})");
+  const SamplingParams& sampling = config.sampling;
+  EXPECT_EQ(sampling.suppress_tokens, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(sampling.begin_suppress_tokens, (std::vector<int32_t>{3}));
+  EXPECT_EQ(sampling.forced_eos_token_id, (std::vector<int32_t>{6}));
+  EXPECT_EQ(sampling.min_new_tokens, 4);
+  EXPECT_EQ(sampling.min_length, 5);
+  EXPECT_EQ(sampling.forced_bos_token_id, 7);
+  EXPECT_EQ(sampling.exponential_decay_start, 8);
+  EXPECT_EQ(sampling.exponential_decay_factor, 1.5f);
+  EXPECT_EQ(sampling.epsilon_cutoff, 0) << "the file does not sample";
+  EXPECT_EQ(parse(R"({"do_sample": true, "epsilon_cutoff": 0.5, "eta_cutoff": 0.25, "top_h": 0.75})")
+                .sampling.needs_host(),
+            "top_h, epsilon_cutoff, eta_cutoff");
+}
+
+// The cases and answers are those of transformers' GenerationConfig.from_model_config.
+TEST(GenerationConfig, ReadsAModelsConfigAsTransformersDoes) {
+  const std::pair<const char*, std::vector<int32_t>> cases[] = {
+      {R"({"eos_token_id": 3})", {3}},
+      {R"({"eos_token_id": [3, 4]})", {3, 4}},
+      {R"({"eos_token_id": null})", {}},
+      {R"({})", {}},
+      {R"({"eos_token_id": 3, "text_config": {"eos_token_id": 7}})", {3}},
+      {R"({"eos_token_id": null, "text_config": {"eos_token_id": 7}})", {7}},
+      {R"({"text_config": {"eos_token_id": [7, 8]}})", {7, 8}},
+      {R"({"decoder": {"eos_token_id": 1}, "text_config": {"eos_token_id": 7}})", {1}},
+      {R"({"decoder": {}, "text_config": {"eos_token_id": 7}})", {7}},
+      {R"({"text_config": {"eos_token_id": null}})", {}}};
+  for (const auto& [json, ids] : cases)
+    EXPECT_EQ(GenerationConfig::parse_model_config(json, "config.json").eos_token_ids, ids) << json;
+  const GenerationConfig config = GenerationConfig::parse_model_config(
+      R"({"model_type": "x", "do_sample": true, "temperature": 0.5, "text_config": {"top_p": 0.25, "temperature": 2}})",
+      "model/config.json");
+  EXPECT_EQ(config.sampling.temperature, 0.5f);
+  EXPECT_EQ(config.sampling.top_p, 0.25f);
+  std::string sources;
+  for (const auto& [name, value, where] : config.sources) sources += name + " " + value + " " + where + "\n";
+  EXPECT_EQ(sources,
+            "do_sample true config.json\ntemperature 0.5 config.json\ntop_p 0.25 config.json: text_config\n");
+}
+
 TEST(GenerationConfig, NamesWhatItRefuses) {
   EXPECT_EQ(error_of(R"({"num_beams": 4})"),
-            "[generation_config.json] num_beams is 4: this is not supported; 1 or no such line is");
-  for (const std::string line :
-       {R"("bad_words_ids": [1])", R"("bad_words_ids": [[]])", R"("sequence_bias": [[[1]]])",
-        R"("sequence_bias": [[[1], "x"]])", R"("no_repeat_ngram_size": -1)", R"("force_words_ids": [[1]])",
-        R"("suppress_tokens": [1])", R"("eos_token_id": "two")", R"("eos_token_id": -1)", R"("do_sample": 1)",
-        R"("do_sample": true, "top_p": 1.5)", R"("repetition_penalty": 0)", R"("max_length": 1e3)",
-        R"("stop_strings": [1])", R"("token_healing": true)", R"("do_sample": true, "temperature": "hot")"}) {
+            "[generation_config.json] num_beams is 4: this is not supported; 1 or no such line is, and "
+            "--ignore-generation num_beams goes past it");
+  EXPECT_EQ(GenerationConfig::parse(R"({"num_beams": 4, "top_k": 3})", "f", {"num_beams"}).sources.size(),
+            2u);
+  for (const std::string line : {R"("bad_words_ids": [1])",
+                                 R"("bad_words_ids": [[]])",
+                                 R"("sequence_bias": [[[1]]])",
+                                 R"("sequence_bias": [[[1], "x"]])",
+                                 R"("no_repeat_ngram_size": -1)",
+                                 R"("force_words_ids": [[1]])",
+                                 R"("suppress_tokens": ["a"])",
+                                 R"("max_time": 5)",
+                                 R"("penalty_alpha": 0.6)",
+                                 R"("use_mtp": true)",
+                                 R"("exponential_decay_length_penalty": [1])",
+                                 R"("min_new_tokens": -1)",
+                                 R"("eos_token_id": "two")",
+                                 R"("eos_token_id": -1)",
+                                 R"("do_sample": 1)",
+                                 R"("do_sample": true, "top_p": 1.5)",
+                                 R"("repetition_penalty": 0)",
+                                 R"("max_length": 1e3)",
+                                 R"("stop_strings": [1])",
+                                 R"("token_healing": true)",
+                                 R"("do_sample": true, "temperature": "hot")"}) {
     EXPECT_TRUE(error_of("{" + line + "}").starts_with("[generation_config.json] "))
         << line << error_of("{" + line + "}");
   }
@@ -113,11 +177,12 @@ TEST(SamplingParams, VisitNamesEveryField) {
     names.insert(name);
     EXPECT_NE(std::string(help), "");
   });
-  EXPECT_EQ(bytes, 5 * sizeof(float) + 2 * sizeof(int32_t) + sizeof(uint64_t));
+  EXPECT_EQ(bytes, 10 * sizeof(float) + 7 * sizeof(int32_t) + sizeof(uint64_t));
   // Every number of the parameters is tested.
-  const size_t lists = sizeof(decltype(params.sequence_bias)) + sizeof(decltype(params.bad_words_ids));
+  const size_t lists = sizeof(decltype(params.sequence_bias)) + sizeof(decltype(params.bad_words_ids)) +
+                       3 * sizeof(decltype(params.suppress_tokens));
   EXPECT_LT(sizeof(params) - bytes - lists, alignof(SamplingParams));
-  EXPECT_EQ(names.size(), 8u);
+  EXPECT_EQ(names.size(), 18u);
 }
 
 }  // namespace

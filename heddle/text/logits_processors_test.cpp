@@ -30,6 +30,11 @@ SamplingParams params_of(const json& settings) {
   SamplingParams::visit(params, [&](const char* name, auto& field, const char*) {
     if (settings.contains(name)) settings[name].get_to(field);
   });
+  for (const auto& [name, list] : {std::pair{"suppress_tokens", &params.suppress_tokens},
+                                   {"begin_suppress_tokens", &params.begin_suppress_tokens},
+                                   {"forced_eos_token_id", &params.forced_eos_token_id}}) {
+    if (settings.contains(name)) settings[name].get_to(*list);
+  }
   if (settings.contains("bad_words_ids")) settings["bad_words_ids"].get_to(params.bad_words_ids);
   for (const json& bias : settings.value("sequence_bias", json::array()))
     params.sequence_bias.push_back({bias[0].get<std::vector<int32_t>>(), bias[1].get<float>()});
@@ -47,7 +52,9 @@ TEST(LogitsProcessors, GiveTheScoresOfTransformers) {
     std::vector<float> logits;
     for (int unit : one["logits"]) logits.push_back(float(unit) / 4096);
     const auto tokens = one["tokens"].get<std::vector<int32_t>>();
-    const std::vector<float> scores = process_logits(params_of(one["settings"]), tokens, logits);
+    const auto ends = one["ends"].get<std::vector<int32_t>>();
+    const TextSoFar text{.tokens = tokens, .prompt = one["prompt"], .ends = ends, .most = one["most"]};
+    const std::vector<float> scores = process_logits(params_of(one["settings"]), text, logits);
     std::vector<size_t> kept;
     for (size_t i = 0; i < scores.size(); ++i)
       if (scores[i] > -INFINITY) kept.push_back(i);
@@ -57,8 +64,8 @@ TEST(LogitsProcessors, GiveTheScoresOfTransformers) {
       ASSERT_NEAR(double(scores[kept[i]]), wanted, 1e-6 * (1 + std::abs(wanted)));
     }
   }
-  EXPECT_EQ(uses.size(), 9u);
-  for (const auto& [name, count] : uses) EXPECT_GE(count, all.size() / 10) << name;
+  EXPECT_EQ(uses.size(), 22u);
+  for (const auto& [name, count] : uses) EXPECT_GE(count, all.size() / 30) << name;
 }
 
 TEST(LogitsProcessors, ChooseByTheProcessedScores) {
@@ -67,14 +74,31 @@ TEST(LogitsProcessors, ChooseByTheProcessedScores) {
   EXPECT_EQ(choose_token({.bad_words_ids = {{1}}}, {}, logits, 0), 3);
   EXPECT_EQ(choose_token({.sequence_bias = {{{2}, 5}}}, {}, logits, 0), 2);
   const std::vector<int32_t> text = {0, 1, 0};
-  EXPECT_EQ(choose_token({.no_repeat_ngram_size = 2}, text, logits, 0), 3) << "0 1 was there";
-  EXPECT_EQ(choose_token({.bad_words_ids = {{1, 0, 3}, {0, 1}}}, text, logits, 0), 2);
+  EXPECT_EQ(choose_token({.no_repeat_ngram_size = 2}, {.tokens = text}, logits, 0), 3) << "0 1 was there";
+  EXPECT_EQ(choose_token({.bad_words_ids = {{1, 0, 3}, {0, 1}}}, {.tokens = text}, logits, 0), 2);
   try {
     choose_token({.bad_words_ids = {{0}, {1}, {2}, {3}}}, {}, logits, 0);
     ADD_FAILURE() << "nothing is left";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("no token is left"), std::string::npos);
   }
+}
+
+// As many of equal scores stay as in transformers.
+TEST(LogitsProcessors, TopPDividesEqualScores) {
+  const std::vector<float> logits = {2, 1, 1, 1, 1, 0};
+  const auto kept = [&](float top_p) {
+    std::vector<int> tokens;
+    const auto scores = process_logits({.temperature = 1, .top_p = top_p}, {}, logits);
+    for (size_t i = 0; i < scores.size(); ++i)
+      if (scores[i] > -INFINITY) tokens.push_back(int(i));
+    return tokens;
+  };
+  // The probabilities are 0.383, four times 0.141 and 0.052.
+  EXPECT_EQ(kept(0.3f), (std::vector<int>{0}));
+  EXPECT_EQ(kept(0.5f), (std::vector<int>{0, 1}));
+  EXPECT_EQ(kept(0.6f), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(kept(0.9f), (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
 TEST(LogitsProcessors, DrawAsOftenAsTheScoresSay) {

@@ -3,6 +3,7 @@
 //   T  a tokenizer.json, then text
 //   P  a pattern, then text
 //   G  a generation_config.json
+//   M  a config.json with settings of generation
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -59,6 +60,9 @@ void fuzz(char kind, std::string_view input) {
       return fuzz_pattern(first, rest);
     case 'G':
       GenerationConfig::parse(first, "generation_config.json").sampling.validate();
+      return;
+    case 'M':
+      GenerationConfig::parse_model_config(first, "config.json").sampling.validate();
       return;
     default:
       return;

@@ -24,7 +24,7 @@ SequenceBias parse_bias(const std::string& text) {
   return bias;
 }
 
-// True for settings whose defaults come from the model's generation_config.json.
+// True for settings whose defaults come from the model's files.
 bool is_sampling(std::string_view name) {
   bool found = false;
   const SamplingParams any;
@@ -43,7 +43,7 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
       names_.insert(name);
       const bool repeats = std::is_same_v<Type, std::vector<std::string>>;
       command.argument(flag_of(name), &field,
-                       help + (is_sampling(name) ? "; default: generation_config.json's" : "") +
+                       help + (is_sampling(name) ? "; default: the model's" : "") +
                            (repeats ? "; may be given several times" : ""),
                        {.shows_default = !is_sampling(name)});
     }
@@ -55,14 +55,18 @@ void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out
                    "never generate this text, as it is or after a space; may be given several times");
   command.argument("--eos-token-id", &eos_,
                    "end at this token, instead of the model's; may be given several times");
+  command.argument("--ignore-generation", &ignored_,
+                   "go on without this setting of the model's generation_config.json or config.json, such as "
+                   "num_beams; may be given several times");
   command.argument("--ignore-eos", &ignore_eos_, "go on past the end-of-text token");
 }
 
 AnswerSettings AnswerFlags::settings(const Command& command, const Tokenizer& tokenizer) const {
-  AnswerSettings settings = model_settings(engine.model);
+  AnswerSettings settings = model_settings(engine.model, {ignored_.begin(), ignored_.end()});
   take_given(settings, asked, [&](std::string_view name) {
     return names_.contains(std::string(name)) && (!is_sampling(name) || command.given(flag_of(name)));
   });
+  for (const std::string& text : asked.stop) require_utf8(text, "--stop");
   for (const std::string& bias : biases_) settings.sampling.sequence_bias.push_back(parse_bias(bias));
   for (const std::string& word : bad_words_) {
     require_utf8(word, "--bad-word");

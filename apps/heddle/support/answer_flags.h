@@ -30,7 +30,7 @@ struct AnswerFlags {
 
  private:
   std::set<std::string> names_;  // fields that have a flag
-  std::vector<std::string> bad_words_, biases_, eos_;
+  std::vector<std::string> bad_words_, biases_, eos_, ignored_;
   bool ignore_eos_ = false;
 };
 
