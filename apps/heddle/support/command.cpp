@@ -1,24 +1,58 @@
 #include "apps/heddle/support/command.h"
 
 #include <algorithm>
+#include <charconv>
+#include <concepts>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "heddle/base/json.h"
 
 namespace heddle {
 namespace {
 
-// CLI11 would read an empty text as 0.
-std::string not_empty(const std::string& text) {
-  return text.empty() ? "is empty; give a number" : "";
+// The text of a person as an error may show it.
+std::string shown(const std::string& text) {
+  return brief(Json(text));
+}
+
+// CLI11 reads a text such as 2^64, 010 or "" as some other number, so this reads it first, and hands it the
+// digits. Returns what is wrong.
+template <std::integral T>
+std::string read_number(std::string& text) {
+  using Limits = std::numeric_limits<T>;
+  T number = 0;
+  const char *const begin = text.data() + (text.starts_with('+') ? 1 : 0), *const end =
+                                                                               text.data() + text.size();
+  const auto [at, error] = std::from_chars(begin, end, number);
+  if (error != std::errc() || at != end) {
+    return fmt::format("is {}; a whole number from {} to {} is expected", shown(text), Limits::min(),
+                       Limits::max());
+  }
+  text = std::to_string(number);
+  return "";
+}
+
+template <std::floating_point T>
+std::string read_number(std::string& text) {
+  T number = 0;
+  const char *const begin = text.data() + (text.starts_with('+') ? 1 : 0), *const end =
+                                                                               text.data() + text.size();
+  const auto [at, error] = std::from_chars(begin, end, number);
+  if (error == std::errc() && at == end) return "";
+  return fmt::format("is {}; a number within the range of floats is expected", shown(text));
 }
 
 template <class T>
 CLI::Option* add(CLI::App& command, const std::string& name, T& field, const std::string& help) {
   if constexpr (std::is_same_v<T, bool>) return command.add_flag(name, field, help);
   CLI::Option* option = command.add_option(name, field, help);
-  if constexpr (std::is_arithmetic_v<T>) option->check(not_empty, "");
+  if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+    option->transform(CLI::Validator(read_number<T>, ""));
   return option;
 }
 
