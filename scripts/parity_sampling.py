@@ -48,6 +48,12 @@ def settings_of(draw, vocab):
         "no_repeat_ngram_size": draw.choice([1, 2, 3]),
         "bad_words_ids": words,
         "sequence_bias": bias,
+        "encoder_repetition_penalty": draw.choice([0.8, 1.3]),
+        "encoder_no_repeat_ngram_size": draw.choice([1, 2]),
+        "min_new_tokens": draw.choice([40, TOKENS]),
+        "forced_eos_token_id": [draw.randrange(300, vocab)],
+        "suppress_tokens": draw.sample(range(20, 300), 40),
+        "begin_suppress_tokens": draw.sample(range(20, 300), 40),
     }
     return [*({name: value} for name, value in each.items()), each]
 
