@@ -8,6 +8,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/placeholder.h"
 
 namespace heddle {
 namespace {
@@ -331,7 +332,9 @@ Json parse_json(std::string_view text, const std::string& where, const JsonLimit
 Json load_json(const std::string& path, const JsonLimits& limits) {
   const MappedFile file(path);
   const auto bytes = file.bytes();
-  return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, limits);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  refuse_placeholder(path, text);
+  return parse_json(text, path, limits);
 }
 
 std::string brief(const Json& value) {

@@ -9,6 +9,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
+#include "heddle/base/placeholder.h"
 
 namespace heddle {
 namespace {
@@ -161,6 +162,7 @@ std::string shape_text(std::span<const int64_t> shape) {
 }
 
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, const std::string& path) {
+  refuse_placeholder(path, {reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 64)});
   if (bytes.size() < kLengthBytes)
     fail(ErrorCode::kIo, "[{}] is no safetensors file: {} bytes; the header alone takes more", path,
          bytes.size());

@@ -1,0 +1,112 @@
+#include "heddle/model/hf/other_formats.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "heddle/base/error.h"
+
+namespace heddle {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConvert =
+    "python -c \"from transformers import AutoModelForCausalLM as M; "
+    "M.from_pretrained('FOLDER', dtype='auto').save_pretrained('NEW')\" writes safetensors";
+
+// Names of the files in a folder, in order.
+std::vector<std::string> files_of(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::optional<std::string> first_with(const std::vector<std::string>& names, auto matches) {
+  const auto found = std::ranges::find_if(names, matches);
+  return found == names.end() ? std::nullopt : std::optional(*found);
+}
+
+bool is_pickle(const std::string& name) {
+  const bool ends = name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
+  const bool begins =
+      name.starts_with("pytorch_model") || name.starts_with("consolidated") || name.starts_with("model");
+  return (ends && begins) || name == "pytorch_model.bin.index.json";
+}
+
+// The folders that hold models in a cache of the hub: models--x--y/snapshots/<revision>.
+std::string snapshot_in(const std::string& root) {
+  std::string found;
+  for (const std::string& revision : files_of(root + "/snapshots")) found = root + "/snapshots/" + revision;
+  return found;
+}
+
+void refuse_file(const std::string& path) {
+  if (path.ends_with(".gguf"))
+    fail(ErrorCode::kUnsupported,
+         "[{}] is a GGUF file, the format of llama.cpp; give the folder of the original model, with "
+         "config.json "
+         "and safetensors",
+         path);
+  if (path.ends_with(".safetensors"))
+    fail(ErrorCode::kIo, "[{}] is a file of weights; give the folder that holds it and config.json", path);
+}
+
+void refuse_cache(const std::string& path, const std::vector<std::string>& names) {
+  const std::string root = path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+  if (std::ranges::find(names, "snapshots") != names.end()) {
+    const std::string inside = snapshot_in(root);
+    fail(ErrorCode::kIo, "[{}] is a model in the cache of the hub; give the folder of a revision: {}", path,
+         inside.empty() ? "snapshots holds none; download the model again" : inside);
+  }
+  const auto model = first_with(names, [](const std::string& name) { return name.starts_with("models--"); });
+  if (!model) return;
+  const std::string inside = snapshot_in(root + "/" + *model);
+  fail(ErrorCode::kIo,
+       "[{}] is the cache of the hub with its models; give the folder of one revision, such as {}", path,
+       inside.empty() ? root + "/" + *model + "/snapshots/..." : inside);
+}
+
+}  // namespace
+
+void refuse_other_formats(const std::string& path) {
+  if (!fs::is_directory(path)) return refuse_file(path);
+  const std::vector<std::string> names = files_of(path);
+  const auto has = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
+  const bool has_weights = first_with(names, [](const std::string& name) {
+                             return name.starts_with("model") && name.find(".safetensors") != name.npos;
+                           }).has_value();
+  if (has("config.json") && has_weights) return;
+  refuse_cache(path, names);
+  if (has("adapter_config.json"))
+    fail(ErrorCode::kUnsupported,
+         "[{}] is an adapter (adapter_config.json), not a model; merge it into its base model with peft's "
+         "merge_and_unload() and save_pretrained()",
+         path);
+  if (const auto gguf = first_with(names, [](const std::string& name) { return name.ends_with(".gguf"); }))
+    fail(ErrorCode::kUnsupported,
+         "[{}] holds {}, the format of llama.cpp, and no safetensors; take the original model's folder", path,
+         *gguf);
+  if (const auto pickle = first_with(names, is_pickle); pickle && !has_weights)
+    fail(ErrorCode::kUnsupported, "[{}] holds its weights as {}, a pickle, which is not read; {}", path,
+         *pickle, kConvert);
+  if (has("params.json") && !has("config.json"))
+    fail(ErrorCode::kUnsupported,
+         "[{}] holds params.json but no config.json, as its makers publish models; take the folder that is "
+         "made "
+         "for transformers",
+         path);
+  if (has("config.json") && (has("tokenizer.model") || has("tokenizer.json")))
+    fail(ErrorCode::kIo,
+         "[{}] holds a tokenizer ({}) but no weights; download model.safetensors, or all files that "
+         "model.safetensors.index.json names",
+         path, has("tokenizer.json") ? "tokenizer.json" : "tokenizer.model");
+  if (has("tokenizer.model") && !has("config.json"))
+    fail(ErrorCode::kIo, "[{}] holds tokenizer.model alone; a model also has config.json and safetensors",
+         path);
+}
+
+}  // namespace heddle

@@ -1,0 +1,12 @@
+// Recognises folders and files that people take for a model, and says what to do with them.
+#pragma once
+
+#include <string>
+
+namespace heddle {
+
+// Throws Error if `path` is known to be something else than a model's folder: an adapter, a cache of the hub, a
+// file of llama.cpp, weights as pickles. Returns where nothing is recognised.
+void refuse_other_formats(const std::string& path);
+
+}  // namespace heddle
