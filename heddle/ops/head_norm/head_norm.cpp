@@ -37,10 +37,12 @@ void reference(const std::byte* args, Values& values) {
   const size_t dim = size_t(a.head_dim), columns = size_t(a.x.last());
   for (size_t row = 0; row < x.size(); row += columns)
     for (size_t head = 0; head < weight.size(); head += dim) {
-      double squares = 0;
-      for (size_t i = head; i < head + dim; ++i) squares += x[row + i] * x[row + i];
+      double sum = 0, squares = 0;
+      for (size_t i = head; i < head + dim; ++i) sum += x[row + i];
+      const double mean = a.centred ? sum / double(dim) : 0;
+      for (size_t i = head; i < head + dim; ++i) squares += (x[row + i] - mean) * (x[row + i] - mean);
       const double scale = 1 / std::sqrt(squares / double(dim) + double(a.eps));
-      for (size_t i = head; i < head + dim; ++i) y[row + i] = x[row + i] * scale * weight[i];
+      for (size_t i = head; i < head + dim; ++i) y[row + i] = (x[row + i] - mean) * scale * weight[i];
     }
   values.write(a.y, y);
 }
@@ -49,7 +51,7 @@ void reference(const std::byte* args, Values& values) {
 
 const OpSpec& head_norm_op() {
   static const OpSpec spec = [] {
-    OpSpec op = op_of<HeadNorm>("head_norm", "y = x with each of its leading heads normalised by rms_norm");
+    OpSpec op = op_of<HeadNorm>("head_norm", "y = x with each of its leading heads normalised");
     op.infer = infer;
     op.axes = axes;
     op.flops = elementwise_flops<4>;

@@ -3,7 +3,19 @@ namespace head_norm {
 
 struct Body {
   template <class Block, class In, class Weights, class Out>
+  static void normalise_centred(Block& block, const HeadNorm& a, In x, Weights weight, Out y) {
+    const float mean = block.reduce(a.head_dim, Sum(), [&](auto i) { return x.load(i); }) / float(a.head_dim);
+    const float squares = block.reduce(a.head_dim, Sum(), [&](auto i) {
+      auto v = x.load(i) - mean;
+      return v * v;
+    });
+    const float scale = rsqrt(squares / float(a.head_dim) + a.eps);
+    block.map(a.head_dim, [&](auto i) { y.store(i, (x.load(i) - mean) * scale * weight.load(i)); });
+  }
+
+  template <class Block, class In, class Weights, class Out>
   static void normalise(Block& block, const HeadNorm& a, In x, Weights weight, Out y) {
+    if (a.centred) return normalise_centred(block, a, x, weight, y);
     const float squares = block.reduce(a.head_dim, Sum(), [&](auto i) {
       auto v = x.load(i);
       return v * v;

@@ -1,5 +1,6 @@
-// Root mean square norm of each head: the leading `heads` heads of a row are normalised one by one, as rms_norm
-// does a row; columns after them are passed through (queries and keys, Henry et al., 2020).
+// Norm of each head: the leading `heads` heads of a row are normalised one by one, as rms_norm does a row or, if
+// `centred`, as layer_norm without a bias does; columns after them are passed through (queries and keys, Henry et
+// al., 2020).
 #pragma once
 
 #include "heddle/ir/tensor.h"
@@ -12,6 +13,7 @@ struct HeadNorm {
   Tensor y;       // [M, N]
   i32 head_dim = 0;
   i32 heads = 0;
+  i32 centred = 0;
   float eps = 1e-5f;
 
   template <class Self, class V>
@@ -21,6 +23,7 @@ struct HeadNorm {
     v.write("y", s.y, "M, N");
     v.attribute("head_dim", s.head_dim);
     v.attribute("heads", s.heads);
+    v.attribute("centred", s.centred);
     v.attribute("eps", s.eps);
   }
 };

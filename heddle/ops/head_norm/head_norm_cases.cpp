@@ -13,6 +13,9 @@ std::vector<Case> head_norm_cases() {
         HeadNorm args{.x = input(type, {rows, columns}), .weight = input(DType::kF32, {heads * head_dim})};
         args.head_dim = head_dim, args.heads = heads;
         cases.push_back(make_case(args, rounding_bound(type, 4)));
+        if (head_dim < 24) continue;  // the variance of so few is nearly 0 at times
+        args.centred = 1;
+        cases.push_back(make_case(args, rounding_bound(type, 8)));
       }
   return cases;
 }
