@@ -54,7 +54,7 @@ void run(const CompileFlags& flags) {
   EngineOptions options = flags.engine.options();
   options.max_sequences = flags.sequences;
   options.all_logits = flags.logits;
-  const Artefact artefact = make_artefact(open_model(flags.engine.model), options, device);
+  const Artefact artefact = make_artefact(load_model(flags.engine.model), options, device);
   save_artefact(artefact, flags.out);
   print(print_artefact(artefact));
   std::fprintf(stderr, "wrote %s\n", flags.out.c_str());

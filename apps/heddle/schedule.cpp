@@ -111,7 +111,7 @@ std::string said_of_costs(const ScheduleFlags& flags) {
 void run(const Command& command, const ScheduleFlags& flags) {
   require_valid(flags);
   require_model_folder(flags.engine.model);
-  const std::shared_ptr<const Model> model = open_model(flags.engine.model);
+  const std::shared_ptr<const Model> model = load_model(flags.engine.model);
   EngineOptions options = flags.engine.options();
   if (flags.measure && options.max_context == 0)
     options.max_context = std::min(flags.how.context(), model->info().max_positions);

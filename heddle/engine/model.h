@@ -51,6 +51,7 @@ struct VectorSpec {
 
 struct ModelInfo {
   std::string family;
+  std::vector<std::string> notes;  // what a user should know about how the checkpoint was read
   i32 vocab = 0;
   i32 max_positions = 0;
   std::string position_limit;  // for messages: why the limit is lower than the checkpoint's

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -24,24 +25,44 @@ constexpr size_t kLargePage = HostMemory::kLargePage;
 struct Source {
   const std::byte* data;
   DType dtype;
-  i64 row_stride, col_stride;  // elements
+  i64 row_stride, col_stride;                         // elements
+  std::shared_ptr<std::vector<std::byte>> converted;  // owns the data if it is a copy in another dtype
 };
+
+// Leading dimensions joined until `rank` are left: a checkpoint may stack the matrices of experts, or the vectors of
+// heads.
+std::vector<i64> joined(std::vector<i64> shape, size_t rank) {
+  while (shape.size() > rank) {
+    shape[1] *= shape[0];
+    shape.erase(shape.begin());
+  }
+  return shape;
+}
+
+// Copies `count` elements in a wider dtype, which holds them exactly.
+void convert(Source& source, i64 count, DType to) {
+  source.converted = std::make_shared<std::vector<std::byte>>(size_t(count) * size_t(size_of(to)));
+  for (i64 i = 0; i < count; ++i)
+    store_number(to, source.converted->data() + i * size_of(to),
+                 load_number(source.dtype, source.data + i * size_of(source.dtype)));
+  source.data = source.converted->data();
+  source.dtype = to;
+}
 
 Source open_source(const Model& model, const WeightSource& wanted, i32 cols, std::optional<DType> dtype) {
   const SourceData found = model.source(wanted.tensor);
   std::vector<i64> shape = {wanted.rows, cols};
   if (cols == 1) shape = {wanted.rows};
   if (wanted.transposed) std::swap(shape[0], shape[1]);
-  const i64 begin = shape.size() > 1 ? wanted.begin * shape[1] : wanted.begin;  // elements
+  const i64 width = shape.size() > 1 ? shape[1] : 1, begin = wanted.begin * width, count = shape[0] * width;
   if (wanted.all > 0) shape[0] = wanted.all;
-  if (found.shape != shape)
+  if (joined(found.shape, shape.size()) != shape)
     fail(ErrorCode::kIo, "[{}] has shape {}; the configuration makes it {}", wanted.tensor, found.shape,
          shape);
-  if (!is_wide_float(found.dtype) || (dtype && found.dtype != *dtype))
-    fail(ErrorCode::kUnsupported, "[{}] is {}; {}", wanted.tensor, name(found.dtype),
-         dtype ? fmt::format("all matrices must be {} as the embedding is", name(*dtype))
-               : "must be f32, f16 or bf16");
-  Source source{found.bytes.data() + begin * size_of(found.dtype), found.dtype, cols, 1};
+  if (!is_wide_float(found.dtype))
+    fail(ErrorCode::kUnsupported, "[{}] is {}; must be f32, f16 or bf16", wanted.tensor, name(found.dtype));
+  Source source{found.bytes.data() + begin * size_of(found.dtype), found.dtype, cols, 1, nullptr};
+  if (dtype && found.dtype != *dtype) convert(source, count, *dtype);
   if (wanted.transposed) source.row_stride = 1, source.col_stride = wanted.rows;
   return source;
 }

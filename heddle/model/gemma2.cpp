@@ -8,39 +8,31 @@
 namespace heddle {
 namespace {
 
-Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, Tensor rotary) {
+Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
-  const Heads heads = heads_of(c);
-  const Scores scores{.scale = 1 / std::sqrt(c.query_pre_attn_scalar),
-                      .window = c.windows[size_t(l)],
-                      .softcap = c.attn_logit_softcapping};
-  const Rms rms{.eps = c.rms_norm_eps, .plus = 1};
-  b.in("layers." + std::to_string(l));
+  const Norm norm{.eps = c.rms_norm_eps, .plus = 1};
+  SelfAttention attention = attention_of(c, l, rotary.table, c.attention_bias, c.attention_bias);
+  attention.scores.scale = 1 / std::sqrt(c.query_pre_attn_scalar);
+  attention.scores.softcap = c.attn_logit_softcapping;
 
-  Tensor h = b.rms_norm("input_norm", x, at + "input_layernorm.weight", rms);
-  Tensor qkv = b.linear("qkv", h, qkv_rows(at, heads, c.attention_bias));
-  qkv = b.rope("rope", qkv, rotary, heads, heads.dim);
-  Tensor o = b.attend("attention", qkv, l, heads, scores);
-  o = b.linear("o", o, rows_of(at + "self_attn.o_proj", c.hidden_size, c.attention_bias));
-  o = b.rms_norm("post_attention_norm", o, at + "post_attention_layernorm.weight", rms);
-  x = b.add("attention_residual", o, x);
+  Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
+  h = self_attention(b, attention, h);
+  h = b.norm("post_attention_norm", h, at + "post_attention_layernorm", norm);
+  x = b.add("attention_residual", h, x);
 
-  h = b.rms_norm("pre_mlp_norm", x, at + "pre_feedforward_layernorm.weight", rms);
+  h = b.norm("pre_mlp_norm", x, at + "pre_feedforward_layernorm", norm);
   h = gated_mlp(b, c, at, h);
-  h = b.rms_norm("post_mlp_norm", h, at + "post_feedforward_layernorm.weight", rms);
+  h = b.norm("post_mlp_norm", h, at + "post_feedforward_layernorm", norm);
   return b.add("mlp_residual", h, x);
-}
-
-void build(Builder& b, const GemmaConfig& c) {
-  auto [table, x] = embed_tokens(b, c, true);
-  const Tensor rotary = b.rotary("rope", rotary_of(c.rope, c.head_dim));
-  for (i32 l = 0; l < c.num_hidden_layers; ++l) x = layer(b, c, l, x, rotary);
-  finish(b, c, x, table, {c.rms_norm_eps, 1}, c.final_logit_softcapping);
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
   const GemmaConfig c = read_gemma2_config(config);
-  return {info_of(c, tensors, c.windows), [c](Builder& b) { build(b, c); }};
+  return define_decoder(c, tensors,
+                        {.norm = {.eps = c.rms_norm_eps, .plus = 1},
+                         .scaled_embedding = true,
+                         .logits = {.softcap = c.final_logit_softcapping},
+                         .layer = layer_of(c, layer)});
 }
 
 }  // namespace

@@ -8,45 +8,33 @@
 namespace heddle {
 namespace {
 
-Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, Tensor rotary) {
+Tensor layer(Builder& b, const GemmaConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
-  const Heads heads = heads_of(c);
-  const HeadNorms norms{at + "self_attn.q_norm.weight", at + "self_attn.k_norm.weight"};
-  const Scores scores{.scale = 1 / std::sqrt(c.query_pre_attn_scalar), .window = c.windows[size_t(l)]};
-  const Rms rms{.eps = c.rms_norm_eps, .plus = 1};
-  b.in("layers." + std::to_string(l));
+  const Norm norm{.eps = c.rms_norm_eps, .plus = 1};
+  const Tensor near_or_far = c.windows[size_t(l)] > 0 ? rotary.other : rotary.table;
+  SelfAttention attention = attention_of(c, l, near_or_far, c.attention_bias, c.attention_bias);
+  attention.norm = qk_norm(at + "self_attn.", attention.heads, QkNorm::Kind::kHead, norm);
+  attention.scores.scale = 1 / std::sqrt(c.query_pre_attn_scalar);
 
-  Tensor h = b.rms_norm("input_norm", x, at + "input_layernorm.weight", rms);
-  Tensor qkv = b.linear("qkv", h, qkv_rows(at, heads, c.attention_bias));
-  qkv = b.head_norm("qk_norm", qkv, norms, heads, rms);
-  qkv = b.rope("rope", qkv, rotary, heads, heads.dim);
-  Tensor o = b.attend("attention", qkv, l, heads, scores);
-  o = b.linear("o", o, rows_of(at + "self_attn.o_proj", c.hidden_size, c.attention_bias));
-  o = b.rms_norm("post_attention_norm", o, at + "post_attention_layernorm.weight", rms);
-  x = b.add("attention_residual", o, x);
+  Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
+  h = self_attention(b, attention, h);
+  h = b.norm("post_attention_norm", h, at + "post_attention_layernorm", norm);
+  x = b.add("attention_residual", h, x);
 
-  h = b.rms_norm("pre_mlp_norm", x, at + "pre_feedforward_layernorm.weight", rms);
+  h = b.norm("pre_mlp_norm", x, at + "pre_feedforward_layernorm", norm);
   h = gated_mlp(b, c, at, h);
-  h = b.rms_norm("post_mlp_norm", h, at + "post_feedforward_layernorm.weight", rms);
+  h = b.norm("post_mlp_norm", h, at + "post_feedforward_layernorm", norm);
   return b.add("mlp_residual", h, x);
-}
-
-void build(Builder& b, const GemmaConfig& c) {
-  auto [table, x] = embed_tokens(b, c, true);
-  const Tensor far = b.rotary("rope", rotary_of(c.rope, c.head_dim));
-  const Tensor near = b.rotary("local_rope", rotary_of(c.local_rope, c.head_dim));
-  for (i32 l = 0; l < c.num_hidden_layers; ++l) x = layer(b, c, l, x, c.windows[size_t(l)] > 0 ? near : far);
-  finish(b, c, x, table, {c.rms_norm_eps, 1}, c.final_logit_softcapping);
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
   const GemmaConfig c = read_gemma3_config(config);
-  ModelInfo info = info_of(c, tensors, c.windows);
-  if (c.local_rope.max_positions < info.max_positions) {
-    info.max_positions = c.local_rope.max_positions;
-    info.position_limit = c.local_rope.limit();
-  }
-  return {info, [c](Builder& b) { build(b, c); }};
+  return define_decoder(c, tensors,
+                        {.norm = {.eps = c.rms_norm_eps, .plus = 1},
+                         .scaled_embedding = true,
+                         .logits = {.softcap = c.final_logit_softcapping},
+                         .other_rope = c.local_rope,
+                         .layer = layer_of(c, layer)});
 }
 
 }  // namespace
@@ -56,13 +44,15 @@ const Family& gemma3_family() {
       .model_type = "gemma3_text",
       .doc = "Gemma 3, text",
       .supports =
-          "windows by layer_types or sliding_window_pattern, a rope for each kind of layer and of every "
+          "the text model of a gemma3 with images, windows by layer_types or sliding_window_pattern, a rope "
+          "for each kind of layer and of every "
           "rope_type, final_logit_softcapping, query_pre_attn_scalar, biases of attention",
       .refuses =
-          "images (model_type gemma3), attn_logit_softcapping, use_bidirectional_attention, rotary "
+          "attn_logit_softcapping, use_bidirectional_attention, rotary "
           "embeddings "
           "of a part of each head",
-      .define = define};
+      .define = define,
+      .inside = "gemma3"};
   return family;
 }
 

@@ -11,8 +11,8 @@ Rows rows(const std::string& name, i32 count) {
   return {.sources = {{name + ".weight", count, true}}, .biases = {name + ".bias"}};
 }
 
-Tensor layer(Builder& b, const Gpt2Config& c, const std::string& prefix, i32 l, Tensor x) {
-  const std::string at = prefix + "h." + std::to_string(l) + ".";
+Tensor layer(Builder& b, const Gpt2Config& c, i32 l, Tensor x) {
+  const std::string at = "transformer.h." + std::to_string(l) + ".";
   const Heads heads{c.n_head, c.n_head, c.n_embd / c.n_head};
   b.in("layers." + std::to_string(l));
 
@@ -27,30 +27,30 @@ Tensor layer(Builder& b, const Gpt2Config& c, const std::string& prefix, i32 l, 
   return b.add("mlp_residual", b.linear("down", h, rows(at + "mlp.c_proj", c.n_embd)), x);
 }
 
-void build(Builder& b, const Gpt2Config& c, const std::string& prefix) {
-  const Weight tokens = b.table("embed", prefix + "wte.weight", c.vocab_size, c.n_embd);
-  const Weight positions = b.table("positions", prefix + "wpe.weight", c.n_positions, c.n_embd);
+void build(Builder& b, const Gpt2Config& c, const std::string& embedding) {
+  const Weight tokens = b.table("embed", embedding, c.vocab_size, c.n_embd);
+  const Weight positions = b.table("positions", "transformer.wpe.weight", c.n_positions, c.n_embd);
   b.in("");
   Tensor x =
       b.residual(b.add("embedding", b.embed("token", tokens), b.embed_positions("position", positions)));
-  for (i32 l = 0; l < c.n_layer; ++l) x = layer(b, c, prefix, l, x);
+  for (i32 l = 0; l < c.n_layer; ++l) x = layer(b, c, l, x);
   b.in("");
-  x = b.layer_norm("final_norm", b.wanted(x), prefix + "ln_f.weight", prefix + "ln_f.bias",
+  x = b.layer_norm("final_norm", b.wanted(x), "transformer.ln_f.weight", "transformer.ln_f.bias",
                    c.layer_norm_epsilon);
-  b.head(x,
-         c.tie_word_embeddings ? tokens : b.table("head.weight", "lm_head.weight", c.vocab_size, c.n_embd));
+  b.head(x, b.head_table(tokens, "lm_head.weight", c.tie_word_embeddings));
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
   const Gpt2Config c = read_gpt2_config(config);
-  const std::string prefix = tensors.has("transformer.wte.weight") ? "transformer." : "";
+  const std::string embedding =
+      embedding_of(tensors, "transformer.wte.weight", "lm_head.weight", c.tie_word_embeddings);
   ModelInfo info{.vocab = c.vocab_size,
                  .max_positions = c.n_positions,
                  .layers = c.n_layer,
                  .kv_heads = c.n_head,
                  .head_dim = c.n_embd / c.n_head,
-                 .weight_dtype = tensors.dtype(prefix + "wte.weight")};
-  return {info, [c, prefix](Builder& b) { build(b, c, prefix); }};
+                 .weight_dtype = tensors.dtype(embedding)};
+  return {info, [c, embedding](Builder& b) { build(b, c, embedding); }};
 }
 
 }  // namespace
@@ -61,7 +61,8 @@ const Family& gpt2_family() {
       .doc = "GPT-2",
       .supports = "scale_attn_weights, scale_attn_by_inverse_layer_idx, tied embeddings",
       .refuses = "cross attention, pruned heads",
-      .define = define};
+      .define = define,
+      .trunk = {"transformer.", "h."}};
   return family;
 }
 

@@ -1,7 +1,5 @@
 // Qwen 3's mixtures of experts (Yang et al., 2025): Qwen 3 with a mixture as MLP in the layers that its
 // configuration names.
-#include <cmath>
-
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/build/mixture.h"
 #include "heddle/model/hf/qwen_config.h"
@@ -16,35 +14,21 @@ Tensor mlp(Builder& b, const QwenMoeConfig& c, const std::string& at, bool spars
   return mixture(b, {at + "mlp."}, c.moe_intermediate_size, c.hidden_act, routing, h);
 }
 
-Tensor layer(Builder& b, const QwenMoeConfig& c, i32 l, Tensor x, Tensor rotary) {
+Tensor layer(Builder& b, const QwenMoeConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
-  const Heads heads = heads_of(c);
-  const HeadNorms norms{at + "self_attn.q_norm.weight", at + "self_attn.k_norm.weight"};
-  const Scores scores{.scale = 1 / std::sqrt(double(heads.dim)), .window = c.windows[size_t(l)]};
-  b.in("layers." + std::to_string(l));
+  const Norm norm{.eps = c.rms_norm_eps};
+  SelfAttention attention = attention_of(c, l, rotary.table, c.attention_bias, c.attention_bias);
+  attention.norm = qk_norm(at + "self_attn.", attention.heads, QkNorm::Kind::kHead, norm);
 
-  Tensor h = b.rms_norm("input_norm", x, at + "input_layernorm.weight", {c.rms_norm_eps});
-  Tensor qkv = b.linear("qkv", h, qkv_rows(at, heads, c.attention_bias));
-  qkv = b.head_norm("qk_norm", qkv, norms, heads, {c.rms_norm_eps});
-  qkv = b.rope("rope", qkv, rotary, heads, heads.dim);
-  Tensor o = b.attend("attention", qkv, l, heads, scores);
-  o = b.linear("o", o, rows_of(at + "self_attn.o_proj", c.hidden_size, c.attention_bias));
-  x = b.add("attention_residual", o, x);
-
-  h = b.rms_norm("post_norm", x, at + "post_attention_layernorm.weight", {c.rms_norm_eps});
+  Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
+  x = b.add("attention_residual", self_attention(b, attention, h), x);
+  h = b.norm("post_norm", x, at + "post_attention_layernorm", norm);
   return b.add("mlp_residual", mlp(b, c, at, c.sparse[size_t(l)], h), x);
-}
-
-void build(Builder& b, const QwenMoeConfig& c) {
-  auto [table, x] = embed_tokens(b, c);
-  const Tensor rotary = b.rotary("rope", rotary_of(c.rope, c.head_dim));
-  for (i32 l = 0; l < c.num_hidden_layers; ++l) x = layer(b, c, l, x, rotary);
-  finish(b, c, x, table, {c.rms_norm_eps});
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
   const QwenMoeConfig c = read_qwen3_moe_config(config);
-  return {info_of(c, tensors, c.windows), [c](Builder& b) { build(b, c); }};
+  return define_decoder(c, tensors, {.norm = {.eps = c.rms_norm_eps}, .layer = layer_of(c, layer)});
 }
 
 }  // namespace

@@ -56,12 +56,12 @@ inline constexpr const char* kMixtral =
 class Shapes : public Model {
  public:
   explicit Shapes(const char* config)
-      : definition_(define_model(Config::parse(config, "config.json"),
-                                 {.has = [](const std::string&) { return true; },
-                                  .dtype = [](const std::string&) { return DType::kBf16; }})) {}
+      : tensors_{.has = [](const std::string&) { return true; },
+                 .dtype = [](const std::string&) { return DType::kBf16; }},
+        definition_(define_model(Config::parse(config, "config.json"), tensors_)) {}
   const ModelInfo& info() const override { return definition_.info; }
   ModelGraph graph(const GraphRequest& request) const override {
-    Builder builder(request, definition_.info);
+    Builder builder(request, definition_.info, tensors_);
     definition_.build(builder);
     return builder.take();
   }
@@ -72,6 +72,7 @@ class Shapes : public Model {
   void forget(const std::string&) const override {}
 
  private:
+  Inventory tensors_;
   Definition definition_;
 };
 

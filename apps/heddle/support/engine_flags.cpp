@@ -12,6 +12,7 @@
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/memory_need.h"
 #include "heddle/model/build/family.h"
+#include "heddle/model/hf/other_formats.h"
 
 namespace heddle {
 namespace {
@@ -98,9 +99,16 @@ EngineOptions EngineFlags::options() const {
 }
 
 void require_model_folder(const std::string& path) {
+  refuse_other_formats(path);
   if (std::filesystem::is_directory(path)) return;
   fail(ErrorCode::kIo, "[{}] {}; a model is the folder that save_pretrained writes", path,
        std::filesystem::exists(path) ? "is not a folder" : "there is no such folder");
+}
+
+std::unique_ptr<Model> load_model(const std::string& folder) {
+  auto model = open_model(folder);
+  for (const std::string& note : model->info().notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  return model;
 }
 
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options) {
@@ -119,12 +127,12 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
     options.on_need = [](const MemoryNeed& need) {
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
     };
-  return std::make_unique<Engine>(open_model(flags.model), std::move(options));
+  return std::make_unique<Engine>(load_model(flags.model), std::move(options));
 }
 
 Planner load_planner(const EngineFlags& flags, EngineOptions& options) {
   require_model_folder(flags.model);
-  const std::shared_ptr<const Model> model = open_model(flags.model);
+  const std::shared_ptr<const Model> model = load_model(flags.model);
   take_settings(*model, options);
   return make_planner(model, options);
 }

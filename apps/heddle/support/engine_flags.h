@@ -34,8 +34,10 @@ struct EngineFlags {
   std::shared_ptr<const Artefact> artefact() const;
 };
 
-// Throws Error when the path is not a folder, before anything looks for files in it.
+// Throws Error when the path is not a model's folder, before anything looks for files in it.
 void require_model_folder(const std::string& path);
+// Opens the folder and prints what a user should know about how it was read to stderr.
+std::unique_ptr<Model> load_model(const std::string& folder);
 // Opens the folder and loads its weights. If stderr is a terminal, prints the memory it needs and its
 // progress there.
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options);

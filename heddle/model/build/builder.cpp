@@ -6,12 +6,15 @@
 #include "heddle/base/invariant.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation.h"
+#include "heddle/ops/activation/clamped_gate.h"
 #include "heddle/ops/activation/gated_activation.h"
 #include "heddle/ops/add/add.h"
 #include "heddle/ops/attention/attention.h"
 #include "heddle/ops/attention/attention_merge.h"
+#include "heddle/ops/attention/attention_sink.h"
 #include "heddle/ops/bias/bias.h"
 #include "heddle/ops/copy/copy.h"
+#include "heddle/ops/experts/expert_bias.h"
 #include "heddle/ops/experts/expert_linear.h"
 #include "heddle/ops/experts/expert_sum.h"
 #include "heddle/ops/experts/route.h"
@@ -23,10 +26,13 @@
 #include "heddle/ops/linear/head_linear.h"
 #include "heddle/ops/linear/linear.h"
 #include "heddle/ops/rms_norm/rms_norm.h"
+#include "heddle/ops/rope/position_gain.h"
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/rope/rope_table.h"
 #include "heddle/ops/sample/sample.h"
 #include "heddle/ops/sample/sample_parts.h"
+#include "heddle/ops/scale/gate_rows.h"
+#include "heddle/ops/scale/scale.h"
 #include "heddle/ops/softcap/softcap.h"
 
 namespace heddle {
@@ -66,14 +72,23 @@ void widen(Graph& graph, const Tensor& narrow) {
         if (one.tensor->buffer == buffer) one.tensor->dtype = DType::kF32;
 }
 
-// Makes the last call, a norm, again with its result in f32.
-Tensor again_in_f32(Graph& graph) {
-  Part part = graph.nodes().back().main_part();
+// The call that leaves `made` as its y.
+Node& maker_of(Graph& graph, const Tensor& made) {
+  const auto leaves = [&](Node& node) {
+    const Tensor* y = argument(node.main_part(), "y");
+    return y && y->buffer == made.buffer;
+  };
+  const auto found = std::ranges::find_if(graph.nodes(), leaves);
+  HEDDLE_CHECK(found != graph.nodes().end());
+  return *found;
+}
+
+// Makes a norm once more, with its result in f32.
+Tensor again_in_f32(Graph& graph, const Node& norm) {
+  Part part = norm.main_part();
   Tensor* y = argument(part, "y");
-  HEDDLE_CHECK(y);
   *y = dense(DType::kF32, {y->size, y->size + y->rank});
-  Node& again = graph.append(*part.op, graph.nodes().back().name + ".f32", std::move(part.args));
-  return *argument(again.main_part(), "y");
+  return *argument(graph.append(*part.op, norm.name + ".f32", std::move(part.args)).main_part(), "y");
 }
 
 constexpr i32 kWideKeys = 256;     // elements
@@ -81,7 +96,8 @@ constexpr i32 kLatentQueries = 8;  // in a tile of latent attention, where all h
 
 }  // namespace
 
-Builder::Builder(const GraphRequest& request, const ModelInfo& info) : request_(request), info_(info) {
+Builder::Builder(const GraphRequest& request, const ModelInfo& info, const Inventory& tensors)
+    : request_(request), info_(info), tensors_(tensors) {
   Graph& graph = made_.graph;
   step_ = graph.add_tensor("step", BufferKind::kStepHost, DType::kU8, {i32(StepHost::bytes(request.shape))});
   state_ =
@@ -100,9 +116,17 @@ Tensor Builder::vector(const std::string& name, VectorSpec spec) {
   return tensor;
 }
 
+// The type that holds all parts of a matrix exactly.
+DType Builder::dtype_of(const Rows& rows) const {
+  if (!tensors_.mixed) return info_.weight_dtype;
+  const DType first = tensors_.dtype(rows.sources.front().tensor);
+  const auto same = [&](const WeightSource& source) { return tensors_.dtype(source.tensor) == first; };
+  return std::ranges::all_of(rows.sources, same) ? first : DType::kF32;
+}
+
 Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows, i32 matrices) {
   WeightSpec spec{
-      .name = name, .dtype = info_.weight_dtype, .cols = cols, .sources = rows.sources, .order = rows.order};
+      .name = name, .dtype = dtype_of(rows), .cols = cols, .sources = rows.sources, .order = rows.order};
   Weight weight;
   weight.data = dense(spec.dtype, {spec.rows() / matrices, cols});
   weight.panel_rows = panel_rows;
@@ -116,6 +140,13 @@ Weight Builder::matrix(const std::string& name, const Rows& rows, i32 cols, i32 
 
 Weight Builder::table(const std::string& name, const std::string& tensor, i32 rows, i32 cols) {
   return matrix(name, {.sources = {{tensor, rows}}}, cols, request_.panel_rows);
+}
+
+Weight Builder::head_table(const Weight& embedding, const std::string& tensor, bool tied) {
+  const std::string& table = made_.graph.buffers()[embedding.data.buffer].name;
+  const std::string& tied_to = made_.weights.at(table).sources.front().tensor;
+  if (tied && (!tensors_.has(tensor) || tensors_.same(tensor, tied_to))) return embedding;
+  return this->table("head.weight", tensor, embedding.rows(), embedding.cols());
 }
 
 Tensor Builder::embed(const std::string& name, const Weight& table, double scale) {
@@ -141,9 +172,11 @@ Tensor Builder::residual(Tensor x) {
   return travelling;
 }
 
-Tensor Builder::rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms) {
-  Tensor w = vector(path(name) + ".weight",
-                    {.size = x.last(), .sources = {{weight, x.last()}}, .plus = float(rms.plus)});
+Tensor Builder::rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms,
+                         const std::vector<i32>& order) {
+  Tensor w =
+      vector(path(name) + ".weight",
+             {.size = x.last(), .sources = {{weight, x.last()}}, .order = order, .plus = float(rms.plus)});
   RmsNorm args{.x = x, .weight = w, .y = like(x, x.last()), .eps = float(rms.eps)};
   return made_.graph.call("rms_norm", path(name), args).y;
 }
@@ -151,25 +184,31 @@ Tensor Builder::rms_norm(const std::string& name, Tensor x, const std::string& w
 Tensor Builder::head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
                           const Rms& rms) {
   const i32 normed = heads.query + heads.kv, dim = heads.dim;
-  VectorSpec spec{.size = normed * dim,
-                  .sources = {{weights.query, dim}, {weights.key, dim}},
-                  .order = pair_rotary_rows(normed * dim, normed, dim, dim),
-                  .plus = float(rms.plus)};
-  for (i32& row : spec.order) row = row % dim + (row < heads.query * dim ? 0 : dim);
+  VectorSpec spec{.size = normed * dim, .sources = weights.weights, .plus = float(rms.plus)};
+  for (i32 column = 0; column < normed * dim; ++column) {
+    const i32 row = weights.order.empty() ? column : weights.order[size_t(column)];
+    spec.order.push_back(weights.each ? row : row % dim + (row < heads.query * dim ? 0 : dim));
+  }
   HeadNorm args{
       .x = qkv, .weight = vector(path(name) + ".weight", std::move(spec)), .y = like(qkv, qkv.last())};
-  args.head_dim = dim, args.heads = normed, args.eps = float(rms.eps);
+  args.head_dim = dim, args.heads = normed, args.centred = weights.centred, args.eps = float(rms.eps);
   return made_.graph.call("head_norm", path(name), args).y;
 }
 
 Tensor Builder::layer_norm(const std::string& name, Tensor x, const std::string& weight,
                            const std::string& bias, double eps) {
   Tensor w = vector(path(name) + ".weight", {.size = x.last(), .sources = {{weight, x.last()}}});
-  Tensor b = vector(path(name) + ".bias", {.size = x.last(), .sources = {{bias, x.last()}}});
+  Tensor b;
+  if (!bias.empty()) b = vector(path(name) + ".bias", {.size = x.last(), .sources = {{bias, x.last()}}});
   return made_.graph
       .call("layer_norm", path(name),
             LayerNorm{.x = x, .weight = w, .bias = b, .y = like(x, x.last()), .eps = float(eps)})
       .y;
+}
+
+Tensor Builder::norm(const std::string& name, Tensor x, const std::string& tensor, const Norm& norm) {
+  if (!norm.centred) return rms_norm(name, x, tensor + ".weight", {norm.eps, norm.plus});
+  return layer_norm(name, x, tensor + ".weight", norm.bias ? tensor + ".bias" : "", norm.eps);
 }
 
 Tensor Builder::linear(const std::string& name, Tensor x, const Weight& weight) {
@@ -200,21 +239,28 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
 // Logits that choose experts have more bits than what travels between workers: another expert is another text. A linear of one row
 // keeps them (device/block.cuh); for more there is an op of its own.
 Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& weight) {
-  const bool narrow = x.dtype != DType::kF32;
-  if (narrow) {
-    const Tensor* normed = argument(made_.graph.nodes().back().main_part(), "x");
+  Graph& graph = made_.graph;
+  if (x.dtype != DType::kF32) {
+    Node& norm = maker_of(graph, x);
+    const Tensor* normed = argument(norm.main_part(), "x");
     HEDDLE_CHECK(normed);
-    if (normed->dtype != DType::kF32) widen(made_.graph, *normed);
+    if (normed->dtype != DType::kF32) widen(graph, *normed);
+    if (x.size[0] > 1)
+      return graph.call("router", path(name), Router{.x = again_in_f32(graph, norm), .w = weight}).y;
   }
-  if (narrow && x.size[0] > 1)
-    return made_.graph.call("router", path(name), Router{.x = again_in_f32(made_.graph), .w = weight}).y;
   const Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
-  return made_.graph.call("linear", path(name), scores).y;
+  return graph.call("linear", path(name), scores).y;
 }
 
 Routes Builder::route(const std::string& name, Tensor x, const Rows& rows, const Routing& routing) {
   const Weight weight = matrix(path(name) + ".weight", rows, x.last(), request_.panel_rows);
-  Route args{.logits = route_logits(name, x, weight)};
+  Tensor logits = route_logits(name, x, weight);
+  if (!rows.biases.empty()) {
+    const VectorSpec bias{.size = routing.count, .sources = {{rows.biases.front(), routing.count}}};
+    const Tensor b = vector(path(name) + ".logit_bias", bias);
+    logits = made_.graph.call("bias", path(name) + ".add_bias", Bias{.x = logits, .bias = b}).y;
+  }
+  Route args{.logits = logits};
   if (!routing.bias.empty())
     args.bias =
         vector(path(name) + ".bias", {.size = routing.count, .sources = {{routing.bias, routing.count}}});
@@ -235,6 +281,18 @@ Tensor Builder::expert_linear(const std::string& name, Tensor x, const Routes& r
   return made_.graph.call("expert_linear", path(name), args).y;
 }
 
+Tensor Builder::expert_bias(const std::string& name, Tensor x, const Routes& routes,
+                            const std::string& bias) {
+  const i32 size = routes.experts * x.last();
+  ExpertBias args{.step = step_, .choice = routes.choice, .x = x};
+  args.bias = vector(path(name) + ".weight", {.size = size, .sources = {{bias, size}}});
+  args.y = dense(request_.travel_dtype, {x.size[0], x.last()});
+  made_.graph.set_live(LiveRows::kRows);
+  const Tensor y = made_.graph.call("expert_bias", path(name), args).y;
+  made_.graph.set_live(LiveRows::kAll);  // what follows has a row for each pair
+  return y;
+}
+
 Tensor Builder::expert_sum(const std::string& name, Tensor x, const Routes& routes) {
   made_.graph.set_live(LiveRows::kRows);
   ExpertSum args{.x = x, .share = routes.share};
@@ -242,12 +300,16 @@ Tensor Builder::expert_sum(const std::string& name, Tensor x, const Routes& rout
   return made_.graph.call("expert_sum", path(name), args).y;
 }
 
-Tensor Builder::rotary(const std::string& name, const Rotary& rotary) {
+Tensor Builder::rotary(const std::string& name, const Rotary& rotary, const RotaryGains& gains) {
   const i32 pairs = i32(rotary.inv_freq.size());
   RopeTable args{.state = state_, .scale = float(rotary.scale)};
   args.inv_freq = vector(name + ".inv_freq", {.size = pairs, .values = rotary.inv_freq});
   args.table = dense(DType::kF32, {request_.shape.rows, 2 * pairs});
-  return made_.graph.call("rope_table", name + ".table", args).table;
+  const Tensor table = made_.graph.call("rope_table", name + ".table", args).table;
+  if (gains.values.empty()) return table;
+  PositionGain gain{.state = state_, .x = table, .period = gains.period};
+  gain.gains = vector(name + ".gains", {.size = i32(gains.values.size()), .values = gains.values});
+  return made_.graph.call("position_gain", name + ".gain", gain).y;
 }
 
 Tensor Builder::rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim) {
@@ -318,6 +380,11 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   graph.set_live(LiveRows::kAll);  // its tiles are cut by the attention plan, not by rows
   args = graph.call("attention", path(name), args);
   graph.set_live(LiveRows::kRows);
+  if (!scores.sinks.empty()) {
+    AttentionSink sink{.part = args.part, .stats = args.stats, .y = args.part, .new_stats = args.stats};
+    sink.sinks = vector(path(name) + ".sinks", {.size = args.heads, .sources = {{scores.sinks, args.heads}}});
+    graph.call("attention_sink", path(name) + ".sink", sink);
+  }
   if (cut.max_splits == 1) return joined_heads(args.part);
   AttentionMerge merge{.step = step_, .state = state_, .part = args.part, .stats = args.stats};
   merge.y = like(rows.q, args.heads * args.value_dim());
@@ -336,9 +403,24 @@ Tensor Builder::gate(const std::string& name, Tensor pairs, i32 kind) {
   return made_.graph.call("gated_activation", path(name), args).y;
 }
 
+Tensor Builder::clamped_gate(const std::string& name, Tensor pairs, double alpha, double limit) {
+  ClampedGate args{.x = pairs, .y = like(pairs, pairs.last() / 2)};
+  args.alpha = float(alpha), args.limit = float(limit);
+  return made_.graph.call("clamped_gate", path(name), args).y;
+}
+
 Tensor Builder::sum(const std::string& name, Tensor a, Tensor b) {
   Tensor y = like(a, a.last());
   return made_.graph.call("add", path(name), Add{.a = a, .b = b, .y = y}).y;
+}
+
+Tensor Builder::scale(const std::string& name, Tensor x, double factor) {
+  Scale args{.x = x, .y = dense(x.dtype, {x.size[0], x.last()}), .factor = float(factor)};
+  return factor == 1 ? x : made_.graph.call("scale", path(name), args).y;
+}
+
+Tensor Builder::gate_rows(const std::string& name, Tensor x, Tensor gate) {
+  return made_.graph.call("gate_rows", path(name), GateRows{.x = x, .gate = gate, .y = like(x, x.last())}).y;
 }
 
 Tensor Builder::add(const std::string& name, Tensor a, Tensor b) {
@@ -357,11 +439,16 @@ Tensor Builder::wanted(Tensor x) {
   return made_.graph.call("gather_rows", "wanted", GatherRows{.step = step_, .x = x, .y = y}).y;
 }
 
-void Builder::head(Tensor x, const Weight& weight, double softcap) {
+void Builder::head(Tensor x, const Weight& weight, const Logits& how) {
   Linear args{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
   Tensor logits = made_.graph.call("linear", "head", args).y;
-  if (softcap > 0)
-    logits = made_.graph.call("softcap", "head.softcap", Softcap{.x = logits, .cap = float(softcap)}).y;
+  if (!how.bias.empty()) {
+    const Tensor b = vector("head.bias", {.size = weight.rows(), .sources = {{how.bias, weight.rows()}}});
+    logits = made_.graph.call("bias", "head.add_bias", Bias{.x = logits, .bias = b}).y;
+  }
+  logits = scale("head.scale", logits, how.scale);
+  if (how.softcap > 0)
+    logits = made_.graph.call("softcap", "head.softcap", Softcap{.x = logits, .cap = float(how.softcap)}).y;
   made_.graph.buffers()[logits.buffer].kind = BufferKind::kOutput;
   if (!request_.sample) return;
   Sample sample{.step = step_, .logits = logits, .state = state_};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heddle/engine/model.h"
+#include "heddle/model/build/inventory.h"
 #include "heddle/model/build/rotary.h"
 #include "heddle/ops/embedding/embedding.h"
 
@@ -32,12 +33,19 @@ struct Rms {
   double eps = 1e-5, plus = 0;
 };
 
+// A norm of rows: root mean square, or around the mean (`centred`) and then with a bias if it has one.
+struct Norm {
+  double eps = 1e-5, plus = 0;
+  bool centred = false, bias = false;
+};
+
 // How attention changes its scores: cap tanh(scale q k / cap) over the last `window` positions. 0: no cap,
 // all positions.
 struct Scores {
   double scale = 1;
   i32 window = 0;
   double softcap = 0;
+  std::string sinks = {};  // a score of each head that has no value; "": none
 };
 
 // One layer's keys and values of earlier steps.
@@ -51,9 +59,13 @@ struct AttentionRows {
   Tensor q, k, v, latent;
 };
 
-// The weights that normalise the query and the key heads.
+// The norms of the query and the key heads.
 struct HeadNorms {
-  std::string query, key;
+  // The weights of a query head and of a key head; `each`: those of all heads, one after another.
+  std::vector<WeightSource> weights = {};
+  bool each = false;
+  bool centred = false;         // around the mean
+  std::vector<i32> order = {};  // as Rows::order of the projection; empty: as stored
 };
 
 // How tokens choose among `count` experts (heddle/ops/route).
@@ -72,9 +84,16 @@ struct Routes {
   Tensor choice, share;  // [T, taken]
 };
 
+// How logits are made from the product with the head.
+struct Logits {
+  double softcap = 0;  // 0: none
+  double scale = 1;
+  std::string bias = {};  // "": none
+};
+
 class Builder {
  public:
-  Builder(const GraphRequest& request, const ModelInfo& info);
+  Builder(const GraphRequest& request, const ModelInfo& info, const Inventory& tensors);
 
   // Puts the calls that follow into the scope "name.".
   Builder& in(const std::string& scope) {
@@ -86,9 +105,14 @@ class Builder {
   Tensor embed_positions(const std::string& name, const Weight& table);
   // Begins the residual stream with x. Every add() continues from the last one.
   Tensor residual(Tensor x);
-  Tensor rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms);
+  // `order`: of the columns, as Rows::order.
+  Tensor rms_norm(const std::string& name, Tensor x, const std::string& weight, const Rms& rms,
+                  const std::vector<i32>& order = {});
+  // `bias` may be "".
   Tensor layer_norm(const std::string& name, Tensor x, const std::string& weight, const std::string& bias,
                     double eps);
+  // The norm whose weights are tensor + ".weight" and ".bias".
+  Tensor norm(const std::string& name, Tensor x, const std::string& tensor, const Norm& norm);
   Tensor linear(const std::string& name, Tensor x, const Rows& rows);
   Tensor linear(const std::string& name, Tensor x, const Weight& weight);
   // Multiplies each head's elements of x by that head's rows.
@@ -97,11 +121,14 @@ class Builder {
   // `rows` stacks the matrices of all experts. x has one row for each token, or one for each pair of a token
   // and its expert.
   Tensor expert_linear(const std::string& name, Tensor x, const Routes& routes, const Rows& rows);
+  // Adds the bias of its expert to each pair of a token and its expert. `bias`: [experts, columns of x]
+  Tensor expert_bias(const std::string& name, Tensor x, const Routes& routes, const std::string& bias);
   Tensor expert_sum(const std::string& name, Tensor x, const Routes& routes);
-  // Normalises the query and key heads of a fused projection whose rows pair_rotary_rows ordered.
+  // Normalises the query and key heads of a fused projection.
   Tensor head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
                    const Rms& rms);
-  Tensor rotary(const std::string& name, const Rotary& rotary);  // the step's table of cos and sin
+  // The step's table of cos and sin. Those of `gains` repeat the last one for positions after them.
+  Tensor rotary(const std::string& name, const Rotary& rotary, const RotaryGains& gains = {});
   Tensor rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim);
   // Attention over its own pages, with the new keys and values appended.
   Tensor attend(const std::string& name, Tensor qkv, i32 layer, const Heads& heads, const Scores& scores);
@@ -112,22 +139,28 @@ class Builder {
                 const Scores& scores);
   Tensor activate(const std::string& name, Tensor x, i32 kind);
   Tensor gate(const std::string& name, Tensor pairs, i32 kind);
+  Tensor clamped_gate(const std::string& name, Tensor pairs, double alpha, double limit);
   Tensor sum(const std::string& name, Tensor a, Tensor b);
+  Tensor scale(const std::string& name, Tensor x, double factor);
+  // Each row of x times the sigmoid of its gate. [T, N], [T, 1]
+  Tensor gate_rows(const std::string& name, Tensor x, Tensor gate);
   // Adds a to the residual stream b.
   Tensor add(const std::string& name, Tensor a, Tensor b);
   Tensor wanted(Tensor x);  // its wanted rows
-  // Adds the logits of x in f32, with a softcap (0: none), and the choice of tokens if the request asks for
-  // it.
-  void head(Tensor x, const Weight& weight, double softcap = 0);
+  // Adds the logits of x in f32, and the choice of tokens if the request asks for it.
+  void head(Tensor x, const Weight& weight, const Logits& logits = {});
 
   // A table [rows, cols] for a look-up or the head.
   Weight table(const std::string& name, const std::string& tensor, i32 rows, i32 cols);
+  // The weight of the head: the `embedding` if they are tied and the checkpoint has no `tensor` that differs.
+  Weight head_table(const Weight& embedding, const std::string& tensor, bool tied);
 
   ModelGraph take() { return std::move(made_); }
 
  private:
   Tensor route_logits(const std::string& name, Tensor x, const Weight& weight);
   Tensor look_up(const std::string& name, Embedding args);
+  DType dtype_of(const Rows& rows) const;
   Weight matrix(const std::string& name, const Rows& rows, i32 cols, i32 panel_rows, i32 matrices = 1);
   Tensor vector(const std::string& name, VectorSpec spec);
   Tensor like(Tensor x, i32 cols) const;
@@ -135,6 +168,7 @@ class Builder {
 
   const GraphRequest& request_;
   const ModelInfo& info_;
+  const Inventory& tensors_;
   ModelGraph made_;
   Tensor step_, state_;
   Tensor residual_;  // set while the request keeps it resident

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "heddle/ir/rules.h"
 #include "heddle/model/build/activations.h"
@@ -19,10 +20,66 @@ Rows stack(const std::string& at, const std::vector<std::pair<const char*, i32>>
 }
 
 // Pairs each gate row with its up row.
-Rows gate_up_rows(const std::string& at, i32 inner, bool bias) {
-  Rows rows = stack(at, {{"gate_proj", inner}, {"up_proj", inner}}, bias);
-  rows.order = interleave_halves(inner);
+Rows gate_up_rows(const GatedMlp& mlp) {
+  Rows rows = mlp.merged ? rows_of(mlp.at + "gate_up_proj", 2 * mlp.inner, mlp.bias)
+                         : stack(mlp.at, {{"gate_proj", mlp.inner}, {"up_proj", mlp.inner}}, mlp.bias);
+  rows.order = interleave_halves(mlp.inner);
   return rows;
+}
+
+// Row i is row order[i] of `rows`.
+void reorder(Rows& rows, const std::vector<i32>& order) {
+  std::vector<i32> result = order;
+  if (!rows.order.empty())
+    for (i32& row : result) row = rows.order[size_t(row)];
+  if (!order.empty()) rows.order = std::move(result);
+}
+
+HeadNorms head_norms(const QkNorm& norm, const std::vector<i32>& order) {
+  return {.weights = norm.weights,
+          .each = norm.kind == QkNorm::Kind::kEachHead,
+          .centred = norm.norm.centred,
+          .order = order};
+}
+
+ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors, const std::string& embedding) {
+  const std::vector<int>& windows = c.windows;
+  const bool all_slide = !windows.empty() && std::ranges::find(windows, 0) == windows.end();
+  return {.vocab = c.vocab_size,
+          .max_positions = c.rope.max_positions,
+          .position_limit = c.rope.limit(),
+          .layers = c.num_hidden_layers,
+          .kv_heads = c.num_key_value_heads,
+          .head_dim = c.head_dim,
+          .window = all_slide ? std::ranges::max(windows) : 0,
+          .weight_dtype = tensors.dtype(embedding)};
+}
+
+// Attention whose queries and keys are changed apart from each other, and from the values.
+Tensor attend_apart(Builder& b, const SelfAttention& a, i32 rotary_dim, const std::vector<i32>& order,
+                    Tensor qkv) {
+  const Heads& heads = a.heads;
+  const i32 keys = heads.key_column(), values = heads.value_column(), width = heads.kv * heads.dim;
+  Tensor q = columns_of(qkv, 0, keys), k = columns_of(qkv, keys, width);
+  if (a.norm.kind == QkNorm::Kind::kWhole) {
+    const Rms rms{a.norm.norm.eps, a.norm.norm.plus};
+    std::vector<i32> of_q, of_k;
+    if (!order.empty()) of_q.assign(order.begin(), order.begin() + keys);
+    if (!order.empty()) of_k.assign(order.begin() + keys, order.begin() + values);
+    for (i32& row : of_k) row -= keys;
+    q = b.rms_norm("q_norm", q, a.norm.weights[0].tensor, rms, of_q);
+    k = b.rms_norm("k_norm", k, a.norm.weights[1].tensor, rms, of_k);
+  }
+  if (a.rotary.exists()) {
+    const Tensor table = a.query_rotary.exists() ? a.query_rotary : a.rotary;
+    q = b.rope("query_rope", q, table, {.query = heads.query, .kv = 0, .dim = heads.dim}, rotary_dim);
+    k = b.rope("key_rope", k, a.rotary, {.query = 0, .kv = heads.kv, .dim = heads.dim}, rotary_dim);
+  }
+  const KvPages pages = b.pages(a.layer, heads.kv, heads.dim, heads.dim);
+  b.append("append_keys", k, pages.keys);
+  b.append("append_values", qkv, pages.values, values);
+  const AttentionRows rows{.q = q, .k = k, .v = columns_of(qkv, values, width), .latent = {}};
+  return b.attend("attention", rows, pages, a.scores);
 }
 
 }  // namespace
@@ -37,14 +94,57 @@ Heads heads_of(const DecoderConfig& c) {
 
 Rows qkv_rows(const std::string& at, const Heads& heads, bool bias) {
   const i32 kv = heads.kv * heads.dim;
-  Rows rows =
-      stack(at + "self_attn.", {{"q_proj", heads.query * heads.dim}, {"k_proj", kv}, {"v_proj", kv}}, bias);
-  rows.order = pair_rotary_rows(heads.columns(), heads.query + heads.kv, heads.dim, heads.dim);
-  return rows;
+  return stack(at + "self_attn.", {{"q_proj", heads.query * heads.dim}, {"k_proj", kv}, {"v_proj", kv}},
+               bias);
 }
 
 Rows rows_of(const std::string& tensor, i32 count, bool bias) {
   return stack(tensor, {{"", count}}, bias);
+}
+
+QkNorm qk_norm(const std::string& at, const Heads& heads, QkNorm::Kind kind, const Norm& norm) {
+  const bool one = kind == QkNorm::Kind::kHead;
+  return {.kind = kind,
+          .weights = {{at + "q_norm.weight", heads.dim * (one ? 1 : heads.query)},
+                      {at + "k_norm.weight", heads.dim * (one ? 1 : heads.kv)}},
+          .norm = norm};
+}
+
+SelfAttention attention_of(const DecoderConfig& c, i32 layer, Tensor rotary, bool qkv_bias, bool o_bias) {
+  const Heads heads = heads_of(c);
+  const std::string at = layer_path(layer);
+  return {.layer = layer,
+          .heads = heads,
+          .qkv = qkv_rows(at, heads, qkv_bias),
+          .o = rows_of(at + "self_attn.o_proj", c.hidden_size, o_bias),
+          .rotary = rotary,
+          .query_rotary = {},
+          .rotary_dim = c.rope.rotary_dim,
+          .norm = {},
+          .scores = {.scale = 1 / std::sqrt(double(heads.dim)),
+                     .window = c.windows.empty() ? 0 : c.windows[size_t(layer)]}};
+}
+
+Tensor self_attention(Builder& b, const SelfAttention& a, Tensor h) {
+  const Heads& heads = a.heads;
+  const i32 turned = heads.query + heads.kv, rotary_dim = a.rotary_dim > 0 ? a.rotary_dim : heads.dim;
+  std::vector<i32> order;
+  if (a.rotary.exists() && !a.neighbours)
+    order = pair_rotary_rows(heads.columns(), turned, heads.dim, rotary_dim);
+  Rows rows = a.qkv;
+  reorder(rows, order);
+
+  Tensor qkv = b.linear("qkv", h, rows);
+  if (a.norm.kind == QkNorm::Kind::kWhole || a.query_rotary.exists())
+    return b.linear("o", attend_apart(b, a, rotary_dim, order, qkv), a.o);
+  const auto normalise = [&] {
+    qkv = b.head_norm("qk_norm", qkv, head_norms(a.norm, order), heads, {a.norm.norm.eps, a.norm.norm.plus});
+  };
+  const bool has_norm = a.norm.kind != QkNorm::Kind::kNone;
+  if (has_norm && !a.norm.after_rope) normalise();
+  if (a.rotary.exists()) qkv = b.rope("rope", qkv, a.rotary, heads, rotary_dim);
+  if (has_norm && a.norm.after_rope) normalise();
+  return b.linear("o", b.attend("attention", qkv, a.layer, heads, a.scores), a.o);
 }
 
 Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tensor h, bool bias) {
@@ -53,36 +153,41 @@ Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tens
 
 Tensor gated_mlp(Builder& b, const GatedMlp& mlp, Tensor h) {
   const i32 hidden = h.last();
-  h = b.linear("gate_up", h, gate_up_rows(mlp.at, mlp.inner, mlp.bias));
+  h = b.linear("gate_up", h, gate_up_rows(mlp));
   h = b.gate("gate", h, activation_kind(mlp.act));
   return b.linear("down", h, rows_of(mlp.at + "down_proj", hidden, mlp.bias));
 }
 
-Embedded embed_tokens(Builder& b, const DecoderConfig& c, bool scaled) {
-  const Weight table = b.table("embed", "model.embed_tokens.weight", c.vocab_size, c.hidden_size);
-  const float scale = scaled ? round_to(table.data.dtype, float(std::sqrt(double(c.hidden_size)))) : 1;
-  return {table, b.in("").residual(b.embed("embedding", table, double(scale)))};
+Tensor plain_mlp(Builder& b, const PlainMlp& mlp, Tensor h) {
+  const i32 hidden = h.last();
+  h = b.activate("act", b.linear("up", h, rows_of(mlp.up, mlp.inner, mlp.bias)), activation_kind(mlp.act));
+  return b.linear("down", h, rows_of(mlp.down, hidden, mlp.bias));
 }
 
-void finish(Builder& b, const DecoderConfig& c, Tensor x, const Weight& table, const Rms& rms,
-            double softcap) {
-  x = b.in("").rms_norm("final_norm", b.wanted(x), "model.norm.weight", rms);
-  b.head(
-      x,
-      c.tie_word_embeddings ? table : b.table("head.weight", "lm_head.weight", c.vocab_size, c.hidden_size),
-      softcap);
-}
-
-ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors, std::span<const int> windows) {
-  const bool all_slide = !windows.empty() && std::ranges::find(windows, 0) == windows.end();
-  return {.vocab = c.vocab_size,
-          .max_positions = c.rope.max_positions,
-          .position_limit = c.rope.limit(),
-          .layers = c.num_hidden_layers,
-          .kv_heads = c.num_key_value_heads,
-          .head_dim = c.head_dim,
-          .window = all_slide ? std::ranges::max(windows) : 0,
-          .weight_dtype = tensors.dtype("model.embed_tokens.weight")};
+Definition define_decoder(const DecoderConfig& c, const Inventory& tensors, DecoderModel model) {
+  const std::string head_weight = std::string(model.head) + ".weight";
+  const std::string embedding = embedding_of(tensors, model.embedding, head_weight, c.tie_word_embeddings);
+  ModelInfo info = info_of(c, tensors, embedding);
+  if (model.other_rope && model.other_rope->max_positions < info.max_positions) {
+    info.max_positions = model.other_rope->max_positions;
+    info.position_limit = model.other_rope->limit();
+  }
+  return {info, [c, embedding, head_weight, model = std::move(model)](Builder& b) {
+            const Weight table = b.table("embed", embedding, c.vocab_size, c.hidden_size);
+            const double root = std::sqrt(double(c.hidden_size));
+            const double scale = model.scaled_embedding ? double(round_to(table.data.dtype, float(root)))
+                                                        : model.embedding_scale;
+            Tensor x = b.in("").residual(b.embed("embedding", table, scale));
+            const auto rotary_for = [&](const char* name, const RopeConfig& rope) {
+              return b.rotary(name, rotary_of(rope, rope.rotary_dim), query_gains(rope));
+            };
+            Rotaries rotary{.table = rotary_for("rope", c.rope), .other = {}};
+            if (model.other_rope) rotary.other = rotary_for(model.other_name, *model.other_rope);
+            for (i32 l = 0; l < c.num_hidden_layers; ++l)
+              x = model.layer(b.in("layers." + std::to_string(l)), l, x, rotary);
+            x = b.in("").norm("final_norm", b.wanted(x), model.last_norm, model.norm);
+            b.head(x, b.head_table(table, head_weight, c.tie_word_embeddings), model.logits);
+          }};
 }
 
 }  // namespace heddle

@@ -1,5 +1,10 @@
-// Shared by Llama and its descendants: projections by their names in checkpoints, and sizes.
+// The parts that decoders have in common. A family writes its layer with them, and says what differs as data.
 #pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/decoder_config.h"
@@ -11,10 +16,42 @@ std::string layer_path(i32 layer);
 
 Heads heads_of(const DecoderConfig& c);
 
-// The projections of a layer. `qkv_rows` makes the two halves of query and key heads adjacent, as rope needs
-// them.
+// The projections of a layer. Rows are as stored; self_attention() orders those of heads that turn.
 Rows qkv_rows(const std::string& at, const Heads& heads, bool bias);
 Rows rows_of(const std::string& tensor, i32 count, bool bias = false);
+
+// How the query and key heads are normalised before (or after) they turn.
+struct QkNorm {
+  enum class Kind : unsigned char {
+    kNone,
+    kHead,      // each head, all with the same weights
+    kEachHead,  // each head, with weights of its own
+    kWhole,     // all heads as one row
+  };
+  Kind kind = Kind::kNone;
+  std::vector<WeightSource> weights = {};  // as HeadNorms has them; kWhole: of all queries, of all keys
+  Norm norm = {};
+  bool after_rope = false;
+};
+// Norms whose weights lie at + "q_norm" and "k_norm".
+QkNorm qk_norm(const std::string& at, const Heads& heads, QkNorm::Kind kind, const Norm& norm);
+
+// The attention of one layer.
+struct SelfAttention {
+  i32 layer = 0;
+  Heads heads;
+  Rows qkv = {}, o = {};     // qkv: the heads of queries, keys and values
+  Tensor rotary = {};        // the step's table; missing: positions turn no heads
+  Tensor query_rotary = {};  // the queries' table, if it is another
+  i32 rotary_dim = 0;        // leading elements of a head that turn; 0: all
+  bool neighbours = false;   // the two elements of a pair are stored side by side, not rotary_dim / 2 apart
+  QkNorm norm = {};
+  Scores scores = {};
+};
+// Llama's: projections at "model.layers.3.self_attn.", scores divided by sqrt(head_dim).
+SelfAttention attention_of(const DecoderConfig& c, i32 layer, Tensor rotary, bool qkv_bias = false,
+                           bool o_bias = false);
+Tensor self_attention(Builder& b, const SelfAttention& a, Tensor h);
 
 // act(gate h) * (up h), projected down (Shazeer, 2020: "GLU Variants Improve Transformer").
 Tensor gated_mlp(Builder& b, const DecoderConfig& c, const std::string& at, Tensor h, bool bias = false);
@@ -24,22 +61,48 @@ struct GatedMlp {
   i32 inner = 0;
   HiddenAct act = HiddenAct::kSilu;
   bool bias = false;
+  bool merged = false;  // gate and up are stored as one, gate_up_proj
 };
 Tensor gated_mlp(Builder& b, const GatedMlp& mlp, Tensor h);
 
-// The beginning of a model: the embeddings of the step's tokens, and their table. `scaled` multiplies by
-// sqrt(hidden_size), rounded to the checkpoint's dtype as in transformers: in bf16 sqrt(3072) = 55.4256
-// becomes 55.5.
-struct Embedded {
-  Weight table;
-  Tensor x;
+// act(up h), projected down.
+struct PlainMlp {
+  std::string up, down;
+  i32 inner = 0;
+  HiddenAct act = HiddenAct::kGelu;
+  bool bias = false;
 };
-Embedded embed_tokens(Builder& b, const DecoderConfig& c, bool scaled = false);
-// The end of a model: the norm of x and the logits. They use the `table` of the embeddings if it is tied.
-void finish(Builder& b, const DecoderConfig& c, Tensor x, const Weight& table, const Rms& rms,
-            double softcap = 0);
+Tensor plain_mlp(Builder& b, const PlainMlp& mlp, Tensor h);
 
-// `windows`: the positions that each layer sees, 0: all. Without windows all layers see all positions.
-ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors, std::span<const int> windows = {});
+// The step's tables of cos and sin.
+struct Rotaries {
+  Tensor table;
+  Tensor other;  // made from DecoderModel::other_rope
+};
+
+// A model of equal layers between an embedding and a head.
+struct DecoderModel {
+  const char* embedding = "model.embed_tokens.weight";
+  const char* last_norm = "model.norm";
+  const char* head = "lm_head";
+  Norm norm = {};  // the last one
+  // Multiplies embeddings by sqrt(hidden_size), rounded to the checkpoint's dtype as in transformers: in bf16
+  // sqrt(3072) = 55.4256 becomes 55.5.
+  bool scaled_embedding = false;
+  double embedding_scale = 1;
+  Logits logits = {};
+  std::optional<RopeConfig> other_rope = {};  // a second one, of some layers or of the queries
+  const char* other_name = "local_rope";
+  // Adds layer `l`.
+  std::function<Tensor(Builder& b, i32 l, Tensor x, const Rotaries& rotary)> layer = {};
+};
+Definition define_decoder(const DecoderConfig& c, const Inventory& tensors, DecoderModel model);
+
+// `layer` with its configuration, as DecoderModel has it.
+template <class Config>
+auto layer_of(const Config& c, Tensor (*layer)(Builder&, const Config&, i32, Tensor, const Rotaries&)) {
+  return
+      [c, layer](Builder& b, i32 l, Tensor x, const Rotaries& rotary) { return layer(b, c, l, x, rotary); };
+}
 
 }  // namespace heddle

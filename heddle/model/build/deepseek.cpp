@@ -117,29 +117,22 @@ Tensor mlp(Builder& b, const DeepseekConfig& c, i32 l, Tensor h) {
   return b.sum("experts.all", chosen, gated_mlp(b, shared, h));
 }
 
-Tensor layer(Builder& b, const DeepseekConfig& c, i32 l, Tensor x, Tensor rotary) {
+Tensor layer(Builder& b, const DeepseekConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
-  b.in("layers." + std::to_string(l));
   Tensor h = b.rms_norm("input_norm", x, at + "input_layernorm.weight", {c.rms_norm_eps});
-  x = b.add("attention_residual", attention(b, c, l, h, rotary), x);
+  x = b.add("attention_residual", attention(b, c, l, h, rotary.table), x);
   h = b.rms_norm("post_norm", x, at + "post_attention_layernorm.weight", {c.rms_norm_eps});
   return b.add("mlp_residual", mlp(b, c, l, h), x);
-}
-
-void build(Builder& b, const DeepseekConfig& c) {
-  auto [table, x] = embed_tokens(b, c);
-  const Tensor rotary = b.rotary("rope", rotary_of(c.rope, c.qk_rope_head_dim));
-  for (i32 l = 0; l < c.num_hidden_layers; ++l) x = layer(b, c, l, x, rotary);
-  finish(b, c, x, table, {c.rms_norm_eps});
 }
 
 }  // namespace
 
 Definition define_deepseek(const DeepseekConfig& c, const Inventory& tensors) {
-  ModelInfo info = info_of(c, tensors);
-  info.kv_heads = 1;
-  info.head_dim = c.kv_lora_rank + c.qk_rope_head_dim;
-  return {info, [c](Builder& b) { build(b, c); }};
+  Definition made =
+      define_decoder(c, tensors, {.norm = {.eps = c.rms_norm_eps}, .layer = layer_of(c, layer)});
+  made.info.kv_heads = 1;
+  made.info.head_dim = c.kv_lora_rank + c.qk_rope_head_dim;
+  return made;
 }
 
 }  // namespace heddle

@@ -1,53 +1,161 @@
 #include "heddle/model/build/family.h"
 
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "heddle/base/error.h"
+#include "heddle/base/json.h"
+#include "heddle/model/hf/other_formats.h"
+
 namespace heddle {
 namespace {
 
-class CheckpointModel : public Model {
- public:
-  CheckpointModel(Definition definition, Checkpoint checkpoint)
-      : definition_(std::move(definition)), checkpoint_(std::move(checkpoint)) {}
-
-  const ModelInfo& info() const override { return definition_.info; }
-  ModelGraph graph(const GraphRequest& request) const override {
-    Builder builder(request, definition_.info);
-    definition_.build(builder);
-    return builder.take();
-  }
-  SourceData source(const std::string& tensor) const override {
-    const TensorView view = checkpoint_.weight(tensor);
-    return {view.dtype, {view.shape.begin(), view.shape.end()}, view.data};
-  }
-  std::string fingerprint() const override { return checkpoint_.fingerprint(); }
-  void forget(const std::string& tensor) const override { checkpoint_.forget(tensor); }
-
- private:
-  Definition definition_;
-  mutable Checkpoint checkpoint_;
-};
-
-}  // namespace
-
-Definition define_model(const Config& config, const Inventory& tensors) {
+const Family& family_of(const Config& config) {
   std::string known;
   for (const Family* family : all_families()) {
-    if (config.model_type() == family->model_type) {
-      Definition definition = family->define(config, tensors);
-      definition.info.family = family->model_type;
-      return definition;
-    }
+    if (config.model_type() == family->model_type) return *family;
     known += std::string(known.empty() ? "" : ", ") + family->model_type;
   }
   config.refuse("model_type", "supported are " + known);
 }
 
+class CheckpointModel : public Model {
+ public:
+  CheckpointModel(const Config& config, Checkpoint checkpoint)
+      : checkpoint_(std::move(checkpoint)), names_(checkpoint_, family_of(config).trunk) {
+    tensors_.has = [this](const std::string& tensor) { return checkpoint_.has(names_.stored(tensor)); };
+    tensors_.dtype = [this](const std::string& tensor) { return checkpoint_.dtype(names_.stored(tensor)); };
+    tensors_.same = [this](const std::string& a, const std::string& b) { return are_same(a, b); };
+    definition_ = define_model(config, tensors_);
+    tensors_.mixed = has_other_matrices();
+    account_for_all();
+  }
+
+  const ModelInfo& info() const override { return definition_.info; }
+  ModelGraph graph(const GraphRequest& request) const override {
+    Builder builder(request, definition_.info, tensors_);
+    definition_.build(builder);
+    return builder.take();
+  }
+  SourceData source(const std::string& tensor) const override {
+    const TensorView view = checkpoint_.weight(names_.stored(tensor));
+    return {view.dtype, {view.shape.begin(), view.shape.end()}, view.data};
+  }
+  std::string fingerprint() const override { return checkpoint_.fingerprint(); }
+  void forget(const std::string& tensor) const override { checkpoint_.forget(names_.stored(tensor)); }
+
+ private:
+  void note(std::string text) {
+    definition_.info.notes.push_back(fmt::format("[{}] {}", checkpoint_.folder(), std::move(text)));
+  }
+
+  bool are_same(const std::string& a, const std::string& b) const {
+    auto [place, is_new] = same_.try_emplace({a, b}, false);
+    if (is_new) place->second = checkpoint_.same(names_.stored(a), names_.stored(b));
+    return place->second;
+  }
+
+  bool has_other_matrices() const {
+    for (const std::string& name : checkpoint_.names())
+      if (checkpoint_.shape(name).size() > 1 && checkpoint_.is_float(name) &&
+          checkpoint_.dtype(name) != definition_.info.weight_dtype)
+        return true;
+    return false;
+  }
+
+  // Every tensor of the checkpoint is read, or known to be needless: a model never leaves something out unsaid.
+  void account_for_all() {
+    const ModelGraph graph = this->graph(smallest_request());
+    std::set<std::string> used;
+    for (const auto& [name, spec] : graph.weights)
+      for (const WeightSource& source : spec.sources) used.insert(names_.stored(source.tensor));
+    for (const auto& [name, spec] : graph.vectors)
+      for (const WeightSource& source : spec.sources) used.insert(names_.stored(source.tensor));
+    std::map<std::string, int> other_parts;
+    std::vector<std::string> unknown;
+    for (const std::string& name : checkpoint_.names()) {
+      if (used.contains(name) || is_copy_of_embedding(name) || is_scale_of_used(name, used)) continue;
+      const Unread why = why_unread(checkpoint_, name);
+      if (why.kind == Unread::kNeeded) unknown.push_back(name);
+      if (why.kind == Unread::kOtherPart) ++other_parts[why.what];
+    }
+    if (!unknown.empty())
+      fail(ErrorCode::kUnsupported,
+           "[{}] holds {}{}, which {} with this config.json does not use; is config.json that of another "
+           "model?",
+           checkpoint_.folder(), brief(unknown.front()),
+           unknown.size() > 1 ? fmt::format(" and {} more tensors", unknown.size() - 1) : "",
+           definition_.info.family);
+    for (const auto& [what, count] : other_parts)
+      note(fmt::format("{} is not used: {} tensors", what, count));
+    for (const auto& [pair, same] : same_)
+      if (!same)
+        note(fmt::format(
+            "config.json ties {} to {}, but both are stored and differ; each is used as it is stored",
+            pair.first, pair.second));
+    for (const std::string& name : used)
+      if (checkpoint_.is_rounded(name)) {
+        note("weights in float64 are rounded to float32");
+        break;
+      }
+  }
+
+  bool is_scale_of_used(const std::string& name, const std::set<std::string>& used) const {
+    if (!name.ends_with("_scales")) return false;
+    const std::string blocks = name.substr(0, name.size() - 7) + "_blocks";
+    return used.contains(blocks) && checkpoint_.is_mxfp4(blocks);
+  }
+
+  bool is_copy_of_embedding(const std::string& name) const {
+    for (const auto& [pair, same] : same_)
+      if (same && name == names_.stored(pair.first)) return true;
+    return false;
+  }
+
+  static GraphRequest smallest_request() {
+    GraphRequest request;
+    request.shape = {
+        .rows = 1, .sequences = 1, .wanted = 1, .pages_per_sequence = 1, .page_size = 16, .vocab = 1};
+    request.sample = false;
+    return request;
+  }
+
+  mutable Checkpoint checkpoint_;
+  StoredNames names_;
+  Inventory tensors_;
+  Definition definition_;
+  mutable std::map<std::pair<std::string, std::string>, bool> same_;
+};
+
+}  // namespace
+
+Config text_config(const Config& config) {
+  const std::string type = config.model_type();
+  const auto inside = config.section("text_config");
+  if (!inside) return config;
+  for (const Family* family : all_families())
+    if (type == family->inside && inside->model_type() == family->model_type) {
+      config.note("model_type", "only its text model is read");
+      return *inside;
+    }
+  return config;
+}
+
+Definition define_model(const Config& config, const Inventory& tensors) {
+  const Family& family = family_of(config);
+  Definition definition = family.define(config, tensors);
+  definition.info.family = family.model_type;
+  definition.info.notes = config.notes();
+  return definition;
+}
+
 std::unique_ptr<Model> open_model(const std::string& folder) {
-  const Config config = Config::load(folder);
-  Checkpoint checkpoint(folder);
-  Definition definition = define_model(
-      config, {.has = [&](const std::string& tensor) { return checkpoint.has(tensor); },
-               .dtype = [&](const std::string& tensor) { return checkpoint.weight(tensor).dtype; }});
-  return std::make_unique<CheckpointModel>(std::move(definition), std::move(checkpoint));
+  refuse_other_formats(folder);
+  const Config config = text_config(Config::load(folder));
+  return std::make_unique<CheckpointModel>(config, Checkpoint(folder));
 }
 
 }  // namespace heddle

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "heddle/model/build/builder.h"
 #include "heddle/model/hf/checkpoint.h"
 #include "heddle/model/hf/config.h"
+#include "heddle/model/hf/stored_names.h"
 
 namespace heddle {
 
@@ -19,12 +21,6 @@ struct Definition {
   std::function<void(Builder&)> build;
 };
 
-// Facts about a checkpoint that a family may need while it defines a model.
-struct Inventory {
-  std::function<bool(const std::string& tensor)> has;
-  std::function<DType(const std::string& tensor)> dtype;
-};
-
 struct Family {
   const char* model_type = "";  // as in config.json
   const char* doc = "";
@@ -32,9 +28,15 @@ struct Family {
   const char* supports = "";
   const char* refuses = "";
   Definition (*define)(const Config& config, const Inventory& tensors) = nullptr;
+  TrunkNames trunk = {};
+  // A model_type of which this family is the text model, under `text_config`; "": none.
+  const char* inside = "";
 };
 
 std::span<const Family* const> all_families();
+
+// The configuration of the text model: `config`, or its text_config.
+Config text_config(const Config& config);
 
 // Defines the model that a config.json describes. Throws when no family has its model_type.
 Definition define_model(const Config& config, const Inventory& tensors);

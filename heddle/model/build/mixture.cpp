@@ -14,6 +14,10 @@ Rows of_experts(const ExpertNames& names, i32 experts, std::initializer_list<con
   return made;
 }
 
+bool is_stacked(const ExpertNames& names) {
+  return *names.stacked_input != 0;
+}
+
 // Makes gate and up rows of each expert adjacent.
 std::vector<i32> interleave_each(i32 experts, i32 inner) {
   const std::vector<i32> one = interleave_halves(inner);
@@ -28,12 +32,19 @@ std::vector<i32> interleave_each(i32 experts, i32 inner) {
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
                Tensor h) {
   const i32 hidden = h.last();
-  Rows gate_up = of_experts(names, routing.count, {names.gate, names.up}, inner);
-  gate_up.order = interleave_each(routing.count, inner);
-  const Rows down = of_experts(names, routing.count, {names.down}, hidden);
+  const i32 count = routing.count;
+  Rows gate_up, down;
+  if (is_stacked(names)) {
+    gate_up.sources = {{names.at + names.stacked_input, count * 2 * inner}};
+    down.sources = {{names.at + names.stacked_output, count * hidden}};
+  } else {
+    gate_up = of_experts(names, count, {names.gate, names.up}, inner);
+    down = of_experts(names, count, {names.down}, hidden);
+  }
+  gate_up.order = interleave_each(count, inner);
 
   const Routes routes =
-      b.route("router", h, {.sources = {{names.at + "gate.weight", routing.count}}}, routing);
+      b.route("router", h, {.sources = {{names.at + names.router + ".weight", count}}}, routing);
   h = b.expert_linear("experts.gate_up", h, routes, gate_up);
   h = b.gate("experts.gate", h, activation_kind(act));
   h = b.expert_linear("experts.down", h, routes, down);

@@ -15,9 +15,14 @@ struct ExpertNames {
   const char* gate = "gate_proj";
   const char* up = "up_proj";
   const char* down = "down_proj";
+  // The matrices of all experts stacked as one tensor each, gate and up of an expert together: these names instead,
+  // at + input and output.
+  const char* stacked_input = "";
+  const char* stacked_output = "";
+  const char* router = "gate";
 };
 
-// share_0 expert_0(h) + share_1 expert_1(h) + ..., over the experts that the router at + "gate" chooses.
+// share_0 expert_0(h) + share_1 expert_1(h) + ..., over the experts that the router chooses.
 // `inner` is their width.
 Tensor mixture(Builder& b, const ExpertNames& names, i32 inner, HiddenAct act, const Routing& routing,
                Tensor h);

@@ -44,12 +44,20 @@ float yarn(const RopeConfig& rope, const Ramp& ramp, int i, float power) {
 
 }  // namespace
 
-Rotary rotary_of(const RopeConfig& rope, int head_dim) {
+RotaryGains query_gains(const RopeConfig& rope) {
+  if (rope.query_beta == 0) return {};
+  RotaryGains gains{.values = {}, .period = rope.original_max_position_embeddings};
+  for (int n = 0; n <= (rope.max_positions - 1) / gains.period; ++n)
+    gains.values.push_back(float(1 + rope.query_beta * std::log(1.0 + n)));
+  return gains;
+}
+
+Rotary rotary_of(const RopeConfig& rope, int rotary_dim) {
   Rotary rotary{.inv_freq = {}, .scale = rope.attention_factor};
-  const Ramp ramp(rope, head_dim);
-  for (int i = 0; i < head_dim / 2; ++i) {
+  const Ramp ramp(rope, rotary_dim);
+  for (int i = 0; i < rotary_dim / 2; ++i) {
     // transformers computes the exponent, the power and the reciprocal in f32.
-    const float power = std::pow(float(rope.theta), float(2 * i) / float(head_dim));
+    const float power = std::pow(float(rope.theta), float(2 * i) / float(rotary_dim));
     float frequency = 1 / power;
     if (rope.type == RopeType::kLinear) frequency /= float(rope.factor);
     if (rope.type == RopeType::kYarn) frequency = yarn(rope, ramp, i, power);

@@ -12,8 +12,17 @@ struct Rotary {
   double scale = 1;             // multiplies cos and sin
 };
 
+// Factors of the turned elements, each for `period` positions.
+struct RotaryGains {
+  std::vector<float> values;  // none: no factors
+  int period = 1;
+};
+
+// The factors of queries that rope.query_beta gives, for all positions of the model.
+RotaryGains query_gains(const RopeConfig& rope);
+
 // As in transformers' modeling_rope_utils, in f32: theta^(-2i / head_dim), scaled by the rope's type. They
 // are valid for texts of up to rope.max_positions.
-Rotary rotary_of(const RopeConfig& rope, int head_dim);
+Rotary rotary_of(const RopeConfig& rope, int rotary_dim);
 
 }  // namespace heddle

@@ -1,9 +1,13 @@
 #include "heddle/model/hf/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "heddle/base/digest.h"
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
 
@@ -17,6 +21,38 @@ constexpr const char* kIndexFile = "model.safetensors.index.json";
 bool is_plain_file_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string("/\\\0", 3)) == name.npos;
+}
+
+constexpr std::string_view kBlocks = "_blocks";
+constexpr size_t kBlockBytes = 16;  // hold 32 codes
+
+std::string scales_of(const std::string& blocks) {
+  return blocks.substr(0, blocks.size() - kBlocks.size()) + "_scales";
+}
+
+// Doubles as floats.
+std::vector<std::byte> rounded(std::span<const std::byte> bytes) {
+  std::vector<std::byte> made(bytes.size() / 2);
+  for (size_t i = 0; i < made.size() / sizeof(float); ++i) {
+    double value = 0;
+    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+    const float near = float(value);
+    std::memcpy(made.data() + i * sizeof near, &near, sizeof near);
+  }
+  return made;
+}
+
+// A block is 32 codes of a sign, two bits of exponent and one of fraction, the even one in the low bits of a byte, times
+// 2^(scale - 127) (Rouhani et al., 2023: "Microscaling Data Formats for Deep Learning").
+std::vector<std::byte> expanded(std::span<const std::byte> blocks, std::span<const std::byte> scales) {
+  constexpr float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  std::vector<std::byte> made(blocks.size() * 4);
+  for (size_t i = 0; i < blocks.size() * 2; ++i) {
+    const unsigned code = unsigned(blocks[i / 2]) >> (i % 2 * 4) & 15u;
+    const float value = std::ldexp(kValues[code & 7u], int(scales[i / 2 / kBlockBytes]) - 127);
+    store_number(DType::kBf16, made.data() + 2 * i, double(code & 8u ? -value : value));
+  }
+  return made;
 }
 
 }  // namespace
@@ -77,12 +113,60 @@ const Safetensors& Checkpoint::file_with(const std::string& name) const {
   return files_[found->second];
 }
 
+bool Checkpoint::is_float(const std::string& name) const {
+  const std::optional<DType> type = entry(name).dtype;
+  return is_rounded(name) || is_mxfp4(name) || (type && is_wide_float(*type));
+}
+
+bool Checkpoint::same(const std::string& a, const std::string& b) const {
+  if (entry(a).type != entry(b).type || shape(a) != shape(b)) return false;
+  const auto left = file_with(a).bytes(a), right = file_with(b).bytes(b);
+  return std::memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+bool Checkpoint::is_rounded(const std::string& name) const {
+  return entry(name).type == "F64";
+}
+
+bool Checkpoint::is_mxfp4(const std::string& name) const {
+  if (!name.ends_with(kBlocks) || !has(scales_of(name))) return false;
+  const TensorEntry &blocks = entry(name), &scales = entry(scales_of(name));
+  std::vector<int64_t> shape = scales.shape;
+  shape.push_back(kBlockBytes);
+  return blocks.type == "U8" && scales.type == "U8" && blocks.shape == shape;
+}
+
+std::vector<int64_t> Checkpoint::shape(const std::string& name) const {
+  std::vector<int64_t> shape = entry(name).shape;
+  if (!is_mxfp4(name)) return shape;
+  shape.pop_back();
+  shape.back() *= 2 * kBlockBytes;
+  return shape;
+}
+
+DType Checkpoint::dtype(const std::string& name) const {
+  if (is_rounded(name)) return DType::kF32;
+  if (is_mxfp4(name)) return DType::kBf16;
+  const TensorEntry& found = entry(name);
+  if (!found.dtype || !is_wide_float(*found.dtype))
+    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; a weight must be F32, F16, BF16 or F64",
+         file_with(name).path(), brief(name), found.type);
+  return *found.dtype;
+}
+
 TensorView Checkpoint::weight(const std::string& name) const {
-  TensorView tensor = file_with(name).view(name);
-  if (!is_wide_float(tensor.dtype))
-    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; a weight must be f32, f16 or bf16", tensor.file,
-         brief(name), heddle::name(tensor.dtype));
-  return tensor;
+  const Safetensors& file = file_with(name);
+  const DType type = dtype(name);
+  if (!is_rounded(name) && !is_mxfp4(name)) return file.view(name);
+  return {name, type, shape(name), converted(name), file.path()};
+}
+
+std::span<const std::byte> Checkpoint::converted(const std::string& name) const {
+  auto [place, is_new] = converted_.try_emplace(name);
+  if (is_new && is_rounded(name)) place->second = rounded(file_with(name).bytes(name));
+  if (is_new && is_mxfp4(name))
+    place->second = expanded(file_with(name).bytes(name), file_with(scales_of(name)).bytes(scales_of(name)));
+  return place->second;
 }
 
 std::string Checkpoint::fingerprint() const {
@@ -103,7 +187,9 @@ std::string Checkpoint::fingerprint() const {
 
 void Checkpoint::forget(const std::string& name) {
   auto found = file_of_.find(name);
-  if (found != file_of_.end()) files_[found->second].forget(name);
+  if (found == file_of_.end()) return;
+  files_[found->second].forget(name);
+  converted_.erase(name);
 }
 
 }  // namespace heddle

@@ -19,8 +19,20 @@ class Checkpoint {
   std::vector<std::string> names() const;
   size_t bytes() const;  // over all tensors
 
-  // A tensor of floats (f32, f16 or bf16), which all weights are. This does not check that values are finite;
-  // code that reads all of them does.
+  // The shape of a weight, as weight() gives it.
+  std::vector<int64_t> shape(const std::string& name) const;
+  // The type of a weight, as weight() gives it.
+  DType dtype(const std::string& name) const;
+  bool is_float(const std::string& name) const;
+  // True if two tensors have the same type, shape and bytes.
+  bool same(const std::string& a, const std::string& b) const;
+  // True for a weight of a type that is rounded to f32: F64.
+  bool is_rounded(const std::string& name) const;
+  // True for blocks of MXFP4: bytes [..., n, 16] of two codes each, with a `_scales` tensor of exponents [..., n].
+  bool is_mxfp4(const std::string& name) const;
+  // A tensor of floats (f32, f16 or bf16; f64 is rounded to f32; MXFP4 is expanded to bf16, exactly), which all weights
+  // are. This does not check that
+  // values are finite; code that reads all of them does. The view is valid until forget().
   TensorView weight(const std::string& name) const;
   // Tells the checkpoint from others: a digest of config.json and of each tensor's name, type, shape and
   // three samples of its data (beginning, middle and end, 4 KB each). It does not depend on the number of
@@ -31,11 +43,15 @@ class Checkpoint {
 
  private:
   const Safetensors& file_with(const std::string& name) const;
+  const TensorEntry& entry(const std::string& name) const { return file_with(name).tensors().at(name); }
   void open_shards(const std::string& index_path);
 
   std::string folder_;
   std::vector<Safetensors> files_;
   std::map<std::string, size_t> file_of_;  // tensor -> index in files_
+  std::span<const std::byte> converted(const std::string& name) const;
+
+  mutable std::map<std::string, std::vector<std::byte>> converted_;  // weights of types that heddle has not
 };
 
 }  // namespace heddle

@@ -1,10 +1,12 @@
 #include "heddle/model/hf/checkpoint.h"
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 
 #include <gtest/gtest.h>
 
+#include "heddle/base/element.h"
 #include "heddle/base/error.h"
 
 namespace heddle {
@@ -113,13 +115,54 @@ TEST_F(CheckpointTest, RefusesBadIndexes) {
   refused(R"({"weight_map":{"b":"one.safetensors"}})", "has no tensor \"b\"");
 }
 
+TEST_F(CheckpointTest, RoundsDoubles) {
+  const std::string header = R"({"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})";
+  const std::vector<double> doubles = {0.1, -1e300};
+  const uint64_t length = header.size();
+  std::string bytes(reinterpret_cast<const char*>(&length), 8);
+  bytes += header;
+  bytes.append(reinterpret_cast<const char*>(doubles.data()), 16);
+  write_file(folder + "/model.safetensors", bytes);
+  Checkpoint checkpoint(folder);
+  EXPECT_TRUE(checkpoint.is_rounded("a"));
+  for (int i = 0; i < 2; ++i) {  // again after it was forgotten
+    const TensorView view = checkpoint.weight("a");
+    EXPECT_EQ(view.dtype, DType::kF32);
+    EXPECT_EQ(view.shape, std::vector<int64_t>{2});
+    const auto* rounded = reinterpret_cast<const float*>(view.data.data());
+    EXPECT_EQ(rounded[0], 0.1f);
+    EXPECT_TRUE(std::isinf(rounded[1]));
+    checkpoint.forget("a");
+  }
+}
+
+TEST_F(CheckpointTest, ExpandsMxfp4Exactly) {
+  std::vector<uint8_t> blocks(2 * 16), scales = {127, 124};
+  for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = uint8_t(i % 16 * 0x11);  // both codes are i % 16
+  const auto bytes = [](const std::vector<uint8_t>& v) { return std::as_bytes(std::span(v)); };
+  write_safetensors(folder + "/model.safetensors",
+                    {{"w_blocks", DType::kU8, {1, 2, 1, 16}, bytes(blocks), ""},
+                     {"w_scales", DType::kU8, {1, 2, 1}, bytes(scales), ""},
+                     {"v_blocks", DType::kU8, {1, 16}, bytes(blocks).first(16), ""}});
+  Checkpoint checkpoint(folder);
+  const TensorView view = checkpoint.weight("w_blocks");
+  EXPECT_EQ(view.dtype, DType::kBf16);
+  EXPECT_EQ(view.shape, (std::vector<int64_t>{1, 2, 32}));
+  const std::vector<double> codes = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  for (size_t i = 0; i < 64; ++i) {
+    const double value = codes[i / 2 % 8] * (i / 2 % 16 < 8 ? 1 : -1) * (i < 32 ? 1 : 0.125);
+    EXPECT_EQ(load_number(DType::kBf16, view.data.data() + 2 * i), value) << i;
+  }
+  EXPECT_FAILS(checkpoint.weight("v_blocks"), "\"v_blocks\" holds U8");
+}
+
 TEST_F(CheckpointTest, GivesFloatsOnly) {
   const std::vector<int32_t> numbers = {1};
   write_safetensors(folder + "/model.safetensors",
                     {{"a", DType::kI32, {1}, std::as_bytes(std::span(numbers)), ""}});
   Checkpoint checkpoint(folder);
   EXPECT_FAILS(checkpoint.weight("b"), "has no tensor \"b\"");
-  EXPECT_FAILS(checkpoint.weight("a"), "\"a\" holds i32; a weight must be");
+  EXPECT_FAILS(checkpoint.weight("a"), "\"a\" holds I32; a weight must be");
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
 
@@ -19,11 +21,13 @@ struct Config::State {
   std::string where;   // the file
   std::string prefix;  // "rope_scaling." inside that section
   std::set<std::string> read;
+  std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
 
   static std::shared_ptr<State> make(Json object, const std::string& where) {
     if (!object.is_object())
       fail(ErrorCode::kIo, "[{}] holds {}; it must hold an object", where, brief(object));
-    return std::make_shared<State>(State{std::move(object), where, "", {}});
+    return std::make_shared<State>(
+        State{.object = std::move(object), .where = where, .prefix = "", .read = {}});
   }
 
   // The value of a key, or nullptr when it is absent or null.
@@ -39,9 +43,12 @@ struct Config::State {
     return *value;
   }
 
-  [[noreturn]] void fail_at(ErrorCode code, const std::string& key, std::string_view rest) const {
+  std::string about(const std::string& key, std::string_view rest) const {
     const Json* found = object.find(key);
-    fail(code, "[{}] {}{} = {}: {}", where, prefix, key, found ? brief(*found) : "absent", rest);
+    return fmt::format("[{}] {}{} = {}: {}", where, prefix, key, found ? brief(*found) : "absent", rest);
+  }
+  [[noreturn]] void fail_at(ErrorCode code, const std::string& key, std::string_view rest) const {
+    throw Error(code, about(key, rest));
   }
 
   int to_int(const std::string& key, const Json& value, int min, int max) const {
@@ -166,6 +173,7 @@ std::optional<Config> Config::section(const std::string& key) const {
   inner->object = *value;
   inner->where = state_->where;
   inner->prefix = state_->prefix + key + ".";
+  inner->notes = state_->notes;
   return Config(std::move(inner));
 }
 
@@ -177,15 +185,29 @@ void Config::reject(const std::string& key, std::string_view remedy) const {
   state_->fail_at(ErrorCode::kIo, key, remedy);
 }
 
-void Config::refuse_unless(const std::string& key, std::initializer_list<std::string_view> accepted) const {
+bool Config::is_one_of(const std::string& key, std::initializer_list<std::string_view> accepted) const {
   const Json* value = state_->find(key);
   const bool is_container = value && (value->is_array() || value->is_object());
-  if (!value || *value == false || *value == "" || (is_container && value->size() == 0)) return;
+  if (!value || *value == false || *value == "" || (is_container && value->size() == 0)) return true;
   const std::string text = value->dump();
-  if (std::find(accepted.begin(), accepted.end(), text) != accepted.end()) return;
+  return std::find(accepted.begin(), accepted.end(), text) != accepted.end();
+}
+
+void Config::refuse_unless(const std::string& key, std::initializer_list<std::string_view> accepted) const {
+  if (is_one_of(key, accepted)) return;
   std::string remedy = "it may be absent";
   for (std::string_view other : accepted) remedy += fmt::format(" or {}", other);
   refuse(key, remedy);
+}
+
+void Config::note(const std::string& key, std::string_view text) const {
+  std::string line = state_->about(key, text);
+  if (std::ranges::find(*state_->notes, line) == state_->notes->end())
+    state_->notes->push_back(std::move(line));
+}
+
+const std::vector<std::string>& Config::notes() const {
+  return *state_->notes;
 }
 
 std::vector<std::string> Config::unread() const {

@@ -49,9 +49,15 @@ class Config {
   [[noreturn]] void refuse(const std::string& key, std::string_view remedy) const;
   // Throws Error(kInvalidArgument) with the same form.
   [[noreturn]] void reject(const std::string& key, std::string_view remedy) const;
-  // Refuses `key` unless it is absent, null, false, empty, or one of `accepted` written as JSON. For keys
-  // whose other values would change what a model computes.
+  // True if `key` is absent, null, false, empty, or one of `accepted` written as JSON.
+  bool is_one_of(const std::string& key, std::initializer_list<std::string_view> accepted) const;
+  // Refuses `key` unless is_one_of(). For keys whose other values would change what a model computes.
   void refuse_unless(const std::string& key, std::initializer_list<std::string_view> accepted = {}) const;
+
+  // Adds a note for the user: "[config.json] key = value: `text`".
+  void note(const std::string& key, std::string_view text) const;
+  // The notes of this object and of its sections.
+  const std::vector<std::string>& notes() const;
 
   // Keys of this object that have not been read.
   std::vector<std::string> unread() const;

@@ -6,11 +6,14 @@ namespace heddle {
 
 DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& defaults) {
   DecoderConfig c;
-  c.vocab_size = config.required_int("vocab_size", 1, kMaxVocab);
-  c.hidden_size = config.required_int("hidden_size", 1, kMaxWidth);
-  c.intermediate_size = config.required_int("intermediate_size", 1, kMaxWidth);
-  c.num_hidden_layers = config.required_int("num_hidden_layers", 1, kMaxLayers);
-  c.num_attention_heads = config.required_int("num_attention_heads", 1, kMaxHeads);
+  const auto size_of = [&](const char* key, int fallback, int max) {
+    return fallback > 0 ? config.optional_int(key, fallback, 1, max) : config.required_int(key, 1, max);
+  };
+  c.vocab_size = size_of("vocab_size", defaults.vocab_size, kMaxVocab);
+  c.hidden_size = size_of("hidden_size", defaults.hidden_size, kMaxWidth);
+  c.intermediate_size = size_of("intermediate_size", defaults.intermediate_size, kMaxWidth);
+  c.num_hidden_layers = size_of("num_hidden_layers", defaults.num_hidden_layers, kMaxLayers);
+  c.num_attention_heads = size_of("num_attention_heads", defaults.num_attention_heads, kMaxHeads);
   const bool full = defaults.num_key_value_heads == 0 || config.is_null("num_key_value_heads");
   c.num_key_value_heads =
       config.optional_int("num_key_value_heads", full ? c.num_attention_heads : defaults.num_key_value_heads,
@@ -25,15 +28,20 @@ DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& d
     config.reject("hidden_size", "must be a multiple of num_attention_heads where there is no head_dim");
   if (c.head_dim % 2 != 0) config.reject("head_dim", "must be even; rotary embeddings turn pairs");
 
-  c.max_position_embeddings = config.required_int("max_position_embeddings", 1, kMaxPositions);
-  c.rms_norm_eps = config.optional_number("rms_norm_eps", 1e-6, 0.0, 1.0);
+  c.max_position_embeddings =
+      size_of("max_position_embeddings", defaults.max_position_embeddings, kMaxPositions);
+  c.rms_norm_eps = config.optional_number(defaults.eps_key, defaults.eps, 0.0, 1.0);
   c.hidden_act = read_hidden_act(config, defaults.hidden_act_key, defaults.hidden_act);
   c.tie_word_embeddings = config.optional_bool("tie_word_embeddings", defaults.tie_word_embeddings);
   return c;
 }
 
+RopePlace place_of(const DecoderConfig& decoder) {
+  return {.max_position_embeddings = decoder.max_position_embeddings, .head_dim = decoder.head_dim};
+}
+
 RopeConfig read_rope(const Config& config, const DecoderConfig& decoder) {
-  return read_rope(config, RopePlace{decoder.max_position_embeddings, decoder.head_dim});
+  return read_rope(config, place_of(decoder));
 }
 
 Experts read_experts(const Config& config, const Experts& defaults) {
@@ -45,6 +53,11 @@ Experts read_experts(const Config& config, const Experts& defaults) {
   const int taken = config.optional_int("num_experts_per_tok", defaults.taken, 1, kMaxExperts);
   if (taken > count) config.reject("num_experts_per_tok", fmt::format("must be 1 to {}, the experts", count));
   return {count, taken};
+}
+
+int read_sliding_window(const Config& config, int fallback) {
+  if (config.is_null("sliding_window")) return 0;
+  return config.optional_int("sliding_window", fallback, fallback > 0 ? 1 : 0, kMaxPositions);
 }
 
 std::vector<int> read_windows(const Config& config, int layers, int window,

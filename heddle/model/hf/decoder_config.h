@@ -18,10 +18,13 @@ struct DecoderConfig {
   int num_key_value_heads = 0;
   int head_dim = 0;  // need not be hidden_size / num_attention_heads
   int max_position_embeddings = 0;
-  double rms_norm_eps = 0;
+  double rms_norm_eps = 0;  // all norms have it, whatever their kind
   HiddenAct hidden_act = HiddenAct::kSilu;
   bool tie_word_embeddings = false;
-  RopeConfig rope;  // rope of all layers, or of those that see all positions
+  bool attention_bias = false;  // on the projections that a family's class says
+  bool mlp_bias = false;
+  std::vector<int> windows = {};  // positions that each layer sees, 0: all; none: all layers see all
+  RopeConfig rope = {};           // rope of all layers, or of those that see all positions
 };
 
 // Defaults of a family's class in transformers, for keys that a file lacks.
@@ -31,11 +34,18 @@ struct DecoderDefaults {
   const char* hidden_act_key = "hidden_act";
   const char* hidden_act = "silu";
   bool tie_word_embeddings = false;
+  const char* eps_key = "rms_norm_eps";
+  double eps = 1e-6;
+  // 0: a file must have it.
+  int vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0, num_attention_heads = 0,
+      max_position_embeddings = 0;
 };
 
 // Reads everything but `rope`.
 DecoderConfig read_decoder_config(const Config& config, const DecoderDefaults& defaults);
 
+// The place of a rope whose family turns whole heads.
+RopePlace place_of(const DecoderConfig& decoder);
 // The rope of families in which all layers share one.
 RopeConfig read_rope(const Config& config, const DecoderConfig& decoder);
 
@@ -45,6 +55,9 @@ struct Experts {
   int count = 0, taken = 0;
 };
 Experts read_experts(const Config& config, const Experts& defaults);
+
+// sliding_window: the positions that some layers see. 0: all, where it is null (or 0, if `fallback` is).
+int read_sliding_window(const Config& config, int fallback);
 
 // Positions that each layer sees, 0 for all. The layers that `layer_types` calls sliding_attention have
 // `window`; if a file has no such list, the layers that `slides` names.

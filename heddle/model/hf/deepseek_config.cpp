@@ -58,7 +58,7 @@ void read_experts(const Config& config, const ExpertDefaults& defaults, Deepseek
 }  // namespace
 
 DeepseekConfig read_deepseek_v2_config(const Config& config) {
-  refuse_foreign(config, "DeepseekV2ForCausalLM");
+  refuse_foreign(config, "DeepseekV2");
   DeepseekConfig c = read_attention(config);
   c.mlp_bias = config.optional_bool("mlp_bias", false);
   config.refuse_unless("scoring_func", {"\"softmax\""});
@@ -73,7 +73,7 @@ DeepseekConfig read_deepseek_v2_config(const Config& config) {
 }
 
 DeepseekConfig read_deepseek_v3_config(const Config& config) {
-  refuse_foreign(config, "DeepseekV3ForCausalLM");
+  refuse_foreign(config, "DeepseekV3");
   DeepseekConfig c = read_attention(config);
   c.rope_interleave = config.optional_bool("rope_interleave", true);
   config.refuse_unless("scoring_func", {"\"sigmoid\""});

@@ -5,15 +5,13 @@
 
 namespace heddle {
 
-// `head_dim` is the size of the rotated part, qk_rope_head_dim.
+// `head_dim` is the size of the rotated part, qk_rope_head_dim; attention_bias is of the projections to the latents, and of o.
 struct DeepseekConfig : DecoderConfig {
   int q_lora_rank = 0;  // 0: queries are projected in one step
   int kv_lora_rank = 0;
   int qk_nope_head_dim = 0;
   int qk_rope_head_dim = 0;
   int v_head_dim = 0;
-  bool attention_bias = false;  // biases of the projections to the latents, and of o
-  bool mlp_bias = false;
   bool rope_interleave = true;  // partners of a rotation are adjacent; false: half a head apart
   double score_scale = 1;
   int first_k_dense_replace = 0;  // layers before this one have no experts

@@ -12,15 +12,29 @@ HiddenAct read_hidden_act(const Config& config, const std::string& key, const st
   config.refuse(key, "it may be silu, swish, gelu, gelu_new, gelu_pytorch_tanh or gelu_fast");
 }
 
-void refuse_foreign(const Config& config, const std::string& architecture,
+void refuse_foreign(const Config& config, const std::string& family,
                     std::initializer_list<std::string_view> read) {
   const auto architectures = config.architectures();
-  if (!architectures.empty() && std::ranges::find(architectures, architecture) == architectures.end())
-    config.refuse("architectures", "this model_type is read as " + architecture);
+  const auto is_one_of = [&](std::initializer_list<const char*> classes) {
+    return std::ranges::any_of(architectures, [&](const std::string& name) {
+      return std::ranges::any_of(classes, [&](const char* end) { return name == family + end; });
+    });
+  };
+  if (!architectures.empty() && !is_one_of({"ForCausalLM", "LMHeadModel"})) {
+    if (!is_one_of({"Model", "TextModel", "ForSequenceClassification", "ForTokenClassification",
+                    "ForQuestionAnswering", "ForConditionalGeneration"}))
+      config.refuse("architectures", "this model_type is read as " + family + "ForCausalLM");
+    config.note("architectures", "its trunk is read as that of " + family + "ForCausalLM");
+  }
   for (const char* key :
        {"quantization_config", "is_encoder_decoder", "add_cross_attention", "pruned_heads", "sliding_window",
         "attn_logit_softcapping", "final_logit_softcapping", "num_local_experts"})
     if (std::ranges::find(read, std::string_view(key)) == read.end()) config.refuse_unless(key);
+}
+
+void note_unless(const Config& config, const std::string& key,
+                 std::initializer_list<std::string_view> accepted, std::string_view text) {
+  if (!config.is_one_of(key, accepted)) config.note(key, text);
 }
 
 }  // namespace heddle

@@ -20,9 +20,14 @@ enum class HiddenAct : unsigned char {
 
 HiddenAct read_hidden_act(const Config& config, const std::string& key, const std::string& fallback);
 
-// Refuses an `architectures` that lacks `architecture`. Also refuses keys that other families and tools add
-// to a config.json and that change what a model computes, except those that the family reads itself.
-void refuse_foreign(const Config& config, const std::string& architecture,
+// Refuses an `architectures` that names no class of `family`, such as "Llama": its causal language model, or one
+// with the same trunk, which is noted. Also refuses keys that other families and tools add to a config.json and that
+// change what a model computes, except those that the family reads itself.
+void refuse_foreign(const Config& config, const std::string& family,
                     std::initializer_list<std::string_view> read = {});
+
+// Notes that `key` has no effect unless it is absent, null, false, empty, or one of `accepted` written as JSON.
+void note_unless(const Config& config, const std::string& key,
+                 std::initializer_list<std::string_view> accepted, std::string_view text);
 
 }  // namespace heddle

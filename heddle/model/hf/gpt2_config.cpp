@@ -11,7 +11,7 @@ double Gpt2Config::attention_scale(int layer) const {
 }
 
 Gpt2Config read_gpt2_config(const Config& config) {
-  refuse_foreign(config, "GPT2LMHeadModel");
+  refuse_foreign(config, "GPT2");
 
   Gpt2Config c;
   c.vocab_size = config.required_int("vocab_size", 1, kMaxVocab);

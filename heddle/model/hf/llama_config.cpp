@@ -3,8 +3,9 @@
 namespace heddle {
 
 LlamaConfig read_llama_config(const Config& config) {
-  refuse_foreign(config, "LlamaForCausalLM");
-  config.refuse_unless("pretraining_tp", {"1"});
+  refuse_foreign(config, "Llama", {"sliding_window"});
+  note_unless(config, "pretraining_tp", {"1"}, "it only splits products in training; it has no effect here");
+  note_unless(config, "sliding_window", {}, "Llama has no window in transformers; all positions are seen");
   LlamaConfig c{read_decoder_config(config, {})};
   c.attention_bias = config.optional_bool("attention_bias", false);
   c.mlp_bias = config.optional_bool("mlp_bias", false);

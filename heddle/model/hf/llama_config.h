@@ -5,10 +5,8 @@
 
 namespace heddle {
 
-struct LlamaConfig : DecoderConfig {
-  bool attention_bias = false;  // biases of the q, k, v and o projections
-  bool mlp_bias = false;        // biases of gate, up and down
-};
+// attention_bias: of the q, k, v and o projections.
+using LlamaConfig = DecoderConfig;
 
 LlamaConfig read_llama_config(const Config& config);
 

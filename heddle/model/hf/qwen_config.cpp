@@ -6,7 +6,7 @@ namespace {
 // 0: no window.
 int read_window(const Config& config) {
   const bool slides = config.optional_bool("use_sliding_window", false) && !config.is_null("sliding_window");
-  const int window = config.optional_int("sliding_window", 4096, 1, kMaxPositions);
+  const int window = config.optional_int("sliding_window", 4096, slides ? 1 : 0, kMaxPositions);
   return slides ? window : 0;
 }
 
@@ -23,34 +23,58 @@ QwenConfig read_qwen(const Config& config, const DecoderDefaults& defaults) {
 }  // namespace
 
 QwenConfig read_qwen2_config(const Config& config) {
-  refuse_foreign(config, "Qwen2ForCausalLM", {"sliding_window"});
+  refuse_foreign(config, "Qwen2", {"sliding_window"});
   return read_qwen(config, {.num_key_value_heads = 32});
 }
 
 QwenConfig read_qwen3_config(const Config& config) {
-  refuse_foreign(config, "Qwen3ForCausalLM", {"sliding_window"});
+  refuse_foreign(config, "Qwen3", {"sliding_window"});
   QwenConfig c = read_qwen(config, {.num_key_value_heads = 32, .head_dim = 128});
   c.attention_bias = config.optional_bool("attention_bias", false);
   return c;
 }
 
-// In transformers either all layers of this family slide, or none.
-QwenMoeConfig read_qwen3_moe_config(const Config& config) {
-  refuse_foreign(config, "Qwen3MoeForCausalLM", {"sliding_window", "num_local_experts"});
-  config.refuse_unless("layer_types");
-  QwenMoeConfig c;
-  static_cast<DecoderConfig&>(c) = read_decoder_config(config, {.num_key_value_heads = 4});
-  c.windows.assign(size_t(c.num_hidden_layers), read_window(config));
-  c.rope = read_rope(config, c);
-  c.attention_bias = config.optional_bool("attention_bias", false);
-  c.moe_intermediate_size = config.optional_int("moe_intermediate_size", 768, 1, kMaxWidth);
-  const Experts experts = read_experts(config, {.count = 128, .taken = 8});
+namespace {
+
+// Which layers have experts, and what those are.
+void read_mixture(const Config& config, const Experts& defaults, int inner, QwenMoeConfig& c) {
+  c.moe_intermediate_size = config.optional_int("moe_intermediate_size", inner, 1, kMaxWidth);
+  const Experts experts = read_experts(config, defaults);
   c.num_experts = experts.count, c.num_experts_per_tok = experts.taken;
   c.norm_topk_prob = config.optional_bool("norm_topk_prob", false);
   const int step = config.optional_int("decoder_sparse_step", 1, 1, kMaxLayers);
   for (int l = 0; l < c.num_hidden_layers; ++l) c.sparse.push_back((l + 1) % step == 0);
   for (double l : config.optional_numbers("mlp_only_layers", 0, kMaxLayers))
     if (l < c.num_hidden_layers) c.sparse[size_t(l)] = false;
+}
+
+}  // namespace
+
+QwenMoeConfig read_qwen2_moe_config(const Config& config) {
+  refuse_foreign(config, "Qwen2Moe", {"sliding_window", "num_local_experts"});
+  QwenMoeConfig c;
+  static_cast<DecoderConfig&>(c) = read_decoder_config(config, {.num_key_value_heads = 16});
+  const int most = config.optional_int("max_window_layers", 28, 0, kMaxLayers);
+  const auto even_below = [](int layer, int end) { return layer % 2 == 0 && layer < end; };
+  c.windows = read_windows(config, c.num_hidden_layers, read_window(config), even_below, most);
+  c.rope = read_rope(config, c);
+  c.attention_bias = config.optional_bool("qkv_bias", true);
+  read_mixture(config, {.count = 60, .taken = 4}, 1408, c);
+  c.shared_expert_intermediate_size =
+      config.optional_int("shared_expert_intermediate_size", 5632, 1, kMaxWidth);
+  return c;
+}
+
+// In transformers either all layers of this family slide, or none.
+QwenMoeConfig read_qwen3_moe_config(const Config& config) {
+  refuse_foreign(config, "Qwen3Moe", {"sliding_window", "num_local_experts"});
+  config.refuse_unless("layer_types");
+  QwenMoeConfig c;
+  static_cast<DecoderConfig&>(c) = read_decoder_config(config, {.num_key_value_heads = 4});
+  c.windows.assign(size_t(c.num_hidden_layers), read_window(config));
+  c.rope = read_rope(config, c);
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  read_mixture(config, {.count = 128, .taken = 8}, 768, c);
   return c;
 }
 

@@ -1,26 +1,25 @@
-// The configurations of Qwen 2, 2.5 and 3, and of the mixtures of experts of Qwen 3.
+// The configurations of Qwen 2, 2.5 and 3, and of the mixtures of experts of Qwen 2 and 3.
 #pragma once
 
 #include "heddle/model/hf/decoder_config.h"
 
 namespace heddle {
 
-struct QwenConfig : DecoderConfig {
-  bool attention_bias =
-      false;  // Qwen 3: biases of the q, k, v and o projections; Qwen 2 always has those of q, k and v
-  std::vector<int> windows;  // positions that each layer sees; 0: all
-};
+// attention_bias: of the q, k, v and o projections of Qwen 3; Qwen 2 always has those of q, k and v.
+using QwenConfig = DecoderConfig;
 
 struct QwenMoeConfig : QwenConfig {
   int moe_intermediate_size = 0;
   int num_experts = 0;
   int num_experts_per_tok = 0;
+  int shared_expert_intermediate_size = 0;  // Qwen 2
   bool norm_topk_prob = false;
   std::vector<bool> sparse;  // layers that have experts
 };
 
 QwenConfig read_qwen2_config(const Config& config);
 QwenConfig read_qwen3_config(const Config& config);
+QwenMoeConfig read_qwen2_moe_config(const Config& config);
 QwenMoeConfig read_qwen3_moe_config(const Config& config);
 
 }  // namespace heddle

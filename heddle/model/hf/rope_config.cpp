@@ -12,26 +12,48 @@ namespace {
 
 constexpr double kMinTheta = 1e-3, kMaxTheta = 1e12, kMinFactor = 1e-6, kMaxFactor = 1e6;
 
+// The elements of a head that turn, as transformers rounds them.
+int rotary_dim_of(const Config& config, const std::string& key, const RopePlace& place, double otherwise) {
+  if (place.partial == 0) {
+    config.refuse_unless(key, {"1.0", "1"});
+    return place.head_dim;
+  }
+  const int dim = int(place.head_dim * config.optional_number(key, otherwise, 0.0, 1.0));
+  if (dim < 2 || dim % 2 != 0)
+    config.reject(key, fmt::format("makes {} of a head's {} elements turn; must be an even number of them",
+                                   dim, place.head_dim));
+  return dim;
+}
+
 // Reads one object of rope parameters, key by key.
 class Reader {
  public:
-  Reader(const Config& rope, const RopePlace& place, int original)
-      : rope_(rope), place_(place), original_(original) {}
+  // `partial`: partial_rotary_factor, if these parameters have none.
+  Reader(const Config& rope, const RopePlace& place, int original, double partial)
+      : rope_(rope), place_(place), original_(original), partial_(partial) {}
 
   RopeConfig read(double theta) {
     result_.theta = rope_.optional_number("rope_theta", theta, kMinTheta, kMaxTheta);
     result_.max_positions = place_.max_position_embeddings;
-    rope_.refuse_unless("partial_rotary_factor", {"1.0", "1"});
+    result_.rotary_dim = rotary_dim_of(rope_, "partial_rotary_factor", place_, partial_);
     const std::string key = rope_.has("rope_type") ? "rope_type" : "type";
     read_type(key, rope_.optional_string(key, "default"));
     (void)rope_.optional_string("type", "");  // old and new files have it next to rope_type
-    if (auto left = rope_.unread(); !left.empty())
-      rope_.refuse(left[0], "no such parameter is known for this type");
+    if (place_.scales_queries) read_query_scale();
+    for (const std::string& unread : rope_.unread())
+      rope_.note(unread, "it has no effect for this rope_type in transformers, and none here");
     return result_;
   }
 
  private:
-  void read_type(const std::string& key, const std::string& type) {
+  void read_query_scale() {
+    result_.query_beta = rope_.optional_number("llama_4_scaling_beta", 0.0, 0.0, kMaxFactor);
+    (void)rope_.has("max_position_embeddings");  // stands next to the rope parameters too
+    if (result_.query_beta > 0 && result_.original_max_position_embeddings == 0) read_original(1);
+  }
+
+  void read_type(const std::string& key, std::string type) {
+    if (place_.phi_names && (type == "su" || type == "yarn")) type = "longrope";
     if (type == "linear")
       read_linear();
     else if (type == "dynamic")
@@ -63,6 +85,15 @@ class Reader {
   void read_linear() { begin(RopeType::kLinear); }
 
   void read_dynamic() {
+    const double alpha = place_.scales_theta ? rope_.optional_number("alpha", 0.0, 0.0, kMaxFactor) : 0;
+    if (alpha > 0) {
+      const double dim = result_.rotary_dim;
+      if (dim <= 2) rope_.reject("alpha", "must be absent where two elements of a head turn");
+      result_.theta *= std::pow(alpha, dim / (dim - 2));
+      for (const char* unused : {"factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"})
+        (void)rope_.has(unused);  // such files have them, to no effect
+      return;
+    }
     begin(RopeType::kDynamic);
     // Files of transformers before 5 may have it; it has no effect there.
     (void)rope_.optional_int("original_max_position_embeddings", 1, 1, kMaxPositions);
@@ -104,8 +135,9 @@ class Reader {
 
   std::vector<double> read_factors(const std::string& key) {
     auto factors = rope_.optional_numbers(key, kMinFactor, kMaxFactor);
-    if (factors.size() != size_t(place_.head_dim / 2))
-      rope_.reject(key, fmt::format("must be {} numbers, one for each pair of a head", place_.head_dim / 2));
+    if (factors.size() != size_t(result_.rotary_dim / 2))
+      rope_.reject(key,
+                   fmt::format("must be {} numbers, one for each pair of a head", result_.rotary_dim / 2));
     return factors;
   }
 
@@ -121,11 +153,18 @@ class Reader {
   const Config& rope_;
   const RopePlace& place_;
   int original_;
+  double partial_;
   RopeConfig result_;
 };
 
-RopeConfig default_rope(double theta, const RopePlace& place) {
-  return {.theta = theta, .max_positions = place.max_position_embeddings};
+RopeConfig default_rope(double theta, const RopePlace& place, int rotary_dim) {
+  return {.theta = theta, .rotary_dim = rotary_dim, .max_positions = place.max_position_embeddings};
+}
+
+// The factor that stands next to rope_theta.
+double outer_partial(const Config& config, const RopePlace& place) {
+  rotary_dim_of(config, place.partial_key, place, place.partial);
+  return config.optional_number(place.partial_key, place.partial, 0.0, 1.0);
 }
 
 }  // namespace
@@ -143,14 +182,18 @@ const char* RopeConfig::limit() const {
 }
 
 RopeConfig read_rope(const Config& config, const RopePlace& place) {
-  config.refuse_unless("partial_rotary_factor", {"1.0", "1"});
-  const double theta = config.optional_number("rope_theta", place.theta, kMinTheta, kMaxTheta);
-  const int original = config.optional_int("original_max_position_embeddings", 0, 2, kMaxPositions);
+  const double theta = config.optional_number(place.theta_key, place.theta, kMinTheta, kMaxTheta);
+  const int original =
+      config.optional_int("original_max_position_embeddings", place.original, 2, kMaxPositions);
   std::optional<Config> rope = config.section("rope_parameters");
   // transformers 5 prefers a non-empty `rope_scaling` when a file has both.
   if (auto scaling = config.section("rope_scaling"); scaling && !scaling->unread().empty())
     rope = std::move(scaling);
-  return rope ? Reader(*rope, place, original).read(theta) : default_rope(theta, place);
+  // A factor among the rope parameters is preferred to one next to them.
+  const bool inside = rope && place.partial > 0 && rope->has("partial_rotary_factor");
+  const double partial = inside ? place.partial : outer_partial(config, place);
+  if (rope) return Reader(*rope, place, original, partial).read(theta);
+  return default_rope(theta, place, rotary_dim_of(config, place.partial_key, place, partial));
 }
 
 RopeConfig read_layer_rope(const Config& config, const std::string& layer_type, const std::string& theta_key,
@@ -166,11 +209,11 @@ RopeConfig read_layer_rope(const Config& config, const std::string& layer_type, 
     auto rope = all->section(layer_type);
     if (rope && !rope->optional_bool("truncate", true))
       rope->refuse("truncate", "by layer it may be absent or true");
-    return rope ? Reader(*rope, place, 0).read(theta) : default_rope(theta, place);
+    return rope ? Reader(*rope, place, 0, 0).read(theta) : default_rope(theta, place, place.head_dim);
   }
   if (layer_type == "full_attention")
-    if (auto scaling = config.section("rope_scaling")) return Reader(*scaling, place, 0).read(theta);
-  return default_rope(theta, place);
+    if (auto scaling = config.section("rope_scaling")) return Reader(*scaling, place, 0, 0).read(theta);
+  return default_rope(theta, place, place.head_dim);
 }
 
 }  // namespace heddle

@@ -19,6 +19,7 @@ enum class RopeType : unsigned char {
 
 struct RopeConfig {
   double theta = 10'000.0;
+  int rotary_dim = 0;  // leading elements of a head that turn: all, or a part of them
   RopeType type = RopeType::kDefault;
   double factor = 1.0;  // all types but kDefault
   // kYarn and kLongrope: multiplies cos and sin.
@@ -33,9 +34,12 @@ struct RopeConfig {
   // high_freq_factor.
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
-  // kLongrope: one for each pair of a head.
+  // kLongrope: one for each pair that turns.
   std::vector<double> short_factor;
   int original_max_position_embeddings = 0;
+  // Queries at position p are multiplied by 1 + query_beta log(1 + floor(p / original_max_position_embeddings))
+  // (Llama 4 and Ministral 3, llama_4_scaling_beta).
+  double query_beta = 0;
   // Texts up to this length have these frequencies. For longer texts of kDynamic and kLongrope transformers
   // uses other frequencies from the first position on, so cached keys would be wrong.
   int max_positions = 0;
@@ -49,10 +53,18 @@ struct RopePlace {
   int max_position_embeddings = 0;
   int head_dim = 0;
   double theta = 10'000.0;  // default, if the file names none
+  // The default of partial_rotary_factor in families that turn a part of each head; 0: others, which turn all of it.
+  double partial = 0;
+  const char* partial_key = "partial_rotary_factor";  // next to rope_theta
+  const char* theta_key = "rope_theta";
+  bool scales_queries = false;  // reads llama_4_scaling_beta
+  bool scales_theta = false;    // dynamic with `alpha` has the base theta alpha^(d / (d - 2)), d: rotary_dim
+  bool phi_names = false;       // "su" and "yarn" are names of longrope
+  int original = 0;  // original_max_position_embeddings, if the file has none; 0: max_position_embeddings
 };
 
-// Reads `rope_parameters` (transformers 5), or `rope_theta` and `rope_scaling` (transformers 4). Refuses rotary
-// embeddings of a part of each head.
+// Reads `rope_parameters` (transformers 5), or `rope_theta` and `rope_scaling` (transformers 4). Notes keys that have no
+// effect in transformers.
 RopeConfig read_rope(const Config& config, const RopePlace& place);
 
 // Reads one entry of `rope_parameters` that hold an object for each type of layer: the entry of `layer_type`.

@@ -41,7 +41,35 @@ TEST(RopeConfig, ReadsLinear) {
   EXPECT_EQ(rope.max_positions, 256);
   EXPECT_STREQ(rope.limit(), "");
   expect_refused(R"("rope_type":"linear","factor":0.5)", "factor = 0.5: must be a number from 1");
-  expect_refused(R"("rope_type":"linear","factor":2,"beta_fast":1)", "beta_fast = 1: not supported");
+}
+
+TEST(RopeConfig, NotesKeysThatHaveNoEffect) {
+  const auto notes_of = [](const std::string& scaling) {
+    const Config file = config(R"("rope_scaling":{)" + scaling + "}");
+    read_rope(file, kPlace);
+    return file.notes();
+  };
+  const std::vector<std::string> notes =
+      notes_of(R"("rope_type":"yarn","factor":4,"original_max_position_embeddings":64,"attn_factor":0.9,
+                  "finetuned":true)");
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(notes[0].find("rope_scaling.attn_factor = 0.9: it has no effect"), std::string::npos) << notes[0];
+  EXPECT_NE(notes[1].find("rope_scaling.finetuned = true"), std::string::npos) << notes[1];
+  EXPECT_EQ(notes_of(R"("type":"default","rope_type":"default","mrope_section":[2,3,3])").size(), 1u);
+  EXPECT_EQ(notes_of(R"("rope_type":"linear","factor":2,"beta_fast":1)").size(), 1u);
+  EXPECT_TRUE(notes_of(R"("rope_type":"yarn","factor":4)").empty());
+}
+
+TEST(RopeConfig, TurnsAPartOfEachHeadInFamiliesThatDo) {
+  const RopePlace place{.max_position_embeddings = 256, .head_dim = 20, .partial = 0.25};
+  const auto dim = [&](const std::string& text) { return read_rope(config(text), place).rotary_dim; };
+  EXPECT_EQ(read("\"rope_type\":\"default\"").rotary_dim, 4);
+  EXPECT_THROW(read(R"("partial_rotary_factor":0.5)"), Error);
+  EXPECT_EQ(dim(R"("partial_rotary_factor":0.5)"), 10);
+  EXPECT_EQ(dim(R"("partial_rotary_factor":0.5,"rope_parameters":{"partial_rotary_factor":0.4})"), 8);
+  EXPECT_EQ(dim(R"("partial_rotary_factor":0.5,"rope_scaling":{"type":"linear","factor":2})"), 10);
+  EXPECT_NE(message([&] { dim(""); }).find("makes 5 of a head's 20 elements turn"), std::string::npos);
+  EXPECT_NE(message([&] { dim(R"("partial_rotary_factor":0)"); }).find("makes 0"), std::string::npos);
 }
 
 TEST(RopeConfig, ServesDynamicUpToTheLengthItWasMadeFor) {

@@ -1,0 +1,27 @@
+// Facts about a checkpoint that the building of a model needs. Names are those of the family, not those of the
+// file (see hf/stored_names.h).
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "heddle/base/dtype.h"
+
+namespace heddle {
+
+struct Inventory {
+  std::function<bool(const std::string& tensor)> has;
+  std::function<DType(const std::string& tensor)> dtype;
+  // True if two tensors hold the same bytes.
+  std::function<bool(const std::string& a, const std::string& b)> same =
+      [](const std::string&, const std::string&) { return true; };
+  bool mixed = false;  // its matrices are not all of one dtype
+};
+
+// The tensor of an embedding: if it is tied to the head, a file may hold only that.
+inline const std::string& embedding_of(const Inventory& tensors, const std::string& embedding,
+                                       const std::string& head, bool tied) {
+  return tied && !tensors.has(embedding) && tensors.has(head) ? head : embedding;
+}
+
+}  // namespace heddle

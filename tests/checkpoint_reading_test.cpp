@@ -1,0 +1,216 @@
+// Checkpoints as people have them: what is stored is used, known to be needless, or refused by name.
+#include <algorithm>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "heddle/base/element.h"
+#include "heddle/base/error.h"
+#include "heddle/model/build/family.h"
+#include "tests/support/golden.h"
+#include "tests/support/scratch.h"
+
+namespace heddle {
+namespace {
+
+const std::string kGoldenModels = HEDDLE_SOURCE_DIR "/tests/goldens/models/";
+
+// A copy of a golden's folder, to be changed.
+class Copy {
+ public:
+  explicit Copy(const std::string& golden) : golden_(golden) {
+    scratch_.link_model(kGoldenModels + golden, "model");
+  }
+  Copy& config(const std::function<void(Json&)>& change) {
+    edit_json(folder() + "/config.json", change);
+    return *this;
+  }
+  Copy& tensors(const std::function<void(EditableTensors&)>& change) {
+    edit_tensors(folder() + "/model.safetensors", change);
+    return *this;
+  }
+  // The first logits of the golden's text, and the notes.
+  std::vector<float> logits() {
+    const std::shared_ptr<const Model> model = open_model(folder());
+    notes = model->info().notes;
+    return of(model);
+  }
+  std::vector<float> unchanged() const { return of(open_model(kGoldenModels + golden_)); }
+  bool has_note(const std::string& part) const {
+    return std::ranges::any_of(notes, [&](const std::string& note) { return note.find(part) != note.npos; });
+  }
+  std::string refusal() const {
+    try {
+      open_model(folder());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  std::string folder() const { return scratch_.path("model"); }
+
+  std::vector<std::string> notes;
+
+ private:
+  std::vector<float> of(std::shared_ptr<const Model> model) const {
+    Engine engine(std::move(model), {.workers = 2, .max_sequences = 1, .all_logits = true});
+    const Golden golden = load_golden(golden_);
+    return logits_of(engine, std::span(golden.tokens).first(9), 9);
+  }
+
+  Scratch scratch_;
+  std::string golden_;
+};
+
+EditableTensor zeros(std::vector<int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) count *= size;
+  return {DType::kF32, std::move(shape), std::vector<std::byte>(size_t(count) * 4)};
+}
+
+void rename(EditableTensors& tensors, const std::string& from, const std::string& to) {
+  EditableTensors renamed;
+  for (auto& [name, tensor] : tensors)
+    renamed[name.starts_with(from) ? to + name.substr(from.size()) : name] = std::move(tensor);
+  tensors = std::move(renamed);
+}
+
+TEST(CheckpointReading, UsesAHeadThatIsStoredAndDiffersFromATiedEmbedding) {
+  Copy copy("llama2-tiny");
+  copy.config([](Json& json) { json["tie_word_embeddings"] = true; });
+  EXPECT_EQ(copy.logits(), copy.unchanged());
+  EXPECT_TRUE(copy.has_note("ties lm_head.weight to model.embed_tokens.weight"));
+  copy.tensors([](EditableTensors& t) { t["lm_head.weight"] = t["model.embed_tokens.weight"]; });
+  const std::vector<float> tied = copy.logits();
+  EXPECT_TRUE(copy.notes.empty());
+  EXPECT_NE(tied, copy.unchanged());
+  copy.tensors([](EditableTensors& t) { t.erase("lm_head.weight"); });
+  EXPECT_EQ(copy.logits(), tied);
+}
+
+TEST(CheckpointReading, TakesTheOnlyOneOfTwoTiedTensorsThatIsStored) {
+  Copy copy("llama3-tiny");
+  copy.tensors([](EditableTensors& t) { rename(t, "model.embed_tokens.", "lm_head."); });
+  EXPECT_EQ(copy.logits(), copy.unchanged());
+}
+
+TEST(CheckpointReading, FindsTrunksUnderOtherNames) {
+  for (const std::string root : {"", "language_model.model.", "model.language_model."}) {
+    Copy copy("llama2-tiny");
+    copy.tensors([&](EditableTensors& t) { rename(t, "model.", root); });
+    copy.config([](Json& json) { json["architectures"] = Json::array({"LlamaModel"}); });
+    EXPECT_EQ(copy.logits(), copy.unchanged()) << root;
+    EXPECT_TRUE(copy.has_note("its trunk is read as that of LlamaForCausalLM"));
+  }
+  Copy gpt2("gpt2-tiny");
+  gpt2.tensors([](EditableTensors& t) { rename(t, "transformer.", ""); });
+  EXPECT_EQ(gpt2.logits(), gpt2.unchanged());
+}
+
+TEST(CheckpointReading, LeavesOutWhatIsKnownToBeNeedless) {
+  Copy llama("llama3-tiny");
+  llama.config([](Json& json) { json["architectures"] = Json::array({"LlamaForSequenceClassification"}); });
+  llama.tensors([](EditableTensors& t) {
+    t["score.weight"] = zeros({2, 60});
+    t["model.layers.0.self_attn.rotary_emb.inv_freq"] = zeros({10});
+  });
+  EXPECT_EQ(llama.logits(), llama.unchanged());
+  EXPECT_TRUE(llama.has_note("a classifier is not used: 1 tensors"));
+
+  Copy gpt2("gpt2-tiny");
+  gpt2.tensors([](EditableTensors& t) {
+    t["transformer.h.0.attn.bias"] = zeros({1, 1, 96, 96});
+    t["transformer.h.0.attn.masked_bias"] = zeros({});
+  });
+  EXPECT_EQ(gpt2.logits(), gpt2.unchanged());
+  EXPECT_TRUE(gpt2.notes.empty());
+
+  Copy deepseek("deepseek_v3-tiny");
+  deepseek.tensors([](EditableTensors& t) {
+    t["model.layers.3.eh_proj.weight"] = zeros({40, 80});
+    t["model.layers.3.mlp.up_proj.weight"] = zeros({77, 40});
+  });
+  EXPECT_EQ(deepseek.logits(), deepseek.unchanged());
+  EXPECT_TRUE(deepseek.has_note("a layer that predicts further tokens is not used: 2 tensors"));
+}
+
+TEST(CheckpointReading, RefusesOtherTensorsByName) {
+  for (const std::string name :
+       {"model.layers.0.self_attn.q_proj.bias", "model.layers.1.mlp.up_proj.weight_scale",
+        "model.layers.3.mlp.up_proj.weight", "transformer.h.0.attn.bias", "lm_head.bias"}) {
+    Copy copy("llama2-tiny");
+    copy.tensors([&](EditableTensors& t) { t[name] = zeros({40}); });
+    EXPECT_NE(copy.refusal().find("holds \"" + name + "\", which llama"), std::string::npos)
+        << copy.refusal();
+  }
+}
+
+// Rounds a tensor of f32 to bf16, stored as `type`.
+void round_to_bf16(EditableTensor& tensor, DType type) {
+  std::vector<std::byte> data(tensor.data.size() / 4 * size_t(size_of(type)));
+  for (size_t i = 0; i < tensor.data.size() / 4; ++i) {
+    const float value = float(load_number(DType::kF32, tensor.data.data() + 4 * i));
+    store_number(type, data.data() + i * size_t(size_of(type)), double(round_to(DType::kBf16, value)));
+  }
+  tensor.data = std::move(data), tensor.dtype = type;
+}
+
+TEST(CheckpointReading, HoldsMatricesOfSeveralTypesExactly) {
+  std::vector<std::vector<float>> results;
+  for (DType type : {DType::kBf16, DType::kF32}) {
+    Copy copy("llama2-tiny");
+    copy.tensors([&](EditableTensors& t) {
+      round_to_bf16(t["model.layers.1.self_attn.q_proj.weight"], type);  // k and v stay f32
+      round_to_bf16(t["model.layers.2.mlp.down_proj.weight"], type);
+      round_to_bf16(t["lm_head.weight"], type);
+    });
+    results.push_back(copy.logits());
+  }
+  // Products with bf16 may round their inputs.
+  EXPECT_LE(largest_difference(results[0], results[1]), load_golden("llama2-tiny").bf16_error);
+  EXPECT_NE(results[0], Copy("llama2-tiny").unchanged());
+
+  // A head in f32 on a body in bf16.
+  Copy copy("llama-v4");
+  copy.tensors([](EditableTensors& t) {
+    EditableTensor& head = t["lm_head.weight"];
+    std::vector<std::byte> data(head.data.size() * 2);
+    for (size_t i = 0; i < head.data.size() / 2; ++i)
+      store_number(DType::kF32, data.data() + 4 * i, load_number(DType::kBf16, head.data.data() + 2 * i));
+    head.data = std::move(data), head.dtype = DType::kF32;
+  });
+  EXPECT_LE(largest_difference(copy.logits(), copy.unchanged()), load_golden("llama-v4").bf16_error);
+}
+
+TEST(CheckpointReading, NotesKeysWithoutEffect) {
+  Copy copy("llama2-tiny");
+  copy.config([](Json& json) {
+    json["pretraining_tp"] = 2;
+    json["sliding_window"] = 3;
+    json["rope_parameters"]["mrope_section"] = Json::array({1, 2, 1});
+  });
+  EXPECT_EQ(copy.logits(), copy.unchanged());
+  EXPECT_TRUE(copy.has_note("pretraining_tp = 2"));
+  EXPECT_TRUE(copy.has_note("sliding_window = 3"));
+  EXPECT_TRUE(copy.has_note("rope_parameters.mrope_section = [1,2,1]"));
+}
+
+TEST(CheckpointReading, ReadsTheTextModelInsideOneThatSeesImages) {
+  Copy copy("gemma3-tiny");
+  copy.config([](Json& json) {
+    const Json text = json;
+    json = Json::object({{"model_type", "gemma3"}, {"text_config", text}});
+    json["architectures"] = Json::array({"Gemma3ForConditionalGeneration"});
+  });
+  copy.tensors([](EditableTensors& t) {
+    rename(t, "model.", "language_model.model.");
+    t["vision_tower.vision_model.embeddings.patch_embedding.weight"] = zeros({4, 3, 2, 2});
+    t["multi_modal_projector.mm_input_projection_weight"] = zeros({4, 40});
+  });
+  EXPECT_EQ(copy.logits(), copy.unchanged());
+  EXPECT_TRUE(copy.has_note("only its text model is read"));
+  EXPECT_TRUE(copy.has_note("the image encoder is not used: 2 tensors"));
+}
+
+}  // namespace
+}  // namespace heddle
