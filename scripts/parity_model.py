@@ -36,8 +36,10 @@ from transformers.utils import logging
 
 sys.path.append(str(ROOT / "scripts/goldens"))
 
+from family_cases import FAMILIES, model_of, random_config
 from make_models import (
     LLAMA3_ROPE,
+    Case,
     deepseek_v2,
     deepseek_v3,
     gemma2,
@@ -247,7 +249,11 @@ def random_case(generator, make=None):
 
 def make_random(folder, seed, make=None):
     generator = random.Random(seed)
-    case = random_case(generator, make)
+    if make in FAMILIES:
+        config, dtype = random_config(make, generator)
+        case = Case(model_of(make), config, dtype)
+    else:
+        case = random_case(generator, make)
     case.seed = seed
     case.config["eos_token_id"] = None  # a greedy text shall not end early
     write_checkpoint(case, folder)
@@ -262,6 +268,7 @@ def main():
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--random", type=int, default=6, help="how many random Llamas and GPT-2s")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, help="only random ones of these")
     arguments = parser.parse_args()
     logging.disable_progress_bar()
     print(f"seed {arguments.seed}")
@@ -269,12 +276,16 @@ def main():
     parity = Parity(arguments.heddle)
     shipped = [folder.parent for folder in sorted((ROOT / "models").glob("*/config.json"))]
     goldens = sorted((ROOT / "tests/goldens/models").iterdir())
-    for folder in arguments.models or [*goldens, *shipped]:
+    given = [] if arguments.families else [*goldens, *shipped]
+    for folder in arguments.models or given:
         parity.compare(folder, generator)
     if not arguments.models:
         with tempfile.TemporaryDirectory() as scratch:
-            for number, make in enumerate([None] * arguments.random + list(DESCENDANTS)):
-                name = make.__name__ if make else "random"
+            makers = [None] * arguments.random + list(DESCENDANTS) + list(FAMILIES)
+            for number, make in enumerate(makers):
+                if arguments.families and make not in arguments.families:
+                    continue
+                name = make if make in FAMILIES else make.__name__ if make else "random"
                 folder = Path(scratch) / f"{name}-{arguments.seed + number}"
                 make_random(folder, arguments.seed + number, make)
                 parity.compare(folder, generator)

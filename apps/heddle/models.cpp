@@ -9,14 +9,14 @@ namespace {
 
 void run() {
   for (const Family* family : all_families()) {
-    fmt::print("{:<12} {}\n", family->model_type, family->doc);
-    fmt::print("{:<12} supports: {}\n", "", family->supports);
-    fmt::print("{:<12} refuses:  {}\n", "", family->refuses);
+    fmt::print("{:<16} {}\n", family->model_type, family->doc);
+    fmt::print("{:<16} supports: {}\n", "", family->supports);
+    fmt::print("{:<16} refuses:  {}\n", "", family->refuses);
   }
   fmt::print(
-      "\nrope_type    default, linear, yarn, llama3; dynamic up to max_position_embeddings and longrope up\n"
-      "             to original_max_position_embeddings: longer texts would change cached keys\n"
-      "weights      float32, float16 or bfloat16 in safetensors; quantised ones are refused\n");
+      "\nrope_type        default, linear, yarn, llama3; dynamic up to max_position_embeddings and longrope up\n"
+      "                 to original_max_position_embeddings: longer texts would change cached keys\n"
+      "weights          float32, float16, bfloat16 or (rounded) float64 in safetensors; quantised ones are refused\n");
 }
 
 }  // namespace

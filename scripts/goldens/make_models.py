@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from family_cases import GOLDENS, golden_config, model_of
 from reference_model import load_reference
 from safetensors.torch import save_file
 from transformers import (
@@ -52,6 +53,10 @@ LLAMA3_ROPE = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 32,  # so that kept, blended and divided frequencies all occur
 }
+
+
+# Projections whose results make attention choose.
+SHARP = ("q_proj", "q_b_proj", "k_proj", "kv_a_proj", "c_attn", "qkv_proj", "query_key_value")
 
 
 @dataclass
@@ -192,6 +197,21 @@ def gpt2(dtype=torch.float32, **changes):
     return Case(GPT2LMHeadModel, sizes | {"bos_token_id": 1, "eos_token_id": EOS} | changes, dtype)
 
 
+def cases_of_families():
+    """The cases that family_cases describes."""
+    base = {
+        "vocab_size": VOCAB,
+        "hidden_size": 40,
+        "intermediate_size": 77,
+        "max_position_embeddings": 256,
+        "eos_token_id": EOS,
+    }
+    return {
+        name: Case(model_of(family), golden_config(family, base, **changes), dtype)
+        for name, (family, dtype, changes) in GOLDENS.items()
+    }
+
+
 def cases():
     grouped = {"hidden_size": 60, "num_key_value_heads": 1, "head_dim": 20, "tie_word_embeddings": True}
     table = {
@@ -261,6 +281,7 @@ def cases():
         "llama-head64": llama(torch.bfloat16, head_dim=64, num_attention_heads=4, num_key_value_heads=2),
         "qwen3-head128": qwen3(torch.bfloat16, head_dim=128, num_attention_heads=4),
     }
+    table |= cases_of_families()
     for case in table.values():
         if case.may_flip:
             case.num_tokens = 25  # so that some seed in a hundred has firm choices
@@ -279,22 +300,29 @@ def randomise(model, generator):
     tied, hidden = model.config.tie_word_embeddings, model.config.hidden_size
     embedding = (0.3 if tied else 2.0) / math.sqrt(hidden)
     less_one = float(model.config.model_type.startswith("gemma"))  # for the weights of its norms
+    last_norm = ("model.norm.weight", "ln_f.weight", "final_layernorm.weight", "final_layer_norm.weight")
+    embeddings = ("lm_head", "embed_tokens", "wte", "embed_in", "embed_out", "word_embeddings")
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
         if name.endswith("bias"):
             noise *= 0.3
-        elif weight.dim() == 1:
+        elif name.endswith("sinks"):
+            noise += 1
+        elif weight.dim() == 1 or "norm" in name:
             noise = 1 + 0.3 * noise
-            if tied and name.endswith(("model.norm.weight", "ln_f.weight")):
+            if tied and name.endswith(last_norm):
                 noise *= 6
             noise -= less_one
-        elif "lm_head" in name or "embed_tokens" in name or "wte" in name:
+        elif any(part in name for part in embeddings):
             noise *= embedding
         elif "wpe" in name:
             noise *= 0.2
         else:
-            fan_in = weight.shape[0] if ".h." in name else weight.shape[-1]  # GPT-2 stores [in, out]
-            sharp = any(part in name for part in ("q_proj", "q_b_proj", "k_proj", "kv_a_proj", "c_attn"))
+            # GPT-2 and the experts of gpt-oss are stored [in, out].
+            turned = model.config.model_type == "gpt2" and ".h." in name
+            turned |= model.config.model_type == "gpt_oss" and weight.dim() == 3
+            fan_in = weight.shape[-2 if turned else -1]
+            sharp = any(part in name for part in SHARP)
             noise *= (1.6 if sharp else 1.0) / math.sqrt(fan_in)
         weight.data.copy_(noise)
     for name, bias in model.named_buffers():

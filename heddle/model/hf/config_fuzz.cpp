@@ -6,9 +6,15 @@
 #include "heddle/base/invariant.h"
 #include "heddle/model/hf/deepseek_config.h"
 #include "heddle/model/hf/gemma_config.h"
+#include "heddle/model/hf/glm_config.h"
 #include "heddle/model/hf/gpt2_config.h"
+#include "heddle/model/hf/gpt_oss_config.h"
+#include "heddle/model/hf/granite_config.h"
+#include "heddle/model/hf/layer_norm_config.h"
 #include "heddle/model/hf/llama_config.h"
+#include "heddle/model/hf/llama_kin_config.h"
 #include "heddle/model/hf/mistral_config.h"
+#include "heddle/model/hf/olmo_config.h"
 #include "heddle/model/hf/qwen_config.h"
 
 namespace {
@@ -28,7 +34,9 @@ void run(Action action) {
 void check_rope(const heddle::RopeConfig& rope, const heddle::DecoderConfig& c) {
   HEDDLE_CHECK(rope.theta > 0 && rope.low_freq_factor < rope.high_freq_factor && rope.factor > 0);
   HEDDLE_CHECK(rope.max_positions > 0 && rope.max_positions <= c.max_position_embeddings);
-  HEDDLE_CHECK(rope.type != heddle::RopeType::kLongrope || int(rope.short_factor.size()) == c.head_dim / 2);
+  HEDDLE_CHECK(rope.rotary_dim > 0 && rope.rotary_dim % 2 == 0 && rope.rotary_dim <= c.head_dim);
+  HEDDLE_CHECK(rope.type != heddle::RopeType::kLongrope ||
+               int(rope.short_factor.size()) == rope.rotary_dim / 2);
 }
 
 void check_decoder(const heddle::DecoderConfig& c) {
@@ -51,11 +59,27 @@ void read_mistral(const Config& config) {
   HEDDLE_CHECK(c.sliding_window >= 0);
 }
 
+void check_experts(int taken, int count) {
+  HEDDLE_CHECK(0 < taken && taken <= count);
+}
+
 template <class Read>
-void read_qwen(const Config& config, Read read) {
+void read_decoder(const Config& config, Read read) {
   const auto c = read(config);
   check_decoder(c);
-  check_windows(c.windows, c);
+  if (!c.windows.empty()) check_windows(c.windows, c);
+}
+
+template <class Read>
+void read_mixture(const Config& config, Read read) {
+  const auto c = read(config);
+  check_decoder(c);
+  if constexpr (requires { c.num_local_experts; })
+    check_experts(c.num_experts_per_tok, c.num_local_experts);
+  else if constexpr (requires { c.n_group; })
+    check_experts(c.num_experts_per_tok, c.n_routed_experts / c.n_group * c.topk_group);
+  else
+    check_experts(c.num_experts_per_tok, c.num_experts);
 }
 
 template <class Read>
@@ -66,10 +90,6 @@ void read_gemma(const Config& config, Read read) {
   HEDDLE_CHECK(c.query_pre_attn_scalar > 0 && c.attn_logit_softcapping >= 0 &&
                c.final_logit_softcapping >= 0);
   if (c.local_rope.max_positions > 0) check_rope(c.local_rope, c);
-}
-
-void check_experts(int taken, int count) {
-  HEDDLE_CHECK(0 < taken && taken <= count);
 }
 
 void read_mixtral(const Config& config) {
@@ -104,14 +124,26 @@ void read_all(const Config& config) {
   run([&] { read_llama(config); });
   run([&] { read_gpt2(config); });
   run([&] { read_mistral(config); });
-  run([&] { read_qwen(config, heddle::read_qwen2_config); });
-  run([&] { read_qwen(config, heddle::read_qwen3_config); });
+  run([&] { read_decoder(config, heddle::read_qwen2_config); });
+  run([&] { read_decoder(config, heddle::read_qwen3_config); });
   run([&] { read_gemma(config, heddle::read_gemma2_config); });
   run([&] { read_gemma(config, heddle::read_gemma3_config); });
   run([&] { read_mixtral(config); });
   run([&] { read_qwen3_moe(config); });
   run([&] { read_deepseek(config, heddle::read_deepseek_v2_config); });
   run([&] { read_deepseek(config, heddle::read_deepseek_v3_config); });
+  run([&] { read_mixture(config, heddle::read_qwen2_moe_config); });
+  run([&] { read_mixture(config, heddle::read_granitemoe_config); });
+  run([&] { read_mixture(config, heddle::read_olmoe_config); });
+  run([&] { read_mixture(config, heddle::read_glm4_moe_config); });
+  run([&] { read_mixture(config, heddle::read_gpt_oss_config); });
+  const auto each = [&](auto... readers) { (run([&] { read_decoder(config, readers); }), ...); };
+  each(heddle::read_gemma_config, heddle::read_phi3_config, heddle::read_smollm3_config,
+       heddle::read_seed_oss_config, heddle::read_exaone4_config, heddle::read_hunyuan_dense_config,
+       heddle::read_ministral3_config, heddle::read_granite_config, heddle::read_olmo2_config,
+       heddle::read_olmo3_config, heddle::read_glm4_config, heddle::read_cohere_config,
+       heddle::read_cohere2_config, heddle::read_starcoder2_config, heddle::read_stablelm_config,
+       heddle::read_gpt_neox_config, heddle::read_phi_config, heddle::read_falcon_config);
   run([&] { (void)config.dtype(); });
 }
 

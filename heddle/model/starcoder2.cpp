@@ -1,0 +1,39 @@
+// StarCoder 2 (Lozhkov et al., 2024): LayerNorm, grouped heads, a window, biases everywhere, and an MLP without gate.
+#include "heddle/model/build/decoder.h"
+#include "heddle/model/hf/layer_norm_config.h"
+
+namespace heddle {
+namespace {
+
+Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
+  const std::string at = layer_path(l);
+  const Norm norm{.eps = c.rms_norm_eps, .centred = true, .bias = true};
+  const PlainMlp mlp{at + "mlp.c_fc", at + "mlp.c_proj", c.intermediate_size, c.hidden_act, c.mlp_bias};
+
+  Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
+  h = self_attention(b, attention_of(c, l, rotary.table, c.attention_bias, c.attention_bias), h);
+  x = b.add("attention_residual", h, x);
+  h = b.norm("post_norm", x, at + "post_attention_layernorm", norm);
+  return b.add("mlp_residual", plain_mlp(b, mlp, h), x);
+}
+
+Definition define(const Config& config, const Inventory& tensors) {
+  const DecoderConfig c = read_starcoder2_config(config);
+  return define_decoder(
+      c, tensors,
+      {.norm = {.eps = c.rms_norm_eps, .centred = true, .bias = true}, .layer = layer_of(c, layer)});
+}
+
+}  // namespace
+
+const Family& starcoder2_family() {
+  static const Family family = {
+      .model_type = "starcoder2",
+      .doc = "StarCoder 2",
+      .supports = "a sliding window or none, use_bias, grouped heads, every rope_type, tied embeddings",
+      .refuses = "rotary embeddings of a part of each head",
+      .define = define};
+  return family;
+}
+
+}  // namespace heddle

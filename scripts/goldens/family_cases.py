@@ -1,0 +1,274 @@
+"""Tiny checkpoints of the families that differ from Llama by options: what each is made of, as data.
+
+`golden_cases` are those whose results the tree keeps; `random_case` makes one with a random shape.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+import transformers
+
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 32}
+THETA = {"rope_type": "default", "rope_theta": 5000.0}
+LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+
+
+@dataclass
+class Family:
+    """`base`: keys of every checkpoint. `choices`: keys with the values that random ones may have; the first
+    one is that of the golden. `divided`: heads are as wide as hidden_size / num_attention_heads."""
+
+    model: str
+    base: dict = field(default_factory=dict)
+    choices: dict = field(default_factory=dict)
+    divided: bool = False
+    names: dict = field(default_factory=dict)  # sizes that have other names, or none
+
+
+BIAS = [False, True]
+TURN = {"rope_parameters": [THETA, LINEAR, YARN]}
+
+
+def partial(*factors):
+    """Ropes that turn a part of each head."""
+    return {"rope_parameters": [THETA | {"partial_rotary_factor": factor} for factor in factors]}
+
+
+def llama4_yarn(beta):
+    return YARN | {"llama_4_scaling_beta": beta, "mscale": 1.0, "mscale_all_dim": 1.0}
+
+
+def ropes_of_layers(full):
+    return {"rope_parameters": [{"full_attention": full, "sliding_attention": THETA}]}
+
+
+def longrope(pairs):
+    short, long = ([1 + step * i for i in range(pairs)] for step in (0.25, 1.5))
+    return {
+        "rope_type": "longrope",
+        "rope_theta": 10000.0,
+        "partial_rotary_factor": 0.75,
+        "original_max_position_embeddings": 128,
+        "short_factor": short,
+        "long_factor": long,
+    }
+
+
+WINDOW = {"sliding_window": [9, None, 70]}
+EXPERTS = {"num_experts_per_tok": 3, "moe_intermediate_size": 19}
+GRANITE = {
+    "embedding_multiplier": [7.0, 12.0],
+    "attention_multiplier": [0.2, 0.015625],
+    "residual_multiplier": [0.6, 0.22],
+    "logits_scaling": [0.75, 8.0],
+    "attention_bias": BIAS,
+    **TURN,
+}
+PARALLEL = {"use_parallel_residual": [True, False]}
+FALCON_NEW = {"new_decoder_architecture": True, "alibi": False}
+
+FAMILIES = {
+    "gemma": Family("Gemma", {"pad_token_id": 0, "bos_token_id": 1}, {"attention_bias": BIAS, **TURN}),
+    "phi3": Family(
+        "Phi3",
+        {"pad_token_id": 0, "original_max_position_embeddings": 4096},
+        {**WINDOW, **partial(0.75, 1.0, 0.5)},
+        divided=True,
+    ),
+    "qwen2_moe": Family(
+        "Qwen2Moe",
+        EXPERTS | {"num_experts": 11, "shared_expert_intermediate_size": 23, "decoder_sparse_step": 2},
+        {"norm_topk_prob": [False, True], "qkv_bias": [True, False], "decoder_sparse_step": [2, 1], **TURN},
+    ),
+    "smollm3": Family(
+        "SmolLM3", {"pad_token_id": 0}, {"no_rope_layer_interval": [2, 3], "attention_bias": BIAS, **TURN}
+    ),
+    "granite": Family("Granite", {}, {**GRANITE, "mlp_bias": [True, False]}, divided=True),
+    "granitemoe": Family(
+        "GraniteMoe",
+        {"num_local_experts": 5, "num_experts_per_tok": 2, "intermediate_size": 19},
+        GRANITE,
+        divided=True,
+    ),
+    "olmo2": Family("Olmo2", {}, {"attention_bias": BIAS, **TURN}),
+    "olmo3": Family("Olmo3", {"sliding_window": 9}, {"attention_bias": BIAS, **ropes_of_layers(YARN)}),
+    "olmoe": Family(
+        "Olmoe",
+        {"num_experts": 11, "num_experts_per_tok": 3, "intermediate_size": 19},
+        {"norm_topk_prob": [False, True], **TURN},
+        divided=True,
+    ),
+    "glm4": Family("Glm4", {"pad_token_id": 0}, {"attention_bias": [True, False], **partial(0.5, 1.0)}),
+    "glm4_moe": Family(
+        "Glm4Moe",
+        EXPERTS
+        | {"n_routed_experts": 12, "n_shared_experts": 1, "first_k_dense_replace": 1, "pad_token_id": 0},
+        {
+            "use_qk_norm": [True, False],
+            "n_group": [4, 1],
+            "topk_group": [1],
+            "routed_scaling_factor": [1.5, 1.0],
+            "attention_bias": [True, False],
+            **partial(0.5, 0.25),
+        },
+    ),
+    "cohere": Family(
+        "Cohere",
+        {"pad_token_id": 0},
+        {"use_qk_norm": [True, False], "logit_scale": [0.7, 0.0625], "attention_bias": BIAS, **TURN},
+        divided=True,
+    ),
+    "cohere2": Family(
+        "Cohere2",
+        {"pad_token_id": 0, "sliding_window": 9},
+        {"sliding_window_pattern": [2, 3], "logit_scale": [0.7, 0.25], "attention_bias": BIAS, **TURN},
+        divided=True,
+    ),
+    "starcoder2": Family("Starcoder2", {}, {**WINDOW, "use_bias": [True, False], **TURN}, divided=True),
+    "stablelm": Family(
+        "StableLm",
+        {},
+        {**PARALLEL, "qk_layernorm": [True, False], "use_qkv_bias": BIAS, **partial(0.25, 0.5)},
+        divided=True,
+    ),
+    "gpt_neox": Family(
+        "GPTNeoX",
+        {},
+        {**PARALLEL, "attention_bias": [True, False], **partial(0.25, 1.0)},
+        divided=True,
+        names={"num_key_value_heads": None},
+    ),
+    "phi": Family("Phi", {}, partial(0.5, 1.0, 0.25), divided=True),
+    "falcon": Family(
+        "Falcon",
+        FALCON_NEW,
+        {"bias": [True, False], "num_ln_in_parallel_attn": [2, 1], **TURN},
+        divided=True,
+        names={"intermediate_size": "ffn_hidden_size", "num_key_value_heads": "num_kv_heads"},
+    ),
+    "ministral3": Family(
+        "Ministral3",
+        {},
+        {"rope_parameters": [llama4_yarn(0.3), llama4_yarn(0.1)], "sliding_window": [None, 20]},
+    ),
+    "seed_oss": Family(
+        "SeedOss", {}, {"attention_out_bias": [True, False], "mlp_bias": [True, False], **TURN}
+    ),
+    "exaone4": Family("Exaone4", {}, {"sliding_window": [9, None], "sliding_window_pattern": [2, 4], **TURN}),
+    "hunyuan_v1_dense": Family(
+        "HunYuanDenseV1",
+        {},
+        {
+            "attention_bias": BIAS,
+            "rope_parameters": [
+                {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 50.0, "factor": 1.0},
+                THETA,
+            ],
+        },
+    ),
+    "gpt_oss": Family(
+        "GptOss",
+        {"num_local_experts": 7, "num_experts_per_tok": 3, "intermediate_size": 19},
+        {
+            "sliding_window": [9, 70],
+            "swiglu_limit": [1.5, 7.0],
+            "attention_bias": [True, False],
+            "rope_parameters": [YARN | {"truncate": False}, THETA],
+        },
+    ),
+}
+
+
+def config_of(family, sizes, pick):
+    """`pick` chooses among the values of a key."""
+    heads = sizes["num_attention_heads"]
+    chosen = {key: pick(values) for key, values in family.choices.items()}
+    head_dim = {} if family.divided else {"head_dim": sizes["head_dim"]}
+    own = {key: value for key, value in sizes.items() if key != "head_dim"}
+    if family.divided:
+        own["hidden_size"] = heads * sizes["head_dim"]
+    config = own | head_dim | family.base | chosen
+    for name, other in family.names.items():
+        value = config.pop(name)
+        if other:
+            config[other] = value
+    return config
+
+
+def golden_config(name, base, **changes):
+    """The golden's: the first choices, and `changes`."""
+    family = FAMILIES[name]
+    sizes = base | {
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+    }
+    return config_of(family, sizes, lambda values: values[0]) | changes
+
+
+def model_of(name):
+    return getattr(transformers, FAMILIES[name].model + "ForCausalLM")
+
+
+def random_config(name, generator):
+    heads = generator.choice([1, 2, 4, 6, 9])
+    sizes = {
+        "vocab_size": generator.randrange(257, 400),
+        "hidden_size": heads * generator.randrange(5, 20),
+        "intermediate_size": generator.randrange(20, 200),
+        "num_hidden_layers": generator.randrange(1, 5),
+        "num_attention_heads": heads,
+        "num_key_value_heads": generator.choice([k for k in range(1, heads + 1) if heads % k == 0]),
+        "head_dim": 8 * generator.randrange(1, 9),
+        "max_position_embeddings": 320,
+    }
+    config = config_of(FAMILIES[name], sizes, generator.choice)
+    config["tie_word_embeddings"] = generator.random() < 0.5
+    return config, generator.choice([torch.float32, torch.float16, torch.bfloat16])
+
+
+# Name of the golden: its family, its type, and what differs from the first choices.
+GOLDENS = {
+    "gemma-tiny": ("gemma", torch.float32, {}),
+    "gemma-bf16": ("gemma", torch.bfloat16, {"attention_bias": True}),
+    "phi3-tiny": ("phi3", torch.float32, {}),
+    "phi3-longrope": (
+        "phi3",
+        torch.bfloat16,
+        {"rope_parameters": longrope(6), "sliding_window": None, "original_max_position_embeddings": 128},
+    ),
+    "qwen2_moe-tiny": ("qwen2_moe", torch.float32, {}),
+    "smollm3-tiny": ("smollm3", torch.float32, {}),
+    "granite-tiny": ("granite", torch.float32, {}),
+    "granite-bf16": ("granite", torch.bfloat16, {"residual_multiplier": 0.22}),
+    "granitemoe-tiny": ("granitemoe", torch.float32, {}),
+    "olmo2-tiny": ("olmo2", torch.float32, {}),
+    "olmo3-bf16": ("olmo3", torch.bfloat16, {"num_hidden_layers": 4}),
+    "olmoe-tiny": ("olmoe", torch.float32, {}),
+    "glm4-tiny": ("glm4", torch.float32, {}),
+    "glm4_moe-tiny": ("glm4_moe", torch.float32, {}),
+    "cohere-tiny": ("cohere", torch.float32, {}),
+    "cohere2-bf16": ("cohere2", torch.bfloat16, {}),
+    "starcoder2-tiny": ("starcoder2", torch.float32, {}),
+    "stablelm-tiny": ("stablelm", torch.float32, {}),
+    "stablelm-bf16": ("stablelm", torch.bfloat16, {"use_parallel_residual": False, "qk_layernorm": False}),
+    "gpt_neox-tiny": ("gpt_neox", torch.float32, {}),
+    "phi-bf16": ("phi", torch.bfloat16, {"num_key_value_heads": 4}),
+    "falcon-tiny": ("falcon", torch.float32, {}),
+    "falcon-7b": (
+        "falcon",
+        torch.bfloat16,
+        {
+            "new_decoder_architecture": False,
+            "multi_query": True,
+            "num_ln_in_parallel_attn": None,
+            "bias": False,
+        },
+    ),
+    "ministral3-tiny": ("ministral3", torch.float32, {}),
+    "seed_oss-tiny": ("seed_oss", torch.float32, {}),
+    "exaone4-tiny": ("exaone4", torch.float32, {}),
+    "hunyuan_dense-tiny": ("hunyuan_v1_dense", torch.float32, {}),
+    "gpt_oss-tiny": ("gpt_oss", torch.float32, {}),
+}
