@@ -22,12 +22,14 @@ Definition define(const Config& config, const Inventory& tensors) {
 }  // namespace
 
 const Family& mistral_family() {
-  static const Family family = {
-      .model_type = "mistral",
-      .doc = "Mistral",
-      .supports = "grouped heads, a sliding window or none, every rope_type, tied embeddings",
-      .refuses = "layer_types, rotary embeddings of a part of each head",
-      .define = define};
+  static const Family family = {.model_type = "mistral",
+                                .doc = "Mistral",
+                                .supports =
+                                    "the text model of a mistral3 with images, grouped heads, a sliding "
+                                    "window or none, every rope_type, tied embeddings",
+                                .refuses = "layer_types, rotary embeddings of a part of each head",
+                                .define = define,
+                                .inside = "mistral3"};
   return family;
 }
 

@@ -97,7 +97,7 @@ class CheckpointModel : public Model {
             "config.json ties {} to {}, but both are stored and differ; each is used as it is stored",
             pair.first, pair.second));
     for (const std::string& name : used)
-      if (checkpoint_.is_rounded(name)) {
+      if (checkpoint_.has(name) && checkpoint_.is_rounded(name)) {
         note("weights in float64 are rounded to float32");
         break;
       }
@@ -138,6 +138,7 @@ Config text_config(const Config& config) {
   if (!inside) return config;
   for (const Family* family : all_families())
     if (type == family->inside && inside->model_type() == family->model_type) {
+      config.refuse_unless("quantization_config");
       config.note("model_type", "only its text model is read");
       return *inside;
     }

@@ -10,8 +10,8 @@ DecoderConfig read_olmo2_config(const Config& config) {
   return c;
 }
 
-// transformers writes one rope for each kind of layer; the files that were published first have one, whose scaling is
-// of the layers that see all positions.
+// transformers writes one rope for each kind of layer. The files that were published first have one, whose scaling and
+// rope_theta are those of the layers that see all positions.
 Olmo3Config read_olmo3_config(const Config& config) {
   refuse_foreign(config, "Olmo3", {"sliding_window"});
   Olmo3Config c{read_decoder_config(config, {.eps = 1e-5})};
@@ -22,7 +22,7 @@ Olmo3Config read_olmo3_config(const Config& config) {
   RopePlace place = place_of(c);
   place.theta = 500'000.0;
   c.rope = read_layer_rope(config, "full_attention", "rope_theta", place);
-  c.local_rope = read_layer_rope(config, "sliding_attention", "rope_theta", place);
+  c.local_rope = read_layer_rope(config, "sliding_attention", "rope_local_base_freq", place);
   return c;
 }
 
