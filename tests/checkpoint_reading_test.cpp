@@ -182,6 +182,68 @@ TEST(CheckpointReading, HoldsMatricesOfSeveralTypesExactly) {
   EXPECT_LE(largest_difference(copy.logits(), copy.unchanged()), load_golden("llama-v4").bf16_error);
 }
 
+// Tensors of a gpt-oss with one layer, two experts, and 32 wide everywhere, all drawn from a counter.
+EditableTensors tiny_gpt_oss(bool packed) {
+  EditableTensors made;
+  u32 state = 1;
+  const auto draw = [&] { return (state = state * 1664525u + 1013904223u) >> 16; };
+  const auto add = [&](const std::string& name, std::vector<int64_t> shape) {
+    EditableTensor& tensor = made[name] = zeros(std::move(shape));
+    tensor.dtype = DType::kBf16, tensor.data.resize(tensor.data.size() / 2);
+    for (size_t i = 0; i < tensor.data.size() / 2; ++i)
+      store_number(DType::kBf16, tensor.data.data() + 2 * i, double(draw() % 64) / 100 - 0.3);
+  };
+  add("model.embed_tokens.weight", {131, 32}), add("lm_head.weight", {131, 32}),
+      add("model.norm.weight", {32});
+  const std::string at = "model.layers.0.";
+  add(at + "input_layernorm.weight", {32}), add(at + "post_attention_layernorm.weight", {32});
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj"})
+    add(at + "self_attn." + name + ".weight", {32, 32}), add(at + "self_attn." + name + ".bias", {32});
+  add(at + "self_attn.sinks", {2});
+  add(at + "mlp.router.weight", {2, 32}), add(at + "mlp.router.bias", {2});
+  add(at + "mlp.experts.gate_up_proj_bias", {2, 64}), add(at + "mlp.experts.down_proj_bias", {2, 32});
+  constexpr double kCodes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  for (const auto& [name, rows] : {std::pair{"gate_up_proj", 64}, {"down_proj", 32}}) {
+    const std::string tensor = at + "mlp.experts." + name;
+    const size_t blocks = size_t(2 * rows);  // a row is one block
+    EditableTensor codes{DType::kU8, {2, rows, 1, 16}, std::vector<std::byte>(blocks * 16)};
+    EditableTensor scales{DType::kU8, {2, rows, 1}, std::vector<std::byte>(blocks, std::byte{124})};
+    EditableTensor floats = zeros({2, 32, rows});  // of each expert, transposed
+    floats.dtype = DType::kBf16, floats.data.resize(floats.data.size() / 2);
+    for (size_t row = 0; row < blocks; ++row)
+      for (size_t col = 0; col < 32; ++col) {
+        const u32 code = draw() % 16;
+        codes.data[row * 16 + col / 2] |= std::byte(code << (col % 2 * 4));
+        const size_t expert = row / size_t(rows),
+                     to = (expert * 32 + col) * size_t(rows) + row % size_t(rows);
+        store_number(DType::kBf16, floats.data.data() + 2 * to, kCodes[code % 8] * (code < 8 ? 1 : -1) / 8);
+      }
+    if (packed)
+      made[tensor + "_blocks"] = codes, made[tensor + "_scales"] = scales;
+    else
+      made[tensor] = floats;
+  }
+  return made;
+}
+
+TEST(CheckpointReading, ExpandsExpertsInMxfp4) {
+  std::vector<std::vector<float>> results;
+  for (bool packed : {true, false}) {
+    Copy copy("gpt_oss-tiny");
+    copy.config([&](Json& json) {
+      for (const char* key : {"hidden_size", "intermediate_size"}) json[key] = 32;
+      json["num_attention_heads"] = json["num_key_value_heads"] = json["num_local_experts"] = 2;
+      json["num_hidden_layers"] = json["num_experts_per_tok"] = 1;
+      json["head_dim"] = 16;
+      json["layer_types"] = Json::array({"full_attention"});
+      if (packed) json["quantization_config"] = Json::object({{"quant_method", "mxfp4"}});
+    });
+    copy.tensors([&](EditableTensors& t) { t = tiny_gpt_oss(packed); });
+    results.push_back(copy.logits());
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
 TEST(CheckpointReading, NotesKeysWithoutEffect) {
   Copy copy("llama2-tiny");
   copy.config([](Json& json) {
