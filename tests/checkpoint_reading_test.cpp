@@ -208,7 +208,7 @@ EditableTensors tiny_gpt_oss(bool packed) {
     const size_t blocks = size_t(2 * rows);  // a row is one block
     EditableTensor codes{DType::kU8, {2, rows, 1, 16}, std::vector<std::byte>(blocks * 16)};
     EditableTensor scales{DType::kU8, {2, rows, 1}, std::vector<std::byte>(blocks, std::byte{124})};
-    EditableTensor floats = zeros({2, 32, rows});  // of each expert, transposed
+    EditableTensor floats = zeros({2, 32, rows});  // each expert's, transposed
     floats.dtype = DType::kBf16, floats.data.resize(floats.data.size() / 2);
     for (size_t row = 0; row < blocks; ++row)
       for (size_t col = 0; col < 32; ++col) {

@@ -154,7 +154,7 @@ FAMILIES = {
     "seed_oss": Family(
         "SeedOss", {}, {"attention_out_bias": [True, False], "mlp_bias": [True, False], **TURN}
     ),
-    "exaone4": Family("Exaone4", {}, {"sliding_window": [9, None], "sliding_window_pattern": [2, 4], **TURN}),
+    "exaone4": Family("Exaone4", {}, {"sliding_window": [9, 70], "sliding_window_pattern": [2, 4], **TURN}),
     "hunyuan_v1_dense": Family(
         "HunYuanDenseV1",
         {},

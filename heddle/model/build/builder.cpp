@@ -381,7 +381,9 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   args = graph.call("attention", path(name), args);
   graph.set_live(LiveRows::kRows);
   if (!scores.sinks.empty()) {
-    AttentionSink sink{.part = args.part, .stats = args.stats, .y = args.part, .new_stats = args.stats};
+    AttentionSink sink{.part = args.part, .stats = args.stats};
+    sink.part.size[2] = sink.stats.size[2] = 1;  // the first split
+    sink.y = sink.part, sink.new_stats = sink.stats;
     sink.sinks = vector(path(name) + ".sinks", {.size = args.heads, .sources = {{scores.sinks, args.heads}}});
     graph.call("attention_sink", path(name) + ".sink", sink);
   }

@@ -9,13 +9,11 @@ namespace heddle {
 std::vector<Case> attention_sink_cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
-    for (auto [rows, heads, splits, dim] :
-         {std::array{1, 1, 1, 1}, {1, 3, 2, 24}, {19, 9, 1, 64}, {5, 2, 4, 65}}) {
-      AttentionSink args{.sinks = input(DType::kF32, {heads}),
-                         .part = input(type, {rows, heads, splits, dim})};
-      args.stats = input(DType::kF32, {rows, heads, splits, 2});
-      args.y = input(type, {rows, heads, splits, dim});
-      args.new_stats = input(DType::kF32, {rows, heads, splits, 2});
+    for (auto [rows, heads, dim] : {std::array{1, 1, 1}, {1, 3, 24}, {19, 9, 64}, {5, 2, 65}}) {
+      AttentionSink args{.sinks = input(DType::kF32, {heads}), .part = input(type, {rows, heads, 1, dim})};
+      args.stats = input(DType::kF32, {rows, heads, 1, 2});
+      args.y = input(type, {rows, heads, 1, dim});
+      args.new_stats = input(DType::kF32, {rows, heads, 1, 2});
       Case one = make_case(args, rounding_bound(type, 16));
       // A row that sees nothing of the first split has a maximum far below and a total of 0.
       one.prepare = [](std::byte* bytes, Values& values) {
