@@ -6,17 +6,24 @@
 
 The shapes small-FAMILY are no known model's: a few hundred million parameters, to compare families on a CPU.
 
-Tensors are made and written a piece at a time: memory stays small whatever the size. transformers loads
-the folder. Its tokenizer knows the 256 bytes, and names that mean nothing for the rest of the vocabulary.
+Tensors are made and written a piece at a time: memory stays small whatever the size. (Families of
+goldens/family_cases.py are made by transformers instead, in memory.) transformers loads the folder.
+Its tokenizer knows the 256 bytes, and names that mean nothing for the rest of the vocabulary.
 """
 
 import argparse
 import json
 import math
+import sys
 import zlib
 from pathlib import Path
 
 import torch
+
+sys.path.append(str(Path(__file__).resolve().parent / "goldens"))
+
+from family_cases import FAMILIES as CASES
+from family_cases import config_of
 
 PIECE = 1 << 24  # elements made at once
 TYPE_NAMES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
@@ -196,6 +203,33 @@ MODELS |= {
         "deepseek_v3", *SMALL_MIXTURE, **SMALL_LATENT, **SMALL_VOCAB, **SMALL_GROUPS, q_lora_rank=384
     ),
 }
+
+
+# Sizes of mixtures, and windows, that fit SMALL.
+SMALL_EXPERTS = {"num_experts_per_tok": 4, "moe_intermediate_size": 256}
+SMALL_CASES = {
+    "qwen2_moe": SMALL_EXPERTS
+    | {"num_experts": 32, "shared_expert_intermediate_size": 512, "decoder_sparse_step": 1},
+    "granitemoe": {"num_local_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},
+    "olmoe": {"num_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},
+    "glm4_moe": SMALL_EXPERTS | {"n_routed_experts": 32, "routed_scaling_factor": 1.0},
+    "gpt_oss": {"num_local_experts": 32, "num_experts_per_tok": 4, "intermediate_size": 256},
+}
+
+
+def small_case(name):
+    """The shape SMALL of a family that family_cases describes."""
+    keys = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+    sizes = dict(zip((*keys, "num_key_value_heads"), SMALL, strict=True)) | SMALL_VOCAB | {"head_dim": 64}
+    family = CASES[name]
+    config = config_of(family, sizes, lambda values: values[0]) | SMALL_CASES.get(name, {})
+    config |= {"model_type": name, "architectures": [family.model + "ForCausalLM"], "eos_token_id": None}
+    if config.get("sliding_window"):
+        config["sliding_window"] = 512
+    return config
+
+
+MODELS |= {f"small-{name}": small_case(name) for name in CASES}
 
 
 def linear(name, rows, columns, gain=1.0):
@@ -379,6 +413,17 @@ def write_weights(folder, tensors, dtype_name, shard_bytes, device):
     (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2))
 
 
+def write_by_transformers(folder, config, dtype_name):
+    """A model with the initial weights of its class; returns how many."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(zlib.crc32(config["model_type"].encode()))
+    made = AutoConfig.for_model(**config)
+    model = AutoModelForCausalLM.from_config(made, dtype=getattr(torch, dtype_name))
+    model.save_pretrained(folder)
+    return sum(weight.numel() for weight in model.parameters())
+
+
 def byte_letters():
     """The printable letters that byte-level BPE writes for the 256 bytes."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
@@ -438,12 +483,15 @@ def main():
         config = cut(config, arguments.layers)
 
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    tensors = list(FAMILIES[config["model_type"]](config))
-    shard_bytes = arguments.shard_gb * 1e9
-    write_weights(arguments.folder, tensors, arguments.dtype, shard_bytes, arguments.device)
     write_tokenizer(arguments.folder, config["vocab_size"])
-    (arguments.folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    count = sum(math.prod(shape) for _, shape, _ in tensors)
+    if config["model_type"] in FAMILIES:
+        tensors = list(FAMILIES[config["model_type"]](config))
+        shard_bytes = arguments.shard_gb * 1e9
+        write_weights(arguments.folder, tensors, arguments.dtype, shard_bytes, arguments.device)
+        (arguments.folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+        count = sum(math.prod(shape) for _, shape, _ in tensors)
+    else:
+        count = write_by_transformers(arguments.folder, config, arguments.dtype)
     print(f"{arguments.folder}: {count / 1e6:.1f} M parameters in {arguments.dtype}")
 
 

@@ -6,7 +6,6 @@
 from dataclasses import dataclass, field
 
 import torch
-import transformers
 
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 32}
 THETA = {"rope_type": "default", "rope_theta": 5000.0}
@@ -208,6 +207,8 @@ def golden_config(name, base, **changes):
 
 
 def model_of(name):
+    import transformers  # where only the tables are needed, it may be missing
+
     return getattr(transformers, FAMILIES[name].model + "ForCausalLM")
 
 
