@@ -1,6 +1,7 @@
 #include "heddle/model/hf/checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -46,11 +47,25 @@ std::vector<std::byte> rounded(std::span<const std::byte> bytes) {
 // 2^(scale - 127) (Rouhani et al., 2023: "Microscaling Data Formats for Deep Learning").
 std::vector<std::byte> expanded(std::span<const std::byte> blocks, std::span<const std::byte> scales) {
   constexpr float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
-  std::vector<std::byte> made(blocks.size() * 4);
-  for (size_t i = 0; i < blocks.size() * 2; ++i) {
-    const unsigned code = unsigned(blocks[i / 2]) >> (i % 2 * 4) & 15u;
-    const float value = std::ldexp(kValues[code & 7u], int(scales[i / 2 / kBlockBytes]) - 127);
-    store_number(DType::kBf16, made.data() + 2 * i, double(code & 8u ? -value : value));
+  using Pair = std::array<std::byte, 4>;      // two codes of a byte in bf16
+  std::array<std::vector<Pair>, 256> tables;  // by scale: all bytes
+  const auto table_of = [&](std::byte scale) -> const std::vector<Pair>& {
+    std::vector<Pair>& table = tables[size_t(scale)];
+    for (unsigned codes = 0; table.size() < 256; ++codes) {
+      Pair& pair = table.emplace_back();
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned code = codes >> (4 * half) & 15u;
+        const float value = std::ldexp(kValues[code & 7u], int(scale) - 127);
+        store_number(DType::kBf16, &pair[2 * half], double(code & 8u ? -value : value));
+      }
+    }
+    return table;
+  };
+  std::vector<std::byte> made(blocks.size() * sizeof(Pair));
+  for (size_t block = 0; block < scales.size(); ++block) {
+    const std::vector<Pair>& table = table_of(scales[block]);
+    for (size_t i = block * kBlockBytes; i < (block + 1) * kBlockBytes; ++i)
+      std::memcpy(&made[i * sizeof(Pair)], &table[size_t(blocks[i])], sizeof(Pair));
   }
   return made;
 }
