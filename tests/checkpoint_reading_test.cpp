@@ -274,5 +274,21 @@ TEST(CheckpointReading, ReadsTheTextModelInsideOneThatSeesImages) {
   EXPECT_TRUE(copy.has_note("the image encoder is not used: 2 tensors"));
 }
 
+// Around Mistral, its head is tied although the text model says no; a head that is stored is used.
+TEST(CheckpointReading, TiesTheHeadWhereTheModelAroundTheTextModelDoes) {
+  Copy tied("mistral-tiny"), around("mistral-tiny");
+  const auto drop_head = [](EditableTensors& t) { t.erase("lm_head.weight"); };
+  tied.config([](Json& json) { json["tie_word_embeddings"] = true; }).tensors(drop_head);
+  around.config([](Json& json) {
+    const Json text = json;
+    json = Json::object({{"model_type", "mistral3"}, {"text_config", text}});
+  });
+  EXPECT_EQ(around.logits(), around.unchanged());
+  around.tensors(drop_head);
+  EXPECT_EQ(around.logits(), tied.logits());
+  around.config([](Json& json) { json["tie_word_embeddings"] = false; });
+  EXPECT_THROW(around.logits(), Error);
+}
+
 }  // namespace
 }  // namespace heddle

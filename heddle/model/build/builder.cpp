@@ -145,7 +145,8 @@ Weight Builder::table(const std::string& name, const std::string& tensor, i32 ro
 Weight Builder::head_table(const Weight& embedding, const std::string& tensor, bool tied) {
   const std::string& table = made_.graph.buffers()[embedding.data.buffer].name;
   const std::string& tied_to = made_.weights.at(table).sources.front().tensor;
-  if (tied && (!tensors_.has(tensor) || tensors_.same(tensor, tied_to))) return embedding;
+  if ((tied || tensors_.tied_outside) && (!tensors_.has(tensor) || tensors_.same(tensor, tied_to)))
+    return embedding;
   return this->table("head.weight", tensor, embedding.rows(), embedding.cols());
 }
 

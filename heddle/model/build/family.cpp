@@ -24,12 +24,13 @@ const Family& family_of(const Config& config) {
 
 class CheckpointModel : public Model {
  public:
-  CheckpointModel(const Config& config, Checkpoint checkpoint)
-      : checkpoint_(std::move(checkpoint)), names_(checkpoint_, family_of(config).trunk) {
+  CheckpointModel(const TextConfig& text, Checkpoint checkpoint)
+      : checkpoint_(std::move(checkpoint)), names_(checkpoint_, family_of(text.config).trunk) {
+    tensors_.tied_outside = text.tied_outside;
     tensors_.has = [this](const std::string& tensor) { return checkpoint_.has(names_.stored(tensor)); };
     tensors_.dtype = [this](const std::string& tensor) { return checkpoint_.dtype(names_.stored(tensor)); };
     tensors_.same = [this](const std::string& a, const std::string& b) { return are_same(a, b); };
-    definition_ = define_model(config, tensors_);
+    definition_ = define_model(text.config, tensors_);
     tensors_.mixed = has_other_matrices();
     account_for_all();
   }
@@ -132,17 +133,17 @@ class CheckpointModel : public Model {
 
 }  // namespace
 
-Config text_config(const Config& config) {
+TextConfig text_config(const Config& config) {
   const std::string type = config.model_type();
   const auto inside = config.section("text_config");
-  if (!inside) return config;
+  if (!inside) return {config};
   for (const Family* family : all_families())
     if (type == family->inside && inside->model_type() == family->model_type) {
       config.refuse_unless("quantization_config");
       config.note("model_type", "only its text model is read");
-      return *inside;
+      return {*inside, config.optional_bool("tie_word_embeddings", true)};
     }
-  return config;
+  return {config};
 }
 
 Definition define_model(const Config& config, const Inventory& tensors) {
@@ -155,8 +156,7 @@ Definition define_model(const Config& config, const Inventory& tensors) {
 
 std::unique_ptr<Model> open_model(const std::string& folder) {
   refuse_other_formats(folder);
-  const Config config = text_config(Config::load(folder));
-  return std::make_unique<CheckpointModel>(config, Checkpoint(folder));
+  return std::make_unique<CheckpointModel>(text_config(Config::load(folder)), Checkpoint(folder));
 }
 
 }  // namespace heddle

@@ -36,7 +36,11 @@ struct Family {
 std::span<const Family* const> all_families();
 
 // The configuration of the text model: `config`, or its text_config.
-Config text_config(const Config& config);
+struct TextConfig {
+  Config config;
+  bool tied_outside = false;  // see Inventory
+};
+TextConfig text_config(const Config& config);
 
 // Defines the model that a config.json describes. Throws when no family has its model_type.
 Definition define_model(const Config& config, const Inventory& tensors);

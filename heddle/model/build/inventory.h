@@ -16,6 +16,8 @@ struct Inventory {
   std::function<bool(const std::string& a, const std::string& b)> same =
       [](const std::string&, const std::string&) { return true; };
   bool mixed = false;  // its matrices are not all of one dtype
+  // The head is the embedding, whatever the text model's configuration says: the model around it ties them.
+  bool tied_outside = false;
 };
 
 // The tensor of an embedding: if it is tied to the head, a file may hold only that.
