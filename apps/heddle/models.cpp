@@ -14,9 +14,11 @@ void run() {
     fmt::print("{:<16} refuses:  {}\n", "", family->refuses);
   }
   fmt::print(
-      "\nrope_type        default, linear, yarn, llama3; dynamic up to max_position_embeddings and longrope up\n"
+      "\nrope_type        default, linear, yarn, llama3; dynamic up to max_position_embeddings and longrope "
+      "up\n"
       "                 to original_max_position_embeddings: longer texts would change cached keys\n"
-      "weights          float32, float16, bfloat16 or (rounded) float64 in safetensors; quantised ones are refused\n");
+      "weights          float32, float16, bfloat16 or (rounded) float64 in safetensors; quantised ones are "
+      "refused\n");
 }
 
 }  // namespace

@@ -103,8 +103,7 @@ class Json {
   }
   [[noreturn]] void fail_as(const char* wanted) const;
 
-  std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Items, Object, Large>
-      value_;
+  std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Items, Object, Large> value_;
 };
 
 struct JsonMember {
