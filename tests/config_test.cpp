@@ -23,6 +23,7 @@
 #include "tests/support/call_runner.h"
 #include "tests/support/case_runner.h"
 #include "tests/support/golden.h"
+#include "tests/support/rounds.h"
 
 namespace heddle {
 namespace {
@@ -40,10 +41,9 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 
 // Runs each case in its default and in each configuration. run(case, config) -> {problem, outputs}.
 void expect_same(const OpSpec& op, const TilingTarget& target, auto&& run) {
-  constexpr size_t kMostOnGpu = 12;  // cases, evenly chosen: each compiles a kernel for each configuration
-  const std::vector<Case> cases = op.cases();
-  const size_t step = target.gpu ? (cases.size() + kMostOnGpu - 1) / kMostOnGpu : 1;
-  for (size_t i = 0; i < cases.size(); i += step) {
+  constexpr size_t kMostOnGpu = 12;  // each compiles a kernel for each configuration
+  const std::vector<Case> cases = target.gpu ? chosen(op.cases(), kMostOnGpu) : op.cases();
+  for (size_t i = 0; i < cases.size(); ++i) {
     const std::vector<std::byte> args = inferred(op, cases[i]);
     const std::vector<OpConfig> configs = configs_of(op, args.data(), target);
     if (configs.empty()) continue;

@@ -45,7 +45,7 @@ function(add_emulated_test test filter)
   add_dependencies(${test} emulated_cuda emulated_nvrtc)
   add_test(NAME emulated_gpu/${test} COMMAND ${test} --gtest_filter=${filter} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(emulated_gpu/${test} PROPERTIES COST 20 ENVIRONMENT
-    "HEDDLE_TEST_SCALE=0.25;LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
+    "HEDDLE_TEST_SCALE=0.1;LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
 endfunction()
 # Sanitizers know nothing of fibers.
 if(NOT HEDDLE_SANITIZE)
