@@ -12,12 +12,12 @@ struct Body {
         const float before = stats.get(0), best = before > sink ? before : sink;
         const float kept = stats.get(1) * exp(before - best), total = kept + exp(sink - best);
         const float scale = kept / total;
-        auto x = block.row(a.part, row, head, 0), y = block.row(a.y, row, head, 0);
-        block.map(a.part.last(), [&](auto i) { y.store(i, x.load(i) * scale); });
         block.sync();  // all threads have read the stats
         auto made = block.row(a.new_stats, row, head, 0);
         made.set(0, best);
         made.set(1, total);
+        auto x = block.row(a.part, row, head, 0), y = block.row(a.y, row, head, 0);
+        block.map(a.part.last(), [&](auto i) { y.store(i, x.load(i) * scale); });
       }
   }
 };
