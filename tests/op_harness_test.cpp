@@ -23,7 +23,7 @@ std::vector<Run> all_runs() {
   return runs;
 }
 
-std::vector<Case> some_on_gpu(std::vector<Case> cases, const std::string& executor) {
+std::vector<Case> some_on_gpu(const std::vector<Case>& cases, const std::string& executor) {
   return get_executor(executor).space ? chosen(cases) : cases;
 }
 
@@ -52,7 +52,7 @@ TEST_P(OpHarness, MatchesReferenceInChains) {
   std::vector<Case> cases = op->cases();
   std::erase_if(cases, [op = op](const Case& test) { return !fits_chain(*op, test); });
   EXPECT_FALSE(cases.empty()) << op->name << " is a part of chains, but no case of it hands on f32";
-  cases = some_on_gpu(std::move(cases), executor);
+  cases = some_on_gpu(cases, executor);
   for (size_t i = 0; i < cases.size(); ++i) {
     CaseResult result = run_chain(*op, cases[i], executor);
     EXPECT_EQ(result.problem, "") << op->name << " case " << i << " " << cases[i].name << " on " << executor;

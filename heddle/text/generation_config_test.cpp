@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
@@ -105,7 +106,8 @@ TEST(GenerationConfig, ReadsAModelsConfigAsTransformersDoes) {
   EXPECT_EQ(config.sampling.temperature, 0.5f);
   EXPECT_EQ(config.sampling.top_p, 0.25f);
   std::string sources;
-  for (const auto& [name, value, where] : config.sources) sources += name + " " + value + " " + where + "\n";
+  for (const auto& [name, value, where] : config.sources)
+    sources += fmt::format("{} {} {}\n", name, value, where);
   EXPECT_EQ(sources,
             "do_sample true config.json\ntemperature 0.5 config.json\ntop_p 0.25 config.json: text_config\n");
 }

@@ -21,8 +21,8 @@ struct Inventory {
 };
 
 // The tensor of an embedding: if it is tied to the head, a file may hold only that.
-inline const std::string& embedding_of(const Inventory& tensors, const std::string& embedding,
-                                       const std::string& head, bool tied) {
+inline std::string embedding_of(const Inventory& tensors, const std::string& embedding,
+                                const std::string& head, bool tied) {
   return tied && !tensors.has(embedding) && tensors.has(head) ? head : embedding;
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <functional>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
@@ -52,10 +53,10 @@ TEST(FamilyConfigs, GemmaMeansTheTanhFormOfGelu) {
 TEST(FamilyConfigs, Phi3HasItsOwnNamesForLongrope) {
   const std::string factors = R"("short_factor":[1,1,1,1,1,1,1],"long_factor":[2,2,2,2,2,2,2])";
   for (const std::string type : {"su", "yarn", "longrope"}) {
-    const DecoderConfig c =
-        read_phi3_config(config(R"("original_max_position_embeddings":64,"partial_rotary_factor":0.7,
-                                  "rope_scaling":{"type":")" +
-                                type + "\"," + factors + "}"));
+    const DecoderConfig c = read_phi3_config(
+        config(fmt::format(R"("original_max_position_embeddings":64,"partial_rotary_factor":0.7,
+                                  "rope_scaling":{{"type":"{}",{}}})",
+                           type, factors)));
     EXPECT_EQ(c.rope.type, RopeType::kLongrope);
     EXPECT_EQ(c.rope.rotary_dim, 14);
     EXPECT_EQ(c.rope.max_positions, 64);

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "heddle/base/error.h"
 
 namespace heddle {
@@ -40,7 +42,8 @@ bool is_pickle(const std::string& name) {
 // The folders that hold models in a cache of the hub: models--x--y/snapshots/<revision>.
 std::string snapshot_in(const std::string& root) {
   std::string found;
-  for (const std::string& revision : files_of(root + "/snapshots")) found = root + "/snapshots/" + revision;
+  for (const std::string& revision : files_of(root + "/snapshots"))
+    found = fmt::format("{}/snapshots/{}", root, revision);
   return found;
 }
 

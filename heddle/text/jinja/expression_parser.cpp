@@ -120,7 +120,7 @@ Target ExpressionParser::parse_target(bool with_attribute) {
         fail_at(name.line, ErrorCode::kInvalidArgument, fmt::format("'{}' cannot be assigned to", name.text));
       }
       part.name = name.text;
-      mentions_.emplace(name.text, false);
+      mentions.emplace(name.text, false);
       if (with_attribute && skip_operator(".")) part.attribute = expect(Token::kName, "an attribute").text;
     }
     all.parts.push_back(std::move(part));
@@ -274,7 +274,7 @@ ExprPtr ExpressionParser::parse_name() {
   const bool truth = name.text == "true" || name.text == "True";
   const bool none = name.text == "none" || name.text == "None";
   if (!truth && !none && name.text != "false" && name.text != "False") {
-    mentions_.emplace(name.text, true);
+    mentions.emplace(name.text, true);
     return node(Expr::kName, name.line, name.text);
   }
   auto literal = node(Expr::kLiteral, name.line);

@@ -48,7 +48,7 @@ class ExpressionParser {
   ExprPtr parse_call(ExprPtr callee);
 
   // The names that the text mentions: true if the first mention reads it, false if it sets it.
-  std::map<std::string, bool, std::less<>> mentions_;
+  std::map<std::string, bool, std::less<>> mentions;
 
  private:
   using Parse = ExprPtr (ExpressionParser::*)();

@@ -87,7 +87,7 @@ std::string without_trailing_zeros(std::string text) {
 // than g does.
 std::string general_digits(double number, int64_t precision) {
   const int64_t digits = std::max<int64_t>(precision, 1);
-  const std::string scientific = float_digits(number, 'e', digits - 1, false);
+  std::string scientific = float_digits(number, 'e', digits - 1, false);
   const size_t exponent = scientific.find('e');
   if (exponent == std::string::npos) return scientific;
   const int power = std::atoi(scientific.c_str() + exponent + 1);

@@ -105,7 +105,7 @@ Parser::Made Parser::parse_output() {
 }
 
 Parser::Made Parser::parse_statement() {
-  static const std::map<std::string_view, Made (Parser::*)(int)> kTags = {
+  static const std::map<std::string_view, Made (Parser::*)(int)> tags = {
       {"if", &Parser::parse_if},           {"for", &Parser::parse_for},
       {"set", &Parser::parse_set},         {"macro", &Parser::parse_macro},
       {"with", &Parser::parse_with},       {"filter", &Parser::parse_filter_block},
@@ -113,8 +113,8 @@ Parser::Made Parser::parse_statement() {
       {"block", &Parser::parse_block},     {"autoescape", &Parser::parse_autoescape},
       {"print", &Parser::parse_print}};
   const Token name = next();
-  const auto tag = kTags.find(name.text);
-  if (tag != kTags.end()) return (this->*tag->second)(name.line);
+  const auto tag = tags.find(name.text);
+  if (tag != tags.end()) return (this->*tag->second)(name.line);
   if (name.text == "break") return parse_jump(name.line, Statement::kBreak);
   if (name.text == "continue") return parse_jump(name.line, Statement::kContinue);
   constexpr std::string_view kForeign[] = {"include", "import", "from", "extends"};
@@ -206,19 +206,19 @@ void Parser::parse_parameters(MacroStatement& macro) {
 }
 
 void Parser::parse_macro_body(MacroStatement& macro, std::string_view end) {
-  auto around = std::exchange(mentions_, {});
+  auto around = std::exchange(mentions, {});
   macro.body = parse_last_body(end);
   const auto reads = [&](std::string_view name) {
-    const auto found = mentions_.find(name);
+    const auto found = mentions.find(name);
     const bool parameter =
         std::ranges::find(macro.parameters, name, &MacroStatement::Parameter::name) != macro.parameters.end();
-    return found != mentions_.end() && found->second && !parameter;
+    return found != mentions.end() && found->second && !parameter;
   };
   macro.takes_varargs = reads("varargs");
   macro.takes_kwargs = reads("kwargs");
   macro.takes_caller = reads("caller");
-  around.merge(mentions_);
-  mentions_ = std::move(around);
+  around.merge(mentions);
+  mentions = std::move(around);
 }
 
 Parser::Made Parser::parse_call_block(int line) {

@@ -99,9 +99,8 @@ Value format(Budget& budget, const Value& value, Arguments& arguments) {
   Dict::Items items;
   for (const auto& [name, item] : arguments.take_named()) items.emplace_back(Value(name), item);
   const Value text = value.is(Kind::kString) ? value : Value(to_text(budget, value));
-  return percent_format(
-      budget, text,
-      named ? make_dict(std::move(items)) : make_sequence(std::move(positional), Sequence::kTuple));
+  return percent_format(budget, text,
+                        named ? make_dict(items) : make_sequence(std::move(positional), Sequence::kTuple));
 }
 
 Value attr(Budget& budget, const Value& value, Arguments& arguments) {

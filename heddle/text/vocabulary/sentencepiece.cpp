@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "heddle/base/base64.h"
 #include "heddle/base/error.h"
@@ -209,7 +210,7 @@ Json SentencePieceModel::tokenizer(bool as_unigram) const {
   if (as_unigram) {
     Json vocab = Json::array();
     for (const Piece& piece : pieces) vocab.push_back(Json::array({piece.text, double(piece.score)}));
-    model["vocab"] = vocab;
+    model["vocab"] = std::move(vocab);
     model["unk_id"] = unknown_id;
   } else {
     std::map<std::string, int64_t> ids;
