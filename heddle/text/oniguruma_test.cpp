@@ -133,9 +133,9 @@ TEST(Oniguruma, LimitsThePattern) {
   EXPECT_EQ(error_code(std::string(300, '[') + "a" + std::string(300, ']')), ErrorCode::kUnsupported);
   std::string sets = "[";
   for (int i = 0; i < 70; ++i) {
-    sets += "[";
+    sets += '[';
     for (int rest = i + 1; rest > 0; rest /= 4) sets += std::string("\\") + "dhsw"[rest % 4];
-    sets += "]";
+    sets += ']';
   }
   EXPECT_EQ(error_code(sets + "]"), ErrorCode::kUnsupported);
   EXPECT_EQ(error_code("a" + std::string(60'000, '*')), ErrorCode::kInvalidArgument);

@@ -28,7 +28,7 @@ std::optional<uint32_t> numbered_character(std::string_view body) {
 }
 
 std::string unescape_html(std::string_view text) {
-  static const std::map<std::string_view, std::string_view> kNames = {
+  static const std::map<std::string_view, std::string_view> names = {
       {"amp", "&"}, {"lt", "<"}, {"gt", ">"}, {"quot", "\""}, {"apos", "'"}, {"nbsp", "\u00a0"}};
   std::string result;
   while (!text.empty()) {
@@ -41,9 +41,9 @@ std::string unescape_html(std::string_view text) {
     });
     const std::string_view body = text.substr(1, size_t(end - text.begin()) - 1);
     const bool ends = end != text.end() && *end == ';';
-    const auto named = kNames.find(body);
+    const auto named = names.find(body);
     const auto numbered = body.starts_with('#') ? numbered_character(body) : std::nullopt;
-    if (ends && named != kNames.end()) {
+    if (ends && named != names.end()) {
       result += named->second;
     } else if (ends && numbered) {
       append_utf8(*numbered, result);
@@ -52,7 +52,7 @@ std::string unescape_html(std::string_view text) {
     } else {
       fail(ErrorCode::kUnsupported, "the entity '&{}' is not supported", body);
     }
-    text.remove_prefix(body.size() + (ends && (named != kNames.end() || numbered) ? 2 : 1));
+    text.remove_prefix(body.size() + (ends && (named != names.end() || numbered) ? 2 : 1));
   }
   return result;
 }

@@ -80,7 +80,7 @@ std::optional<Value> parse_int(std::string_view text, int64_t base) {
 Value int_filter(Budget& budget, const Value& value, Arguments& arguments) {
   const Value* fallback = arguments.find(0, "default");
   const int64_t base = arguments.integer(1, "base", 10);
-  const Value otherwise = fallback ? *fallback : Value(int64_t{0});
+  Value otherwise = fallback ? *fallback : Value(int64_t{0});
   require_defined(value);
   if (value.is_whole()) return integer_from_digits(digits_of(value));
   if (value.is(Kind::kFloat))
