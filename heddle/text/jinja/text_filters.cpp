@@ -93,14 +93,13 @@ Value string_filter(Budget& budget, const Value& value, Arguments&) {
 
 // Formats with the arguments as a tuple, or as a dict if they have names.
 Value format(Budget& budget, const Value& value, Arguments& arguments) {
-  std::vector<Value> positional = arguments.take_positional();
-  const bool named = !arguments.named().empty();
-  require(positional.empty() || !named, "format takes values with names or without, not both");
+  const Value text = value.is(Kind::kString) ? value : Value(to_text(budget, value));
+  if (arguments.named().empty())
+    return percent_format(budget, text, make_sequence(arguments.take_positional(), Sequence::kTuple));
+  require(arguments.take_positional().empty(), "format takes values with names or without, not both");
   Dict::Items items;
   for (const auto& [name, item] : arguments.take_named()) items.emplace_back(Value(name), item);
-  const Value text = value.is(Kind::kString) ? value : Value(to_text(budget, value));
-  return percent_format(budget, text,
-                        named ? make_dict(items) : make_sequence(std::move(positional), Sequence::kTuple));
+  return percent_format(budget, text, make_dict(items));
 }
 
 Value attr(Budget& budget, const Value& value, Arguments& arguments) {
