@@ -445,6 +445,8 @@ def write_tokenizer(folder, vocab_size):
     }
     tokenizer |= {"pre_tokenizer": byte_level, "post_processor": None, "decoder": byte_level, "model": bpe}
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer, ensure_ascii=False))
+    # Taken as it is: a family's own class would make its own stages around the vocabulary.
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
 
 
 def cut(config, layers):

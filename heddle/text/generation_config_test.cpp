@@ -54,12 +54,13 @@ TEST(GenerationConfig, IsGreedyUnlessTheFileSamples) {
 
 TEST(GenerationConfig, ReadsListsOfTokens) {
   const GenerationConfig config = parse(R"({
-    "bad_words_ids": [[3, 4], [5]], "sequence_bias": [[[1, 2], -2.5], [[7], 1]], "no_repeat_ngram_size": 3,
+    "bad_words_ids": [[3, 4], [5]], "sequence_bias": [[[7], 9], [[1, 2], -2.5], [[7], 1]], "no_repeat_ngram_size": 3,
     "typical_p": 0.5})");
   EXPECT_EQ(config.sampling.bad_words_ids, (std::vector<std::vector<int32_t>>{{3, 4}, {5}}));
   ASSERT_EQ(config.sampling.sequence_bias.size(), 2u);
   EXPECT_EQ(config.sampling.sequence_bias[0].tokens, (std::vector<int32_t>{1, 2}));
   EXPECT_EQ(config.sampling.sequence_bias[0].bias, -2.5f);
+  EXPECT_EQ(config.sampling.sequence_bias[1].bias, 1.0f);
   EXPECT_EQ(config.sampling.needs_host(), "sequence_bias, no_repeat_ngram_size, bad_words_ids");
   EXPECT_EQ(config.sampling.typical_p, 1) << "the file does not sample";
   EXPECT_EQ(parse(R"({"do_sample": true, "typical_p": 0.5})").sampling.needs_host(), "typical_p");

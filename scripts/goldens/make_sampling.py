@@ -202,6 +202,10 @@ def draw_case(draw):
     others = [exact_scores, *(process(near, text, exact) for near in nudged(settings))]
     if not kept.any() or any(not torch.equal(kept, torch.isfinite(other)) for other in others):
         return None
+    # Of equal logits, torch's sort keeps whichever it has first.
+    logits = torch.tensor(whole)
+    if "top_p" in settings and torch.isin(logits[~kept], logits[kept]).any():
+        return None
     ids = kept.nonzero()[:, 0].tolist()
     values = [float(f"{value:.8g}") for value in exact_scores[kept].tolist()]
     return {"settings": settings, **text, "logits": whole, "kept": ids, "scores": values}
