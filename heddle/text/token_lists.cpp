@@ -27,7 +27,7 @@ std::vector<SequenceBias> read_sequence_bias(const JsonView& value) {
     });
     if (at != 2)
       pair.fail(ErrorCode::kIo, "a list of token ids and a number are expected, as [[1, 2], -2.5]");
-    // Of two for one sequence the later one counts, as in transformers.
+    // The later of two for one sequence counts, as in transformers.
     std::erase_if(biases, [&](const SequenceBias& other) { return other.tokens == bias.tokens; });
     biases.push_back(std::move(bias));
   });

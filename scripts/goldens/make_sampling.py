@@ -202,7 +202,7 @@ def draw_case(draw):
     others = [exact_scores, *(process(near, text, exact) for near in nudged(settings))]
     if not kept.any() or any(not torch.equal(kept, torch.isfinite(other)) for other in others):
         return None
-    # Of equal logits, torch's sort keeps whichever it has first.
+    # Torch's sort keeps whichever of equal logits it has first.
     logits = torch.tensor(whole)
     if "top_p" in settings and torch.isin(logits[~kept], logits[kept]).any():
         return None
