@@ -18,6 +18,7 @@ namespace {
 constexpr const char* kFile = "chat_template.jinja";
 constexpr const char* kFolder = "additional_chat_templates";
 constexpr const char* kConfig = "tokenizer_config.json";
+
 // As in transformers: null members are left out, and the model's reasoning gets each of the names that
 // templates use for it.
 Json prepare(const Json& message) {

@@ -200,13 +200,14 @@ Json charsmap_of(const Json& normalizer) {
 
 }  // namespace
 
-std::string choose_tokenizer_class(std::string_view model_type, std::string_view named, bool byte_level) {
+std::string choose_tokenizer_class(std::string_view model_type, std::string_view named,
+                                   const std::function<bool()>& byte_level) {
   named = without_fast(named);
   const auto* registered = std::ranges::find(kRegisteredClasses, model_type, &RegisteredClass::model_type);
   const bool known = registered != std::end(kRegisteredClasses);
   const bool over = known && registered->over_checkpoint;
   std::string_view chosen = named;
-  if (named == "LlamaTokenizer" && byte_level && !over) return {};
+  if (named == "LlamaTokenizer" && !over && byte_level()) return {};
   if (named.empty()) {
     chosen = known ? registered->name : "";
   } else if (known && named != registered->name) {

@@ -13,8 +13,9 @@
 namespace heddle {
 
 // The class that loads a checkpoint; empty if that is the one that takes tokenizer.json as it is. `named`: the class
-// that the checkpoint names, or empty; `byte_level`: its tokenizer.json works on bytes.
-std::string choose_tokenizer_class(std::string_view model_type, std::string_view named, bool byte_level);
+// that the checkpoint names, or empty; `byte_level` says whether its tokenizer.json works on bytes, and is seldom asked.
+std::string choose_tokenizer_class(std::string_view model_type, std::string_view named,
+                                   const std::function<bool()>& byte_level);
 
 // The special tokens that a class has where the checkpoint names none, as an object; empty for other classes.
 Json default_special_tokens(std::string_view class_name);

@@ -83,7 +83,6 @@ TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
     if (const auto map = read(folder, kMap)) merge(*map, kMap);
     added_file_ = read(folder, kAdded);
   }
-  tokenizer_ = read(folder, kTokenizer).value_or(Json());
   const auto text_in = [&](const char* name) {
     const Json* found = model ? model->find(name) : nullptr;
     return found && found->is_string() ? found->as_string() : std::string();
@@ -92,10 +91,15 @@ TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
   class_ = choose_tokenizer_class(
       text_in("model_type"),
       named && named->value.is_string() ? named->value.as_string() : text_in("tokenizer_class"),
-      works_on_bytes(tokenizer_));
+      [&] { return works_on_bytes(file()); });
   const Json defaults = default_special_tokens(class_);
   for (const auto& [name, value] : defaults.members()) add_default(name, value, "the default of " + class_);
-  if (tokenizer_.is_null()) read_model();
+  if (!std::filesystem::exists(std::filesystem::path(folder) / kTokenizer)) read_model();
+}
+
+const Json& TokenizerFiles::file() {
+  if (tokenizer_.is_null()) tokenizer_ = read(folder_, kTokenizer).value_or(Json());
+  return tokenizer_;
 }
 
 void TokenizerFiles::add_default(const std::string& name, const Json& value, const std::string& source) {
@@ -151,8 +155,9 @@ std::vector<std::pair<std::string, std::string>> TokenizerFiles::special_tokens(
   return tokens;
 }
 
-Json TokenizerFiles::tokenizer() const {
-  Json made = tokenizer_;
+Json TokenizerFiles::tokenizer() && {
+  file();
+  Json made = std::move(tokenizer_);
   if (made.is_null()) fail(ErrorCode::kIo, "[{}] has neither {} nor {}", folder_, kTokenizer, kModel);
   if (class_.empty()) return made;
   const auto setting = [&](std::string_view name) {
@@ -188,7 +193,7 @@ std::optional<TokensAround> TokenizerFiles::around() const {
 }
 
 // Tokens with an id, in its order.
-std::vector<AddedToken> TokenizerFiles::listed_tokens() const {
+std::vector<AddedToken> TokenizerFiles::listed_tokens() {
   std::map<int64_t, AddedToken> by_id;
   const TokenizerSetting* list = find("added_tokens_decoder");
   if (list) {
@@ -212,7 +217,7 @@ std::vector<AddedToken> TokenizerFiles::listed_tokens() const {
       by_id[*id.to_int()] = {.content = content, .special = is_special, .normalized = !is_special};
     }
   }
-  const Json* in_file = list ? nullptr : tokenizer_.find("added_tokens");
+  const Json* in_file = list ? nullptr : file().find("added_tokens");
   if (in_file && in_file->is_array()) {
     for (const Json& item : in_file->items()) {
       const Json* id = item.find("id");
@@ -224,7 +229,7 @@ std::vector<AddedToken> TokenizerFiles::listed_tokens() const {
   return tokens;
 }
 
-std::vector<AddedToken> TokenizerFiles::added_tokens() const {
+std::vector<AddedToken> TokenizerFiles::added_tokens() {
   std::vector<AddedToken> tokens = listed_tokens();
   const auto add = [&](const AddedToken& token) {
     const auto same = std::ranges::find(tokens, token.content, &AddedToken::content);
@@ -233,7 +238,7 @@ std::vector<AddedToken> TokenizerFiles::added_tokens() const {
     else
       same->special = true;
   };
-  const Json* in_file = class_.empty() ? tokenizer_.find("added_tokens") : nullptr;
+  const Json* in_file = class_.empty() ? file().find("added_tokens") : nullptr;
   const auto is_in_file = [&](const std::string& content) {
     return in_file && in_file->is_array() && std::ranges::any_of(in_file->items(), [&](const Json& item) {
              return is_token(item) && content_of(item) == content;

@@ -37,25 +37,26 @@ class TokenizerFiles {
   // Named special tokens, such as bos_token, in the order of transformers.
   std::vector<std::pair<std::string, std::string>> special_tokens() const;
 
-  // tokenizer.json as transformers uses it.
-  Json tokenizer() const;
+  // tokenizer.json as transformers uses it. Call it last.
+  Json tokenizer() &&;
   // Tokens to add to those of tokenizer(), in this order; their ids do not count.
-  std::vector<AddedToken> added_tokens() const;
+  std::vector<AddedToken> added_tokens();
   // Texts of the tokens before and after a text, if they are not what tokenizer() says.
   std::optional<TokensAround> around() const;
   // The class of transformers that loads the folder; empty if it takes tokenizer.json as it is.
   const std::string& class_name() const { return class_; }
 
  private:
+  const Json& file();  // tokenizer.json, or what tokenizer.model makes; read when it is first asked for
   void read_model();
   void add_default(const std::string& name, const Json& value, const std::string& source);
   void merge(const Json& object, const std::string& source);
-  std::vector<AddedToken> listed_tokens() const;
+  std::vector<AddedToken> listed_tokens();
 
   std::string folder_;
   std::vector<TokenizerSetting> settings_;
   std::string class_;
-  Json tokenizer_;                           // null if there is no tokenizer.json
+  Json tokenizer_;                           // null until it is asked for, or if there is none
   std::optional<Json> added_file_;           // added_tokens.json
   std::optional<SentencePieceModel> model_;  // if there is no tokenizer.json
 };

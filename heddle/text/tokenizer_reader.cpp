@@ -192,11 +192,13 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 
 Tokenizer Tokenizer::load(const std::string& path) {
   if (!std::filesystem::is_directory(path)) return parse(read_file(path), path);
-  const TokenizerFiles files(path);
-  const Json json = files.tokenizer();
+  TokenizerFiles files(path);
+  std::vector<AddedToken> added = files.added_tokens();
+  const std::optional<TokensAround> around = files.around();
+  const Json json = std::move(files).tokenizer();
   const std::string name = path + "/tokenizer.json";
   const JsonView root(json, name);
-  return TokenizerReader(root).read(files.added_tokens(), files.around());
+  return TokenizerReader(root).read(std::move(added), around);
 }
 
 }  // namespace heddle
