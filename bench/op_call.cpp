@@ -70,6 +70,8 @@ void on_cpu(const std::string& name) {
   });
 }
 
+constexpr int kRounds = 200;  // on a GPU: only part of a round is timed, so time cannot say how many are enough
+
 // Host time of `work`, in portions so small that the device's queue never fills.
 template <class Work>
 void time_launches(benchmark::State& state, const cuda::Stream& stream, Work&& work) {
@@ -95,7 +97,7 @@ void on_gpu(const std::string& name) {
     OpCaller& caller = cuda::op_calls();
     caller.run(op, bytes_of(args), {.stream = stream.handle()});
     time_launches(state, stream, [&] { caller.run(op, bytes_of(args), {.stream = stream.handle()}); });
-  })->UseManualTime();
+  })->UseManualTime()->Iterations(kRounds);
   benchmark::RegisterBenchmark(("gpu/" + name + "/launch").c_str(), [&op](benchmark::State& state) {
     const cuda::Device& device = cuda::Device::at(0);
     const cuda::ContextScope scope(device);
@@ -115,7 +117,7 @@ void on_gpu(const std::string& name) {
     void* params[] = {&grid, &args};
     time_launches(state, stream,
                   [&] { cuda::driver().launch_kernel(&config, kernel.function, params, nullptr); });
-  })->UseManualTime();
+  })->UseManualTime()->Iterations(kRounds);
 }
 
 }  // namespace
