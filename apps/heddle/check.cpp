@@ -47,8 +47,9 @@ std::string show(const Artefact& artefact) {
 
 struct CheckFlags {
   EngineFlags engine;
-  std::vector<std::string> archs, ops;
-  bool all_configs = false, json = false;
+  std::vector<std::string> archs;
+  BodyCheckOptions bodies;
+  bool json = false;
 };
 
 void print_table(const std::vector<BodyCheck>& checks) {
@@ -86,8 +87,7 @@ std::vector<BodyCheck> check_bodies(const CheckFlags& flags) {
   for (const std::string& arch : flags.archs) archs[&backend_for_arch(arch)].push_back(arch);
   std::vector<BodyCheck> all;
   for (const auto& [backend, own] : archs)
-    std::ranges::move(backend->compiler->check_bodies(own, flags.ops, flags.all_configs),
-                      std::back_inserter(all));
+    std::ranges::move(backend->compiler->check_bodies(own, flags.bodies), std::back_inserter(all));
   return all;
 }
 
@@ -135,9 +135,12 @@ void add_check(CLI::App& app) {
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
                                fmt::join(known_archs(), ",")),
                    {.separator = ','});
-  command.argument("--ops", &flags->ops, "with --arch: only the bodies of these ops", {.separator = ','});
-  command.argument("--all-configs", &flags->all_configs,
+  command.argument("--ops", &flags->bodies.ops, "with --arch: only the bodies of these ops",
+                   {.separator = ','});
+  command.argument("--all-configs", &flags->bodies.all_configs,
                    "with --arch: the bodies in each configuration of their ops too");
+  command.argument("--unoptimised", &flags->bodies.unoptimised,
+                   "with --arch: only find out whether they compile, in a fifth of the time; no budgets");
   command.argument("--json", &flags->json, "with --arch: print JSON");
   command.footer(
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
@@ -146,8 +149,8 @@ void add_check(CLI::App& app) {
       "Examples: heddle check models/storyteller --workers 132\n"
       "          heddle check --arch sm_80,sm_90a --ops linear,attention");
   command.action([flags] {
-    require(flags->ops.empty() || !flags->archs.empty(), "[check] --ops {} is for bodies; give --arch too",
-            fmt::join(flags->ops, ","));
+    require(flags->bodies.ops.empty() || !flags->archs.empty(),
+            "[check] --ops {} is for bodies; give --arch too", fmt::join(flags->bodies.ops, ","));
     flags->archs.empty() ? run(flags->engine) : check_devices(*flags);
   });
 }

@@ -45,6 +45,15 @@ struct CodeCache {
   u64 bytes = 0, limit_bytes = 0;
 };
 
+// Which bodies are compiled, and how.
+struct BodyCheckOptions {
+  std::vector<std::string> ops;  // their bodies; empty: those of all ops
+  bool all_configs = false;      // each configuration that a case of the op has, too
+  // The compiler optimises nothing: it takes a fifth of the time, and what the code takes says nothing, so that no
+  // budget is held against it.
+  bool unoptimised = false;
+};
+
 // A backend's compiler for its devices.
 struct DeviceCompiler {
   // The compiler and its version: "NVRTC 13.0". Throws Error(kUnsupported) when this machine has no compiler;
@@ -53,11 +62,9 @@ struct DeviceCompiler {
   std::vector<std::string> archs;  // the architectures that tile bodies can be compiled for: "sm_90a"
   // Compiles all code that the backend's executors need to run `programs` on `arch`.
   std::function<DeviceCode(std::span<const Program> programs, const std::string& arch)> compile;
-  // Compiles the bodies of `ops` (empty: of all ops) for each of `archs`, and with `all_configs` in each
-  // configuration that a case of the op has. Results come by op; an op has two where steps of many rows use a
+  // Compiles tile bodies for each of `archs`. Results come by op; an op has two where steps of many rows use a
   // separate kernel. Throws Error(kInvalidArgument) for an unknown architecture or op.
-  std::function<std::vector<BodyCheck>(std::span<const std::string> archs, std::span<const std::string> ops,
-                                       bool all_configs)>
+  std::function<std::vector<BodyCheck>(std::span<const std::string> archs, const BodyCheckOptions& options)>
       check_bodies;
   std::function<CodeCache()> cache;  // its present state
   // returns what was removed; throws Error(kIo) when a file cannot be removed

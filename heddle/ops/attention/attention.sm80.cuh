@@ -20,9 +20,10 @@ struct DeviceBodyWith {
   // matter. A sequence that answers has one row.
   template <class Block>
   static bool has_few(Block& block, const Attention& a, const Body::Work& work) {
-    const bool alone = block.host(a.step).sequence(work.plan.sequence)->row_count == 1;
-    return (alone ? work.queries : a.block_rows * a.block_heads) <= kMostQueries &&
-           (a.head_dim() == 64 || a.head_dim() == 128);
+    if (a.head_dim() != 64 && a.head_dim() != 128) return false;
+    if (a.block_rows * a.block_heads <= kMostQueries)
+      return true;  // a kernel that knows sizes needs no other body
+    return work.queries <= kMostQueries && block.host(a.step).sequence(work.plan.sequence)->row_count == 1;
   }
   template <DType kType, i32 kDim, class Block>
   static void run_few(Block& block, const Attention& a, const Body::Work& work) {

@@ -34,7 +34,8 @@ __noinline__ bool multiply_matrices_apart(const Plane& fragment, const Matrix& a
 template <template <i32> class Tile>
 __forceinline__ bool multiply_matrices(const Plane& fragment, const Matrix& a, const Matrix& b, DType product,
                                        const SlabRoom& room) {
-  const bool large = fragment.rows > 64 && fragment.cols > 64;
+  // A kernel for any arguments is large, and slow to compile: for few rows it does without the larger tile.
+  const bool large = (kKnown || kManyRows) && fragment.rows > 64 && fragment.cols > 64;
   if constexpr (kOneOp)
     return (large && multiply_matrices_inline<Tile<2>, 2>(fragment, a, b, product, room)) ||
            multiply_matrices_inline<Tile<1>, 1>(fragment, a, b, product, room);

@@ -24,7 +24,6 @@ std::string over_budget(const KernelUse& use, const Budget& budget);
 // Checks bodies as DeviceCompiler says. An op that can have others around it is compiled with a prologue and all
 // epilogues. Throws Error(kInternal) where the compiler takes what cannot run on a GPU: its results would prove
 // nothing.
-std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, std::span<const std::string> ops = {},
-                                    bool all_configs = false);
+std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const BodyCheckOptions& options = {});
 
 }  // namespace heddle::cuda

@@ -13,11 +13,21 @@ namespace {
 TEST(BodyCheck, BodiesCompileWithinTheirBudgets) {
   if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
   const std::vector<BodyCheck> checks =
-      check_bodies(std::vector<std::string>{"sm_90a"}, std::vector<std::string>{"linear", "rms_norm", "add"});
+      check_bodies(std::vector<std::string>{"sm_90a"}, {.ops = {"linear", "rms_norm", "add"}});
   EXPECT_EQ(checks.size(), 5u) << "linear and rms_norm have kernels for many rows";
   for (const BodyCheck& check : checks) {
     EXPECT_EQ(check.failure, "") << check.op;
     EXPECT_GT(check.use.registers, 0) << check.op;
+  }
+}
+
+TEST(BodyCheck, HoldsNoBudgetAgainstUnoptimisedCode) {
+  if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+  const std::vector<BodyCheck> checks =
+      check_bodies(std::vector<std::string>{"sm_80"}, {.ops = {"rms_norm"}, .unoptimised = true});
+  for (const BodyCheck& check : checks) {
+    EXPECT_EQ(check.failure, "") << check.op;
+    EXPECT_GT(check.use.stack_bytes, 320) << check.op << ": more than the budget of optimised code";
   }
 }
 
@@ -37,7 +47,7 @@ TEST(BodyCheck, SaysWhatIsOverABudget) {
 TEST(BodyCheck, RefusesWhatItDoesNotKnow) {
   EXPECT_THROW(check_bodies(std::vector<std::string>{"sm_90"}), Error);
   EXPECT_THROW(check_bodies({}), Error);
-  EXPECT_THROW(check_bodies(std::vector<std::string>{"sm_90a"}, std::vector<std::string>{"linnear"}), Error);
+  EXPECT_THROW(check_bodies(std::vector<std::string>{"sm_90a"}, {.ops = {"linnear"}}), Error);
 }
 
 }  // namespace

@@ -60,7 +60,11 @@ struct Facts {
   }
   void add_tensor(const std::string& name, const Tensor& value, const std::vector<FieldDim>& dims) {
     set(name + ".buffer", value.exists() ? 0 : i64(kNoBuffer));
-    if (!value.exists()) return all.push_back(fmt::format("a.{}.data = nullptr;", name));
+    if (!value
+             .exists()) {  // its rank too: what is asked of it must be known, or code stays for an answer that never comes
+      all.push_back(fmt::format("a.{}.data = nullptr;", name));
+      return set(name + ".rank", 0);
+    }
     all.push_back(fmt::format("a.{}.dtype = heddle::DType({});", name, int(value.dtype)));
     set(name + ".rank", value.rank);
     if (knowledge == Knowledge::kTypes) return;
