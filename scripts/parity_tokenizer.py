@@ -23,8 +23,6 @@ sys.path.insert(0, str(ROOT / "scripts/goldens"))
 from random_text import RandomText  # noqa: E402
 from random_tokenizer import draw_tokenizer  # noqa: E402
 
-SPEED_BYTES = 10_000_000
-
 
 def heddle(program: str, *arguments: str, lines: list[str]) -> list:
     """The answers of `heddle tokenize`: one JSON value per line."""
@@ -83,13 +81,13 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def words_text(source: RandomText) -> str:
+def words_text(source: RandomText, megabytes: float) -> str:
     """Lines of words that come again, of new ones now and then, and of numbers."""
     draw = source.random
     known = [source.word() for _ in range(2000)]
     lines = []
     size = 0
-    while size < SPEED_BYTES:
+    while size < megabytes * 1e6:
         fresh = "".join(draw.choices("etaoinshrdlu", k=draw.randint(3, 9)))
         line = " ".join([*draw.choices(known, k=9), fresh, f"{draw.randrange(10**6)}.\n"])
         lines.append(line)
@@ -97,9 +95,9 @@ def words_text(source: RandomText) -> str:
     return "".join(lines)
 
 
-def speed(program: str, model: Path, seed: int) -> None:
+def speed(program: str, model: Path, seed: int, megabytes: float) -> None:
     """Encode speed on one thread, in CPU time, over text that is mostly words, as prompts are."""
-    text = words_text(RandomText(seed, []))
+    text = words_text(RandomText(seed, []), megabytes)
     size = len(text.encode())
     tokenizer = reference(model)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -130,6 +128,7 @@ def main() -> None:
     parser.add_argument("--heddle", default=str(ROOT / "build/release/heddle"))
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--megabytes", type=float, default=1, help="of text whose encoding is timed")
     parser.add_argument("--random", type=int, default=0, metavar="N")
     parser.add_argument("models", nargs="*", type=Path)
     options = parser.parse_args()
@@ -139,7 +138,7 @@ def main() -> None:
     models = options.models or sorted(path.parent for path in shipped)
     wrong = sum(compare(options.heddle, model, options.count, options.seed) for model in models)
     for model in models:
-        speed(options.heddle, model, options.seed)
+        speed(options.heddle, model, options.seed, options.megabytes)
     sys.exit(1 if wrong else 0)
 
 
