@@ -173,14 +173,16 @@ void run(const ChatFlags& flags, const Command& command) {
 void add_chat(CLI::App& app) {
   auto flags = std::make_shared<ChatFlags>();
   Command command(app, "chat", "Talk with a model");
-  flags->engine.add_to(command);
-  flags->engine.add_artefact_to(command);
   flags->asked.max_tokens = 1024;
   command.argument("--system", &flags->system, "system text: the model reads it first");
-  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's");
   command.argument("--context-full", &flags->when_full,
-                   "stop: a turn that does not fit is refused; slide: the oldest messages are dropped");
+                   "stop: a turn that does not fit is refused; slide: the oldest messages are dropped",
+                   {.choices = "stop, slide"});
   flags->add_to(command, {"logprobs"});
+  flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
+  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's",
+                   {.group = "The conversation", .names = Names::kFile});
   command.footer(
       "Answers go to stdout, everything else to stderr. If stdin is not a terminal, each line is a message.\n"
       "The conversation stays in the KV cache, so a turn reads only the new text. Commands:\n" +

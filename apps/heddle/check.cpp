@@ -134,7 +134,7 @@ void add_check(CLI::App& app) {
   command.argument("--arch", &flags->archs,
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
                                fmt::join(known_archs(), ",")),
-                   {.separator = ','});
+                   {.separator = ',', .choices = fmt::format("{}", fmt::join(known_archs(), ", "))});
   command.argument("--ops", &flags->bodies.ops, "with --arch: only the bodies of these ops",
                    {.separator = ','});
   command.argument("--all-configs", &flags->bodies.all_configs,

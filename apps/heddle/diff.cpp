@@ -141,8 +141,8 @@ void add_diff(CLI::App& app) {
   flags->engine.add_program_to(command, "folder with config.json and *.safetensors");
   flags->engine.add_device_to(command);
   flags->engine.add_threads_to(command);
-  command.argument("--a", &flags->a, "one executor");
-  command.argument("--b", &flags->b, "the other");
+  command.argument("--a", &flags->a, "one executor", {.choices = executor_names()});
+  command.argument("--b", &flags->b, "the other", {.choices = executor_names()});
   command.argument("--tokens", &flags->tokens, "token ids of the step, separated by commas");
   command.argument(
       "--bound", &flags->bound,

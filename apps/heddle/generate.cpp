@@ -131,11 +131,13 @@ void print_stats(const PromptBatchStats& stats) {
 }
 
 void generate_batch(const GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
+  const auto model = open_model(flags.engine.model);
   PromptBatch batch({.prompts = flags.prompts,
                      .results = flags.out,
+                     .model = identity_of(*model, flags.engine.model),
                      .n = flags.n,
                      .max_context = flags.engine.asked.max_context},
-                    settings, tokenizer, open_model(flags.engine.model)->info());
+                    settings, tokenizer, model->info());
   if (batch.cut() > 0)
     std::fprintf(stderr, "%s: took away %zu bytes of a last line that was cut\n", flags.out.c_str(),
                  batch.cut());
@@ -186,31 +188,38 @@ void run(GenerateFlags& flags, const Command& command) {
 void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
   Command command(app, "generate", "Continue a prompt and stream the text");
-  flags->engine.add_to(command);
-  flags->engine.add_artefact_to(command);
   command.argument("--prompt", &flags->prompt,
                    "the text to continue; - reads it from stdin; without it the model begins by itself");
   command.argument("--chat", &flags->chat,
                    "the prompt is a message of the user: put it into the model's chat template");
-  command.argument("--system", &flags->system, "with --chat: system text, which the model reads first");
-  command.argument("--template", &flags->form,
-                   "with --chat: file with a chat template to use instead of the model's");
+  flags->add_to(command);
+  command.argument("--json", &flags->json,
+                   "print one JSON object with tokens, text and times instead of text");
+  flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
+  constexpr const char* kTurn = "With --chat";
+  command.argument("--system", &flags->system, "system text, which the model reads first", {.group = kTurn});
+  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's",
+                   {.group = kTurn, .names = Names::kFile});
+  constexpr const char* kMany = "Many answers";
   command.argument(
       "--prompts", &flags->prompts,
       "answer a file of prompts instead, many at once: one JSON object per line, with \"prompt\" or "
-      "\"tokens\", and optionally \"id\", \"max_tokens\", \"stop\", \"temperature\" and so on");
+      "\"tokens\", and optionally \"id\", \"max_tokens\", \"stop\", \"temperature\" and so on",
+      {.group = kMany, .names = Names::kFile});
   command.argument(
       "--out", &flags->out,
-      "file for the results of --prompts, one JSON object per line; results in it are not computed again");
-  command.argument("--sequences", &flags->sequences, "how many answers are computed at once");
-  flags->add_to(command);
+      "file for the results of --prompts, one JSON object per line; results in it are not computed again",
+      {.group = kMany, .names = Names::kFile});
+  command.argument("--sequences", &flags->sequences, "how many answers are computed at once",
+                   {.group = kMany});
   command.argument("--n", &flags->n,
-                   "how many answers to a prompt; each one's seed is one higher than the last");
+                   "how many answers to a prompt; each one's seed is one higher than the last",
+                   {.group = kMany});
   flags->echo = ::isatty(STDOUT_FILENO) != 0;
   command.argument("--echo,!--no-echo", &flags->echo,
-                   "print the prompt before its continuation; default: on a terminal");
-  command.argument("--json", &flags->json,
-                   "print one JSON object with tokens, text and times instead of text");
+                   "print the prompt before its continuation; default: on a terminal",
+                   {.group = kPrintGroup});
   command.footer(
       "Text goes to stdout as soon as it is certain. Ctrl-C ends it after the current token.\n"
       "Examples:\n"

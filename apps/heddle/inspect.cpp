@@ -154,7 +154,8 @@ void add_inspect(CLI::App& app) {
   command.argument("--all", &flags->all, "print every worker and instruction, and every call that was fused");
   command.argument("--rows", &flags->rows,
                    "rows of the step: 1 for a next token, up to 512 for a part of a prompt");
-  command.argument("--save", &flags->save, "write the program to this file; `heddle check` proves it again");
+  command.argument("--save", &flags->save, "write the program to this file; `heddle check` proves it again",
+                   {.names = Names::kFile});
   command.footer(
       "Reads no weights, so it is quick for any size.\n"
       "Examples:\n"

@@ -53,7 +53,7 @@ void add_logits(CLI::App& app) {
   flags->engine.add_artefact_to(command);
   command.argument("--tokens", &flags->tokens, "token ids, separated by commas", {.required = true});
   command.argument("--out", &flags->out, "safetensors file; holds `logits`, f32 [tokens, vocab]",
-                   {.required = true});
+                   {.required = true, .names = Names::kFile});
   command.argument("--chunk", &flags->chunk, "most rows of a step; 1 runs token by token");
   command.footer(
       "Example: heddle logits models/storyteller --tokens 1,2,3 --out logits.safetensors\n"

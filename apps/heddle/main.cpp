@@ -1,12 +1,14 @@
 // The command line: finds the command, and turns an error into a message and an exit code.
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "apps/heddle/support/command_app.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
@@ -50,6 +52,7 @@ int run(int argc, char** argv) {
   register_builtins();
   CLI::App app(kAbout, "heddle");
   app.footer(kFooter);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", HEDDLE_VERSION);
   add_commands(app);

@@ -59,7 +59,7 @@ void add_template(CLI::App& app) {
   Command command(app, "template", "Write conversations as the model's chat template does");
   auto flags = std::make_shared<TemplateFlags>();
   command.argument("model", &flags->model, "folder with tokenizer_config.json or chat_template.jinja",
-                   {.required = true});
+                   {.required = true, .names = Names::kFolder});
   command.argument("--no-generation-prompt", &flags->no_prompt,
                    "do not begin an answer after the last message");
   command.argument("--extra", &flags->extra, "JSON object with variables: tools, enable_thinking, …");

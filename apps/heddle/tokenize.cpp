@@ -92,7 +92,7 @@ void add_tokenize(CLI::App& app) {
   auto flags = std::make_shared<TokenizeFlags>();
   command.argument("model", &flags->model,
                    "folder with a tokenizer.json or tokenizer.model, or a tokenizer.json",
-                   {.required = true});
+                   {.required = true, .names = Names::kFolder});
   command.argument("--decode", &flags->decode, "read ids, write text");
   command.argument("--json-lines", &flags->json_lines,
                    "one text a line: a JSON string in and a JSON array of ids out, or the reverse");

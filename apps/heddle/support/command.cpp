@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "apps/heddle/support/command_app.h"
 #include "heddle/base/json.h"
 
 namespace heddle {
@@ -65,11 +66,15 @@ std::string flag_of(std::string_view name) {
 }
 
 Command::Command(CLI::App& program, const std::string& name, const std::string& about)
-    : command_(program.add_subcommand(name, about)) {}
+    : command_(new CommandApp(name, about)) {
+  program.add_subcommand(CLI::App_p(command_));
+}
 
 void Command::argument(const std::string& name, const FlagValue& field, const std::string& help,
                        const ArgumentTraits& traits) {
   CLI::Option* option = std::visit([&](auto* to) { return add(*command_, name, *to, help); }, field);
+  command_->traits[option] = traits;
+  if (traits.names != Names::kAnything) option->type_name(traits.names == Names::kFile ? "FILE" : "FOLDER");
   option->required(traits.required)->delimiter(traits.separator);
   const bool is_one_value =
       !std::holds_alternative<bool*>(field) && !std::holds_alternative<std::vector<std::string>*>(field);

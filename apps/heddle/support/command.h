@@ -18,15 +18,22 @@ class App;
 
 namespace heddle {
 
+class CommandApp;
+
 // The field that an argument sets. --name sets a bool and takes no value.
 using FlagValue =
     std::variant<bool*, i32*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*>;
+
+// What a text names.
+enum class Names { kAnything, kFile, kFolder };
 
 struct ArgumentTraits {
   bool required = false;
   bool shows_default = true;  // help names the default value
   char separator = '\0';      // between several values in one argument
-  const char* group = "";     // heading in help; "": the heading of most arguments
+  const char* group = "";     // heading in the full help; "": one that most people need, which --help shows
+  Names names = Names::kAnything;
+  std::string choices = {};  // "threads, reference"; "": any value
 };
 
 // The flag of a setting: "top_p" -> "--top-p".
@@ -50,7 +57,7 @@ class Command {
   std::string typed(const std::set<std::string>& left_out) const;
 
  private:
-  CLI::App* command_;  // the program's
+  CommandApp* command_;  // the program's
 };
 
 }  // namespace heddle

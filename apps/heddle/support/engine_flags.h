@@ -27,10 +27,10 @@ struct EngineFlags {
   EngineOptions options() const;
 
  private:
-  // Flags of the options that are wanted; `more` is added to their help.
+  // Flags of the options that are wanted; `more` is added to their help, `also` to their choices.
   void add_options(Command& command,
                    const std::function<bool(const std::string& name, const Option&)>& wanted,
-                   const char* more = "");
+                   const char* more = "", const std::string& also = "");
   std::shared_ptr<const Artefact> artefact() const;
 };
 
