@@ -159,7 +159,7 @@ TEST_F(GenerateBatch, LinesHaveTheirSettingsAndSeveralAnswers) {
             std::string::npos)
       << without.err;
   EXPECT_EQ(read_file(out), before);
-  const Outcome fewer = run_program(command());
+  const Outcome fewer = run_program(command({"--logprobs", "3"}));
   EXPECT_EQ(fewer.code, 1);
   EXPECT_NE(fewer.err.find("give n as it was"), std::string::npos) << fewer.err;
 }

@@ -255,7 +255,7 @@ void add_bench(CLI::App& app) {
                    "with a temperature: among the most likely tokens that make up this probability",
                    {.group = kChosen});
   command.argument("--rounds", &flags->rounds, "how often each is measured, after a warm-up");
-  command.argument("--out", &flags->out, "JSON file for the results", {.names = Names::kFile});
+  command.argument("--out", &flags->out, "JSON file for the results", {.names = Names::kNewFile});
   command.argument("--commit", &flags->commit, "version for the JSON file");
   command.footer(
       "A number is the median over the rounds; a round of decode is the median over its steps.\n"

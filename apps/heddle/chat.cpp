@@ -33,8 +33,9 @@ constexpr const char* kHelp =
 
 class Chat {
  public:
-  Chat(Conversation& conversation, std::string chooser)
-      : conversation_(conversation), chooser_(std::move(chooser)) {}
+  // `read`: the files that /save must not overwrite.
+  Chat(Conversation& conversation, std::string chooser, std::vector<std::string> read)
+      : conversation_(conversation), chooser_(std::move(chooser)), read_(std::move(read)) {}
 
   void run() {
     std::string line;
@@ -138,16 +139,19 @@ class Chat {
 
   void keep(const std::string& command, const std::string& file) {
     require(!file.empty(), "[chat] {} needs the name of a file", command);
-    if (command == "/save")
+    if (command == "/save") {
+      require_none_of(file, read_, "chat");
       conversation_.save(file);
-    else
+    } else {
       conversation_.load(file);
+    }
     note(fmt::format("({} messages)", conversation_.messages().size()));
   }
 
   Conversation& conversation_;
   ChatInput input_;
   std::string chooser_;
+  std::vector<std::string> read_;
   TurnStats stats_;
   size_t turns_ = 0;
 };
@@ -164,7 +168,8 @@ void run(const ChatFlags& flags, const Command& command) {
   require_known_tokens(settings, engine->info().vocab);
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
-  Chat(conversation, chooser_of(settings.sampling)).run();
+  Chat(conversation, chooser_of(settings.sampling), {flags.engine.model, flags.form, flags.engine.program})
+      .run();
   if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure
 }
 

@@ -74,7 +74,7 @@ void add_compile(CLI::App& app) {
   command.argument("--sequences", &flags->sequences, "most sequences at once");
   command.argument("--logits", &flags->logits,
                    "programs for heddle logits, which computes logits of every row");
-  command.argument("--out", &flags->out, "the .heddle file", {.required = true, .names = Names::kFile});
+  command.argument("--out", &flags->out, "the .heddle file", {.required = true, .names = Names::kNewFile});
   command.footer(
       "NVRTC compiles device code; this needs no GPU. The same input gives the same bytes. Running the file\n"
       "needs no compiler. It fits only this heddle, this checkpoint (config.json, names, types, shapes and\n"

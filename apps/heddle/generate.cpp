@@ -49,10 +49,13 @@ std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer
   return prompt;
 }
 
-void require_fit(const std::vector<i32>& prompt, const Engine& engine, const std::string& model) {
-  require(i32(prompt.size()) < engine.max_context(),
-          "[generate] the prompt has {} tokens; the context holds {} ({})", prompt.size(),
-          engine.max_context(), "--max-context sets it, up to what the model allows");
+void require_fit(const std::vector<i32>& prompt, i32 context) {
+  require(i64(prompt.size()) < context,
+          "[generate] the prompt has {} tokens; the context holds {}, of which one is for an answer ({})",
+          prompt.size(), context, "--max-context sets it, up to what the model allows");
+}
+
+void require_known(const std::vector<i32>& prompt, const Engine& engine, const std::string& model) {
   for (i32 token : prompt)
     if (token >= engine.info().vocab)
       fail(ErrorCode::kIo,
@@ -97,8 +100,9 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
   const std::vector<i32> prompt = read_prompt_of(flags, tokenizer);
   EngineOptions options = flags.engine.options();
   options.max_sequences = std::min(flags.n, flags.sequences);
+  require_fit(prompt, context_of(flags.engine, options));
   auto engine = load_engine(flags.engine, options);
-  require_fit(prompt, *engine, flags.engine.model);
+  require_known(prompt, *engine, flags.engine.model);
   require_known_tokens(settings, engine->info().vocab);
   if (flags.echo && !flags.json) print(flags.prompt);
   const auto answers = answers_of(flags, settings, prompt, tokenizer);
@@ -210,7 +214,7 @@ void add_generate(CLI::App& app) {
   command.argument(
       "--out", &flags->out,
       "file for the results of --prompts, one JSON object per line; results in it are not computed again",
-      {.group = kMany, .names = Names::kFile});
+      {.group = kMany, .names = Names::kNewFile});
   command.argument("--sequences", &flags->sequences, "how many answers are computed at once",
                    {.group = kMany});
   command.argument("--n", &flags->n,

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "apps/heddle/support/command_app.h"
+#include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
@@ -41,6 +42,7 @@ CLI::App* find_command(CLI::App& app, int argc, char** argv) {
   std::string known;
   for (CLI::App* command : app.get_subcommands(nullptr)) {
     if (argc > 1 && command->get_name() == argv[1]) return command;
+    if (command->get_group().empty()) continue;  // hidden
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
   require(argc > 1, "no command; there are {}; see heddle --help", known);
@@ -79,6 +81,7 @@ int failed(ExitCode code, const char* message) {
 
 int main(int argc, char** argv) {
   using namespace heddle;
+  hold_standard_descriptors();
   watch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // a write past a file size limit becomes an error of the write
   try {

@@ -168,10 +168,10 @@ void add_schedule(CLI::App& app) {
   command.argument("--steps", &flags->how.steps, "with --measure: tokens per call; with --rows one step");
   command.argument("--rounds", &flags->how.rounds, "with --measure: timed calls, after a warm-up");
   command.argument("--out", &flags->out, "with --measure: JSON file for the results",
-                   {.names = Names::kFile});
+                   {.names = Names::kNewFile});
   command.argument("--commit", &flags->commit, "version for the JSON file");
   command.argument("--plot", &flags->plot, "write a page with the predicted timelines to this file",
-                   {.names = Names::kFile});
+                   {.names = Names::kNewFile});
   command.footer(
       "step: from the end of one step to the end of the next. busy: the fraction of it that workers spend\n"
       "in tiles. balance: their mean work as a fraction of the largest. path work and messages: the two\n"

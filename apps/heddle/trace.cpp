@@ -34,7 +34,7 @@ void add_trace(CLI::App& app) {
   command.argument(
       "--out", &flags->out,
       "write it as .html (a timeline to look at), .perfetto-trace (for ui.perfetto.dev) or .nanotrace",
-      {.names = Names::kFile});
+      {.names = Names::kNewFile});
   command.footer(
       "Columns are those of `heddle profile`. A .nanotrace of another program works too; it has no costs.\n"
       "Examples:\n"

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "apps/heddle/support/argument.h"
 #include "heddle/base/types.h"
 
 namespace CLI {
@@ -24,18 +25,6 @@ class CommandApp;
 using FlagValue =
     std::variant<bool*, i32*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*>;
 
-// What a text names.
-enum class Names { kAnything, kFile, kFolder };
-
-struct ArgumentTraits {
-  bool required = false;
-  bool shows_default = true;  // help names the default value
-  char separator = '\0';      // between several values in one argument
-  const char* group = "";     // heading in the full help; "": one that most people need, which --help shows
-  Names names = Names::kAnything;
-  std::string choices = {};  // "threads, reference"; "": any value
-};
-
 // The flag of a setting: "top_p" -> "--top-p".
 std::string flag_of(std::string_view name);
 
@@ -49,8 +38,10 @@ class Command {
                 const ArgumentTraits& traits = {});
   // Text at the end of the command's help.
   void footer(const std::string& text);
-  // Called when the fields are filled.
+  // Called when the fields are filled and no file that is read would be written.
   void action(std::function<void()> run);
+  // Leaves the command out of help and of lists.
+  void hide();
   // True if the argument was given; for `action`.
   bool given(const std::string& name) const;
   // The given arguments, except those left out, as " --name value"; for `action`.

@@ -1,5 +1,5 @@
 // CLI11's side of a command: what it keeps of its arguments, and how help shows them. Only what works on CLI11
-// includes this (command.h is for the rest).
+// includes this.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "apps/heddle/support/command.h"
+#include "apps/heddle/support/argument.h"
 
 namespace heddle {
 
@@ -15,7 +15,7 @@ class CommandApp : public CLI::App {
  public:
   CommandApp(const std::string& name, const std::string& about);
 
-  std::map<const CLI::Option*, ArgumentTraits> traits;  // of its arguments; help flags have none
+  std::map<const CLI::Option*, ArgumentTraits> traits;  // by argument; help flags have none
 };
 
 // Breaks lines of text at spaces, so that none is longer than `width` bytes where that is possible.

@@ -72,8 +72,8 @@ void EngineFlags::add_artefact_to(Command& command) {
                    {.group = kGroup});
 }
 
-void EngineFlags::add_program_to(Command& command, const std::string& what, bool model_required) {
-  command.argument("model", &model, what, {.required = model_required, .names = Names::kFolder});
+void EngineFlags::add_program_to(Command& command, const std::string& what, const ArgumentTraits& traits) {
+  command.argument("model", &model, what, traits);
   add_options(command, [](const std::string&, const Option& option) { return option.kept != Kept::kNot; });
   command.argument("--no-fuse", &no_fuse, "run every op as a call of its own", {.group = kGroup});
 }
@@ -129,6 +129,14 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
     };
   return std::make_unique<Engine>(load_model(flags.model), std::move(options));
+}
+
+i32 context_of(const EngineFlags& flags, EngineOptions options) {
+  require_model_folder(flags.model);
+  const auto model = open_model(flags.model);
+  take_settings(*model, options);
+  complete(model->info(), options);
+  return options.max_context;
 }
 
 Planner load_planner(const EngineFlags& flags, EngineOptions& options) {
