@@ -87,7 +87,7 @@ def not_refused(heddle, folder):
 
 
 def resumed(heddle, folder, scratch):
-    """What is wrong with going on from the results of other prompts' settings."""
+    """Says what is wrong with going on from the results of other settings."""
     out = scratch / "resumed.jsonl"
     out.unlink(missing_ok=True)
     first, *others = sorted(folder.glob("resume_*.jsonl"))

@@ -62,7 +62,7 @@ class PromptBatch {
   void read_prompts(const AnswerSettings& settings, const ModelInfo& info);
   void read_result(std::string_view line, size_t number);
   AnswerSettings settings_of(const Asked& asked, i32 index) const;
-  // What the result of an answer says of how it was made.
+  // Says how an answer is made, for its result.
   Json made_with(const AnswerSettings& settings) const;
   void require_same(const Json& result, const AnswerSettings& settings, const std::string& where) const;
   std::shared_ptr<Answer> job_of(Asked& asked, i32 index, const std::function<void()>& on_done);

@@ -68,7 +68,7 @@ TEST_F(PromptBatches, GoOnWhereTheyWereStopped) {
   EXPECT_EQ(results(), before);
 }
 
-// What a batch with these settings says of results that were made with the model's own.
+// The message of a batch with these settings about results that were made with the model's own.
 std::string refused(const auto& batch, const AnswerSettings& settings) {
   try {
     batch(settings);

@@ -54,7 +54,8 @@ void ResultsFile::append(std::string_view line) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       const int error = errno;
-      if (regular_ && ::ftruncate(descriptor_.at, off_t(size_)) != 0) size_ += done;  // the next run repairs it
+      if (regular_ && ::ftruncate(descriptor_.at, off_t(size_)) != 0)
+        size_ += done;  // the next run repairs it
       errno = error;
       fail_io("write");
     }

@@ -18,7 +18,7 @@ struct SequenceBias {
   float bias = 0;
 };
 
-// What people read about a setting.
+// Describes a setting to people.
 struct SettingHelp {
   const char* text;
   const char* group = "";  // heading of its flag in the full help; "": short help shows it too
