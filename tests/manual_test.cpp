@@ -128,8 +128,10 @@ TEST_F(Manual, PagesHaveNoWarnings) {
           bash(fmt::format("LC_ALL=C.UTF-8 groff -man -ww -Tutf8 -K utf8 -z '{}'", page.path().string())),
           "");
     }
-    if (mandoc) {
-      EXPECT_EQ(bash(fmt::format("mandoc -T lint -W warning '{}' || true", page.path().string())), "");
+    if (mandoc) {  // a date would make each build another
+      EXPECT_EQ(bash(fmt::format("mandoc -T lint -W warning '{}' | grep -v 'missing date' || true",
+                                 page.path().string())),
+                "");
     }
   }
   if (!is_installed("man")) return;

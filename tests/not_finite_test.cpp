@@ -188,8 +188,21 @@ TEST_F(Commands, NameTheFirstOpOfAnOverflow) {
   change("model.layers.1.mlp.down_proj.weight", [](EditableTensor& tensor) {
     for (size_t i = 0; i < tensor.data.size() / size_t(size_of(tensor.dtype)); ++i) put(tensor, i, kHuge);
   });
-  expect_all({"heddle: [logits] those of position ", " have NaN or infinity", "layers.1.",
-              "(linear) at position 0"});
+  expect_all({"[logits] those of position ", " have NaN or infinity", "layers.1.", "(linear) at position 0"});
+}
+
+TEST_F(Commands, NameThePromptOfABatch) {
+  change("model.layers.1.mlp.down_proj.weight", [](EditableTensor& tensor) {
+    for (size_t i = 0; i < tensor.data.size() / size_t(size_of(tensor.dtype)); ++i) put(tensor, i, kHuge);
+  });
+  write_file(prompts, "\n{\"prompt\": \"27 + 45 =\"}\n");
+  for (const char* temperature : {"0", "1"}) {
+    const Outcome outcome = run_program({.args = {"generate", model, "--prompts", prompts, "--out",
+                                                  scratch.path("out"), "--temperature", temperature}});
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("heddle: [" + prompts + ":2] [logits] those of position "), std::string::npos)
+        << outcome.err;
+  }
 }
 
 TEST_F(Commands, NameAWeightThatIsNoNumber) {

@@ -259,9 +259,11 @@ void Engine::State::fail_not_finite(SequenceId id, i32 position) {
   } catch (const std::exception& error) {
     found = fmt::format("the search for the op that made it failed: {}", error.what());
   }
-  fail(ErrorCode::kDevice,
-       "[logits] those of position {} have NaN or infinity, or no number at all, and no token follows; {}",
-       position, found);
+  throw NotFiniteLogits(
+      id,
+      fmt::format(
+          "[logits] those of position {} have NaN or infinity, or no number at all, and no token follows; {}",
+          position, found));
 }
 
 // Runs the tokens again from the beginning, with every op for itself, until one makes a value that is not finite.

@@ -141,6 +141,7 @@ PromptBatchStats PromptBatch::run(Engine& engine, const StopCallback& stop,
 std::shared_ptr<Answer> PromptBatch::job_of(Asked& asked, i32 index, const std::function<void()>& on_done) {
   const AnswerSettings settings = settings_of(asked, index);
   auto job = std::make_shared<Answer>(settings, asked.tokens, tokenizer_);
+  job->prompt_name = fmt::format("{}:{}", options_.prompts, asked.line.line);
   job->on_end = [this, &asked, &on_done, index, made = made_with(settings), answer = job.get()] {
     Json line = Json::object({{"id", parse_json(asked.line.id, "id")}});
     if (options_.n > 1) line["index"] = index;

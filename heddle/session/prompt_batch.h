@@ -1,6 +1,7 @@
 // Answers all prompts of a file (prompts_file.h), many at once, and writes a file of results: one JSON object
 // per line, on disk before the next begins. Results that the file already has are not computed again, so a
-// run may end at any time and continue later.
+// run may end at any time and continue later. Each result keeps, as "made_with", the model and the settings that differ
+// from their defaults; results of others are refused.
 #pragma once
 
 #include <functional>
