@@ -9,6 +9,8 @@ A FOLDER is a case, or holds cases. What is in a case decides what is asked:
 - config.json with weights: `heddle logits` is as near to transformers in fp32 as two sums of FP32 are.
 - config.json with HOW.txt: the same, with random weights. "without 'model.'" in HOW.txt drops that part of
   their names; "lm_head.weight both there" adds a head that differs from the embedding.
+- resume_a.jsonl and resume_b*.jsonl: prompts for the model that heddle ships. `heddle generate` does not
+  go on from the results of the first file with the second one's settings, and names a setting that differs.
 - anything else is no model: `heddle inspect` refuses it and says what it is.
 """
 
@@ -84,7 +86,32 @@ def not_refused(heddle, folder):
     return "" if done.returncode == 1 and folder.name in done.stderr else f"ended with {done.returncode}"
 
 
+def resumed(heddle, folder, scratch):
+    """Says what is wrong with going on from the results of other settings."""
+    out = scratch / "resumed.jsonl"
+    out.unlink(missing_ok=True)
+    first, *others = sorted(folder.glob("resume_*.jsonl"))
+
+    def generate(prompts):
+        return run(heddle, "", "generate", ROOT / "models/storyteller", "--prompts", prompts, "--out", out)
+
+    done = generate(first)
+    if done.returncode != 0:
+        return done.stderr.strip()
+    made = out.read_text()
+    if generate(first).returncode != 0 or out.read_text() != made:
+        return "the same settings do not go on"
+    for other in others:
+        done = generate(other)
+        print(f"    {done.stderr.strip()}")
+        if done.returncode != 1 or "in the file and" not in done.stderr or out.read_text() != made:
+            return f"{other.name} goes on from results of other settings"
+    return ""
+
+
 def check(heddle, folder, scratch):
+    if (folder / "resume_a.jsonl").exists():
+        return resumed(heddle, folder, scratch)
     if (folder / "want.json").exists():
         return ids_differ(heddle, folder)
     if (folder / "want.txt").exists():
@@ -103,7 +130,9 @@ def main():
     arguments = parser.parse_args()
     cases = []
     for folder in arguments.folders:
-        cases += [folder] if any(f.is_file() for f in folder.glob("*.json")) else sorted(folder.iterdir())
+        is_case = any(f.is_file() for f in folder.glob("*.json"))
+        cases += [folder] if is_case else sorted(folder.iterdir())
+        cases += [folder] if (folder / "resume_a.jsonl").exists() else []
     failed = 0
     with tempfile.TemporaryDirectory() as scratch:
         for folder in cases:

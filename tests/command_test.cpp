@@ -42,6 +42,23 @@ TEST(Command, InspectShowsModelGraphAndProgram) {
             std::string::npos);
 }
 
+TEST(Command, InspectShowsWhereSettingsOfTheTokenizerComeFrom) {
+  Scratch scratch;
+  const std::string model = scratch.link_model(HEDDLE_SOURCE_DIR "/models/storyteller", "model");
+  replace(model + "/tokenizer_config.json",
+          "{\"tokenizer_class\": \"LlamaTokenizer\", \"eos_token\": {\"content\": \"<|end_of_text|>\"}, "
+          "\"chat_template\": \"" +
+              std::string(500, 'x') + "\"}");
+  replace(model + "/special_tokens_map.json", "{\"eos_token\": \"<|begin_of_text|>\"}");
+  const std::string text = output({"inspect", model});
+  expect_words(text,
+               {"tokenizer_class              \"LlamaTokenizer\"         tokenizer_config.json",
+                "eos_token                    \"<|begin_of_text|>\"      special_tokens_map.json", "xxx..."});
+  EXPECT_LT(text.find("generation"), text.find("\ntokenizer"));
+  replace(model + "/tokenizer_config.json", "{");
+  expect_words(output({"inspect", model}), {"tokenizer\n  [", "tokenizer_config.json"});
+}
+
 TEST(Command, SavedProgramIsTheSameAndProved) {
   Scratch scratch;
   const std::string file = scratch.path("p.heddle");

@@ -151,9 +151,15 @@ TEST_F(GenerateBatch, LinesHaveTheirSettingsAndSeveralAnswers) {
   EXPECT_EQ((all[{3, 1}]["tokens"][0]), 222);
   EXPECT_NE((all[{3, 1}]["tokens"][1]), 24);
   const std::string before = read_file(out);
-  EXPECT_EQ(run_program(command({"--n", "2"})).code, 0);
+  EXPECT_EQ(run_program(command({"--n", "2", "--logprobs", "3"})).code, 0);
   EXPECT_EQ(read_file(out), before);
-  const Outcome fewer = run_program(command());
+  const Outcome without = run_program(command({"--n", "2", "--top-k", "5"}));
+  EXPECT_EQ(without.code, 1);
+  EXPECT_NE(without.err.find("logprobs is 3 in the file and -1 now; top_k is 0 in the file and 5 now"),
+            std::string::npos)
+      << without.err;
+  EXPECT_EQ(read_file(out), before);
+  const Outcome fewer = run_program(command({"--logprobs", "3"}));
   EXPECT_EQ(fewer.code, 1);
   EXPECT_NE(fewer.err.find("give n as it was"), std::string::npos) << fewer.err;
 }

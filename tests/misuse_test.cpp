@@ -156,7 +156,7 @@ const Misuse kInputs[] = {
     {"more_tokens_than_context",
      {"logits", "@tiny", "--tokens", "1,2,3,4,5", "--out", "@o", "--max-context", "3"},
      kWrongArguments,
-     {"5 positions", "max_context is 3"}},
+     {"--tokens has 5", "holds 3", "--max-context"}},
     {"diff_of_unknown_token",
      {"diff", "@tiny", "--tokens", "500"},
      kWrongArguments,

@@ -97,10 +97,13 @@ const Misuse kTexts[] = {
      prompts<"{\"prompt\": \"Once upon a time\"}">},
     {"prompts_without_any", batch({}), kFailed, {"/p]", "no prompts"}, prompts<"\n  \n">},
     {"out_holds_something_else",
-     {"generate", "@story", "--prompts", "@p", "--out", "@p"},
+     {"generate", "@story", "--prompts", "@p", "--out", "@o"},
      kFailed,
-     {"/p:1]", "no result of heddle", "a new file"},
-     prompts<"{\"prompt\": \"a\"}\n">},
+     {"/o:1]", "no result of heddle", "a new file"},
+     [](const std::string& folder) {
+       write_file(folder + "p", "{\"prompt\": \"a\"}\n");
+       write_file(folder + "o", "{\"prompt\": \"a\"}\n");
+     }},
     {"out_holds_a_strange_index",
      {"generate", "@story", "--prompts", "@p", "--out", "@o"},
      kFailed,

@@ -1,12 +1,16 @@
 // Compares a program's choices with transformers' processors: the same token for the same draw, and over many
 // seeds each token as often as its probability says.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include <gtest/gtest.h>
 
+#include "heddle/model/build/family.h"
 #include "heddle/text/logits_processors.h"
 #include "tests/support/golden.h"
+#include "tests/support/scratch.h"
 
 namespace heddle {
 namespace {
@@ -108,6 +112,42 @@ TEST(Sampling, ProgramsDrawAsTransformersDefinesIt) {
     EXPECT_LT(statistic, limit);
     EXPECT_LE(drawn.differs_from_host, drawn.tokens.size() / 1000) << "sums round in their own ways, rarely";
   }
+}
+
+// Where scores equal to the last one of top-p would exceed it, the host keeps the lower tokens of them, as transformers
+// keeps some: its sort leaves open which. A program keeps them all, so that no choice depends on an order (ops/sample).
+TEST(Sampling, EqualScoresAtTheEdgeOfTopPAllStayInAProgram) {
+  Scratch scratch;
+  const std::string folder = scratch.link_model(load_golden(kModel).folder, "model");
+  edit_tensors(folder + "/model.safetensors", [](EditableTensors& tensors) {
+    EditableTensor& head = tensors.at("lm_head.weight");
+    const size_t row = head.data.size() / size_t(head.shape[0]);
+    for (size_t i = row; i < head.data.size(); ++i) head.data[i] = head.data[i - row];
+  });
+  Engine engine(open_model(folder), {.max_context = 64, .max_sequences = kTogether, .page_size = 16});
+  const SamplingParams params{.temperature = 1, .top_p = 0.5f};
+  const std::vector<i32> text = {5, 6, 7};
+  std::set<i32> drawn;
+  std::vector<float> logits;
+  for (u64 seed = 0; seed < kDraws / 2; seed += kTogether) {
+    std::vector<StepRequest> requests;
+    std::vector<SequenceId> ids;
+    for (u64 i = 0; i < kTogether; ++i) {
+      ids.push_back(engine.open({.temperature = 1, .top_p = 0.5f, .seed = seed + i}));
+      requests.push_back({ids.back(), text, true});
+    }
+    const StepResult step = engine.step(requests);
+    drawn.insert(step.sampled.begin(), step.sampled.end());
+    logits.assign(step.logits.begin(), step.logits.begin() + engine.info().vocab);
+    for (SequenceId id : ids) engine.close(id);
+  }
+  ASSERT_EQ(std::ranges::min(logits), std::ranges::max(logits)) << "all scores are equal";
+  const std::vector<float> kept = process_logits(params, {.tokens = text}, logits);
+  const auto half = i32(logits.size() + 1) / 2;
+  for (i32 token = 0; token < i32(kept.size()); ++token)
+    EXPECT_EQ(std::isfinite(kept[size_t(token)]), token < half) << token;
+  EXPECT_GT(*drawn.rbegin(), half) << "the program keeps tokens that the host does not";
+  EXPECT_GT(drawn.size(), logits.size() * 9 / 10);
 }
 
 TEST(Sampling, GreedyIsTheFirstOfTheLargestScores) {

@@ -245,14 +245,17 @@ void add_bench(CLI::App& app) {
   command.argument("--prefill", &flags->prefill, "tokens of the prompt; 0: none");
   command.argument("--steps", &flags->steps, "next tokens per round");
   command.argument("--sequences", &flags->sequences, "above 1: also time decode with this many at once");
+  constexpr const char* kChosen = "How tokens are chosen";
   command.argument("--temperature", &flags->sampling.temperature,
-                   "how tokens are chosen, as in heddle generate; 0: the most likely token");
+                   "how tokens are chosen, as in heddle generate; 0: the most likely token",
+                   {.group = kChosen});
   command.argument("--top-k", &flags->sampling.top_k,
-                   "with a temperature: among this many most likely tokens; 0: all");
+                   "with a temperature: among this many most likely tokens; 0: all", {.group = kChosen});
   command.argument("--top-p", &flags->sampling.top_p,
-                   "with a temperature: among the most likely tokens that make up this probability");
+                   "with a temperature: among the most likely tokens that make up this probability",
+                   {.group = kChosen});
   command.argument("--rounds", &flags->rounds, "how often each is measured, after a warm-up");
-  command.argument("--out", &flags->out, "JSON file for the results");
+  command.argument("--out", &flags->out, "JSON file for the results", {.names = Names::kNewFile});
   command.argument("--commit", &flags->commit, "version for the JSON file");
   command.footer(
       "A number is the median over the rounds; a round of decode is the median over its steps.\n"

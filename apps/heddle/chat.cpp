@@ -33,8 +33,9 @@ constexpr const char* kHelp =
 
 class Chat {
  public:
-  Chat(Conversation& conversation, std::string chooser)
-      : conversation_(conversation), chooser_(std::move(chooser)) {}
+  // `read`: the files that /save must not overwrite.
+  Chat(Conversation& conversation, std::string chooser, std::vector<std::string> read)
+      : conversation_(conversation), chooser_(std::move(chooser)), read_(std::move(read)) {}
 
   void run() {
     std::string line;
@@ -138,16 +139,19 @@ class Chat {
 
   void keep(const std::string& command, const std::string& file) {
     require(!file.empty(), "[chat] {} needs the name of a file", command);
-    if (command == "/save")
+    if (command == "/save") {
+      require_none_of(file, read_, "chat");
       conversation_.save(file);
-    else
+    } else {
       conversation_.load(file);
+    }
     note(fmt::format("({} messages)", conversation_.messages().size()));
   }
 
   Conversation& conversation_;
   ChatInput input_;
   std::string chooser_;
+  std::vector<std::string> read_;
   TurnStats stats_;
   size_t turns_ = 0;
 };
@@ -164,7 +168,8 @@ void run(const ChatFlags& flags, const Command& command) {
   require_known_tokens(settings, engine->info().vocab);
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
-  Chat(conversation, chooser_of(settings.sampling)).run();
+  Chat(conversation, chooser_of(settings.sampling), {flags.engine.model, flags.form, flags.engine.program})
+      .run();
   if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure
 }
 
@@ -173,14 +178,16 @@ void run(const ChatFlags& flags, const Command& command) {
 void add_chat(CLI::App& app) {
   auto flags = std::make_shared<ChatFlags>();
   Command command(app, "chat", "Talk with a model");
-  flags->engine.add_to(command);
-  flags->engine.add_artefact_to(command);
   flags->asked.max_tokens = 1024;
   command.argument("--system", &flags->system, "system text: the model reads it first");
-  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's");
   command.argument("--context-full", &flags->when_full,
-                   "stop: a turn that does not fit is refused; slide: the oldest messages are dropped");
+                   "stop: a turn that does not fit is refused; slide: the oldest messages are dropped",
+                   {.choices = "stop, slide"});
   flags->add_to(command, {"logprobs"});
+  flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
+  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's",
+                   {.group = "The conversation", .names = Names::kFile});
   command.footer(
       "Answers go to stdout, everything else to stderr. If stdin is not a terminal, each line is a message.\n"
       "The conversation stays in the KV cache, so a turn reads only the new text. Commands:\n" +

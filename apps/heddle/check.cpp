@@ -130,11 +130,11 @@ void add_check(CLI::App& app) {
                   "Prove that a program (a .heddle file, or those of a model) cannot "
                   "deadlock or race; or compile tile bodies for GPUs");
   flags->engine.add_program_to(command, "model folder, or a .heddle file; the options below are for a folder",
-                               false);
+                               {.names = Names::kPath});
   command.argument("--arch", &flags->archs,
                    fmt::format("compile every tile body for these instead, no GPU needed: {}",
                                fmt::join(known_archs(), ",")),
-                   {.separator = ','});
+                   {.separator = ',', .choices = fmt::format("{}", fmt::join(known_archs(), ", "))});
   command.argument("--ops", &flags->bodies.ops, "with --arch: only the bodies of these ops",
                    {.separator = ','});
   command.argument("--all-configs", &flags->bodies.all_configs,

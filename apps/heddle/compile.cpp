@@ -67,13 +67,14 @@ void add_compile(CLI::App& app) {
   Command command(app, "compile", "Make a model's programs, their proofs and device code ahead of time");
   flags->engine.add_program_to(command, "folder with config.json and *.safetensors");
   command.argument("--device", &flags->device,
-                   "device to compile for; it need not be in this machine: " + names_of_devices());
+                   "device to compile for; it need not be in this machine: " + names_of_devices(),
+                   {.choices = names_of_devices()});
   command.argument("--arch", &flags->arch,
                    "any GPU of this architecture, such as sm_90a, with room for --workers");
   command.argument("--sequences", &flags->sequences, "most sequences at once");
   command.argument("--logits", &flags->logits,
                    "programs for heddle logits, which computes logits of every row");
-  command.argument("--out", &flags->out, "the .heddle file", {.required = true});
+  command.argument("--out", &flags->out, "the .heddle file", {.required = true, .names = Names::kNewFile});
   command.footer(
       "NVRTC compiles device code; this needs no GPU. The same input gives the same bytes. Running the file\n"
       "needs no compiler. It fits only this heddle, this checkpoint (config.json, names, types, shapes and\n"

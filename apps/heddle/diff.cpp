@@ -7,6 +7,7 @@
 #include "apps/heddle/support/input.h"
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
+#include "heddle/engine/written.h"
 
 namespace heddle {
 namespace {
@@ -17,36 +18,6 @@ struct DiffFlags {
   std::string tokens = "1,2,3,4,5";
   double bound = 0;
 };
-
-// Tensors that calls write and no later call overwrites: at the end their buffers still hold them.
-struct Written {
-  size_t call;
-  Tensor tensor;
-  i64 begin() const { return tensor.offset; }
-  i64 end() const {
-    i64 last = 0;
-    for (int d = 0; d < tensor.rank; ++d) last += (tensor.size[d] - 1) * tensor.stride[d];
-    return tensor.offset + (last + 1) * size_of(tensor.dtype);
-  }
-};
-
-std::vector<Written> written_by(const Program& program) {
-  std::vector<Written> all;
-  for (size_t call = 0; call < program.calls.size(); ++call) {
-    const Node node = program.node_of(program.calls[call]);
-    for (const Part& part : node.parts)
-      for (const Field& field : part.op->fields) {
-        if (!field.writes() || !field.tensor(part.args.data()).exists()) continue;
-        const Written one{call, field.tensor(part.args.data())};
-        std::erase_if(all, [&](const Written& before) {
-          return before.call != call && before.tensor.buffer == one.tensor.buffer &&
-                 before.begin() < one.end() && one.begin() < before.end();
-        });
-        all.push_back(one);
-      }
-  }
-  return all;
-}
 
 struct Difference {
   double error = 0, largest = 0;  // the largest |a - b|, and the largest |a|
@@ -116,10 +87,7 @@ void run(const DiffFlags& flags) {
     const Tensor& tensor = one.tensor;
     if (tensor.dtype == DType::kU8) continue;  // the step record
     const auto of = [&](Engine& engine, const Program& program) {
-      std::vector<std::byte> bytes = engine.buffer(program, tensor.buffer);
-      bytes.resize(size_t(one.end()));
-      bytes.erase(bytes.begin(), bytes.begin() + one.begin());
-      return bytes;
+      return one.of(engine.buffer(program, tensor.buffer));
     };
     const Difference d = compare(of(a, left), of(b, right), tensor.dtype);
     const bool bad = d.error > bound * (1 + d.largest);
@@ -141,8 +109,8 @@ void add_diff(CLI::App& app) {
   flags->engine.add_program_to(command, "folder with config.json and *.safetensors");
   flags->engine.add_device_to(command);
   flags->engine.add_threads_to(command);
-  command.argument("--a", &flags->a, "one executor");
-  command.argument("--b", &flags->b, "the other");
+  command.argument("--a", &flags->a, "one executor", {.choices = executor_names()});
+  command.argument("--b", &flags->b, "the other", {.choices = executor_names()});
   command.argument("--tokens", &flags->tokens, "token ids of the step, separated by commas");
   command.argument(
       "--bound", &flags->bound,

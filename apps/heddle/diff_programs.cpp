@@ -29,8 +29,8 @@ void add_diff_programs(CLI::App& app) {
   auto flags = std::make_shared<DiffProgramsFlags>();
   Command command(app, "diff-programs",
                   "Compare two saved programs: sizes, calls, homes, tiles, instructions");
-  command.argument("first", &flags->first, "a .heddle file", {.required = true});
-  command.argument("second", &flags->second, "another", {.required = true});
+  command.argument("first", &flags->first, "a .heddle file", {.required = true, .names = Names::kFile});
+  command.argument("second", &flags->second, "another", {.required = true, .names = Names::kFile});
   command.argument("--most", &flags->most, "most entries to show of a table");
   command.footer(
       "Matches buffers and calls by name, and tiles by call and place. The exit code is 1 if the programs\n"

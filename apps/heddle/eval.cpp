@@ -201,9 +201,11 @@ void add_eval(CLI::App& app) {
   auto flags = std::make_shared<EvalFlags>();
   Command command(app, "eval", "Measure the perplexity of a text, or compare two models on it");
   flags->engine.add_to(command);
-  command.argument("--text", &flags->text, "file with the text, UTF-8", {.required = true});
+  command.argument("--text", &flags->text, "file with the text, UTF-8",
+                   {.required = true, .names = Names::kFile});
   command.argument("--compare", &flags->compare,
-                   "folder of another model with the same tokens: mean KL divergence and top-1 agreement");
+                   "folder of another model with the same tokens: mean KL divergence and top-1 agreement",
+                   {.names = Names::kFolder});
   command.argument("--window", &flags->window, "tokens in a window; 0: the model's context, at most 8192");
   command.argument("--stride", &flags->stride,
                    "tokens from one window to the next; 0: 512, or the window if that is less");

@@ -49,10 +49,13 @@ std::vector<i32> read_prompt_of(GenerateFlags& flags, const Tokenizer& tokenizer
   return prompt;
 }
 
-void require_fit(const std::vector<i32>& prompt, const Engine& engine, const std::string& model) {
-  require(i32(prompt.size()) < engine.max_context(),
-          "[generate] the prompt has {} tokens; the context holds {} ({})", prompt.size(),
-          engine.max_context(), "--max-context sets it, up to what the model allows");
+void require_fit(const std::vector<i32>& prompt, i32 context) {
+  require(i64(prompt.size()) < context,
+          "[generate] the prompt has {} tokens; the context holds {}, of which one is for an answer ({})",
+          prompt.size(), context, "--max-context sets it, up to what the model allows");
+}
+
+void require_known(const std::vector<i32>& prompt, const Engine& engine, const std::string& model) {
   for (i32 token : prompt)
     if (token >= engine.info().vocab)
       fail(ErrorCode::kIo,
@@ -97,8 +100,9 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
   const std::vector<i32> prompt = read_prompt_of(flags, tokenizer);
   EngineOptions options = flags.engine.options();
   options.max_sequences = std::min(flags.n, flags.sequences);
+  require_fit(prompt, context_of(flags.engine, options));
   auto engine = load_engine(flags.engine, options);
-  require_fit(prompt, *engine, flags.engine.model);
+  require_known(prompt, *engine, flags.engine.model);
   require_known_tokens(settings, engine->info().vocab);
   if (flags.echo && !flags.json) print(flags.prompt);
   const auto answers = answers_of(flags, settings, prompt, tokenizer);
@@ -131,11 +135,13 @@ void print_stats(const PromptBatchStats& stats) {
 }
 
 void generate_batch(const GenerateFlags& flags, const AnswerSettings& settings, const Tokenizer& tokenizer) {
+  const auto model = open_model(flags.engine.model);
   PromptBatch batch({.prompts = flags.prompts,
                      .results = flags.out,
+                     .model = identity_of(*model, flags.engine.model),
                      .n = flags.n,
                      .max_context = flags.engine.asked.max_context},
-                    settings, tokenizer, open_model(flags.engine.model)->info());
+                    settings, tokenizer, model->info());
   if (batch.cut() > 0)
     std::fprintf(stderr, "%s: took away %zu bytes of a last line that was cut\n", flags.out.c_str(),
                  batch.cut());
@@ -186,31 +192,38 @@ void run(GenerateFlags& flags, const Command& command) {
 void add_generate(CLI::App& app) {
   auto flags = std::make_shared<GenerateFlags>();
   Command command(app, "generate", "Continue a prompt and stream the text");
-  flags->engine.add_to(command);
-  flags->engine.add_artefact_to(command);
   command.argument("--prompt", &flags->prompt,
                    "the text to continue; - reads it from stdin; without it the model begins by itself");
   command.argument("--chat", &flags->chat,
                    "the prompt is a message of the user: put it into the model's chat template");
-  command.argument("--system", &flags->system, "with --chat: system text, which the model reads first");
-  command.argument("--template", &flags->form,
-                   "with --chat: file with a chat template to use instead of the model's");
+  flags->add_to(command);
+  command.argument("--json", &flags->json,
+                   "print one JSON object with tokens, text and times instead of text");
+  flags->engine.add_to(command);
+  flags->engine.add_artefact_to(command);
+  constexpr const char* kTurn = "With --chat";
+  command.argument("--system", &flags->system, "system text, which the model reads first", {.group = kTurn});
+  command.argument("--template", &flags->form, "file with a chat template to use instead of the model's",
+                   {.group = kTurn, .names = Names::kFile});
+  constexpr const char* kMany = "Many answers";
   command.argument(
       "--prompts", &flags->prompts,
       "answer a file of prompts instead, many at once: one JSON object per line, with \"prompt\" or "
-      "\"tokens\", and optionally \"id\", \"max_tokens\", \"stop\", \"temperature\" and so on");
+      "\"tokens\", and optionally \"id\", \"max_tokens\", \"stop\", \"temperature\" and so on",
+      {.group = kMany, .names = Names::kFile});
   command.argument(
       "--out", &flags->out,
-      "file for the results of --prompts, one JSON object per line; results in it are not computed again");
-  command.argument("--sequences", &flags->sequences, "how many answers are computed at once");
-  flags->add_to(command);
+      "file for the results of --prompts, one JSON object per line; results in it are not computed again",
+      {.group = kMany, .names = Names::kNewFile});
+  command.argument("--sequences", &flags->sequences, "how many answers are computed at once",
+                   {.group = kMany});
   command.argument("--n", &flags->n,
-                   "how many answers to a prompt; each one's seed is one higher than the last");
+                   "how many answers to a prompt; each one's seed is one higher than the last",
+                   {.group = kMany});
   flags->echo = ::isatty(STDOUT_FILENO) != 0;
   command.argument("--echo,!--no-echo", &flags->echo,
-                   "print the prompt before its continuation; default: on a terminal");
-  command.argument("--json", &flags->json,
-                   "print one JSON object with tokens, text and times instead of text");
+                   "print the prompt before its continuation; default: on a terminal",
+                   {.group = kPrintGroup});
   command.footer(
       "Text goes to stdout as soon as it is certain. Ctrl-C ends it after the current token.\n"
       "Examples:\n"

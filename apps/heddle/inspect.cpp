@@ -12,6 +12,7 @@
 #include "heddle/engine/artefact.h"
 #include "heddle/ir/print.h"
 #include "heddle/text/generation_config.h"
+#include "heddle/text/tokenizer_files.h"
 
 namespace heddle {
 namespace {
@@ -81,6 +82,28 @@ void show_generation(const std::string& folder) {
     fmt::print("  {:<28} {:<24} {}\n", name, value, where);
 }
 
+// A token's text, the size of a list, or the beginning of a long text.
+std::string shown(const Json& value) {
+  constexpr size_t kMostEntries = 4, kMostChars = 60;
+  if (const Json* content = value.find("content")) return brief(*content);
+  if (value.size() > kMostEntries) return fmt::format("{} entries", value.size());
+  const std::string text = brief(value);
+  return text.size() <= kMostChars ? text : text.substr(0, kMostChars - 3) + "...";
+}
+
+// The settings of the tokenizer, each with its file.
+void show_tokenizer(const std::string& folder) {
+  try {
+    const TokenizerFiles files(folder);
+    fmt::print("tokenizer{}{}\n", files.class_name().empty() ? "" : ", as " + files.class_name() + " has it",
+               files.settings().empty() ? ": no settings" : "");
+    for (const auto& [name, value, where] : files.settings())
+      fmt::print("  {:<28} {:<24} {}\n", name, shown(value), where);
+  } catch (const Error& error) {
+    fmt::print("tokenizer\n  {}\n", error.what());
+  }
+}
+
 void show_row_classes(const Planner& planner) {
   fmt::print("row classes\n  rows  calls  instructions  counters   arena bytes\n");
   for (i32 rows : planner.row_classes()) {
@@ -128,6 +151,7 @@ void inspect_model(const InspectFlags& flags) {
   show_program(flags, planner.program(rows, 1));
   if (!overview) return;
   show_generation(flags.engine.model);
+  show_tokenizer(flags.engine.model);
   show_row_classes(planner);
   if (flags.all) show_fused(planner, rows);
 }
@@ -147,14 +171,16 @@ void add_inspect(CLI::App& app) {
   Command command(app, "inspect",
                   "Show sizes, graph and program of a model, or the content of a .heddle file");
   flags->engine.add_program_to(command,
-                               "model folder, or a .heddle file; options such as --workers need a folder");
+                               "model folder, or a .heddle file; options such as --workers need a folder",
+                               {.required = true, .names = Names::kPath});
   command.argument("--graph", &flags->graph, "print the graph after fusion: buffers, calls, arguments");
   command.argument("--program", &flags->program,
                    "print the program: tables, then each worker's instructions");
   command.argument("--all", &flags->all, "print every worker and instruction, and every call that was fused");
   command.argument("--rows", &flags->rows,
                    "rows of the step: 1 for a next token, up to 512 for a part of a prompt");
-  command.argument("--save", &flags->save, "write the program to this file; `heddle check` proves it again");
+  command.argument("--save", &flags->save, "write the program to this file; `heddle check` proves it again",
+                   {.names = Names::kNewFile});
   command.footer(
       "Reads no weights, so it is quick for any size.\n"
       "Examples:\n"

@@ -23,6 +23,9 @@ void run(const LogitsFlags& flags) {
   require(flags.chunk >= 1, "[logits] --chunk is {}; must be positive", flags.chunk);
   EngineOptions options = flags.engine.options();
   options.all_logits = true;
+  const i32 context = context_of(flags.engine, options);
+  require(i64(tokens.size()) <= context, "[logits] --tokens has {}; the context holds {} ({})", tokens.size(),
+          context, "--max-context sets it, up to what the model allows");
   auto engine = load_engine(flags.engine, options);
   const SequenceId sequence = engine->open({});
   ProgressLine progress;
@@ -53,7 +56,7 @@ void add_logits(CLI::App& app) {
   flags->engine.add_artefact_to(command);
   command.argument("--tokens", &flags->tokens, "token ids, separated by commas", {.required = true});
   command.argument("--out", &flags->out, "safetensors file; holds `logits`, f32 [tokens, vocab]",
-                   {.required = true});
+                   {.required = true, .names = Names::kNewFile});
   command.argument("--chunk", &flags->chunk, "most rows of a step; 1 runs token by token");
   command.footer(
       "Example: heddle logits models/storyteller --tokens 1,2,3 --out logits.safetensors\n"

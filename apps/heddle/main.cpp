@@ -1,12 +1,15 @@
 // The command line: finds the command, and turns an error into a message and an exit code.
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include "apps/heddle/support/command_app.h"
+#include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
@@ -39,6 +42,7 @@ CLI::App* find_command(CLI::App& app, int argc, char** argv) {
   std::string known;
   for (CLI::App* command : app.get_subcommands(nullptr)) {
     if (argc > 1 && command->get_name() == argv[1]) return command;
+    if (command->get_group().empty()) continue;  // hidden
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
   require(argc > 1, "no command; there are {}; see heddle --help", known);
@@ -50,6 +54,7 @@ int run(int argc, char** argv) {
   register_builtins();
   CLI::App app(kAbout, "heddle");
   app.footer(kFooter);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", HEDDLE_VERSION);
   add_commands(app);
@@ -76,6 +81,7 @@ int failed(ExitCode code, const char* message) {
 
 int main(int argc, char** argv) {
   using namespace heddle;
+  hold_standard_descriptors();
   watch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // a write past a file size limit becomes an error of the write
   try {

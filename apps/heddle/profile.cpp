@@ -67,9 +67,11 @@ void add_profile(CLI::App& app) {
   command.argument("--prefill", &flags->prefill,
                    "profile one step with this many tokens of a prompt instead; 0: tokens one by one");
   command.argument("--out", &flags->out,
-                   "also record the run: .html (a page with a timeline), .nanotrace or .perfetto-trace");
+                   "also record the run: .html (a page with a timeline), .nanotrace or .perfetto-trace",
+                   {.names = Names::kNewFile});
   command.argument("--costs", &flags->costs,
-                   "write the measured costs of tiles and messages to this file, for heddle schedule");
+                   "write the measured costs of tiles and messages to this file, for heddle schedule",
+                   {.names = Names::kNewFile});
   command.footer(
       "fetch: between two instructions. late: until the last producer had signalled; taken: after that,\n"
       "while the worker's thread ran another worker; hop: the rest of the wait. starved: waiting for\n"

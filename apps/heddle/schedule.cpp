@@ -159,16 +159,19 @@ void add_schedule(CLI::App& app) {
   flags->engine.add_threads_to(command);
   command.argument("--compare", &flags->compare, "predict every policy, not only --scheduler");
   command.argument("--rows", &flags->how.rows, "rows of the step");
-  command.argument("--calibrate", &flags->calibrate, "file of costs, from heddle profile --costs");
+  command.argument("--calibrate", &flags->calibrate, "file of costs, from heddle profile --costs",
+                   {.names = Names::kFile});
   command.argument(
       "--measure", &flags->measure,
       "also run each policy's programs; without --calibrate, costs come from a run of the first one");
   command.argument("--position", &flags->how.position, "with --measure: positions before the step");
   command.argument("--steps", &flags->how.steps, "with --measure: tokens per call; with --rows one step");
   command.argument("--rounds", &flags->how.rounds, "with --measure: timed calls, after a warm-up");
-  command.argument("--out", &flags->out, "with --measure: JSON file for the results");
+  command.argument("--out", &flags->out, "with --measure: JSON file for the results",
+                   {.names = Names::kNewFile});
   command.argument("--commit", &flags->commit, "version for the JSON file");
-  command.argument("--plot", &flags->plot, "write a page with the predicted timelines to this file");
+  command.argument("--plot", &flags->plot, "write a page with the predicted timelines to this file",
+                   {.names = Names::kNewFile});
   command.footer(
       "step: from the end of one step to the end of the next. busy: the fraction of it that workers spend\n"
       "in tiles. balance: their mean work as a fraction of the largest. path work and messages: the two\n"

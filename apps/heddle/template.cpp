@@ -1,5 +1,4 @@
 // heddle template: writes conversations as the model's chat template does.
-#include <iostream>
 #include <memory>
 #include <string>
 
@@ -32,8 +31,9 @@ void run_template(const TemplateFlags& flags) {
   const Json extra = parse(flags.extra, "--extra");
   ChatOptions options = {.add_generation_prompt = !flags.no_prompt, .extra = &extra};
   if (!flags.json_lines) return print(chat.render_json(parse(read_stdin(), "stdin"), options));
+  StdinLines lines;
   std::string line;
-  for (size_t number = 1; std::getline(std::cin, line); ++number) {
+  for (size_t number = 1; lines.next(line); ++number) {
     const Json request = parse(line, fmt::format("stdin:{}", number));
     const Json* messages = request.find("messages");
     require(messages, "[template] line {} is no object with 'messages'", number);
@@ -59,7 +59,7 @@ void add_template(CLI::App& app) {
   Command command(app, "template", "Write conversations as the model's chat template does");
   auto flags = std::make_shared<TemplateFlags>();
   command.argument("model", &flags->model, "folder with tokenizer_config.json or chat_template.jinja",
-                   {.required = true});
+                   {.required = true, .names = Names::kFolder});
   command.argument("--no-generation-prompt", &flags->no_prompt,
                    "do not begin an answer after the last message");
   command.argument("--extra", &flags->extra, "JSON object with variables: tools, enable_thinking, …");

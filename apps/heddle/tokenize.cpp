@@ -1,5 +1,4 @@
 // heddle tokenize: converts text to token ids, and back.
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,10 +26,10 @@ class TokenizeRun {
       : flags_(flags), tokenizer_(Tokenizer::load(flags.model)) {}
 
   void run() {
-    std::ios::sync_with_stdio(false);  // makes reading many times faster
     if (flags_.json_lines) {
+      StdinLines lines;
       std::string line;
-      for (size_t number = 1; std::getline(std::cin, line); ++number) print(answer(line, number) + "\n");
+      for (size_t number = 1; lines.next(line); ++number) print(answer(line, number) + "\n");
     } else {
       const std::string input = read_stdin();
       if (!flags_.decode) require_utf8(input, "stdin");
@@ -92,7 +91,7 @@ void add_tokenize(CLI::App& app) {
   auto flags = std::make_shared<TokenizeFlags>();
   command.argument("model", &flags->model,
                    "folder with a tokenizer.json or tokenizer.model, or a tokenizer.json",
-                   {.required = true});
+                   {.required = true, .names = Names::kPath});
   command.argument("--decode", &flags->decode, "read ids, write text");
   command.argument("--json-lines", &flags->json_lines,
                    "one text a line: a JSON string in and a JSON array of ids out, or the reverse");

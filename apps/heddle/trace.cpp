@@ -30,10 +30,11 @@ void add_trace(CLI::App& app) {
                   "Show where the time of a recorded run went; turn it into a page or for Perfetto");
   command.argument("file", &flags->file,
                    "a .nanotrace, or a page that holds one; `heddle profile --out` records it",
-                   {.required = true});
+                   {.required = true, .names = Names::kFile});
   command.argument(
       "--out", &flags->out,
-      "write it as .html (a timeline to look at), .perfetto-trace (for ui.perfetto.dev) or .nanotrace");
+      "write it as .html (a timeline to look at), .perfetto-trace (for ui.perfetto.dev) or .nanotrace",
+      {.names = Names::kNewFile});
   command.footer(
       "Columns are those of `heddle profile`. A .nanotrace of another program works too; it has no costs.\n"
       "Examples:\n"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "heddle/base/error.h"
 
 namespace heddle {
@@ -94,10 +96,18 @@ void Batcher::step() {
   if (made.empty()) return;
   const bool logits = std::ranges::any_of(running_, [](const Running& r) { return r.job->wants_logits(); });
   const i32 steps = logits ? 1 : steps_of(made);
-  if (steps > 1)
-    step_many(made, steps);
-  else
-    step_once(made, logits);
+  try {
+    if (steps > 1)
+      step_many(made, steps);
+    else
+      step_once(made, logits);
+  } catch (const NotFiniteLogits& error) {
+    for (const Running& running : running_)
+      if (const std::string name = running.job->name();
+          running.sequence.id() == error.sequence && !name.empty())
+        throw NotFiniteLogits(error.sequence, fmt::format("[{}] {}", name, error.what()));
+    throw;
+  }
 }
 
 void Batcher::step_once(std::span<const StepRequest> made, bool logits) {

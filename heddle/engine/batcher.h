@@ -29,6 +29,8 @@ class BatchJob {
   virtual std::span<const i32> ends() const { return {}; }
   // No more tokens will come: take() returned false, or (`full`) the context is full.
   virtual void end(bool full) = 0;
+  // Names it in errors; "" if there is nothing to tell it from.
+  virtual std::string name() const { return {}; }
 };
 
 // Closes its sequence in the destructor.
@@ -68,7 +70,7 @@ class Batcher {
   void add(std::shared_ptr<BatchJob> job);
   // Forgets jobs that neither wait nor run.
   bool idle() const { return waiting_.empty() && running_.empty(); }
-  // Runs one step. If all sequences are answering and none wants logits, it runs as many steps as one launch
+  // Runs one step. Throws as Engine::step(), with the name of the job. If all sequences are answering and none wants logits, it runs as many steps as one launch
   // holds, until an answer ends.
   void step();
   const BatchStats& stats() const { return stats_; }

@@ -8,20 +8,23 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/loaded_program.h"
+#include "heddle/engine/written.h"
 #include "heddle/ir/check.h"
 
 namespace heddle {
 
 struct Engine::State {
+  std::shared_ptr<const Model> model;
   EngineOptions options;
   Planner planner;
   Sequences sequences;
   SharedMemory memory;
   std::map<std::pair<i32, i32>, std::unique_ptr<LoadedProgram>> programs;  // by rows, sequences of the class
 
-  State(std::shared_ptr<const Model> model, EngineOptions chosen)
-      : options(std::move(chosen)),
-        planner(make_planner(std::move(model), options)),
+  State(std::shared_ptr<const Model> of, EngineOptions chosen)
+      : model(std::move(of)),
+        options(std::move(chosen)),
+        planner(make_planner(model, options)),
         sequences(options.max_sequences, planner.model().info().vocab,
                   PagePool(planner.capacity().num_pages, options.page_size), planner.capacity().reach()),
         memory(planner, options) {}
@@ -30,6 +33,11 @@ struct Engine::State {
   i32 require_valid(std::span<const StepRequest> requests, i32 steps);
   RunReport run(LoadedProgram& loaded, std::span<const StepRequest> requests, i32 steps,
                 const StepWatch* watch);
+  // Throws Error when the logits of a step are not numbers that a token can be chosen by.
+  void require_finite(std::span<const StepRequest> requests, const StepResult& result,
+                      std::span<const i32> starts);
+  [[noreturn]] void fail_not_finite(SequenceId id, i32 position);
+  std::string first_op_not_finite(SequenceId id, std::span<const i32> tokens);
 };
 
 LoadedProgram& Engine::State::loaded(i32 rows, i32 num_sequences) {
@@ -175,6 +183,7 @@ class TokensInTime {
   bool take(std::span<const i32> chosen) {
     if (ended_) return false;
     ++steps_;
+    if (std::ranges::find(chosen, StepArrays::kNoToken) != chosen.end()) return !(ended_ = true);
     ended_ = std::ranges::find_first_of(chosen, options_.ends) != chosen.end();
     if (!options_.on_tokens(chosen)) ended_ = true;
     return !ended_;
@@ -201,13 +210,18 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
     throw;
   }
   const StepDevice& device = loaded.record().device();
+  std::vector<i32> starts;
   for (size_t i = 0; i < requests.size(); ++i) {
     Sequence& sequence = s.sequences.at(requests[i].sequence);
+    starts.push_back(sequence.length());
     const bool chosen = requests[i].wanted && !s.options.all_logits;
     result.sampled.push_back(chosen ? device.sampled()[i] : -1);
     auto& tokens = result.tokens.emplace_back();
     for (; chosen && sequence.draws != device.draws()[i] && tokens.size() < in_time.steps(); ++sequence.draws)
       tokens.push_back(device.history(i32(i))[sequence.draws % u32(StepDevice::kHistory)]);
+    // Steps after one without a choice go on from nothing.
+    if (const auto none = std::ranges::find(tokens, StepArrays::kNoToken); none != tokens.end())
+      tokens.erase(none + 1, tokens.end());
     if (chosen) result.sampled.back() = tokens.back();
     s.sequences.extend(sequence, requests[i].tokens);
     if (options.steps > 1) s.sequences.extend(sequence, std::span(tokens).first(tokens.size() - 1));
@@ -216,7 +230,72 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   }
   if (options.logits)
     result.logits = loaded.logits(size_t(loaded.record().host().wanted) * size_t(info().vocab));
+  s.require_finite(requests, result, starts);
   return result;
+}
+
+void Engine::State::require_finite(std::span<const StepRequest> requests, const StepResult& result,
+                                   std::span<const i32> starts) {
+  const size_t vocab = size_t(model->info().vocab);
+  std::span<const float> logits = result.logits;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const i32 last = starts[i] + i32(requests[i].tokens.size()) - 1;
+    if (!result.tokens[i].empty() && result.tokens[i].back() == StepArrays::kNoToken)
+      fail_not_finite(requests[i].sequence, last + i32(result.tokens[i].size()) - 1);
+    if (!requests[i].wanted || logits.empty()) continue;
+    for (i32 position = options.all_logits ? starts[i] : last; position <= last; ++position) {
+      if (!can_choose(logits.first(vocab))) fail_not_finite(requests[i].sequence, position);
+      logits = logits.subspan(vocab);
+    }
+  }
+}
+
+void Engine::State::fail_not_finite(SequenceId id, i32 position) {
+  // All of them: a NaN of a later position reaches earlier ones of its step, because it stays one when it weighs 0.
+  const std::vector<i32> tokens = sequences.at(id).tokens;
+  std::string found;
+  try {
+    found = first_op_not_finite(id, tokens);
+  } catch (const std::exception& error) {
+    found = fmt::format("the search for the op that made it failed: {}", error.what());
+  }
+  throw NotFiniteLogits(
+      id,
+      fmt::format(
+          "[logits] those of position {} have NaN or infinity, or no number at all, and no token follows; {}",
+          position, found));
+}
+
+// Runs the tokens again from the beginning, with every op for itself, until one makes a value that is not finite.
+std::string Engine::State::first_op_not_finite(SequenceId id, std::span<const i32> tokens) {
+  constexpr i32 kRows = 8;  // few, because every op keeps its result
+  EngineOptions kept = options;
+  kept.keep_buffers = true;
+  kept.artefact = nullptr;
+  kept.passes.fuse_epilogues = kept.passes.fuse_prologues = false;
+  kept.run.trace_events = 0;
+  const Planner unfused = make_planner(model, kept);
+  const i32 rows = unfused.row_class(kRows, 1), most = std::min(rows, kept.max_sequences);
+  Program program = unfused.program(rows, most);
+  check_or_throw(program);
+  LoadedProgram loaded(std::move(program), kept, memory);
+  Sequence& sequence = sequences.at(id);
+  sequences.rewind(sequence, 0);
+  for (std::span<const i32> left = tokens; !left.empty();) {
+    const StepRequest request{id, left.first(std::min(left.size(), size_t(kRows))), true};
+    const i32 begin = sequence.length();
+    run(loaded, std::span(&request, 1), 1, nullptr);
+    const auto found = first_not_finite(loaded.program(), i32(request.tokens.size()),
+                                        [&](u32 buffer) { return loaded.buffer(buffer); });
+    if (found)
+      return fmt::format(
+          "the first result that is not finite is {}, of {} ({}) at position {}; its weights, or "
+          "a type with too small a range, make it",
+          found->value, found->call, found->op, begin + found->row);
+    sequences.extend(sequence, request.tokens);
+    left = left.subspan(request.tokens.size());
+  }
+  return fmt::format("op by op, in steps of {} rows, all results of these tokens are finite", kRows);
 }
 
 const Program& Engine::program(i32 rows, i32 sequences) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "heddle/base/error.h"
 #include "heddle/engine/options.h"
 #include "heddle/engine/sequences.h"
 #include "heddle/ir/executor.h"
@@ -40,6 +41,14 @@ struct StepOptions {
   std::function<bool(std::span<const i32>)> on_tokens = {};
 };
 
+// A sequence's logits are no numbers that a token can be chosen by.
+class NotFiniteLogits : public Error {
+ public:
+  NotFiniteLogits(SequenceId id, const std::string& message)
+      : Error(ErrorCode::kDevice, message), sequence(id) {}
+  SequenceId sequence;
+};
+
 class Engine {
  public:
   // Throws Error when it does not fit into free memory.
@@ -68,7 +77,8 @@ class Engine {
 
   // The most rows that one step may have.
   i32 max_rows() const;
-  // Runs one step. Throws Error with the values when a token is outside the vocabulary, when a sequence comes
+  // Runs one step. Throws NotFiniteLogits, with the position and the first op whose result is not finite, when logits
+  // that are fetched or chosen from have NaN or plus infinity, or nothing but minus infinity. Throws Error with the values when a token is outside the vocabulary, when a sequence comes
   // twice or would exceed its context, or when a step cannot hold that many rows and sequences.
   StepResult step(std::span<const StepRequest> requests, const StepOptions& options = {});
   static constexpr i32 kMostSteps = StepDevice::kHistory;  // steps in one call

@@ -33,6 +33,7 @@ struct Option {
   i32 least = 0, most = 0;  // a number's range; most = 0: any, or what the model allows
   Kept kept = Kept::kNot;
   bool flag = false;                   // commands have a flag for it
+  bool common = false;                 // short help shows the flag
   std::string (*choices)() = nullptr;  // the names that it may have
 
   // "threads; 0: all cores this process may use"
@@ -72,7 +73,7 @@ struct EngineOptions {
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v("executor", s.executor,
-      Option{.doc = "what runs the program", .flag = true, .choices = executor_names});
+      Option{.doc = "what runs the program", .flag = true, .common = true, .choices = executor_names});
     v("device", s.device,
       Option{.doc = "which GPU, as heddle env numbers them; a CPU is device 0", .flag = true});
     v("scheduler", s.scheduler,
@@ -93,7 +94,11 @@ struct EngineOptions {
              .kept = Kept::kSame,
              .flag = true});
     v("threads", s.threads,
-      Option{.doc = "threads", .zero = "all cores this process may use", .most = 1024, .flag = true});
+      Option{.doc = "threads",
+             .zero = "all cores this process may use",
+             .most = 1024,
+             .flag = true,
+             .common = true});
     v("max_context", s.max_context,
       Option{.doc = "positions of a sequence",
              .zero = "the model's, at most " + std::to_string(kDefaultContext),

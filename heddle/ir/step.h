@@ -75,6 +75,7 @@ struct StepHost {
 // draw d is at d % kHistory. start: positions of the sequence that are in the pages before this step.
 struct StepArrays {
   static constexpr i32 kHistory = 64;  // tokens kept for the host, per sequence
+  static constexpr i32 kNoToken = -1;  // in place of a token: the scores were no numbers (ops/sample)
 
   i64 position, start, sampled, draws, seen, history, end;
   i32 words;  // words of `seen`, per sequence

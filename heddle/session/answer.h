@@ -48,7 +48,9 @@ class Answer : public BatchJob {
   i32 left() const override { return settings_.max_tokens - i32(tokens_.size()); }
   std::span<const i32> ends() const override { return settings_.eos_token_id; }
   void end(bool full) override;
+  std::string name() const override { return prompt_name; }
 
+  std::string prompt_name;  // for errors, if there are other prompts
   TextCallback on_text;
   std::function<void()> on_end;  // called once, when the text is complete
 

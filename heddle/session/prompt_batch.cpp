@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/session/answer_json.h"
+#include "heddle/text/tokenizer_files.h"
 
 namespace heddle {
+
+std::string identity_of(const Model& model, const std::string& folder) {
+  const std::string parts[] = {model.fingerprint(), TokenizerFiles::fingerprint(folder)};
+  return digest_of(std::vector<std::string_view>(std::begin(parts), std::end(parts)));
+}
 
 PromptBatch::PromptBatch(PromptBatchOptions options, const AnswerSettings& settings,
                          const Tokenizer& tokenizer, const ModelInfo& info)
@@ -20,7 +27,8 @@ PromptBatch::PromptBatch(PromptBatchOptions options, const AnswerSettings& setti
 
 void PromptBatch::read_prompts(const AnswerSettings& settings, const ModelInfo& info) {
   require(options_.n >= 1, "[batch] n is {}; must be positive", options_.n);
-  const i32 limit = options_.max_context > 0 ? options_.max_context : info.max_positions;
+  limit_ = options_.max_context > 0 ? options_.max_context : info.max_positions;
+  const i32 limit = limit_;
   for (PromptLine& line : parse_prompts(read_file(options_.prompts), options_.prompts, settings)) {
     std::vector<i32> tokens = line.prompt ? tokenizer_.encode(*line.prompt, true) : line.tokens;
     const auto wrong = [&](const std::string& what) {
@@ -66,8 +74,51 @@ void PromptBatch::read_result(std::string_view line, size_t number) {
   if (answer >= size_t(options_.n))
     fail(ErrorCode::kIo, "[{}] is answer {} to its prompt and n is {}; give n as it was", where, answer + 1,
          options_.n);
-  if (!asked_[found->second].done[answer]) ++done_;
-  asked_[found->second].done[answer] = true;
+  Asked& asked = asked_[found->second];
+  require_same(result, settings_of(asked, i32(answer)), where);
+  if (!asked.done[answer]) ++done_;
+  asked.done[answer] = true;
+}
+
+AnswerSettings PromptBatch::settings_of(const Asked& asked, i32 index) const {
+  AnswerSettings settings = asked.line.settings;
+  settings.sampling.seed += u64(index);
+  return settings;
+}
+
+Json PromptBatch::made_with(const AnswerSettings& settings) const {
+  // A setting at its default is left out, so that results stay readable, and last when there is a new setting.
+  const Json all = heddle::json_of(settings), defaults = heddle::json_of(AnswerSettings{});
+  Json made = Json::object({{"model", options_.model}, {"max_context", limit_}});
+  for (const auto& [name, value] : all.members())
+    if (value != defaults.at(name)) made[name] = value;
+  return made;
+}
+
+void PromptBatch::require_same(const Json& result, const AnswerSettings& settings,
+                               const std::string& where) const {
+  const Json* before = result.find("made_with");
+  if (!before || !before->is_object())
+    fail(ErrorCode::kIo,
+         "[{}] does not say which model and settings made it; give another file for the results", where);
+  const Json now = made_with(settings), defaults = heddle::json_of(AnswerSettings{});
+  const auto value_in = [&](const Json& made, const std::string& name) {
+    const Json* found = made.find(name);
+    if (!found) found = defaults.find(name);
+    return found ? *found : Json();
+  };
+  std::string differences;
+  for (const Json* side : {before, &now})
+    for (const auto& [name, value] : side->members()) {
+      const Json then = value_in(*before, name), here = value_in(now, name);
+      if (then == here || (side == &now && before->find(name))) continue;
+      differences += fmt::format("{}{} is {} in the file and {} now", differences.empty() ? "" : "; ", name,
+                                 brief(then), brief(here));
+    }
+  if (!differences.empty())
+    fail(ErrorCode::kIo,
+         "[{}] was made in another way: {}; give another file for the results (--out), or what was asked",
+         where, differences);
 }
 
 PromptBatchStats PromptBatch::run(Engine& engine, const StopCallback& stop,
@@ -88,14 +139,15 @@ PromptBatchStats PromptBatch::run(Engine& engine, const StopCallback& stop,
 }
 
 std::shared_ptr<Answer> PromptBatch::job_of(Asked& asked, i32 index, const std::function<void()>& on_done) {
-  AnswerSettings settings = asked.line.settings;
-  settings.sampling.seed += u64(index);
-  auto job = std::make_shared<Answer>(std::move(settings), asked.tokens, tokenizer_);
-  job->on_end = [this, &asked, &on_done, index, answer = job.get()] {
+  const AnswerSettings settings = settings_of(asked, index);
+  auto job = std::make_shared<Answer>(settings, asked.tokens, tokenizer_);
+  job->prompt_name = fmt::format("{}:{}", options_.prompts, asked.line.line);
+  job->on_end = [this, &asked, &on_done, index, made = made_with(settings), answer = job.get()] {
     Json line = Json::object({{"id", parse_json(asked.line.id, "id")}});
     if (options_.n > 1) line["index"] = index;
-    const Json made = json_of(*answer);
-    for (const auto& [name, value] : made.members()) line[name] = value;
+    const Json members = json_of(*answer);
+    for (const auto& [name, value] : members.members()) line[name] = value;
+    line["made_with"] = made;
     results_->append(line.dump());
     asked.done[size_t(index)] = true;
     ++done_;

@@ -1,6 +1,7 @@
 // Answers all prompts of a file (prompts_file.h), many at once, and writes a file of results: one JSON object
 // per line, on disk before the next begins. Results that the file already has are not computed again, so a
-// run may end at any time and continue later.
+// run may end at any time and continue later. Each result keeps, as "made_with", the model and the settings that differ
+// from their defaults; results of others are refused.
 #pragma once
 
 #include <functional>
@@ -18,9 +19,14 @@ namespace heddle {
 
 struct PromptBatchOptions {
   std::string prompts, results;  // files
+  std::string model;             // identity_of() the model, which the results keep
   i32 n = 1;                     // answers to a prompt; each one's seed is one higher than the last
   i32 max_context = 0;           // positions that a sequence may have; 0: as many as the model allows
 };
+
+// Tells a model's folder from others: a digest of its configuration, of its tokenizer's files, and of the types,
+// shapes and samples of its weights.
+std::string identity_of(const Model& model, const std::string& folder);
 
 struct PromptBatchStats {
   BatchStats steps;
@@ -32,8 +38,8 @@ class PromptBatch {
  public:
   // Reads every line of both files before any work begins. `settings` apply to lines that do not set them.
   // `tokenizer` must outlive the batch. Throws Error(kIo) with file and line when a line is wrong, does not
-  // fit the model `info`, or is the result of another prompt; Error(kInvalidArgument) when an option is out
-  // of its range.
+  // fit the model `info`, or is the result of another prompt, another model or other settings;
+  // Error(kInvalidArgument) when an option is out of its range.
   PromptBatch(PromptBatchOptions options, const AnswerSettings& settings, const Tokenizer& tokenizer,
               const ModelInfo& info);
 
@@ -56,6 +62,10 @@ class PromptBatch {
   };
   void read_prompts(const AnswerSettings& settings, const ModelInfo& info);
   void read_result(std::string_view line, size_t number);
+  AnswerSettings settings_of(const Asked& asked, i32 index) const;
+  // Says how an answer is made, for its result.
+  Json made_with(const AnswerSettings& settings) const;
+  void require_same(const Json& result, const AnswerSettings& settings, const std::string& where) const;
   std::shared_ptr<Answer> job_of(Asked& asked, i32 index, const std::function<void()>& on_done);
 
   PromptBatchOptions options_;
@@ -63,7 +73,7 @@ class PromptBatch {
   std::vector<Asked> asked_;
   std::map<std::string, size_t> by_id_;
   size_t wanted_ = 0, done_ = 0;
-  i32 context_ = 1;
+  i32 context_ = 1, limit_ = 0;
   std::optional<ResultsFile> results_;  // opened once there are prompts to compare its lines with
 };
 

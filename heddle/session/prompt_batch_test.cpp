@@ -30,9 +30,13 @@ struct PromptBatches : testing::Test {
   }
   ~PromptBatches() override { std::filesystem::remove_all(folder); }
 
-  PromptBatch batch(i32 n = 1) const {
-    return {{.prompts = folder + "/prompts", .results = folder + "/results", .n = n},
-            model_settings(kModel),
+  PromptBatch batch(i32 n = 1, const AnswerSettings& settings = model_settings(kModel),
+                    const std::string& made_by = kModel) const {
+    return {{.prompts = folder + "/prompts",
+             .results = folder + "/results",
+             .model = identity_of(*model, made_by),
+             .n = n},
+            settings,
             tokenizer,
             model->info()};
   }
@@ -62,6 +66,87 @@ TEST_F(PromptBatches, GoOnWhereTheyWereStopped) {
   const std::string before = results();
   EXPECT_EQ(rest.run(engine).steps.steps, 0u) << "nothing is done twice";
   EXPECT_EQ(results(), before);
+}
+
+// The message of a batch with these settings about results that were made with the model's own.
+std::string refused(const auto& batch, const AnswerSettings& settings) {
+  try {
+    batch(settings);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+template <class T>
+void change(T& field) {
+  field = field == 0 ? T(std::is_integral_v<T> ? 1 : 0.5) : T(field / 2);
+}
+void change(std::vector<std::string>& field) {
+  field.emplace_back("no such text");
+}
+void change(std::vector<i32>& field) {
+  field.push_back(7);
+}
+void change(std::vector<std::vector<i32>>& field) {
+  field.push_back({7, 8});
+}
+void change(std::vector<SequenceBias>& field) {
+  field.push_back({{7, 8}, 0.5});
+}
+
+TEST_F(PromptBatches, RefuseResultsOfOtherSettings) {
+  write_file(folder + "/prompts", "{\"prompt\": \"27 + 45 =\"}\n");
+  {
+    PromptBatch first = batch();
+    Engine engine(model, {.max_context = first.context(), .max_sequences = 1});
+    first.run(engine);
+  }
+  EXPECT_EQ(batch().left(), 0u);
+  const auto with = [&](const AnswerSettings& settings) { batch(1, settings); };
+  size_t settings_seen = 0;
+  const AnswerSettings any;
+  AnswerSettings::visit(any, [&](const std::string& name, const auto&, const SettingHelp&) {
+    AnswerSettings other = model_settings(kModel);
+    AnswerSettings::visit(other, [&](const std::string& one, auto& field, const SettingHelp&) {
+      if (one == name) change(field);
+    });
+    const std::string said = refused(with, other);
+    for (const std::string& word : {std::string("results:1]"), std::string("; give another file"),
+                                    name + " is ", std::string(" in the file and ")})
+      EXPECT_NE(said.find(word), std::string::npos) << name << ": " << said;
+    ++settings_seen;
+  });
+  EXPECT_GT(settings_seen, 20u);
+}
+
+TEST_F(PromptBatches, RefuseResultsOfAnotherModel) {
+  const std::string other = folder + "/other";
+  std::filesystem::create_directory(other);
+  for (const auto& file : std::filesystem::directory_iterator(kModel))
+    if (file.path().filename() != "tokenizer.json")
+      std::filesystem::create_symlink(file.path(), std::filesystem::path(other) / file.path().filename());
+  write_file(other + "/tokenizer.json", read_file(kModel + "/tokenizer.json") + "\n");
+  {
+    PromptBatch first = batch();
+    Engine engine(model, {.max_context = first.context(), .max_sequences = 2});
+    first.run(engine);
+  }
+  const std::string said =
+      refused([&](const AnswerSettings& s) { batch(1, s, other); }, model_settings(kModel));
+  EXPECT_NE(said.find("model is "), std::string::npos) << said;
+  std::filesystem::remove(other + "/config.json");
+  write_file(other + "/config.json", read_file(kModel + "/config.json") + "\n");
+  EXPECT_NE(identity_of(*open_model(other), kModel), identity_of(*model, kModel));
+}
+
+TEST_F(PromptBatches, RefuseResultsThatDoNotSayWhatMadeThem) {
+  std::vector<i32> tokens = tokenizer.encode("27 + 45 =", true);
+  Json line = Json::object({{"id", 1}, {"prompt_tokens", tokens}});
+  write_file(folder + "/results", line.dump() + "\n");
+  EXPECT_NE(refused([&](const AnswerSettings& s) { batch(1, s); }, model_settings(kModel))
+                .find("does not say which model"),
+            std::string::npos);
 }
 
 TEST_F(PromptBatches, RefuseOtherResults) {

@@ -11,7 +11,7 @@ namespace {
 std::string setting_names() {
   std::string names;
   const AnswerSettings any;
-  AnswerSettings::visit(any, [&](const char* name, const auto&, const char*) {
+  AnswerSettings::visit(any, [&](const char* name, const auto&, const SettingHelp&) {
     names += (names.empty() ? "" : ", ") + std::string(name);
   });
   return names;

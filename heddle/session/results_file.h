@@ -26,8 +26,14 @@ class ResultsFile {
  private:
   [[noreturn]] void fail_io(const char* what) const;
 
+  // Closes it, and so gives up the lock, when the constructor throws too.
+  struct Descriptor {
+    int at = -1;
+    ~Descriptor();
+  };
+
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor descriptor_;
   bool regular_ = true, created_ = false;
   size_t size_ = 0, cut_ = 0;
 };

@@ -1,6 +1,10 @@
 #include "heddle/session/settings.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <type_traits>
+
+#include <fmt/format.h>
 
 #include "heddle/base/error.h"
 #include "heddle/text/generation_config.h"
@@ -43,6 +47,23 @@ void read(std::vector<SequenceBias>& field, const JsonView& value) {
   field = read_sequence_bias(value);
 }
 
+// The fewest digits that give the same float. JSON has no infinity.
+Json written(float value) {
+  const std::string digits = fmt::format("{}", value);
+  return std::isfinite(value) ? Json(std::strtod(digits.c_str(), nullptr)) : Json(digits);
+}
+Json written(const SequenceBias& value) {
+  return Json::array({value.tokens, written(value.bias)});
+}
+Json written(const auto& value) {
+  return Json(value);
+}
+Json written(const std::vector<SequenceBias>& values) {
+  Json list = Json::array();
+  for (const SequenceBias& value : values) list.push_back(written(value));
+  return list;
+}
+
 template <class T>
 void take(T& field, const T& asked) {
   if constexpr (std::is_same_v<T, std::vector<std::string>>)
@@ -67,9 +88,9 @@ AnswerSettings model_settings(const std::string& folder, const std::set<std::str
 
 void take_given(AnswerSettings& settings, const AnswerSettings& asked,
                 const std::function<bool(std::string_view name)>& given) {
-  AnswerSettings::visit(asked, [&](std::string_view name, const auto& value, const char*) {
+  AnswerSettings::visit(asked, [&](std::string_view name, const auto& value, const SettingHelp&) {
     if (!given(name)) return;
-    AnswerSettings::visit(settings, [&](std::string_view other, auto& field, const char*) {
+    AnswerSettings::visit(settings, [&](std::string_view other, auto& field, const SettingHelp&) {
       if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::decay_t<decltype(field)>>)
         if (name == other) take(field, value);
     });
@@ -78,12 +99,20 @@ void take_given(AnswerSettings& settings, const AnswerSettings& asked,
 
 bool read_setting(AnswerSettings& settings, std::string_view name, const JsonView& value) {
   bool found = false;
-  AnswerSettings::visit(settings, [&](std::string_view other, auto& field, const char*) {
+  AnswerSettings::visit(settings, [&](std::string_view other, auto& field, const SettingHelp&) {
     if (name != other) return;
     found = true;
     read(field, value);
   });
   return found;
+}
+
+Json json_of(const AnswerSettings& settings) {
+  Json made = Json::object();
+  AnswerSettings::visit(settings, [&](const char* name, const auto& field, const SettingHelp&) {
+    made[name] = written(field);
+  });
+  return made;
 }
 
 void forbid(AnswerSettings& settings, const std::string& text, const Tokenizer& tokenizer) {

@@ -29,18 +29,22 @@ struct AnswerSettings {
   static void visit(Self& self, V&& v) {
     SamplingParams::visit(self.sampling, v);
     v("sequence_bias", self.sampling.sequence_bias,
-      "numbers added to the score of the last token of a sequence when the others come before it");
-    v("bad_words_ids", self.sampling.bad_words_ids, "sequences of tokens that are never completed");
-    v("suppress_tokens", self.sampling.suppress_tokens, "tokens that are never chosen");
-    v("begin_suppress_tokens", self.sampling.begin_suppress_tokens, "tokens that are never chosen first");
+      {"numbers added to the score of the last token of a sequence when the others come before it",
+       kChoiceGroup});
+    v("bad_words_ids", self.sampling.bad_words_ids,
+      {"sequences of tokens that are never completed", kChoiceGroup});
+    v("suppress_tokens", self.sampling.suppress_tokens, {"tokens that are never chosen", kChoiceGroup});
+    v("begin_suppress_tokens", self.sampling.begin_suppress_tokens,
+      {"tokens that are never chosen first", kChoiceGroup});
     v("forced_eos_token_id", self.sampling.forced_eos_token_id,
-      "one of these tokens ends an answer of max_tokens");
-    v("max_tokens", self.max_tokens, "most new tokens");
+      {"one of these tokens ends an answer of max_tokens", kEndGroup});
+    v("max_tokens", self.max_tokens, {"most new tokens"});
     v("logprobs", self.logprobs,
-      "keep the log-probability of each token and of this many most likely ones, by the model's logits; -1 "
-      "keeps none");
-    v("stop", self.stop, "end before this text");
-    v("eos_token_id", self.eos_token_id, "end at one of these tokens");
+      {"keep the log-probability of each token and of this many most likely ones, by the model's logits; -1 "
+       "keeps none",
+       kPrintGroup});
+    v("stop", self.stop, {"end before this text"});
+    v("eos_token_id", self.eos_token_id, {"end at one of these tokens", kEndGroup});
   }
 
   // Throws Error(kInvalidArgument) that names the field, its value and its range.
@@ -62,6 +66,9 @@ void take_given(AnswerSettings& settings, const AnswerSettings& asked,
 // and eos_token_id a number or a list. Returns false when there is no such field. Throws Error(kIo) with the
 // path to a value that does not fit its field; validate() checks the ranges.
 bool read_setting(AnswerSettings& settings, std::string_view name, const JsonView& value);
+
+// Every field as JSON, in the order of the visit, as read_setting() reads it.
+Json json_of(const AnswerSettings& settings);
 
 // Forbids this text, alone or after a space. Throws Error(kInvalidArgument) when it is empty.
 void forbid(AnswerSettings& settings, const std::string& text, const Tokenizer& tokenizer);

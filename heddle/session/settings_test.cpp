@@ -51,8 +51,8 @@ bool differ(const std::vector<SequenceBias>& a, const std::vector<SequenceBias>&
 // The fields in which both differ.
 std::set<std::string> differences(const AnswerSettings& a, const AnswerSettings& b) {
   std::set<std::string> names;
-  AnswerSettings::visit(a, [&](const std::string& name, const auto& left, const char*) {
-    AnswerSettings::visit(b, [&](const std::string& other, const auto& right, const char*) {
+  AnswerSettings::visit(a, [&](const std::string& name, const auto& left, const SettingHelp&) {
+    AnswerSettings::visit(b, [&](const std::string& other, const auto& right, const SettingHelp&) {
       if constexpr (std::is_same_v<decltype(left), decltype(right)>) {
         if (name == other && differ(left, right)) names.insert(name);
       }
@@ -64,9 +64,9 @@ std::set<std::string> differences(const AnswerSettings& a, const AnswerSettings&
 std::set<std::string> all_names() {
   std::set<std::string> names;
   const AnswerSettings any;
-  AnswerSettings::visit(any, [&](const std::string& name, const auto&, const std::string& help) {
+  AnswerSettings::visit(any, [&](const std::string& name, const auto&, const SettingHelp& help) {
     EXPECT_TRUE(names.insert(name).second) << name << " comes twice";
-    EXPECT_FALSE(help.empty()) << name;
+    EXPECT_NE(std::string(help.text), "") << name;
   });
   return names;
 }

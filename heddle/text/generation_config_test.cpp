@@ -175,10 +175,10 @@ TEST(SamplingParams, VisitNamesEveryField) {
   SamplingParams params;
   size_t bytes = 0;
   std::set<std::string> names;
-  SamplingParams::visit(params, [&](const char* name, auto& field, const char* help) {
+  SamplingParams::visit(params, [&](const char* name, auto& field, const SettingHelp& help) {
     bytes += sizeof(field);
     names.insert(name);
-    EXPECT_NE(std::string(help), "");
+    EXPECT_NE(std::string(help.text), "");
   });
   EXPECT_EQ(bytes, 10 * sizeof(float) + 7 * sizeof(int32_t) + sizeof(uint64_t));
   // Every number of the parameters is tested.

@@ -27,7 +27,7 @@ std::vector<json> cases() {
 
 SamplingParams params_of(const json& settings) {
   SamplingParams params;
-  SamplingParams::visit(params, [&](const char* name, auto& field, const char*) {
+  SamplingParams::visit(params, [&](const char* name, auto& field, const SettingHelp&) {
     if (settings.contains(name)) settings[name].get_to(field);
   });
   for (const auto& [name, list] : {std::pair{"suppress_tokens", &params.suppress_tokens},

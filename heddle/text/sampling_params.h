@@ -18,6 +18,16 @@ struct SequenceBias {
   float bias = 0;
 };
 
+// Describes a setting to people.
+struct SettingHelp {
+  const char* text;
+  const char* group = "";  // heading of its flag in the full help; "": short help shows it too
+};
+
+constexpr const char* kChoiceGroup = "More on how tokens are chosen";
+constexpr const char* kEndGroup = "Where an answer ends";
+constexpr const char* kPrintGroup = "What is printed";
+
 struct SamplingParams {
   float temperature = 0;
   int32_t top_k = 0;
@@ -73,38 +83,47 @@ struct SamplingParams {
   // Calls v(name, field, help) for each field that is a single number.
   template <class Self, class V>
   static void visit(Self& self, V&& v) {
-    v("temperature", self.temperature, "logits are divided by it; 0 takes the most likely token, 0 to 100");
-    v("top_k", self.top_k, "choose among this many most likely tokens; 0 for all");
-    v("top_p", self.top_p, "choose among the most likely tokens that make up this probability, above 0 to 1");
+    v("temperature", self.temperature, {"logits are divided by it; 0 takes the most likely token, 0 to 100"});
+    v("top_k", self.top_k, {"choose among this many most likely tokens; 0 for all"});
+    v("top_p", self.top_p,
+      {"choose among the most likely tokens that make up this probability, above 0 to 1"});
     v("min_p", self.min_p,
-      "leave out tokens less likely than this fraction of the most likely one, 0 to below 1");
+      {"leave out tokens less likely than this fraction of the most likely one, 0 to below 1", kChoiceGroup});
     v("typical_p", self.typical_p,
-      "choose among the tokens whose surprise is nearest to the mean and that make up this probability, "
-      "above 0 to 1");
+      {"choose among the tokens whose surprise is nearest to the mean and that make up this probability, "
+       "above 0 to 1",
+       kChoiceGroup});
     v("repetition_penalty", self.repetition_penalty,
-      "divides positive and multiplies negative logits of tokens seen before, above 0 to 100; 1 for none");
+      {"divides positive and multiplies negative logits of tokens seen before, above 0 to 100; 1 for none",
+       kChoiceGroup});
     v("no_repeat_ngram_size", self.no_repeat_ngram_size,
-      "never make a run of this many tokens a second time; 0 for any");
+      {"never make a run of this many tokens a second time; 0 for any", kChoiceGroup});
     v("top_h", self.top_h,
-      "choose among the most likely tokens that make up this part of the entropy of the first 100, above 0 "
-      "to 1; "
-      "0 for all");
-    v("epsilon_cutoff", self.epsilon_cutoff, "leave out tokens less likely than this, 0 to below 1");
+      {"choose among the most likely tokens that make up this part of the entropy of the first 100, above 0 "
+       "to 1; "
+       "0 for all",
+       kChoiceGroup});
+    v("epsilon_cutoff", self.epsilon_cutoff,
+      {"leave out tokens less likely than this, 0 to below 1", kChoiceGroup});
     v("eta_cutoff", self.eta_cutoff,
-      "leave out tokens less likely than this, or than less if many are likely, 0 to below 1");
+      {"leave out tokens less likely than this, or than less if many are likely, 0 to below 1",
+       kChoiceGroup});
     v("encoder_repetition_penalty", self.encoder_repetition_penalty,
-      "multiplies positive and divides negative logits of the prompt's tokens, above 0 to 100; 1 for none");
+      {"multiplies positive and divides negative logits of the prompt's tokens, above 0 to 100; 1 for none",
+       kChoiceGroup});
     v("encoder_no_repeat_ngram_size", self.encoder_no_repeat_ngram_size,
-      "never make a run of this many tokens that the prompt has; 0 for any");
-    v("min_length", self.min_length, "no end before prompt and answer have this many tokens");
-    v("min_new_tokens", self.min_new_tokens, "no end before the answer has this many tokens");
-    v("forced_bos_token_id", self.forced_bos_token_id, "the token after a prompt of one token; -1 for any");
+      {"never make a run of this many tokens that the prompt has; 0 for any", kChoiceGroup});
+    v("min_length", self.min_length, {"no end before prompt and answer have this many tokens", kEndGroup});
+    v("min_new_tokens", self.min_new_tokens, {"no end before the answer has this many tokens", kEndGroup});
+    v("forced_bos_token_id", self.forced_bos_token_id,
+      {"the token after a prompt of one token; -1 for any", kChoiceGroup});
     v("exponential_decay_start", self.exponential_decay_start,
-      "the end becomes more likely after this many new tokens; see exponential_decay_factor");
+      {"the end becomes more likely after this many new tokens; see exponential_decay_factor", kEndGroup});
     v("exponential_decay_factor", self.exponential_decay_factor,
-      "makes the end more likely with each token after exponential_decay_start, above 0 to 100; 1 for no "
-      "change");
-    v("seed", self.seed, "begins the random numbers: the same seed gives the same text, 0 to 2^64 - 1");
+      {"makes the end more likely with each token after exponential_decay_start, above 0 to 100; 1 for no "
+       "change",
+       kEndGroup});
+    v("seed", self.seed, {"begins the random numbers: the same seed gives the same text, 0 to 2^64 - 1"});
   }
 
   // Throws an Error that names the field, its value and its range.

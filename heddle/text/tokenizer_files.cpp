@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "heddle/base/digest.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 
@@ -95,6 +96,16 @@ TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
   const Json defaults = default_special_tokens(class_);
   for (const auto& [name, value] : defaults.members()) add_default(name, value, "the default of " + class_);
   if (!std::filesystem::exists(std::filesystem::path(folder) / kTokenizer)) read_model();
+}
+
+std::string TokenizerFiles::fingerprint(const std::string& folder) {
+  std::vector<std::string> parts;
+  for (const char* name : {kConfig, kMap, kAdded, kTokenizer, kModel}) {
+    const std::filesystem::path path = std::filesystem::path(folder) / name;
+    if (!std::filesystem::exists(path)) continue;
+    parts.insert(parts.end(), {name, read_file(path)});
+  }
+  return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
 }
 
 const Json& TokenizerFiles::file() {

@@ -31,6 +31,9 @@ class TokenizerFiles {
   // Throws Error(kIo) when a file is malformed.
   explicit TokenizerFiles(const std::string& folder);
 
+  // A digest of the files of a folder that say how it tokenises.
+  static std::string fingerprint(const std::string& folder);
+
   // The setting that wins; null if there is none.
   const TokenizerSetting* find(std::string_view name) const;
   const std::vector<TokenizerSetting>& settings() const { return settings_; }

@@ -57,6 +57,7 @@ if(NOT HEDDLE_SANITIZE)
   add_emulated_test(attention_cut_test "*/launches:*/megakernel")
   add_emulated_test(executors_test "*/megakernel_*:Panels.*:*Specialised*")
   add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")
+  add_emulated_test(not_finite_test "*Prompt*/launches:*/megakernel")
   add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Forms*llama3_tiny:*Logits*mixtral_bf16:*Greedy*gpt2_tiny:*Greedy*deepseek_v3_bf16:*Greedy*mixtral_bf16")
 endif()
 # Runs the program there by itself.

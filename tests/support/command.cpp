@@ -33,7 +33,10 @@ struct Pipe {
 [[noreturn]] void become(const Command& command, int in, int out, int err) {
   ::signal(SIGPIPE, SIG_DFL);
   if (!command.output.empty()) out = ::open(command.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  const bool is_closed = command.input_from == "closed";
+  if (!command.input_from.empty() && !is_closed) in = ::open(command.input_from.c_str(), O_RDONLY);
   ::dup2(in, 0), ::dup2(out, 1), ::dup2(err, 2);
+  if (is_closed) ::close(0);
   if (command.largest_file > 0) {
     const rlimit limit{rlim_t(command.largest_file), rlim_t(command.largest_file)};
     ::setrlimit(RLIMIT_FSIZE, &limit);

@@ -10,6 +10,7 @@ namespace heddle {
 struct Command {
   std::vector<std::string> args;  // after the program's name
   std::string input;              // on stdin
+  std::string input_from = {};    // file or folder for stdin instead; "closed": there is no stdin
   std::string output;             // file for stdout; empty: stdout is captured
   long largest_file = 0;          // bytes that a file may have, like a full disk; 0: no limit
   double seconds = 600;           // after that it is killed: it hangs

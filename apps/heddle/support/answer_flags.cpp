@@ -28,37 +28,41 @@ SequenceBias parse_bias(const std::string& text) {
 bool is_sampling(std::string_view name) {
   bool found = false;
   const SamplingParams any;
-  SamplingParams::visit(any,
-                        [&](const char* one, const auto&, const char*) { found = found || name == one; });
+  SamplingParams::visit(
+      any, [&](const char* one, const auto&, const SettingHelp&) { found = found || name == one; });
   return found;
 }
 
 }  // namespace
 
 void AnswerFlags::add_to(Command& command, const std::set<std::string>& left_out) {
-  AnswerSettings::visit(asked, [&](const std::string& name, auto& field, const std::string& help) {
+  AnswerSettings::visit(asked, [&](const std::string& name, auto& field, const SettingHelp& help) {
     using Type = std::remove_reference_t<decltype(field)>;
     if constexpr (std::is_constructible_v<FlagValue, Type*>) {
       if (left_out.contains(name)) return;
       names_.insert(name);
       const bool repeats = std::is_same_v<Type, std::vector<std::string>>;
       command.argument(flag_of(name), &field,
-                       help + (is_sampling(name) ? "; default: the model's" : "") +
+                       std::string(help.text) + (is_sampling(name) ? "; default: the model's" : "") +
                            (repeats ? "; may be given several times" : ""),
-                       {.shows_default = !is_sampling(name)});
+                       {.shows_default = !is_sampling(name), .group = help.group});
     }
   });
   command.argument("--sequence-bias", &biases_,
                    "IDS=NUMBER: added to the score of the last of these tokens after the others, such as "
-                   "12,13=-2.5; may be given several times");
+                   "12,13=-2.5; may be given several times",
+                   {.group = kChoiceGroup});
   command.argument("--bad-word", &bad_words_,
-                   "never generate this text, as it is or after a space; may be given several times");
+                   "never generate this text, as it is or after a space; may be given several times",
+                   {.group = kChoiceGroup});
   command.argument("--eos-token-id", &eos_,
-                   "end at this token, instead of the model's; may be given several times");
+                   "end at this token, instead of the model's; may be given several times",
+                   {.group = kEndGroup});
   command.argument("--ignore-generation", &ignored_,
                    "go on without this setting of the model's generation_config.json or config.json, such as "
-                   "num_beams; may be given several times");
-  command.argument("--ignore-eos", &ignore_eos_, "go on past the end-of-text token");
+                   "num_beams; may be given several times",
+                   {.group = kChoiceGroup});
+  command.argument("--ignore-eos", &ignore_eos_, "go on past the end-of-text token", {.group = kEndGroup});
 }
 
 AnswerSettings AnswerFlags::settings(const Command& command, const Tokenizer& tokenizer) const {

@@ -4,12 +4,16 @@
 #include <charconv>
 #include <concepts>
 #include <limits>
+#include <map>
 #include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "apps/heddle/support/command_app.h"
+#include "apps/heddle/support/output.h"
+#include "heddle/base/error.h"
 #include "heddle/base/json.h"
 
 namespace heddle {
@@ -56,6 +60,23 @@ CLI::Option* add(CLI::App& command, const std::string& name, T& field, const std
   return option;
 }
 
+// No argument may name a file to write that another one reads, or writes too.
+void require_other_outputs(const CommandApp& command) {
+  std::vector<std::string> read;
+  std::map<std::string, std::string> written;  // path -> argument
+  for (const auto& [option, traits] : command.traits) {
+    if (option->count() == 0 || traits.names == Names::kAnything) continue;
+    if (traits.names != Names::kNewFile) {
+      read.insert(read.end(), option->results().begin(), option->results().end());
+      continue;
+    }
+    const auto [same, fresh] = written.emplace(option->results().back(), option->get_name());
+    require(fresh, "[{}] is {}, and so is {}; each file needs its own name", option->get_name(), same->first,
+            same->second);
+  }
+  for (const auto& [path, name] : written) require_none_of(path, read, name);
+}
+
 }  // namespace
 
 std::string flag_of(std::string_view name) {
@@ -65,11 +86,18 @@ std::string flag_of(std::string_view name) {
 }
 
 Command::Command(CLI::App& program, const std::string& name, const std::string& about)
-    : command_(program.add_subcommand(name, about)) {}
+    : command_(new CommandApp(name, about)) {
+  program.add_subcommand(CLI::App_p(command_));
+}
 
 void Command::argument(const std::string& name, const FlagValue& field, const std::string& help,
                        const ArgumentTraits& traits) {
   CLI::Option* option = std::visit([&](auto* to) { return add(*command_, name, *to, help); }, field);
+  command_->traits[option] = traits;
+  if (traits.names != Names::kAnything)
+    option->type_name(traits.names == Names::kFolder ? "FOLDER"
+                      : traits.names == Names::kPath ? "PATH"
+                                                     : "FILE");
   option->required(traits.required)->delimiter(traits.separator);
   const bool is_one_value =
       !std::holds_alternative<bool*>(field) && !std::holds_alternative<std::vector<std::string>*>(field);
@@ -82,7 +110,14 @@ void Command::footer(const std::string& text) {
 }
 
 void Command::action(std::function<void()> run) {
-  command_->callback(std::move(run));
+  command_->callback([command = command_, run = std::move(run)] {
+    require_other_outputs(*command);
+    run();
+  });
+}
+
+void Command::hide() {
+  command_->group("");
 }
 
 bool Command::given(const std::string& name) const {

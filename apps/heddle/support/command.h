@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "apps/heddle/support/argument.h"
 #include "heddle/base/types.h"
 
 namespace CLI {
@@ -18,16 +19,11 @@ class App;
 
 namespace heddle {
 
+class CommandApp;
+
 // The field that an argument sets. --name sets a bool and takes no value.
 using FlagValue =
     std::variant<bool*, i32*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*>;
-
-struct ArgumentTraits {
-  bool required = false;
-  bool shows_default = true;  // help names the default value
-  char separator = '\0';      // between several values in one argument
-  const char* group = "";     // heading in help; "": the heading of most arguments
-};
 
 // The flag of a setting: "top_p" -> "--top-p".
 std::string flag_of(std::string_view name);
@@ -42,15 +38,17 @@ class Command {
                 const ArgumentTraits& traits = {});
   // Text at the end of the command's help.
   void footer(const std::string& text);
-  // Called when the fields are filled.
+  // Called when the fields are filled and no file that is read would be written.
   void action(std::function<void()> run);
+  // Leaves the command out of help and of lists.
+  void hide();
   // True if the argument was given; for `action`.
   bool given(const std::string& name) const;
   // The given arguments, except those left out, as " --name value"; for `action`.
   std::string typed(const std::set<std::string>& left_out) const;
 
  private:
-  CLI::App* command_;  // the program's
+  CommandApp* command_;  // the program's
 };
 
 }  // namespace heddle

@@ -31,14 +31,15 @@ void EngineFlags::add_to(Command& command) {
 
 void EngineFlags::add_options(Command& command,
                               const std::function<bool(const std::string& name, const Option&)>& wanted,
-                              const char* more) {
+                              const char* more, const std::string& also) {
   EngineOptions::visit(asked, [&](const char* name, auto& field, const Option& option) {
     using Value = std::remove_reference_t<decltype(field)>;
     if constexpr (std::is_constructible_v<FlagValue, Value*>) {
       if (!option.flag || !wanted(name, option)) return;
-      command.argument(
-          flag_of(name), &field, option.help() + more,
-          {.shows_default = option.zero.empty() || std::is_arithmetic_v<Value>, .group = kGroup});
+      command.argument(flag_of(name), &field, option.help() + more,
+                       {.shows_default = option.zero.empty() || std::is_arithmetic_v<Value>,
+                        .group = option.common ? "" : kGroup,
+                        .choices = option.choices ? option.choices() + also : ""});
     }
   });
 }
@@ -47,7 +48,7 @@ void EngineFlags::add_executor_to(Command& command) {
   asked.executor = kAutoExecutor;
   add_options(
       command, [](const std::string& name, const Option&) { return name == "executor"; },
-      "; auto: megakernel where there is a GPU, else threads");
+      "; auto: megakernel where there is a GPU, else threads", std::string(", ") + kAutoExecutor);
   add_device_to(command);
   command.argument("--generic", &generic, "GPU kernels that read sizes instead of being made for them",
                    {.group = kGroup});
@@ -65,14 +66,14 @@ void EngineFlags::add_artefact_to(Command& command) {
   command.argument(
       "--program", &program,
       "programs that heddle compile made for this model and this device; nothing is compiled then",
-      {.group = kGroup});
+      {.group = kGroup, .names = Names::kFile});
   command.argument("--prove", &prove,
                    "with --program: prove its programs again, in addition to comparing their proofs",
                    {.group = kGroup});
 }
 
-void EngineFlags::add_program_to(Command& command, const std::string& what, bool model_required) {
-  command.argument("model", &model, what, {.required = model_required});
+void EngineFlags::add_program_to(Command& command, const std::string& what, const ArgumentTraits& traits) {
+  command.argument("model", &model, what, traits);
   add_options(command, [](const std::string&, const Option& option) { return option.kept != Kept::kNot; });
   command.argument("--no-fuse", &no_fuse, "run every op as a call of its own", {.group = kGroup});
 }
@@ -128,6 +129,14 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
     };
   return std::make_unique<Engine>(load_model(flags.model), std::move(options));
+}
+
+i32 context_of(const EngineFlags& flags, EngineOptions options) {
+  require_model_folder(flags.model);
+  const auto model = open_model(flags.model);
+  take_settings(*model, options);
+  complete(model->info(), options);
+  return options.max_context;
 }
 
 Planner load_planner(const EngineFlags& flags, EngineOptions& options) {

@@ -17,8 +17,10 @@ struct EngineFlags {
   bool no_fuse = false, generic = false, verbose = false, prove = false;
 
   void add_to(Command& command);
-  // Adds only the flags that decide a program. `what` describes the model argument of the command.
-  void add_program_to(Command& command, const std::string& what, bool model_required = true);
+  // Adds only the flags that decide a program. `what` describes the model argument of the command, which is
+  // a folder that must be given unless `traits` say otherwise.
+  void add_program_to(Command& command, const std::string& what,
+                      const ArgumentTraits& traits = {.required = true, .names = Names::kFolder});
   void add_executor_to(Command& command);
   void add_device_to(Command& command);  // part of add_executor_to()
   void add_threads_to(Command& command);
@@ -27,10 +29,10 @@ struct EngineFlags {
   EngineOptions options() const;
 
  private:
-  // Flags of the options that are wanted; `more` is added to their help.
+  // Flags of the options that are wanted; `more` is added to their help, `also` to their choices.
   void add_options(Command& command,
                    const std::function<bool(const std::string& name, const Option&)>& wanted,
-                   const char* more = "");
+                   const char* more = "", const std::string& also = "");
   std::shared_ptr<const Artefact> artefact() const;
 };
 
@@ -38,6 +40,8 @@ struct EngineFlags {
 void require_model_folder(const std::string& path);
 // Opens the folder and prints what a user should know about how it was read to stderr.
 std::unique_ptr<Model> load_model(const std::string& folder);
+// The positions that a sequence of an engine with these options has. Opens the folder, but reads no weights.
+i32 context_of(const EngineFlags& flags, EngineOptions options);
 // Opens the folder and loads its weights. If stderr is a terminal, prints the memory it needs and its
 // progress there.
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options);

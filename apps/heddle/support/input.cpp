@@ -1,16 +1,66 @@
 #include "apps/heddle/support/input.h"
 
+#include <cerrno>
 #include <charconv>
-#include <iostream>
-#include <iterator>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "heddle/base/error.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
+namespace {
+
+// Adds what is there to `text`. False at the end of stdin.
+bool read_more(std::string& text) {
+  constexpr size_t kBytes = size_t{1} << 16;
+  const size_t before = text.size();
+  text.resize(before + kBytes);
+  ssize_t count = -1;
+  do count = ::read(STDIN_FILENO, text.data() + before, kBytes);
+  while (count < 0 && errno == EINTR);
+  text.resize(before + size_t(count < 0 ? 0 : count));
+  if (count < 0) fail_stdin();
+  return count > 0;
+}
+
+}  // namespace
+
+void hold_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one, because those before it are taken.
+    [[maybe_unused]] const int held = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+void fail_stdin() {
+  fail(ErrorCode::kIo, "[stdin] cannot read: {} (errno {}); a file, a pipe or a terminal is expected",
+       std::strerror(errno), errno);
+}
 
 std::string read_stdin() {
-  return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::string text;
+  while (read_more(text)) {
+  }
+  return text;
+}
+
+bool StdinLines::next(std::string& line) {
+  size_t end = buffer_.find('\n', at_);
+  while (end == std::string::npos && !ended_) {
+    buffer_.erase(0, at_);
+    at_ = 0;
+    const size_t seen = buffer_.size();
+    ended_ = !read_more(buffer_);
+    end = buffer_.find('\n', seen);
+  }
+  if (end == std::string::npos && at_ == buffer_.size()) return false;
+  line.assign(buffer_, at_, end == std::string::npos ? end : end - at_);
+  at_ = end == std::string::npos ? buffer_.size() : end + 1;
+  return true;
 }
 
 std::vector<int64_t> parse_ids(std::string_view text, const std::string& where) {

@@ -8,7 +8,24 @@
 
 namespace heddle {
 
+// Keeps descriptors 0 to 2 from files that are opened later, if the program was started without them. They stay
+// unreadable, or unwritable. Call it first.
+void hold_standard_descriptors();
+
+// Throws Error(kIo) that names stdin and errno, as the others do when it cannot be read.
+[[noreturn]] void fail_stdin();
 std::string read_stdin();
+
+class StdinLines {
+ public:
+  // Gives the next line, without its end. False at the end of stdin.
+  bool next(std::string& line);
+
+ private:
+  std::string buffer_;
+  size_t at_ = 0;
+  bool ended_ = false;
+};
 
 // Parses whole numbers with spaces or commas between them. Throws Error on anything else; messages name it
 // `where`.

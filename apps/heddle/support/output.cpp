@@ -3,6 +3,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include <sys/stat.h>
 
 #include "heddle/base/error.h"
 
@@ -17,6 +22,15 @@ void require_interrupted() {
   std::clearerr(stdout);
 }
 
+using FileId = std::pair<dev_t, ino_t>;
+
+// Identifies the file at the end of all links; nothing if that is no regular file.
+std::optional<FileId> id_of(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;
+  return FileId{found.st_dev, found.st_ino};
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -29,6 +43,20 @@ void print(std::string_view text) {
 
 void flush_output() {
   while (std::fflush(stdout) != 0 || std::ferror(stdout)) require_interrupted();
+}
+
+void require_none_of(const std::string& path, std::span<const std::string> read, const std::string& what) {
+  const std::optional<FileId> own = id_of(path);
+  if (!own) return;
+  const auto check = [&](const std::string& other) {
+    require(id_of(other) != own, "[{}] {} would overwrite {}, which is read; give it another name", what,
+            path, other);
+  };
+  for (const std::string& other : read) {
+    check(other);
+    std::error_code none;  // what cannot be listed is refused where it is read
+    for (const auto& file : std::filesystem::directory_iterator(other, none)) check(file.path().string());
+  }
 }
 
 }  // namespace heddle

@@ -1,6 +1,8 @@
-// Writes text to stdout. A full disk or a closed pipe is an error.
+// Writes text to stdout, where a full disk or a closed pipe is an error; and keeps files from being overwritten.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace heddle {
@@ -8,5 +10,9 @@ namespace heddle {
 // Both throw Error(kIo) when stdout cannot be written.
 void print(std::string_view text);
 void flush_output();
+
+// Throws Error(kInvalidArgument) when the file `path` is one of those that are read, by another name or link too.
+// `read` has files, and folders that stand for all files in them. `what` names the argument.
+void require_none_of(const std::string& path, std::span<const std::string> read, const std::string& what);
 
 }  // namespace heddle

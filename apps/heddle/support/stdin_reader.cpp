@@ -1,14 +1,13 @@
 #include "apps/heddle/support/stdin_reader.h"
 
 #include <cerrno>
-#include <cstring>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
-#include "heddle/base/error.h"
 
 namespace heddle {
 namespace {
@@ -40,7 +39,7 @@ StdinReader::Kind StdinReader::read(std::span<char> bytes, size_t& count) {
     if (ready <= 0) continue;
     const ssize_t n = ::read(input_, bytes.data(), bytes.size());
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n < 0) fail(ErrorCode::kIo, "[stdin] cannot read: {}", std::strerror(errno));
+    if (n < 0) fail_stdin();
     count = size_t(n);
     return n == 0 ? Kind::kEnd : Kind::kBytes;
   }

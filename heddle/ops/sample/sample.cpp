@@ -114,11 +114,13 @@ void reference(const std::byte* args, Values& values) {
     auto scores = penalised_scores(std::span(logits).subspan(size_t(m) * vocab, vocab), device, s,
                                    double(options.repetition_penalty));
     const u32 draw = device.draws()[s]++;
-    const i32 token = i32(choose(std::move(scores), options, draw));
+    const bool none = std::ranges::any_of(scores, [](double score) { return !(score < INFINITY); }) ||
+                      *std::ranges::max_element(scores) == -INFINITY;
+    const i32 token = none ? StepArrays::kNoToken : i32(choose(std::move(scores), options, draw));
     device.sampled()[s] = device.history(s)[draw % u32(StepDevice::kHistory)] = token;
-    if (device.shape.vocab > 0) device.seen(s)[token / 32] |= 1u << (token % 32);
+    if (device.shape.vocab > 0 && !none) device.seen(s)[token / 32] |= 1u << (token % 32);
     if (options.row_count != 1) continue;
-    device.token()[row] = token;
+    device.token()[row] = std::max(token, 0);
     ++device.position()[row];
     ++device.start()[s];
   }

@@ -5,6 +5,7 @@
 namespace sample {
 
 constexpr float kLowest = -3e38f;
+constexpr float kInfinity = __builtin_bit_cast(float, 0x7f800000);
 constexpr float kSharpest =
     1e30f;  // the largest inverse temperature: its products with scores, and with 0, are numbers
 
@@ -73,6 +74,16 @@ struct Range {
   }
 };
 
+// Plus infinity for what is no score: NaN and plus infinity. So the best score shows that there was one.
+template <class Value>
+Value shown(Value score) {
+  return where_less(score, Value(kInfinity), score, Value(kInfinity));
+}
+// False if the best score, of scores as shown() gives them, says that no token can be chosen.
+inline bool is_choice(const Best& best) {
+  return best.value > -kInfinity && best.value < kInfinity;
+}
+
 struct Body {
   // The threshold of a filter that sums counted(i) over the scores of a row.
   template <class Block, class Row, class Counted>
@@ -133,14 +144,14 @@ struct Body {
       using Value = decltype(at);
       return where_less(Value(0.0f), row.weight(i), at, Value(-1.0f));
     });
-    return last >= 0 ? i32(last) : 0;  // 0: the scores are not numbers
+    return last >= 0 ? i32(last) : 0;
   }
 
   template <class Block, class Row>
   static i32 pick(Block& block, const Sample& a, i32, const StepSequence& options, u32 draw, Row& row) {
     const i32 vocab = a.logits.last();
-    const Best best = row.penalised ? block.argmax(vocab, [&](auto i) { return row.score(i); })
-                                    : block.argmax(row.logits, vocab);
+    const Best best = block.argmax(vocab, [&](auto i) { return shown(row.score(i)); });
+    if (!is_choice(best)) return StepArrays::kNoToken;
     if (!(options.temperature > 0)) return best.index;
     row.top = best.value;
     if (options.top_k > 0 && options.top_k < vocab)
@@ -172,8 +183,9 @@ struct Body {
     void move_on(i32 row_count, i32 token) {
       set(at.sampled + s, token), set(at.draws + s, i32(u32(draw) + 1));
       set(at.history_of(s) + u32(draw) % u32(StepArrays::kHistory), token);
-      if (row_count == 1) set(row, token), set(at.position + row, position + 1), set(at.start + s, start + 1);
-      if (at.words == 0) return;
+      if (row_count == 1)
+        set(row, token < 0 ? 0 : token), set(at.position + row, position + 1), set(at.start + s, start + 1);
+      if (at.words == 0 || token == StepArrays::kNoToken) return;
       const i64 word = at.seen_of(s) + token / 32;
       set(word, i32(u32(arrays.get_int(i32(word))) | 1u << (token % 32)));
     }

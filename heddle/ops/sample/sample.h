@@ -3,6 +3,7 @@
 // top-k, top-p, min-p; temperature 0 takes the largest score, lowest token first. Scores equal to the last one
 // that top-k or top-p keeps are kept too. The random number is Philox of (seed, draws): it depends on the sequence
 // alone, not on what else is in the batch.
+// If a score is NaN or plus infinity, or all are minus infinity, there is no token to choose: kNoToken.
 // What sample_parts makes of the same logits is optional: with it a GPU need not read all of them here.
 // A sequence with one row goes on by itself: token, position and start are those of its next step.
 #pragma once

@@ -91,7 +91,8 @@ struct DeviceBody : Body {
       if (best.x > value) value = best.x, index = i32(best.y);
     }
     const Best best = block.best_of(value, index, parts.vocab);
-    if (!(options.temperature > 0) || !(best.value > identity(Max()))) return best.index;
+    if (!is_choice(best)) return StepArrays::kNoToken;
+    if (!(options.temperature > 0)) return best.index;
     row.top = best.value;
     return draw_from(block, parts, options, uniform_draw(options.seed, draw), row);
   }

@@ -49,13 +49,14 @@ struct Example {
   double spread;  // scores lie in [-spread, spread]
   bool ties;      // few different scores, some of them minus infinity
   int edge = 0;   // 1 or -1: see at_edges
-  enum Form { kRandom, kEqual, kFalling, kOneSlice, kNone, kTwo } form = kRandom;
+  enum Form { kRandom, kEqual, kFalling, kOneSlice, kNone, kTwo, kBroken } form = kRandom;
   bool by_blocks = false;  // see options_of
 };
 
 // kEqual: all scores are equal. kFalling: each is lower than the one before. kOneSlice: one slice has nearly all of the weight.
-// kNone: a row has one score, the first row, which is greedy, none. kTwo: two values, so that more blocks of slices may
-// hold a threshold than a search in registers takes.
+// kNone: a row has one score, the first row, which is greedy, none and no token. kTwo: two values, so that more blocks of slices may
+// hold a threshold than a search in registers takes. kBroken: rows with a NaN, with plus infinity, with nothing but minus infinity,
+// and sound ones.
 double formed(Example::Form form, size_t row, size_t token, double value) {
   switch (form) {
     case Example::kEqual:
@@ -68,6 +69,12 @@ double formed(Example::Form form, size_t row, size_t token, double value) {
       return row > 0 && token == 77 ? value : -INFINITY;
     case Example::kTwo:
       return token % ScoreSlices::kSize < 51 ? 0 : -40;
+    case Example::kBroken:
+      return row % 4 == 3        ? value
+             : row % 4 == 2      ? -INFINITY
+             : token != 40 + row ? value
+             : row % 4 == 1      ? INFINITY
+                                 : NAN;
     default:
       return value;
   }
@@ -150,6 +157,9 @@ std::vector<Case> sample_cases() {
                                  {4003, 16, 3, false, 0, Example::kOneSlice, true},
                                  {4003, 17, 3, false, 0, Example::kOneSlice},
                                  {2050, 18, 3, false, 0, Example::kNone},
+                                 {97, 29, 3, false, 0, Example::kBroken},
+                                 {2050, 30, 3, false, 0, Example::kBroken},
+                                 {2050, 31, 3, false, 0, Example::kBroken, true},
                                  {20000, 19, 5, false, 0, Example::kRandom, true},
                                  {20000, 28, 1, false, 0, Example::kTwo, true},
                                  {128257, 51, 0.3, false, 0, Example::kRandom, true},

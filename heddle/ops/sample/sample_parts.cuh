@@ -15,13 +15,13 @@ struct Body {
     bool penalised, draws, drops;
     float penalty, inverse_temperature;
 
-    // A NaN counts as minus infinity.
+    // Plus infinity for what is no score, as in sample.cuh.
     template <class Index>
     auto score(Index i) const {
       auto score = logits.load(i);
       using Value = decltype(score);
       if (penalised) score = where_less(Value(0.5f), seen.load_bit(i), repeated_score(score, penalty), score);
-      return where_less(score, Value(-kNone), score, Value(kNone));
+      return where_less(score, Value(-kNone), score, Value(-kNone));
     }
   };
 
@@ -33,7 +33,7 @@ struct Body {
       const float next = block.reduce(kSize, Max(), [&](auto i) {
         auto v = scores.load(i);
         using Value = decltype(v);
-        return where_less(v, Value(last), v, Value(kNone));
+        return at == 0 ? v : where_less(v, Value(last), v, Value(kNone));
       });
       const float count = block.reduce(kSize, Sum(), [&](auto i) {
         auto v = scores.load(i);

@@ -11,7 +11,8 @@ struct DeviceBody : Body {
     float at[kMine];
   };
 
-  // Loads a thread's scores, of tokens [first, first + 4). Past the end, and for a NaN, they are minus infinity.
+  // Loads a thread's scores, of tokens [first, first + 4). Past the end they are minus infinity, and plus infinity for what is no
+  // score, as in sample.cuh.
   static Four take(const Row<View>& row, i32 first) {
     const float none = identity(Max());
     Four mine;
@@ -26,7 +27,7 @@ struct DeviceBody : Body {
 #pragma unroll
     for (i32 k = 0; k < kMine; ++k) {
       if (seen >> k & 1) mine.at[k] = repeated_score(mine.at[k], row.penalty);
-      mine.at[k] = max(mine.at[k], none);
+      if (!(mine.at[k] < -none)) mine.at[k] = -none;
     }
     return mine;
   }

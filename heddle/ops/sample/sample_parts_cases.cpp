@@ -18,7 +18,7 @@ StepSequence options_of(i32 s) {
   return all[size_t(s) % std::size(all)];
 }
 
-enum class Form { kRandom, kTies, kEqual, kSparse };
+enum class Form { kRandom, kTies, kEqual, kSparse, kBroken };
 
 double formed(Form form, size_t i, double value, i32 vocab) {
   switch (form) {
@@ -28,6 +28,10 @@ double formed(Form form, size_t i, double value, i32 vocab) {
       return 1;
     case Form::kSparse:  // most slices have none
       return i % size_t(vocab) % 1500 == 3 ? value : -INFINITY;
+    case Form::kBroken: {  // the greedy rows: those of sequences 0 and 3
+      const size_t row = i / size_t(vocab), token = i % size_t(vocab);
+      return token == 70 && row == 0 ? NAN : token == 1030 && row == 3 ? INFINITY : value;
+    }
     default:
       return 4 * value;
   }
@@ -44,7 +48,8 @@ std::vector<Case> sample_parts_cases() {
                                     {1025, Form::kRandom},
                                     {4096, Form::kTies},
                                     {5003, Form::kRandom},
-                                    {5000, Form::kSparse}}) {
+                                    {5000, Form::kSparse},
+                                    {1100, Form::kBroken}}) {
     // The second sequence's rows are those of a prompt.
     const StepExample step{.sequences = {{4, 1}, {0, 5}, {9, 1}, {17, 1}, {3, 7}, {2, 1}}, .vocab = vocab};
     const SampleParts args{

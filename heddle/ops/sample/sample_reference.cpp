@@ -20,7 +20,7 @@ SliceParts slice_parts(std::span<const double> scores, i32 slice, double tempera
   const size_t begin = size_t(slice) * kSize, count = std::min(kSize, scores.size() - begin);
   SliceParts parts{{}, std::vector<double>(kSize, -INFINITY), {}};
   for (size_t i = 0; i < count; ++i)
-    if (!std::isnan(scores[begin + i])) parts.sorted[i] = scores[begin + i];
+    parts.sorted[i] = scores[begin + i] < INFINITY ? scores[begin + i] : INFINITY;
   const auto best = std::max_element(parts.sorted.begin(), parts.sorted.end());
   const double top = *best;
   const double token = top > -INFINITY ? double(begin) + double(best - parts.sorted.begin()) : 0;

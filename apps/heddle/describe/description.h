@@ -1,0 +1,42 @@
+// Describes the program's commands and their arguments as data. Manual pages and shell completion are written from it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/heddle/support/argument.h"
+
+namespace CLI {
+class App;
+}
+
+namespace heddle {
+
+struct ArgumentDescription {
+  std::vector<std::string> names;  // "-h", "--help"; of a positional argument, "model"
+  std::string value;               // "TEXT", "FILE"; "": it takes none
+  std::string default_value;       // "": none is shown
+  std::string help, group;
+  bool positional = false, required = false, repeats = false;
+  Names kind = Names::kAnything;
+  std::vector<std::string> choices;  // values; none: any
+};
+
+struct CommandDescription {
+  std::string name, about, footer;
+  std::vector<ArgumentDescription> arguments;
+  std::vector<CommandDescription> commands;  // commands of the program, without hidden ones
+};
+
+CommandDescription describe(const CLI::App& program);
+
+// The first clause of a help text, for a list.
+std::string brief_help(const std::string& help);
+
+// Each returns the text of a file.
+std::string man_page(const CommandDescription& program, const CommandDescription& command);
+std::string bash_completion(const CommandDescription& program);
+std::string zsh_completion(const CommandDescription& program);
+std::string fish_completion(const CommandDescription& program);
+
+}  // namespace heddle
