@@ -94,10 +94,11 @@ void Batcher::step() {
   if (made.empty()) return;
   const bool logits = std::ranges::any_of(running_, [](const Running& r) { return r.job->wants_logits(); });
   const i32 steps = logits ? 1 : steps_of(made);
-  if (steps > 1)
-    step_many(made, steps);
-  else
-    step_once(made, logits);
+  try {
+    steps > 1 ? step_many(made, steps) : step_once(made, logits);
+  } catch (const Error& error) {  // a step that was cancelled (ExecutorOptions), to end sooner
+    if (error.code() != ErrorCode::kDevice || !pause_()) throw;
+  }
 }
 
 void Batcher::step_once(std::span<const StepRequest> made, bool logits) {
