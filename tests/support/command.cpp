@@ -34,10 +34,12 @@ struct Pipe {
   ::signal(SIGPIPE, SIG_DFL);
   if (!command.output.empty()) out = ::open(command.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   ::dup2(in, 0), ::dup2(out, 1), ::dup2(err, 2);
-  if (command.largest_file > 0) {
-    const rlimit limit{rlim_t(command.largest_file), rlim_t(command.largest_file)};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
+  const auto set = [](int resource, long most) {
+    const rlimit limit{rlim_t(most), rlim_t(most)};
+    ::setrlimit(__rlimit_resource_t(resource), &limit);
+  };
+  if (command.largest_file > 0) set(RLIMIT_FSIZE, command.largest_file);
+  for (const ResourceLimit& limit : command.limits) set(limit.resource, limit.most);
   const char* carried = std::getenv("HEDDLE_PROGRAM");
   const char* program = carried ? carried : HEDDLE_PROGRAM;
   std::vector<char*> args = {const_cast<char*>(program)};
