@@ -1,6 +1,8 @@
 // Checkpoints as people have them: what is stored is used, known to be needless, or refused by name.
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -288,6 +290,37 @@ TEST(CheckpointReading, TiesTheHeadWhereTheModelAroundTheTextModelDoes) {
   EXPECT_EQ(around.logits(), tied.logits());
   around.config([](Json& json) { json["tie_word_embeddings"] = false; });
   EXPECT_THROW(around.logits(), Error);
+}
+
+// A checkpoint that another process cuts or writes to after its first weight was packed.
+TEST(CheckpointReading, SaysThatAFileChangedWhileItWasRead) {
+  const std::function<void(const std::string&)> changes[] = {
+      [](const std::string& file) { std::filesystem::resize_file(file, 4096); },
+      [](const std::string& file) {
+        std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+      },
+      [](const std::string& file) {
+        std::filesystem::resize_file(file, std::filesystem::file_size(file) + 1);
+      },
+  };
+  for (const auto& change : changes) {
+    Copy copy("llama3-tiny");
+    copy.tensors([](EditableTensors&) {});  // a file of its own
+    const std::string file = copy.folder() + "/model.safetensors";
+    bool changed = false;
+    EngineOptions options{.workers = 2, .max_sequences = 1};
+    options.progress = [&](size_t, size_t) {
+      if (!std::exchange(changed, true)) change(file);
+    };
+    std::string message;
+    try {
+      Engine(open_model(copy.folder()), options);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    EXPECT_NE(message.find("model.safetensors] the file changed while it was read"), std::string::npos)
+        << message;
+  }
 }
 
 }  // namespace

@@ -162,8 +162,12 @@ TEST(Command, SchedulePredictsEachPolicy) {
   expect_words(calibrated, {"predicted, costs of " + costs, "dag "});
   EXPECT_EQ(calibrated.find("zigzag"), std::string::npos);
   const std::string html = read_file(page);
-  expect_words(html, {"<canvas", "\"policies\":[{", "rms_norm+linear"});
-  EXPECT_EQ(html.find("{{schedules}}"), std::string::npos);
+  expect_words(html, {"heddle timeline", "dag, predicted", "rms_norm linear", "id=\"nanotrace\""});
+  EXPECT_EQ(html.find("{{"), std::string::npos);
+  EXPECT_EQ(html.find("id=\"nanotrace-1\""), std::string::npos);
+  expect_words(output({"trace", page}), {"a step of ", "2 workers on 2 units", "rms_norm linear"});
+  output({"schedule", kModel, "--compare", "--workers", "2", "--plot", page});
+  expect_words(read_file(page), {"dag, predicted", "zigzag, predicted", "id=\"nanotrace-1\""});
   EXPECT_EQ(html.find("http"), std::string::npos) << "it needs no other file";
   write_file(costs, "{");
   EXPECT_EQ(run_program({.args = {"schedule", kModel, "--calibrate", costs}}).code, 1);
@@ -223,6 +227,17 @@ TEST(Command, EvalMeasuresATextAndComparesModels) {
   expect_words(output({"eval", story, "--text", file}), {"perplexity  1.17", "nats a token", "in 1 windows"});
 }
 
+TEST(Command, PrintsNoRateOfNothing) {
+  const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller";
+  const Outcome one =
+      run_program({.args = {"generate", story, "--prompt", "27 + 45 =", "--max-tokens", "1"}});
+  expect_words(one.err, {"; 1 new tokens; ended by"});
+  const Outcome talk = run_program(
+      {.args = {"chat", story, "--max-tokens", "1", "--template", "/dev/null"}, .input = "/stats\n"});
+  for (const std::string& text : {one.err, talk.err, talk.out})
+    for (const char* word : {"nan", "inf/s", " 0.0/s"}) EXPECT_EQ(text.find(word), std::string::npos) << text;
+}
+
 TEST(Command, SaysWhatMemoryIsNeeded) {
   const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller";
   const Outcome outcome = run_program({.args = {"generate", story, "--prompt", "27 + 45 =", "--verbose"}});
@@ -244,10 +259,19 @@ TEST(Command, EnvSaysWhyADriverIsNoUse) {
     ::setenv("FAKE_DRIVER", ails, 1);
     const std::string text = output({"env"});
     expect_words(text, words);
-    expect_words(text, {"default     threads on ", "; not megakernel: "});
+    expect_words(text, {"default     threads\n", "(not here)"});
+    for (const std::string& word : words)
+      EXPECT_EQ(text.find(word), text.rfind(word)) << "twice in\n" << text;
   }
   ::unsetenv("LD_LIBRARY_PATH");
   ::unsetenv("FAKE_DRIVER");
+}
+
+TEST(Command, EnvSaysAThingOnce) {
+  const std::string text = output({"env"});
+  for (const char* word : {" cores for this process, by ", "no NVIDIA driver here"})
+    EXPECT_EQ(text.find(word), text.rfind(word)) << word << " twice in\n" << text;
+  expect_words(text, {" cores for this process, by "});
 }
 
 TEST(Command, CacheIsShownAndCleared) {

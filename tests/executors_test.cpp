@@ -1,6 +1,8 @@
 // Executors on a hand-made program: the same bits for any number of workers and threads, and hangs that end.
+#include <chrono>
 #include <cmath>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -55,6 +57,29 @@ TEST(Threads, ManyStepsWithWorkersThatRunAhead) {
   const auto wanted = run(5, 2, "");
   for (int round = 0; round < 20; ++round) executor->run(50);
   EXPECT_EQ(test.result(), wanted);
+}
+
+// A thread that others keep from its core for long is no hang.
+TEST(Threads, WaitLongerThanTheLimitWhileOneWorks) {
+  TestProgram test(3);
+  ExecutorOptions options{.threads = 3, .hang_limit_ms = 5};
+  options.tap = [tiles = 0](const Instruction&,
+                            u32) mutable {  // the others wait for the last tile of the first layer
+    if (++tiles == 3) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  };
+  EXPECT_EQ(get_executor("threads").create(test.program, test.memory, options)->run(2).steps, 2);
+}
+
+TEST(Threads, EndARunThatIsCancelled) {
+  TestProgram test(3);
+  bool cancel = true;
+  ExecutorOptions options{.threads = 3, .cancelled = [&] { return cancel; }};
+  options.tap = [](const Instruction&, u32) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  const auto executor = get_executor("threads").create(test.program, test.memory, options);
+  EXPECT_THROW(executor->run(100), Error) << "a step takes 360 ms";
+  cancel = false;
+  EXPECT_EQ(executor->run(1).steps, 1);
+  EXPECT_EQ(test.result(), run(3, 3, "", 1));
 }
 
 TEST(Threads, UnknownLevelIsAnError) {

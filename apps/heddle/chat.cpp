@@ -10,6 +10,7 @@
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
+#include "apps/heddle/support/rate.h"
 #include "heddle/base/error.h"
 #include "heddle/session/conversation.h"
 
@@ -103,11 +104,9 @@ class Chat {
       note(fmt::format("(the context was full: the {} oldest messages were dropped)", stats_.dropped));
     if (stats_.reason == "context") note("(the context is full: the answer was cut)");
     if (stats_.reason == "interrupted") note("(stopped)");
-    note(fmt::format("[{} tokens, {:.1f}/s; {} of {} positions left]", stats_.answer,
-                     speed(stats_.answer, stats_.answer_seconds), stats_.left, stats_.context));
+    note(fmt::format("[{} tokens{}; {} of {} positions left]", stats_.answer,
+                     rate_text(double(stats_.answer), stats_.answer_seconds), stats_.left, stats_.context));
   }
-
-  static double speed(size_t tokens, double seconds) { return seconds > 0 ? double(tokens) / seconds : 0; }
 
   void system(const std::string& text) {
     require_utf8(text, "message");
@@ -128,13 +127,13 @@ class Chat {
     const size_t fresh = stats_.prompt - stats_.kept;
     return fmt::format(
         "turn      {}, ended by {}\n"
-        "prompt    {} tokens: {} were in the KV cache, {} were processed in {:.3f} s, {:.1f}/s\n"
-        "answer    {} tokens in {:.3f} s, {:.1f}/s; chosen by {}\n"
+        "prompt    {} tokens: {} were in the KV cache, {} were processed in {:.3f} s{}\n"
+        "answer    {} tokens in {:.3f} s{}; chosen by {}\n"
         "context   {} of {} positions used, {} left\n",
         turns_, stats_.reason, stats_.prompt, stats_.kept, fresh, stats_.prompt_seconds,
-        speed(fresh, stats_.prompt_seconds), stats_.answer, stats_.answer_seconds,
-        speed(stats_.answer, stats_.answer_seconds), chooser_, stats_.context - stats_.left, stats_.context,
-        stats_.left);
+        rate_text(double(fresh), stats_.prompt_seconds), stats_.answer, stats_.answer_seconds,
+        rate_text(double(stats_.answer), stats_.answer_seconds), chooser_, stats_.context - stats_.left,
+        stats_.context, stats_.left);
   }
 
   void keep(const std::string& command, const std::string& file) {
@@ -168,6 +167,7 @@ void run(const ChatFlags& flags, const Command& command) {
   require_known_tokens(settings, engine->info().vocab);
   Conversation conversation(*engine, tokenizer, form, settings, flags.when_full == "slide");
   conversation.set_system(flags.system);
+  be_patient();
   Chat(conversation, chooser_of(settings.sampling), {flags.engine.model, flags.form, flags.engine.program})
       .run();
   if (interrupted()) forget_interrupt();  // leaving at the prompt is not a failure

@@ -3,7 +3,6 @@
 #include "heddle/ir/check.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <map>
 
@@ -14,6 +13,7 @@
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/base/json.h"
 #include "heddle/ir/artefact.h"
 #include "heddle/ir/executor.h"
@@ -24,13 +24,12 @@ namespace {
 // Prints one line for a program and its faults; returns the first fault, "" when it is proved.
 std::string show(const Program& program) {
   const CheckReport report = check(program);
-  fmt::print("{}: {} instructions on {} workers, {} waits: {} in {:.1f} ms\n", program.name,
-             report.instructions, program.workers.size(), report.waits, report.ok() ? "proved" : "REJECTED",
-             report.milliseconds);
+  print("{}: {} instructions on {} workers, {} waits: {} in {:.1f} ms\n", program.name, report.instructions,
+        program.workers.size(), report.waits, report.ok() ? "proved" : "REJECTED", report.milliseconds);
   std::string first;
   for (const Fault& fault : report.faults) {
     const std::string text = fmt::format("{}: {}", name(fault.kind), fault.message);
-    fmt::print("  {}\n", text);
+    print("  {}\n", text);
     if (first.empty()) first = text;
   }
   return first;
@@ -111,7 +110,7 @@ void check_devices(const CheckFlags& flags) {
 void run(const EngineFlags& flags) {
   require(!flags.model.empty(), "[check] MODEL or --arch is missing; see heddle check --help");
   std::string fault;
-  if (std::filesystem::is_regular_file(flags.model)) {
+  if (is_file(flags.model)) {
     fault = is_artefact(flags.model) ? show(load_artefact(flags.model)) : show(load_program(flags.model));
   } else {
     EngineOptions options = flags.options();

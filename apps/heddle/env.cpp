@@ -9,6 +9,7 @@
 #include <pcre2.h>
 
 #include "apps/heddle/support/command.h"
+#include "apps/heddle/support/output.h"
 #include "heddle/base/json.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/ir/executor.h"
@@ -27,25 +28,28 @@ std::string names(const auto& all, F&& name_of) {
   return text;
 }
 
-void run() {
-  fmt::print("heddle      {}\n", HEDDLE_VERSION);
-  for (const Backend* backend : all_backends()) {
-    fmt::print("{}", backend->describe());
-    for (const ExecutorSpec& executor : backend->executors) {
-      const std::string why = executor.unavailable();
-      fmt::print("executor    {}: {}{}\n", executor.name, executor.doc,
-                 why.empty() ? "" : " (not here: " + why + ")");
-    }
+// Describes a backend. A reason that is there already is not said again.
+std::string describe(const Backend& backend) {
+  std::string text = backend.describe();
+  for (const ExecutorSpec& executor : backend.executors) {
+    const std::string why = executor.unavailable(), reason = text.find(why) == text.npos ? ": " + why : "";
+    text += fmt::format("executor    {}: {}{}\n", executor.name, executor.doc,
+                        why.empty() ? "" : " (not here" + reason + ")");
   }
-  fmt::print("default     {}\n", describe_choice(default_executor().name, 0, true));
-  fmt::print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
-  fmt::print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
-  fmt::print("ops         {}\n",
-             names(all_ops(), [](const OpSpec& op) -> const std::string& { return op.name; }));
+  return text;
+}
+
+void run() {
+  print("heddle      {}\n", HEDDLE_VERSION);
+  for (const Backend* backend : all_backends()) print(describe(*backend));
+  print("default     {}\n", default_executor().name);
+  print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
+  print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
+  print("ops         {}\n", names(all_ops(), [](const OpSpec& op) -> const std::string& { return op.name; }));
   char pcre[64] = {};
   pcre2_config(PCRE2_CONFIG_VERSION, pcre);
   const unsigned xxhash = XXH_versionNumber();
-  fmt::print(
+  print(
       "libraries   fmt {}.{}.{}, spdlog {}.{}.{}, {}, CLI11 {}, xxHash {}.{}.{}, PCRE2 "
       "{}\n",
       FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR,

@@ -12,6 +12,7 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "apps/heddle/support/progress.h"
+#include "apps/heddle/support/rate.h"
 #include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
 #include "heddle/session/answer_json.h"
@@ -75,11 +76,17 @@ void print_times(const std::vector<std::shared_ptr<Answer>>& answers, const Answ
                  const std::string& chooser) {
   size_t tokens = 0;
   for (const auto& answer : answers) tokens += answer->tokens().size();
-  const double size = double(answers[0]->prompt().size()), count = double(tokens);
+  const size_t size = answers[0]->prompt().size();
+  if (tokens == 0 && answers[0]->reason() == "interrupted") {
+    std::fprintf(stderr, "[interrupted while the prompt of %zu tokens was read]\n", size);
+    return;
+  }
   const std::string reason = answers.size() == 1 ? "; ended by " + answers[0]->reason() : "";
-  std::fprintf(stderr, "[%.0f prompt tokens in %.3f s, %.1f/s; %zu new tokens, %.1f/s%s; chosen by %s]\n",
-               size, times.prompt, size / times.prompt, tokens,
-               (count > 1 ? count - 1 : count) / times.tokens, reason.c_str(), chooser.c_str());
+  // The time of the first token is the prompt's.
+  const std::string text = fmt::format("[{} prompt tokens in {:.3f} s{}; {} new tokens{}{}; chosen by {}]\n",
+                                       size, times.prompt, rate_text(double(size), times.prompt), tokens,
+                                       rate_text(double(tokens) - 1, times.tokens), reason, chooser);
+  std::fputs(text.c_str(), stderr);
 }
 
 // Answers that differ in their seeds: --seed and the numbers after it.
@@ -104,7 +111,10 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
   auto engine = load_engine(flags.engine, options);
   require_known(prompt, *engine, flags.engine.model);
   require_known_tokens(settings, engine->info().vocab);
-  if (flags.echo && !flags.json) print(flags.prompt);
+  if (flags.echo && !flags.json) {
+    print(flags.prompt);
+    flush_output();
+  }
   const auto answers = answers_of(flags, settings, prompt, tokenizer);
   ProgressLine progress;
   const AnswerTimes times = run_answers(*engine, answers, interrupted, [&](size_t tokens) {
@@ -127,10 +137,11 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
 void print_stats(const PromptBatchStats& stats) {
   const BatchStats& steps = stats.steps;
   const std::string text = fmt::format(
-      "[{} prompt tokens, {} more shared; {} new tokens; {:.1f} tokens/s in {} steps of up to {} sequences; "
+      "[{} prompt tokens, {} more shared; {} new tokens{} in {} steps of up to {} sequences; "
       "{} answers chosen by the host, {} by the program]\n",
-      steps.prompt_tokens, steps.shared_tokens, steps.new_tokens, double(steps.new_tokens) / stats.seconds,
-      steps.steps, steps.most_sequences, stats.by_host, stats.by_program);
+      steps.prompt_tokens, steps.shared_tokens, steps.new_tokens,
+      rate_text(double(steps.new_tokens), stats.seconds, " tokens/s"), steps.steps, steps.most_sequences,
+      stats.by_host, stats.by_program);
   std::fputs(text.c_str(), stderr);
 }
 

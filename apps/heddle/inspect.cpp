@@ -1,7 +1,6 @@
 // heddle inspect: shows the sizes, graph and program of a model, or what a saved program holds.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 #include <fmt/core.h>
 
@@ -9,6 +8,7 @@
 #include "apps/heddle/support/engine_flags.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/ir/print.h"
 #include "heddle/text/generation_config.h"
@@ -54,17 +54,17 @@ void show_model(const std::string& folder, const Planner& planner) {
   const ModelInfo& info = planner.model().info();
   const Capacity& capacity = planner.capacity();
   const Sizes sizes(planner.graph(1, 1));
-  fmt::print("{}\n", folder);
-  fmt::print("  family    {}: {} layers, {} key/value heads of {}, vocabulary {}, {} positions\n",
-             info.family, info.layers, info.kv_heads, info.head_dim, info.vocab, info.max_positions);
-  if (!info.position_limit.empty()) fmt::print("            {}\n", info.position_limit);
-  fmt::print("  weights   {}: {} parameters in {} matrices and {} vectors, {:.1f} MB packed\n",
-             name(info.weight_dtype), sizes.parameters, sizes.matrices, sizes.vectors,
-             megabytes(sizes.weight_bytes));
-  fmt::print("  KV cache  {}: {} bytes a position, {:.1f} MB for a context of {}\n",
-             name(capacity.kv_dtype.value_or(info.weight_dtype)),
-             sizes.page_bytes / (i64(capacity.num_pages) * capacity.page_size), megabytes(sizes.page_bytes),
-             capacity.pages_per_sequence * capacity.page_size);
+  print("{}\n", folder);
+  print("  family    {}: {} layers, {} key/value heads of {}, vocabulary {}, {} positions\n", info.family,
+        info.layers, info.kv_heads, info.head_dim, info.vocab, info.max_positions);
+  if (!info.position_limit.empty()) print("            {}\n", info.position_limit);
+  print("  weights   {}: {} parameters in {} matrices and {} vectors, {:.1f} MB packed\n",
+        name(info.weight_dtype), sizes.parameters, sizes.matrices, sizes.vectors,
+        megabytes(sizes.weight_bytes));
+  print("  KV cache  {}: {} bytes a position, {:.1f} MB for a context of {}\n",
+        name(capacity.kv_dtype.value_or(info.weight_dtype)),
+        sizes.page_bytes / (i64(capacity.num_pages) * capacity.page_size), megabytes(sizes.page_bytes),
+        capacity.pages_per_sequence * capacity.page_size);
 }
 
 // The settings of generation that the model's files have, each with its file.
@@ -73,13 +73,12 @@ void show_generation(const std::string& folder) {
   try {
     config = GenerationConfig::load(folder);
   } catch (const Error& error) {
-    fmt::print("generation\n  {}\n", error.what());
+    print("generation\n  {}\n", error.what());
     return;
   }
-  fmt::print("generation{}\n",
-             config.sources.empty() ? ": no settings in generation_config.json or config.json" : "");
-  for (const auto& [name, value, where] : config.sources)
-    fmt::print("  {:<28} {:<24} {}\n", name, value, where);
+  print("generation{}\n",
+        config.sources.empty() ? ": no settings in generation_config.json or config.json" : "");
+  for (const auto& [name, value, where] : config.sources) print("  {:<28} {:<24} {}\n", name, value, where);
 }
 
 // A token's text, the size of a list, or the beginning of a long text.
@@ -105,19 +104,19 @@ void show_tokenizer(const std::string& folder) {
 }
 
 void show_row_classes(const Planner& planner) {
-  fmt::print("row classes\n  rows  calls  instructions  counters   arena bytes\n");
+  print("row classes\n  rows  calls  instructions  counters   arena bytes\n");
   for (i32 rows : planner.row_classes()) {
     const Program program = planner.program(rows, 1);
-    fmt::print("  {:>4} {:>6} {:>13} {:>9} {:>13}\n", rows, program.calls.size(), program.num_instructions(),
-               program.counters.size(), program.arena_bytes);
+    print("  {:>4} {:>6} {:>13} {:>9} {:>13}\n", rows, program.calls.size(), program.num_instructions(),
+          program.counters.size(), program.arena_bytes);
   }
 }
 
 void show_fused(const Planner& planner, i32 rows) {
   std::vector<std::string> log;
   planner.fused(rows, 1, &log);
-  fmt::print("fused: {} calls into others\n", log.size());
-  for (const std::string& line : log) fmt::print("  {}\n", line);
+  print("fused: {} calls into others\n", log.size());
+  for (const std::string& line : log) print("  {}\n", line);
 }
 
 void show_program(const InspectFlags& flags, const Program& program) {
@@ -158,7 +157,7 @@ void inspect_model(const InspectFlags& flags) {
 
 void run(const InspectFlags& flags) {
   require(flags.rows >= 1, "[inspect] --rows is {}; must be positive", flags.rows);
-  if (std::filesystem::is_regular_file(flags.engine.model))
+  if (is_file(flags.engine.model))
     inspect_file(flags);
   else
     inspect_model(flags);

@@ -1,6 +1,7 @@
 // The command line: finds the command, and turns an error into a message and an exit code.
 #include <csignal>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
@@ -13,6 +14,8 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
+#include "heddle/base/failure.h"
+#include "heddle/base/thread.h"
 #include "heddle/engine/builtins.h"
 
 namespace heddle {
@@ -21,7 +24,7 @@ void add_commands(CLI::App& app);
 
 namespace {
 
-enum ExitCode { kDone = 0, kFailed = 1, kWrongArguments = 2, kInterrupted = 130 };
+enum ExitCode { kDone = 0, kFailed = 1, kWrongArguments = 2, kInterrupted = kInterruptedCode };
 
 constexpr const char* kAbout =
     "heddle turns a transformer into one checked program of tile instructions and runs it.";
@@ -70,10 +73,25 @@ int run(int argc, char** argv) {
   return interrupted() ? kInterrupted : kDone;
 }
 
+ExitCode code_of(const std::exception& failure) {
+  if (interrupted()) return kInterrupted;
+  const auto* error = dynamic_cast<const Error*>(&failure);
+  return error && error->code() == ErrorCode::kInvalidArgument ? kWrongArguments : kFailed;
+}
+
 int failed(ExitCode code, const char* message) {
   std::fflush(stdout);
   std::fprintf(stderr, "heddle: %s\n", message);
   return code;
+}
+
+int report(const std::exception& error) {
+  try {
+    return failed(code_of(error), message_of(error).c_str());
+  } catch (const std::bad_alloc&) {
+    return failed(kFailed,
+                  "[memory] none is left, not even for the message; free some or allow more (ulimit -v)");
+  }
 }
 
 }  // namespace
@@ -84,13 +102,13 @@ int main(int argc, char** argv) {
   hold_standard_descriptors();
   watch_interrupts();
   std::signal(SIGXFSZ, SIG_IGN);  // a write past a file size limit becomes an error of the write
-  try {
-    return run(argc, argv);
-  } catch (const Error& error) {
-    return failed(error.code() == ErrorCode::kInvalidArgument ? kWrongArguments : kFailed, error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(kFailed, "out of memory; a smaller --max-context or model needs less");
-  } catch (const std::exception& error) {
-    return failed(kFailed, error.what());
-  }
+  int code = kFailed;
+  with_large_stack([&] {
+    try {
+      code = run(argc, argv);
+    } catch (const std::exception& error) {
+      code = report(error);
+    }
+  });
+  return code;
 }

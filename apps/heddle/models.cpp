@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "apps/heddle/support/command.h"
+#include "apps/heddle/support/output.h"
 #include "heddle/model/build/family.h"
 
 namespace heddle {
@@ -9,11 +10,11 @@ namespace {
 
 void run() {
   for (const Family* family : all_families()) {
-    fmt::print("{:<16} {}\n", family->model_type, family->doc);
-    fmt::print("{:<16} supports: {}\n", "", family->supports);
-    fmt::print("{:<16} refuses:  {}\n", "", family->refuses);
+    print("{:<16} {}\n", family->model_type, family->doc);
+    print("{:<16} supports: {}\n", "", family->supports);
+    print("{:<16} refuses:  {}\n", "", family->refuses);
   }
-  fmt::print(
+  print(
       "\nrope_type        default, linear, yarn, llama3; dynamic up to max_position_embeddings and longrope "
       "up\n"
       "                 to original_max_position_embeddings: longer texts would change cached keys\n"

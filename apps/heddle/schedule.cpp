@@ -137,7 +137,7 @@ void run(const Command& command, const ScheduleFlags& flags) {
     print(fmt::format("measured with {} on {}: the same tokens and logits with each policy\n",
                       options.executor, backend_of(options.executor).device(options.device)));
   print(table(schedules));
-  if (!flags.plot.empty()) write_file(flags.plot, schedule_page(title, schedules));
+  if (!flags.plot.empty()) write_file(flags.plot, schedule_page(title, schedules, flags.how.rows));
   if (flags.out.empty()) return;
   std::vector<Measurement> rows;
   for (const PlannedSchedule& schedule : schedules) rows.push_back(*schedule.measured);

@@ -15,6 +15,13 @@ namespace {
 
 constexpr size_t kIndexedMembers = 16;  // objects with at least this many members are found by binary search
 
+// Takes what the library says, without the number of its error: "[json.exception.parse_error.101] ...".
+std::string_view text_of(const nlohmann::json::exception& error) {
+  std::string_view what = error.what();
+  what.remove_prefix(std::min(what.find("] ") + 2, what.size()));
+  return what;
+}
+
 // Gives the parser its text and knows how far it has read.
 class Cursor {
  public:
@@ -129,9 +136,8 @@ class JsonBuilder {
     return true;
   }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..."
-    std::string_view what = error.what();
-    what.remove_prefix(std::min(what.find("] ") + 2, what.size()));
+    // "parse error at line 1, column 2: syntax error ..."
+    std::string_view what = text_of(error);
     if (what.starts_with("parse error at ")) what.remove_prefix(std::min(what.find(": ") + 2, what.size()));
     fail_at(text_.data() + std::min(position - 1, text_.size()), fmt::format("not valid JSON: {}", what));
   }
@@ -319,7 +325,7 @@ std::string Json::dump_strictly() const {
   try {
     return JsonWriter::of(*this).dump();
   } catch (const nlohmann::json::exception& error) {
-    fail(ErrorCode::kInvalidArgument, "[json] a text is not UTF-8: {}", error.what());
+    fail(ErrorCode::kInvalidArgument, "[json] a text is not UTF-8: {}", text_of(error));
   }
 }
 
@@ -331,10 +337,10 @@ Json parse_json(std::string_view text, const std::string& where, const JsonLimit
 
 Json load_json(const std::string& path, const JsonLimits& limits) {
   const MappedFile file(path);
-  const auto bytes = file.bytes();
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  refuse_placeholder(path, text);
-  return parse_json(text, path, limits);
+  return file.read([&](std::string_view text) {
+    refuse_placeholder(path, text);
+    return parse_json(text, path, limits);
+  });
 }
 
 std::string brief(const Json& value) {

@@ -1,12 +1,16 @@
 #include "heddle/base/memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
 
 #include <sys/resource.h>
+
+#include "heddle/base/control_group.h"
+#include "heddle/base/error.h"
 
 namespace heddle {
 namespace {
@@ -42,21 +46,14 @@ i64 left_in(const std::string& folder, const char* limit_file, const char* use_f
   return limit - use + std::max(i64{0}, number_in(folder + "/memory.stat", given_back));
 }
 
-// Parses the lines of /proc/self/cgroup: "0::/path" (version 2) or "4:memory:/path" (version 1).
 i64 left_in_control_groups() {
+  const ControlGroups groups = control_groups("memory");
   i64 left = kNoLimit;
-  std::ifstream text("/proc/self/cgroup");
-  for (std::string line; std::getline(text, line);) {
-    const size_t second = line.find(':', line.find(':') + 1);
-    if (second == std::string::npos) continue;
-    const std::string path = line.substr(second + 1) == "/" ? "" : line.substr(second + 1);
-    if (line.starts_with("0::"))
-      left =
-          std::min(left, left_in("/sys/fs/cgroup" + path, "/memory.max", "/memory.current", "inactive_file"));
-    if (line.find(":memory:") != std::string::npos)
-      left = std::min(left, left_in("/sys/fs/cgroup/memory" + path, "/memory.limit_in_bytes",
-                                    "/memory.usage_in_bytes", "total_inactive_file"));
-  }
+  for (const std::string& folder : groups.version2)
+    left = std::min(left, left_in(folder, "/memory.max", "/memory.current", "inactive_file"));
+  for (const std::string& folder : groups.version1)
+    left = std::min(
+        left, left_in(folder, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"));
   return left;
 }
 
@@ -74,6 +71,28 @@ i64 available_memory() {
   const i64 left =
       std::min({free < 0 ? kNoLimit : free * 1024, left_in_control_groups(), left_of_address_space()});
   return left == kNoLimit ? -1 : std::max(left, i64{0});
+}
+
+void fail_memory(size_t bytes, std::string_view what) {
+  const i64 free = available_memory();
+  fail(ErrorCode::kUnsupported,
+       "[memory] {} for {} cannot be had{}; a smaller --max-context, fewer sequences, fewer threads or a "
+       "model with "
+       "smaller elements need less",
+       bytes > 0 ? fmt::format("{} bytes", bytes) : "memory", what,
+       free >= 0 ? fmt::format(": {} bytes are free", free) : "");
+}
+
+namespace {
+std::atomic<size_t> refused = 0;  // a worker's exception is looked at by another thread
+}
+
+void note_refused(size_t bytes) noexcept {
+  refused = bytes;
+}
+
+size_t take_refused() noexcept {
+  return refused.exchange(0);
 }
 
 }  // namespace heddle

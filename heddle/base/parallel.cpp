@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
+#include <cmath>
 #include <exception>
 #include <future>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <sched.h>
+
+#include "heddle/base/control_group.h"
+#include "heddle/base/thread.h"
 
 namespace heddle {
 namespace {
@@ -18,15 +21,17 @@ int count_of(int threads) {
   return threads > 0 ? threads : allowed_cores();
 }
 
-// Starts threads 1 to wanted - 1, or as many as the system allows. Each runs body(number).
-std::vector<std::jthread> start_threads(int wanted, const std::function<void(int)>& body) {
-  std::vector<std::jthread> threads;
+// Starts threads 1 to wanted - 1, or as many as the system allows. Each runs body(number), which outlives them.
+std::vector<Thread> start_threads(int wanted, const std::function<void(int)>& body) {
+  std::vector<Thread> threads;
   threads.reserve(size_t(std::max(1, wanted)));
-  try {
-    for (int t = 1; t < wanted; ++t) threads.emplace_back(body, t);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "[threads] %zu of %d threads run, no more could start (%s); the work takes longer\n",
-                 threads.size() + 1, wanted, error.what());
+  for (int t = 1; t < wanted; ++t) {
+    Result<Thread> started = Thread::try_start([&body, t] { body(t); });
+    if (!started) {
+      warn_of_few_threads(size_t(wanted), threads.size() + 1, started.message());
+      break;
+    }
+    threads.push_back(std::move(started).value());
   }
   return threads;
 }
@@ -64,14 +69,40 @@ std::vector<int> allowed_core_ids() {
   return ids;
 }
 
-int allowed_cores() {
+namespace {
+
+// Read once: this is asked for with each call of an op.
+const CpuQuota& quota() {
+  static const CpuQuota quota = cpu_quota();
+  return quota;
+}
+
+int cores_by_affinity() {
   return std::max(1, int(allowed_core_ids().size()));
+}
+
+bool quota_decides() {
+  return quota().cores > 0 && std::ceil(quota().cores) < cores_by_affinity();
+}
+
+}  // namespace
+
+int allowed_cores() {
+  return quota_decides() ? int(std::ceil(quota().cores)) : cores_by_affinity();
+}
+
+std::string describe_cores() {
+  const std::string reason = quota_decides()
+                                 ? fmt::format("by the CPU quota of {} cores in {}, of {} by its affinity",
+                                               quota().cores, quota().group, cores_by_affinity())
+                                 : "by its affinity";
+  return fmt::format("{} cores for this process, {}", allowed_cores(), reason);
 }
 
 void parallel_for(size_t jobs, int threads, const std::function<void(size_t)>& job) {
   std::atomic<size_t> next = 0;
   FirstFailure failure;
-  const auto work = [&](int) {
+  const std::function<void(int)> work = [&](int) {
     for (size_t i; !failure.failed() && (i = next++) < jobs;) try {
         job(i);
       } catch (...) {
@@ -89,7 +120,7 @@ int run_together(int threads, const std::function<void(int, int)>& work) {
   FirstFailure failure;
   std::promise<int> started;
   const std::shared_future<int> count = started.get_future().share();
-  const auto run = [&](int thread) {
+  const std::function<void(int)> run = [&](int thread) {
     try {
       work(thread, count.get());
     } catch (...) {

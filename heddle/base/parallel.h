@@ -5,14 +5,18 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace heddle {
 
 // The system's numbers of the cores that this process may run on; empty when the system does not say.
 std::vector<int> allowed_core_ids();
-// The number of these cores, at least 1.
+// How many threads can run at once: one for each of these cores, or as many as a CPU quota gives time for, rounded up; at
+// least 1.
 int allowed_cores();
+// Says the number and its reason: "2 cores for this process, by its affinity".
+std::string describe_cores();
 
 // Calls job(0) to job(jobs - 1) once each, in order of their start, on up to `threads` threads (0: one for
 // each allowed core). After an exception no further job starts; when all running jobs have ended, the

@@ -69,7 +69,7 @@ TEST(Parallel, RunsTogether) {
 
 TEST(Parallel, CountsCores) {
   EXPECT_GE(allowed_cores(), 1);
-  EXPECT_EQ(size_t(allowed_cores()), std::max<size_t>(1, allowed_core_ids().size()));
+  EXPECT_LE(size_t(allowed_cores()), std::max<size_t>(1, allowed_core_ids().size()));
 }
 
 #ifndef HEDDLE_SANITIZED  // sanitizers want more memory than this limit leaves
@@ -96,7 +96,8 @@ void work_without_threads() {
 TEST(ParallelDeathTest, GoesOnWithTheThreadsThatStart) {
   GTEST_FLAG_SET(death_test_style,
                  "threadsafe");  // runs in a new process, without stacks of earlier threads
-  EXPECT_EXIT(work_without_threads(), testing::ExitedWithCode(0), "1 of 4 threads run, no more could start");
+  EXPECT_EXIT(work_without_threads(), testing::ExitedWithCode(0),
+              "1 of 4 threads started, no more could .*--threads N.*ulimit -u");
 }
 
 #endif

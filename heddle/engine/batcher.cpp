@@ -107,6 +107,8 @@ void Batcher::step() {
           running.sequence.id() == error.sequence && !name.empty())
         throw NotFiniteLogits(error.sequence, fmt::format("[{}] {}", name, error.what()));
     throw;
+  } catch (const Error& error) {  // a step that was cancelled (ExecutorOptions), to end sooner
+    if (error.code() != ErrorCode::kDevice || !pause_()) throw;
   }
 }
 

@@ -5,7 +5,10 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "heddle/base/error.h"
+#include "heddle/base/memory.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/loaded_program.h"
 #include "heddle/engine/written.h"
@@ -44,13 +47,15 @@ LoadedProgram& Engine::State::loaded(i32 rows, i32 num_sequences) {
   const i32 size = planner.row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
   auto& slot = programs[{size, most}];
   if (slot) return *slot;
-  Program program = options.artefact ? options.artefact->program(size, most) : planner.program(size, most);
-  if (options.artefact)
-    require_memory(program, planner.graph(size, most).graph);  // the artefact has its proof
-  else
-    check_or_throw(program);
-  slot = std::make_unique<LoadedProgram>(std::move(program), options, memory);
-  return *slot;
+  return with_memory_for(fmt::format("the program of steps of {} rows", size), [&]() -> LoadedProgram& {
+    Program program = options.artefact ? options.artefact->program(size, most) : planner.program(size, most);
+    if (options.artefact)
+      require_memory(program, planner.graph(size, most).graph);  // the artefact has its proof
+    else
+      check_or_throw(program);
+    slot = std::make_unique<LoadedProgram>(std::move(program), options, memory);
+    return *slot;
+  });
 }
 
 const LoadedProgram& Engine::State::of(const Program& program) const {
@@ -62,8 +67,10 @@ const LoadedProgram& Engine::State::of(const Program& program) const {
 Engine::Engine(std::shared_ptr<const Model> model, EngineOptions options) {
   if (std::string why = get_executor(options.executor).unavailable(); !why.empty() && !options.artefact)
     fail(ErrorCode::kUnsupported, "[executor] {} cannot run here: {}", options.executor, why);
-  take_settings(*model, options);
-  state_ = std::make_unique<State>(std::move(model), std::move(options));
+  with_memory_for("the model, its KV cache and its programs", [&] {
+    take_settings(*model, options);
+    state_ = std::make_unique<State>(std::move(model), std::move(options));
+  });
 }
 
 Engine::~Engine() = default;
@@ -204,7 +211,8 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   StepResult result;
   TokensInTime in_time(options);
   try {
-    result.report = s.run(loaded, requests, options.steps, in_time.watch());
+    with_memory_for(fmt::format("a step of {} rows", rows),
+                    [&] { result.report = s.run(loaded, requests, options.steps, in_time.watch()); });
   } catch (...) {  // the sequences stay as they were, and the pages that they took are free
     for (const StepRequest& request : requests) rewind(request.sequence, length(request.sequence));
     throw;

@@ -1,14 +1,18 @@
 #include "heddle/engine/loaded_program.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "heddle/base/memory.h"
 #include "heddle/engine/memory_need.h"
 #include "heddle/ir/artefact.h"
 #include "heddle/ir/row_classes.h"
 
 namespace heddle {
 namespace {
+
+constexpr const char* kRecord = "a step's record";
 
 std::unique_ptr<Executor> make_executor(const Program& program, const Memory& memory,
                                         const EngineOptions& options) {
@@ -33,17 +37,18 @@ SharedMemory::SharedMemory(const Planner& planner, const EngineOptions& options)
   weights.emplace(planner.model(), one, options.threads, space, options.progress);
   for (const Buffer& buffer : one.graph.buffers())
     if (buffer.kind == BufferKind::kPages) {
-      kv.emplace(buffer.name, Storage(size_t(buffer.bytes), space, true));
+      kv.emplace(buffer.name, Storage(size_t(buffer.bytes), space, "the KV cache", true));
       kv_bytes += size_t(buffer.bytes);
     }
 }
 
 LoadedProgram::LoadedProgram(Program made, const EngineOptions& options, const SharedMemory& shared)
     : program_(std::move(made)), record_(program_.shape), space_(shared.space) {
-  own_.emplace_back(size_t(std::max<i64>(program_.arena_bytes, 1)), space_);
+  own_.emplace_back(size_t(std::max<i64>(program_.arena_bytes, 1)), space_,
+                    "the activations of a step of " + std::to_string(program_.shape.rows) + " rows");
   if (space_) {
-    host_.emplace(size_t(StepHost::bytes(program_.shape)), space_);
-    state_.emplace(size_t(StepDevice::bytes(program_.shape)), space_);
+    host_.emplace(size_t(StepHost::bytes(program_.shape)), space_, kRecord);
+    state_.emplace(size_t(StepDevice::bytes(program_.shape)), space_, kRecord);
   }
   for (u32 b = 0; b < program_.buffers.size(); ++b) {
     const Buffer& info = program_.buffers[b].info;
@@ -61,7 +66,7 @@ std::byte* LoadedProgram::place(const ProgramBuffer& buffer, const SharedMemory&
   if (info.kind == BufferKind::kPages) return shared.kv.at(info.name).data();
   if (shared.weights->has(info.name)) return shared.weights->data(info.name);
   if (arena_offset >= 0) return own_.front().data() + arena_offset;
-  return own_.emplace_back(size_t(info.bytes), space_).data();
+  return own_.emplace_back(size_t(info.bytes), space_, info.name).data();
 }
 
 RunReport LoadedProgram::run(int steps, const StepWatch* watch) {
@@ -75,7 +80,7 @@ RunReport LoadedProgram::run(int steps, const StepWatch* watch) {
 }
 
 std::vector<float> LoadedProgram::logits(size_t count) const {
-  std::vector<float> values(count);
+  auto values = make_vector<float>(count, "the logits of a step");
   copy_from(space_, values.data(), memory_.base[logits_], count * sizeof(float));
   return values;
 }

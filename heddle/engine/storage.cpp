@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "heddle/base/error.h"
 #include "heddle/base/invariant.h"
+#include "heddle/base/memory.h"
 
 namespace heddle {
 namespace {
@@ -14,17 +14,17 @@ namespace {
 constexpr size_t kSlack = 64;  // bytes that vector loads may read past the end
 constexpr size_t kLargePage = HostMemory::kLargePage;
 
-std::byte* map_zeros(size_t bytes) {
+std::byte* map_zeros(size_t bytes, std::string_view what) {
   void* data =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", bytes);
+  if (data == MAP_FAILED) fail_memory(bytes, what);
   return static_cast<std::byte*>(data);
 }
 
 // Starts at a large page: memory before the first one would fault on each small page.
-std::byte* map_large_pages(size_t bytes) {
+std::byte* map_large_pages(size_t bytes, std::string_view what) {
   const size_t small = size_t(::sysconf(_SC_PAGESIZE)), kept = (bytes + small - 1) / small * small;
-  std::byte* data = map_zeros(kept + kLargePage);
+  std::byte* data = map_zeros(kept + kLargePage, what);
   const size_t before = -reinterpret_cast<size_t>(data) % kLargePage;
   if (before > 0) ::munmap(data, before);
   ::munmap(data + before + kept, kLargePage - before);
@@ -34,9 +34,9 @@ std::byte* map_large_pages(size_t bytes) {
 
 }  // namespace
 
-HostMemory::HostMemory(size_t bytes, bool sparse) : size_(bytes) {
+HostMemory::HostMemory(size_t bytes, std::string_view what, bool sparse) : size_(bytes) {
   const bool large = bytes >= kLargePage;
-  data_ = large && !sparse ? map_large_pages(size_ + kSlack) : map_zeros(size_ + kSlack);
+  data_ = large && !sparse ? map_large_pages(size_ + kSlack, what) : map_zeros(size_ + kSlack, what);
   if (large && sparse) ::madvise(data_, size_ + kSlack, MADV_NOHUGEPAGE);
 }
 
@@ -53,8 +53,9 @@ HostMemory::~HostMemory() {
   if (data_) ::munmap(data_, size_ + kSlack);
 }
 
-Storage::Storage(size_t bytes, MemorySpace* space, bool sparse) : space_(space), size_(bytes) {
-  if (!space_) host_.emplace(bytes, sparse);
+Storage::Storage(size_t bytes, MemorySpace* space, std::string_view what, bool sparse)
+    : space_(space), size_(bytes) {
+  if (!space_) host_.emplace(bytes, what, sparse);
   data_ = space_ ? space_->allocate(bytes) : host_->data();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 #include "heddle/ir/executor.h"
 
@@ -14,8 +15,9 @@ class HostMemory {
   // x86-64 has these, and arm64 where its small pages have 4 KB.
   static constexpr size_t kLargePage = size_t{1} << 21;
 
-  // `sparse`: it fills slowly, so large pages would hold memory that is not in use.
-  explicit HostMemory(size_t bytes, bool sparse = false);
+  // `what` it is for, in the Error when it cannot be had. `sparse`: it fills slowly, so large pages would hold memory that
+  // is not in use.
+  HostMemory(size_t bytes, std::string_view what, bool sparse = false);
   HostMemory(HostMemory&& other) noexcept;
   HostMemory& operator=(HostMemory&& other) noexcept;
   ~HostMemory();
@@ -30,8 +32,8 @@ class HostMemory {
 // Zeroed memory for an executor's buffers, in a space of its backend or (null) in the host's memory.
 class Storage {
  public:
-  // `sparse`: see HostMemory.
-  Storage(size_t bytes, MemorySpace* space, bool sparse = false);
+  // `what` and `sparse`: see HostMemory.
+  Storage(size_t bytes, MemorySpace* space, std::string_view what, bool sparse = false);
   // Takes host memory over, or copies its content to the space.
   Storage(HostMemory filled, MemorySpace* space);
   Storage(Storage&& other) noexcept;

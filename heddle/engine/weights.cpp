@@ -12,6 +12,7 @@
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/base/invariant.h"
+#include "heddle/base/memory.h"
 #include "heddle/base/parallel.h"
 #include "heddle/engine/pack.h"
 #include "heddle/ir/rules.h"
@@ -41,7 +42,8 @@ std::vector<i64> joined(std::vector<i64> shape, size_t rank) {
 
 // Copies `count` elements in a wider dtype, which holds them exactly.
 void convert(Source& source, i64 count, DType to) {
-  source.converted = std::make_shared<std::vector<std::byte>>(size_t(count) * size_t(size_of(to)));
+  source.converted = std::make_shared<std::vector<std::byte>>(
+      make_vector<std::byte>(size_t(count) * size_t(size_of(to)), std::string("a weight in ") + name(to)));
   for (i64 i = 0; i < count; ++i)
     store_number(to, source.converted->data() + i * size_of(to),
                  load_number(source.dtype, source.data + i * size_of(source.dtype)));
@@ -159,7 +161,7 @@ void WeightStore::add(const std::string& name, HostMemory packed, const std::vec
   const size_t bytes = packed.size();
   Entry entry{Storage(std::move(packed), space_), std::nullopt};
   if (!panels.empty()) {
-    entry.panels.emplace(panels.size() * sizeof(u64), space_);
+    entry.panels.emplace(panels.size() * sizeof(u64), space_, name);
     entry.panels->write(panels.data(), panels.size() * sizeof(u64));
   }
   bytes_ += bytes;
@@ -182,7 +184,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
     if (buffer.kind != BufferKind::kWeight) continue;
     const WeightSpec& spec = graph.weights.at(buffer.name);
     const Weight weight = weight_in(graph.graph, b);
-    HostMemory packed{size_t(buffer.bytes)};
+    HostMemory packed(size_t(buffer.bytes), "the weight " + buffer.name);
     const Packing packing(spec, weight, model);
     for (const WeightSource& source : spec.sources) packed_tensors.erase(source.tensor);
     packing.pack(threads, packed, forget_packed);
@@ -204,7 +206,7 @@ WeightStore::WeightStore(const Model& model, const ModelGraph& graph, int thread
       model.forget(wanted.tensor);
     }
     HEDDLE_CHECK((spec.order.empty() ? values.size() : spec.order.size()) == size_t(spec.size));
-    HostMemory packed(size_t(spec.size) * 4);
+    HostMemory packed(size_t(spec.size) * 4, "the weight " + key);
     auto* out = reinterpret_cast<float*>(packed.data());
     for (size_t i = 0; i < size_t(spec.size); ++i)
       out[i] = values[spec.order.empty() ? i : size_t(spec.order[i])];

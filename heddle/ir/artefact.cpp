@@ -116,18 +116,17 @@ void save_artefact(const Artefact& artefact, const std::string& path) {
 
 bool is_artefact(const std::string& path) {
   const MappedFile file(path);
-  const auto bytes = file.bytes();
-  return is_of_kind(kKind, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return file.read([](std::string_view bytes) { return is_of_kind(kKind, bytes); });
 }
 
 Artefact load_artefact(const std::string& path) {
   const MappedFile file(path);
-  const auto bytes = file.bytes();
-  const std::string_view text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  if (text.starts_with(kProgramMagic))
-    fail(ErrorCode::kIo,
-         "[{}] is one program, without a checkpoint or code; heddle compile makes what is wanted", path);
-  Artefact artefact = parse_artefact(text, path);
+  Artefact artefact = file.read([&](std::string_view text) {
+    if (text.starts_with(kProgramMagic))
+      fail(ErrorCode::kIo,
+           "[{}] is one program, without a checkpoint or code; heddle compile makes what is wanted", path);
+    return parse_artefact(text, path);
+  });
   require_proofs(artefact);
   return artefact;
 }

@@ -45,6 +45,9 @@ struct ExecutorOptions {
   std::string simd;              // threads only: name of a lower SIMD level; empty: the best one of this CPU
   LaunchMode launch_mode = LaunchMode::kDependent;  // launches only
   Knowledge knowledge = Knowledge::kNothing;        // GPU
+  // threads only: asked every 50 ms while a run goes on; true ends it with an Error(kDevice), and the next run works. What
+  // the run computed so far is lost.
+  std::function<bool()> cancelled = {};
   // Instructions of each worker that a run records; 0: none. A traced `launches` run launches call by call.
   u32 trace_events = 0;
   // reference only:

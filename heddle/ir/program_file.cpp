@@ -120,8 +120,7 @@ void save_program(const Program& program, const std::string& path) {
 
 Program load_program(const std::string& path) {
   const MappedFile file(path);
-  const auto bytes = file.bytes();
-  return parse_program({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  return file.read([&](std::string_view bytes) { return parse_program(bytes, path); });
 }
 
 }  // namespace heddle

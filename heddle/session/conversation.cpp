@@ -115,14 +115,21 @@ TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallbac
   Answer answer(settings_, tokens, tokenizer_);
   answer.on_text = on_text;
   Stopwatch watch;
-  i32 token = read(tokens, stats, answer, stop);
-  stats.prompt_seconds = watch.seconds();
-  watch = {};
-  const auto is_full = [&] { return engine_.length(sequence_.id()) >= engine_.max_context(); };
-  bool more = token >= 0 && answer.take(token), full = more && is_full();
-  while (more && !stop() && !full) {
-    more = go_on(token, answer, stop);
+  i32 token = -1;
+  bool full = false;
+  try {
+    token = read(tokens, stats, answer, stop);
+    stats.prompt_seconds = watch.seconds();
+    watch = {};
+    const auto is_full = [&] { return engine_.length(sequence_.id()) >= engine_.max_context(); };
+    bool more = token >= 0 && answer.take(token);
     full = more && is_full();
+    while (more && !stop() && !full) {
+      more = go_on(token, answer, stop);
+      full = more && is_full();
+    }
+  } catch (const Error& error) {  // a step that was cancelled (ExecutorOptions) leaves the sequence as it was
+    if (error.code() != ErrorCode::kDevice || !stop()) throw;
   }
   answer.end(full);
   ++settings_.sampling.seed;  // seed of the next answer, if the host chooses tokens

@@ -1,7 +1,9 @@
 // Conversations with the shipped model, without a terminal.
 #include "heddle/session/conversation.h"
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +73,21 @@ TEST_F(Conversations, StopWhereTheyAreAsked) {
   const TurnStats none = conversation.say("Once more", count, [] { return true; });
   EXPECT_EQ(none.answer, 0u);
   EXPECT_EQ(conversation.messages().size(), 2u) << "a message without an answer does not";
+}
+
+TEST_F(Conversations, StopInTheMiddleOfAStep) {
+  bool asked = false;
+  EngineOptions options{.max_context = 64, .max_sequences = 1};
+  options.run.tap = [&](const Instruction&, u32) {
+    if (!asked) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  options.run.cancelled = [&] { return asked = true; };  // at its first look, 50 ms after the beginning
+  Engine slow(open_model(kModel), options);
+  Conversation conversation(slow, tokenizer, form, settings, false);
+  const TurnStats turn = conversation.say("27 + 45 =", {}, [&] { return asked; });
+  EXPECT_EQ(turn.reason, "interrupted");
+  EXPECT_EQ(turn.answer, 0u);
+  EXPECT_TRUE(conversation.messages().empty());
 }
 
 TEST_F(Conversations, AnErrorAddsNothing) {

@@ -61,8 +61,8 @@ ChatTemplate ChatTemplate::parse(std::string_view text, const std::string& name,
 
 bool ChatTemplate::exists(const std::string& folder) {
   const std::filesystem::path root(folder);
-  if (std::filesystem::exists(root / kFile)) return true;
-  if (!std::filesystem::exists(root / kConfig)) return false;
+  if (path_exists(root / kFile)) return true;
+  if (!path_exists(root / kConfig)) return false;
   const JsonDocument document(read_file(root / kConfig), root / kConfig);
   const JsonView json = document.root();
   return json.find("chat_template").has_value();
@@ -72,16 +72,15 @@ ChatTemplate ChatTemplate::load(const std::string& folder, const std::string& fi
   const std::filesystem::path root(folder), config = root / kConfig;
   ChatTemplate made;
   if (!file.empty()) made.add("default", file, read_file(file));
-  if (file.empty() && std::filesystem::exists(root / kFile))
-    made.add("default", root / kFile, read_file(root / kFile));
-  if (file.empty() && std::filesystem::is_directory(root / kFolder)) {
-    for (const auto& entry : std::filesystem::directory_iterator(root / kFolder)) {
-      if (entry.path().extension() == ".jinja")
-        made.add(entry.path().stem(), entry.path(), read_file(entry.path()));
+  if (file.empty() && path_exists(root / kFile)) made.add("default", root / kFile, read_file(root / kFile));
+  if (file.empty() && is_folder(root / kFolder)) {
+    for (const std::string& name : names_in(root / kFolder)) {
+      const std::filesystem::path path = root / kFolder / name;
+      if (path.extension() == ".jinja") made.add(path.stem(), path, read_file(path));
     }
   }
   made.special_tokens_ = TokenizerFiles(folder).special_tokens();
-  if (std::filesystem::exists(config)) {
+  if (path_exists(config)) {
     const JsonDocument document(read_file(config), config);
     const JsonView json = document.root();
     const auto text = json.find("chat_template");

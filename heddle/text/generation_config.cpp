@@ -154,8 +154,8 @@ GenerationConfig GenerationConfig::parse_model_config(std::string_view json, con
 GenerationConfig GenerationConfig::load(const std::string& folder, const GenerationNames& ignored) {
   const std::filesystem::path own = std::filesystem::path(folder) / "generation_config.json",
                               model = std::filesystem::path(folder) / "config.json";
-  if (std::filesystem::exists(own)) return parse(read_file(own), own, ignored);
-  return parse_model_config(std::filesystem::exists(model) ? read_file(model) : "{}", model, ignored);
+  if (path_exists(own)) return parse(read_file(own), own, ignored);
+  return parse_model_config(path_exists(model) ? read_file(model) : "{}", model, ignored);
 }
 
 }  // namespace heddle

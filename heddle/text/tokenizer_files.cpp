@@ -20,7 +20,7 @@ constexpr const char *kConfig = "tokenizer_config.json", *kMap = "special_tokens
 
 std::optional<Json> read(const std::string& folder, const char* name) {
   const std::filesystem::path path = std::filesystem::path(folder) / name;
-  if (!std::filesystem::exists(path)) return std::nullopt;
+  if (!path_exists(path)) return std::nullopt;
   Json json = load_json(path);
   if (!json.is_object())
     fail(ErrorCode::kIo, "[{}] is {}: an object is expected", path.string(), json.kind());
@@ -95,7 +95,7 @@ TokenizerFiles::TokenizerFiles(const std::string& folder) : folder_(folder) {
       [&] { return works_on_bytes(file()); });
   const Json defaults = default_special_tokens(class_);
   for (const auto& [name, value] : defaults.members()) add_default(name, value, "the default of " + class_);
-  if (!std::filesystem::exists(std::filesystem::path(folder) / kTokenizer)) read_model();
+  if (!path_exists(std::filesystem::path(folder) / kTokenizer)) read_model();
 }
 
 std::string TokenizerFiles::fingerprint(const std::string& folder) {
@@ -120,7 +120,7 @@ void TokenizerFiles::add_default(const std::string& name, const Json& value, con
 
 void TokenizerFiles::read_model() {
   const std::filesystem::path path = std::filesystem::path(folder_) / kModel;
-  if (!std::filesystem::exists(path)) return;
+  if (!path_exists(path)) return;
   model_ = SentencePieceModel::parse(read_file(path), path);
   constexpr std::string_view kKnown[] = {"", "LlamaTokenizer", "GemmaTokenizer"};
   if (std::ranges::find(kKnown, class_) == std::end(kKnown)) {

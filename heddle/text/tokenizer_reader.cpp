@@ -1,11 +1,11 @@
 // Makes a Tokenizer from a tokenizer.json.
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/json_view.h"
+#include "heddle/base/memory.h"
 #include "heddle/text/post_processor.h"
 #include "heddle/text/tokenizer.h"
 #include "heddle/text/tokenizer_files.h"
@@ -191,14 +191,16 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 }
 
 Tokenizer Tokenizer::load(const std::string& path) {
-  if (!std::filesystem::is_directory(path)) return parse(read_file(path), path);
-  TokenizerFiles files(path);
-  std::vector<AddedToken> added = files.added_tokens();
-  const std::optional<TokensAround> around = files.around();
-  const Json json = std::move(files).tokenizer();
-  const std::string name = path + "/tokenizer.json";
-  const JsonView root(json, name);
-  return TokenizerReader(root).read(std::move(added), around);
+  return with_memory_for("the tokenizer", [&] {
+    if (!is_folder(path)) return parse(read_file(path), path);
+    TokenizerFiles files(path);
+    std::vector<AddedToken> added = files.added_tokens();
+    const std::optional<TokensAround> around = files.around();
+    const Json json = std::move(files).tokenizer();
+    const std::string name = path + "/tokenizer.json";
+    const JsonView root(json, name);
+    return TokenizerReader(root).read(std::move(added), around);
+  });
 }
 
 }  // namespace heddle

@@ -72,14 +72,27 @@ std::string parts(std::string_view ending) {
   return text;
 }
 
+// The elements that the script reads. The first one's have no number.
+std::string data_of(const Timeline& timeline, size_t number) {
+  const std::string suffix = number > 0 ? fmt::format("-{}", number) : "";
+  return fmt::format(
+      "<script type=\"application/json\" id=\"summary{0}\">{1}</script>\n"
+      "<script type=\"text/plain\" id=\"nanotrace{0}\">{2}</script>\n",
+      suffix, summary_json(timeline), to_base64(serialise_nanotrace(to_nanotrace(timeline))));
+}
+
 }  // namespace
 
 std::string timeline_page(const Timeline& timeline) {
-  return fill_frame(parts(".html"), {{"title", escaped(timeline.name)},
-                                     {"style", parts(".css")},
-                                     {"script", parts(".js")},
-                                     {"summary", summary_json(timeline)},
-                                     {"nanotrace", to_base64(serialise_nanotrace(to_nanotrace(timeline)))}});
+  return timelines_page(timeline.name, std::span(&timeline, 1));
+}
+
+std::string timelines_page(const std::string& title, std::span<const Timeline> timelines) {
+  std::string data;
+  for (size_t i = 0; i < timelines.size(); ++i) data += data_of(timelines[i], i);
+  return fill_frame(
+      parts(".html"),
+      {{"title", escaped(title)}, {"style", parts(".css")}, {"script", parts(".js")}, {"data", data}});
 }
 
 bool is_timeline_page(std::string_view bytes) {

@@ -133,9 +133,11 @@ std::string work_line(const WorkTimes& t) {
 
 std::string rate_line(const TraceSummary& summary, const WorkTimes& t) {
   const double ns = summary.busy(t);  // bytes and flops per nanosecond are 10^9 per second
-  const auto rate = [ns](double amount) { return ns > 0 ? amount / ns : 0; };
-  return fmt::format("{:<50.50} {:12.1f} {:12.3f} {:12.3f} {:10.2f} {:10.2f}\n", t.ops, ns * 1e-3,
-                     t.bytes * 1e-6, t.flops * 1e-6, rate(t.bytes), rate(t.flops));
+  const auto rate = [ns](double amount) {
+    return ns > 0 && amount > 0 ? fmt::format("{:.2f}", amount / ns) : std::string("-");
+  };
+  return fmt::format("{:<50.50} {:12.1f} {:12.3f} {:12.3f} {:>10} {:>10}\n", t.ops, ns * 1e-3, t.bytes * 1e-6,
+                     t.flops * 1e-6, rate(t.bytes), rate(t.flops));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/failure.h"
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
 
@@ -108,7 +109,7 @@ std::string Store::path_in(const std::string& folder) const {
 
 Store::Records Store::read(const std::string& folder) const {
   const std::string path = path_in(folder);
-  if (!fs::exists(path)) return {};
+  if (!path_exists(path)) return {};
   const std::string text = read_file(path);
   Records records;
   try {
@@ -121,7 +122,7 @@ Store::Records Store::read(const std::string& folder) const {
     for (const auto& [key, record] : json.at("records").members()) records.emplace(key, record_of(record));
   } catch (const std::exception& error) {
     fail(ErrorCode::kIo, "[{}] is not a usable file of tuned configurations: {}; remove it to tune again",
-         path, error.what());
+         path, message_of(error));
   }
   return records;
 }

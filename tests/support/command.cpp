@@ -37,10 +37,12 @@ struct Pipe {
   if (!command.input_from.empty() && !is_closed) in = ::open(command.input_from.c_str(), O_RDONLY);
   ::dup2(in, 0), ::dup2(out, 1), ::dup2(err, 2);
   if (is_closed) ::close(0);
-  if (command.largest_file > 0) {
-    const rlimit limit{rlim_t(command.largest_file), rlim_t(command.largest_file)};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
+  const auto set = [](int resource, long most) {
+    const rlimit limit{rlim_t(most), rlim_t(most)};
+    ::setrlimit(__rlimit_resource_t(resource), &limit);
+  };
+  if (command.largest_file > 0) set(RLIMIT_FSIZE, command.largest_file);
+  for (const ResourceLimit& limit : command.limits) set(limit.resource, limit.most);
   const char* carried = std::getenv("HEDDLE_PROGRAM");
   const char* program = carried ? carried : HEDDLE_PROGRAM;
   std::vector<char*> args = {const_cast<char*>(program)};

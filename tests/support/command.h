@@ -7,14 +7,21 @@
 
 namespace heddle {
 
+// The most that the process may have of a resource, such as RLIMIT_AS.
+struct ResourceLimit {
+  int resource;
+  long most;
+};
+
 struct Command {
   std::vector<std::string> args;  // after the program's name
   std::string input;              // on stdin
   std::string input_from = {};    // file or folder for stdin instead; "closed": there is no stdin
   std::string output;             // file for stdout; empty: stdout is captured
   long largest_file = 0;          // bytes that a file may have, like a full disk; 0: no limit
-  double seconds = 600;           // after that it is killed: it hangs
-  int signal = 0;                 // sent to it as soon as `when` returns true
+  std::vector<ResourceLimit> limits = {};
+  double seconds = 600;  // after that it is killed: it hangs
+  int signal = 0;        // sent to it as soon as `when` returns true
   std::function<bool()> when = {};
 };
 

@@ -18,7 +18,7 @@ struct PlannedSchedule {
   std::optional<Measurement> measured;  // microseconds per step
 };
 
-// A self-contained HTML file with a timeline of the workers for each schedule.
-std::string schedule_page(const std::string& title, std::span<const PlannedSchedule> schedules);
+// The page of a profile (trace/page.h), with the predicted step of each schedule to choose from. `rows`: of a step.
+std::string schedule_page(const std::string& title, std::span<const PlannedSchedule> schedules, i32 rows);
 
 }  // namespace heddle

@@ -1,13 +1,14 @@
 #include "apps/heddle/support/engine_flags.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <type_traits>
 
 #include <fmt/format.h>
 
+#include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/memory_need.h"
@@ -101,9 +102,9 @@ EngineOptions EngineFlags::options() const {
 
 void require_model_folder(const std::string& path) {
   refuse_other_formats(path);
-  if (std::filesystem::is_directory(path)) return;
+  if (is_folder(path)) return;
   fail(ErrorCode::kIo, "[{}] {}; a model is the folder that save_pretrained writes", path,
-       std::filesystem::exists(path) ? "is not a folder" : "there is no such folder");
+       path_exists(path) ? "is not a folder" : "there is no such folder");
 }
 
 std::unique_ptr<Model> load_model(const std::string& folder) {
@@ -114,12 +115,14 @@ std::unique_ptr<Model> load_model(const std::string& folder) {
 
 std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions options) {
   require_model_folder(flags.model);
-  const auto line = std::make_shared<ProgressLine>();
+  const auto line = std::make_shared<ProgressLine>(1.0);
   options.progress = [line](size_t done, size_t all) {
+    if (interrupted()) fail(ErrorCode::kDevice, "[load] interrupted after {} of {} bytes", done, all);
     line->show(
         fmt::format("loading {:3.0f} % of {:.1f} MB", 100.0 * double(done) / double(all), double(all) / 1e6));
     if (done >= all) line->clear();
   };
+  options.run.cancelled = interrupted;
   const bool by_default = flags.asked.executor == kAutoExecutor && flags.program.empty();
   if (flags.verbose || (by_default && default_executor().has_device))
     std::fprintf(stderr, "[executor: %s]\n",

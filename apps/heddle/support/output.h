@@ -4,11 +4,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace heddle {
 
-// Both throw Error(kIo) when stdout cannot be written.
+// All throw Error(kIo) when stdout cannot be written.
 void print(std::string_view text);
+template <class First, class... Rest>
+void print(fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest) {
+  print(fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...));
+}
 void flush_output();
 
 // Throws Error(kInvalidArgument) when the file `path` is one of those that are read, by another name or link too.

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "apps/heddle/support/interrupt.h"
+
 namespace heddle {
 namespace {
 
@@ -12,11 +14,13 @@ constexpr size_t kManyTokens = 512;
 
 }  // namespace
 
-ProgressLine::ProgressLine() : on_terminal_(::isatty(STDERR_FILENO) != 0) {}
+ProgressLine::ProgressLine(double after_seconds)
+    : after_seconds_(after_seconds), on_terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 void ProgressLine::show(const std::string& text) {
-  if (!on_terminal_) return;
+  if (!on_terminal_ || since_.seconds() < after_seconds_) return;
   shown_ = true;
+  note_line_shown(true);
   std::fprintf(stderr, "\r%s\033[K", text.c_str());
   std::fflush(stderr);
 }
@@ -28,6 +32,7 @@ void ProgressLine::show_tokens(const char* work, size_t done, size_t all) {
 void ProgressLine::clear() {
   if (shown_) std::fprintf(stderr, "\r\033[K");
   shown_ = false;
+  note_line_shown(false);
 }
 
 }  // namespace heddle

@@ -3,11 +3,14 @@
 
 #include <string>
 
+#include "heddle/base/stopwatch.h"
+
 namespace heddle {
 
 class ProgressLine {
  public:
-  ProgressLine();
+  // Shows nothing in the first `after_seconds`: what is done by then needs no line.
+  explicit ProgressLine(double after_seconds = 0);
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() { clear(); }
@@ -20,6 +23,8 @@ class ProgressLine {
   void clear();
 
  private:
+  Stopwatch since_;
+  double after_seconds_;
   bool on_terminal_, shown_ = false;
 };
 

@@ -4,10 +4,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <mutex>
-#include <thread>
+#include <utility>
 
 #include <pthread.h>
+
+#include "heddle/base/thread.h"
 
 namespace heddle {
 namespace {
@@ -38,9 +41,9 @@ class Pool {
     if (!use) return false;
     {
       const std::lock_guard lock(mutex_);
-      for (; started_ < helpers; ++started_) std::thread([this] { live(); }).detach();
+      start(helpers);
       job_ = &job;
-      places_ = helpers;
+      places_ = std::min(helpers, started_);
     }
     begin_.notify_all();
     job.help();
@@ -51,6 +54,20 @@ class Pool {
   }
 
  private:
+  // Starts helpers up to this many. Once the system refuses one, the pool keeps to those that it has.
+  void start(int helpers) {
+    while (started_ < std::min(helpers, most_)) {
+      Result<Thread> helper = Thread::try_start([this] { live(); });
+      if (!helper) {
+        most_ = started_;
+        warn_of_few_threads(size_t(helpers) + 1, size_t(started_) + 1, helper.message());
+        return;
+      }
+      std::move(helper).value().detach();
+      ++started_;
+    }
+  }
+
   [[noreturn]] void live() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -68,6 +85,7 @@ class Pool {
   std::condition_variable begin_, end_;
   Job* job_ = nullptr;
   int started_ = 0, places_ = 0, busy_ = 0;
+  int most_ = std::numeric_limits<int>::max();
 };
 
 std::atomic<Pool*> the_pool = nullptr;

@@ -13,6 +13,7 @@
 
 #include "heddle/backend/cpu/simd.h"
 #include "heddle/base/error.h"
+#include "heddle/base/memory.h"
 #include "heddle/base/parallel.h"
 
 namespace heddle {
@@ -27,7 +28,7 @@ class LargeBlock {
  public:
   LargeBlock() {
     void* data = ::mmap(nullptr, kBytesPerThread, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) fail(ErrorCode::kIo, "[memory] {} bytes are not to be had", kBytesPerThread);
+    if (data == MAP_FAILED) fail_memory(kBytesPerThread, "a measurement of the read bandwidth");
     ::madvise(data, kBytesPerThread, MADV_HUGEPAGE);
     words_ = static_cast<u64*>(data);
   }
@@ -113,10 +114,10 @@ std::string describe_cpu() {
   for (const SimdLevel& level : simd_levels())
     levels += fmt::format("{}{}", levels.empty() ? "" : ", ", level.name);
   return fmt::format(
-      "cpu         {}, {} cores for this process\n"
+      "cpu         {}, {}\n"
       "simd        {} (of {}; Highway {}.{}.{})\n"
       "memory      {:.1f} GB/s read by {} threads\n",
-      processor_name(), cores, simd_levels().front().name, levels, HWY_MAJOR, HWY_MINOR, HWY_PATCH,
+      processor_name(), describe_cores(), simd_levels().front().name, levels, HWY_MAJOR, HWY_MINOR, HWY_PATCH,
       measure_read_bandwidth(cores) * 1e-9, cores);
 }
 

@@ -7,8 +7,8 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
+#include <utility>
 
 #include <pthread.h>
 #include <sched.h>
@@ -18,6 +18,7 @@
 #include "heddle/backend/cpu/tick_trace.h"
 #include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
+#include "heddle/base/thread.h"
 #include "heddle/ir/waits.h"
 #include "heddle/ir/watch.h"
 
@@ -41,28 +42,40 @@ inline void relax() {
 
 // Decides how a thread waits while none of its workers is ready. It spins for as long as a hand-over between cores
 // takes, then lets others have the core, then sleeps. Threads that share a core do not spin, because the thread that
-// must act may need this very core.
+// must act may need this very core. Their sleeps grow with their number, so that a core does not spend its time on waking
+// a thousand threads that have nothing to do.
 class Patience {
  public:
-  // `workers`: how many workers each turn looks at.
-  Patience(size_t workers, bool shares_core)
-      : spins_(shares_core ? 0 : int(kLooks / std::max<size_t>(1, workers))) {}
+  // `workers`: how many workers each turn looks at. `load`: threads on a core.
+  Patience(size_t workers, size_t load)
+      : spins_(load > 1 ? 0 : int(kLooks / std::max<size_t>(1, workers))),
+        longest_(std::min<Microseconds>(int(load) * kSleep, kLongestSleep)) {}
 
   void wait() {
-    ++turns_;
-    if (turns_ < spins_)
-      relax();
-    else if (turns_ < spins_ + kYields)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (sleeps()) {
+      std::this_thread::sleep_for(sleep_);
+      slept_ += sleep_;
+      sleep_ = std::min(2 * sleep_, longest_);
+      return;
+    }
+    ++turns_ <= spins_ ? relax() : std::this_thread::yield();
   }
-  void reset() { turns_ = 0; }
-  bool exhausted() const { return turns_ >= spins_; }
+  void reset() { turns_ = 0, sleep_ = kSleep, slept_ = {}; }
+  bool sleeps() const { return turns_ >= spins_ + kYields; }
+  // True as seldom as a look at all threads may be without taking the time of a core.
+  bool wonders() {
+    if (!sleeps() || slept_ < longest_) return false;
+    slept_ = {};
+    return true;
+  }
 
  private:
+  using Microseconds = std::chrono::microseconds;
   static constexpr int kLooks = 4000, kYields = 1000;
+  static constexpr Microseconds kSleep{50}, kLongestSleep{10'000};
   const int spins_;
+  const Microseconds longest_;
+  Microseconds sleep_ = kSleep, slept_{};
   int turns_ = 0;
 };
 
@@ -75,11 +88,15 @@ struct Position {
   u32 epoch = 0;
 };
 
+constexpr u64 kNotIdle = ~u64{0}, kFinished = kNotIdle - 1;  // values of Crew::idle_at
+
 // The workers that one thread owns (thread, thread + threads, ...), and the thread's state.
 struct alignas(128) Crew {
   std::vector<u32> workers;
   std::vector<Position> positions;
   std::atomic<u64> progress{0};  // instructions done, which other threads watch
+  // Instructions that all threads had done when this one last began a look at its workers that found none ready.
+  std::atomic<u64> idle_at{kNotIdle};
   RunReport report;
   u64 tick = 0;  // traced: when the thread last ended an instruction or found none ready
   std::exception_ptr failure;
@@ -94,23 +111,25 @@ class ThreadsExecutor : public Executor {
         hang_limit_(std::chrono::duration_cast<Clock::duration>(
             std::chrono::duration<double, std::milli>(options.hang_limit_ms))),
         tap_(options.tap),
+        cancelled_(options.cancelled),
         counters_(program.counters.size()) {
-    const std::vector<int> cpus = allowed_core_ids();
+    // Under a quota the cores are shared with others, so the system chooses.
+    std::vector<int> cpus = allowed_core_ids();
+    if (cpus.size() > size_t(allowed_cores())) cpus.clear();
     size_t count = size_t(std::max(options.threads, 0));
-    if (count == 0) count = std::max<size_t>(1, cpus.size());
+    const size_t cores = size_t(allowed_cores());
+    if (count == 0) count = cores;
     count = std::min(count, std::max<size_t>(1, program.workers.size()));
-    shares_core_ = count > cpus.size();
+    load_ = (count + cores - 1) / cores;
     trace_.emplace(program, u32(count), options.trace_events);
     tiles_ = create_tiles(simd_level(options.simd), program, memory, int(count));
     crews_ = std::vector<Crew>(count);
     for (u32 w = 0; w < program.workers.size(); ++w) crews_[w % count].workers.push_back(w);
     try {
-      for (size_t t = 0; t < count; ++t)
-        threads_.emplace_back([this, t, cpu = cpus.empty() ? -1 : cpus[t % cpus.size()]] { live(t, cpu); });
-    } catch (const std::system_error& error) {
+      start(count, cpus);
+    } catch (...) {
       leave();
-      fail(ErrorCode::kDevice, "[threads] thread {} of {} cannot start ({}); ask for fewer threads",
-           threads_.size() + 1, count, error.what());
+      throw;
     }
   }
 
@@ -123,6 +142,7 @@ class ThreadsExecutor : public Executor {
       crew.positions.assign(crew.workers.size(), {0, epoch_ + 1});
       crew.report = {};
       crew.failure = nullptr;
+      crew.idle_at.store(kNotIdle, std::memory_order_relaxed);
     }
     abort_.store(false, std::memory_order_relaxed);
     {
@@ -130,7 +150,7 @@ class ThreadsExecutor : public Executor {
       ++job_;
       running_ = threads_.size();
       start_.notify_all();
-      done_.wait(lock, [&] { return running_ == 0; });
+      wait_for_end(lock);
     }
     trace_->end();
     if (abort_.load(std::memory_order_relaxed)) give_up();
@@ -148,6 +168,25 @@ class ThreadsExecutor : public Executor {
   Trace trace() const override { return trace_->read(); }
 
  private:
+  void start(size_t count, const std::vector<int>& cpus) {
+    threads_.reserve(count);
+    for (size_t t = 0; t < count; ++t) {
+      Result<Thread> started =
+          Thread::try_start([this, t, cpu = cpus.empty() ? -1 : cpus[t % cpus.size()]] { live(t, cpu); });
+      if (!started)
+        fail(ErrorCode::kUnsupported, "[threads] {}",
+             threads_refused(count, threads_.size(), started.message()));
+      threads_.push_back(std::move(started).value());
+    }
+  }
+
+  void wait_for_end(std::unique_lock<std::mutex>& lock) {
+    const auto ended = [&] { return running_ == 0; };
+    if (!cancelled_) return done_.wait(lock, ended);
+    while (!done_.wait_for(lock, std::chrono::milliseconds(50), ended))
+      if (cancelled_()) was_cancelled_ = true, abort_.store(true, std::memory_order_relaxed);
+  }
+
   // Lets the threads end and waits for them.
   void leave() {
     {
@@ -155,7 +194,7 @@ class ThreadsExecutor : public Executor {
       leaving_ = true;
     }
     start_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();  // joins them
   }
 
   // Runs each job on one thread and parks it between jobs, until the executor goes.
@@ -181,32 +220,48 @@ class ThreadsExecutor : public Executor {
 
   template <bool kTraced>
   void work(int thread, Crew& crew) {
-    Patience patience(crew.workers.size(), shares_core_);
+    Patience patience(crew.workers.size(), load_);
     u64 seen = 0;
     Clock::time_point limit{};
     if (kTraced) crew.tick = TickTrace::ticks();
     while (!abort_.load(std::memory_order_relaxed)) {
+      const bool wonders = patience.wonders();
+      const u64 before = wonders ? progress() : 0;
       bool moved = false, left = false;
       for (size_t i = 0; i < crew.workers.size(); ++i) {
         moved |= advance<kTraced>(thread, crew, i);
         left |= crew.positions[i].epoch <= stop_after_;
       }
-      if (!left) return;
+      if (!left) {
+        crew.idle_at.store(kFinished, std::memory_order_release);
+        return;
+      }
       if (moved) {
         patience.reset();
+        limit = {};
         continue;
       }
-      if (!patience.exhausted()) {  // a new wait, or still the cheap part of one
-        limit = {};
-      } else if (const u64 now = progress(); limit == Clock::time_point{} || now != seen) {
-        seen = now;
-        limit = Clock::now() + hang_limit_;
-      } else if (Clock::now() > limit) {
-        abort_.store(true, std::memory_order_relaxed);
+      if (wonders) {
+        crew.idle_at.store(before, std::memory_order_release);
+        if (limit == Clock::time_point{} || before != seen)
+          seen = before, limit = Clock::now() + hang_limit_;
+        else if (Clock::now() > limit && all_idle(before))
+          abort_.store(true, std::memory_order_relaxed);
       }
       patience.wait();
       if (kTraced) crew.tick = TickTrace::ticks();
     }
+  }
+
+  // True if every thread has looked at its workers since the last instruction was done and found none ready. Then none
+  // ever will be. Time alone does not tell a hang: a thread may wait long for a core that others keep busy. An
+  // instruction counts as done before it signals, so that no thread can find a worker ready and still pass for idle.
+  bool all_idle(u64 done) const {
+    for (const Crew& crew : crews_) {
+      const u64 at = crew.idle_at.load(std::memory_order_acquire);
+      if (at != done && at != kFinished) return false;
+    }
+    return progress() == done;
   }
 
   // Counts the instructions done by all threads.
@@ -234,6 +289,7 @@ class ThreadsExecutor : public Executor {
       bool worked = false;
       if (instruction.opcode != kNopOpcode) worked = run_tile(thread, crew, instruction, crew.workers[index]);
       const u64 computed = kTraced ? TickTrace::ticks() : 0;
+      crew.progress.store(crew.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       if (instruction.signal.counter != kNoCounter)
         counters_[instruction.signal.counter].value.fetch_add(instruction.signal.amount,
                                                               std::memory_order_release);
@@ -241,7 +297,6 @@ class ThreadsExecutor : public Executor {
         crew.tick = TickTrace::ticks();
         trace_->note(crew.workers[index], begin, computed, !worked, crew.tick);
       }
-      crew.progress.store(crew.progress.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
       ++position.next;
       moved = true;
     }
@@ -289,6 +344,8 @@ class ThreadsExecutor : public Executor {
     epoch_ = 0;
     for (const Crew& crew : crews_)
       if (crew.failure) std::rethrow_exception(crew.failure);
+    if (std::exchange(was_cancelled_, false))
+      fail(ErrorCode::kDevice, "[threads] the run was cancelled; what it computed is lost");
     std::vector<BlockedWorker> blocked;
     for (const Crew& crew : crews_)
       for (size_t i = 0; i < crew.workers.size(); ++i)
@@ -307,11 +364,12 @@ class ThreadsExecutor : public Executor {
   const Clock::duration hang_limit_;
   std::function<void(const Instruction&, u32)> tap_;
   std::mutex tap_mutex_;
+  const std::function<bool()> cancelled_;
   std::optional<TickTrace> trace_;
   std::vector<Counter> counters_;
   std::unique_ptr<Tiles> tiles_;
   std::vector<Crew> crews_;
-  bool shares_core_ = false;
+  size_t load_ = 1;  // threads on a core
   u32 epoch_ = 0, stop_after_ = 0;
   std::atomic<bool> abort_{false};
 
@@ -319,8 +377,8 @@ class ThreadsExecutor : public Executor {
   std::condition_variable start_, done_;
   u64 job_ = 0;
   size_t running_ = 0;
-  bool leaving_ = false;
-  std::vector<std::thread> threads_;
+  bool leaving_ = false, was_cancelled_ = false;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace

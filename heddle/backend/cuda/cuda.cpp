@@ -24,6 +24,17 @@ std::string describe_gpu(const Device& device) {
       double(device.memory()) * 1e-9, device.shared_per_block_optin() / 1024);
 }
 
+std::string describe_cache() {
+  try {
+    const CubinCache& cache = CubinCache::of_process();
+    const CubinCache::Usage usage = cache.usage();
+    return fmt::format("cache       {}: {} compiled programs, {:.1f} MB of {} MB\n", cache.folder(),
+                       usage.entries, double(usage.bytes) * 1e-6, cache.limit_bytes() / 1'000'000);
+  } catch (const Error& error) {
+    return fmt::format("cache       none: {}\n", error.what());
+  }
+}
+
 std::string describe() {
   std::string text;
   if (!why_unavailable().empty()) text += fmt::format("gpu         none: {}\n", why_unavailable());
@@ -38,10 +49,7 @@ std::string describe() {
   if (const SourceTree& tree = source_tree(); tree.replaced > 0)
     text += fmt::format("sources     {} of {} device sources are those of {}\n", tree.replaced,
                         tree.files.size(), tree.folder);
-  const CubinCache& cache = CubinCache::of_process();
-  const CubinCache::Usage usage = cache.usage();
-  return text + fmt::format("cache       {}: {} compiled programs, {:.1f} MB of {} MB\n", cache.folder(),
-                            usage.entries, double(usage.bytes) * 1e-6, cache.limit_bytes() / 1'000'000);
+  return text + describe_cache();
 }
 
 DeviceKind kind_of_device(i32 ordinal) {

@@ -8,6 +8,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
+#include "heddle/base/memory.h"
 #include "heddle/model/hf/other_formats.h"
 
 namespace heddle {
@@ -156,7 +157,9 @@ Definition define_model(const Config& config, const Inventory& tensors) {
 
 std::unique_ptr<Model> open_model(const std::string& folder) {
   refuse_other_formats(folder);
-  return std::make_unique<CheckpointModel>(text_config(Config::load(folder)), Checkpoint(folder));
+  return with_memory_for("the description of the model", [&]() -> std::unique_ptr<Model> {
+    return std::make_unique<CheckpointModel>(text_config(Config::load(folder)), Checkpoint(folder));
+  });
 }
 
 }  // namespace heddle

@@ -10,7 +10,9 @@
 #include "heddle/base/digest.h"
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/base/json.h"
+#include "heddle/base/memory.h"
 
 namespace heddle {
 namespace {
@@ -33,7 +35,7 @@ std::string scales_of(const std::string& blocks) {
 
 // Doubles as floats.
 std::vector<std::byte> rounded(std::span<const std::byte> bytes) {
-  std::vector<std::byte> made(bytes.size() / 2);
+  auto made = make_vector<std::byte>(bytes.size() / 2, "a tensor of doubles as floats");
   for (size_t i = 0; i < made.size() / sizeof(float); ++i) {
     double value = 0;
     std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
@@ -61,7 +63,7 @@ std::vector<std::byte> expanded(std::span<const std::byte> blocks, std::span<con
     }
     return table;
   };
-  std::vector<std::byte> made(blocks.size() * sizeof(Pair));
+  auto made = make_vector<std::byte>(blocks.size() * sizeof(Pair), "a tensor of MXFP4 as bf16");
   for (size_t block = 0; block < scales.size(); ++block) {
     const std::vector<Pair>& table = table_of(scales[block]);
     for (size_t i = block * kBlockBytes; i < (block + 1) * kBlockBytes; ++i)
@@ -74,13 +76,13 @@ std::vector<std::byte> expanded(std::span<const std::byte> blocks, std::span<con
 
 Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
   namespace fs = std::filesystem;
-  if (!fs::is_directory(folder))
+  if (!is_folder(folder))
     fail(ErrorCode::kIo, "[{}] is not a folder; a model is the folder that save_pretrained writes", folder);
   const std::string single = fs::path(folder) / kSingleFile, index = fs::path(folder) / kIndexFile;
-  if (fs::exists(single)) {
+  if (path_exists(single)) {
     files_.emplace_back(single);
     for (const auto& [name, entry] : files_[0].tensors()) file_of_[name] = 0;
-  } else if (fs::exists(index)) {
+  } else if (path_exists(index)) {
     open_shards(index);
   } else {
     fail(ErrorCode::kIo, "[{}] holds neither {} nor {}; other formats of weights are not read", folder,
@@ -136,7 +138,10 @@ bool Checkpoint::is_float(const std::string& name) const {
 bool Checkpoint::same(const std::string& a, const std::string& b) const {
   if (entry(a).type != entry(b).type || shape(a) != shape(b)) return false;
   const auto left = file_with(a).bytes(a), right = file_with(b).bytes(b);
-  return std::memcmp(left.data(), right.data(), left.size()) == 0;
+  const bool same = std::memcmp(left.data(), right.data(), left.size()) == 0;
+  file_with(a).require_unchanged();
+  file_with(b).require_unchanged();
+  return same;
 }
 
 bool Checkpoint::is_rounded(const std::string& name) const {
@@ -197,6 +202,7 @@ std::string Checkpoint::fingerprint() const {
       parts.emplace_back(reinterpret_cast<const char*>(sample.data()), sample.size());
     }
   }
+  for (const Safetensors& file : files_) file.require_unchanged();
   return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
 }
 

@@ -38,7 +38,8 @@ class Checkpoint {
   // three samples of its data (beginning, middle and end, 4 KB each). It does not depend on the number of
   // files. Programs hold no weights, so a change that the samples miss cannot make a program wrong.
   std::string fingerprint() const;
-  // Gives a tensor's memory back to the system once it is packed. No view of it may be used after that.
+  // Gives a tensor's memory back to the system once it is packed. No view of it may be used after that. Throws Error
+  // when the file changed meanwhile.
   void forget(const std::string& name);
 
  private:

@@ -1,31 +1,20 @@
 #include "heddle/model/hf/other_formats.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 
 namespace heddle {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kConvert =
     "python -c \"from transformers import AutoModelForCausalLM as M; "
     "M.from_pretrained('FOLDER', dtype='auto').save_pretrained('NEW')\" writes safetensors";
-
-// Names of the files in a folder, in order.
-std::vector<std::string> files_of(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename());
-  std::ranges::sort(names);
-  return names;
-}
 
 std::optional<std::string> first_with(const std::vector<std::string>& names, auto matches) {
   const auto found = std::ranges::find_if(names, matches);
@@ -42,7 +31,8 @@ bool is_pickle(const std::string& name) {
 // The folders that hold models in a cache of the hub: models--x--y/snapshots/<revision>.
 std::string snapshot_in(const std::string& root) {
   std::string found;
-  for (const std::string& revision : files_of(root + "/snapshots"))
+  if (!is_folder(root + "/snapshots")) return "";
+  for (const std::string& revision : names_in(root + "/snapshots"))
     found = fmt::format("{}/snapshots/{}", root, revision);
   return found;
 }
@@ -76,8 +66,8 @@ void refuse_cache(const std::string& path, const std::vector<std::string>& names
 }  // namespace
 
 void refuse_other_formats(const std::string& path) {
-  if (!fs::is_directory(path)) return refuse_file(path);
-  const std::vector<std::string> names = files_of(path);
+  if (!is_folder(path)) return refuse_file(path);
+  const std::vector<std::string> names = names_in(path);
   const auto has = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
   const bool has_weights = first_with(names, [](const std::string& name) {
                              return name.starts_with("model") && name.find(".safetensors") != name.npos;

@@ -9,6 +9,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
+#include "heddle/base/memory.h"
 #include "heddle/base/placeholder.h"
 
 namespace heddle {
@@ -190,11 +191,15 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, con
 }
 
 Safetensors::Safetensors(const std::string& path)
-    : file_(path), header_(parse_safetensors_header(file_.bytes(), path)) {
+    : file_(path), header_(file_.read([&](std::string_view text) {
+        return parse_safetensors_header(std::as_bytes(std::span(text)), path);
+      })) {
   for (const auto& [name, entry] : header_.tensors) {
     if (!entry.dtype || entry.begin % size_t(size_of(*entry.dtype)) == 0) continue;
     auto data = file_.bytes().subspan(entry.begin, entry.size);
-    aligned_copies_[name].assign(data.begin(), data.end());
+    auto copy = make_vector<std::byte>(data.size(), "the unaligned tensor " + brief(name));
+    std::ranges::copy(data, copy.begin());
+    aligned_copies_[name] = std::move(copy);
   }
 }
 
@@ -218,6 +223,7 @@ std::span<const std::byte> Safetensors::bytes(const std::string& name) const {
 void Safetensors::forget(const std::string& name) {
   auto found = header_.tensors.find(name);
   if (found == header_.tensors.end()) return;
+  file_.require_unchanged();
   file_.forget(found->second.begin, found->second.size);
   aligned_copies_.erase(name);
 }

@@ -49,13 +49,14 @@ class Safetensors {
   const std::string& path() const { return file_.path(); }
   const std::map<std::string, TensorEntry>& tensors() const { return header_.tensors; }
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+  void require_unchanged() const { file_.require_unchanged(); }
 
   // Throws when the name is missing or heddle does not support its element type.
   TensorView view(const std::string& name) const;
   // The bytes of a tensor of any type, as in the file.
   std::span<const std::byte> bytes(const std::string& name) const;
   // Gives the memory of a tensor back to the system; it is read again when touched. Views of a tensor that is
-  // unaligned in the file become invalid.
+  // unaligned in the file become invalid. Throws Error when the file changed, so that what was read is wrong.
   void forget(const std::string& name);
 
  private:

@@ -90,11 +90,11 @@ function showHover(model, view, found, x, y) {
   row("run", timeText(lane.computed[e] - lane.ready[e]) +
     (lane.starved[e] ? `, of these ${timeText(lane.starved[e])} without weights` : ""));
   row("publish", timeText(lane.done[e] - lane.computed[e]));
-  const works = lane.op[e] > 0;
+  const works = lane.op[e] > 0, rate = (amount, unit) => run > 0 ? `, ${number(amount / run, 2)} ${unit}` : "";
   if (works && instruction.bytes > 0)
-    row("moved", `${number(instruction.bytes / 1e3)} kB, ${number(run > 0 ? instruction.bytes / run : 0, 2)} GB/s`);
+    row("moved", `${number(instruction.bytes / 1e3)} kB${rate(instruction.bytes, "GB/s")}`);
   if (works && instruction.flops > 0)
-    row("computed", `${number(instruction.flops / 1e6, 3)} MFLOP, ${number(run > 0 ? instruction.flops / run : 0, 2)} GFLOP/s`);
+    row("computed", `${number(instruction.flops / 1e6, 3)} MFLOP${rate(instruction.flops, "GFLOP/s")}`);
   for (const last of lastSignals(model, lane, e))
     if (last) row("waited for", describeWait(model, lane, e, last), true);
   if (view.pathEvents.has(found.lane * 2 ** 32 + e)) row("", "on the critical path");

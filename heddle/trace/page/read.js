@@ -90,10 +90,14 @@ function producersOf(model) {
   return producers;
 }
 
-async function readModel() {
-  const element = document.getElementById("nanotrace");
+// The elements of a timeline: the page may hold several.
+const elementOf = (name, which) => document.getElementById(which > 0 ? `${name}-${which}` : name);
+const summaryOf = which => JSON.parse(elementOf("summary", which).textContent);
+
+async function readModel(which) {
+  const element = elementOf("nanotrace", which);
   const f = new Fields(await payloadOf(element.textContent.trim()));
-  const model = {name: f.text(), summary: JSON.parse(document.getElementById("summary").textContent)};
+  const model = {name: f.text(), summary: summaryOf(which)};
   f.at += 24;  // grid, cluster
   const formats = f.u32(), blocks = f.u32(), tracks = f.u32();
   model.events = f.u64();

@@ -64,8 +64,20 @@ function listenToKeys(view) {
   });
 }
 
+// Which timeline is shown stands in the address, so that a link and a reload keep it.
+function chooseTimeline() {
+  const select = document.getElementById("which");
+  for (let i = 0; elementOf("summary", i); ++i) select.add(new Option(summaryOf(i).executor, i));
+  const asked = Number(location.hash.slice(1));
+  select.value = asked > 0 && asked < select.options.length ? asked : 0;
+  select.hidden = select.options.length < 2;
+  select.addEventListener("change", () => { location.hash = select.value; });
+  window.addEventListener("hashchange", () => location.reload());
+  return Number(select.value);
+}
+
 async function show() {
-  const model = await readModel(), busy = new Map(model.summary.work.map(work => [work.op, work.busy]));
+  const model = await readModel(chooseTimeline()), busy = new Map(model.summary.work.map(work => [work.op, work.busy]));
   model.busyOf = op => busy.get(op) || 0;
   const view = new View(model, document.getElementById("lanes"), document.getElementById("overview"));
   showFacts(model), showOps(model, view), showIdle(model);

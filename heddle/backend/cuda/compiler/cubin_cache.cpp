@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "heddle/base/cache_folder.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 
@@ -88,21 +89,10 @@ int write_whole(const std::string& folder, const std::string& path,
   return error;
 }
 
-std::string default_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (std::string set = variable("HEDDLE_CACHE"); !set.empty()) return set;
-  if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty()) return base + "/heddle";
-  const std::string home = variable("HOME");
-  return (home.empty() ? "." : home) + "/.cache/heddle";
-}
-
 }  // namespace
 
 const CubinCache& CubinCache::of_process() {
-  static const CubinCache cache(default_folder());
+  static const CubinCache cache(cache_folder());
   return cache;
 }
 

@@ -15,7 +15,7 @@ class CubinCache {
  public:
   static constexpr u64 kLimitBytes = u64{1} << 30;
 
-  // $HEDDLE_CACHE, else $XDG_CACHE_HOME/heddle, else ~/.cache/heddle.
+  // In cache_folder(). Throws Error where there is none.
   static const CubinCache& of_process();
   explicit CubinCache(std::string folder, u64 limit_bytes = kLimitBytes);
 

@@ -11,6 +11,7 @@
 #include <link.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 
 namespace heddle::cuda {
 namespace {
@@ -85,7 +86,7 @@ NvrtcPlaces NvrtcPlaces::of_process() {
 
 std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places) {
   if (const std::string set = places.environment("HEDDLE_NVRTC"); !set.empty()) {
-    std::vector<std::string> found = fs::is_directory(set) ? versions_in(set, kLibrary) : std::vector{set};
+    std::vector<std::string> found = is_folder(set) ? versions_in(set, kLibrary) : std::vector{set};
     return found.empty() ? std::vector{(fs::path(set) / kLibrary).string()} : found;
   }
   std::vector<std::string> found;

@@ -24,7 +24,7 @@ SourceTree source_tree_of(const std::string& folder) {
   SourceTree tree{.folder = folder};
   for (const EmbeddedFile& source : device_sources()) {
     const std::filesystem::path path = std::filesystem::path(folder) / source.path;
-    const bool stands_in = !folder.empty() && std::filesystem::is_regular_file(path);
+    const bool stands_in = !folder.empty() && is_file(path);
     tree.files.emplace_back(source.path, stands_in ? read_file(path.string()) : std::string(source.text));
     tree.replaced += stands_in;
   }
