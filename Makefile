@@ -89,7 +89,7 @@ check-trace: program
 
 tidy:
 	scripts/setup build dev python
-	scripts/tidy $(JOBS)
+	scripts/tidy $(JOBS) $(TIDY)
 
 clean:
 	rm -rf build dist

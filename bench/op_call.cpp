@@ -70,7 +70,8 @@ void on_cpu(const std::string& name) {
   });
 }
 
-constexpr int kRounds = 200;  // on a GPU: only part of a round is timed, so time cannot say how many are enough
+constexpr int kRounds =
+    200;  // on a GPU: only part of a round is timed, so time cannot say how many are enough
 
 // Host time of `work`, in portions so small that the device's queue never fills.
 template <class Work>
@@ -88,36 +89,44 @@ void time_launches(benchmark::State& state, const cuda::Stream& stream, Work&& w
 template <class Args>
 void on_gpu(const std::string& name) {
   const OpSpec& op = get_op(name);
-  benchmark::RegisterBenchmark(("gpu/" + name).c_str(), [&op](benchmark::State& state) {
-    const cuda::Device& device = cuda::Device::at(0);
-    const cuda::ContextScope scope(device);
-    const cuda::Stream stream(device);
-    const cuda::DeviceBuffer memory(3 * kColumns * sizeof(float), device);
-    const Args args = args_of(Args(), reinterpret_cast<float*>(memory.data()), 1);
-    OpCaller& caller = cuda::op_calls();
-    caller.run(op, bytes_of(args), {.stream = stream.handle()});
-    time_launches(state, stream, [&] { caller.run(op, bytes_of(args), {.stream = stream.handle()}); });
-  })->UseManualTime()->Iterations(kRounds);
-  benchmark::RegisterBenchmark(("gpu/" + name + "/launch").c_str(), [&op](benchmark::State& state) {
-    const cuda::Device& device = cuda::Device::at(0);
-    const cuda::ContextScope scope(device);
-    const cuda::Stream stream(device);
-    const cuda::DeviceBuffer memory(3 * kColumns * sizeof(float), device);
-    Args args = args_of(Args(), reinterpret_cast<float*>(memory.data()), 1);
-    unsigned long long context = 0;
-    cuda::driver().context_get_id(device.context(), &context);
-    const cuda::StandaloneKernel kernel =
-        cuda::StandaloneKernels::of_process().get(op, bytes_of(args), {}, context, device);
-    OpGrid grid;
-    const TileGrid tiles(op.axes(bytes_of(args), {.gpu = true}));
-    for (size_t a = 0; a < tiles.axes().size(); ++a)
-      grid.axes[a] = {tiles.axes()[a].extent, tiles.axes()[a].step, tiles.axes()[a].tiles};
-    cuda::LaunchConfig config;
-    config.block[0] = cuda::kStandaloneThreads, config.stream = stream.handle();
-    void* params[] = {&grid, &args};
-    time_launches(state, stream,
-                  [&] { cuda::driver().launch_kernel(&config, kernel.function, params, nullptr); });
-  })->UseManualTime()->Iterations(kRounds);
+  benchmark::RegisterBenchmark(
+      ("gpu/" + name).c_str(),
+      [&op](benchmark::State& state) {
+        const cuda::Device& device = cuda::Device::at(0);
+        const cuda::ContextScope scope(device);
+        const cuda::Stream stream(device);
+        const cuda::DeviceBuffer memory(3 * kColumns * sizeof(float), device);
+        const Args args = args_of(Args(), reinterpret_cast<float*>(memory.data()), 1);
+        OpCaller& caller = cuda::op_calls();
+        caller.run(op, bytes_of(args), {.stream = stream.handle()});
+        time_launches(state, stream, [&] { caller.run(op, bytes_of(args), {.stream = stream.handle()}); });
+      })
+      ->UseManualTime()
+      ->Iterations(kRounds);
+  benchmark::RegisterBenchmark(
+      ("gpu/" + name + "/launch").c_str(),
+      [&op](benchmark::State& state) {
+        const cuda::Device& device = cuda::Device::at(0);
+        const cuda::ContextScope scope(device);
+        const cuda::Stream stream(device);
+        const cuda::DeviceBuffer memory(3 * kColumns * sizeof(float), device);
+        Args args = args_of(Args(), reinterpret_cast<float*>(memory.data()), 1);
+        unsigned long long context = 0;
+        cuda::driver().context_get_id(device.context(), &context);
+        const cuda::StandaloneKernel kernel =
+            cuda::StandaloneKernels::of_process().get(op, bytes_of(args), {}, context, device);
+        OpGrid grid;
+        const TileGrid tiles(op.axes(bytes_of(args), {.gpu = true}));
+        for (size_t a = 0; a < tiles.axes().size(); ++a)
+          grid.axes[a] = {tiles.axes()[a].extent, tiles.axes()[a].step, tiles.axes()[a].tiles};
+        cuda::LaunchConfig config;
+        config.block[0] = cuda::kStandaloneThreads, config.stream = stream.handle();
+        void* params[] = {&grid, &args};
+        time_launches(state, stream,
+                      [&] { cuda::driver().launch_kernel(&config, kernel.function, params, nullptr); });
+      })
+      ->UseManualTime()
+      ->Iterations(kRounds);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
+import changed_sources
 import check_clones
 import check_cycles
 import check_fields
@@ -52,6 +53,18 @@ class CheckTest(unittest.TestCase):
         for check in (check_layers, check_sizes, check_clones, check_cycles, check_fields, check_prose):
             with self.subTest(check.__name__):
                 self.assertEqual(self.found(check), "")
+
+    def test_what_includes_a_change_is_looked_at_again(self):
+        tree = {**GOOD, "build/generated/bodies.cpp": '#include "list.inc"\n'}
+        tree["build/generated/list.inc"] = '#include "heddle/ops/add/add.cuh"\n'
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in tree.items():
+                file = pathlib.Path(root, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            found = changed_sources.with_includers(root, {"heddle/ops/add/add.h"}, "build/generated")
+        want = {"heddle/ops/add/add.cpp", "heddle/model/llama.cpp", "build/generated/bodies.cpp"}
+        self.assertEqual({path for path in found if path.endswith(".cpp")}, want)
 
     def test_layers(self):
         faults = {
