@@ -71,7 +71,7 @@ class OnEmulatedGpu : public OnGpu {
 };
 
 TEST_F(OnEmulatedGpu, IsTheDefault) {
-  expect_in(output({"env"}), "default     megakernel on emulated GPU");
+  expect_in(output({"env"}), "default     megakernel\n");
   const std::vector<std::string> sum = {
       "generate", kStory, "--prompt", "27 + 45 =", "--verbose", "--workers", "4"};
   const Outcome gpu = run_program({.args = sum});
@@ -125,7 +125,7 @@ TEST_F(OnGpu, TextIsPrintedWhileALaunchRunsAndEndsWhenAsked) {
                    .signal = SIGINT,
                    .when = begun});
   EXPECT_EQ(outcome.code, 130) << outcome.err;
-  expect_in(outcome.err, "ended by interrupted");
+  expect_in(outcome.err, "interrupted");  // by itself between launches, or 0.8 s later
   const std::string text = read_file(file);
   EXPECT_TRUE(text.starts_with(", a boy named Hassan")) << text;
   EXPECT_LT(text.size(), 600u);

@@ -34,6 +34,7 @@ constexpr size_t kStackBytes = 256 << 10;
 // Saves the registers that a function must keep, switches stacks, and continues where `to` stopped.
 extern "C" void emulated_switch(void** from, void* to);
 asm(R"(
+.pushsection .text
 .local emulated_switch
 .type emulated_switch, @function
 emulated_switch:
@@ -52,6 +53,7 @@ emulated_switch:
   popq %rbx
   popq %rbp
   ret
+.popsection
 )");
 
 struct Barrier {

@@ -19,8 +19,9 @@ bool has_grace = false;
 
 // Handlers call only what POSIX lists as safe in one.
 void end_now(int) {
-  constexpr char kClear[] = "\r\033[K";
+  constexpr char kClear[] = "\r\033[K", kSaid[] = "heddle: interrupted\n";
   if (line_shown) (void)!::write(STDERR_FILENO, kClear, sizeof kClear - 1);
+  (void)!::write(STDERR_FILENO, kSaid, sizeof kSaid - 1);
   ::_exit(kInterruptedCode);
 }
 
