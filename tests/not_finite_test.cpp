@@ -41,7 +41,7 @@ class Overflow : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const std::string why = get_executor(GetParam()).unavailable(); !why.empty()) GTEST_SKIP() << why;
-    const std::string folder = scratch_.link_model(kTree + "/tests/goldens/models/gpt2-tiny", "model");
+    const std::string folder = scratch.link_model(kTree + "/tests/goldens/models/gpt2-tiny", "model");
     edit_tensors(folder + "/model.safetensors", [](EditableTensors& tensors) {
       const auto found = std::ranges::find_if(
           tensors, [](const auto& tensor) { return tensor.first.ends_with("wpe.weight"); });
@@ -49,16 +49,16 @@ class Overflow : public testing::TestWithParam<std::string> {
       const auto width = size_t(found->second.shape[1]);
       for (size_t i = 0; i < width; ++i) put(found->second, 5 * width + i, kHuge);
     });
-    model_ = open_model(folder);
+    model = open_model(folder);
   }
   std::unique_ptr<Engine> engine(bool all_logits = false) const {
-    return std::make_unique<Engine>(model_, EngineOptions{.executor = GetParam(),
-                                                          .workers = 3,
-                                                          .threads = 2,
-                                                          .max_context = 32,
-                                                          .max_sequences = 2,
-                                                          .page_size = 16,
-                                                          .all_logits = all_logits});
+    return std::make_unique<Engine>(model, EngineOptions{.executor = GetParam(),
+                                                         .workers = 3,
+                                                         .threads = 2,
+                                                         .max_context = 32,
+                                                         .max_sequences = 2,
+                                                         .page_size = 16,
+                                                         .all_logits = all_logits});
   }
   static std::string error_of(const std::function<void()>& work) {
     try {
@@ -74,8 +74,8 @@ class Overflow : public testing::TestWithParam<std::string> {
       EXPECT_NE(said.find(word), std::string::npos) << said;
   }
 
-  Scratch scratch_;
-  std::shared_ptr<const Model> model_;
+  Scratch scratch;
+  std::shared_ptr<const Model> model;
 };
 
 constexpr i32 kPrompt[] = {5, 6, 7};

@@ -13,22 +13,22 @@ namespace {
 // A folder with the files that the system would show.
 class Groups : public testing::Test {
  protected:
-  Groups() : folder_(testing::TempDir() + "heddle_groups_" + std::to_string(::getpid())) {
-    files_ = {folder_ + "/list", folder_ + "/mount"};
+  Groups() : folder(testing::TempDir() + "heddle_groups_" + std::to_string(::getpid())) {
+    files = {folder + "/list", folder + "/mount"};
   }
-  ~Groups() override { std::filesystem::remove_all(folder_); }
+  ~Groups() override { std::filesystem::remove_all(folder); }
   void write(const std::string& name, const std::string& text) {
-    std::filesystem::create_directories(std::filesystem::path(folder_ + "/" + name).parent_path());
-    write_file(folder_ + "/" + name, text);
+    std::filesystem::create_directories(std::filesystem::path(folder + "/" + name).parent_path());
+    write_file(folder + "/" + name, text);
   }
   void expect(double cores, const std::string& group) {
-    const CpuQuota quota = cpu_quota(files_);
+    const CpuQuota quota = cpu_quota(files);
     EXPECT_EQ(quota.cores, cores);
-    EXPECT_EQ(quota.group, cores > 0 ? files_.mount + group : "");
+    EXPECT_EQ(quota.group, cores > 0 ? files.mount + group : "");
   }
 
-  std::string folder_;
-  ControlGroupFiles files_;
+  std::string folder;
+  ControlGroupFiles files;
 };
 
 TEST_F(Groups, AreMissing) {
@@ -61,8 +61,8 @@ TEST_F(Groups, OfVersion1AreFoundByTheirController) {
   write("mount/cpu,cpuacct/outer/cpu.cfs_quota_us", "300000\n");
   write("mount/cpu,cpuacct/outer/cpu.cfs_period_us", "100000\n");
   expect(3, "/cpu,cpuacct/outer");
-  EXPECT_EQ(control_groups("memory", files_).version1,
-            (std::vector<std::string>{files_.mount + "/memory/m", files_.mount + "/memory"}));
+  EXPECT_EQ(control_groups("memory", files).version1,
+            (std::vector<std::string>{files.mount + "/memory/m", files.mount + "/memory"}));
 }
 
 }  // namespace

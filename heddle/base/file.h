@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "heddle/base/mapped_pages.h"
+#include <sys/stat.h>
 
-struct stat;
+#include "heddle/base/mapped_pages.h"
 
 namespace heddle {
 

@@ -34,7 +34,7 @@ Result<Thread> Thread::try_start(Body body) {
   if (error == 0) error = ::pthread_create(&id, &attributes, call, owned.get());
   ::pthread_attr_destroy(&attributes);
   if (error != 0) return Failure{std::strerror(error)};
-  (void)owned.release();  // the thread's own
+  [[maybe_unused]] const auto* theirs = owned.release();
   return Thread(id);
 }
 
