@@ -15,12 +15,12 @@ namespace {
 
 const std::string kStory = HEDDLE_SOURCE_DIR "/models/storyteller";
 
-void expect_words(const std::string& text, const std::vector<std::string>& words) {
+[[maybe_unused]] void expect_words(const std::string& text, const std::vector<std::string>& words) {
   for (const std::string& word : words)
     EXPECT_NE(text.find(word), std::string::npos) << "no \"" << word << "\" in\n" << text;
 }
 
-Command generate(std::vector<ResourceLimit> limits, const std::string& threads = "2") {
+[[maybe_unused]] Command generate(std::vector<ResourceLimit> limits, const std::string& threads = "2") {
   return {.args = {"generate", kStory, "--prompt", "27 + 45 =", "--threads", threads},
           .limits = std::move(limits)};
 }
