@@ -60,6 +60,7 @@ if(NOT HEDDLE_SANITIZE)
   add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")
   add_emulated_test(not_finite_test "*Prompt*/launches:*/megakernel")
   add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Forms*llama3_tiny:*Logits*mixtral_bf16:*Greedy*gpt2_tiny:*Greedy*deepseek_v3_bf16:*Greedy*mixtral_bf16")
+  add_emulated_test(mixture_test "*Long*qwen3_moe_megakernel")
 endif()
 # Runs the program there by itself.
 if(NOT HEDDLE_SANITIZE)

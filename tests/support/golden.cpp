@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "heddle/base/file.h"
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/safetensors.h"
 
@@ -18,6 +19,8 @@ const std::string kFolder = [] {
   return carried ? std::string(carried) : std::string(HEDDLE_SOURCE_DIR) + "/tests/goldens/models";
 }();
 
+const std::string kMixtures = std::filesystem::path(kFolder).parent_path() / "mixtures";
+
 template <class T>
 std::vector<T> values(const Safetensors& file, const std::string& name) {
   const TensorView view = file.view(name);
@@ -29,11 +32,26 @@ std::vector<T> values(const Safetensors& file, const std::string& name) {
 }  // namespace
 
 std::vector<std::string> golden_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
-    names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  return names;
+  return names_in(kFolder);
+}
+std::vector<std::string> mixture_names() {
+  return names_in(kMixtures);
+}
+
+MixtureGolden load_mixture(const std::string& name, int length) {
+  const Safetensors file(kMixtures + "/" + name + "/golden.safetensors");
+  const std::string of = "_" + std::to_string(length);
+  return {.tokens = values<i32>(file, "tokens" + of),
+          .routes = values<u8>(file, "routes" + of),
+          .firm = values<u8>(file, "firm" + of),
+          .taken = file.view("routes" + of).shape.back(),
+          .positions = values<i32>(file, "positions" + of),
+          .logits = values<float>(file, "logits" + of),
+          .bf16_error = double(values<float>(file, "bf16_max_abs" + of)[0])};
+}
+
+std::unique_ptr<Engine> mixture_engine(const std::string& name, EngineOptions options) {
+  return std::make_unique<Engine>(open_model(kMixtures + "/" + name), std::move(options));
 }
 
 Golden load_golden(const std::string& name) {

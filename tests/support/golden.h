@@ -18,6 +18,23 @@ struct Golden {
   double bf16_error = 0;       // largest error of transformers' bf16 against these logits
 };
 
+// A text through one of the mixtures of experts of tests/goldens/mixtures.
+struct MixtureGolden {
+  std::vector<i32> tokens;  // [n]
+  std::vector<u8>
+      routes;            // [layers, n, taken]: experts in fp32, in rising order, by layers that have experts
+  std::vector<u8> firm;  // [layers, n]: 1 where errors as large as those of bf16 change no choice so far
+  i64 taken = 0;         // experts of a token
+  std::vector<i32> positions;  // [m]: some whose choices are firm in all layers
+  std::vector<float> logits;   // [m, vocab], fp32
+  double bf16_error = 0;       // largest error of transformers' bf16 at positions whose choices are firm
+};
+
+std::vector<std::string> mixture_names();
+// `length`: 17 or 300 tokens.
+MixtureGolden load_mixture(const std::string& name, int length);
+std::unique_ptr<Engine> mixture_engine(const std::string& name, EngineOptions options);
+
 std::vector<std::string> golden_names();
 Golden load_golden(const std::string& name);
 std::unique_ptr<Engine> golden_engine(const std::string& name, EngineOptions options);

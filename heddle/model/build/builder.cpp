@@ -237,18 +237,20 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
   return made_.graph.call("head_linear", path(name), args).y;
 }
 
-// Logits that choose experts have more bits than what travels between workers: another expert is another text. A linear of one row
-// keeps them (device/block.cuh); for more there is an op of its own.
+// Logits that choose experts have more bits than what travels between workers, because another expert is another text. A
+// linear of one row keeps them (device/block.cuh). With more rows it narrows them to the weight's dtype, on a CPU whose
+// products are of bf16 too (cpu/simd_block.h), so there is an op of its own.
 Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& weight) {
   Graph& graph = made_.graph;
+  const bool many = x.size[0] > 1 && weight.data.dtype != DType::kF32;
   if (x.dtype != DType::kF32) {
     Node& norm = maker_of(graph, x);
     const Tensor* normed = argument(norm.main_part(), "x");
     HEDDLE_CHECK(normed);
     if (normed->dtype != DType::kF32) widen(graph, *normed);
-    if (x.size[0] > 1)
-      return graph.call("router", path(name), Router{.x = again_in_f32(graph, norm), .w = weight}).y;
+    if (many) x = again_in_f32(graph, norm);
   }
+  if (many) return graph.call("router", path(name), Router{.x = x, .w = weight}).y;
   const Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};
   return graph.call("linear", path(name), scores).y;
 }

@@ -1,21 +1,20 @@
-// Tile body of router: an expert's sum after the other, from memory. Included once per target, inside its namespace.
+// Tile body of router: rows -> FP32 operand, panels x operand -> fragment -> y. Included once per target, inside its
+// namespace.
 namespace router {
 
 struct Body {
   template <class Block>
   static void run(Block& block, const Router& a, const TileCoord& t) {
-    const i32 experts = t[3] - t[2];
-    auto sums = block.scratch(experts);
+    const i32 rows = block.rows(t);
     block.inputs();
-    for (i32 row = t[0]; row < t[1]; ++row) {
-      auto x = block.row(a.x, row);
-      block.reduce_rows(sums, experts, a.w.cols(), Sum(),
-                        [&](i32 e, auto i) { return x.load(i) * block.weight_row(a.w, t[2] + e).load(i); });
-      block.sync();
-      auto y = block.row(a.y, row).from(t[2]);
-      block.map(experts, [&](auto i) { y.store(i, sums.load(i)); });
-      block.sync();
-    }
+    auto x = block.operand(a.x, t[0], rows, DType::kF32);
+    block.sync();
+    auto scores = block.fragment(t[0], rows, t[2], t[3] - t[2]);
+    block.mma(scores, x, a.w);
+    block.sync();
+    block.map_rows(rows, scores.cols, [&](i32 m, auto i) {
+      block.row(a.y, scores.m0 + m).from(scores.n0).store(i, scores.row(m).load(i));
+    });
   }
 };
 
