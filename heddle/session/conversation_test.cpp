@@ -1,6 +1,7 @@
 // Conversations with the shipped model, without a terminal.
 #include "heddle/session/conversation.h"
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -76,7 +77,7 @@ TEST_F(Conversations, StopWhereTheyAreAsked) {
 }
 
 TEST_F(Conversations, StopInTheMiddleOfAStep) {
-  bool asked = false;
+  std::atomic<bool> asked = false;
   EngineOptions options{.max_context = 64, .max_sequences = 1};
   options.run.tap = [&](const Instruction&, u32) {
     if (!asked) std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -84,7 +85,7 @@ TEST_F(Conversations, StopInTheMiddleOfAStep) {
   options.run.cancelled = [&] { return asked = true; };  // at its first look, 50 ms after the beginning
   Engine slow(open_model(kModel), options);
   Conversation conversation(slow, tokenizer, form, settings, false);
-  const TurnStats turn = conversation.say("27 + 45 =", {}, [&] { return asked; });
+  const TurnStats turn = conversation.say("27 + 45 =", {}, [&] { return asked.load(); });
   EXPECT_EQ(turn.reason, "interrupted");
   EXPECT_EQ(turn.answer, 0u);
   EXPECT_TRUE(conversation.messages().empty());
