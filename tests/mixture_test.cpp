@@ -61,7 +61,7 @@ class Mixture : public testing::TestWithParam<std::tuple<std::string, std::strin
     const auto& [model, executor] = GetParam();
     if (const std::string why = get_executor(executor).unavailable(); !why.empty())
       GTEST_SKIP() << executor << ": " << why;
-    engine_ = mixture_engine(
+    engine = mixture_engine(
         model,
         {.executor = executor, .workers = 3, .max_sequences = 1, .keep_buffers = true, .all_logits = true});
   }
@@ -99,13 +99,13 @@ class Mixture : public testing::TestWithParam<std::tuple<std::string, std::strin
     const MixtureGolden golden = load_mixture(std::get<0>(GetParam()), length);
     for (size_t chunk : chunks) {
       SCOPED_TRACE(std::to_string(length) + " tokens in steps of " + std::to_string(chunk));
-      const Results results = run(*engine_, golden.tokens, chunk);
+      const Results results = run(*engine, golden.tokens, chunk);
       expect_routes(golden, results);
       expect_logits(golden, results);
     }
   }
 
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Engine> engine;
 };
 
 // In one step, in steps of a few rows, and token by token.
