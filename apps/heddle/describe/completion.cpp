@@ -39,44 +39,41 @@ std::string names_of_commands(const CommandDescription& program) {
   return names;
 }
 
+std::string words_of_choices(const ArgumentDescription& argument) {
+  return fmt::format("{}", fmt::join(argument.choices, " "));
+}
+
+// What a shell does to complete a value that is not one of a few words.
+struct Completes {
+  const char *anything, *folder, *file;
+
+  const char* value_of(const ArgumentDescription& argument) const {
+    switch (argument.kind) {
+      case Names::kAnything:
+        return anything;
+      case Names::kFolder:
+        return folder;
+      default:
+        return file;
+    }
+  }
+};
+
 // The command by which bash completes a value.
 std::string bash_values(const ArgumentDescription& argument) {
-  if (!argument.choices.empty())
-    return fmt::format("_heddle_words {}", quoted(fmt::format("{}", fmt::join(argument.choices, " "))));
-  switch (argument.kind) {
-    case Names::kAnything:
-      return ":";
-    case Names::kFolder:
-      return "_heddle_paths -d";
-    default:
-      return "_heddle_paths -f";
-  }
+  if (!argument.choices.empty()) return "_heddle_words " + quoted(words_of_choices(argument));
+  return Completes{":", "_heddle_paths -d", "_heddle_paths -f"}.value_of(argument);
 }
 
 // The action by which zsh completes a value, in a specification of _arguments.
 std::string zsh_values(const ArgumentDescription& argument) {
-  if (!argument.choices.empty()) return fmt::format("({})", fmt::join(argument.choices, " "));
-  switch (argument.kind) {
-    case Names::kAnything:
-      return " ";
-    case Names::kFolder:
-      return "_files -/";
-    default:
-      return "_files";
-  }
+  if (!argument.choices.empty()) return fmt::format("({})", words_of_choices(argument));
+  return Completes{" ", "_files -/", "_files"}.value_of(argument);
 }
 
 std::string fish_values(const ArgumentDescription& argument) {
-  if (!argument.choices.empty())
-    return fmt::format(" -x -a {}", quoted_for_fish(fmt::format("{}", fmt::join(argument.choices, " "))));
-  switch (argument.kind) {
-    case Names::kAnything:
-      return " -x";
-    case Names::kFolder:
-      return " -x -a '(__fish_complete_directories)'";
-    default:
-      return " -r -F";
-  }
+  if (!argument.choices.empty()) return " -x -a " + quoted_for_fish(words_of_choices(argument));
+  return Completes{" -x", " -x -a '(__fish_complete_directories)'", " -r -F"}.value_of(argument);
 }
 
 std::string zsh_argument(const ArgumentDescription& argument, int& position) {
