@@ -20,16 +20,23 @@ so that its router sees embeddings, which are exact: there only errors of fp32 l
 that are rounded to bf16 take other experts for a few tokens.
 """
 
-import argparse
 import copy
-from pathlib import Path
 
 import torch
 from family_cases import YARN, golden_config, model_of
-from make_models import ROOT, VOCAB, Case, deepseek_v2, deepseek_v3, mixtral, qwen3_moe, write_checkpoint
+from make_models import (
+    ROOT,
+    VOCAB,
+    Case,
+    deepseek_v2,
+    deepseek_v3,
+    mixtral,
+    qwen3_moe,
+    write_cases,
+    write_checkpoint,
+)
 from reference_model import load_reference
 from safetensors.torch import load_file, save_file
-from transformers.utils import logging
 
 LENGTHS = (17, 300)
 KEPT = 32  # positions whose logits a golden has
@@ -211,17 +218,7 @@ def write_mixture(case, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", help="which to write; all where none is given")
-    parser.add_argument("--out", type=Path, default=ROOT / "tests/goldens/mixtures")
-    arguments = parser.parse_args()
-    logging.disable_progress_bar()
-    table = cases()
-    for name in arguments.names or table:
-        while not write_mixture(table[name], arguments.out / name):
-            table[name].seed += 1
+    write_cases(__doc__, cases(), ROOT / "tests/goldens/mixtures", write_mixture)
 
 
 if __name__ == "__main__":

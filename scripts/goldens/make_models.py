@@ -424,20 +424,25 @@ def write_golden(case, folder):
     return True
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def write_model(case, folder):
+    write_checkpoint(case, folder)
+    return write_golden(case, folder)
+
+
+def write_cases(about, table, folder, write):
+    """Writes the cases that the command line names, each with the first seed that write() takes."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="which to write; all where none is given")
-    parser.add_argument("--out", type=Path, default=ROOT / "tests/goldens/models")
+    parser.add_argument("--out", type=Path, default=folder)
     arguments = parser.parse_args()
     logging.disable_progress_bar()
-    table = cases()
     for name in arguments.names or table:
-        write_checkpoint(table[name], arguments.out / name)
-        while not write_golden(table[name], arguments.out / name):
+        while not write(table[name], arguments.out / name):
             table[name].seed += 1
-            write_checkpoint(table[name], arguments.out / name)
+
+
+def main():
+    write_cases(__doc__, cases(), ROOT / "tests/goldens/models", write_model)
 
 
 if __name__ == "__main__":
