@@ -9,13 +9,10 @@ this clone. Sources that a build generates in FOLDER, which lies in the tree, co
 
 import argparse
 import pathlib
-import re
 import subprocess
 import sys
 
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
-CPP = {".h", ".cuh", ".cpp", ".inc"}
-FOLDERS = ("heddle", "apps", "tests", "bench")
+import measure
 
 
 def git(root, *arguments):
@@ -34,10 +31,8 @@ def changed(root, commit):
 def with_includers(root, paths, generated):
     """`paths` with every file that includes one of them, over any number of others."""
     includers = {}
-    folders = [pathlib.Path(root, folder) for folder in (*FOLDERS, generated)]
-    for path in (path for folder in folders for path in folder.rglob("*") if path.suffix in CPP):
-        name = path.relative_to(root).as_posix()
-        for target in INCLUDE.findall(path.read_text(encoding="utf-8", errors="replace")):
+    for name in measure.files(root, (*measure.CPP, ".inc"), (*measure.FOLDERS, generated)):
+        for _, _, target in measure.includes(measure.read(root, name)):
             for include in (target, f"{generated}/{target}"):  # from the root, or generated
                 includers.setdefault(include, set()).add(name)
     found, new = set(paths), list(paths)
