@@ -138,8 +138,9 @@ void add_check(CLI::App& app) {
                    {.separator = ','});
   command.argument("--all-configs", &flags->bodies.all_configs,
                    "with --arch: the bodies in each configuration of their ops too");
-  command.argument("--unoptimised", &flags->bodies.unoptimised,
-                   "with --arch: only find out whether they compile, in a fifth of the time; no budgets");
+  command.argument(
+      "--unoptimised", &flags->bodies.unoptimised,
+      "with --arch: only find out whether they compile, in less than half of the time; no budgets");
   command.argument("--json", &flags->json, "with --arch: print JSON");
   command.footer(
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"

@@ -49,8 +49,8 @@ struct CodeCache {
 struct BodyCheckOptions {
   std::vector<std::string> ops;  // their bodies; empty: those of all ops
   bool all_configs = false;      // each configuration that a case of the op has, too
-  // The compiler optimises nothing: it takes a fifth of the time, and what the code takes says nothing, so that no
-  // budget is held against it.
+  // The compiler optimises nothing: all bodies take less than half of the time. What the code takes says nothing then,
+  // so that no budget is held against it.
   bool unoptimised = false;
 };
 
