@@ -94,12 +94,12 @@ std::string shown(const Json& value) {
 void show_tokenizer(const std::string& folder) {
   try {
     const TokenizerFiles files(folder);
-    fmt::print("tokenizer{}{}\n", files.class_name().empty() ? "" : ", as " + files.class_name() + " has it",
-               files.settings().empty() ? ": no settings" : "");
+    print("tokenizer{}{}\n", files.class_name().empty() ? "" : ", as " + files.class_name() + " has it",
+          files.settings().empty() ? ": no settings" : "");
     for (const auto& [name, value, where] : files.settings())
-      fmt::print("  {:<28} {:<24} {}\n", name, shown(value), where);
+      print("  {:<28} {:<24} {}\n", name, shown(value), where);
   } catch (const Error& error) {
-    fmt::print("tokenizer\n  {}\n", error.what());
+    print("tokenizer\n  {}\n", error.what());
   }
 }
 
