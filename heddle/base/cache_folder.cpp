@@ -40,7 +40,8 @@ std::string cache_folder() {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");
   };
-  return cache_folder_from(variable, home_of_account());
+  // The account is asked only where it is needed: it may be on another machine.
+  return cache_folder_from(variable, variable("HOME").empty() ? home_of_account() : "");
 }
 
 }  // namespace heddle

@@ -77,8 +77,7 @@ void fail_memory(size_t bytes, std::string_view what) {
   const i64 free = available_memory();
   fail(ErrorCode::kUnsupported,
        "[memory] {} for {} cannot be had{}; a smaller --max-context, fewer sequences, fewer threads or a "
-       "model with "
-       "smaller elements need less",
+       "model with smaller elements need less",
        bytes > 0 ? fmt::format("{} bytes", bytes) : "memory", what,
        free >= 0 ? fmt::format(": {} bytes are free", free) : "");
 }

@@ -22,28 +22,24 @@ i64 available_memory();
 void note_refused(size_t bytes) noexcept;
 size_t take_refused() noexcept;  // what was noted last, once; 0: nothing
 
-// Returns work(). Memory that it cannot get is an Error that says what it was for.
+// Returns work(). Memory that it cannot get is an Error that says what it was for. `bytes`: how much, where the caller knows.
 template <class Work>
-decltype(auto) with_memory_for(std::string_view what, Work&& work) {
+decltype(auto) with_memory_for(std::string_view what, Work&& work, size_t bytes = 0) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    fail_memory(take_refused(), what);
+    const size_t noted = take_refused();
+    fail_memory(bytes > 0 ? bytes : noted, what);
   } catch (const std::length_error&) {  // a container would be larger than the address space
-    fail_memory(0, what);
+    fail_memory(bytes, what);
   }
 }
 
 // A vector of `count` elements. Throws Error that names `what` when there is no memory for them.
 template <class T>
 std::vector<T> make_vector(size_t count, std::string_view what) {
-  try {
-    return std::vector<T>(count);
-  } catch (const std::bad_alloc&) {
-    fail_memory(count * sizeof(T), what);
-  } catch (const std::length_error&) {
-    fail_memory(count * sizeof(T), what);
-  }
+  return with_memory_for(
+      what, [&] { return std::vector<T>(count); }, count * sizeof(T));
 }
 
 }  // namespace heddle

@@ -81,22 +81,20 @@ int cores_by_affinity() {
   return std::max(1, int(allowed_core_ids().size()));
 }
 
-bool quota_decides() {
-  return quota().cores > 0 && std::ceil(quota().cores) < cores_by_affinity();
-}
-
 }  // namespace
 
 int allowed_cores() {
-  return quota_decides() ? int(std::ceil(quota().cores)) : cores_by_affinity();
+  const int cores = cores_by_affinity();
+  return quota().cores > 0 ? int(std::min(std::ceil(quota().cores), double(cores))) : cores;
 }
 
 std::string describe_cores() {
-  const std::string reason = quota_decides()
+  const int cores = allowed_cores(), of = cores_by_affinity();
+  const std::string reason = cores < of
                                  ? fmt::format("by the CPU quota of {} cores in {}, of {} by its affinity",
-                                               quota().cores, quota().group, cores_by_affinity())
+                                               quota().cores, quota().group, of)
                                  : "by its affinity";
-  return fmt::format("{} cores for this process, {}", allowed_cores(), reason);
+  return fmt::format("{} cores for this process, {}", cores, reason);
 }
 
 void parallel_for(size_t jobs, int threads, const std::function<void(size_t)>& job) {

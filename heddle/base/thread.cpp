@@ -63,8 +63,7 @@ void with_large_stack(const std::function<void()>& body) {
 std::string threads_refused(size_t wanted, size_t started, const std::string& why) {
   return fmt::format(
       "{} of {} threads started, no more could ({}); ask for fewer (--threads N), or allow more processes "
-      "(ulimit -u) "
-      "and more memory for their stacks of {} MB (ulimit -v)",
+      "(ulimit -u) and more memory for their stacks of {} MB (ulimit -v)",
       started, wanted, why, Thread::kStackBytes >> 20);
 }
 

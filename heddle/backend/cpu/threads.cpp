@@ -115,9 +115,9 @@ class ThreadsExecutor : public Executor {
         counters_(program.counters.size()) {
     // Under a quota the cores are shared with others, so the system chooses.
     std::vector<int> cpus = allowed_core_ids();
-    if (cpus.size() > size_t(allowed_cores())) cpus.clear();
-    size_t count = size_t(std::max(options.threads, 0));
     const size_t cores = size_t(allowed_cores());
+    if (cpus.size() > cores) cpus.clear();
+    size_t count = size_t(std::max(options.threads, 0));
     if (count == 0) count = cores;
     count = std::min(count, std::max<size_t>(1, program.workers.size()));
     load_ = (count + cores - 1) / cores;
