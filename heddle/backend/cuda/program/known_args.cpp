@@ -60,8 +60,8 @@ struct Facts {
   }
   void add_tensor(const std::string& name, const Tensor& value, const std::vector<FieldDim>& dims) {
     set(name + ".buffer", value.exists() ? 0 : i64(kNoBuffer));
-    if (!value
-             .exists()) {  // its rank too: what is asked of it must be known, or code stays for an answer that never comes
+    // The rank of an absent tensor too: a question that the compiler cannot answer keeps code that never runs.
+    if (!value.exists()) {
       all.push_back(fmt::format("a.{}.data = nullptr;", name));
       return set(name + ".rank", 0);
     }
