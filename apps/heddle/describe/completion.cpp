@@ -43,7 +43,7 @@ std::string words_of_choices(const ArgumentDescription& argument) {
   return fmt::format("{}", fmt::join(argument.choices, " "));
 }
 
-// What a shell does to complete a value that is not one of a few words.
+// The ways of a shell to complete a value that is not one of a few words.
 struct Completes {
   const char *anything, *folder, *file;
 
