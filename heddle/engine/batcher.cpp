@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "heddle/base/error.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle {
 
@@ -107,8 +108,8 @@ void Batcher::step() {
           running.sequence.id() == error.sequence && !name.empty())
         throw NotFiniteLogits(error.sequence, fmt::format("[{}] {}", name, error.what()));
     throw;
-  } catch (const Error& error) {  // a step that was cancelled (ExecutorOptions), to end sooner
-    if (error.code() != ErrorCode::kDevice || !pause_()) throw;
+  } catch (const Cancelled&) {  // to end sooner
+    if (!pause_()) throw;
   }
 }
 

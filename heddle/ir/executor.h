@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/base/error.h"
 #include "heddle/ir/device_code.h"
 #include "heddle/ir/program.h"
 #include "heddle/ir/trace.h"
@@ -36,6 +37,12 @@ enum class LaunchMode : u8 {
 // divide a number. Sizes are all numbers of this program.
 enum class Knowledge { kNothing, kTypes, kForms, kSizes };
 
+// A run that its caller ended (ExecutorOptions::cancelled), which is no fault of the device.
+class Cancelled : public Error {
+ public:
+  explicit Cancelled(const std::string& message) : Error(ErrorCode::kDevice, message) {}
+};
+
 struct ExecutorOptions {
   i32 device = 0;   // ordinal among the backend's devices; the Memory must lie in its space
   int threads = 0;  // 0: one for each core that this process may use
@@ -45,8 +52,8 @@ struct ExecutorOptions {
   std::string simd;              // threads only: name of a lower SIMD level; empty: the best one of this CPU
   LaunchMode launch_mode = LaunchMode::kDependent;  // launches only
   Knowledge knowledge = Knowledge::kNothing;        // GPU
-  // threads only: asked every 50 ms while a run goes on; true ends it with an Error(kDevice), and the next run works. What
-  // the run computed so far is lost.
+  // threads only: asked every 50 ms while a run goes on; true ends it with Cancelled, and the next run works. What the run
+  // computed so far is lost.
   std::function<bool()> cancelled = {};
   // Instructions of each worker that a run records; 0: none. A traced `launches` run launches call by call.
   u32 trace_events = 0;

@@ -7,6 +7,7 @@
 #include "heddle/base/file.h"
 #include "heddle/base/json_view.h"
 #include "heddle/base/stopwatch.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle {
 
@@ -128,8 +129,8 @@ TurnStats Conversation::take_turn(const TextCallback& on_text, const StopCallbac
       more = go_on(token, answer, stop);
       full = more && is_full();
     }
-  } catch (const Error& error) {  // a step that was cancelled (ExecutorOptions) leaves the sequence as it was
-    if (error.code() != ErrorCode::kDevice || !stop()) throw;
+  } catch (const Cancelled&) {  // the step leaves the sequence as it was
+    if (!stop()) throw;
   }
   answer.end(full);
   ++settings_.sampling.seed;  // seed of the next answer, if the host chooses tokens

@@ -91,6 +91,18 @@ TEST_F(Conversations, StopInTheMiddleOfAStep) {
   EXPECT_TRUE(conversation.messages().empty());
 }
 
+TEST_F(Conversations, AFaultWhileOneStopsIsStillAFault) {
+  std::atomic<bool> asked = false;
+  EngineOptions options{.max_context = 64, .max_sequences = 1};
+  options.run.tap = [&](const Instruction&, u32) {
+    asked = true;
+    fail(ErrorCode::kDevice, "[here] a fault");
+  };
+  Engine broken(open_model(kModel), options);
+  Conversation conversation(broken, tokenizer, form, settings, false);
+  EXPECT_THROW(conversation.say("27 + 45 =", {}, [&] { return asked.load(); }), Error);
+}
+
 TEST_F(Conversations, AnErrorAddsNothing) {
   Conversation conversation = begin();
   EXPECT_THROW(conversation.say("27 + 45 =", [](const std::string&) { fail(ErrorCode::kIo, "[here] full"); }),

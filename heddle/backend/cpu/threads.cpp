@@ -345,7 +345,7 @@ class ThreadsExecutor : public Executor {
     for (const Crew& crew : crews_)
       if (crew.failure) std::rethrow_exception(crew.failure);
     if (std::exchange(was_cancelled_, false))
-      fail(ErrorCode::kDevice, "[threads] the run was cancelled; what it computed is lost");
+      throw Cancelled("[threads] the run was cancelled; what it computed is lost");
     std::vector<BlockedWorker> blocked;
     for (const Crew& crew : crews_)
       for (size_t i = 0; i < crew.workers.size(); ++i)
