@@ -110,7 +110,10 @@ int Config::required_int(const std::string& key, int min, int max) const {
 
 int Config::optional_int(const std::string& key, int fallback, int min, int max) const {
   const Json* value = state_->find(key);
-  return value ? state_->to_int(key, *value, min, max) : fallback;
+  if (value) return state_->to_int(key, *value, min, max);
+  if (fallback < min || fallback > max)
+    reject(key, fmt::format("means {}; must be a whole number from {} to {}", fallback, min, max));
+  return fallback;
 }
 
 double Config::required_number(const std::string& key, double min, double max) const {
@@ -119,7 +122,10 @@ double Config::required_number(const std::string& key, double min, double max) c
 
 double Config::optional_number(const std::string& key, double fallback, double min, double max) const {
   const Json* value = state_->find(key);
-  return value ? state_->to_number(key, *value, min, max) : fallback;
+  if (value) return state_->to_number(key, *value, min, max);
+  if (!(fallback >= min && fallback <= max))
+    reject(key, fmt::format("means {}; must be a number from {} to {}", fallback, min, max));
+  return fallback;
 }
 
 bool Config::optional_bool(const std::string& key, bool fallback) const {

@@ -31,6 +31,7 @@ class Config {
   // True if the key is present with the value null. A few keys mean something else when they are absent.
   bool is_null(const std::string& key) const;
   int required_int(const std::string& key, int min, int max) const;
+  // `fallback` is what an absent key means; outside of min to max it is rejected, as a value of the file is.
   int optional_int(const std::string& key, int fallback, int min, int max) const;
   double required_number(const std::string& key, double min, double max) const;
   double optional_number(const std::string& key, double fallback, double min, double max) const;

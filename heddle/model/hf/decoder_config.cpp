@@ -50,9 +50,7 @@ Experts read_experts(const Config& config, const Experts& defaults) {
   if (config.has("num_local_experts") && config.has("num_experts") &&
       config.optional_int("num_experts", count, 1, kMaxExperts) != count)
     config.reject("num_experts", fmt::format("must be num_local_experts, {}", count));
-  const int taken = config.optional_int("num_experts_per_tok", defaults.taken, 1, kMaxExperts);
-  if (taken > count) config.reject("num_experts_per_tok", fmt::format("must be 1 to {}, the experts", count));
-  return {count, taken};
+  return {count, config.optional_int("num_experts_per_tok", defaults.taken, 1, count)};
 }
 
 int read_sliding_window(const Config& config, int fallback) {

@@ -6,6 +6,7 @@
 #include "heddle/base/error.h"
 #include "heddle/model/hf/deepseek_config.h"
 #include "heddle/model/hf/gemma_config.h"
+#include "heddle/model/hf/glm_config.h"
 #include "heddle/model/hf/mistral_config.h"
 #include "heddle/model/hf/qwen_config.h"
 
@@ -183,12 +184,19 @@ TEST(ExpertConfig, TakesTheDefaultsOfTransformers) {
 
 TEST(ExpertConfig, RefusesByNameAndValue) {
   expect_refused(read_mixtral_config, R"("num_experts_per_tok":9)",
-                 "num_experts_per_tok = 9: must be 1 to 8");
+                 "num_experts_per_tok = 9: must be a whole number from 1 to 8");
   expect_refused(read_mixtral_config, R"("num_local_experts":0)",
                  "num_local_experts = 0: must be a whole number");
   expect_refused(read_qwen3_moe_config, R"("num_local_experts":8,"num_experts":9)",
                  "num_experts = 9: must be num_local_experts, 8");
   expect_refused(read_qwen3_moe_config, R"("layer_types":["full_attention"])", "layer_types");
+}
+
+// A default is held to the same limits as a value of the file.
+TEST(DecoderConfig, RefusesAnAbsentKeyWhoseDefaultDoesNotFit) {
+  expect_refused(read_glm4_moe_config, R"("n_routed_experts":12,"n_group":4,"topk_group":2)",
+                 "num_experts_per_tok = absent: means 8; must be a whole number from 1 to 6");
+  expect_refused(read_qwen2_moe_config, R"("num_experts":3)", "num_experts_per_tok = absent: means 4");
 }
 
 TEST(DeepseekConfig, RefusesByNameAndValue) {

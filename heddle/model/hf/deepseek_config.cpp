@@ -49,9 +49,6 @@ void read_experts(const Config& config, const ExpertDefaults& defaults, Deepseek
   const std::string key = "num_experts_per_tok";
   c.num_experts_per_tok = defaults.taken > 0 ? config.optional_int(key, defaults.taken, 1, choices)
                                              : config.required_int(key, 1, choices);
-  if (c.num_experts_per_tok > choices)
-    config.reject(
-        key, fmt::format("means {}; must be a whole number from 1 to {}", c.num_experts_per_tok, choices));
   c.routed_scaling_factor = config.optional_number("routed_scaling_factor", defaults.scale, 0.0, 1e6);
 }
 

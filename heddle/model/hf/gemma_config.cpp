@@ -28,9 +28,10 @@ int read_window(const Config& config) {
   return config.optional_int("sliding_window", 4096, 1, kMaxPositions);
 }
 
-// null means no cap.
+// 0 means no cap, and null in a file does.
 double read_cap(const Config& config, const std::string& key, double fallback) {
-  return config.is_null(key) ? 0 : config.optional_number(key, fallback, 1e-3, kMaxCap);
+  if (config.has(key)) return config.required_number(key, 1e-3, kMaxCap);
+  return config.is_null(key) ? 0 : fallback;
 }
 
 }  // namespace

@@ -183,8 +183,8 @@ const char* RopeConfig::limit() const {
 
 RopeConfig read_rope(const Config& config, const RopePlace& place) {
   const double theta = config.optional_number(place.theta_key, place.theta, kMinTheta, kMaxTheta);
-  const int original =
-      config.optional_int("original_max_position_embeddings", place.original, 2, kMaxPositions);
+  const char* key = "original_max_position_embeddings";
+  const int original = config.has(key) ? config.required_int(key, 2, kMaxPositions) : place.original;
   std::optional<Config> rope = config.section("rope_parameters");
   // transformers 5 prefers a non-empty `rope_scaling` when a file has both.
   if (auto scaling = config.section("rope_scaling"); scaling && !scaling->unread().empty())
