@@ -49,8 +49,10 @@ TEST_P(OpCalls, MatchReferenceWhereverTensorsLie) {
   const auto& [op, backend] = GetParam();
   const bool gpu = backend->executors[0].space != nullptr;
   const std::vector<Case> cases = gpu ? chosen(op->cases()) : op->cases();
+  const std::vector kinds = {CallLayoutKind::kDense, CallLayoutKind::kStrided, CallLayoutKind::kOffset};
+  const bool all_kinds = rounds(kinds.size()) > 0;  // or one of them for each case, where the scale is small
   for (size_t i = 0; i < cases.size(); ++i)
-    for (CallLayoutKind kind : {CallLayoutKind::kDense, CallLayoutKind::kStrided, CallLayoutKind::kOffset})
+    for (CallLayoutKind kind : all_kinds ? kinds : std::vector{kinds[i % kinds.size()]})
       EXPECT_EQ(run_call(*op, cases[i], *backend, kind), "")
           << op->name << " case " << i << " " << cases[i].name << ", " << name(kind) << ", on "
           << backend->name;
