@@ -104,26 +104,14 @@ inline bool barrier_is_past(OnChip barrier, u32 parity) {
   return phase_of(barrier_at(barrier)).parity != parity;
 }
 
-// A copy into a ring slot that has not landed yet.
-struct SlotCopy {
-  u8* to;
-  const u8* from;
-  u32 bytes;
-  u64* full;
-};
-inline thread_local std::vector<SlotCopy> copies;
-
-// At random times one of the copies lands, in any order.
+// One of the copies into a ring slot may land.
 inline void land_copy() {
-  static thread_local u32 random = 1;
-  random = random * 1664525 + 1013904223;
-  if (copies.empty() || random >> 30 != 0) return;
-  const size_t which = (random >> 8) % copies.size();
-  const SlotCopy copy = copies[which];
-  copies.erase(copies.begin() + i64(which));
+  emulated::RingCopy copy;
+  if (!emulated::take_ring_copy(copy)) return;
   std::memcpy(copy.to, copy.from, copy.bytes);
-  phase_of(copy.full).bytes -= i32(copy.bytes);
-  advance_if_over(phase_of(copy.full));
+  Phase& phase = phase_of(static_cast<u64*>(copy.barrier));
+  phase.bytes -= i32(copy.bytes);
+  advance_if_over(phase);
   emulated::current->progress = true;
 }
 inline bool barrier_passed(u64* barrier, u32 parity) {
@@ -135,23 +123,11 @@ inline bool barrier_passed(u64* barrier, u32 parity) {
 inline bool barrier_passed(OnChip barrier, u32 parity) {
   return barrier_passed(barrier_at(barrier), parity);
 }
-// Copies go from global to shared memory, in whole words; anything else would be a fault on a device.
-inline void check_copy(const void* to, const void* from) {
-  const auto on_chip = [](const void* at) {
-    const u8* chip = emulated::current->dynamic;
-    return at >= chip && at < chip + emulated::current->dynamic_bytes;
-  };
-  if (on_chip(to) && !on_chip(from) && reinterpret_cast<u64>(from) % 16 == 0) return;
-  std::fprintf(stderr,
-               "emulated GPU: a copy from %p to %p; the first must be in memory, the second on chip\n", from,
-               to);
-  std::abort();
-}
 inline void copy_to_slot(OnChip to, const u8* from, u32 bytes, OnChip full) {
   u64* barrier = barrier_at(full);
-  check_copy(to.at, from);
+  emulated::check_copy(to.at, from);
   std::memset(to.at, 0xff, bytes);  // NaNs for a reader that does not wait
-  copies.push_back({to.at, from, bytes, barrier});
+  emulated::add_ring_copy({to.at, from, bytes, barrier});
   phase_of(barrier).bytes += i32(bytes);
   arrive(barrier);
 }
@@ -181,38 +157,23 @@ inline uint4 load_constant(const void* address) {
   return *static_cast<const uint4*>(address);
 }
 
-// A thread's copies to shared memory. They land when it waits for their group, as late as possible.
-struct WordCopy {
-  void* to;
-  const void* from;
-  i32 bytes;
-};
-inline thread_local std::map<u32, std::vector<std::vector<WordCopy>>> word_copies;  // by thread: its groups
-inline std::vector<std::vector<WordCopy>>& groups_of_thread() {
-  auto& groups = word_copies[threadIdx.x];
-  if (groups.empty()) groups.emplace_back();  // the group that is not committed yet
-  return groups;
-}
+// A thread's copies to shared memory. They land when it waits for their group.
 inline void copy_bytes(void* to, const void* from, i32 bytes) {
-  check_copy(to, from);
+  emulated::check_copy(to, from);
   std::memset(to, 0xff, 16);  // NaNs for a reader that does not wait
-  groups_of_thread().back().push_back({to, from, bytes});
+  emulated::do_later(emulated::Later::kCopies, emulated::work_of([=] {
+                       std::memset(to, 0, 16);
+                       std::memcpy(to, from, size_t(bytes));
+                     }));
 }
 inline void copy_word(void* to, const void* from, bool there) {
   copy_bytes(to, from, there ? 16 : 0);
 }
 inline void commit_copies() {
-  groups_of_thread().emplace_back();
+  emulated::end_group(emulated::Later::kCopies);
 }
 inline void wait_copies(i32 left) {
-  auto& groups = groups_of_thread();
-  while (groups.size() > size_t(left) + 1) {
-    for (const WordCopy& copy : groups.front()) {
-      std::memset(copy.to, 0, 16);
-      std::memcpy(copy.to, copy.from, size_t(copy.bytes));
-    }
-    groups.erase(groups.begin());
-  }
+  emulated::wait_groups(emulated::Later::kCopies, u32(left));
 }
 
 // Lane l gives the address of row l % 8 of matrix l / 8, and gets elements {2 c, 2 c + 1} of row l / 4, c = l % 4.

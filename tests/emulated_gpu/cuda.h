@@ -64,7 +64,7 @@ inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value) {
 }
 
 #define __all_sync(mask, holds) (__ballot_sync(mask, holds) == ~0u)
-#define __threadfence() std::atomic_thread_fence(std::memory_order_seq_cst)
+#define __threadfence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define __threadfence_block __threadfence
 #define __threadfence_system __threadfence
 #define __shared__ static thread_local

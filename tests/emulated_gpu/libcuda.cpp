@@ -20,9 +20,11 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "heddle/backend/cuda/runtime/driver.h"
+#include "tests/emulated_gpu/device.h"
 
 namespace {
 
@@ -50,8 +52,33 @@ constexpr size_t kGuard = 256;  // guard bytes before and after an allocation th
 constexpr u8 kUntouched = 0xa5;
 
 using Work = std::function<void()>;
-using Bind = Work* (*)(void** args);
-using Run = void (*)(const Work* kernel, const u32* how);
+using Bind = emulated::Work* (*)(void** args);
+using Run = void (*)(emulated::Work* kernel, const u32* how, emulated::Stacks* stacks);
+
+class KeptStacks : public emulated::Stacks {
+ public:
+  static KeptStacks& all() {
+    static auto& kept = *new KeptStacks;  // launches may outlive statics
+    return kept;
+  }
+  unsigned char* take() override {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty())
+      return static_cast<unsigned char*>(::mmap(nullptr, emulated::kStacksBytes, PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    unsigned char* stacks = free_.back();
+    free_.pop_back();
+    return stacks;
+  }
+  void give(unsigned char* stacks) override {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(stacks);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<unsigned char*> free_;
+};
 
 struct Context {
   unsigned long long id;
@@ -464,9 +491,9 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   if (cooperative && config->grid[0] > u32(kDevices[function.context->device].multiprocessors))
     return kInvalidValue;
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
-  const std::shared_ptr<Work> kernel(function.bind(args));
+  const std::shared_ptr<emulated::Work> kernel(function.bind(args));
   const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
-  Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data()); };
+  Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data(), &KeptStacks::all()); };
   if (stream.capturing)
     stream.captured.push_back(std::move(work));
   else

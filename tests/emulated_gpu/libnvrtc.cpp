@@ -39,8 +39,7 @@ std::string with_entries(const std::string& source) {
   std::string text = source;
   for (std::sregex_iterator at(source.begin(), source.end(), kernel), end; at != end; ++at) {
     const std::string name = (*at)[1];
-    text.append(
-            "\nextern \"C\" __attribute__((visibility(\"default\"))) std::function<void()>* emulated_bind_")
+    text.append("\nextern \"C\" __attribute__((visibility(\"default\"))) emulated::Work* emulated_bind_")
         .append(name)
         .append("(void** args) { return emulated::bind_kernel(&")
         .append(name)
@@ -88,9 +87,9 @@ int nvrtcCompileProgram(Program* program, int, const char* const*) {
   write(folder.path / "heddle/backend/cuda/arch/wgmma.cuh", read(EMULATED_GPU_SOURCE "/wgmma.cuh"));
   write(folder.path / "program.cpp", with_entries(program->source));
   const std::string library = folder.path / "program.so", log = folder.path / "log";
-  const std::string command = EMULATED_GPU_CXX " -shared -include " EMULATED_GPU_AHEAD " -I" +
-                              folder.path.string() + " -o " + library + " " +
-                              (folder.path / "program.cpp").string() + " > " + log + " 2>&1";
+  const std::string command =
+      EMULATED_GPU_CXX " -shared -include " EMULATED_GPU_AHEAD " -I" + folder.path.string() + " -o " +
+      library + " " + (folder.path / "program.cpp").string() + " " EMULATED_GPU_DEVICE " > " + log + " 2>&1";
   const int status = std::system(command.c_str());
   program->log = read(log);
   program->cubin = status == 0 ? read(library) : "";

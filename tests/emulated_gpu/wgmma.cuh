@@ -9,23 +9,12 @@ constexpr bool kMultipliesOnChip = true;
 inline void show_copies() {}
 inline void begin_products() {}
 
-inline thread_local std::map<u32, std::vector<std::vector<std::function<void()>>>>
-    products;  // by thread: groups
-inline auto& products_of_thread() {
-  auto& groups = products[threadIdx.x];
-  if (groups.empty()) groups.emplace_back();  // the group that is not committed yet
-  return groups;
-}
 inline void commit_products() {
-  products_of_thread().emplace_back();
+  emulated::end_group(emulated::Later::kProducts);
 }
 template <i32 kLeft>
 inline void wait_products() {
-  auto& groups = products_of_thread();
-  while (groups.size() > size_t(kLeft) + 1) {
-    for (const auto& product : groups.front()) product();
-    groups.erase(groups.begin());
-  }
+  emulated::wait_groups(emulated::Later::kProducts, u32(kLeft));
 }
 
 template <bool kBf16>
@@ -46,13 +35,14 @@ inline void multiply_on_chip(float (&sums)[kBlocks][4], OnChip left, OnChip righ
   const auto word_of = [=](u32 row, u32 k) {
     return reinterpret_cast<u64>(right.at) + k / 8 * stride + row * 16;
   };
-  products_of_thread().back().push_back([=] {
-    for (u32 j = 0; j < u32(kBlocks); ++j)
-      for (u32 i = 0; i < 4; ++i)
-        for (u32 k = 0; k < 16; ++k)
-          to[j][i] += element_of<kBf16>(permuted_word(left.at, first + i / 2 * 8, k), k % 8) *
-                      element_of<kBf16>(word_of(8 * j + lane % 4 * 2 + i % 2, k), k % 8);
-  });
+  emulated::do_later(emulated::Later::kProducts, emulated::work_of([=] {
+                       for (u32 j = 0; j < u32(kBlocks); ++j)
+                         for (u32 i = 0; i < 4; ++i)
+                           for (u32 k = 0; k < 16; ++k)
+                             to[j][i] +=
+                                 element_of<kBf16>(permuted_word(left.at, first + i / 2 * 8, k), k % 8) *
+                                 element_of<kBf16>(word_of(8 * j + lane % 4 * 2 + i % 2, k), k % 8);
+                     }));
 }
 
 }  // namespace heddle::device::arch
