@@ -1,6 +1,8 @@
 # The compiler flags of all of heddle's targets.
 add_library(heddle_flags INTERFACE)
 target_compile_options(heddle_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+# Nobody replaces a function of heddle at load time, so that the compiler may put functions into one another.
+target_compile_options(heddle_flags INTERFACE -fno-semantic-interposition)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports members of moved-from variants as maybe uninitialised (GCC bug 105562), overlapping copies in
   # "text" + std::string (105651), and at -O2 copies of 2^63 bytes and more where a string's length is not known.

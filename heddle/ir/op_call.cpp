@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "heddle/ir/rules.h"
 
@@ -35,32 +36,38 @@ std::string MemoryPlace::text() const {
 
 Tensor tensor_of(std::string_view op, std::string_view argument, const TensorRef& ref,
                  const MemoryPlace& where) {
+  // Texts are made only for a tensor that is refused.
+  const auto must = [&](bool ok, auto&& why) {
+    if (!ok) fail(ErrorCode::kInvalidArgument, "[{}] {} {}", op, argument, why());
+  };
+  const auto shape = [&] { return fmt::format("is {} {}", name(ref.dtype), range_text(ref.size)); };
   const bool known =
       ref.place.kind != MemoryPlace::Kind::kUnknown && where.kind != MemoryPlace::Kind::kUnknown;
-  require(!known || ref.place == where, "[{}] {} is memory of {}; the call runs on {}", op, argument,
-          ref.place.text(), where.text());
+  must(!known || ref.place == where,
+       [&] { return fmt::format("is memory of {}; the call runs on {}", ref.place.text(), where.text()); });
   const size_t rank = ref.size.size();
-  require(rank >= 1 && rank <= kMaxRank, "[{}] {} is {} {}; must have 1 to {} dimensions", op, argument,
-          name(ref.dtype), range_text(ref.size), kMaxRank);
-  require(ref.stride.empty() || ref.stride.size() == rank,
-          "[{}] {} has strides {} for sizes {}; must be as many", op, argument, range_text(ref.stride),
-          range_text(ref.size));
+  must(rank >= 1 && rank <= kMaxRank,
+       [&] { return fmt::format("{}; must have 1 to {} dimensions", shape(), kMaxRank); });
+  must(ref.stride.empty() || ref.stride.size() == rank, [&] {
+    return fmt::format("has strides {} for sizes {}; must be as many", range_text(ref.stride),
+                       range_text(ref.size));
+  });
   Tensor tensor{.data = static_cast<u8*>(ref.data), .buffer = 0, .dtype = ref.dtype, .rank = u8(rank)};
   i64 dense = 1;
   for (size_t d = rank; d-- > 0;) {
-    require(ref.size[d] >= 0 && ref.size[d] <= kMostElements,
-            "[{}] {} is {} {}; a dimension must have 0 to {} elements", op, argument, name(ref.dtype),
-            range_text(ref.size), kMostElements);
+    must(ref.size[d] >= 0 && ref.size[d] <= kMostElements,
+         [&] { return fmt::format("{}; a dimension must have 0 to {} elements", shape(), kMostElements); });
     tensor.size[d] = i32(ref.size[d]);
     tensor.stride[d] = ref.stride.empty() ? dense : ref.stride[d];
     dense *= std::max<i64>(ref.size[d], 1);
   }
   // The stride of a dimension with one element is never used.
   if (tensor.size[rank - 1] <= 1) tensor.stride[rank - 1] = 1;
-  require(tensor.stride[rank - 1] == 1,
-          "[{}] {} has strides {}; elements of the last dimension must lie side by side (stride 1): copy it "
-          "first",
-          op, argument, range_text(ref.stride));
+  must(tensor.stride[rank - 1] == 1, [&] {
+    return fmt::format(
+        "has strides {}; elements of the last dimension must lie side by side (stride 1): copy it first",
+        range_text(ref.stride));
+  });
   return tensor;
 }
 
@@ -107,10 +114,12 @@ void each_dim(const Field& field, const std::byte* args, F&& f) {
   for (size_t d = 0; d < dims.size(); ++d) f(d, dims[d]);
 }
 
+using EmptyDims = std::map<std::string, std::string>;  // dimension -> the argument in which it is empty
+
 // Gives empty dimensions one element while the op's rules look at the call, because the rules do not expect
-// empty ones. Returns true when there are any.
-bool fill_empty(const OpSpec& op, std::byte* args) {
-  std::map<std::string, std::string> empty;  // dimension -> the argument in which it is empty
+// empty ones. Returns those that it found.
+EmptyDims fill_empty(const OpSpec& op, std::byte* args) {
+  EmptyDims empty;
   for (const Field& field : op.fields)
     if (!field.is_attribute())
       each_dim(field, args, [&](size_t d, const FieldDim& dim) {
@@ -127,7 +136,16 @@ bool fill_empty(const OpSpec& op, std::byte* args) {
       tensor.size[d] = dim.scale;
     });
   }
-  return !empty.empty();
+  return empty;
+}
+
+// An output as the rules made it, with its empty dimensions.
+Tensor emptied(const Field& field, const std::byte* args, const EmptyDims& empty) {
+  Tensor tensor = field.tensor(args);
+  each_dim(field, args, [&](size_t d, const FieldDim& dim) {
+    if (empty.contains(dim.name)) tensor.size[d] = 0;
+  });
+  return tensor;
 }
 
 // Checks what no rule of an op checks, because bodies rely on strides.
@@ -173,7 +191,7 @@ CheckedCall check_call(const OpSpec& op, const std::byte* args) {
     if (tensor.rank > 0) tensor.buffer = 0;  // it exists, whatever its address
   }
   const std::vector<std::byte> given = call.args;
-  const bool has_empty = fill_empty(op, checked);
+  const EmptyDims empty = fill_empty(op, checked);
   require_dtypes(op.name, op.fields, checked);
   op.infer(checked);
   for (const Field& field : op.fields) {
@@ -184,9 +202,12 @@ CheckedCall check_call(const OpSpec& op, const std::byte* args) {
     else
       check_layout(op, field, tensor);
   }
-  if (!has_empty) return call;
-  call.args = given;
+  if (empty.empty()) return call;
+  const std::vector<std::byte> made = std::exchange(call.args, given);
   call.is_empty = true;
+  for (const Field& field : op.fields)
+    if (field.writes() && field.elements(given.data()).rank == 0)
+      field.tensor(call.args.data()) = emptied(field, made.data(), empty);
   for (const Field& field : op.fields)
     require(!field.writes() || field.tensor(call.args.data()).rank == 0 ||
                 is_empty(field.tensor(call.args.data())),

@@ -1,0 +1,20 @@
+"""Every op of heddle as a function of tensors: `heddle.ops.<name>(*tensors, *, <attributes>, out=None)`.
+
+Tensors are those of torch or NumPy; they are read where they lie, and outputs are made in the same library. All but the
+last dimension may be any number of leading dimensions. `help(heddle.ops.rms_norm)` has an op's arguments,
+`heddle.ops.info("rms_norm")` what it is.
+"""
+
+import sys
+
+from heddle import _heddle
+from heddle.ops.info import OpInfo, info
+
+NAMES = tuple(_heddle.names())
+for _name in NAMES:
+    globals()[_name] = _heddle.function(_name)
+
+__all__ = ["NAMES", "OpInfo", "info", *NAMES]
+
+if "torch" in sys.modules:  # torch.compile must know the functions before it first meets one
+    import heddle.torch

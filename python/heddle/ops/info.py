@@ -1,0 +1,75 @@
+"""What an op is: its tensors, attributes, gradient."""
+
+from dataclasses import dataclass
+
+from heddle import _heddle
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A dimension: `scale` times the size that has this name; no name where any size is right."""
+
+    name: str
+    scale: int
+    is_attribute: bool  # the attribute of that name is the size
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    name: str
+    field: str  # the name in gradients
+    dims: tuple[Dim, ...]
+    dims_text: str
+    dtypes: tuple[str, ...]
+    optional: bool
+    lead: int  # tensors with one number share their leading dimensions; -1: it takes none
+
+
+@dataclass(frozen=True)
+class AttributeInfo:
+    name: str
+    type: str
+    default: object
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OpInfo:
+    name: str
+    doc: str
+    signature: str
+    why_not: str  # why it cannot be called by itself; empty: it can
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    attributes: tuple[AttributeInfo, ...]
+    gradient: tuple[tuple[str, dict], ...]  # calls {argument: value}; empty: it has none
+
+    @property
+    def callable(self):
+        return not self.why_not
+
+    @property
+    def results(self):
+        """The outputs that a call returns when it asks for no more."""
+        return tuple(output for output in self.outputs if not output.optional)
+
+
+def _tensor(made):
+    dims = tuple(Dim(*dim) for dim in made.pop("dims"))
+    return TensorInfo(dims=dims, dtypes=tuple(made.pop("dtypes")), **made)
+
+
+def _attribute(made):
+    return AttributeInfo(choices=tuple(made.pop("choices")), **made)
+
+
+def info(name):
+    """What the op is; raises InvalidArgument where there is none of that name."""
+    made = _heddle.describe(name)
+    return OpInfo(
+        inputs=tuple(_tensor(each) for each in made.pop("inputs")),
+        outputs=tuple(_tensor(each) for each in made.pop("outputs")),
+        attributes=tuple(_attribute(each) for each in made.pop("attributes")),
+        gradient=tuple(made.pop("gradient")),
+        **made,
+    )

@@ -1,0 +1,33 @@
+"""Which way a call takes, and which one it took."""
+
+from dataclasses import dataclass
+
+from heddle import _heddle
+
+
+@dataclass(frozen=True)
+class Path:
+    """How a call ran. `copies`: inputs that did not lie as rows and were copied first."""
+
+    op: str
+    backend: str
+    device: str
+    copies: int
+    threads: int
+
+    @property
+    def reason(self):
+        if self.backend == "reference":
+            return f'heddle.set_backend("{self.op}", "reference") was called'
+        return "kernels are the default"
+
+
+def set_backend(op, backend):
+    """Makes calls of an op run its "kernel" (the default) or its fp64 "reference"."""
+    _heddle.set_backend(op, backend)
+
+
+def last_path():
+    """How the last call of this thread ran; None before the first one."""
+    made = _heddle.last_path()
+    return Path(**made) if made else None

@@ -1,0 +1,12 @@
+// The arguments of a call, as Python gave them.
+#pragma once
+
+#include "python/src/call.h"
+
+namespace heddle::python {
+
+// A number, a bool or a name. Throws Error for anything else.
+AttributeValue attribute_value(const Argument& argument, PyObject* value);
+void set_attributes(const OpEntry& entry, const Given& given, std::byte* args);
+
+}  // namespace heddle::python

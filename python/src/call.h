@@ -1,0 +1,36 @@
+// Calls of ops from Python.
+#pragma once
+
+#include "python/src/entry.h"
+#include "python/src/kind.h"
+
+namespace heddle::python {
+
+// What a call's caller gave, before anything of it was read; borrowed.
+struct Given {
+  std::vector<PyObject*> inputs;      // by OpEntry::inputs; null: left out
+  std::vector<PyObject*> attributes;  // by OpEntry::attributes; null: left out
+  PyObject* out = nullptr;
+};
+
+// Sorts the arguments of a call. Throws Error for one that is missing, unknown or given twice.
+Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t count, PyObject* names);
+
+// Runs the op on the tensors themselves, which must be memory.
+Object run_op(OpEntry& entry, const Given& given);
+
+// How the last call of this thread ran.
+struct Path {
+  const OpEntry* entry = nullptr;  // null: there was none
+  bool reference = false, empty = false;
+  MemoryPlace place;
+  int copies = 0;  // inputs that did not lie as rows, and were copied first
+  int threads = 0;
+};
+Path& last_path();
+
+// A function of Python that calls the op: as heddle.ops has it, or as a kernel of torch's dispatcher, which has looked at
+// gradients, modes and subclasses already.
+PyObject* op_function(OpEntry& entry, bool is_kernel);
+
+}  // namespace heddle::python

@@ -1,0 +1,86 @@
+#include "python/src/describe.h"
+
+#include <map>
+
+#include "heddle/base/error.h"
+#include "heddle/ir/rules.h"
+
+namespace heddle::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+nb::str text(std::string_view text) {
+  return nb::str(text.data(), text.size());
+}
+
+nb::object value_of(const Field& field, const std::byte* args) {
+  return std::visit(
+      []<class T>(const T& value) -> nb::object {
+        if constexpr (std::is_same_v<T, std::string>)
+          return text(value);
+        else
+          return nb::cast(value);
+      },
+      get_attribute(field, args));
+}
+
+nb::dict describe_tensor(const TensorArgument& argument) {
+  const Field& field = *argument.field;
+  nb::dict made;
+  nb::list dims, dtypes;
+  for (const FieldDim& dim : field.dims) {
+    const bool is_unnamed = dim.name == ".";
+    dims.append(nb::make_tuple(text(is_unnamed ? "" : dim.name), dim.scale, dim.is_attribute));
+  }
+  for (const DType dtype : field.dtypes) dtypes.append(text(info_of(dtype).numpy));
+  made["name"] = text(argument.name);
+  made["field"] = text(field.name);
+  made["dims"] = dims;
+  made["dims_text"] = text(field.dims_text);
+  made["dtypes"] = dtypes;
+  made["optional"] = field.optional;
+  made["lead"] = argument.lead;
+  return made;
+}
+
+nb::dict describe_attribute(const AttributeArgument& argument, const std::byte* defaults) {
+  static constexpr const char* kTypes[] = {"int", "int", "float", "bool", "str"};  // by AttributeType
+  const Field& field = *argument.field;
+  nb::dict made;
+  nb::list choices;
+  for (const std::string& choice : field.choices) choices.append(text(choice));
+  made["name"] = text(field.name);
+  made["type"] = text(kTypes[int(field.type)]);
+  made["default"] = value_of(field, defaults);
+  made["choices"] = choices;
+  return made;
+}
+
+}  // namespace
+
+nb::dict describe(const OpEntry& entry) {
+  nb::dict made;
+  nb::list inputs, outputs, attributes, gradient;
+  for (const TensorArgument& input : entry.inputs) inputs.append(describe_tensor(input));
+  for (const TensorArgument& output : entry.outputs) outputs.append(describe_tensor(output));
+  for (const AttributeArgument& attribute : entry.attributes)
+    attributes.append(describe_attribute(attribute, entry.op.defaults.data()));
+  for (const GradientCall& call : entry.op.gradient) {
+    nb::dict values;
+    for (const auto& [argument, value] : call.values) values[text(argument)] = text(value);
+    gradient.append(nb::make_tuple(text(call.op), values));
+  }
+  made["name"] = text(entry.op.name);
+  made["doc"] = text(entry.op.doc);
+  made["signature"] = text(entry.signature());
+  made["why_not"] = text(entry.why_not);
+  made["inputs"] = inputs;
+  made["outputs"] = outputs;
+  made["attributes"] = attributes;
+  made["gradient"] = gradient;
+  return made;
+}
+
+}  // namespace heddle::python

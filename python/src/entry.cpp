@@ -1,0 +1,105 @@
+#include "python/src/entry.h"
+
+#include <algorithm>
+#include <map>
+
+#include "heddle/engine/builtins.h"
+#include "heddle/ir/registry.h"
+
+namespace heddle::python {
+namespace {
+
+std::string python_name(std::string name) {
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+// Names of dimensions that stand nowhere but first, and the tensors' numbers of them.
+void number_leads(OpEntry& entry) {
+  std::map<std::string, bool> first_only;
+  for (const Field& field : entry.op.fields) {
+    if (!field.is_tensor()) continue;
+    for (size_t d = 0; d < field.dims.size(); ++d) {
+      const FieldDim& dim = field.dims[d];
+      bool& first = first_only.try_emplace(dim.name, true).first->second;
+      first = first && d == 0 && dim.scale == 1 && !dim.is_attribute && dim.name != ".";
+    }
+  }
+  std::map<std::string, int> numbers;
+  for (auto* arguments : {&entry.inputs, &entry.outputs})
+    for (TensorArgument& argument : *arguments) {
+      const std::string& name = argument.field->dims[0].name;
+      // An output's own dimension has nothing to take.
+      if (!first_only.at(name) || (arguments == &entry.outputs && !numbers.contains(name))) continue;
+      argument.lead = numbers.try_emplace(name, int(numbers.size())).first->second;
+    }
+  entry.leads = int(numbers.size());
+}
+
+std::string default_text(const Field& field, const std::byte* defaults) {
+  const std::string text = attribute_text(field, defaults);
+  if (field.type == AttributeType::kChoice) return "'" + text + "'";
+  if (field.type == AttributeType::kBool) return text == "true" ? "True" : "False";
+  return text;
+}
+
+std::string why_not(const OpSpec& op) {
+  if (needs_step_record(op))
+    return "is a part of a program, because it reads the step record: use a graph, or heddle.load for a "
+           "model";
+  for (const Field& field : op.fields)
+    if (field.is_weight())
+      return "takes a packed weight, which only a program has: use matmul for a product of plain tensors";
+  return "";
+}
+
+}  // namespace
+
+OpEntry::OpEntry(const OpSpec& op_spec) : op(op_spec), why_not(python::why_not(op_spec)) {
+  for (const Field& field : op.fields) {
+    const std::string name = python_name(field.name);
+    PyObject* const key = PyUnicode_InternFromString(name.c_str());
+    if (!field.is_attribute())
+      (field.writes() ? outputs : inputs).push_back({.field = &field, .name = name, .key = key});
+    else if (field.is_whole())  // how a matrix lies is seen, not told
+      attributes.push_back({.field = &field, .key = key});
+  }
+  // Optional tensors come last, so that those before them can be given by position.
+  std::stable_partition(inputs.begin(), inputs.end(),
+                        [](const auto& input) { return !input.field->optional; });
+  if (why_not.empty()) number_leads(*this);
+  doc = op.name + signature() + "\n--\n\n" + op.doc;
+  if (!why_not.empty()) doc += "\n\nThis op " + why_not + ".";
+}
+
+std::string OpEntry::signature() const {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const TensorArgument& input : inputs) add(input.name + (input.field->optional ? "=None" : ""));
+  add("*");
+  for (const AttributeArgument& attribute : attributes)
+    add(attribute.field->name + "=" + default_text(*attribute.field, op.defaults.data()));
+  add("out=None");
+  return "(" + text + ")";
+}
+
+std::deque<OpEntry>& entries() {
+  static auto& all = *[] {
+    register_builtins();
+    auto* made = new std::deque<OpEntry>;
+    for (const OpSpec* op : all_ops()) made->emplace_back(*op);
+    return made;
+  }();
+  return all;
+}
+
+OpEntry& entry_of(std::string_view name) {
+  std::string known;
+  for (OpEntry& entry : entries()) {
+    if (entry.op.name == name) return entry;
+    known += (known.empty() ? "" : ", ") + entry.op.name;
+  }
+  fail(ErrorCode::kInvalidArgument, "heddle has no op '{}'; it has {}", name, known);
+}
+
+}  // namespace heddle::python

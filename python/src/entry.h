@@ -1,0 +1,46 @@
+// An op as Python calls it: its tensors and attributes in the order of its fields, with their names in Python.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "heddle/ir/op_call.h"
+#include "python/src/object.h"
+
+namespace heddle::python {
+
+struct TensorArgument {
+  const Field* field = nullptr;
+  std::string name;         // "b.scales" is b_scales
+  PyObject* key = nullptr;  // the name, interned
+  // Its first dimension takes all leading dimensions of what the caller gives, because that name is nowhere but first in the
+  // op's tensors. Tensors with one number have their leading dimensions in common. -1: it takes none.
+  int lead = -1;
+};
+
+struct AttributeArgument {
+  const Field* field = nullptr;
+  PyObject* key = nullptr;
+};
+
+struct OpEntry {
+  explicit OpEntry(const OpSpec& op);
+
+  const OpSpec& op;
+  std::vector<TensorArgument> inputs, outputs;
+  std::vector<AttributeArgument> attributes;
+  int leads = 0;
+  std::string why_not;  // why it cannot be called by itself, and what to use; empty: it can
+  std::string doc;      // with the signature in the form that `inspect` reads
+  std::atomic<bool> use_reference = false;
+
+  std::string signature() const;  // "(x, weight, *, eps=1e-05, out=None)"
+};
+
+// The ops of the registry, in its order.
+std::deque<OpEntry>& entries();
+OpEntry& entry_of(std::string_view name);  // throws Error
+
+}  // namespace heddle::python

@@ -1,0 +1,63 @@
+// The module _heddle: ops as functions, and what they are.
+#include "heddle/base/error.h"
+#include "python/src/call.h"
+#include "python/src/describe.h"
+
+namespace heddle::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+std::string given_text(nb::handle text) {
+  return text_of(text.ptr());
+}
+
+nb::object function(nb::handle name, bool is_kernel) {
+  return nb::steal(op_function(entry_of(given_text(name)), is_kernel));
+}
+
+void set_backend(nb::handle op, nb::handle backend) {
+  OpEntry& entry = entry_of(given_text(op));
+  const std::string wanted = given_text(backend);
+  require(wanted == "kernel" || wanted == "reference",
+          "[{}] backend is '{}'; must be 'kernel' or 'reference'", entry.op.name, wanted);
+  entry.use_reference = wanted == "reference";
+}
+
+nb::object path() {
+  const Path& last = last_path();
+  if (!last.entry) return nb::none();
+  nb::dict made;
+  made["op"] = nb::str(last.entry->op.name.c_str());
+  made["backend"] = nb::str(last.reference ? "reference" : "kernel");
+  made["device"] = nb::str(last.place.text().c_str());
+  made["copies"] = last.copies;
+  made["threads"] = last.threads;
+  return made;
+}
+
+}  // namespace
+
+NB_MODULE(_heddle, module) {
+  nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error&) {
+      set_python_error();
+    } catch (const PythonError&) {
+    }
+  });
+  module.def("names", [] {
+    nb::list names;
+    for (const OpEntry& entry : entries()) names.append(nb::str(entry.op.name.c_str()));
+    return names;
+  });
+  module.def("function", &function, nb::arg("name"), nb::arg("is_kernel") = false);
+  module.def("describe", [](nb::handle name) { return describe(entry_of(given_text(name))); });
+  module.def("set_backend", &set_backend);
+  module.def("last_path", &path);
+  module.def("use_exchange_tables", [](bool use) { use_exchange_tables(use); });
+}
+
+}  // namespace heddle::python

@@ -1,0 +1,61 @@
+// References to Python's objects, and its exceptions as C++ ones. All of it needs the interpreter's lock.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+
+namespace heddle::python {
+
+// Python has an exception set already.
+struct PythonError {};
+
+// Owns one reference.
+class Object {
+ public:
+  Object() = default;
+  explicit Object(PyObject* owned) : object_(owned) {}
+  Object(Object&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Object& operator=(Object&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Object() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// A new reference that must exist.
+inline Object owned(PyObject* object) {
+  if (!object) throw PythonError{};
+  return Object(object);
+}
+
+// The module if the process has imported it, otherwise null; borrowed.
+PyObject* imported_module(const char* name);
+std::string text_of(PyObject* object);     // str(object)
+std::string type_name(PyObject* object);   // "numpy.ndarray", "int"
+std::string short_repr(PyObject* object);  // at most 60 characters
+
+// Calls f. Exceptions of C++ become Python's, and the result null.
+template <class F>
+PyObject* guarded(F&& f) noexcept;
+void set_python_error() noexcept;  // in a catch block: what was thrown becomes Python's exception
+
+template <class F>
+PyObject* guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+}  // namespace heddle::python

@@ -1,0 +1,336 @@
+// One call: reads the tensors, makes the outputs that are not given, runs the op.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "heddle/base/error.h"
+#include "heddle/ir/call_cache.h"
+#include "heddle/ir/executor.h"
+#include "heddle/ir/shape.h"
+#include "python/src/arguments.h"
+#include "python/src/fold.h"
+#include "python/src/torch_route.h"
+#include "python/src/values.h"
+
+namespace heddle::python {
+namespace {
+
+constexpr size_t kMostArgs = 2048;  // bytes of an op's arguments
+constexpr int kMostLeads = 8;       // names of leading dimensions
+constexpr i64 kSmallCall =
+    64 << 10;  // bytes: below it, threads and the interpreter's lock cost more than they give
+
+OpCaller& caller_of(const MemoryPlace& place) {
+  const auto find = [](std::string_view name) -> const Backend* {
+    for (const Backend* backend : all_backends())
+      if (backend->name == name) return backend;
+    fail(ErrorCode::kUnsupported, "this build has no backend {}", name);
+  };
+  static const Backend* const cpu = find("cpu");
+  if (place.kind != MemoryPlace::Kind::kGpu) return cpu->op_calls();
+  static const Backend* const cuda = find("cuda");
+  return cuda->op_calls();
+}
+
+// What a call needs that follows from its shapes: the outputs that the caller left out.
+struct OutputPlan {
+  struct Output {
+    size_t index;
+    DType dtype;
+    size_t rank;
+    std::array<i64, kMaxRank> size;
+  };
+  std::vector<Output> outputs;
+  i64 workspace_bytes = 0;
+  bool is_empty = false;
+};
+
+// Gives other threads of Python the interpreter while it lives.
+class Unlocked {
+ public:
+  explicit Unlocked(bool unlock) : state_(unlock ? PyEval_SaveThread() : nullptr) {}
+  ~Unlocked() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+class Call {
+ public:
+  Call(OpEntry& entry, const Given& given) : entry_(entry), given_(given) {
+    if (!entry.why_not.empty()) fail(ErrorCode::kUnsupported, "[{}] {}", entry.op.name, entry.why_not);
+    HEDDLE_CHECK(entry.op.args_size() <= kMostArgs && entry.leads <= kMostLeads);
+    std::memcpy(args_, entry.op.defaults.data(), entry.op.args_size());
+    results_.resize(entry.outputs.size());
+  }
+
+  Object run() {
+    set_attributes(entry_, given_, args_);
+    for (size_t i = 0; i < entry_.inputs.size(); ++i)
+      if (given_.inputs[i]) read_input(entry_.inputs[i], given_.inputs[i]);
+    take_outputs();
+    if (kind_->library == Kind::Library::kTorch) prepare_torch();
+    make_outputs();
+    launch();
+    if (has_given_ && kind_->library == Kind::Library::kTorch) mark_written();
+    return result();
+  }
+
+ private:
+  const Kind& kind_for(const TensorArgument& argument, PyObject* tensor) {
+    const Kind* kind = kind_of(tensor);
+    if (!kind)
+      fail(ErrorCode::kInvalidArgument,
+           "[{}] {} is {}, of type {}; must be a torch.Tensor or a numpy.ndarray", entry_.op.name,
+           argument.name, short_repr(tensor), type_name(tensor));
+    if (!kind_) kind_ = kind, first_ = &argument, first_tensor_ = tensor;
+    require(kind->library == kind_->library, "[{}] {} is a {} and {} is a {}; all must be of one library",
+            entry_.op.name, argument.name, type_name(tensor), first_->name, type_name(first_tensor_));
+    if (!kind->is_exact) require_plain_memory({entry_.op.name, argument.name}, tensor);
+    return *kind;
+  }
+
+  // The tensor as rows, in `view`. An input that lies otherwise is copied, once.
+  Folded read(const TensorArgument& argument, PyObject* tensor, bool may_copy, View& view) {
+    const Argument place{entry_.op.name, argument.name};
+    const Kind& kind = kind_for(argument, tensor);
+    view = kind.read(place, tensor, kept_);
+    Folded folded = fold(entry_, argument, view);
+    if (!folded.lies_as_rows) {
+      require(may_copy && kind.library != Kind::Library::kOther,
+              "[{}] {} has strides {} for sizes {}; rows must lie side by side: give a contiguous tensor",
+              entry_.op.name, argument.name, sizes_text(view.stride), sizes_text(view.size));
+      kept_.push_back(contiguous(kind, tensor));
+      ++copies_;
+      view = kind.read(place, kept_.back().get(), kept_);
+      folded = fold(entry_, argument, view);
+    }
+    if (place_.kind == MemoryPlace::Kind::kUnknown) place_ = view.place;
+    return folded;
+  }
+
+  static Object contiguous(const Kind& kind, PyObject* tensor) {
+    return owned(kind.library == Kind::Library::kTorch ? PyObject_CallMethod(tensor, "contiguous", nullptr)
+                                                       : PyObject_CallMethod(tensor, "copy", "s", "C"));
+  }
+
+  void bind(const TensorArgument& argument, const Folded& folded, const View& view) {
+    argument.field->tensor(args_) = tensor_of(entry_.op.name, argument.name, folded.ref(view), place_);
+    if (argument.field->is_matrix()) {
+      const bool transposed = folded.is_transposed;
+      std::memcpy(args_ + argument.field->transposed_at, &transposed, sizeof transposed);
+    }
+    bytes_ += elements(argument.field->tensor(args_)) * size_of(view.dtype);
+  }
+
+  void read_input(const TensorArgument& argument, PyObject* tensor) {
+    View view;
+    const Folded folded = read(argument, tensor, true, view);
+    if (argument.lead >= 0) {
+      Leading& leading = leading_[argument.lead];
+      if (!leading.from) {
+        leading = {&argument, folded.leading};
+      } else {
+        require(std::ranges::equal(leading.size, folded.leading),
+                "[{}] {} has leading dimensions {} and {} has {}; must be the same", entry_.op.name,
+                argument.name, sizes_text(folded.leading), leading.from->name, sizes_text(leading.size));
+      }
+    }
+    bind(argument, folded, view);
+  }
+
+  void take_output(size_t index, PyObject* tensor) {
+    if (!tensor || tensor == Py_None) return;
+    const TensorArgument& argument = entry_.outputs[index];
+    View view;
+    const Folded folded = read(argument, tensor, false, view);
+    require(!view.read_only, "[{}] {} is read-only; must be writable", entry_.op.name, argument.name);
+    if (argument.lead >= 0)
+      require(std::ranges::equal(leading_[argument.lead].size, folded.leading),
+              "[{}] {} has leading dimensions {}; must have {} as {}", entry_.op.name, argument.name,
+              sizes_text(folded.leading), sizes_text(leading_[argument.lead].size),
+              leading_[argument.lead].from->name);
+    bind(argument, folded, view);
+    Py_INCREF(tensor);
+    results_[index] = Object(tensor);
+    has_given_ = true;
+  }
+
+  // Reads `out`: a tensor, several in the order of the op's outputs, or a dict of them by name.
+  void take_outputs() {
+    PyObject* const out = given_.out;
+    if (!out) return;
+    if (PyDict_Check(out)) {
+      Py_ssize_t at = 0;
+      for (PyObject *key, *value; PyDict_Next(out, &at, &key, &value);) {
+        const std::string name = text_of(key);
+        const auto found = std::ranges::find(entry_.outputs, name, &TensorArgument::name);
+        require(found != entry_.outputs.end(), "[{}] out has {}, which is no output; the outputs are {}",
+                entry_.op.name, name, output_names());
+        take_output(size_t(found - entry_.outputs.begin()), value);
+      }
+    } else if (PyTuple_Check(out) || PyList_Check(out)) {
+      const Py_ssize_t count = PySequence_Size(out);
+      require(size_t(count) <= entry_.outputs.size(), "[{}] out has {} tensors; the outputs are {}",
+              entry_.op.name, count, output_names());
+      for (Py_ssize_t i = 0; i < count; ++i) {
+        kept_.push_back(owned(PySequence_GetItem(out, i)));
+        take_output(size_t(i), kept_.back().get());
+      }
+    } else {
+      take_output(0, out);
+    }
+    for (size_t i = 0; i < results_.size(); ++i)
+      if (results_[i]) require_own_memory(entry_, entry_.outputs[i], args_);
+  }
+
+  std::string output_names() const {
+    std::string names;
+    for (const TensorArgument& output : entry_.outputs) names += (names.empty() ? "" : ", ") + output.name;
+    return names;
+  }
+
+  void prepare_torch() {
+    is_large_ = bytes_ >= kSmallCall;
+    if (is_large_ && place_.kind != MemoryPlace::Kind::kGpu) threads_ = torch_threads();
+    if (has_given_)
+      for (const Object& result : results_)
+        if (result) require_no_gradient(entry_.op.name, result.get());
+  }
+
+  OutputPlan plan(const CallLayout&) {
+    const CheckedCall call = check_call(entry_.op, args_);
+    OutputPlan plan{.is_empty = call.is_empty};
+    for (size_t i = 0; i < entry_.outputs.size(); ++i) {
+      const TensorArgument& output = entry_.outputs[i];
+      if (results_[i] || output.field->optional) continue;
+      const Tensor& tensor = output.field->tensor(call.args.data());
+      OutputPlan::Output made{.index = i, .dtype = tensor.dtype, .rank = tensor.rank, .size = {}};
+      std::copy(tensor.size, tensor.size + tensor.rank, made.size.begin());
+      plan.outputs.push_back(made);
+    }
+    if (place_.kind == MemoryPlace::Kind::kGpu && !call.is_empty)
+      plan.workspace_bytes = caller_of(place_).needs(entry_.op, call.args.data(), site()).workspace_bytes;
+    return plan;
+  }
+
+  CallSite site() const {
+    CallSite site{.stream = kind_->stream(place_), .device = place_.device, .threads = threads_};
+    if (place_.kind != MemoryPlace::Kind::kGpu) site.device = -1;
+    return site;
+  }
+
+  void make_outputs() {
+    const bool complete = std::ranges::all_of(entry_.outputs, [&](const TensorArgument& output) {
+      return output.field->optional || results_[size_t(&output - entry_.outputs.data())];
+    });
+    if (complete && place_.kind != MemoryPlace::Kind::kGpu) return;
+    static thread_local CallCache<OutputPlan> cache;
+    const u64 place = place_.kind == MemoryPlace::Kind::kGpu ? u64(place_.device) + 1 : 0;
+    const OutputPlan& plan = cache.find(entry_.op, args_, nullptr, place,
+                                        [&](const CallLayout& layout) { return this->plan(layout); });
+    workspace_bytes_ = plan.workspace_bytes;
+    for (const OutputPlan::Output& output : plan.outputs) make_output(output);
+  }
+
+  void make_output(const OutputPlan::Output& output) {
+    const TensorArgument& argument = entry_.outputs[output.index];
+    const Argument place{entry_.op.name, argument.name};
+    std::array<i64, 32> size;
+    size_t rank = 0;
+    if (argument.lead >= 0) {
+      const std::span<const i64> leading = leading_[argument.lead].size;
+      rank = leading.size();
+      std::ranges::copy(leading, size.begin());
+    }
+    for (size_t d = argument.lead >= 0 ? 1 : 0; d < output.rank; ++d) size[rank++] = output.size[d];
+    results_[output.index] = kind_->make(place, output.dtype, {size.data(), rank}, place_);
+    const View view = kind_->read(place, results_[output.index].get(), kept_);
+    bind(argument, fold(entry_, argument, view), view);
+  }
+
+  void launch() {
+    Path& path = last_path();
+    path = {.entry = &entry_, .reference = entry_.use_reference, .place = place_, .copies = copies_};
+    if (path.reference) return run_reference();
+    CallSite site = this->site();
+    Object workspace;
+    if (workspace_bytes_ > 0) {
+      const i64 size = workspace_bytes_;
+      const Argument place{entry_.op.name, "workspace"};
+      workspace = kind_->make(place, DType::kU8, {&size, 1}, place_);
+      site.workspace = static_cast<std::byte*>(kind_->read(place, workspace.get(), kept_).data);
+      site.workspace_bytes = size;
+    }
+    path.threads = bytes_ < kSmallCall ? 1 : site.threads;
+    OpCaller& caller = caller_of(place_);
+    const Unlocked others(bytes_ >= kSmallCall || place_.kind == MemoryPlace::Kind::kGpu);
+    caller.run(entry_.op, args_, site);
+  }
+
+  void run_reference() {
+    if (place_.kind == MemoryPlace::Kind::kGpu)
+      fail(ErrorCode::kUnsupported, "[{}] the reference runs on tensors of the CPU; these are on {}",
+           entry_.op.name, place_.text());
+    CheckedCall call = check_call(entry_.op, args_);
+    call.require_outputs(entry_.op);
+    if (call.is_empty) return;
+    HostValues values;
+    const Unlocked others(true);
+    entry_.op.reference(call.args.data(), values);
+  }
+
+  void mark_written() const {
+    for (const Object& result : results_)
+      if (result) increment_version(result.get());
+  }
+
+  Object result() {
+    size_t count = 0;
+    Object* only = nullptr;
+    for (Object& result : results_)
+      if (result) ++count, only = &result;
+    if (count == 1) return std::move(*only);
+    Object all = owned(PyTuple_New(Py_ssize_t(count)));
+    Py_ssize_t at = 0;
+    for (Object& result : results_)
+      if (result) PyTuple_SetItem(all.get(), at++, result.release());
+    return all;
+  }
+
+  struct Leading {
+    const TensorArgument* from = nullptr;
+    std::span<const i64> size;
+  };
+
+  OpEntry& entry_;
+  const Given& given_;
+  const Kind* kind_ = nullptr;  // of the first tensor
+  const TensorArgument* first_ = nullptr;
+  PyObject* first_tensor_ = nullptr;
+  MemoryPlace place_;
+  alignas(16) std::byte args_[kMostArgs];
+  std::array<Leading, kMostLeads> leading_;
+  std::vector<Object> results_;  // by OpEntry::outputs
+  Kept kept_;
+  i64 bytes_ = 0, workspace_bytes_ = 0;
+  int copies_ = 0, threads_ = 0;
+  bool has_given_ = false, is_large_ = false;
+};
+
+}  // namespace
+
+Path& last_path() {
+  static thread_local Path path;
+  return path;
+}
+
+Object run_op(OpEntry& entry, const Given& given) {
+  return Call(entry, given).run();
+}
+
+}  // namespace heddle::python

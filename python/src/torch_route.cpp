@@ -1,0 +1,103 @@
+#include "python/src/torch_route.h"
+
+#include "heddle/base/error.h"
+
+namespace heddle::python {
+namespace {
+
+// Functions and names of torch, found at the first tensor of torch.
+struct Torch {
+  PyObject *modes, *is_grad_enabled, *threads, *increment_version, *dispatch_of_tensor;
+  PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
+  PyObject* const torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
+
+  Torch() {
+    PyObject* const torch = imported_module("torch");
+    const Object c = owned(PyObject_GetAttrString(torch, "_C"));
+    const Object tensor = owned(PyObject_GetAttrString(torch, "Tensor"));
+    modes = owned(PyObject_GetAttrString(c.get(), "_len_torch_dispatch_stack")).release();
+    increment_version = owned(PyObject_GetAttrString(c.get(), "_increment_version")).release();
+    is_grad_enabled = owned(PyObject_GetAttrString(torch, "is_grad_enabled")).release();
+    threads = owned(PyObject_GetAttrString(torch, "get_num_threads")).release();
+    dispatch_of_tensor = owned(PyObject_GetAttr(tensor.get(), torch_dispatch)).release();
+  }
+};
+
+const Torch& torch() {
+  static const Torch& found = *new Torch;
+  return found;
+}
+
+bool is_true(PyObject* owned_value) {
+  const Object value = owned(owned_value);
+  return PyObject_IsTrue(value.get()) == 1;
+}
+
+bool wants_gradient(PyObject* tensor) {
+  return is_true(PyObject_GetAttr(tensor, torch().requires_grad));
+}
+
+}  // namespace
+
+Route route_of(const OpEntry& entry, const Given& given) {
+  bool is_torch = false, has_gradient = false;
+  for (PyObject* tensor : given.inputs) {
+    const Kind* const kind = tensor ? kind_of(tensor) : nullptr;
+    if (!kind || kind->library != Kind::Library::kTorch) continue;
+    is_torch = true;
+    if (!kind->is_exact) return Route::kDispatch;
+    has_gradient = has_gradient || wants_gradient(tensor);
+  }
+  if (!is_torch) return Route::kDirect;
+  if (has_gradient && is_true(PyObject_CallNoArgs(torch().is_grad_enabled)) && !entry.why_not.size())
+    return Route::kGradient;
+  const Object modes = owned(PyObject_CallNoArgs(torch().modes));
+  return PyLong_AsLong(modes.get()) == 0 ? Route::kDirect : Route::kDispatch;
+}
+
+PyObject* call_torch(const OpEntry& entry, const Given& given, Route route) {
+  static PyObject* const module = owned(PyImport_ImportModule("heddle.torch")).release();
+  const Object call =
+      owned(PyObject_GetAttrString(module, route == Route::kGradient ? "call_with_gradient" : "call"));
+  const Object inputs = owned(PyTuple_New(Py_ssize_t(given.inputs.size())));
+  const auto or_none = [](PyObject* object) {
+    object = object ? object : Py_None;
+    Py_INCREF(object);
+    return object;
+  };
+  for (size_t i = 0; i < given.inputs.size(); ++i)
+    PyTuple_SetItem(inputs.get(), Py_ssize_t(i), or_none(given.inputs[i]));
+  const Object attributes = owned(PyDict_New());
+  for (size_t i = 0; i < given.attributes.size(); ++i)
+    if (given.attributes[i] && PyDict_SetItem(attributes.get(), entry.attributes[i].key, given.attributes[i]))
+      throw PythonError{};
+  const Object out(or_none(given.out));
+  return PyObject_CallFunction(call.get(), "sOOO", entry.op.name.c_str(), inputs.get(), attributes.get(),
+                               out.get());
+}
+
+void require_plain_memory(const Argument& argument, PyObject* tensor) {
+  const Object own =
+      owned(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(tensor)), torch().torch_dispatch));
+  require(own.get() == torch().dispatch_of_tensor,
+          "[{}] {} is a {}, which is no memory by itself; call heddle.ops.{} or torch.ops.heddle.{}",
+          argument.op, argument.name, type_name(tensor), argument.op, argument.op);
+}
+
+void require_no_gradient(std::string_view op, PyObject* output) {
+  require(!wants_gradient(output) || !is_true(PyObject_CallNoArgs(torch().is_grad_enabled)),
+          "[{}] out requires a gradient, and a write to it has none; leave out= away, or use torch.no_grad()",
+          op);
+}
+
+void increment_version(PyObject* tensor) {
+  const Object tensors = owned(PyTuple_Pack(1, tensor));
+  const Object done = owned(PyObject_CallFunctionObjArgs(torch().increment_version, tensors.get(), nullptr));
+}
+
+int torch_threads() {
+  const Object threads = owned(PyObject_CallNoArgs(torch().threads));
+  return int(PyLong_AsLong(threads.get()));
+}
+
+}  // namespace heddle::python

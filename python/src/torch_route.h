@@ -1,0 +1,25 @@
+// What torch does beside memory: gradients, modes that record or fake calls, versions of tensors. All of it is asked
+// through Python's objects, so that nothing here links to torch.
+#pragma once
+
+#include "python/src/call.h"
+
+namespace heddle::python {
+
+enum class Route : u8 {
+  kDirect,    // plain memory, and nobody watches
+  kDispatch,  // a mode or a subclass wants to see the call: torch's dispatcher takes it
+  kGradient,  // a gradient is wanted
+};
+Route route_of(const OpEntry& entry, const Given& given);
+
+// Hands the call to heddle.torch.
+PyObject* call_torch(const OpEntry& entry, const Given& given, Route route);
+
+// Throws Error for a subclass that handles calls itself, and may have no memory.
+void require_plain_memory(const Argument& argument, PyObject* tensor);
+void require_no_gradient(std::string_view op, PyObject* output);
+void increment_version(PyObject* tensor);
+int torch_threads();
+
+}  // namespace heddle::python
