@@ -84,6 +84,10 @@ Folded fold(const OpEntry& entry, const TensorArgument& argument, const View& vi
   if (folded.rank == 0) return folded;
   const size_t last = folded.rank - 1;
   if (folded.size[last] <= 1) folded.stride[last] = 1;
+  i64 count = 1;
+  for (size_t d = folded.rank; d-- > 0; count *= folded.size[d])
+    if (folded.size[d] != 1 && folded.stride[d] != count) count = 0;
+  folded.is_dense = count > 1;
   if (folded.stride[last] == 1) return folded;
   folded.is_transposed = argument.field->is_matrix() && folded.rank == 2 && folded.stride[0] == 1;
   if (folded.is_transposed) {

@@ -14,6 +14,7 @@ struct Folded {
   std::span<const i64> leading;  // the sizes that were folded
   // False: its leading dimensions are no regular rows, or elements of a row do not lie side by side.
   bool lies_as_rows = true;
+  bool is_dense = false;       // several elements, and no gaps
   bool is_transposed = false;  // a matrix whose columns are contiguous
 
   TensorRef ref(const View& view) const {

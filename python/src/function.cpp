@@ -21,14 +21,21 @@ PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
     OpEntry& entry = entry_in(self);
     const Given given = sort_arguments(entry, args, count, names);
     const Route route = route_of(entry, given);
-    return route == Route::kDirect ? run_op(entry, given).release() : call_torch(entry, given, route);
+    if (route != Route::kDirect) return call_torch(entry, given, route);
+    try {
+      return run_op(entry, given).release();
+    } catch (const NotMemory&) {
+      return call_torch(entry, given, Route::kDispatch);
+    }
   });
 }
 
 PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&] {
     OpEntry& entry = entry_in(self);
-    return run_op(entry, sort_arguments(entry, args, count, names)).release();
+    const Given given = sort_arguments(entry, args, count, names);
+    require_no_gradient(entry, given);
+    return run_op(entry, given).release();
   });
 }
 

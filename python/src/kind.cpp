@@ -1,5 +1,6 @@
 #include "python/src/kind.h"
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 
@@ -53,18 +54,22 @@ DLDevice dlpack_device(const MemoryPlace& place) {
   return place.kind == MemoryPlace::Kind::kGpu ? DLDevice{kDLCUDA, place.device} : DLDevice{kDLCPU, 0};
 }
 
-// Turns Python's exception into an Error that names the argument.
-[[noreturn]] void fail_with_python(const Argument& argument, const char* what) {
+// Takes Python's exception, and returns what it says in a line. Ctrl-C stays one.
+std::string taken_reason() {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  if (type && !PyErr_GivenExceptionMatches(type, PyExc_Exception)) {  // Ctrl-C
+  if (type && !PyErr_GivenExceptionMatches(type, PyExc_Exception)) {
     PyErr_Restore(type, value, trace);
     throw PythonError{};
   }
   const Object kept_type(type), kept_value(value), kept_trace(trace);
-  std::string reason = value ? text_of(value) : "no reason given";
-  reason = reason.substr(0, reason.find('\n'));
-  fail(ErrorCode::kInvalidArgument, "[{}] {} cannot be {}: {}", argument.op, argument.name, what, reason);
+  const std::string reason = value ? text_of(value) : "no reason given";
+  return reason.substr(0, reason.find('\n'));
+}
+
+[[noreturn]] void fail_with_python(const Argument& argument, const char* what) {
+  fail(ErrorCode::kInvalidArgument, "[{}] {} cannot be {}: {}", argument.op, argument.name, what,
+       taken_reason());
 }
 
 // Any library, by the method that the protocol has for Python.
@@ -165,8 +170,14 @@ class ExchangeKind final : public Kind {
 
   View read(const Argument& argument, PyObject* tensor, Kept&) const override {
     DLTensor raw;
-    if (table_.dltensor_from_py_object_no_sync(tensor, &raw) != 0) fail_with_python(argument, "read");
-    return view_of(argument, raw);
+    if (table_.dltensor_from_py_object_no_sync(tensor, &raw) != 0) {
+      if (library != Library::kTorch) fail_with_python(argument, "read");
+      refuse(argument, taken_reason());
+    }
+    const View view = view_of(argument, raw);
+    if (!view.data && library == Library::kTorch && std::ranges::find(view.size, 0) == view.size.end())
+      refuse(argument, "it has no address");
+    return view;
   }
 
   Object make(const Argument& argument, DType dtype, std::span<const i64> size,
@@ -198,6 +209,11 @@ class ExchangeKind final : public Kind {
   }
 
  private:
+  [[noreturn]] static void refuse(const Argument& argument, const std::string& reason) {
+    throw NotMemory(ErrorCode::kInvalidArgument,
+                    fmt::format("[{}] {} cannot be read: {}", argument.op, argument.name, reason));
+  }
+
   const DLPackExchangeAPI& table_;
 };
 

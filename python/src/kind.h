@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "heddle/base/error.h"
 #include "heddle/ir/op_call.h"
 #include "python/src/exchange.h"
 #include "python/src/object.h"
@@ -26,6 +27,12 @@ struct View {
   bool read_only = false;
 
   TensorRef ref() const { return {data, dtype, size, stride, place}; }
+};
+
+// A tensor of torch that is no memory by itself: torch's dispatcher knows what it is.
+class NotMemory : public Error {
+ public:
+  using Error::Error;
 };
 
 // What must live until a call is done.

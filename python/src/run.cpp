@@ -100,6 +100,8 @@ class Call {
     const Kind& kind = kind_for(argument, tensor);
     view = kind.read(place, tensor, kept_);
     Folded folded = fold(entry_, argument, view);
+    if (kind.library == Kind::Library::kTorch && !folded.is_dense && is_negated(tensor))
+      folded.lies_as_rows = false;
     if (!folded.lies_as_rows) {
       require(may_copy && kind.library != Kind::Library::kOther,
               "[{}] {} has strides {} for sizes {}; rows must lie side by side: give a contiguous tensor",

@@ -90,9 +90,21 @@ void require_no_gradient(std::string_view op, PyObject* output) {
           op);
 }
 
+void require_no_gradient(const OpEntry& entry, const Given& given) {
+  for (size_t i = 0; i < given.inputs.size(); ++i)
+    if (given.inputs[i] && wants_gradient(given.inputs[i]))
+      require(!is_true(PyObject_CallNoArgs(torch().is_grad_enabled)),
+              "[{}] {} requires a gradient, and torch.ops.heddle.{} has none; call heddle.ops.{}",
+              entry.op.name, entry.inputs[i].name, entry.op.name, entry.op.name);
+}
+
 void increment_version(PyObject* tensor) {
   const Object tensors = owned(PyTuple_Pack(1, tensor));
   const Object done = owned(PyObject_CallFunctionObjArgs(torch().increment_version, tensors.get(), nullptr));
+}
+
+bool is_negated(PyObject* tensor) {
+  return is_true(PyObject_CallMethod(tensor, "is_neg", nullptr));
 }
 
 int torch_threads() {

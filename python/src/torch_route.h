@@ -19,7 +19,12 @@ PyObject* call_torch(const OpEntry& entry, const Given& given, Route route);
 // Throws Error for a subclass that handles calls itself, and may have no memory.
 void require_plain_memory(const Argument& argument, PyObject* tensor);
 void require_no_gradient(std::string_view op, PyObject* output);
+// Throws Error where an input wants a gradient, for a call that would lose it.
+void require_no_gradient(const OpEntry& entry, const Given& given);
 void increment_version(PyObject* tensor);
+// True for a view whose elements torch negates when it reads them. It shows the half of a complex tensor, so that it is
+// never dense.
+bool is_negated(PyObject* tensor);
 int torch_threads();
 
 }  // namespace heddle::python

@@ -1,0 +1,10 @@
+"""heddle's ops inside torch: `torch.ops.heddle.<name>`, gradients, `torch.compile`.
+
+Importing it registers every op that can be called by itself. `heddle.ops` imports it when torch is there; import it
+yourself where torch comes later than heddle.ops.
+"""
+
+from heddle.torch.call import call, call_with_gradient
+from heddle.torch.register import LIBRARY
+
+__all__ = ["LIBRARY", "call", "call_with_gradient"]

@@ -1,0 +1,48 @@
+"""Calls that torch must see: for a gradient, a mode or a subclass of its tensors."""
+
+from heddle.errors import InvalidArgument, Unsupported
+from heddle.torch.register import OPS
+
+
+def _first_line(error):
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _outs(info, out):
+    """The given outputs as keywords of the form `.out`."""
+    from heddle.torch.schema import out_names
+
+    names, results = out_names(info), info.results
+    if isinstance(out, dict):
+        given = dict(out)
+        out = tuple(given.pop(result.name, None) for result in results)
+        if given:
+            raise Unsupported(f"[{info.name}] {', '.join(given)} can be asked for with plain tensors only")
+    elif not isinstance(out, (tuple, list)):
+        out = (out,)
+    if len(out) != len(results) or any(tensor is None for tensor in out):
+        raise InvalidArgument(
+            f"[{info.name}] out has {len(out)} tensors; must have all of {', '.join(r.name for r in results)}"
+        )
+    return dict(zip(names, out, strict=True))
+
+
+def call(name, inputs, attributes, out):
+    """The call by torch's dispatcher."""
+    op = OPS[name]
+    try:
+        if out is None:
+            return op.functional(*inputs, **attributes)
+        op.out(*inputs, **attributes, **_outs(op.info, out))
+    except NotImplementedError as error:
+        raise InvalidArgument(f"[{name}] {_first_line(error)}") from error
+    return out
+
+
+def call_with_gradient(name, inputs, attributes, out):
+    """The call inside an autograd.Function."""
+    if out is not None:
+        raise InvalidArgument(
+            f"[{name}] out is given, and an input requires a gradient; leave out= away, or use torch.no_grad()"
+        )
+    return OPS[name].with_gradient(inputs, attributes)

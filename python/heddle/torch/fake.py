@@ -1,0 +1,75 @@
+"""Shapes of outputs without memory, by the names of dimensions: sizes may be symbols, and no length is fixed."""
+
+import torch
+
+from heddle.errors import InvalidArgument
+
+
+def dtype_of(name):
+    return getattr(torch, name)
+
+
+def _leading(info, inputs):
+    """Leading sizes by the number that tensors share; the first input that has them gives them."""
+    found = {}
+    for tensor, value in zip(info.inputs, inputs, strict=True):
+        if value is not None and tensor.lead >= 0:
+            found.setdefault(tensor.lead, value.shape[: value.dim() + 1 - len(tensor.dims)])
+    return found
+
+
+def _sizes(info, inputs, attributes):
+    """Sizes of dimensions by their names."""
+    sizes = dict(attributes)
+    for tensor, value in zip(info.inputs, inputs, strict=True):
+        if value is None:
+            continue
+        skipped = value.dim() - len(tensor.dims)
+        for d, dim in enumerate(tensor.dims):
+            if dim.name and d + skipped >= 0 and (d > 0 or tensor.lead < 0):
+                sizes.setdefault(dim.name, value.shape[d + skipped] // dim.scale)
+    return sizes
+
+
+def _check(info, inputs):
+    first = next(value for value in inputs if value is not None)
+    for tensor, value in zip(info.inputs, inputs, strict=True):
+        if value is None:
+            continue
+        few = len(tensor.dims) - (1 if tensor.lead >= 0 else 0)
+        if value.dim() < few or (tensor.lead < 0 and value.dim() > len(tensor.dims)):
+            raise InvalidArgument(
+                f"[{info.name}] {tensor.name} is {list(value.shape)}; must be [{tensor.dims_text}]"
+            )
+        if not any(dtype_of(name) == value.dtype for name in tensor.dtypes if hasattr(torch, name)):
+            raise InvalidArgument(
+                f"[{info.name}] {tensor.name} is {value.dtype}; must be {' or '.join(tensor.dtypes)}"
+            )
+        if value.device != first.device:
+            raise InvalidArgument(
+                f"[{info.name}] {tensor.name} is on {value.device} and {info.inputs[0].name} on"
+                f" {first.device}; all must be on one device"
+            )
+
+
+def _size(info, output, dim, sizes):
+    if dim.name in sizes:
+        return sizes[dim.name] * dim.scale
+    # No input has it: a size that only the run knows.
+    return torch.library.get_ctx().new_dynamic_size(min=1)
+
+
+def outputs_of(info, inputs, attributes):
+    """Empty tensors as the op would make them."""
+    _check(info, inputs)
+    leading = _leading(info, inputs)
+    sizes = _sizes(info, inputs, attributes)
+    first = next(value for value in inputs if value is not None)
+    made = []
+    for output in info.results:
+        dims = output.dims[1:] if output.lead >= 0 else output.dims
+        shape = [*leading.get(output.lead, ()), *(_size(info, output, dim, sizes) for dim in dims)]
+        allowed = [dtype_of(name) for name in output.dtypes if hasattr(torch, name)]
+        dtype = first.dtype if first.dtype in allowed else allowed[0]
+        made.append(torch.empty(shape, dtype=dtype, device=first.device))
+    return made

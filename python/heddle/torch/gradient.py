@@ -1,0 +1,176 @@
+"""Gradients: an autograd.Function for each op that names one, around the registered op.
+
+An op names calls of ordinary ops over named values (heddle/ir/gradient.h): `x` an argument, `dx` its gradient, `x^T` it
+transposed, any other name a value that one call writes and later ones read.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from heddle.errors import InvalidArgument, Unsupported
+from heddle.ops.info import info as info_of
+
+# By name. torch.compile follows a Function that it finds in a module's own table, and not one in a closure.
+FUNCTIONS = {}
+TRANSFORMED = {}  # the same for torch.func, whose form takes longer to call
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call: `reads` and `writes` name values, in the order of the op's inputs and results."""
+
+    op: str
+    reads: tuple
+    writes: tuple
+    attributes: tuple
+
+
+def _steps(info):
+    """The calls of a gradient; None for an input that a call leaves out."""
+    known = {each.field for each in (*info.inputs, *info.outputs)}
+    known |= {f"d{output.field}" for output in info.results}
+    steps = []
+    for op, names in info.gradient:
+        called = info_of(op)
+        reads = tuple(
+            value if value.removesuffix("^T") in known else None
+            for value in (names.get(each.field, each.field) for each in called.inputs)
+        )
+        writes = tuple(names.get(each.field, each.field) for each in called.results)
+        known.update(writes)
+        shared = {each.name for each in called.attributes} & {each.name for each in info.attributes}
+        steps.append(Step(op, reads, writes, tuple(sorted(shared))))
+    return tuple(steps)
+
+
+def _wanted(steps, wanted):
+    """The steps that wanted values need, in order."""
+    needed = set(wanted)
+    chosen = []
+    for step in reversed(steps):
+        if needed.intersection(step.writes):
+            chosen.append(step)
+            needed.update(read.removesuffix("^T") for read in step.reads if read)
+    return tuple(reversed(chosen))
+
+
+def _flat(value):
+    return value.reshape(-1, value.shape[-1])
+
+
+def _run(step, values, attributes):
+    reads = [None if read is None else values[read.removesuffix("^T")] for read in step.reads]
+    if any(read and read.endswith("^T") for read in step.reads):  # leading dimensions become one that turns
+        reads = [value if value is None else _flat(value) for value in reads]
+        reads = [
+            value.T if read and read.endswith("^T") else value
+            for value, read in zip(reads, step.reads, strict=True)
+        ]
+    op = getattr(torch.ops.heddle, step.op).default
+    results = op(*reads, **{name: attributes[name] for name in step.attributes})
+    results = (results,) if len(step.writes) == 1 else results
+    values.update(zip(step.writes, results, strict=True))
+
+
+def _saved(info, steps):
+    """Names of the arguments that a backward reads."""
+    arguments = [each.field for each in (*info.inputs, *info.outputs)]
+    read = {value.removesuffix("^T") for step in steps for value in step.reads if value}
+    return tuple(name for name in arguments if name in read)
+
+
+def _distinct(inputs):
+    """The inputs, where torch.compile takes no tensor twice."""
+    seen = []
+    for value in inputs:
+        again = value is not None and any(value is other for other in seen)
+        seen.append(value.view_as(value) if again else value)
+    return tuple(seen)
+
+
+def make_functions(info):
+    """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes."""
+    steps = _steps(info)
+    saved = _saved(info, steps)
+    inputs = tuple(each.field for each in info.inputs)
+    results = tuple(each.field for each in info.results)
+    names = tuple(each.name for each in info.attributes)
+    count = len(inputs)
+    op = getattr(torch.ops.heddle, info.name).default
+
+    def forward(*arguments):
+        return op(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
+
+    def keep(ctx, arguments, output):
+        values = dict(zip(inputs, arguments[:count], strict=True))
+        values.update(zip(results, output if isinstance(output, tuple) else (output,), strict=True))
+        ctx.save_for_backward(*(values[name] for name in saved))
+        ctx.attributes = dict(zip(names, arguments[count:], strict=True))
+        ctx.forms = tuple(None if value is None else (value.shape, value.dtype) for value in arguments[:count])
+
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, *grads):
+        values = dict(zip(saved, ctx.saved_tensors, strict=True))
+        values.update(zip((f"d{name}" for name in results), grads, strict=True))
+        needs = ctx.needs_input_grad[:count]
+        wanted = tuple(f"d{name}" for name, need in zip(inputs, needs, strict=True) if need)
+        if any(grad.numel() == 0 for grad in grads):
+            for name, form in zip(inputs, ctx.forms, strict=True):
+                if f"d{name}" in wanted:
+                    values[f"d{name}"] = grads[0].new_zeros(form[0], dtype=form[1])
+        else:
+            for step in _wanted(steps, wanted):
+                _run(step, values, ctx.attributes)
+        made = (
+            values[f"d{name}"].to(form[1]).reshape(form[0]) if f"d{name}" in wanted else None
+            for name, form in zip(inputs, ctx.forms, strict=True)
+        )
+        return (*made, *(None for _ in names))
+
+    def forward_and_keep(ctx, *arguments):
+        output = forward(*arguments)
+        keep(ctx, arguments, output)
+        return output
+
+    def function(**methods):
+        methods = {name: staticmethod(method) for name, method in methods.items()}
+        return type(f"{info.name}_gradient", (torch.autograd.Function,), methods)
+
+    FUNCTIONS[info.name] = function(forward=forward_and_keep, backward=backward)
+    TRANSFORMED[info.name] = function(forward=forward, setup_context=keep, backward=backward)
+
+
+def make_call(info):
+    """A function of the op's inputs and a dict of attributes, for inputs that require a gradient."""
+    op = getattr(torch.ops.heddle, info.name).default
+    if all(set(result.dtypes) <= {"int32", "int64"} for result in info.results):  # whole numbers have no gradient
+
+        def call_without(inputs, attributes):
+            with torch.no_grad():
+                return op(*inputs, **attributes)
+
+        return call_without
+    written = {value for step in _steps(info) for value in step.writes}
+    missing = tuple((i, each.name) for i, each in enumerate(info.inputs) if f"d{each.field}" not in written)
+    error = InvalidArgument if info.gradient else Unsupported
+    defaults = tuple((each.name, each.default) for each in info.attributes)
+    name = info.name
+    if info.gradient:
+        make_functions(info)
+
+    def call_with(inputs, attributes):
+        for i, argument in missing:
+            if inputs[i] is not None and inputs[i].requires_grad:
+                raise error(
+                    f"[{name}] {argument} requires a gradient, and {name} has none for it; detach {argument}, or call "
+                    "under torch.no_grad()"
+                )
+        values = tuple(attributes.get(key, default) for key, default in defaults)
+        if torch.compiler.is_compiling():
+            return FUNCTIONS[name].apply(*_distinct(inputs), *values)
+        if not torch._C._are_functorch_transforms_active():
+            return FUNCTIONS[name].apply(*inputs, *values)
+        return TRANSFORMED[name].apply(*inputs, *values)
+
+    return call_with
