@@ -236,13 +236,21 @@ CallLayout::CallLayout(const OpSpec& op) {
 
 u64 CallLayout::hash(const std::byte* args) const {
   u64 hash = 0;
-  for (const Words& words : words_)
-    for (u32 at = 0; at < words.bytes; at += 4) {
-      u32 word = 0;
-      std::memcpy(&word, args + words.offset + at, std::min(words.bytes - at, 4u));
-      hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-      hash ^= hash >> 29;
+  const auto mix = [&hash](u64 word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  };
+  for (const Words& words : words_) {
+    const std::byte* from = args + words.offset;
+    u32 left = words.bytes;
+    u64 word = 0;
+    for (; left >= sizeof word; left -= u32(sizeof word), from += sizeof word) {
+      std::memcpy(&word, from, sizeof word);
+      mix(word);
     }
+    word = 0;
+    if (left > 0) std::memcpy(&word, from, left), mix(word);
+  }
   return hash;
 }
 

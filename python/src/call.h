@@ -8,8 +8,8 @@ namespace heddle::python {
 
 // What a call's caller gave, before anything of it was read; borrowed.
 struct Given {
-  std::vector<PyObject*> inputs;      // by OpEntry::inputs; null: left out
-  std::vector<PyObject*> attributes;  // by OpEntry::attributes; null: left out
+  Few<PyObject*> inputs;      // by OpEntry::inputs; null: left out
+  Few<PyObject*> attributes;  // by OpEntry::attributes; null: left out
   PyObject* out = nullptr;
 };
 

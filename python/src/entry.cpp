@@ -68,6 +68,10 @@ OpEntry::OpEntry(const OpSpec& op_spec) : op(op_spec), why_not(python::why_not(o
   std::stable_partition(inputs.begin(), inputs.end(),
                         [](const auto& input) { return !input.field->optional; });
   if (why_not.empty()) number_leads(*this);
+  constexpr size_t kMost = Few<int>::kMost;
+  if (op.args_size() > kMostArgs || inputs.size() > kMost || outputs.size() > kMost ||
+      attributes.size() > kMost)
+    why_not = "has more arguments than a call from Python can have: use it in a graph";
   doc = op.name + signature() + "\n--\n\n" + op.doc;
   if (!why_not.empty()) doc += "\n\nThis op " + why_not + ".";
 }

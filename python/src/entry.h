@@ -11,6 +11,8 @@
 
 namespace heddle::python {
 
+constexpr size_t kMostArgs = 2048;  // bytes of an op's arguments
+
 struct TensorArgument {
   const Field* field = nullptr;
   std::string name;         // "b.scales" is b_scales

@@ -37,6 +37,25 @@ inline Object owned(PyObject* object) {
   return Object(object);
 }
 
+// A few values, by number; more than kMost are too many.
+template <class T>
+class Few {
+ public:
+  static constexpr size_t kMost = 16;
+  void resize(size_t count) { count_ = count; }
+  size_t size() const { return count_; }
+  T& operator[](size_t i) { return values_[i]; }
+  const T& operator[](size_t i) const { return values_[i]; }
+  T* begin() { return values_; }
+  T* end() { return values_ + count_; }
+  const T* begin() const { return values_; }
+  const T* end() const { return values_ + count_; }
+
+ private:
+  T values_[kMost] = {};
+  size_t count_ = 0;
+};
+
 // The module if the process has imported it, otherwise null; borrowed.
 PyObject* imported_module(const char* name);
 std::string text_of(PyObject* object);     // str(object)

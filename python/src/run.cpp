@@ -15,8 +15,6 @@
 namespace heddle::python {
 namespace {
 
-constexpr size_t kMostArgs = 2048;  // bytes of an op's arguments
-constexpr int kMostLeads = 8;       // names of leading dimensions
 constexpr i64 kSmallCall =
     64 << 10;  // bytes: below it, threads and the interpreter's lock cost more than they give
 
@@ -63,7 +61,6 @@ class Call {
  public:
   Call(OpEntry& entry, const Given& given) : entry_(entry), given_(given) {
     if (!entry.why_not.empty()) fail(ErrorCode::kUnsupported, "[{}] {}", entry.op.name, entry.why_not);
-    HEDDLE_CHECK(entry.op.args_size() <= kMostArgs && entry.leads <= kMostLeads);
     std::memcpy(args_, entry.op.defaults.data(), entry.op.args_size());
     results_.resize(entry.outputs.size());
   }
@@ -88,8 +85,9 @@ class Call {
            "[{}] {} is {}, of type {}; must be a torch.Tensor or a numpy.ndarray", entry_.op.name,
            argument.name, short_repr(tensor), type_name(tensor));
     if (!kind_) kind_ = kind, first_ = &argument, first_tensor_ = tensor;
-    require(kind->library == kind_->library, "[{}] {} is a {} and {} is a {}; all must be of one library",
-            entry_.op.name, argument.name, type_name(tensor), first_->name, type_name(first_tensor_));
+    if (kind->library != kind_->library)
+      fail(ErrorCode::kInvalidArgument, "[{}] {} is a {} and {} is a {}; all must be of one library",
+           entry_.op.name, argument.name, type_name(tensor), first_->name, type_name(first_tensor_));
     if (!kind->is_exact) require_plain_memory({entry_.op.name, argument.name}, tensor);
     return *kind;
   }
@@ -103,9 +101,10 @@ class Call {
     if (kind.library == Kind::Library::kTorch && !folded.is_dense && is_negated(tensor))
       folded.lies_as_rows = false;
     if (!folded.lies_as_rows) {
-      require(may_copy && kind.library != Kind::Library::kOther,
-              "[{}] {} has strides {} for sizes {}; rows must lie side by side: give a contiguous tensor",
-              entry_.op.name, argument.name, sizes_text(view.stride), sizes_text(view.size));
+      if (!may_copy || kind.library == Kind::Library::kOther)
+        fail(ErrorCode::kInvalidArgument,
+             "[{}] {} has strides {} for sizes {}; rows must lie side by side: give a contiguous tensor",
+             entry_.op.name, argument.name, sizes_text(view.stride), sizes_text(view.size));
       kept_.push_back(contiguous(kind, tensor));
       ++copies_;
       view = kind.read(place, kept_.back().get(), kept_);
@@ -133,13 +132,14 @@ class Call {
     View view;
     const Folded folded = read(argument, tensor, true, view);
     if (argument.lead >= 0) {
-      Leading& leading = leading_[argument.lead];
+      Leading& leading = leading_[size_t(argument.lead)];
       if (!leading.from) {
         leading = {&argument, folded.leading};
       } else {
-        require(std::ranges::equal(leading.size, folded.leading),
-                "[{}] {} has leading dimensions {} and {} has {}; must be the same", entry_.op.name,
-                argument.name, sizes_text(folded.leading), leading.from->name, sizes_text(leading.size));
+        if (!std::ranges::equal(leading.size, folded.leading))
+          fail(ErrorCode::kInvalidArgument,
+               "[{}] {} has leading dimensions {} and {} has {}; must be the same", entry_.op.name,
+               argument.name, sizes_text(folded.leading), leading.from->name, sizes_text(leading.size));
       }
     }
     bind(argument, folded, view);
@@ -152,10 +152,10 @@ class Call {
     const Folded folded = read(argument, tensor, false, view);
     require(!view.read_only, "[{}] {} is read-only; must be writable", entry_.op.name, argument.name);
     if (argument.lead >= 0)
-      require(std::ranges::equal(leading_[argument.lead].size, folded.leading),
-              "[{}] {} has leading dimensions {}; must have {} as {}", entry_.op.name, argument.name,
-              sizes_text(folded.leading), sizes_text(leading_[argument.lead].size),
-              leading_[argument.lead].from->name);
+      if (!std::ranges::equal(leading_[size_t(argument.lead)].size, folded.leading))
+        fail(ErrorCode::kInvalidArgument, "[{}] {} has leading dimensions {}; must have {} as {}",
+             entry_.op.name, argument.name, sizes_text(folded.leading),
+             sizes_text(leading_[size_t(argument.lead)].size), leading_[size_t(argument.lead)].from->name);
     bind(argument, folded, view);
     Py_INCREF(tensor);
     results_[index] = Object(tensor);
@@ -171,14 +171,16 @@ class Call {
       for (PyObject *key, *value; PyDict_Next(out, &at, &key, &value);) {
         const std::string name = text_of(key);
         const auto found = std::ranges::find(entry_.outputs, name, &TensorArgument::name);
-        require(found != entry_.outputs.end(), "[{}] out has {}, which is no output; the outputs are {}",
-                entry_.op.name, name, output_names());
+        if (found == entry_.outputs.end())
+          fail(ErrorCode::kInvalidArgument, "[{}] out has {}, which is no output; the outputs are {}",
+               entry_.op.name, name, output_names());
         take_output(size_t(found - entry_.outputs.begin()), value);
       }
     } else if (PyTuple_Check(out) || PyList_Check(out)) {
       const Py_ssize_t count = PySequence_Size(out);
-      require(size_t(count) <= entry_.outputs.size(), "[{}] out has {} tensors; the outputs are {}",
-              entry_.op.name, count, output_names());
+      if (size_t(count) > entry_.outputs.size())
+        fail(ErrorCode::kInvalidArgument, "[{}] out has {} tensors; the outputs are {}", entry_.op.name,
+             count, output_names());
       for (Py_ssize_t i = 0; i < count; ++i) {
         kept_.push_back(owned(PySequence_GetItem(out, i)));
         take_output(size_t(i), kept_.back().get());
@@ -245,7 +247,7 @@ class Call {
     std::array<i64, 32> size;
     size_t rank = 0;
     if (argument.lead >= 0) {
-      const std::span<const i64> leading = leading_[argument.lead].size;
+      const std::span<const i64> leading = leading_[size_t(argument.lead)].size;
       rank = leading.size();
       std::ranges::copy(leading, size.begin());
     }
@@ -316,8 +318,8 @@ class Call {
   PyObject* first_tensor_ = nullptr;
   MemoryPlace place_;
   alignas(16) std::byte args_[kMostArgs];
-  std::array<Leading, kMostLeads> leading_;
-  std::vector<Object> results_;  // by OpEntry::outputs
+  Few<Leading> leading_;
+  Few<Object> results_;  // by OpEntry::outputs
   Kept kept_;
   i64 bytes_ = 0, workspace_bytes_ = 0;
   int copies_ = 0, threads_ = 0;

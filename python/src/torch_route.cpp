@@ -79,9 +79,10 @@ PyObject* call_torch(const OpEntry& entry, const Given& given, Route route) {
 void require_plain_memory(const Argument& argument, PyObject* tensor) {
   const Object own =
       owned(PyObject_GetAttr(reinterpret_cast<PyObject*>(Py_TYPE(tensor)), torch().torch_dispatch));
-  require(own.get() == torch().dispatch_of_tensor,
-          "[{}] {} is a {}, which is no memory by itself; call heddle.ops.{} or torch.ops.heddle.{}",
-          argument.op, argument.name, type_name(tensor), argument.op, argument.op);
+  if (own.get() != torch().dispatch_of_tensor)
+    fail(ErrorCode::kInvalidArgument,
+         "[{}] {} is a {}, which is no memory by itself; call heddle.ops.{} or torch.ops.heddle.{}",
+         argument.op, argument.name, type_name(tensor), argument.op, argument.op);
 }
 
 void require_no_gradient(std::string_view op, PyObject* output) {
