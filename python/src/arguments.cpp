@@ -81,8 +81,11 @@ void set_attributes(const OpEntry& entry, const Given& given, std::byte* args) {
   for (size_t i = 0; i < given.attributes.size(); ++i) {
     if (!given.attributes[i]) continue;
     const Field& field = *entry.attributes[i].field;
-    set_attribute(entry.op.name, field, args,
-                  attribute_value({entry.op.name, field.name}, given.attributes[i]));
+    AttributeValue value = attribute_value({entry.op.name, field.name}, given.attributes[i]);
+    // Some flags of ops are whole numbers.
+    if (const bool* truth = std::get_if<bool>(&value); truth && field.type != AttributeType::kBool)
+      value = i64(*truth);
+    set_attribute(entry.op.name, field, args, value);
   }
 }
 

@@ -1,9 +1,6 @@
 #include "python/src/describe.h"
 
-#include <map>
-
-#include "heddle/base/error.h"
-#include "heddle/ir/rules.h"
+#include <type_traits>
 
 namespace heddle::python {
 
@@ -13,17 +10,6 @@ namespace {
 
 nb::str text(std::string_view text) {
   return nb::str(text.data(), text.size());
-}
-
-nb::object value_of(const Field& field, const std::byte* args) {
-  return std::visit(
-      []<class T>(const T& value) -> nb::object {
-        if constexpr (std::is_same_v<T, std::string>)
-          return text(value);
-        else
-          return nb::cast(value);
-      },
-      get_attribute(field, args));
 }
 
 nb::dict describe_tensor(const TensorArgument& argument) {
@@ -53,12 +39,23 @@ nb::dict describe_attribute(const AttributeArgument& argument, const std::byte* 
   for (const std::string& choice : field.choices) choices.append(text(choice));
   made["name"] = text(field.name);
   made["type"] = text(kTypes[int(field.type)]);
-  made["default"] = value_of(field, defaults);
+  made["default"] = attribute_object(field, defaults);
   made["choices"] = choices;
   return made;
 }
 
 }  // namespace
+
+nb::object attribute_object(const Field& field, const std::byte* args) {
+  return std::visit(
+      []<class T>(const T& value) -> nb::object {
+        if constexpr (std::is_same_v<T, std::string>)
+          return text(value);
+        else
+          return nb::cast(value);
+      },
+      get_attribute(field, args));
+}
 
 nb::dict describe(const OpEntry& entry) {
   nb::dict made;

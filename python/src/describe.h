@@ -9,8 +9,7 @@ namespace heddle::python {
 // their names.
 nanobind::dict describe(const OpEntry& entry);
 
-// The dtypes that the op's rules give its outputs for such dtypes of inputs, by their names; None for an input that is left
-// out. Throws Error where the op refuses them.
-nanobind::list output_dtypes(const OpEntry& entry, nanobind::list inputs);
+// An attribute as Python has it; a choice by its name.
+nanobind::object attribute_object(const Field& field, const std::byte* args);
 
 }  // namespace heddle::python

@@ -1,7 +1,9 @@
 // The module _heddle: ops as functions, and what they are.
 #include "heddle/base/error.h"
 #include "python/src/call.h"
+#include "python/src/cases.h"
 #include "python/src/describe.h"
+#include "python/src/torch_route.h"
 
 namespace heddle::python {
 
@@ -55,8 +57,16 @@ NB_MODULE(_heddle, module) {
   });
   module.def("function", &function, nb::arg("name"), nb::arg("is_kernel") = false);
   module.def("describe", [](nb::handle name) { return describe(entry_of(given_text(name))); });
+  module.def("cases", [](nb::handle name) { return cases_of(entry_of(given_text(name))); });
+  module.def("output_dtypes", [](nb::handle name, nb::list inputs) {
+    return output_dtypes(entry_of(given_text(name)), std::move(inputs));
+  });
+  module.def("prepare_case", [](nb::handle name, size_t number, nb::dict tensors) {
+    prepare_case(entry_of(given_text(name)), number, std::move(tensors));
+  });
   module.def("set_backend", &set_backend);
   module.def("last_path", &path);
+  module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });
   module.def("use_exchange_tables", [](bool use) { use_exchange_tables(use); });
 }
 

@@ -18,6 +18,7 @@ PyObject* call_torch(const OpEntry& entry, const Given& given, Route route);
 
 // Throws Error for a subclass that handles calls itself, and may have no memory.
 void require_plain_memory(const Argument& argument, PyObject* tensor);
+void trust_subclasses(bool trust);  // leaves that out, for a test of what it keeps away
 void require_no_gradient(std::string_view op, PyObject* output);
 // Throws Error where an input wants a gradient, for a call that would lose it.
 void require_no_gradient(const OpEntry& entry, const Given& given);

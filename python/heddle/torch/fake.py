@@ -1,7 +1,10 @@
 """Shapes of outputs without memory, by the names of dimensions: sizes may be symbols, and no length is fixed."""
 
+import functools
+
 import torch
 
+from heddle import _heddle
 from heddle.errors import InvalidArgument
 
 
@@ -59,17 +62,22 @@ def _size(info, output, dim, sizes):
     return torch.library.get_ctx().new_dynamic_size(min=1)
 
 
+@functools.cache
+def _dtypes(name, inputs):
+    """The dtypes of an op's results for names of dtypes of its inputs, by the op's own rules."""
+    return tuple(dtype_of(each) for each in _heddle.output_dtypes(name, list(inputs)))
+
+
 def outputs_of(info, inputs, attributes):
     """Empty tensors as the op would make them."""
     _check(info, inputs)
     leading = _leading(info, inputs)
     sizes = _sizes(info, inputs, attributes)
     first = next(value for value in inputs if value is not None)
+    given = tuple(None if value is None else str(value.dtype).removeprefix("torch.") for value in inputs)
     made = []
-    for output in info.results:
+    for output, dtype in zip(info.results, _dtypes(info.name, given), strict=True):
         dims = output.dims[1:] if output.lead >= 0 else output.dims
         shape = [*leading.get(output.lead, ()), *(_size(info, output, dim, sizes) for dim in dims)]
-        allowed = [dtype_of(name) for name in output.dtypes if hasattr(torch, name)]
-        dtype = first.dtype if first.dtype in allowed else allowed[0]
         made.append(torch.empty(shape, dtype=dtype, device=first.device))
     return made

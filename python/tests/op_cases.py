@@ -1,0 +1,88 @@
+"""Inputs of an op's own cases, made as tensors of NumPy or torch."""
+
+import math
+
+import numpy
+import torch
+
+import heddle.ops
+from heddle import _heddle
+
+CALLABLE = tuple(name for name in heddle.ops.NAMES if heddle.ops.info(name).callable)
+MOST_ELEMENTS = 40000  # larger cases are left to the tests of the bodies themselves
+
+
+def dtype_of(name):
+    return getattr(torch, name, None)
+
+
+def small_cases(name):
+    """(number, case) of those that torch can hold and that take little time."""
+    for number, case in enumerate(_heddle.cases(name)):
+        tensors = case["tensors"].values()
+        known = all(dtype_of(dtype) is not None and dtype != "int4" for dtype, _, _ in tensors)
+        if known and all(math.prod(sizes) <= MOST_ELEMENTS for _, sizes, _ in tensors):
+            yield number, case
+
+
+def random_tensor(generator, dtype, sizes):
+    if dtype in ("int32", "int8"):
+        low, high = (0, 1 << 20) if dtype == "int32" else (-127, 128)
+        values = torch.from_numpy(generator.integers(low, high, sizes))
+    else:
+        values = torch.from_numpy(generator.uniform(-1, 1, sizes))
+    return values.to(dtype_of(dtype)).contiguous()
+
+
+def tensors_of(name, number, case, seed=0):
+    """The inputs of a case as torch tensors, by name."""
+    generator = numpy.random.default_rng(seed + number)
+    names = [each.name for each in heddle.ops.info(name).inputs]
+    stored = {
+        key: random_tensor(generator, dtype, sizes)
+        for key, (dtype, sizes, _) in case["tensors"].items()
+        if key in names
+    }
+    _heddle.prepare_case(name, number, stored)
+    return {key: value.T if case["tensors"][key][2] else value for key, value in stored.items()}
+
+
+def out_of(name, case):
+    """Outputs whose sizes only the caller knows, in the order of the op's outputs; None for the others."""
+    results = heddle.ops.info(name).results
+    made = [
+        torch.empty(case["tensors"][each.name][1], dtype=dtype_of(case["tensors"][each.name][0]))
+        if each.name in case["tensors"]
+        else None
+        for each in results
+    ]
+    return None if all(each is None for each in made) else made
+
+
+def call(name, inputs, case, **more):
+    out = more.pop("out", None)
+    if out is None:
+        out = out_of(name, case)
+    results = getattr(heddle.ops, name)(**inputs, **case["attributes"], out=out, **more)
+    return results if isinstance(results, tuple) else (results,)
+
+
+def by_reference(name, inputs, case, **more):
+    heddle.set_backend(name, "reference")
+    try:
+        return call(name, inputs, case, **more)
+    finally:
+        heddle.set_backend(name, "kernel")
+
+
+def distance(made, wanted):
+    """The largest |made - wanted| / (1 + |wanted|); two of no number are equal."""
+    made, wanted = made.double(), wanted.double()
+    error = (made - wanted).abs() / (1 + wanted.abs())
+    same = (made == wanted) | (made.isnan() & wanted.isnan())
+    return error.masked_fill(same, 0).max().item() if error.numel() else 0.0
+
+
+def rounding(dtype):
+    """Half a unit of the last place: what the reference's own result is rounded by."""
+    return torch.finfo(dtype).eps if dtype.is_floating_point else 0.0

@@ -1,0 +1,118 @@
+"""Gradients by the ops that each op names, against finite differences of its fp64 reference."""
+
+import pytest
+import torch
+from op_cases import CALLABLE, by_reference, small_cases, tensors_of
+
+import heddle
+from heddle.ops.info import info
+
+WITH_GRADIENT = [name for name in CALLABLE if info(name).gradient]
+
+
+def float_case(name):
+    """A case of float32 with few elements, and its inputs that have gradients."""
+    written = {
+        value for op, names in info(name).gradient for value in (names.get(o.field, o.field) for o in info(op).results)
+    }
+    for number, case in small_cases(name):
+        floats = [each for each in case["tensors"].values()]
+        if any(dtype != "float32" or max(sizes) > 130 for dtype, sizes, _ in floats):
+            continue
+        if any(sizes[0] == 1 for _, sizes, _ in floats):
+            continue
+        return number, case, [each.name for each in info(name).inputs if f"d{each.field}" in written]
+    pytest.fail(f"{name} has no small case of float32")
+
+
+@pytest.mark.parametrize("name", WITH_GRADIENT)
+def test_gradients_are_those_of_the_reference(name):
+    number, case, wanted = float_case(name)
+    inputs = tensors_of(name, number, case)
+    wanted = [key for key in wanted if key in inputs]
+    for key in wanted:
+        inputs[key] = inputs[key].clone().requires_grad_()
+    y = getattr(heddle.ops, name)(**inputs, **case["attributes"])
+    dy = torch.randn(y.shape, generator=torch.Generator().manual_seed(1))
+    y.backward(dy)
+    plain = {key: value.detach() for key, value in inputs.items()}
+
+    def loss(key, value):
+        (made,) = by_reference(name, {**plain, key: value}, case)
+        return (made.double() * dy).sum().item()
+
+    step = 2.0**-7
+    for key in wanted:
+        direction = torch.randn(plain[key].shape, generator=torch.Generator().manual_seed(2))
+        up, down = loss(key, plain[key] + step * direction), loss(key, plain[key] - step * direction)
+        slope = (inputs[key].grad.double() * direction).sum().item()
+        assert slope == pytest.approx((up - down) / (2 * step), rel=3e-2, abs=3e-2), key
+
+
+def compare_with_torch(function, wanted, *inputs):
+    made = [each.clone().requires_grad_() for each in inputs]
+    other = [each.clone().requires_grad_() for each in inputs]
+    y, z = function(*made), wanted(*other)
+    assert torch.allclose(y, z, atol=1e-4)
+    dy = torch.randn(y.shape)
+    y.backward(dy)
+    z.backward(dy)
+    for one, two in zip(made, other, strict=True):
+        assert one.grad.dtype == one.dtype
+        assert torch.allclose(one.grad, two.grad, atol=1e-3, rtol=1e-3)
+
+
+def test_leading_dimensions():
+    functional = torch.nn.functional
+    x, w, b = torch.randn(2, 3, 8), torch.randn(8), torch.randn(8)
+    compare_with_torch(
+        lambda x, w: heddle.ops.rms_norm(x, w, eps=1e-5), lambda x, w: functional.rms_norm(x, (8,), w, 1e-5), x, w
+    )
+    compare_with_torch(
+        heddle.ops.layer_norm, lambda x, w, b: functional.layer_norm(x, (8,), w, b), x, w, b
+    )
+    compare_with_torch(heddle.ops.matmul, torch.matmul, x, torch.randn(8, 5))
+    compare_with_torch(heddle.ops.bias, torch.add, x, b)
+
+
+def test_expanded_gradients():
+    x = torch.randn(3, 8, requires_grad=True)
+    heddle.ops.softmax(x).sum().backward()
+    assert x.grad.abs().max() < 1e-5
+
+
+def test_only_what_is_wanted():
+    weight = torch.randn(8, requires_grad=True)
+    heddle.ops.rms_norm(torch.randn(3, 8), weight).sum().backward()
+    assert weight.grad.shape == (8,)
+
+
+def test_no_rows():
+    x, weight = torch.empty(0, 8, requires_grad=True), torch.randn(8, requires_grad=True)
+    heddle.ops.rms_norm(x, weight).sum().backward()
+    assert x.grad.shape == (0, 8)
+    assert torch.equal(weight.grad, torch.zeros(8))
+
+
+def test_narrow_floats():
+    x = torch.randn(3, 8, dtype=torch.bfloat16, requires_grad=True)
+    weight = torch.randn(8, requires_grad=True)
+    heddle.ops.rms_norm(x, weight).float().sum().backward()
+    assert (x.grad.dtype, weight.grad.dtype) == (torch.bfloat16, torch.float32)
+
+
+def test_an_input_without_a_gradient_is_named():
+    x, table = torch.randn(2, 8), torch.randn(2, 4, requires_grad=True)
+    with pytest.raises(heddle.InvalidArgument, match="table requires a gradient"):
+        heddle.ops.rope(x, table, head_dim=4, rotary_dim=4, heads=2)
+
+
+def test_whole_numbers_have_none():
+    assert not heddle.ops.argmax(torch.randn(2, 8, requires_grad=True)).requires_grad
+
+
+def test_twice_is_refused():
+    x = torch.randn(3, 8, requires_grad=True)
+    (dx,) = torch.autograd.grad(heddle.ops.softmax(x).pow(2).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        dx.sum().backward()
