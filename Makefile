@@ -2,12 +2,13 @@
 JOBS ?= $(shell nproc)
 CPP = git ls-files '*.h' '*.cuh' '*.cpp'
 
-.PHONY: help demo test parity bundle gpu-tests gate format lint check-format check-tree check-device check-trace tidy
+.PHONY: help demo test python python-test parity bundle gpu-tests gate format lint check-format check-tree check-device check-trace tidy
 .PHONY: configure program clean
 
 help:
 	@echo "make demo     build, then tell a story with the shipped model"
 	@echo "make test     build, then run all tests"
+	@echo "make python-test  build the module of the Python package (makes .venv), then run its tests"
 	@echo "make parity   compare live with transformers and tokenizers (makes .venv)"
 	@echo "make bundle   dist/heddle-bundle: runs on a Linux with only a C library"
 	@echo "make gpu-tests the bundle with its tests for a GPU, to be carried to one"
@@ -26,9 +27,18 @@ program: configure
 demo: program
 	build/release/heddle generate models/storyteller --prompt "Once upon a time" --echo --max-tokens 600
 
-test: configure
+test: python
 	cmake --build --preset release --parallel $(JOBS)
 	ctest --preset release --no-tests=error --parallel $(JOBS)
+
+# The module of the Python package lies in build/release/python, beside links to the other files of the package.
+python: configure
+	scripts/setup python
+	cmake --preset release -DHEDDLE_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python $(CMAKE_ARGS)
+
+python-test: python
+	cmake --build --preset release --parallel $(JOBS) --target _heddle
+	ctest --preset release --no-tests=error -R '^python$$'
 
 parity: program
 	scripts/setup python

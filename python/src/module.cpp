@@ -1,5 +1,7 @@
 // The module _heddle: ops as functions, and what they are.
+#include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/executor.h"
 #include "python/src/call.h"
 #include "python/src/cases.h"
 #include "python/src/describe.h"
@@ -39,6 +41,15 @@ nb::object path() {
   return made;
 }
 
+// {backend: what it says of the machine, a line each}
+nb::dict describe_backends() {
+  entries();  // which register the backends
+  nb::dict made;
+  for (const Backend* backend : all_backends())
+    if (backend->describe) made[nb::str(backend->name)] = nb::str(backend->describe().c_str());
+  return made;
+}
+
 }  // namespace
 
 NB_MODULE(_heddle, module) {
@@ -66,6 +77,12 @@ NB_MODULE(_heddle, module) {
   });
   module.def("set_backend", &set_backend);
   module.def("last_path", &path);
+  module.def("describe_backends", &describe_backends);
+  module.def("set_python_packages", [](nb::list folders) {
+    std::vector<std::string> all;
+    for (const nb::handle folder : folders) all.push_back(given_text(folder));
+    cuda::set_python_packages(std::move(all));
+  });
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });
   module.def("use_exchange_tables", [](bool use) { use_exchange_tables(use); });
 }

@@ -3,10 +3,10 @@
 import numpy
 import pytest
 import torch
-from op_cases import CALLABLE, by_reference, call, distance, rounding, small_cases, tensors_of
 
 import heddle
 from heddle.ops.info import info
+from op_cases import CALLABLE, by_reference, call, distance, rounding, small_cases, tensors_of
 
 
 @pytest.mark.parametrize("name", CALLABLE)

@@ -1,12 +1,12 @@
-"""Wrong calls: one exception of heddle's own, one line that names op, argument and value, and a process that goes on."""
+"""Wrong calls: heddle's own exceptions, a line that names op, argument and value, a process that goes on."""
 
 import numpy
 import pytest
 import torch
-from op_cases import CALLABLE
 
 import heddle
 from heddle.ops.info import info
+from op_cases import CALLABLE
 
 X, W = torch.randn(3, 8), torch.ones(8)
 ops = heddle.ops
@@ -22,7 +22,10 @@ WRONG = [
     (lambda: ops.rms_norm(3.5, W), ["x is 3.5, of type float", "torch.Tensor or a numpy.ndarray"]),
     (lambda: ops.rms_norm([[1.0]], W), ["x is [[1.0]], of type list"]),
     (lambda: ops.rms_norm("text", W), ["x is 'text', of type str"]),
-    (lambda: ops.rms_norm(X, W.numpy()), ["weight is a numpy.ndarray and x is a torch.Tensor", "one library"]),
+    (
+        lambda: ops.rms_norm(X, W.numpy()),
+        ["weight is a numpy.ndarray and x is a torch.Tensor", "one library"],
+    ),
     (lambda: ops.rms_norm(X, W[:5]), ["weight is f32 [5]", "[8]"]),
     (lambda: ops.rms_norm(X, X), ["weight is f32 [3, 8]", "must be [D]"]),
     (lambda: ops.rms_norm(X.double(), W), ["x has dtype float64", "convert"]),
@@ -104,7 +107,21 @@ class Odd:
         raise RuntimeError("no repr")
 
 
-VALUES = [None, 1, 2.5, "x", b"x", [], {}, (), object(), Odd(), int, numpy.zeros(3, "f"), numpy.zeros((2, 3), "O")]
+VALUES = [
+    None,
+    1,
+    2.5,
+    "x",
+    b"x",
+    [],
+    {},
+    (),
+    object(),
+    Odd(),
+    int,
+    numpy.zeros(3, "f"),
+    numpy.zeros((2, 3), "O"),
+]
 
 
 def test_two_hundred_wrong_calls_in_one_process():

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from op_cases import CALLABLE, by_reference, small_cases, tensors_of
 
 import heddle
 from heddle.ops.info import info
+from op_cases import CALLABLE, by_reference, small_cases, tensors_of
 
 WITH_GRADIENT = [name for name in CALLABLE if info(name).gradient]
 
@@ -13,10 +13,12 @@ WITH_GRADIENT = [name for name in CALLABLE if info(name).gradient]
 def float_case(name):
     """A case of float32 with few elements, and its inputs that have gradients."""
     written = {
-        value for op, names in info(name).gradient for value in (names.get(o.field, o.field) for o in info(op).results)
+        value
+        for op, names in info(name).gradient
+        for value in (names.get(o.field, o.field) for o in info(op).results)
     }
     for number, case in small_cases(name):
-        floats = [each for each in case["tensors"].values()]
+        floats = list(case["tensors"].values())
         if any(dtype != "float32" or max(sizes) > 130 for dtype, sizes, _ in floats):
             continue
         if any(sizes[0] == 1 for _, sizes, _ in floats):
@@ -66,11 +68,12 @@ def test_leading_dimensions():
     functional = torch.nn.functional
     x, w, b = torch.randn(2, 3, 8), torch.randn(8), torch.randn(8)
     compare_with_torch(
-        lambda x, w: heddle.ops.rms_norm(x, w, eps=1e-5), lambda x, w: functional.rms_norm(x, (8,), w, 1e-5), x, w
+        lambda x, w: heddle.ops.rms_norm(x, w, eps=1e-5),
+        lambda x, w: functional.rms_norm(x, (8,), w, 1e-5),
+        x,
+        w,
     )
-    compare_with_torch(
-        heddle.ops.layer_norm, lambda x, w, b: functional.layer_norm(x, (8,), w, b), x, w, b
-    )
+    compare_with_torch(heddle.ops.layer_norm, lambda x, w, b: functional.layer_norm(x, (8,), w, b), x, w, b)
     compare_with_torch(heddle.ops.matmul, torch.matmul, x, torch.randn(8, 5))
     compare_with_torch(heddle.ops.bias, torch.add, x, b)
 

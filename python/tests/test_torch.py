@@ -5,7 +5,6 @@ import os
 import numpy
 import pytest
 import torch
-from op_cases import CALLABLE, call, out_of, small_cases, tensors_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
@@ -13,6 +12,7 @@ import heddle
 import heddle.torch
 from heddle import _heddle
 from heddle.ops.info import info
+from op_cases import CALLABLE, call, out_of, small_cases, tensors_of
 
 X, W = torch.randn(3, 8), torch.ones(8)
 
@@ -58,7 +58,9 @@ def test_fakes_have_the_shapes_and_dtypes_that_calls_have(name):
                 assert one.stride() == other.stride()
 
 
-@pytest.mark.parametrize("name", ["rms_norm", "layer_norm", "gated_activation", "matmul", "rope", "argmax", "softmax"])
+@pytest.mark.parametrize(
+    "name", ["rms_norm", "layer_norm", "gated_activation", "matmul", "rope", "argmax", "softmax"]
+)
 def test_opcheck(name):
     number, case = [each for each in small_cases(name) if "float32" in str(each[1]["tensors"])][-1]
     inputs = tensors_of(name, number, case)
@@ -118,7 +120,9 @@ def test_subclasses():
     assert torch.equal(made.inner, heddle.ops.rms_norm(X, W))
     with pytest.raises(heddle.InvalidArgument, match="no memory by itself"):
         _heddle.function("rms_norm", True)(Wrapper(X), W)
-    assert torch.equal(heddle.ops.rms_norm(X, torch.nn.Parameter(W, requires_grad=False)), heddle.ops.rms_norm(X, W))
+    assert torch.equal(
+        heddle.ops.rms_norm(X, torch.nn.Parameter(W, requires_grad=False)), heddle.ops.rms_norm(X, W)
+    )
 
 
 def test_modes_see_calls():

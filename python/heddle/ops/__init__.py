@@ -1,14 +1,17 @@
 """Every op of heddle as a function of tensors: `heddle.ops.<name>(*tensors, *, <attributes>, out=None)`.
 
-Tensors are those of torch or NumPy; they are read where they lie, and outputs are made in the same library. All but the
-last dimension may be any number of leading dimensions. `help(heddle.ops.rms_norm)` has an op's arguments,
-`heddle.ops.info("rms_norm")` what it is.
+Tensors are those of torch or NumPy; they are read where they lie, and outputs are made in the same library.
+All but the last dimension may be any number of leading dimensions. `help(heddle.ops.rms_norm)` has an op's
+arguments, `heddle.ops.info("rms_norm")` what it is.
 """
 
 import sys
 
 from heddle import _heddle
 from heddle.ops.info import OpInfo, info
+
+# NVIDIA's compiler may be a package of this interpreter, whether or not its environment is activated.
+_heddle.set_python_packages([folder for folder in sys.path if folder])
 
 NAMES = tuple(_heddle.names())
 for _name in NAMES:
@@ -17,4 +20,4 @@ for _name in NAMES:
 __all__ = ["NAMES", "OpInfo", "info", *NAMES]
 
 if "torch" in sys.modules:  # torch.compile must know the functions before it first meets one
-    import heddle.torch
+    import heddle.torch  # noqa: F401

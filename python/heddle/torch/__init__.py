@@ -1,7 +1,7 @@
 """heddle's ops inside torch: `torch.ops.heddle.<name>`, gradients, `torch.compile`.
 
-Importing it registers every op that can be called by itself. `heddle.ops` imports it when torch is there; import it
-yourself where torch comes later than heddle.ops.
+Importing it registers every op that can be called by itself. `heddle.ops` imports it when torch is there;
+import it yourself where torch comes later than heddle.ops.
 """
 
 from heddle.torch.call import call, call_with_gradient

@@ -43,6 +43,7 @@ def call_with_gradient(name, inputs, attributes, out):
     """The call inside an autograd.Function."""
     if out is not None:
         raise InvalidArgument(
-            f"[{name}] out is given, and an input requires a gradient; leave out= away, or use torch.no_grad()"
+            f"[{name}] out is given, and an input requires a gradient; leave out= away, or use "
+            "torch.no_grad()"
         )
     return OPS[name].with_gradient(inputs, attributes)

@@ -1,4 +1,4 @@
-"""Shapes of outputs without memory, by the names of dimensions: sizes may be symbols, and no length is fixed."""
+"""Shapes of outputs without memory, by the names of dimensions. Sizes may be symbols: no length is fixed."""
 
 import functools
 

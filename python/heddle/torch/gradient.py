@@ -1,7 +1,7 @@
 """Gradients: an autograd.Function for each op that names one, around the registered op.
 
-An op names calls of ordinary ops over named values (heddle/ir/gradient.h): `x` an argument, `dx` its gradient, `x^T` it
-transposed, any other name a value that one call writes and later ones read.
+An op names calls of ordinary ops over named values (heddle/ir/gradient.h): `x` an argument, `dx` its
+gradient, `x^T` it transposed, any other name a value that one call writes and later ones read.
 """
 
 from dataclasses import dataclass
@@ -107,7 +107,9 @@ def make_functions(info):
         values.update(zip(results, output if isinstance(output, tuple) else (output,), strict=True))
         ctx.save_for_backward(*(values[name] for name in saved))
         ctx.attributes = dict(zip(names, arguments[count:], strict=True))
-        ctx.forms = tuple(None if value is None else (value.shape, value.dtype) for value in arguments[:count])
+        ctx.forms = tuple(
+            None if value is None else (value.shape, value.dtype) for value in arguments[:count]
+        )
 
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
@@ -144,7 +146,9 @@ def make_functions(info):
 def make_call(info):
     """A function of the op's inputs and a dict of attributes, for inputs that require a gradient."""
     op = getattr(torch.ops.heddle, info.name).default
-    if all(set(result.dtypes) <= {"int32", "int64"} for result in info.results):  # whole numbers have no gradient
+    if all(
+        set(result.dtypes) <= {"int32", "int64"} for result in info.results
+    ):  # whole numbers have no gradient
 
         def call_without(inputs, attributes):
             with torch.no_grad():
@@ -163,8 +167,8 @@ def make_call(info):
         for i, argument in missing:
             if inputs[i] is not None and inputs[i].requires_grad:
                 raise error(
-                    f"[{name}] {argument} requires a gradient, and {name} has none for it; detach {argument}, or call "
-                    "under torch.no_grad()"
+                    f"[{name}] {argument} requires a gradient, and {name} has none for it; detach it, or "
+                    "call under torch.no_grad()"
                 )
         values = tuple(attributes.get(key, default) for key, default in defaults)
         if torch.compiler.is_compiling():

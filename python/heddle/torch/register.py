@@ -41,8 +41,8 @@ def define(info):
 
     def refuse_vmap(*_, **__):
         raise Unsupported(
-            f"[{info.name}] torch.vmap is not supported; call the op on the whole batch: it takes any number of"
-            " leading dimensions"
+            f"[{info.name}] torch.vmap is not supported; call the op on the whole batch: it takes any number "
+            "of leading dimensions"
         )
 
     tags = (torch.Tag.pt2_compliant_tag,)

@@ -55,12 +55,23 @@ std::vector<std::string> in_toolkit(const fs::path& toolkit) {
   return found;
 }
 
+std::vector<std::string> in_packages(const fs::path& folder) {
+  std::vector<std::string> found;
+  for (const char* package : {"cu13", "cuda_nvrtc"})
+    append(found, versions_in(folder / "nvidia" / package / "lib", kLibrary));
+  return found;
+}
+
 std::vector<std::string> in_python(const fs::path& environment) {
   std::vector<std::string> found;
   for (const fs::path& python : folders_like(environment / "lib", "python"))
-    for (const char* package : {"cu13", "cuda_nvrtc"})
-      append(found, versions_in(python / "site-packages" / "nvidia" / package / "lib", kLibrary));
+    append(found, in_packages(python / "site-packages"));
   return found;
+}
+
+std::vector<std::string>& python_packages() {
+  static std::vector<std::string> folders;
+  return folders;
 }
 
 std::string list(const std::vector<std::string>& names) {
@@ -81,7 +92,12 @@ NvrtcPlaces NvrtcPlaces::of_process() {
     const char* value = std::getenv(name);
     return std::string(value ? value : "");
   };
+  places.packages = python_packages();
   return places;
+}
+
+void set_python_packages(std::vector<std::string> folders) {
+  python_packages() = std::move(folders);
 }
 
 std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places) {
@@ -95,6 +111,7 @@ std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places) {
       append(found, in_toolkit(toolkit));
   for (const fs::path& toolkit : folders_like(places.toolkits, "cuda")) append(found, in_toolkit(toolkit));
   for (const int major : kMajors) found.push_back(fmt::format("{}.{}", kLibrary, major));
+  for (const std::string& folder : places.packages) append(found, in_packages(folder));
   if (const std::string python = places.environment("VIRTUAL_ENV"); !python.empty())
     append(found, in_python(python));
   append(found, in_python(fs::path(places.working_folder) / ".venv"));

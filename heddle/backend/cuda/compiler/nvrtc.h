@@ -14,13 +14,17 @@ struct NvrtcPlaces {
   std::function<std::string(const char*)> environment;  // value of a variable; empty: not set
   std::string working_folder = ".";
   std::string toolkits = "/usr/local";  // cuda*/lib64 below it
+  std::vector<std::string> packages;    // folders of Python packages, as an interpreter's sys.path has them
 
   static NvrtcPlaces of_process();
 };
 
 // Libraries to try, in this order: HEDDLE_NVRTC (a file or a folder; alone where it is set), the toolkit (CUDA_HOME,
-// CUDA_PATH, /usr/local/cuda*), the loader's path (names without a folder), the Python environment (VIRTUAL_ENV, .venv).
+// CUDA_PATH, /usr/local/cuda*), the loader's path (names without a folder), the packages of the interpreter that heddle
+// runs in, the Python environment (VIRTUAL_ENV, .venv).
 std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places);
+// Names the packages of this process's interpreter, before the compiler is first wanted.
+void set_python_packages(std::vector<std::string> folders);
 
 class Nvrtc {
  public:

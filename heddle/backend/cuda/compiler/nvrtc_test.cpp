@@ -45,10 +45,13 @@ TEST_F(NvrtcSearch, TakesTheToolkitThenTheLoadersPathThenPython) {
       library("usr/local/cuda-12.9/lib64", "libnvrtc.so.12"),
       "libnvrtc.so.13",
       "libnvrtc.so.12",
+      library("interpreter/nvidia/cu13/lib"),
+      library("interpreter/nvidia/cuda_nvrtc/lib", "libnvrtc.so.12"),
       library("environment" + python),
       library("here/.venv" + python),
   };
   library("usr/local/cuda-13.0/lib64", "libnvrtc-builtins.so.13.0");  // no compiler
+  places.packages = {root + "/nowhere", root + "/interpreter"};
   variables = {
       {"CUDA_HOME", root + "/home"}, {"CUDA_PATH", root + "/path"}, {"VIRTUAL_ENV", root + "/environment"}};
   EXPECT_EQ(nvrtc_candidates(places), expected);
