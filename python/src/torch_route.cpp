@@ -42,17 +42,17 @@ bool wants_gradient(PyObject* tensor) {
 }  // namespace
 
 Route route_of(const OpEntry& entry, const Given& given) {
-  bool is_torch = false, has_gradient = false;
+  bool is_torch = false, is_exact = true, has_gradient = false;
   for (PyObject* tensor : given.inputs) {
     const Kind* const kind = tensor ? kind_of(tensor) : nullptr;
     if (!kind || kind->library != Kind::Library::kTorch) continue;
     is_torch = true;
-    if (!kind->is_exact) return Route::kDispatch;
+    is_exact = is_exact && kind->is_exact;
     has_gradient = has_gradient || wants_gradient(tensor);
   }
-  if (!is_torch) return Route::kDirect;
-  if (has_gradient && is_true(PyObject_CallNoArgs(torch().is_grad_enabled)) && !entry.why_not.size())
-    return Route::kGradient;
+  if (!is_torch || !entry.why_not.empty()) return Route::kDirect;
+  if (has_gradient && is_true(PyObject_CallNoArgs(torch().is_grad_enabled))) return Route::kGradient;
+  if (!is_exact) return Route::kDispatch;
   const Object modes = owned(PyObject_CallNoArgs(torch().modes));
   return PyLong_AsLong(modes.get()) == 0 ? Route::kDirect : Route::kDispatch;
 }

@@ -125,6 +125,15 @@ def test_subclasses():
     )
 
 
+def test_subclasses_have_gradients():
+    for make in (lambda x: x.as_subclass(Plain), Wrapper):
+        x = torch.randn(3, 8, requires_grad=True)
+        made = make(x)
+        if not made.requires_grad:
+            made = made.requires_grad_()
+        heddle.ops.softmax(made)  # the gradient's own calls are seen as others are
+
+
 def test_modes_see_calls():
     from torch.utils._python_dispatch import TorchDispatchMode
 

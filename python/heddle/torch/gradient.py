@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+import heddle.ops
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.ops.info import info as info_of
 
@@ -67,17 +68,16 @@ def _run(step, values, attributes):
             value.T if read and read.endswith("^T") else value
             for value, read in zip(reads, step.reads, strict=True)
         ]
-    op = getattr(torch.ops.heddle, step.op).default
-    results = op(*reads, **{name: attributes[name] for name in step.attributes})
+    results = function_of(step.op)(*reads, **{name: attributes[name] for name in step.attributes})
     results = (results,) if len(step.writes) == 1 else results
     values.update(zip(step.writes, results, strict=True))
 
 
 def _saved(info, steps):
-    """Names of the arguments that a backward reads."""
-    arguments = [each.field for each in (*info.inputs, *info.outputs)]
+    """(name, its place among the inputs or, after those, the results) of what a backward reads."""
+    arguments = [each.field for each in (*info.inputs, *info.results)]
     read = {value.removesuffix("^T") for step in steps for value in step.reads if value}
-    return tuple(name for name in arguments if name in read)
+    return tuple((name, place) for place, name in enumerate(arguments) if name in read)
 
 
 def _distinct(inputs):
@@ -89,45 +89,53 @@ def _distinct(inputs):
     return tuple(seen)
 
 
+def function_of(name):
+    """The op as heddle.ops has it, which is the fastest way where nothing watches."""
+    return getattr(heddle.ops, name)
+
+
 def make_functions(info):
     """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes."""
     steps = _steps(info)
     saved = _saved(info, steps)
+    saved_names = tuple(name for name, _ in saved)
     inputs = tuple(each.field for each in info.inputs)
-    results = tuple(each.field for each in info.results)
+    gradients = tuple(f"d{name}" for name in inputs)
+    # Gradients have the shapes and dtypes of their inputs. Those of inputs that are not saved are kept.
+    unsaved = tuple(place for place, name in enumerate(inputs) if name not in saved_names)
+    results = tuple(f"d{each.field}" for each in info.results)
     names = tuple(each.name for each in info.attributes)
     count = len(inputs)
-    op = getattr(torch.ops.heddle, info.name).default
+    op = function_of(info.name)
 
     def forward(*arguments):
         return op(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
 
     def keep(ctx, arguments, output):
-        values = dict(zip(inputs, arguments[:count], strict=True))
-        values.update(zip(results, output if isinstance(output, tuple) else (output,), strict=True))
-        ctx.save_for_backward(*(values[name] for name in saved))
-        ctx.attributes = dict(zip(names, arguments[count:], strict=True))
-        ctx.forms = tuple(
-            None if value is None else (value.shape, value.dtype) for value in arguments[:count]
-        )
+        values = (*arguments[:count], *(output if isinstance(output, tuple) else (output,)))
+        ctx.save_for_backward(*[values[place] for _, place in saved])
+        ctx.attributes = arguments[count:]
+        ctx.unsaved = [None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved]
 
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
-        values = dict(zip(saved, ctx.saved_tensors, strict=True))
-        values.update(zip((f"d{name}" for name in results), grads, strict=True))
-        needs = ctx.needs_input_grad[:count]
-        wanted = tuple(f"d{name}" for name, need in zip(inputs, needs, strict=True) if need)
+        values = dict(zip(saved_names, ctx.saved_tensors, strict=True))
+        forms = {name: None if value is None else (value.shape, value.dtype) for name, value in values.items()}
+        forms.update(zip((inputs[place] for place in unsaved), ctx.unsaved, strict=True))
+        values.update(zip(results, grads, strict=True))
+        wanted = [gradient for gradient, need in zip(gradients, ctx.needs_input_grad, strict=False) if need]
         if any(grad.numel() == 0 for grad in grads):
-            for name, form in zip(inputs, ctx.forms, strict=True):
+            for name in inputs:
                 if f"d{name}" in wanted:
-                    values[f"d{name}"] = grads[0].new_zeros(form[0], dtype=form[1])
+                    values[f"d{name}"] = grads[0].new_zeros(forms[name][0], dtype=forms[name][1])
         else:
+            attributes = dict(zip(names, ctx.attributes, strict=True))
             for step in _wanted(steps, wanted):
-                _run(step, values, ctx.attributes)
-        made = (
-            values[f"d{name}"].to(form[1]).reshape(form[0]) if f"d{name}" in wanted else None
-            for name, form in zip(inputs, ctx.forms, strict=True)
-        )
+                _run(step, values, attributes)
+        made = [
+            values[f"d{name}"].to(forms[name][1]).reshape(forms[name][0]) if f"d{name}" in wanted else None
+            for name in inputs
+        ]
         return (*made, *(None for _ in names))
 
     def forward_and_keep(ctx, *arguments):
@@ -145,10 +153,9 @@ def make_functions(info):
 
 def make_call(info):
     """A function of the op's inputs and a dict of attributes, for inputs that require a gradient."""
-    op = getattr(torch.ops.heddle, info.name).default
-    if all(
-        set(result.dtypes) <= {"int32", "int64"} for result in info.results
-    ):  # whole numbers have no gradient
+    # Whole numbers have no gradient, and need none.
+    if all(set(result.dtypes) <= {"int32", "int64"} for result in info.results):
+        op = function_of(info.name)
 
         def call_without(inputs, attributes):
             with torch.no_grad():
