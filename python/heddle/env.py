@@ -25,6 +25,11 @@ def _torch():
     return f"{torch.__version__}, {'with' if exchange else 'without'} an exchange table for fast calls"
 
 
+def device():
+    """The CPU in a few words, as benchmarks name it."""
+    return _heddle.device_name()
+
+
 def lines():
     """(name, text) of all that matters for a report."""
     callable_ops = sum(heddle.ops.info(name).callable for name in heddle.ops.NAMES)

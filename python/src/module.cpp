@@ -50,6 +50,11 @@ nb::dict describe_backends() {
   return made;
 }
 
+nb::str device_name() {
+  entries();
+  return nb::str(backend_of("threads").device(0).c_str());
+}
+
 }  // namespace
 
 NB_MODULE(_heddle, module) {
@@ -78,6 +83,7 @@ NB_MODULE(_heddle, module) {
   module.def("set_backend", &set_backend);
   module.def("last_path", &path);
   module.def("describe_backends", &describe_backends);
+  module.def("device_name", &device_name);
   module.def("set_python_packages", [](nb::list folders) {
     std::vector<std::string> all;
     for (const nb::handle folder : folders) all.push_back(given_text(folder));

@@ -53,6 +53,12 @@ function(add_emulated_test test filter)
   set_tests_properties(emulated_gpu/${test} PROPERTIES COST 20 ENVIRONMENT
     "HEDDLE_TEST_SCALE=0.1;LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
 endfunction()
+get_property(python_tests GLOBAL PROPERTY HEDDLE_PYTHON_GPU_TESTS)
+if(python_tests AND NOT HEDDLE_SANITIZE)
+  add_test(NAME emulated_gpu/python COMMAND ${python_tests})
+  set_tests_properties(emulated_gpu/python PROPERTIES ENVIRONMENT
+    "PYTHONPATH=${CMAKE_BINARY_DIR}/python;LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
+endif()
 # Sanitizers know nothing of fibers.
 if(NOT HEDDLE_SANITIZE)
   # Bodies are the same in both. These ops stand for all in the frame of launches: each takes another path there.

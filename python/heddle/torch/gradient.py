@@ -120,7 +120,9 @@ def make_functions(info):
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
         values = dict(zip(saved_names, ctx.saved_tensors, strict=True))
-        forms = {name: None if value is None else (value.shape, value.dtype) for name, value in values.items()}
+        forms = {
+            name: None if value is None else (value.shape, value.dtype) for name, value in values.items()
+        }
         forms.update(zip((inputs[place] for place in unsaved), ctx.unsaved, strict=True))
         values.update(zip(results, grads, strict=True))
         wanted = [gradient for gradient, need in zip(gradients, ctx.needs_input_grad, strict=False) if need]

@@ -1,0 +1,76 @@
+"""Ops on memory of a GPU, or of one that a build without a GPU emulates."""
+
+import numpy
+import pytest
+
+import heddle
+import heddle.ops
+from gpu_array import Driver, GpuArray
+
+try:
+    DRIVER = Driver()
+except OSError as error:
+    pytest.skip(f"no GPU can be used here: {error}", allow_module_level=True)
+
+RANDOM = numpy.random.default_rng(1)
+X, W = RANDOM.standard_normal((2, 3, 64), "f"), RANDOM.standard_normal(64, "f")
+
+
+def on_gpu(values):
+    return GpuArray(DRIVER, values)
+
+
+def test_a_call_runs_where_its_tensors_are():
+    out = on_gpu(numpy.zeros_like(X))
+    assert heddle.ops.rms_norm(on_gpu(X), on_gpu(W), out=out) is out
+    assert heddle.last_path().device == "GPU 0"
+    numpy.testing.assert_allclose(out.numpy(), heddle.ops.rms_norm(X, W), atol=1e-5)
+
+
+def test_attributes_and_several_shapes():
+    for rows in (1, 2, 5):
+        x = X.reshape(6, 64)[:rows]
+        out = on_gpu(numpy.zeros((rows, 32), "f"))
+        heddle.ops.gated_activation(on_gpu(x), kind="gelu", out=out)
+        numpy.testing.assert_allclose(out.numpy(), heddle.ops.gated_activation(x, kind="gelu"), atol=1e-5)
+
+
+def test_no_rows():
+    out = on_gpu(numpy.zeros((0, 64), "f"))
+    assert heddle.ops.rms_norm(on_gpu(X[:0, 0]), on_gpu(W), out=out) is out
+
+
+def test_outputs_of_a_library_that_heddle_cannot_make():
+    with pytest.raises(heddle.InvalidArgument, match="give out="):
+        heddle.ops.rms_norm(on_gpu(X), on_gpu(W))
+
+
+def test_the_reference_runs_on_the_host():
+    heddle.set_backend("softmax", "reference")
+    try:
+        with pytest.raises(heddle.Unsupported, match="these are on GPU 0"):
+            heddle.ops.softmax(on_gpu(X), out=on_gpu(X))
+    finally:
+        heddle.set_backend("softmax", "kernel")
+
+
+class OnHost:
+    """The same kind of object on the host."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __dlpack__(self, **_):
+        return self.values.__dlpack__()
+
+
+def test_tensors_of_two_places_are_refused():
+    with pytest.raises(heddle.InvalidArgument, match="weight is memory of the host; the call runs on GPU 0"):
+        heddle.ops.rms_norm(on_gpu(X), OnHost(W), out=on_gpu(X))
+
+
+def test_memory_that_is_not_the_gpus_is_refused():
+    lie = on_gpu(X)
+    lie.address = numpy.zeros(1 << 12, "f").ctypes.data
+    with pytest.raises(heddle.InvalidArgument, match=r"\[softmax\] x"):
+        heddle.ops.softmax(lie, out=on_gpu(X))
