@@ -266,5 +266,32 @@ TEST(CheckCall, EmptyTensorsAreNoFault) {
   EXPECT_GE(empty, 15);
 }
 
+// Outputs that a caller has not given get their shapes from empty inputs too.
+TEST(CheckCall, OutputsOfEmptyInputsHaveShapes) {
+  const auto shape_of = [](const char* name, std::vector<std::vector<i64>> inputs) {
+    const OpSpec& op = get_op(name);
+    CallArgs args(op);
+    std::string shape;
+    size_t next = 0;
+    for (const Field& field : op.fields)
+      if (field.is_tensor() && !field.writes() && next < inputs.size())
+        args.set(field.name, {.size = inputs[next++]});
+    const CheckedCall call = check_call(op, args.bytes());
+    EXPECT_TRUE(call.is_empty);
+    for (const Field& field : op.fields)
+      if (field.writes() && !field.optional) shape += shape_text(field.tensor(call.args.data()));
+    return shape;
+  };
+  EXPECT_EQ(shape_of("rms_norm", {{0, 8}, {8}}), "f32 [0, 8]");
+  EXPECT_EQ(shape_of("gated_activation", {{3, 0}}), "f32 [3, 0]");
+  EXPECT_EQ(shape_of("transpose", {{3, 0}}), "f32 [0, 3]");
+  EXPECT_EQ(shape_of("argmax", {{0, 5}}), "i32 [0]");
+  // A sum over no rows has elements, and nobody would write them.
+  EXPECT_NE(message_of([&] {
+              shape_of("column_sum", {{0, 4}});
+            }).find("must be empty too"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace heddle

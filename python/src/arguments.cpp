@@ -25,6 +25,7 @@ int find(const Arguments& arguments, PyObject* name) {
 
 Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   static PyObject* const out = PyUnicode_InternFromString("out");
+  if (!entry.why_not.empty()) fail(ErrorCode::kUnsupported, "[{}] {}", entry.op.name, entry.why_not);
   Given given;
   given.inputs.resize(entry.inputs.size());
   given.attributes.resize(entry.attributes.size());

@@ -25,8 +25,8 @@ const char* class_of(ErrorCode code) {
 }
 
 void set_heddle_error(ErrorCode code, const char* message) {
-  static PyObject* const module = PyImport_ImportModule("heddle.errors");
-  const Object type(module ? PyObject_GetAttrString(module, class_of(code)) : nullptr);
+  const Object module(PyImport_ImportModule("heddle.errors"));
+  const Object type(module ? PyObject_GetAttrString(module.get(), class_of(code)) : nullptr);
   if (type) PyErr_SetString(type.get(), message);
 }
 

@@ -20,7 +20,7 @@ PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
   return guarded([&] {
     OpEntry& entry = entry_in(self);
     const Given given = sort_arguments(entry, args, count, names);
-    const Route route = route_of(entry, given);
+    const Route route = route_of(given);
     if (route != Route::kDirect) return call_torch(entry, given, route);
     try {
       return run_op(entry, given).release();

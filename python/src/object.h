@@ -56,6 +56,17 @@ class Few {
   size_t count_ = 0;
 };
 
+// Makes a value that lives as long as the process, at its first use. A static of C++ would hold its lock while Python, in
+// make(), lets other threads run, and these would wait for it with Python's lock in hand.
+template <class T, class Make>
+T& kept_forever(T*& place, Make&& make) {
+  if (!place) {
+    T* const made = make();
+    if (!place) place = made;  // another thread may have been first
+  }
+  return *place;
+}
+
 // The module if the process has imported it, otherwise null; borrowed.
 PyObject* imported_module(const char* name);
 std::string text_of(PyObject* object);     // str(object)

@@ -24,8 +24,8 @@ struct Torch {
 };
 
 const Torch& torch() {
-  static const Torch& found = *new Torch;
-  return found;
+  static Torch* found = nullptr;
+  return kept_forever(found, [] { return new Torch; });
 }
 
 bool is_true(PyObject* owned_value) {
@@ -41,7 +41,7 @@ bool wants_gradient(PyObject* tensor) {
 
 }  // namespace
 
-Route route_of(const OpEntry& entry, const Given& given) {
+Route route_of(const Given& given) {
   bool is_torch = false, is_exact = true, has_gradient = false;
   for (PyObject* tensor : given.inputs) {
     const Kind* const kind = tensor ? kind_of(tensor) : nullptr;
@@ -50,7 +50,7 @@ Route route_of(const OpEntry& entry, const Given& given) {
     is_exact = is_exact && kind->is_exact;
     has_gradient = has_gradient || wants_gradient(tensor);
   }
-  if (!is_torch || !entry.why_not.empty()) return Route::kDirect;
+  if (!is_torch) return Route::kDirect;
   if (has_gradient && is_true(PyObject_CallNoArgs(torch().is_grad_enabled))) return Route::kGradient;
   if (!is_exact) return Route::kDispatch;
   const Object modes = owned(PyObject_CallNoArgs(torch().modes));
@@ -58,7 +58,9 @@ Route route_of(const OpEntry& entry, const Given& given) {
 }
 
 PyObject* call_torch(const OpEntry& entry, const Given& given, Route route) {
-  static PyObject* const module = owned(PyImport_ImportModule("heddle.torch")).release();
+  static PyObject* found = nullptr;
+  PyObject* const module =
+      &kept_forever(found, [] { return owned(PyImport_ImportModule("heddle.torch")).release(); });
   const Object call =
       owned(PyObject_GetAttrString(module, route == Route::kGradient ? "call_with_gradient" : "call"));
   const Object inputs = owned(PyTuple_New(Py_ssize_t(given.inputs.size())));

@@ -11,7 +11,7 @@ enum class Route : u8 {
   kDispatch,  // a mode or a subclass wants to see the call: torch's dispatcher takes it
   kGradient,  // a gradient is wanted
 };
-Route route_of(const OpEntry& entry, const Given& given);
+Route route_of(const Given& given);
 
 // Hands the call to heddle.torch.
 PyObject* call_torch(const OpEntry& entry, const Given& given, Route route);

@@ -23,7 +23,7 @@ def _leading(info, inputs):
 
 def _sizes(info, inputs, attributes):
     """Sizes of dimensions by their names."""
-    sizes = dict(attributes)
+    sizes = {each.name: each.default for each in info.attributes} | attributes
     for tensor, value in zip(info.inputs, inputs, strict=True):
         if value is None:
             continue
