@@ -48,7 +48,7 @@ nb::list cases_of(const OpEntry& entry) {
   return made;
 }
 
-void prepare_case(const OpEntry& entry, size_t number, nb::dict tensors) {
+void prepare_case(const OpEntry& entry, size_t number, const nb::dict& tensors) {
   const std::vector<Case> cases = entry.op.cases();
   require(number < cases.size(), "[{}] has {} cases; no number {}", entry.op.name, cases.size(), number);
   Case test = cases[number];
@@ -94,7 +94,7 @@ std::optional<std::vector<std::byte>> with_dtypes(const OpEntry& entry, const Ca
 
 }  // namespace
 
-nb::list output_dtypes(const OpEntry& entry, nb::list inputs) {
+nb::list output_dtypes(const OpEntry& entry, const nb::list& inputs) {
   std::vector<std::optional<DType>> dtypes;
   for (const nb::handle input : inputs) dtypes.push_back(dtype_of(input));
   require(dtypes.size() == entry.inputs.size(), "[{}] has {} inputs, not {}", entry.op.name,

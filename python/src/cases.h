@@ -9,10 +9,10 @@ namespace heddle::python {
 nanobind::list cases_of(const OpEntry& entry);
 
 // Puts values that the case asks for into the tensors of its inputs, {argument: tensor}, which have other values already.
-void prepare_case(const OpEntry& entry, size_t number, nanobind::dict tensors);
+void prepare_case(const OpEntry& entry, size_t number, const nanobind::dict& tensors);
 
 // The dtypes that the op gives its outputs for such dtypes of its inputs, in their order and by their names; None for an
 // input that is left out. The op's rules are asked with shapes of its cases. Throws Error where none of these is right.
-nanobind::list output_dtypes(const OpEntry& entry, nanobind::list inputs);
+nanobind::list output_dtypes(const OpEntry& entry, const nanobind::list& inputs);
 
 }  // namespace heddle::python

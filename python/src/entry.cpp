@@ -37,7 +37,7 @@ void number_leads(OpEntry& entry) {
 }
 
 std::string default_text(const Field& field, const std::byte* defaults) {
-  const std::string text = attribute_text(field, defaults);
+  std::string text = attribute_text(field, defaults);
   if (field.type == AttributeType::kChoice) return "'" + text + "'";
   if (field.type == AttributeType::kBool) return text == "true" ? "True" : "False";
   return text;

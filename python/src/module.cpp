@@ -74,17 +74,17 @@ NB_MODULE(_heddle, module) {
   module.def("function", &function, nb::arg("name"), nb::arg("is_kernel") = false);
   module.def("describe", [](nb::handle name) { return describe(entry_of(given_text(name))); });
   module.def("cases", [](nb::handle name) { return cases_of(entry_of(given_text(name))); });
-  module.def("output_dtypes", [](nb::handle name, nb::list inputs) {
-    return output_dtypes(entry_of(given_text(name)), std::move(inputs));
+  module.def("output_dtypes", [](nb::handle name, const nb::list& inputs) {
+    return output_dtypes(entry_of(given_text(name)), inputs);
   });
-  module.def("prepare_case", [](nb::handle name, size_t number, nb::dict tensors) {
-    prepare_case(entry_of(given_text(name)), number, std::move(tensors));
+  module.def("prepare_case", [](nb::handle name, size_t number, const nb::dict& tensors) {
+    prepare_case(entry_of(given_text(name)), number, tensors);
   });
   module.def("set_backend", &set_backend);
   module.def("last_path", &path);
   module.def("describe_backends", &describe_backends);
   module.def("device_name", &device_name);
-  module.def("set_python_packages", [](nb::list folders) {
+  module.def("set_python_packages", [](const nb::list& folders) {
     std::vector<std::string> all;
     for (const nb::handle folder : folders) all.push_back(given_text(folder));
     cuda::set_python_packages(std::move(all));

@@ -1,6 +1,7 @@
 // References to Python's objects, and its exceptions as C++ ones. All of it needs the interpreter's lock.
 #pragma once
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -9,7 +10,7 @@
 namespace heddle::python {
 
 // Python has an exception set already.
-struct PythonError {};
+struct PythonError : std::exception {};
 
 // Owns one reference.
 class Object {
