@@ -93,6 +93,11 @@ TEST(FamilyConfigs, OnlyAPartOfEachHeadTurns) {
   EXPECT_EQ(neox.rope.rotary_dim, 8);
   EXPECT_EQ(neox.rope.theta, 500);
   EXPECT_EQ(neox.num_key_value_heads, 32);
+  const Config odd =
+      Config::parse(R"({"vocab_size":131,"hidden_size":36,"intermediate_size":77,"num_hidden_layers":4,
+      "max_position_embeddings":128,"num_attention_heads":4,"head_dim":16})",
+                    "c");
+  expect_refused([&] { read_gpt_neox_config(odd); }, "hidden_size = 36: must be an even multiple");
   expect_refused([] { read_granite_config(config(R"("partial_rotary_factor":0.5)")); },
                  "partial_rotary_factor");
 }

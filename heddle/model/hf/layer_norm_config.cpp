@@ -70,7 +70,9 @@ GptNeoxConfig read_gpt_neox_config(const Config& config) {
   GptNeoxConfig c{
       read_decoder_config(config, {.hidden_act = "gelu", .eps_key = "layer_norm_eps", .eps = 1e-5})};
   c.num_key_value_heads = c.num_attention_heads;
-  c.head_dim = c.hidden_size / c.num_attention_heads;
+  c.head_dim = c.hidden_size / c.num_attention_heads;  // as in transformers, whatever the file says
+  if (c.hidden_size % (2 * c.num_attention_heads) != 0)
+    config.reject("hidden_size", "must be an even multiple of num_attention_heads");
   c.attention_bias = config.optional_bool("attention_bias", true);
   c.use_parallel_residual = config.optional_bool("use_parallel_residual", true);
   RopePlace place = place_of(c);
