@@ -2,6 +2,9 @@
 
 import ast
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import heddle.ops
@@ -26,3 +29,16 @@ def test_every_op_has_one():
         each.name for each in ast.parse(make_stubs().stubs()).body if isinstance(each, ast.FunctionDef)
     }
     assert functions == set(heddle.ops.NAMES)
+
+
+def test_a_type_checker_reads_them(tmp_path):
+    # An `ignore` that hides nothing is an error, so that wrong calls must be found.
+    options = ["--strict", "--warn-unused-ignores", "--explicit-package-bases", "--follow-imports=silent"]
+    made = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "--cache-dir", str(tmp_path), str(HERE / "typed_calls.py")],
+        env=os.environ | {"MYPYPATH": str(HERE.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stdout + made.stderr

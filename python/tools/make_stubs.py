@@ -14,12 +14,15 @@ import heddle.ops
 STUBS = Path(__file__).parents[1] / "heddle" / "ops" / "__init__.pyi"
 WIDTH = 110
 HEAD = """# Written by python/tools/make_stubs.py from the fields of the ops; do not edit.
-from typing import Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from heddle.ops.info import OpInfo as OpInfo
 from heddle.ops.info import info as info
 
-T = TypeVar("T")  # torch.Tensor or numpy.ndarray
+class Tensor(Protocol):
+    def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
+T = TypeVar("T", bound=Tensor)  # torch.Tensor, numpy.ndarray
 NAMES: tuple[str, ...]
 """
 
