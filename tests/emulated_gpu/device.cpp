@@ -1,5 +1,5 @@
 // Runs the CTAs of a launch on an emulated GPU: fibers, barriers, copies that land late.
-#include "device.h"
+#include "tests/emulated_gpu/device.h"
 
 #include <algorithm>
 #include <atomic>

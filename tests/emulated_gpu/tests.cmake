@@ -21,7 +21,7 @@ add_custom_command(OUTPUT ${ahead}.gch DEPENDS ${source}/device.h ${source}/cuda
 set(device ${folder}/ahead/device.o)
 add_custom_command(OUTPUT ${device} DEPENDS ${source}/device.cpp ${source}/device.h
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}/ahead
-                   COMMAND ${CMAKE_CXX_COMPILER} ${flags} -O2 -c ${source}/device.cpp -o ${device} VERBATIM)
+                   COMMAND ${CMAKE_CXX_COMPILER} ${flags} -O2 -I ${PROJECT_SOURCE_DIR} -c ${source}/device.cpp -o ${device} VERBATIM)
 add_custom_target(emulated_ahead DEPENDS ${ahead}.gch ${device})
 add_dependencies(emulated_nvrtc emulated_ahead)
 list(JOIN flags " " flags)
