@@ -115,7 +115,7 @@ TEST(Command, TraceSaysWhatProfileSaidAndConverts) {
 
   const Outcome ending = run_program({.args = {"profile", kModel, "--out", scratch.path("run.json")}});
   EXPECT_EQ(ending.code, 2);
-  expect_words(ending.err, {"run.json", ".nanotrace, .html or .perfetto-trace"});
+  expect_words(ending.err, {"run.json", ".nanotrace, .html, .perfetto-trace or .perfetto"});
   const Outcome other = run_program({.args = {"trace", kModel + "/config.json"}});
   EXPECT_EQ(other.code, 1);
   expect_words(other.err, {"config.json", "not a .nanotrace", "another magic"});

@@ -45,7 +45,7 @@ void check_record(const StepShape& shape, const Buffer& info, Faults& faults) {
 
 void check_buffer(const Program& program, const ProgramBuffer& buffer, Faults& faults) {
   const Buffer& info = buffer.info;
-  if (info.kind > BufferKind::kOutput)
+  if (int(info.kind) >= kBufferKinds)
     return faults.add(FaultKind::kMalformed, "[{}] buffer kind {}", info.name, int(info.kind));
   if (info.bytes < 1 || info.bytes > kMostBytes)
     return faults.add(FaultKind::kMalformed, "[{}] a buffer of {} bytes", info.name, info.bytes);

@@ -41,6 +41,7 @@ void CostRule::add(const Region& region, Cost& cost) const {
       return;
     case BufferKind::kActivation:
     case BufferKind::kOutput:
+    case BufferKind::kBorrowed:
       cost.bytes += bytes;
   }
 }

@@ -23,6 +23,8 @@ const char* name(BufferKind kind) {
       return "pages";
     case BufferKind::kOutput:
       return "output";
+    case BufferKind::kBorrowed:
+      return "borrowed";
   }
   return "?";
 }

@@ -20,7 +20,10 @@ enum class BufferKind : u8 {
   kStepDevice,  // the device part of the step record: lives across steps
   kPages,       // KV pages: live across steps; reads mean positions before this step ("old")
   kOutput,      // lives until the host has read it
+  kBorrowed,    // memory of the caller, who gave it values and reads them: calls may change them in place
 };
+
+constexpr int kBufferKinds = int(BufferKind::kBorrowed) + 1;
 
 const char* name(BufferKind kind);
 inline bool is_immutable(BufferKind kind) {

@@ -10,7 +10,7 @@
 namespace heddle {
 namespace {
 
-constexpr int kEdgeKinds = 2, kBufferKinds = int(BufferKind::kOutput) + 1;
+constexpr int kEdgeKinds = 2;
 
 // Counts what the streams of a program hold.
 struct Counts {

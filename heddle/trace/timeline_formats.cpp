@@ -13,6 +13,10 @@ bool ends_in(const std::string& path, std::string_view ending) {
   return path.size() > ending.size() && path.ends_with(ending);
 }
 
+bool is_perfetto(const std::string& path) {
+  return ends_in(path, ".perfetto-trace") || ends_in(path, ".perfetto");
+}
+
 }  // namespace
 
 Timeline parse_timeline(std::string_view bytes, const std::string& where) {
@@ -25,14 +29,15 @@ Timeline read_timeline(const std::string& path) {
 }
 
 void require_timeline_path(const std::string& path) {
-  require(ends_in(path, ".nanotrace") || ends_in(path, ".html") || ends_in(path, ".perfetto-trace"),
-          "[{}] a timeline is written as .nanotrace, .html or .perfetto-trace, by the ending of its name",
+  require(ends_in(path, ".nanotrace") || ends_in(path, ".html") || is_perfetto(path),
+          "[{}] a timeline is written as .nanotrace, .html, .perfetto-trace or .perfetto, by the ending of "
+          "its name",
           path);
 }
 
 void write_timeline(const Timeline& timeline, const std::string& path) {
   require_timeline_path(path);
-  if (ends_in(path, ".perfetto-trace"))
+  if (is_perfetto(path))
     write_file(path, serialise_perfetto(timeline));
   else if (ends_in(path, ".html"))
     write_file(path, timeline_page(timeline));
