@@ -17,14 +17,40 @@ __all__ = [
     "DeviceError",
     "Error",
     "InvalidArgument",
+    "Megakernel",
+    "MegakernelConfig",
+    "Op",
+    "ScheduledOp",
     "Unsupported",
+    "bf16",
+    "f16",
+    "f32",
+    "i32",
     "last_path",
     "ops",
+    "schedule",
+    "schedulers",
     "set_backend",
+    "set_default_scheduler",
 ]
 
+# Dtypes, as an op of one's own declares them.
+f32, f16, bf16, i32 = "f32", "f16", "bf16", "i32"
+
 _MODULES = ("ops", "torch", "env")
-_FUNCTIONS = {"set_backend": "heddle.paths", "last_path": "heddle.paths"}
+_HOMES = {
+    "heddle.paths": ("set_backend", "last_path"),
+    "heddle.megakernel": (
+        "Megakernel",
+        "MegakernelConfig",
+        "ScheduledOp",
+        "schedule",
+        "schedulers",
+        "set_default_scheduler",
+    ),
+    "heddle.op": ("Op",),
+}
+_FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name):

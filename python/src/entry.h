@@ -37,6 +37,7 @@ struct OpEntry {
   std::string why_not;  // why it cannot be called by itself, and what to use; empty: it can
   std::string doc;      // with the signature in the form that `inspect` reads
   std::atomic<bool> use_reference = false;
+  bool is_own = false;  // Python declared it, so that no other library knows it
 
   std::string signature() const;  // "(x, weight, *, eps=1e-05, out=None)"
 };

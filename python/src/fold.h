@@ -25,6 +25,10 @@ struct Folded {
 // Throws Error for a tensor that has more dimensions than the op's argument can take.
 Folded fold(const OpEntry& entry, const TensorArgument& argument, const View& view);
 
+// Puts it into the arguments. Throws Error where it is in another place than the call.
+void bind_tensor(const OpEntry& entry, const TensorArgument& argument, const Folded& folded, const View& view,
+                 const MemoryPlace& place, std::byte* args);
+
 std::string sizes_text(std::span<const i64> sizes);
 
 // Throws Error where an output shares memory with another tensor of the call, unless the op allows it.

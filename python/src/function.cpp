@@ -34,7 +34,9 @@ PyObject* call_kernel(PyObject* self, PyObject* const* args, Py_ssize_t count, P
   return guarded([&] {
     OpEntry& entry = entry_in(self);
     const Given given = sort_arguments(entry, args, count, names);
-    require_no_gradient(entry, given);
+    require_no_gradient(
+        entry, given,
+        fmt::format("torch.ops.heddle.{} has none; call heddle.ops.{}", entry.op.name, entry.op.name));
     return run_op(entry, given).release();
   });
 }

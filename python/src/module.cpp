@@ -5,6 +5,8 @@
 #include "python/src/call.h"
 #include "python/src/cases.h"
 #include "python/src/describe.h"
+#include "python/src/graph.h"
+#include "python/src/own_op.h"
 #include "python/src/torch_route.h"
 
 namespace heddle::python {
@@ -27,6 +29,10 @@ void set_backend(nb::handle op, nb::handle backend) {
   require(wanted == "kernel" || wanted == "reference",
           "[{}] backend is '{}'; must be 'kernel' or 'reference'", entry.op.name, wanted);
   entry.use_reference = wanted == "reference";
+}
+
+nb::str backend(nb::handle op) {
+  return nb::str(entry_of(given_text(op)).use_reference ? "reference" : "kernel");
 }
 
 nb::object path() {
@@ -58,6 +64,8 @@ nb::str device_name() {
 }  // namespace
 
 NB_MODULE(_heddle, module) {
+  nb::set_leak_warnings(
+      false);  // an op of one's own lives as long as the process, and so does all that its class names
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try {
       std::rethrow_exception(error);
@@ -68,7 +76,8 @@ NB_MODULE(_heddle, module) {
   });
   module.def("names", [] {
     nb::list names;
-    for (const OpEntry& entry : entries()) names.append(nb::str(entry.op.name.c_str()));
+    for (const OpEntry& entry : entries())
+      if (!entry.is_own) names.append(nb::str(entry.op.name.c_str()));
     return names;
   });
   module.def("function", &function, nb::arg("name"), nb::arg("is_kernel") = false);
@@ -81,6 +90,7 @@ NB_MODULE(_heddle, module) {
     prepare_case(entry_of(given_text(name)), number, tensors);
   });
   module.def("set_backend", &set_backend);
+  module.def("backend", &backend);
   module.def("last_path", &path);
   module.def("describe_backends", &describe_backends);
   module.def("device_name", &device_name);
@@ -90,6 +100,8 @@ NB_MODULE(_heddle, module) {
     cuda::set_python_packages(std::move(all));
   });
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });
+  add_graph(module);
+  add_own_ops(module);
   module.def("use_exchange_tables", [](bool use) { use_exchange_tables(use); });
 }
 

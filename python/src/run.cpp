@@ -119,11 +119,7 @@ class Call {
   }
 
   void bind(const TensorArgument& argument, const Folded& folded, const View& view) {
-    argument.field->tensor(args_) = tensor_of(entry_.op.name, argument.name, folded.ref(view), place_);
-    if (argument.field->is_matrix()) {
-      const bool transposed = folded.is_transposed;
-      std::memcpy(args_ + argument.field->transposed_at, &transposed, sizeof transposed);
-    }
+    bind_tensor(entry_, argument, folded, view, place_, args_);
     bytes_ += elements(argument.field->tensor(args_)) * size_of(view.dtype);
   }
 

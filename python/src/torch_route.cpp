@@ -100,12 +100,11 @@ void require_no_gradient(std::string_view op, PyObject* output) {
           op);
 }
 
-void require_no_gradient(const OpEntry& entry, const Given& given) {
+void require_no_gradient(const OpEntry& entry, const Given& given, std::string_view why) {
   for (size_t i = 0; i < given.inputs.size(); ++i)
     if (given.inputs[i] && wants_gradient(given.inputs[i]))
-      require(!is_true(PyObject_CallNoArgs(torch().is_grad_enabled)),
-              "[{}] {} requires a gradient, and torch.ops.heddle.{} has none; call heddle.ops.{}",
-              entry.op.name, entry.inputs[i].name, entry.op.name, entry.op.name);
+      require(!is_true(PyObject_CallNoArgs(torch().is_grad_enabled)), "[{}] {} requires a gradient, and {}",
+              entry.op.name, entry.inputs[i].name, why);
 }
 
 void increment_version(PyObject* tensor) {

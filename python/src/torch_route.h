@@ -20,8 +20,8 @@ PyObject* call_torch(const OpEntry& entry, const Given& given, Route route);
 void require_plain_memory(const Argument& argument, PyObject* tensor);
 void trust_subclasses(bool trust);  // leaves that out, for a test of what it keeps away
 void require_no_gradient(std::string_view op, PyObject* output);
-// Throws Error where an input wants a gradient, for a call that would lose it.
-void require_no_gradient(const OpEntry& entry, const Given& given);
+// Throws Error where an input wants a gradient, for a call that would lose it. `why`: "it has none; do that instead".
+void require_no_gradient(const OpEntry& entry, const Given& given, std::string_view why);
 void increment_version(PyObject* tensor);
 // True for a view whose elements torch negates when it reads them. It shows the half of a complex tensor, so that it is
 // never dense.

@@ -74,3 +74,45 @@ def test_memory_that_is_not_the_gpus_is_refused():
     lie.address = numpy.zeros(1 << 12, "f").ctypes.data
     with pytest.raises(heddle.InvalidArgument, match=r"\[softmax\] x"):
         heddle.ops.softmax(lie, out=on_gpu(X))
+
+
+@pytest.mark.parametrize("executor", [None, "launches"])
+def test_a_program_of_calls(executor):
+    x, weight, h, y = (on_gpu(each) for each in (X, W, numpy.zeros_like(X), numpy.zeros_like(X)))
+    kernel = heddle.Megakernel(
+        [
+            heddle.schedule("rms_norm", x=x, weight=weight, y=h),
+            heddle.schedule("softmax", x=h, y=y),
+            heddle.schedule("add", a=x, b=y, y=x),
+        ],
+        heddle.MegakernelConfig(executor=executor, tracing=True),
+    )
+    wanted = X
+    for _ in range(2):
+        kernel.run()
+        wanted = wanted + heddle.ops.softmax(heddle.ops.rms_norm(wanted, W))
+        numpy.testing.assert_allclose(x.numpy(), wanted, atol=1e-5)
+    assert kernel.executor == (executor or "megakernel")
+    assert set(kernel.trace().call) >= {0, 1, 2}
+
+
+def test_a_program_of_the_host_is_refused():
+    calls = [heddle.schedule("softmax", x=on_gpu(X), y=on_gpu(X))]
+    with pytest.raises(
+        heddle.InvalidArgument, match="'threads' runs on the host, and the tensors are on GPU 0"
+    ):
+        heddle.Megakernel(calls, heddle.MegakernelConfig(executor="threads"))
+
+
+class Doubled(heddle.Op):
+    reads = {"x": (heddle.f32, "M, D")}
+    writes = {"y": (heddle.f32, "M, D")}
+    tile = ("M",)
+    body = "for (i32 m = t[0]; m < t[1]; ++m) block.row(a.y, m).set(0, 1);"
+
+
+def test_an_op_of_ones_own_is_refused():
+    with pytest.raises(heddle.Unsupported, match="which runs on the host; x is on GPU 0"):
+        Doubled(on_gpu(X), out=on_gpu(X))
+    with pytest.raises(heddle.Unsupported, match="which runs on the host; x is on GPU 0"):
+        heddle.Megakernel([Doubled.schedule(x=on_gpu(X), y=on_gpu(X))])

@@ -27,9 +27,19 @@ def _outs(info, out):
     return dict(zip(names, out, strict=True))
 
 
+def _registered(name):
+    op = OPS.get(name)
+    if op is None:
+        raise Unsupported(
+            f"[{name}] is an op of one's own, which torch does not know: it has no gradient and no fake;"
+            " call it on plain tensors, under torch.no_grad()"
+        )
+    return op
+
+
 def call(name, inputs, attributes, out):
     """The call by torch's dispatcher."""
-    op = OPS[name]
+    op = _registered(name)
     try:
         if out is None:
             return op.functional(*inputs, **attributes)
@@ -46,4 +56,4 @@ def call_with_gradient(name, inputs, attributes, out):
             f"[{name}] out is given, and an input requires a gradient; leave out= away, or use "
             "torch.no_grad()"
         )
-    return OPS[name].with_gradient(inputs, attributes)
+    return _registered(name).with_gradient(inputs, attributes)

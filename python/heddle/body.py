@@ -1,0 +1,201 @@
+"""Compiles the tile body of an op of one's own for the CPU, with a compiler of the machine, once a text."""
+
+import functools
+import hashlib
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from heddle import _heddle
+from heddle.errors import CompileError, CompilerMissing
+
+CANDIDATES = ("c++", "g++", "clang++")
+# Nothing here may change a value, so that a body gives the same bits wherever it is compiled.
+FLAGS = (
+    *("-std=c++20", "-O3", "-march=native", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"),
+    *("-fPIC", "-shared", "-fvisibility=hidden"),
+)
+TYPES = {"int": "i32", "float": "float", "bool": "bool", "str": "i32"}
+
+
+def compiler():
+    """The command of the compiler: HEDDLE_CXX, CXX, or the first of c++, g++, clang++; or None."""
+    for variable in ("HEDDLE_CXX", "CXX"):
+        command = shlex.split(os.environ.get(variable, ""))
+        if command:
+            return command if shutil.which(command[0]) else None
+    return next(([path] for path in map(shutil.which, CANDIDATES) if path), None)
+
+
+def require_compiler(op):
+    command = compiler()
+    if command is not None:
+        return command
+    named = next((f"{v}={os.environ[v]}" for v in ("HEDDLE_CXX", "CXX") if os.environ.get(v)), None)
+    found = f"{named} is no program" if named else f"none of {', '.join(CANDIDATES)} is here"
+    raise CompilerMissing(
+        f"[{op}] its body needs a C++ compiler on this CPU, and {found}: install g++, or set HEDDLE_CXX;"
+        ' its reference runs without one (backend="reference")'
+    )
+
+
+BODY = """struct Body {
+  template <class Block, class Args>
+  static void run(Block& block, const Args& a, const TileCoord& t) {
+    block.inputs();
+TEXT  }
+};
+"""
+# A body is compiled for floats that are all f32, or all bf16: its loops become lane vectors. For others
+# it looks at the type of each element, and so does a struct whose `run` takes Args alone.
+UNIT = """#include "heddle/backend/cpu/plain_block.h"
+
+namespace heddle::own {
+namespace {
+
+#include "heddle/backend/cpu/float_value.h"
+#include "heddle/tile/math.cuh"
+
+template <class Float>
+struct ArgsOf {
+MEMBERS};
+using Args = ArgsOf<Tensor>;
+static_assert(sizeof(Args) == BYTES);
+CHECKSCHOICES
+BODY
+template <DType kType>
+bool all_are([[maybe_unused]] const Args& a) {
+  return SAME;
+}
+
+template <class Some, class Block>
+__attribute__((flatten)) void run_as(Block& block, const Args& any, const TileCoord& tile) {
+  const Some a = reinterpret_cast<const Some&>(any);  // a copy, which no store of the body can change
+  Body::run(block, a, tile);
+}
+
+template <bool kHooked>
+void run(const std::byte* args, const i32* at, const AccessHook* hook) {
+  static thread_local PlainBlock<kHooked> block;
+  block.begin(hook);
+  const Args& a = *reinterpret_cast<const Args*>(args);
+  const TileCoord tile{{at[0], at[1], at[2], at[3]}};
+  using F32 = ArgsOf<TensorOf<DType::kF32>>;
+  using Bf16 = ArgsOf<TensorOf<DType::kBf16>>;
+  if constexpr (!kHooked && requires(F32 known) { Body::run(block, known, tile); }) {
+    if (all_are<DType::kF32>(a)) return run_as<F32>(block, a, tile);
+    if (all_are<DType::kBf16>(a)) return run_as<Bf16>(block, a, tile);
+  }
+  run_as<Args>(block, a, tile);
+}
+
+}  // namespace
+}  // namespace heddle::own
+
+extern "C" __attribute__((visibility("default"))) void heddle_run(const std::byte* args, const int* tile) {
+  heddle::own::run<false>(args, tile, nullptr);
+}
+extern "C" __attribute__((visibility("default"))) void heddle_run_hooked(
+    const std::byte* args, const int* tile, const heddle::AccessHook* hook) {
+  heddle::own::run<true>(args, tile, hook);
+}
+"""
+
+
+@functools.cache
+def _cpu():
+    """What -march=native depends on."""
+    try:
+        flags = next(
+            line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")
+        )
+    except (OSError, StopIteration):
+        flags = platform.processor()
+    return platform.machine() + flags
+
+
+def unit(declaration, layout):
+    """The source: the struct of the arguments as the op's fields lie, the body, and its two entries."""
+    floats = [name for name, _, _, dtypes, _ in declaration.tensors if dtypes == "float"]
+    fields = [(name, _tensor(dtypes)) for name, _, _, dtypes, _ in declaration.tensors]
+    fields += [(each.name, TYPES[each.type]) for each in declaration.attributes]
+    body = f'#line {declaration.line} "{declaration.file}"\n{declaration.body}\n#line 1 "heddle"\n'
+    if not re.search(r"\bstruct\s+Body\b", declaration.body):
+        body = BODY.replace("TEXT", body)
+    parts = {
+        "MEMBERS": "".join(f"  {kind} {name};\n" for name, kind in fields),
+        "CHECKS": "".join(
+            f"static_assert(__builtin_offsetof(Args, {name}) == {layout[name]});\n" for name, _ in fields
+        ),
+        "CHOICES": "".join(
+            f"enum : i32 {{ {', '.join(f'{each.name}_{choice}' for choice in each.choices)} }};\n"
+            for each in declaration.attributes
+            if each.choices
+        ),
+        "BYTES": str(layout["bytes"]),
+        "SAME": " && ".join(f"a.{name}.dtype == kType" for name in floats) or "false",
+        "BODY": body,
+    }
+    return re.sub("|".join(parts), lambda found: parts[found[0]], UNIT)
+
+
+def _tensor(dtypes):
+    if dtypes == "float":
+        return "Float"
+    return "Tensor" if "|" in dtypes else f"TensorOf<DType::k{dtypes.capitalize()}>"
+
+
+def compile_body(declaration, layout):
+    """The path of the compiled body. A library that another process has made of the same text is taken."""
+    command = require_compiler(declaration.name)
+    text, headers = unit(declaration, layout), _heddle.own_headers()
+    program = shutil.which(command[0])
+    # Where the body stands changes its messages alone.
+    placeless = unit(replace(declaration, file="", line=1), layout)
+    parts = (
+        *command,
+        program,
+        str(os.stat(program).st_mtime_ns),
+        *FLAGS,
+        _cpu(),
+        placeless,
+        *headers.values(),
+    )
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    folder = Path(_heddle.cache_folder()) / "bodies"
+    library = folder / f"{declaration.name}-{digest}.so"
+    if library.exists():
+        return library
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        work = Path(work)
+        for path, header in headers.items():
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).write_text(header)
+        (work / "body.cpp").write_text(text)
+        made = subprocess.run(
+            [*command, *FLAGS, "-I", str(work), str(work / "body.cpp"), "-o", str(work / "body.so")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode != 0:
+            raise _error(declaration, made.stderr.replace(f"{work}/", ""))
+        os.replace(work / "body.so", library)  # whole, or not there
+    return library
+
+
+def _error(declaration, log):
+    """What the compiler says of the first line that it refuses, in the body if one is there."""
+    found = re.findall(r"^(.*?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", log, re.MULTILINE)
+    mine = [each for each in found if each[0] == declaration.file] or found
+    if not mine:
+        return CompileError(f"[{declaration.name}] its body did not compile:\n{log}", log)
+    file, line, what = mine[0]
+    return CompileError(f"[{declaration.name}] {file}:{line}: {what}", log, int(line))

@@ -1,0 +1,190 @@
+"""Scheduled calls of ops as one program that every worker runs without a launch between calls.
+
+>>> norm = heddle.schedule("rms_norm", x=x, weight=w, y=h)
+>>> kernel = heddle.Megakernel([norm, heddle.schedule("softmax", x=h, y=y)])
+>>> kernel.run()
+"""
+
+import os
+import sys
+from dataclasses import dataclass, field, replace
+
+from heddle import _heddle
+from heddle.errors import InvalidArgument, Unsupported
+
+_default_scheduler = "level_batched"
+
+
+def set_default_scheduler(name):
+    """Sets the scheduler of Megakernels that are made from now on and name none (`schedulers()`)."""
+    global _default_scheduler
+    _default_scheduler = _scheduler_name(name)
+
+
+def schedulers():
+    return tuple(_heddle.schedulers())
+
+
+def _scheduler_name(name):
+    if name not in schedulers():
+        raise InvalidArgument(f"[scheduler] {name!r} is no scheduler; they are {', '.join(schedulers())}")
+    return name
+
+
+@dataclass(frozen=True)
+class MegakernelConfig:
+    """How a Megakernel runs.
+
+    `executor`: None is "threads" on a CPU and "megakernel" on a GPU; "reference" and "launches" too.
+    `scheduler`: None is the default one. `workers`: 0 is one for each core or multiprocessor.
+    `tracing`: each run notes when its instructions ran.
+    """
+
+    tracing: bool = False
+    scheduler: str | None = None
+    executor: str | None = None
+    workers: int = 0
+
+
+@dataclass(frozen=True)
+class ScheduledOp:
+    """A call that a Megakernel runs: the op, its tensors by name (outputs too), its attributes."""
+
+    op: str
+    tensors: dict
+    attributes: dict = field(default_factory=dict)
+
+    def on(self, **tensors):
+        """The same call on other tensors."""
+        return replace(self, tensors={**self.tensors, **tensors})
+
+    def __repr__(self):
+        arguments = [*self.tensors, *(f"{name}={value!r}" for name, value in self.attributes.items())]
+        return f"ScheduledOp({self.op}: {', '.join(arguments)})"
+
+
+def schedule(op, **arguments):
+    """Schedules a call of an op, given by name or as a function of heddle.ops, with all its tensors.
+
+    Outputs are arguments too, by the names that `heddle.ops.info(op)` lists.
+    """
+    name = op if isinstance(op, str) else getattr(op, "__name__", None)
+    if name is None:
+        raise InvalidArgument(f"[schedule] op is {op!r}; must be a name or a function of heddle.ops")
+    attributes = {each["name"] for each in _heddle.describe(name)["attributes"]}
+    return ScheduledOp(
+        name,
+        {key: value for key, value in arguments.items() if key not in attributes},
+        {key: value for key, value in arguments.items() if key in attributes},
+    )
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was proved: no instruction of the program can wait for ever or race with another one."""
+
+    instructions: int
+    waits: int
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The instructions of the last run, by worker and time. All fields but the names are arrays of NumPy, one
+    element for each instruction; times are nanoseconds since the run began."""
+
+    worker: object
+    unit: object  # the thread or multiprocessor that the worker ran on
+    role: object  # 0: it computes; 1: it loads
+    call: object  # index of `nodes` and `ops`; -1: it only waits and signals
+    fetched: object
+    ready: object  # its waits were over
+    computed: object
+    done: object  # it was signalled
+    bytes: object
+    tile: object  # [instructions, 4]
+    nodes: tuple
+    ops: tuple
+
+
+class Megakernel:
+    """Runs scheduled calls as one program. What must wait follows from what the calls read and write."""
+
+    def __init__(self, ops, config=None):
+        self.config = config or MegakernelConfig()
+        if not isinstance(self.config, MegakernelConfig):
+            raise InvalidArgument(f"[Megakernel] config is {config!r}; must be a MegakernelConfig")
+        self._calls = _heddle.CallProgram(
+            self.config.executor or "",
+            _scheduler_name(self.config.scheduler or _default_scheduler),
+            self.config.workers,
+            self.config.tracing,
+        )
+        self.bind(ops)
+
+    def bind(self, ops):
+        """Takes other calls. Calls that differ in their tensors' addresses alone keep the program."""
+        self.ops = list(ops)
+        for op in self.ops:
+            if not isinstance(op, ScheduledOp):
+                raise InvalidArgument(
+                    f"[Megakernel] ops has {op!r}; must be calls, as heddle.schedule makes them"
+                )
+        self._bind()
+
+    def _bind(self):
+        self._calls.bind([(op.op, op.tensors, op.attributes) for op in self.ops])
+
+    def run(self):
+        """Runs all calls once; they are done when it returns. Tensors that moved are found where they are."""
+        self._bind()
+        if self._calls.on_gpu():
+            _wait_for_torch()
+        self._calls.run()
+
+    def check(self):
+        """Proves the program again, and returns what was proved."""
+        return Proof(**self._calls.check())
+
+    @property
+    def program(self):
+        """The program as text: its calls on buffers, and each worker's instructions."""
+        return self._calls.text()
+
+    @property
+    def executor(self):
+        return self._calls.executor()
+
+    @property
+    def workers(self):
+        return self._calls.workers()
+
+    def trace(self):
+        """When and where the last run's instructions ran (MegakernelConfig(tracing=True))."""
+        import numpy
+
+        events, nodes, ops = self._calls.trace()
+        names = ("worker", "unit", "role", "call", "fetched", "ready", "computed", "done", "bytes")
+        rows = numpy.frombuffer(events, "int64").reshape(-1, len(names) + 4)
+        columns = {name: rows[:, at] for at, name in enumerate(names)}
+        return Trace(**columns, tile=rows[:, len(names) :], nodes=tuple(nodes), ops=tuple(ops))
+
+    def write_trace(self, path):
+        """Writes the last run's trace: .nanotrace, .perfetto (ui.perfetto.dev) or .html, by its ending."""
+        self._calls.write_trace(os.fspath(path))
+
+    def __repr__(self):
+        return f"<Megakernel of {len(self.ops)} calls on {self.executor}, {self.workers} workers>"
+
+
+def _wait_for_torch():
+    """Waits for what torch's current stream is to do first. A run is launched on a stream of its own."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return
+    if torch.cuda.is_current_stream_capturing():
+        raise Unsupported(
+            "[Megakernel] runs on its own stream, and waits for it; a CUDA graph cannot capture it: run it"
+            " between the graphs, or capture calls of heddle.ops"
+        )
+    torch.cuda.current_stream().synchronize()

@@ -1,0 +1,192 @@
+"""Ops of one's own: what they read and write, a body in the tile language, and a reference in NumPy."""
+
+import threading
+from dataclasses import replace
+
+from heddle import _heddle
+from heddle.body import compile_body
+from heddle.declaration import declare
+from heddle.errors import InvalidArgument, Unsupported
+from heddle.megakernel import ScheduledOp
+
+_lock = threading.Lock()
+_registered = {}  # {declaration without its place: what the registry has}
+
+
+class Op:
+    """An op of one's own. A class declares it:
+
+    reads, writes   {"x": (heddle.f32, "M, D")}: names, dtypes (None: any float), dimensions. Equal names have
+                    equal sizes, and an attribute may be a size. Inputs give outputs their sizes
+    tile            the dimensions that tiles cut, ("M",) or {"M": 4}: a body makes the rows t[0] to t[1], and
+                    of a second dimension t[2] to t[3]
+    body            text in the tile language, or the pathlib.Path of a file of it; `a` has the arguments
+    attributes      annotations: `scale: float = 1.0`, int, bool, Literal["a", "b"]; without a value, a call
+                    must give it
+    reference       a static method on arrays of f64, by the names of reads and attributes; it returns what
+                    is written
+    in_place        True: an output may be the same tensor as an input
+    cases           sizes and attributes that `check` runs, [{"M": 5, "D": 37}]; left out: a few
+    bound           the largest |value - reference| / (1 + |reference|) that `check` allows in f32
+
+    Nothing is compiled before the first call. `MyOp(x, scale=2.0)` calls it, `MyOp.schedule(x=x, y=y)`
+    makes it a part of a Megakernel.
+    """
+
+    reads = {}
+    writes = {}
+    tile = ()
+    body = None
+    reference = None
+    in_place = False
+    cases = None
+    bound = 1e-5
+
+    def __init_subclass__(cls, **keywords):
+        super().__init_subclass__(**keywords)
+        cls._made = None
+        if cls.writes:  # a class without is one to derive from
+            cls.declaration = declare(cls)
+
+    def __new__(cls, *tensors, out=None, backend=None, **arguments):
+        """Calls the op: inputs by position or name; outputs are made, or given as `out`. `backend`: "kernel",
+        "reference", or None for what heddle.set_backend chose."""
+        cls._require_declaration()
+        made = _made(cls)
+        chosen = _heddle.backend(made.name)
+        backend = chosen if backend is None else backend
+        cls._prepare(backend)
+        cls._require_attributes(arguments)
+        if backend == chosen:
+            return made.function(*tensors, out=out, **arguments)
+        _heddle.set_backend(made.name, backend)
+        try:
+            return made.function(*tensors, out=out, **arguments)
+        finally:
+            _heddle.set_backend(made.name, chosen)
+
+    @classmethod
+    def schedule(cls, **arguments):
+        """A call for a Megakernel, with all its tensors by name, and its attributes."""
+        name = cls._prepare("kernel")
+        cls._require_attributes(arguments)
+        attributes = {each.name for each in cls.declaration.attributes}
+        return ScheduledOp(
+            name,
+            {key: value for key, value in arguments.items() if key not in attributes},
+            {key: value for key, value in arguments.items() if key in attributes},
+        )
+
+    @classmethod
+    def compile(cls):
+        """Compiles the body if that was not done yet; the path of its library."""
+        made = _made(cls)
+        with _lock:
+            if made.library is None:
+                if not cls.declaration.body:
+                    raise Unsupported(
+                        f'[{cls.declaration.name}] has no body; give one, or call it with backend="reference"'
+                    )
+                made.library = compile_body(cls.declaration, made.layout)
+                _heddle.load_body(made.name, str(made.library))
+        return made.library
+
+    @classmethod
+    def check(cls):
+        """Runs the cases: the body against the reference, alone and in programs, and each access against what
+        is declared. Raises InvalidArgument for the first fault; returns the largest error of each case."""
+        from heddle.op_check import check
+
+        return check(cls)
+
+    @classmethod
+    def _require_declaration(cls):
+        if not hasattr(cls, "declaration"):
+            raise InvalidArgument(f"[{cls.__name__}] declares nothing; give it reads, writes, tile and body")
+
+    @classmethod
+    def _prepare(cls, backend):
+        cls._require_declaration()
+        if backend not in ("kernel", "reference"):
+            raise InvalidArgument(
+                f"[{cls.declaration.name}] backend is {backend!r}; must be 'kernel' or 'reference'"
+            )
+        if backend == "kernel":
+            cls.compile()
+        elif cls.reference is None:
+            raise Unsupported(f"[{cls.declaration.name}] has no reference; give the class one")
+        return _made(cls).name
+
+    @classmethod
+    def _require_attributes(cls, arguments):
+        for each in cls.declaration.attributes:
+            if each.default is None and each.name not in arguments:
+                raise InvalidArgument(
+                    f"[{cls.declaration.name}] {each.name} is missing; must be given: the class has no value"
+                )
+
+
+class _Made:
+    """An op as the registry has it. The registry keeps ops for ever: a class that is declared again, as in a
+    notebook, is the same op, or, if it changed, another one with a number behind its name."""
+
+    def __init__(self, name, declaration):
+        self.name = name
+        self.library = None
+        self.cls = None  # the last class that declared it
+        self.layout = _heddle.add_own_op(
+            {
+                "name": name,
+                "doc": declaration.doc,
+                "tensors": list(declaration.tensors),
+                "attributes": [
+                    (each.name, each.type, each.choices, each.default) for each in declaration.attributes
+                ],
+                "tile": list(declaration.tile),
+                "in_place": declaration.in_place,
+                "reference": _reference(self),
+            }
+        )
+        self.function = _heddle.function(name)
+
+
+def _made(cls):
+    with _lock:
+        if cls._made is None:
+            declaration = replace(cls.declaration, file="", line=0)
+            made = _registered.get(declaration)
+            if made is None:
+                same = sum(each.name == declaration.name for each in _registered)
+                name = f"{declaration.name}_{same + 1}" if same else declaration.name
+                made = _registered[declaration] = _Made(name, declaration)
+            made.cls, cls._made = cls, made
+        return cls._made
+
+
+def _reference(of):
+    """The function that heddle calls: values as bytes of f64, which the class's own sees as arrays."""
+
+    def run(inputs, outputs, attributes):
+        import numpy
+
+        cls = of.cls
+        if cls.reference is None:
+            raise Unsupported(f"[{of.name}] has no reference; give the class one, on arrays of NumPy")
+        arrays = {
+            name: numpy.frombuffer(data, "float64").reshape(sizes) for name, (data, sizes) in inputs.items()
+        }
+        made = cls.reference(**arrays, **attributes)
+        if not isinstance(made, dict):
+            made = dict(zip(outputs, made if isinstance(made, tuple) else (made,), strict=False))
+        written = {}
+        for name, sizes in outputs.items():
+            values = numpy.ascontiguousarray(made.get(name), "float64") if name in made else None
+            if values is None or list(values.shape) != sizes:
+                have = "nothing" if values is None else f"sizes {list(values.shape)}"
+                raise InvalidArgument(
+                    f"[{cls.declaration.name}] its reference returns {have} for {name}; must have {sizes}"
+                )
+            written[name] = values.tobytes()
+        return written
+
+    return run
