@@ -7,6 +7,7 @@ import sys
 import heddle
 import heddle.ops
 from heddle import _heddle
+from heddle.body import compiler
 
 
 def _version(package):
@@ -39,6 +40,8 @@ def lines():
     yield "ops", f"{callable_ops} of {len(heddle.ops.NAMES)} can be called by themselves"
     yield "torch", _torch()
     yield "numpy", _version("numpy")
+    command = compiler()
+    yield "C++", " ".join(command) if command else "no compiler; ops of one's own need one (set HEDDLE_CXX)"
     for text in _heddle.describe_backends().values():
         for line in text.splitlines():
             name, _, rest = line.partition(" ")

@@ -7,6 +7,7 @@
 
 import os
 import sys
+import threading
 from dataclasses import dataclass, field, replace
 
 from heddle import _heddle
@@ -120,27 +121,31 @@ class Megakernel:
             self.config.workers,
             self.config.tracing,
         )
+        self._lock = threading.Lock()  # one run at a time
         self.bind(ops)
 
     def bind(self, ops):
         """Takes other calls. Calls that differ in their tensors' addresses alone keep the program."""
-        self.ops = list(ops)
-        for op in self.ops:
+        ops = list(ops)
+        for op in ops:
             if not isinstance(op, ScheduledOp):
                 raise InvalidArgument(
                     f"[Megakernel] ops has {op!r}; must be calls, as heddle.schedule makes them"
                 )
-        self._bind()
+        with self._lock:
+            self._bind(ops)
+            self.ops = ops
 
-    def _bind(self):
-        self._calls.bind([(op.op, op.tensors, op.attributes) for op in self.ops])
+    def _bind(self, ops):
+        self._calls.bind([(op.op, op.tensors, op.attributes) for op in ops])
 
     def run(self):
         """Runs all calls once; they are done when it returns. Tensors that moved are found where they are."""
-        self._bind()
-        if self._calls.on_gpu():
-            _wait_for_torch()
-        self._calls.run()
+        with self._lock:
+            self._bind(self.ops)
+            if self._calls.on_gpu():
+                _wait_for_torch()
+            self._calls.run()
 
     def check(self):
         """Proves the program again, and returns what was proved."""

@@ -1,6 +1,7 @@
 """Scheduled calls as one program."""
 
 import os
+import threading
 
 import numpy
 import pytest
@@ -158,6 +159,27 @@ def test_it_runs_in_a_child_of_the_process():
         kernel.run()
         os._exit(0 if torch.allclose(given[0], wanted, atol=1e-4) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_calls_that_are_refused_leave_the_others():
+    x = torch.ones(4, 8)
+    kernel = heddle.Megakernel([heddle.schedule("add", a=x, b=x, y=x)])
+    with pytest.raises(heddle.InvalidArgument):
+        kernel.bind([norm(weight=torch.ones(4))])
+    kernel.run()
+    assert (x == 2).all()
+
+
+def test_several_threads_share_one():
+    given = tensors()
+    x = given[0].clone()
+    kernel = heddle.Megakernel([heddle.schedule("add", a=x, b=x, y=x)])
+    threads = [threading.Thread(target=lambda: [kernel.run() for _ in range(5)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert torch.equal(x, given[0] * 2**20)
 
 
 X, W, Y = torch.randn(4, 8), torch.ones(8), torch.empty(4, 8)
