@@ -28,6 +28,7 @@ class Job : public BatchJob {
   Job(std::vector<i32> prompt, size_t most, i32 eos) : prompt_(std::move(prompt)), most_(most), eos_(eos) {}
   std::span<const i32> prompt() const override { return prompt_; }
   SamplingSettings sampling() const override { return {}; }
+  bool shares_pages() const override { return shares; }
   bool take(i32 token) override {
     EXPECT_FALSE(ended);
     tokens.push_back(token);
@@ -36,7 +37,7 @@ class Job : public BatchJob {
   void end(bool full) override { ended = true, was_full = full; }
 
   std::vector<i32> tokens;
-  bool ended = false, was_full = false;
+  bool ended = false, was_full = false, shares = true;
 
  private:
   std::vector<i32> prompt_;
@@ -141,6 +142,41 @@ TEST_F(Batches, EqualBeginningsAreReadOnce) {
   EXPECT_EQ(batcher.stats().prompt_tokens, all - 8 * shared);
   for (const auto& job : jobs)
     expect_same(alone(*single, {job->prompt().begin(), job->prompt().end()}, 12), job->tokens);
+}
+
+TEST_F(Batches, AJobThatSharesNoPagesComputesItsWholePrompt) {
+  const auto prompt = prompt_of(3, 20);
+  const auto one = engine({.max_sequences = 1});
+  Batcher batcher(*one);
+  std::vector<std::vector<i32>> made;
+  for (const bool shares : {false, false, true}) {
+    const auto job = std::make_shared<Job>(prompt, 12, eos);
+    job->shares = shares;
+    batcher.add(job);
+    while (!batcher.idle()) batcher.step();
+    made.push_back(job->tokens);
+    EXPECT_EQ(batcher.stats().shared_tokens > 0, shares);
+  }
+  EXPECT_EQ(made[0], made[1]);
+}
+
+TEST_F(Batches, ADroppedJobMakesRoom) {
+  const auto one = engine({.max_sequences = 1});
+  Batcher batcher(*one);
+  const auto prompt = tokenizer.encode("27 + 45 =", true);
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (int i = 0; i < 3; ++i) {
+    jobs.push_back(std::make_shared<Job>(prompt, 100, eos));
+    batcher.add(jobs.back());
+  }
+  batcher.step();  // the first runs and the others wait
+  batcher.drop(*jobs[0]);
+  batcher.drop(*jobs[1]);
+  batcher.drop(*jobs[1]);
+  while (!batcher.idle()) batcher.step();
+  EXPECT_FALSE(jobs[0]->ended || jobs[1]->ended);
+  EXPECT_TRUE(jobs[1]->tokens.empty());
+  EXPECT_EQ(tokenizer.decode(jobs[2]->tokens, true), " 72.");
 }
 
 TEST_F(Batches, AFullContextEndsOneAndNotOthers) {

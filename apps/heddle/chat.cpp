@@ -12,6 +12,7 @@
 #include "apps/heddle/support/output.h"
 #include "apps/heddle/support/rate.h"
 #include "heddle/base/error.h"
+#include "heddle/model/hf/other_formats.h"
 #include "heddle/session/conversation.h"
 
 namespace heddle {

@@ -9,6 +9,7 @@
 #include "heddle/base/error.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/model/build/family.h"
+#include "heddle/model/hf/other_formats.h"
 
 namespace heddle {
 namespace {

@@ -17,6 +17,7 @@
 #include "heddle/base/json.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/model/build/family.h"
+#include "heddle/model/hf/other_formats.h"
 #include "heddle/text/logits_processors.h"
 #include "heddle/text/tokenizer.h"
 

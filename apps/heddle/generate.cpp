@@ -15,6 +15,7 @@
 #include "apps/heddle/support/rate.h"
 #include "heddle/base/error.h"
 #include "heddle/model/build/family.h"
+#include "heddle/model/hf/other_formats.h"
 #include "heddle/session/answer_json.h"
 #include "heddle/session/prompt_batch.h"
 

@@ -16,6 +16,7 @@
 #include "heddle/base/stopwatch.h"
 #include "heddle/ir/check.h"
 #include "heddle/model/build/family.h"
+#include "heddle/model/hf/other_formats.h"
 #include "heddle/trace/calibrate.h"
 
 namespace heddle {

@@ -22,6 +22,11 @@ void Batcher::add(std::shared_ptr<BatchJob> job) {
   waiting_.push_back(std::move(job));
 }
 
+void Batcher::drop(const BatchJob& job) {
+  std::erase_if(waiting_, [&](const auto& waiting) { return waiting.get() == &job; });
+  std::erase_if(running_, [&](const Running& running) { return running.job.get() == &job; });
+}
+
 // True if another sequence is still reading the same beginning, so that pages will soon hold more of it than
 // now.
 bool Batcher::is_being_read(std::span<const i32> prompt) const {
@@ -38,11 +43,13 @@ bool Batcher::is_being_read(std::span<const i32> prompt) const {
 void Batcher::admit() {
   for (auto at = waiting_.begin(); at != waiting_.end() && i32(running_.size()) < engine_.max_sequences();) {
     const auto prompt = (*at)->prompt();
-    if (is_being_read(prompt)) {
+    const bool shares = (*at)->shares_pages();
+    if (shares && is_being_read(prompt)) {
       ++at;
       continue;
     }
-    Running running{.job = *at, .sequence = {engine_, engine_.open((*at)->sampling(), prompt)}};
+    const auto known = shares ? prompt : std::span<const i32>();
+    Running running{.job = *at, .sequence = {engine_, engine_.open((*at)->sampling(), known)}};
     running.read = engine_.length(running.sequence.id());
     stats_.shared_tokens += u64(running.read);
     running_.push_back(std::move(running));
@@ -82,21 +89,21 @@ bool Batcher::go_on(Running& running, std::span<const float> logits, i32 chosen,
 }
 
 // How many steps one call may take.
-i32 Batcher::steps_of(std::span<const StepRequest> made) const {
+i32 Batcher::steps_of(std::span<const StepRequest> made, i32 most) const {
   if (std::ranges::any_of(running_, &Running::reading) || made.size() != running_.size()) return 1;
-  i32 steps = Engine::kMostSteps;
+  i32 steps = most;
   for (const Running& running : running_)
     steps =
         std::min({steps, running.job->left(), engine_.max_context() - engine_.length(running.sequence.id())});
   return std::max(steps, 1);
 }
 
-void Batcher::step() {
+void Batcher::step(i32 most) {
   admit();
   const std::vector<StepRequest> made = requests();
   if (made.empty()) return;
   const bool logits = std::ranges::any_of(running_, [](const Running& r) { return r.job->wants_logits(); });
-  const i32 steps = logits ? 1 : steps_of(made);
+  const i32 steps = logits ? 1 : steps_of(made, most);
   try {
     if (steps > 1)
       step_many(made, steps);

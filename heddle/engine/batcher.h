@@ -20,6 +20,8 @@ class BatchJob {
   virtual SamplingSettings sampling() const = 0;
   // `chosen` is the program's choice. `logits` has the size of the vocabulary if wants_logits() is true.
   virtual bool wants_logits() const { return false; }
+  // Pages that hold the beginning of the prompt are used. Without them the job computes, and rounds, as if it were the first.
+  virtual bool shares_pages() const { return true; }
   virtual i32 choose(std::span<const float> logits, i32 chosen);
   // Takes the token. Returns false when it was the last one.
   virtual bool take(i32 token) = 0;
@@ -68,11 +70,13 @@ class Batcher {
       : engine_(engine), pause_(std::move(pause)) {}
 
   void add(std::shared_ptr<BatchJob> job);
+  // Forgets the job if it waits or runs, without end(); not from a callback.
+  void drop(const BatchJob& job);
   // Forgets jobs that neither wait nor run.
   bool idle() const { return waiting_.empty() && running_.empty(); }
-  // Runs one step. Throws as Engine::step(), with the name of the job. If all sequences are answering and none wants logits, it runs as many steps as one launch
-  // holds, until an answer ends.
-  void step();
+  // Runs one step. Throws as Engine::step(), with the name of the job. If all sequences are answering and none wants
+  // logits, it runs as many steps as one launch holds, at most `most`, until an answer ends.
+  void step(i32 most = Engine::kMostSteps);
   const BatchStats& stats() const { return stats_; }
 
  private:
@@ -87,7 +91,7 @@ class Batcher {
   bool is_being_read(std::span<const i32> prompt) const;
   std::vector<StepRequest> requests();
   bool go_on(Running& running, std::span<const float> logits, i32 chosen, i32 length);
-  i32 steps_of(std::span<const StepRequest> made) const;
+  i32 steps_of(std::span<const StepRequest> made, i32 most) const;
   void step_once(std::span<const StepRequest> made, bool logits);
   void step_many(std::span<const StepRequest> made, i32 steps);
 

@@ -8,15 +8,6 @@
 namespace heddle {
 namespace {
 
-std::string setting_names() {
-  std::string names;
-  const AnswerSettings any;
-  AnswerSettings::visit(any, [&](const char* name, const auto&, const SettingHelp&) {
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  });
-  return names;
-}
-
 std::string read_id(const JsonView& value) {
   if (value.is_string()) return Json(value.as_string()).dump_strictly();
   return std::to_string(value.as_int(INT64_MIN, INT64_MAX));

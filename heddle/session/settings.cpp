@@ -107,6 +107,15 @@ bool read_setting(AnswerSettings& settings, std::string_view name, const JsonVie
   return found;
 }
 
+std::string setting_names() {
+  std::string names;
+  const AnswerSettings any;
+  AnswerSettings::visit(any, [&](const char* name, const auto&, const SettingHelp&) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  });
+  return names;
+}
+
 Json json_of(const AnswerSettings& settings) {
   Json made = Json::object();
   AnswerSettings::visit(settings, [&](const char* name, const auto& field, const SettingHelp&) {

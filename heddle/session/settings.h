@@ -67,6 +67,8 @@ void take_given(AnswerSettings& settings, const AnswerSettings& asked,
 // path to a value that does not fit its field; validate() checks the ranges.
 bool read_setting(AnswerSettings& settings, std::string_view name, const JsonView& value);
 
+std::string setting_names();  // all fields, with commas between them
+
 // Every field as JSON, in the order of the visit, as read_setting() reads it.
 Json json_of(const AnswerSettings& settings);
 

@@ -8,7 +8,6 @@
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/progress.h"
 #include "heddle/base/error.h"
-#include "heddle/base/file.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/engine/default_executor.h"
 #include "heddle/engine/memory_need.h"
@@ -98,13 +97,6 @@ EngineOptions EngineFlags::options() const {
   if (no_fuse) options.passes.fuse_epilogues = options.passes.fuse_prologues = false;
   options.max_sequences = 1;
   return options;
-}
-
-void require_model_folder(const std::string& path) {
-  refuse_other_formats(path);
-  if (is_folder(path)) return;
-  fail(ErrorCode::kIo, "[{}] {}; a model is the folder that save_pretrained writes", path,
-       path_exists(path) ? "is not a folder" : "there is no such folder");
 }
 
 std::unique_ptr<Model> load_model(const std::string& folder) {

@@ -36,8 +36,6 @@ struct EngineFlags {
   std::shared_ptr<const Artefact> artefact() const;
 };
 
-// Throws Error when the path is not a model's folder, before anything looks for files in it.
-void require_model_folder(const std::string& path);
 // Opens the folder and prints what a user should know about how it was read to stderr.
 std::unique_ptr<Model> load_model(const std::string& folder);
 // The positions that a sequence of an engine with these options has. Opens the folder, but reads no weights.

@@ -102,4 +102,11 @@ void refuse_other_formats(const std::string& path) {
          path);
 }
 
+void require_model_folder(const std::string& path) {
+  refuse_other_formats(path);
+  if (is_folder(path)) return;
+  fail(ErrorCode::kIo, "[{}] {}; a model is the folder that save_pretrained writes", path,
+       path_exists(path) ? "is not a folder" : "there is no such folder");
+}
+
 }  // namespace heddle
