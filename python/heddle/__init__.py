@@ -2,6 +2,7 @@
 
 >>> import heddle
 >>> y = heddle.ops.rms_norm(x, weight, eps=1e-5)  # NumPy arrays or torch tensors
+>>> text = heddle.load("models/storyteller").generate("Once upon a time")
 
 Importing it loads neither torch nor NumPy; `heddle.torch` registers the same ops with torch.
 """
@@ -9,6 +10,10 @@ Importing it loads neither torch nor NumPy; `heddle.torch` registers the same op
 import importlib
 
 from heddle.errors import CompileError, CompilerMissing, DeviceError, Error, InvalidArgument, Unsupported
+
+TYPE_CHECKING = False  # a type checker takes it for true
+if TYPE_CHECKING:
+    from heddle.model import load
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,6 +32,7 @@ __all__ = [
     "f32",
     "i32",
     "last_path",
+    "load",
     "ops",
     "schedule",
     "schedulers",
@@ -37,7 +43,7 @@ __all__ = [
 # Dtypes, as an op of one's own declares them.
 f32, f16, bf16, i32 = "f32", "f16", "bf16", "i32"
 
-_MODULES = ("ops", "torch", "env")
+_MODULES = ("ops", "torch", "env", "model")
 _HOMES = {
     "heddle.paths": ("set_backend", "last_path"),
     "heddle.megakernel": (
@@ -49,6 +55,7 @@ _HOMES = {
         "set_default_scheduler",
     ),
     "heddle.op": ("Op",),
+    "heddle.model": ("load",),
 }
 _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}
 

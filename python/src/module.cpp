@@ -6,6 +6,7 @@
 #include "python/src/cases.h"
 #include "python/src/describe.h"
 #include "python/src/graph.h"
+#include "python/src/model.h"
 #include "python/src/own_op.h"
 #include "python/src/torch_route.h"
 
@@ -99,6 +100,7 @@ NB_MODULE(_heddle, module) {
     for (const nb::handle folder : folders) all.push_back(given_text(folder));
     cuda::set_python_packages(std::move(all));
   });
+  add_model(module);
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });
   add_graph(module);
   add_own_ops(module);

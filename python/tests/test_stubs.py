@@ -1,4 +1,4 @@
-"""The stubs that editors read are those of the ops that the module has."""
+"""The stubs that editors read are those of the ops, settings and options that the module has."""
 
 import ast
 import importlib.util
@@ -19,14 +19,14 @@ def make_stubs():
     return module
 
 
-def test_the_file_is_up_to_date():
-    module = make_stubs()
-    assert module.STUBS.read_text() == module.stubs(), "run python/tools/make_stubs.py"
+def test_the_files_are_up_to_date():
+    for file, text_of in make_stubs().FILES.items():
+        assert file.read_text() == text_of(), "run python/tools/make_stubs.py"
 
 
 def test_every_op_has_one():
     functions = {
-        each.name for each in ast.parse(make_stubs().stubs()).body if isinstance(each, ast.FunctionDef)
+        each.name for each in ast.parse(make_stubs().ops_stubs()).body if isinstance(each, ast.FunctionDef)
     }
     assert functions == set(heddle.ops.NAMES)
 

@@ -5,7 +5,9 @@ from typing import assert_type
 import numpy
 from numpy.typing import NDArray
 
+import heddle
 import heddle.ops
+from heddle.model import Model
 
 Array = NDArray[numpy.float32]
 
@@ -19,3 +21,17 @@ def calls(x: Array, weight: Array) -> None:
     heddle.ops.rms_norm(x)  # type: ignore[call-arg]
     heddle.ops.rms_norm(x, weight, epsilon=1)  # type: ignore[call-arg]
     heddle.ops.rms_norm(x, weight, out="y")  # type: ignore[arg-type]
+
+
+def models(tokens: list[int]) -> None:
+    model = heddle.load("folder", device="cpu", max_context=100)
+    assert_type(model, Model)
+    assert_type(model.generate("a", max_tokens=3, stop=["b"]), str)
+    assert_type(model.generate(tokens, temperature=1), str)
+    assert_type(model.generate(["a", "b"], eos_token_id=3), list[str])
+    assert_type([token.logprob for token in model.stream("a")], list[float | None])
+    assert_type(model.chat("a"), str)
+    assert_type(next(model.chat([{"role": "user"}], stream=True)).text, str)
+    model.generate("a", temprature=1)  # type: ignore[call-overload]
+    model.stream("a", seed="b")  # type: ignore[arg-type]
+    heddle.load("folder", context=3)  # type: ignore[call-arg]

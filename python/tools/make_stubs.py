@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Writes python/heddle/ops/__init__.pyi, which editors and type checkers read, from the fields of the ops.
+"""Writes the stubs that editors and type checkers read: of heddle.ops, from the fields of the ops, and of
+heddle.model, from the settings of answers and the options of engines.
 
     PYTHONPATH=build/release/python .venv/bin/python python/tools/make_stubs.py
 
-A test compares the file with what this writes.
+A test compares the files with what this writes.
 """
 
 import textwrap
 from pathlib import Path
 
 import heddle.ops
+from heddle import _heddle
 
-STUBS = Path(__file__).parents[1] / "heddle" / "ops" / "__init__.pyi"
+PACKAGE = Path(__file__).parents[1] / "heddle"
 WIDTH = 110
 HEAD = """# Written by python/tools/make_stubs.py from the fields of the ops; do not edit.
 from typing import Any, Literal, NoReturn, Protocol, TypeVar
@@ -70,11 +72,116 @@ def stub(info):
     return f'{head}\n    """{document(info).lstrip()}\n    """\n'
 
 
-def stubs():
-    """The text of the file."""
+def ops_stubs():
     return "\n".join([HEAD, *(stub(heddle.ops.info(name)) for name in heddle.ops.NAMES)])
 
 
+# SETTINGS and OPTIONS stand for the keywords.
+MODEL = """# Written by python/tools/make_stubs.py from the settings of answers and engines; do not edit.
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from types import TracebackType
+from typing import Any, Literal, overload
+
+@dataclass(slots=True)
+class Token:
+    text: str
+    id: int
+    index: int
+    logprob: float | None
+    finish_reason: Literal["eos", "stop", "length", "context"] | None
+    top: tuple[tuple[int, float], ...] | None
+
+class Logits:
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    def __dlpack__(self, **keywords: Any) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class Model:
+    @overload
+    def generate(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        reuse: bool | None = None,
+SETTINGS
+    ) -> str: ...
+    @overload
+    def generate(
+        self,
+        prompt: list[str] | tuple[str, ...] | list[list[int]] | tuple[list[int], ...],
+        *,
+        reuse: bool | None = None,
+SETTINGS
+    ) -> list[str]: ...
+    def stream(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        reuse: bool = False,
+SETTINGS
+    ) -> Iterator[Token]: ...
+    @overload
+    def chat(
+        self,
+        messages: str | Sequence[Mapping[str, Any]],
+        *,
+        stream: Literal[False] = False,
+        template: str | PathLike[str] | None = None,
+        variables: dict[str, Any] | None = None,
+        reuse: bool = True,
+SETTINGS
+    ) -> str: ...
+    @overload
+    def chat(
+        self,
+        messages: str | Sequence[Mapping[str, Any]],
+        *,
+        stream: Literal[True],
+        template: str | PathLike[str] | None = None,
+        variables: dict[str, Any] | None = None,
+        reuse: bool = True,
+SETTINGS
+    ) -> Iterator[Token]: ...
+    def logits(self, tokens: Sequence[int]) -> Any: ...
+    def tokenize(self, text: str, *, special: bool = True) -> list[int]: ...
+    def detokenize(self, tokens: Sequence[int], *, skip_special: bool = False) -> str: ...
+    @property
+    def stats(self) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Model: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None: ...
+
+def load(
+    path: str | PathLike[str],
+    *,
+    device: str = "auto",
+    ignore_generation: str | Sequence[str] = (),
+OPTIONS
+) -> Model: ...
+"""
+
+
+def keywords(described, indent):
+    return "\n".join(f"{' ' * indent}{name}: {kind} | None = None," for name, kind, _text in described)
+
+
+def model_stubs():
+    made = MODEL.replace("SETTINGS", keywords(_heddle.describe_settings(), 8))
+    return made.replace("OPTIONS", keywords(_heddle.describe_options(), 4))
+
+
+# file: the function that writes it
+FILES = {PACKAGE / "ops" / "__init__.pyi": ops_stubs, PACKAGE / "model.pyi": model_stubs}
+
 if __name__ == "__main__":
-    STUBS.write_text(stubs())
-    print(f"wrote {STUBS}")
+    for file, text_of in FILES.items():
+        file.write_text(text_of())
+        print(f"wrote {file}")

@@ -1,0 +1,189 @@
+"""Models: text, logits and tokens of a folder that `save_pretrained` writes.
+
+>>> import heddle
+>>> with heddle.load("models/storyteller") as model:
+...     for token in model.stream("Once upon a time", max_tokens=20):
+...         print(token.text, end="", flush=True)
+"""
+
+import inspect
+import os
+import warnings
+import weakref
+from dataclasses import dataclass
+
+from heddle import _heddle
+from heddle.errors import InvalidArgument
+
+__all__ = ["Logits", "Model", "Token", "load"]
+
+
+@dataclass(slots=True)
+class Token:
+    """A token of an answer.
+
+    `text` is what became certain with it: whole characters, often nothing. The texts of all tokens together
+    are the answer. `logprob` and `top`, the most likely tokens as (id, logprob), are there with `logprobs=N`.
+    `finish_reason` is None but for the last token: "eos", "stop", "length" or "context".
+    """
+
+    text: str
+    id: int
+    index: int
+    logprob: float | None
+    finish_reason: str | None
+    top: tuple | None
+
+
+class Logits:
+    """Logits [tokens, vocab] in f32, for whatever reads DLPack: `torch.from_dlpack`, `numpy.from_dlpack`."""
+
+    def __init__(self, made):
+        self._made = made
+
+    @property
+    def shape(self):
+        return self._made.shape
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        if dl_device not in (None, self.__dlpack_device__()) or copy:
+            raise BufferError("these logits lie on the CPU and are not copied; copy what you make of them")
+        return self._made.capsule(max_version is not None and max_version[0] >= 1)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def _records(answer):
+    # Letting go of the answer ends it, also where the generator is left early.
+    while (made := answer.next()) is not None:
+        text, token, index, logprobs, reason = made
+        logprob, top = logprobs or (None, None)
+        yield Token(text, token, index, logprob, reason, top)
+
+
+def _is_one(prompt):
+    """One prompt: a text, or tokens."""
+    if isinstance(prompt, str) or not isinstance(prompt, list | tuple):
+        return True
+    many = bool(prompt) and (isinstance(prompt[0], str | list | tuple) or getattr(prompt[0], "ndim", 0) > 0)
+    return bool(prompt) and not many
+
+
+def _numbers(made):
+    try:
+        import numpy
+    except ImportError:
+        return Logits(made)
+    return numpy.from_dlpack(Logits(made))
+
+
+class Model:
+    """A model in memory. `heddle.load` makes one.
+
+    Any number of threads may use it: it works for one call after the other, so that each text is the one that
+    it would be alone. Ctrl-C raises KeyboardInterrupt between two steps, and the model stays usable.
+
+    With `reuse`, the beginning of a prompt is taken from memory where an earlier prompt left it, which is
+    faster. Numbers are then rounded at other places, so that another token may be chosen where two are almost
+    equally likely. Without it a text depends on nothing that was asked before. Prompts of a list share steps,
+    with the same effect.
+    """
+
+    def __init__(self, made):
+        self._made = made
+        # At the end of the process its thread stops before Python is gone.
+        self._closer = weakref.finalize(self, made.close)
+
+    def generate(self, prompt, *, reuse=None, **settings):
+        """The text that continues a prompt, or a list of texts for a list of prompts, computed together.
+
+        A prompt is a text or a list of tokens. `reuse` is true for a list unless it is given.
+        """
+        is_one = _is_one(prompt)
+        reuse = not is_one if reuse is None else bool(reuse)
+        answers = self._made.start([prompt] if is_one else list(prompt), settings, reuse, "generate")
+        texts = [answer.finish() for answer in answers]
+        return texts[0] if is_one else texts
+
+    def stream(self, prompt, *, reuse=False, **settings):
+        """An iterator of the tokens (`Token`) that continue a prompt. It may be left at any time."""
+        if not _is_one(prompt) and prompt:
+            raise InvalidArgument("[stream] the prompt is a list of prompts; give one, or use generate")
+        return _records(*self._made.start([prompt], settings, bool(reuse), "stream"))
+
+    def chat(self, messages, *, stream=False, template=None, variables=None, reuse=True, **settings):
+        """The answer to a conversation: a text, or with `stream` an iterator of tokens.
+
+        `messages` is a list of dicts with "role" and "content", or a text that a user says. `template` is a
+        file with a chat template to use instead of the model's, `variables` what it reads besides, such as
+        {"tools": [...]}.
+        """
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        file = "" if template is None else os.fspath(template)
+        variables = {} if variables is None else variables
+        if not isinstance(variables, dict):
+            raise InvalidArgument(f"[chat] variables is of type {type(variables).__name__}; must be a dict")
+        (answer,) = self._made.start_chat(messages, file, variables, settings, bool(reuse))
+        return _records(answer) if stream else answer.finish()
+
+    def logits(self, tokens):
+        """Logits [tokens, vocab] after each token, in f32, as a NumPy array, or `Logits` without NumPy.
+
+        Every token takes a step.
+        """
+        return _numbers(self._made.logits(tokens))
+
+    def tokenize(self, text, *, special=True):
+        """The tokens of a text, with those that the tokenizer adds unless `special` is false."""
+        return self._made.tokenize(text, bool(special))
+
+    def detokenize(self, tokens, *, skip_special=False):
+        """The text of tokens."""
+        return self._made.detokenize(tokens, bool(skip_special))
+
+    @property
+    def stats(self):
+        """What runs the model, its sizes, and what its steps did so far, as a dict."""
+        return self._made.stats()
+
+    def close(self):
+        """Frees the model's memory. Answers that have not ended fail."""
+        self._closer()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def load(path, *, device="auto", ignore_generation=(), **options):
+    """The model of a folder.
+
+    `device` is "cpu", "cuda", "cuda:1" and so on, or "auto": a GPU where there is one that can be used.
+    `ignore_generation` names settings of its generation_config.json to go on without.
+    """
+    if isinstance(ignore_generation, str):
+        ignore_generation = (ignore_generation,)
+    made = _heddle.load_model(os.fspath(path), str(device), options, list(ignore_generation))
+    model = Model(made)
+    for note in made.stats()["notes"]:
+        warnings.warn(f"[{os.fspath(path)}] {note}", stacklevel=2)
+    return model
+
+
+def _tell_keywords(function, keywords):
+    """Puts the keywords that a function passes on into what `help` and editors show."""
+    signature = inspect.signature(function)
+    own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    new = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name, *_ in keywords]
+    function.__signature__ = signature.replace(parameters=own + new)
+    lines = [f"{name} ({kind}): {text}" for name, kind, text in keywords]
+    function.__doc__ = inspect.cleandoc(function.__doc__) + "\n\n" + "\n".join(lines)
+
+
+for _function in (Model.generate, Model.stream, Model.chat):
+    _tell_keywords(_function, _heddle.describe_settings())
+_tell_keywords(load, _heddle.describe_options())

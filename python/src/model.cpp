@@ -1,0 +1,362 @@
+#include "python/src/model.h"
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <unistd.h>
+
+#include "heddle/base/error.h"
+#include "heddle/engine/builtins.h"
+#include "heddle/engine/default_executor.h"
+#include "heddle/model/build/family.h"
+#include "heddle/model/hf/other_formats.h"
+#include "heddle/text/chat_template.h"
+#include "python/src/host_array.h"
+#include "python/src/json_value.h"
+#include "python/src/model_jobs.h"
+#include "python/src/model_settings.h"
+
+namespace heddle::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+nb::str text(std::string_view text) {
+  return nb::str(text.data(), text.size());
+}
+
+// True when Ctrl-C was pressed, and then Python has its exception. Called without the interpreter's lock.
+bool is_interrupted() {
+  const nb::gil_scoped_acquire locked;
+  return PyErr_CheckSignals() != 0;
+}
+
+// Waits until the job has ended, or look() returns true.
+void wait_for(Runner& runner, const Progress& job, std::function<bool()> look = {}) {
+  try {
+    const nb::gil_scoped_release others_run;
+    runner.wait(job, {.look = std::move(look), .interrupted = is_interrupted});
+  } catch (const Runner::Interrupted&) {
+    throw PythonError{};
+  }
+}
+
+class LoadedModel {
+ public:
+  LoadedModel(std::string folder, EngineOptions options, const std::set<std::string, std::less<>>& ignored);
+  ~LoadedModel();
+
+  std::vector<i32> prompt_of(nb::handle given, const std::string& where) const;
+  std::vector<i32> rendered(nb::handle messages, const std::string& file, nb::dict variables);
+  std::vector<i32> known_tokens(nb::handle given, const std::string& where) const {
+    return tokens_with(given, vocab_, where);
+  }
+  AnswerSettings settings(nb::dict given, const std::string& where) const;
+  Runner& runner() const;  // throws Error in a process that was forked
+  bool is_forked() const { return ::getpid() != process_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+  i32 context() const { return context_; }
+  i32 vocab() const { return vocab_; }
+  void close();
+  void drop(const Progress& job) {
+    if (!is_forked()) runner_->drop(job);
+  }
+  nb::dict stats() const;
+
+ private:
+  std::unique_ptr<Engine> open(EngineOptions options, const std::set<std::string, std::less<>>& ignored);
+
+  const pid_t process_ = ::getpid();
+  std::string folder_, device_;
+  std::vector<std::string> notes_;
+  AnswerSettings settings_;
+  i32 context_ = 0, vocab_ = 0;
+  std::optional<Tokenizer> tokenizer_;
+  std::map<std::string, ChatTemplate> templates_;  // by their files; "": the model's own
+  std::unique_ptr<Runner> runner_;
+  bool closed_ = false;
+};
+
+LoadedModel::LoadedModel(std::string folder, EngineOptions options,
+                         const std::set<std::string, std::less<>>& ignored)
+    : folder_(std::move(folder)) {
+  const nb::gil_scoped_release others_run;
+  runner_ = std::make_unique<Runner>(open(std::move(options), ignored));
+}
+
+LoadedModel::~LoadedModel() {
+  if (is_forked()) (void)runner_.release();  // the engine's threads are in the other process
+}
+
+std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
+                                          const std::set<std::string, std::less<>>& ignored) {
+  require_model_folder(folder_);
+  tokenizer_ = Tokenizer::load(folder_);
+  settings_ = model_settings(folder_, ignored);
+  options.progress = [](size_t, size_t) {
+    if (is_interrupted()) throw PythonError{};
+  };
+  device_ = describe_choice(options.executor, options.device, false);
+  auto model = open_model(folder_);
+  notes_ = model->info().notes;
+  auto engine = std::make_unique<Engine>(std::move(model), std::move(options));
+  context_ = engine->max_context();
+  vocab_ = engine->info().vocab;
+  return engine;
+}
+
+Runner& LoadedModel::runner() const {
+  require(!closed_, "[model] it is closed; heddle.load opens it again");
+  if (is_forked())
+    fail(
+        ErrorCode::kUnsupported,
+        "[model] it was loaded before this process was forked, and its threads are in the other one; load it "
+        "here");
+  return *runner_;
+}
+
+void LoadedModel::close() {
+  if (is_forked()) return;
+  closed_ = true;
+  const nb::gil_scoped_release others_run;
+  runner_->close();
+}
+
+std::string given_text(nb::handle given, const std::string& where) {
+  require(PyUnicode_Check(given.ptr()), "[{}] {} is of type {}; must be a text", where,
+          short_repr(given.ptr()), type_name(given.ptr()));
+  return json_value(given.ptr(), where).as_string();
+}
+
+std::vector<i32> LoadedModel::prompt_of(nb::handle given, const std::string& where) const {
+  std::vector<i32> tokens;
+  if (PyUnicode_Check(given.ptr())) {
+    const std::string prompt = given_text(given, where);
+    const nb::gil_scoped_release others_run;
+    tokens = tokenizer_->encode(prompt, true);
+  } else {
+    tokens = tokens_with(given, vocab_, where, " and no text");
+  }
+  return tokens;
+}
+
+// Throws Error where a model with this context cannot continue the prompt.
+void require_fit(const std::vector<i32>& prompt, const LoadedModel& model, const std::string& where) {
+  require(!prompt.empty(), "[{}] the prompt has no tokens; give it some text", where);
+  require(i64(prompt.size()) < model.context(),
+          "[{}] the prompt has {} tokens; the context holds {}, of which one is for an answer "
+          "(heddle.load(max_context=...) sets it, up to what the model allows)",
+          where, prompt.size(), model.context());
+  for (const i32 token : prompt)
+    if (token >= model.vocab())
+      fail(ErrorCode::kIo,
+           "[{}] the tokenizer makes token {}; the model knows 0 to {}: it is another model's", where, token,
+           model.vocab() - 1);
+}
+
+std::vector<i32> LoadedModel::rendered(nb::handle messages, const std::string& file, nb::dict variables) {
+  auto found = templates_.find(file);
+  if (found == templates_.end()) {
+    if (file.empty() && !ChatTemplate::exists(folder_))
+      fail(ErrorCode::kIo,
+           "[{}] has no chat template: it was not made to talk; template=FILE gives it one, in Jinja",
+           folder_);
+    found = templates_.emplace(file, ChatTemplate::load(folder_, file)).first;
+  }
+  const Json extra = json_value(variables.ptr(), "chat");
+  const std::string made =
+      found->second.render_json(json_value(messages.ptr(), "chat"), ChatOptions{.extra = &extra});
+  return tokenizer_->encode(made, false);
+}
+
+AnswerSettings LoadedModel::settings(nb::dict given, const std::string& where) const {
+  AnswerSettings made = settings_with(settings_, std::move(given), where);
+  require_known_tokens(made, vocab_);
+  return made;
+}
+
+nb::dict LoadedModel::stats() const {
+  Runner& runner = this->runner();
+  const BatchStats steps = runner.stats();
+  nb::dict made;
+  nb::list notes;
+  for (const std::string& note : notes_) notes.append(text(note));
+  made["device"] = text(device_);
+  made["notes"] = notes;
+  made["vocab"] = vocab_;
+  made["max_context"] = context_;
+  made["max_sequences"] = runner.engine().max_sequences();
+  made["weight_bytes"] = runner.engine().weight_bytes();
+  made["kv_bytes"] = runner.engine().kv_bytes();
+  made["steps"] = steps.steps;
+  made["prompt_tokens"] = steps.prompt_tokens;
+  made["shared_tokens"] = steps.shared_tokens;
+  made["new_tokens"] = steps.new_tokens;
+  made["most_sequences"] = steps.most_sequences;
+  return made;
+}
+
+// An answer as its caller holds it. Letting it go ends it.
+class RunningAnswer {
+ public:
+  RunningAnswer(std::shared_ptr<LoadedModel> model, std::shared_ptr<RecordedAnswer> answer)
+      : model_(std::move(model)), answer_(std::move(answer)) {}
+  RunningAnswer(const RunningAnswer&) = delete;
+  RunningAnswer& operator=(const RunningAnswer&) = delete;
+  ~RunningAnswer() { model_->drop(*answer_); }
+
+  nb::object next();
+  nb::str finish();
+
+ private:
+  std::shared_ptr<LoadedModel> model_;
+  std::shared_ptr<RecordedAnswer> answer_;
+};
+
+nb::object logprobs_object(const std::optional<TokenLogprobs>& logprobs) {
+  if (!logprobs) return nb::none();
+  nb::list likeliest;
+  for (const auto& [id, logprob] : logprobs->likeliest) likeliest.append(nb::make_tuple(id, logprob));
+  return nb::make_tuple(logprobs->chosen, nb::tuple(likeliest));
+}
+
+// (text, id, index, logprobs or None, reason or None), or None after the last one.
+nb::object RunningAnswer::next() {
+  Runner& runner = model_->runner();
+  std::optional<Record> record;
+  const auto take = [&] {
+    if (answer_->ready.empty()) return false;
+    record = std::move(answer_->ready.front());
+    answer_->ready.pop_front();
+    return true;
+  };
+  if (!runner.look(take)) wait_for(runner, *answer_, take);
+  if (!record) return nb::none();
+  nb::object reason = nb::none();
+  if (!record->reason.empty()) reason = text(record->reason);
+  return nb::make_tuple(text(record->text), record->id, record->index, logprobs_object(record->logprobs),
+                        reason);
+}
+
+// Waits for the whole text.
+nb::str RunningAnswer::finish() {
+  Runner& runner = model_->runner();
+  wait_for(runner, *answer_);
+  return text(answer_->text());
+}
+
+// Logits as Python holds them: [tokens, vocab].
+struct Logits {
+  SharedFloats numbers;
+  size_t vocab;
+};
+
+std::unique_ptr<Logits> logits_of(const std::shared_ptr<LoadedModel>& model, nb::handle given) {
+  Runner& runner = model->runner();
+  std::vector<i32> tokens = model->known_tokens(given, "logits");
+  require(!tokens.empty(), "[logits] there are no tokens; give some");
+  require(i64(tokens.size()) <= model->context(), "[logits] there are {} tokens; the context holds {}",
+          tokens.size(), model->context());
+  const auto job = std::make_shared<GivenTokens>(std::move(tokens));
+  runner.add({{job, job}});
+  struct Drop {
+    LoadedModel& model;
+    const Progress& job;
+    ~Drop() { model.drop(job); }
+  } const drop{*model, *job};
+  wait_for(runner, *job);
+  return std::make_unique<Logits>(
+      Logits{std::make_shared<std::vector<float>>(std::move(job->logits)), size_t(model->vocab())});
+}
+
+std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, nb::dict options,
+                                        nb::handle ignored) {
+  register_builtins();
+  std::set<std::string, std::less<>> names;
+  for (const nb::handle name : nb::list(ignored)) names.insert(text_of(name.ptr()));
+  return std::make_shared<LoadedModel>(text_of(folder.ptr()),
+                                       options_with(text_of(device.ptr()), std::move(options)), names);
+}
+
+// The answers to all prompts, as objects of Python. They are one group.
+nb::list start(const std::shared_ptr<LoadedModel>& model, const std::vector<std::vector<i32>>& prompts,
+               nb::dict given, bool shares_pages, const std::string& where) {
+  const AnswerSettings settings = model->settings(std::move(given), where);
+  std::vector<Runner::Entry> group;
+  nb::list answers;
+  for (const std::vector<i32>& prompt : prompts) {
+    require_fit(prompt, *model, where);
+    const auto answer = std::make_shared<RecordedAnswer>(settings, prompt, model->tokenizer(), shares_pages);
+    group.push_back({answer, answer});
+    answers.append(nb::cast(std::make_unique<RunningAnswer>(model, answer)));
+  }
+  model->runner().add(std::move(group));
+  return answers;
+}
+
+nb::list list_of(const std::vector<i32>& tokens) {
+  nb::list made;
+  for (const i32 token : tokens) made.append(token);
+  return made;
+}
+
+}  // namespace
+
+void add_model(nb::module_& module) {
+  using Shared = std::shared_ptr<LoadedModel>;
+  module.def("load_model", &load_model);
+  module.def("describe_settings", &describe_settings);
+  module.def("describe_options", &describe_options);
+  nb::class_<RunningAnswer>(module, "RunningAnswer")
+      .def("next", &RunningAnswer::next)
+      .def("finish", &RunningAnswer::finish);
+  nb::class_<Logits>(module, "Logits")
+      .def_prop_ro(
+          "shape",
+          [](const Logits& self) { return nb::make_tuple(self.numbers->size() / self.vocab, self.vocab); })
+      .def("capsule", [](const Logits& self, bool versioned) {
+        return nb::steal(dlpack_capsule(self.numbers, self.vocab, versioned));
+      });
+  nb::class_<LoadedModel>(module, "LoadedModel")
+      .def("start",
+           [](const Shared& self, nb::list given, nb::dict settings, bool shares_pages, nb::handle where) {
+             self->runner();
+             const std::string name = text_of(where.ptr());
+             std::vector<std::vector<i32>> prompts;
+             for (const nb::handle prompt : given) prompts.push_back(self->prompt_of(prompt, name));
+             return start(self, prompts, std::move(settings), shares_pages, name);
+           })
+      .def(
+          "start_chat",
+          [](const Shared& self, nb::handle messages, nb::handle file, nb::dict variables, nb::dict settings,
+             bool shares_pages) {
+            self->runner();
+            const auto prompt = self->rendered(messages, text_of(file.ptr()), std::move(variables));
+            return start(self, {prompt}, std::move(settings), shares_pages, "chat");
+          },
+          nb::arg("messages").none(), nb::arg("file"), nb::arg("variables"), nb::arg("settings"),
+          nb::arg("shares_pages"))
+      .def("logits", &logits_of, nb::arg("tokens").none())
+      .def(
+          "tokenize",
+          [](const LoadedModel& self, nb::handle given, bool special) {
+            self.runner();
+            return list_of(self.tokenizer().encode(given_text(given, "tokenize"), special));
+          },
+          nb::arg("text").none(), nb::arg("special"))
+      .def(
+          "detokenize",
+          [](const LoadedModel& self, nb::handle tokens, bool skip_special) {
+            self.runner();
+            return text(self.tokenizer().decode(self.known_tokens(tokens, "detokenize"), skip_special));
+          },
+          nb::arg("tokens").none(), nb::arg("skip_special"))
+      .def("stats", &LoadedModel::stats)
+      .def("close", &LoadedModel::close);
+}
+
+}  // namespace heddle::python

@@ -1,0 +1,41 @@
+#include "python/src/model_jobs.h"
+
+#include <iterator>
+
+namespace heddle::python {
+
+RecordedAnswer::RecordedAnswer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer,
+                               bool shares_pages)
+    : Answer(std::move(settings), std::move(prompt), tokenizer), shares_pages_(shares_pages) {
+  on_text = [this](const std::string& text) { piece_ += text; };
+}
+
+bool RecordedAnswer::take(i32 token) {
+  const bool more = Answer::take(token);
+  made_.push_back({.id = token, .index = count_++, .text = std::exchange(piece_, {})});
+  if (!logprobs().empty()) made_.back().logprobs = logprobs().back();
+  return more;
+}
+
+void RecordedAnswer::end(bool full) {
+  Answer::end(full);
+  if (made_.empty()) return;
+  made_.back().text += std::exchange(piece_, {});
+  made_.back().reason = reason();
+}
+
+bool RecordedAnswer::publish() {
+  std::move(made_.begin(), made_.end(), std::back_inserter(ready));
+  made_.clear();
+  return Answer::ended();
+}
+
+GivenTokens::GivenTokens(std::vector<i32> tokens) : tokens_(std::move(tokens)) {}
+
+i32 GivenTokens::choose(std::span<const float> row, i32 chosen) {
+  logits.insert(logits.end(), row.begin(), row.end());
+  ++read_;
+  return read_ < tokens_.size() ? tokens_[read_] : chosen;
+}
+
+}  // namespace heddle::python
