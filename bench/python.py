@@ -103,6 +103,25 @@ def recompiles():
     return counter.frame_count - 1
 
 
+STORYTELLER = Path(__file__).parents[1] / "models" / "storyteller"
+
+
+def stream_us(rounds):
+    """Microseconds a token: of a stream above an answer that only the C++ loop makes, and of that answer."""
+    settings = {"max_tokens": 600, "temperature": 1.0, "seed": 1, "eos_token_id": 0, "reuse": True}
+    above, alone = [], []
+    with heddle.load(STORYTELLER, device="cpu") as model:
+        for _ in range(rounds):
+            start = time.perf_counter()
+            model.generate("Once upon a time", **settings)
+            middle = time.perf_counter()
+            count = sum(1 for _ in model.stream("Once upon a time", **settings))
+            end = time.perf_counter()
+            alone.append((middle - start) / count * 1e6)
+            above.append((end - middle) / count * 1e6 - alone[-1])
+    return above, alone
+
+
 def row(name, values, unit, bar, peers=None):
     made = {"work": name, "value": round(statistics.median(values), 3), "unit": unit, "bar": bar}
     made["all"] = [round(value, 3) for value in values]
@@ -120,6 +139,9 @@ def main():
     load = os.getloadavg()[0]
     times, peers = measure(arguments.rounds)
     rows = [row(name, times[name], "us", ROWS[name][1], peers.get(name)) for name in ROWS]
+    above, alone = stream_us(arguments.rounds)
+    rows.append(row("Model.stream above the C++ loop", above, "us a token", 30.0))
+    rows.append(row("the C++ loop of the storyteller", alone, "us a token", None))
     rows.append(row("import heddle.ops", import_ms(), "ms", 30.0))
     rows.append(row("recompiles over 5 lengths", [recompiles()], "", 0))
     for each in rows:
