@@ -3,7 +3,8 @@ struct Body {
   template <class Block>
   static float scale_of(Block& block, const Args& a, i32 row) {
     const auto x = block.row(a.x, row);
-    if (a.kind == kind_softmax) return 1 / block.reduce(a.x.last(), Sum(), [&](auto i) { return exp(x.load(i)); });
+    if (a.kind == kind_softmax)
+      return 1 / block.reduce(a.x.last(), Sum(), [&](auto i) { return exp(x.load(i)); });
     return 1 / block.reduce(a.x.last(), Max(), [&](auto i) { return abs(x.load(i)); });
   }
 
