@@ -73,7 +73,7 @@ class CallProgram {
   CallProgram& operator=(const CallProgram&) = delete;
 
   // Takes calls: a list of (op, tensors, attributes), whose tensors live as long as the caller runs it.
-  void bind(nb::list scheduled) {
+  void bind(const nb::list& scheduled) {
     Kept kept;
     std::vector<MemoryCall> calls;
     ReadCall first;
@@ -181,10 +181,11 @@ class CallProgram {
 
   // A process that forked has none of the executor's threads, so that it cannot end them.
   void leave() {
-    if (executor_ && owner_ != getpid())
-      (void)executor_.release();
-    else
+    if (executor_ && owner_ != getpid()) {
+      [[maybe_unused]] Executor* const left = executor_.release();
+    } else {
       executor_.reset();
+    }
   }
 
   const Settings settings_;

@@ -16,7 +16,7 @@ struct ReadCall {
   bool is_torch = false;
   std::vector<PyObject*> outputs;  // borrowed
 };
-ReadCall read_call(nanobind::tuple scheduled, Kept& kept);
+ReadCall read_call(const nanobind::tuple& scheduled, Kept& kept);
 
 void add_graph(nanobind::module_& module);
 

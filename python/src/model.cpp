@@ -51,11 +51,11 @@ class LoadedModel {
   ~LoadedModel();
 
   std::vector<i32> prompt_of(nb::handle given, const std::string& where) const;
-  std::vector<i32> rendered(nb::handle messages, const std::string& file, nb::dict variables);
+  std::vector<i32> rendered(nb::handle messages, const std::string& file, const nb::dict& variables);
   std::vector<i32> known_tokens(nb::handle given, const std::string& where) const {
     return tokens_with(given, vocab_, where);
   }
-  AnswerSettings settings(nb::dict given, const std::string& where) const;
+  AnswerSettings settings(const nb::dict& given, const std::string& where) const;
   Runner& runner() const;  // throws Error in a process that was forked
   bool is_forked() const { return ::getpid() != process_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -89,7 +89,10 @@ LoadedModel::LoadedModel(std::string folder, EngineOptions options,
 }
 
 LoadedModel::~LoadedModel() {
-  if (is_forked()) (void)runner_.release();  // the engine's threads are in the other process
+  // The engine's threads are in the other process.
+  if (is_forked()) {
+    [[maybe_unused]] Runner* const left = runner_.release();
+  }
 }
 
 std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
@@ -158,7 +161,8 @@ void require_fit(const std::vector<i32>& prompt, const LoadedModel& model, const
            model.vocab() - 1);
 }
 
-std::vector<i32> LoadedModel::rendered(nb::handle messages, const std::string& file, nb::dict variables) {
+std::vector<i32> LoadedModel::rendered(nb::handle messages, const std::string& file,
+                                       const nb::dict& variables) {
   auto found = templates_.find(file);
   if (found == templates_.end()) {
     if (file.empty() && !ChatTemplate::exists(folder_))
@@ -173,7 +177,7 @@ std::vector<i32> LoadedModel::rendered(nb::handle messages, const std::string& f
   return tokenizer_->encode(made, false);
 }
 
-AnswerSettings LoadedModel::settings(nb::dict given, const std::string& where) const {
+AnswerSettings LoadedModel::settings(const nb::dict& given, const std::string& where) const {
   AnswerSettings made = settings_with(settings_, std::move(given), where);
   require_known_tokens(made, vocab_);
   return made;
@@ -323,7 +327,8 @@ void add_model(nb::module_& module) {
       });
   nb::class_<LoadedModel>(module, "LoadedModel")
       .def("start",
-           [](const Shared& self, nb::list given, nb::dict settings, bool shares_pages, nb::handle where) {
+           [](const Shared& self, const nb::list& given, const nb::dict& settings, bool shares_pages,
+              nb::handle where) {
              self->runner();
              const std::string name = text_of(where.ptr());
              std::vector<std::vector<i32>> prompts;

@@ -74,7 +74,7 @@ nb::str text(const std::string& text) {
 
 }  // namespace
 
-AnswerSettings settings_with(AnswerSettings settings, nb::dict given, const std::string& where) {
+AnswerSettings settings_with(AnswerSettings settings, const nb::dict& given, const std::string& where) {
   return as_argument([&] {
     const Json all = json_value(given.ptr(), where);
     JsonView(all, where).for_each_member([&](const std::string& name, const JsonView& value) {
@@ -87,7 +87,7 @@ AnswerSettings settings_with(AnswerSettings settings, nb::dict given, const std:
   });
 }
 
-EngineOptions options_with(const std::string& device, nb::dict given) {
+EngineOptions options_with(const std::string& device, const nb::dict& given) {
   EngineOptions options;
   take_device(options, device);
   const Json all = json_value(given.ptr(), "load");

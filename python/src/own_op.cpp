@@ -145,7 +145,7 @@ std::string text(nb::handle object) {
   return text_of(object.ptr());
 }
 
-void add_tensors(OpSpec& op, nb::list tensors) {
+void add_tensors(OpSpec& op, const nb::list& tensors) {
   for (const nb::handle each : tensors) {
     const auto tensor = nb::cast<nb::tuple>(each);  // name, writes, dims, dtypes, optional
     Field field = tensor_field(text(tensor[0]), nb::cast<bool>(tensor[1]) ? Access::kWrite : Access::kRead,
@@ -155,7 +155,7 @@ void add_tensors(OpSpec& op, nb::list tensors) {
   }
 }
 
-void add_attributes(OpSpec& op, nb::list attributes) {
+void add_attributes(OpSpec& op, const nb::list& attributes) {
   const std::map<std::string, AttributeType> types = {{"int", AttributeType::kI32},
                                                       {"float", AttributeType::kFloat},
                                                       {"bool", AttributeType::kBool},
@@ -169,7 +169,7 @@ void add_attributes(OpSpec& op, nb::list attributes) {
   }
 }
 
-void set_defaults(OpSpec& op, nb::list attributes) {
+void set_defaults(OpSpec& op, const nb::list& attributes) {
   for (const nb::handle each : attributes) {
     const auto attribute = nb::cast<nb::tuple>(each);
     if (attribute[3].is_none()) continue;
@@ -179,7 +179,7 @@ void set_defaults(OpSpec& op, nb::list attributes) {
   }
 }
 
-std::vector<TiledDim> read_tile(const OpSpec& op, nb::list tile) {
+std::vector<TiledDim> read_tile(const OpSpec& op, const nb::list& tile) {
   std::vector<TiledDim> made;
   for (const nb::handle each : tile) {
     const auto given = nb::cast<nb::tuple>(each);  // name, elements
@@ -197,7 +197,7 @@ std::vector<TiledDim> read_tile(const OpSpec& op, nb::list tile) {
 }
 
 // Adds the op, and returns what its body's struct must look like: {"bytes": all, argument: offset}.
-nb::dict add_own_op(nb::dict declared) {
+nb::dict add_own_op(const nb::dict& declared) {
   entries();  // the ops of this build come first
   OpSpec op;
   op.name = text(declared["name"]), op.doc = text(declared["doc"]);
@@ -240,7 +240,7 @@ void load_body(nb::handle name, nb::handle path) {
 
 // Runs the call with every access compared with what the declaration says of its tile. Throws Error for the first
 // that is elsewhere.
-void check_accesses(nb::tuple scheduled) {
+void check_accesses(const nb::tuple& scheduled) {
   Kept kept;
   const ReadCall call = read_call(std::move(scheduled), kept);
   const MemoryGraph graph = graph_of_calls({&call.call, 1});

@@ -107,7 +107,7 @@ class Reader {
 
 }  // namespace
 
-ReadCall read_call(nb::tuple scheduled, Kept& kept) {
+ReadCall read_call(const nb::tuple& scheduled, Kept& kept) {
   return Reader(entry_of(text_of(scheduled[0].ptr())), nb::cast<nb::dict>(scheduled[1]),
                 nb::cast<nb::dict>(scheduled[2]), kept)
       .run();

@@ -31,7 +31,7 @@ class Progress {
 
 class Runner {
  public:
-  struct Interrupted {};
+  struct Interrupted : std::exception {};
 
   explicit Runner(std::unique_ptr<Engine> engine);
   // Waits for the step that runs, and frees the engine. Jobs that have not ended fail.

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+// NOLINTNEXTLINE(readability-identifier-naming): CUDA's names
 constinit thread_local EmulatedDim threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulated {

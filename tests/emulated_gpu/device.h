@@ -106,4 +106,5 @@ Work* bind_kernel(void (*kernel)(Args...), void** args) {
 struct EmulatedDim {
   unsigned x = 0, y = 0, z = 0;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): CUDA's names
 extern constinit thread_local EmulatedDim threadIdx, blockIdx, blockDim, gridDim;
