@@ -178,7 +178,7 @@ std::vector<i32> LoadedModel::rendered(nb::handle messages, const std::string& f
 }
 
 AnswerSettings LoadedModel::settings(const nb::dict& given, const std::string& where) const {
-  AnswerSettings made = settings_with(settings_, std::move(given), where);
+  AnswerSettings made = settings_with(settings_, given, where);
   require_known_tokens(made, vocab_);
   return made;
 }
@@ -277,19 +277,19 @@ std::unique_ptr<Logits> logits_of(const std::shared_ptr<LoadedModel>& model, nb:
       Logits{std::make_shared<std::vector<float>>(std::move(job->logits)), size_t(model->vocab())});
 }
 
-std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, nb::dict options,
+std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, const nb::dict& options,
                                         nb::handle ignored) {
   register_builtins();
   std::set<std::string, std::less<>> names;
   for (const nb::handle name : nb::list(ignored)) names.insert(text_of(name.ptr()));
-  return std::make_shared<LoadedModel>(text_of(folder.ptr()),
-                                       options_with(text_of(device.ptr()), std::move(options)), names);
+  return std::make_shared<LoadedModel>(text_of(folder.ptr()), options_with(text_of(device.ptr()), options),
+                                       names);
 }
 
 // The answers to all prompts, as objects of Python. They are one group.
 nb::list start(const std::shared_ptr<LoadedModel>& model, const std::vector<std::vector<i32>>& prompts,
-               nb::dict given, bool shares_pages, const std::string& where) {
-  const AnswerSettings settings = model->settings(std::move(given), where);
+               const nb::dict& given, bool shares_pages, const std::string& where) {
+  const AnswerSettings settings = model->settings(given, where);
   std::vector<Runner::Entry> group;
   nb::list answers;
   for (const std::vector<i32>& prompt : prompts) {
@@ -333,15 +333,15 @@ void add_model(nb::module_& module) {
              const std::string name = text_of(where.ptr());
              std::vector<std::vector<i32>> prompts;
              for (const nb::handle prompt : given) prompts.push_back(self->prompt_of(prompt, name));
-             return start(self, prompts, std::move(settings), shares_pages, name);
+             return start(self, prompts, settings, shares_pages, name);
            })
       .def(
           "start_chat",
-          [](const Shared& self, nb::handle messages, nb::handle file, nb::dict variables, nb::dict settings,
-             bool shares_pages) {
+          [](const Shared& self, nb::handle messages, nb::handle file, const nb::dict& variables,
+             const nb::dict& settings, bool shares_pages) {
             self->runner();
-            const auto prompt = self->rendered(messages, text_of(file.ptr()), std::move(variables));
-            return start(self, {prompt}, std::move(settings), shares_pages, "chat");
+            const auto prompt = self->rendered(messages, text_of(file.ptr()), variables);
+            return start(self, {prompt}, settings, shares_pages, "chat");
           },
           nb::arg("messages").none(), nb::arg("file"), nb::arg("variables"), nb::arg("settings"),
           nb::arg("shares_pages"))

@@ -242,7 +242,7 @@ void load_body(nb::handle name, nb::handle path) {
 // that is elsewhere.
 void check_accesses(const nb::tuple& scheduled) {
   Kept kept;
-  const ReadCall call = read_call(std::move(scheduled), kept);
+  const ReadCall call = read_call(scheduled, kept);
   const MemoryGraph graph = graph_of_calls({&call.call, 1});
   const Node& node = graph.graph.nodes().front();
   std::vector<std::byte> args = node.main_part().args;
