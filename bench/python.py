@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What a call from Python costs besides the op's own work, next to torch: medians, on one thread of a CPU.
 
-    PYTHONPATH=build/release/python .venv/bin/python bench/python.py [--commit COMMIT]
+    PYTHONPATH=build/release/python .venv/bin/python bench/python.py [--device cuda] [--commit COMMIT]
 
-Calls are of rms_norm on f32 [4, 64], and their times hold the kernel's: about 0.1 us.
+Calls are of rms_norm on f32 [4, 64]. On a CPU their times hold the kernel's: about 0.1 us. On a GPU a call
+ends when its launch returns.
 """
 
 import argparse
@@ -22,66 +23,111 @@ import heddle
 import heddle.env
 import heddle.ops
 
-CALLS = 2000
-X, W = torch.randn(4, 64), torch.ones(64)
-OUT = torch.empty(4, 64)
-XN, WN, ON = X.numpy(), W.numpy(), OUT.numpy()
-XG, WG = X.clone().requires_grad_(), W.clone().requires_grad_()
-DY = torch.randn(4, 64)
+CALLS, CALLS_TO_A_WAIT = 2000, 200
+LENGTHS = (4, 7, 9, 100, 33)
 
 
-def forward_and_backward(function):
-    def run():
-        XG.grad = WG.grad = None
-        function(XG, WG).backward(DY)
+class Calls:
+    """What is timed, on tensors of one device."""
 
-    return run
+    def __init__(self, device):
+        self.device = device
+        self.x, self.w = torch.randn(4, 64, device=device), torch.ones(64, device=device)
+        self.out, self.dy = torch.empty_like(self.x), torch.randn_like(self.x)
+        self.xg, self.wg = self.x.clone().requires_grad_(), self.w.clone().requires_grad_()
+
+    def forward_and_backward(self, function):
+        def run():
+            self.xg.grad = self.wg.grad = None
+            function(self.xg, self.wg).backward(self.dy)
+
+        return run
+
+    def rows(self):
+        """name: (call, bar in microseconds or None, {peer: its call})"""
+        x, w, out, xg, wg = self.x, self.w, self.out, self.xg, self.wg
+        norm, gpu = heddle.ops.rms_norm, self.device != "cpu"
+        name = f"torch {torch.__version__}"
+        rows = {
+            "out given": (
+                lambda: norm(x, w, out=out),
+                5.0 if gpu else 1.0,
+                {name: lambda: torch.add(x, x, out=out)},
+            ),
+            "out allocated": (lambda: norm(x, w), 5.0 if gpu else 2.0, {name: lambda: torch_norm(x, w)}),
+            "torch.ops.heddle": (lambda: torch.ops.heddle.rms_norm(x, w), None, {}),
+            "forward with gradient": (lambda: norm(xg, wg), 16.0, {name: lambda: torch_norm(xg, wg)}),
+            "forward and backward": (
+                self.forward_and_backward(norm),
+                None,
+                {name: self.forward_and_backward(torch_norm)},
+            ),
+            "wrong argument to exception": (lambda: wrong(x), 50.0, {}),
+        }
+        if gpu:
+            rows["out given"][2].update(triton_norm(x, w, out))
+        else:
+            xn, wn, on = x.numpy(), w.numpy(), out.numpy()
+            rows["NumPy, out given"] = (lambda: norm(xn, wn, out=on), None, {})
+            rows["NumPy, out allocated"] = (lambda: norm(xn, wn), None, {})
+        return rows
 
 
 def torch_norm(x, weight):
     return torch.nn.functional.rms_norm(x, (64,), weight, 1e-5)
 
 
-def wrong():
+def triton_norm(x, weight, out):
+    """A launch by Triton of a kernel with the same arguments."""
+    import triton
+    from triton import language
+
+    @triton.jit
+    def kernel(x, weight, out, eps, size: language.constexpr):
+        at = language.arange(0, size)
+        row = language.program_id(0) * size + at
+        values = language.load(x + row)
+        scale = language.rsqrt(language.sum(values * values) / size + eps)
+        language.store(out + row, values * scale * language.load(weight + at))
+
+    return {f"Triton {triton.__version__}": lambda: kernel[(4,)](x, weight, out, 1e-5, 64)}
+
+
+def wrong(x):
     with contextlib.suppress(heddle.Error):
-        heddle.ops.rms_norm(X, 3)
+        heddle.ops.rms_norm(x, 3)
 
 
-# name: (call, bar in microseconds or None, torch's call or None)
-ROWS = {
-    "out given": (lambda: heddle.ops.rms_norm(X, W, out=OUT), 1.0, lambda: torch.add(X, X, out=OUT)),
-    "out allocated": (lambda: heddle.ops.rms_norm(X, W), 2.0, lambda: torch_norm(X, W)),
-    "NumPy, out given": (lambda: heddle.ops.rms_norm(XN, WN, out=ON), None, None),
-    "NumPy, out allocated": (lambda: heddle.ops.rms_norm(XN, WN), None, None),
-    "torch.ops.heddle": (lambda: torch.ops.heddle.rms_norm(X, W), None, None),
-    "forward with gradient": (lambda: heddle.ops.rms_norm(XG, WG), 16.0, lambda: torch_norm(XG, WG)),
-    "forward and backward": (
-        forward_and_backward(heddle.ops.rms_norm),
-        None,
-        forward_and_backward(torch_norm),
-    ),
-    "wrong argument to exception": (wrong, 50.0, None),
-}
+def wait(device):
+    if device != "cpu":
+        torch.cuda.synchronize()
 
 
-def microseconds(call):
-    start = time.perf_counter()
-    for _ in range(CALLS):
-        call()
-    return (time.perf_counter() - start) / CALLS * 1e6
+def microseconds(call, device):
+    """The time of one call, without the waits that keep the queue of a GPU short."""
+    used = 0.0
+    for _ in range(CALLS // CALLS_TO_A_WAIT):
+        wait(device)
+        start = time.perf_counter()
+        for _ in range(CALLS_TO_A_WAIT):
+            call()
+        used += time.perf_counter() - start
+    return used / CALLS * 1e6
 
 
-def measure(rounds):
+def measure(rows, device, rounds):
     """Rounds of all rows, so that a slow moment of the machine meets all of them."""
-    times = {name: [] for name in ROWS}
-    peers = {name: [] for name, row in ROWS.items() if row[2]}
-    empty = []
+    times = {name: [] for name in rows}
+    peers = {(name, peer): [] for name, (_, _, calls) in rows.items() for peer in calls}
+    for call, _bar, calls in rows.values():
+        for each in (call, *calls.values()):
+            each()
     for _ in range(rounds):
-        empty.append(microseconds(lambda: None))
-        for name, (call, _bar, peer) in ROWS.items():
-            times[name].append(microseconds(call) - empty[-1])
-            if peer:
-                peers[name].append(microseconds(peer) - empty[-1])
+        empty = microseconds(lambda: None, "cpu")
+        for name, (call, _bar, calls) in rows.items():
+            times[name].append(microseconds(call, device) - empty)
+            for peer, other in calls.items():
+                peers[name, peer].append(microseconds(other, device) - empty)
     return times, peers
 
 
@@ -90,27 +136,27 @@ def import_ms():
     return [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(7)]
 
 
-def recompiles():
+def recompiles(device):
     """Compilations beyond the first, of a function over five lengths."""
     from torch._dynamo.testing import CompileCounterWithBackend
 
-    counter = CompileCounterWithBackend("aot_eager")
+    counter, weight = CompileCounterWithBackend("aot_eager"), torch.ones(64, device=device)
     function = torch.compile(
-        lambda x: heddle.ops.rms_norm(x, W), fullgraph=True, dynamic=True, backend=counter
+        lambda x: heddle.ops.rms_norm(x, weight), fullgraph=True, dynamic=True, backend=counter
     )
-    for length in (4, 7, 9, 100, 33):
-        function(torch.randn(2, length, 64))
+    for length in LENGTHS:
+        function(torch.randn(2, length, 64, device=device))
     return counter.frame_count - 1
 
 
 STORYTELLER = Path(__file__).parents[1] / "models" / "storyteller"
 
 
-def stream_us(rounds):
+def stream_us(device, rounds):
     """Microseconds a token: of a stream above an answer that only the C++ loop makes, and of that answer."""
     settings = {"max_tokens": 600, "temperature": 1.0, "seed": 1, "eos_token_id": 0, "reuse": True}
     above, alone = [], []
-    with heddle.load(STORYTELLER, device="cpu") as model:
+    with heddle.load(STORYTELLER, device=device) as model:
         for _ in range(rounds):
             start = time.perf_counter()
             model.generate("Once upon a time", **settings)
@@ -125,34 +171,46 @@ def stream_us(rounds):
 def row(name, values, unit, bar, peers=None):
     made = {"work": name, "value": round(statistics.median(values), 3), "unit": unit, "bar": bar}
     made["all"] = [round(value, 3) for value in values]
-    made["peers"] = {f"torch {torch.__version__}": round(statistics.median(peers), 3)} if peers else {}
+    made["peers"] = {peer: round(statistics.median(each), 3) for peer, each in (peers or {}).items()}
     return made
 
 
+def all_rows(device, rounds):
+    calls = Calls(device).rows()
+    times, peers = measure(calls, device, rounds)
+    rows = []
+    for name, (_, bar, others) in calls.items():
+        rows.append(row(name, times[name], "us", bar, {peer: peers[name, peer] for peer in others}))
+    above, alone = stream_us(device, rounds)
+    rows.append(row("Model.stream above the C++ loop", above, "us a token", 30.0))
+    rows.append(row("the C++ loop of the storyteller", alone, "us a token", None))
+    rows.append(row("import heddle.ops", import_ms(), "ms", 30.0))
+    rows.append(row("recompiles over 5 lengths", [recompiles(device)], "", 0))
+    return rows
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--commit", help="writes the results, as those of this commit")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     load = os.getloadavg()[0]
-    times, peers = measure(arguments.rounds)
-    rows = [row(name, times[name], "us", ROWS[name][1], peers.get(name)) for name in ROWS]
-    above, alone = stream_us(arguments.rounds)
-    rows.append(row("Model.stream above the C++ loop", above, "us a token", 30.0))
-    rows.append(row("the C++ loop of the storyteller", alone, "us a token", None))
-    rows.append(row("import heddle.ops", import_ms(), "ms", 30.0))
-    rows.append(row("recompiles over 5 lengths", [recompiles()], "", 0))
+    rows = all_rows(arguments.device, arguments.rounds)
     for each in rows:
         peer = "; ".join(f"{name} {value}" for name, value in each["peers"].items())
         bar = "" if each["bar"] is None else f"bar {each['bar']}"
-        print(f"{each['work']:<30} {each['value']:>9} {each['unit']:<3} {bar:<10} {peer}")
+        print(f"{each['work']:<32} {each['value']:>9} {each['unit']:<10} {bar:<9} {peer}")
     if arguments.commit:
-        device = heddle.env.device()
-        result = {"device": device, "date": report.today(), "commit": arguments.commit}
-        result |= {
-            "command": f"bench/python.py --rounds {arguments.rounds}",
+        result = {
+            "device": heddle.env.device() if arguments.device == "cpu" else torch.cuda.get_device_name(),
+            "date": report.today(),
+            "commit": arguments.commit,
+            "command": f"bench/python.py --device {arguments.device} --rounds {arguments.rounds}",
             "load_average": load,
             "rows": rows,
         }

@@ -9,6 +9,7 @@ import heddle.ops
 from heddle import _heddle
 
 CALLABLE = tuple(name for name in heddle.ops.NAMES if heddle.ops.info(name).callable)
+WITH_GRADIENT = [name for name in CALLABLE if heddle.ops.info(name).gradient]
 MOST_ELEMENTS = 40000  # larger cases are left to the tests of the bodies themselves
 
 
@@ -47,11 +48,13 @@ def tensors_of(name, number, case, seed=0):
     return {key: value.T if case["tensors"][key][2] else value for key, value in stored.items()}
 
 
-def out_of(name, case):
+def out_of(name, case, device="cpu"):
     """Outputs whose sizes only the caller knows, in the order of the op's outputs; None for the others."""
     results = heddle.ops.info(name).results
     made = [
-        torch.empty(case["tensors"][each.name][1], dtype=dtype_of(case["tensors"][each.name][0]))
+        torch.empty(
+            case["tensors"][each.name][1], dtype=dtype_of(case["tensors"][each.name][0]), device=device
+        )
         if each.name in case["tensors"]
         else None
         for each in results
@@ -62,7 +65,8 @@ def out_of(name, case):
 def call(name, inputs, case, **more):
     out = more.pop("out", None)
     if out is None:
-        out = out_of(name, case)
+        device = getattr(next(iter(inputs.values())), "device", "cpu")
+        out = out_of(name, case, device if isinstance(device, torch.device) else "cpu")
     results = getattr(heddle.ops, name)(**inputs, **case["attributes"], out=out, **more)
     return results if isinstance(results, tuple) else (results,)
 
@@ -73,6 +77,45 @@ def by_reference(name, inputs, case, **more):
         return call(name, inputs, case, **more)
     finally:
         heddle.set_backend(name, "kernel")
+
+
+def float_case(name):
+    """A case of float32 with few elements, and its inputs that have gradients."""
+    written = {
+        value
+        for op, names in heddle.ops.info(name).gradient
+        for value in (names.get(o.field, o.field) for o in heddle.ops.info(op).results)
+    }
+    for number, case in small_cases(name):
+        floats = list(case["tensors"].values())
+        if any(dtype != "float32" or max(sizes) > 130 for dtype, sizes, _ in floats):
+            continue
+        if any(sizes[0] == 1 for _, sizes, _ in floats):
+            continue
+        return (
+            number,
+            case,
+            [each.name for each in heddle.ops.info(name).inputs if f"d{each.field}" in written],
+        )
+    raise AssertionError(f"{name} has no small case of float32")
+
+
+def with_gaps(value):
+    """The same values in rows that have elements of nobody between them."""
+    wide = value.new_full((*value.shape[:-1], value.shape[-1] + 3), -7)
+    wide[..., : value.shape[-1]] = value
+    return wide[..., : value.shape[-1]]
+
+
+def plain_case(name):
+    """The first case whose tensors NumPy can hold, with two rows at least."""
+    for number, case in small_cases(name):
+        tensors = case["tensors"]
+        if all(dtype in ("float32", "int32") for dtype, _, _ in tensors.values()) and all(
+            sizes[0] > 1 and not turned for _, sizes, turned in tensors.values()
+        ):
+            return number, case
+    raise AssertionError(f"{name} has no case of float32")
 
 
 def distance(made, wanted):

@@ -6,7 +6,17 @@ import torch
 
 import heddle
 from heddle.ops.info import info
-from op_cases import CALLABLE, by_reference, call, distance, rounding, small_cases, tensors_of
+from op_cases import (
+    CALLABLE,
+    by_reference,
+    call,
+    distance,
+    plain_case,
+    rounding,
+    small_cases,
+    tensors_of,
+    with_gaps,
+)
 
 
 @pytest.mark.parametrize("name", CALLABLE)
@@ -26,17 +36,6 @@ def test_agrees_with_its_reference(name):
     assert ran > 0
 
 
-def plain_case(name):
-    """The first case whose tensors NumPy can hold, with two rows at least."""
-    for number, case in small_cases(name):
-        tensors = case["tensors"]
-        if all(dtype in ("float32", "int32") for dtype, _, _ in tensors.values()) and all(
-            sizes[0] > 1 and not turned for _, sizes, turned in tensors.values()
-        ):
-            return number, case
-    pytest.fail(f"{name} has no case of float32")
-
-
 @pytest.mark.parametrize("name", CALLABLE)
 def test_numpy_has_the_same_bits(name):
     number, case = plain_case(name)
@@ -48,13 +47,6 @@ def test_numpy_has_the_same_bits(name):
     for one, other in zip(made, wanted, strict=True):
         assert type(one) is numpy.ndarray
         assert one.tobytes() == other.numpy().tobytes()
-
-
-def with_gaps(value):
-    """The same values in rows that have elements of nobody between them."""
-    wide = torch.full((*value.shape[:-1], value.shape[-1] + 3), -7, dtype=value.dtype)
-    wide[..., : value.shape[-1]] = value
-    return wide[..., : value.shape[-1]]
 
 
 @pytest.mark.parametrize("name", CALLABLE)

@@ -4,27 +4,7 @@ import pytest
 import torch
 
 import heddle
-from heddle.ops.info import info
-from op_cases import CALLABLE, by_reference, small_cases, tensors_of
-
-WITH_GRADIENT = [name for name in CALLABLE if info(name).gradient]
-
-
-def float_case(name):
-    """A case of float32 with few elements, and its inputs that have gradients."""
-    written = {
-        value
-        for op, names in info(name).gradient
-        for value in (names.get(o.field, o.field) for o in info(op).results)
-    }
-    for number, case in small_cases(name):
-        floats = list(case["tensors"].values())
-        if any(dtype != "float32" or max(sizes) > 130 for dtype, sizes, _ in floats):
-            continue
-        if any(sizes[0] == 1 for _, sizes, _ in floats):
-            continue
-        return number, case, [each.name for each in info(name).inputs if f"d{each.field}" in written]
-    pytest.fail(f"{name} has no small case of float32")
+from op_cases import WITH_GRADIENT, by_reference, float_case, tensors_of
 
 
 @pytest.mark.parametrize("name", WITH_GRADIENT)
