@@ -119,6 +119,36 @@ TEST_P(Mixture, LongTextMatchesTransformers) {
   if (rounds(10) >= 10) expect_matches(300, {300});
 }
 
+// The node that leaves `made` as its y.
+const Node& maker_of(const Graph& graph, const Tensor& made) {
+  for (const Node& node : graph.nodes()) {
+    Part part = node.main_part();
+    if (const Tensor* y = argument(part, "y"); y && y->buffer == made.buffer) return node;
+  }
+  throw std::runtime_error("nothing makes " + graph.buffers()[made.buffer].name);
+}
+
+// Where vectors travel in bf16, and others read the norm that routers read, routers have one of their own.
+TEST(MixtureGraph, RoutersReadF32) {
+  for (const std::string& name : mixture_names())
+    for (i32 rows : {1, 7}) {
+      GraphRequest request;
+      request.shape.rows = rows, request.travel_dtype = DType::kBf16;
+      const ModelGraph made = open_mixture(name)->graph(request);
+      int routers = 0;
+      for (const Node& node : made.graph.nodes()) {
+        Part part = node.main_part();
+        if (part.op != &get_op("route")) continue;
+        Part maker = maker_of(made.graph, *argument(part, "logits")).main_part();
+        if (maker.op == &get_op("bias")) maker = maker_of(made.graph, *argument(maker, "x")).main_part();
+        EXPECT_EQ(argument(maker, "x")->dtype, DType::kF32)
+            << node.name << " of " << name << ", " << rows << " rows";
+        ++routers;
+      }
+      EXPECT_GT(routers, 0) << name;
+    }
+}
+
 std::vector<std::string> executors() {
   std::vector<std::string> names;
   for (const Backend* backend : all_backends())

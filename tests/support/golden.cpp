@@ -41,17 +41,24 @@ std::vector<std::string> mixture_names() {
 MixtureGolden load_mixture(const std::string& name, int length) {
   const Safetensors file(kMixtures + "/" + name + "/golden.safetensors");
   const std::string of = "_" + std::to_string(length);
+  const auto of_bf16 = [&](const char* text) {
+    return double(values<float>(file, std::string("bf16_max_abs") + text)[0]);
+  };
   return {.tokens = values<i32>(file, "tokens" + of),
           .routes = values<u8>(file, "routes" + of),
           .firm = values<u8>(file, "firm" + of),
           .taken = file.view("routes" + of).shape.back(),
           .positions = values<i32>(file, "positions" + of),
           .logits = values<float>(file, "logits" + of),
-          .bf16_error = double(values<float>(file, "bf16_max_abs" + of)[0])};
+          .bf16_error = std::max(of_bf16("_17"), of_bf16("_300"))};
+}
+
+std::unique_ptr<Model> open_mixture(const std::string& name) {
+  return open_model(kMixtures + "/" + name);
 }
 
 std::unique_ptr<Engine> mixture_engine(const std::string& name, EngineOptions options) {
-  return std::make_unique<Engine>(open_model(kMixtures + "/" + name), std::move(options));
+  return std::make_unique<Engine>(open_mixture(name), std::move(options));
 }
 
 Golden load_golden(const std::string& name) {

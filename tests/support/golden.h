@@ -27,12 +27,15 @@ struct MixtureGolden {
   i64 taken = 0;         // experts of a token
   std::vector<i32> positions;  // [m]: some whose choices are firm in all layers
   std::vector<float> logits;   // [m, vocab], fp32
-  double bf16_error = 0;       // largest error of transformers' bf16 at positions whose choices are firm
+  // The largest error of transformers' bf16 at positions whose choices are firm, of both texts: the largest of a few positions
+  // alone is chance.
+  double bf16_error = 0;
 };
 
 std::vector<std::string> mixture_names();
 // `length`: 17 or 300 tokens.
 MixtureGolden load_mixture(const std::string& name, int length);
+std::unique_ptr<Model> open_mixture(const std::string& name);
 std::unique_ptr<Engine> mixture_engine(const std::string& name, EngineOptions options);
 
 std::vector<std::string> golden_names();

@@ -237,9 +237,10 @@ Tensor Builder::head_linear(const std::string& name, Tensor x, const Rows& rows,
   return made_.graph.call("head_linear", path(name), args).y;
 }
 
-// Logits that choose experts have more bits than what travels between workers, because another expert is another text. A
-// linear of one row keeps them (device/block.cuh). With more rows it narrows them to the weight's dtype, on a CPU whose
-// products are of bf16 too (cpu/simd_block.h), so there is an op of its own.
+// Logits that choose experts have more bits than what travels between workers, because another expert is another text. So
+// they have a norm of their own, since others may share the narrow one. A linear of one row keeps all bits
+// (device/block.cuh). With more rows it narrows them to the weight's dtype, on a CPU whose products are of bf16 too
+// (cpu/simd_block.h), so there is an op of its own.
 Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& weight) {
   Graph& graph = made_.graph;
   const bool many = x.size[0] > 1 && weight.data.dtype != DType::kF32;
@@ -248,7 +249,7 @@ Tensor Builder::route_logits(const std::string& name, Tensor x, const Weight& we
     const Tensor* normed = argument(norm.main_part(), "x");
     HEDDLE_CHECK(normed);
     if (normed->dtype != DType::kF32) widen(graph, *normed);
-    if (many) x = again_in_f32(graph, norm);
+    x = again_in_f32(graph, norm);
   }
   if (many) return graph.call("router", path(name), Router{.x = x, .w = weight}).y;
   const Linear scores{.x = x, .w = weight, .y = dense(DType::kF32, {x.size[0], weight.rows()})};

@@ -29,6 +29,11 @@ double flops(const std::byte* args, const TileCoord& t) {
   return 2.0 * (t[1] - t[0]) * (t[3] - t[2]) * as<Router>(args).w.cols();
 }
 
+// The FP32 operand of a tile, in rows of whole 64 bytes.
+i64 scratch(const std::byte* args, const TileCoord& t) {
+  return (t[1] - t[0]) * ((as<Router>(args).w.cols() + 15) / 16 * 16) * i64(sizeof(float));
+}
+
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<Router>(args);
   const auto x = values.read(a.x), w = values.read(a.w);
@@ -48,6 +53,7 @@ const OpSpec& router_op() {
     op.infer = infer;
     op.axes = axes;
     op.flops = flops;
+    op.scratch = scratch;
     op.reference = reference;
     op.cases = router_cases;
     return op;

@@ -99,7 +99,9 @@ TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& gr
   constexpr i64 kFragmentColumns = 256;
   const i64 rows = grid.axes()[0].step;
   const bool in_place = input && input->tensor(args).dtype == w.data.dtype;
-  const i64 operand = in_place ? 0 : padded(rows * ((w.cols() + 63) / 64 * 64) * size_of(w.data.dtype));
+  // A body whose operand is wider than the weight says so as its scratch.
+  i64 operand = in_place ? 0 : padded(rows * ((w.cols() + 63) / 64 * 64) * size_of(w.data.dtype));
+  if (op.scratch) operand = std::max(operand, padded(op.scratch(args, grid[0])));
   const i64 fragment = padded(fragment_bytes(rows, std::min<i64>(kFragmentColumns, grid.axes()[1].step)));
   return {chip_bytes, operand + (fragment <= chip_bytes / 3 ? 0 : fragment)};
 }
