@@ -215,14 +215,14 @@ def test_a_model_says_what_it_says_on_the_cpu():
 
 
 def test_a_call_in_a_forked_process_is_refused_by_name():
-    x, weight = torch.randn(2, 8, device="cuda"), torch.ones(8, device="cuda")
-    heddle.ops.rms_norm(x, weight)
+    x, weight, out = torch.randn(2, 8, device="cuda"), torch.ones(8, device="cuda"), torch.empty(2, 8).cuda()
+    heddle.ops.rms_norm(x, weight, out=out)
     torch.cuda.synchronize()
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            heddle.ops.rms_norm(x, weight, out=x)
+            heddle.ops.rms_norm(x, weight, out=out)
             os.write(write, b"no error")
         except heddle.Error as error:
             os.write(write, str(error).encode())
