@@ -28,7 +28,7 @@ LENGTHS = (4, 7, 9, 100, 33)
 
 
 class Calls:
-    """What is timed, on tensors of one device."""
+    """The calls that are timed, on tensors of one device."""
 
     def __init__(self, device):
         self.device = device
