@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "heddle/ir/access_hook.h"
 #include "heddle/ir/args.h"
 #include "heddle/ir/config.h"
 #include "heddle/ir/field.h"
@@ -94,6 +95,14 @@ struct Case {
   std::function<void(std::byte* args, Values&)> prepare;
 };
 
+// The tile body of an op that was made at run time, as texts.
+struct OpText {
+  std::string args;    // the name of the arguments' struct, in namespace heddle
+  std::string scope;   // the namespace of `Body`
+  std::string header;  // declares the struct, as x.h does
+  std::string body;    // defines the body, as x.cuh does. A line "#line 7 "name"" changes messages alone
+};
+
 struct OpSpec {
   std::string name;
   std::string doc;
@@ -121,6 +130,10 @@ struct OpSpec {
   // Runs a tile on the CPU, on bound arguments: for an op without a tile body in heddle/ops. Several threads
   // may call it at once.
   std::function<void(const std::byte* args, const TileCoord& tile)> body;
+  // Does the same, and calls the hook before each access. Null: nobody can see what `body` touches.
+  std::function<void(const std::byte* args, const TileCoord& tile, const AccessHook& hook)> watched_body;
+  // For backends that compile bodies late. Null: x.h and x.cuh are in heddle/ops.
+  std::function<OpText()> text;
   std::function<std::vector<Case>()> cases;
   OpTraits traits;
   std::vector<GradientCall> gradient;  // empty: it has none

@@ -7,7 +7,9 @@
 #include <cstring>
 
 #include "heddle/backend/cpu/element.h"
+#include "heddle/backend/cpu/loops.h"
 #include "heddle/backend/cpu/scratch.h"
+#include "heddle/ir/access_hook.h"
 #include "heddle/ir/tensor.h"
 #include "heddle/tile/block.h"
 
@@ -25,23 +27,9 @@ struct Known {
 template <DType kType>
 struct TensorOf : Tensor {};
 
-// Hears of each access to memory, before it. A plain function, so that code from another compiler can call it.
-struct AccessHook {
-  void* context;
-  void (*touch)(void* context, const void* address, i64 bytes, bool writes);
-};
-
 template <bool kHooked>
-class PlainBlock {
+class PlainBlock : public Loops {
  public:
-  struct Index {
-    i32 at;
-    friend Index operator+(Index i, i32 n) { return {i.at + n}; }
-  };
-  struct Pair {
-    float first, second;
-  };
-
   // One row in memory or on chip. Type: a DType, or Known.
   template <class Type>
   struct Row {
@@ -137,24 +125,6 @@ class PlainBlock {
   const StepHost& host(const Tensor& tensor) { return *reinterpret_cast<const StepHost*>(tensor.data); }
   const StepDevice& device(const Tensor& tensor) { return *reinterpret_cast<const StepDevice*>(tensor.data); }
 
-  template <class F>
-  void map(i32 n, F&& f) {
-    for (i32 i = 0; i < n; ++i) f(Index{i});
-  }
-  template <class Make, class Use>
-  void map(i32 n, Make&& make, Use&& use) {
-    for (i32 i = 0; i < n; ++i) use(Index{i}, make(Index{i}));
-  }
-  template <class F>
-  void map_rows(i32 count, i32 n, F&& f) {
-    for (i32 j = 0; j < count; ++j)
-      for (i32 i = 0; i < n; ++i) f(j, Index{i});
-  }
-  template <class Make, class Use>
-  void map_rows(i32 count, i32 n, Make&& make, Use&& use) {
-    map_rows(count, n, [&](i32 j, Index i) { use(j, i, make(j, i)); });
-  }
-
   template <class Op, class F>
   float reduce(i32 n, Op op, F&& f) {
     constexpr i32 kParts = 16;
@@ -182,14 +152,6 @@ class PlainBlock {
   template <class Values>
   Best argmax(Values row, i32 n) {
     return argmax(n, [&](auto i) { return row.load(i); });
-  }
-  float index(Index i) const { return float(i.at); }
-  template <class Out, class F>
-  i32 select(i32 n, Out out, F&& f) {
-    i32 count = 0;
-    for (i32 i = 0; i < n; ++i)
-      if (f(i)) out.set_int(count++, i);
-    return count;
   }
 
   Chip scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), {}, nullptr}; }

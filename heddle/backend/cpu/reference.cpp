@@ -159,12 +159,18 @@ class ReferenceExecutor : public Executor {
     rules_.append(instruction.call, tile, regions_);
     guard_.begin(program_.describe(instruction), regions_, bases_[image].base);
     block_.begin();
-    runners_[image].run(block_, instruction.call, tile);
-    if (runners_[image].has_own_body(instruction.call)) guard_.store_declared();
+    run_body(runners_[image], instruction.call, tile);
     ++(block_.was_dead() ? report_.tiles_dead : report_.tiles_run);
     if (images_) images_->stored(worker, guard_.stores());
     if (options_.tap) options_.tap(instruction, worker);
     return !block_.was_dead();
+  }
+
+  void run_body(const TileRunner<ScalarBlock>& runner, u32 call, const TileCoord& tile) {
+    const OpSpec* const own = runner.own_op(call);
+    if (own && own->watched_body) return own->watched_body(runner.own_args(call), tile, guard_.hook());
+    runner.run(block_, call, tile);
+    if (own) guard_.store_declared();
   }
 
   const Program& program_;

@@ -59,6 +59,13 @@ void AccessGuard::store(void* address, i64 bytes) {
     stores_.push_back({at, at + bytes});
 }
 
+AccessHook AccessGuard::hook() {
+  return {this, [](void* guard, const void* address, i64 bytes, bool writes) {
+            auto& heard = *static_cast<AccessGuard*>(guard);
+            writes ? heard.store(const_cast<void*>(address), bytes) : heard.load(address, bytes);
+          }};
+}
+
 void AccessGuard::store_declared() {
   for (const auto& [region, base] : windows_) {
     if (region.access != Access::kWrite) continue;

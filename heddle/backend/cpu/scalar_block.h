@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "heddle/backend/cpu/bodies.h"
+#include "heddle/backend/cpu/loops.h"
 #include "heddle/backend/cpu/scratch.h"
 #include "heddle/base/float16.h"
+#include "heddle/ir/access_hook.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
 #include "heddle/tile/block.h"
@@ -21,6 +23,8 @@ class AccessGuard {
   void begin(std::string what, std::span<const Region> regions, std::span<std::byte* const> base);
   void load(const void* address, i64 bytes) { expect(address, bytes, Access::kRead); }
   void store(void* address, i64 bytes);
+  // Calls load() or store(), for as long as the guard lives.
+  AccessHook hook();
   // Notes all bytes that the tile may store as stored, for a body that stores without the guard.
   void store_declared();
 
@@ -46,16 +50,8 @@ class AccessGuard {
   std::vector<Run> stores_;
 };
 
-class ScalarBlock {
+class ScalarBlock : public Loops {
  public:
-  struct Index {
-    i32 at;
-    friend Index operator+(Index i, i32 n) { return {i.at + n}; }
-  };
-  struct Pair {
-    float first, second;
-  };
-
   struct Strided;
 
   // One row in memory or on chip.
@@ -134,23 +130,6 @@ class ScalarBlock {
   WeightRow weight_row(const Weight& weight, i32 row) { return {weight, row}; }
 
   template <class F>
-  void map(i32 n, F&& f) {
-    for (i32 i = 0; i < n; ++i) f(Index{i});
-  }
-  template <class Make, class Use>
-  void map(i32 n, Make&& make, Use&& use) {
-    for (i32 i = 0; i < n; ++i) use(Index{i}, make(Index{i}));
-  }
-  template <class F>
-  void map_rows(i32 count, i32 n, F&& f) {
-    for (i32 j = 0; j < count; ++j)
-      for (i32 i = 0; i < n; ++i) f(j, Index{i});
-  }
-  template <class Make, class Use>
-  void map_rows(i32 count, i32 n, Make&& make, Use&& use) {
-    map_rows(count, n, [&](i32 j, Index i) { use(j, i, make(j, i)); });
-  }
-  template <class F>
   float reduce(i32 n, Sum, F&& f) {
     float sum = 0;
     for (i32 i = 0; i < n; ++i) sum += f(Index{i});
@@ -181,14 +160,6 @@ class ScalarBlock {
   }
   Best argmax(View row, i32 n) {
     return argmax(n, [&](auto i) { return row.load(i); });
-  }
-  float index(Index i) const { return float(i.at); }
-  template <class F>
-  i32 select(i32 n, View out, F&& f) {
-    i32 count = 0;
-    for (i32 i = 0; i < n; ++i)
-      if (f(i)) out.set_int(count++, i);
-    return count;
   }
 
   View scratch(i32 n) { return {static_cast<u8*>(scratch_.take(size_t(n) * 4)), DType::kF32, nullptr}; }

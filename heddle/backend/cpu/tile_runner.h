@@ -21,7 +21,7 @@ class TileRunner {
       const Opcode& opcode = program.opcodes[program.calls[c].opcode];
       std::vector<Link>& links = links_.emplace_back();
       mains_.push_back(opcode.main);
-      own_.push_back(own_body(opcode));
+      own_.push_back(own_op(opcode));
       if (own_.back()) continue;
       for (size_t i = 0; i < opcode.ops.size(); ++i) {
         const auto* body = find_body(bodies, opcode.ops[i]);
@@ -34,26 +34,25 @@ class TileRunner {
     }
   }
 
-  // Says whether the call's op came with a body of its own, which touches memory without a block.
-  bool has_own_body(u32 call) const { return own_[call] != nullptr; }
+  // Returns the call's op if it came with a body of its own, which touches memory without a block; null: it did not.
+  const OpSpec* own_op(u32 call) const { return own_[call]; }
+  const std::byte* own_args(u32 call) const { return bound_[call].args[0].data(); }
 
   void run(Block& block, u32 call, const TileCoord& tile) const {
-    if (own_[call]) return (*own_[call])(bound_[call].args[0].data(), tile);
+    if (own_[call]) return own_[call]->body(own_args(call), tile);
     Chain<Block> chain{links_[call], mains_[call]};
     chain.run(block, tile);
   }
 
  private:
-  using OwnBody = std::function<void(const std::byte* args, const TileCoord& tile)>;
-
   // Returns null if the op has no body of its own, or is a part of a chain.
-  static const OwnBody* own_body(const Opcode& opcode) {
+  static const OpSpec* own_op(const Opcode& opcode) {
     const OpSpec& op = get_op(opcode.ops[opcode.main]);
-    return opcode.ops.size() == 1 && op.body ? &op.body : nullptr;
+    return opcode.ops.size() == 1 && op.body ? &op : nullptr;
   }
 
   std::vector<BoundCall> bound_;
-  std::vector<const OwnBody*> own_;  // by call
+  std::vector<const OpSpec*> own_;  // by call
   std::vector<std::vector<typename Chain<Block>::Link>> links_;
   std::vector<size_t> mains_;
 };
