@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from heddle import _heddle
-from heddle.errors import CompileError, CompilerMissing
+from heddle.errors import CompileError, CompilerMissing, first_error
 
 CANDIDATES = ("c++", "g++", "clang++")
 # Nothing here may change a value, so that a body gives the same bits wherever it is compiled.
@@ -120,29 +120,60 @@ def _cpu():
     return platform.machine() + flags
 
 
+def _members(declaration, tensor):
+    """The members of the arguments' struct: (name, type)."""
+    fields = [(name, tensor(dtypes)) for name, _, _, dtypes, _ in declaration.tensors]
+    return fields + [(each.name, TYPES[each.type]) for each in declaration.attributes]
+
+
+def _lines(members):
+    return "".join(f"  {kind} {name};\n" for name, kind in members)
+
+
+def _choices(declaration):
+    return "".join(
+        f"enum : i32 {{ {', '.join(f'{each.name}_{choice}' for choice in each.choices)} }};\n"
+        for each in declaration.attributes
+        if each.choices
+    )
+
+
+def _body(declaration):
+    body = f'#line {declaration.line} "{declaration.file}"\n{declaration.body}\n#line 1 "heddle"\n'
+    whole = re.search(r"\bstruct\s+Body\b", declaration.body)
+    return body if whole else BODY.replace("TEXT", body)
+
+
 def unit(declaration, layout):
     """The source: the struct of the arguments as the op's fields lie, the body, and its two entries."""
     floats = [name for name, _, _, dtypes, _ in declaration.tensors if dtypes == "float"]
-    fields = [(name, _tensor(dtypes)) for name, _, _, dtypes, _ in declaration.tensors]
-    fields += [(each.name, TYPES[each.type]) for each in declaration.attributes]
-    body = f'#line {declaration.line} "{declaration.file}"\n{declaration.body}\n#line 1 "heddle"\n'
-    if not re.search(r"\bstruct\s+Body\b", declaration.body):
-        body = BODY.replace("TEXT", body)
+    members = _members(declaration, _tensor)
     parts = {
-        "MEMBERS": "".join(f"  {kind} {name};\n" for name, kind in fields),
+        "MEMBERS": _lines(members),
         "CHECKS": "".join(
-            f"static_assert(__builtin_offsetof(Args, {name}) == {layout[name]});\n" for name, _ in fields
+            f"static_assert(__builtin_offsetof(Args, {name}) == {layout[name]});\n" for name, _ in members
         ),
-        "CHOICES": "".join(
-            f"enum : i32 {{ {', '.join(f'{each.name}_{choice}' for choice in each.choices)} }};\n"
-            for each in declaration.attributes
-            if each.choices
-        ),
+        "CHOICES": _choices(declaration),
         "BYTES": str(layout["bytes"]),
         "SAME": " && ".join(f"a.{name}.dtype == kType" for name in floats) or "false",
-        "BODY": body,
+        "BODY": _body(declaration),
     }
     return re.sub("|".join(parts), lambda found: parts[found[0]], UNIT)
+
+
+def device_text(name, declaration, layout):
+    """The same for a device program, which has all bodies: the struct's name, the body's scope, texts."""
+    args, scope = f"OwnArguments_{name}", f"own_{name}"
+    members = _lines(_members(declaration, lambda dtypes: "Tensor"))
+    header = (
+        f"namespace heddle {{\nstruct {args} {{\n{members}}};\n"
+        f"static_assert(sizeof({args}) == {layout['bytes']});\n}}\n"
+    )
+    body = (
+        f"namespace {scope} {{\nusing Args = {args};\n{_choices(declaration)}{_body(declaration)}"
+        f"}}  // namespace {scope}\n"
+    )
+    return args, scope, '#include "heddle/ir/tensor.h"\n' + header, body
 
 
 def _tensor(dtypes):
@@ -193,9 +224,8 @@ def compile_body(declaration, layout):
 
 def _error(declaration, log):
     """What the compiler says of the first line that it refuses, in the body if one is there."""
-    found = re.findall(r"^(.*?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", log, re.MULTILINE)
-    mine = [each for each in found if each[0] == declaration.file] or found
-    if not mine:
+    found = first_error(log, declaration.file)
+    if found is None:
         return CompileError(f"[{declaration.name}] its body did not compile:\n{log}", log)
-    file, line, what = mine[0]
-    return CompileError(f"[{declaration.name}] {file}:{line}: {what}", log, int(line))
+    file, line, what = found
+    return CompileError(f"[{declaration.name}] {file}:{line}: {what}", log, line)

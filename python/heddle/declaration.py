@@ -36,6 +36,7 @@ class Declaration:
     body: str  # "": there is none
     file: str
     line: int  # where the body begins
+    backward: tuple  # the names of its parameters; (): there is none
 
     def names(self, writes):
         return tuple(name for name, is_written, *_ in self.tensors if is_written == writes)
@@ -44,6 +45,7 @@ class Declaration:
 def declare(cls):
     """Reads the class. Raises InvalidArgument with its name, the part, its value, and what would be right."""
     name = cls.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+    attributes = tuple(_attributes(cls))
     tensors = (*_tensors(cls, "reads", False), *_tensors(cls, "writes", True))
     body, file, line = _body(cls)
     if not any(writes for _, writes, *_ in tensors):
@@ -52,12 +54,13 @@ def declare(cls):
         name=name,
         doc=inspect.cleandoc(cls.__dict__.get("__doc__") or f"{cls.__name__}, an op of one's own."),
         tensors=tensors,
-        attributes=tuple(_attributes(cls)),
+        attributes=attributes,
         tile=tuple(_tile(cls)),
         in_place=bool(getattr(cls, "in_place", False)),
         body=body,
         file=file,
         line=line,
+        backward=_backward(cls, tensors, attributes),
     )
 
 
@@ -115,6 +118,22 @@ def _attributes(cls):
         if kind is None:
             raise _wrong(cls, f"attribute {name}", hint, 'must be an int, float, bool or Literal["a", "b"]')
         yield Attribute(name, kind, choices, getattr(cls, name, None))
+
+
+def _backward(cls, tensors, attributes):
+    given = getattr(cls, "backward", None)
+    if given is None:
+        return ()
+    if not callable(given):
+        raise _wrong(cls, "backward", given, "must be a static method on tensors of torch")
+    names = tuple(inspect.signature(given).parameters)
+    known = [name for name, *_ in tensors]
+    known += [f"d{name}" for name, writes, *_ in tensors if writes]
+    known += [each.name for each in attributes]
+    for name in names:
+        if name not in known:
+            raise _wrong(cls, "a parameter of backward", name, f"must be one of {', '.join(known)}")
+    return names
 
 
 def _tile(cls):

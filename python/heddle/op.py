@@ -1,16 +1,21 @@
 """Ops of one's own: what they read and write, a body in the tile language, and a reference in NumPy."""
 
+import sys
 import threading
+import weakref
 from dataclasses import replace
 
 from heddle import _heddle
-from heddle.body import compile_body
+from heddle.body import compile_body, device_text
 from heddle.declaration import declare
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.megakernel import ScheduledOp
 
 _lock = threading.Lock()
 _registered = {}  # {declaration without its place: what the registry has}
+_declared = []  # weak references to all classes, in order
+# What torch.compile follows instead of a call: is_compiling() and call(). heddle.torch.own sets it.
+_inside_torch = None
 
 
 class Op:
@@ -25,12 +30,15 @@ class Op:
                     must give it
     reference       a static method on arrays of f64, by the names of reads and attributes; it returns what
                     is written
+    backward        a static method on tensors of torch: its parameters are names of what was read or written,
+                    of attributes, and `dy`, the gradient of what is written as y. It returns {"dx": tensor},
+                    or gradients in the order of reads
     in_place        True: an output may be the same tensor as an input
     cases           sizes and attributes that `check` runs, [{"M": 5, "D": 37}]; left out: a few
     bound           the largest |value - reference| / (1 + |reference|) that `check` allows in f32
 
-    Nothing is compiled before the first call. `MyOp(x, scale=2.0)` calls it, `MyOp.schedule(x=x, y=y)`
-    makes it a part of a Megakernel.
+    Nothing is compiled before the first call: a C++ compiler makes the body for the CPU, NVRTC for a GPU.
+    `MyOp(x, scale=2.0)` calls it, `MyOp.schedule(x=x, y=y)` makes it a part of a Megakernel.
     """
 
     reads = {}
@@ -38,6 +46,7 @@ class Op:
     tile = ()
     body = None
     reference = None
+    backward = None
     in_place = False
     cases = None
     bound = 1e-5
@@ -47,10 +56,15 @@ class Op:
         cls._made = None
         if cls.writes:  # a class without is one to derive from
             cls.declaration = declare(cls)
+            _declared.append(weakref.ref(cls))
+            if "torch" in sys.modules:  # torch.compile must know of it before it first meets a call
+                import heddle.torch  # noqa: F401
 
     def __new__(cls, *tensors, out=None, backend=None, **arguments):
         """Calls the op: inputs by position or name; outputs are made, or given as `out`. `backend`: "kernel",
         "reference", or None for what heddle.set_backend chose."""
+        if _inside_torch is not None and _inside_torch.is_compiling():
+            return _inside_torch.call(cls, tensors, out, backend, arguments)
         cls._require_declaration()
         made = _made(cls)
         chosen = _heddle.backend(made.name)
@@ -79,14 +93,11 @@ class Op:
 
     @classmethod
     def compile(cls):
-        """Compiles the body if that was not done yet; the path of its library."""
+        """Compiles the body for the CPU if that was not done yet; the path of its library."""
         made = _made(cls)
         with _lock:
             if made.library is None:
-                if not cls.declaration.body:
-                    raise Unsupported(
-                        f'[{cls.declaration.name}] has no body; give one, or call it with backend="reference"'
-                    )
+                cls._require_body()
                 made.library = compile_body(cls.declaration, made.layout)
                 _heddle.load_body(made.name, str(made.library))
         return made.library
@@ -112,10 +123,17 @@ class Op:
                 f"[{cls.declaration.name}] backend is {backend!r}; must be 'kernel' or 'reference'"
             )
         if backend == "kernel":
-            cls.compile()
+            cls._require_body()
         elif cls.reference is None:
             raise Unsupported(f"[{cls.declaration.name}] has no reference; give the class one")
         return _made(cls).name
+
+    @classmethod
+    def _require_body(cls):
+        if not cls.declaration.body:
+            raise Unsupported(
+                f'[{cls.declaration.name}] has no body; give one, or call it with backend="reference"'
+            )
 
     @classmethod
     def _require_attributes(cls, arguments):
@@ -145,6 +163,7 @@ class _Made:
                 "tile": list(declaration.tile),
                 "in_place": declaration.in_place,
                 "reference": _reference(self),
+                "compile": lambda: self.cls.compile(),  # the last one: its file has the body
             }
         )
         self.function = _heddle.function(name)
@@ -160,7 +179,14 @@ def _made(cls):
                 name = f"{declaration.name}_{same + 1}" if same else declaration.name
                 made = _registered[declaration] = _Made(name, declaration)
             made.cls, cls._made = cls, made
+            if cls.declaration.body:
+                _heddle.set_own_text(made.name, *device_text(made.name, cls.declaration, made.layout))
         return cls._made
+
+
+def made_of(name):
+    """The op of that name, which a class declared."""
+    return next(made for made in _registered.values() if made.name == name)
 
 
 def _reference(of):

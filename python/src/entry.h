@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,13 @@ struct OpEntry {
   std::string why_not;  // why it cannot be called by itself, and what to use; empty: it can
   std::string doc;      // with the signature in the form that `inspect` reads
   std::atomic<bool> use_reference = false;
-  bool is_own = false;  // Python declared it, so that no other library knows it
+  bool is_own = false;                 // Python declared it, so that no other library knows it
+  std::function<void()> prepare_host;  // makes the body for calls on the host; empty: it is there
+
+  // Called before a call, or a program, on memory of `place`; holds the interpreter.
+  void prepare(const MemoryPlace& place) const {
+    if (prepare_host && place.kind != MemoryPlace::Kind::kGpu) prepare_host();
+  }
 
   std::string signature() const;  // "(x, weight, *, eps=1e-05, out=None)"
 };

@@ -15,8 +15,6 @@ const char* class_of(ErrorCode code) {
       return "InvalidArgument";
     case ErrorCode::kUnsupported:
       return "Unsupported";
-    case ErrorCode::kCompile:
-      return "CompileError";
     case ErrorCode::kDevice:
       return "DeviceError";
     default:
@@ -26,6 +24,11 @@ const char* class_of(ErrorCode code) {
 
 void set_heddle_error(ErrorCode code, const char* message) {
   const Object module(PyImport_ImportModule("heddle.errors"));
+  if (module && code == ErrorCode::kCompile) {
+    const Object error(PyObject_CallMethod(module.get(), "compile_error", "s", message));
+    if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+    return;
+  }
   const Object type(module ? PyObject_GetAttrString(module.get(), class_of(code)) : nullptr);
   if (type) PyErr_SetString(type.get(), message);
 }

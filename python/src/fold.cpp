@@ -102,9 +102,6 @@ Folded fold(const OpEntry& entry, const TensorArgument& argument, const View& vi
 
 void bind_tensor(const OpEntry& entry, const TensorArgument& argument, const Folded& folded, const View& view,
                  const MemoryPlace& place, std::byte* args) {
-  if (entry.is_own && place.kind == MemoryPlace::Kind::kGpu)
-    fail(ErrorCode::kUnsupported, "[{}] is an op of one's own, which runs on the host; {} is on {}",
-         entry.op.name, argument.name, place.text());
   argument.field->tensor(args) = tensor_of(entry.op.name, argument.name, folded.ref(view), place);
   if (!argument.field->is_matrix()) return;
   const bool transposed = folded.is_transposed;

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include <dlfcn.h>
 
-#include "heddle/backend/cpu/plain_block.h"
 #include "heddle/backend/cpu/scalar_block.h"
 #include "heddle/base/cache_folder.h"
 #include "heddle/base/error.h"
@@ -43,7 +43,10 @@ struct OwnOp {
   std::vector<TiledDim> tile;
   std::atomic<RunTile*> run = nullptr;
   std::atomic<RunTileHooked*> run_hooked = nullptr;
-  PyObject* reference = nullptr;  // a function of Python; never released, as ops are not
+  // Functions of Python; never released, as ops are not.
+  PyObject *reference = nullptr, *compile = nullptr;
+  mutable std::mutex text_mutex;
+  OpText device_text;
 
   std::vector<TileAxis> axes(const std::byte* args) const {
     std::vector<TileAxis> axes;
@@ -69,8 +72,100 @@ struct OwnOp {
     if (!body) fail(ErrorCode::kUnsupported, "[{}] has no body that was compiled", name);
     body(args, tile_at.at);
   }
+  void run_watched(const std::byte* args, const TileCoord& tile_at, const AccessHook& hook) const;
+  std::string tile_text(const TileCoord& tile_at) const;
+  std::string access_text(const std::byte* args, const TileCoord& tile_at, const u8* address,
+                          bool writes) const;
   void run_reference(const std::byte* args, Values& values) const;
 };
+
+std::string range_text(i64 begin, i64 end) {
+  return fmt::format("[{}, {})", begin, end);
+}
+
+std::string OwnOp::tile_text(const TileCoord& at) const {
+  std::string text;
+  for (size_t i = 0; i < tile.size(); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : " x ", tile[i].name,
+                        range_text(at[int(2 * i)], at[int(2 * i + 1)]));
+  return text;
+}
+
+// The bytes from the first element of a tensor to the end of its last.
+i64 span_bytes(const Tensor& tensor) {
+  i64 last = 0;
+  for (int d = 0; d < tensor.rank; ++d) last += (tensor.size[d] - 1) * tensor.stride[d];
+  return (last + 1) * size_of(tensor.dtype);
+}
+
+// The element's place, and what the tile may touch of the tensor: "reads x[0, 3]; of x this tile reads [16, 32) x [0, 8)".
+std::string OwnOp::access_text(const std::byte* args, const TileCoord& tile_at, const u8* address,
+                               bool writes) const {
+  const auto declared = [&](const Field& field) {
+    const Tensor& tensor = field.tensor(args);
+    std::string text;
+    for (size_t d = 0; d < field.dims.size(); ++d) {
+      const FieldDim& dim = field.dims[d];
+      const auto cut = std::ranges::find(tile, dim.name, &TiledDim::name);
+      const int at = 2 * int(cut - tile.begin());
+      text += (d == 0 ? "" : " x ") + (cut == tile.end() ? range_text(0, tensor.size[d])
+                                                         : range_text(i64(dim.scale) * tile_at[at],
+                                                                      i64(dim.scale) * tile_at[at + 1]));
+    }
+    return text;
+  };
+  const char* const verb = writes ? "writes" : "reads";
+  const Field* before = nullptr;  // the tensor that begins last before the address
+  for (const Field& field : fields) {
+    if (!field.is_tensor() || field.tensor(args).rank == 0) continue;
+    const Tensor& tensor = field.tensor(args);
+    if (address < tensor.data) continue;
+    if (!before || before->tensor(args).data < tensor.data) before = &field;
+    i64 left = (address - tensor.data) / size_of(tensor.dtype);
+    if (address - tensor.data >= span_bytes(tensor)) continue;
+    std::string place;
+    for (int d = 0; d < tensor.rank; ++d) {
+      const i64 index = tensor.stride[d] > 0 ? left / tensor.stride[d] : 0;
+      left -= index * tensor.stride[d];
+      place += fmt::format("{}{}", d == 0 ? "" : ", ", index);
+    }
+    if (field.writes() != writes)
+      return fmt::format("{} {}[{}], which the class only {}", verb, field.name, place,
+                         field.writes() ? "writes" : "reads");
+    return fmt::format("{} {}[{}]; of {} this tile {} {}", verb, field.name, place, field.name, verb,
+                       declared(field));
+  }
+  if (!before) return fmt::format("{} memory that is in none of its tensors", verb);
+  const Tensor& tensor = before->tensor(args);
+  return fmt::format(
+      "{} memory that is in none of its tensors, {} elements after the end of {}; of {} this tile {} {}",
+      verb, (address - tensor.data - span_bytes(tensor)) / size_of(tensor.dtype), before->name, before->name,
+      before->writes() ? "writes" : "reads", declared(*before));
+}
+
+// Says where an access is that the hook refuses.
+void OwnOp::run_watched(const std::byte* args, const TileCoord& tile_at, const AccessHook& hook) const {
+  RunTileHooked* const body = run_hooked;
+  if (!body) fail(ErrorCode::kUnsupported, "[{}] has no body that was compiled", name);
+  struct Heard {
+    const OwnOp& op;
+    const std::byte* args;
+    const TileCoord& tile;
+    const AccessHook& hook;
+  } heard{*this, args, tile_at, hook};
+  const AccessHook named{&heard, [](void* to, const void* address, i64 bytes, bool writes) {
+                           const Heard& of = *static_cast<Heard*>(to);
+                           try {
+                             of.hook.touch(of.hook.context, address, bytes, writes);
+                           } catch (const Error&) {
+                             fail(
+                                 ErrorCode::kInvalidArgument, "[{}] the body {}, in tile {}", of.op.name,
+                                 of.op.access_text(of.args, of.tile, static_cast<const u8*>(address), writes),
+                                 of.op.tile_text(of.tile));
+                           }
+                         }};
+  body(args, tile_at.at, &named);
+}
 
 std::map<std::string, std::shared_ptr<OwnOp>, std::less<>>& own_ops() {
   static std::map<std::string, std::shared_ptr<OwnOp>, std::less<>> all;
@@ -179,6 +274,22 @@ void set_defaults(OpSpec& op, const nb::list& attributes) {
   }
 }
 
+// Dimensions of one element each: what an op does with dtypes follows from it.
+Case smallest_case(const std::string& op, const std::vector<Field>& fields,
+                   const std::vector<std::byte>& defaults) {
+  Case made{.name = "smallest", .args = defaults, .bound = 0, .prepare = nullptr};
+  for (const Field& field : fields) {
+    if (!field.is_tensor()) continue;
+    std::vector<i32> shape;
+    for (const FieldDim& dim : field.dims) {
+      shape.push_back(dim.scale);
+      if (dim.is_attribute) set_attribute(op, *find_field(fields, dim.name), made.args.data(), i64{1});
+    }
+    field.tensor(made.args.data()) = dense(field.dtypes.front(), shape);
+  }
+  return made;
+}
+
 std::vector<TiledDim> read_tile(const OpSpec& op, const nb::list& tile) {
   std::vector<TiledDim> made;
   for (const nb::handle each : tile) {
@@ -215,7 +326,16 @@ nb::dict add_own_op(const nb::dict& declared) {
   op.axes = [own](const std::byte* args, const TilingTarget&) { return own->axes(args); };
   op.flops = [own](const std::byte* args, const TileCoord& tile) { return own->flops(args, tile); };
   op.body = [own](const std::byte* args, const TileCoord& tile) { own->run_body(args, tile); };
-  op.cases = [] { return std::vector<Case>(); };
+  op.watched_body = [own](const std::byte* args, const TileCoord& tile, const AccessHook& hook) {
+    own->run_watched(args, tile, hook);
+  };
+  op.text = [own] {
+    const std::lock_guard lock(own->text_mutex);
+    return own->device_text;
+  };
+  op.cases = [name = op.name, fields = op.fields, defaults = op.defaults] {
+    return std::vector<Case>{smallest_case(name, fields, defaults)};
+  };
   op.traits.in_place = nb::cast<bool>(declared["in_place"]);
   if (const nb::object reference = declared["reference"]; !reference.is_none()) {
     own->reference = nb::object(reference).release().ptr();
@@ -224,7 +344,12 @@ nb::dict add_own_op(const nb::dict& declared) {
   nb::dict layout;
   layout["bytes"] = op.args_size();
   for (const Field& field : op.fields) layout[nb::str(field.name.c_str())] = field.offset;
-  entries().emplace_back(add_op(std::move(op))).is_own = true;
+  own->compile = nb::object(declared["compile"]).release().ptr();
+  OpEntry& entry = entries().emplace_back(add_op(std::move(op)));
+  entry.is_own = true;
+  entry.prepare_host = [own] {
+    if (!own->run) owned(PyObject_CallNoArgs(own->compile));
+  };
   own_ops()[own->name] = own;
   return layout;
 }
@@ -252,32 +377,22 @@ void check_accesses(const nb::tuple& scheduled) {
     tensor.data = reinterpret_cast<u8*>(graph.memory.base[tensor.buffer]) + tensor.offset;
   }
   const OwnOp& own = own_op(call.call.op->name);
-  RunTileHooked* const run = own.run_hooked;
-  require(run != nullptr, "[{}] has no body that was compiled", own.name);
   AccessGuard guard;
-  const AccessHook hook{&guard, [](void* to, const void* address, i64 bytes, bool writes) {
-                          auto& listener = *static_cast<AccessGuard*>(to);
-                          writes ? listener.store(const_cast<void*>(address), bytes)
-                                 : listener.load(address, bytes);
-                        }};
+  const AccessHook hook = guard.hook();
   const NodeRule rule(node);
-  try {
-    for (const TileCoord& tile : default_tiles(axes_of(node, {}))) {
-      std::vector<Region> regions;
-      rule.append(tile, regions);
-      std::string place = fmt::format("[{}, {})", tile[0], tile[1]);
-      if (own.tile.size() > 1) place += fmt::format(" x [{}, {})", tile[2], tile[3]);
-      guard.begin(fmt::format("{}, tile {}", own.name, place), regions, graph.memory.base);
-      run(args.data(), tile.at, &hook);
-    }
-  } catch (const Error& error) {
-    std::string names;
-    for (const Field& field : own.fields)
-      if (field.is_tensor() && field.tensor(args.data()).rank > 0)
-        names += fmt::format("{} buffer {} is {}", names.empty() ? ";" : ",",
-                             field.tensor(args.data()).buffer, field.name);
-    throw Error(ErrorCode::kInvalidArgument, error.what() + names);
+  for (const TileCoord& tile : default_tiles(axes_of(node, {}))) {
+    std::vector<Region> regions;
+    rule.append(tile, regions);
+    guard.begin(own.name, regions, graph.memory.base);
+    own.run_watched(args.data(), tile, hook);
   }
+}
+
+// What backends that compile late take: the struct of the arguments and its name, the body and its namespace.
+void set_text(nb::handle name, nb::handle args, nb::handle scope, nb::handle header, nb::handle body) {
+  OwnOp& own = own_op(text(name));
+  const std::lock_guard lock(own.text_mutex);
+  own.device_text = {text(args), text(scope), text(header), text(body)};
 }
 
 nb::dict headers() {
@@ -291,6 +406,7 @@ nb::dict headers() {
 
 void add_own_ops(nb::module_& module) {
   module.def("add_own_op", &add_own_op);
+  module.def("set_own_text", &set_text);
   module.def("load_body", &load_body);
   module.def("check_accesses", &check_accesses);
   module.def("own_headers", &headers);

@@ -27,6 +27,7 @@ class Reader {
     for (const TensorArgument& output : entry_.outputs)
       if (given(output.key)) require_own_memory(entry_, output, made_.call.args.data());
     if (made_.is_torch) require_no_gradient(entry_, given_, "a program has none; use torch.no_grad()");
+    entry_.prepare(made_.place);
     return std::move(made_);
   }
 

@@ -256,6 +256,7 @@ class Call {
     Path& path = last_path();
     path = {.entry = &entry_, .reference = entry_.use_reference, .place = place_, .copies = copies_};
     if (path.reference) return run_reference();
+    entry_.prepare(place_);
     CallSite site = this->site();
     Object workspace;
     if (workspace_bytes_ > 0) {

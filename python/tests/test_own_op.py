@@ -138,7 +138,12 @@ def test_the_reference_runs_without_a_compiler(monkeypatch):
 
     x = numpy.ones((2, 3), "f")
     monkeypatch.setenv("HEDDLE_CXX", "no-such-compiler")
-    for run in (lambda: Doubled(x), lambda: Doubled.schedule(x=x, y=x), Doubled.check):
+    y = numpy.empty_like(x)
+    for run in (
+        lambda: Doubled(x),
+        lambda: heddle.Megakernel([Doubled.schedule(x=x, y=y)]),
+        Doubled.check,
+    ):
         with pytest.raises(
             heddle.CompilerMissing, match=r"\[doubled\] .*HEDDLE_CXX=no-such-compiler.*install g\+\+"
         ):
@@ -208,15 +213,23 @@ BODY = "for (i32 m = t[0]; m < t[1]; ++m) block.map(a.x.last(), [&](auto i) { %s
         ("block.row(a.y, m).store(i, 3 * block.row(a.x, m).load(i));", r"y\[.*\] is .*; the reference has"),
         (
             "block.row(a.y, m).store(i, block.row(a.x, 0).load(i) * 2);",
-            r"tile \[16, 32\)\] reads 4 bytes outside",
+            r"body reads x\[0, 0\]; of x this tile reads \[16, 32\) x \[0, 2\), in tile M \[16, 32\)",
         ),
         (
             "block.row(a.y, 0).store(i, block.row(a.x, m).load(i) * 2);",
-            r"tile \[16, 32\)\] writes 4 bytes outside",
+            r"body writes y\[0, 0\]; of y this tile writes \[16, 32\) x \[0, 2\), in tile M \[16, 32\)",
         ),
         (
             "block.row(a.y, m).store(i, block.row(a.y, m).load(i));",
-            r"reads 4 bytes outside .* buffer 0 is x, buffer 1 is y",
+            r"body reads y\[0, 0\], which the class only writes, in tile M \[0, 16\)",
+        ),
+        (
+            "block.row(a.y, m).store(i, block.row(a.x, m + 1).load(i) * 2);",
+            r"body reads x\[16, 0\]; of x this tile reads \[0, 16\) x .*, in tile M \[0, 16\)",
+        ),
+        (
+            "block.row(a.y, m).store(i, block.row(a.x, m + 33).load(i) * 2);",
+            r"body reads memory .*; of x this tile reads \[0, 16\)|reads y\[",
         ),
     ],
 )
@@ -224,6 +237,18 @@ def test_check_refuses(body, message):
     op = declared(body=BODY % body, cases=[{"M": 33, "D": 2}])
     with pytest.raises(heddle.InvalidArgument, match=message):
         op.check()
+
+
+def test_the_reference_executor_sees_what_a_body_touches():
+    op = declared(body=BODY % "block.row(a.y, m).store(i, block.row(a.x, 0).load(i));")
+    x = numpy.ones((33, 2), "f")
+    calls = [op.schedule(x=x, y=numpy.empty_like(x))]
+    heddle.Megakernel(calls, heddle.MegakernelConfig(executor="threads")).run()
+    kernel = heddle.Megakernel(calls, heddle.MegakernelConfig(executor="reference"))
+    with pytest.raises(
+        heddle.InvalidArgument, match=r"\[tried\w*\] the body reads x\[0, 0\]; of x this tile"
+    ):
+        kernel.run()
 
 
 @pytest.mark.parametrize(
@@ -273,14 +298,6 @@ def test_wrong_calls_are_refused(changes, call, message):
 
 
 X = torch.ones(3, 4)
-
-
-def test_gradients_and_fakes_are_refused():
-    x = torch.ones(3, 4, requires_grad=True)
-    with pytest.raises(heddle.Unsupported, match="an op of one's own, which torch does not know"):
-        Norm(x)
-    with torch.no_grad():
-        Norm(x)
 
 
 def test_a_class_that_is_declared_again_is_the_same_op(monkeypatch):

@@ -4,7 +4,11 @@ Importing it registers every op that can be called by itself. `heddle.ops` impor
 import it yourself where torch comes later than heddle.ops.
 """
 
+import heddle.op
+from heddle.torch import own
 from heddle.torch.call import call, call_with_gradient
 from heddle.torch.register import LIBRARY
+
+heddle.op._inside_torch = own
 
 __all__ = ["LIBRARY", "call", "call_with_gradient"]

@@ -1,6 +1,7 @@
 """Calls that torch must see: for a gradient, a mode or a subclass of its tensors."""
 
 from heddle.errors import InvalidArgument, Unsupported
+from heddle.torch import own
 from heddle.torch.register import OPS
 
 
@@ -28,13 +29,7 @@ def _outs(info, out):
 
 
 def _registered(name):
-    op = OPS.get(name)
-    if op is None:
-        raise Unsupported(
-            f"[{name}] is an op of one's own, which torch does not know: it has no gradient and no fake;"
-            " call it on plain tensors, under torch.no_grad()"
-        )
-    return op
+    return OPS.get(name) or own.registered(name)
 
 
 def call(name, inputs, attributes, out):

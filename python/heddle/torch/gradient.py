@@ -73,10 +73,9 @@ def _run(step, values, attributes):
     values.update(zip(step.writes, results, strict=True))
 
 
-def _saved(info, steps):
+def _saved(info, read):
     """(name, its place among the inputs or, after those, the results) of what a backward reads."""
     arguments = [each.field for each in (*info.inputs, *info.results)]
-    read = {value.removesuffix("^T") for step in steps for value in step.reads if value}
     return tuple((name, place) for place, name in enumerate(arguments) if name in read)
 
 
@@ -94,10 +93,46 @@ def function_of(name):
     return getattr(heddle.ops, name)
 
 
-def make_functions(info):
-    """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes."""
+def _rule(info):
+    """The gradient of an op of heddle: the names of what it reads, and the function that adds what is
+    wanted to the named values."""
     steps = _steps(info)
-    saved = _saved(info, steps)
+
+    def run(values, wanted, attributes):
+        for step in _wanted(steps, wanted):
+            _run(step, values, attributes)
+
+    return {value.removesuffix("^T") for step in steps for value in step.reads if value}, run
+
+
+def own_rule(info, made):
+    """The same for an op of one's own, whose class has a `backward`."""
+    parameters = made.cls.declaration.backward
+    gradients = tuple(f"d{each.field}" for each in info.inputs)
+    name = info.name
+
+    def run(values, wanted, attributes):
+        known = {**values, **attributes}
+        found = made.cls.backward(*[known[each] for each in parameters])
+        if not isinstance(found, dict):
+            found = dict(
+                zip(gradients, found if isinstance(found, (tuple, list)) else (found,), strict=False)
+            )
+        for each in wanted:
+            if found.get(each) is None:
+                raise InvalidArgument(
+                    f"[{name}] its backward returns no {each}, and {each[1:]} requires a gradient; it must "
+                    f'return a dict {{"{each}": tensor}}, or gradients in the order of reads'
+                )
+            values[each] = found[each]
+
+    return set(parameters), run
+
+
+def make_functions(info, op, rule):
+    """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes."""
+    read, run = rule
+    saved = _saved(info, read)
     saved_names = tuple(name for name, _ in saved)
     inputs = tuple(each.field for each in info.inputs)
     gradients = tuple(f"d{name}" for name in inputs)
@@ -106,7 +141,6 @@ def make_functions(info):
     results = tuple(f"d{each.field}" for each in info.results)
     names = tuple(each.name for each in info.attributes)
     count = len(inputs)
-    op = function_of(info.name)
 
     def forward(*arguments):
         return op(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
@@ -116,6 +150,14 @@ def make_functions(info):
         ctx.save_for_backward(*[values[place] for _, place in saved])
         ctx.attributes = arguments[count:]
         ctx.unsaved = [None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved]
+
+    def shaped(name, value, shape, dtype):
+        if not torch.compiler.is_compiling() and value.numel() != shape.numel():
+            raise InvalidArgument(
+                f"[{info.name}] its backward returns d{name} of sizes {list(value.shape)}; must have"
+                f" {list(shape)}"
+            )
+        return value.to(dtype).reshape(shape)
 
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
@@ -131,11 +173,9 @@ def make_functions(info):
                 if f"d{name}" in wanted:
                     values[f"d{name}"] = grads[0].new_zeros(forms[name][0], dtype=forms[name][1])
         else:
-            attributes = dict(zip(names, ctx.attributes, strict=True))
-            for step in _wanted(steps, wanted):
-                _run(step, values, attributes)
+            run(values, wanted, dict(zip(names, ctx.attributes, strict=True)))
         made = [
-            values[f"d{name}"].to(forms[name][1]).reshape(forms[name][0]) if f"d{name}" in wanted else None
+            shaped(name, values[f"d{name}"], *forms[name]) if f"d{name}" in wanted else None
             for name in inputs
         ]
         return (*made, *(None for _ in names))
@@ -153,30 +193,36 @@ def make_functions(info):
     TRANSFORMED[info.name] = function(forward=forward, setup_context=keep, backward=backward)
 
 
-def make_call(info):
-    """A function of the op's inputs and a dict of attributes, for inputs that require a gradient."""
+def make_call(info, op, made=None):
+    """A function of the op's inputs and a dict of attributes, for inputs that require a gradient. `made`: the
+    op is one's own."""
     # Whole numbers have no gradient, and need none.
     if all(set(result.dtypes) <= {"int32", "int64"} for result in info.results):
-        op = function_of(info.name)
 
         def call_without(inputs, attributes):
             with torch.no_grad():
                 return op(*inputs, **attributes)
 
         return call_without
+    has_gradient = bool(info.gradient if made is None else made.cls.backward)
     written = {value for step in _steps(info) for value in step.writes}
-    missing = tuple((i, each.name) for i, each in enumerate(info.inputs) if f"d{each.field}" not in written)
-    error = InvalidArgument if info.gradient else Unsupported
+    missing = tuple(
+        (i, each.name)
+        for i, each in enumerate(info.inputs)
+        if f"d{each.field}" not in written and not (made and has_gradient)
+    )
+    error = InvalidArgument if has_gradient else Unsupported
+    remedy = "give the class a backward, detach it" if made else "detach it"
     defaults = tuple((each.name, each.default) for each in info.attributes)
     name = info.name
-    if info.gradient:
-        make_functions(info)
+    if has_gradient:
+        make_functions(info, op, own_rule(info, made) if made else _rule(info))
 
     def call_with(inputs, attributes):
         for i, argument in missing:
             if inputs[i] is not None and inputs[i].requires_grad:
                 raise error(
-                    f"[{name}] {argument} requires a gradient, and {name} has none for it; detach it, or "
+                    f"[{name}] {argument} requires a gradient, and {name} has none for it; {remedy}, or "
                     "call under torch.no_grad()"
                 )
         values = tuple(attributes.get(key, default) for key, default in defaults)

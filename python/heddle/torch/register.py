@@ -56,10 +56,8 @@ def define(info):
     torch.library.register_vmap(f"heddle::{info.name}", refuse_vmap, lib=LIBRARY)
 
 
-def substitute(registered):
-    """Puts the registered op where torch.compile meets the function of heddle.ops."""
-    import heddle.ops
-
+def substitute(registered, function):
+    """Puts the registered op where torch.compile meets the function."""
     inputs = tuple(each.name for each in registered.info.inputs)
     call, write, gradients = registered.functional, registered.out, registered.with_gradient
     single = len(registered.info.results) == 1
@@ -75,7 +73,6 @@ def substitute(registered):
             return gradients(tensors, keywords)
         return call(*tensors, **keywords)
 
-    function = getattr(heddle.ops, registered.info.name)
     torch.compiler.substitute_in_graph(function, skip_signature_check=True)(polyfill)
 
 
@@ -85,8 +82,9 @@ def register_all():
         if info.callable:
             OPS[name] = Registered(info)
     for registered in OPS.values():
-        registered.with_gradient = gradient.make_call(registered.info)
-        substitute(registered)
+        function = gradient.function_of(registered.info.name)
+        registered.with_gradient = gradient.make_call(registered.info, function)
+        substitute(registered, function)
 
 
 register_all()

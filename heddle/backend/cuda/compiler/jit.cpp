@@ -26,10 +26,21 @@ std::vector<std::string> all_options(const CompileRequest& request) {
   return options;
 }
 
+// A source without the lines that say where its parts stand, which change messages alone.
+std::string placeless(std::string_view source) {
+  std::string text;
+  while (!source.empty()) {
+    const size_t end = std::min(source.find('\n'), source.size() - 1) + 1;
+    if (!source.starts_with("#line ")) text += source.substr(0, end);
+    source.remove_prefix(end);
+  }
+  return text;
+}
+
 std::string key_of(const CompileRequest& request, const std::vector<std::string>& options,
                    const Nvrtc& nvrtc) {
-  const std::string version = nvrtc.version_text();
-  std::vector<std::string_view> parts = {source_tree().digest, version, request.source};
+  const std::string version = nvrtc.version_text(), source = placeless(request.source);
+  std::vector<std::string_view> parts = {source_tree().digest, version, source};
   parts.insert(parts.end(), options.begin(), options.end());
   return digest_of(parts);
 }
@@ -38,7 +49,8 @@ std::string key_of(const CompileRequest& request, const std::vector<std::string>
 
 std::string code_name(const CompileRequest& request) {
   const std::vector<std::string> options = all_options(request);
-  std::vector<std::string_view> parts = {source_tree().digest, request.source};
+  const std::string source = placeless(request.source);
+  std::vector<std::string_view> parts = {source_tree().digest, source};
   parts.insert(parts.end(), options.begin(), options.end());
   return digest_of(parts);
 }

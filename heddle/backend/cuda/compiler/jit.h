@@ -37,8 +37,8 @@ std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> reques
 std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers = 0);
 Compiled compile(const CompileRequest& request);
 
-// Returns the name of a request's code in a DeviceCode: a digest of its text, of all that it may include, and of its
-// options.
+// Returns the name of a request's code in a DeviceCode: a digest of its text without #line, of all that it may
+// include, and of its options.
 std::string code_name(const CompileRequest& request);
 
 // Reads what `--ptxas-options=-v` wrote into a log: the kernels, and the functions that were not inlined, which have

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <set>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -18,11 +18,11 @@
 namespace heddle::cuda {
 namespace {
 
-// "rms_norm" -> "RmsNorm", the name of its arguments.
-std::string args_name(const std::string& op) {
+// "rms_norm" -> "RmsNorm".
+std::string pascal_case(const std::string& words) {
   std::string name;
   bool upper = true;
-  for (char c : op) {
+  for (char c : words) {
     if (c != '_') name += upper ? char(std::toupper(c)) : c;
     upper = c == '_';
   }
@@ -33,6 +33,13 @@ constexpr const char* kVariant = ".sm80.cuh";
 
 std::string include_of(const std::string& op, const char* suffix) {
   return fmt::format("#include \"{}\"\n", op_source(op, suffix));
+}
+
+// What a program includes of an op, or the texts of one that was made at run time, which are in no file.
+OpText text_of(const std::string& op) {
+  const OpSpec* const spec = find_op(op);
+  if (spec && spec->text) return spec->text();
+  return {pascal_case(op), op, include_of(op, ".h"), include_of(op, ".cuh")};
 }
 
 // Names part `part` of opcode `opcode`.
@@ -48,7 +55,7 @@ std::string body_text(const std::string& op, const char* body, const OpConfig& c
   types += fmt::format("struct Config{} : {}::DefaultConfig {{\n", name, op);
   for (const auto& [value, number] : config.values())
     types += fmt::format("static constexpr decltype({0}::DefaultConfig::k{1}) k{1} = {2};\n", op,
-                         args_name(value), number);
+                         pascal_case(value), number);
   types += "};\n";
   return fmt::format("{}::{}With<Config{}>", op, body, name);
 }
@@ -59,17 +66,18 @@ std::string links_source(const Opcode& opcode, size_t number, const KnownArgs& k
   std::string text;
   for (size_t part = 0; part < opcode.ops.size(); ++part) {
     const std::string& op = opcode.ops[part];
-    const std::string name = link_name(number, part), args = args_name(op);
+    const std::string name = link_name(number, part);
+    const OpText names = text_of(op);
     std::string more;
     if (!known.empty()) {
       more = ", Known" + name;
       text += fmt::format("struct Known{} {{\nstatic __forceinline__ void set({}& a) {{\n{}\n}}\n}};\n", name,
-                          args, known[part]);
+                          names.args, known[part]);
     }
     const bool variant = traits.has_ring ? has_variant(op) : runs_variant(get_op(op));
     const OpConfig& config = part == opcode.main ? opcode.config : OpConfig();
-    const std::string body = body_text(op, variant ? "DeviceBody" : "Body", config, name, text);
-    text += fmt::format("using {} = Link<{}, {}{}>;\n", name, body, args, more);
+    const std::string body = body_text(names.scope, variant ? "DeviceBody" : "Body", config, name, text);
+    text += fmt::format("using {} = Link<{}, {}{}>;\n", name, body, names.args, more);
   }
   return text;
 }
@@ -135,8 +143,9 @@ std::string chain_type(const Opcode& opcode, size_t number) {
 // Writes the part before the kernels: primitives, bodies, and types Main<i> and Chain<i> of the opcodes.
 std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownArgs> known,
                          const KernelTraits& traits, const std::string& arch) {
-  std::set<std::string> ops;
-  for (const Opcode& opcode : opcodes) ops.insert(opcode.ops.begin(), opcode.ops.end());
+  std::map<std::string, OpText> ops;
+  for (const Opcode& opcode : opcodes)
+    for (const std::string& op : opcode.ops) ops.try_emplace(op, text_of(op));
   std::string types;
   for (bool used : traits.types) types += used ? "true, " : "false, ";
   const bool is_known = std::ranges::all_of(known, [](const KnownArgs& args) { return !args.empty(); });
@@ -152,10 +161,10 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.warps,
       traits.has_ring, traits.scratch_bytes, arch_of(arch).primitives);
-  for (const std::string& op : ops) text += include_of(op, ".h");
+  for (const auto& [op, texts] : ops) text += texts.header;
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
-  for (const std::string& op : ops) text += include_of(op, ".cuh");
-  for (const std::string& op : ops)
+  for (const auto& [op, texts] : ops) text += texts.body;
+  for (const auto& [op, texts] : ops)
     if (has_variant(op)) text += include_of(op, kVariant);
   for (size_t n = 0; n < opcodes.size(); ++n) {
     text += links_source(opcodes[n], n, known[n], traits);
@@ -168,7 +177,8 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
 }  // namespace
 
 bool has_variant(const std::string& op) {
-  return !op_source(op, kVariant).empty();
+  const OpSpec* const spec = find_op(op);
+  return !(spec && spec->text) && !op_source(op, kVariant).empty();
 }
 
 KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
