@@ -102,17 +102,3 @@ def test_a_program_of_the_host_is_refused():
         heddle.InvalidArgument, match="'threads' runs on the host, and the tensors are on GPU 0"
     ):
         heddle.Megakernel(calls, heddle.MegakernelConfig(executor="threads"))
-
-
-class Doubled(heddle.Op):
-    reads = {"x": (heddle.f32, "M, D")}
-    writes = {"y": (heddle.f32, "M, D")}
-    tile = ("M",)
-    body = "for (i32 m = t[0]; m < t[1]; ++m) block.row(a.y, m).set(0, 1);"
-
-
-def test_an_op_of_ones_own_is_refused():
-    with pytest.raises(heddle.Unsupported, match="which runs on the host; x is on GPU 0"):
-        Doubled(on_gpu(X), out=on_gpu(X))
-    with pytest.raises(heddle.Unsupported, match="which runs on the host; x is on GPU 0"):
-        heddle.Megakernel([Doubled.schedule(x=on_gpu(X), y=on_gpu(X))])

@@ -1,0 +1,137 @@
+"""Ops of one's own on a GPU, or on one that a build without a GPU emulates."""
+
+# ruff: noqa: RUF012 - a class declares an op by its attributes, which nobody changes
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import heddle
+import heddle.ops
+from gpu_array import Driver, GpuArray
+from test_own_op import Blend, Gate, Norm
+
+try:
+    DRIVER = Driver()
+except OSError as error:
+    pytest.skip(f"no GPU can be used here: {error}", allow_module_level=True)
+
+RANDOM = numpy.random.default_rng(1)
+X, W = RANDOM.standard_normal((33, 64), "f"), RANDOM.standard_normal(64, "f")
+
+
+def on_gpu(values):
+    return GpuArray(DRIVER, values)
+
+
+@pytest.fixture(autouse=True)
+def no_compiler_of_the_host(monkeypatch):
+    monkeypatch.setenv("HEDDLE_CXX", "no-such-compiler")
+
+
+def test_a_call_runs_the_body_on_the_gpu():
+    outs = {"y": on_gpu(numpy.zeros_like(X)), "head": on_gpu(numpy.zeros((33, 3), "f"))}
+    Blend(on_gpu(X), on_gpu(W), scale=2.0, count=3, out=outs)
+    assert heddle.last_path().device == "GPU 0"
+    y, head = Blend.reference(X, W, 2.0, 3)
+    numpy.testing.assert_allclose(outs["y"].numpy(), y, atol=1e-5)
+    numpy.testing.assert_allclose(outs["head"].numpy(), head, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_two_tiled_dimensions_and_other_floats(dtype):
+    x, y = X.astype(dtype), on_gpu(numpy.zeros((33, 32), dtype))
+    Gate(on_gpu(x), out=y)
+    numpy.testing.assert_allclose(y.numpy(), Gate.reference(x.astype("d"))["y"], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["largest", "softmax"])
+def test_a_whole_struct_with_a_choice(kind):
+    y = on_gpu(X)
+    Norm(y, kind=kind, out=y)  # in place
+    numpy.testing.assert_allclose(y.numpy(), Norm.reference(X.astype("d"), kind), atol=1e-5)
+
+
+@pytest.mark.parametrize("executor", ["megakernel", "launches"])
+def test_it_is_a_part_of_a_program(executor):
+    x, weight, bias = on_gpu(X), on_gpu(W), on_gpu(W)
+    h, y, head = on_gpu(X), on_gpu(numpy.zeros_like(X)), on_gpu(numpy.zeros((33, 1), "f"))
+    kernel = heddle.Megakernel(
+        [
+            heddle.schedule("rms_norm", x=x, weight=weight, y=h),
+            Blend.schedule(x=h, bias=bias, y=y, head=head, count=1),
+            Norm.schedule(x=y, y=y, kind="softmax"),
+            heddle.schedule("add", a=x, b=y, y=x),
+        ],
+        heddle.MegakernelConfig(executor=executor),
+    )
+    wanted = X
+    for _ in range(2):
+        kernel.run()
+        normed = heddle.ops.rms_norm(wanted.astype("f"), W)
+        wanted = wanted + Norm.reference(Blend.reference(normed, W, 1.5, 1)[0], "softmax")
+        numpy.testing.assert_allclose(x.numpy(), wanted, atol=1e-5)
+
+
+class Wrong(heddle.Op):
+    reads = {"x": (heddle.f32, "M, D")}
+    writes = {"y": (heddle.f32, "M, D")}
+    tile = ("M",)
+    body = """
+    const auto x = block.row(a.x, t[0]);
+    const auto y = block.row(a.z, t[0]);
+    """
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_a_wrong_body_shows_its_own_line(scheduled):
+    def run():
+        if scheduled:
+            heddle.Megakernel([Wrong.schedule(x=on_gpu(X), y=on_gpu(X))]).run()
+        else:
+            Wrong(on_gpu(X), out=on_gpu(X))
+
+    with pytest.raises(heddle.CompileError, match=r"test_gpu_own_op.py:\d+: .*z") as caught:
+        run()
+    line = Path(__file__).read_text().splitlines()[caught.value.line - 1]
+    assert line.strip() == "const auto y = block.row(a.z, t[0]);"
+    assert "error" in caught.value.log
+
+
+CODE = """
+import sys
+sys.path.insert(0, {tests!r})
+import numpy, heddle
+from gpu_array import Driver, GpuArray
+class Twice(heddle.Op):
+    reads = {{"x": (heddle.f32, "M, D")}}
+    writes = {{"y": (heddle.f32, "M, D")}}
+    tile = ("M",)
+    body = '''for (i32 m = t[0]; m < t[1]; ++m)
+      block.map(a.x.last(), [&](auto i) {{ block.row(a.y, m).store(i, 2 * block.row(a.x, m).load(i)); }});'''
+driver = Driver()
+x = GpuArray(driver, numpy.full((2, 3), 3, "f"))
+y = GpuArray(driver, numpy.zeros((2, 3), "f"))
+Twice(x, out=y)
+assert (y.numpy() == 6).all()
+"""
+
+
+def test_another_process_takes_what_was_compiled(tmp_path):
+    code = CODE.format(tests=str(Path(__file__).parent))
+    kept = set()
+    for at in range(2):  # the class stands elsewhere in the second
+        made = subprocess.run(
+            [sys.executable, "-c", "\n" * at + code],
+            env={**os.environ, "HEDDLE_CACHE": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert made.returncode == 0, made.stderr
+        kept.add(tuple(sorted(path.name for path in tmp_path.rglob("*") if path.is_file())))
+    assert len(kept) == 1
