@@ -161,6 +161,19 @@ def unit(declaration, layout):
     return re.sub("|".join(parts), lambda found: parts[found[0]], UNIT)
 
 
+# What a GPU must know of a body that takes memory on chip.
+CHIP = re.compile(r"\bblock\s*\.\s*(?:template\s+)?(scratch|product|fragment)\b")
+
+
+def _why_not_on_a_gpu(declaration):
+    used = set(CHIP.findall(declaration.body))
+    if used - {"scratch"}:
+        return f"its body takes block.{min(used - {'scratch'})}, which ops of one's own have on the CPU alone"
+    if used and not declaration.scratch:
+        return 'its body takes block.scratch; say how many floats, as in scratch = "D"'
+    return ""
+
+
 def device_text(name, declaration, layout):
     """The same for a device program, which has all bodies: the struct's name, the body's scope, texts."""
     args, scope = f"OwnArguments_{name}", f"own_{name}"
@@ -173,6 +186,8 @@ def device_text(name, declaration, layout):
         f"namespace {scope} {{\nusing Args = {args};\n{_choices(declaration)}{_body(declaration)}"
         f"}}  // namespace {scope}\n"
     )
+    if why := _why_not_on_a_gpu(declaration):
+        header = f'#line {declaration.line} "{declaration.file}"\n#error {why}\n'
     return args, scope, '#include "heddle/ir/tensor.h"\n' + header, body
 
 

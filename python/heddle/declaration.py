@@ -36,6 +36,7 @@ class Declaration:
     body: str  # "": there is none
     file: str
     line: int  # where the body begins
+    scratch: tuple  # floats of each piece, as dimensions
     backward: tuple  # the names of its parameters; (): there is none
 
     def names(self, writes):
@@ -60,6 +61,7 @@ def declare(cls):
         body=body,
         file=file,
         line=line,
+        scratch=_scratch(cls),
         backward=_backward(cls, tensors, attributes),
     )
 
@@ -118,6 +120,16 @@ def _attributes(cls):
         if kind is None:
             raise _wrong(cls, f"attribute {name}", hint, 'must be an int, float, bool or Literal["a", "b"]')
         yield Attribute(name, kind, choices, getattr(cls, name, None))
+
+
+def _scratch(cls):
+    given = getattr(cls, "scratch", ())
+    pieces = (given,) if isinstance(given, str) else given
+    if not isinstance(pieces, (tuple, list)) or not all(isinstance(each, str) and each for each in pieces):
+        raise _wrong(
+            cls, "scratch", given, 'must be the floats of each block.scratch, like "D" or ("D", "2N")'
+        )
+    return tuple(pieces)
 
 
 def _backward(cls, tensors, attributes):

@@ -34,6 +34,8 @@ class Op:
                     of attributes, and `dy`, the gradient of what is written as y. It returns {"dx": tensor},
                     or gradients in the order of reads
     in_place        True: an output may be the same tensor as an input
+    scratch         the floats that a tile takes with block.scratch, which a GPU must know: "D", or, for two
+                    pieces, ("D", "2N")
     cases           sizes and attributes that `check` runs, [{"M": 5, "D": 37}]; left out: a few
     bound           the largest |value - reference| / (1 + |reference|) that `check` allows in f32
 
@@ -48,6 +50,7 @@ class Op:
     reference = None
     backward = None
     in_place = False
+    scratch = ()
     cases = None
     bound = 1e-5
 
@@ -162,6 +165,7 @@ class _Made:
                 ],
                 "tile": list(declaration.tile),
                 "in_place": declaration.in_place,
+                "scratch": list(declaration.scratch),
                 "reference": _reference(self),
                 "compile": lambda: self.cls.compile(),  # the last one: its file has the body
             }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include <dlfcn.h>
 
@@ -26,12 +27,21 @@ namespace nb = nanobind;
 
 namespace {
 
-// Where a tiled dimension stands in the tensors.
-struct TiledDim {
-  std::string name;
-  i32 preferred = 0;  // elements in a tile; 0: all
+// Where a dimension stands in the tensors.
+struct DimPlace {
   size_t field = 0, at = 0;
 };
+struct TiledDim : DimPlace {
+  std::string name;
+  i32 preferred = 0;  // elements in a tile; 0: all
+};
+
+std::optional<DimPlace> place_of_dim(const std::vector<Field>& fields, std::string_view name) {
+  for (size_t f = 0; f < fields.size(); ++f)
+    for (size_t d = 0; d < fields[f].dims.size(); ++d)
+      if (fields[f].dims[d].name == name && fields[f].dims[d].scale == 1) return DimPlace{f, d};
+  return {};
+}
 
 // The functions of the library of a body, as python/heddle/body.py writes them.
 using RunTile = void(const std::byte* args, const i32* tile);
@@ -41,6 +51,7 @@ struct OwnOp {
   std::string name;
   std::vector<Field> fields;
   std::vector<TiledDim> tile;
+  std::vector<std::vector<FieldDim>> scratch;  // floats of each piece: the product of its sizes in a tile
   std::atomic<RunTile*> run = nullptr;
   std::atomic<RunTileHooked*> run_hooked = nullptr;
   // Functions of Python; never released, as ops are not.
@@ -66,6 +77,21 @@ struct OwnOp {
     for (const Field& field : fields)
       if (field.writes()) elements_written += double(elements(field.tensor(args)));
     return part * elements_written;
+  }
+  i64 scratch_bytes(const std::byte* args, const TileCoord& tile_at) const {
+    i64 bytes = 0;
+    for (const std::vector<FieldDim>& piece : scratch) {
+      i64 floats = 1;
+      for (const FieldDim& dim : piece) {
+        const auto cut = std::ranges::find(tile, dim.name, &TiledDim::name);
+        const DimPlace place = *place_of_dim(fields, dim.name);
+        const int at = 2 * int(cut - tile.begin());
+        floats *= dim.scale * i64(cut == tile.end() ? fields[place.field].tensor(args).size[place.at]
+                                                    : tile_at[at + 1] - tile_at[at]);
+      }
+      bytes += floats * i64(sizeof(float));
+    }
+    return bytes;
   }
   void run_body(const std::byte* args, const TileCoord& tile_at) const {
     RunTile* const body = run;
@@ -294,14 +320,10 @@ std::vector<TiledDim> read_tile(const OpSpec& op, const nb::list& tile) {
   std::vector<TiledDim> made;
   for (const nb::handle each : tile) {
     const auto given = nb::cast<nb::tuple>(each);  // name, elements
-    TiledDim dim{.name = text(given[0]), .preferred = nb::cast<i32>(given[1])};
-    bool known = false;
-    for (size_t f = 0; f < op.fields.size() && !known; ++f)
-      for (size_t d = 0; d < op.fields[f].dims.size() && !known; ++d)
-        if (op.fields[f].dims[d].name == dim.name && op.fields[f].dims[d].scale == 1)
-          dim.field = f, dim.at = d, known = true;
-    require(known, "[{}] tile has {}; must be a dimension of reads or writes", op.name, dim.name);
-    made.push_back(std::move(dim));
+    const std::string name = text(given[0]);
+    const std::optional<DimPlace> place = place_of_dim(op.fields, name);
+    require(place.has_value(), "[{}] tile has {}; must be a dimension of reads or writes", op.name, name);
+    made.push_back({*place, name, nb::cast<i32>(given[1])});
   }
   require(made.size() <= 2, "[{}] tile has {} dimensions; must have one or two", op.name, made.size());
   return made;
@@ -322,6 +344,16 @@ nb::dict add_own_op(const nb::dict& declared) {
   const auto own = std::make_shared<OwnOp>();
   own->name = op.name, own->fields = op.fields;
   own->tile = read_tile(op, nb::cast<nb::list>(declared["tile"]));
+  for (const nb::handle piece : nb::cast<nb::list>(declared["scratch"])) {
+    own->scratch.push_back(parse_dims(text(piece)));
+    for (const FieldDim& dim : own->scratch.back())
+      require(place_of_dim(op.fields, dim.name).has_value(),
+              "[{}] scratch has {}; must be a dimension of reads or writes", op.name, dim.name);
+  }
+  if (!own->scratch.empty())
+    op.scratch = [own](const std::byte* args, const TileCoord& tile) {
+      return own->scratch_bytes(args, tile);
+    };
   op.infer = infer_from_dims(op.name, op.fields);
   op.axes = [own](const std::byte* args, const TilingTarget&) { return own->axes(args); };
   op.flops = [own](const std::byte* args, const TileCoord& tile) { return own->flops(args, tile); };

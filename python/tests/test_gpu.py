@@ -71,7 +71,8 @@ def test_tensors_of_two_places_are_refused():
 
 def test_memory_that_is_not_the_gpus_is_refused():
     lie = on_gpu(X)
-    lie.address = numpy.zeros(1 << 12, "f").ctypes.data
+    memory = numpy.zeros(1 << 12, "f")  # lives on, so that nothing else lies there
+    lie.address = memory.ctypes.data
     with pytest.raises(heddle.InvalidArgument, match=r"\[softmax\] x"):
         heddle.ops.softmax(lie, out=on_gpu(X))
 

@@ -77,6 +77,45 @@ def test_it_is_a_part_of_a_program(executor):
         numpy.testing.assert_allclose(x.numpy(), wanted, atol=1e-5)
 
 
+class Reversed(heddle.Op):
+    """Each row backwards, by way of memory on chip."""
+
+    reads = {"x": (heddle.f32, "M, D")}
+    writes = {"y": (heddle.f32, "M, D")}
+    tile = ("M",)
+    scratch = ("D", "2D")
+    body = """
+    const auto kept = block.scratch(a.x.last()), twice = block.scratch(2 * a.x.last());
+    const i32 last = a.x.last() - 1;
+    for (i32 row = t[0]; row < t[1]; ++row) {
+      const auto x = block.row(a.x, row), y = block.row(a.y, row);
+      block.map(a.x.last(), [&](auto i) { kept.store(i, x.load(i)); });
+      block.sync();
+      block.map(a.x.last(), [&](auto i) { twice.store(i + last, kept.get(last - i32(block.index(i)))); });
+      block.sync();
+      block.map(a.x.last(), [&](auto i) { y.store(i, twice.load(i + last)); });
+      block.sync();
+    }
+    """
+
+    @staticmethod
+    def reference(x):
+        return x[:, ::-1]
+
+
+def test_memory_on_chip(monkeypatch):
+    y = on_gpu(numpy.zeros_like(X))
+    Reversed(on_gpu(X), out=y)
+    numpy.testing.assert_array_equal(y.numpy(), X[:, ::-1])
+    monkeypatch.delenv("HEDDLE_CXX")
+    Reversed.check()
+    unknown = type("Unknown", (Reversed,), {"scratch": (), "writes": Reversed.writes})
+    with pytest.raises(
+        heddle.CompileError, match=r"takes block\.scratch; say how many floats, as in scratch"
+    ):
+        unknown(on_gpu(X), out=y)
+
+
 class Wrong(heddle.Op):
     reads = {"x": (heddle.f32, "M, D")}
     writes = {"y": (heddle.f32, "M, D")}
