@@ -1,5 +1,5 @@
-// What the blocks of one thread share that take one element after the other. It needs nothing but the compiler, as
-// plain_block.h does.
+// Shares loops among the blocks of one thread that take one element after the other. It needs nothing but the
+// compiler, as plain_block.h does.
 #pragma once
 
 #include "heddle/base/types.h"

@@ -35,7 +35,7 @@ std::string include_of(const std::string& op, const char* suffix) {
   return fmt::format("#include \"{}\"\n", op_source(op, suffix));
 }
 
-// What a program includes of an op, or the texts of one that was made at run time, which are in no file.
+// Returns what a program includes of an op, or the texts of one that was made at run time, which are in no file.
 OpText text_of(const std::string& op) {
   const OpSpec* const spec = find_op(op);
   if (spec && spec->text) return spec->text();
