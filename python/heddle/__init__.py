@@ -33,6 +33,7 @@ __all__ = [
     "i32",
     "last_path",
     "load",
+    "load_ops",
     "ops",
     "schedule",
     "schedulers",
@@ -55,6 +56,7 @@ _HOMES = {
         "set_default_scheduler",
     ),
     "heddle.op": ("Op",),
+    "heddle.op_folder": ("load_ops",),
     "heddle.model": ("load",),
 }
 _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}

@@ -55,16 +55,14 @@ TEXT  }
 # A body is compiled for floats that are all f32, or all bf16: its loops become lane vectors. For others
 # it looks at the type of each element, and so does a struct whose `run` takes Args alone.
 UNIT = """#include "heddle/backend/cpu/plain_block.h"
-
+HEADER
 namespace heddle::own {
 namespace {
 
 #include "heddle/backend/cpu/float_value.h"
 #include "heddle/tile/math.cuh"
 
-template <class Float>
-struct ArgsOf {
-MEMBERS};
+STRUCT
 using Args = ArgsOf<Tensor>;
 static_assert(sizeof(Args) == BYTES);
 CHECKSCHOICES
@@ -138,8 +136,26 @@ def _choices(declaration):
     )
 
 
+def _struct(declaration):
+    if declaration.header:
+        return f"template <class>\nusing ArgsOf = heddle::{struct_of(declaration.name)};"
+    return f"template <class Float>\nstruct ArgsOf {{\n{_lines(_members(declaration, _tensor))}}};"
+
+
+def struct_of(name):
+    """ "rms_norm" as "RmsNorm", as heddle calls the arguments of an op."""
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+def _header(declaration):
+    text = declaration.header.replace("#pragma once", "")
+    return f'#line 1 "{declaration.header_file}"\n{text}\n#line 1 "heddle"\n' if text else ""
+
+
 def _body(declaration):
     body = f'#line {declaration.line} "{declaration.file}"\n{declaration.body}\n#line 1 "heddle"\n'
+    if declaration.header:
+        return body
     whole = re.search(r"\bstruct\s+Body\b", declaration.body)
     return body if whole else BODY.replace("TEXT", body)
 
@@ -149,14 +165,15 @@ def unit(declaration, layout):
     floats = [name for name, _, _, dtypes, _ in declaration.tensors if dtypes == "float"]
     members = _members(declaration, _tensor)
     parts = {
-        "MEMBERS": _lines(members),
+        "HEADER": _header(declaration),
+        "STRUCT": _struct(declaration),
         "CHECKS": "".join(
             f"static_assert(__builtin_offsetof(Args, {name}) == {layout[name]});\n" for name, _ in members
         ),
-        "CHOICES": _choices(declaration),
+        "CHOICES": "" if declaration.header else _choices(declaration),
         "BYTES": str(layout["bytes"]),
         "SAME": " && ".join(f"a.{name}.dtype == kType" for name in floats) or "false",
-        "BODY": _body(declaration),
+        "BODY": _body(declaration) + (f"using {declaration.name}::Body;\n" if declaration.header else ""),
     }
     return re.sub("|".join(parts), lambda found: parts[found[0]], UNIT)
 
@@ -165,17 +182,26 @@ def unit(declaration, layout):
 CHIP = re.compile(r"\bblock\s*\.\s*(?:template\s+)?(scratch|product|fragment)\b")
 
 
-def _why_not_on_a_gpu(declaration):
-    used = set(CHIP.findall(declaration.body))
+def _why_not(declaration):
+    """What a device program says of a body that it cannot have."""
+    used, why = set(CHIP.findall(declaration.body)), ""
     if used - {"scratch"}:
-        return f"its body takes block.{min(used - {'scratch'})}, which ops of one's own have on the CPU alone"
-    if used and not declaration.scratch:
-        return 'its body takes block.scratch; say how many floats, as in scratch = "D"'
-    return ""
+        why = f"its body takes block.{min(used - {'scratch'})}, which ops of one's own have on the CPU alone"
+    elif used and not declaration.scratch:
+        why = 'its body takes block.scratch; say how many floats, as in scratch = "D"'
+    return f'#line {declaration.line} "{declaration.file}"\n#error {why}\n' if why else ""
 
 
 def device_text(name, declaration, layout):
     """The same for a device program, which has all bodies: the struct's name, the body's scope, texts."""
+    if declaration.header:
+        args, scope, header, body = (
+            struct_of(declaration.name),
+            declaration.name,
+            _header(declaration),
+            _body(declaration),
+        )
+        return args, scope, header + _why_not(declaration), body
     args, scope = f"OwnArguments_{name}", f"own_{name}"
     members = _lines(_members(declaration, lambda dtypes: "Tensor"))
     header = (
@@ -186,9 +212,7 @@ def device_text(name, declaration, layout):
         f"namespace {scope} {{\nusing Args = {args};\n{_choices(declaration)}{_body(declaration)}"
         f"}}  // namespace {scope}\n"
     )
-    if why := _why_not_on_a_gpu(declaration):
-        header = f'#line {declaration.line} "{declaration.file}"\n#error {why}\n'
-    return args, scope, '#include "heddle/ir/tensor.h"\n' + header, body
+    return args, scope, '#include "heddle/ir/tensor.h"\n' + header + _why_not(declaration), body
 
 
 def _tensor(dtypes):
@@ -203,7 +227,7 @@ def compile_body(declaration, layout):
     text, headers = unit(declaration, layout), _heddle.own_headers()
     program = shutil.which(command[0])
     # Where the body stands changes its messages alone.
-    placeless = unit(replace(declaration, file="", line=1), layout)
+    placeless = unit(replace(declaration, file="", line=1, header_file=""), layout)
     parts = (
         *command,
         program,

@@ -36,6 +36,8 @@ class Declaration:
     body: str  # "": there is none
     file: str
     line: int  # where the body begins
+    header: str  # of an op of a folder: the text of x.h, which declares the struct of the arguments; ""
+    header_file: str
     scratch: tuple  # floats of each piece, as dimensions
     backward: tuple  # the names of its parameters; (): there is none
 
@@ -48,6 +50,8 @@ def declare(cls):
     name = cls.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
     attributes = tuple(_attributes(cls))
     tensors = (*_tensors(cls, "reads", False), *_tensors(cls, "writes", True))
+    if cls.header:  # in the order of the struct
+        tensors = tuple(sorted(tensors, key=lambda each: cls.order.index(each[0])))
     body, file, line = _body(cls)
     if not any(writes for _, writes, *_ in tensors):
         raise InvalidArgument(f"[{cls.__name__}] writes is empty; an op writes one tensor or more")
@@ -61,6 +65,8 @@ def declare(cls):
         body=body,
         file=file,
         line=line,
+        header=cls.header.read_text() if cls.header else "",
+        header_file=str(cls.header or ""),
         scratch=_scratch(cls),
         backward=_backward(cls, tensors, attributes),
     )

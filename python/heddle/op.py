@@ -43,6 +43,7 @@ class Op:
     `MyOp(x, scale=2.0)` calls it, `MyOp.schedule(x=x, y=y)` makes it a part of a Megakernel.
     """
 
+    header, order = None, ()  # of a class that heddle.load_ops makes
     reads = {}
     writes = {}
     tile = ()
@@ -176,7 +177,7 @@ class _Made:
 def _made(cls):
     with _lock:
         if cls._made is None:
-            declaration = replace(cls.declaration, file="", line=0)
+            declaration = replace(cls.declaration, file="", line=0, header_file="")
             made = _registered.get(declaration)
             if made is None:
                 same = sum(each.name == declaration.name for each in _registered)

@@ -116,6 +116,19 @@ def test_memory_on_chip(monkeypatch):
         unknown(on_gpu(X), out=y)
 
 
+def test_an_op_of_a_folder():
+    op = heddle.load_ops(Path(__file__).parents[2] / "examples/cmake_op")["soft_clip"]
+    x, shift, y = on_gpu(X), on_gpu(W), on_gpu(numpy.zeros_like(X))
+    wanted = op.reference(X, W, 0.5, 0.1)
+    heddle.ops.soft_clip(x, shift, limit=0.5, out=y)
+    numpy.testing.assert_allclose(y.numpy(), wanted, atol=1e-6)
+    z = on_gpu(numpy.zeros_like(X))
+    heddle.Megakernel(
+        [op.schedule(x=x, shift=shift, y=y, limit=0.5), heddle.schedule("softmax", x=y, y=z)]
+    ).run()
+    numpy.testing.assert_allclose(z.numpy(), heddle.ops.softmax(wanted.astype("f")), atol=1e-6)
+
+
 class Wrong(heddle.Op):
     reads = {"x": (heddle.f32, "M, D")}
     writes = {"y": (heddle.f32, "M, D")}
