@@ -1,16 +1,17 @@
-# The compiler flags of all of heddle's targets.
+# The compiler flags of all of heddle's targets. Projects that find heddle installed (package.cmake) have flags of their own.
 add_library(heddle_flags INTERFACE)
-target_compile_options(heddle_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+target_compile_options(heddle_flags INTERFACE
+  "$<BUILD_INTERFACE:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Wno-missing-field-initializers>")
 # Nobody replaces a function of heddle at load time, so that the compiler may put functions into one another.
-target_compile_options(heddle_flags INTERFACE -fno-semantic-interposition)
+target_compile_options(heddle_flags INTERFACE $<BUILD_INTERFACE:-fno-semantic-interposition>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports members of moved-from variants as maybe uninitialised (GCC bug 105562), overlapping copies in
   # "text" + std::string (105651), and at -O2 copies of 2^63 bytes and more where a string's length is not known.
-  target_compile_options(heddle_flags INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overread
-                         -Wno-stringop-overflow)
+  target_compile_options(heddle_flags INTERFACE
+    "$<BUILD_INTERFACE:-Wno-maybe-uninitialized;-Wno-restrict;-Wno-stringop-overread;-Wno-stringop-overflow>")
 endif()
 if(HEDDLE_WERROR)
-  target_compile_options(heddle_flags INTERFACE -Werror)
+  target_compile_options(heddle_flags INTERFACE $<BUILD_INTERFACE:-Werror>)
 endif()
 if(HEDDLE_DEBUG_CHECKS)
   target_compile_definitions(heddle_flags INTERFACE HEDDLE_DEBUG_CHECKS=1)
@@ -30,5 +31,5 @@ option(HEDDLE_FUZZ "Build the libFuzzer programs (*_fuzz.cpp); needs clang" OFF)
 if(HEDDLE_FUZZ)
   target_compile_options(heddle_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
-target_include_directories(heddle_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(heddle_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
 target_link_libraries(heddle_flags INTERFACE fmt::fmt Threads::Threads)
