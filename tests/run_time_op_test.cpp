@@ -207,6 +207,27 @@ TEST(RunTimeOpWithoutABody, IsRefusedByName) {
   }
 }
 
+TEST(RunTimeOpWithAWatchedBody, TellsTheReferenceExecutorWhatItTouches) {
+  OpSpec op = Blend::op("watched");
+  const Field x = op.fields[0];
+  op.watched_body = [x, body = op.body](const std::byte* args, const TileCoord& tile,
+                                        const AccessHook& hook) {
+    const Tensor& tensor = x.tensor(args);
+    hook.touch(hook.context, tensor.data + tile[1] * tensor.stride[0] * 4, 4,
+               false);  // the row after its own
+    body(args, tile);
+  };
+  const OpSpec& added = add_op(std::move(op));
+  run_case(added, added.cases()[0], "threads");  // nobody listens
+  try {
+    run_case(added, added.cases()[0], "reference");
+    FAIL() << "it was not seen";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("reads 4 bytes outside of what it declares"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(RunTimeOpWithAFailingBody, EndsTheRunWithItsError) {
   OpSpec op = Blend::op("failing");
   op.body = [](const std::byte*, const TileCoord& tile) {

@@ -191,7 +191,7 @@ def _made(cls):
 
 def made_of(name):
     """The op of that name, which a class declared."""
-    return next(made for made in _registered.values() if made.name == name)
+    return next(made for made in list(_registered.values()) if made.name == name)
 
 
 def _reference(of):

@@ -38,6 +38,10 @@ def load_ops(folder):
         loaded[body.stem] = _load(body)
     for name, cls in loaded.items():
         setattr(heddle.ops, name, _made(cls).function)
+        if "torch" in sys.modules:  # torch.compile must know of it before it first meets a call
+            from heddle.torch import own
+
+            own.registered(_made(cls).name)
     return loaded
 
 

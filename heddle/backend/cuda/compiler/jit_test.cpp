@@ -120,6 +120,15 @@ TEST_F(Jit, RefusesStandardHeadersExceptionsAndUnknownOptions) {
   refused("int x;", {"--no-such-option"});
 }
 
+// The body of an op made at run time says where it stands in its user's file, which changes as that file does.
+TEST(CodeName, ForgetsWhereASourceStands) {
+  const auto name = [](const std::string& source) { return code_name({"x", source, "sm_90a", {}}); };
+  EXPECT_EQ(name("#line 7 \"a.py\"\nint x;"), name("#line 9 \"b.py\"\nint x;"));
+  EXPECT_EQ(name("int x;\n#line 7 \"a.py\""), name("int x;\n"));
+  EXPECT_NE(name("#line 7 \"a.py\"\nint x;"), name("#line 7 \"a.py\"\nint y;"));
+  EXPECT_NE(name("int a;\nint b;"), name("int a;int b;"));
+}
+
 TEST(KernelUse, ReadsEveryKernelOfALog) {
   const std::vector<KernelUse> kernels = parse_kernel_use(
       "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\n"
