@@ -48,6 +48,8 @@ class Declaration:
 def declare(cls):
     """Reads the class. Raises InvalidArgument with its name, the part, its value, and what would be right."""
     name = cls.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+    if not NAME.fullmatch(name):
+        raise _wrong(cls, "name", name, "must be a name of C++")
     attributes = tuple(_attributes(cls))
     tensors = (*_tensors(cls, "reads", False), *_tensors(cls, "writes", True))
     if cls.header:  # in the order of the struct

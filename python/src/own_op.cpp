@@ -412,12 +412,19 @@ void check_accesses(const nb::tuple& scheduled) {
   AccessGuard guard;
   const AccessHook hook = guard.hook();
   const NodeRule rule(node);
-  for (const TileCoord& tile : default_tiles(axes_of(node, {}))) {
-    std::vector<Region> regions;
-    rule.append(tile, regions);
-    guard.begin(own.name, regions, graph.memory.base);
-    own.run_watched(args.data(), tile, hook);
-  }
+  const auto run = [&](const std::vector<TileAxis>& axes) {
+    for (const TileCoord& tile : default_tiles(axes)) {
+      std::vector<Region> regions;
+      rule.append(tile, regions);
+      guard.begin(own.name, regions, graph.memory.base);
+      own.run_watched(args.data(), tile, hook);
+    }
+  };
+  std::vector<TileAxis> axes = axes_of(node, {});
+  run(axes);
+  // A GPU cuts tiles as small as one row, and a case of few rows has one tile only.
+  axes.front().preferred = 1;
+  run(axes);
 }
 
 // What backends that compile late take: the struct of the arguments and its name, the body and its namespace.

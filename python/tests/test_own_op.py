@@ -239,6 +239,26 @@ def test_check_refuses(body, message):
         op.check()
 
 
+def test_check_cuts_smaller_tiles_too():
+    op = declared(
+        body=BODY % "block.row(a.y, m).store(i, 2 * block.row(a.x, t[0]).load(i));",
+        tile={"M": 64},
+        cases=[{"M": 3, "D": 2}],
+    )
+    with pytest.raises(heddle.InvalidArgument, match="y.* is .*; the reference has"):
+        op.check()
+    op = declared(
+        body=BODY
+        % "block.row(a.y, m).store(i, 2 * block.row(a.x, m).load(i) + 0 * block.row(a.x, 0).load(i));",
+        tile={"M": 64},
+        cases=[{"M": 3, "D": 2}],
+    )
+    with pytest.raises(
+        heddle.InvalidArgument, match=r"reads x\[0, 0\]; of x .* \[1, 2\) .* in tile M \[1, 2\)"
+    ):
+        op.check()
+
+
 def test_the_reference_executor_sees_what_a_body_touches():
     op = declared(body=BODY % "block.row(a.y, m).store(i, block.row(a.x, 0).load(i));")
     x = numpy.ones((33, 2), "f")
@@ -260,6 +280,8 @@ def test_the_reference_executor_sees_what_a_body_touches():
             r"reads is 'a'; a name must be a name of C\+\+, and none of block, a",
         ),
         ({"reads": {"x": ("f8", "M, D")}}, r"the dtype of x is 'f8'; must be None"),
+        ({"name": "my-op"}, r"name is 'my-op'; must be a name of C\+\+"),
+        ({"scratch": (3,)}, r"scratch is \(3,\); must be the floats of each block.scratch"),
         ({"tile": None}, r"tile is None; must name one or two"),
         ({"body": 3}, r"body is 3; must be text"),
         ({"__annotations__": {"s": list}}, r"attribute s is .*list.*; must be an int"),
@@ -274,6 +296,7 @@ def test_a_wrong_class_is_refused_where_it_stands(changes, message):
     ("changes", "call", "message"),
     [
         ({"tile": ("K",)}, lambda op: op(X), r"\[tried\w*\] tile has K; must be a dimension"),
+        ({"scratch": "K"}, lambda op: op(X), r"\[tried\w*\] scratch has K; must be a dimension"),
         ({"name": "softmax"}, lambda op: op(X), r"\[softmax\] is an op of heddle already"),
         ({}, lambda op: op(X), r"has no body; give one"),
         ({"body": "", "reference": None}, lambda op: op(X, backend="reference"), "has no reference"),

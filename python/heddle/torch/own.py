@@ -31,7 +31,7 @@ def registered(name):
         return op
 
 
-@torch._dynamo.assume_constant_result
+@torch.compiler.assume_constant_result
 def _name_of(cls, given):
     """The name of the class's op, which is registered; this runs while torch.compile looks at the call."""
     cls._require_declaration()
