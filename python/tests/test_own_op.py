@@ -245,7 +245,7 @@ def test_check_cuts_smaller_tiles_too():
         tile={"M": 64},
         cases=[{"M": 3, "D": 2}],
     )
-    with pytest.raises(heddle.InvalidArgument, match="y.* is .*; the reference has"):
+    with pytest.raises(heddle.InvalidArgument, match=r"y.* is .*; the reference has"):
         op.check()
     op = declared(
         body=BODY
