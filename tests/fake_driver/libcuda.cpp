@@ -1,5 +1,6 @@
 // Replaces libcuda.so.1, to test heddle's messages about a driver that cannot be used. FAKE_DRIVER names the
-// problem: "old", "empty" (no device), "broken" (does not start); otherwise it starts and has few functions.
+// problem: "old", "empty" (no device), "broken" (does not start), "cuda12" (for CUDA 12.4, where others are for 13.0); otherwise
+// it starts and has few functions.
 #include <cstdlib>
 #include <string_view>
 
@@ -16,7 +17,7 @@ bool ails(std::string_view what) {
 extern "C" {
 
 int cuDriverGetVersion(int* version) {
-  *version = ails("old") ? 11080 : 13000;
+  *version = ails("old") ? 11080 : ails("cuda12") ? 12040 : 13000;
   return 0;
 }
 int cuInit(unsigned) {

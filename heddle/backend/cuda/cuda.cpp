@@ -42,10 +42,15 @@ std::string describe() {
   if (driver_version() > 0)
     text +=
         fmt::format("driver      for CUDA {}.{}\n", driver_version() / 1000, driver_version() % 1000 / 10);
-  if (why_no_compiler().empty())
-    text += fmt::format("nvrtc       {}, {}\n", Nvrtc::get().version_text(), Nvrtc::get().path());
-  else
+  if (why_no_compiler().empty()) {
+    const Nvrtc& nvrtc = Nvrtc::get();
+    text += fmt::format("nvrtc       {}, {}{}\n", nvrtc.version_text(), nvrtc.path(),
+                        nvrtc.passed_over().empty()
+                            ? ""
+                            : "; not taken, because the driver is older: " + nvrtc.passed_over());
+  } else {
     text += fmt::format("nvrtc       none: {}\n", why_no_compiler());
+  }
   if (const SourceTree& tree = source_tree(); tree.replaced > 0)
     text += fmt::format("sources     {} of {} device sources are those of {}\n", tree.replaced,
                         tree.files.size(), tree.folder);
@@ -98,6 +103,7 @@ std::unique_ptr<Executor> create_launches(const Program&, const Memory&, const E
 std::unique_ptr<Executor> create_megakernel(const Program&, const Memory&, const ExecutorOptions&);
 
 const Backend& cuda_backend() {
+  cuda::set_driver_version(cuda::driver_version);
   static const auto why_not = [] {
     return cuda::why_unavailable().empty() ? cuda::why_no_compiler() : cuda::why_unavailable();
   };

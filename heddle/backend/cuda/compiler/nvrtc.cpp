@@ -74,6 +74,13 @@ std::vector<std::string>& python_packages() {
   return folders;
 }
 
+int (*driver_version)() = [] { return 0; };
+
+// "13.0" for 13000.
+std::string cuda_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
 std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -98,6 +105,10 @@ NvrtcPlaces NvrtcPlaces::of_process() {
 
 void set_python_packages(std::vector<std::string> folders) {
   python_packages() = std::move(folders);
+}
+
+void set_driver_version(int (*version)()) {
+  driver_version = version;
 }
 
 std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places) {
@@ -176,22 +187,35 @@ struct Nvrtc::Functions {
   }
 };
 
-Nvrtc::Nvrtc(const std::vector<std::string>& candidates) {
+Nvrtc::Nvrtc(const std::vector<std::string>& candidates, int driver) {
   std::string reasons;
+  const auto add = [](std::string& all, const std::string& reason) {
+    all += (all.empty() ? "" : "; ") + reason;
+  };
   for (const std::string& candidate : candidates) {
     auto functions = std::make_unique<Functions>();
-    const std::string reason = functions->open(candidate);
-    if (!reason.empty()) {
-      reasons += (reasons.empty() ? "" : "; ") + reason;
+    if (const std::string reason = functions->open(candidate); !reason.empty()) {
+      add(reasons, reason);
+      continue;
+    }
+    int major = 0, minor = 0;
+    functions->version(&major, &minor);
+    if (driver > 0 && major > driver / 1000) {
+      add(passed_over_, fmt::format("{} is {}.{}", functions->full_path(), major, minor));
+      ::dlclose(functions->library);
       continue;
     }
     functions_ = std::move(functions);
     path_ = functions_->full_path();
-    int major = 0, minor = 0;
-    functions_->version(&major, &minor);
     version_ = 1000 * major + 10 * minor;
     return;
   }
+  if (!passed_over_.empty())
+    fail(ErrorCode::kUnsupported,
+         "[cuda] no run-time compiler here (libnvrtc) makes code that the driver takes, which is for CUDA "
+         "{}: {}; "
+         "install nvidia-cuda-nvrtc-cu{} or a newer driver",
+         cuda_text(driver), passed_over_, driver / 1000);
   fail(ErrorCode::kUnsupported,
        "[cuda] NVIDIA's run-time compiler (libnvrtc) is not here: looked for {}: {}; HEDDLE_NVRTC may name "
        "its file or "
@@ -202,12 +226,12 @@ Nvrtc::Nvrtc(const std::vector<std::string>& candidates) {
 Nvrtc::~Nvrtc() = default;  // the library stays open: it has threads of its own
 
 const Nvrtc& Nvrtc::get() {
-  static const Nvrtc nvrtc(nvrtc_candidates(NvrtcPlaces::of_process()));
+  static const Nvrtc nvrtc(nvrtc_candidates(NvrtcPlaces::of_process()), driver_version());
   return nvrtc;
 }
 
 std::string Nvrtc::version_text() const {
-  return fmt::format("{}.{}", version_ / 1000, version_ % 1000 / 10);
+  return cuda_text(version_);
 }
 
 Nvrtc::Output Nvrtc::compile(const Input& input, const std::vector<NamedText>& headers) const {

@@ -25,13 +25,17 @@ struct NvrtcPlaces {
 std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places);
 // Names the packages of this process's interpreter, before the compiler is first wanted.
 void set_python_packages(std::vector<std::string> folders);
+// Names the function that says what the driver is for (0: there is none), before the compiler is first wanted.
+void set_driver_version(int (*version)());
 
 class Nvrtc {
  public:
-  // The compiler of this process. Throws Error(kUnsupported) with where it looked.
+  // The compiler of this process, whose code its driver takes. Throws Error(kUnsupported) with where it looked.
   static const Nvrtc& get();
-  // Tries the candidates in their order. Throws as get().
-  explicit Nvrtc(const std::vector<std::string>& candidates);
+  // Tries the candidates in their order. `driver` is what the driver is for, as version() has it, and 0 where there
+  // is no driver. A driver loads the code of every compiler of its own major version and of older ones, so newer ones are
+  // passed over. Throws as get().
+  explicit Nvrtc(const std::vector<std::string>& candidates, int driver = 0);
   Nvrtc(const Nvrtc&) = delete;
   Nvrtc& operator=(const Nvrtc&) = delete;
   ~Nvrtc();
@@ -39,6 +43,8 @@ class Nvrtc {
   int version() const { return version_; }  // 1000 * major + 10 * minor
   std::string version_text() const;         // "13.0"
   const std::string& path() const { return path_; }
+  // Which compilers came earlier and are too new for the driver, with their versions; empty: none.
+  const std::string& passed_over() const { return passed_over_; }
 
   struct Output {
     bool ok = false;
@@ -56,7 +62,7 @@ class Nvrtc {
  private:
   struct Functions;
   std::unique_ptr<Functions> functions_;
-  std::string path_;
+  std::string path_, passed_over_;
   int version_ = 0;
 };
 
