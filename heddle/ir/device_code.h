@@ -62,6 +62,12 @@ struct DeviceCompiler {
   std::vector<std::string> archs;  // the architectures that tile bodies can be compiled for: "sm_90a"
   // Compiles all code that the backend's executors need to run `programs` on `arch`.
   std::function<DeviceCode(std::span<const Program> programs, const std::string& arch)> compile;
+  // Compiles the kernels of calls of single ops: for arguments as the ops' cases have them, and for those in f32, f16 and
+  // bf16, with each configuration too where `all_configs` says so.
+  std::function<DeviceCode(std::span<const std::string> ops, const std::string& arch, bool all_configs)>
+      compile_calls;
+  // Writes code to `folder` as a Python package brings it, whose name begins with heddle_cubins.
+  std::function<void(const DeviceCode& code, const std::string& folder)> save_for_package;
   // Compiles tile bodies for each of `archs`. Results come by op; an op has two where steps of many rows use a
   // separate kernel. Throws Error(kInvalidArgument) for an unknown architecture or op.
   std::function<std::vector<BodyCheck>(std::span<const std::string> archs, const BodyCheckOptions& options)>

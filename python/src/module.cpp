@@ -8,6 +8,7 @@
 #include "python/src/graph.h"
 #include "python/src/model.h"
 #include "python/src/own_op.h"
+#include "python/src/package.h"
 #include "python/src/torch_route.h"
 
 namespace heddle::python {
@@ -104,6 +105,7 @@ NB_MODULE(_heddle, module) {
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });
   add_graph(module);
   add_own_ops(module);
+  add_package(module);
   module.def("use_exchange_tables", [](bool use) { use_exchange_tables(use); });
 }
 

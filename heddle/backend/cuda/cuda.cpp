@@ -4,6 +4,7 @@
 #include "heddle/backend/cuda/compiler/archs.h"
 #include "heddle/backend/cuda/compiler/cubin_cache.h"
 #include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/compiler/packaged_code.h"
 #include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/backend/cuda/executors/bandwidth.h"
 #include "heddle/backend/cuda/executors/device_program.h"
@@ -51,6 +52,8 @@ std::string describe() {
   } else {
     text += fmt::format("nvrtc       none: {}\n", why_no_compiler());
   }
+  if (const std::string packaged = PackagedCode::of_process().text(); !packaged.empty())
+    text += fmt::format("packages    {}\n", packaged);
   if (const SourceTree& tree = source_tree(); tree.replaced > 0)
     text += fmt::format("sources     {} of {} device sources are those of {}\n", tree.replaced,
                         tree.files.size(), tree.folder);
@@ -89,6 +92,8 @@ const DeviceCompiler& compiler() {
       .name = [] { return "NVRTC " + Nvrtc::get().version_text(); },
       .archs = arch_names(),
       .compile = compile_ahead,
+      .compile_calls = compile_calls,
+      .save_for_package = save_for_package,
       .check_bodies = check_bodies,
       .cache = [] { return cache_of(CubinCache::of_process().usage()); },
       .clear_cache = [] { return cache_of(CubinCache::of_process().clear()); },
@@ -105,7 +110,9 @@ std::unique_ptr<Executor> create_megakernel(const Program&, const Memory&, const
 const Backend& cuda_backend() {
   cuda::set_driver_version(cuda::driver_version);
   static const auto why_not = [] {
-    return cuda::why_unavailable().empty() ? cuda::why_no_compiler() : cuda::why_unavailable();
+    if (!cuda::why_unavailable().empty()) return cuda::why_unavailable();
+    // Packages may have all that will be wanted. What they lack is refused by name when it is.
+    return cuda::PackagedCode::of_process().is_there() ? std::string() : cuda::why_no_compiler();
   };
   static const auto no_device = [] { return cuda::why_unavailable(); };
   static const auto space = [](i32 device) -> MemorySpace& {

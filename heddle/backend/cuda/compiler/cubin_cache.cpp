@@ -40,6 +40,10 @@ struct File {
   bool part = false;
 };
 
+std::string path_of(const std::string& folder, const std::string& key) {
+  return folder + "/" + key + std::string(kSuffix);
+}
+
 // Lists the files of the cache in `folder`, including the parts that writers have not finished.
 std::vector<File> files_of(const std::string& folder) {
   std::vector<File> files;
@@ -100,10 +104,15 @@ CubinCache::CubinCache(std::string folder, u64 limit_bytes)
     : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
 
 std::optional<CubinCache::Entry> CubinCache::find(const std::string& key) const {
-  const std::string path = folder_ + "/" + key + std::string(kSuffix);
+  std::optional<Entry> entry = read(folder_, key);
+  if (entry) ::utimensat(AT_FDCWD, path_of(folder_, key).c_str(), nullptr, 0);
+  return entry;
+}
+
+std::optional<CubinCache::Entry> CubinCache::read(const std::string& folder, const std::string& key) {
   std::string content;
   try {
-    content = read_file(path);
+    content = read_file(path_of(folder, key));
   } catch (const Error&) {  // the file is missing or unreadable: a miss
     return std::nullopt;
   }
@@ -118,7 +127,6 @@ std::optional<CubinCache::Entry> CubinCache::find(const std::string& key) const 
   entry.log = content.substr(sizeof header, header.log_bytes);
   entry.cubin = content.substr(sizeof header + header.log_bytes);
   if (!XXH128_isEqual(checksum(entry.log, entry.cubin), header.checksum)) return std::nullopt;
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
   return entry;
 }
 
@@ -132,8 +140,7 @@ void CubinCache::store(const std::string& key, const Entry& entry) const {
   header.checksum = checksum(entry.log, entry.cubin);
   const std::string_view pieces[] = {
       {reinterpret_cast<const char*>(&header), sizeof header}, entry.log, entry.cubin};
-  if (const int error = write_whole(folder_, folder_ + "/" + key + std::string(kSuffix), pieces))
-    return warn_once(folder_, error);
+  if (const int error = write_whole(folder_, path_of(folder_, key), pieces)) return warn_once(folder_, error);
   evict();
 }
 

@@ -24,6 +24,8 @@ class CubinCache {
   };
   // `key` is a digest_of all that decides the entry. Counts as a use.
   std::optional<Entry> find(const std::string& key) const;
+  // Reads an entry of any such folder, and changes nothing there.
+  static std::optional<Entry> read(const std::string& folder, const std::string& key);
   void store(const std::string& key, const Entry& entry) const;
 
   struct Usage {

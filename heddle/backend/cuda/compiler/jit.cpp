@@ -9,6 +9,7 @@
 
 #include "heddle/backend/cuda/compiler/cubin_cache.h"
 #include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/compiler/packaged_code.h"
 #include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/base/digest.h"
 #include "heddle/base/error.h"
@@ -57,8 +58,22 @@ std::string code_name(const CompileRequest& request) {
 
 namespace {
 
+// Throws Error(kUnsupported) where nothing else than a package could have it.
+std::optional<Compiled> packaged_code(const CompileRequest& request) {
+  const PackagedCode& code = PackagedCode::of_process();
+  if (!request.may_be_packaged || !code.is_there()) return std::nullopt;
+  const std::string name = code_name(request);
+  if (std::optional<CubinCache::Entry> entry = code.find(name))
+    return Compiled{.cubin = std::move(entry->cubin), .kernels = {}, .log = {}, .from_cache = true};
+  if (!why_no_compiler().empty())
+    fail(ErrorCode::kUnsupported, "[{}] its code for {}, {}, is not in the packages ({}), and {}",
+         request.name, request.arch, name, code.text(), why_no_compiler());
+  return std::nullopt;
+}
+
 Result<Compiled> compile_one(const CompileRequest& request, const CubinCache& cache) {
   const Stopwatch watch;
+  if (std::optional<Compiled> packaged = packaged_code(request)) return *std::move(packaged);
   const Nvrtc& nvrtc = Nvrtc::get();
   const std::vector<std::string> options = all_options(request);
   const std::string key = key_of(request, options, nvrtc);

@@ -1,4 +1,4 @@
-// Makes device code from text: NVRTC compiles it for one architecture, or it comes from the cache on disk.
+// Makes device code from text: NVRTC compiles it for one architecture, or it comes from a package or the cache on disk.
 #pragma once
 
 #include <span>
@@ -17,6 +17,7 @@ struct CompileRequest {
   std::string source;                // includes headers by their path in the tree (sources.h)
   std::string arch;                  // "sm_90a"
   std::vector<std::string> options;  // added to the standard ones: -DX=1, --maxrregcount=168
+  bool may_be_packaged = true;       // code of a Python package will do (packaged_code.h)
 };
 
 struct Compiled {

@@ -111,6 +111,10 @@ void set_driver_version(int (*version)()) {
   driver_version = version;
 }
 
+int known_driver_version() {
+  return driver_version();
+}
+
 std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places) {
   if (const std::string set = places.environment("HEDDLE_NVRTC"); !set.empty()) {
     std::vector<std::string> found = is_folder(set) ? versions_in(set, kLibrary) : std::vector{set};

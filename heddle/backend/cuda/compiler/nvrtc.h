@@ -27,6 +27,7 @@ std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places);
 void set_python_packages(std::vector<std::string> folders);
 // Names the function that says what the driver is for (0: there is none), before the compiler is first wanted.
 void set_driver_version(int (*version)());
+int known_driver_version();
 
 class Nvrtc {
  public:

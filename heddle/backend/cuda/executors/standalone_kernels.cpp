@@ -2,7 +2,7 @@
 
 #include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/program/known_args.h"
-#include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/backend/cuda/program/requests.h"
 #include "heddle/base/error.h"
 
 namespace heddle::cuda {
@@ -61,8 +61,7 @@ StandaloneKernel StandaloneKernels::get(const OpSpec& op, const std::byte* args,
     entry = found;
   }
   std::call_once(entry->once, [&] {
-    const std::string source = standalone_source(op, args, device.arch(), Knowledge::kTypes, config);
-    entry->kernel = load(compile({op.name, source, device.arch(), {}}).cubin, op, device);
+    entry->kernel = load(compile(standalone_request(op, args, device.arch(), config)).cubin, op, device);
   });
   return entry->kernel;
 }

@@ -130,6 +130,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
       for (const OpConfig& config : configs) want(*op, arch, has_many ? kPromptStepRows : 1, config);
     }
   }
+  for (CompileRequest& request : requests) request.may_be_packaged = false;
   const std::vector<Result<Compiled>> results = try_compile(requests);
   for (size_t i = 0; i < requests.size(); ++i) {
     BodyCheck& check = checks[i];

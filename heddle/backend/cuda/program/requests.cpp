@@ -1,6 +1,8 @@
 #include "heddle/backend/cuda/program/requests.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include <fmt/ranges.h>
 
@@ -8,6 +10,8 @@
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/op_call.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle::cuda {
 std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
@@ -30,6 +34,23 @@ std::vector<CompileRequest> megakernel_requests(const Program& program, const st
   return {{program.name + ", megakernel", megakernel_source(program, arch, knowledge), arch, {}}};
 }
 
+namespace {
+
+// Compiles anew, or takes what this compiler has made before.
+DeviceCode compile_fresh(const std::map<std::string, CompileRequest>& wanted) {
+  std::vector<CompileRequest> requests;
+  for (const auto& [name, request] : wanted) {
+    requests.push_back(request);
+    requests.back().may_be_packaged = false;
+  }
+  const std::vector<Compiled> compiled = compile(requests);
+  DeviceCode code;
+  for (size_t i = 0; i < requests.size(); ++i) code.emplace(code_name(requests[i]), compiled[i].cubin);
+  return code;
+}
+
+}  // namespace
+
 DeviceCode compile_ahead(std::span<const Program> programs, const std::string& arch) {
   require_known_arch(arch);
   std::map<std::string, CompileRequest> wanted;  // programs of other sizes share kernels
@@ -40,12 +61,61 @@ DeviceCode compile_ahead(std::span<const Program> programs, const std::string& a
     want(launches_requests(program, arch, Knowledge::kSizes));
     if (program.shape.rows < kManyStepRows) want(megakernel_requests(program, arch, Knowledge::kSizes));
   }
-  std::vector<CompileRequest> requests;
-  for (const auto& [name, request] : wanted) requests.push_back(request);
-  const std::vector<Compiled> compiled = compile(requests);
-  DeviceCode code;
-  for (size_t i = 0; i < requests.size(); ++i) code.emplace(code_name(requests[i]), compiled[i].cubin);
-  return code;
+  return compile_fresh(wanted);
+}
+
+CompileRequest standalone_request(const OpSpec& op, const std::byte* args, const std::string& arch,
+                                  const OpConfig& config) {
+  return {op.name, standalone_source(op, args, arch, Knowledge::kTypes, config), arch, {}};
+}
+
+namespace {
+
+// A case's arguments with tensors of `dtype` where they are of a wide float type and may be of others, as the op's rules
+// complete them; nothing where they refuse that.
+std::optional<std::vector<std::byte>> with_dtype(const OpSpec& op, std::vector<std::byte> args, DType dtype) {
+  for (const Field& field : op.fields) {
+    if (field.is_attribute() || field.dtypes.size() < 2) continue;
+    Tensor& tensor = field.elements(args.data());
+    if (is_wide_float(tensor.dtype)) tensor.dtype = dtype;
+  }
+  try {
+    // The second time, the outputs that the first one has made are given.
+    return check_call(op, check_call(op, args.data()).args.data()).args;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// The arguments, and those without the tensors that a call may leave out.
+std::vector<std::vector<std::byte>> with_and_without_options(const OpSpec& op, const Case& test) {
+  std::vector<std::vector<std::byte>> all(2, test.args);
+  for (const Field& field : op.fields)
+    if (field.optional && !field.is_attribute()) field.elements(all[1].data()) = Tensor();
+  return all;
+}
+
+}  // namespace
+
+DeviceCode compile_calls(std::span<const std::string> ops, const std::string& arch, bool all_configs) {
+  require_known_arch(arch);
+  std::map<std::string, CompileRequest> wanted;
+  for (const std::string& name : ops) {
+    const OpSpec& op = get_op(name);
+    const auto want = [&](const std::vector<std::byte>& args, const OpConfig& config) {
+      const CompileRequest request = standalone_request(op, args.data(), arch, config);
+      wanted.emplace(code_name(request), request);
+    };
+    for (const Case& test : op.cases())
+      for (const std::vector<std::byte>& given : with_and_without_options(op, test))
+        for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16})
+          if (const auto args = with_dtype(op, given, dtype)) {
+            want(*args, {});
+            if (!all_configs || !op.configs) continue;
+            for (const OpConfig& config : configs_of(op, args->data(), {.gpu = true})) want(*args, config);
+          }
+  }
+  return compile_fresh(wanted);
 }
 
 }  // namespace heddle::cuda

@@ -18,8 +18,15 @@ std::vector<CompileRequest> launches_requests(const Program& program, const std:
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
                                                 Knowledge knowledge);
 
+// Requests the kernel `standalone` of a call.
+CompileRequest standalone_request(const OpSpec& op, const std::byte* args, const std::string& arch,
+                                  const OpConfig& config = {});
+
 // Compiles the code of both executors. Throws Error(kUnsupported) where there is no compiler, Error(kInvalidArgument)
 // for an architecture that heddle has no code for.
 DeviceCode compile_ahead(std::span<const Program> programs, const std::string& arch);
+
+// Compiles the kernels of calls of `ops`, as DeviceCompiler::compile_calls does. Throws as compile_ahead does.
+DeviceCode compile_calls(std::span<const std::string> ops, const std::string& arch, bool all_configs);
 
 }  // namespace heddle::cuda

@@ -1,0 +1,82 @@
+#include "python/src/package.h"
+
+#include <set>
+
+#include "heddle/base/error.h"
+#include "heddle/engine/artefact.h"
+#include "heddle/engine/builtins.h"
+#include "heddle/ir/executor.h"
+#include "heddle/model/build/family.h"
+#include "heddle/model/hf/other_formats.h"
+#include "python/src/entry.h"
+#include "python/src/model_settings.h"
+
+namespace heddle::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+std::string given(nb::handle text) {
+  return text_of(text.ptr());
+}
+
+// The kinds of devices that heddle knows of an architecture, or with `workers` any that has room for them.
+std::vector<DeviceKind> kinds_of(const Backend& backend, const std::string& arch, i32 workers) {
+  if (workers > 0)
+    return {{.name = "", .executor = backend.kinds.front().executor, .arch = arch, .units = 0}};
+  std::vector<DeviceKind> found;
+  std::set<i32> units;  // kinds with as many run the same programs
+  for (const DeviceKind& kind : backend.kinds)
+    if (kind.arch == arch && units.insert(kind.units).second) found.push_back(kind);
+  require(!found.empty(),
+          "[package] no device of {} is known; give the number of its multiprocessors (workers=...)", arch);
+  return found;
+}
+
+// Writes what calls of ops need on an architecture. Returns the number of kernels.
+size_t package_ops(const nb::list& names, nb::handle arch, bool all_configs, nb::handle folder) {
+  entries();  // which register the backends
+  std::vector<std::string> ops;
+  for (const nb::handle name : names) ops.push_back(entry_of(given(name)).op.name);
+  const std::string target = given(arch), to = given(folder);
+  const nb::gil_scoped_release others_run;
+  const DeviceCompiler& compiler = *backend_for_arch(target).compiler;
+  const DeviceCode code = compiler.compile_calls(ops, target, all_configs);
+  compiler.save_for_package(code, to);
+  return code.size();
+}
+
+// Writes what a model needs, as heddle.load opens it with these options.
+size_t package_model(nb::handle model_folder, nb::handle arch, const nb::dict& given_options,
+                     nb::handle folder) {
+  register_builtins();
+  const std::string model_path = given(model_folder), target = given(arch), to = given(folder);
+  const EngineOptions options = options_with("cuda", given_options);
+  const nb::gil_scoped_release others_run;
+  require_model_folder(model_path);
+  const Backend& backend = backend_for_arch(target);
+  const std::shared_ptr<const Model> model = open_model(model_path);
+  DeviceCode code;
+  for (const DeviceKind& kind : kinds_of(backend, target, options.workers))
+    code.merge(make_artefact(model, options, kind).code);
+  backend.compiler->save_for_package(code, to);
+  return code.size();
+}
+
+nb::list archs() {
+  entries();
+  nb::list names;
+  for (const std::string& name : known_archs()) names.append(nb::str(name.c_str()));
+  return names;
+}
+
+}  // namespace
+
+void add_package(nb::module_& module) {
+  module.def("package_ops", &package_ops);
+  module.def("package_model", &package_model);
+  module.def("archs", &archs);
+}
+
+}  // namespace heddle::python

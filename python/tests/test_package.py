@@ -1,0 +1,174 @@
+"""Wheels with compiled code: made without a GPU, and run on one (or an emulated one) without a compiler."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy
+import pytest
+
+import heddle
+import heddle.package
+from gpu_array import Driver
+from heddle import _heddle
+
+ARCH = "sm_90a"  # the emulated GPU's too
+MODEL = os.path.join(os.path.dirname(__file__), "../../models/storyteller")
+
+# What a fresh process does: `body` and then what it tells.
+FRESH = """
+import json, numpy, heddle, heddle.ops
+from gpu_array import Driver, GpuArray
+driver, told = Driver(), {{}}
+x = numpy.arange(128, dtype="f").reshape(2, 64)
+def run(op, **attributes):
+    out = GpuArray(driver, numpy.zeros_like(x))
+    try:
+        getattr(heddle.ops, op)(GpuArray(driver, x), out=out, **attributes)
+        told[op] = out.numpy().tolist()
+    except heddle.Error as error:
+        told[op] = f"{{type(error).__name__}}: {{error}}"
+{body}
+print(json.dumps(told))
+"""
+
+
+def has_compiler():
+    said = "\n".join(_heddle.describe_backends().values())
+    return "nvrtc       none" not in said
+
+
+def has_gpu():
+    try:
+        return bool(Driver())
+    except OSError:
+        return False
+
+
+needs_compiler = pytest.mark.skipif(not has_compiler(), reason="no run-time compiler here (libnvrtc)")
+needs_gpu = pytest.mark.skipif(not has_gpu(), reason="no GPU can be used here, and none is emulated")
+
+
+def installed(wheel, folder):
+    """The folder of packages that a wheel is in."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def without_compiler(packages, cache, body):
+    """What a process tells that has these packages, no compiler, and an empty cache."""
+    paths = [str(packages), os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "HEDDLE_NVRTC": "/nowhere",
+        "HEDDLE_CACHE": str(cache),
+    }
+    made = subprocess.run(
+        [sys.executable, "-c", FRESH.format(body=body)],
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    return json.loads(made.stdout)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return heddle.package.make(ARCH, tmp_path_factory.mktemp("dist"), ops=["softmax"])
+
+
+@needs_compiler
+def test_it_is_a_wheel_that_pip_installs(wheel, tmp_path):
+    assert wheel.name == f"heddle_cubins_sm_90a_softmax-{heddle.__version__}-py3-none-any.whl"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(tmp_path),
+    ]
+    subprocess.run([*pip, str(wheel)], check=True)
+    files = [path for path in tmp_path.rglob("*.cubin") if path.parent.name == "cuda13"]
+    assert len(files) >= 3  # f32, f16, bf16
+    assert heddle.package.make(ARCH, tmp_path, ops=["softmax"]).read_bytes() == wheel.read_bytes()
+
+
+@needs_compiler
+@needs_gpu
+def test_a_machine_without_a_compiler_runs(wheel, tmp_path):
+    packages = installed(wheel, tmp_path / "packages")
+    told = without_compiler(packages, tmp_path / "cache", "run('softmax'); run('activation', kind='gelu')")
+    x = numpy.arange(128, dtype="f").reshape(2, 64)
+    assert isinstance(told["softmax"], list), told
+    numpy.testing.assert_allclose(told["softmax"], heddle.ops.softmax(x), atol=1e-6)
+    # What was not packed is named, with where it was looked for.
+    assert told["activation"].startswith("Unsupported: [activation] its code for sm_90a")
+    assert str(packages) in told["activation"]
+    assert "/nowhere" in told["activation"]
+
+
+@needs_compiler
+@needs_gpu
+def test_code_that_does_not_fit_is_not_taken(wheel, tmp_path):
+    packages = installed(wheel, tmp_path / "packages")
+    (made,) = packages.glob("heddle_cubins*/cuda13")
+    for file in made.iterdir():  # damaged
+        data = bytearray(file.read_bytes())
+        data[-1] ^= 1
+        file.write_bytes(data)
+    assert (
+        "is not in the packages"
+        in without_compiler(packages, tmp_path / "cache", "run('softmax')")["softmax"]
+    )
+    made.rename(made.with_name("cuda14"))
+    told = without_compiler(packages, tmp_path / "cache", "told.update(heddle._heddle.describe_backends())")
+    assert f"{made.with_name('cuda14')}: not taken, the driver is older" in told["cuda"]
+
+
+@needs_compiler
+@needs_gpu
+@pytest.mark.skipif(
+    float(os.environ.get("HEDDLE_TEST_SCALE", "1")) <= 1,
+    reason="a model's 43 kernels take a minute to compile: HEDDLE_TEST_SCALE=2 runs this",
+)
+def test_a_model_runs_without_a_compiler(tmp_path):
+    settings = {"max_context": 64, "max_sequences": 1}
+    units = _heddle.describe_backends()["cuda"].split(" SMs")[0].split()[-1]
+    wheel = heddle.package.make(ARCH, tmp_path, model=MODEL, workers=int(units), **settings)
+    packages = installed(wheel, tmp_path / "packages")
+    body = f"""
+with heddle.load({str(MODEL)!r}, device="cuda", max_context=64, max_sequences=1) as model:
+    told["text"] = model.generate("17 + 25 =", max_tokens=4)
+"""
+    assert without_compiler(packages, tmp_path / "cache", body)["text"] == " 42."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"arch": "sm_1"}, "no architecture 'sm_1'; there are sm_80"),
+        ({"ops": ["norm"]}, "no op 'norm' to be called; there are activation"),
+        ({"max_context": 4}, "max_context are a model's options"),
+        ({"ops": [], "tuning": "/nowhere"}, "/nowhere has no results of tuning"),
+    ],
+)
+def test_wrong_arguments(arguments, said, tmp_path):
+    with pytest.raises(heddle.InvalidArgument, match=said):
+        heddle.package.make(**{"arch": ARCH, "out": tmp_path, **arguments})
+
+
+def test_stored_results_of_tuning_come_along(tmp_path, monkeypatch):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "some_gpu.json").write_text("{}")
+    wheel = heddle.package.make(ARCH, tmp_path, ops=[], tuning=tmp_path / "store")
+    packages = installed(wheel, tmp_path / "packages")
+    monkeypatch.syspath_prepend(str(packages))
+    (folder,) = heddle.package.tuning_folders()
+    assert os.listdir(folder) == ["some_gpu.json"]
