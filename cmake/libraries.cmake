@@ -21,8 +21,8 @@ macro(heddle_library target folder package)  # SOURCE...
   if(NOT TARGET ${target})
     set(from ${PROJECT_SOURCE_DIR}/third_party/${folder})
     if(HEDDLE_VENDORED STREQUAL OFF OR NOT EXISTS ${from})
-      message(FATAL_ERROR "heddle needs a library that is not here: install ${package}, or build an sdist, which has its sources "
-                          "(third_party/${folder}; scripts/vendor makes it)")
+      message(FATAL_ERROR "heddle needs a library that is not here: install ${package}, or run scripts/vendor, which puts its sources "
+                          "into third_party (with HEDDLE_VENDORED AUTO or ON)")
     endif()
     message(STATUS "heddle: third_party/${folder} instead of ${package}")
     set(vendored vendored_${folder})
@@ -59,7 +59,7 @@ endif()
 
 if(NOT TARGET nlohmann_json::nlohmann_json)
   if(HEDDLE_VENDORED STREQUAL OFF OR NOT EXISTS ${PROJECT_SOURCE_DIR}/third_party/json)
-    message(FATAL_ERROR "heddle needs a library that is not here: install nlohmann-json3-dev")
+    message(FATAL_ERROR "heddle needs a library that is not here: install nlohmann-json3-dev, or run scripts/vendor")
   endif()
   add_library(vendored_json INTERFACE)
   target_include_directories(vendored_json SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/third_party/json/single_include)
