@@ -1,0 +1,186 @@
+"""The stand-ins: what their forwards do instead, for which classes, and which calls they take.
+
+Each one is tried against the class's own forward before it is used: a class that computes something else under
+a known name, in another version of transformers, is left alone.
+"""
+
+import torch
+
+import heddle.ops
+from heddle.patching import classes, fits
+
+_is_compiling = torch.compiler.is_compiling
+
+
+class Kind:
+    """A stand-in: its `part` of a model, the `path` that its calls take, and its members."""
+
+    method = "forward"
+
+    def __init__(self, name, part, path):
+        self.name = name
+        self.part = part
+        self.path = path
+
+    def __reduce__(self):
+        return (_kind, (self.name,))
+
+
+def _kind(name):
+    return classes._KINDS[name]
+
+
+class RmsNorm(Kind):
+    """x / sqrt(mean(x^2) + eps) * weight, or * (1 + weight) in f32 as Gemma has it."""
+
+    def __init__(self, name, eps, plus_one):
+        super().__init__(name, "norm", "heddle rms_norm")
+        self.eps = eps
+        self.plus_one = plus_one
+        self.verdicts = {}
+
+    def judge(self, x, weight):
+        """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
+        return fits.tensors(x, weight) or ("" if self.plus_one else fits.same_dtype(x, weight))
+
+    def members(self, original):
+        eps, plus_one, verdicts, judge = self.eps, self.plus_one, self.verdicts, self.judge
+        own, rms_norm = original.forward, heddle.ops.rms_norm
+
+        def forward(self, hidden_states):
+            # A compiler fuses the module's own operations, and cannot count.
+            if _is_compiling():
+                return own(self, hidden_states)
+            weight = self.weight
+            x = hidden_states
+            key = (type(x), x.dtype, x.device, type(weight), weight.dtype, weight.device)
+            reason = verdicts.get(key)
+            if reason is None:
+                reason = verdicts[key] = judge(x, weight)
+            if not reason and fits.transformed():
+                reason = fits.IN_TRANSFORM
+            calls = self.__dict__[classes.CALLS]
+            calls[reason] = calls.get(reason, 0) + 1
+            if reason:
+                return own(self, x)
+            if plus_one:
+                weight = 1.0 + weight.float()
+            return rms_norm(x, weight, eps=getattr(self, eps))
+
+        return {"forward": forward}
+
+    def example(self, original):
+        return original(16, eps=1e-3), torch.linspace(-2, 2, 48).view(3, 16)
+
+
+class Activation(Kind):
+    """A GELU by tanh. From `least` elements on it is faster than torch's; `least_training` with its gradient."""
+
+    def __init__(self, name, least, least_training):
+        super().__init__(name, "mlp", "heddle activation")
+        self.least = least
+        self.least_training = least_training
+        self.verdicts = {}
+
+    def judge(self, x):
+        reason = fits.tensors(x)
+        if not reason and x.device.type != "cpu" and self.least:
+            return "torch's gelu is one kernel on a GPU too"
+        return reason
+
+    def members(self, original):
+        least, least_training = self.least, self.least_training
+        verdicts, judge = self.verdicts, self.judge
+        own, activation = original.forward, heddle.ops.activation
+
+        def forward(self, input):
+            if _is_compiling():
+                return own(self, input)
+            key = (type(input), input.dtype, input.device)
+            reason = verdicts.get(key)
+            if reason is None:
+                reason = verdicts[key] = judge(input)
+            if not reason:
+                # In training mode also without a gradient: a checkpoint computes the same twice.
+                training = self.training or torch.is_grad_enabled()
+                if input.numel() < (least_training if training else least):
+                    reason = "torch's gelu is faster for so few values" + (" in training" if training else "")
+                elif torch.is_autocast_enabled(input.device.type):
+                    reason = fits.IN_AUTOCAST
+                elif fits.transformed():
+                    reason = fits.IN_TRANSFORM
+            calls = self.__dict__[classes.CALLS]
+            calls[reason] = calls.get(reason, 0) + 1
+            return own(self, input) if reason else activation(input, kind="gelu_tanh")
+
+        return {"forward": forward}
+
+    def example(self, original):
+        return original(), torch.linspace(-6, 6, max(self.least, 64)).view(4, -1)
+
+
+RMS_NORM = classes.register(RmsNorm("rms_norm", "variance_epsilon", plus_one=False))
+RMS_NORM_PLUS_ONE = classes.register(RmsNorm("rms_norm_plus_one", "eps", plus_one=True))
+# transformers has gelu_new as eight operations, gelu_pytorch_tanh as one of torch. bench/patch.py measures both.
+GELU_NEW = classes.register(Activation("gelu_new", 0, 0))
+GELU_TANH = classes.register(Activation("gelu_tanh", 1 << 12, 1 << 20))
+
+_MODELS = "transformers.models"
+KNOWN = {
+    **{
+        f"{_MODELS}.{family}.modeling_{family}.{name}RMSNorm": RMS_NORM
+        for family, name in (
+            ("llama", "Llama"),
+            ("mistral", "Mistral"),
+            ("qwen2", "Qwen2"),
+            ("qwen3", "Qwen3"),
+        )
+    },
+    **{f"{_MODELS}.gemma{n}.modeling_gemma{n}.Gemma{n}RMSNorm": RMS_NORM_PLUS_ONE for n in (2, 3)},
+    "transformers.activations.NewGELUActivation": GELU_NEW,
+    "transformers.activations.GELUTanh": GELU_TANH,
+}
+
+_TRIED = {}  # a class to why its stand-in is not used
+
+
+def class_name(cls):
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def kind_of(cls):
+    """The kind of stand-in for a class; None where heddle has none."""
+    return KNOWN.get(class_name(cls))
+
+
+def _try(cls, kind):
+    """Compares the stand-in's numbers with the class's own."""
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
+        module, x = kind.example(cls)
+        for parameter in module.parameters():
+            parameter.copy_(torch.linspace(0.5, 1.5, parameter.numel()))
+        module.eval()
+        copy = cls.__new__(cls)
+        copy.__dict__.update(module.__dict__)
+        copy.__class__ = classes.stand_in(cls, kind)
+        for dtype, bound in ((torch.float32, 1e-5), (torch.bfloat16, 2e-2)):
+            module.to(dtype)
+            calls = copy.__dict__[classes.CALLS] = {}
+            expected, got = module(x.to(dtype)), copy(x.to(dtype))
+            if calls != {"": 1}:
+                return f"heddle does not run here: {next(iter(calls))}"
+            if got.dtype != expected.dtype or got.shape != expected.shape:
+                return f"{cls.__name__} of this transformers returns {expected.dtype}, heddle {got.dtype}"
+            if not torch.allclose(got.float(), expected.float(), rtol=bound, atol=bound):
+                return f"{cls.__name__} of this transformers computes something else"
+    return ""
+
+
+def refusal(cls, kind):
+    """Why a class is left alone although its name is known; empty: its stand-in computes the same."""
+    if cls not in _TRIED:
+        try:
+            _TRIED[cls] = _try(cls, kind)
+        except Exception as error:
+            _TRIED[cls] = f"{cls.__name__} of this transformers cannot be tried: {error}"
+    return _TRIED[cls]
