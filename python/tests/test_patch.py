@@ -7,10 +7,10 @@ from unittest import mock
 
 import pytest
 import torch
-from tiny import FAMILIES, WITH_NORM, gradients, tiny, tokens
 
 import heddle
 from heddle.patching import classes, kinds
+from tiny import FAMILIES, WITH_NORM, gradients, tiny, tokens
 
 CALLS = {"llama": 5, "mistral": 5, "qwen2": 5, "qwen3": 9, "gpt2": 0, "gemma2": 9, "gemma3_text": 13}
 
@@ -64,17 +64,21 @@ def test_unpatching_restores_classes_and_bits(family):
     expected = model(ids).logits
     for _ in range(2):  # again: the second time starts from the same state
         report = heddle.patch(model)
-        assert heddle.is_patched(model) and heddle.patched(model) == report
+        assert heddle.is_patched(model)
+        assert heddle.patched(model) == report
     assert module_classes(model) != before
-    assert module_classes(other) == before and not heddle.is_patched(other)
+    assert module_classes(other) == before
+    assert not heddle.is_patched(other)
     assert torch.equal(other(ids).logits, expected)
     heddle.unpatch(model)
-    assert module_classes(model) == before and not heddle.is_patched(model)
+    assert module_classes(model) == before
+    assert not heddle.is_patched(model)
     assert not any(classes.CALLS in module.__dict__ for module in model.modules())
     assert torch.equal(model(ids).logits, expected)
     assert weights == [(p.data_ptr(), p._version) for p in model.parameters()]
     heddle.unpatch(model)
-    assert len(heddle.patched(model)) == 0 and repr(heddle.patched(model)) == "not patched"
+    assert len(heddle.patched(model)) == 0
+    assert repr(heddle.patched(model)) == "not patched"
 
 
 def test_parts_are_chosen_one_by_one():
@@ -85,16 +89,21 @@ def test_parts_are_chosen_one_by_one():
     assert "mlp" not in {row.part for row in report}
     assert not any(classes.original_of(module) for module in model.modules())
     (norm,) = report.of("norm")
-    assert (norm.path, norm.modules, norm.calls) == ("torch", 5, None) and "layer_norm" in norm.reason
+    assert (norm.path, norm.modules, norm.calls) == ("torch", 5, None)
+    assert "layer_norm" in norm.reason
     (attention,) = report.of("attention")
-    assert attention.path == "torch sdpa" and "step record" in attention.reason
-    assert "layer_norm" in repr(report) and "attention" in str(report)
+    assert attention.path == "torch sdpa"
+    assert "step record" in attention.reason
+    assert "layer_norm" in repr(report)
+    assert "attention" in str(report)
 
 
 def test_gated_silu_is_refused_by_name():
     (row,) = heddle.patch(tiny("llama"), norm=False).of("mlp")
-    assert row.path == "torch" and row.modules == 2
-    assert "gated_activation" in row.reason and "SiLU" in row.reason
+    assert row.path == "torch"
+    assert row.modules == 2
+    assert "gated_activation" in row.reason
+    assert "SiLU" in row.reason
 
 
 def test_gelu_runs_in_heddle_where_it_is_faster():
@@ -106,7 +115,8 @@ def test_gelu_runs_in_heddle_where_it_is_faster():
     assert heddle.patched(model).calls("mlp") == 2
     model(ids)  # a gradient is wanted
     report = heddle.patched(model)
-    assert report.calls("mlp") == 2 and report.calls("mlp", heddle=False) == 2
+    assert report.calls("mlp") == 2
+    assert report.calls("mlp", heddle=False) == 2
     assert any("in training" in row.reason for row in report.of("mlp"))
 
 
@@ -119,7 +129,8 @@ def test_calls_that_do_not_fit_run_the_modules_own_forward():
     with torch.no_grad():
         for value in (x.half(), x.double(), x.bfloat16()):
             got = norm(value)
-            assert torch.equal(got, own(norm, value)) and got.dtype == own(norm, value).dtype
+            assert torch.equal(got, own(norm, value))
+            assert got.dtype == own(norm, value).dtype
         jacobian = torch.func.jvp(norm, (x,), (x,))[1]
         assert torch.allclose(jacobian, torch.func.jvp(lambda v: own(norm, v), (x,), (x,))[1])
         batched = torch.vmap(norm)(x)
@@ -160,10 +171,15 @@ def test_a_class_that_computes_something_else_is_left_alone():
     def changed(self, hidden_states):
         return 2 * hidden_states
 
-    with mock.patch.object(cls, "forward", changed), mock.patch.dict(kinds._TRIED, clear=True):
-        with mock.patch.dict(classes._MADE, clear=True):
-            (row,) = heddle.patch(model).of("norm")
-    assert row.path == "torch" and "computes something else" in row.reason and row.modules == 5
+    with (
+        mock.patch.object(cls, "forward", changed),
+        mock.patch.dict(kinds._TRIED, clear=True),
+        mock.patch.dict(classes._MADE, clear=True),
+    ):
+        (row,) = heddle.patch(model).of("norm")
+    assert row.path == "torch"
+    assert "computes something else" in row.reason
+    assert row.modules == 5
 
 
 def test_a_class_of_the_users_own_is_left_alone():
@@ -185,13 +201,15 @@ def test_a_forward_in_the_instance_is_somebody_elses():
     norm.forward = lambda hidden_states: hidden_states * 0
     rows = heddle.patch(model).of("norm")
     assert [(row.path, row.modules) for row in rows] == [("heddle rms_norm", 4), ("torch", 1)]
-    assert "has replaced its forward" in rows[1].reason and "lambda" in rows[1].reason
+    assert "has replaced its forward" in rows[1].reason
+    assert "lambda" in rows[1].reason
     del norm.forward
     heddle.patch(model)
     norm.forward = lambda hidden_states: hidden_states * 0
     assert any("since" in row.reason for row in heddle.patched(model))
     heddle.unpatch(model)
-    assert model(ids).logits.abs().max() == 0 and "forward" in norm.__dict__
+    assert model(ids).logits.abs().max() == 0
+    assert "forward" in norm.__dict__
 
 
 def test_models_of_other_families_are_refused_by_name():

@@ -10,10 +10,10 @@ import pickle
 
 import pytest
 import torch
-from tiny import FAMILIES, WITH_NORM, gradients, tiny, tokens
 
 import heddle
 from heddle.patching import classes
+from tiny import FAMILIES, WITH_NORM, gradients, tiny, tokens
 
 each_family = pytest.mark.parametrize("family", FAMILIES)
 each_norm = pytest.mark.parametrize("family", WITH_NORM)
@@ -33,7 +33,8 @@ def norm_of(model):
 
 
 def assert_close(got, expected, bound=3e-5):
-    assert got.shape == expected.shape and got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    assert got.dtype == expected.dtype
     assert torch.allclose(got, expected, atol=bound, rtol=bound), (got - expected).abs().max()
 
 
@@ -48,7 +49,8 @@ def assert_same_gradients(plain, patched, run):
         found.append((loss.detach(), {n: p.grad for n, p in model.named_parameters() if p.grad is not None}))
     (expected, wanted), (got, made) = found
     assert_close(got, expected)
-    assert made.keys() == wanted.keys() and made
+    assert made.keys() == wanted.keys()
+    assert made
     for name, gradient in wanted.items():
         assert torch.allclose(made[name], gradient, atol=2e-5, rtol=1e-3), name
 
@@ -57,7 +59,13 @@ def lora(model, **options):
     import peft
 
     names = ["c_attn"] if model.config.model_type == "gpt2" else ["q_proj", "v_proj", "down_proj"]
-    options = {"target_modules": names, "r": 4, "task_type": "CAUSAL_LM", "init_lora_weights": False, **options}
+    options = {
+        "target_modules": names,
+        "r": 4,
+        "task_type": "CAUSAL_LM",
+        "init_lora_weights": False,
+        **options,
+    }
     torch.manual_seed(3)
     made = peft.get_peft_model(model, peft.LoraConfig(**options))
     return made
@@ -95,7 +103,8 @@ def test_02_a_later_token_does_not_change_earlier_logits(family):
     changed[0, 6] = (changed[0, 6] + 1) % 100 + 3
     with torch.no_grad():
         first, second = patched(ids).logits, patched(changed).logits
-    assert torch.equal(first[:, :6], second[:, :6]) and not torch.equal(first[:, 6:], second[:, 6:])
+    assert torch.equal(first[:, :6], second[:, :6])
+    assert not torch.equal(first[:, 6:], second[:, 6:])
 
 
 @each_family
@@ -109,7 +118,9 @@ def test_03_the_attention_stays_the_one_that_transformers_knows(family):
     name = patched.config._attn_implementation
     assert name == plain.config._attn_implementation
     (row,) = heddle.patched(patched).of("attention")
-    assert row.path == f"torch {name}" and row.reason and row.calls is None
+    assert row.path == f"torch {name}"
+    assert row.reason
+    assert row.calls is None
     # A model with that attention has the mask that goes with it, also where the cache is static.
     ids, settings = tokens(1, 6), {"max_new_tokens": 4, "do_sample": False, "eos_token_id": None}
     texts = [patched.generate(ids, cache_implementation=c, **settings) for c in ("dynamic", "static")]
@@ -150,7 +161,8 @@ def test_06_a_gradient_that_is_shared_is_not_spoilt(family):
     y = norm(x)
     first = torch.autograd.grad(y, x, given, retain_graph=True)[0]
     second = torch.autograd.grad(y, x, given, retain_graph=True)[0]
-    assert torch.equal(given, kept) and torch.equal(first, second)
+    assert torch.equal(given, kept)
+    assert torch.equal(first, second)
     twice = torch.autograd.grad(y + y, x, given)[0]
     assert_close(twice, 2 * first)
     own = torch.autograd.grad(classes.original_of(norm).forward(norm, x), x, given)[0]
@@ -171,7 +183,8 @@ def test_07_a_patched_model_is_printed_copied_pickled_and_saved(family, tmp_path
     torch.save(patched, file)
     file.seek(0)
     for other in (pickle.loads(pickle.dumps(patched)), torch.load(file, weights_only=False)):
-        assert heddle.is_patched(other) and torch.equal(other(ids).logits, expected)
+        assert heddle.is_patched(other)
+        assert torch.equal(other(ids).logits, expected)
         before = heddle.patched(patched)
         other(ids)
         assert heddle.patched(patched) == before  # a copy counts for itself
@@ -179,7 +192,8 @@ def test_07_a_patched_model_is_printed_copied_pickled_and_saved(family, tmp_path
         assert torch.equal(other(ids).logits, plain(ids).logits)
     patched.save_pretrained(tmp_path)
     loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
-    assert type(loaded) is type(plain) and not heddle.is_patched(loaded)
+    assert type(loaded) is type(plain)
+    assert not heddle.is_patched(loaded)
     assert torch.equal(loaded(ids).logits, plain(ids).logits)
     assert loaded.config.architectures == [type(plain).__name__]
 
@@ -443,7 +457,8 @@ def test_20_other_models_are_left_alone(family):
     assert torch.equal(second(tokens()).logits, expected)
     heddle.patch(second)
     heddle.unpatch(first)
-    assert heddle.is_patched(second) and torch.equal(first(tokens()).logits, expected)
+    assert heddle.is_patched(second)
+    assert torch.equal(first(tokens()).logits, expected)
     assert torch.equal(tiny(family)(tokens()).logits, expected)
 
 
@@ -473,7 +488,8 @@ def test_22_nothing_outside_the_model_changes(family):
     heddle.patch(model)
     model.generate(tokens(1, 4), max_new_tokens=2, do_sample=False)
     assert dict(vars(module)) == before
-    assert model.config.to_dict() == config and model.generation_config.to_dict() == generation
+    assert model.config.to_dict() == config
+    assert model.generation_config.to_dict() == generation
     assert not any(hasattr(value, "_heddle_original") for value in vars(module).values())
 
 
@@ -520,5 +536,6 @@ def test_25_checkpointing_is_on_where_it_was(family, enabled):
     for change in (heddle.patch, heddle.unpatch):
         change(model)
         assert [getattr(m, "gradient_checkpointing", None) for m in model.modules()] == flags
-        assert model.config.use_cache == cache and model.is_gradient_checkpointing == enabled
+        assert model.config.use_cache == cache
+        assert model.is_gradient_checkpointing == enabled
     assert gradients(model.train(), tokens())[0] > 0

@@ -9,7 +9,7 @@ from collections import Counter
 import torch
 
 import heddle.ops
-import heddle.torch  # noqa: F401
+import heddle.torch
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.patching import classes, kinds
 from heddle.patching.report import Report, Row
@@ -20,8 +20,8 @@ FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "g
 _RECORD = "_heddle_record"  # in the root: the rows of parts that nothing was changed for
 
 _SILU = (
-    "heddle's gated_activation reads gate and up as pairs in one tensor; to make that tensor takes longer than "
-    "the op saves"
+    "heddle's gated_activation reads gate and up as pairs in one tensor, and making that tensor takes longer"
+    " than the op saves"
 )
 _LAYER_NORM = "torch's layer_norm is one kernel, and heddle's is not faster"
 _ONE_KERNEL = "torch has it in one kernel, and heddle's is not faster"
@@ -94,7 +94,7 @@ def _swap(root, wanted):
 
 
 def _attention(root):
-    """heddle's attention runs in its own programs alone, so that every model keeps the function that it has."""
+    """heddle's attention runs in its own programs alone, so that a model keeps the function that it has."""
     reason = f"heddle's attention {heddle.ops.info('attention').why_not.split(':')[0]}"
     count = sum(type(module).__name__.endswith("Attention") for module in root.modules())
     return Row("attention", f"torch {root.config._attn_implementation}", reason, count, None)
@@ -116,8 +116,8 @@ def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", gene
     """Lets parts of a model of transformers run in heddle, and returns the table of what does.
 
     The classes of some modules change, for this model alone; parameters, hooks and the projections stay what
-    they are. A call that heddle does not take runs as before, and the table counts it with its reason. Patching
-    again starts from the model's own state.
+    they are. A call that heddle does not take runs as before, and the table counts it with its reason.
+    Patching again starts from the model's own state.
     """
     for name, value in (("norm", norm), ("mlp", mlp), ("attention", attention)):
         _check(name, value, (True, False))
@@ -151,7 +151,7 @@ def is_patched(model):
 
 
 def _counted(model):
-    """Rows of the modules that were changed. One whose forward was replaced since then has a row of its own."""
+    """Rows of the modules that were changed. One whose forward was replaced since has a row of its own."""
     modules, calls = Counter(), Counter()
     for module in model.modules():
         if not classes.original_of(module):

@@ -1,7 +1,7 @@
 """Subclasses that stand in for the classes of a model's modules, and the change to them and back.
 
-A module keeps its parameters, hooks and attributes: only its class changes, to a subclass of the same name with
-another forward. So it can be printed, copied, pickled and wrapped as before.
+A module keeps its parameters, hooks and attributes: only its class changes, to a subclass of the same name
+with another forward. So it can be printed, copied, pickled and wrapped as before.
 """
 
 import types

@@ -62,4 +62,6 @@ def same_dtype(x, weight):
     """Why the result of weight * x would have another dtype than x; empty: it has the same."""
     if x.dtype == weight.dtype:
         return ""
-    return f"weight is {_text(weight.dtype)} and x is {_text(x.dtype)}: the module's result is of neither alone"
+    return (
+        f"weight is {_text(weight.dtype)} and x is {_text(x.dtype)}: the module's result is of neither alone"
+    )

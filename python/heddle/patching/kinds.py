@@ -1,7 +1,7 @@
 """The stand-ins: what their forwards do instead, for which classes, and which calls they take.
 
-Each one is tried against the class's own forward before it is used: a class that computes something else under
-a known name, in another version of transformers, is left alone.
+Each one is tried against the class's own forward before it is used: a class that computes something else
+under a known name, in another version of transformers, is left alone.
 """
 
 import torch
@@ -74,7 +74,7 @@ class RmsNorm(Kind):
 
 
 class Activation(Kind):
-    """A GELU by tanh. From `least` elements on it is faster than torch's; `least_training` with its gradient."""
+    """A GELU by tanh. It is faster than torch's from `least` elements on, in training `least_training`."""
 
     def __init__(self, name, least, least_training):
         super().__init__(name, "mlp", "heddle activation")
@@ -121,7 +121,7 @@ class Activation(Kind):
 
 RMS_NORM = classes.register(RmsNorm("rms_norm", "variance_epsilon", plus_one=False))
 RMS_NORM_PLUS_ONE = classes.register(RmsNorm("rms_norm_plus_one", "eps", plus_one=True))
-# transformers has gelu_new as eight operations, gelu_pytorch_tanh as one of torch. bench/patch.py measures both.
+# transformers has gelu_new as eight operations, gelu_pytorch_tanh as one of torch (bench/patch.py).
 GELU_NEW = classes.register(Activation("gelu_new", 0, 0))
 GELU_TANH = classes.register(Activation("gelu_tanh", 1 << 12, 1 << 20))
 
