@@ -20,8 +20,8 @@ def main():
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         vocab_size=256,
-        hidden_size=128,
-        intermediate_size=256,
+        hidden_size=256,
+        intermediate_size=512,
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
@@ -37,8 +37,8 @@ def main():
     )
     model = peft.get_peft_model(model, adapters).train()
     weights = [weight for weight in model.parameters() if weight.requires_grad]
-    optimizer = torch.optim.AdamW(weights, lr=1e-2)
-    tokens = torch.frombuffer(bytearray(TEXT * 3), dtype=torch.uint8).long()[None]
+    optimizer = torch.optim.AdamW(weights, lr=3e-3)
+    tokens = torch.frombuffer(bytearray(TEXT * 3), dtype=torch.uint8).long().repeat(5, 1)
     for step in range(20):
         loss = model(input_ids=tokens, labels=tokens).loss
         loss.backward()

@@ -10,9 +10,14 @@ import torch
 
 import heddle
 from heddle.patching import classes, kinds
-from tiny import FAMILIES, WITH_NORM, gradients, tiny, tokens
+from tiny import FAMILIES, WITH_NORM, gradients, take_every_size, tiny, tokens
 
 CALLS = {"llama": 5, "mistral": 5, "qwen2": 5, "qwen3": 9, "gpt2": 0, "gemma2": 9, "gemma3_text": 13}
+
+
+@pytest.fixture(autouse=True)
+def every_size(monkeypatch):
+    take_every_size(monkeypatch)
 
 
 def module_classes(model):
@@ -106,17 +111,24 @@ def test_gated_silu_is_refused_by_name():
     assert "SiLU" in row.reason
 
 
-def test_gelu_runs_in_heddle_where_it_is_faster():
+def test_heddle_takes_the_calls_that_it_is_faster_for(monkeypatch):
+    monkeypatch.undo()
     model, ids = tiny("gemma2"), tokens(4, 16)
     expected = model(ids).logits
     heddle.patch(model)
     with torch.no_grad():
         assert torch.allclose(model(ids).logits, expected, atol=2e-5)
     assert heddle.patched(model).calls("mlp") == 2
+    assert heddle.patched(model).calls("norm") == 9
     model(ids)  # a gradient is wanted
+    with torch.no_grad():
+        model.train()(ids)  # a checkpoint
+    x = torch.randn(32, 64, 64, requires_grad=True)
+    model.model.norm(x)
     report = heddle.patched(model)
+    assert (report.calls("norm"), report.calls("norm", heddle=False)) == (10, 18)
     assert report.calls("mlp") == 2
-    assert report.calls("mlp", heddle=False) == 2
+    assert report.calls("mlp", heddle=False) == 4
     assert any("in training" in row.reason for row in report.of("mlp"))
 
 

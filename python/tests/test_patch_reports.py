@@ -13,11 +13,16 @@ import torch
 
 import heddle
 from heddle.patching import classes
-from tiny import FAMILIES, WITH_NORM, gradients, tiny, tokens
+from tiny import FAMILIES, WITH_NORM, gradients, take_every_size, tiny, tokens
 
 each_family = pytest.mark.parametrize("family", FAMILIES)
 each_norm = pytest.mark.parametrize("family", WITH_NORM)
 some_families = pytest.mark.parametrize("family", ["llama", "gpt2", "gemma3_text"])
+
+
+@pytest.fixture(autouse=True)
+def every_size(monkeypatch):
+    take_every_size(monkeypatch)
 
 
 def pair(family, dtype=torch.float32, **changes):

@@ -9,7 +9,7 @@ import torch
 import transformers
 
 import heddle
-from tiny import tiny
+from tiny import take_every_size, tiny
 
 WORDS = ["red", "old", "big", "shy", "wet", "odd"]
 TEXTS = [f"the {a} fox and the {b} hen." for a, b in itertools.combinations(WORDS, 2)]
@@ -17,6 +17,11 @@ PAIRS = [
     {"prompt": f"say {word}: ", "chosen": f"{word}, and the sun.", "rejected": f"no {word} at all."}
     for word in ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 ]
+
+
+@pytest.fixture(autouse=True)
+def every_size(monkeypatch):
+    take_every_size(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 import torch
 import transformers
 
+from heddle.patching import kinds
+
 # Two layers, 64 wide; what else a family's report needs is given by the test.
 _SIZES = {
     "vocab_size": 128,
@@ -57,6 +59,14 @@ def tiny(family, dtype=torch.float32, seed=0, **changes):
                 else:
                     parameter.mul_(4)  # so that logits differ by more than rounding
     return model.to(dtype).eval()
+
+
+def take_every_size(monkeypatch):
+    """Heddle takes calls of all sizes, also where torch is as fast."""
+    for kind in set(kinds.KNOWN.values()):
+        monkeypatch.setattr(kind, "least", 0)
+        monkeypatch.setattr(kind, "least_training", 0)
+        monkeypatch.setattr(kind, "training_dtypes", (torch.float32, torch.bfloat16))
 
 
 def tokens(batch=2, length=12, seed=1):

@@ -22,7 +22,8 @@ def transformed():
     return _is_transformed() or _forward_ad._current_level >= 0
 
 
-def _text(dtype):
+def dtype_text(dtype):
+    """`bfloat16` and so on."""
     return str(dtype).removeprefix("torch.")
 
 
@@ -47,7 +48,7 @@ def tensors(*values):
         if type(value) not in _PLAIN:
             return f"a tensor is a {type(value).__name__}"
         if value.dtype not in _FLOATS:
-            return f"a tensor is {_text(value.dtype)}"
+            return f"a tensor is {dtype_text(value.dtype)}"
         if value.layout is not torch.strided:
             return "a tensor is not strided"
     device = values[0].device
@@ -62,6 +63,4 @@ def same_dtype(x, weight):
     """Why the result of weight * x would have another dtype than x; empty: it has the same."""
     if x.dtype == weight.dtype:
         return ""
-    return (
-        f"weight is {_text(weight.dtype)} and x is {_text(x.dtype)}: the module's result is of neither alone"
-    )
+    return f"weight is {dtype_text(weight.dtype)}, x {dtype_text(x.dtype)}: the module's result may be of both"

@@ -13,14 +13,32 @@ _is_compiling = torch.compiler.is_compiling
 
 
 class Kind:
-    """A stand-in: its `part` of a model, the `path` that its calls take, and its members."""
+    """A stand-in: its `part` of a model, the `path` that its calls take, and its members.
+
+    On a CPU a call has at least `least` values, in training `least_training`, in one of `training_dtypes`:
+    for fewer, torch is as fast. bench/patch.py compares both.
+    """
 
     method = "forward"
 
-    def __init__(self, name, part, path):
+    def __init__(self, name, part, path, *, least, least_training, training_dtypes):
         self.name = name
         self.part = part
         self.path = path
+        self.least = least
+        self.least_training = least_training
+        self.training_dtypes = training_dtypes
+
+    def slower(self, module, x):
+        """Why torch is as fast for this call; empty: it is not."""
+        if not x.is_cpu:
+            return ""
+        # In training mode also without a gradient: what a checkpoint computes again is then the same.
+        if not module.training and not torch.is_grad_enabled():
+            return "" if x.numel() >= self.least else "torch is as fast for so few values"
+        if x.dtype not in self.training_dtypes:
+            return f"torch is as fast in {fits.dtype_text(x.dtype)} in training"
+        return "" if x.numel() >= self.least_training else "torch is as fast for so few values in training"
 
     def __reduce__(self):
         return (_kind, (self.name,))
@@ -34,7 +52,9 @@ class RmsNorm(Kind):
     """x / sqrt(mean(x^2) + eps) * weight, or * (1 + weight) in f32 as Gemma has it."""
 
     def __init__(self, name, eps, plus_one):
-        super().__init__(name, "norm", "heddle rms_norm")
+        dtypes = (torch.float32, torch.bfloat16)
+        sizes = {"least": 0, "least_training": 1 << 17, "training_dtypes": dtypes}
+        super().__init__(name, "norm", "heddle rms_norm", **sizes)
         self.eps = eps
         self.plus_one = plus_one
         self.verdicts = {}
@@ -45,6 +65,7 @@ class RmsNorm(Kind):
 
     def members(self, original):
         eps, plus_one, verdicts, judge = self.eps, self.plus_one, self.verdicts, self.judge
+        slower = self.slower
         own, rms_norm = original.forward, heddle.ops.rms_norm
 
         def forward(self, hidden_states):
@@ -57,8 +78,8 @@ class RmsNorm(Kind):
             reason = verdicts.get(key)
             if reason is None:
                 reason = verdicts[key] = judge(x, weight)
-            if not reason and fits.transformed():
-                reason = fits.IN_TRANSFORM
+            if not reason:
+                reason = fits.IN_TRANSFORM if fits.transformed() else slower(self, x)
             calls = self.__dict__[classes.CALLS]
             calls[reason] = calls.get(reason, 0) + 1
             if reason:
@@ -74,23 +95,21 @@ class RmsNorm(Kind):
 
 
 class Activation(Kind):
-    """A GELU by tanh. It is faster than torch's from `least` elements on, in training `least_training`."""
+    """A GELU by tanh: one kernel of torch, or many."""
 
-    def __init__(self, name, least, least_training):
-        super().__init__(name, "mlp", "heddle activation")
-        self.least = least
-        self.least_training = least_training
+    def __init__(self, name, *, one_kernel, **sizes):
+        super().__init__(name, "mlp", "heddle activation", training_dtypes=(torch.float32,), **sizes)
+        self.one_kernel = one_kernel
         self.verdicts = {}
 
     def judge(self, x):
-        reason = fits.tensors(x)
-        if not reason and x.device.type != "cpu" and self.least:
-            return "torch's gelu is one kernel on a GPU too"
-        return reason
+        """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
+        if self.one_kernel and not x.is_cpu:
+            return "torch's gelu is one kernel too"
+        return fits.tensors(x)
 
     def members(self, original):
-        least, least_training = self.least, self.least_training
-        verdicts, judge = self.verdicts, self.judge
+        verdicts, judge, slower = self.verdicts, self.judge, self.slower
         own, activation = original.forward, heddle.ops.activation
 
         def forward(self, input):
@@ -101,14 +120,12 @@ class Activation(Kind):
             if reason is None:
                 reason = verdicts[key] = judge(input)
             if not reason:
-                # In training mode also without a gradient: a checkpoint computes the same twice.
-                training = self.training or torch.is_grad_enabled()
-                if input.numel() < (least_training if training else least):
-                    reason = "torch's gelu is faster for so few values" + (" in training" if training else "")
+                if fits.transformed():
+                    reason = fits.IN_TRANSFORM
                 elif torch.is_autocast_enabled(input.device.type):
                     reason = fits.IN_AUTOCAST
-                elif fits.transformed():
-                    reason = fits.IN_TRANSFORM
+                else:
+                    reason = slower(self, input)
             calls = self.__dict__[classes.CALLS]
             calls[reason] = calls.get(reason, 0) + 1
             return own(self, input) if reason else activation(input, kind="gelu_tanh")
@@ -121,9 +138,9 @@ class Activation(Kind):
 
 RMS_NORM = classes.register(RmsNorm("rms_norm", "variance_epsilon", plus_one=False))
 RMS_NORM_PLUS_ONE = classes.register(RmsNorm("rms_norm_plus_one", "eps", plus_one=True))
-# transformers has gelu_new as eight operations, gelu_pytorch_tanh as one of torch (bench/patch.py).
-GELU_NEW = classes.register(Activation("gelu_new", 0, 0))
-GELU_TANH = classes.register(Activation("gelu_tanh", 1 << 12, 1 << 20))
+# transformers has gelu_new as eight operations of torch, gelu_pytorch_tanh as one.
+GELU_NEW = classes.register(Activation("gelu_new", one_kernel=False, least=0, least_training=1 << 17))
+GELU_TANH = classes.register(Activation("gelu_tanh", one_kernel=True, least=1 << 12, least_training=1 << 20))
 
 _MODELS = "transformers.models"
 KNOWN = {
