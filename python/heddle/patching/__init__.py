@@ -84,7 +84,7 @@ def _swap(root, wanted):
     for part, module, reason in list(_parts(root)):
         if part not in wanted:
             continue
-        if not reason and (owner := classes.foreign_forward(module)):
+        if not reason and (owner := classes.foreign(module)):
             reason = f"{owner} has replaced its forward"
         if reason:
             refused[part, reason] += 1
@@ -112,17 +112,33 @@ def _check(name, value, choices):
         raise InvalidArgument(f"[patch] {name} is {value!r}; must be one of {', '.join(map(repr, choices))}")
 
 
+def _let_generate(root):
+    """Puts the engine under the model's generate; the rows say where it cannot."""
+    reason = "" if root.can_generate() else f"{type(root).__name__} does not generate"
+    if owner := classes.foreign(root, "generate"):
+        reason = f"{owner} has replaced its generate"
+    if reason:
+        return [Row("generate", "transformers", reason, 1, None)]
+    from heddle.patching.generate import GENERATE
+
+    classes.put_on(root, GENERATE)
+    return []
+
+
 def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", generate=None):
     """Lets parts of a model of transformers run in heddle, and returns the table of what does.
 
     The classes of some modules change, for this model alone; parameters, hooks and the projections stay what
     they are. A call that heddle does not take runs as before, and the table counts it with its reason.
     Patching again starts from the model's own state.
+
+    With generate="megakernel", model.generate decodes in heddle's engine, on a copy of the weights that is
+    made when a call finds them changed.
     """
     for name, value in (("norm", norm), ("mlp", mlp), ("attention", attention)):
         _check(name, value, (True, False))
     _check("cross_entropy", cross_entropy, ("auto", True, False))
-    _check("generate", generate, (None,))
+    _check("generate", generate, (None, "megakernel"))
     root = _supported(model)
     rows = []
     if cross_entropy:
@@ -131,6 +147,8 @@ def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", gene
         rows.append(_attention(root))
     unpatch(model)
     rows += _swap(root, [part for part, on in (("norm", norm), ("mlp", mlp)) if on])
+    if generate:
+        rows += _let_generate(root)
     root.__dict__[_RECORD] = tuple(rows)
     return patched(model)
 
@@ -140,6 +158,10 @@ def unpatch(model):
     _root(model)
     for module in model.modules():
         if classes.original_of(module):
+            if type(module)._heddle_kind.part == "generate":
+                from heddle.patching.generate import release
+
+                release(module)
             classes.take_off(module)
         module.__dict__.pop(_RECORD, None)
 
@@ -157,12 +179,12 @@ def _counted(model):
         if not classes.original_of(module):
             continue
         kind = type(module)._heddle_kind
-        if owner := classes.foreign_forward(module):
-            modules[kind.part, "torch", f"{owner} has replaced its forward since"] += 1
+        if owner := classes.foreign(module, kind.method):
+            modules[kind.part, kind.otherwise, f"{owner} has replaced its {kind.method} since"] += 1
             continue
         modules[kind.part, kind.path, ""] += 1
         for reason, count in module.__dict__[classes.CALLS].items():
-            key = kind.part, "torch" if reason else kind.path, reason
+            key = kind.part, kind.otherwise if reason else kind.path, reason
             calls[key] += count
             modules[key] += bool(reason)
     return [Row(*key, count, calls[key]) for key, count in modules.items()]

@@ -58,14 +58,15 @@ def _is_bound(function, module, owner, method):
     )
 
 
-def foreign_forward(module):
-    """Who put a forward into the module itself, where it hides that of its class; empty: nobody."""
-    own = module.__dict__.get("forward")
+def foreign(module, method="forward"):
+    """Who put a method into the module itself, where it hides that of its class; empty: nobody."""
+    own = module.__dict__.get(method)
     if own is None:
         return ""
     # accelerate's hooks call the forward that they found.
-    inner = module.__dict__.get("_old_forward") if "_hf_hook" in module.__dict__ else own
-    if _is_bound(inner, module, type(module), "forward"):
+    hooked = method == "forward" and "_hf_hook" in module.__dict__
+    inner = module.__dict__.get("_old_forward") if hooked else own
+    if _is_bound(inner, module, type(module), method):
         return ""
     inner = getattr(inner, "func", inner)
     return f"{getattr(inner, '__module__', '?')}.{getattr(inner, '__qualname__', type(inner).__name__)}"

@@ -63,4 +63,4 @@ def same_dtype(x, weight):
     """Why the result of weight * x would have another dtype than x; empty: it has the same."""
     if x.dtype == weight.dtype:
         return ""
-    return f"weight is {dtype_text(weight.dtype)}, x {dtype_text(x.dtype)}: the module's result may be of both"
+    return f"weight is {dtype_text(weight.dtype)}, x {dtype_text(x.dtype)}: the result may be of both"

@@ -20,6 +20,7 @@ class Kind:
     """
 
     method = "forward"
+    otherwise = "torch"  # the path of the other calls
 
     def __init__(self, name, part, path, *, least, least_training, training_dtypes):
         self.name = name
