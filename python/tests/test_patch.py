@@ -62,6 +62,24 @@ def test_gradients_are_within_twice_the_noise_of_bf16(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+def test_a_patched_model_computes_the_same_on_a_gpu(family):
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    model, ids = tiny(family).cuda(), tokens(4, 16).cuda()
+    expected, (loss, expected_gradients) = model(ids).logits, gradients(model, ids)
+    heddle.patch(model)
+    assert (model(ids).logits - expected).abs().max() < 1e-4
+    got_loss, got = gradients(model, ids)
+    assert abs(got_loss - loss) < 1e-4
+    for name, gradient in expected_gradients.items():
+        assert torch.allclose(got[name], gradient, atol=1e-5, rtol=1e-3), name
+    report = heddle.patched(model)
+    assert report.calls("norm") == 2 * CALLS[family]
+    with torch.autocast("cuda", torch.bfloat16):
+        assert model(ids).logits.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("family", FAMILIES)
 def test_unpatching_restores_classes_and_bits(family):
     model, other, ids = tiny(family), tiny(family), tokens()
     before = module_classes(model)
