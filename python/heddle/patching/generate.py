@@ -172,7 +172,9 @@ def _prompts(inputs, mask, pad):
 
 def _settings(config, length, given):
     """heddle's settings of a call: max_tokens and how tokens are chosen."""
-    defaults = config._get_default_generation_params()
+    # transformers 5 keeps None for what was not given, and has the defaults in a table.
+    table = getattr(config, "_get_default_generation_params", None)
+    defaults = table() if table else type(config)().to_dict()
     for name, value in config.to_dict().items():
         if name not in _READ and value is not None and value is not False and value != defaults.get(name):
             raise RefusalError(f"{name} is {value!r}")
