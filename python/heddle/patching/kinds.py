@@ -73,14 +73,16 @@ class RmsNorm(Kind):
             # A compiler fuses the module's own operations, and cannot count.
             if _is_compiling():
                 return own(self, hidden_states)
-            weight = self.weight
             x = hidden_states
-            key = (type(x), x.dtype, x.device, type(weight), weight.dtype, weight.device)
-            reason = verdicts.get(key)
-            if reason is None:
-                reason = verdicts[key] = judge(x, weight)
+            reason = slower(self, x)  # first, since it is short where the call is
             if not reason:
-                reason = fits.IN_TRANSFORM if fits.transformed() else slower(self, x)
+                weight = self.weight
+                key = (type(x), x.dtype, x.device, type(weight), weight.dtype, weight.device)
+                reason = verdicts.get(key)
+                if reason is None:
+                    reason = verdicts[key] = judge(x, weight)
+            if not reason and fits.transformed():
+                reason = fits.IN_TRANSFORM
             calls = self.__dict__[classes.CALLS]
             calls[reason] = calls.get(reason, 0) + 1
             if reason:
@@ -116,17 +118,17 @@ class Activation(Kind):
         def forward(self, input):
             if _is_compiling():
                 return own(self, input)
-            key = (type(input), input.dtype, input.device)
-            reason = verdicts.get(key)
-            if reason is None:
-                reason = verdicts[key] = judge(input)
+            reason = slower(self, input)
+            if not reason:
+                key = (type(input), input.dtype, input.device)
+                reason = verdicts.get(key)
+                if reason is None:
+                    reason = verdicts[key] = judge(input)
             if not reason:
                 if fits.transformed():
                     reason = fits.IN_TRANSFORM
                 elif torch.is_autocast_enabled(input.device.type):
                     reason = fits.IN_AUTOCAST
-                else:
-                    reason = slower(self, input)
             calls = self.__dict__[classes.CALLS]
             calls[reason] = calls.get(reason, 0) + 1
             return own(self, input) if reason else activation(input, kind="gelu_tanh")
