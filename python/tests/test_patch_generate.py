@@ -13,6 +13,14 @@ from heddle.patching import generate
 from tiny import FAMILIES, tiny, tokens
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def pair(family="llama", **changes):
     plain, patched = tiny(family, **changes), tiny(family, **changes)
     heddle.patch(patched, norm=False, mlp=False, generate="megakernel")

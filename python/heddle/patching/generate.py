@@ -109,7 +109,8 @@ class _Engine:
         with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
             _write(root, tensors, Path(folder))
             try:
-                self.model = load(folder, device=device)
+                threads = {"threads": torch.get_num_threads()} if device == "cpu" else {}
+                self.model = load(folder, device=device, **threads)
             except Error as error:
                 self.reason = (
                     f"heddle does not load it: {str(error).splitlines()[0].replace(folder, 'model')}"
@@ -125,7 +126,7 @@ _ENGINES = weakref.WeakKeyDictionary()  # of each model, so that copies and pick
 
 def _engine(root):
     tensors, key = _weights(root)
-    key = (key, root.config.to_json_string())
+    key = (key, root.config.to_json_string(), torch.get_num_threads())
     engine = _ENGINES.get(root)
     if engine is None or engine.key != key:
         release(root)
