@@ -14,6 +14,7 @@ from heddle.errors import CompileError, CompilerMissing, DeviceError, Error, Inv
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
     from heddle.model import load
+    from heddle.patching import is_patched, patch, patched, unpatch
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,14 +32,18 @@ __all__ = [
     "f16",
     "f32",
     "i32",
+    "is_patched",
     "last_path",
     "load",
     "load_ops",
     "ops",
+    "patch",
+    "patched",
     "schedule",
     "schedulers",
     "set_backend",
     "set_default_scheduler",
+    "unpatch",
 ]
 
 # Dtypes, as an op of one's own declares them.
@@ -58,6 +63,7 @@ _HOMES = {
     "heddle.op": ("Op",),
     "heddle.op_folder": ("load_ops",),
     "heddle.model": ("load",),
+    "heddle.patching": ("patch", "unpatch", "is_patched", "patched"),
 }
 _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Models of transformers with and without heddle.patch: forward, a step of training, and what patching takes.
+
+    PYTHONPATH=build/release/python .venv/bin/python bench/patch.py [--threads 2] [--commit COMMIT]
+
+Models are tiny (2 layers, 64 wide) or have one layer of the 1B of their family. Both forms of a model share
+their weights, and rounds of the two alternate. A row's value is the median of the rounds' ratios: the patched
+time over the other one.
+"""
+
+import argparse
+import copy
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import report
+import torch
+import transformers
+
+import heddle
+import heddle.env
+
+sys.path.append(str(Path(__file__).parents[1] / "python" / "tests"))
+from tiny import FAMILIES, tiny, tokens
+
+LAYER_OF_1B = {
+    "llama": {"intermediate_size": 8192, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64},
+    "qwen3": {
+        "intermediate_size": 6144,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+    },
+    "gemma2": {
+        "intermediate_size": 9216,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 4,
+        "head_dim": 256,
+    },
+    "gpt2": {"n_embd": 1600, "n_layer": 1, "n_head": 25},
+}
+LLAMA_1B = {
+    "vocab_size": 128256,
+    "hidden_size": 2048,
+    "intermediate_size": 8192,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "tie_word_embeddings": True,
+}
+
+
+def models():
+    """(name, model, ids of a prompt)"""
+    for family in FAMILIES:
+        yield f"tiny {family}", tiny(family), tokens(2, 32)
+    for family, sizes in LAYER_OF_1B.items():
+        wide = sizes if family == "gpt2" else {"hidden_size": 2048, "num_hidden_layers": 1, **sizes}
+        yield f"layer of {family} 1B", tiny(family, **wide), tokens(1, 128)
+
+
+def forward(model, ids):
+    with torch.no_grad():
+        model(ids)
+
+
+def decode(model, ids):
+    with torch.no_grad():
+        model(ids[:1, :1])
+
+
+def train(model, ids):
+    model(ids, labels=ids).loss.backward()
+    model.zero_grad(set_to_none=True)
+
+
+def seconds(run, count):
+    # On one thread the process's own time, which other programs do not lengthen.
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    start = clock()
+    for _ in range(count):
+        run()
+    return (clock() - start) / count
+
+
+def compare(plain, patched, work, ids, rounds):
+    """Milliseconds of the unpatched model and of the patched one, round by round."""
+    runs = [lambda model=model: work(model, ids) for model in (plain, patched)]
+    for run in runs:
+        run()
+    count = max(1, int(0.02 / seconds(runs[0], 1)))
+    times = [[], []]
+    for i in range(rounds):
+        for which in (0, 1) if i % 2 else (1, 0):  # neither is always the first
+            times[which].append(seconds(runs[which], count) * 1e3)
+    return times
+
+
+def row(name, plain, patched):
+    ratios = [b / a for a, b in zip(plain, patched, strict=True)]
+    return {
+        "work": name,
+        "value": round(statistics.median(ratios), 3),
+        "unit": "of the unpatched time",
+        "bar": 1.0,
+        "all": [round(ratio, 3) for ratio in ratios],
+        "peers": {f"transformers {transformers.__version__}, ms": round(statistics.median(plain), 3)},
+    }
+
+
+def patch_ms(rounds):
+    """Milliseconds to patch a model of 1B, and whether a weight was moved or written."""
+    with torch.device("meta"):
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA_1B))
+    before = [(id(p), p._version) for p in model.parameters()]
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        heddle.patch(model)
+        times.append((time.perf_counter() - start) * 1e3)
+        heddle.unpatch(model)
+    assert before == [(id(p), p._version) for p in model.parameters()]
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", default="", help="models whose names contain this text")
+    parser.add_argument("--commit", help="writes the results, as those of this commit")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    transformers.logging.set_verbosity_error()
+    load = os.getloadavg()[0]
+    times = patch_ms(7)
+    rows = [{"work": "patch a Llama of 1B, the first time", "value": round(times[0], 3), "bar": 50.0}]
+    rows.append({"work": "patch a Llama of 1B", "value": round(statistics.median(times), 3), "bar": 50.0})
+    rows = [{**each, "unit": "ms", "all": [each["value"]], "peers": {}} for each in rows]
+    for name, plain, ids in models():
+        if arguments.only not in name:
+            continue
+        for dtype in (torch.float32, torch.bfloat16):
+            plain = plain.to(dtype)
+            patched = copy.deepcopy(plain)
+            heddle.patch(patched)
+            for ours, theirs in zip(patched.parameters(), plain.parameters(), strict=True):
+                ours.data = theirs.data
+            for work in (decode, forward, train):
+                plain.train(work is train)
+                patched.train(work is train)
+                made = compare(plain, patched, work, ids, arguments.rounds)
+                rows.append(row(f"{name}, {str(dtype)[6:]}, {work.__name__}", *made))
+    for each in rows:
+        peer = "; ".join(f"{name} {value}" for name, value in each["peers"].items())
+        print(f"{each['work']:<44} {each['value']:>8} {each['unit']:<22} bar {each['bar']:<5} {peer}")
+    if arguments.commit:
+        device = heddle.env.device()
+        result = {"device": device, "date": report.today(), "commit": arguments.commit}
+        options = f"--rounds {arguments.rounds} --threads {arguments.threads}"
+        result |= {"command": f"bench/patch.py {options}", "load_average": load, "rows": rows}
+        print("wrote", report.write(result, arguments.out, "patch"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Models of transformers with heddle's ops in them: `patch`, `unpatch`, `is_patched`, `patched`.
+
+>>> import heddle
+>>> print(heddle.patch(model))  # a table: what runs in heddle, what does not, and why
+"""
+
+from collections import Counter
+
+import torch
+
+import heddle.ops
+import heddle.torch
+from heddle.errors import InvalidArgument, Unsupported
+from heddle.patching import classes, kinds
+from heddle.patching.report import Report, Row
+
+__all__ = ["Report", "Row", "is_patched", "patch", "patched", "unpatch"]
+
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "gemma3_text")
+_RECORD = "_heddle_record"  # in the root: the rows of parts that nothing was changed for
+
+_SILU = (
+    "heddle's gated_activation reads gate and up as pairs in one tensor, and making that tensor takes longer"
+    " than the op saves"
+)
+_LAYER_NORM = "torch's layer_norm is one kernel, and heddle's is not faster"
+_ONE_KERNEL = "torch has it in one kernel, and heddle's is not faster"
+
+
+def _root(model):
+    """The outermost model of transformers in a module, which may be wrapped by an adapter or a trainer."""
+    if not isinstance(model, torch.nn.Module):
+        raise InvalidArgument(
+            f"[patch] model is of type {type(model).__name__}; must be a model of transformers, or hold one"
+        )
+    from transformers import PreTrainedModel
+
+    for module in model.modules():
+        if isinstance(module, PreTrainedModel):
+            return module
+    raise InvalidArgument(f"[patch] {type(model).__name__} holds no model of transformers")
+
+
+def _supported(model):
+    root = _root(model)
+    name = root.config.model_type
+    if name not in FAMILIES:
+        raise Unsupported(
+            f"[patch] {type(root).__name__} is of the family {name!r}; must be one of {', '.join(FAMILIES)}"
+        )
+    return root
+
+
+def _activation_refusal(module, gated):
+    name = type(module).__name__
+    if kinds.kind_of(type(module)):
+        return ""
+    if "SiLU" in name and gated:
+        return f"{name}: {_SILU}"
+    return f"{name}: {_ONE_KERNEL}"
+
+
+def _parts(root):
+    """(part, module, reason): the modules that could be changed; the reason says why one is not."""
+    for module in root.modules():
+        cls = classes.original_of(module) or type(module)
+        kind = kinds.kind_of(cls)
+        if kind:
+            yield kind.part, module, kinds.refusal(cls, kind)
+        elif cls is torch.nn.LayerNorm:
+            yield "norm", module, _LAYER_NORM
+        elif cls.__name__.endswith(("RMSNorm", "LayerNorm")):
+            yield "norm", module, f"{kinds.class_name(cls)} is not known"
+        if cls.__name__.endswith("MLP"):
+            act = getattr(module, "act_fn", None) or getattr(module, "act", None)
+            if isinstance(act, torch.nn.Module):
+                reason = _activation_refusal(act, hasattr(module, "gate_proj"))
+                if reason:
+                    yield "mlp", module, reason
+
+
+def _swap(root, wanted):
+    refused = Counter()
+    for part, module, reason in list(_parts(root)):
+        if part not in wanted:
+            continue
+        if not reason and (owner := classes.foreign(module)):
+            reason = f"{owner} has replaced its forward"
+        if reason:
+            refused[part, reason] += 1
+        else:
+            classes.put_on(module, kinds.kind_of(type(module)))
+    return [Row(part, "torch", reason, count, None) for (part, reason), count in refused.items()]
+
+
+def _attention(root):
+    """heddle's attention runs in its own programs alone, so that a model keeps the function that it has."""
+    reason = f"heddle's attention {heddle.ops.info('attention').why_not.split(':')[0]}"
+    count = sum(type(module).__name__.endswith("Attention") for module in root.modules())
+    return Row("attention", f"torch {root.config._attn_implementation}", reason, count, None)
+
+
+def _cross_entropy(wanted):
+    reason = "heddle has no op cross_entropy"
+    if wanted is True:
+        raise Unsupported(f'[patch] cross_entropy is True, and {reason}; "auto" leaves it to torch')
+    return Row("cross_entropy", "torch", reason, 1, None)
+
+
+def _check(name, value, choices):
+    if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
+        raise InvalidArgument(f"[patch] {name} is {value!r}; must be one of {', '.join(map(repr, choices))}")
+
+
+def _let_generate(root):
+    """Puts the engine under the model's generate; the rows say where it cannot."""
+    reason = "" if root.can_generate() else f"{type(root).__name__} does not generate"
+    if owner := classes.foreign(root, "generate"):
+        reason = f"{owner} has replaced its generate"
+    if reason:
+        return [Row("generate", "transformers", reason, 1, None)]
+    from heddle.patching.generate import GENERATE
+
+    classes.put_on(root, GENERATE)
+    return []
+
+
+def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", generate=None):
+    """Lets parts of a model of transformers run in heddle, and returns the table of what does.
+
+    The classes of some modules change, for this model alone; parameters, hooks and the projections stay what
+    they are. A call that heddle does not take runs as before, and the table counts it with its reason.
+    Patching again starts from the model's own state.
+
+    With generate="megakernel", model.generate decodes in heddle's engine, on a copy of the weights that is
+    made when a call finds them changed.
+    """
+    for name, value in (("norm", norm), ("mlp", mlp), ("attention", attention)):
+        _check(name, value, (True, False))
+    _check("cross_entropy", cross_entropy, ("auto", True, False))
+    _check("generate", generate, (None, "megakernel"))
+    root = _supported(model)
+    rows = []
+    if cross_entropy:
+        rows.append(_cross_entropy(cross_entropy))
+    if attention:
+        rows.append(_attention(root))
+    unpatch(model)
+    rows += _swap(root, [part for part, on in (("norm", norm), ("mlp", mlp)) if on])
+    if generate:
+        rows += _let_generate(root)
+    root.__dict__[_RECORD] = tuple(rows)
+    return patched(model)
+
+
+def unpatch(model):
+    """Gives every module of a model its own class again. A model that is not patched stays as it is."""
+    _root(model)
+    for module in model.modules():
+        if classes.original_of(module):
+            if type(module)._heddle_kind.part == "generate":
+                from heddle.patching.generate import release
+
+                release(module)
+            classes.take_off(module)
+        module.__dict__.pop(_RECORD, None)
+
+
+def is_patched(model):
+    """Whether `patch` has been at work on a model."""
+    _root(model)
+    return any(_RECORD in module.__dict__ or classes.original_of(module) for module in model.modules())
+
+
+def _counted(model):
+    """Rows of the modules that were changed. One whose forward was replaced since has a row of its own."""
+    modules, calls = Counter(), Counter()
+    for module in model.modules():
+        if not classes.original_of(module):
+            continue
+        kind = type(module)._heddle_kind
+        if owner := classes.foreign(module, kind.method):
+            modules[kind.part, kind.otherwise, f"{owner} has replaced its {kind.method} since"] += 1
+            continue
+        modules[kind.part, kind.path, ""] += 1
+        for reason, count in module.__dict__[classes.CALLS].items():
+            key = kind.part, kind.otherwise if reason else kind.path, reason
+            calls[key] += count
+            modules[key] += bool(reason)
+    return [Row(*key, count, calls[key]) for key, count in modules.items()]
+
+
+def patched(model):
+    """The table of a patched model: part, path, reason, and calls since it was patched."""
+    _root(model)
+    rows = _counted(model)
+    for module in model.modules():
+        rows += module.__dict__.get(_RECORD, ())
+    order = ("norm", "mlp", "attention", "cross_entropy", "generate")
+    return Report(sorted(rows, key=lambda row: (order.index(row.part), not row.is_heddle)))

@@ -1,0 +1,292 @@
+"""model.generate by heddle's engine: the whole model is one program, on the weights as they are now.
+
+The engine reads checkpoints, so that the weights go through a temporary folder: once, and again when they
+change. A call that the engine cannot answer as transformers would runs transformers' own generate instead.
+"""
+
+import functools
+import json
+import tempfile
+import weakref
+from pathlib import Path
+
+import torch
+
+from heddle.errors import Error, InvalidArgument
+from heddle.model import _records, load
+from heddle.patching import classes
+from heddle.patching.kinds import Kind
+
+# Settings that both have under the same name and with the same meaning.
+_SETTINGS = (
+    "repetition_penalty",
+    "no_repeat_ngram_size",
+    "min_new_tokens",
+    "suppress_tokens",
+    "begin_suppress_tokens",
+    "bad_words_ids",
+)
+# These look at the tokens so far. In transformers padding is among them.
+_COUNTING = ("repetition_penalty", "no_repeat_ngram_size", "bad_words_ids")
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
+# These do not change which tokens follow, or are read by name below.
+_READ = {
+    *_SETTINGS,
+    *_SAMPLING,
+    "do_sample",
+    "max_new_tokens",
+    "max_length",
+    "eos_token_id",
+    "bos_token_id",
+    "pad_token_id",
+    "use_cache",
+    "cache_implementation",
+    "transformers_version",
+    "disable_compile",
+    "_from_model_config",
+}
+_OWN_MODULES = ("transformers.", "torch.nn.")
+# Text is not asked for, so that one token is enough of a tokenizer.
+_TRIMS = {"trim_offsets": True, "use_regex": True}
+_TOKENIZER = {
+    "version": "1.0",
+    "added_tokens": [],
+    "normalizer": None,
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, **_TRIMS},
+    "post_processor": None,
+    "decoder": {"type": "ByteLevel", "add_prefix_space": True, **_TRIMS},
+    "model": {"type": "BPE", "unk_token": None, "vocab": {"a": 0}, "merges": []},
+}
+
+
+class RefusalError(Exception):
+    """transformers' generate runs instead; the text says why."""
+
+
+def _weights(root):
+    """Everything that a state dict has, which is where a tensor lies and how often it was written."""
+    tensors = root.state_dict(keep_vars=True)
+    try:
+        return tensors, tuple((name, t.data_ptr(), t._version, t.dtype) for name, t in tensors.items())
+    except RuntimeError as error:
+        raise RefusalError(f"weights cannot be followed: {str(error).splitlines()[0]}") from None
+
+
+def _device(tensors):
+    devices = {tensor.device for tensor in tensors.values()}
+    if len(devices) != 1:
+        raise RefusalError(f"weights are on {len(devices)} devices")
+    (device,) = devices
+    if device.type not in ("cpu", "cuda"):
+        raise RefusalError(f"weights are on {device}")
+    return str(device)
+
+
+def _write(root, tensors, folder):
+    from safetensors.torch import save_file
+
+    config = json.loads(root.config.to_json_string())
+    dtype = next(root.parameters()).dtype
+    # Each call says where it ends. A model that names no end has none here.
+    config |= {"architectures": [type(root).__name__], "dtype": str(dtype)[6:], "eos_token_id": None}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "tokenizer.json").write_text(json.dumps(_TOKENIZER))
+    kept = {}
+    for name, tensor in tensors.items():
+        kept.setdefault((tensor.data_ptr(), tensor.shape), (name, tensor))  # a tied head is the embedding
+    save_file(
+        {n: t.detach().contiguous() for n, t in kept.values()}, folder / "model.safetensors", {"format": "pt"}
+    )
+
+
+class _Engine:
+    """heddle's model of a transformers model's weights, or why there is none."""
+
+    def __init__(self, root, tensors, key):
+        self.key = key
+        self.model, self.reason = None, ""
+        device = _device(tensors)
+        with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
+            _write(root, tensors, Path(folder))
+            try:
+                threads = {"threads": torch.get_num_threads()} if device == "cpu" else {}
+                self.model = load(folder, device=device, **threads)
+            except Error as error:
+                self.reason = (
+                    f"heddle does not load it: {str(error).splitlines()[0].replace(folder, 'model')}"
+                )
+
+    def close(self):
+        if self.model:
+            self.model.close()
+
+
+_ENGINES = weakref.WeakKeyDictionary()  # of each model, so that copies and pickles of it have none
+
+
+def _engine(root):
+    tensors, key = _weights(root)
+    key = (key, root.config.to_json_string(), torch.get_num_threads())
+    engine = _ENGINES.get(root)
+    if engine is None or engine.key != key:
+        release(root)
+        engine = _ENGINES[root] = _Engine(root, tensors, key)
+    if engine.reason:
+        raise RefusalError(engine.reason)
+    return engine.model
+
+
+def release(root):
+    """Frees the engine of a model."""
+    engine = _ENGINES.pop(root, None)
+    if engine:
+        engine.close()
+
+
+def _check_modules(root):
+    """The engine knows the modules of transformers, and no change to them."""
+    if root.training:
+        raise RefusalError("the model is in training mode")
+    for name, module in root.named_modules():
+        cls = classes.original_of(module) or type(module)
+        if not cls.__module__.startswith(_OWN_MODULES):
+            raise RefusalError(f"{name} is a {cls.__module__}.{cls.__qualname__}: an adapter, or other code")
+        if module._forward_hooks or module._forward_pre_hooks or "forward" in module.__dict__:
+            raise RefusalError(f"{name or 'the model'} has a hook, or a forward of its own")
+
+
+def _prompts(inputs, mask, pad):
+    """The tokens of each row without its left padding."""
+    if not isinstance(inputs, torch.Tensor) or inputs.dim() != 2 or inputs.numel() == 0:
+        raise RefusalError("the prompt is not a tensor of tokens [batch, length]")
+    if mask is None:
+        if pad is not None and (inputs == pad).any():
+            raise RefusalError("the prompt has the padding token, and there is no attention mask")
+        return inputs.tolist()
+    if not isinstance(mask, torch.Tensor) or mask.shape != inputs.shape:
+        raise RefusalError("the attention mask is not one of the prompt's tokens")
+    mask = mask != 0
+    if (mask[:, 1:] < mask[:, :-1]).any() or not mask[:, -1].all():
+        raise RefusalError("the attention mask is not one of left padding")
+    return [row[seen].tolist() for row, seen in zip(inputs, mask, strict=True)]
+
+
+def _settings(config, length, given):
+    """heddle's settings of a call: max_tokens and how tokens are chosen."""
+    # transformers 5 keeps None for what was not given, and has the defaults in a table.
+    table = getattr(config, "_get_default_generation_params", None)
+    defaults = table() if table else type(config)().to_dict()
+    for name, value in config.to_dict().items():
+        if name not in _READ and value is not None and value is not False and value != defaults.get(name):
+            raise RefusalError(f"{name} is {value!r}")
+    if config.cache_implementation not in (None, "dynamic", "static"):
+        raise RefusalError(f"cache_implementation is {config.cache_implementation!r}")
+    if config.max_new_tokens is not None:
+        count = config.max_new_tokens
+    elif "max_length" in given:
+        count = config.max_length - length
+    else:
+        raise RefusalError("neither max_new_tokens nor max_length is given")
+    if count < 1:
+        raise RefusalError(f"{count} new tokens are asked for")
+    made = {"max_tokens": count, "temperature": 0.0}
+    for name in (*_SETTINGS, *(_SAMPLING if config.do_sample else ())):
+        value = getattr(config, name, None)
+        if value is not None and (name in _SAMPLING or value != defaults.get(name)):
+            made[name] = value
+    if config.do_sample:
+        made["seed"] = int(torch.randint(1 << 62, ()))  # as torch.manual_seed has it
+    ends = [] if config.eos_token_id is None else config.eos_token_id
+    ends = ends.tolist() if isinstance(ends, torch.Tensor) else ends
+    ends = [ends] if isinstance(ends, int) else list(ends)
+    if ends:
+        made["eos_token_id"] = ends
+    return made, ends
+
+
+def _answer(root, inputs, generation_config, keywords):
+    """The tokens of all rows, as transformers returns them; raises RefusalError."""
+    for name in ("logits_processor", "stopping_criteria"):
+        if name in keywords and len(keywords[name] or ()) == 0:
+            keywords.pop(name)
+    keywords = {
+        name: value for name, value in keywords.items() if value is not None or name == "eos_token_id"
+    }
+    for name in _ARGUMENTS:
+        if keywords.get(name):
+            raise RefusalError(f"{name} is given")
+        keywords.pop(name, None)
+    _check_modules(root)
+    given = {*keywords, *(generation_config.to_diff_dict() if generation_config is not None else ())}
+    config, rest = root._prepare_generation_config(generation_config, **keywords)
+    inputs = rest.pop("input_ids", None) if inputs is None else inputs
+    mask = rest.pop("attention_mask", None)
+    rest.pop("use_cache", None)
+    for name, value in rest.items():
+        if value is not None and value is not False:
+            raise RefusalError(f"{name} is given")
+    prompts = _prompts(inputs, mask, config.pad_token_id)
+    settings, ends = _settings(config, inputs.shape[1], given)
+    if any(len(prompt) != inputs.shape[1] for prompt in prompts):
+        for name in _COUNTING:
+            if name in settings:
+                raise RefusalError(f"{name} counts padding too in transformers")
+    pad = config.pad_token_id if config.pad_token_id is not None else (ends[0] if ends else 0)
+    engine = _engine(root)
+    most = max(map(len, prompts)) + settings["max_tokens"]
+    if most > engine.stats["max_context"]:
+        raise RefusalError(
+            f"prompt and answer may have {most} tokens; the engine holds {engine.stats['max_context']}"
+        )
+    try:
+        answers = engine._made.start(prompts, settings, False, "generate")
+    except InvalidArgument as error:
+        raise RefusalError(str(error).splitlines()[0]) from None
+    made = [[token.id for token in _records(answer)] for answer in answers]
+    longest = max(map(len, made))
+    rows = torch.tensor([row + [pad] * (longest - len(row)) for row in made], dtype=inputs.dtype)
+    return torch.cat([inputs, rows.to(inputs.device)], dim=1)
+
+
+_ARGUMENTS = (
+    "logits_processor",
+    "stopping_criteria",
+    "prefix_allowed_tokens_fn",
+    "synced_gpus",
+    "assistant_model",
+    "streamer",
+    "negative_prompt_ids",
+    "negative_prompt_attention_mask",
+    "custom_generate",
+)
+
+
+class Generate(Kind):
+    """A model whose generate asks the engine first."""
+
+    method = "generate"
+    otherwise = "transformers"
+
+    def members(self, original):
+        own = original.generate
+
+        @functools.wraps(own)
+        def generate(self, inputs=None, generation_config=None, *more, **keywords):
+            calls = self.__dict__[classes.CALLS]
+            try:
+                made = _answer(
+                    self, inputs, generation_config, {**dict(zip(_ARGUMENTS, more, strict=False)), **keywords}
+                )
+            except RefusalError as refused:
+                reason = str(refused)
+                calls[reason] = calls.get(reason, 0) + 1
+                return own(self, inputs, generation_config, *more, **keywords)
+            calls[""] = calls.get("", 0) + 1
+            return made
+
+        return {"generate": generate}
+
+
+GENERATE = classes.register(
+    Generate("generate", "generate", "heddle engine", least=0, least_training=0, training_dtypes=())
+)

@@ -1,0 +1,206 @@
+"""The stand-ins: what their forwards do instead, for which classes, and which calls they take.
+
+Each one is tried against the class's own forward before it is used: a class that computes something else
+under a known name, in another version of transformers, is left alone.
+"""
+
+import torch
+
+import heddle.ops
+from heddle.patching import classes, fits
+
+_is_compiling = torch.compiler.is_compiling
+
+
+class Kind:
+    """A stand-in: its `part` of a model, the `path` that its calls take, and its members.
+
+    On a CPU a call has at least `least` values, in training `least_training`, in one of `training_dtypes`:
+    for fewer, torch is as fast. bench/patch.py compares both.
+    """
+
+    method = "forward"
+    otherwise = "torch"  # the path of the other calls
+
+    def __init__(self, name, part, path, *, least, least_training, training_dtypes):
+        self.name = name
+        self.part = part
+        self.path = path
+        self.least = least
+        self.least_training = least_training
+        self.training_dtypes = training_dtypes
+
+    def slower(self, module, x):
+        """Why torch is as fast for this call; empty: it is not."""
+        if not x.is_cpu:
+            return ""
+        # In training mode also without a gradient: what a checkpoint computes again is then the same.
+        if not module.training and not torch.is_grad_enabled():
+            return "" if x.numel() >= self.least else "torch is as fast for so few values"
+        if x.dtype not in self.training_dtypes:
+            return f"torch is as fast in {fits.dtype_text(x.dtype)} in training"
+        return "" if x.numel() >= self.least_training else "torch is as fast for so few values in training"
+
+    def __reduce__(self):
+        return (_kind, (self.name,))
+
+
+def _kind(name):
+    return classes._KINDS[name]
+
+
+class RmsNorm(Kind):
+    """x / sqrt(mean(x^2) + eps) * weight, or * (1 + weight) in f32 as Gemma has it."""
+
+    def __init__(self, name, eps, plus_one):
+        dtypes = (torch.float32, torch.bfloat16)
+        sizes = {"least": 0, "least_training": 1 << 17, "training_dtypes": dtypes}
+        super().__init__(name, "norm", "heddle rms_norm", **sizes)
+        self.eps = eps
+        self.plus_one = plus_one
+        self.verdicts = {}
+
+    def judge(self, x, weight):
+        """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
+        return fits.tensors(x, weight) or ("" if self.plus_one else fits.same_dtype(x, weight))
+
+    def members(self, original):
+        eps, plus_one, verdicts, judge = self.eps, self.plus_one, self.verdicts, self.judge
+        slower = self.slower
+        own, rms_norm = original.forward, heddle.ops.rms_norm
+
+        def forward(self, hidden_states):
+            # A compiler fuses the module's own operations, and cannot count.
+            if _is_compiling():
+                return own(self, hidden_states)
+            x = hidden_states
+            reason = slower(self, x)  # first, since it is short where the call is
+            if not reason:
+                weight = self.weight
+                key = (type(x), x.dtype, x.device, type(weight), weight.dtype, weight.device)
+                reason = verdicts.get(key)
+                if reason is None:
+                    reason = verdicts[key] = judge(x, weight)
+            if not reason and fits.transformed():
+                reason = fits.IN_TRANSFORM
+            calls = self.__dict__[classes.CALLS]
+            calls[reason] = calls.get(reason, 0) + 1
+            if reason:
+                return own(self, x)
+            if plus_one:
+                weight = 1.0 + weight.float()
+            return rms_norm(x, weight, eps=getattr(self, eps))
+
+        return {"forward": forward}
+
+    def example(self, original):
+        return original(16, eps=1e-3), torch.linspace(-2, 2, 48).view(3, 16)
+
+
+class Activation(Kind):
+    """A GELU by tanh: one kernel of torch, or many."""
+
+    def __init__(self, name, *, one_kernel, **sizes):
+        super().__init__(name, "mlp", "heddle activation", training_dtypes=(torch.float32,), **sizes)
+        self.one_kernel = one_kernel
+        self.verdicts = {}
+
+    def judge(self, x):
+        """Why the call is not for heddle; empty: it is. The answer depends on the key of `forward` alone."""
+        if self.one_kernel and not x.is_cpu:
+            return "torch's gelu is one kernel too"
+        return fits.tensors(x)
+
+    def members(self, original):
+        verdicts, judge, slower = self.verdicts, self.judge, self.slower
+        own, activation = original.forward, heddle.ops.activation
+
+        def forward(self, input):
+            if _is_compiling():
+                return own(self, input)
+            reason = slower(self, input)
+            if not reason:
+                key = (type(input), input.dtype, input.device)
+                reason = verdicts.get(key)
+                if reason is None:
+                    reason = verdicts[key] = judge(input)
+            if not reason:
+                if fits.transformed():
+                    reason = fits.IN_TRANSFORM
+                elif torch.is_autocast_enabled(input.device.type):
+                    reason = fits.IN_AUTOCAST
+            calls = self.__dict__[classes.CALLS]
+            calls[reason] = calls.get(reason, 0) + 1
+            return own(self, input) if reason else activation(input, kind="gelu_tanh")
+
+        return {"forward": forward}
+
+    def example(self, original):
+        return original(), torch.linspace(-6, 6, max(self.least, 64)).view(4, -1)
+
+
+RMS_NORM = classes.register(RmsNorm("rms_norm", "variance_epsilon", plus_one=False))
+RMS_NORM_PLUS_ONE = classes.register(RmsNorm("rms_norm_plus_one", "eps", plus_one=True))
+# transformers has gelu_new as eight operations of torch, gelu_pytorch_tanh as one.
+GELU_NEW = classes.register(Activation("gelu_new", one_kernel=False, least=0, least_training=1 << 17))
+GELU_TANH = classes.register(Activation("gelu_tanh", one_kernel=True, least=1 << 12, least_training=1 << 20))
+
+_MODELS = "transformers.models"
+KNOWN = {
+    **{
+        f"{_MODELS}.{family}.modeling_{family}.{name}RMSNorm": RMS_NORM
+        for family, name in (
+            ("llama", "Llama"),
+            ("mistral", "Mistral"),
+            ("qwen2", "Qwen2"),
+            ("qwen3", "Qwen3"),
+        )
+    },
+    **{f"{_MODELS}.gemma{n}.modeling_gemma{n}.Gemma{n}RMSNorm": RMS_NORM_PLUS_ONE for n in (2, 3)},
+    "transformers.activations.NewGELUActivation": GELU_NEW,
+    "transformers.activations.GELUTanh": GELU_TANH,
+}
+
+_TRIED = {}  # a class to why its stand-in is not used
+
+
+def class_name(cls):
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def kind_of(cls):
+    """The kind of stand-in for a class; None where heddle has none."""
+    return KNOWN.get(class_name(cls))
+
+
+def _try(cls, kind):
+    """Compares the stand-in's numbers with the class's own."""
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.no_grad():
+        module, x = kind.example(cls)
+        for parameter in module.parameters():
+            parameter.copy_(torch.linspace(0.5, 1.5, parameter.numel()))
+        module.eval()
+        copy = cls.__new__(cls)
+        copy.__dict__.update(module.__dict__)
+        copy.__class__ = classes.stand_in(cls, kind)
+        for dtype, bound in ((torch.float32, 1e-5), (torch.bfloat16, 2e-2)):
+            module.to(dtype)
+            calls = copy.__dict__[classes.CALLS] = {}
+            expected, got = module(x.to(dtype)), copy(x.to(dtype))
+            if calls != {"": 1}:
+                return f"heddle does not run here: {next(iter(calls))}"
+            if got.dtype != expected.dtype or got.shape != expected.shape:
+                return f"{cls.__name__} of this transformers returns {expected.dtype}, heddle {got.dtype}"
+            if not torch.allclose(got.float(), expected.float(), rtol=bound, atol=bound):
+                return f"{cls.__name__} of this transformers computes something else"
+    return ""
+
+
+def refusal(cls, kind):
+    """Why a class is left alone although its name is known; empty: its stand-in computes the same."""
+    if cls not in _TRIED:
+        try:
+            _TRIED[cls] = _try(cls, kind)
+        except Exception as error:
+            _TRIED[cls] = f"{cls.__name__} of this transformers cannot be tried: {error}"
+    return _TRIED[cls]

@@ -1,0 +1,283 @@
+"""heddle.patch: what it changes, what it leaves, and what the numbers are then."""
+
+import copy
+import subprocess
+import sys
+from unittest import mock
+
+import pytest
+import torch
+
+import heddle
+from heddle.patching import classes, kinds
+from tiny import FAMILIES, WITH_NORM, gradients, take_every_size, tiny, tokens
+
+CALLS = {"llama": 5, "mistral": 5, "qwen2": 5, "qwen3": 9, "gpt2": 0, "gemma2": 9, "gemma3_text": 13}
+
+
+@pytest.fixture(autouse=True)
+def every_size(monkeypatch):
+    take_every_size(monkeypatch)
+
+
+def module_classes(model):
+    return [type(module) for module in model.modules()]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_patched_model_computes_the_same_in_f32(family):
+    model, ids = tiny(family), tokens()
+    expected, (loss, expected_gradients) = model(ids).logits, gradients(model, ids)
+    report = heddle.patch(model)
+    assert (model(ids).logits - expected).abs().max() < 2e-5
+    got_loss, got = gradients(model, ids)
+    assert abs(got_loss - loss) < 1e-5
+    assert got.keys() == expected_gradients.keys() == dict(model.named_parameters()).keys()
+    for name, gradient in expected_gradients.items():
+        assert torch.allclose(got[name], gradient, atol=1e-6, rtol=1e-4), name
+    assert [row.calls for row in report if row.is_heddle] == [0] * sum(row.is_heddle for row in report)
+    report = heddle.patched(model)
+    assert report.calls("norm") == 2 * CALLS[family]
+    if family == "gpt2":
+        assert report.calls("mlp") == 4
+    # Every part is in the table, once with heddle or a reason.
+    assert {row.part for row in report} == {"norm", "mlp", "attention", "cross_entropy"}
+    assert all(row.reason for row in report if not row.is_heddle)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradients_are_within_twice_the_noise_of_bf16(family):
+    rounded = tiny(family, torch.bfloat16).train()
+    exact = copy.deepcopy(rounded).float()
+    ids = tokens(4, 16)
+    _, reference = gradients(exact, ids)
+    _, eager = gradients(rounded, ids)
+    heddle.patch(rounded)
+    _, patched = gradients(rounded, ids)
+    report = heddle.patched(rounded)
+    assert report.calls("norm") + report.calls("mlp") > 0
+    for name, gradient in reference.items():
+        noise = (eager[name] - gradient).norm()
+        assert (patched[name] - gradient).norm() <= 2 * noise + 1e-6, name
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_patched_model_computes_the_same_on_a_gpu(family):
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no GPU")
+    model, ids = tiny(family).cuda(), tokens(4, 16).cuda()
+    expected, (loss, expected_gradients) = model(ids).logits, gradients(model, ids)
+    heddle.patch(model)
+    assert (model(ids).logits - expected).abs().max() < 1e-4
+    got_loss, got = gradients(model, ids)
+    assert abs(got_loss - loss) < 1e-4
+    for name, gradient in expected_gradients.items():
+        assert torch.allclose(got[name], gradient, atol=1e-5, rtol=1e-3), name
+    report = heddle.patched(model)
+    assert report.calls("norm") == 2 * CALLS[family]
+    with torch.autocast("cuda", torch.bfloat16):
+        assert model(ids).logits.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_unpatching_restores_classes_and_bits(family):
+    model, other, ids = tiny(family), tiny(family), tokens()
+    before = module_classes(model)
+    weights = [(p.data_ptr(), p._version) for p in model.parameters()]
+    expected = model(ids).logits
+    for _ in range(2):  # again: the second time starts from the same state
+        report = heddle.patch(model)
+        assert heddle.is_patched(model)
+        assert heddle.patched(model) == report
+    assert module_classes(model) != before
+    assert module_classes(other) == before
+    assert not heddle.is_patched(other)
+    assert torch.equal(other(ids).logits, expected)
+    heddle.unpatch(model)
+    assert module_classes(model) == before
+    assert not heddle.is_patched(model)
+    assert not any(classes.CALLS in module.__dict__ for module in model.modules())
+    assert torch.equal(model(ids).logits, expected)
+    assert weights == [(p.data_ptr(), p._version) for p in model.parameters()]
+    heddle.unpatch(model)
+    assert len(heddle.patched(model)) == 0
+    assert repr(heddle.patched(model)) == "not patched"
+
+
+def test_parts_are_chosen_one_by_one():
+    model = tiny("gpt2")
+    report = heddle.patch(model, norm=False, attention=False, cross_entropy=False)
+    assert [(row.part, row.path, row.modules) for row in report] == [("mlp", "heddle activation", 2)]
+    report = heddle.patch(model, mlp=False)
+    assert "mlp" not in {row.part for row in report}
+    assert not any(classes.original_of(module) for module in model.modules())
+    (norm,) = report.of("norm")
+    assert (norm.path, norm.modules, norm.calls) == ("torch", 5, None)
+    assert "layer_norm" in norm.reason
+    (attention,) = report.of("attention")
+    assert attention.path == "torch sdpa"
+    assert "step record" in attention.reason
+    assert "layer_norm" in repr(report)
+    assert "attention" in str(report)
+
+
+def test_gated_silu_is_refused_by_name():
+    (row,) = heddle.patch(tiny("llama"), norm=False).of("mlp")
+    assert row.path == "torch"
+    assert row.modules == 2
+    assert "gated_activation" in row.reason
+    assert "SiLU" in row.reason
+
+
+def test_heddle_takes_the_calls_that_it_is_faster_for(monkeypatch):
+    monkeypatch.undo()
+    model, ids = tiny("gemma2"), tokens(4, 16)
+    expected = model(ids).logits
+    heddle.patch(model)
+    with torch.no_grad():
+        assert torch.allclose(model(ids).logits, expected, atol=2e-5)
+    assert heddle.patched(model).calls("mlp") == 2
+    assert heddle.patched(model).calls("norm") == 9
+    model(ids)  # a gradient is wanted
+    with torch.no_grad():
+        model.train()(ids)  # a checkpoint
+    x = torch.randn(32, 64, 64, requires_grad=True)
+    model.model.norm(x)
+    report = heddle.patched(model)
+    assert (report.calls("norm"), report.calls("norm", heddle=False)) == (10, 18)
+    assert report.calls("mlp") == 2
+    assert report.calls("mlp", heddle=False) == 4
+    assert any("in training" in row.reason for row in report.of("mlp"))
+
+
+def test_calls_that_do_not_fit_run_the_modules_own_forward():
+    holder = tiny("llama")
+    heddle.patch(holder)
+    norm = holder.model.norm
+    own = classes.original_of(norm).forward
+    x = torch.randn(2, 3, 64)
+    with torch.no_grad():
+        for value in (x.half(), x.double(), x.bfloat16()):
+            got = norm(value)
+            assert torch.equal(got, own(norm, value))
+            assert got.dtype == own(norm, value).dtype
+        jacobian = torch.func.jvp(norm, (x,), (x,))[1]
+        assert torch.allclose(jacobian, torch.func.jvp(lambda v: own(norm, v), (x,), (x,))[1])
+        batched = torch.vmap(norm)(x)
+        assert torch.allclose(batched, own(norm, x), atol=1e-6)
+    reasons = {row.reason: row.calls for row in heddle.patched(holder).of("norm") if not row.is_heddle}
+    assert sum(reasons.values()) == 5
+    assert any("f16" in reason or "float16" in reason for reason in reasons)
+    assert any("float64" in reason for reason in reasons)
+    assert any("weight is float32" in reason for reason in reasons)
+    assert any("torch.func" in reason for reason in reasons)
+    assert heddle.patched(holder).calls("norm") == 0
+
+
+def test_forward_mode_derivatives_are_not_lost():
+    model = tiny("llama")
+    heddle.patch(model)
+    norm, x = model.model.norm, torch.randn(2, 64)
+    with torch.no_grad(), torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+        assert torch.autograd.forward_ad.unpack_dual(norm(dual)).tangent is not None
+
+
+def test_a_subclass_of_a_tensor_runs_the_modules_own_forward():
+    class Watched(torch.Tensor):
+        pass
+
+    model = tiny("llama")
+    heddle.patch(model)
+    x = torch.randn(2, 64).as_subclass(Watched)
+    assert isinstance(model.model.norm(x), Watched)
+    assert any("Watched" in row.reason for row in heddle.patched(model))
+
+
+def test_a_class_that_computes_something_else_is_left_alone():
+    model = tiny("mistral")
+    cls = type(model.model.norm)
+
+    def changed(self, hidden_states):
+        return 2 * hidden_states
+
+    with (
+        mock.patch.object(cls, "forward", changed),
+        mock.patch.dict(kinds._TRIED, clear=True),
+        mock.patch.dict(classes._MADE, clear=True),
+    ):
+        (row,) = heddle.patch(model).of("norm")
+    assert row.path == "torch"
+    assert "computes something else" in row.reason
+    assert row.modules == 5
+
+
+def test_a_class_of_the_users_own_is_left_alone():
+    model = tiny("llama")
+
+    class LoudRMSNorm(type(model.model.norm)):
+        def forward(self, hidden_states):
+            return super().forward(hidden_states) * 3
+
+    model.model.norm.__class__ = LoudRMSNorm
+    rows = heddle.patch(model).of("norm")
+    assert [(row.path, row.modules) for row in rows] == [("heddle rms_norm", 4), ("torch", 1)]
+    assert "LoudRMSNorm is not known" in rows[1].reason
+
+
+def test_a_forward_in_the_instance_is_somebody_elses():
+    model, ids = tiny("llama"), tokens()
+    norm = model.model.norm
+    norm.forward = lambda hidden_states: hidden_states * 0
+    rows = heddle.patch(model).of("norm")
+    assert [(row.path, row.modules) for row in rows] == [("heddle rms_norm", 4), ("torch", 1)]
+    assert rows[1].reason.endswith("has replaced its forward")
+    assert classes.original_of(norm) is None
+    assert "lambda" in rows[1].reason
+    del norm.forward
+    heddle.patch(model)
+    norm.forward = lambda hidden_states: hidden_states * 0
+    assert any("since" in row.reason for row in heddle.patched(model))
+    heddle.unpatch(model)
+    assert model(ids).logits.abs().max() == 0
+    assert "forward" in norm.__dict__
+
+
+def test_models_of_other_families_are_refused_by_name():
+    import transformers
+
+    config = transformers.BertConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, vocab_size=64
+    )
+    with pytest.raises(heddle.Unsupported, match=r"\[patch\] BertModel is of the family 'bert'; must be one"):
+        heddle.patch(transformers.BertModel(config))
+    with pytest.raises(heddle.InvalidArgument, match="of type int"):
+        heddle.patch(3)
+    with pytest.raises(heddle.InvalidArgument, match="Linear holds no model of transformers"):
+        heddle.patch(torch.nn.Linear(2, 2))
+    model = tiny("llama")
+    with pytest.raises(heddle.InvalidArgument, match="norm is 'yes'; must be one of True, False"):
+        heddle.patch(model, norm="yes")
+    with pytest.raises(heddle.InvalidArgument, match="generate is 'fast'"):
+        heddle.patch(model, generate="fast")
+    with pytest.raises(heddle.Unsupported, match="cross_entropy is True, and heddle has no op"):
+        heddle.patch(model, cross_entropy=True)
+    assert not heddle.is_patched(model)
+
+
+@pytest.mark.parametrize("family", WITH_NORM)
+def test_empty_and_one_dimensional_inputs(family):
+    model = tiny(family)
+    heddle.patch(model)
+    norm = next(m for m in model.modules() if classes.original_of(m) and hasattr(m, "weight"))
+    width = norm.weight.shape[0]
+    assert norm(torch.zeros(0, width)).shape == (0, width)
+    assert norm(torch.zeros(2, 0, width)).shape == (2, 0, width)
+    x = torch.randn(width)
+    assert torch.allclose(norm(x), classes.original_of(norm).forward(norm, x), atol=1e-6)
+
+
+def test_importing_heddle_imports_neither_torch_nor_transformers():
+    code = "import heddle, sys; heddle.__all__; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout.split() == ["False", "False"]
