@@ -27,6 +27,7 @@ __all__ = [
     "Op",
     "ScheduledOp",
     "Unsupported",
+    "Work",
     "bf16",
     "f16",
     "f32",
@@ -57,6 +58,7 @@ _HOMES = {
     ),
     "heddle.op": ("Op",),
     "heddle.op_folder": ("load_ops",),
+    "heddle.scheduling": ("Work",),
     "heddle.model": ("load",),
 }
 _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}
