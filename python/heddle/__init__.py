@@ -25,6 +25,8 @@ __all__ = [
     "Megakernel",
     "MegakernelConfig",
     "Op",
+    "PickAny",
+    "PickBest",
     "ScheduledOp",
     "Unsupported",
     "Work",
@@ -40,12 +42,13 @@ __all__ = [
     "schedulers",
     "set_backend",
     "set_default_scheduler",
+    "settings",
 ]
 
 # Dtypes, as an op of one's own declares them.
 f32, f16, bf16, i32 = "f32", "f16", "bf16", "i32"
 
-_MODULES = ("ops", "torch", "env", "model")
+_MODULES = ("ops", "torch", "env", "model", "settings")
 _HOMES = {
     "heddle.paths": ("set_backend", "last_path"),
     "heddle.megakernel": (
@@ -59,6 +62,7 @@ _HOMES = {
     "heddle.op": ("Op",),
     "heddle.op_folder": ("load_ops",),
     "heddle.scheduling": ("Work",),
+    "heddle.settings": ("PickAny", "PickBest"),
     "heddle.model": ("load",),
 }
 _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}

@@ -1,6 +1,9 @@
 // Calls of ops from Python.
 #pragma once
 
+#include <memory>
+
+#include "heddle/tune/op_tuner.h"
 #include "python/src/entry.h"
 #include "python/src/kind.h"
 
@@ -26,6 +29,7 @@ struct Path {
   MemoryPlace place;
   int copies = 0;  // inputs that did not lie as rows, and were copied first
   int threads = 0;
+  std::shared_ptr<const tune::TunedConfig> tuned;  // null: the op's default configuration
 };
 Path& last_path();
 
