@@ -10,6 +10,7 @@
 
 #include "heddle/base/cache_folder.h"
 #include "heddle/base/error.h"
+#include "heddle/base/parallel.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/ir/call_cache.h"
 #include "heddle/ir/shape.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr i64 kAlignment = 128;  // bytes
 constexpr i64 kCacheBytes =
     64 << 20;  // more than the last cache of most devices that a call's operands may stay in
-constexpr i64 kMostBytes = 512 << 20;  // of all copies of a call's operands
+constexpr i64 kMostBytes = 512 << 20;  // copies of a call's operands together
 
 // Memory for the time of a search.
 class Piece {
@@ -222,7 +223,7 @@ Key key_of_call(const OpSpec& op, const std::byte* args, const CallSite& site) {
   }
   for (const auto& [dim, size] : sizes)
     key.size(word(dim), size, first_only[dim] ? SizeClasses::powers() : SizeClasses::exact());
-  if (site.device < 0) key.fact("threads", std::to_string(site.threads));
+  if (site.device < 0) key.fact("threads", std::to_string(site.threads > 0 ? site.threads : allowed_cores()));
   return key;
 }
 

@@ -57,6 +57,8 @@ class OpTuner {
   // was timed: the call then has the op's default. Under PickBest, times the candidates if nobody has: the call's inputs
   // must be there, its outputs may be. The stream must not be in capture. Calls that the thread has seen take no lock.
   std::shared_ptr<const TunedConfig> choose(const OpSpec& op, const std::byte* args, const CallSite& site);
+  // Where the operands of its calls lie; null: in the host's memory.
+  MemorySpace* space() const { return space_; }
 
  private:
   std::shared_ptr<const TunedConfig> find(const OpSpec& op, const std::byte* args, const CallSite& site,

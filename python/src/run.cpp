@@ -68,10 +68,11 @@ class Call {
     results_.resize(entry.outputs.size());
   }
 
-  Object run() {
+  Object run(bool sees_autocast) {
     set_attributes(entry_, given_, args_);
     for (size_t i = 0; i < entry_.inputs.size(); ++i)
       if (given_.inputs[i]) read_input(entry_.inputs[i], given_.inputs[i]);
+    if (sees_autocast && wants_autocast()) return {};
     take_outputs();
     if (kind_->library == Kind::Library::kTorch) prepare_torch();
     if (entry_.op.configs && !entry_.use_reference) choose_config();
@@ -204,6 +205,13 @@ class Call {
     if (has_given_)
       for (const Object& result : results_)
         if (result) require_no_gradient(entry_.op.name, result.get());
+  }
+
+  // As in torch, a call that is given its outputs is not converted.
+  bool wants_autocast() const {
+    const bool has_rule = place_.kind == MemoryPlace::Kind::kGpu ? entry_.autocast != Autocast::kNothing
+                                                                 : entry_.autocast == Autocast::kLower;
+    return has_rule && !given_.out && kind_->library == Kind::Library::kTorch && is_any_autocast_enabled();
   }
 
   void choose_config() {
@@ -350,8 +358,8 @@ Path& last_path() {
   return path;
 }
 
-Object run_op(OpEntry& entry, const Given& given) {
-  return Call(entry, given).run();
+Object run_op(OpEntry& entry, const Given& given, bool sees_autocast) {
+  return Call(entry, given).run(sees_autocast);
 }
 
 }  // namespace heddle::python

@@ -7,7 +7,7 @@ namespace {
 
 // Functions and names of torch, found at the first tensor of torch.
 struct Torch {
-  PyObject *modes, *is_grad_enabled, *threads, *increment_version, *dispatch_of_tensor;
+  PyObject *modes, *is_grad_enabled, *autocast, *threads, *increment_version, *dispatch_of_tensor;
   PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
   PyObject* const torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
 
@@ -18,6 +18,7 @@ struct Torch {
     modes = owned(PyObject_GetAttrString(c.get(), "_len_torch_dispatch_stack")).release();
     increment_version = owned(PyObject_GetAttrString(c.get(), "_increment_version")).release();
     is_grad_enabled = owned(PyObject_GetAttrString(torch, "is_grad_enabled")).release();
+    autocast = owned(PyObject_GetAttrString(c.get(), "_is_any_autocast_enabled")).release();
     threads = owned(PyObject_GetAttrString(torch, "get_num_threads")).release();
     dispatch_of_tensor = owned(PyObject_GetAttr(tensor.get(), torch_dispatch)).release();
   }
@@ -61,8 +62,8 @@ PyObject* call_torch(const OpEntry& entry, const Given& given, Route route) {
   static PyObject* found = nullptr;
   PyObject* const module =
       &kept_forever(found, [] { return owned(PyImport_ImportModule("heddle.torch")).release(); });
-  const Object call =
-      owned(PyObject_GetAttrString(module, route == Route::kGradient ? "call_with_gradient" : "call"));
+  constexpr const char* kCalls[] = {"", "call", "call_with_gradient", "call_with_autocast"};
+  const Object call = owned(PyObject_GetAttrString(module, kCalls[size_t(route)]));
   const Object inputs = owned(PyTuple_New(Py_ssize_t(given.inputs.size())));
   const auto or_none = [](PyObject* object) {
     object = object ? object : Py_None;
@@ -114,6 +115,10 @@ void increment_version(PyObject* tensor) {
 
 bool is_negated(PyObject* tensor) {
   return is_true(PyObject_CallMethod(tensor, "is_neg", nullptr));
+}
+
+bool is_any_autocast_enabled() {
+  return is_true(PyObject_CallNoArgs(torch().autocast));
 }
 
 int torch_threads() {
