@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "heddle/base/cache_folder.h"
-#include "heddle/base/error.h"
 #include "heddle/base/parallel.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/ir/call_cache.h"

@@ -1,6 +1,5 @@
 #include "python/src/policy.h"
 
-#include "heddle/base/error.h"
 #include "python/src/object.h"
 
 namespace heddle::python {

@@ -228,10 +228,11 @@ def make_call(info, op, made=None):
                     "call under torch.no_grad()"
                 )
         values = tuple(attributes.get(key, default) for key, default in defaults)
-        if cast:
-            inputs = cast(inputs)
         if torch.compiler.is_compiling():
+            inputs = cast(inputs) if cast else inputs
             return FUNCTIONS[name].apply(*_distinct(inputs), *values)
+        if cast and torch._C._is_any_autocast_enabled():
+            inputs = cast(inputs)
         if not torch._C._are_functorch_transforms_active():
             return FUNCTIONS[name].apply(*inputs, *values)
         return TRANSFORMED[name].apply(*inputs, *values)
