@@ -245,7 +245,7 @@ OpTuner& OpTuner::of_process(const Backend& backend, i32 device) {
 std::shared_ptr<const TunedConfig> OpTuner::choose(const OpSpec& op, const std::byte* args,
                                                    const CallSite& site) {
   const Settings& settings = thread_settings();
-  if (!op.configs || (settings.policy == Policy::kPickAny && !knows_some_)) return nullptr;
+  if (!op.configs || !may_choose()) return nullptr;
   struct Plan {
     bool is_empty = true;  // a choice needs no addresses
     std::shared_ptr<const TunedConfig> choice;

@@ -53,6 +53,8 @@ class OpTuner {
   // where there is none.
   static OpTuner& of_process(const Backend& backend, i32 device);
 
+  // False where choose() gives null for every call of this thread: nothing was ever timed, and nothing is to be.
+  bool may_choose() const { return knows_some_ || thread_settings().policy == Policy::kPickBest; }
   // The configuration of such a call under this thread's settings. Null where the op has none, or under PickAny where none
   // was timed: the call then has the op's default. Under PickBest, times the candidates if nobody has: the call's inputs
   // must be there, its outputs may be. The stream must not be in capture. Calls that the thread has seen take no lock.

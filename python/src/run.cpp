@@ -215,11 +215,12 @@ class Call {
   }
 
   void choose_config() {
-    const CallSite site = this->site();
     const bool on_gpu = place_.kind == MemoryPlace::Kind::kGpu;
     static tune::OpTuner* of_cpu = nullptr;  // the interpreter's lock guards it
     if (!on_gpu && !of_cpu) of_cpu = &tune::OpTuner::of_process(backend_at(place_), 0);
     tune::OpTuner& tuner = on_gpu ? tune::OpTuner::of_process(backend_at(place_), place_.device) : *of_cpu;
+    if (!tuner.may_choose()) return;
+    const CallSite site = this->site();
     const Unlocked others(tune::thread_settings().policy == tune::Policy::kPickBest);
     tuned_ = tuner.choose(entry_.op, args_, site);
   }
@@ -278,11 +279,9 @@ class Call {
 
   void launch() {
     Path& path = last_path();
-    path = {.entry = &entry_,
-            .reference = entry_.use_reference,
-            .place = place_,
-            .copies = copies_,
-            .tuned = tuned_};
+    path.entry = &entry_, path.reference = entry_.use_reference, path.empty = false;
+    path.place = place_, path.copies = copies_, path.threads = 0;
+    if (tuned_ || path.tuned) path.tuned = tuned_;  // rarely: counting its owners takes time
     if (path.reference) return run_reference();
     entry_.prepare(place_);
     CallSite site = this->site();
