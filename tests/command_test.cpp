@@ -303,11 +303,30 @@ TEST(Command, WritesConversationsOnlyWithATemplate) {
   expect_words(outcome.err, {"storyteller", "no chat template", "tokenizer_config.json"});
 }
 
+TEST(Command, TuneKeepsWhatItFinds) {
+  Scratch scratch;
+  ::setenv("HEDDLE_TUNED", scratch.path("tuned").c_str(), 1);
+  const Outcome first = run_program({.args = {"tune", "matmul", "--size", "M=8,N=8,K=8", "--threads", "1"}});
+  const Outcome second = run_program({.args = {"tune", "matmul", "--size", "M=8,N=8,K=8", "--threads", "1"}});
+  ::unsetenv("HEDDLE_TUNED");
+  EXPECT_EQ(first.code, 0) << first.err;
+  expect_words(first.out, {"columns=64,rows=64: ", "columns=128,rows=128: ", "M=5..8 N=8 threads=1 on ",
+                           "tuned: config "});
+  EXPECT_NE(second.out.find("known before"), std::string::npos) << second.out;
+  const auto refusal = [](const std::string& op, const std::string& sizes) {
+    return run_program({.args = {"tune", op, "--size", sizes}}).err;
+  };
+  expect_words(refusal("matmul", "M=8,N=8"), {"K has no size; give --size K="});
+  expect_words(refusal("matmul", "M=8x"), {"--size M=8x must be a whole number"});
+  expect_words(refusal("rms_norm", "M=8"), {"has no configurations"});
+  expect_words(refusal("linear", "M=8"), {"is a part of programs"});
+}
+
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command :
        {"bench", "cache", "chat", "check", "compile", "diff", "diff-programs", "env", "eval", "generate",
-        "inspect", "logits", "profile", "schedule", "template", "tokenize", "trace"})
+        "inspect", "logits", "profile", "schedule", "template", "tokenize", "trace", "tune"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

@@ -108,7 +108,7 @@ class NodeCosts {
                       model_->ns_per_flop * cost.flops;
       extents_ = extents, known_ = true;
     }
-    return {tile.node, tile.home, cost_, memory_bound_};
+    return {tile.node, tile.home, cost_, memory_bound_, tile.at};
   }
 
  private:
@@ -128,8 +128,12 @@ ScheduleInput schedule_input(const Graph& graph, const Tiles& tiles, const Hazar
   std::vector<BufferKind> kinds;
   for (const Buffer& buffer : graph.buffers()) kinds.push_back(buffer.kind);
   std::map<std::string, u32> ops;
-  for (const Node& node : graph.nodes())
-    input.op.push_back(ops.try_emplace(chain_name(node), u32(ops.size())).first->second);
+  for (const Node& node : graph.nodes()) {
+    const auto [op, is_new] = ops.try_emplace(chain_name(node), u32(ops.size()));
+    if (is_new) input.op_name.push_back(op->first);
+    input.op.push_back(op->second);
+    input.name.push_back(node.name);
+  }
   std::optional<NodeCosts> of_node;
   for (size_t t = 0; t < tiles.all.size(); ++t) {
     const LoweredTile& tile = tiles.all[t];
@@ -188,8 +192,10 @@ Program compile(Graph graph, const StepShape& shape, Placement placement, const 
   const ArenaPlan arena = plan_arena(graph, options.keep_buffers);
   const Hazards hazards = find_hazards(graph, arena, tiles);
   const CostModel costs = options.costs.value_or(default_costs(placement.topology));
+  const ScheduleInput input = schedule_input(graph, tiles, hazards, placement.topology, costs);
   const Schedule schedule =
-      get_scheduler(options.scheduler).run(schedule_input(graph, tiles, hazards, placement.topology, costs));
+      options.own_policy ? options.own_policy(input) : get_scheduler(options.scheduler).run(input);
+  require_complete(input, schedule, options.scheduler);
   const Edges edges = find_edges(tiles, hazards, schedule);
   Program program;
   program.topology = placement.topology;

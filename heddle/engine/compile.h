@@ -11,6 +11,7 @@
 #include "heddle/ir/cost.h"
 #include "heddle/ir/graph.h"
 #include "heddle/ir/program.h"
+#include "heddle/schedule/schedule.h"
 
 namespace heddle {
 
@@ -21,6 +22,7 @@ using ChosenConfigs = std::map<std::string, OpConfig>;
 
 struct CompileOptions {
   std::string scheduler = kDefaultScheduler;
+  OwnPolicy own_policy = {};  // runs in place of the scheduler of that name, which messages still use
   PassOptions passes;
   TilingTarget tiling;
   ChosenConfigs configs;           // for the calls that have them; other calls have their default

@@ -65,10 +65,26 @@ class Walker {
         }
     }
     for (size_t w = 0; w < next.size(); ++w)
-      if (next[w] < schedule_.workers[w].size())
-        fail(ErrorCode::kInternal,
-             "[schedule] worker {} stops at tile {} of {}, whose inputs come later in a stream", w, next[w],
-             schedule_.workers[w].size());
+      if (next[w] < schedule_.workers[w].size()) say_why_it_stops(next, w);
+  }
+
+  [[noreturn]] void say_why_it_stops(const std::vector<size_t>& next, size_t worker) const {
+    const u32 tile = schedule_.workers[worker][next[worker]];
+    for (const Need& need : hazards_.of(tile, tiles_.all[tile].group)) {
+      if (need.previous || left_[id(need.group, false)] == 0) continue;
+      for (size_t w = 0; w < next.size(); ++w)
+        for (size_t at = next[w]; at < schedule_.workers[w].size(); ++at) {
+          const u32 needed = schedule_.workers[w][at];
+          if (tiles_.all[needed].group == need.group)
+            fail(ErrorCode::kInvalidArgument,
+                 "[scheduler] the order deadlocks: worker {} stops at tile {} (of call {}), which needs tile "
+                 "{} (of "
+                 "call {}); worker {} never comes to that one, as it stops at tile {} (of call {})",
+                 worker, tile, tiles_.all[tile].node, needed, tiles_.all[needed].node, w,
+                 schedule_.workers[w][next[w]], tiles_.all[schedule_.workers[w][next[w]]].node);
+        }
+    }
+    fail(ErrorCode::kInternal, "[schedule] worker {} stops at tile {}, which needs nothing", worker, tile);
   }
 
   // `at`: the tile's position in its worker's clock.

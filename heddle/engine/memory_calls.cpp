@@ -125,13 +125,14 @@ MemoryGraph graph_of_calls(std::span<const MemoryCall> calls) {
 }
 
 Program compile_calls(const MemoryGraph& calls, const std::string& executor, const std::string& scheduler,
-                      i32 workers) {
+                      i32 workers, const OwnPolicy& own_policy) {
   const ExecutorSpec& spec = get_executor(executor);
   require(workers >= 0, "[graph] workers = {}; must be 1 or more, or 0: as many as the device has", workers);
   if (workers == 0) workers = spec.workers ? spec.workers(0) : allowed_cores();
   const Target target = spec.space ? gpu_target(workers) : cpu_target(workers);
   CompileOptions options;
   options.scheduler = scheduler;
+  options.own_policy = own_policy;
   options.tiling = target.tiling;
   options.passes = {.fuse_epilogues = false, .fuse_prologues = false};
   Graph graph = calls.graph;

@@ -29,8 +29,9 @@ struct MemoryGraph {
 MemoryGraph graph_of_calls(std::span<const MemoryCall> calls);
 
 // A program of these calls for the workers of an executor's device, proved. Nothing is fused, since every tensor is
-// the caller's. `workers`: 0 means as many as the device, or the process, has.
+// the caller's. `workers`: 0 means as many as the device, or the process, has. `own_policy`, if any, schedules them, and
+// `scheduler` is its name in messages.
 Program compile_calls(const MemoryGraph& calls, const std::string& executor, const std::string& scheduler,
-                      i32 workers);
+                      i32 workers, const OwnPolicy& own_policy = {});
 
 }  // namespace heddle

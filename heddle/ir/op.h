@@ -74,6 +74,7 @@ struct OpTraits {
   i32 columns_per_output = 1;    // epilogue: input columns that make one output column
   bool in_place = false;         // output may share memory with an input of the same dimensions
   std::function<bool(const std::byte* args)> can_fuse;  // epilogue: null means always
+  bool wants_f32 = false;  // it adds up a row: mixed precision gives it, and takes from it, f32
 };
 
 // Gives an op's reference the values of a run, in fp64. The harness implements it.

@@ -86,6 +86,8 @@ class OpCaller {
   // Runs the op on a struct of its arguments. On a GPU the call is done when the stream has passed it; on a
   // CPU when the function returns. Safe from any thread. `op` must live as long as the process.
   virtual void run(const OpSpec& op, const std::byte* args, const CallSite& site) = 0;
+  // Returns when the stream has done all that it was given. Throws Error for a stream in capture, which runs nothing.
+  virtual void wait(const CallSite&) {}
   virtual MemoryPlace::Kind memory() const = 0;
 };
 

@@ -17,6 +17,38 @@ const Scheduler& get_scheduler(std::string_view name) {
   fail(ErrorCode::kInvalidArgument, "[scheduler] {} is not one; known are {}", name, known);
 }
 
+void require_complete(const ScheduleInput& input, const Schedule& schedule, std::string_view policy) {
+  const auto must = [&](bool ok, auto&& why) {
+    if (!ok) fail(ErrorCode::kInvalidArgument, "[scheduler] {} {}", policy, why());
+  };
+  const auto text = [&](u32 t) {
+    return fmt::format("tile {} (of call {})", t, input.name.at(input.tiles[t].node));
+  };
+  must(schedule.workers.size() == input.workers, [&] {
+    return fmt::format("makes streams for {} workers; must make one for each of {}", schedule.workers.size(),
+                       input.workers);
+  });
+  std::vector<i32> worker_of(input.tiles.size(), kNoHome);
+  for (size_t w = 0; w < schedule.workers.size(); ++w)
+    for (const u32 t : schedule.workers[w]) {
+      must(t < input.tiles.size(), [&] {
+        return fmt::format("gives worker {} the tile {}; tiles are 0 to {}", w, t,
+                           i64(input.tiles.size()) - 1);
+      });
+      must(worker_of[t] == kNoHome, [&] {
+        return fmt::format("gives {} to worker {} and again to worker {}; must give it once", text(t),
+                           worker_of[t], w);
+      });
+      const i32 home = input.tiles[t].home;
+      must(home == kNoHome || home == i32(w),
+           [&] { return fmt::format("gives {} to worker {}; its home is worker {}", text(t), w, home); });
+      worker_of[t] = i32(w);
+    }
+  for (u32 t = 0; t < worker_of.size(); ++t)
+    must(worker_of[t] != kNoHome,
+         [&] { return fmt::format("gives {} to no worker; must give each tile once", text(t)); });
+}
+
 std::vector<u32> node_levels(const ScheduleInput& input) {
   std::vector<u32> levels(input.after.size(), 0);
   for (size_t n = 0; n < levels.size(); ++n)

@@ -4,11 +4,14 @@
 // guide a policy; no result depends on them.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "heddle/base/types.h"
+#include "heddle/ir/tensor.h"
 
 namespace heddle {
 
@@ -19,6 +22,7 @@ struct ScheduleTile {
   i32 home = kNoHome;  // the worker that must run it
   double cost = 0;     // nanoseconds
   bool memory_bound = false;
+  TileCoord at = {};
 };
 
 // Tiles of a node are contiguous. Nodes are in an order that respects `after`.
@@ -28,11 +32,16 @@ struct ScheduleInput {
   std::vector<ScheduleTile> tiles;
   std::vector<std::vector<u32>> after;  // for each node: the nodes that it must follow, for any hazard
   std::vector<u32> op;                  // for each node: equal numbers are equal ops
+  std::vector<std::string> name;        // for each node
+  std::vector<std::string> op_name;     // by number of op
 };
 
 struct Schedule {
   std::vector<std::vector<u32>> workers;  // tile indices, in order
 };
+
+// A policy of the caller, such as one written in Python.
+using OwnPolicy = std::function<Schedule(const ScheduleInput& input)>;
 
 struct Scheduler {
   const char* name = "";
@@ -42,6 +51,10 @@ struct Scheduler {
 
 std::span<const Scheduler* const> all_schedulers();
 const Scheduler& get_scheduler(std::string_view name);  // throws Error
+
+// Throws Error(kInvalidArgument) unless each tile is given once, to its home where it has one. `policy` is named.
+// find_edges (engine/lower.h) sees whether the orders can run.
+void require_complete(const ScheduleInput& input, const Schedule& schedule, std::string_view policy);
 
 // Helpers that policies share. A schedule cannot deadlock if all its workers follow one common order of the
 // tiles in which every tile comes after those it needs.

@@ -26,8 +26,11 @@ __all__ = [
     "Megakernel",
     "MegakernelConfig",
     "Op",
+    "PickAny",
+    "PickBest",
     "ScheduledOp",
     "Unsupported",
+    "Work",
     "bf16",
     "f16",
     "f32",
@@ -43,13 +46,14 @@ __all__ = [
     "schedulers",
     "set_backend",
     "set_default_scheduler",
+    "settings",
     "unpatch",
 ]
 
 # Dtypes, as an op of one's own declares them.
 f32, f16, bf16, i32 = "f32", "f16", "bf16", "i32"
 
-_MODULES = ("ops", "torch", "env", "model")
+_MODULES = ("ops", "torch", "env", "model", "settings")
 _HOMES = {
     "heddle.paths": ("set_backend", "last_path"),
     "heddle.megakernel": (
@@ -62,6 +66,8 @@ _HOMES = {
     ),
     "heddle.op": ("Op",),
     "heddle.op_folder": ("load_ops",),
+    "heddle.scheduling": ("Work",),
+    "heddle.settings": ("PickAny", "PickBest"),
     "heddle.model": ("load",),
     "heddle.patching": ("patch", "unpatch", "is_patched", "patched"),
 }

@@ -8,28 +8,27 @@
 import os
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from heddle import _heddle
 from heddle.errors import InvalidArgument, Unsupported
+from heddle.scheduling import check_scheduler
 
 _default_scheduler = "level_batched"
 
 
-def set_default_scheduler(name):
-    """Sets the scheduler of Megakernels that are made from now on and name none (`schedulers()`)."""
+def set_default_scheduler(scheduler):
+    """Sets the scheduler of Megakernels that are made from now on and have none.
+
+    It is a name of `schedulers()`, or a function of `heddle.Work`.
+    """
     global _default_scheduler
-    _default_scheduler = _scheduler_name(name)
+    _default_scheduler = check_scheduler(scheduler)
 
 
 def schedulers():
     return tuple(_heddle.schedulers())
-
-
-def _scheduler_name(name):
-    if name not in schedulers():
-        raise InvalidArgument(f"[scheduler] {name!r} is no scheduler; they are {', '.join(schedulers())}")
-    return name
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,13 @@ class MegakernelConfig:
     """How a Megakernel runs.
 
     `executor`: None is "threads" on a CPU and "megakernel" on a GPU; "reference" and "launches" too.
-    `scheduler`: None is the default one. `workers`: 0 is one for each core or multiprocessor.
+    `scheduler`: a name, or a function of `heddle.Work`; None is the default one.
+    `workers`: 0 is one for each core or multiprocessor.
     `tracing`: each run notes when its instructions ran.
     """
 
     tracing: bool = False
-    scheduler: str | None = None
+    scheduler: str | Callable | None = None
     executor: str | None = None
     workers: int = 0
 
@@ -117,7 +117,7 @@ class Megakernel:
             raise InvalidArgument(f"[Megakernel] config is {config!r}; must be a MegakernelConfig")
         self._calls = _heddle.CallProgram(
             self.config.executor or "",
-            _scheduler_name(self.config.scheduler or _default_scheduler),
+            check_scheduler(_default_scheduler if self.config.scheduler is None else self.config.scheduler),
             self.config.workers,
             self.config.tracing,
         )

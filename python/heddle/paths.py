@@ -14,12 +14,13 @@ class Path:
     device: str
     copies: int
     threads: int
+    tuned: str = ""  # "tuned: config columns=64,rows=64 of 2"; empty: the op's default configuration
 
     @property
     def reason(self):
         if self.backend == "reference":
             return f'heddle.set_backend("{self.op}", "reference") was called'
-        return "kernels are the default"
+        return self.tuned or "kernels are the default"
 
 
 def set_backend(op, backend):

@@ -1,6 +1,9 @@
 // Calls of ops from Python.
 #pragma once
 
+#include <memory>
+
+#include "heddle/tune/op_tuner.h"
 #include "python/src/entry.h"
 #include "python/src/kind.h"
 
@@ -16,8 +19,9 @@ struct Given {
 // Sorts the arguments of a call. Throws Error for one that is missing, unknown or given twice.
 Given sort_arguments(const OpEntry& entry, PyObject* const* args, Py_ssize_t count, PyObject* names);
 
-// Runs the op on the tensors themselves, which must be memory.
-Object run_op(OpEntry& entry, const Given& given);
+// Runs the op on the tensors themselves, which must be memory. Nothing runs, and the result is null, for a call whose inputs
+// torch.autocast wants to convert first, if `sees_autocast`.
+Object run_op(OpEntry& entry, const Given& given, bool sees_autocast = false);
 
 // How the last call of this thread ran.
 struct Path {
@@ -26,6 +30,7 @@ struct Path {
   MemoryPlace place;
   int copies = 0;  // inputs that did not lie as rows, and were copied first
   int threads = 0;
+  std::shared_ptr<const tune::TunedConfig> tuned;  // null: the op's default configuration
 };
 Path& last_path();
 

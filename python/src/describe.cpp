@@ -77,6 +77,8 @@ nb::dict describe(const OpEntry& entry) {
   made["outputs"] = outputs;
   made["attributes"] = attributes;
   made["gradient"] = gradient;
+  constexpr const char* kAutocast[] = {"", "lower", "float32"};
+  made["autocast"] = text(kAutocast[size_t(entry.autocast)]);
   return made;
 }
 

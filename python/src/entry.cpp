@@ -64,6 +64,10 @@ OpEntry::OpEntry(const OpSpec& op_spec) : op(op_spec), why_not(python::why_not(o
     else if (field.is_whole())  // how a matrix lies is seen, not told
       attributes.push_back({.field = &field, .key = key});
   }
+  if (std::ranges::any_of(op.fields, &Field::is_matrix))
+    autocast = Autocast::kLower;
+  else if (op.traits.wants_f32)
+    autocast = Autocast::kF32;
   // Optional tensors come last, so that those before them can be given by position.
   std::stable_partition(inputs.begin(), inputs.end(),
                         [](const auto& input) { return !input.field->optional; });

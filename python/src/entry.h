@@ -28,6 +28,13 @@ struct AttributeArgument {
   PyObject* key = nullptr;
 };
 
+// What torch.autocast does with a call's inputs.
+enum class Autocast : u8 {
+  kNothing,
+  kLower,  // they get its dtype: products
+  kF32,    // on a GPU they become f32; on a CPU torch leaves such ops alone
+};
+
 struct OpEntry {
   explicit OpEntry(const OpSpec& op);
 
@@ -35,6 +42,7 @@ struct OpEntry {
   std::vector<TensorArgument> inputs, outputs;
   std::vector<AttributeArgument> attributes;
   int leads = 0;
+  Autocast autocast = Autocast::kNothing;
   std::string why_not;  // why it cannot be called by itself, and what to use; empty: it can
   std::string doc;      // with the signature in the form that `inspect` reads
   std::atomic<bool> use_reference = false;

@@ -23,7 +23,8 @@ PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject
     const Route route = route_of(given);
     if (route != Route::kDirect) return call_torch(entry, given, route);
     try {
-      return run_op(entry, given).release();
+      if (Object result = run_op(entry, given, true)) return result.release();
+      return call_torch(entry, given, Route::kAutocast);
     } catch (const NotMemory&) {
       return call_torch(entry, given, Route::kDispatch);
     }

@@ -14,6 +14,7 @@
 #include "heddle/ir/print.h"
 #include "heddle/schedule/schedule.h"
 #include "heddle/trace/timeline.h"
+#include "python/src/policy.h"
 #include "python/src/torch_route.h"
 
 namespace heddle::python {
@@ -23,7 +24,9 @@ namespace nb = nanobind;
 namespace {
 
 struct Settings {
-  std::string executor, scheduler;  // no executor: the one of the tensors' device
+  std::string executor;   // none: the one of the tensors' device
+  std::string scheduler;  // its name
+  nb::object policy;      // Python's own scheduler; none: the one of that name
   int workers = 0;
   bool tracing = false;
 };
@@ -33,25 +36,31 @@ class Programs {
  public:
   std::shared_ptr<const Program> find(const MemoryGraph& calls, const Settings& settings) {
     const std::string key =
-        fmt::format("{}|{}|{}|{}", settings.executor, settings.scheduler, settings.workers, calls.key);
-    if (const auto found = made_.find(key); found != made_.end()) return found->second;
+        fmt::format("{}|{}|{}|{}|{}", settings.executor, settings.scheduler,
+                    static_cast<const void*>(settings.policy.ptr()), settings.workers, calls.key);
+    if (const auto found = made_.find(key); found != made_.end()) return found->second.program;
+    const OwnPolicy policy = settings.policy ? policy_of(settings.policy) : OwnPolicy{};
     auto program = std::make_shared<const Program>(
-        compile_calls(calls, settings.executor, settings.scheduler, settings.workers));
+        compile_calls(calls, settings.executor, settings.scheduler, settings.workers, policy));
     ++count_;
     if (made_.size() >= kMost) made_.clear();
-    made_.emplace(key, program);
+    made_.emplace(key, Made{program, settings.policy});
     return program;
   }
   size_t count() const { return count_; }
 
  private:
+  struct Made {
+    std::shared_ptr<const Program> program;
+    nb::object policy;  // kept, so that its address in the key stays its own
+  };
   static constexpr size_t kMost = 256;
-  std::map<std::string, std::shared_ptr<const Program>> made_;
+  std::map<std::string, Made> made_;
   size_t count_ = 0;
 };
 
 Programs& programs() {
-  static Programs all;
+  static auto& all = *new Programs;  // it holds objects of Python, which ends before statics do
   return all;
 }
 
@@ -65,7 +74,7 @@ class CallProgram {
  public:
   CallProgram(Settings settings) : settings_(std::move(settings)) {
     entries();  // which register ops and backends
-    get_scheduler(settings_.scheduler);
+    if (!settings_.policy) get_scheduler(settings_.scheduler);
     if (!settings_.executor.empty()) get_executor(settings_.executor);
   }
   ~CallProgram() { leave(); }
@@ -213,10 +222,13 @@ void add_graph(nb::module_& module) {
       .def(
           "__init__",
           [](CallProgram* made, nb::handle executor, nb::handle scheduler, int workers, bool tracing) {
-            new (made) CallProgram(Settings{.executor = text_of(executor.ptr()),
-                                            .scheduler = text_of(scheduler.ptr()),
-                                            .workers = workers,
-                                            .tracing = tracing});
+            const bool is_name = PyUnicode_Check(scheduler.ptr());
+            new (made) CallProgram(
+                Settings{.executor = text_of(executor.ptr()),
+                         .scheduler = is_name ? text_of(scheduler.ptr()) : name_of_policy(scheduler),
+                         .policy = is_name ? nb::object() : nb::borrow(scheduler),
+                         .workers = workers,
+                         .tracing = tracing});
           },
           nb::arg("executor"), nb::arg("scheduler"), nb::arg("workers"), nb::arg("tracing"))
       .def("bind", &CallProgram::bind)

@@ -46,7 +46,21 @@ nb::object path() {
   made["device"] = nb::str(last.place.text().c_str());
   made["copies"] = last.copies;
   made["threads"] = last.threads;
+  made["tuned"] = nb::str(last.tuned ? last.tuned->summary().c_str() : "");
   return made;
+}
+
+// Sets this thread's settings of calls; gives those that were before.
+nb::tuple swap_settings(const nb::tuple& given) {
+  tune::Settings& settings = tune::thread_settings();
+  const auto number = [&](size_t at) { return nb::cast<int>(given[at]); };
+  const nb::tuple before =
+      nb::make_tuple(settings.policy == tune::Policy::kPickBest, settings.num_workers, settings.max_configs,
+                     settings.allow_failure, settings.allow_reorder);
+  settings.policy = number(0) ? tune::Policy::kPickBest : tune::Policy::kPickAny;
+  settings.num_workers = number(1), settings.max_configs = number(2);
+  settings.allow_failure = number(3) != 0, settings.allow_reorder = number(4) != 0;
+  return before;
 }
 
 // {backend: what it says of the machine, a line each}
@@ -94,6 +108,7 @@ NB_MODULE(_heddle, module) {
   module.def("set_backend", &set_backend);
   module.def("backend", &backend);
   module.def("last_path", &path);
+  module.def("swap_settings", &swap_settings);
   module.def("describe_backends", &describe_backends);
   module.def("device_name", &device_name);
   module.def("set_python_packages", [](const nb::list& folders) {

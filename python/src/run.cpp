@@ -18,16 +18,20 @@ namespace {
 constexpr i64 kSmallCall =
     64 << 10;  // bytes: below it, threads and the interpreter's lock cost more than they give
 
-OpCaller& caller_of(const MemoryPlace& place) {
+const Backend& backend_at(const MemoryPlace& place) {
   const auto find = [](std::string_view name) -> const Backend* {
     for (const Backend* backend : all_backends())
       if (backend->name == name) return backend;
     fail(ErrorCode::kUnsupported, "this build has no backend {}", name);
   };
   static const Backend* const cpu = find("cpu");
-  if (place.kind != MemoryPlace::Kind::kGpu) return cpu->op_calls();
+  if (place.kind != MemoryPlace::Kind::kGpu) return *cpu;
   static const Backend* const cuda = find("cuda");
-  return cuda->op_calls();
+  return *cuda;
+}
+
+OpCaller& caller_of(const MemoryPlace& place) {
+  return backend_at(place).op_calls();
 }
 
 // What a call needs that follows from its shapes: the outputs that the caller left out.
@@ -64,12 +68,14 @@ class Call {
     results_.resize(entry.outputs.size());
   }
 
-  Object run() {
+  Object run(bool sees_autocast) {
     set_attributes(entry_, given_, args_);
     for (size_t i = 0; i < entry_.inputs.size(); ++i)
       if (given_.inputs[i]) read_input(entry_.inputs[i], given_.inputs[i]);
+    if (sees_autocast && wants_autocast()) return {};
     take_outputs();
     if (kind_->library == Kind::Library::kTorch) prepare_torch();
+    if (entry_.op.configs && !entry_.use_reference) choose_config();
     make_outputs();
     launch();
     if (has_given_ && kind_->library == Kind::Library::kTorch) mark_written();
@@ -201,6 +207,24 @@ class Call {
         if (result) require_no_gradient(entry_.op.name, result.get());
   }
 
+  // As in torch, a call that is given its outputs is not converted.
+  bool wants_autocast() const {
+    const bool has_rule = place_.kind == MemoryPlace::Kind::kGpu ? entry_.autocast != Autocast::kNothing
+                                                                 : entry_.autocast == Autocast::kLower;
+    return has_rule && !given_.out && kind_->library == Kind::Library::kTorch && is_any_autocast_enabled();
+  }
+
+  void choose_config() {
+    const bool on_gpu = place_.kind == MemoryPlace::Kind::kGpu;
+    static tune::OpTuner* of_cpu = nullptr;  // the interpreter's lock guards it
+    if (!on_gpu && !of_cpu) of_cpu = &tune::OpTuner::of_process(backend_at(place_), 0);
+    tune::OpTuner& tuner = on_gpu ? tune::OpTuner::of_process(backend_at(place_), place_.device) : *of_cpu;
+    if (!tuner.may_choose()) return;
+    const CallSite site = this->site();
+    const Unlocked others(tune::thread_settings().policy == tune::Policy::kPickBest);
+    tuned_ = tuner.choose(entry_.op, args_, site);
+  }
+
   OutputPlan plan(const CallLayout&) {
     const CheckedCall call = check_call(entry_.op, args_);
     OutputPlan plan{.is_empty = call.is_empty};
@@ -220,6 +244,7 @@ class Call {
   CallSite site() const {
     CallSite site{.stream = kind_->stream(place_), .device = place_.device, .threads = threads_};
     if (place_.kind != MemoryPlace::Kind::kGpu) site.device = -1;
+    if (tuned_) site.config = &tuned_->config;
     return site;
   }
 
@@ -230,7 +255,7 @@ class Call {
     if (complete && place_.kind != MemoryPlace::Kind::kGpu) return;
     static thread_local CallCache<OutputPlan> cache;
     const u64 place = place_.kind == MemoryPlace::Kind::kGpu ? u64(place_.device) + 1 : 0;
-    const OutputPlan& plan = cache.find(entry_.op, args_, nullptr, place,
+    const OutputPlan& plan = cache.find(entry_.op, args_, tuned_ ? &tuned_->config : nullptr, place,
                                         [&](const CallLayout& layout) { return this->plan(layout); });
     workspace_bytes_ = plan.workspace_bytes;
     for (const OutputPlan::Output& output : plan.outputs) make_output(output);
@@ -254,7 +279,9 @@ class Call {
 
   void launch() {
     Path& path = last_path();
-    path = {.entry = &entry_, .reference = entry_.use_reference, .place = place_, .copies = copies_};
+    path.entry = &entry_, path.reference = entry_.use_reference, path.empty = false;
+    path.place = place_, path.copies = copies_, path.threads = 0;
+    if (tuned_ || path.tuned) path.tuned = tuned_;  // rarely: counting its owners takes time
     if (path.reference) return run_reference();
     entry_.prepare(place_);
     CallSite site = this->site();
@@ -314,6 +341,7 @@ class Call {
   PyObject* first_tensor_ = nullptr;
   MemoryPlace place_;
   alignas(16) std::byte args_[kMostArgs];
+  std::shared_ptr<const tune::TunedConfig> tuned_;  // null: the op's default configuration
   Few<Leading> leading_;
   Few<Object> results_;  // by OpEntry::outputs
   Kept kept_;
@@ -329,8 +357,8 @@ Path& last_path() {
   return path;
 }
 
-Object run_op(OpEntry& entry, const Given& given) {
-  return Call(entry, given).run();
+Object run_op(OpEntry& entry, const Given& given, bool sees_autocast) {
+  return Call(entry, given).run(sees_autocast);
 }
 
 }  // namespace heddle::python

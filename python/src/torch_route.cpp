@@ -5,21 +5,41 @@
 namespace heddle::python {
 namespace {
 
+// A function of torch without arguments. One that is written in C is called where it is: a call by the interpreter costs
+// 20 ns more.
+class Question {
+ public:
+  explicit Question(PyObject* function) : object_(function) {
+    if (!PyCFunction_Check(function) || PyCFunction_GetFlags(function) != METH_NOARGS) return;
+    function_ = PyCFunction_GetFunction(function), self_ = PyCFunction_GetSelf(function);
+  }
+  Object operator()() const {
+    return owned(function_ ? function_(self_, nullptr) : PyObject_CallNoArgs(object_));
+  }
+
+ private:
+  PyObject* const object_;
+  PyCFunction function_ = nullptr;
+  PyObject* self_ = nullptr;
+};
+
 // Functions and names of torch, found at the first tensor of torch.
 struct Torch {
-  PyObject *modes, *is_grad_enabled, *threads, *increment_version, *dispatch_of_tensor;
+  const Object module_c = owned(PyObject_GetAttrString(imported_module("torch"), "_C"));
+  const Question modes{in_c("_len_torch_dispatch_stack")}, autocast{in_c("_is_any_autocast_enabled")};
+  const Question is_grad_enabled{in_torch("is_grad_enabled")}, threads{in_torch("get_num_threads")};
+  PyObject* const increment_version = in_c("_increment_version");
   PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
   PyObject* const torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
+  PyObject* const dispatch_of_tensor =
+      owned(PyObject_GetAttr(owned(in_torch("Tensor")).get(), torch_dispatch)).release();
 
-  Torch() {
-    PyObject* const torch = imported_module("torch");
-    const Object c = owned(PyObject_GetAttrString(torch, "_C"));
-    const Object tensor = owned(PyObject_GetAttrString(torch, "Tensor"));
-    modes = owned(PyObject_GetAttrString(c.get(), "_len_torch_dispatch_stack")).release();
-    increment_version = owned(PyObject_GetAttrString(c.get(), "_increment_version")).release();
-    is_grad_enabled = owned(PyObject_GetAttrString(torch, "is_grad_enabled")).release();
-    threads = owned(PyObject_GetAttrString(torch, "get_num_threads")).release();
-    dispatch_of_tensor = owned(PyObject_GetAttr(tensor.get(), torch_dispatch)).release();
+ private:
+  PyObject* in_c(const char* name) const {
+    return owned(PyObject_GetAttrString(module_c.get(), name)).release();
+  }
+  static PyObject* in_torch(const char* name) {
+    return owned(PyObject_GetAttrString(imported_module("torch"), name)).release();
   }
 };
 
@@ -28,15 +48,14 @@ const Torch& torch() {
   return kept_forever(found, [] { return new Torch; });
 }
 
-bool is_true(PyObject* owned_value) {
-  const Object value = owned(owned_value);
+bool is_true(Object value) {
   return PyObject_IsTrue(value.get()) == 1;
 }
 
 bool trusts_subclasses = false;
 
 bool wants_gradient(PyObject* tensor) {
-  return is_true(PyObject_GetAttr(tensor, torch().requires_grad));
+  return is_true(owned(PyObject_GetAttr(tensor, torch().requires_grad)));
 }
 
 }  // namespace
@@ -51,9 +70,9 @@ Route route_of(const Given& given) {
     has_gradient = has_gradient || wants_gradient(tensor);
   }
   if (!is_torch) return Route::kDirect;
-  if (has_gradient && is_true(PyObject_CallNoArgs(torch().is_grad_enabled))) return Route::kGradient;
+  if (has_gradient && is_true(torch().is_grad_enabled())) return Route::kGradient;
   if (!is_exact) return Route::kDispatch;
-  const Object modes = owned(PyObject_CallNoArgs(torch().modes));
+  const Object modes = torch().modes();
   return PyLong_AsLong(modes.get()) == 0 ? Route::kDirect : Route::kDispatch;
 }
 
@@ -61,8 +80,8 @@ PyObject* call_torch(const OpEntry& entry, const Given& given, Route route) {
   static PyObject* found = nullptr;
   PyObject* const module =
       &kept_forever(found, [] { return owned(PyImport_ImportModule("heddle.torch")).release(); });
-  const Object call =
-      owned(PyObject_GetAttrString(module, route == Route::kGradient ? "call_with_gradient" : "call"));
+  constexpr const char* kCalls[] = {"", "call", "call_with_gradient", "call_with_autocast"};
+  const Object call = owned(PyObject_GetAttrString(module, kCalls[size_t(route)]));
   const Object inputs = owned(PyTuple_New(Py_ssize_t(given.inputs.size())));
   const auto or_none = [](PyObject* object) {
     object = object ? object : Py_None;
@@ -95,7 +114,7 @@ void require_plain_memory(const Argument& argument, PyObject* tensor) {
 }
 
 void require_no_gradient(std::string_view op, PyObject* output) {
-  require(!wants_gradient(output) || !is_true(PyObject_CallNoArgs(torch().is_grad_enabled)),
+  require(!wants_gradient(output) || !is_true(torch().is_grad_enabled()),
           "[{}] out requires a gradient, and a write to it has none; leave out= away, or use torch.no_grad()",
           op);
 }
@@ -103,8 +122,8 @@ void require_no_gradient(std::string_view op, PyObject* output) {
 void require_no_gradient(const OpEntry& entry, const Given& given, std::string_view why) {
   for (size_t i = 0; i < given.inputs.size(); ++i)
     if (given.inputs[i] && wants_gradient(given.inputs[i]))
-      require(!is_true(PyObject_CallNoArgs(torch().is_grad_enabled)), "[{}] {} requires a gradient, and {}",
-              entry.op.name, entry.inputs[i].name, why);
+      require(!is_true(torch().is_grad_enabled()), "[{}] {} requires a gradient, and {}", entry.op.name,
+              entry.inputs[i].name, why);
 }
 
 void increment_version(PyObject* tensor) {
@@ -113,11 +132,15 @@ void increment_version(PyObject* tensor) {
 }
 
 bool is_negated(PyObject* tensor) {
-  return is_true(PyObject_CallMethod(tensor, "is_neg", nullptr));
+  return is_true(owned(PyObject_CallMethod(tensor, "is_neg", nullptr)));
+}
+
+bool is_any_autocast_enabled() {
+  return is_true(torch().autocast());
 }
 
 int torch_threads() {
-  const Object threads = owned(PyObject_CallNoArgs(torch().threads));
+  const Object threads = torch().threads();
   return int(PyLong_AsLong(threads.get()));
 }
 

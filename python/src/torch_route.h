@@ -10,6 +10,7 @@ enum class Route : u8 {
   kDirect,    // plain memory, and nobody watches
   kDispatch,  // a mode or a subclass wants to see the call: torch's dispatcher takes it
   kGradient,  // a gradient is wanted
+  kAutocast,  // torch.autocast converts the inputs; run_op finds it
 };
 Route route_of(const Given& given);
 
@@ -27,5 +28,6 @@ void increment_version(PyObject* tensor);
 // never dense.
 bool is_negated(PyObject* tensor);
 int torch_threads();
+bool is_any_autocast_enabled();  // for any kind of device
 
 }  // namespace heddle::python

@@ -57,7 +57,7 @@ const OpSpec& head_norm_op() {
     op.flops = elementwise_flops<4>;
     op.reference = reference;
     op.cases = head_norm_cases;
-    op.traits = {.input = "x", .output = "y"};
+    op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     return op;
   }();
   return spec;

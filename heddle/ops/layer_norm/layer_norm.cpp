@@ -55,7 +55,7 @@ const OpSpec& layer_norm_op() {
     op.flops = rowwise_flops<LayerNorm, 8>;
     op.reference = reference;
     op.cases = layer_norm_cases;
-    op.traits = {.prologue = true, .input = "x", .output = "y"};
+    op.traits = {.prologue = true, .input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"layer_norm_backward"},
                    {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}},
                    {"column_sum", {{"x", "dbias_parts"}, {"y", "dbias"}}}};

@@ -42,7 +42,7 @@ const OpSpec& column_sum_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = column_sum_cases;
-    op.traits = {.input = "x", .output = "y"};
+    op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     return op;
   }();
   return spec;

@@ -48,7 +48,7 @@ const OpSpec& reduce_op() {
     op.flops = rowwise_flops<Reduce, 1>;
     op.reference = reference;
     op.cases = reduce_cases;
-    op.traits = {.input = "x", .output = "y"};
+    op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     return op;
   }();
   return spec;

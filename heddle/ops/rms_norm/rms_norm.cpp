@@ -47,7 +47,7 @@ const OpSpec& rms_norm_op() {
     op.flops = rowwise_flops<RmsNorm, 4>;
     op.reference = reference;
     op.cases = rms_norm_cases;
-    op.traits = {.prologue = true, .input = "x", .output = "y"};
+    op.traits = {.prologue = true, .input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"rms_norm_backward"}, {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}}};
     return op;
   }();

@@ -44,7 +44,7 @@ const OpSpec& softmax_op() {
     op.flops = rowwise_flops<Softmax, 40>;
     op.reference = reference;
     op.cases = softmax_cases;
-    op.traits = {.input = "x", .output = "y", .in_place = true};
+    op.traits = {.input = "x", .output = "y", .in_place = true, .wants_f32 = true};
     op.gradient = {{"softmax_backward"}};
     return op;
   }();

@@ -43,6 +43,7 @@ class OpInfo:
     outputs: tuple[TensorInfo, ...]
     attributes: tuple[AttributeInfo, ...]
     gradient: tuple[tuple[str, dict], ...]  # calls {argument: value}; empty: it has none
+    autocast: str  # torch.autocast: "lower": inputs get its dtype; "float32": that, on a GPU; "": they stay
 
     @property
     def callable(self):

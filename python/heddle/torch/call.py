@@ -1,5 +1,8 @@
 """Calls that torch must see: for a gradient, a mode or a subclass of its tensors."""
 
+import torch
+
+import heddle
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.torch import own
 from heddle.torch.register import OPS
@@ -42,6 +45,13 @@ def call(name, inputs, attributes, out):
     except NotImplementedError as error:
         raise InvalidArgument(f"[{name}] {_first_line(error)}") from error
     return out
+
+
+def call_with_autocast(name, inputs, attributes, out):
+    """The call on inputs that torch.autocast converted first."""
+    inputs = _registered(name).cast(inputs)
+    with torch._C._DisableAutocast():
+        return getattr(heddle.ops, name)(*inputs, **attributes, out=out)
 
 
 def call_with_gradient(name, inputs, attributes, out):

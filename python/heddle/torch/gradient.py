@@ -11,6 +11,7 @@ import torch
 import heddle.ops
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.ops.info import info as info_of
+from heddle.torch.autocast import caster
 
 # By name. torch.compile follows a Function that it finds in a module's own table, and not one in a closure.
 FUNCTIONS = {}
@@ -196,6 +197,7 @@ def make_functions(info, op, rule):
 def make_call(info, op, made=None):
     """A function of the op's inputs and a dict of attributes, for inputs that require a gradient. `made`: the
     op is one's own."""
+    cast = caster(info)
     # Whole numbers have no gradient, and need none.
     if all(set(result.dtypes) <= {"int32", "int64"} for result in info.results):
 
@@ -227,7 +229,10 @@ def make_call(info, op, made=None):
                 )
         values = tuple(attributes.get(key, default) for key, default in defaults)
         if torch.compiler.is_compiling():
+            inputs = cast(inputs) if cast else inputs
             return FUNCTIONS[name].apply(*_distinct(inputs), *values)
+        if cast and torch._C._is_any_autocast_enabled():
+            inputs = cast(inputs)
         if not torch._C._are_functorch_transforms_active():
             return FUNCTIONS[name].apply(*inputs, *values)
         return TRANSFORMED[name].apply(*inputs, *values)

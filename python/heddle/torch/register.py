@@ -5,7 +5,7 @@ import torch
 from heddle import _heddle
 from heddle.errors import Unsupported
 from heddle.ops.info import info as info_of
-from heddle.torch import fake, gradient, schema
+from heddle.torch import autocast, fake, gradient, schema
 
 LIBRARY = torch.library.Library("heddle", "DEF")
 BACKENDS = ("CPU", "CUDA")
@@ -21,6 +21,9 @@ class Registered:
         packet = getattr(torch.ops.heddle, info.name)
         self.functional, self.out = packet.default, packet.out
         self.with_gradient = None
+        self.cast = autocast.caster(info)
+        if self.cast:
+            autocast.register(LIBRARY, self)
 
 
 def define(info):

@@ -47,6 +47,16 @@ class CallContext {
   unsigned long long id_ = 0;
 };
 
+bool is_captured(StreamHandle stream) {
+  CaptureStatus status = CaptureStatus::kNone;
+  // The default stream reports an error where another stream of the process is captured in the global mode.
+  return driver().stream_is_capturing.try_call(stream, &status) != kSuccess || status != CaptureStatus::kNone;
+}
+
+void require_running(StreamHandle stream, std::string_view why) {
+  if (is_captured(stream)) fail(ErrorCode::kUnsupported, "[cuda] {}", why);
+}
+
 // Checks where a call's arguments lie. Only the first call of each shape is checked, because later ones would ask the
 // driver each time.
 void check_memory(const OpSpec& op, const CallLayout& layout, const std::byte* args, const Device& device) {
@@ -189,6 +199,13 @@ class GpuCaller : public OpCaller {
     if (status != kSuccess)
       fail(ErrorCode::kDevice, "[{}] cuLaunchKernelEx: {}: {} CTAs of {} threads, {} bytes of shared memory",
            op.name, status_text(status), config.grid[0], config.block[0], config.shared_bytes);
+  }
+
+  void wait(const CallSite& site) override {
+    const CallContext context(site);
+    const auto stream = static_cast<StreamHandle>(site.stream);
+    require_running(stream, "a stream in capture cannot be waited for: run the call once before");
+    driver().stream_synchronize(stream);
   }
   MemoryPlace::Kind memory() const override { return MemoryPlace::Kind::kGpu; }
 };
