@@ -8,7 +8,7 @@ namespace heddle::cuda {
 namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
-constexpr int kOldestDriver = 12000;    // launch attributes and graphs as they are used here
+constexpr int kOldestDriver = 12000;  // launch attributes and graphs as they are used here
 constexpr int kErrorNotInitialized = 3;
 constexpr int kOldestComputeMajor = 8;  // cp.async, bf16
 
@@ -82,7 +82,8 @@ void check_status(int status, const char* function) {
   if (status == kSuccess) return;
   if (status == kErrorNotInitialized)
     fail(ErrorCode::kDevice,
-         "[cuda] {}: {}; a process that was forked from one that uses a GPU cannot use it: start it with spawn or "
+         "[cuda] {}: {}; a process that was forked from one that uses a GPU cannot use it: start it with "
+         "spawn or "
          "forkserver",
          function, status_text(status));
   fail(ErrorCode::kDevice, "[cuda] {}: {}", function, status_text(status));
