@@ -47,6 +47,8 @@ def test_results_have_torchs_dtypes(op, dtype, lower):
 @pytest.mark.parametrize("op", PAIRS)
 def test_rules_are_those_of_torchs_lists(op):
     """Torch has a kernel for autocast where an op is on a list; lists are by kind of device."""
+    if op == "rms_norm" and torch.__version__ < "2.13":
+        pytest.skip("torch 2.11 has no rms_norm on its lists; it autocasts what that is made of")
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     for key in ("AutocastCPU", "AutocastCUDA"):
         rule = heddle.ops.info(op).autocast
