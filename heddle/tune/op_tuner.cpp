@@ -233,6 +233,11 @@ OpTuner::OpTuner(const Backend& backend, i32 device, const std::string& folder)
       store_({.device = backend.device(device), .folder = folder}),
       knows_some_(store_.size() > 0) {}
 
+u64 OpTuner::next_number() {
+  static std::atomic<u64> made = 0;
+  return ++made;
+}
+
 OpTuner& OpTuner::of_process(const Backend& backend, i32 device) {
   static auto& mutex = *new std::mutex;
   static auto& all = *new std::map<std::pair<const Backend*, i32>, std::unique_ptr<OpTuner>>;
@@ -254,7 +259,7 @@ std::shared_ptr<const TunedConfig> OpTuner::choose(const OpSpec& op, const std::
   // Other settings, and choices that were made since, are other places.
   u64 place = changes_ * 2 + u64(settings.policy == Policy::kPickBest);
   for (const u64 fact : {u64(site.device + 1), u64(site.threads), u64(settings.max_configs),
-                         u64(settings.allow_reorder), u64(reinterpret_cast<size_t>(this))})
+                         u64(settings.allow_reorder), number_})
     place = place * 0x9e3779b97f4a7c15u + fact;
   return cache
       .find(op, args, nullptr, place,

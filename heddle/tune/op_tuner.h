@@ -65,6 +65,7 @@ class OpTuner {
  private:
   std::shared_ptr<const TunedConfig> find(const OpSpec& op, const std::byte* args, const CallSite& site,
                                           const Settings& settings);
+  static u64 next_number();
 
   const Backend& backend_;
   MemorySpace* const space_;  // null: the host's memory
@@ -73,6 +74,8 @@ class OpTuner {
   std::mutex search_;  // held while candidates are timed
   std::atomic<u64> changes_ = 1;
   std::atomic<bool> knows_some_;
+  const u64 number_ =
+      next_number();  // of this tuner, where threads remember its choices: another may lie at its address
 };
 
 }  // namespace heddle::tune
