@@ -74,8 +74,8 @@ class OpTuner {
   std::mutex search_;  // held while candidates are timed
   std::atomic<u64> changes_ = 1;
   std::atomic<bool> knows_some_;
-  const u64 number_ =
-      next_number();  // of this tuner, where threads remember its choices: another may lie at its address
+  // Names this tuner where threads remember its choices. Its address does not: a later tuner may lie there.
+  const u64 number_ = next_number();
 };
 
 }  // namespace heddle::tune
