@@ -147,9 +147,9 @@ void add_tune(CLI::App& app) {
   command.argument("--max-configs", &flags->max_configs, "try at most so many; 0: all");
   command.argument("--allow-reorder", &flags->allow_reorder, "those that add in another order may win");
   command.footer(
-      "Calls from Python and C++ take it from then on. It lies in $HEDDLE_TUNED, or in the folder tuned of "
-      "heddle's "
-      "cache.\nExample: heddle tune matmul --size M=512,N=1024,K=1024");
+      "Calls from Python and C++ take it from then on. It lies in $HEDDLE_TUNED, or in the folder tuned of\n"
+      "heddle's cache.\n"
+      "Example: heddle tune matmul --size M=512,N=1024,K=1024");
   command.action([flags] { run(*flags); });
 }
 

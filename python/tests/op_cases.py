@@ -118,6 +118,21 @@ def plain_case(name):
     raise AssertionError(f"{name} has no case of float32")
 
 
+def check_rows_with_gaps(name, place=lambda inputs: inputs):
+    """Reads and writes rows with gaps, where `place` puts the inputs: no copy, the same bits, whole gaps."""
+    number, case = plain_case(name)
+    inputs = place(tensors_of(name, number, case))
+    wanted = call(name, inputs, case)
+    out = tuple(with_gaps(torch.zeros_like(one)) for one in wanted)
+    made = call(name, {key: with_gaps(value) for key, value in inputs.items()}, case, out=out)
+    assert heddle.last_path().copies == 0
+    for one, other, given in zip(made, wanted, out, strict=True):
+        assert one is given
+        assert torch.equal(one, other)
+        if one.dim() > 1:
+            assert (one.as_strided(one.shape[:-1], one.stride()[:-1], one.shape[-1]) == -7).all()
+
+
 def distance(made, wanted):
     """The largest |made - wanted| / (1 + |wanted|); two of no number are equal."""
     made, wanted = made.double(), wanted.double()

@@ -83,8 +83,7 @@ void check_status(int status, const char* function) {
   if (status == kErrorNotInitialized)
     fail(ErrorCode::kDevice,
          "[cuda] {}: {}; a process that was forked from one that uses a GPU cannot use it: start it with "
-         "spawn or "
-         "forkserver",
+         "spawn or forkserver",
          function, status_text(status));
   fail(ErrorCode::kDevice, "[cuda] {}: {}", function, status_text(status));
 }
