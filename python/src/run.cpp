@@ -1,7 +1,11 @@
 // One call: reads the tensors, makes the outputs that are not given, runs the op.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include "heddle/base/error.h"
 #include "heddle/ir/call_cache.h"

@@ -51,7 +51,7 @@ std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelP
     text += fmt::format(
         "using Launch{0} = {1}::{2}<Config>;\n"
         "extern \"C\" __global__ __launch_bounds__(Launch{0}::kThreads, ctas_of<Launch{0}>())\n"
-        "void launch{0}(const __grid_constant__ heddle::{3} args, const __grid_constant__ TensorMaps<{4}> maps, u8* "
+        "void launch{0}(const __grid_constant__ heddle::{3} args, const __grid_constant__ heddle::TensorMaps<{4}> maps, heddle::u8* "
         "workspace) {{\n"
         "  Launch{0}::run(args, maps.at, workspace);\n"
         "}}\n",

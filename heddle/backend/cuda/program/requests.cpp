@@ -75,7 +75,7 @@ CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const Ker
   return {kernel_name(op, plan), kernel_source(op, args, plan, arch), arch, {}};
 }
 
-std::vector<CompileRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
+std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
                                             bool all_configs) {
   if (!op.kernel) return {};
   const KernelTarget target = kernel_target_of(arch);
@@ -83,10 +83,10 @@ std::vector<CompileRequest> kernel_requests(const OpSpec& op, const std::byte* a
   if (all_configs)
     for (const OpConfig& config : configs_of(op, args, {.gpu = true, .kernels = &target}))
       if (is_of_kernel(config)) wanted.push_back(config);
-  std::vector<CompileRequest> requests;
+  std::vector<KernelRequest> requests;
   for (const OpConfig& config : wanted)
     if (const KernelPlan plan = op.kernel(args, target, config); plan.why_not.empty())
-      requests.push_back(kernel_request(op, args, plan, arch));
+      requests.push_back({plan.constants, kernel_request(op, args, plan, arch)});
   return requests;
 }
 
@@ -132,8 +132,8 @@ DeviceCode compile_calls(std::span<const std::string> ops, const std::string& ar
         for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16})
           if (const auto args = with_dtype(op, given, dtype)) {
             want(*args, {});
-            for (const CompileRequest& request : kernel_requests(op, args->data(), arch, all_configs))
-              wanted.emplace(code_name(request), request);
+            for (const KernelRequest& kernel : kernel_requests(op, args->data(), arch, all_configs))
+              wanted.emplace(code_name(kernel.request), kernel.request);
             if (!all_configs || !op.configs) continue;
             for (const OpConfig& config : configs_of(op, args->data(), {.gpu = true})) want(*args, config);
           }

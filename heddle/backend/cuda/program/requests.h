@@ -26,7 +26,11 @@ CompileRequest standalone_request(const OpSpec& op, const std::byte* args, const
 CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
                               const std::string& arch);
 // Requests the whole kernels of such a call on `arch`: its default, or all of its configurations. Empty where none fits.
-std::vector<CompileRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
+struct KernelRequest {
+  OpConfig constants;
+  CompileRequest request;
+};
+std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
                                             bool all_configs);
 
 // Compiles the code of both executors. Throws Error(kUnsupported) where there is no compiler, Error(kInvalidArgument)

@@ -1,14 +1,11 @@
 // Tensor maps: how bulk copies see a tensor in memory. A kernel takes them as parameters.
 #pragma once
 
+#include "heddle/backend/cuda/device/tensor_map.h"
 #include "heddle/backend/cuda/runtime/driver.h"
 #include "heddle/ir/kernel.h"
 
 namespace heddle::cuda {
-
-struct alignas(64) TensorMap {  // CUtensorMap
-  u8 bytes[128] = {};
-};
 
 // Makes the map of a tensor whose element 0 lies at `address`. Throws Error(kInternal), with what it would have to be, for a map
 // that no device takes.
