@@ -22,7 +22,7 @@ def source(op, args_type, path, variant, constants, types, maps, launch="Kernel"
     )
     return f"""#include "heddle/base/types.h"
 #include "heddle/backend/cuda/arch/sm90.cuh"
-#include "heddle/backend/cuda/device/kernel.cuh"
+#include "heddle/backend/cuda/device/kernel_{variant}.cuh"
 #include "{path}/{op}.h"
 namespace heddle::device {{
 #include "{path}/{op}_kernel.{variant}.cuh"

@@ -1,4 +1,4 @@
-// Loads and stores of 8 x 8 matrices of 16-bit elements between shared memory and the registers of a warp, by places in shared
+// On sm_90 and later: loads and stores of 8 x 8 matrices of 16-bit elements between shared memory and the registers of a warp, by places in shared
 // memory. Each lane gives the place of a row of 16 bytes: lanes 0 to 7 those of the first matrix, and so on.
 #pragma once
 
@@ -19,7 +19,6 @@ inline void load_transposed(u32 (&to)[4], OnChip row) {
                : "memory");
 }
 
-#if __CUDA_ARCH__ >= 900
 inline void store_matrices(OnChip row, u32 a, u32 b, u32 c, u32 d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row.at), "r"(a), "r"(b),
                "r"(c), "r"(d)
@@ -33,6 +32,5 @@ inline void store_transposed(OnChip row, u32 a, u32 b, u32 c, u32 d) {
                "r"(c), "r"(d)
                : "memory");
 }
-#endif
 
 }  // namespace heddle::device::arch

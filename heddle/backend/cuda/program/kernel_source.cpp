@@ -35,7 +35,7 @@ std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelP
   std::string text = fmt::format(
       "#include \"heddle/base/types.h\"\n"
       "#include \"heddle/backend/cuda/arch/{0}.cuh\"\n"
-      "#include \"heddle/backend/cuda/device/kernel.cuh\"\n"
+      "#include \"heddle/backend/cuda/device/kernel_{7}.cuh\"\n"
       "#include \"{1}\"\n"
       "namespace heddle::device {{\n"
       "#include \"{2}\"\n"
@@ -45,7 +45,7 @@ std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelP
       "}}  // namespace heddle::device\n"
       "using namespace heddle::device;\n",
       arch_of(arch).primitives, op_source(op.name, ".h"), file, op.name, constants, args_type,
-      known_args(op, args, Knowledge::kTypes).front());
+      known_args(op, args, Knowledge::kTypes).front(), plan.file);
   for (size_t i = 0; i < plan.launches.size(); ++i) {
     const KernelLaunch& launch = plan.launches[i];
     text += fmt::format(
