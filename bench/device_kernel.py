@@ -83,7 +83,9 @@ def compile_text(text, arch="sm_90a"):
 def use_of(log):
     """Registers, bytes spilled, and warnings of the assembler about serialised products."""
     registers = [int(n) for n in re.findall(r"Used (\d+) registers", log)]
-    spills = [int(a) + int(b) for a, b in re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)]
+    spills = [
+        int(a) + int(b) for a, b in re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    ]
     return max(registers, default=0), max(spills, default=0), re.findall(r"\(C75\d\d\)", log)
 
 

@@ -16,7 +16,7 @@ HEAD = """// Written by scripts/make_wgmma.py.
 
 namespace heddle::device::arch {
 
-// What the elements of both operands are; k counts 32 bytes of a row.
+// The elements of both operands. A product takes 32 bytes of k.
 enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
 // Which elements of an operand are adjacent on chip: those of a row or column of the product, along k, or those of one k.
 enum class Major : u8 { kK, kOuter };
@@ -122,7 +122,11 @@ def product(name, form, has_majors, in_registers):
 
 def choice(in_registers):
     left = "const u32 (&a)[4]" if in_registers else "u64 a"
-    params = "Terms kTerms, Major kRight, i32 kSums" if in_registers else "Terms kTerms, Major kLeft, Major kRight, i32 kSums"
+    params = (
+        "Terms kTerms, Major kRight, i32 kSums"
+        if in_registers
+        else "Terms kTerms, Major kLeft, Major kRight, i32 kSums"
+    )
     given = "<kRight>" if in_registers else "<kLeft, kRight>"
     k_only = "kRight == Major::kK" if in_registers else "kLeft == Major::kK && kRight == Major::kK"
     lines = [
@@ -145,7 +149,9 @@ def text():
             parts.append(product(name, form, has_majors, in_registers) + "\n")
     parts.append("#undef HEDDLE_EACH_WIDTH\n")
     parts += [f"#undef HEDDLE_NAMES_{w}\n#undef HEDDLE_SUMS_{w}\n" for w in WIDTHS]
-    parts += ["\n// sums = a b, or sums += a b where `add`. In place of a descriptor, a in registers: a fragment of mma.\n"]
+    parts += [
+        "\n// sums = a b, or sums += a b where `add`. In place of a descriptor, a in registers: a fragment of mma.\n"
+    ]
     parts += [choice(False), choice(True), TAIL]
     return "// clang-format off\n".join(["", "".join(parts)]) + "// clang-format on\n"
 

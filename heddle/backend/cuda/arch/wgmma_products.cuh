@@ -8,7 +8,7 @@
 
 namespace heddle::device::arch {
 
-// What the elements of both operands are; k counts 32 bytes of a row.
+// The elements of both operands. A product takes 32 bytes of k.
 enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
 // Which elements of an operand are adjacent on chip: those of a row or column of the product, along k, or those of one k.
 enum class Major : u8 { kK, kOuter };
