@@ -1,5 +1,6 @@
-"""The matrix product as a whole kernel (heddle/ops/matmul/matmul_kernel.sm90.cuh) against cuBLAS through torch.
-gemm.py build FOLDER: compiles all shapes of tiles; needs no GPU. gemm.py run FOLDER [check] [square] [llama] [sustained]."""
+"""The matrix product as a whole kernel (ops/matmul/matmul_kernel.sm90.cuh) against cuBLAS through torch.
+gemm.py build FOLDER: compiles all shapes of tiles; needs no GPU.
+gemm.py run FOLDER [check] [square] [llama] [sustained]: on a GPU of compute capability 9.0."""
 
 import json
 import math
@@ -73,7 +74,8 @@ def build(folder):
         along_m, along_k = KINDS[kind]
         types = (
             f"a.a.data.dtype = a.b.data.dtype = heddle::DType({dk.DTYPES[dtype]}); "
-            f"a.y.dtype = heddle::DType({dk.DTYPES[out]}); a.a.transposed = {along_m}; a.b.transposed = {along_k};"
+            f"a.y.dtype = heddle::DType({dk.DTYPES[out]}); "
+            f"a.a.transposed = {along_m}; a.b.transposed = {along_k};"
         )
         constants = {n.capitalize(): v for n, v in zip(NAMES, shape, strict=True)}
         constants["Stages"] = stages_of(shape, out)
