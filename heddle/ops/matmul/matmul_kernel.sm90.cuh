@@ -13,19 +13,6 @@ struct KernelConfig {
   static constexpr i32 kCluster = 2;             // CTAs along M that share b
 };
 
-// The tile numbered `t`: groups of kGroup rows of tiles, so that what a wave reads stays in the L2 cache; in a group, columns one
-// after the other, and of each all rows.
-struct TilePlace {
-  static constexpr i32 kGroup = 8;
-  i32 m, n;
-
-  TilePlace(i32 t, i32 rows, i32 columns) {
-    const i32 group = t / (kGroup * columns), first = group * kGroup, height = min(kGroup, rows - first);
-    const i32 in = t - group * kGroup * columns;
-    m = first + in % height, n = in / height;
-  }
-};
-
 template <class Config>
 struct Kernel {
   static constexpr Matmul kTypes = Config::types();
@@ -51,12 +38,14 @@ struct Kernel {
   static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
   static_assert(kRowsB ? kColumns % (8 * kCluster) == 0 : kColumns % (64 * kCluster) == 0);
 
+  using TilePlace = GroupedPlace<8>;
   using Bringer = Role<128, kGroups == 2 ? 40 : 24>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 240>;
   using All = Roles<Bringer, Multiplier>;
 
   struct Sizes {
-    i32 rows, columns, steps, first, stride;  // tiles; k in stages; this cluster's tiles
+    i32 rows, columns, steps;  // tiles; k in stages
+    EveryTile<kCluster> mine;
     u32 rank;
 
     explicit Sizes(const Matmul& a) {
@@ -65,7 +54,6 @@ struct Kernel {
       columns = (a.y.size[1] + kColumns - 1) / kColumns;
       const i32 k = a.a.cols();
       steps = (k + kSlabK * kSlabs - 1) / (kSlabK * kSlabs);
-      first = i32(blockIdx.x) / kCluster, stride = i32(gridDim.x) / kCluster;
     }
   };
 
@@ -90,7 +78,7 @@ struct Kernel {
   static void bring(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
     typename Ring::Place place;
 #pragma unroll 1
-    for (i32 t = sizes.first; t < sizes.rows * sizes.columns; t += sizes.stride) {
+    for (i32 t = sizes.mine.first; t < sizes.rows * sizes.columns; t += sizes.mine.stride) {
       const TilePlace tile(t, sizes.rows, sizes.columns);
       const i32 m = (tile.m * kCluster + i32(sizes.rank)) * kRows, n = tile.n * kColumns;
 #pragma unroll 1
@@ -150,7 +138,7 @@ struct Kernel {
       done.next();
     };
 #pragma unroll 1
-    for (i32 t = sizes.first; t < sizes.rows * sizes.columns; t += sizes.stride) {
+    for (i32 t = sizes.mine.first; t < sizes.rows * sizes.columns; t += sizes.mine.stride) {
       const TilePlace tile(t, sizes.rows, sizes.columns);
       const i32 m = (tile.m * kCluster + i32(sizes.rank)) * kRows + i32(group) * 64, n = tile.n * kColumns;
       float sums[kColumns / 2];
