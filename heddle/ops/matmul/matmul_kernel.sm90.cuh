@@ -36,7 +36,7 @@ struct Kernel {
   static constexpr i32 kPart = kOwn < 64 ? 0 : kOwn % 128 == 0 && kSplit == 1 ? 128 : 64;
   static constexpr i32 kBoxed = kPart == 0 ? 0 : kOwn / kPart * kPart;
   static constexpr u32 kStage = stored_bytes(kOut, kPart);
-  using Halves = Exchange<kColumns / 2>;
+  using Halves = Exchange<kSplit == 1 ? 8 : kColumns / 2>;
   static constexpr u32 kHalves = kSplit > 1 ? Halves::kBytes : 0;
   static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kStage,
                        kAfterHalves = kAfterStages + kGroups * kHalves,
