@@ -59,6 +59,7 @@ OpConfig config_of(const Shape& shape, i64 stages) {
           {"columns", shape.columns},
           {"slabs", shape.slabs},
           {"cluster", shape.cluster},
+          {"split", shape.split},
           {"stages", stages}};
 }
 
@@ -146,8 +147,10 @@ KernelLaunch launch_of(const Matmul& a, const Shape& shape, i64 stages, const Ke
 // The shapes that fit, the likely best first.
 std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
   std::vector<Shape> shapes;
-  std::ranges::copy_if(kShapes, std::back_inserter(shapes),
-                       [&](const Shape& shape) { return fits(shape, a); });
+  for (Shape shape : kShapes) {
+    shape.split = split_of(a);
+    if (fits(shape, a)) shapes.push_back(shape);
+  }
   std::ranges::stable_sort(shapes, {},
                            [&](const Shape& shape) { return cost(shape, a, target.multiprocessors); });
   return shapes;
