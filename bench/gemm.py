@@ -182,6 +182,13 @@ def check(kernels):
     import torch
 
     wrong, count = [], 0
+    for kernel in kernels:  # by itself first, so that one that faults is known by name
+        print("first run of", kernel.name, end="\r", flush=True)
+        m, n, k = 64, 256, 2048
+        a, b, _, _ = operands(kernel.kind, m, n, k, torch_type(kernel.dtype))
+        y = torch.empty(m, n, device="cuda", dtype=torch_type(kernel.out))
+        kernel.call(a, b, y)()
+        torch.cuda.synchronize()
     for kind in KINDS:
         for m, n, k in (
             (1024, 1536, 1024),
