@@ -137,7 +137,7 @@ class Kernel:
         """A function that launches y = a b; both lie as the kind says."""
         import torch
 
-        rows, brought, columns, _, cluster, _ = self.shape
+        rows, brought, columns, _, cluster, split = self.shape
         along_m, along_k = KINDS[self.kind]
         size = dk.BYTES[self.dtype]
 
@@ -153,8 +153,9 @@ class Kernel:
         tiles = math.ceil(y.shape[0] / (rows * cluster)) * math.ceil(y.shape[1] / columns)
         count = torch.cuda.get_device_properties(0).multi_processor_count
         params = [matmul_bytes(a, b, y, along_m, along_k, self.dtype, self.out), maps, bytes(8)]
-        grid = min(tiles, count // cluster) * cluster
-        return self.driver.launcher(self.function, grid, cluster, 128 * (rows // 64 + 1), self.shared, params)
+        ctas = cluster * split
+        grid = min(tiles, count // ctas) * ctas
+        return self.driver.launcher(self.function, grid, ctas, 128 * (rows // 64 + 1), self.shared, params)
 
 
 def operands(kind, m, n, k, dtype, pad=0):
