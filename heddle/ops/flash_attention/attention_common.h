@@ -50,7 +50,7 @@ void require_attention(const char* op, const Args& a) {
       op, batch, a.bias.rank > 0 ? " and there is a bias" : "");
 }
 
-// What a backward op is given besides: dy, lse, delta.
+// Checks dy, lse and delta, which a backward op reads besides.
 template <class Args>
 void require_given(const char* op, const Args& a) {
   const i32 batch = a.q.size[0], rows = a.q.size[1], heads = a.q.size[2];

@@ -11,13 +11,19 @@ struct Pieces {
   Fragment given;     // [rows, chunk]: dy v
 };
 
-// p, ds and the cap's slope of a pair. `seen`: the indices that count. `bias`: what is added to the capped score.
+// A pair: q k, what is added to its capped score, lse and delta of the query, and dy v.
+template <class V>
+struct PairValues {
+  V dot, bias, lse, delta, given;
+};
+
+// use(i, p, ds, slope of the cap). `seen`: the indices that count.
 template <class Args, class Index, class Use, class V>
-inline void use_pair(const Args& a, AttentionRange seen, Index i, V index, V dot, V bias, V lse, V given,
-                     V delta, Use&& use) {
-  const Capped<V> x = capped(a, dot * V(score_scale(a)));
-  const V p = inside(seen, index, weight_below(x.score + bias, lse), V(0.0f));
-  use(i, p, p * (given - delta), x.slope);
+inline void use_pair(const Args& a, AttentionRange seen, Index i, V index, const PairValues<V>& pair,
+                     Use&& use) {
+  const Capped<V> x = capped(a, pair.dot * V(score_scale(a)));
+  const V p = inside(seen, index, weight_below(x.score + pair.bias, pair.lse), V(0.0f));
+  use(i, p, p * (pair.given - pair.delta), x.slope);
 }
 
 // Queries of one sequence: `rows` pairs of a query and a head.
@@ -46,6 +52,7 @@ struct Keys {
   AttentionMask mask;
   i32 batch, group, heads;
   i32 first, last;
+  i32 head;  // whose queries are on chip
 
   i32 rows() const { return last - first; }
   i32 key(i32 row) const { return first + row; }
@@ -79,33 +86,36 @@ void multiply(Block& block, Chip& chip) {
   block.sync();
 }
 
-// use(i, p, ds, slope) of a query's row and the keys begin + i, i < count.
+// Calls use(i, p, ds, slope) for a query's row and each key of a chunk.
 template <class Block, class Args, class Chip, class Use>
-void of_query(Block& block, const Args& a, const Queries& work, const Chip& chip, i32 r, i32 begin, i32 count,
+void of_query(Block& block, const Args& a, const Queries& work, const Chip& chip, i32 r, AttentionRange chunk,
               Use&& use) {
-  const AttentionRange seen = from(work.keys_of(r), begin);
+  const AttentionRange seen = from(work.keys_of(r), chunk.begin);
   const i32 head = work.head(r), query = work.query(r);
   const float lse = block.row(a.lse, work.batch, head).get(query),
               delta = block.row(a.delta, work.batch, head).get(query);
-  const float slope = slope_of_head(block, a.alibi_slopes, head), apart = float(begin - work.position(r));
+  const float slope = slope_of_head(block, a.alibi_slopes, head),
+              apart = float(chunk.begin - work.position(r));
   auto score = chip.scores.row(r), given = chip.given.row(r);
-  block.map(count, [&](auto i) {
+  block.map(chunk.end - chunk.begin, [&](auto i) {
     auto dot = score.load(i);
     using V = decltype(dot);
     const V index = block.index(i);
     V bias(0.0f);
     if (a.alibi_slopes.exists()) bias = bias - abs(index + V(apart)) * V(slope);
-    if (a.bias.exists()) bias = bias + bias_row(block, a.bias, work.batch, head, query).from(begin).load(i);
-    use_pair(a, seen, i, index, dot, bias, V(lse), V(given.load(i)), V(delta), use);
+    if (a.bias.exists())
+      bias = bias + bias_row(block, a.bias, work.batch, head, query).from(chunk.begin).load(i);
+    use_pair(a, seen, i, index, PairValues<V>{dot, bias, V(lse), V(delta), V(given.load(i))}, use);
   });
 }
 
-// The same of a key's row and the queries of a chunk.
+// Calls use(i, p, ds, slope) for a key's row and each query of a chunk, of one head.
 template <class Block, class Args, class Chip, class Use>
-void of_key(Block& block, const Args& a, const Keys& work, const Chip& chip, i32 r, i32 head,
-            AttentionRange chunk, Use&& use) {
+void of_key(Block& block, const Args& a, const Keys& work, const Chip& chip, i32 r, AttentionRange chunk,
+            Use&& use) {
   const AttentionRange seen = from(work.queries_of(r), chunk.begin);
-  const i32 key = work.key(r) - work.sequence.key_begin, query = work.sequence.query_begin + chunk.begin;
+  const i32 head = work.head, key = work.key(r) - work.sequence.key_begin,
+            query = work.sequence.query_begin + chunk.begin;
   const auto lse = block.row(a.lse, work.batch, head).from(query),
              delta = block.row(a.delta, work.batch, head).from(query);
   const float slope = slope_of_head(block, a.alibi_slopes, head);
@@ -120,6 +130,7 @@ void of_key(Block& block, const Args& a, const Keys& work, const Chip& chip, i32
     if (a.bias.exists())
       bias =
           bias + bias_row(block, a.bias, work.batch, head, query).from(key).every(a.bias.stride[2]).load(i);
-    use_pair(a, seen, i, index, dot, bias, V(lse.load(i)), V(given.load(i)), V(delta.load(i)), use);
+    use_pair(a, seen, i, index, PairValues<V>{dot, bias, V(lse.load(i)), V(delta.load(i)), V(given.load(i))},
+             use);
   });
 }

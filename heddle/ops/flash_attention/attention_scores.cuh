@@ -67,7 +67,7 @@ auto bias_row(Block& block, const Tensor& bias, i32 batch, i32 head, i32 query) 
 
 // One side of the sequences of a call: queries or keys.
 struct Side {
-  const i32* begins;  // of each sequence, and the end of the last; null: there is one sequence
+  const i32* begins;  // the first row of each sequence, and the end of the last; null: one sequence
   i32 size;
 
   i32 at(i32 n) const { return begins[n] < 0 ? 0 : begins[n] > size ? size : begins[n]; }
@@ -78,8 +78,8 @@ Side side_of(Block& block, const Tensor& begins, i32 size) {
   return {begins.exists() ? block.ints(begins) : nullptr, size};
 }
 
-// f(first, last, own begin, own end, other begin, other end): the parts of [begin, end) of one side that belong to one
-// sequence each, and that sequence on both sides. Rows of no sequence come as a sequence that has nothing on the other side.
+// Calls f(first, last, own begin, own end, other begin, other end) for each part of [begin, end) of one side that belongs to one
+// sequence, with that sequence on both sides. Rows of no sequence come as a sequence that has nothing on the other side.
 template <class F>
 void each_sequence(const Side& own, const Side& other, i32 sequences, i32 begin, i32 end, F&& f) {
   if (begin >= end) return;

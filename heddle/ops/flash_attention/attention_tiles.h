@@ -46,7 +46,7 @@ struct AttentionRegions {
   void all_queries(const Tensor& tensor) { part(tensor, Access::kRead, {0, tensor.size[1]}, group_heads()); }
   void keys(const Tensor& tensor, Access access) { part(tensor, access, rows(tensor.size[1]), group()); }
   void all_keys(const Tensor& tensor) { part(tensor, Access::kRead, {0, tensor.size[1]}, group()); }
-  // Of [B, H, S]: the tile's rows.
+  // The tile's rows of a tensor [B, H, S].
   void statistics(const Tensor& tensor, Access access) {
     const Range row = rows(tensor.size[2]);
     if (row[0] < row[1]) out.push_back(part_of(tensor, access, {batch(), group_heads(), row}));
@@ -57,7 +57,7 @@ struct AttentionRegions {
   void whole_if_there(const Tensor& tensor) {
     if (tensor.exists()) out.push_back(whole(tensor, Access::kRead));
   }
-  // What every op of the family may read besides q, k and v.
+  // Every op of the family may read these besides q, k and v.
   void common() {
     whole_if_there(a.alibi_slopes), whole_if_there(a.cu_seqlens_q), whole_if_there(a.cu_seqlens_k);
     if (!a.bias.exists()) return;

@@ -43,7 +43,7 @@ struct Body {
       multiply(block, chip.pieces);
       for (i32 r = 0; r < rows; ++r) {
         auto line = chip.by_scores.left_row(r);
-        of_query(block, a, work, chip.pieces, r, begin, count,
+        of_query(block, a, work, chip.pieces, r, AttentionRange{begin, begin + count},
                  [&](auto i, auto, auto ds, auto slope) { line.store(i, ds * slope); });
       }
       block.map_rows(rows, kChunk - count,
@@ -63,11 +63,11 @@ struct Body {
   // The queries [begin, begin + count) of the sequence, which one head has.
   template <class Block, class Chip>
   static void add_queries(Block& block, const FlashAttentionBackward& a, const Keys& work, Chip& chip,
-                          i32 head, AttentionRange chunk) {
+                          AttentionRange chunk) {
     const i32 rows = work.rows(), query = work.sequence.query_begin + chunk.begin,
               count = chunk.end - chunk.begin;
-    const Lines q{block.row(a.q, work.batch, query, head), a.q.stride[1], count, a.q.last()};
-    const Lines dy{block.row(a.dy, work.batch, query, head), a.dy.stride[1], count, a.v.last()};
+    const Lines q{block.row(a.q, work.batch, query, work.head), a.q.stride[1], count, a.q.last()};
+    const Lines dy{block.row(a.dy, work.batch, query, work.head), a.dy.stride[1], count, a.v.last()};
     block.set_right_rows(chip.pieces.by_keys, 0, 0, q);
     block.set_right_rows(chip.pieces.by_values, 0, 0, dy);
     block.set_right_columns(chip.by_scores, 0, q);
@@ -75,7 +75,7 @@ struct Body {
     multiply(block, chip.pieces);
     for (i32 r = 0; r < rows; ++r) {
       auto line = chip.by_scores.left_row(r), weights = chip.by_weights.left_row(r);
-      of_key(block, a, work, chip.pieces, r, head, chunk, [&](auto i, auto p, auto ds, auto slope) {
+      of_key(block, a, work, chip.pieces, r, chunk, [&](auto i, auto p, auto ds, auto slope) {
         line.store(i, ds * slope);
         weights.store(i, p);
       });
@@ -94,7 +94,7 @@ struct Body {
   }
 
   template <class Block, class Chip>
-  static void keys(Block& block, const FlashAttentionBackward& a, const Keys& work, Chip& chip) {
+  static void keys(Block& block, const FlashAttentionBackward& a, Keys work, Chip& chip) {
     const i32 rows = work.rows(), dim = a.q.last(), value_dim = a.v.last();
     for (i32 r = 0; r < rows; ++r) {
       auto k = block.row(a.k, work.batch, work.key(r), work.group),
@@ -107,10 +107,10 @@ struct Body {
     block.map(rows * value_dim, [&](auto i) { chip.value_sums.store(i, 0.0f); });
     block.sync();
     const AttentionRange seen{work.queries_of(0).begin, work.queries_of(rows - 1).end};
-    for (i32 head = work.group * work.heads; head < (work.group + 1) * work.heads; ++head)
+    for (work.head = work.group * work.heads; work.head < (work.group + 1) * work.heads; ++work.head)
       for (i32 begin = seen.begin / kChunk * kChunk; begin < seen.end; begin += kChunk) {
         const i32 end = begin + kChunk < work.mask.queries ? begin + kChunk : work.mask.queries;
-        add_queries(block, a, work, chip, head, {begin, end});
+        add_queries(block, a, work, chip, {begin, end});
       }
     for (i32 r = 0; r < rows; ++r) {
       store(block, chip.sums.from(r * dim), block.row(a.dk, work.batch, work.key(r), work.group), dim,
@@ -151,7 +151,7 @@ struct Body {
     each_sequence(key_side, query_side, sequences, t[2], end(key_side),
                   [&](i32 first, i32 last, i32 begin, i32 key_end, i32 query_begin, i32 query_end) {
                     const AttentionSequence s{query_begin, query_end, begin, key_end};
-                    keys(block, a, Keys{s, attention_mask(a, s), t[0], t[1], heads, first, last}, chip);
+                    keys(block, a, Keys{s, attention_mask(a, s), t[0], t[1], heads, first, last, 0}, chip);
                   });
   }
 };

@@ -14,7 +14,7 @@ struct Body {
     multiply(block, chip);
     for (i32 r = 0; r < work.rows(); ++r) {
       auto sum = sums.from(r * kChunk);
-      of_query(block, a, work, chip, r, chunk.begin, count,
+      of_query(block, a, work, chip, r, chunk,
                [&](auto i, auto, auto ds, auto) { sum.store(i, sum.load(i) + ds); });
     }
     block.sync();
