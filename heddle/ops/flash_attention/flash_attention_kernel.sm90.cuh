@@ -69,14 +69,14 @@ struct TileOrder {
   bool last_first;
 
   TileOrder(const FlashAttention& a, i32 rows) {
-    constexpr i64 kCache = 32 << 20;
-    const i64 size = i64(a.k.size[1]) * (a.k.size[3] + a.v.size[3]) * 2 * a.k.size[2] / a.q.size[2];
+    constexpr i32 kCache = 32 << 10;  // KiB of the L2 cache that keys and values may have
+    const i32 size = 1 + i32(i64(a.k.size[1]) * (a.k.size[3] + a.v.size[3]) * 2 >> 10) / (a.q.size[2] / a.k.size[2]);
     heads = a.q.size[0] * a.q.size[2];
     // The rows before, between and after sequences have tiles too; each sequence may have one that is not full.
     const i32 parts = a.cu_seqlens_q.rank > 0 ? a.cu_seqlens_q.size[0] + 1 : 1;
     row_tiles = parts > 1 ? a.q.size[1] / rows + parts : (a.q.size[1] + rows - 1) / rows;
     last_first = a.causal || a.window_right >= 0;
-    head_group = last_first ? max(1, min(heads, i32(kCache / max(size, i64{1})))) : 1;
+    head_group = last_first ? max(1, min(heads, kCache / size)) : 1;
     tiles = row_tiles * heads;
   }
   void place(i32 tile, i32& head, i32& row_tile) const {
@@ -149,21 +149,24 @@ struct Kernel {
     ValueRing value_ring{values, value_barriers};
 
     static constexpr u32 kBytes = kQueryBytes + KeyRing::kBytes + ValueRing::kBytes + KeyRing::kBarrierBytes +
-                                  ValueRing::kBarrierBytes + 16 + 64;
-    KernelTile load_tile() const {
+                                  ValueRing::kBarrierBytes + 16 + 2 * 64;
+    // Two tiles take turns, so that one can be read while the next is there. It is read where it is needed: registers are few.
+    KernelTile load_tile(u32 turn) const {
       KernelTile t;
-      i32* const words = reinterpret_cast<i32*>(&t);
-#pragma unroll
-      for (u32 i = 0; i < sizeof t / 4; ++i)
-        asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words[i]) : "r"(tile.at + 4 * i) : "memory");
+      const u32 at = tile.at + turn * 64;
+      load(t.batch, at), load(t.head, at + 4), load(t.row, at + 8), load(t.first, at + 12), load(t.blocks, at + 16);
+      load(t.sequence.query_begin, at + 20), load(t.sequence.query_end, at + 24);
+      load(t.sequence.key_begin, at + 28), load(t.sequence.key_end, at + 32);
       return t;
     }
-    void store_tile(const KernelTile& t) const {
-      const i32* const words = reinterpret_cast<const i32*>(&t);
-#pragma unroll
-      for (u32 i = 0; i < sizeof t / 4; ++i)
-        asm volatile("st.shared.b32 [%0], %1;" ::"r"(tile.at + 4 * i), "r"(words[i]) : "memory");
+    void store_tile(const KernelTile& t, u32 turn) const {
+      const u32 at = tile.at + turn * 64;
+      store(t.batch, at), store(t.head, at + 4), store(t.row, at + 8), store(t.first, at + 12), store(t.blocks, at + 16);
+      store(t.sequence.query_begin, at + 20), store(t.sequence.query_end, at + 24);
+      store(t.sequence.key_begin, at + 28), store(t.sequence.key_end, at + 32);
     }
+    static void load(i32& word, u32 at) { asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(at) : "memory"); }
+    static void store(i32 word, u32 at) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(word) : "memory"); }
   };
 
   static void run(const FlashAttention& a, const TensorMap* maps, u8* workspace) {
@@ -177,10 +180,10 @@ struct Kernel {
     if (threadIdx.x < 128) {
       All::template enter<Bringer>();
       if (threadIdx.x == 0) bring(chip, a, maps, reinterpret_cast<u32*>(workspace));
-    } else {
-      All::template enter<Multiplier>();
-      Group(chip, a).run();
+      return;
     }
+    All::template enter<Multiplier>();
+    Group(chip, a).run();
   }
 
   static KernelTile tile_of(const FlashAttention& a, const TileOrder& order, i32 number) {
@@ -216,8 +219,8 @@ struct Kernel {
     while (true) {
       KernelTile t{.batch = -1};
       if (number < order.tiles) t = tile_of(a, order, number);
-      arch::wait_barrier(chip.empty, phase ^ 1), phase ^= 1;
-      chip.store_tile(t);
+      arch::wait_barrier(chip.empty, phase ^ 1);
+      chip.store_tile(t, phase), phase ^= 1;
       if (t.blocks == 0) {
         arch::arrive(chip.full);
         if (t.batch < 0) return;
@@ -258,10 +261,9 @@ struct Kernel {
     const FlashAttention& a;
     const u32 group = threadIdx.x / 128 - 1;
     const float scale, exponent;  // of scores, of what the softmax takes
-    KernelTile tile;
-    AttentionRange seen[2];
-    i32 all_begin, all_end;  // keys that every row of the group sees
-    i32 row;                 // in the sequence
+    u32 turn = 0;             // of the tile on chip
+    i32 first, blocks;        // of keys
+    i32 all_begin, all_end;   // keys that every row of the group sees
     typename KeyRing::Place key;
     typename ValueRing::Place value;
     float s[kKeys / 2], o[kValueDim / 2];
@@ -277,30 +279,27 @@ struct Kernel {
     bool speaks() const { return threadIdx.x % 128 == 0; }
 
     void run() {
-      u32 phase = 0;
       Turn::open(group);
 #pragma unroll 1
-      while (true) {
-        arch::wait_barrier(chip.full, phase), phase ^= 1;
-        tile = chip.load_tile();
+      for (;; turn ^= 1) {
+        arch::wait_barrier(chip.full, turn);
+        const KernelTile tile = chip.load_tile(turn);
         if (tile.batch < 0) break;
-        begin();
-        if (tile.blocks > 0)
+        const AttentionMask mask = attention_mask(a, tile.sequence);
+        const i32 row = tile.row + i32(group) * 64;
+        all_begin = mask.keys_of(row + 63).begin, all_end = mask.keys_of(row).end;
+        first = tile.first, blocks = tile.blocks;
+        softmax = Softmax();
+        if (blocks > 0)
           attend();
         else
           skip();
         store();
       }
-      Turn::close(group);
     }
-
-    void begin() {
-      const AttentionMask mask = attention_mask(a, tile.sequence);
-      const i32 first = tile.row + i32(group) * 64;
-      row = first + i32(threadIdx.x / 32 % 4 * 16 + lane() / 4);
-      seen[0] = mask.keys_of(row), seen[1] = mask.keys_of(row + 8);
-      all_begin = mask.keys_of(first + 63).begin, all_end = mask.keys_of(first).end;
-      softmax = Softmax();
+    // This thread's first row, in the sequence.
+    i32 row_of(const KernelTile& tile) const {
+      return tile.row + i32(group * 64 + threadIdx.x / 32 % 4 * 16 + lane() / 4);
     }
     // No query sees a key.
     void skip() {
@@ -311,7 +310,7 @@ struct Kernel {
     }
 
     void attend() {
-      i32 n = tile.blocks - 1;
+      i32 n = blocks - 1;
       chip.key_ring.wait(key);
       {
         const auto turn = Turn::take(group);
@@ -325,7 +324,7 @@ struct Kernel {
         {
           const auto turn = Turn::take(group);
           multiply_keys();
-          multiply_values(n < tile.blocks - 2);
+          multiply_values(n < blocks - 2);
         }
         take_scores<1>(n);
         arch::wait_products<0>();
@@ -334,7 +333,7 @@ struct Kernel {
         to_weights();
       }
       if (speaks()) arch::arrive(chip.empty);
-      multiply_values(tile.blocks > 1);
+      multiply_values(blocks > 1);
       softmax.join_lanes();
       arch::wait_products<0>();
       keep_values();
@@ -370,9 +369,9 @@ struct Kernel {
       arch::keep(s);
       if (speaks()) chip.key_ring.release(key);
       key.next();
-      const i32 first = (tile.first + n) * kKeys;
-      if constexpr (kBends) bend(first);
-      if (first < all_begin || first + kKeys > all_end) mask(first);
+      const i32 at = (first + n) * kKeys;
+      if constexpr (kBends) bend(at);
+      if (at < all_begin || at + kKeys > all_end) mask(at);
       softmax.take(s, exponent);
     }
     void keep_weights() {
@@ -389,18 +388,23 @@ struct Kernel {
 #pragma unroll
       for (i32 i = 0; i < kKeys / 4; ++i) weights[i / 4][i % 4] = pack_pair<kTypes.q.dtype>(s[2 * i], s[2 * i + 1]);
     }
-    // The key of score i in a block from `first` on.
-    static i32 key_of(i32 first, i32 i) { return first + i / 4 * 8 + i32(lane()) % 4 * 2 + i % 2; }
-    void mask(i32 first) {
+    // The key of score i in a block from `begin` on.
+    static i32 key_of(i32 begin, i32 i) { return begin + i / 4 * 8 + i32(lane()) % 4 * 2 + i % 2; }
+    void mask(i32 begin) {
+      const KernelTile tile = chip.load_tile(turn);
+      const AttentionMask all = attention_mask(a, tile.sequence);
+      const AttentionRange seen[2] = {all.keys_of(row_of(tile)), all.keys_of(row_of(tile) + 8)};
 #pragma unroll
       for (i32 i = 0; i < kKeys / 2; ++i) {
         const AttentionRange& range = seen[i / 2 % 2];
-        const i32 at = key_of(first, i);
+        const i32 at = key_of(begin, i);
         if (at < range.begin || at >= range.end) s[i] = kMasked;
       }
     }
 
-    void bend(i32 first) {
+    void bend(i32 begin) {
+      const KernelTile tile = chip.load_tile(turn);
+      const i32 row = row_of(tile);
       const float cap = a.softcap, inward = Config::kSoftcap ? 2 * kLog2E * scale / cap : 0;
       float slope = 0, apart = 0;
       if constexpr (kHasAlibi) {
@@ -421,7 +425,7 @@ struct Kernel {
         float x = s[i];
         // tanh x = 1 - 2 / (e^2x + 1)
         x = Config::kSoftcap ? cap - 2 * cap * arch::reciprocal(arch::exp2(x * inward) + 1) : x * scale;
-        const i32 at = key_of(first, i);
+        const i32 at = key_of(begin, i);
         if constexpr (kHasAlibi) x -= slope * fabsf(apart + float(i / 2 % 2 * 8) - float(at));
         if constexpr (kHasBias) x += load_bias(bias[i / 2 % 2], min(at, a.bias.size[3] - 1));
         s[i] = x;
@@ -434,13 +438,14 @@ struct Kernel {
     }
 
     void store() const {
+      const KernelTile tile = chip.load_tile(turn);
 #pragma unroll
       for (i32 r = 0; r < 2; ++r) {
-        const i32 m = row + 8 * r;
+        const i32 m = row_of(tile) + 8 * r;
         if (m >= tile.sequence.queries()) continue;
         float total = softmax.total[r], top = softmax.best[r] * exponent, factor = 1;
         if constexpr (kHasSinks) {
-          const float sink = load_sink() * kLog2E, before = top;
+          const float sink = load_sink(tile.head) * kLog2E, before = top;
           top = fmaxf(top, sink), factor = arch::exp2(before - top);
           total = __fmaf_rn(total, factor, arch::exp2(sink - top));
         }
@@ -459,9 +464,9 @@ struct Kernel {
               total > 0 ? (top + __log2f(total)) * kLn2 : -__int_as_float(0x7f800000);
       }
     }
-    float load_sink() const {
-      if constexpr (kTypes.sinks.dtype == DType::kF32) return reinterpret_cast<const float*>(a.sinks.data)[tile.head];
-      const u16 bits = reinterpret_cast<const u16*>(a.sinks.data)[tile.head];
+    float load_sink(i32 head) const {
+      if constexpr (kTypes.sinks.dtype == DType::kF32) return reinterpret_cast<const float*>(a.sinks.data)[head];
+      const u16 bits = reinterpret_cast<const u16*>(a.sinks.data)[head];
       return kTypes.sinks.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
     }
   };
