@@ -6,6 +6,8 @@
 namespace heddle {
 
 std::vector<Case> flash_attention_cases();
+std::vector<OpConfig> flash_attention_configs(const std::byte* args, const TilingTarget& target);
+KernelPlan flash_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -87,6 +89,8 @@ const OpSpec& flash_attention_op() {
         "attention of whole sequences, in one pass over the keys; lse: log of the sum of exp(score)");
     op.infer = infer;
     op.axes = axes;
+    op.configs = flash_attention_configs;
+    op.kernel = flash_attention_kernel;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;

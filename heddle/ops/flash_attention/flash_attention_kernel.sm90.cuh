@@ -70,7 +70,8 @@ struct TileOrder {
 
   TileOrder(const FlashAttention& a, i32 rows) {
     constexpr i32 kCache = 32 << 10;  // KiB of the L2 cache that keys and values may have
-    const i32 size = 1 + i32(i64(a.k.size[1]) * (a.k.size[3] + a.v.size[3]) * 2 >> 10) / (a.q.size[2] / a.k.size[2]);
+    const i32 size =
+        1 + i32(i64(a.k.size[1]) * (a.k.size[3] + a.v.size[3]) * 2 >> 10) / (a.q.size[2] / a.k.size[2]);
     heads = a.q.size[0] * a.q.size[2];
     // The rows before, between and after sequences have tiles too; each sequence may have one that is not full.
     const i32 parts = a.cu_seqlens_q.rank > 0 ? a.cu_seqlens_q.size[0] + 1 : 1;
@@ -154,19 +155,25 @@ struct Kernel {
     KernelTile load_tile(u32 turn) const {
       KernelTile t;
       const u32 at = tile.at + turn * 64;
-      load(t.batch, at), load(t.head, at + 4), load(t.row, at + 8), load(t.first, at + 12), load(t.blocks, at + 16);
+      load(t.batch, at), load(t.head, at + 4), load(t.row, at + 8), load(t.first, at + 12),
+          load(t.blocks, at + 16);
       load(t.sequence.query_begin, at + 20), load(t.sequence.query_end, at + 24);
       load(t.sequence.key_begin, at + 28), load(t.sequence.key_end, at + 32);
       return t;
     }
     void store_tile(const KernelTile& t, u32 turn) const {
       const u32 at = tile.at + turn * 64;
-      store(t.batch, at), store(t.head, at + 4), store(t.row, at + 8), store(t.first, at + 12), store(t.blocks, at + 16);
+      store(t.batch, at), store(t.head, at + 4), store(t.row, at + 8), store(t.first, at + 12),
+          store(t.blocks, at + 16);
       store(t.sequence.query_begin, at + 20), store(t.sequence.query_end, at + 24);
       store(t.sequence.key_begin, at + 28), store(t.sequence.key_end, at + 32);
     }
-    static void load(i32& word, u32 at) { asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(at) : "memory"); }
-    static void store(i32 word, u32 at) { asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(word) : "memory"); }
+    static void load(i32& word, u32 at) {
+      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(at) : "memory");
+    }
+    static void store(i32 word, u32 at) {
+      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
+    }
   };
 
   static void run(const FlashAttention& a, const TensorMap* maps, u8* workspace) {
@@ -240,8 +247,8 @@ struct Kernel {
         }
         if (n < t.blocks - 1) {  // a block of values one step after its keys
           chip.value_ring.begin(value);
-          load<kValueSlabs, kKeys>(chip.value_ring.slot(value), maps + 2, chip.value_ring.full(value), row + kKeys,
-                                   head, t.batch);
+          load<kValueSlabs, kKeys>(chip.value_ring.slot(value), maps + 2, chip.value_ring.full(value),
+                                   row + kKeys, head, t.batch);
           value.next();
         }
       }
@@ -261,9 +268,9 @@ struct Kernel {
     const FlashAttention& a;
     const u32 group = threadIdx.x / 128 - 1;
     const float scale, exponent;  // of scores, of what the softmax takes
-    u32 turn = 0;             // of the tile on chip
-    i32 first, blocks;        // of keys
-    i32 all_begin, all_end;   // keys that every row of the group sees
+    u32 turn = 0;                 // of the tile on chip
+    i32 first, blocks;            // of keys
+    i32 all_begin, all_end;       // keys that every row of the group sees
     typename KeyRing::Place key;
     typename ValueRing::Place value;
     float s[kKeys / 2], o[kValueDim / 2];
@@ -343,7 +350,8 @@ struct Kernel {
     void multiply_keys() {
       arch::keep(s);
       arch::begin_products();
-      const u64 q = arch::descriptor(chip.queries + group * 8192), k = arch::descriptor(chip.key_ring.slot(key));
+      const u64 q = arch::descriptor(chip.queries + group * 8192),
+                k = arch::descriptor(chip.key_ring.slot(key));
 #pragma unroll
       for (i32 i = 0; i < kDim / 16; ++i)
         arch::multiply<kTerms, kAlongK, kAlongK>(s, q + (i / 4 * kRows * 128 + i % 4 * 32) / 16,
@@ -386,7 +394,8 @@ struct Kernel {
     }
     void to_weights() {
 #pragma unroll
-      for (i32 i = 0; i < kKeys / 4; ++i) weights[i / 4][i % 4] = pack_pair<kTypes.q.dtype>(s[2 * i], s[2 * i + 1]);
+      for (i32 i = 0; i < kKeys / 4; ++i)
+        weights[i / 4][i % 4] = pack_pair<kTypes.q.dtype>(s[2 * i], s[2 * i + 1]);
     }
     // The key of score i in a block from `begin` on.
     static i32 key_of(i32 begin, i32 i) { return begin + i / 4 * 8 + i32(lane()) % 4 * 2 + i % 2; }
@@ -465,7 +474,8 @@ struct Kernel {
       }
     }
     float load_sink(i32 head) const {
-      if constexpr (kTypes.sinks.dtype == DType::kF32) return reinterpret_cast<const float*>(a.sinks.data)[head];
+      if constexpr (kTypes.sinks.dtype == DType::kF32)
+        return reinterpret_cast<const float*>(a.sinks.data)[head];
       const u16 bits = reinterpret_cast<const u16*>(a.sinks.data)[head];
       return kTypes.sinks.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
     }
