@@ -183,6 +183,50 @@ def copy(x: T, *, out: T | dict[str, T] | None = None) -> T:
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
 
+def cross_entropy(
+    logits: T,
+    target: T,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    z_loss: float = 0.0,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """loss = -log softmax of logits at target, and log sum of exp, row by row
+
+    logits: [M, V], float32 | float16 | bfloat16
+    target: [M], int32 | int64
+    returns loss: [M], float32; lse: [M], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def cross_entropy_backward(
+    logits: T,
+    target: T,
+    lse: T,
+    dloss: T,
+    dlse: T | None = None,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    z_loss: float = 0.0,
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """dlogits of cross_entropy, also in place of logits
+
+    logits: [M, V], float32 | float16 | bfloat16
+    target: [M], int32 | int64
+    lse: [M], float32
+    dloss: [M], float32
+    dlse: [M], float32; optional
+    returns dlogits: [M, V], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def embedding(
     state: T,
     table: T,
@@ -273,6 +317,40 @@ def gated_activation_backward(
     x: [M, 2N], float32 | float16 | bfloat16
     dy: [M, N], float32 | float16 | bfloat16
     returns dx: [M, 2N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def gated_product(
+    gate: T,
+    up: T,
+    *,
+    kind: Literal["silu", "gelu", "gelu_tanh", "relu"] = "silu",
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """y = f(gate) * up, of two matrices
+
+    gate: [M, N], float32 | float16 | bfloat16
+    up: [M, N], float32 | float16 | bfloat16
+    returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def gated_product_backward(
+    gate: T,
+    up: T,
+    dy: T,
+    *,
+    kind: Literal["silu", "gelu", "gelu_tanh", "relu"] = "silu",
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """dgate = dy * up * f'(gate), dup = dy * f(gate)
+
+    gate: [M, N], float32 | float16 | bfloat16
+    up: [M, N], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dgate: [M, N], float32 | float16 | bfloat16; dup: [M, N], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
