@@ -6,23 +6,11 @@ namespace matmul {
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
-  static constexpr i32 kRows = 128, kColumns = 256;  // of a CTA's tile
-  static constexpr i32 kBrought = kRows;             // rows of a that are brought; the other rows of a tile are not stored
-  static constexpr i32 kSlabs = 1, kStages = 4;      // slabs of 64 k in a stage; stages in flight
-  static constexpr i32 kCluster = 2;                 // CTAs along M that share b
-};
-
-// The tile numbered `t`: groups of kGroup rows of tiles, so that what a wave reads stays in the L2 cache; in a group, columns one
-// after the other, and of each all rows.
-struct TilePlace {
-  static constexpr i32 kGroup = 8;
-  i32 m, n;
-
-  TilePlace(i32 t, i32 rows, i32 columns) {
-    const i32 group = t / (kGroup * columns), first = group * kGroup, height = min(kGroup, rows - first);
-    const i32 in = t - group * kGroup * columns;
-    m = first + in % height, n = in / height;
-  }
+  static constexpr i32 kRows = 128, kColumns = 256;  // a CTA's tile has them
+  static constexpr i32 kBrought =
+      kRows;  // rows of a that are brought; the other rows of a tile are not stored
+  static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
+  static constexpr i32 kCluster = 2;             // CTAs along M that share b
 };
 
 template <class Config>
@@ -41,7 +29,7 @@ struct Kernel {
   static constexpr u32 kSlabA = kRows * 128, kSlabB = kColumns * 128, kSlab = kSlabA + kSlabB;
   static constexpr u32 kLead = 64 * 128;  // bytes of 64 rows or columns of a slab that lies along M or N
   using Ring = SlotRing<kStages, kSlabs * kSlab>;
-  // Columns that a group stores at once.
+  // A group stores so many columns at once.
   static constexpr i32 kPart = kColumns % 128 == 0 ? 128 : kColumns % 64 == 0 ? 64 : kColumns;
   // Narrow tiles have no whole boxes of 128 bytes; their threads store to memory.
   static constexpr bool kStoresBoxes = kColumns * size_of(kOut) % 128 == 0;
@@ -50,12 +38,14 @@ struct Kernel {
   static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
   static_assert(kRowsB ? kColumns % (8 * kCluster) == 0 : kColumns % (64 * kCluster) == 0);
 
+  using TilePlace = GroupedPlace<8>;
   using Bringer = Role<128, kGroups == 2 ? 40 : 24>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 240>;
   using All = Roles<Bringer, Multiplier>;
 
   struct Sizes {
-    i32 rows, columns, steps, first, stride;  // tiles; k in stages; this cluster's tiles
+    i32 rows, columns, steps;  // tiles; k in stages
+    EveryTile<kCluster> mine;
     u32 rank;
 
     explicit Sizes(const Matmul& a) {
@@ -64,7 +54,6 @@ struct Kernel {
       columns = (a.y.size[1] + kColumns - 1) / kColumns;
       const i32 k = a.a.cols();
       steps = (k + kSlabK * kSlabs - 1) / (kSlabK * kSlabs);
-      first = i32(blockIdx.x) / kCluster, stride = i32(gridDim.x) / kCluster;
     }
   };
 
@@ -89,7 +78,7 @@ struct Kernel {
   static void bring(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
     typename Ring::Place place;
 #pragma unroll 1
-    for (i32 t = sizes.first; t < sizes.rows * sizes.columns; t += sizes.stride) {
+    for (i32 t = sizes.mine.first; t < sizes.rows * sizes.columns; t += sizes.mine.stride) {
       const TilePlace tile(t, sizes.rows, sizes.columns);
       const i32 m = (tile.m * kCluster + i32(sizes.rank)) * kRows, n = tile.n * kColumns;
 #pragma unroll 1
@@ -110,7 +99,8 @@ struct Kernel {
       arch::load_box(to, map, full, arch::Corner2{k, m});
     } else {
 #pragma unroll
-      for (i32 j = 0; j < kRows / 64; ++j) arch::load_box(to + j * kLead, map, full, arch::Corner2{m + j * 64, k});
+      for (i32 j = 0; j < kRows / 64; ++j)
+        arch::load_box(to + j * kLead, map, full, arch::Corner2{m + j * 64, k});
     }
   }
   // Each CTA of a cluster brings its part to all.
@@ -148,7 +138,7 @@ struct Kernel {
       done.next();
     };
 #pragma unroll 1
-    for (i32 t = sizes.first; t < sizes.rows * sizes.columns; t += sizes.stride) {
+    for (i32 t = sizes.mine.first; t < sizes.rows * sizes.columns; t += sizes.mine.stride) {
       const TilePlace tile(t, sizes.rows, sizes.columns);
       const i32 m = (tile.m * kCluster + i32(sizes.rank)) * kRows + i32(group) * 64, n = tile.n * kColumns;
       float sums[kColumns / 2];
@@ -158,7 +148,8 @@ struct Kernel {
         ring.wait(place);
         arch::begin_products();
 #pragma unroll
-        for (i32 s = 0; s < kSlabs; ++s) multiply_slab(sums, ring.slot(place) + s * kSlab, group, step > 0 || s > 0);
+        for (i32 s = 0; s < kSlabs; ++s)
+          multiply_slab(sums, ring.slot(place) + s * kSlab, group, step > 0 || s > 0);
         arch::commit_products();
         if (step > 0) {
           arch::wait_products<1>();
@@ -197,7 +188,8 @@ struct Kernel {
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
         const i32 row = m + i32(warp * 16 + lane() / 4) + half * 8, column = n + j * 8 + i32(lane() % 4) * 2;
-        if (row < y.size[0]) store_pair<kOut>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
+        if (row < y.size[0])
+          store_pair<kOut>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
       }
   }
 };
