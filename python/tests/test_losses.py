@@ -111,3 +111,64 @@ def test_gated_product(kind):
     wanted.backward(dy)
     for one, two in zip(made, other, strict=True):
         torch.testing.assert_close(one.grad, two.grad, atol=1e-5, rtol=1e-5)
+
+
+def linear_inputs(dtype=torch.float32):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 11, 16, generator=generator).to(dtype)
+    weight = torch.randn(COLUMNS, 16, generator=generator).to(dtype)
+    target = torch.randint(0, COLUMNS, (3, 11), generator=generator)
+    target[:, ::4] = -100
+    return x, weight, target
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("chunk_rows", [None, 1, 5, 33])
+@pytest.mark.parametrize("options", OPTIONS[-2:])
+def test_the_loss_of_a_linear_layer(reduction, chunk_rows, options):
+    x, weight, target = linear_inputs()
+    one = [each.clone().requires_grad_() for each in (x, weight)]
+    other = [each.clone().requires_grad_() for each in (x, weight)]
+    loss = heddle.linear_cross_entropy(*one, target, reduction=reduction, chunk_rows=chunk_rows, **options)
+    logits = (other[0] @ other[1].T).reshape(-1, COLUMNS)
+    wanted, _ = torch_loss(logits, target.reshape(-1), **options)
+    if reduction == "none":
+        wanted = wanted.reshape(target.shape)
+    else:
+        wanted = wanted.sum() / (1 if reduction == "sum" else (target != -100).sum())
+    torch.testing.assert_close(loss, wanted, atol=1e-4, rtol=1e-5)
+    given = torch.linspace(-1, 2, loss.numel()).reshape(loss.shape) + 0.5
+    loss.backward(given)
+    wanted.backward(given)
+    for made, expected in zip(one, other, strict=True):
+        torch.testing.assert_close(made.grad, expected.grad, atol=2e-4, rtol=1e-4)
+
+
+def test_only_a_chunk_of_logits_is_in_memory(monkeypatch):
+    x, weight, target = linear_inputs()
+    seen = []
+    forward = heddle.ops.cross_entropy
+
+    def watched(logits, *more, **options):
+        seen.append(logits.shape[0])
+        return forward(logits, *more, **options)
+
+    monkeypatch.setattr(heddle.ops, "cross_entropy", watched)
+    heddle.linear_cross_entropy(x, weight.requires_grad_(), target, chunk_rows=8).backward()
+    assert seen == [8, 8, 8, 8, 1]
+
+
+def test_the_gradient_of_a_linear_layer_is_taken_once():
+    x, weight, target = linear_inputs()
+    loss = heddle.linear_cross_entropy(x, weight.requires_grad_(), target)
+    loss.backward(retain_graph=True)
+    with pytest.raises(heddle.InvalidArgument, match="was taken before"):
+        loss.backward()
+
+
+def test_what_does_not_fit_a_linear_layer_is_refused():
+    x, weight, target = linear_inputs()
+    with pytest.raises(heddle.InvalidArgument, match=r"must be \[..., K\]"):
+        heddle.linear_cross_entropy(x, weight.T, target)
+    with pytest.raises(heddle.InvalidArgument, match='must be "mean"'):
+        heddle.linear_cross_entropy(x, weight, target, reduction="max")
