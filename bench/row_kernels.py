@@ -101,6 +101,10 @@ OPS = {
     ),
     "reduce": Op("reduce", "Reduce", "long", "x:e y:f32", "i:kind=0"),
     "column_sum": Op("reduce", "ColumnSum", "columns", "x:e y:f32"),
+    "rope": Op("rope", "Rope", "turns", "x:e table:f32 y:e", "i:head_dim=128 i:rotary_dim=128 i:heads=0 i:interleaved=0"),
+    "rope_backward": Op(
+        "rope", "RopeBackward", "turns", "dy:e table:f32 dx:e", "i:head_dim=128 i:rotary_dim=128 i:heads=0 i:interleaved=0"
+    ),
     "transpose": Op("transpose", "Transpose", "tiles", "x:e y:e"),
 }
 
@@ -108,7 +112,7 @@ OPS = {
 def configs_of(op):
     """(constants, launch)"""
     family = OPS[op].family
-    if family == "elements":
+    if family in ("elements", "turns"):
         return [({"Threads": t, "Words": w}, "Kernel") for t, w in ELEMENTS]
     if family == "pieces":
         return [({"Threads": t, "Words": w}, "Kernel") for t, w in ELEMENTS]
@@ -222,6 +226,9 @@ class Kernel:
         if spec.family == "elements":
             each, dense = threads * c["Words"], all(is_dense(v) for v in values.values() if hasattr(v, "dim"))
             grid = ceil(rows * columns // 8, each) if dense else rows * ceil(columns // 8, each)
+        elif spec.family == "turns":
+            units = columns // 8 if values.get("interleaved") else values["heads"] * 8 + (columns % 128) // 8
+            grid = ceil(rows * units, threads * c["Words"])
         elif spec.family == "pieces":
             grid = rows * ceil(columns // 8, threads * c["Words"])
         elif spec.family == "columns":

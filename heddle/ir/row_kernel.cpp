@@ -120,6 +120,7 @@ std::vector<OpConfig> configs(const RowWork& work) {
 }
 
 std::string misfit(const RowWork& work) {
+  if (!work.misfit.empty()) return work.misfit;
   const i32 columns = first_of(work).last();
   if (columns % 8 != 0) return fmt::format("a row has {} elements, not a multiple of 8", columns);
   for (const Tensor* tensor : work.matrices) {
@@ -162,6 +163,7 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
     case RowForm::kStretches:
       return rows * ceil_div(eights, each);
     default: {
+      if (work.row_units > 0) return ceil_div(rows * work.row_units, each);
       const bool dense = std::ranges::all_of(work.matrices, [](const Tensor* t) { return is_dense(*t); });
       return dense ? ceil_div(rows * eights, each) : rows * ceil_div(eights, each);
     }

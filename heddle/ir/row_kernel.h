@@ -26,9 +26,11 @@ struct RowWork {
       matrices;  // the first one's rows and columns are cut; tensors that do not exist are left out
   std::vector<const Tensor*> vectors;  // one element for each column
   i32 part_rows = 0;
-  i32 kind = -1;          // a constant of the kernel
-  bool has_long = false;  // kRows: the file has a LongKernel for rows that registers do not hold
-  bool adds_up = true;    // the configuration decides the order of a sum
+  i32 row_units = 0;        // kElements: what a row is cut into, where that is not its eights
+  std::string misfit = {};  // the op's own reason why the call does not fit
+  i32 kind = -1;            // a constant of the kernel
+  bool has_long = false;    // kRows: the file has a LongKernel for rows that registers do not hold
+  bool adds_up = true;      // the configuration decides the order of a sum
 };
 
 using RowRule = RowWork (*)(const std::byte* args);
