@@ -10,6 +10,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
+  static constexpr u32 kCtas = kThreads < 512 ? 512 / kThreads : 1;  // at most 128 registers
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kX = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kDy = Config::types().dy.dtype, kDsum = Config::types().dsum.dtype,

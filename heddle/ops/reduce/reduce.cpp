@@ -41,7 +41,7 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<Reduce>(args);
-  return {.form = RowForm::kPasses, .matrices = {&a.x}, .vectors = {&a.y}, .kind = a.kind};
+  return {.form = RowForm::kRows, .matrices = {&a.x}, .vectors = {&a.y}, .kind = a.kind, .has_long = true};
 }
 
 }  // namespace
