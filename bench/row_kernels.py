@@ -1,7 +1,7 @@
 """The whole kernels of rows and of single elements (heddle/ops/*/*_kernel.sm80.cuh) against torch and a copy.
 
 row_kernels.py build FOLDER [op ...]: compiles all configurations; needs no GPU.
-row_kernels.py run FOLDER [check] [large] [small] [compiled] [op ...]: checks them against fp64, and times them on
+row_kernels.py run FOLDER [check] [large] [small] [compiled] [op ...]: checks against fp64, and times on
 a GPU; with torch.compile as a further peer.
 """
 
@@ -40,7 +40,7 @@ TILES = [(64, 64), (128, 64), (64, 128), (128, 128), (256, 64)]
 
 
 class Op:
-    """An op as its header has it: the tensors in order, with dims and type ("e": the type of the case), and attributes."""
+    """An op as its header has it: tensors in order, their types ("e": that of the case), attributes."""
 
     def __init__(self, folder, args, family, tensors, attributes=""):
         self.folder, self.args, self.family = folder, args, family
@@ -478,7 +478,7 @@ def peers_of(op, v):
         try:
             compiled(inputs)
             made["compile"] = lambda: compiled(inputs)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             print("compile:", str(error)[:100])
     return made
 

@@ -14,7 +14,7 @@ struct Shape {
   i32 threads, row_threads, words;
 };
 
-// Of those with the least room for a row, the first is the default. Those with more than four times as much are no choice.
+// The default is the first of those with the least room for a row. Those with more than four times as much are no choice.
 constexpr Shape kRowShapes[] = {{128, 32, 1},  {128, 32, 2},    {128, 32, 4},   {128, 128, 1},
                                 {128, 128, 2}, {256, 256, 1},   {256, 256, 2},  {128, 128, 4},
                                 {512, 512, 1}, {256, 256, 4},   {512, 512, 2},  {1024, 1024, 1},
@@ -28,7 +28,7 @@ constexpr Shape kColumnShapes[] = {{512, 512, 4}, {256, 256, 4}, {256, 256, 8}};
 constexpr Shape kTileShapes[] = {{128, 128, 0}, {128, 64, 0}, {64, 128, 0}, {64, 64, 0}};  // rows, columns
 constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
 constexpr i64 kFewElements = 1 << 21;  // fill a GPU in small pieces alone
-constexpr i32 kMostWords = 12;         // of all matrices, that a thread has by default
+constexpr i32 kMostWords = 12;         // a thread has of all matrices together, by default
 constexpr i32 kColumnEights = 4;
 constexpr i32 kMostRowBytes = 4 * 16;  // that a thread has of one matrix; more is spilled
 
@@ -55,7 +55,7 @@ bool holds(const RowWork& work, const Shape& shape) {
   return i64(shape.row_threads) * shape.words >= eights_of(work);
 }
 
-// Whether a shape is a choice for rows in registers.
+// True for a choice of rows in registers.
 bool fits(const RowWork& work, const Shape& shape) {
   if (shape.words * 8 * widest(work) > kMostRowBytes) return false;
   if (work.form == RowForm::kParts &&
@@ -65,7 +65,7 @@ bool fits(const RowWork& work, const Shape& shape) {
   return holds(work, shape) && (room <= 4 * i64(eights_of(work)) || room <= 128);
 }
 
-// Those that add nothing up may follow the number of rows.
+// Only those that add nothing up may follow the number of rows.
 std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
   const bool few = i64(first_of(work).size[0]) * first_of(work).last() <= kFewElements;
   switch (form) {

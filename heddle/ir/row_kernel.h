@@ -12,7 +12,7 @@ namespace heddle {
 // How the work of a call is cut into CTAs.
 enum class RowForm : u8 {
   kRows,       // a row in the registers of a warp or a CTA
-  kParts,      // the same, and a CTA has `part_rows` rows, whose sums it keeps
+  kParts,      // a CTA has `part_rows` such rows, and keeps sums of them
   kPasses,     // a CTA goes along a row
   kElements,   // rows that lie end to end are one row, cut into stretches
   kStretches,  // stretches of rows, which stay rows

@@ -45,14 +45,14 @@ struct Kernel {
     now.load(a, first, end, eights);
     next.load(a, first + 1, end, eights);
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
-    float sums[2] = {};  // of x, and of g = dy * weight
+    float sums[2] = {};  // sums of x, and of g = dy * weight
     now.add(weights, eights, sums[0], sums[1]);
     Team::reduce(Sum(), sums, 0);
     float mean = sums[0] * share, given = sums[1] * share;
 #pragma unroll 1
     for (i32 row = first; row < end; ++row) {
       after.load(a, row + 2, end, eights);
-      // Of the square of x - mean, and of it times g; then the next row's sums: one barrier serves both rows.
+      // Sums of the square of x - mean, and of it times g; then the next row's sums: one barrier serves both rows.
       float all[4] = {};
       Team::template each<kWords>(eights, [&](i32 n, i32) {
 #pragma unroll

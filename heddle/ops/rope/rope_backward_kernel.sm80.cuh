@@ -13,7 +13,8 @@ struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
 
   static void run(const RopeBackward& a, const TensorMap*, u8*) {
-    turn_rows<Config, Config::types().dy.dtype, Config::types().dx.dtype>(a, a.dy, a.dx, -1.0f);
+    turn_rows<Config, Config::types().dy.dtype, Config::types().dx.dtype>(
+        a, a.dy, a.dx, -1.0f, i32(blockIdx.x * Config::kWords * kThreads + threadIdx.x));
   }
 };
 

@@ -26,13 +26,13 @@ inline Turn turn_of(const Args& a, i32 unit) {
   return {begin + inside, begin + inside + turned / 2, 2 * inside};
 }
 
-// sign: 1 to turn, -1 to turn back.
+// sign: 1 to turn, -1 to turn back. A thread begins at unit `first_unit` of all rows.
 template <class Config, DType kIn, DType kOut, class Args>
-inline void turn_rows(const Args& a, const Tensor& from, const Tensor& to, float sign) {
+inline void turn_rows(const Args& a, const Tensor& from, const Tensor& to, float sign, i32 first_unit) {
   const i32 units = units_of(a, from.size[1]), total = from.size[0] * units;
 #pragma unroll
   for (i32 n = 0; n < Config::kWords; ++n) {
-    const i32 number = i32(blockIdx.x * Config::kWords + n) * i32(Config::kThreads) + i32(threadIdx.x);
+    const i32 number = first_unit + n * i32(Config::kThreads);
     if (number < 0 || number >= total) return;
     const i32 row = number / units;
     const Turn turn = turn_of(a, number % units);

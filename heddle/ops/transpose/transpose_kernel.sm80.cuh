@@ -47,7 +47,7 @@ struct Kernel {
   }
 
  private:
-  // Of four blocks whose rows the lanes name: eight neighbouring elements of a row of y.
+  // Returns, of four blocks whose rows the lanes name, eight neighbouring elements of a row of y.
   static uint4 turned(const u8* row, i32 q) {
     u32 v[4], mine[4];
     arch::load_transposed(v, row);

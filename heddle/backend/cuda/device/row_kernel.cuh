@@ -17,7 +17,7 @@ struct Eight {
 #pragma unroll
     for (i32 i = 0; i < kWords; ++i) words[i] = arch::load_constant(place(row, at) + i);
   }
-  // The same, of a row that other threads read too.
+  // Loads those of a row that other threads read too.
   void load_kept(const u8* row, i64 at) {
 #pragma unroll
     for (i32 i = 0; i < kWords; ++i) words[i] = place(row, at)[i];
@@ -124,7 +124,7 @@ struct Stretch {
     const i64 begin = dense ? number * each : number % pieces * each;
     return {dense ? 0 : i32(number / pieces), begin, begin + each < eights ? begin + each : eights};
   }
-  // The same, and rows stay rows.
+  // Cuts rows one by one.
   static Stretch of_row(i64 each, const Tensor& tensor) {
     const i64 eights = tensor.size[1] / 8, pieces = (eights + each - 1) / each,
               begin = blockIdx.x % pieces * each;
