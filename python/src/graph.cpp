@@ -116,6 +116,7 @@ class CallProgram {
     graph_ = std::move(graph.graph), spec_ = &spec;
     const ExecutorOptions options{.device = on_gpu ? first.place.device : 0,
                                   .threads = threads,
+                                  .cancelled = is_interrupted,
                                   .trace_events = settings.tracing ? longest_stream(*program_) : 0};
     const nb::gil_scoped_release others;
     if (const std::string why = spec.unavailable ? spec.unavailable() : ""; !why.empty())
@@ -125,9 +126,11 @@ class CallProgram {
   }
 
   void run() {
-    {
+    try {
       const nb::gil_scoped_release others;
       executor_->run(1);
+    } catch (const Cancelled&) {
+      throw PythonError{};
     }
     for (const nb::object& output : outputs_) increment_version(output.ptr());
   }

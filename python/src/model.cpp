@@ -29,12 +29,6 @@ nb::str text(std::string_view text) {
   return nb::str(text.data(), text.size());
 }
 
-// True when Ctrl-C was pressed, and then Python has its exception. Called without the interpreter's lock.
-bool is_interrupted() {
-  const nb::gil_scoped_acquire locked;
-  return PyErr_CheckSignals() != 0;
-}
-
 // Waits until the job has ended, or look() returns true.
 void wait_for(Runner& runner, const Progress& job, std::function<bool()> look = {}) {
   try {
@@ -103,6 +97,7 @@ std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
   options.progress = [](size_t, size_t) {
     if (is_interrupted()) throw PythonError{};
   };
+  options.run.cancelled = [this] { return runner_->ends_step(); };
   device_ = describe_choice(options.executor, options.device, false);
   auto model = open_model(folder_);
   notes_ = model->info().notes;

@@ -105,6 +105,14 @@ bool Runner::pause() {
   return running_->is_interrupted();
 }
 
+bool Runner::ends_step() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_ || live_.empty()) return true;
+  }
+  return running_->is_interrupted();
+}
+
 void Runner::publish() {
   std::erase_if(live_, [](Entry& entry) { return entry.progress->ended_ = entry.progress->publish(); });
   stats_ = batcher_->stats();

@@ -57,6 +57,9 @@ class Runner {
   // error, or Interrupted.
   void wait(const Progress& progress, const Wait& wait);
 
+  // Called by the engine while a step runs, in the thread that runs it: true if nobody needs the step any more.
+  bool ends_step();
+
   // look() at once, under the lock.
   bool look(const std::function<bool()>& look);
   BatchStats stats();
