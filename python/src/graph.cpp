@@ -90,6 +90,11 @@ class CallProgram {
     outputs_.clear();
     for (const nb::handle each : scheduled) {
       ReadCall call = read_call(nb::cast<nb::tuple>(each), kept);
+      if (call.entry->use_reference)
+        fail(ErrorCode::kUnsupported,
+             "[{}] its backend is 'reference' (heddle.set_backend), and a program runs kernels alone: set "
+             "'kernel', or call heddle.ops.{} by itself",
+             call.entry->op.name, call.entry->op.name);
       if (calls.empty()) first = call;
       if (!(call.place == first.place))
         fail(ErrorCode::kInvalidArgument,

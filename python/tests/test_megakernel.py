@@ -260,3 +260,17 @@ def test_ctrl_c_ends_a_run():
     kernel.bind([heddle.schedule("softmax", x=small, y=small)])
     kernel.run()
     assert small.tolist() == [[0.25] * 4] * 2
+
+
+def test_the_reference_of_an_op_is_no_part_of_a_program():
+    x = numpy.ones((2, 4), "f")
+    kernel = heddle.Megakernel([heddle.schedule("softmax", x=x, y=x)])
+    heddle.set_backend("softmax", "reference")
+    try:
+        for run in (kernel.run, lambda: heddle.Megakernel(kernel.ops)):
+            with pytest.raises(heddle.Unsupported, match=r"\[softmax\] its backend is 'reference'"):
+                run()
+    finally:
+        heddle.set_backend("softmax", "kernel")
+    kernel.run()
+    assert x.tolist() == [[0.25] * 4] * 2
