@@ -12,7 +12,7 @@ const std::vector<std::string>& python_packages();  // none in a process without
 
 // The paths in a folder whose names begin so, sorted. A folder that cannot be read has none.
 std::vector<std::string> paths_like(const std::string& folder, const std::string& begin);
-// What `python -m heddle.package` made: PACKAGES/heddle_cubins*, in the order of the packages.
+// The folders that `python -m heddle.package` made: PACKAGES/heddle_cubins*, in the order of the packages.
 std::vector<std::string> packaged_folders(const std::vector<std::string>& packages);
 
 }  // namespace heddle

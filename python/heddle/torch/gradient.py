@@ -109,7 +109,7 @@ def _rule(info):
 def own_rule(info, made):
     """The same for an op of one's own, whose class has a `backward`."""
     parameters = made.cls.declaration.backward
-    gradients = tuple(f"d{each.field}" for each in info.inputs)
+    gradients = tuple(f"d{each}" for each in made.cls.declaration.names(False))
     name = info.name
 
     def run(values, wanted, attributes):
