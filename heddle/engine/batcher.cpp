@@ -106,6 +106,7 @@ void Batcher::step(i32 most) {
   if (made.empty()) return;
   const bool logits = std::ranges::any_of(running_, [](const Running& r) { return r.job->wants_logits(); });
   const i32 steps = logits ? 1 : steps_of(made, most);
+  ++stats_.launches;
   try {
     if (running_.front().job->wants_rows())
       step_rows(made);

@@ -60,7 +60,8 @@ class OpenSequence {
 };
 
 struct BatchStats {
-  u64 steps = 0, prompt_tokens = 0, new_tokens = 0;
+  u64 steps = 0, launches = 0;  // a launch has one step or many
+  u64 prompt_tokens = 0, new_tokens = 0;
   u64 shared_tokens = 0;  // positions of prompts that pages already held
   i32 most_sequences = 0;
 };

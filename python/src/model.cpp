@@ -192,6 +192,7 @@ nb::dict LoadedModel::stats() const {
   made["weight_bytes"] = runner.engine().weight_bytes();
   made["kv_bytes"] = runner.engine().kv_bytes();
   made["steps"] = steps.steps;
+  made["launches"] = steps.launches;
   made["prompt_tokens"] = steps.prompt_tokens;
   made["shared_tokens"] = steps.shared_tokens;
   made["new_tokens"] = steps.new_tokens;

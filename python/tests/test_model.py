@@ -270,6 +270,19 @@ def test_a_stream_may_be_left(model):
     assert is_idle(model)
 
 
+def test_a_stream_takes_several_steps_in_a_launch(model):
+    settings = {"max_tokens": 200, "temperature": 1.0, "seed": 2, "eos_token_id": 3}
+    text = model.generate(PROMPT, **settings)
+    for _ in range(20):  # as many as a moment holds, which a busy machine makes few
+        before = model.stats
+        assert "".join(token.text for token in model.stream(PROMPT, **settings)) == text
+        made = {name: model.stats[name] - before[name] for name in ("steps", "launches")}
+        assert made["steps"] >= 200
+        if made["launches"] < made["steps"] * 0.6:
+            return
+    raise AssertionError(made)
+
+
 def test_logits_are_those_that_tokens_are_chosen_by(model):
     tokens = list(model.stream(PROMPT, max_tokens=12, logprobs=0))
     prompt = model.tokenize(PROMPT)
