@@ -23,7 +23,7 @@ namespace {
 // An argument of a call.
 struct Argument {
   std::string name, dims;
-  bool writes;
+  bool writes, optional;
   Tensor* tensor;    // elements, if it is a weight
   bool* transposed;  // null: it is no matrix
 };
@@ -43,7 +43,7 @@ struct Call {
     for (const Field& field : op.fields)
       if (!field.is_attribute())
         arguments.push_back(
-            {field.name, field.dims_text, field.writes(), &field.elements(args.data()),
+            {field.name, field.dims_text, field.writes(), field.optional, &field.elements(args.data()),
              field.is_matrix() ? reinterpret_cast<bool*>(args.data() + field.transposed_at) : nullptr});
   }
   explicit Call(const OpSpec& of) : Call(of, of.defaults) {}
@@ -227,6 +227,7 @@ class Misfits {
     if (a.name.find('.') != std::string::npos) return;  // scales: a gradient passes floats
     const std::string given(step.value_of(a.name)), value = without_transposition(given);
     unread_.erase(value);
+    if (!known_.contains(value) && a.optional) return;  // left out
     if (!known_.contains(value)) return wrong.push_back(step.op + " reads " + value + ", which is not there");
     Dims dims = known_[value];
     if (value != given && !a.transposed) wrong.push_back(step.op + "." + a.name + " is never transposed");

@@ -40,6 +40,33 @@ def activation_backward(
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
+def adamw(
+    param: T,
+    grad: T,
+    m: T,
+    v: T,
+    *,
+    lr: float = 0.0010000000474974513,
+    beta1: float = 0.8999999761581421,
+    beta2: float = 0.9990000128746033,
+    eps: float = 9.99999993922529e-09,
+    weight_decay: float = 0.009999999776482582,
+    grad_scale: float = 1.0,
+    step: int = 1,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T, T]:
+    """a step of AdamW: new param, m and v, also in their places
+
+    param: [M, N], float32 | float16 | bfloat16
+    grad: [M, N], float32 | float16 | bfloat16
+    m: [M, N], float32 | float16 | bfloat16
+    v: [M, N], float32 | float16 | bfloat16
+    returns new_param: [M, N], float32 | float16 | bfloat16; new_m: [M, N], float32 | float16 | bfloat16;
+      new_v: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def add(a: T, b: T, *, out: T | dict[str, T] | None = None) -> T:
     """y = a + b, and on request a rounded copy of y
 
@@ -183,6 +210,50 @@ def copy(x: T, *, out: T | dict[str, T] | None = None) -> T:
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
 
+def cross_entropy(
+    logits: T,
+    target: T,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    z_loss: float = 0.0,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """loss = -log softmax of logits at target, and log sum of exp, row by row
+
+    logits: [M, V], float32 | float16 | bfloat16
+    target: [M], int32 | int64
+    returns loss: [M], float32; lse: [M], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def cross_entropy_backward(
+    logits: T,
+    target: T,
+    lse: T,
+    dloss: T,
+    dlse: T | None = None,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    z_loss: float = 0.0,
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """dlogits of cross_entropy, also in place of logits
+
+    logits: [M, V], float32 | float16 | bfloat16
+    target: [M], int32 | int64
+    lse: [M], float32
+    dloss: [M], float32
+    dlse: [M], float32; optional
+    returns dlogits: [M, V], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def embedding(
     state: T,
     table: T,
@@ -277,6 +348,40 @@ def gated_activation_backward(
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
+def gated_product(
+    gate: T,
+    up: T,
+    *,
+    kind: Literal["silu", "gelu", "gelu_tanh", "relu"] = "silu",
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """y = f(gate) * up, of two matrices
+
+    gate: [M, N], float32 | float16 | bfloat16
+    up: [M, N], float32 | float16 | bfloat16
+    returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def gated_product_backward(
+    gate: T,
+    up: T,
+    dy: T,
+    *,
+    kind: Literal["silu", "gelu", "gelu_tanh", "relu"] = "silu",
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """dgate = dy * up * f'(gate), dup = dy * f(gate)
+
+    gate: [M, N], float32 | float16 | bfloat16
+    up: [M, N], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dgate: [M, N], float32 | float16 | bfloat16; dup: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def gather_rows(step: T, x: T, *, out: T | dict[str, T] | None = None) -> NoReturn:
     """y = the rows of x whose logits are wanted
 
@@ -361,6 +466,7 @@ def layer_norm_backward(
     x: T,
     weight: T,
     dy: T,
+    dsum: T | None = None,
     *,
     eps: float = 9.999999747378752e-06,
     part_rows: int = 16,
@@ -371,10 +477,31 @@ def layer_norm_backward(
     x: [M, D], float32 | float16 | bfloat16
     weight: [D], float32 | float16 | bfloat16
     dy: [M, D], float32 | float16 | bfloat16
+    dsum: [M, D], float32 | float16 | bfloat16; optional
     returns dx: [M, D], float32 | float16 | bfloat16; dweight_parts: [P, D], float32; dbias_parts: [P, D],
       float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def layer_norm_residual(
+    x: T,
+    residual: T,
+    weight: T,
+    bias: T | None = None,
+    *,
+    eps: float = 9.999999747378752e-06,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """sum = x + residual, y = layer_norm of sum, row by row
+
+    x: [M, D], float32 | float16 | bfloat16
+    residual: [M, D], float32 | float16 | bfloat16
+    weight: [D], float32 | float16 | bfloat16
+    bias: [D], float32 | float16 | bfloat16; optional
+    returns y: [M, D], float32 | float16 | bfloat16; sum: [M, D], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
 
 def linear(x: T, w: T, *, out: T | dict[str, T] | None = None) -> NoReturn:
@@ -469,6 +596,7 @@ def rms_norm_backward(
     x: T,
     weight: T,
     dy: T,
+    dsum: T | None = None,
     *,
     eps: float = 9.999999747378752e-06,
     part_rows: int = 16,
@@ -479,9 +607,28 @@ def rms_norm_backward(
     x: [M, D], float32 | float16 | bfloat16
     weight: [D], float32 | float16 | bfloat16
     dy: [M, D], float32 | float16 | bfloat16
+    dsum: [M, D], float32 | float16 | bfloat16; optional
     returns dx: [M, D], float32 | float16 | bfloat16; dweight_parts: [P, D], float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def rms_norm_residual(
+    x: T,
+    residual: T,
+    weight: T,
+    *,
+    eps: float = 9.999999747378752e-06,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """sum = x + residual, y = rms_norm of sum, row by row
+
+    x: [M, D], float32 | float16 | bfloat16
+    residual: [M, D], float32 | float16 | bfloat16
+    weight: [D], float32 | float16 | bfloat16
+    returns y: [M, D], float32 | float16 | bfloat16; sum: [M, D], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
 
 def rope(
