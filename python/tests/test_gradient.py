@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import heddle
-from op_cases import WITH_GRADIENT, by_reference, float_case, tensors_of
+from op_cases import WITH_GRADIENT, by_reference, float_case, results_of, tensors_of
 
 
 @pytest.mark.parametrize("name", WITH_GRADIENT)
@@ -16,11 +16,10 @@ def test_gradients_are_those_of_the_reference(name):
     wanted = [key for key in wanted if key in inputs]
     for key in wanted:
         inputs[key] = inputs[key].clone().requires_grad_()
-    made = getattr(heddle.ops, name)(**inputs, **case["attributes"])
-    made = made if isinstance(made, tuple) else (made,)
+    results = results_of(getattr(heddle.ops, name)(**inputs, **case["attributes"]))
     generator = torch.Generator().manual_seed(1)
-    given = [torch.randn(y.shape, generator=generator) for y in made]
-    torch.autograd.backward(made, given)
+    given = [torch.randn(y.shape, generator=generator) for y in results]
+    torch.autograd.backward(results, given)
     plain = {key: value.detach() for key, value in inputs.items()}
 
     def loss(key, value):

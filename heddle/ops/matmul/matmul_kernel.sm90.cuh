@@ -59,7 +59,10 @@ struct Kernel {
 
   static void run(const Matmul& a, const TensorMap* maps, u8*) {
     const Ring ring{chip(), chip() + (Ring::kBytes + kGroups * kStage)};
-    if (threadIdx.x == 0) ring.init(kGroups * kCluster);
+    if (threadIdx.x == 0) {
+      for (i32 m = 0; m < 3; ++m) arch::prefetch_map(maps + m);
+      ring.init(kGroups * kCluster);
+    }
     if constexpr (kCluster > 1)
       arch::sync_cluster();
     else

@@ -308,6 +308,132 @@ def expert_sum(x: T, share: T, *, out: T | dict[str, T] | None = None) -> T:
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
+def flash_attention(
+    q: T,
+    k: T,
+    v: T,
+    bias: T | None = None,
+    sinks: T | None = None,
+    alibi_slopes: T | None = None,
+    cu_seqlens_q: T | None = None,
+    cu_seqlens_k: T | None = None,
+    *,
+    scale: float = 0.0,
+    causal: bool = False,
+    window_left: int = -1,
+    window_right: int = -1,
+    softcap: float = 0.0,
+    q_offset: int = 0,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """attention of whole sequences, in one pass over the keys; lse: log of the sum of exp(score)
+
+    q: [B, S, H, D], float32 | float16 | bfloat16
+    k: [B, T, G, D], float32 | float16 | bfloat16
+    v: [B, T, G, E], float32 | float16 | bfloat16
+    bias: [., ., S, T], float32 | float16 | bfloat16; optional
+    sinks: [H], float32 | float16 | bfloat16; optional
+    alibi_slopes: [H], float32; optional
+    cu_seqlens_q: [N], int32; optional
+    cu_seqlens_k: [N], int32; optional
+    returns y: [B, S, H, E], float32 | float16 | bfloat16; lse: [B, H, S], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def flash_attention_backward(
+    q: T,
+    k: T,
+    v: T,
+    dy: T,
+    lse: T,
+    delta: T,
+    bias: T | None = None,
+    alibi_slopes: T | None = None,
+    cu_seqlens_q: T | None = None,
+    cu_seqlens_k: T | None = None,
+    *,
+    scale: float = 0.0,
+    causal: bool = False,
+    window_left: int = -1,
+    window_right: int = -1,
+    softcap: float = 0.0,
+    q_offset: int = 0,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T, T]:
+    """the gradient of flash_attention by q, k and v; the same bits always
+
+    q: [B, S, H, D], float32 | float16 | bfloat16
+    k: [B, T, G, D], float32 | float16 | bfloat16
+    v: [B, T, G, E], float32 | float16 | bfloat16
+    dy: [B, S, H, E], float32 | float16 | bfloat16
+    lse: [B, H, S], float32
+    delta: [B, H, S], float32
+    bias: [., ., S, T], float32 | float16 | bfloat16; optional
+    alibi_slopes: [H], float32; optional
+    cu_seqlens_q: [N], int32; optional
+    cu_seqlens_k: [N], int32; optional
+    returns dq: [B, S, H, D], float32 | float16 | bfloat16; dk: [B, T, G, D], float32 | float16 | bfloat16;
+      dv: [B, T, G, E], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_bias_backward(
+    q: T,
+    k: T,
+    v: T,
+    bias: T,
+    dy: T,
+    lse: T,
+    delta: T,
+    alibi_slopes: T | None = None,
+    *,
+    scale: float = 0.0,
+    causal: bool = False,
+    window_left: int = -1,
+    window_right: int = -1,
+    softcap: float = 0.0,
+    q_offset: int = 0,
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """the gradient of flash_attention by its bias
+
+    q: [B, S, H, D], float32 | float16 | bfloat16
+    k: [B, T, G, D], float32 | float16 | bfloat16
+    v: [B, T, G, E], float32 | float16 | bfloat16
+    bias: [., ., S, T], float32 | float16 | bfloat16
+    dy: [B, S, H, E], float32 | float16 | bfloat16
+    lse: [B, H, S], float32
+    delta: [B, H, S], float32
+    alibi_slopes: [H], float32; optional
+    returns dbias: [., ., S, T], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_delta(y: T, dy: T, dlse: T | None = None, *, out: T | dict[str, T] | None = None) -> T:
+    """sum of y * dy for each head of each row, less dlse
+
+    y: [B, S, H, E], float32 | float16 | bfloat16
+    dy: [B, S, H, E], float32 | float16 | bfloat16
+    dlse: [B, H, S], float32; optional
+    returns delta: [B, H, S], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_sinks_backward(sinks: T, lse: T, delta: T, *, out: T | dict[str, T] | None = None) -> T:
+    """the gradient of flash_attention by its sinks
+
+    sinks: [H], float32 | float16 | bfloat16
+    lse: [B, H, S], float32
+    delta: [B, H, S], float32
+    returns dsinks: [H], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def gate_rows(x: T, gate: T, *, out: T | dict[str, T] | None = None) -> T:
     """y = x, each row times the sigmoid of its gate
 
