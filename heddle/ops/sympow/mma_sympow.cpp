@@ -10,7 +10,7 @@ std::vector<Case> mma_sympow_cases();
 
 namespace {
 
-constexpr i32 kColumns = 64, kGroups = 4;  // of a tile
+constexpr i32 kColumns = 64, kGroups = 4;  // a tile has so many at most
 
 void infer(std::byte* args) {
   auto& a = as<MmaSympow>(args);

@@ -2,7 +2,7 @@
 // target, inside its namespace.
 namespace mma_sympow {
 
-constexpr i32 kGroups = 4;  // of a tile, as mma_sympow.cpp has them
+constexpr i32 kGroups = 4;  // a tile has so many at most, as mma_sympow.cpp says
 
 struct Body {
   template <class Block>
@@ -22,7 +22,7 @@ struct Body {
       block.map_rows(dim, times, [&](i32 k, auto i) {
         x.from(k * kChunkRows).store(i, block.row(a.x, b, begin, h).from(k).every(a.x.stride[1]).load(i));
       });
-      // What is left of the tile counts nothing, however the rows of v there look.
+      // Zeros here make the rest of the tile count nothing, whatever the right matrix has there.
       block.map_rows(dim, kChunkRows - times,
                      [&](i32 k, auto i) { x.from(k * kChunkRows + times).store(i, block.index(i) * 0.0f); });
       block.set_right_columns(product, 0,

@@ -22,7 +22,7 @@ struct Body {
       by_keys.left_row(m).store(i, head.row(block, a.q, begin + m).load(i) * a.scale);
     });
     block.sync();
-    begin_sums(block, a, head, begin, rows, row_gates, sums, total);
+    add_past(block, a, {head, begin, rows}, row_gates, sums, total);
     for (i32 first = a.tiles().chunk_begin(a.tiles().chunk_of(t[1])); first < end; first += kChunkRows) {
       const i32 keys = end - first < kChunkRows ? end - first : kChunkRows;
       block.set_right_rows(by_keys, 0, 0, head.lines(block, a.k, first, keys));
@@ -54,10 +54,12 @@ struct Body {
     finish(block, a, head, begin, rows, sums, total);
   }
 
-  // What the past gives.
+  // Begins the sums with what the past gives.
   template <class Block, class View>
-  static void begin_sums(Block& block, const PowerAttention& a, const Head& head, i32 begin, i32 rows,
-                         View gates, View sums, View total) {
+  static void add_past(Block& block, const PowerAttention& a, const HeadRows& at, View gates, View sums,
+                       View total) {
+    const i32 begin = at.begin, rows = at.count;
+    const Head& head = at.head;
     const i32 columns = a.v.size[3];
     block.map_rows(rows, columns, [&](i32 m, auto i) {
       auto sum = sums.from(m * columns);

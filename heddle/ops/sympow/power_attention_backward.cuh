@@ -29,7 +29,7 @@ struct Body {
     block.map_rows(rows, columns, [&](i32 m, auto i) {
       by_values.left_row(m).store(i, head.row(block, a.dy, begin + m).load(i) * inverse.get(m));
     });
-    begin_gates(block, a, head, begin, rows, row_gates, inverse, of_total, gate_sums);
+    begin_gates(block, a, {head, begin, rows}, row_gates, inverse, of_total, gate_sums);
     for (i32 first = a.tiles().chunk_begin(a.tiles().chunk_of(t[1])); first < end; first += kChunkRows) {
       const i32 keys = end - first < kChunkRows ? end - first : kChunkRows;
       block.set_right_rows(by_keys, 0, 0, head.lines(block, a.k, first, keys));
@@ -72,8 +72,10 @@ struct Body {
 
   // The part of the past in the gradient of a row's gates.
   template <class Block, class View>
-  static void begin_gates(Block& block, const PowerAttentionBackward& a, const Head& head, i32 begin,
-                          i32 rows, View gates, View inverse, View of_total, View sums) {
+  static void begin_gates(Block& block, const PowerAttentionBackward& a, const HeadRows& at, View gates,
+                          View inverse, View of_total, View sums) {
+    const i32 begin = at.begin, rows = at.count;
+    const Head& head = at.head;
     block.sync();
     if (!a.past.exists()) {
       block.map(rows, [&](auto m) { sums.store(m, block.index(m) * 0.0f); });

@@ -48,13 +48,15 @@ Args power_attention_inputs(const PowerAttentionExample& e, DType type) {
 template <class Args>
 std::vector<Case> power_attention_cases_of(double size) {
   std::vector<Case> cases;
-  for (const PowerAttentionExample& e : kPowerAttentionExamples)
+  for (const PowerAttentionExample& e : kPowerAttentionExamples) {
+    if (requires { Args::dpast; } && !e.past) continue;
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16}) {
       const double rows = e.chunk > 0 ? e.chunk : e.rows, terms = std::max(1.0, std::sqrt(rows) / 2);
       cases.push_back(make_case(power_attention_inputs<Args>(e, type),
                                 size * (type == DType::kF32 ? rounding_bound(type, 16 + rows + e.dim)
                                                             : rounding_bound(DType::kBf16, 8) * terms)));
     }
+  }
   return cases;
 }
 

@@ -30,7 +30,7 @@ void require_past(const char* op, const Args& a, i32 columns) {
           least);
   require_heads(op, "past", a.past, a.y, a.past.size[3]);
 }
-// What the backward ops are given: outputs and their gradients.
+// Requires the outputs and their gradients, which the backward ops are given, to fit v.
 template <class Args>
 void require_given(const char* op, const Args& a, const Tensor& v) {
   for (auto [name, tensor] : {std::pair{"y", &a.y}, {"dy", &a.dy}})

@@ -30,6 +30,12 @@ struct Head {
   }
 };
 
+// Rows of a head.
+struct HeadRows {
+  Head head;
+  i32 begin, count;
+};
+
 // x^power for powers 2 and 4, and the derivative.
 template <class V>
 inline V raise(i32 power, V x) {
@@ -44,7 +50,7 @@ inline float past_factor(i32 power, float scale, float gate) {
   return exp(gate) * raise(power, scale);
 }
 
-// Of each row from `begin` on: the gradient of element e of its weighted sum is dy[e] * inverse, that of its total `total`.
+// For each row from `begin` on: the gradient of element e of its weighted sum is dy[e] * inverse, that of its total `total`.
 template <class Block, class Args, class View>
 inline void row_gradients(Block& block, const Args& a, const Head& head, i32 begin, i32 count, View inverse,
                           View total) {

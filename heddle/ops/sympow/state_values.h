@@ -1,4 +1,4 @@
-// What positions add to the state of their chunk: v times the decay from the position to the chunk's end, for mma_sympow.
+// The terms of a chunk's state, for mma_sympow: v times the decay from the position to the chunk's end.
 // normalise: a column of decays follows, whose product with phi is the total of the state, and seven of zeros.
 #pragma once
 

@@ -12,7 +12,7 @@ struct Body {
     const i32 begin = tiles.chunk_begin(t[1]), end = tiles.chunk_end(t[1]), columns = a.v.size[3];
     auto decays = block.scratch(kChunkRows), sums = block.scratch(kChunkRows);
     const float last = a.l.exists() ? block.row(a.l, head.b, end - 1).get(head.h) : 0.0f;
-    float all = 0, own = 0;  // of the chunk; of its last position
+    float all = 0, own = 0;  // sums for the chunk, and for its last position
     for (i32 first = begin; first < end; first += kChunkRows) {
       const i32 rows = end - first < kChunkRows ? end - first : kChunkRows;
       head.load_gates(block, a.l, first, rows, decays);

@@ -8,7 +8,7 @@ std::vector<Case> sympow_mma_cases();
 
 namespace {
 
-constexpr i32 kColumns = 128;  // of a tile
+constexpr i32 kColumns = 128;  // a tile has so many at most
 
 void infer(std::byte* args) {
   auto& a = as<SympowMma>(args);
