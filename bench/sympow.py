@@ -25,6 +25,14 @@ def kernels():
             constants = {"Tiles": dim // 8, "Columns": columns, "Groups": groups, "Cluster": cluster}
             constants["Stages"] = mma_stages(dim, columns, groups)
             made[name] = ("sympow_mma", "SympowMma", dict.fromkeys("xsy", dtype), constants, 2)
+        for dim, columns, groups in BACKWARD:
+            if dtype == "f16" and columns != 64:
+                continue
+            constants = {"Tiles": dim // 8, "Columns": columns, "Groups": groups, "Cluster": 2}
+            constants["Stages"] = backward_bytes(constants)[1]
+            fields = dict.fromkeys(("x", "s", "dy", "dx"), dtype)
+            name = f"sympow_mma_backward_{dtype}_{dim}_{columns}_{groups}"
+            made[name] = ("sympow_mma_backward", "SympowMmaBackward", fields, constants, 3)
         for dim, columns, own, cluster in STATE:
             if dtype == "f16" and columns != 64:
                 continue
@@ -48,6 +56,8 @@ def kernels():
     return made
 
 
+# d, E, groups
+BACKWARD = ((64, 64, 2), (64, 64, 3), (64, 72, 2), (64, 128, 2), (32, 64, 2), (24, 40, 2), (128, 64, 2))
 # d, E, blocks of a group, CTAs of a cluster
 STATE = (
     (64, 64, 3, 2),
@@ -99,6 +109,15 @@ def mma_shared(constants):
     blocks = (dim // 8) * (dim // 8 + 1) // 2
     stage = (2 if blocks % 2 == 0 else 1) * -(-columns // 64) * 8192
     return 2 * groups * 8192 * -(-dim // 64) + constants["Stages"] * (stage + 16) + 64
+
+
+def backward_bytes(constants):
+    """Bytes besides the ring, and stages."""
+    tiles, groups = constants["Tiles"], constants["Groups"]
+    wide, wide_rows = -(-constants["Columns"] // 64), -(-tiles // 8)
+    stage = (2 if tiles * (tiles + 1) // 2 % 2 == 0 else 1) * wide * 8192
+    rows = 2 * (groups * (wide + wide_rows) * 8192 + 16) + groups * tiles * 2048
+    return rows, min(12, (SHARED - rows) // (stage + 16)), stage
 
 
 def build(folder, wanted):
@@ -179,6 +198,18 @@ class Kernels:
         return self.launcher(
             name, grid, cluster, 128 * (c["Groups"] + 1), mma_shared(c), (x, s, y), attributes, maps
         )
+
+    def sympow_mma_backward(self, name, x, s, dy, dx, chunk):
+        c = self.facts[name]["constants"]
+        cluster, height = c["Cluster"], 64 * c["Groups"] * c["Cluster"]
+        chunks, chunk = chunks_of(x.shape[1], chunk)
+        tiles = x.shape[0] * x.shape[2] * chunks * -(-chunk // height)
+        grid = min(tiles, self.sms // cluster) * cluster
+        rows, stages, stage = backward_bytes(c)
+        maps = [self.rows_map(x), self.rows_map(dy), self.state_map(s, 64 // cluster)]
+        attributes = struct.pack("<ii", 2, chunk)
+        shared, threads = rows + stages * (stage + 16), 128 * (c["Groups"] + 1)
+        return self.launcher(name, grid, cluster, threads, shared, (x, s, dy, dx), attributes, maps)
 
     def mma_sympow(self, name, x, v, s, chunk):
         c = self.facts[name]["constants"]
@@ -362,6 +393,24 @@ class Checks:
             run = self.kernels.sympow_mma(name, x, s, y, chunk)
             self.judge(f"{name} {batch} {length} {heads} {chunk}", run, [y], [wanted], [1.2 * low])
 
+    def sympow_mma_backward(self, name, fact):
+        c, dtype = fact["constants"], self.dtype(fact, "x")
+        dim, columns = 8 * c["Tiles"], c["Columns"]
+        width = dim // 8 * (dim // 8 + 1) // 2 * 64
+        for batch, length, heads, chunk in ((2, 300, 3, 128), (1, 1000, 2, 400), (1, 5, 1, 0)):
+            x = self.random(batch, length, heads, dim, dtype=dtype, gap=8)
+            dy = self.random(batch, length, heads, columns, dtype=dtype)
+            s = self.random(batch, heads, chunks_of(length, chunk)[0] * width, columns, dtype=dtype)
+            dx = self.empty(batch, length, heads, dim, dtype=dtype)
+            grads = []
+            for low in (False, True):
+                rows = (x if low else x.double()).detach().requires_grad_()
+                y = mma_reference(rows, s.to(rows.dtype), chunk)
+                grads.append(self.torch.autograd.grad(y, rows, dy.to(rows.dtype))[0])
+            run = self.kernels.sympow_mma_backward(name, x, s, dy, dx, chunk)
+            what = f"{name} {batch} {length} {heads} {chunk}"
+            self.judge(what, run, [dx], grads[:1], [1.2 * error(grads[1], grads[0])])
+
     def mma_sympow(self, name, fact):
         c, dtype = fact["constants"], self.dtype(fact, "x")
         dim, columns = 8 * c["Tiles"], c["Columns"]
@@ -450,6 +499,9 @@ def times(kernels):
         if fact["op"] == "sympow_mma":
             s = checks.random(1, heads, chunks * width, columns, dtype=bf16)
             cases[name] = kernels.sympow_mma(name, x, s, torch.empty_like(rows), chunk)
+        elif fact["op"] == "sympow_mma_backward":
+            s = checks.random(1, heads, chunks * width, columns, dtype=bf16)
+            cases[name] = kernels.sympow_mma_backward(name, x, s, rows, torch.empty_like(x), chunk)
         elif fact["op"] == "mma_sympow":
             s = torch.empty(1, heads, chunks * width, columns, device="cuda", dtype=bf16)
             cases[name] = kernels.mma_sympow(name, x, rows, s, chunk)

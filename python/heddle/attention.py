@@ -31,14 +31,14 @@ def power_attention(
     """
     ops = heddle.ops
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    length = q.shape[1]
-    chunk = min(chunk, length) if chunk else length
+    length, chunk = q.shape[1], chunk or 0
+    chunks = -(-length // chunk) if chunk else 1
     shape = {"power": power, "chunk": chunk}
     weights = {**shape, "scale": scale, "normalise": normalise, "eps": eps}
     sums = None if log_gates is None else ops.chunk_sum(log_gates, chunk=chunk)
-    if chunk == length and state is None and not return_state:
+    if chunks == 1 and state is None and not return_state:
         return ops.power_attention(q, k, v, sums, **weights)[0]
     added = ops.mma_sympow(k, ops.state_values(v, sums, chunk=chunk, normalise=normalise), **shape)
-    before, last = ops.state_scan(added, sums, state, chunks=-(-length // chunk), chunk=chunk)
+    before, last = ops.state_scan(added, sums, state, chunks=chunks, chunk=chunk)
     y, _ = ops.power_attention(q, k, v, sums, ops.sympow_mma(q, before, **shape), **weights)
     return (y, last) if return_state else y

@@ -7,6 +7,7 @@
 namespace heddle {
 
 std::vector<Case> mma_sympow_cases();
+KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -92,6 +93,7 @@ const OpSpec& mma_sympow_op() {
     OpSpec op =
         op_of<MmaSympow>("mma_sympow", "s = phi(x)' v for each chunk of rows, phi the symmetric power");
     op.infer = infer;
+    op.kernel = mma_sympow_kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

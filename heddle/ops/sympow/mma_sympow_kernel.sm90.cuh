@@ -6,7 +6,6 @@
 namespace mma_sympow {
 
 struct KernelConfig {
-  static constexpr i32 kKernel = 1;
   static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
   static constexpr i32 kColumns = 64;  // of v; a multiple of 8
   static constexpr i32 kOwn = 3;       // blocks of a group
@@ -108,7 +107,8 @@ struct Kernel {
 #pragma unroll 1
     for (i32 item = mine.first; item < all; item += mine.stride) {
       const Place at(a, item);
-      const i32 first = ((at.part * kCluster + i32(rank)) * kGroups + i32(group)) * kOwn, steps = 4 * at.steps;
+      const i32 first = ((at.part * kCluster + i32(rank)) * kGroups + i32(group)) * kOwn,
+                steps = 4 * at.steps;
       u32 word[kOwn];  // the tile that the lane's row belongs to: lanes below 16 load x1, the others x0
       float scale[kOwn];
 #pragma unroll
@@ -119,7 +119,7 @@ struct Kernel {
       }
       float sums[kOwn][kColumns / 2];
       u32 left[2][kOwn][4];
-      const auto make = [&](u32 (&to)[kOwn][4], i32 step) {
+      const auto make = [&](u32(&to)[kOwn][4], i32 step) {
         if (step % 4 == 0) ring.wait(made);
         const u32 t = u32(step % 4) * 16 + lane() % 16;
         const arch::OnChip row = ring.slot(made) + t * 128;
@@ -135,11 +135,12 @@ struct Kernel {
         }
         if (step % 4 == 3) made.next();
       };
-      const auto multiply_step = [&](u32 (&now)[kOwn][4], i32 step) {
+      const auto multiply_step = [&](u32(&now)[kOwn][4], i32 step) {
 #pragma unroll
         for (i32 n = 0; n < kOwn; ++n) arch::keep(now[n]), arch::keep(sums[n]);
         arch::begin_products();
-        const u64 v = arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox) + u64(step % 4) * (2048 / 16);
+        const u64 v =
+            arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox) + u64(step % 4) * (2048 / 16);
 #pragma unroll
         for (i32 n = 0; n < kOwn; ++n)
           arch::multiply<kTerms, arch::Major::kOuter>(sums[n], now[n], v, step > 0);
@@ -163,7 +164,8 @@ struct Kernel {
       for (i32 n = 0; n < kOwn; ++n) {
         arch::keep(sums[n]);
         if (first + n < kBlocks)
-          store(sums[n], scale[n], a, at, (at.chunk * kBlocks + first + n) * 64 + i32(warp * 16 + lane() / 4));
+          store(sums[n], scale[n], a, at,
+                (at.chunk * kBlocks + first + n) * 64 + i32(warp * 16 + lane() / 4));
       }
     }
   }
@@ -171,8 +173,9 @@ struct Kernel {
                     i32 row) {
 #pragma unroll
     for (i32 half = 0; half < 2; ++half) {
-      u8* const to = a.s.data + (at.b * a.s.stride[0] + at.h * a.s.stride[1] + (row + half * 8) * a.s.stride[2]) *
-                                    size_of(kOut);
+      u8* const to =
+          a.s.data +
+          (at.b * a.s.stride[0] + at.h * a.s.stride[1] + (row + half * 8) * a.s.stride[2]) * size_of(kOut);
 #pragma unroll
       for (i32 j = 0; j < kColumns / 8; ++j) {
         const float x = sums[4 * j + 2 * half] * scale, y = sums[4 * j + 2 * half + 1] * scale;

@@ -5,6 +5,7 @@
 namespace heddle {
 
 std::vector<Case> power_attention_cases();
+KernelPlan power_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -83,6 +84,7 @@ const OpSpec& power_attention_op() {
     OpSpec op = op_of<PowerAttention>(
         "power_attention", "causal attention in chunks with weights (scale <q, k>)^power and gates");
     op.infer = infer;
+    op.kernel = power_attention_kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

@@ -5,7 +5,6 @@
 namespace power_attention {
 
 struct KernelConfig {
-  static constexpr i32 kKernel = 1;
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a query
   static constexpr i32 kColumns = 64;  // of v; a multiple of 8
   static constexpr i32 kPower = 2;
@@ -42,7 +41,9 @@ struct Kernel {
       begin = chunk_begin + (per - 1 - tile % per) * kRows;
     }
     // Blocks of keys that the tile reads; 0 for one that the last chunk does not reach.
-    i32 blocks() const { return begin < end ? (min(begin + kRows, end) - chunk_begin + kKeys - 1) / kKeys : 0; }
+    i32 blocks() const {
+      return begin < end ? (min(begin + kRows, end) - chunk_begin + kKeys - 1) / kKeys : 0;
+    }
   };
   static i32 tiles(const PowerAttention& a) {
     const ChunkTiles chunks = a.tiles();
@@ -64,7 +65,8 @@ struct Kernel {
     }
   }
 
-  static void bring(const Queries& queries, const Ring& ring, const PowerAttention& a, const TensorMap* maps) {
+  static void bring(const Queries& queries, const Ring& ring, const PowerAttention& a,
+                    const TensorMap* maps) {
     typename Queries::Place q;
     typename Ring::Place place;
     const i32 all = tiles(a);
@@ -101,10 +103,12 @@ struct Kernel {
     return reinterpret_cast<const float*>(a.l.data)[at.b * a.l.stride[0] + inside * a.l.stride[1] + at.h];
   }
   static u8* row_of(const Tensor& tensor, const Place& at, i32 t, DType type) {
-    return tensor.data + (at.b * tensor.stride[0] + t * tensor.stride[1] + at.h * tensor.stride[2]) * size_of(type);
+    return tensor.data +
+           (at.b * tensor.stride[0] + t * tensor.stride[1] + at.h * tensor.stride[2]) * size_of(type);
   }
 
-  static void multiply(const Queries& queries, const Ring& ring, arch::OnChip gates, const PowerAttention& a) {
+  static void multiply(const Queries& queries, const Ring& ring, arch::OnChip gates,
+                       const PowerAttention& a) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
     const i32 row = i32(group * 64 + member / 32 * 16 + lane() / 4);  // and the one 8 below
     const arch::OnChip mine = gates + group * (2 * kKeys * 4);
@@ -139,7 +143,8 @@ struct Kernel {
         arch::begin_products();
 #pragma unroll
         for (i32 i = 0; i < 4 * kWideRows; ++i) {
-          const u64 left = arch::descriptor(queries.slot(q) + (i / 4 * kRowBytes + group * 8192 + i % 4 * 32));
+          const u64 left =
+              arch::descriptor(queries.slot(q) + (i / 4 * kRowBytes + group * 8192 + i % 4 * 32));
           const u64 right = arch::descriptor(ring.slot(place) + (i / 4 * kBox + i % 4 * 32));
           arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(scores, left, right, i > 0);
         }
@@ -215,8 +220,8 @@ struct Kernel {
   }
 
   // What the past gives.
-  static void begin_sums(float (&sums)[kColumns / 2], float (&total)[2], const float (&row_gate)[2], float factor,
-                         const PowerAttention& a, const Place& at, i32 row) {
+  static void begin_sums(float (&sums)[kColumns / 2], float (&total)[2], const float (&row_gate)[2],
+                         float factor, const PowerAttention& a, const Place& at, i32 row) {
 #pragma unroll
     for (i32 half = 0; half < 2; ++half) {
       const i32 t = at.begin + row + half * 8;
@@ -236,8 +241,8 @@ struct Kernel {
         total[half] = load_element(kType, from, kColumns) * of_past;
     }
   }
-  static void finish(float (&sums)[kColumns / 2], const float (&total)[2], const PowerAttention& a, const Place& at,
-                     i32 row) {
+  static void finish(float (&sums)[kColumns / 2], const float (&total)[2], const PowerAttention& a,
+                     const Place& at, i32 row) {
 #pragma unroll
     for (i32 half = 0; half < 2; ++half) {
       float all = total[half];
@@ -252,8 +257,7 @@ struct Kernel {
         reinterpret_cast<u32*>(to)[4 * j + lane() % 4] =
             pack_pair<kOut>(sums[4 * j + 2 * half] * scale, sums[4 * j + 2 * half + 1] * scale);
       if (lane() % 4 == 0)
-        reinterpret_cast<float*>(
-            a.total.data)[at.b * a.total.stride[0] + t * a.total.stride[1] + at.h] = all;
+        reinterpret_cast<float*>(a.total.data)[at.b * a.total.stride[0] + t * a.total.stride[1] + at.h] = all;
     }
   }
 };

@@ -5,6 +5,7 @@
 namespace heddle {
 
 std::vector<Case> state_scan_cases();
+KernelPlan state_scan_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -70,6 +71,7 @@ const OpSpec& state_scan_op() {
     OpSpec op = op_of<StateScan>("state_scan",
                                  "the state before each chunk, from what each chunk adds and its decay");
     op.infer = infer;
+    op.kernel = state_scan_kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

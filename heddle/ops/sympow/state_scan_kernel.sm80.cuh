@@ -3,7 +3,6 @@
 namespace state_scan {
 
 struct KernelConfig {
-  static constexpr i32 kKernel = 1;
   static constexpr i32 kAhead = 8;  // chunks
 };
 
@@ -15,7 +14,8 @@ struct Kernel {
   static_assert(size_of(kType) == 2);
 
   static u8* at(const Tensor& tensor, i32 b, i32 h, i64 row, i32 column, DType type) {
-    return tensor.data + (b * tensor.stride[0] + h * tensor.stride[1] + row * tensor.stride[2] + column) * size_of(type);
+    return tensor.data +
+           (b * tensor.stride[0] + h * tensor.stride[1] + row * tensor.stride[2] + column) * size_of(type);
   }
   static float value(const uint4& word, i32 i) {
     const u32 bits[4] = {word.x, word.y, word.z, word.w};
@@ -55,7 +55,8 @@ struct Kernel {
 #pragma unroll
       for (i32 i = 0; i < Config::kAhead; ++i) {
         if (g + i >= a.chunks) break;
-        const uint4 word{pack(sum[0], sum[1]), pack(sum[2], sum[3]), pack(sum[4], sum[5]), pack(sum[6], sum[7])};
+        const uint4 word{pack(sum[0], sum[1]), pack(sum[2], sum[3]), pack(sum[4], sum[5]),
+                         pack(sum[6], sum[7])};
         *reinterpret_cast<uint4*>(at(a.s, b, h, i64(g + i) * width + row, column, kType)) = word;
 #pragma unroll
         for (i32 j = 0; j < kWord; ++j) sum[j] = sum[j] * decay[i] + value(added[i], j);

@@ -5,6 +5,7 @@
 namespace heddle {
 
 std::vector<Case> sympow_mma_cases();
+KernelPlan sympow_mma_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -70,6 +71,7 @@ const OpSpec& sympow_mma_op() {
     OpSpec op = op_of<SympowMma>("sympow_mma",
                                  "y = phi(x) s, phi the symmetric power, s a state for each chunk of rows");
     op.infer = infer;
+    op.kernel = sympow_mma_kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

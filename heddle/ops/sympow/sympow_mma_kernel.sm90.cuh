@@ -6,7 +6,6 @@
 namespace sympow_mma {
 
 struct KernelConfig {
-  static constexpr i32 kKernel = 1;
   static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
   static constexpr i32 kColumns = 64;  // of the state; a multiple of 8
   static constexpr i32 kGroups = 4;    // of four warps, 64 rows each
@@ -21,9 +20,9 @@ struct Kernel {
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
   static constexpr i32 kCluster = Config::kCluster, kBlocks = kTiles * (kTiles + 1) / 2;
-  static constexpr i32 kPer = kBlocks % 2 == 0 ? 2 : 1;     // blocks in a stage
-  static constexpr i32 kWide = (kColumns + 63) / 64;        // boxes of 64 columns of the state
-  static constexpr i32 kWideRows = (kTiles + 7) / 8;        // boxes of 64 elements of x
+  static constexpr i32 kPer = kBlocks % 2 == 0 ? 2 : 1;  // blocks in a stage
+  static constexpr i32 kWide = (kColumns + 63) / 64;     // boxes of 64 columns of the state
+  static constexpr i32 kWideRows = (kTiles + 7) / 8;     // boxes of 64 elements of x
   static constexpr i32 kRows = 64 * kGroups;
   static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
   using Ring = SlotRing<Config::kStages, kPer * kBlock>;
@@ -138,7 +137,8 @@ struct Kernel {
 #pragma unroll
           for (i32 c = 0; c < 4; ++c) {
             const u32 got = __shfl_sync(~0u, own, (lane() & ~3u) + c);
-            one[2 * c][row] = __byte_perm(got, got, 0x1010), one[2 * c + 1][row] = __byte_perm(got, got, 0x3232);
+            one[2 * c][row] = __byte_perm(got, got, 0x1010),
+                    one[2 * c + 1][row] = __byte_perm(got, got, 0x3232);
           }
         }
       } else if (q == 1) {
@@ -182,7 +182,7 @@ struct Kernel {
       float sums[kColumns / 2];
       u32 left[2][4][4];
       // Multiplies block `number` in `now` while the next one is made in `next`, a quarter between two products.
-      const auto add_block = [&](i32 in_stage, u32 (&now)[4][4], u32 (&next)[4][4], bool add) {
+      const auto add_block = [&](i32 in_stage, u32(&now)[4][4], u32(&next)[4][4], bool add) {
         if (in_stage == 0) ring.wait(place);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c) arch::keep(now[c]);
@@ -226,7 +226,8 @@ struct Kernel {
     for (i32 half = 0; half < 2; ++half) {
       const i32 t = at.begin + row + half * 8;
       if (t >= at.end) continue;
-      u8* const to = a.y.data + (at.b * a.y.stride[0] + t * a.y.stride[1] + at.h * a.y.stride[2]) * size_of(kOut);
+      u8* const to =
+          a.y.data + (at.b * a.y.stride[0] + t * a.y.stride[1] + at.h * a.y.stride[2]) * size_of(kOut);
 #pragma unroll
       for (i32 j = 0; j < kColumns / 8; ++j) {
         const float first = sums[4 * j + 2 * half], second = sums[4 * j + 2 * half + 1];

@@ -26,4 +26,15 @@ inline u32 load_pair(OnChip from) {
   return pair;
 }
 
+// Four floats on chip, at a multiple of 16 bytes.
+inline float4 load_floats(OnChip from) {
+  const uint4 bits = load_word(from);
+  return {__uint_as_float(bits.x), __uint_as_float(bits.y), __uint_as_float(bits.z), __uint_as_float(bits.w)};
+}
+inline void store_floats(OnChip to, const float4& values) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to.at), "f"(values.x), "f"(values.y),
+               "f"(values.z), "f"(values.w)
+               : "memory");
+}
+
 }  // namespace heddle::device::arch
