@@ -94,7 +94,8 @@ class Gradient {
     op.reference(forward_.args.data(), values_);
     for (const Argument& a : forward_.arguments)
       if (a.writes && a.tensor->rank > 0) give(a);
-    for (const GradientCall& call : op.gradient) run(call);
+    for (const GradientCall& call : op.gradient)
+      if (is_wanted(call)) run(call);
   }
 
   // The inputs that have a gradient.
@@ -142,6 +143,16 @@ class Gradient {
     named_["d" + like.name] = &tensor;
   }
   Tensor& own(const Tensor& tensor) { return tensors_.emplace_back(tensor); }
+
+  // False for a call that writes only gradients of arguments that the case leaves out.
+  bool is_wanted(const GradientCall& step) const {
+    const Call call(get_op(step.op));
+    return std::ranges::any_of(call.arguments, [&](const Argument& a) {
+      const std::string value(step.value_of(a.name));
+      const Field* const of = find_field(forward_.op.fields, value.substr(1));
+      return a.writes && !(value.starts_with("d") && of && !named_.contains(of->name));
+    });
+  }
 
   void run(const GradientCall& step) {
     Call call(get_op(step.op));
