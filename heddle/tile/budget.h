@@ -1,4 +1,4 @@
-// What a kernel spends: registers by role, shared memory by name. All sums are constants, asserted where a kernel is declared:
+// States what a kernel spends: registers by role, shared memory by name. All sums are constants, asserted where a kernel is declared:
 //
 //   constexpr Budget kBudget = Budget{}.role("bring", 4, 40).role("work", 8, 232).part("ring", 4 * 49152, 1024);
 //   static_assert(kBudget.fits());
@@ -38,7 +38,7 @@ struct Part {
   friend constexpr bool operator==(const Part&, const Part&) = default;
 };
 
-// What one SM gives a CTA.
+// One SM gives this to a CTA.
 struct SmLimits {
   i32 registers = 65536, shared_bytes = 227 * 1024, threads = 1024;
 };
@@ -89,7 +89,7 @@ struct Budget {
     for (i32 i = 0; i < role_count; ++i) count += 32 * roles[i].warps * roles[i].registers;
     return count;
   }
-  // What a thread has at launch, when one CTA has the SM: the compiler is told by __launch_bounds__(threads(), 1).
+  // A thread's registers at launch, when one CTA has the SM: the compiler is told by __launch_bounds__(threads(), 1).
   constexpr i32 launch_registers(const SmLimits& sm = {}) const {
     const i32 each = sm.registers / (threads() > 0 ? threads() : 1) / 8 * 8;
     return each < 255 ? each : 255;

@@ -15,24 +15,24 @@ enum class CopyEngine {
   kTensor,     // boxes of a tensor map (cp.async.bulk.tensor)
 };
 
-// What is known of memory when a kernel is chosen; pitch: bytes from one line to the next.
+// Facts of memory that are known when a kernel is chosen; pitch: bytes from one line to the next.
 struct CopyFacts {
   i64 pitch_bytes;
-  i32 alignment;          // of the first byte
+  i32 alignment;          // the first byte's
   bool has_async = true;  // sm_80
   bool has_bulk = false;  // sm_90
 };
 
 // A word of the tile.
 struct CopyWord {
-  i32 row, col;  // of its first element
+  i32 row, col;  // its first element's
   i32 to;        // its place in the target, in elements
 };
 
 // The words of a plan, as a kernel asks for them: all that follows from the plan is in constants.
 struct CopyWords {
-  i32 width, threads, count;  // elements of a word, words of the tile
-  i32 length;                 // elements of a line of memory
+  i32 width, threads, count;  // elements in a word, words of the tile
+  i32 length;                 // elements in a line of memory
   bool along_rows;            // lines are rows
   Layout placed;              // place in memory to place in the target, before words are permuted
   Swizzle swizzle;
@@ -59,12 +59,12 @@ struct CopyWords {
 };
 
 struct CopyPlan {
-  static constexpr i32 kWidestBytes = 16;  // of one instruction
+  static constexpr i32 kWidestBytes = 16;  // one instruction moves
 
   i32 rows, cols, element_bytes, threads;
   Layout from;  // element row + rows * col to its place in memory, if lines followed each other without a gap
   Layout to;    // to its place in the target
-  Swizzle swizzle = {};      // of the target
+  Swizzle swizzle = {};      // the target's
   i32 most_width = 1 << 30;  // elements; less than the widest where memory is not aligned
 
   constexpr i32 size() const { return rows * cols; }

@@ -99,11 +99,11 @@ struct Composition {
   Layout layout;
   bool ok = true;  // layout(i) = a(b(i)) for all i < b.size()
 };
-// a after b, and whether that is a layout. It is one where each mode of b divides the modes of a or is divided by them, and where
-// sums of b's offsets carry over no mode of a.
+// a after b, and whether that is a layout. It is one where b stays inside a, each mode of b divides the modes of a or is divided by
+// them, and sums of b's offsets carry over no mode of a.
 constexpr Composition try_compose(const Layout& outer, const Layout& b) {
   const Layout a = coalesce(outer);
-  Composition made;
+  Composition made{{}, b.cosize() <= a.size()};
   i32 most[Layout::kMostModes] = {};  // the largest digit that b reaches in each mode of a
   for (i32 j = 0; j < b.rank; ++j) {
     i32 shape = b.mode[j].shape, stride = b.mode[j].stride;
@@ -135,7 +135,8 @@ constexpr bool composes(const Layout& a, const Layout& b) {
 // compose(a, b)(i) = a(b(i)). CuTe: composition.
 constexpr Layout compose(const Layout& a, const Layout& b) {
   const Composition made = try_compose(a, b);
-  hold(made.ok, "compose(a, b): the modes of b divide those of a, and their sums carry over none");
+  hold(made.ok,
+       "compose(a, b): b stays inside a, its modes divide those of a, and their sums carry over none");
   return made.layout;
 }
 
@@ -176,8 +177,13 @@ constexpr Layout complement(const Layout& a, i32 size) {
 struct LayoutPair {
   Layout inner, outer;
 };
+// True if tiles b fill a.
+constexpr bool divides(const Layout& b, const Layout& a) {
+  return has_complement(b) && b.cosize() <= a.size() && composes(a, join(b, complement(b, a.size())));
+}
 // a cut by tiles b: inside a tile, from tile to tile. CuTe: logical_divide.
 constexpr LayoutPair divide(const Layout& a, const Layout& b) {
+  hold(divides(b, a), "divide(a, b): tiles b fill a");
   return {compose(a, b), compose(a, complement(b, a.size()))};
 }
 // a repeated as b says: a, from copy to copy. CuTe: logical_product.
@@ -230,7 +236,7 @@ struct Swizzle {
   }
   // Elements that stay next to each other.
   constexpr i32 word() const { return bits == 0 ? 1 << 30 : 1 << base; }
-  // The same permutation in units of `unit` elements (2: pairs).
+  // This permutation in units of `unit` elements (2: pairs).
   constexpr Swizzle in_units(i32 unit) const {
     if (bits == 0) return {};
     i32 log = 0;

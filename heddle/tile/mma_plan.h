@@ -31,7 +31,7 @@ struct Atom {
   constexpr Distribution left_fragment() const {
     return kind == MmaKind::kWarp ? mma_left(element_bytes) : wgmma_left(element_bytes);
   }
-  // Of mma.sync; wgmma reads the right operand from shared memory.
+  // Only mma.sync has one; wgmma reads the right operand from shared memory.
   constexpr Distribution right_fragment() const {
     hold(kind == MmaKind::kWarp, "the right operand of wgmma is in shared memory");
     return mma_right(element_bytes);
@@ -79,7 +79,7 @@ struct OperandTile {
   constexpr i32 place(i32 row, i32 k) const { return swizzle()(layout()(row + rows * k)); }
 };
 
-// What a descriptor of wgmma says of a tile, in bytes (PTX ISA, "Matrix descriptor"; CuTe's canonical layouts have the same).
+// A descriptor of wgmma says this of a tile, in bytes (PTX ISA, "Matrix descriptor"; CuTe's canonical layouts have the same).
 struct Descriptor {
   i32 lead, stride;  // LBO, SBO
   i32 span;
@@ -107,7 +107,7 @@ constexpr i32 step_bytes(const OperandTile& tile, i32 i) {
   if (tile.major == Major::kMn) return k * tile.span;
   return k / tile.span_elements() * tile.block_bytes() + k % tile.span_elements() * tile.element_bytes;
 }
-// The same for rows of m or n, which are whole blocks or multiples of 8.
+// Bytes from a tile's begin to a row of m or n that begins a block or, if kK, is a multiple of 8.
 constexpr i32 row_bytes(const OperandTile& tile, i32 row) {
   if (tile.major == Major::kK) return row * tile.span;
   return row / tile.span_elements() * tile.block_bytes();
@@ -121,7 +121,7 @@ struct MmaPlan {
   i32 span = 128;
 
   constexpr i32 threads() const { return atom.threads() * row_groups * col_groups; }
-  constexpr i32 row_atoms() const { return rows / (atom.m * row_groups); }  // of a group
+  constexpr i32 row_atoms() const { return rows / (atom.m * row_groups); }  // a group's
   constexpr i32 col_atoms() const { return cols / (atom.n * col_groups); }
   constexpr i32 steps() const { return depth / atom.k(); }
   constexpr bool exists() const {
@@ -129,7 +129,7 @@ struct MmaPlan {
            depth % atom.k() == 0 && right_tile().exists() &&
            (atom.left == From::kRegisters || left_tile().exists());
   }
-  // Of the whole tile: a thread's sums are those of its atoms, along rows first.
+  // For the whole tile: a thread's sums are those of its atoms, along rows first.
   constexpr Distribution sums() const {
     return atom.sums().repeat({row_atoms(), col_atoms()}, {row_groups, col_groups});
   }

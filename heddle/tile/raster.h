@@ -65,7 +65,7 @@ struct OrderedRing {
   }
 };
 
-// The same under a causal mask: block b of keys meets the steps from apart * b on, in ascending order. The last block meets a step
+// A ring under a causal mask: block b of keys meets the steps from apart * b on, in ascending order. The last block meets a step
 // first: blocks wait for later ones only, which a launch begins first.
 struct CausalRing {
   i32 blocks, steps, apart = 2;

@@ -17,7 +17,7 @@ struct ReduceStages {
   Layout outputs, in_thread;  // the fragment's number of an element: outputs(j) + in_thread(i)
   i32 masks = 0;
   i32 mask[kMostMasks] = {};
-  Layout warps;  // those that share an output: warp(i), to be added to the first's number
+  Layout warps;  // sharing an output: warps(i), to be added to the first's number
 
   constexpr bool stays_in_warp() const { return warps.size() == 1; }
 };
@@ -49,10 +49,10 @@ constexpr ReduceStages reduce_stages(const Distribution& who, Over over) {
   return stages;
 }
 
-// What a reduction may use.
+// A reduction may use so much.
 struct ReduceLimits {
   i32 element_bytes = 2;
-  i32 threads = 256;   // of a CTA
+  i32 threads = 256;   // a CTA's
   i32 cluster = 8;     // CTAs that may share an output
   i32 words_each = 8;  // words that a thread holds before more threads share its output
 };
@@ -64,7 +64,7 @@ struct ReducePlan {
   i32 width = 1;
   bool along_reduced = true;           // a word is of one output
   i32 lanes = 1, warps = 1, ctas = 1;  // that share an output
-  i32 threads = 32;                    // of a CTA
+  i32 threads = 32;                    // a CTA's
 
   constexpr i32 parts() const { return lanes * warps * ctas; }
   // Words of an output (if along_reduced), else elements.

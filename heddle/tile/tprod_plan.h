@@ -11,12 +11,12 @@ namespace heddle::tile {
 constexpr i32 kMostPower = 4;
 
 struct IndexSet {
-  i32 tile[kMostPower] = {};  // of each factor, non-increasing
+  i32 tile[kMostPower] = {};  // each factor's, non-increasing
   friend constexpr bool operator==(const IndexSet&, const IndexSet&) = default;
 };
 
 struct TprodPlan {
-  i32 size = 64;  // of the vector
+  i32 size = 64;  // the vector's
   i32 tile = 8;   // elements of a tile
   i32 power = 2;
 

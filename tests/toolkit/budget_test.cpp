@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "heddle/base/error.h"
-
 namespace heddle::tile {
 namespace {
 
@@ -28,7 +26,7 @@ TEST(Budget, AddsUp) {
   static_assert(kGemm.registers() == 128 * 40 + 256 * 232 && kGemm.registers() <= 168 * 384);
   static_assert(kGemm.offset("sums") == 196608 && kGemm.shared_bytes() == 196608 + 31744 + 64);
   static_assert(ring_bytes<kGemm>() == 196608, "a budget can be a template parameter");
-  EXPECT_THROW(kGemm.offset("scales"), Error);
+  EXPECT_ANY_THROW(kGemm.offset("scales"));
 }
 
 TEST(Budget, AlignsParts) {

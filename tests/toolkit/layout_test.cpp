@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "heddle/base/error.h"
 #include "tests/toolkit/random_layouts.h"
 
 namespace heddle::tile {
@@ -53,7 +52,7 @@ TEST(Layout, ComposeRefusesWhatIsNoLayout) {
   EXPECT_FALSE(composes(line(6).with(4, 60), line(4, 4))) << "4 does not divide 6";
   EXPECT_FALSE(composes(line(2).with(4, 16), line(2, 1).with(2, 1))) << "1 + 1 carries into the second mode";
   EXPECT_TRUE(composes(line(4).with(4, 16), line(2, 1).with(2, 1)));
-  EXPECT_THROW(compose(line(6).with(4, 60), line(4, 4)), Error);
+  EXPECT_ANY_THROW(compose(line(6).with(4, 60), line(4, 4)));
 }
 
 TEST(Layout, ComplementReachesTheRestOnce) {
@@ -71,7 +70,7 @@ TEST(Layout, ComplementReachesTheRestOnce) {
     for (i32 j = 1; j < rest.size(); ++j) ASSERT_LT(rest(j - 1), rest(j));
   }
   EXPECT_FALSE(has_complement(line(4, 1).with(2, 2))) << "modes overlap";
-  EXPECT_THROW(complement(line(4, 1).with(2, 2), 8), Error);
+  EXPECT_ANY_THROW(complement(line(4, 1).with(2, 2), 8));
 }
 
 TEST(Layout, DivideReachesEachElementOnce) {
@@ -79,9 +78,7 @@ TEST(Layout, DivideReachesEachElementOnce) {
   i32 divided = 0;
   for (i32 round = 0; round < 2 * kRounds; ++round) {
     const Layout a = random.layout(4, true), b = random.layout(2, false);
-    if (b.cosize() > a.size() || !composes(a, b) || !has_complement(b)) continue;
-    const Layout rest = complement(b, a.size());
-    if (!composes(a, rest) || b.size() * rest.size() != a.size()) continue;
+    if (!divides(b, a)) continue;
     const LayoutPair cut = divide(a, b);
     std::multiset<i32> offsets, wanted;
     for (i32 i = 0; i < a.size(); ++i) wanted.insert(a(i));
@@ -91,6 +88,7 @@ TEST(Layout, DivideReachesEachElementOnce) {
     ++divided;
   }
   EXPECT_GT(divided, kRounds / 2);
+  EXPECT_ANY_THROW(divide(line(3), line(2))) << "the second tile is past the end";
 }
 
 TEST(Layout, ProductRepeatsWithoutOverlap) {
@@ -137,7 +135,7 @@ TEST(Layout, CommonVectorIsTheWidestWord) {
   for (i32 round = 0; round < kRounds; ++round) {
     const std::vector<i32> shapes = round % 2 == 0 ? std::vector<i32>{1, 2, 4, 8} : std::vector<i32>{2, 3, 4};
     Layout a = random.layout(3, false, shapes), b = a;
-    // The same shapes, so that indices mean the same; b's strides in another order.
+    // Both have one list of shapes, so that indices mean the same; b's strides in another order.
     for (i32 i = 1, at = 1; i >= 0; --i) b.mode[i % b.rank].stride = at, at *= b.mode[i % b.rank].shape;
     if (random.number(0, 1) == 0) b = a, b.mode[0].stride *= random.number(1, 2);
     const i32 width = power_of_two_in(common_vector(a, b));
@@ -183,9 +181,9 @@ TEST(Swizzle, InUnitsIsTheSamePermutation) {
     const Swizzle bytes = swizzle_of_span(128), units = bytes.in_units(unit);
     for (i32 at = 0; at < 2048; at += unit) EXPECT_EQ(units(at / unit) * unit, bytes(at));
   }
-  EXPECT_THROW(swizzle_of_span(128).in_units(32), Error) << "a unit wider than a word";
-  EXPECT_THROW(swizzle_of_span(128).in_units(3), Error);
-  EXPECT_THROW(swizzle_of_span(48), Error);
+  EXPECT_ANY_THROW(swizzle_of_span(128).in_units(32)) << "a unit wider than a word";
+  EXPECT_ANY_THROW(swizzle_of_span(128).in_units(3));
+  EXPECT_ANY_THROW(swizzle_of_span(48));
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "heddle/base/error.h"
-
 namespace heddle::tile {
 namespace {
 
@@ -81,7 +79,7 @@ TEST(MmaPlan, KnowsWhichAtomsExist) {
   EXPECT_FALSE(wgmma_atom(12, 2).exists());
   EXPECT_FALSE(wgmma_atom(64, 1, From::kChip, Major::kMn).exists()) << "8-bit operands lie along k";
   EXPECT_FALSE(wgmma_atom(64, 2, From::kRegisters, Major::kMn).exists()) << "registers have no major";
-  EXPECT_THROW(wgmma_atom(64, 2).right_fragment(), Error);
+  EXPECT_ANY_THROW(wgmma_atom(64, 2).right_fragment());
 }
 
 TEST(MmaPlan, CountsRegistersAndBytes) {

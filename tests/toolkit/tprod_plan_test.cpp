@@ -73,7 +73,7 @@ TEST(TprodPlan, SetsAreNumbered) {
   static_assert(TprodPlan{64, 8, 4}.multiplicity({{3, 3, 3, 1}}) == 4);
 }
 
-// What a lane takes of each factor gives the element of phi that it holds.
+// A lane's elements of the factors give the element of phi that it holds.
 TEST(TprodPlan, FactorsOfAFragmentMakeItsElements) {
   for (const TprodPlan& plan : {TprodPlan{64, 8, 2}, TprodPlan{64, 16, 2}, TprodPlan{16, 4, 4}})
     for (const Distribution& who : {wgmma_left(2), mma_left(2)}) {
