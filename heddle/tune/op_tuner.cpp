@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -273,7 +274,10 @@ std::shared_ptr<const TunedConfig> OpTuner::find(const OpSpec& op, const std::by
                                                  const CallSite& site, const Settings& settings) {
   const CheckedCall call = check_call(op, args);
   if (call.is_empty) return nullptr;
-  std::vector<OpConfig> candidates = configs_of(op, call.args.data(), {.gpu = on_gpu_});
+  std::optional<KernelTarget> kernels;
+  if (op.kernel) kernels = backend_.op_calls().kernels(site);
+  std::vector<OpConfig> candidates =
+      configs_of(op, call.args.data(), {.gpu = on_gpu_, .kernels = kernels ? &*kernels : nullptr});
   if (!settings.allow_reorder)
     std::erase_if(candidates, [](const OpConfig& config) { return config.reorders(); });
   if (settings.policy == Policy::kPickBest && settings.max_configs > 0)

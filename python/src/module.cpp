@@ -46,6 +46,8 @@ nb::object path() {
   made["device"] = nb::str(last.place.text().c_str());
   made["copies"] = last.copies;
   made["threads"] = last.threads;
+  made["body"] = nb::str(last.body ? last.body->name.c_str() : last.entry->op.name.c_str());
+  made["why_no_kernel"] = nb::str(last.body ? last.body->why_no_kernel.c_str() : "");
   made["tuned"] = nb::str(last.tuned ? last.tuned->summary().c_str() : "");
   return made;
 }

@@ -1,7 +1,11 @@
 // One call: reads the tensors, makes the outputs that are not given, runs the op.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include "heddle/base/error.h"
 #include "heddle/ir/call_cache.h"
@@ -45,7 +49,16 @@ struct OutputPlan {
   std::vector<Output> outputs;
   i64 workspace_bytes = 0;
   bool is_empty = false;
+  const Path::Body* body = nullptr;  // on a GPU
 };
+
+// Keeps one copy of each body's names, to the end of the process.
+const Path::Body* kept_body(const CallNeeds& needs) {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::map<std::pair<std::string, std::string>, Path::Body>;
+  const std::lock_guard lock(mutex);
+  return &all.try_emplace({needs.body, needs.why_no_kernel}, Path::Body{needs.body, needs.why_no_kernel}).first->second;
+}
 
 // Gives other threads of Python the interpreter while it lives.
 class Unlocked {
@@ -225,7 +238,7 @@ class Call {
     tuned_ = tuner.choose(entry_.op, args_, site);
   }
 
-  OutputPlan plan(const CallLayout&) {
+  OutputPlan plan() {
     const CheckedCall call = check_call(entry_.op, args_);
     OutputPlan plan{.is_empty = call.is_empty};
     for (size_t i = 0; i < entry_.outputs.size(); ++i) {
@@ -236,8 +249,10 @@ class Call {
       std::copy(tensor.size, tensor.size + tensor.rank, made.size.begin());
       plan.outputs.push_back(made);
     }
-    if (place_.kind == MemoryPlace::Kind::kGpu && !call.is_empty)
-      plan.workspace_bytes = caller_of(place_).needs(entry_.op, call.args.data(), site()).workspace_bytes;
+    if (place_.kind == MemoryPlace::Kind::kGpu && !call.is_empty) {
+      const CallNeeds needs = caller_of(place_).needs(entry_.op, call.args.data(), site());
+      plan.workspace_bytes = needs.workspace_bytes, plan.body = kept_body(needs);
+    }
     return plan;
   }
 
@@ -254,10 +269,12 @@ class Call {
     });
     if (complete && place_.kind != MemoryPlace::Kind::kGpu) return;
     static thread_local CallCache<OutputPlan> cache;
-    const u64 place = place_.kind == MemoryPlace::Kind::kGpu ? u64(place_.device) + 1 : 0;
+    u64 place = place_.kind == MemoryPlace::Kind::kGpu ? 2 * u64(place_.device) + 2 : 0;
+    constexpr u64 kAlignment = 16;  // bytes; CallNeeds depend on it
+    if (entry_.op.kernel && place > 0) place += u64(cache.layout(entry_.op).is_aligned(args_, kAlignment));
     const OutputPlan& plan = cache.find(entry_.op, args_, tuned_ ? &tuned_->config : nullptr, place,
-                                        [&](const CallLayout& layout) { return this->plan(layout); });
-    workspace_bytes_ = plan.workspace_bytes;
+                                        [&](const CallLayout&) { return this->plan(); });
+    workspace_bytes_ = plan.workspace_bytes, body_ = plan.body;
     for (const OutputPlan::Output& output : plan.outputs) make_output(output);
   }
 
@@ -280,7 +297,7 @@ class Call {
   void launch() {
     Path& path = last_path();
     path.entry = &entry_, path.reference = entry_.use_reference, path.empty = false;
-    path.place = place_, path.copies = copies_, path.threads = 0;
+    path.place = place_, path.copies = copies_, path.threads = 0, path.body = body_;
     if (tuned_ || path.tuned) path.tuned = tuned_;  // rarely: counting its owners takes time
     if (path.reference) return run_reference();
     entry_.prepare(place_);
@@ -346,6 +363,7 @@ class Call {
   Few<Object> results_;  // by OpEntry::outputs
   Kept kept_;
   i64 bytes_ = 0, workspace_bytes_ = 0;
+  const Path::Body* body_ = nullptr;
   int copies_ = 0, threads_ = 0;
   bool has_given_ = false, is_large_ = false;
 };

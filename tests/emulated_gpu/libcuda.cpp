@@ -474,6 +474,11 @@ int cuFuncGetAttribute(int* value, FunctionAttribute which, FunctionHandle) {
 int cuFuncSetAttribute(FunctionHandle, FunctionAttribute, int) {
   return kSuccess;
 }
+// It has no tensor maps, and says so (DeviceAttribute::kTensorMaps).
+int cuTensorMapEncodeTiled(void*, int, u32, void*, const u64*, const u64*, const u32*, const u32*, int, int, int,
+                           int) {
+  return kInvalidValue;
+}
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* ctas, FunctionHandle, int, size_t) {
   return set(ctas, 1);
 }
