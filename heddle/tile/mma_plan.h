@@ -9,7 +9,7 @@ namespace heddle::tile {
 
 enum class MmaKind { kWarp, kWarpGroup };  // mma.sync; wgmma, four warps
 enum class From { kRegisters, kChip };
-enum class Major { kK, kMn };  // elements next to each other in memory: along k, or along m or n
+enum class Major { kK, kOuter };  // elements next to each other in memory: along k, or along m or n
 
 // One instruction: [m, n] += [m, k] [n, k]', sums in FP32.
 struct Atom {
@@ -54,7 +54,7 @@ constexpr Atom wgmma_atom(i32 n, i32 element_bytes, From left = From::kChip, Maj
 }
 
 // How an operand's tile [rows, depth] lies in shared memory, in blocks of one span: a block has rows of `span` bytes, along k or,
-// if kMn, along m or n; 16-byte words are permuted by the row, so that 8 rows of a column fall into different banks.
+// if kOuter, along m or n; 16-byte words are permuted by the row, so that 8 rows of a column fall into different banks.
 // A tensor copy with the same span writes one block, and wgmma reads it.
 struct OperandTile {
   i32 rows, depth, element_bytes;
@@ -104,7 +104,7 @@ constexpr Descriptor descriptor(const OperandTile& tile) {
 // decide the permutation, and a step inside a span changes lower bits only.
 constexpr i32 step_bytes(const OperandTile& tile, i32 i) {
   const i32 k = i * depth_of(tile.element_bytes);
-  if (tile.major == Major::kMn) return k * tile.span;
+  if (tile.major == Major::kOuter) return k * tile.span;
   return k / tile.span_elements() * tile.block_bytes() + k % tile.span_elements() * tile.element_bytes;
 }
 // Bytes from a tile's begin to a row of m or n that begins a block or, if kK, is a multiple of 8.

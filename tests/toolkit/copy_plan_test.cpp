@@ -54,8 +54,8 @@ TEST(CopyPlan, CopiesAllAndOnlyTheTile) {
       copy_columns(64, 64, 2, 128, by_columns(64, 64)),    // as it is
       copy_rows(32, 24, 4, 64, line(32, 28).with(24, 1)),  // rows with a gap on chip
       copy_rows(16, 20, 2, 96, by_rows(16, 20)),           // words of 4, and not as many as threads
-      copy_columns(128, 16, 2, 32, OperandTile{128, 16, 2, Major::kMn, 128}.layout(),
-                   OperandTile{128, 16, 2, Major::kMn, 128}.swizzle()),
+      copy_columns(128, 16, 2, 32, OperandTile{128, 16, 2, Major::kOuter, 128}.layout(),
+                   OperandTile{128, 16, 2, Major::kOuter, 128}.swizzle()),
       copy_rows(8, 1, 4, 32, by_columns(8, 1)),
       copy_rows(1, 48, 1, 32, by_rows(1, 48)),
   };
@@ -100,7 +100,7 @@ TEST(CopyPlan, ChoosesTheEngine) {
   const OperandTile wide{64, 128, 2, Major::kK, 128};
   EXPECT_EQ(copy_rows(64, 128, 2, 128, wide.layout(), wide.swizzle()).boxes(), 2);
   // Columns as lines: blocks of 64 rows.
-  const OperandTile turned{128, 64, 2, Major::kMn, 128};
+  const OperandTile turned{128, 64, 2, Major::kOuter, 128};
   const CopyPlan columns = copy_columns(128, 64, 2, 128, turned.layout(), turned.swizzle());
   EXPECT_EQ(columns.span_bytes(), 128);
   EXPECT_EQ(columns.boxes(), 2);

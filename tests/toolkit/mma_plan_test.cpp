@@ -23,10 +23,10 @@ i32 canonical_place(const Descriptor& d, Major major, i32 element_bytes, i32 row
 
 TEST(MmaPlan, DescriptorsReachTheElementsOfTheTile) {
   for (const i32 bytes : {1, 2, 4})
-    for (const Major major : {Major::kK, Major::kMn})
+    for (const Major major : {Major::kK, Major::kOuter})
       for (const i32 span : {128, 64, 32, 16})
         for (const i32 rows : {64, 256}) {
-          if (major == Major::kMn && bytes != 2) continue;
+          if (major == Major::kOuter && bytes != 2) continue;
           const OperandTile tile{rows, 128, bytes, major, span};
           ASSERT_TRUE(tile.exists());
           const Descriptor d = descriptor(tile);
@@ -44,7 +44,7 @@ TEST(MmaPlan, DescriptorsReachTheElementsOfTheTile) {
 }
 
 TEST(MmaPlan, RowsOfATileBeginWhereGroupsLook) {
-  for (const Major major : {Major::kK, Major::kMn}) {
+  for (const Major major : {Major::kK, Major::kOuter}) {
     const OperandTile tile{256, 64, 2, major, 128};
     for (i32 row = 0; row < 256; row += 64) EXPECT_EQ(row_bytes(tile, row), tile.layout()(row) * 2) << row;
   }
@@ -52,7 +52,7 @@ TEST(MmaPlan, RowsOfATileBeginWhereGroupsLook) {
 
 TEST(MmaPlan, TilesAreFilledOnce) {
   for (const i32 span : {128, 64, 32, 16})
-    for (const Major major : {Major::kK, Major::kMn}) {
+    for (const Major major : {Major::kK, Major::kOuter}) {
       const OperandTile tile{64, 64, 2, major, span};
       std::set<i32> places;
       for (i32 at = 0; at < 64 * 64; ++at) places.insert(tile.place(at % 64, at / 64));
@@ -65,20 +65,20 @@ TEST(MmaPlan, TilesAreFilledOnce) {
 TEST(MmaPlan, DescriptorBitsAreThoseOfThePtxIsa) {
   const Descriptor k_major = descriptor({128, 64, 2, Major::kK, 128});
   EXPECT_EQ(k_major.bits(), 1ull << 62 | 64ull << 32 | 1ull << 16);
-  const Descriptor m_major = descriptor({128, 64, 2, Major::kMn, 128});
+  const Descriptor m_major = descriptor({128, 64, 2, Major::kOuter, 128});
   EXPECT_EQ(m_major.bits(), 1ull << 62 | 64ull << 32 | u64(64 * 128 / 16) << 16);
   EXPECT_EQ(step_bytes({128, 64, 2, Major::kK, 128}, 1), 32);
-  EXPECT_EQ(step_bytes({128, 64, 2, Major::kMn, 128}, 1), 2048);
+  EXPECT_EQ(step_bytes({128, 64, 2, Major::kOuter, 128}, 1), 2048);
 }
 
 TEST(MmaPlan, KnowsWhichAtomsExist) {
   EXPECT_TRUE(mma_atom(2).exists());
   EXPECT_TRUE(wgmma_atom(256, 2).exists());
-  EXPECT_TRUE(wgmma_atom(176, 2, From::kRegisters, Major::kK, Major::kMn).exists());
+  EXPECT_TRUE(wgmma_atom(176, 2, From::kRegisters, Major::kK, Major::kOuter).exists());
   EXPECT_FALSE(wgmma_atom(260, 2).exists());
   EXPECT_FALSE(wgmma_atom(12, 2).exists());
-  EXPECT_FALSE(wgmma_atom(64, 1, From::kChip, Major::kMn).exists()) << "8-bit operands lie along k";
-  EXPECT_FALSE(wgmma_atom(64, 2, From::kRegisters, Major::kMn).exists()) << "registers have no major";
+  EXPECT_FALSE(wgmma_atom(64, 1, From::kChip, Major::kOuter).exists()) << "8-bit operands lie along k";
+  EXPECT_FALSE(wgmma_atom(64, 2, From::kRegisters, Major::kOuter).exists()) << "registers have no major";
   EXPECT_ANY_THROW(wgmma_atom(64, 2).right_fragment());
 }
 
