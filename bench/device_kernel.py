@@ -1,5 +1,5 @@
-"""Whole kernels (heddle/ir/kernel.h) without the rest of heddle: compiled by NVRTC where there need be no GPU, launched through the
-driver, with torch as the peer. bench/gemm.py and its like use it."""
+"""Whole kernels (heddle/ir/kernel.h) without the rest of heddle: compiled by NVRTC, which needs no GPU,
+launched through the driver, with torch as the peer. bench/gemm.py and its like use it."""
 
 import ctypes
 import glob
@@ -37,7 +37,8 @@ return a;
 using namespace heddle::device;
 using Launch0 = {op}::{launch}<Config>;
 extern "C" __global__ __launch_bounds__(Launch0::kThreads, ctas_of<Launch0>())
-void launch0(const __grid_constant__ heddle::{args_type} args, const __grid_constant__ heddle::TensorMaps<{max(1, maps)}> maps, heddle::u8* workspace) {{
+void launch0(const __grid_constant__ heddle::{args_type} args,
+             const __grid_constant__ heddle::TensorMaps<{max(1, maps)}> maps, heddle::u8* workspace) {{
   Launch0::run(args, maps.at, workspace);
 }}
 """
@@ -83,7 +84,9 @@ def compile_text(text, arch="sm_90a"):
 def use_of(log):
     """Registers, bytes spilled, and warnings of the assembler about serialised products."""
     registers = [int(n) for n in re.findall(r"Used (\d+) registers", log)]
-    spills = [int(a) + int(b) for a, b in re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)]
+    spills = [
+        int(a) + int(b) for a, b in re.findall(r"(\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    ]
     return max(registers, default=0), max(spills, default=0), re.findall(r"\(C75\d\d\)", log)
 
 
@@ -168,8 +171,8 @@ class Driver:
 
 
 def bench(cases, rounds=9, inner=4, warm=2):
-    """Median milliseconds of each of {name: function}, in a new order each round, after a kernel that sleeps until all is
-    launched."""
+    """Median milliseconds of each of {name: function}, in a new order each round, after a kernel that sleeps
+    until all is launched."""
     import torch
 
     for run in cases.values():

@@ -1,5 +1,6 @@
-"""The matrix product as a whole kernel (heddle/ops/matmul/matmul_kernel.sm90.cuh) against cuBLAS through torch.
-gemm.py build FOLDER: compiles all shapes of tiles; needs no GPU. gemm.py run FOLDER [check] [square] [llama] [sustained]."""
+"""The matrix product as a whole kernel (ops/matmul/matmul_kernel.sm90.cuh) against cuBLAS through torch.
+gemm.py build FOLDER: compiles all shapes of tiles; needs no GPU.
+gemm.py run FOLDER [check] [square] [llama] [sustained]: on a GPU of compute capability 9.0."""
 
 import json
 import math
@@ -62,13 +63,19 @@ def build(folder):
     made = {}
     wanted = [(k, s, "bf16", "bf16") for k in KINDS for s in shapes() if fits(s, k)]
     wide, narrow = shapes()[0], (64, 64, 64, 2, 1)
-    wanted += [(k, s, d, o) for k in ("tn", "nt") for s in (wide, narrow) for d, o in (("f16", "f16"), ("bf16", "f32"))]
+    wanted += [
+        (k, s, d, o)
+        for k in ("tn", "nt")
+        for s in (wide, narrow)
+        for d, o in (("f16", "f16"), ("bf16", "f32"))
+    ]
     for kind, shape, dtype, out in wanted:
         name = name_of(kind, shape, dtype, out)
         along_m, along_k = KINDS[kind]
         types = (
             f"a.a.data.dtype = a.b.data.dtype = heddle::DType({dk.DTYPES[dtype]}); "
-            f"a.y.dtype = heddle::DType({dk.DTYPES[out]}); a.a.transposed = {along_m}; a.b.transposed = {along_k};"
+            f"a.y.dtype = heddle::DType({dk.DTYPES[out]}); "
+            f"a.a.transposed = {along_m}; a.b.transposed = {along_k};"
         )
         constants = {n.capitalize(): v for n, v in zip(NAMES, shape, strict=True)}
         constants["Stages"] = stages_of(shape, out)
@@ -76,7 +83,10 @@ def build(folder):
         begin = time.time()
         cubin, log = dk.compile_text(text)
         registers, spills, serial = dk.use_of(log)
-        print(f"{name}: {registers} registers, {spills} spilled, {serial} {time.time() - begin:.1f} s", flush=True)
+        print(
+            f"{name}: {registers} registers, {spills} spilled, {serial} {time.time() - begin:.1f} s",
+            flush=True,
+        )
         if not cubin:
             sys.exit(log)
         (folder / f"{name}.cubin").write_bytes(cubin)
@@ -86,9 +96,7 @@ def build(folder):
 
 def tensor_bytes(address, dtype, sizes, stride):
     """heddle/ir/tensor.h, of rank 2."""
-    return struct.pack(
-        "<QIBBHq4i4q", address, 0, dk.DTYPES[dtype], 2, 0, 0, *sizes, 0, 0, *stride, 1, 0, 0
-    )
+    return struct.pack("<QIBBHq4i4q", address, 0, dk.DTYPES[dtype], 2, 0, 0, *sizes, 0, 0, *stride, 1, 0, 0)
 
 
 def matmul_bytes(a, b, y, along_m, along_k, dtype, out):
@@ -133,9 +141,7 @@ class Kernel:
         count = torch.cuda.get_device_properties(0).multi_processor_count
         params = [matmul_bytes(a, b, y, along_m, along_k, self.dtype, self.out), maps, bytes(8)]
         grid = min(tiles, count // cluster) * cluster
-        return self.driver.launcher(
-            self.function, grid, cluster, 128 * (rows // 64 + 1), self.shared, params
-        )
+        return self.driver.launcher(self.function, grid, cluster, 128 * (rows // 64 + 1), self.shared, params)
 
 
 def operands(kind, m, n, k, dtype, pad=0):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes heddle/backend/cuda/arch/wgmma_products.cuh: products of four warps (wgmma) of every width, with the left operand on
-chip or in registers."""
+"""Writes heddle/backend/cuda/arch/wgmma_products.cuh: products of four warps (wgmma) of every width, with the
+left operand on chip or in registers."""
 
 import pathlib
 import sys
@@ -8,21 +8,22 @@ import sys
 PATH = pathlib.Path(__file__).parent.parent / "heddle/backend/cuda/arch/wgmma_products.cuh"
 WIDTHS = range(8, 257, 8)
 HEAD = """// Written by scripts/make_wgmma.py.
-// Asynchronous products of four warps on sm_90a: sums[64, 2 kSums] (+)= a b, of every width. The left operand lies on chip or in
-// registers. Until the program has waited for them, it must not touch their sums or their operands (arch/wgmma.cuh).
+// Asynchronous products of four warps on sm_90a: sums[64, 2 kSums] (+)= a b, of every width. The left operand
+// lies on chip or in registers. Until the program has waited for them, it must not touch sums or operands.
 #pragma once
 
 #include "heddle/backend/cuda/arch/wgmma.cuh"
 
 namespace heddle::device::arch {
 
-// What the elements of both operands are; k counts 32 bytes of a row.
+// The elements of both operands. A product takes 32 bytes of k.
 enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
-// Which elements of an operand are adjacent on chip: those of a row or column of the product, along k, or those of one k.
+// The elements of an operand that are adjacent on chip: those of a row or column of the product, or of one k.
 enum class Major : u8 { kK, kOuter };
 
-// Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row, eight rows after
-// another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of kRow bytes of rows to the next.
+// Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row,
+// eight rows after another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of rows
+// to the next one.
 template <u32 kRow = 128>
 inline u64 descriptor(OnChip at, u32 lead = 16) {
   static_assert(kRow == 128 || kRow == 64 || kRow == 32);
@@ -90,7 +91,7 @@ def product(name, form, has_majors, in_registers):
     left = "const u32 (&a)[4]" if in_registers else "u64 a"
     operands = '"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])' if in_registers else '"l"(a)'
     count = 4 if in_registers else 1
-    a = "{" + ' ", " '.join(f'" p{i} "' for i in range(4)) + "}" if in_registers else '" p0 "'
+    a = "{" + ", ".join(f'" p{i} "' for i in range(4)) + "}" if in_registers else '" p0 "'
     a = a.replace('" ", " "', ", ")
     majors, flags = "", ""
     if has_majors:
@@ -102,8 +103,8 @@ def product(name, form, has_majors, in_registers):
     )
     text = [
         f'  asm volatile("{{.reg .pred add; setp.ne.u32 add, " p{count + 1} ", 0; "',
-        f'               "wgmma.mma_async.sync.aligned.m64n" #width "{form} {{" HEDDLE_NAMES_##width "}}, {a}, " '
-        f'p{count} ", add{immediates};}}"',
+        f'               "wgmma.mma_async.sync.aligned.m64n" #width "{form} {{" HEDDLE_NAMES_##width'
+        f' "}}, {a}, " p{count} ", add{immediates};}}"',
         "               : HEDDLE_SUMS_##width",
         f'               : {operands}, "l"(b), "r"(i32(add)){flags}',
         '               : "memory")',
@@ -122,13 +123,18 @@ def product(name, form, has_majors, in_registers):
 
 def choice(in_registers):
     left = "const u32 (&a)[4]" if in_registers else "u64 a"
-    params = "Terms kTerms, Major kRight, i32 kSums" if in_registers else "Terms kTerms, Major kLeft, Major kRight, i32 kSums"
+    params = (
+        "Terms kTerms, Major kRight, i32 kSums"
+        if in_registers
+        else "Terms kTerms, Major kLeft, Major kRight, i32 kSums"
+    )
     given = "<kRight>" if in_registers else "<kLeft, kRight>"
     k_only = "kRight == Major::kK" if in_registers else "kLeft == Major::kK && kRight == Major::kK"
     lines = [
         f"template <{params}>",
         f"inline void multiply(float (&sums)[kSums], {left}, u64 b, bool add) {{",
-        f'  static_assert(kTerms == Terms::kBf16 || kTerms == Terms::kF16 || ({k_only}), "these are along k alone");',
+        f"  static_assert(kTerms == Terms::kBf16 || kTerms == Terms::kF16 || ({k_only}),",
+        '                "these are along k alone");',
     ]
     for name, _, has_majors in TYPES:
         lines.append(
@@ -145,7 +151,9 @@ def text():
             parts.append(product(name, form, has_majors, in_registers) + "\n")
     parts.append("#undef HEDDLE_EACH_WIDTH\n")
     parts += [f"#undef HEDDLE_NAMES_{w}\n#undef HEDDLE_SUMS_{w}\n" for w in WIDTHS]
-    parts += ["\n// sums = a b, or sums += a b where `add`. In place of a descriptor, a in registers: a fragment of mma.\n"]
+    parts += [
+        "\n// sums = a b, or sums += a b where `add`. The left operand: a descriptor, or a fragment of mma.\n"
+    ]
     parts += [choice(False), choice(True), TAIL]
     return "// clang-format off\n".join(["", "".join(parts)]) + "// clang-format on\n"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -87,16 +88,21 @@ class OpConfigs : public testing::TestWithParam<Run> {
 
 TEST_P(OpConfigs, GiveTheBitsOfTheDefaultUnlessMarked) {
   const auto& [op, backend, executor] = GetParam();
-  const TilingTarget target{.gpu = backend->executors[0].space != nullptr};
+  TilingTarget target{.gpu = backend->executors[0].space != nullptr};
   if (!executor.empty())
     return expect_same(*op, target,
                        [&, op = op, executor = executor](const Case& test, const OpConfig* config) {
                          static const OpConfig plain;  // in the tiles of the target
                          return run_case(*op, test, executor, config ? config : &plain);
                        });
+  std::optional<KernelTarget> kernels;
+  if (target.gpu) kernels = backend->op_calls().kernels({.device = 0});
+  if (kernels) target.kernels = &*kernels;
   expect_same(*op, target, [&, op = op, backend = backend](const Case& test, const OpConfig* config) {
     const CallResult result = run_call(*op, test, *backend, {.config = config});
-    if (config) {
+    if (config && is_of_kernel(*config)) {
+      EXPECT_EQ(result.needs.why_no_kernel, "") << op->name << ", " << config->text();
+    } else if (config) {
       const auto axes = op->axes(inferred(*op, test).data(), {.gpu = target.gpu, .config = config});
       EXPECT_EQ(result.needs.tiles, i64(default_tiles(axes).size())) << op->name << ", " << config->text();
     }

@@ -9,7 +9,6 @@
 #include "heddle/backend/cuda/program/body_check.h"
 #include "heddle/backend/cuda/program/kernel_source.h"
 #include "heddle/backend/cuda/program/requests.h"
-#include "heddle/base/error.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/matmul/matmul.h"
@@ -48,7 +47,8 @@ TEST(WholeKernel, SaysWhatDoesNotFit) {
   EXPECT_EQ(why(product(33, 64, 72, DType::kF16, false, false)), "");
   EXPECT_EQ(why(product(33, 64, 71)), "a's rows are 142 bytes apart; must be a multiple of 16");
   EXPECT_EQ(why(product(33, 60, 72)), "y's rows are 120 bytes apart; must be a multiple of 16");
-  EXPECT_EQ(why(product(33, 64, 72, DType::kBf16, true)), "a's columns are 66 bytes apart; must be a multiple of 16");
+  EXPECT_EQ(why(product(33, 64, 72, DType::kBf16, true)),
+            "a's columns are 66 bytes apart; must be a multiple of 16");
   EXPECT_EQ(why(product(32, 64, 72, DType::kF32)), "a is f32 and b is f32; must both be bf16 or f16");
   Matmul codes = product(32, 64, 72);
   codes.b.scales = dense(DType::kF32, {64, 1});
@@ -68,7 +68,8 @@ TEST(WholeKernel, FitsWhateverTheRows) {
 TEST(WholeKernel, ConfigurationsComeFirstAndTakeWhatADeviceHas) {
   for (const bool along_m : {false, true})
     for (const bool along_k : {false, true})
-      for (const auto& [m, n, k] : {std::array{16, 4096, 4096}, {8, 64, 128}, {512, 14336, 4096}, {8192, 8192, 8192}}) {
+      for (const auto& [m, n, k] :
+           {std::array{16, 4096, 4096}, {8, 64, 128}, {512, 14336, 4096}, {8192, 8192, 8192}}) {
         const Matmul args = product(m, n, k, DType::kBf16, along_m, along_k);
         const std::vector<OpConfig> all = configs(args);
         ASSERT_GE(all.size(), 4u);

@@ -33,10 +33,11 @@ struct BodyCheck {
   std::string op, arch;
   int rows = 1;          // most rows of a step; kernels of many rows differ
   OpConfig config = {};  // without values: the op's default
-  bool is_kernel = false;  // a whole kernel, whose `op` is "matmul_kernel.sm90" and whose `config` its constants
-  KernelUse use;         // the maximum of each over the kernel and the functions that it calls
-  double seconds = 0;    // compile time; about 0 when the code came from the cache
-  std::string failure;   // the compiler's message, or which budget is exceeded; empty: good
+  bool is_kernel =
+      false;            // a whole kernel, whose `op` is "matmul_kernel.sm90" and whose `config` its constants
+  KernelUse use;        // the maximum of each over the kernel and the functions that it calls
+  double seconds = 0;   // compile time; about 0 when the code came from the cache
+  std::string failure;  // the compiler's message, or which budget is exceeded; empty: good
 };
 
 // Compiled code that is stored on disk.

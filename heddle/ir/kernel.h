@@ -1,6 +1,6 @@
 // Whole kernels of an op: launches with threads, roles, clusters and tensor maps of their own, where a tile body in the
 // frame of a CTA per tile would be slower. An op says in OpSpec::kernel how a call would be launched, as plain data; the
-// code is in the file x_kernel.<file>.cuh next to the op. A kernel is compiled for the dtypes of the arguments and for
+// code is in the file x_kernel.<file>.cuh next to the op (backend/cuda/device/kernel_sm80.cuh). A kernel is compiled for the dtypes of the arguments and for
 // `KernelPlan::constants`, never for sizes or strides, which it reads when it runs.
 #pragma once
 
@@ -31,7 +31,7 @@ enum class BoxSwizzle : u8 { kNone, k32, k64, k128 };
 struct KernelMap {
   static constexpr int kMostRank = 5;
 
-  u32 address = 0;  // bytes from the beginning of the arguments to the pointer of the tensor; or
+  u32 address = 0;            // bytes from the beginning of the arguments to the pointer of the tensor; or
   bool in_workspace = false;  // it lies in the workspace, and `offset` says where
   i64 offset = 0;             // bytes from that address to element 0
   DType dtype = DType::kBf16;
@@ -54,12 +54,12 @@ struct KernelLaunch {
 
 // How a call runs as a whole kernel.
 struct KernelPlan {
-  std::string why_not;  // the reason why it does not, for people; empty: it does
-  std::string file;     // "sm90": the device file is x_kernel.sm90.cuh
-  OpConfig constants;   // replace those of the file's `KernelConfig`
+  std::string why_not;                 // the reason why it does not, for people; empty: it does
+  std::string file;                    // "sm90": the device file is x_kernel.sm90.cuh
+  OpConfig constants;                  // replace those of the file's `KernelConfig`
   std::vector<KernelLaunch> launches;  // one after the other
   i64 workspace_bytes = 0;
-  i64 cleared_bytes = 0;  // of the workspace's beginning, set to zero before the first launch
+  i64 cleared_bytes = 0;  // set to zero at the beginning of the workspace before the first launch
 };
 
 // Plans a call whose arguments were checked. `config`: one of OpSpec::configs that names a kernel, or without values: the

@@ -61,7 +61,8 @@ struct TileAxis {
 struct TilingTarget {
   bool gpu = false;
   const OpConfig* config = nullptr;  // chosen for the call (OpSpec::configs); null: the op's default
-  const KernelTarget* kernels = nullptr;  // a call by itself, which may be a whole kernel there; null: a part of a program
+  const KernelTarget* kernels =
+      nullptr;  // a call by itself, which may be a whole kernel there; null: a part of a program
 };
 
 struct OpTraits {

@@ -79,7 +79,8 @@ struct CallNeeds {
   i64 workspace_bytes = 0;
   i64 tiles = 0;     // 0: nothing runs, because all outputs are empty
   std::string body;  // "matmul_kernel.sm90", "rms_norm.sm80", or "rms_norm" for the generic one
-  std::string why_no_kernel;  // the reason why the op's whole kernel does not run; empty: it does, or there is none
+  std::string
+      why_no_kernel;  // the reason why the op's whole kernel does not run; empty: it does, or there is none
 };
 
 class OpCaller {

@@ -30,7 +30,7 @@ struct Path {
     std::string name, why_no_kernel;
   };
 
-  const Body* body = nullptr;  // null: not on a GPU
+  const Body* body = nullptr;      // null: not on a GPU
   const OpEntry* entry = nullptr;  // null: there was none
   bool reference = false, empty = false;
   MemoryPlace place;

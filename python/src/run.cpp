@@ -57,7 +57,8 @@ const Path::Body* kept_body(const CallNeeds& needs) {
   static auto& mutex = *new std::mutex;
   static auto& all = *new std::map<std::pair<std::string, std::string>, Path::Body>;
   const std::lock_guard lock(mutex);
-  return &all.try_emplace({needs.body, needs.why_no_kernel}, Path::Body{needs.body, needs.why_no_kernel}).first->second;
+  return &all.try_emplace({needs.body, needs.why_no_kernel}, Path::Body{needs.body, needs.why_no_kernel})
+              .first->second;
 }
 
 // Gives other threads of Python the interpreter while it lives.

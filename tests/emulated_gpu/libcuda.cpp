@@ -475,8 +475,7 @@ int cuFuncSetAttribute(FunctionHandle, FunctionAttribute, int) {
   return kSuccess;
 }
 // It has no tensor maps, and says so (DeviceAttribute::kTensorMaps).
-int cuTensorMapEncodeTiled(void*, int, u32, void*, const u64*, const u64*, const u32*, const u32*, int, int, int,
-                           int) {
+int cuTensorMapEncodeTiled(void*, ...) {
   return kInvalidValue;
 }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* ctas, FunctionHandle, int, size_t) {

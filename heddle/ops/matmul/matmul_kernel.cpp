@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "heddle/base/error.h"
-#include "heddle/ir/op.h"
+#include "heddle/ir/rules.h"
 #include "heddle/ops/matmul/matmul.h"
 
 namespace heddle {
 namespace {
 
-constexpr i64 kSlabBytes = 128, kPitch = 16;  // of a row of a slab; between rows in memory
+constexpr i64 kSlabBytes = 128, kPitch = 16;  // bytes that a row of a slab has, and between rows in memory
 constexpr i64 kSlabK = 64;
 
 // Sizes of a tile and of what is brought at once. `brought`: rows of a that are brought, where a call has fewer than a tile.
@@ -39,12 +38,18 @@ constexpr i64 kBarrierBytes = 16;  // a stage
 constexpr i64 kMostStages = 12;
 
 i64 stages_of(const Shape& shape, DType out, i64 shared_bytes) {
-  return std::min(kMostStages, (shared_bytes - stage_bytes(shape, out)) / (slot_bytes(shape) + kBarrierBytes));
+  return std::min(kMostStages,
+                  (shared_bytes - stage_bytes(shape, out)) / (slot_bytes(shape) + kBarrierBytes));
 }
 
 OpConfig config_of(const Shape& shape, i64 stages) {
-  return {{"kernel", 1},           {"rows", shape.rows},       {"brought", shape.brought}, {"columns", shape.columns},
-          {"slabs", shape.slabs}, {"cluster", shape.cluster}, {"stages", stages}};
+  return {{"kernel", 1},
+          {"rows", shape.rows},
+          {"brought", shape.brought},
+          {"columns", shape.columns},
+          {"slabs", shape.slabs},
+          {"cluster", shape.cluster},
+          {"stages", stages}};
 }
 
 bool fits(const Shape& shape, const Matmul& a) {
@@ -80,8 +85,7 @@ std::string why_matrix(const char* name, const Matrix& matrix) {
 
 // Nothing here may follow from the number of rows: the tiles of the body have other sums.
 std::string why_not(const Matmul& a, const KernelTarget& target) {
-  if (target.arch != 90 || !target.tensor_maps)
-    return "it is for compute capability 9.0 with tensor maps";
+  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
   const DType left = a.a.data.dtype, right = a.b.data.dtype;
   if (left != right || !is_wide_float(left) || size_of(left) != 2)
     return fmt::format("a is {} and b is {}; must both be bf16 or f16", name(left), name(right));
@@ -122,9 +126,10 @@ KernelLaunch launch_of(const Matmul& a, const Shape& shape, i64 stages, const Ke
 // The shapes that fit, the likely best first.
 std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
   std::vector<Shape> shapes;
-  std::ranges::copy_if(kShapes, std::back_inserter(shapes), [&](const Shape& shape) { return fits(shape, a); });
-  std::ranges::stable_sort(
-      shapes, {}, [&](const Shape& shape) { return cost(shape, a, target.multiprocessors); });
+  std::ranges::copy_if(kShapes, std::back_inserter(shapes),
+                       [&](const Shape& shape) { return fits(shape, a); });
+  std::ranges::stable_sort(shapes, {},
+                           [&](const Shape& shape) { return cost(shape, a, target.multiprocessors); });
   return shapes;
 }
 

@@ -6,10 +6,11 @@ namespace matmul {
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
-  static constexpr i32 kRows = 128, kColumns = 256;  // of a CTA's tile
-  static constexpr i32 kBrought = kRows;             // rows of a that are brought; the other rows of a tile are not stored
-  static constexpr i32 kSlabs = 1, kStages = 4;      // slabs of 64 k in a stage; stages in flight
-  static constexpr i32 kCluster = 2;                 // CTAs along M that share b
+  static constexpr i32 kRows = 128, kColumns = 256;  // a CTA's tile has them
+  static constexpr i32 kBrought =
+      kRows;  // rows of a that are brought; the other rows of a tile are not stored
+  static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
+  static constexpr i32 kCluster = 2;             // CTAs along M that share b
 };
 
 // The tile numbered `t`: groups of kGroup rows of tiles, so that what a wave reads stays in the L2 cache; in a group, columns one
@@ -41,7 +42,7 @@ struct Kernel {
   static constexpr u32 kSlabA = kRows * 128, kSlabB = kColumns * 128, kSlab = kSlabA + kSlabB;
   static constexpr u32 kLead = 64 * 128;  // bytes of 64 rows or columns of a slab that lies along M or N
   using Ring = SlotRing<kStages, kSlabs * kSlab>;
-  // Columns that a group stores at once.
+  // A group stores so many columns at once.
   static constexpr i32 kPart = kColumns % 128 == 0 ? 128 : kColumns % 64 == 0 ? 64 : kColumns;
   // Narrow tiles have no whole boxes of 128 bytes; their threads store to memory.
   static constexpr bool kStoresBoxes = kColumns * size_of(kOut) % 128 == 0;
@@ -110,7 +111,8 @@ struct Kernel {
       arch::load_box(to, map, full, arch::Corner2{k, m});
     } else {
 #pragma unroll
-      for (i32 j = 0; j < kRows / 64; ++j) arch::load_box(to + j * kLead, map, full, arch::Corner2{m + j * 64, k});
+      for (i32 j = 0; j < kRows / 64; ++j)
+        arch::load_box(to + j * kLead, map, full, arch::Corner2{m + j * 64, k});
     }
   }
   // Each CTA of a cluster brings its part to all.
@@ -158,7 +160,8 @@ struct Kernel {
         ring.wait(place);
         arch::begin_products();
 #pragma unroll
-        for (i32 s = 0; s < kSlabs; ++s) multiply_slab(sums, ring.slot(place) + s * kSlab, group, step > 0 || s > 0);
+        for (i32 s = 0; s < kSlabs; ++s)
+          multiply_slab(sums, ring.slot(place) + s * kSlab, group, step > 0 || s > 0);
         arch::commit_products();
         if (step > 0) {
           arch::wait_products<1>();
@@ -197,7 +200,8 @@ struct Kernel {
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
         const i32 row = m + i32(warp * 16 + lane() / 4) + half * 8, column = n + j * 8 + i32(lane() % 4) * 2;
-        if (row < y.size[0]) store_pair<kOut>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
+        if (row < y.size[0])
+          store_pair<kOut>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
       }
   }
 };

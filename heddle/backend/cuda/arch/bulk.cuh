@@ -3,7 +3,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/arch/common.cuh"
-#include "heddle/backend/cuda/device/tensor_map.h"
+#include "heddle/backend/cuda/arch/tensor_map.h"
 
 namespace heddle::device::arch {
 
@@ -18,11 +18,11 @@ struct Corner4 {
   i32 x, y, z, w;
 };
 
-#define HEDDLE_LOAD_BOX(dims, more)                                                                       \
+#define HEDDLE_LOAD_BOX(dims, more) \
   "cp.async.bulk.tensor." dims "d.shared::cluster.global.mbarrier::complete_tx::bytes" more
 inline void load_box(OnChip to, const TensorMap* map, OnChip full, Corner2 at) {
-  asm volatile(HEDDLE_LOAD_BOX("2", " [%0], [%1, {%3, %4}], [%2];")::"r"(to.at), "l"(map), "r"(full.at), "r"(at.x),
-               "r"(at.y)
+  asm volatile(HEDDLE_LOAD_BOX("2", " [%0], [%1, {%3, %4}], [%2];")::"r"(to.at), "l"(map), "r"(full.at),
+               "r"(at.x), "r"(at.y)
                : "memory");
 }
 inline void load_box(OnChip to, const TensorMap* map, OnChip full, Corner3 at) {
@@ -31,54 +31,59 @@ inline void load_box(OnChip to, const TensorMap* map, OnChip full, Corner3 at) {
                : "memory");
 }
 inline void load_box(OnChip to, const TensorMap* map, OnChip full, Corner4 at) {
-  asm volatile(HEDDLE_LOAD_BOX("4", " [%0], [%1, {%3, %4, %5, %6}], [%2];")::"r"(to.at), "l"(map), "r"(full.at),
-               "r"(at.x), "r"(at.y), "r"(at.z), "r"(at.w)
+  asm volatile(HEDDLE_LOAD_BOX("4", " [%0], [%1, {%3, %4, %5, %6}], [%2];")::"r"(to.at), "l"(map),
+               "r"(full.at), "r"(at.x), "r"(at.y), "r"(at.z), "r"(at.w)
                : "memory");
 }
 // Loads a box to the same place of each CTA of the cluster whose bit is in `ctas`, and counts it on its barrier there.
 inline void load_box_to(u16 ctas, OnChip to, const TensorMap* map, OnChip full, Corner2 at) {
-  asm volatile(HEDDLE_LOAD_BOX("2", ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;")::"r"(to.at), "l"(map),
-               "r"(full.at), "r"(at.x), "r"(at.y), "h"(ctas)
+  asm volatile(HEDDLE_LOAD_BOX("2", ".multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;")::"r"(to.at),
+               "l"(map), "r"(full.at), "r"(at.x), "r"(at.y), "h"(ctas)
                : "memory");
 }
 inline void load_box_to(u16 ctas, OnChip to, const TensorMap* map, OnChip full, Corner4 at) {
-  asm volatile(HEDDLE_LOAD_BOX("4", ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;")::"r"(to.at),
-               "l"(map), "r"(full.at), "r"(at.x), "r"(at.y), "r"(at.z), "r"(at.w), "h"(ctas)
-               : "memory");
+  asm volatile(
+      HEDDLE_LOAD_BOX("4", ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;")::"r"(to.at),
+      "l"(map), "r"(full.at), "r"(at.x), "r"(at.y), "r"(at.z), "r"(at.w), "h"(ctas)
+      : "memory");
 }
 #undef HEDDLE_LOAD_BOX
 
 // Stores leave out what lies outside of the tensor.
 inline void store_box(const TensorMap* map, OnChip from, Corner2 at) {
-  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from.at),
-               "r"(at.x), "r"(at.y)
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+               "r"(from.at), "r"(at.x), "r"(at.y)
                : "memory");
 }
 inline void store_box(const TensorMap* map, OnChip from, Corner4 at) {
-  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
-               "r"(from.at), "r"(at.x), "r"(at.y), "r"(at.z), "r"(at.w)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
+      "r"(from.at), "r"(at.x), "r"(at.y), "r"(at.z), "r"(at.w)
+      : "memory");
 }
 // Adds a box to memory, in no fixed order with others.
 inline void add_box(const TensorMap* map, OnChip from, Corner2 at) {
-  asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
-               "r"(from.at), "r"(at.x), "r"(at.y)
-               : "memory");
+  asm volatile(
+      "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
+      "r"(from.at), "r"(at.x), "r"(at.y)
+      : "memory");
 }
 
 // Runs of `bytes`, a multiple of 16.
 inline void load_bytes(OnChip to, const void* from, u32 bytes, OnChip full) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to.at),
-               "l"(from), "r"(bytes), "r"(full.at)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to.at),
+      "l"(from), "r"(bytes), "r"(full.at)
+      : "memory");
 }
 inline void store_bytes(void* to, OnChip from, u32 bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from.at), "r"(bytes)
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from.at),
+               "r"(bytes)
                : "memory");
 }
 inline void add_floats(float* to, OnChip from, u32 bytes) {
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(from.at),
-               "r"(bytes)
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+               "r"(from.at), "r"(bytes)
                : "memory");
 }
 

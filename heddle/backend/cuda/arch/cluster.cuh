@@ -27,14 +27,15 @@ inline OnChip at_cta(OnChip place, u32 cta) {
 // Stores that count their bytes on a barrier of the same CTA, both from at_cta(). They need no fence, and take as long whatever
 // the copies under way.
 inline void store_counted(OnChip to, u32 value, OnChip barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to.at), "r"(value),
-               "r"(barrier.at)
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to.at),
+               "r"(value), "r"(barrier.at)
                : "memory");
 }
 inline void store_counted(OnChip to, u32 first, u32 second, OnChip barrier) {
-  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to.at),
-               "r"(first), "r"(second), "r"(barrier.at)
-               : "memory");
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to.at),
+      "r"(first), "r"(second), "r"(barrier.at)
+      : "memory");
 }
 
 inline float load_float_at(OnChip from) {

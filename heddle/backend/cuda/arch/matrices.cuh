@@ -20,16 +20,17 @@ inline void load_transposed(u32 (&to)[4], OnChip row) {
 }
 
 inline void store_matrices(OnChip row, u32 a, u32 b, u32 c, u32 d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row.at), "r"(a), "r"(b),
-               "r"(c), "r"(d)
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row.at), "r"(a),
+               "r"(b), "r"(c), "r"(d)
                : "memory");
 }
 inline void store_matrices(OnChip row, u32 a, u32 b) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row.at), "r"(a), "r"(b) : "memory");
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row.at), "r"(a), "r"(b)
+               : "memory");
 }
 inline void store_transposed(OnChip row, u32 a, u32 b, u32 c, u32 d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row.at), "r"(a), "r"(b),
-               "r"(c), "r"(d)
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row.at), "r"(a),
+               "r"(b), "r"(c), "r"(d)
                : "memory");
 }
 

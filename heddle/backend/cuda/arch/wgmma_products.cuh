@@ -1,20 +1,21 @@
 // clang-format off
 // Written by scripts/make_wgmma.py.
-// Asynchronous products of four warps on sm_90a: sums[64, 2 kSums] (+)= a b, of every width. The left operand lies on chip or in
-// registers. Until the program has waited for them, it must not touch their sums or their operands (arch/wgmma.cuh).
+// Asynchronous products of four warps on sm_90a: sums[64, 2 kSums] (+)= a b, of every width. The left operand
+// lies on chip or in registers. Until the program has waited for them, it must not touch sums or operands.
 #pragma once
 
 #include "heddle/backend/cuda/arch/wgmma.cuh"
 
 namespace heddle::device::arch {
 
-// What the elements of both operands are; k counts 32 bytes of a row.
+// The elements of both operands. A product takes 32 bytes of k.
 enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
-// Which elements of an operand are adjacent on chip: those of a row or column of the product, along k, or those of one k.
+// The elements of an operand that are adjacent on chip: those of a row or column of the product, or of one k.
 enum class Major : u8 { kK, kOuter };
 
-// Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row, eight rows after
-// another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of kRow bytes of rows to the next.
+// Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row,
+// eight rows after another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of rows
+// to the next one.
 template <u32 kRow = 128>
 inline u64 descriptor(OnChip at, u32 lead = 16) {
   static_assert(kRow == 128 || kRow == 64 || kRow == 32);
@@ -147,11 +148,11 @@ inline void multiply_bf16(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // Bf16, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                             \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                    \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32.bf16.bf16 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1, " p6 ";}" \
-               : HEDDLE_SUMS_##width                                                                                                                              \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add)), "n"(i32(kRight))                                                              \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                                   \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                          \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32.bf16.bf16 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1, " p6 ";}" \
+               : HEDDLE_SUMS_##width                                                                                                                                    \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add)), "n"(i32(kRight))                                                                    \
                : "memory")
 template <Major kRight, i32 kSums>
 inline void multiply_bf16(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -173,11 +174,11 @@ inline void multiply_f16(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // F16, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                           \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                  \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32.f16.f16 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1, " p6 ";}" \
-               : HEDDLE_SUMS_##width                                                                                                                            \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add)), "n"(i32(kRight))                                                            \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                                 \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                        \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32.f16.f16 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1, " p6 ";}" \
+               : HEDDLE_SUMS_##width                                                                                                                                  \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add)), "n"(i32(kRight))                                                                  \
                : "memory")
 template <Major kRight, i32 kSums>
 inline void multiply_f16(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -199,11 +200,11 @@ inline void multiply_tf32(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // Tf32, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                    \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                           \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k8.f32.tf32.tf32 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1;}" \
-               : HEDDLE_SUMS_##width                                                                                                                     \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                       \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                          \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                 \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k8.f32.tf32.tf32 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                                           \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                             \
                : "memory")
 template <i32 kSums>
 inline void multiply_tf32(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -225,11 +226,11 @@ inline void multiply_e4m3(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // E4m3, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                     \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                            \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e4m3.e4m3 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1;}" \
-               : HEDDLE_SUMS_##width                                                                                                                      \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                        \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                           \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                  \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e4m3.e4m3 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                                            \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                              \
                : "memory")
 template <i32 kSums>
 inline void multiply_e4m3(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -251,11 +252,11 @@ inline void multiply_e5m2(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // E5m2, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                     \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                            \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e5m2.e5m2 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1;}" \
-               : HEDDLE_SUMS_##width                                                                                                                      \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                        \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                           \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                  \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e5m2.e5m2 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                                            \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                              \
                : "memory")
 template <i32 kSums>
 inline void multiply_e5m2(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -329,10 +330,11 @@ inline void multiply_e5m2(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool a
 #undef HEDDLE_NAMES_256
 #undef HEDDLE_SUMS_256
 
-// sums = a b, or sums += a b where `add`. In place of a descriptor, a in registers: a fragment of mma.
+// sums = a b, or sums += a b where `add`. The left operand: a descriptor, or a fragment of mma.
 template <Terms kTerms, Major kLeft, Major kRight, i32 kSums>
 inline void multiply(float (&sums)[kSums], u64 a, u64 b, bool add) {
-  static_assert(kTerms == Terms::kBf16 || kTerms == Terms::kF16 || (kLeft == Major::kK && kRight == Major::kK), "these are along k alone");
+  static_assert(kTerms == Terms::kBf16 || kTerms == Terms::kF16 || (kLeft == Major::kK && kRight == Major::kK),
+                "these are along k alone");
   if constexpr (kTerms == Terms::kBf16) return multiply_bf16<kLeft, kRight>(sums, a, b, add);
   if constexpr (kTerms == Terms::kF16) return multiply_f16<kLeft, kRight>(sums, a, b, add);
   if constexpr (kTerms == Terms::kTf32) return multiply_tf32(sums, a, b, add);
@@ -341,7 +343,8 @@ inline void multiply(float (&sums)[kSums], u64 a, u64 b, bool add) {
 }
 template <Terms kTerms, Major kRight, i32 kSums>
 inline void multiply(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
-  static_assert(kTerms == Terms::kBf16 || kTerms == Terms::kF16 || (kRight == Major::kK), "these are along k alone");
+  static_assert(kTerms == Terms::kBf16 || kTerms == Terms::kF16 || (kRight == Major::kK),
+                "these are along k alone");
   if constexpr (kTerms == Terms::kBf16) return multiply_bf16<kRight>(sums, a, b, add);
   if constexpr (kTerms == Terms::kF16) return multiply_f16<kRight>(sums, a, b, add);
   if constexpr (kTerms == Terms::kTf32) return multiply_tf32(sums, a, b, add);

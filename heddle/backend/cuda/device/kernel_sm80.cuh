@@ -1,4 +1,4 @@
-// What the file of a whole kernel (x_kernel.sm80.cuh, ir/kernel.h) may use, besides arch/. Such a file is included once, inside this
+// The file of a whole kernel (x_kernel.sm80.cuh, ir/kernel.h) may use this and arch/. Such a file is included once, inside this
 // namespace, and includes nothing itself. It has
 //   struct KernelConfig           defaults of the constants that the op's plan names
 //   template <class Config>       Config: those constants, and `types()`: arguments with the dtypes, ranks and orders of the call
@@ -9,7 +9,7 @@
 // The maps are those of the plan, in order; they lie in the kernel's parameters.
 #pragma once
 
-#include "heddle/backend/cuda/device/tensor_map.h"
+#include "heddle/backend/cuda/arch/tensor_map.h"
 #include "heddle/backend/cuda/device/value.cuh"
 
 namespace heddle::device {

@@ -1,4 +1,4 @@
-// What the file of a whole kernel for sm_90a (x_kernel.sm90.cuh) may use: all of kernel_sm80.cuh, clusters, bulk copies, barriers
+// The file of a whole kernel for sm_90a (x_kernel.sm90.cuh) may use this: all of kernel_sm80.cuh, clusters, bulk copies, barriers
 // that count, products of four warps, and the parts made of them.
 #pragma once
 

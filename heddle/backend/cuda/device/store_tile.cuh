@@ -51,7 +51,8 @@ inline void stage_sums(const float (&sums)[kSums], arch::OnChip stage) {
       const float* s = sums + j * 8;
       const u32 column = (j % 4 * 2 + word) ^ (row % 8);
       arch::store_matrices(stage + (j / 4 * 8192 + row * 128 + column * 16), pack_pair<kType>(s[0], s[1]),
-                           pack_pair<kType>(s[2], s[3]), pack_pair<kType>(s[4], s[5]), pack_pair<kType>(s[6], s[7]));
+                           pack_pair<kType>(s[2], s[3]), pack_pair<kType>(s[4], s[5]),
+                           pack_pair<kType>(s[6], s[7]));
     }
     if constexpr (kSums % 8 != 0) {  // 8 more columns
       constexpr i32 j = kSums / 8;

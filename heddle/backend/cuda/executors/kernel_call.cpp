@@ -5,7 +5,6 @@
 #include "heddle/backend/cuda/device/standalone.h"
 #include "heddle/backend/cuda/executors/standalone_kernels.h"
 #include "heddle/backend/cuda/program/kernel_source.h"
-#include "heddle/base/error.h"
 
 namespace heddle::cuda {
 namespace {
@@ -15,15 +14,16 @@ constexpr u32 kMostCluster = 8;  // that every device takes
 void require_launch(const OpSpec& op, const KernelLaunch& launch, const StandaloneKernel& kernel) {
   const auto hold = [&](bool holds, const char* what, i64 value, i64 most) {
     if (!holds)
-      fail(ErrorCode::kInternal, "[{}] kernel {} asks for {} {}; the most is {}", op.name, launch.name, value, what,
-           most);
+      fail(ErrorCode::kInternal, "[{}] kernel {} asks for {} {}; the most is {}", op.name, launch.name, value,
+           what, most);
   };
-  hold(launch.shared_bytes <= kernel.chip_bytes, "bytes of shared memory", launch.shared_bytes, kernel.chip_bytes);
+  hold(launch.shared_bytes <= kernel.chip_bytes, "bytes of shared memory", launch.shared_bytes,
+       kernel.chip_bytes);
   hold(i32(launch.threads) <= kernel.max_threads, "threads a CTA", launch.threads, kernel.max_threads);
   hold(launch.cluster <= kMostCluster, "CTAs a cluster", launch.cluster, kMostCluster);
   if (launch.grid == 0 || launch.cluster == 0 || launch.grid % launch.cluster != 0)
-    fail(ErrorCode::kInternal, "[{}] kernel {} has {} CTAs in clusters of {}", op.name, launch.name, launch.grid,
-         launch.cluster);
+    fail(ErrorCode::kInternal, "[{}] kernel {} has {} CTAs in clusters of {}", op.name, launch.name,
+         launch.grid, launch.cluster);
 }
 
 }  // namespace
@@ -35,11 +35,13 @@ KernelTarget kernel_target(const Device& device) {
           .tensor_maps = device.attribute(DeviceAttribute::kTensorMaps) != 0};
 }
 
-KernelCall::KernelCall(const OpSpec& op, const std::byte* args, KernelPlan plan, u64 context, const Device& device)
+KernelCall::KernelCall(const OpSpec& op, const std::byte* args, KernelPlan plan, u64 context,
+                       const Device& device)
     : plan_(std::move(plan)), body_(kernel_name(op, plan_)) {
-  if (plan_.launches.empty()) fail(ErrorCode::kInternal, "[{}] the plan of its kernel has no launch", op.name);
+  if (plan_.launches.empty())
+    fail(ErrorCode::kInternal, "[{}] the plan of its kernel has no launch", op.name);
   const std::vector<StandaloneKernel> kernels =
-      StandaloneKernels::of_process().get(op, args, plan_, context, device);
+      StandaloneKernels::of_process().of_plan(op, args, plan_, context, device);
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
     const KernelLaunch& launch = plan_.launches[i];
     require_launch(op, launch, kernels[i]);
@@ -87,7 +89,8 @@ void KernelCall::launch(const OpSpec& op, const std::byte* args, const CallSite&
   const int status = driver().launch_kernel.try_call(&config, part.function, params, nullptr);
   if (status != kSuccess)
     fail(ErrorCode::kDevice,
-         "[{}] cuLaunchKernelEx: {}: kernel {}, {} CTAs of {} threads in clusters of {}, {} bytes of shared memory",
+         "[{}] cuLaunchKernelEx: {}: kernel {}, {} CTAs of {} threads in clusters of {}, {} bytes of shared "
+         "memory",
          op.name, status_text(status), launch.name, launch.grid, launch.threads, launch.cluster,
          launch.shared_bytes);
 }

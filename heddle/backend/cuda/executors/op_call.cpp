@@ -8,7 +8,6 @@
 #include "heddle/backend/cuda/executors/kernel_call.h"
 #include "heddle/backend/cuda/executors/standalone_kernels.h"
 #include "heddle/backend/cuda/program/program_source.h"
-#include "heddle/base/error.h"
 #include "heddle/ir/call_cache.h"
 #include "heddle/ir/product.h"
 #include "heddle/ir/rules.h"
@@ -202,9 +201,8 @@ class GpuCaller : public OpCaller {
               .tiles = plan.config.grid[0],
               .body = op.name + std::string(runs_variant(op) ? ".sm80" : ""),
               .why_no_kernel = plan.why_no_kernel};
-    return {.workspace_bytes = plan.workspace_bytes,
-            .tiles = plan.kernel->tiles(),
-            .body = plan.kernel->body()};
+    return {
+        .workspace_bytes = plan.workspace_bytes, .tiles = plan.kernel->tiles(), .body = plan.kernel->body()};
   }
 
   std::optional<KernelTarget> kernels(const CallSite& site) override {

@@ -65,8 +65,8 @@ std::shared_ptr<StandaloneKernels::Entry> StandaloneKernels::entry_of(u64 contex
 
 StandaloneKernel StandaloneKernels::get(const OpSpec& op, const std::byte* args, const OpConfig& config,
                                         u64 context, const Device& device) {
-  const std::shared_ptr<Entry> entry =
-      entry_of(context, op.name + "\n" + config.text() + "\n" + known_args(op, args, Knowledge::kTypes).front());
+  const std::shared_ptr<Entry> entry = entry_of(
+      context, op.name + "\n" + config.text() + "\n" + known_args(op, args, Knowledge::kTypes).front());
   std::call_once(entry->once, [&] {
     const std::string cubin = compile(standalone_request(op, args, device.arch(), config)).cubin;
     entry->kernels = load(cubin, op, {"standalone"}, device);
@@ -74,8 +74,9 @@ StandaloneKernel StandaloneKernels::get(const OpSpec& op, const std::byte* args,
   return entry->kernels.front();
 }
 
-std::vector<StandaloneKernel> StandaloneKernels::get(const OpSpec& op, const std::byte* args,
-                                                     const KernelPlan& plan, u64 context, const Device& device) {
+std::vector<StandaloneKernel> StandaloneKernels::of_plan(const OpSpec& op, const std::byte* args,
+                                                         const KernelPlan& plan, u64 context,
+                                                         const Device& device) {
   const CompileRequest request = kernel_request(op, args, plan, device.arch());
   const std::shared_ptr<Entry> entry = entry_of(context, request.source);
   std::call_once(entry->once, [&] {

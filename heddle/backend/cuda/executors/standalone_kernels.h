@@ -30,8 +30,8 @@ class StandaloneKernels {
   StandaloneKernel get(const OpSpec& op, const std::byte* args, const OpConfig& config, u64 context,
                        const Device& device);
   // Returns the kernels of a plan's launches, in the same way.
-  std::vector<StandaloneKernel> get(const OpSpec& op, const std::byte* args, const KernelPlan& plan, u64 context,
-                                    const Device& device);
+  std::vector<StandaloneKernel> of_plan(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                                        u64 context, const Device& device);
   // Counts the kernels that were wanted so far, in all contexts.
   size_t count();
 

@@ -71,7 +71,7 @@ std::vector<OpConfig> configs_of_cases(const OpSpec& op) {
 // The whole kernels of an op's cases. Kernels that serve several cases come once.
 std::vector<KernelRequest> kernels_of_cases(const OpSpec& op, const std::string& arch, bool all_configs) {
   std::vector<KernelRequest> all;
-  for (Case& test : op.kernel && op.cases ? op.cases() : std::vector<Case>()) {
+  for (Case& test : op.kernel&& op.cases ? op.cases() : std::vector<Case>()) {
     op.infer(test.args.data());
     for (KernelRequest& kernel : kernel_requests(op, test.args.data(), arch, all_configs))
       if (std::ranges::none_of(

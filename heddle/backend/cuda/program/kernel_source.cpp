@@ -7,7 +7,6 @@
 #include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/backend/cuda/program/known_args.h"
 #include "heddle/backend/cuda/program/program_source.h"
-#include "heddle/base/error.h"
 
 namespace heddle::cuda {
 
@@ -24,7 +23,8 @@ KernelTarget kernel_target_of(const std::string& arch) {
   return target;
 }
 
-std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan, const std::string& arch) {
+std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                          const std::string& arch) {
   const std::string suffix = fmt::format("_kernel.{}.cuh", plan.file), args_type = pascal_case(op.name);
   const std::string_view file = op_source(op.name, suffix);
   if (file.empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op.name, op.name, suffix);
@@ -51,7 +51,8 @@ std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelP
     text += fmt::format(
         "using Launch{0} = {1}::{2}<Config>;\n"
         "extern \"C\" __global__ __launch_bounds__(Launch{0}::kThreads, ctas_of<Launch{0}>())\n"
-        "void launch{0}(const __grid_constant__ heddle::{3} args, const __grid_constant__ heddle::TensorMaps<{4}> maps, heddle::u8* "
+        "void launch{0}(const __grid_constant__ heddle::{3} args, const __grid_constant__ "
+        "heddle::TensorMaps<{4}> maps, heddle::u8* "
         "workspace) {{\n"
         "  Launch{0}::run(args, maps.at, workspace);\n"
         "}}\n",

@@ -76,7 +76,7 @@ CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const Ker
 }
 
 std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
-                                            bool all_configs) {
+                                           bool all_configs) {
   if (!op.kernel) return {};
   const KernelTarget target = kernel_target_of(arch);
   std::vector<OpConfig> wanted = {OpConfig()};

@@ -31,7 +31,7 @@ struct KernelRequest {
   CompileRequest request;
 };
 std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
-                                            bool all_configs);
+                                           bool all_configs);
 
 // Compiles the code of both executors. Throws Error(kUnsupported) where there is no compiler, Error(kInvalidArgument)
 // for an architecture that heddle has no code for.

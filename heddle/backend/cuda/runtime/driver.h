@@ -196,8 +196,8 @@ struct Driver {
 
   // Map, type of its elements, rank, address, sizes, strides in bytes but the first, box, steps between elements, interleave,
   // swizzle, promotion in L2, what is read outside of the tensor.
-  Call<void*, int, u32, void*, const u64*, const u64*, const u32*, const u32*, int, int, int, int> encode_tensor_map{
-      library, "cuTensorMapEncodeTiled"};
+  Call<void*, int, u32, void*, const u64*, const u64*, const u32*, const u32*, int, int, int, int>
+      encode_tensor_map{library, "cuTensorMapEncodeTiled"};
 
   Call<GraphExecHandle*, GraphHandle, u64> graph_instantiate{library, "cuGraphInstantiateWithFlags"};
   Call<GraphHandle> graph_destroy{library, "cuGraphDestroy"};

@@ -22,7 +22,8 @@ int element_of(DType type) {  // CUtensorMapDataType
     case DType::kI64:
       return 5;
     default:
-      if (bits_of(type) != 8) fail(ErrorCode::kInternal, "[cuda] a tensor map of {} cannot be made", name(type));
+      if (bits_of(type) != 8)
+        fail(ErrorCode::kInternal, "[cuda] a tensor map of {} cannot be made", name(type));
       return 0;  // bytes
   }
 }
@@ -37,7 +38,8 @@ void require_map(bool holds, const KernelMap& map, u64 address, const char* must
   for (int d = 0; d < map.rank && d < KernelMap::kMostRank; ++d)
     dims += fmt::format("{}{} (stride {}, box {})", d == 0 ? "" : ", ", map.size[size_t(d)],
                         map.stride[size_t(d)], map.box[size_t(d)]);
-  fail(ErrorCode::kInternal, "[cuda] a tensor map of {} at {:#x}, {}: {}", name(map.dtype), address, dims, must);
+  fail(ErrorCode::kInternal, "[cuda] a tensor map of {} at {:#x}, {}: {}", name(map.dtype), address, dims,
+       must);
 }
 
 }  // namespace
@@ -49,7 +51,8 @@ TensorMap make_tensor_map(const KernelMap& map, u64 address) {
   const i64 row = i64(map.box[0]) * size_of(map.dtype);
   const int swizzle = swizzle_bytes(map.swizzle);
   require_map(row % 16 == 0, map, address, "rows of a box must be multiples of 16 bytes");
-  require_map(swizzle == 0 || row <= swizzle, map, address, "rows of a box must not be longer than its swizzle");
+  require_map(swizzle == 0 || row <= swizzle, map, address,
+              "rows of a box must not be longer than its swizzle");
   std::array<u64, KernelMap::kMostRank> size = {}, stride = {};
   std::array<u32, KernelMap::kMostRank> box = {}, step = {};
   for (size_t d = 0; d < rank; ++d) {
@@ -63,8 +66,8 @@ TensorMap make_tensor_map(const KernelMap& map, u64 address) {
   }
   TensorMap made;
   driver().encode_tensor_map(made.bytes, element_of(map.dtype), u32(rank), reinterpret_cast<void*>(address),
-                             size.data(), stride.data(), box.data(), step.data(), 0, int(map.swizzle), kPromote256,
-                             0);
+                             size.data(), stride.data(), box.data(), step.data(), 0, int(map.swizzle),
+                             kPromote256, 0);
   return made;
 }
 
