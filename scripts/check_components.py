@@ -1,12 +1,14 @@
-"""Checks on an H100 that instructions do what heddle/tile says: which thread and register holds which element (mma.sync, wgmma,
-ldmatrix, stmatrix), what wgmma's descriptors reach, where tensor copies put elements, what copy and reduce plans make.
+"""Checks on an H100 that instructions do what heddle/tile says: which thread and register holds which
+element (mma.sync, wgmma, ldmatrix, stmatrix), what wgmma's descriptors reach, where tensor copies put
+elements, what plans of copies and sums make.
 
-usage: check_components.py compile FOLDER     anywhere: NVRTC makes FOLDER/*.cubin of tests/toolkit/components.cuh
-       check_components.py run FOLDER         on a machine with an H100 and torch
+usage: check_components.py compile FOLDER   anywhere: NVRTC compiles tests/toolkit/components.cuh
+       check_components.py run FOLDER       on a machine with an H100 and torch
 """
 
 import ctypes
 import dataclasses
+import itertools
 import pathlib
 import sys
 
@@ -57,30 +59,7 @@ def components():
         enum, size = TERMS[terms]
         call = f"warp_product_case<arch::Terms::{enum}, {size}>(args);"
         found.append(product(f"warp_{terms}", terms, 64, 48, 64 // size, call, 128))
-    for terms, (enum, size) in TERMS.items():
-        for source in ("kChip", "kRegisters"):
-            for left in ("kK", "kOuter"):
-                for right in ("kK", "kOuter"):
-                    for span in (128, 64, 32, 16):
-                        for n in (8, 64, 176, 256):
-                            wide = size == 2
-                            if (
-                                "kOuter" in (left, right)
-                                and not wide
-                                or (source == "kRegisters" and left == "kOuter")
-                            ):
-                                continue
-                            if right == "kOuter" and n % (span // size) or (n in (8, 176) and span != 128):
-                                continue
-                            if terms != "bf16" and n != 64:
-                                continue
-                            depth = (256 if span == 128 else 128) // size
-                            call = (
-                                f"group_product_case<arch::Terms::{enum}, {size}, tile::From::{source}, "
-                                f"tile::Major::{left}, tile::Major::{right}, {span}, {n}>(args);"
-                            )
-                            name = f"group{terms}{source[1]}_{left}_{right}_{span}_{n}"
-                            found.append(product(name, terms, 64, n, depth, call, 128))
+    found += group_products()
     found += copies()
     for who in ("mma_sums()", "wgmma_sums(64)", "mma_left(2)", "matrices(4)", "matrices_transposed(4)"):
         threads = 128 if "wgmma" in who else 32
@@ -88,6 +67,33 @@ def components():
             call = f"reduce_case<tile::{who}, tile::Over::{over}>(args);"
             name = f"reduce_{over}_{who.translate(str.maketrans('()', '__'))}"
             found.append(Component("reduce", name, call, threads, ("sums", who, over)))
+    return found
+
+
+def group_products():
+    """Products of wgmma: every source, major, span and type with 64 columns, and bf16 with other widths."""
+    found = []
+    cases = itertools.product(
+        TERMS,
+        ("kChip", "kRegisters"),
+        ("kK", "kOuter"),
+        ("kK", "kOuter"),
+        (128, 64, 32, 16),
+        (8, 64, 176, 256),
+    )
+    for terms, source, left, right, span, n in cases:
+        enum, size = TERMS[terms]
+        exists = (size == 2 or "kOuter" not in (left, right)) and (source, left) != ("kRegisters", "kOuter")
+        exists &= right == "kK" or n % (span // size) == 0
+        if not exists or (terms != "bf16" and n != 64) or (n in (8, 176) and span != 128):
+            continue
+        depth = (256 if span == 128 else 128) // size
+        call = (
+            f"group_product_case<arch::Terms::{enum}, {size}, tile::From::{source}, "
+            f"tile::Major::{left}, tile::Major::{right}, {span}, {n}>(args);"
+        )
+        name = f"group{terms}{source[1]}_{left}_{right}_{span}_{n}"
+        found.append(product(name, terms, 64, n, depth, call, 128))
     return found
 
 
@@ -127,7 +133,8 @@ def copies():
                 Component(
                     "copies",
                     f"copy_{name}_{tail}",
-                    f"constexpr CopyPlan kPlan = {plan.format(tile)}; static_assert(kPlan.width() == {width}); copy_case<kPlan>(args);",
+                    f"constexpr CopyPlan kPlan = {plan.format(tile)}; "
+                    f"static_assert(kPlan.width() == {width}); copy_case<kPlan>(args);",
                     threads,
                     ("copy", rows, cols, rows - tail, cols - tail),
                 )
@@ -145,7 +152,8 @@ def files():
 def compile_all(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for file, members in files().items():
-        text = '#include "tests/toolkit/components.cuh"\nusing namespace heddle;\nusing namespace heddle::device;\n'
+        text = '#include "tests/toolkit/components.cuh"\nusing namespace heddle;\n'
+        text += "using namespace heddle::device;\n"
         for component in members:
             text += (
                 f'extern "C" __global__ void __launch_bounds__({component.threads}) {component.name}'

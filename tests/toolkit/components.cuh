@@ -199,18 +199,18 @@ template <CopyPlan kPlan>
 inline void box_case(const ComponentArgs& args, const TensorMap* map) {
   static_assert(kPlan.boxes() > 0);
   auto* chip = reinterpret_cast<u16*>(shared_bytes());
-  __shared__ u64 full;
+  const arch::OnChip full = arch::on_chip(chip + kPlan.size());  // after the tile
   if (threadIdx.x == 0) {
-    arch::init_barrier(arch::on_chip(&full), 1);
+    arch::init_barrier(full, 1);
     arch::fence_barriers();
-    arch::expect_bytes(arch::on_chip(&full), u32(kPlan.size() * 2));
+    arch::expect_bytes(full, u32(kPlan.size() * 2));
     constexpr i32 kWide = kPlan.span_bytes() / 2;
     for (i32 box = 0; box < kPlan.boxes(); ++box)
-      arch::load_box(arch::on_chip(chip + box * kWide * kPlan.lines()), map, arch::on_chip(&full),
+      arch::load_box(arch::on_chip(chip + box * kWide * kPlan.lines()), map, full,
                      arch::Corner2{box * kWide, 0});
   }
   __syncthreads();
-  arch::wait_barrier(arch::on_chip(&full), 0);
+  arch::wait_barrier(full, 0);
   read_back<kPlan>(args, chip);
 }
 
