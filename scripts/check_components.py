@@ -10,6 +10,7 @@ import ctypes
 import dataclasses
 import itertools
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -35,6 +36,7 @@ class Component:
     threads: int
     check: object  # run(launch) -> "" or what is wrong
     box: tuple = ()  # of a tensor map: span in bytes, lines
+    planted: bool = False  # a fault that the check must find
 
 
 def product(name, terms, rows, cols, depth, call, threads):
@@ -61,6 +63,7 @@ def components():
         found.append(product(f"warp_{terms}", terms, 64, 48, 64 // size, call, 128))
     found += group_products()
     found += copies()
+    found += planted()
     for who in ("mma_sums()", "wgmma_sums(64)", "mma_left(2)", "matrices(4)", "matrices_transposed(4)"):
         threads = 128 if "wgmma" in who else 32
         for over in ("kColumns", "kRows") if threads == 32 else ("kColumns",):
@@ -68,6 +71,37 @@ def components():
             name = f"reduce_{over}_{who.translate(str.maketrans('()', '__'))}"
             found.append(Component("reduce", name, call, threads, ("sums", who, over)))
     return found
+
+
+def planted():
+    """Faults: a distribution, a descriptor and a tensor map that are not those of the instruction."""
+    tile = "OperandTile{64, 64, 2, tile::Major::kK, 64}"
+    plan = f"constexpr CopyPlan kPlan = tile::copy_rows(64, 64, 2, 128, {tile}.layout(), {tile}.swizzle());"
+    descriptor = (
+        "group_product_case<arch::Terms::kBf16, 2, tile::From::kChip, tile::Major::kK, tile::Major::kK, "
+        "64, 64, 128>(args);"
+    )
+    return [
+        Component(
+            "planted", "planted_matrices", "load_matrices_case<false, true>(args);", 32, ("pairs",), (), True
+        ),
+        dataclasses.replace(product("planted", "bf16", 64, 64, 64, descriptor, 128), planted=True),
+        Component(
+            "planted",
+            "planted_box",
+            f"{plan} box_case<kPlan>(args, &map);",
+            128,
+            ("copy", 64, 64, 64, 64),
+            (64, 64),
+            True,
+        ),
+    ]
+
+
+def tutorial():
+    """The kernel of docs/kernels.md, which has a list of parameters of its own."""
+    page = (ROOT / "docs/kernels.md").read_text()
+    return "\n".join(re.findall(r"^```cpp\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
 
 
 def group_products():
@@ -149,8 +183,17 @@ def files():
     return grouped
 
 
+def write_cubin(folder, file, text):
+    cubin, log = device_kernel.compile_text(text)
+    if not cubin:
+        sys.exit(f"{file} does not compile:\n{log}")
+    (folder / f"{file}.cubin").write_bytes(cubin)
+    print(f"{file}: {text.count('__global__')} kernels, {len(cubin) >> 10} KB")
+
+
 def compile_all(folder):
     folder.mkdir(parents=True, exist_ok=True)
+    write_cubin(folder, "tutorial", tutorial())
     for file, members in files().items():
         text = '#include "tests/toolkit/components.cuh"\nusing namespace heddle;\n'
         text += "using namespace heddle::device;\n"
@@ -160,11 +203,7 @@ def compile_all(folder):
                 "(const __grid_constant__ ComponentArgs args, const __grid_constant__ TensorMap map) {\n"
                 f"  {component.call}\n}}\n"
             )
-        cubin, log = device_kernel.compile_text(text)
-        if not cubin:
-            sys.exit(f"{file} does not compile:\n{log}")
-        (folder / f"{file}.cubin").write_bytes(cubin)
-        print(f"{file}: {len(members)} kernels, {len(cubin) >> 10} KB")
+        write_cubin(folder, file, text)
 
 
 class Args(ctypes.Structure):
@@ -203,7 +242,7 @@ class Runner:
         tensor_map = bytes(128)
         if component.box:
             span, lines = component.box
-            swizzle = {128: 3, 64: 2, 32: 1, 16: 0}[span]
+            swizzle = {128: 3, 64: 2, 32: 1, 16: 0}[span] + int(component.planted)
             tensor_map = self.driver.tensor_map(
                 left.data_ptr(), "bf16", [cols, rows], [pitch], [span // 2, lines], swizzle
             )
@@ -215,6 +254,21 @@ class Runner:
     def check(self, component):
         """'' or what is wrong."""
         return getattr(self, component.check[0])(component, *component.check[1:])
+
+    def tutorial(self):
+        """Sums of the rows of a product, of which 50 rows and 43 columns are there."""
+        torch = self.torch
+        values = [torch.randint(-4, 5, (n, 64), device="cuda").to(torch.bfloat16) for n in (50, 43)]
+        out = torch.full((64,), -1.0, device="cuda")
+        sizes = [ctypes.c_int64(128), ctypes.c_int32(50), ctypes.c_int32(43)]
+        pointers = [ctypes.c_uint64(t.data_ptr()) for t in (*values, out)]
+        function = self.driver.load(self.folder / "tutorial.cubin", 16384, "sums_of_rows")
+        params = [bytes(p) for p in (*pointers[:2], *sizes, pointers[2])]
+        self.driver.launcher(function, 1, 1, 128, 16384, params)()
+        torch.cuda.synchronize()
+        wanted = (values[0].float() @ values[1].float().T).sum(1)
+        right = bool((out[:50] == wanted).all()) and bool((out[50:] == -1).all())
+        return "" if right else f"{out[:4].tolist()}, not {wanted[:4].tolist()}"
 
     def pairs(self, component):
         out = self.torch.full((256, 2), -1, dtype=self.torch.int32, device="cuda")
@@ -271,10 +325,15 @@ def run_all(folder):
     print(runner.torch.cuda.get_device_name())
     for component in all_components:
         fault = runner.check(component)
+        if component.planted:
+            fault = "" if fault else "the planted fault is not found"
         if fault:
             wrong.append(component.name)
             print(f"FAIL {component.name}: {fault}")
-    print(f"{len(all_components)} components, {len(wrong)} wrong")
+    if fault := runner.tutorial():
+        wrong.append("tutorial")
+        print(f"FAIL tutorial: {fault}")
+    print(f"{len(all_components)} components and the tutorial's kernel, {len(wrong)} wrong")
     sys.exit(1 if wrong else 0)
 
 

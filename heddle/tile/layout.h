@@ -220,6 +220,19 @@ constexpr i32 common_vector(const Layout& a, const Layout& b) {
   return best;
 }
 
+// The offsets of a small layout as a table. In an unrolled loop its entries are constants, and the compiler takes a third of the time
+// that it takes for calls of the layout.
+template <i32 kCount>
+struct Offsets {
+  i32 at[kCount];
+};
+template <Layout kLayout>
+constexpr Offsets<kLayout.size()> offsets() {
+  Offsets<kLayout.size()> table{};
+  for (i32 i = 0; i < kLayout.size(); ++i) table.at[i] = kLayout(i);
+  return table;
+}
+
 constexpr i32 power_of_two_in(i32 number) {
   return number & -number;
 }

@@ -31,9 +31,10 @@ inline u8* shared_bytes() {
 
 // ---- Matrices of 8 x 8: a lane's halves of each register, and what the distribution says.
 
-template <bool kTransposed>
+// kStated: which distribution is compared.
+template <bool kTransposed, bool kStated = kTransposed>
 inline void load_matrices_case(const ComponentArgs& args) {
-  constexpr Distribution kWho = kTransposed ? tile::matrices_transposed(4) : tile::matrices(4);
+  constexpr Distribution kWho = kStated ? tile::matrices_transposed(4) : tile::matrices(4);
   constexpr tile::Layout kRows = tile::matrix_rows(4);
   auto* chip = reinterpret_cast<u16*>(shared_bytes());
   // Element row + 8 col, 16 bytes for the 8 columns of a matrix's row.
@@ -144,7 +145,7 @@ inline void fill_tile(const OperandTile& tile, const u8* from, u8* to) {
 }
 
 template <arch::Terms kTerms, i32 kBytes, tile::From kFrom, tile::Major kLeft, tile::Major kRight, i32 kSpan,
-          i32 kN>
+          i32 kN, i32 kDescribed = kSpan>
 inline void group_product_case(const ComponentArgs& args) {
   constexpr i32 kDepth = kSpan == 128 ? 256 / kBytes : 128 / kBytes;  // two spans at least
   constexpr tile::MmaPlan kPlan{
@@ -172,7 +173,8 @@ inline void group_product_case(const ComponentArgs& args) {
   arch::begin_products();
 #pragma unroll
   for (i32 step = 0; step < kPlan.steps(); ++step) {
-    const u64 da = tile::descriptor(kA).bits() + at_a + u64(tile::step_bytes(kA, step) >> 4);
+    const u64 da = tile::descriptor({kA.rows, kA.depth, kBytes, kLeft, kDescribed}).bits() + at_a +
+                   u64(tile::step_bytes(kA, step) >> 4);
     const u64 db = tile::descriptor(kB).bits() + at_b + u64(tile::step_bytes(kB, step) >> 4);
     if constexpr (kFrom == tile::From::kRegisters)
       arch::multiply<kTerms, kMajorB>(sums, words[step], db, step > 0);
