@@ -35,7 +35,7 @@ class Component:
     call: str  # its kernel's statement
     threads: int
     check: object  # run(launch) -> "" or what is wrong
-    box: tuple = ()  # of a tensor map: span in bytes, lines
+    box: tuple = ()  # the tensor map's: span in bytes, lines
     planted: bool = False  # a fault that the check must find
 
 

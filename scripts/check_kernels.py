@@ -1,4 +1,4 @@
-"""Checks the compiler's log and the machine code of every kernel, without a GPU: rules that each cost a day when forgotten.
+"""Checks the compiler's log and the machine code of every kernel, without a GPU.
 
   spill      no register goes to memory and back inside a loop
   serial     the assembler does not put products of four warps one after the other (C7510 to C7518)
@@ -8,8 +8,9 @@
 
 A whole kernel's file may say what its loops do on purpose:
   // In loops on purpose: 1 fence: the reason
-The frames of bodies have such a list below. Kernels are those of `heddle check --arch`; a loop ends with a branch
-backwards. nvdisasm comes from the package nvidia-cuda-nvdisasm. First, faults that are planted here must be found.
+The frames of bodies have such a list below. Kernels are those of `heddle check --arch`, with its budgets; a
+loop ends with a branch backwards. nvdisasm is of the package nvidia-cuda-nvdisasm. First, faults that are
+planted here must be found.
 
 usage: check_kernels.py [--heddle build/release/heddle] [--arch sm_90a] [--ops matmul,linear] [--all-configs]
                         [--code FOLDER] [--planted]
@@ -41,8 +42,8 @@ LABEL = re.compile(r"^(\.L_x_\d+):")
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);(.*)$")
 BRANCH = re.compile(r"`\((\.L_x_\d+)\)")
 
-# Kernels of bodies in the frames for one op, for launches and of the megakernel. They spill where bodies of many
-# rows hold more sums than there are registers (budgets of `heddle check`), and counters go through memory.
+# Kernels of bodies in the frames for one op, for launches and of the megakernel. They spill where bodies of
+# many rows hold more sums than there are registers (budgets of `heddle check`). Counters go through memory.
 FRAMES = ("call", "megakernel", "standalone")
 
 
@@ -244,11 +245,12 @@ def check_row(row, folder):
     cubin, log = code_of(row, folder)
     if not cubin:
         return row, 0, [("compile", "", row.get("failure", "there is no code")[:200], 1)], []
+    failure = [("budget", "", row["failure"], 1)] if row.get("failure") else []
     kernels = functions(cubin)
     whole = "_kernel." in row["op"]
     moves = whole and has_roles(row["op"]) and any(arch in row["arch"] for arch in MOVES_REGISTERS)
     meant = purposes(row["op"])
-    wrong, known = [], []
+    wrong, known = failure, []
     for rule, kernel, what, count in findings(log, kernels, moves):
         in_frame = kernel in FRAMES or (not kernel and not whole)
         (known if in_frame or count <= meant[rule] else wrong).append((rule, kernel, what, count))

@@ -257,7 +257,7 @@ inline void reduce_case(const ComponentArgs& args) {
     const i32 at = i32(kWho.thread(threadIdx.x)) + kWho.fragment(kStages.outputs(j));
     const i32 output = kOver == tile::Over::kColumns ? at % kWho.rows : at / kWho.rows;
     const i32 copy =
-        kOver == tile::Over::kColumns ? at / kWho.rows : at % kWho.rows;  // of those in other lanes
+        kOver == tile::Over::kColumns ? at / kWho.rows : at % kWho.rows;  // which other lanes hold
     reinterpret_cast<float*>(args.out)[output * 512 + copy] = sum;
   }
 }
