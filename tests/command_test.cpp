@@ -333,12 +333,13 @@ TEST(Command, LayoutShowsWhoHoldsWhatAndWhereItLies) {
       {"64 x 64, 8192 bytes on chip", "\n   1  4:144 4:146\n", "2 of 64 rows",
        "descriptor 0x4000004000010000", "the next 16 of k is 32 bytes on"});
   const std::string box = output({"layout", "matmul", "--box", "1", "--rows", "1"});
-  expect_words(box, {"matmul_kernel.sm90 in configuration", "CTAs of", "box 1", "a cell is bank:byte"});
+  expect_words(
+      box, {"matmul_kernel.sm90 in configuration", "threads, clusters of", "box 1", "a cell is bank:byte"});
   const auto refusal = [](const std::vector<std::string>& args) { return run_program({.args = args}).err; };
   expect_words(refusal({"layout", "wgmma.m64n60k16.bf16"}),
                {"neither an op nor an instruction", "mma.m16n8k16.bf16"});
   expect_words(refusal({"layout", "rms_norm"}), {"no whole kernel"});
-  expect_words(refusal({"layout", "matmul", "rows=7"}), {"configuration rows=7"});
+  expect_words(refusal({"layout", "matmul", "rows=7"}), {"configuration rows=7; there are", "kernel=1"});
   expect_words(refusal({"layout", "wgmma.m64n8k16.bf16", "--part", "right"}), {"--part right-tile"});
   expect_words(refusal({"layout", "wgmma.m64n8k16.bf16", "--part", "left-tile", "--depth", "24"}),
                {"spans of 128 bytes"});

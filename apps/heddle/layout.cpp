@@ -105,6 +105,8 @@ void print_atom(const LayoutFlags& flags, tile::Atom atom) {
           "[layout] --part is '{}'; must be sums, left, right, left-tile or right-tile", flags.part);
   require(flags.span == 128 || flags.span == 64 || flags.span == 32 || flags.span == 16,
           "[layout] --span is {}; must be 128, 64, 32 or 16", flags.span);
+  require(major == tile::Major::kK || atom.element_bytes == 2,
+          "[layout] --major outer is for 16-bit types; {} is not", flags.what);
   const tile::OperandTile tile{is_left ? atom.m : atom.n, flags.depth, atom.element_bytes, major, flags.span};
   require(flags.depth > 0 && tile.exists() && flags.depth % atom.k() == 0,
           "[layout] a tile of {} x {} elements of {} bytes is not made of spans of {} bytes", tile.rows,
@@ -115,29 +117,29 @@ void print_atom(const LayoutFlags& flags, tile::Atom atom) {
         d.stride, atom.k(), flags.depth > atom.k() ? tile::step_bytes(tile, 1) : 0);
 }
 
-// A case of the op that runs as a whole kernel, with this configuration if one is named.
-struct PlannedCase {
-  std::string name;
-  KernelPlan plan;
-};
-PlannedCase find_plan(const OpSpec& op, const std::string& config) {
+// The plan of the first case that runs as a whole kernel and has this configuration, if one is named.
+KernelPlan find_plan(const OpSpec& op, const std::string& config) {
   const KernelTarget target{
       .arch = 90, .multiprocessors = 132, .shared_bytes = 227 << 10, .tensor_maps = true};
-  std::string why;
+  std::string why, known;
   for (Case& test : op.cases()) {
     op.infer(test.args.data());
-    const KernelPlan first = op.kernel(test.args.data(), target, {});
-    if (!first.why_not.empty()) why = first.why_not;
-    if (!first.why_not.empty() || config.empty() || first.constants.text() == config) {
-      if (first.why_not.empty()) return {test.name, first};
+    KernelPlan first = op.kernel(test.args.data(), target, {});
+    if (!first.why_not.empty()) {
+      why = first.why_not;
       continue;
     }
-    for (const OpConfig& other : configs_of(op, test.args.data(), {.gpu = true, .kernels = &target}))
-      if (is_of_kernel(other) && other.text() == config)
-        return {test.name, op.kernel(test.args.data(), target, other)};
-    why = fmt::format("none of its cases has the configuration {}", config);
+    if (config.empty()) return first;
+    for (const OpConfig& other : configs_of(op, test.args.data(), {.gpu = true, .kernels = &target})) {
+      if (!is_of_kernel(other)) continue;
+      if (other.text() == config) return op.kernel(test.args.data(), target, other);
+      if (known.find(other.text()) == std::string::npos) known += "\n  " + other.text();
+    }
   }
-  fail(ErrorCode::kInvalidArgument, "[{}] there is no whole kernel to show: {}", op.name, why);
+  if (known.empty())
+    fail(ErrorCode::kInvalidArgument, "[{}] none of its cases runs as a whole kernel: {}", op.name, why);
+  fail(ErrorCode::kInvalidArgument, "[{}] none of its cases has the configuration {}; there are{}", op.name,
+       config, known);
 }
 
 void print_box(const LayoutFlags& flags, const KernelMap& map, i32 number) {
@@ -157,20 +159,23 @@ void print_box(const LayoutFlags& flags, const KernelMap& map, i32 number) {
 
 void print_op(const LayoutFlags& flags, const OpSpec& op) {
   require(op.kernel && op.cases, "[layout] {} has no whole kernel", op.name);
-  const auto [test, plan] = find_plan(op, flags.config);
-  print("{}_kernel.{} in configuration {}, as for its case {}\n", op.name, plan.file, plan.constants.text(),
-        test);
-  i32 number = 0;
+  const KernelPlan plan = find_plan(op, flags.config);
+  print("{}_kernel.{} in configuration {}\n", op.name, plan.file, plan.constants.text());
+  std::vector<KernelMap> boxes;
   for (const KernelLaunch& launch : plan.launches) {
-    print("{}: {} CTAs of {} threads in clusters of {}, {} bytes of shared memory\n", launch.name,
-          launch.grid, launch.threads, launch.cluster, launch.shared_bytes);
+    print("{}: {} threads, clusters of {}, {} bytes of shared memory\n", launch.name, launch.threads,
+          launch.cluster, launch.shared_bytes);
     for (const KernelMap& map : launch.maps) {
       std::string sizes;
       for (i32 d = 0; d < map.rank; ++d) sizes += (d > 0 ? " x " : "") + std::to_string(map.box[size_t(d)]);
-      print("  box {}: {} of {}\n", number, sizes, name(map.dtype));
-      if (number++ == flags.box) print_box(flags, map, flags.box);
+      print("  box {}: {} of {}\n", boxes.size(), sizes, name(map.dtype));
+      boxes.push_back(map);
     }
   }
+  if (boxes.empty()) return;
+  require(flags.box >= 0 && size_t(flags.box) < boxes.size(), "[layout] --box is {}; there are {} boxes",
+          flags.box, boxes.size());
+  print_box(flags, boxes[size_t(flags.box)], flags.box);
 }
 
 void run(const LayoutFlags& flags) {
