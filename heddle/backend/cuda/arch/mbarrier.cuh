@@ -33,7 +33,7 @@ inline bool try_wait(OnChip barrier, u32 parity) {
   return done != 0;
 }
 
-constexpr u64 kMostWaitTicks = 1ull << 34;  // ten seconds
+constexpr u64 kMostWaitTicks = 1ull << 32;  // two or three seconds
 
 inline void wait_barrier(OnChip barrier, u32 parity) {
   if (try_wait(barrier, parity)) return;

@@ -14,8 +14,8 @@ enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
 enum class Major : u8 { kK, kOuter };
 
 // Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row,
-// eight rows after another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of rows
-// to the next one.
+// eight rows after another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of
+// rows to the next one.
 template <u32 kRow = 128>
 inline u64 descriptor(OnChip at, u32 lead = 16) {
   static_assert(kRow == 128 || kRow == 64 || kRow == 32);

@@ -28,10 +28,6 @@ class Turns {
     if (group == kGroups - 1) pass_on(group);
   }
   static Turn take(u32 group) { return Turn(group); }
-  // The group that would be next when all turns are over calls it, so that no arrival is left for a later kernel's barrier.
-  static void close(u32 group) {
-    if (group == 0) wait(kFirst);
-  }
 
  private:
   static void wait(u32 barrier) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(256) : "memory"); }
