@@ -74,6 +74,16 @@ def add(a: T, b: T, *, out: T | dict[str, T] | None = None) -> T:
     b: [M, N], float32 | float16 | bfloat16
     returns y: [M, N], float32 | float16 | bfloat16; copy: [M, N], float32 | float16 | bfloat16; optional
 
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def add_backward(dy: T, dcopy: T | None = None, *, out: T | dict[str, T] | None = None) -> T:
+    """dx of add: dy, plus dcopy where it is given
+
+    dy: [M, N], float32 | float16 | bfloat16
+    dcopy: [M, N], float32 | float16 | bfloat16; optional
+    returns dx: [M, N], float32 | float16 | bfloat16
+
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
@@ -290,6 +300,28 @@ def embedding(
       heddle.load for a model.
     """
 
+def embedding_backward(
+    state: T,
+    table: T,
+    dy: T,
+    dcopy: T | None = None,
+    *,
+    by_position: int = 0,
+    scale: float = 1.0,
+    out: T | dict[str, T] | None = None,
+) -> NoReturn:
+    """dtable of embedding: the rows of dy, each added to the row it took
+
+    state: [.], uint8
+    table: [V, D], float32 | float16 | bfloat16
+    dy: [M, D], float32 | float16 | bfloat16
+    dcopy: [M, D], float32 | float16 | bfloat16; optional
+    returns dtable: [V, D], float32
+
+    Raises Unsupported: it is a part of a program, because it reads the step record: use a graph, or
+      heddle.load for a model.
+    """
+
 def expert_bias(step: T, choice: T, x: T, bias: T, *, out: T | dict[str, T] | None = None) -> NoReturn:
     """y = x + the bias of the expert each row chose
 
@@ -459,6 +491,23 @@ def gate_rows(x: T, gate: T, *, out: T | dict[str, T] | None = None) -> T:
     gate: [M, .], float32 | float16 | bfloat16
     returns y: [M, N], float32 | float16 | bfloat16
 
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def gate_rows_backward(
+    x: T,
+    gate: T,
+    dy: T,
+    *,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """dx and dgate of gate_rows
+
+    x: [M, N], float32 | float16 | bfloat16
+    gate: [M, .], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dx: [M, N], float32 | float16 | bfloat16; dgate: [M, .], float32 | float16 | bfloat16
+
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
@@ -563,6 +612,28 @@ def head_norm(
     x: [M, N], float32 | float16 | bfloat16
     weight: [.], float32 | float16 | bfloat16
     returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def head_norm_backward(
+    x: T,
+    weight: T,
+    dy: T,
+    *,
+    head_dim: int = 0,
+    heads: int = 0,
+    centred: int = 0,
+    eps: float = 9.999999747378752e-06,
+    part_rows: int = 16,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """dx of head_norm, and dweight in parts of some rows
+
+    x: [M, N], float32 | float16 | bfloat16
+    weight: [W], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dx: [M, N], float32 | float16 | bfloat16; dweight_parts: [P, W], float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
@@ -1042,6 +1113,16 @@ def softcap(x: T, *, cap: float = 1.0, out: T | dict[str, T] | None = None) -> T
 
     x: [M, N], float32 | float16 | bfloat16
     returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def softcap_backward(x: T, dy: T, *, cap: float = 1.0, out: T | dict[str, T] | None = None) -> T:
+    """dx = dy * (1 - tanh(x / cap)^2)
+
+    x: [M, N], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dx: [M, N], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
