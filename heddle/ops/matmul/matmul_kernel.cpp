@@ -14,22 +14,25 @@ constexpr i64 kSlabK = 64;
 // Sizes of a tile and of what is brought at once. `brought`: rows of a that are brought, where a call has fewer than a tile.
 struct Shape {
   i32 rows, brought, columns, slabs, cluster;
-  i32 split = 1;  // parts of k
+  i32 slab_ns;  // nanoseconds of a slab of 64 k, where the whole device works: measured on an H100 by bench/gemm.py
+  i32 split = 1, turns = 1;  // parts of k: in a CTA each, or one after the other
 };
-// The first of equal cost is taken.
 constexpr Shape kShapes[] = {
-    {128, 128, 256, 1, 1}, {128, 128, 256, 1, 2}, {128, 128, 224, 1, 1}, {128, 128, 192, 1, 1},
-    {128, 128, 160, 1, 1}, {128, 128, 128, 2, 1}, {128, 128, 96, 2, 1},  {128, 128, 64, 2, 1},
-    {64, 64, 256, 1, 1},   {64, 64, 224, 1, 1},   {64, 64, 192, 1, 1},   {64, 64, 160, 1, 1},
-    {64, 64, 128, 2, 1},   {64, 64, 96, 2, 1},    {64, 64, 64, 2, 1},    {64, 64, 32, 2, 1},
-    {64, 64, 16, 2, 1},    {64, 32, 64, 2, 1},    {64, 32, 32, 2, 1},    {64, 32, 16, 2, 1},
-    {64, 16, 64, 2, 1},    {64, 16, 32, 2, 1},    {64, 16, 16, 2, 1},    {64, 16, 8, 4, 1}};
+    {128, 128, 256, 1, 1, 580}, {128, 128, 256, 1, 2, 596}, {128, 128, 224, 1, 1, 519},
+    {128, 128, 192, 1, 1, 448}, {128, 128, 160, 1, 1, 393}, {128, 128, 128, 2, 1, 375},
+    {128, 128, 96, 2, 1, 353},  {128, 128, 64, 2, 1, 259},  {64, 64, 256, 1, 1, 331},
+    {64, 64, 224, 1, 1, 305},   {64, 64, 192, 1, 1, 270},   {64, 64, 160, 1, 1, 237},
+    {64, 64, 128, 2, 1, 211},   {64, 64, 96, 2, 1, 192},    {64, 64, 64, 2, 1, 144},
+    {64, 64, 32, 2, 1, 132},    {64, 64, 16, 2, 1, 130},    {64, 32, 64, 2, 1, 127},
+    {64, 32, 32, 2, 1, 126},    {64, 32, 16, 2, 1, 123},    {64, 16, 64, 2, 1, 127},
+    {64, 16, 32, 2, 1, 126},    {64, 16, 16, 2, 1, 123},    {64, 16, 8, 4, 1, 98}};
 
-// Parts of k whose sums are added in the end. Products with few columns have few tiles, and so long sums that they would
-// wait for the latency of each step. The number of rows must not decide: it decides the order of a sum.
-i32 split_of(const Matmul& a) {
-  constexpr i32 kLong = 2048, kTimes = 4;
-  return a.a.cols() >= kLong && i64(a.a.cols()) >= i64{kTimes} * a.b.cols() ? 2 : 1;
+// Parts of k whose sums are added in the end. Products with few columns have few tiles, and so long sums that they wait for
+// the latency of each step. The number of rows must not decide, because this decides the order of a sum.
+i32 parts_of(const Matmul& a) {
+  constexpr i32 kLong = 2048, kTimes = 4, kFewColumns = 1024;
+  const i64 n = a.b.cols(), k = a.a.cols();
+  return n <= kFewColumns && k >= kLong && k >= kTimes * n ? 2 : 1;
 }
 
 // Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
@@ -37,7 +40,8 @@ i64 stage_bytes(const Shape& shape, DType out) {
   const i64 own = shape.columns / shape.split, groups = shape.rows / 64;
   const i64 part = own < 64 ? 0 : own % 128 == 0 && shape.split == 1 ? 128 : 64;
   const i64 halves = shape.split > 1 ? 128 * (shape.columns / 4) * 4 + 16 : 0;
-  return groups * ((part * size_of(out) + 127) / 128 * 8192 + halves);
+  const i64 earlier = shape.turns > 1 && shape.columns > 128 ? 128 * (shape.columns / 2) * 4 : 0;
+  return groups * ((part * size_of(out) + 127) / 128 * 8192 + halves + earlier);
 }
 
 i64 slot_bytes(const Shape& shape) {
@@ -60,17 +64,19 @@ OpConfig config_of(const Shape& shape, i64 stages) {
           {"slabs", shape.slabs},
           {"cluster", shape.cluster},
           {"split", shape.split},
+          {"turns", shape.turns},
           {"stages", stages}};
 }
 
 bool fits(const Shape& shape, const Matmul& a) {
   const bool along_k = a.b.transposed;
   if (shape.columns % ((along_k ? 8 : 64) * shape.cluster) != 0) return false;
-  // A tile of 128 x 256 has no registers left to exchange sums.
-  constexpr i32 kMostSplit = 128 * 224;
+  // Only small tiles gain more by CTAs than they lose by the exchange of sums.
   if (shape.split > 1 &&
-      (shape.cluster > 1 || shape.columns % 16 != 0 || shape.rows * shape.columns > kMostSplit))
+      (shape.cluster > 1 || shape.columns % 16 != 0 || shape.rows > 64 || shape.columns > 64))
     return false;
+  // Sums of an earlier turn lie in registers up to 128 columns, and leave no room on chip for those of two groups.
+  if (shape.turns > 1 && (shape.cluster > 1 || (shape.rows > 64 && shape.columns > 128))) return false;
   if (shape.brought == shape.rows) return true;
   return !a.a.transposed && a.a.rows() <= shape.brought;
 }
@@ -83,18 +89,13 @@ i64 clusters_of(const Shape& shape, const Matmul& a) {
   return count(a.a.rows(), i64(shape.rows) * shape.cluster) * count(a.b.cols(), shape.columns);
 }
 
-// Clocks of a call, of an H100's multiprocessor: the tensor cores take 2 clocks for 8 columns of 64 rows and 16 k, and as long as
-// both operands take from shared memory; slabs come from the L2 cache; and matrices from memory.
+// Nanoseconds of a call without its launch.
 double cost(const Shape& shape, const Matmul& a, i32 multiprocessors) {
-  constexpr double kL2Bytes = 45, kMemoryBytes = 1800;  // a clock: of one multiprocessor, and of all
-  constexpr double kTile = 1500, kCall = 3000;          // to begin a tile and store it
-  const i64 m = a.a.rows(), n = a.b.cols(), k = a.a.cols();
+  constexpr double kTile = 230, kExchange = 1965, kTurn = 600;
   const i64 waves = count(clusters_of(shape, a), multiprocessors / (shape.cluster * shape.split));
-  const double tensor = shape.rows / 64 * std::max(2.0 * shape.columns, 64.0 + shape.columns);
-  const double slab = (shape.brought + double(shape.columns) / shape.cluster) * kSlabBytes / kL2Bytes;
-  const double steps = double(count(k, kSlabK * shape.slabs * shape.split)) * shape.slabs;
-  const double all = double(waves) * (steps * std::max(tensor, slab) + kTile) + kCall;
-  return std::max(all, double(m * k + n * k) * size_of(a.a.data.dtype) / kMemoryBytes);
+  const i64 slabs = count(a.a.cols(), kSlabK * shape.slabs * shape.split) * shape.slabs;
+  return double(waves) *
+         (double(slabs) * shape.slab_ns + kTile + (shape.split - 1) * kExchange + (shape.turns - 1) * kTurn);
 }
 
 std::string why_matrix(const char* name, const Matrix& matrix) {
@@ -147,10 +148,12 @@ KernelLaunch launch_of(const Matmul& a, const Shape& shape, i64 stages, const Ke
 // The shapes that fit, the likely best first.
 std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
   std::vector<Shape> shapes;
-  for (Shape shape : kShapes) {
-    shape.split = split_of(a);
-    if (fits(shape, a)) shapes.push_back(shape);
-  }
+  const i32 parts = parts_of(a);
+  for (Shape shape : kShapes)
+    for (const i32 split : {1, 2}) {
+      shape.split = split, shape.turns = parts / split;
+      if (split <= parts && fits(shape, a)) shapes.push_back(shape);
+    }
   std::ranges::stable_sort(shapes, {},
                            [&](const Shape& shape) { return cost(shape, a, target.multiprocessors); });
   return shapes;
