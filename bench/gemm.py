@@ -13,7 +13,7 @@ import time
 import device_kernel as dk
 
 KINDS = {"tn": (0, 1), "nn": (0, 0), "nt": (1, 0), "tt": (1, 1)}  # a, b transposed: a lies along M, b along K
-NAMES = ("rows", "brought", "columns", "slabs", "cluster", "split", "turns")
+NAMES = ("rows", "brought", "columns", "slabs", "cluster", "split")
 SHARED = 227 << 10
 LLAMA = {
     "1B": ((2048, 2048), (512, 2048), (8192, 2048), (2048, 8192)),
@@ -27,16 +27,15 @@ def shapes():
     text = (dk.ROOT / "heddle/ops/matmul/matmul_kernel.cpp").read_text()
     table = re.search(r"kShapes\[\] = \{(.*?)\};", text, re.S).group(1)
     plain = [tuple(map(int, numbers.split(","))) for numbers in re.findall(r"\{([\d, ]+)\}", table)]
-    return [(*shape[:5], *parts) for parts in ((1, 1), (2, 1), (1, 2)) for shape in plain]
+    return [(*shape[:5], split) for split in (1, 2) for shape in plain]
 
 
 def stage_bytes(shape, out):
-    rows, _, columns, _, _, split, turns = shape
+    rows, _, columns, _, _, split = shape
     own = columns // split
     part = 0 if own < 64 else 128 if own % 128 == 0 and split == 1 else 64
     halves = 128 * columns + 16 if split > 1 else 0
-    earlier = 256 * columns if turns > 1 and columns > 128 else 0
-    return rows // 64 * ((part * dk.BYTES[out] + 127) // 128 * 8192 + halves + earlier)
+    return rows // 64 * ((part * dk.BYTES[out] + 127) // 128 * 8192 + halves)
 
 
 def slot_bytes(shape):
@@ -48,18 +47,12 @@ def stages_of(shape, out):
     return min(12, (SHARED - stage_bytes(shape, out)) // (slot_bytes(shape) + 16))
 
 
-def parts_of(n, k):
-    return 2 if n <= 1024 and k >= 2048 and k >= 4 * n else 1
-
-
 def fits(shape, kind, rows=None):
-    height, brought, columns, _, cluster, split, turns = shape
+    height, brought, columns, _, cluster, split = shape
     along_m, along_k = KINDS[kind]
     if columns % ((8 if along_k else 64) * cluster):
         return False
-    if split > 1 and (cluster > 1 or columns % 16 or height > 64 or columns > 64):
-        return False
-    if turns > 1 and (cluster > 1 or (height > 64 and columns > 128)):
+    if split > 1 and (cluster > 1 or (height, brought) != (64, 64) or columns not in (32, 64)):
         return False
     if brought == height:
         return True
@@ -76,9 +69,9 @@ def build(folder):
     wanted = [(k, s, "bf16", "bf16") for k in KINDS for s in shapes() if fits(s, k)]
     # All of "tn"; of the others those that are wide, and one that is split.
     wanted = [
-        w for w in wanted if w[0] == "tn" or w[1][2] in (128, 192, 256) or w[1] == (64, 64, 64, 2, 1, 2, 1)
+        w for w in wanted if w[0] == "tn" or w[1][2] in (128, 192, 256) or w[1] == (64, 64, 64, 2, 1, 2)
     ]
-    wide, narrow = shapes()[0], (64, 64, 64, 2, 1, 2, 1)
+    wide, narrow = shapes()[0], (64, 64, 64, 2, 1, 2)
     wanted += [
         (k, s, d, o)
         for k in ("tn", "nt")
@@ -126,10 +119,6 @@ def matmul_bytes(a, b, y, along_m, along_k, dtype, out):
     return matrix(a, along_m) + matrix(b, along_k) + tensor_bytes(y.data_ptr(), out, y.shape, y.stride()[:1])
 
 
-def parts(kernel):
-    return kernel.shape[5] * kernel.shape[6]
-
-
 class Kernel:
     def __init__(self, driver, folder, name, facts):
         self.driver, self.name = driver, name
@@ -144,7 +133,7 @@ class Kernel:
         """A function that launches y = a b; both lie as the kind says."""
         import torch
 
-        rows, brought, columns, _, cluster, split, _ = self.shape
+        rows, brought, columns, _, cluster, split = self.shape
         along_m, along_k = KINDS[self.kind]
         size = dk.BYTES[self.dtype]
 
@@ -211,7 +200,11 @@ def check(kernels):
                 continue
             bits = {}
             for kernel in kernels:
-                if kernel.kind != kind or not fits(kernel.shape, kind, m) or (parts(kernel) > 1 and k < 512):
+                if (
+                    kernel.kind != kind
+                    or not fits(kernel.shape, kind, m)
+                    or (kernel.shape[-1] > 1 and k < 512)
+                ):
                     continue
                 torch.manual_seed(m + n + k)
                 pad = 8 * (m % 3)
@@ -228,7 +221,7 @@ def check(kernels):
                     wrong.append(f"{kernel.name} {m}x{n}x{k}: error {error:.2e}, torch {peer:.2e}")
                 if not bool((whole[m:] == 77).all() and (whole[:, n:] == 77).all()):
                     wrong.append(f"{kernel.name} {m}x{n}x{k} wrote outside")
-                first = bits.setdefault((kernel.dtype, kernel.out, parts(kernel)), y.clone())
+                first = bits.setdefault((kernel.dtype, kernel.out, kernel.shape[-1]), y.clone())
                 if not torch.equal(first, y):
                     wrong.append(f"{kernel.name} {m}x{n}x{k} has other bits")
     print(f"checked {count} products: {len(wrong)} wrong")
@@ -257,7 +250,7 @@ def measure(kernels, kind, m, n, k, rounds):
 
     cases = {"cublas": rotate("cublas", [lambda w=w: torch.matmul(x, w, out=y) for _, _, _, w in all_b])}
     for kernel in kernels:
-        if parts(kernel) != parts_of(n, k):
+        if kernel.shape[-1] > 1 and (k < 2048 or m > 128):
             continue
         if kernel.kind == kind and kernel.dtype == kernel.out == "bf16" and fits(kernel.shape, kind, m):
             calls = [kernel.call(a, b, y) for _, b, _, _ in all_b]

@@ -15,33 +15,24 @@ constexpr i64 kSlabK = 64;
 struct Shape {
   i32 rows, brought, columns, slabs, cluster;
   i32 slab_ns;  // nanoseconds of a slab of 64 k, where the whole device works: measured on an H100 by bench/gemm.py
-  i32 split = 1, turns = 1;  // parts of k: in a CTA each, or one after the other
+  i32 split = 1;  // parts of k, each in a CTA of its own
 };
 constexpr Shape kShapes[] = {
     {128, 128, 256, 1, 1, 580}, {128, 128, 256, 1, 2, 596}, {128, 128, 224, 1, 1, 519},
     {128, 128, 192, 1, 1, 448}, {128, 128, 160, 1, 1, 393}, {128, 128, 128, 2, 1, 375},
     {128, 128, 96, 2, 1, 353},  {128, 128, 64, 2, 1, 259},  {64, 64, 256, 1, 1, 331},
     {64, 64, 224, 1, 1, 305},   {64, 64, 192, 1, 1, 270},   {64, 64, 160, 1, 1, 237},
-    {64, 64, 128, 2, 1, 211},   {64, 64, 96, 2, 1, 192},    {64, 64, 64, 2, 1, 144},
-    {64, 64, 32, 2, 1, 132},    {64, 64, 16, 2, 1, 130},    {64, 32, 64, 2, 1, 127},
-    {64, 32, 32, 2, 1, 126},    {64, 32, 16, 2, 1, 123},    {64, 16, 64, 2, 1, 127},
-    {64, 16, 32, 2, 1, 126},    {64, 16, 16, 2, 1, 123},    {64, 16, 8, 4, 1, 98}};
-
-// Parts of k whose sums are added in the end. Products with few columns have few tiles, and so long sums that they wait for
-// the latency of each step. The number of rows must not decide, because this decides the order of a sum.
-i32 parts_of(const Matmul& a) {
-  constexpr i32 kLong = 2048, kTimes = 4, kFewColumns = 1024;
-  const i64 n = a.b.cols(), k = a.a.cols();
-  return n <= kFewColumns && k >= kLong && k >= kTimes * n ? 2 : 1;
-}
+    {64, 64, 128, 2, 1, 211},   {64, 64, 96, 2, 1, 192},    {64, 64, 64, 2, 1, 120},
+    {64, 64, 32, 2, 1, 105},    {64, 64, 16, 2, 1, 103},    {64, 32, 64, 2, 1, 110},
+    {64, 32, 32, 2, 1, 100},    {64, 32, 16, 2, 1, 95},     {64, 16, 64, 2, 1, 110},
+    {64, 16, 32, 2, 1, 100},    {64, 16, 16, 2, 1, 95},     {64, 16, 8, 4, 1, 70}};
 
 // Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
 i64 stage_bytes(const Shape& shape, DType out) {
   const i64 own = shape.columns / shape.split, groups = shape.rows / 64;
   const i64 part = own < 64 ? 0 : own % 128 == 0 && shape.split == 1 ? 128 : 64;
   const i64 halves = shape.split > 1 ? 128 * (shape.columns / 4) * 4 + 16 : 0;
-  const i64 earlier = shape.turns > 1 && shape.columns > 128 ? 128 * (shape.columns / 2) * 4 : 0;
-  return groups * ((part * size_of(out) + 127) / 128 * 8192 + halves + earlier);
+  return groups * ((part * size_of(out) + 127) / 128 * 8192 + halves);
 }
 
 i64 slot_bytes(const Shape& shape) {
@@ -64,19 +55,21 @@ OpConfig config_of(const Shape& shape, i64 stages) {
           {"slabs", shape.slabs},
           {"cluster", shape.cluster},
           {"split", shape.split},
-          {"turns", shape.turns},
           {"stages", stages}};
+}
+
+// Long sums of few rows wait for the latency of each step. Only small tiles gain more by a second CTA than the exchange of sums
+// takes. Such an order of sums is there for any number of rows.
+constexpr i64 kLongSum = 2048;
+bool takes_parts(const Shape& shape) {
+  return shape.cluster == 1 && shape.rows == 64 && shape.brought == 64 &&
+         (shape.columns == 32 || shape.columns == 64);
 }
 
 bool fits(const Shape& shape, const Matmul& a) {
   const bool along_k = a.b.transposed;
   if (shape.columns % ((along_k ? 8 : 64) * shape.cluster) != 0) return false;
-  // Only small tiles gain more by CTAs than they lose by the exchange of sums.
-  if (shape.split > 1 &&
-      (shape.cluster > 1 || shape.columns % 16 != 0 || shape.rows > 64 || shape.columns > 64))
-    return false;
-  // Sums of an earlier turn lie in registers up to 128 columns, and leave no room on chip for those of two groups.
-  if (shape.turns > 1 && (shape.cluster > 1 || (shape.rows > 64 && shape.columns > 128))) return false;
+  if (shape.split > 1) return takes_parts(shape) && a.a.cols() >= kLongSum;
   if (shape.brought == shape.rows) return true;
   return !a.a.transposed && a.a.rows() <= shape.brought;
 }
@@ -91,11 +84,10 @@ i64 clusters_of(const Shape& shape, const Matmul& a) {
 
 // Nanoseconds of a call without its launch.
 double cost(const Shape& shape, const Matmul& a, i32 multiprocessors) {
-  constexpr double kTile = 230, kExchange = 1965, kTurn = 600;
+  constexpr double kTile = 230, kExchange = 1965;
   const i64 waves = count(clusters_of(shape, a), multiprocessors / (shape.cluster * shape.split));
   const i64 slabs = count(a.a.cols(), kSlabK * shape.slabs * shape.split) * shape.slabs;
-  return double(waves) *
-         (double(slabs) * shape.slab_ns + kTile + (shape.split - 1) * kExchange + (shape.turns - 1) * kTurn);
+  return double(waves) * (double(slabs) * shape.slab_ns + kTile + (shape.split - 1) * kExchange);
 }
 
 std::string why_matrix(const char* name, const Matrix& matrix) {
@@ -145,15 +137,13 @@ KernelLaunch launch_of(const Matmul& a, const Shape& shape, i64 stages, const Ke
   return launch;
 }
 
-// The shapes that fit, the likely best first.
-std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
+// The shapes with so many parts of k that fit, the likely best first.
+std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target, i32 split) {
   std::vector<Shape> shapes;
-  const i32 parts = parts_of(a);
-  for (Shape shape : kShapes)
-    for (const i32 split : {1, 2}) {
-      shape.split = split, shape.turns = parts / split;
-      if (split <= parts && fits(shape, a)) shapes.push_back(shape);
-    }
+  for (Shape shape : kShapes) {
+    shape.split = split;
+    if (fits(shape, a)) shapes.push_back(shape);
+  }
   std::ranges::stable_sort(shapes, {},
                            [&](const Shape& shape) { return cost(shape, a, target.multiprocessors); });
   return shapes;
@@ -161,14 +151,17 @@ std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
 
 }  // namespace
 
-// The best for such a call. All of them give the same bits.
+// The best for such a call. Those with one part of k give the same bits.
 std::vector<OpConfig> matmul_kernel_configs(const Matmul& a, const KernelTarget& target) {
   constexpr size_t kMost = 8;
   std::vector<OpConfig> configs;
   if (!why_not(a, target).empty()) return configs;
-  for (const Shape& shape : ranked(a, target))
-    if (configs.size() < kMost)
-      configs.push_back(config_of(shape, stages_of(shape, a.y.dtype, target.shared_bytes)));
+  for (const i32 split : {1, 2})
+    for (const Shape& shape : ranked(a, target, split)) {
+      if (split == 1 && configs.size() == kMost) break;
+      const OpConfig config = config_of(shape, stages_of(shape, a.y.dtype, target.shared_bytes));
+      configs.push_back(split == 1 ? config : config.reordering());
+    }
   return configs;
 }
 
@@ -176,7 +169,8 @@ KernelPlan matmul_kernel(const std::byte* args, const KernelTarget& target, cons
   const auto& a = as<Matmul>(args);
   KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
   if (!plan.why_not.empty()) return plan;
-  const std::vector<Shape> shapes = ranked(a, target);
+  const i32 split = config.contains("split") ? i32(config.at("split")) : 1;
+  const std::vector<Shape> shapes = ranked(a, target, split);
   const auto stages = [&](const Shape& shape) { return stages_of(shape, a.y.dtype, target.shared_bytes); };
   const auto chosen = std::ranges::find_if(shapes, [&](const Shape& shape) {
     return config.values().empty() || config_of(shape, stages(shape)).values() == config.values();

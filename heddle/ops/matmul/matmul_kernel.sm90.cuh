@@ -1,8 +1,8 @@
 // matmul as a whole kernel on sm_90a. One thread brings slabs of 64 k of both matrices by bulk copies, and one or two groups of
 // four warps multiply them, 64 rows each. A cluster is two CTAs along M that share the slabs of b, or two that have half of k each.
 // CTAs go from tile to tile; sums leave by bulk stores while the next tile is multiplied. Bulk copies fill what lies outside of a
-// matrix with zeros and clip what is stored. A sum has its terms in the order of k. With kSplit 2, and with kTurns 2 in the same
-// order, it is that of two parts of k. No other constant changes a bit.
+// matrix with zeros and clip what is stored. A sum has its terms in the order of k, with kSplit 2 each half of them. No other
+// constant changes a bit.
 namespace matmul {
 
 struct KernelConfig {
@@ -12,7 +12,6 @@ struct KernelConfig {
   static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
   static constexpr i32 kCluster = 1;             // CTAs along M that share b
   static constexpr i32 kSplit = 1;               // parts of k, each in a CTA of its own
-  static constexpr i32 kTurns = 1;               // parts of k, one after the other
 };
 
 template <class Config>
@@ -39,14 +38,10 @@ struct Kernel {
   static constexpr u32 kStage = stored_bytes(kOut, kPart);
   using Halves = Exchange<kSplit == 1 ? 8 : kColumns / 2>;
   static constexpr u32 kHalves = kSplit > 1 ? Halves::kBytes : 0;
-  // Sums of the first turn wait in registers, or on chip.
-  static constexpr i32 kTurns = Config::kTurns;
-  static constexpr bool kInRegisters = kColumns <= 128;
-  static constexpr u32 kEarlier = kTurns > 1 && !kInRegisters ? 128 * (kColumns / 2) * 4 : 0;
   static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kStage,
-                       kAfterHalves = kAfterStages + kGroups * (kHalves + kEarlier),
+                       kAfterHalves = kAfterStages + kGroups * kHalves,
                        kAfterBarriers = kAfterHalves + Ring::kBarrierBytes;
-  static_assert((kCluster == 1 || kSplit == 1) && (kSplit == 1 || kTurns == 1));
+  static_assert(kCluster == 1 || kSplit == 1);
   static_assert(kBrought % 8 == 0 && kBrought <= kRows && (kBrought == kRows || kRows == 64));
   static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
   static_assert(kRowsB ? kColumns % (8 * kCluster) == 0 : kColumns % (64 * kCluster) == 0);
@@ -61,7 +56,6 @@ struct Kernel {
   struct Sizes {
     i32 rows, columns, steps;  // tiles; k in stages
     i32 first = 0;             // the slab that this CTA begins with
-    i32 turn = 0;              // the step that begins the second turn
     EveryTile<kInCluster> mine;
     u32 rank;
 
@@ -70,10 +64,8 @@ struct Kernel {
       rows = (a.y.size[0] + kRows * kCluster - 1) / (kRows * kCluster);
       columns = (a.y.size[1] + kColumns - 1) / kColumns;
       i32 slabs = (a.a.cols() + kSlabK - 1) / kSlabK;
-      constexpr i32 kParts = kSplit * kTurns;
-      const i32 part = (slabs + kParts * kPartSlabs - 1) / (kParts * kPartSlabs) * kPartSlabs;
-      turn = part / kSlabs;
       if constexpr (kSplit > 1) {
+        const i32 part = (slabs + kSplit * kPartSlabs - 1) / (kSplit * kPartSlabs) * kPartSlabs;
         first = i32(rank) * part;
         slabs = min(part, slabs - first);
       }
@@ -157,35 +149,6 @@ struct Kernel {
     }
   }
 
-  // Keeps what each thread has of the sums of the first turn.
-  struct Earlier {
-    arch::OnChip memory;
-    float values[kInRegisters ? kColumns / 2 : 1];
-
-    explicit Earlier(arch::OnChip at) : memory(at) {}
-    void put(const float (&sums)[kColumns / 2]) {
-#pragma unroll
-      for (i32 i = 0; i < kColumns / 2; i += 4)
-        if constexpr (kInRegisters)
-          for (i32 j = 0; j < 4; ++j) values[i + j] = sums[i + j];
-        else
-          arch::store_word(place(i), sums + i);
-    }
-    void add_to(float (&sums)[kColumns / 2]) const {
-#pragma unroll
-      for (i32 i = 0; i < kColumns / 2; i += 4) {
-        if constexpr (kInRegisters) {
-          for (i32 j = 0; j < 4; ++j) sums[i + j] += values[i + j];
-        } else {
-          const uint4 bits = arch::load_word(place(i));
-          sums[i] += __uint_as_float(bits.x), sums[i + 1] += __uint_as_float(bits.y);
-          sums[i + 2] += __uint_as_float(bits.z), sums[i + 3] += __uint_as_float(bits.w);
-        }
-      }
-    }
-    arch::OnChip place(i32 i) const { return memory + (i / 4 * 2048 + threadIdx.x % 128 * 16); }
-  };
-
   static void multiply(const Ring& ring, const Sizes& sizes, const Matmul& a, const TensorMap* maps) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
     const arch::OnChip stage = chip() + (kAfterRing + group * kStage);
@@ -206,24 +169,16 @@ struct Kernel {
       const TilePlace tile(t, sizes.rows, sizes.columns);
       const i32 m = sizes.row_of(tile) + i32(group) * 64, n = tile.n * kColumns;
       float sums[kColumns / 2];
-      Earlier earlier{chip() + (kAfterStages + group * kEarlier)};
       arch::keep(sums);
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
-        const bool begins = step == 0 || (kTurns > 1 && step == sizes.turn);
-        if (kTurns > 1 && begins && step > 0) {
-          arch::wait_products<0>();
-          arch::keep(sums);
-          release();
-          earlier.put(sums);
-        }
         ring.wait(place);
         arch::begin_products();
 #pragma unroll
         for (i32 s = 0; s < kSlabs; ++s)
-          multiply_slab(sums, ring.slot(place) + s * kSlab, group, !begins || s > 0);
+          multiply_slab(sums, ring.slot(place) + s * kSlab, group, step > 0 || s > 0);
         arch::commit_products();
-        if (!begins) {
+        if (step > 0) {
           arch::wait_products<1>();
           release();
         }
@@ -231,7 +186,6 @@ struct Kernel {
       arch::wait_products<0>();
       arch::keep(sums);
       release();
-      if constexpr (kTurns > 1) earlier.add_to(sums);
       const Target target{stage, maps + 2, &a.y, 1 + group, m};
       if (kSplit == 1 || sizes.rank == 0)
         finish<0>(sums, halves, target, n);

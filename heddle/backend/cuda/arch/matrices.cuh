@@ -6,12 +6,6 @@
 
 namespace heddle::device::arch {
 
-inline void store_word(OnChip to, const float* values) {
-  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to.at), "f"(values[0]), "f"(values[1]),
-               "f"(values[2]), "f"(values[3])
-               : "memory");
-}
-
 inline void load_matrices(u32 (&to)[4], OnChip row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
