@@ -192,9 +192,13 @@ def exact(call):
     if "sinks" in call.optional:
         column = call.optional["sinks"].double().view(1, -1, 1, 1).expand(*x.shape[:3], 1)
         lse = torch.cat([x, column], -1).logsumexp(-1)
+        weights = (x - lse[..., None]).exp()
     else:
+        empty = ~seen.any(-1, keepdim=True)
+        x = x.masked_fill(empty, 0.0)
         lse = x.logsumexp(-1)
-    weights = (x - lse[..., None]).exp().nan_to_num(0.0)
+        weights = (x - lse[..., None]).exp().masked_fill(empty, 0.0)
+        lse = lse.masked_fill(empty[..., 0], -math.inf)
     return torch.einsum("bhst,bthe->bshe", weights, v), lse
 
 

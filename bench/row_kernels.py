@@ -1,6 +1,9 @@
-"""The whole kernels of rows and of single elements (heddle/ops/*/*_kernel.sm80.cuh) against torch, torch.compile and a copy.
+"""The whole kernels of rows and of single elements (heddle/ops/*/*_kernel.sm80.cuh) against torch and a copy.
+
 row_kernels.py build FOLDER [op ...]: compiles all configurations; needs no GPU.
-row_kernels.py run FOLDER [check] [large] [small] [op ...]: checks them against fp64, and times them on a GPU."""
+row_kernels.py run FOLDER [check] [large] [small] [compiled] [op ...]: checks against fp64, and times on
+a GPU; with torch.compile as a further peer.
+"""
 
 import json
 import pathlib
@@ -37,7 +40,7 @@ TILES = [(64, 64), (128, 64), (64, 128), (128, 128), (256, 64)]
 
 
 class Op:
-    """An op as its header has it: the tensors in order, with dims and type ("e": the type of the case), and attributes."""
+    """An op as its header has it: tensors in order, their types ("e": that of the case), attributes."""
 
     def __init__(self, folder, args, family, tensors, attributes=""):
         self.folder, self.args, self.family = folder, args, family
@@ -45,6 +48,7 @@ class Op:
         self.attributes = [each.split("=") for each in attributes.split()]
 
 
+HEAD = 128  # columns of a head that turns, in halves
 CLASSES = "i:ignore=-100 f:smoothing=0 f:softcap=0 f:z_loss=0"
 OPS = {
     "copy": Op("copy", "Copy", "elements", "x:e y:e"),
@@ -101,6 +105,20 @@ OPS = {
     ),
     "reduce": Op("reduce", "Reduce", "rows", "x:e y:f32", "i:kind=0"),
     "column_sum": Op("reduce", "ColumnSum", "columns", "x:e y:f32"),
+    "rope": Op(
+        "rope",
+        "Rope",
+        "turns",
+        "x:e table:f32 y:e",
+        "i:head_dim=128 i:rotary_dim=128 i:heads=0 i:interleaved=0",
+    ),
+    "rope_backward": Op(
+        "rope",
+        "RopeBackward",
+        "turns",
+        "dy:e table:f32 dx:e",
+        "i:head_dim=128 i:rotary_dim=128 i:heads=0 i:interleaved=0",
+    ),
     "transpose": Op("transpose", "Transpose", "tiles", "x:e y:e"),
 }
 
@@ -108,7 +126,7 @@ OPS = {
 def configs_of(op):
     """(constants, launch)"""
     family = OPS[op].family
-    if family == "elements":
+    if family in ("elements", "turns"):
         return [({"Threads": t, "Words": w}, "Kernel") for t, w in ELEMENTS]
     if family == "pieces":
         return [({"Threads": t, "Words": w}, "Kernel") for t, w in ELEMENTS]
@@ -126,7 +144,7 @@ def configs_of(op):
         for t, r, w in ROWS
         if family != "parts" or (t == r and w <= 2)
     ]
-    if op == "softmax":
+    if op in ("softmax", "reduce"):
         made += [({"Threads": t, "Words": w}, "LongKernel") for t, w in LONG]
     return made
 
@@ -198,7 +216,7 @@ class Kernel:
 
     def fits(self, columns):
         c = self.constants
-        if self.spec.family not in ("rows", "parts") or self.launch == "LongKernel" or self.op == "reduce":
+        if self.spec.family not in ("rows", "parts") or self.launch == "LongKernel":
             return True
         most = 8 * c["RowThreads"] * c["Words"]
         return columns <= most and (columns > most // 4 or c["RowThreads"] * c["Words"] <= 32)
@@ -206,22 +224,26 @@ class Kernel:
     def call(self, **values):
         """`values`: tensors by name, and attributes that are not the default."""
         spec, c = self.spec, self.constants
+        main = values[
+            {"gated_activation": "y", "gated_activation_backward": "dy"}.get(self.op, spec.tensors[0][0])
+        ]
+        heads = main.shape[1] // HEAD
         packed = b"".join(
             tensor_bytes(values.get(name), self.dtype if kind == "e" else kind) for name, kind in spec.tensors
         )
         for name, default in spec.attributes:
             kind, name = name.split(":")
-            value = values.get(name, default)
+            value = heads if name == "heads" else values.get(name, default)
             packed += struct.pack("<i", int(value)) if kind == "i" else struct.pack("<f", float(value))
         packed += bytes(-len(packed) % 8)
-        main = values[
-            {"gated_activation": "y", "gated_activation_backward": "dy"}.get(self.op, spec.tensors[0][0])
-        ]
         rows, columns = main.shape
         threads = c.get("Threads", 256)
         if spec.family == "elements":
             each, dense = threads * c["Words"], all(is_dense(v) for v in values.values() if hasattr(v, "dim"))
             grid = ceil(rows * columns // 8, each) if dense else rows * ceil(columns // 8, each)
+        elif spec.family == "turns":
+            units = heads * HEAD // 16 + columns % HEAD // 8
+            grid = ceil(rows * units, threads * c["Words"])
         elif spec.family == "pieces":
             grid = rows * ceil(columns // 8, threads * c["Words"])
         elif spec.family == "columns":
@@ -309,6 +331,14 @@ def reference(op, v):
             lambda x, w, b: f.layer_norm(x, shape, w, b, 1e-5), v["dy"], v["x"], v["weight"], v["weight"] * 0
         )
         return {"dx": dx, "dweight_parts": dw, "dbias_parts": db}
+    if op in ("rope", "rope_backward"):
+        x, sign = (v["x"], 1) if op == "rope" else (v["dy"], -1)
+        heads = x.shape[1] // HEAD
+        first, second = x[:, : heads * HEAD].unflatten(1, (heads, 2, HEAD // 2)).unbind(2)
+        cosine, sine = v["table"][:, None, 0::2], v["table"][:, None, 1::2] * sign
+        turned = torch.stack((first * cosine - second * sine, second * cosine + first * sine), 2).flatten(1)
+        made = torch.cat((turned.to(x.dtype), x[:, heads * HEAD :]), 1)
+        return {"y" if op == "rope" else "dx": made}
     if op == "reduce":
         return {"y": v["x"].sum(-1)}
     if op == "column_sum":
@@ -337,6 +367,8 @@ def values_of(op, rows, columns, dtype, pad=0):
             continue
         if name == "target":
             made[name] = torch.randint(0, columns, (rows,), device="cuda")
+        elif name == "table":
+            made[name] = torch.randn(rows, HEAD, device="cuda")
         elif name in ("weight", "bias"):
             made[name] = torch.randn(columns, device="cuda").to(of)
         elif name in ("loss", "lse", "dloss"):
@@ -403,6 +435,8 @@ def check(kernels):
     for op, dtype in dict.fromkeys((kernel.op, kernel.dtype) for kernel in kernels):
         for rows, columns, pad in CHECKED:
             rows = ceil(rows, 8) * 8 if op == "transpose" else rows
+            if op.startswith("rope") and columns < HEAD:
+                continue
             mine = [k for k in kernels if (k.op, k.dtype) == (op, dtype) and k.fits(columns)]
             torch.manual_seed(rows * columns)
             v = values_of(op, rows, columns, dtype, pad)
@@ -422,11 +456,11 @@ LARGE = {
     "cross_entropy": [(8192, 131072)],
     "cross_entropy_backward": [(8192, 131072)],
     "transpose": [(16384, 16384)],
-    "softmax": [(131072, 1024), (32768, 4096), (32768, 8192), (8192, 32768), (1024, 1 << 20)],
-    "column_sum": [(2048, 8192), (32768, 4096)],
+    "softmax": [(32768, 4096), (131072, 1024), (32768, 8192), (8192, 32768), (1024, 1 << 20)],
+    "column_sum": [(32768, 1024), (32768, 4096), (32768, 8192)],
     "adamw": [(8192, 8192)],
 }
-DEFAULT_LARGE = [(131072, 1024), (32768, 4096), (32768, 8192)]
+DEFAULT_LARGE = [(131072, 1024), (65536, 2048), (32768, 4096), (32768, 8192), (16384, 16384), (8192, 32768)]
 SMALL = [(1, 4096), (16, 4096), (128, 2048), (512, 512)]
 
 
@@ -444,7 +478,7 @@ def peers_of(op, v):
         try:
             compiled(inputs)
             made["compile"] = lambda: compiled(inputs)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             print("compile:", str(error)[:100])
     return made
 
@@ -455,11 +489,13 @@ def times(kernels, shapes_of, found, compiled):
     for op in dict.fromkeys(kernel.op for kernel in kernels):
         for rows, columns in shapes_of(op):
             mine = [k for k in kernels if k.op == op and k.dtype == "bf16" and k.fits(columns)]
-            if op == "softmax" and columns <= 32768:
+            if op in ("softmax", "reduce") and columns <= 32768:
                 mine = [k for k in mine if k.launch == "Kernel"]
             if not mine:
                 continue
             torch._dynamo.reset()
+            if op == "transpose" and rows % 8:
+                continue
             v = values_of(op, rows, columns, "bf16")
             size = bytes_of(v)
             cases = {k.name: k.call(**v) for k in mine}
@@ -495,9 +531,11 @@ def run(folder, words):
     if "check" in parts:
         check(kernels)
     if "small" in parts:
-        times(kernels, lambda op: SMALL, found, "compiled" in parts)
+        times(kernels, lambda op: SMALL, found, False)
+    if "compiled" in parts:
+        times(kernels, lambda op: LARGE.get(op, [(32768, 4096)])[:1], found, True)
     if "large" in parts:
-        times(kernels, lambda op: LARGE.get(op, DEFAULT_LARGE), found, "compiled" in parts)
+        times(kernels, lambda op: LARGE.get(op, DEFAULT_LARGE), found, False)
     return found
 
 

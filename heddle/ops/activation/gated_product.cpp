@@ -1,5 +1,6 @@
 #include "heddle/ops/activation/gated_product.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
@@ -33,6 +34,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<GatedProduct>(args);
+  return {.matrices = {&a.gate, &a.up, &a.y}, .kind = a.kind, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& gated_product_op() {
@@ -43,6 +49,7 @@ const OpSpec& gated_product_op() {
     op.flops = elementwise_flops<21>;
     op.reference = reference;
     op.cases = gated_product_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "gate", .output = "y", .in_place = true};
     op.gradient = {{"gated_product_backward"}};
     return op;

@@ -1,5 +1,6 @@
 #include "heddle/ops/activation/gated_product_backward.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
@@ -42,6 +43,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dup, dup);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<GatedProductBackward>(args);
+  return {.matrices = {&a.gate, &a.up, &a.dy, &a.dgate, &a.dup}, .kind = a.kind, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& gated_product_backward_op() {
@@ -53,6 +59,7 @@ const OpSpec& gated_product_backward_op() {
     op.flops = elementwise_flops<50>;
     op.reference = reference;
     op.cases = gated_product_backward_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

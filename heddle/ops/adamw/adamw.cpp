@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -50,6 +51,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.new_v, v);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Adamw>(args);
+  return {.matrices = {&a.param, &a.grad, &a.m, &a.v, &a.new_param, &a.new_m, &a.new_v}, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& adamw_op() {
@@ -60,6 +66,7 @@ const OpSpec& adamw_op() {
     op.flops = elementwise_flops<20>;
     op.reference = reference;
     op.cases = adamw_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "param", .output = "new_param", .in_place = true};
     return op;
   }();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ops/cross_entropy/cross_entropy_rules.h"
 
 namespace heddle {
@@ -43,6 +44,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.lse, lse);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<CrossEntropy>(args);
+  return {.form = RowForm::kPasses, .matrices = {&a.logits}};
+}
+
 }  // namespace
 
 const OpSpec& cross_entropy_op() {
@@ -54,6 +60,7 @@ const OpSpec& cross_entropy_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = cross_entropy_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "logits", .output = "loss", .wants_f32 = true};
     op.gradient = {{"cross_entropy_backward"}};
     return op;

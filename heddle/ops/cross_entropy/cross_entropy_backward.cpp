@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ops/cross_entropy/cross_entropy_rules.h"
 
 namespace heddle {
@@ -43,6 +44,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dlogits, dlogits);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<CrossEntropyBackward>(args);
+  return {.form = RowForm::kStretches, .matrices = {&a.logits, &a.dlogits}, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& cross_entropy_backward_op() {
@@ -54,6 +60,7 @@ const OpSpec& cross_entropy_backward_op() {
     op.flops = elementwise_flops<30>;
     op.reference = reference;
     op.cases = cross_entropy_backward_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "logits", .output = "dlogits", .in_place = true};
     return op;
   }();

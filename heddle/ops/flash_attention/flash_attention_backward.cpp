@@ -6,6 +6,8 @@
 namespace heddle {
 
 std::vector<Case> flash_attention_backward_cases();
+KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTarget& target,
+                                           const OpConfig& config);
 
 namespace {
 
@@ -76,6 +78,7 @@ const OpSpec& flash_attention_backward_op() {
         "flash_attention_backward", "the gradient of flash_attention by q, k and v; the same bits always");
     op.infer = infer;
     op.axes = axes;
+    op.kernel = flash_attention_backward_kernel;
     op.regions = regions;
     op.flops = flops;
     op.scratch = scratch;

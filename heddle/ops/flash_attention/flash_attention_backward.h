@@ -54,4 +54,32 @@ struct FlashAttentionBackward {
   }
 };
 
+// The workspace of its whole kernel (flash_attention_backward_kernel.sm90.cuh).
+
+constexpr i32 kStepQueries = 64, kBlockKeys = 128;  // of a step of the kernel, and of a CTA
+
+// Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts.cuh).
+inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
+  return starts.rank > 0 ? rows / tile_rows + starts.size[0] + 1 : (rows + tile_rows - 1) / tile_rows;
+}
+
+// Bytes from its begin:
+//   turns   u32 [B, H, steps, 2]: how many CTAs have added to each half of a step's dq; zero at first
+//   lse     f32 [B, H, steps, 64], times log2 e; infinite for rows that are not there or see nothing
+//   delta   f32 [B, H, steps, 64]
+//   dq      f32 [B, H, steps, 2, 64 * dim / 2], each half in the order of a product's sums
+struct AttentionRoom {
+  i32 steps;  // of a head
+  i64 lse, delta, dq, bytes;
+
+  AttentionRoom(const FlashAttentionBackward& a, i32 dim)
+      : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)) {
+    const i64 all = i64(a.q.size[0]) * a.q.size[2] * steps, row = kStepQueries * 4;
+    lse = (all * 8 + 255) / 256 * 256;
+    delta = lse + all * row;
+    dq = delta + all * row;
+    bytes = dq + all * row * dim;
+  }
+};
+
 }  // namespace heddle

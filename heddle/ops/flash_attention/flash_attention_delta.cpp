@@ -1,6 +1,7 @@
 #include "heddle/ops/flash_attention/flash_attention_delta.h"
 
 #include "heddle/ir/rules.h"
+#include "heddle/ops/flash_attention/attention_kernel.h"
 
 namespace heddle {
 
@@ -56,6 +57,25 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.delta, delta);
 }
 
+// Heads of up to 256 elements of 16 bits, in words of 16 bytes.
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+  const auto& a = as<FlashAttentionDelta>(args);
+  constexpr i32 kThreads = 256;
+  KernelPlan plan{.file = "sm80"};
+  if (target.arch < 80) plan.why_not = "it is for compute capability 8.0 and later";
+  for (const auto& [name, tensor] : {std::pair{"y", &a.y}, {"dy", &a.dy}})
+    if (plan.why_not.empty()) plan.why_not = why_no_boxes(name, *tensor, a.y.dtype);
+  if (plan.why_not.empty() && (a.y.last() % 8 != 0 || a.y.last() > 256))
+    plan.why_not = fmt::format("heads have {} elements; must be a multiple of 8, at most 256", a.y.last());
+  if (!plan.why_not.empty()) return plan;
+  i32 lanes = 1;
+  while (lanes * 8 < a.y.last()) lanes *= 2;
+  const i64 lines = i64(a.y.size[0]) * a.y.size[1] * a.y.size[2], each = kThreads / lanes;
+  plan.constants = {{"kernel", 1}, {"lanes", lanes}};
+  plan.launches = {{.grid = u32((lines + each - 1) / each), .threads = kThreads}};
+  return plan;
+}
+
 }  // namespace
 
 const OpSpec& flash_attention_delta_op() {
@@ -64,8 +84,12 @@ const OpSpec& flash_attention_delta_op() {
                                            "sum of y * dy for each head of each row, less dlse");
     op.infer = infer;
     op.axes = axes;
+    op.kernel = kernel;
     op.regions = regions;
     op.flops = flops;
+    op.scratch = [](const std::byte* args, const TileCoord&) {
+      return i64(4) * as<FlashAttentionDelta>(args).y.size[2];
+    };
     op.reference = reference;
     op.cases = flash_attention_delta_cases;
     return op;

@@ -4,6 +4,8 @@
 // the last block to the first, so the order of each sum depends on the sequence and the constants alone.
 namespace flash_attention {
 
+#include "heddle/ops/flash_attention/attention_parts.cuh"
+
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kDim = 128, kValueDim = 128;  // elements of a head, rounded up
@@ -85,33 +87,6 @@ struct TileOrder {
     const i32 here = min(head_group, heads - group * head_group);
     head = group * head_group + in % here;
     row_tile = last_first ? row_tiles - 1 - in / here : in / here;
-  }
-};
-
-// Part `n` of the rows: those before the first sequence, the sequences, and those after the last.
-struct Parts {
-  const i32 *queries, *keys;
-  i32 count, rows, all_keys;
-
-  static i32 clamp(i32 at, i32 most) { return at < 0 ? 0 : at > most ? most : at; }
-  i32 begin(i32 n) const { return n == 0 ? 0 : n == count ? rows : clamp(queries[n - 1], rows); }
-  AttentionSequence at(i32 n) const {
-    if (n == 0 || n == count - 1) return {begin(n), begin(n + 1), 0, 0};
-    const i32 first = clamp(keys[n - 1], all_keys);
-    return {begin(n), begin(n + 1), first, max(first, clamp(keys[n], all_keys))};
-  }
-  // Part n's tiles are numbered from begin(n) / kRows + n on, which leaves each part enough numbers. Some stay without rows.
-  AttentionSequence of_tile(i32 tile, i32 tile_rows, i32& row) const {
-    i32 low = 0, high = count - 1;
-    while (low < high) {
-      const i32 middle = (low + high + 1) / 2;
-      if (begin(middle) / tile_rows + middle <= tile)
-        low = middle;
-      else
-        high = middle - 1;
-    }
-    row = (tile - begin(low) / tile_rows - low) * tile_rows;
-    return at(low);
   }
 };
 
@@ -199,10 +174,11 @@ struct Kernel {
     order.place(number, head, row_tile);
     t.batch = head / a.q.size[2], t.head = head % a.q.size[2];
     if constexpr (kHasParts) {
-      const Parts parts{reinterpret_cast<const i32*>(a.cu_seqlens_q.data),
-                        reinterpret_cast<const i32*>(a.cu_seqlens_k.data), a.cu_seqlens_q.size[0] + 1,
-                        a.q.size[1], a.k.size[1]};
-      t.sequence = parts.of_tile(row_tile, kRows, t.row);
+      const Parts parts = Parts::of(a.cu_seqlens_q, a.cu_seqlens_k, a.q.size[1], a.k.size[1]);
+      const i32 n = parts.part_of(row_tile, kRows);
+      const AttentionRange rows = parts.range(n), keys = parts.other_range(n);
+      t.sequence = {rows.begin, rows.end, keys.begin, keys.end};
+      t.row = (row_tile - parts.first_tile(n, kRows)) * kRows;
     } else {
       t.sequence = {0, a.q.size[1], 0, a.k.size[1]}, t.row = row_tile * kRows;
     }
@@ -235,7 +211,9 @@ struct Kernel {
         arch::expect_bytes(chip.full, kQueryBytes);
         load<kSlabs, kRows>(chip.queries, maps, chip.full, t.sequence.query_begin + t.row, t.head, t.batch);
       }
-      number = order.tiles > i32(gridDim.x) ? i32(gridDim.x + atomicAdd(counter, 1u)) : order.tiles;
+      // Tiles of one size are shared out before; others go to those that are free.
+      number = order.last_first && order.tiles > i32(gridDim.x) ? i32(gridDim.x + atomicAdd(counter, 1u))
+                                                                : number + i32(gridDim.x);
       const i32 head = t.head / share;
 #pragma unroll 1
       for (i32 n = t.blocks - 1; n >= -1 && t.blocks > 0; --n) {

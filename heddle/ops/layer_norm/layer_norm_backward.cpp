@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -88,6 +89,14 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dbias_parts, dbias);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<LayerNormBackward>(args);
+  return {.form = RowForm::kParts,
+          .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
+          .vectors = {&a.weight},
+          .part_rows = a.part_rows};
+}
+
 }  // namespace
 
 const OpSpec& layer_norm_backward_op() {
@@ -103,6 +112,7 @@ const OpSpec& layer_norm_backward_op() {
     };
     op.reference = reference;
     op.cases = layer_norm_backward_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

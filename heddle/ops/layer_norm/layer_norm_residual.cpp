@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -65,6 +66,12 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<LayerNormResidual>(args);
+  return {
+      .form = RowForm::kRows, .matrices = {&a.x, &a.residual, &a.y, &a.sum}, .vectors = {&a.weight, &a.bias}};
+}
+
 }  // namespace
 
 const OpSpec& layer_norm_residual_op() {
@@ -77,6 +84,7 @@ const OpSpec& layer_norm_residual_op() {
     op.flops = rowwise_flops<LayerNormResidual, 9>;
     op.reference = reference;
     op.cases = layer_norm_residual_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.output = "y", .wants_f32 = true};
     op.gradient = {{"layer_norm_backward", {{"x", "sum"}}},
                    {"copy", {{"x", "dx"}, {"y", "dresidual"}}},

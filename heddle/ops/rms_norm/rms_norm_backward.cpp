@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -69,6 +70,14 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dweight_parts, parts);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<RmsNormBackward>(args);
+  return {.form = RowForm::kParts,
+          .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
+          .vectors = {&a.weight},
+          .part_rows = a.part_rows};
+}
+
 }  // namespace
 
 const OpSpec& rms_norm_backward_op() {
@@ -84,6 +93,7 @@ const OpSpec& rms_norm_backward_op() {
     };
     op.reference = reference;
     op.cases = rms_norm_backward_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

@@ -35,7 +35,7 @@ struct Kernel {
 #pragma unroll
       for (i32 n = 0; n < kWords; ++n) x[n] = next_x[n], dy[n] = next_dy[n];
       if (row + 1 < end) fetch(row + 1);
-      float sums[2] = {};  // of squares, and of x * dy * weight
+      float sums[2] = {};  // sums of squares, and of x * dy * weight
       Team::template each<kWords>(eights, [&](i32 n, i32) {
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -56,6 +57,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<RmsNormResidual>(args);
+  return {.form = RowForm::kRows, .matrices = {&a.x, &a.residual, &a.y, &a.sum}, .vectors = {&a.weight}};
+}
+
 }  // namespace
 
 const OpSpec& rms_norm_residual_op() {
@@ -68,6 +74,7 @@ const OpSpec& rms_norm_residual_op() {
     op.flops = rowwise_flops<RmsNormResidual, 5>;
     op.reference = reference;
     op.cases = rms_norm_residual_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.output = "y", .wants_f32 = true};
     op.gradient = {{"rms_norm_backward", {{"x", "sum"}}},
                    {"copy", {{"x", "dx"}, {"y", "dresidual"}}},

@@ -1,4 +1,4 @@
-// sum = x + residual, y = rms_norm(sum): the norm at the head of a block, and the residual stream that goes on beside it. The norm
+// sum = x + residual, y = rms_norm(sum): the norm at the head of a block, and the residual stream that goes on. The norm
 // takes the sum as it is stored.
 #pragma once
 

@@ -27,8 +27,7 @@ struct Kernel {
     for (i32 i = 0; i < kLoads; ++i) {
       const i32 at = t + i32(kThreads) * i, r = r0 + at / kRowWords, c = c0 + at % kRowWords * 8;
       words[i] = {};
-      if (r < rows && c < columns)
-        words[i] = load_once(reinterpret_cast<const uint4*>(row_of(a.x, r) + 2 * i64(c)));
+      if (r < rows && c < columns) words[i] = arch::load_constant(row_of(a.x, r) + 2 * i64(c));
     }
 #pragma unroll
     for (i32 i = 0; i < kLoads; ++i) {
@@ -43,17 +42,15 @@ struct Kernel {
       for (i32 h = 0; h < kRows; h += 32) {  // 32 rows of x
         const uint4 mine = turned(tile + place(h + lane, w), q);
         const i32 r = r0 + h + q * 8, c = c0 + w * 8 + lane / 4;
-        if (r < rows && c < columns) store_once(reinterpret_cast<uint4*>(row_of(a.y, c) + 2 * i64(r)), mine);
+        if (r < rows && c < columns) arch::store_once(row_of(a.y, c) + 2 * i64(r), mine);
       }
   }
 
  private:
-  // Of four blocks whose rows the lanes name: eight neighbouring elements of a row of y.
+  // Returns, of four blocks whose rows the lanes name, eight neighbouring elements of a row of y.
   static uint4 turned(const u8* row, i32 q) {
     u32 v[4], mine[4];
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3])
-                 : "r"(u32(__cvta_generic_to_shared(row))));
+    arch::load_transposed(v, row);
     // A lane has word q of its row in each of four blocks; it shall have all words of block q.
 #pragma unroll
     for (i32 step = 0; step < 4; ++step) {

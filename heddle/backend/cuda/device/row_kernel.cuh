@@ -6,19 +6,6 @@
 
 namespace heddle::device {
 
-inline uint4 load_once(const uint4* from) {
-  uint4 bits;
-  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
-               : "l"(from));
-  return bits;
-}
-inline void store_once(uint4* to, uint4 bits) {
-  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bits.x), "r"(bits.y), "r"(bits.z),
-               "r"(bits.w)
-               : "memory");
-}
-
 // Eight neighbouring elements as they lie in memory.
 template <DType kType>
 struct Eight {
@@ -28,16 +15,16 @@ struct Eight {
   // The `at`-th eight elements of a row.
   void load(const u8* row, i64 at) {
 #pragma unroll
-    for (i32 i = 0; i < kWords; ++i) words[i] = load_once(place(row, at) + i);
+    for (i32 i = 0; i < kWords; ++i) words[i] = arch::load_constant(place(row, at) + i);
   }
-  // The same, of a row that other threads read too.
+  // Loads those of a row that other threads read too.
   void load_kept(const u8* row, i64 at) {
 #pragma unroll
-    for (i32 i = 0; i < kWords; ++i) words[i] = __ldg(place(row, at) + i);
+    for (i32 i = 0; i < kWords; ++i) words[i] = place(row, at)[i];
   }
   void store(u8* row, i64 at) const {
 #pragma unroll
-    for (i32 i = 0; i < kWords; ++i) store_once(const_cast<uint4*>(place(row, at)) + i, words[i]);
+    for (i32 i = 0; i < kWords; ++i) arch::store_once(const_cast<uint4*>(place(row, at)) + i, words[i]);
   }
   float get(i32 i) const {
     if constexpr (kType == DType::kF32) return __uint_as_float(part(i));
@@ -52,7 +39,7 @@ struct Eight {
 #pragma unroll
     for (i32 i = 0; i < 4 * kWords; ++i) {
       if constexpr (kType == DType::kF32)
-        bits[i] = __float_as_uint(make(i));
+        bits[i] = u32(__float_as_int(make(i)));
       else
         bits[i] = pack_two(kType, make(2 * i), make(2 * i + 1));
     }
@@ -137,7 +124,7 @@ struct Stretch {
     const i64 begin = dense ? number * each : number % pieces * each;
     return {dense ? 0 : i32(number / pieces), begin, begin + each < eights ? begin + each : eights};
   }
-  // The same, and rows stay rows.
+  // Cuts rows one by one.
   static Stretch of_row(i64 each, const Tensor& tensor) {
     const i64 eights = tensor.size[1] / 8, pieces = (eights + each - 1) / each,
               begin = blockIdx.x % pieces * each;
@@ -146,16 +133,22 @@ struct Stretch {
   static bool is_dense(const Tensor& tensor) {
     return tensor.stride[0] == tensor.size[1] || tensor.size[0] == 1;
   }
-  // use(at, load(at)) for the stretch: all loads before the first use.
-  template <u32 kThreads, i32 kWords, class Load, class Use>
-  void walk(Load&& load, Use&& use) const {
+  // use(at, load(at)) for the stretch: all loads, then between(), then the uses.
+  template <u32 kThreads, i32 kWords, class Load, class Between, class Use>
+  void walk(Load&& load, Between&& between, Use&& use) const {
     decltype(load(begin)) values[kWords];
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n)
       if (const i64 at = begin + threadIdx.x + n * i64(kThreads); at < end) values[n] = load(at);
+    between();
 #pragma unroll
     for (i32 n = 0; n < kWords; ++n)
       if (const i64 at = begin + threadIdx.x + n * i64(kThreads); at < end) use(at, values[n]);
+  }
+  template <u32 kThreads, i32 kWords, class Load, class Use>
+  void walk(Load&& load, Use&& use) const {
+    walk<kThreads, kWords>(
+        load, [] {}, use);
   }
 };
 
