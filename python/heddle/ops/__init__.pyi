@@ -1289,3 +1289,5 @@ def transpose(x: T, *, out: T | dict[str, T] | None = None) -> T:
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
+
+mm = matmul

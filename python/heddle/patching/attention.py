@@ -10,7 +10,7 @@ from heddle.patching import classes, fits
 
 NAME, OWN = "heddle", "sdpa"  # what a config names when the model is patched, and otherwise
 _OPTIONS = ("position_bias", "cache", "softcap", "s_aux", "output_attentions", "head_mask")
-_HEAD_DIMS = (64, 96, 128, 256)  # of the kernel for Hopper
+_HEAD_DIMS = (64, 96)  # for which the kernel for Hopper is as fast as cuDNN's, or faster
 _verdicts = {}  # dtypes, devices and head dimensions to why they are not for heddle
 
 
@@ -30,9 +30,9 @@ def _slower(kind, module, query, value):
     if query.is_cpu:
         return kind.slower(module, query)
     if torch.is_grad_enabled() and query.requires_grad:
-        return "heddle's gradient of attention has no kernel for a GPU"
+        return "torch's gradient of attention is faster on a GPU"
     if query.dtype == torch.float32 or query.shape[3] != value.shape[3] or query.shape[3] not in _HEAD_DIMS:
-        return "heddle's kernel takes f16 and bf16, and heads of 64, 96, 128 or 256"
+        return "torch is as fast on a GPU, but for heads of 64 or 96 in f16 or bf16"
     if torch.cuda.get_device_capability(query.device)[0] != 9:
         return "heddle's kernel is for Hopper"
     return "" if query.shape[2] >= 128 else "torch is as fast for so few queries"
