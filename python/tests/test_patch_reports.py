@@ -472,7 +472,8 @@ def test_20_other_models_are_left_alone(family):
 def test_21_what_was_patched_is_counted(family):
     plain, patched = (lora(model, lora_dropout=0.05, bias="all").train() for model in pair(family))
     report = heddle.patched(patched)
-    norms = 0 if family == "gpt2" else sum("norm" in name.split(".")[-1] for name, _ in plain.named_modules())
+    names = [name.split(".")[-1] for name, _ in plain.named_modules()]
+    norms = sum("norm" in name or name.startswith("ln_") for name in names)
     assert sum(row.modules for row in report.of("norm") if row.is_heddle) == norms
     assert sum(row.modules for row in report.of("mlp")) == 2
     assert_same_gradients(plain, patched, lambda model: model(tokens(), labels=tokens()).loss)
