@@ -91,7 +91,7 @@ def product(name, form, has_majors, in_registers):
     left = "const u32 (&a)[4]" if in_registers else "u64 a"
     operands = '"r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3])' if in_registers else '"l"(a)'
     count = 4 if in_registers else 1
-    a = "{" + ' ", " '.join(f'" p{i} "' for i in range(4)) + "}" if in_registers else '" p0 "'
+    a = "{" + ", ".join(f'" p{i} "' for i in range(4)) + "}" if in_registers else '" p0 "'
     a = a.replace('" ", " "', ", ")
     majors, flags = "", ""
     if has_majors:

@@ -62,13 +62,17 @@ def out_of(name, case, device="cpu"):
     return None if all(each is None for each in made) else made
 
 
+def results_of(results):
+    """What an op returns, as a tuple."""
+    return results if isinstance(results, tuple) else (results,)
+
+
 def call(name, inputs, case, **more):
     out = more.pop("out", None)
     if out is None:
         device = getattr(next(iter(inputs.values())), "device", "cpu")
         out = out_of(name, case, device if isinstance(device, torch.device) else "cpu")
-    results = getattr(heddle.ops, name)(**inputs, **case["attributes"], out=out, **more)
-    return results if isinstance(results, tuple) else (results,)
+    return results_of(getattr(heddle.ops, name)(**inputs, **case["attributes"], out=out, **more))
 
 
 def by_reference(name, inputs, case, **more):

@@ -148,11 +148,11 @@ inline void multiply_bf16(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // Bf16, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                             \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                    \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32.bf16.bf16 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1, " p6 ";}" \
-               : HEDDLE_SUMS_##width                                                                                                                              \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add)), "n"(i32(kRight))                                                              \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                                   \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                          \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32.bf16.bf16 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1, " p6 ";}" \
+               : HEDDLE_SUMS_##width                                                                                                                                    \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add)), "n"(i32(kRight))                                                                    \
                : "memory")
 template <Major kRight, i32 kSums>
 inline void multiply_bf16(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -174,11 +174,11 @@ inline void multiply_f16(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // F16, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                           \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                  \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32.f16.f16 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1, " p6 ";}" \
-               : HEDDLE_SUMS_##width                                                                                                                            \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add)), "n"(i32(kRight))                                                            \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                                 \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                        \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k16.f32.f16.f16 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1, " p6 ";}" \
+               : HEDDLE_SUMS_##width                                                                                                                                  \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add)), "n"(i32(kRight))                                                                  \
                : "memory")
 template <Major kRight, i32 kSums>
 inline void multiply_f16(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -200,11 +200,11 @@ inline void multiply_tf32(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // Tf32, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                    \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                           \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k8.f32.tf32.tf32 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1;}" \
-               : HEDDLE_SUMS_##width                                                                                                                     \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                       \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                          \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                 \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k8.f32.tf32.tf32 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                                           \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                             \
                : "memory")
 template <i32 kSums>
 inline void multiply_tf32(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -226,11 +226,11 @@ inline void multiply_e4m3(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // E4m3, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                     \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                            \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e4m3.e4m3 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1;}" \
-               : HEDDLE_SUMS_##width                                                                                                                      \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                        \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                           \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                  \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e4m3.e4m3 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                                            \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                              \
                : "memory")
 template <i32 kSums>
 inline void multiply_e4m3(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -252,11 +252,11 @@ inline void multiply_e5m2(float (&sums)[kSums], u64 a, u64 b, bool add) {
 #undef HEDDLE_RUN
 
 // E5m2, a in registers.
-#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                     \
-  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                            \
-               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e5m2.e5m2 {" HEDDLE_NAMES_##width "}, {" p0 ,  p1 ,  p2 ,  p3 "}, " p4 ", add, 1, 1;}" \
-               : HEDDLE_SUMS_##width                                                                                                                      \
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                        \
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                           \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                  \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e5m2.e5m2 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                                            \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                              \
                : "memory")
 template <i32 kSums>
 inline void multiply_e5m2(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
