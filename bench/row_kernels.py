@@ -13,9 +13,9 @@ from concurrent.futures import ProcessPoolExecutor
 
 import device_kernel as dk
 
-INTEGERS = {"i32": 3, "i64": 9}
+INTEGERS = {"i32": 3, "f8": 5, "i64": 9}
 TYPES = dk.DTYPES | INTEGERS
-SIZES = dk.BYTES | {"i32": 4, "i64": 8}
+SIZES = dk.BYTES | {"i32": 4, "f8": 1, "i64": 8}
 ABSENT = ("dsum", "dlse")  # inputs that no case here has
 # (threads of a CTA, threads of a row, eights of a thread)
 ROWS = [
@@ -105,6 +105,14 @@ OPS = {
         "f:eps=1e-5 i:part_rows=16",
     ),
     "reduce": Op("reduce", "Reduce", "rows", "x:e y:f32", "i:kind=0"),
+    "quantize": Op("quantize", "Quantize", "rows", "x:e codes:f8 scales:f32", "i:code=0 i:by=1"),
+    "quantize_both": Op(
+        "quantize",
+        "QuantizeBoth",
+        "squares",
+        "x:e codes:f8 scales:f32 transposed:f8 transposed_scales:f32",
+        "i:code=0",
+    ),
     "column_sum": Op("reduce", "ColumnSum", "columns", "x:e y:f32"),
     "rope": Op(
         "rope",
@@ -138,10 +146,13 @@ def configs_of(op):
             ({"Threads": t, "Eights": e, "Words": w}, "Kernel")
             for t, e, w in ((256, 4, 4), (256, 4, 8), (512, 4, 4), (256, 8, 4))
         ]
+    if family == "squares":
+        return [({"Rows": 128, "Columns": 128}, "Kernel")]
     if family == "tiles":
         return [({"Rows": r, "Columns": c}, "Kernel") for r, c in TILES]
+    kind = {"Kind": 1} if op == "quantize" else {}  # by blocks, to e4m3
     made = [
-        ({"Threads": t, "RowThreads": r, "Words": w}, "Kernel")
+        ({"Threads": t, "RowThreads": r, "Words": w} | kind, "Kernel")
         for t, r, w in ROWS
         if family != "parts" or (t == r and w <= 2)
     ]
@@ -175,7 +186,7 @@ def build(folder, only, jobs=None):
     for op, spec in OPS.items():
         configs = configs_of(op) if not only or op in only else []
         for number, (constants, launch) in enumerate(configs):
-            more = ("f32", "f16") if number in (1, 4) and spec.family != "tiles" else ()
+            more = ("f32", "f16") if number in (1, 4) and spec.family not in ("tiles", "squares") else ()
             tasks += [(op, constants, launch, dtype) for dtype in ("bf16", *more)]
     made = {}
     with ProcessPoolExecutor(jobs) as pool:
@@ -250,7 +261,7 @@ class Kernel:
             grid = rows * ceil(columns // 8, threads * c["Words"])
         elif spec.family == "columns":
             grid = ceil(columns, 8 * c["Eights"])
-        elif spec.family == "tiles":
+        elif spec.family in ("tiles", "squares"):
             grid = ceil(rows, c["Rows"]) * ceil(columns, c["Columns"])
         elif spec.family == "parts":
             grid = ceil(rows, values.get("part_rows", 16))
@@ -262,7 +273,13 @@ class Kernel:
 def torch_type(name):
     import torch
 
-    return {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "i64": torch.int64}[name]
+    return {
+        "bf16": torch.bfloat16,
+        "f16": torch.float16,
+        "f8": torch.float8_e4m3fn,
+        "f32": torch.float32,
+        "i64": torch.int64,
+    }[name]
 
 
 ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu")
@@ -341,6 +358,18 @@ def reference(op, v):
         turned = torch.stack((first * cosine - second * sine, second * cosine + first * sine), 2).flatten(1)
         made = torch.cat((turned.to(x.dtype), x[:, heads * HEAD :]), 1)
         return {"y" if op == "rope" else "dx": made}
+    if op.startswith("quantize"):
+
+        def blocks(x):
+            padded = torch.nn.functional.pad(x.float(), (0, -x.shape[1] % 128)).unflatten(1, (-1, 128))
+            scales = padded.abs().amax(-1) / 448
+            codes = (padded / scales[..., None]).flatten(1)[:, : x.shape[1]]
+            return codes.to(torch.float8_e4m3fn).to(torch.float64), scales
+
+        made = dict(zip(("codes", "scales"), blocks(v["x"]), strict=True))
+        if op == "quantize_both":
+            made |= zip(("transposed", "transposed_scales"), blocks(v["x"].T), strict=True)
+        return made
     if op == "reduce":
         return {"y": v["x"].sum(-1)}
     if op == "column_sum":
@@ -369,6 +398,10 @@ def values_of(op, rows, columns, dtype, pad=0):
             continue
         if name == "target":
             made[name] = torch.randint(0, columns, (rows,), device="cuda")
+        elif op.startswith("quantize") and name != "x":
+            m, n = (columns, rows) if name.startswith("transposed") else (rows, columns)
+            n = ceil(n, 128) if name.endswith("scales") else n
+            made[name] = torch.full((m, n), 7.0, device="cuda").to(of)
         elif name == "table":
             made[name] = torch.randn(rows, HEAD, device="cuda")
         elif name in ("weight", "bias"):
@@ -408,15 +441,25 @@ CHECKED = [
 ]
 
 
+def bits_of(tensor):
+    import torch
+
+    return tensor.view(torch.uint8) if tensor.element_size() == 1 else tensor
+
+
 def faults_of(kernel, v, exact, peer):
     import torch
 
     run = kernel.call(**v)
     run()
     torch.cuda.synchronize()
-    first = {name: v[name].clone() for name in exact}
+    first = {name: bits_of(v[name]).clone() for name in exact}
     for name, want in exact.items():
         got = v[name].double()
+        if v[name].element_size() == 1:  # codes: those at borders may differ
+            if (got != want).double().mean().item() > 0.01:
+                yield f"{name}: other codes"
+            continue
         got = got.sum(0) if name.endswith("_parts") else got
         bound = (peer[name].double() - want).abs().max().item()
         unit = torch.finfo(v[name].dtype).eps * want.abs().max().item()
@@ -425,7 +468,7 @@ def faults_of(kernel, v, exact, peer):
             yield f"{name}: error {error:.2e}, torch {bound:.2e}"
     run()
     torch.cuda.synchronize()
-    if any(not torch.equal(first[name], v[name]) for name in exact):
+    if any(not torch.equal(first[name], bits_of(v[name])) for name in exact):
         yield "other bits the second time"
 
 
@@ -436,7 +479,7 @@ def check(kernels):
     wrong, count = [], 0
     for op, dtype in dict.fromkeys((kernel.op, kernel.dtype) for kernel in kernels):
         for rows, columns, pad in CHECKED:
-            rows = ceil(rows, 8) * 8 if op == "transpose" else rows
+            rows = ceil(rows, 16) * 16 if op in ("transpose", "quantize_both") else rows
             if op.startswith("rope") and columns < HEAD:
                 continue
             mine = [k for k in kernels if (k.op, k.dtype) == (op, dtype) and k.fits(columns)]
