@@ -285,6 +285,33 @@ def torch_type(name):
 ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu")
 
 
+def turned(op, v):
+    import torch
+
+    x, sign = (v["x"], 1) if op == "rope" else (v["dy"], -1)
+    heads = x.shape[1] // HEAD
+    first, second = x[:, : heads * HEAD].unflatten(1, (heads, 2, HEAD // 2)).unbind(2)
+    cosine, sine = v["table"][:, None, 0::2], v["table"][:, None, 1::2] * sign
+    turned = torch.stack((first * cosine - second * sine, second * cosine + first * sine), 2).flatten(1)
+    made = torch.cat((turned.to(x.dtype), x[:, heads * HEAD :]), 1)
+    return {"y" if op == "rope" else "dx": made}
+
+
+def quantized(op, v):
+    import torch
+
+    def blocks(x):
+        padded = torch.nn.functional.pad(x.float(), (0, -x.shape[1] % 128)).unflatten(1, (-1, 128))
+        scales = padded.abs().amax(-1) / 448
+        codes = (padded / scales[..., None]).flatten(1)[:, : x.shape[1]]
+        return codes.to(torch.float8_e4m3fn).to(torch.float64), scales
+
+    made = dict(zip(("codes", "scales"), blocks(v["x"]), strict=True))
+    if op == "quantize_both":
+        made |= zip(("transposed", "transposed_scales"), blocks(v["x"].T), strict=True)
+    return made
+
+
 def reference(op, v):
     """The outputs by torch, in the dtype of the given values (fp64 to check, the case's own as a peer)."""
     import torch
@@ -351,25 +378,9 @@ def reference(op, v):
         )
         return {"dx": dx, "dweight_parts": dw, "dbias_parts": db}
     if op in ("rope", "rope_backward"):
-        x, sign = (v["x"], 1) if op == "rope" else (v["dy"], -1)
-        heads = x.shape[1] // HEAD
-        first, second = x[:, : heads * HEAD].unflatten(1, (heads, 2, HEAD // 2)).unbind(2)
-        cosine, sine = v["table"][:, None, 0::2], v["table"][:, None, 1::2] * sign
-        turned = torch.stack((first * cosine - second * sine, second * cosine + first * sine), 2).flatten(1)
-        made = torch.cat((turned.to(x.dtype), x[:, heads * HEAD :]), 1)
-        return {"y" if op == "rope" else "dx": made}
+        return turned(op, v)
     if op.startswith("quantize"):
-
-        def blocks(x):
-            padded = torch.nn.functional.pad(x.float(), (0, -x.shape[1] % 128)).unflatten(1, (-1, 128))
-            scales = padded.abs().amax(-1) / 448
-            codes = (padded / scales[..., None]).flatten(1)[:, : x.shape[1]]
-            return codes.to(torch.float8_e4m3fn).to(torch.float64), scales
-
-        made = dict(zip(("codes", "scales"), blocks(v["x"]), strict=True))
-        if op == "quantize_both":
-            made |= zip(("transposed", "transposed_scales"), blocks(v["x"].T), strict=True)
-        return made
+        return quantized(op, v)
     if op == "reduce":
         return {"y": v["x"].sum(-1)}
     if op == "column_sum":

@@ -207,7 +207,9 @@ void set_row_kernel(OpSpec& op, RowRule rule) {
   op.configs = [rule](const std::byte* args, const TilingTarget& target) {
     if (!target.kernels) return std::vector<OpConfig>();
     const RowWork work = rule(args);
-    return misfit(work).empty() ? configs(work) : std::vector<OpConfig>();
+    std::vector<OpConfig> all;
+    if (misfit(work).empty()) all = configs(work);
+    return all.size() > 1 ? all : std::vector<OpConfig>();  // one alone is no choice
   };
 }
 
