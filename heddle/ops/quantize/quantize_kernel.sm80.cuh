@@ -2,6 +2,7 @@
 namespace quantize {
 
 #include "heddle/ops/quantize/encode.cuh"
+#include "heddle/ops/quantize/encode_kernel.cuh"
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
@@ -43,9 +44,7 @@ struct Kernel {
     Team::template each<kWords>(eights, [&](i32 n, i32 at) {
       const float scale = scale_for(most[n], kCode);
       if (Config::kKind % 2 != kScaleByRow && at % 16 == 0) scales[at / 16] = scale;
-      const u32 low = u32(four_codes([&](i32 i) { return values[n].get(i); }, scale, kCode));
-      const u32 high = u32(four_codes([&](i32 i) { return values[n].get(4 + i); }, scale, kCode));
-      reinterpret_cast<uint2*>(row_of(a.codes, row))[at] = {low, high};
+      store_codes<kCode>(row_of(a.codes, row), at, 1 / scale, [&](i32 i) { return values[n].get(i); });
     });
   }
 };
