@@ -1,4 +1,4 @@
-"""What the kernels of bench/row_kernels.py compute, by torch."""
+"""Does by torch what the kernels of bench/row_kernels.py compute."""
 
 HEAD = 128  # columns of a head that turns, in halves
 

@@ -3,16 +3,8 @@
 // Two codes of a kind in the low half of a word, the first one lower.
 template <i32 kCode>
 inline u32 two_codes(float first, float second) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-  u16 codes;
-  if constexpr (kCode == kCodeE4M3) {
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(second), "f"(first));
-    return codes;
-  } else if constexpr (kCode == kCodeE5M2) {
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(second), "f"(first));
-    return codes;
-  }
-#endif
+  if constexpr (arch::kRoundsToCodes && kCode == kCodeE4M3) return arch::pack_e4m3(first, second);
+  if constexpr (arch::kRoundsToCodes && kCode == kCodeE5M2) return arch::pack_e5m2(first, second);
   return u32(code_of(first, kCode) | code_of(second, kCode) << 8);
 }
 
