@@ -914,6 +914,36 @@ def power_attention_past_backward(
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
+def quantize(
+    x: T,
+    *,
+    code: Literal["e4m3", "e5m2", "i8"] = "e4m3",
+    by: Literal["row", "block"] = "row",
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """x = scale * code: codes of 8 bits, and scales of rows or blocks
+
+    x: [M, K], float32 | float16 | bfloat16
+    returns codes: [M, K], float8_e4m3fn | float8_e5m2 | int8; scales: [M, G], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def quantize_both(
+    x: T,
+    *,
+    code: Literal["e4m3", "e5m2", "i8"] = "e4m3",
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T, T, T]:
+    """codes of 8 bits with scales of 1 x 128 blocks, of x and of x transposed
+
+    x: [M, K], float32 | float16 | bfloat16
+    returns codes: [M, K], float8_e4m3fn | float8_e5m2 | int8; scales: [M, G], float32; transposed: [K, M],
+      float8_e4m3fn | float8_e5m2 | int8; transposed_scales: [K, H], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def reduce(x: T, *, kind: Literal["sum", "max", "mean"] = "sum", out: T | dict[str, T] | None = None) -> T:
     """y = sum, maximum or mean of each row of x
 
