@@ -27,7 +27,7 @@ def shapes():
     text = (dk.ROOT / "heddle/ops/matmul/matmul_kernel.cpp").read_text()
     table = re.search(r"kShapes\[\] = \{(.*?)\};", text, re.S).group(1)
     plain = [tuple(map(int, numbers.split(","))) for numbers in re.findall(r"\{([\d, ]+)\}", table)]
-    return [(*shape, split) for split in (1, 2) for shape in plain]
+    return [(*shape[:5], split) for split in (1, 2) for shape in plain]
 
 
 def stage_bytes(shape, out):
@@ -47,16 +47,12 @@ def stages_of(shape, out):
     return min(12, (SHARED - stage_bytes(shape, out)) // (slot_bytes(shape) + 16))
 
 
-def split_of(n, k):
-    return 2 if k >= 2048 and k >= 4 * n else 1
-
-
 def fits(shape, kind, rows=None):
     height, brought, columns, _, cluster, split = shape
     along_m, along_k = KINDS[kind]
     if columns % ((8 if along_k else 64) * cluster):
         return False
-    if split > 1 and (cluster > 1 or columns % 16 or height * columns > 128 * 224):
+    if split > 1 and (cluster > 1 or (height, brought) != (64, 64) or columns not in (32, 64)):
         return False
     if brought == height:
         return True
@@ -137,7 +133,7 @@ class Kernel:
         """A function that launches y = a b; both lie as the kind says."""
         import torch
 
-        rows, brought, columns, _, cluster, _ = self.shape
+        rows, brought, columns, _, cluster, split = self.shape
         along_m, along_k = KINDS[self.kind]
         size = dk.BYTES[self.dtype]
 
@@ -153,8 +149,9 @@ class Kernel:
         tiles = math.ceil(y.shape[0] / (rows * cluster)) * math.ceil(y.shape[1] / columns)
         count = torch.cuda.get_device_properties(0).multi_processor_count
         params = [matmul_bytes(a, b, y, along_m, along_k, self.dtype, self.out), maps, bytes(8)]
-        grid = min(tiles, count // cluster) * cluster
-        return self.driver.launcher(self.function, grid, cluster, 128 * (rows // 64 + 1), self.shared, params)
+        ctas = cluster * split
+        grid = min(tiles, count // ctas) * ctas
+        return self.driver.launcher(self.function, grid, ctas, 128 * (rows // 64 + 1), self.shared, params)
 
 
 def operands(kind, m, n, k, dtype, pad=0):
@@ -253,7 +250,7 @@ def measure(kernels, kind, m, n, k, rounds):
 
     cases = {"cublas": rotate("cublas", [lambda w=w: torch.matmul(x, w, out=y) for _, _, _, w in all_b])}
     for kernel in kernels:
-        if kernel.shape[-1] > 1 and (k < 2048 or k < 2 * n):
+        if kernel.shape[-1] > 1 and (k < 2048 or m > 128):
             continue
         if kernel.kind == kind and kernel.dtype == kernel.out == "bf16" and fits(kernel.shape, kind, m):
             calls = [kernel.call(a, b, y) for _, b, _, _ in all_b]

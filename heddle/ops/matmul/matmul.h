@@ -1,5 +1,5 @@
 // y = a b: the product of two matrices as they lie in memory, of activations or of codes with scales (ir/tensor.h).
-// Sums are in FP32; their order depends only on K. Narrow elements are multiplied as bf16, or as f16 if the other matrix is f16.
+// Sums are in FP32; their order depends only on K and N. Narrow elements are multiplied as bf16, or as f16 if the other matrix is f16.
 #pragma once
 
 #include "heddle/ir/tensor.h"

@@ -14,23 +14,18 @@ constexpr i64 kSlabK = 64;
 // Sizes of a tile and of what is brought at once. `brought`: rows of a that are brought, where a call has fewer than a tile.
 struct Shape {
   i32 rows, brought, columns, slabs, cluster;
-  i32 split = 1;  // parts of k
+  i32 slab_ns;  // nanoseconds of a slab of 64 k, where the whole device works: measured on an H100 by bench/gemm.py
+  i32 split = 1;  // parts of k, each in a CTA of its own
 };
-// The first of equal cost is taken.
 constexpr Shape kShapes[] = {
-    {128, 128, 256, 1, 1}, {128, 128, 256, 1, 2}, {128, 128, 224, 1, 1}, {128, 128, 192, 1, 1},
-    {128, 128, 160, 1, 1}, {128, 128, 128, 2, 1}, {128, 128, 96, 2, 1},  {128, 128, 64, 2, 1},
-    {64, 64, 256, 1, 1},   {64, 64, 224, 1, 1},   {64, 64, 192, 1, 1},   {64, 64, 160, 1, 1},
-    {64, 64, 128, 2, 1},   {64, 64, 96, 2, 1},    {64, 64, 64, 2, 1},    {64, 64, 32, 2, 1},
-    {64, 64, 16, 2, 1},    {64, 32, 64, 2, 1},    {64, 32, 32, 2, 1},    {64, 32, 16, 2, 1},
-    {64, 16, 64, 2, 1},    {64, 16, 32, 2, 1},    {64, 16, 16, 2, 1},    {64, 16, 8, 4, 1}};
-
-// Parts of k whose sums are added in the end. Products with few columns have few tiles, and so long sums that they would
-// wait for the latency of each step. The number of rows must not decide: it decides the order of a sum.
-i32 split_of(const Matmul& a) {
-  constexpr i32 kLong = 2048, kTimes = 4;
-  return a.a.cols() >= kLong && i64(a.a.cols()) >= i64{kTimes} * a.b.cols() ? 2 : 1;
-}
+    {128, 128, 256, 1, 1, 580}, {128, 128, 256, 1, 2, 596}, {128, 128, 224, 1, 1, 519},
+    {128, 128, 192, 1, 1, 448}, {128, 128, 160, 1, 1, 393}, {128, 128, 128, 2, 1, 375},
+    {128, 128, 96, 2, 1, 353},  {128, 128, 64, 2, 1, 259},  {64, 64, 256, 1, 1, 331},
+    {64, 64, 224, 1, 1, 305},   {64, 64, 192, 1, 1, 270},   {64, 64, 160, 1, 1, 237},
+    {64, 64, 128, 2, 1, 211},   {64, 64, 96, 2, 1, 192},    {64, 64, 64, 2, 1, 120},
+    {64, 64, 32, 2, 1, 103},    {64, 64, 16, 2, 1, 104},    {64, 32, 64, 2, 1, 111},
+    {64, 32, 32, 2, 1, 96},    {64, 32, 16, 2, 1, 98},     {64, 16, 64, 2, 1, 110},
+    {64, 16, 32, 2, 1, 95},    {64, 16, 16, 2, 1, 97},     {64, 16, 8, 4, 1, 70}};
 
 // Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
 i64 stage_bytes(const Shape& shape, DType out) {
@@ -63,14 +58,18 @@ OpConfig config_of(const Shape& shape, i64 stages) {
           {"stages", stages}};
 }
 
+// Long sums of few rows wait for the latency of each step. Only small tiles gain more by a second CTA than the exchange of sums
+// takes. Such an order of sums is there for any number of rows.
+constexpr i64 kLongSum = 2048;
+bool takes_parts(const Shape& shape) {
+  return shape.cluster == 1 && shape.rows == 64 && shape.brought == 64 &&
+         (shape.columns == 32 || shape.columns == 64);
+}
+
 bool fits(const Shape& shape, const Matmul& a) {
   const bool along_k = a.b.transposed;
   if (shape.columns % ((along_k ? 8 : 64) * shape.cluster) != 0) return false;
-  // A tile of 128 x 256 has no registers left to exchange sums.
-  constexpr i32 kMostSplit = 128 * 224;
-  if (shape.split > 1 &&
-      (shape.cluster > 1 || shape.columns % 16 != 0 || shape.rows * shape.columns > kMostSplit))
-    return false;
+  if (shape.split > 1) return takes_parts(shape) && a.a.cols() >= kLongSum;
   if (shape.brought == shape.rows) return true;
   return !a.a.transposed && a.a.rows() <= shape.brought;
 }
@@ -83,18 +82,12 @@ i64 clusters_of(const Shape& shape, const Matmul& a) {
   return count(a.a.rows(), i64(shape.rows) * shape.cluster) * count(a.b.cols(), shape.columns);
 }
 
-// Clocks of a call, of an H100's multiprocessor: the tensor cores take 2 clocks for 8 columns of 64 rows and 16 k, and as long as
-// both operands take from shared memory; slabs come from the L2 cache; and matrices from memory.
+// Nanoseconds of a call without its launch.
 double cost(const Shape& shape, const Matmul& a, i32 multiprocessors) {
-  constexpr double kL2Bytes = 45, kMemoryBytes = 1800;  // a clock: of one multiprocessor, and of all
-  constexpr double kTile = 1500, kCall = 3000;          // to begin a tile and store it
-  const i64 m = a.a.rows(), n = a.b.cols(), k = a.a.cols();
+  constexpr double kTile = 230, kExchange = 1965;
   const i64 waves = count(clusters_of(shape, a), multiprocessors / (shape.cluster * shape.split));
-  const double tensor = shape.rows / 64 * std::max(2.0 * shape.columns, 64.0 + shape.columns);
-  const double slab = (shape.brought + double(shape.columns) / shape.cluster) * kSlabBytes / kL2Bytes;
-  const double steps = double(count(k, kSlabK * shape.slabs * shape.split)) * shape.slabs;
-  const double all = double(waves) * (steps * std::max(tensor, slab) + kTile) + kCall;
-  return std::max(all, double(m * k + n * k) * size_of(a.a.data.dtype) / kMemoryBytes);
+  const i64 slabs = count(a.a.cols(), kSlabK * shape.slabs * shape.split) * shape.slabs;
+  return double(waves) * (double(slabs) * shape.slab_ns + kTile + (shape.split - 1) * kExchange);
 }
 
 std::string why_matrix(const char* name, const Matrix& matrix) {
@@ -144,11 +137,11 @@ KernelLaunch launch_of(const Matmul& a, const Shape& shape, i64 stages, const Ke
   return launch;
 }
 
-// The shapes that fit, the likely best first.
-std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
+// The shapes with so many parts of k that fit, the likely best first.
+std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target, i32 split) {
   std::vector<Shape> shapes;
   for (Shape shape : kShapes) {
-    shape.split = split_of(a);
+    shape.split = split;
     if (fits(shape, a)) shapes.push_back(shape);
   }
   std::ranges::stable_sort(shapes, {},
@@ -158,14 +151,17 @@ std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
 
 }  // namespace
 
-// The best for such a call. All of them give the same bits.
+// The best for such a call. Those with one part of k give the same bits.
 std::vector<OpConfig> matmul_kernel_configs(const Matmul& a, const KernelTarget& target) {
   constexpr size_t kMost = 8;
   std::vector<OpConfig> configs;
   if (!why_not(a, target).empty()) return configs;
-  for (const Shape& shape : ranked(a, target))
-    if (configs.size() < kMost)
-      configs.push_back(config_of(shape, stages_of(shape, a.y.dtype, target.shared_bytes)));
+  for (const i32 split : {1, 2})
+    for (const Shape& shape : ranked(a, target, split)) {
+      if (split == 1 && configs.size() == kMost) break;
+      const OpConfig config = config_of(shape, stages_of(shape, a.y.dtype, target.shared_bytes));
+      configs.push_back(split == 1 ? config : config.reordering());
+    }
   return configs;
 }
 
@@ -173,7 +169,8 @@ KernelPlan matmul_kernel(const std::byte* args, const KernelTarget& target, cons
   const auto& a = as<Matmul>(args);
   KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
   if (!plan.why_not.empty()) return plan;
-  const std::vector<Shape> shapes = ranked(a, target);
+  const i32 split = config.contains("split") ? i32(config.at("split")) : 1;
+  const std::vector<Shape> shapes = ranked(a, target, split);
   const auto stages = [&](const Shape& shape) { return stages_of(shape, a.y.dtype, target.shared_bytes); };
   const auto chosen = std::ranges::find_if(shapes, [&](const Shape& shape) {
     return config.values().empty() || config_of(shape, stages(shape)).values() == config.values();

@@ -1,8 +1,8 @@
 // matmul as a whole kernel on sm_90a. One thread brings slabs of 64 k of both matrices by bulk copies, and one or two groups of
 // four warps multiply them, 64 rows each. A cluster is two CTAs along M that share the slabs of b, or two that have half of k each.
 // CTAs go from tile to tile; sums leave by bulk stores while the next tile is multiplied. Bulk copies fill what lies outside of a
-// matrix with zeros and clip what is stored. A sum has its terms in the order of k, with kSplit 2 each half of them, whatever the
-// other constants.
+// matrix with zeros and clip what is stored. A sum has its terms in the order of k, with kSplit 2 each half of them. No other
+// constant changes a bit.
 namespace matmul {
 
 struct KernelConfig {
@@ -11,7 +11,7 @@ struct KernelConfig {
   static constexpr i32 kBrought = kRows;         // rows of a that are brought; a tile's others are not stored
   static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
   static constexpr i32 kCluster = 1;             // CTAs along M that share b
-  static constexpr i32 kSplit = 1;               // parts of k
+  static constexpr i32 kSplit = 1;               // parts of k, each in a CTA of its own
 };
 
 template <class Config>
