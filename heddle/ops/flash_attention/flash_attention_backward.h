@@ -65,19 +65,17 @@ inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
 
 // Bytes from its begin:
 //   turns   u32 [B, H, steps, 2]: how many CTAs have added to each half of a step's dq; zero at first
-//   lse     f32 [B, H, steps, 64], times log2 e; infinite for rows that are not there or see nothing
-//   delta   f32 [B, H, steps, 64]
+//   rows    f32 [B, H, steps, 2, 64]: lse times log2 e, infinite for rows that are not there or see nothing; delta
 //   dq      f32 [B, H, steps, 2, 64 * dim / 2], each half in the order of a product's sums
 struct AttentionRoom {
   i32 steps;  // of a head
-  i64 lse, delta, dq, bytes;
+  i64 rows, dq, bytes;
 
   AttentionRoom(const FlashAttentionBackward& a, i32 dim)
       : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)) {
     const i64 all = i64(a.q.size[0]) * a.q.size[2] * steps, row = kStepQueries * 4;
-    lse = (all * 8 + 255) / 256 * 256;
-    delta = lse + all * row;
-    dq = delta + all * row;
+    rows = (all * 8 + 255) / 256 * 256;
+    dq = rows + 2 * all * row;
     bytes = dq + all * row * dim;
   }
 };

@@ -29,12 +29,15 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
     return fmt::format("heads have {} and {} elements; must be multiples of 8", a.q.last(), a.v.last());
   if (dim_of(a) == 0)
     return fmt::format("heads have {} and {} elements; at most 128", a.q.last(), a.v.last());
+  constexpr i32 kMostRows = 1 << 29;  // so that sums of their numbers fit in 32 bits
+  if (a.q.size[1] > kMostRows || a.k.size[1] > kMostRows)
+    return fmt::format("there are {} queries and {} keys; at most {}", a.q.size[1], a.k.size[1], kMostRows);
   if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);
   return {};
 }
 
 i64 shared_bytes(i32 dim) {
-  constexpr i64 kStages = 2, kRowBytes = kStepQueries * 4, kBarriers = 2 * 2 * kStages * 8 + 40;
+  constexpr i64 kStages = 2, kRowBytes = kStepQueries * 4, kBarriers = 2 * 2 * kStages * 8 + 40 + 64;
   const i64 halves = kStepQueries * i64(dim) * 4;
   return 2 * box_bytes(dim, kBlockKeys) + 2 * kStages * (box_bytes(dim, kStepQueries) + kRowBytes) +
          2 * i64(kBlockKeys) * kStepQueries * 2 + halves + kBarriers;
@@ -68,7 +71,7 @@ KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTa
                    main_launch(a),
                    {.name = "Finish", .grid = u32(steps), .threads = kSideThreads}};
   plan.workspace_bytes = room.bytes;
-  plan.cleared_bytes = room.lse;
+  plan.cleared_bytes = room.rows;
   return plan;
 }
 

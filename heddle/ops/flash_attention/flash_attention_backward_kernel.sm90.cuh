@@ -15,6 +15,7 @@ struct KernelConfig {
 };
 
 constexpr float kLog2E = 1.4426950409f;
+constexpr i64 kFar = 1 << 30;  // more than any number of keys
 
 inline float scale_of(const FlashAttentionBackward& a) {
   return a.scale != 0 ? a.scale : arch::rsqrt(float(a.q.size[3]));
@@ -91,8 +92,9 @@ struct Prepare : Facts<Config> {
           reinterpret_cast<const float*>(a.delta.data)[b * a.delta.stride[0] + h * a.delta.stride[1] + in];
       if (lse == -infinity()) lse = infinity();
     }
-    reinterpret_cast<float*>(workspace + room.lse)[at] = lse;
-    reinterpret_cast<float*>(workspace + room.delta)[at] = delta;
+    float* const to =
+        reinterpret_cast<float*>(workspace + room.rows) + at / kStepQueries * (2 * kStepQueries) + query;
+    to[0] = lse, to[kStepQueries] = delta;
   }
 };
 
@@ -108,11 +110,47 @@ struct Kernel : Facts<Config> {
   static constexpr u32 kScoreBytes = kKeys * kQueries * 2, kHalfBytes = kQueries * kHalf * 4,
                        kRowBytes = kQueries * 4;
   using Ring = SlotRing<kStages, kQueryBytes>;
+  static_assert(kStages == 2, "scores and halves of dq take turns with the ring");
   static_assert(kDim == 64 || kDim == 128);
 
-  using Helper = Role<128, 24>;
-  using Multiplier = Role<256, 240>;
+  using Helper = Role<128, kDim == 64 ? 40 : 24>;
+  using Multiplier = Role<256, kDim == 64 ? 232 : 240>;
   using All = Roles<Helper, Multiplier>;
+
+  // The keys of a CTA and the steps of queries that see any of them.
+  struct Work {
+    i32 batch, group, heads;  // heads that share the keys
+    SideTile tile;
+    i32 first, last;  // steps
+    i32 lead;         // keys after its own number that a query sees
+
+    static Work of(const FlashAttentionBackward& a) {
+      Work made;
+      made.find(a);
+      return made;
+    }
+    void find(const FlashAttentionBackward& a) {
+      const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
+      const i32 line = at / tiles;
+      batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
+      tile = key_tile<kHasParts>(a, tiles - 1 - at % tiles);
+      const AttentionMask mask = attention_mask(a, tile.sequence);
+      lead = i32(mask.shift + mask.right < kFar ? mask.shift + mask.right : kFar);
+      const i32 end = min(tile.row + kKeys, mask.keys);
+      first = last = 0;
+      if (tile.row >= end) return;
+      const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
+      if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
+    }
+    // How many CTAs add to a step's dq before this one: those with later keys that any of its queries sees.
+    u32 before(i32 step) const {
+      const i32 query = min(step * kQueries + kQueries, tile.sequence.queries()) - 1;
+      const i32 end = min(query + lead + 1, tile.sequence.keys());
+      return u32((end - 1) / kKeys - tile.row / kKeys);
+    }
+    i32 head(i32 n) const { return group * heads + n; }
+    i32 steps() const { return heads * (last - first); }
+  };
 
   struct Chip {
     arch::OnChip keys = chip(), values = keys + kKeyBytes, queries = values + kKeyBytes,
@@ -120,44 +158,15 @@ struct Kernel : Facts<Config> {
                  halves = scores + 2 * kScoreBytes, rows = halves + 2 * kHalfBytes,
                  query_barriers = rows + 2 * kStages * kRowBytes,
                  given_barriers = query_barriers + Ring::kBarrierBytes,
-                 full = given_barriers + Ring::kBarrierBytes, half_full = full + 8, half_empty = full + 24;
+                 full = given_barriers + Ring::kBarrierBytes, half_full = full + 8, half_empty = full + 24,
+                 work = full + 40;
     Ring query_ring{queries, query_barriers}, given_ring{given, given_barriers};
 
     static constexpr u32 kBytes = 2 * kKeyBytes + 2 * Ring::kBytes + 2 * kScoreBytes + 2 * kHalfBytes +
-                                  2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40;
+                                  2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40 + 64;
+    Shared<Work> shared_work() const { return {work}; }
     arch::OnChip lse(u32 slot) const { return rows + slot * kRowBytes; }
     arch::OnChip delta(u32 slot) const { return rows + (kStages + slot) * kRowBytes; }
-  };
-
-  // The keys of a CTA and the steps of queries that see any of them.
-  struct Work {
-    i32 batch, group, heads;  // heads that share the keys
-    SideTile tile;
-    AttentionMask mask;
-    i32 first, last;  // steps
-
-    explicit Work(const FlashAttentionBackward& a) {
-      const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
-      const i32 line = at / tiles;
-      batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
-      tile = key_tile<kHasParts>(a, tiles - 1 - at % tiles);
-      mask = attention_mask(a, tile.sequence);
-      const i32 end = min(tile.row + kKeys, mask.keys);
-      first = last = 0;
-      if (tile.row >= end) return;
-      const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
-      if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
-    }
-    i32 block() const { return tile.row / kKeys; }
-    i32 head(i32 n) const { return group * heads + n; }
-    // f(head, step in the sequence)
-    template <class F>
-    void each_step(F&& f) const {
-#pragma unroll 1
-      for (i32 n = 0; n < heads; ++n)
-#pragma unroll 1
-        for (i32 step = first; step < last; ++step) f(head(n), step);
-    }
   };
 
   static void run(const FlashAttentionBackward& a, const TensorMap* maps, u8* workspace) {
@@ -169,17 +178,17 @@ struct Kernel : Facts<Config> {
       for (u32 w = 0; w < 2; ++w)
         arch::init_barrier(chip.half_full + 8 * w, 128u), arch::init_barrier(chip.half_empty + 8 * w, 1u);
       arch::fence_barriers();
+      chip.shared_work().store(Work::of(a));
     }
     __syncthreads();
-    const Work work(a);
     if (threadIdx.x < 128) {
       All::template enter<Helper>();
-      if (threadIdx.x == 0) bring(chip, work, a, maps, workspace);
-      if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, work, a, workspace, threadIdx.x / 32 - 1);
+      if (threadIdx.x == 0) bring(chip, a, maps, workspace);
+      if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, a, workspace, threadIdx.x / 32 - 1);
       return;
     }
     All::template enter<Multiplier>();
-    Group(chip, work, a).run();
+    Group(chip, a).run();
   }
 
   // The number of a head's step among all, for the workspace.
@@ -192,8 +201,8 @@ struct Kernel : Facts<Config> {
     for (u32 j = 0; j < kSlabs; ++j, at.x += 64) arch::load_box(to + j * u32(rows) * 128, map, full, at);
   }
 
-  static void bring(const Chip& chip, const Work& work, const FlashAttentionBackward& a,
-                    const TensorMap* maps, u8* workspace) {
+  static void bring(const Chip& chip, const FlashAttentionBackward& a, const TensorMap* maps, u8* workspace) {
+    const Work work = chip.shared_work().load();
     if (work.first >= work.last) return;
     const AttentionRoom room(a, kDim);
     const i32 key = work.tile.sequence.key_begin + work.tile.row;
@@ -201,47 +210,54 @@ struct Kernel : Facts<Config> {
     load(chip.keys, maps + 1, chip.full, kKeys, {0, key, work.group, work.batch});
     load(chip.values, maps + 2, chip.full, kKeys, {0, key, work.group, work.batch});
     typename Ring::Place place;
-    work.each_step([&](i32 head, i32 step) {
-      const i32 row = work.tile.sequence.query_begin + step * kQueries;
-      const i64 line = place_of(a, work, room.steps, head, step) * kRowBytes;
-      chip.query_ring.begin(place, kQueryBytes + kRowBytes);
-      load(chip.query_ring.slot(place), maps, chip.query_ring.full(place), kQueries,
-           {0, row, head, work.batch});
-      arch::load_bytes(chip.lse(place.slot), workspace + room.lse + line, kRowBytes,
-                       chip.query_ring.full(place));
-      chip.given_ring.begin(place, kQueryBytes + kRowBytes);
-      load(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), kQueries,
-           {0, row, head, work.batch});
-      arch::load_bytes(chip.delta(place.slot), workspace + room.delta + line, kRowBytes,
-                       chip.given_ring.full(place));
-      place.next();
-    });
+    arch::Corner4 at{0, 0, work.head(0), work.batch};
+#pragma unroll 1
+    for (i32 n = work.heads; n > 0; --n, ++at.z) {
+      const u8* rows =
+          workspace + room.rows + place_of(a, work, room.steps, at.z, work.first) * (2 * kRowBytes);
+      at.y = work.tile.sequence.query_begin + work.first * kQueries;
+#pragma unroll 1
+      for (i32 left = work.last - work.first; left > 0; --left) {
+        chip.query_ring.begin(place, kQueryBytes + kRowBytes);
+        load(chip.query_ring.slot(place), maps, chip.query_ring.full(place), kQueries, at);
+        arch::load_bytes(chip.lse(place.slot), rows, kRowBytes, chip.query_ring.full(place));
+        chip.given_ring.begin(place, kQueryBytes + kRowBytes);
+        load(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), kQueries, at);
+        arch::load_bytes(chip.delta(place.slot), rows + kRowBytes, kRowBytes, chip.given_ring.full(place));
+        at.y += kQueries, rows += 2 * kRowBytes, place.next();
+      }
+    }
   }
 
   // Adds half w of each step's dq to memory, after the CTA that has the next keys.
-  static void drain(const Chip& chip, const Work& work, const FlashAttentionBackward& a, u8* workspace,
-                    u32 w) {
+  static void drain(const Chip& chip, const FlashAttentionBackward& a, u8* workspace, u32 w) {
+    const Work work = chip.shared_work().load();
     const AttentionRoom room(a, kDim);
+    const arch::OnChip full = chip.half_full + 8 * w, from = chip.halves + w * kHalfBytes;
     u32 phase = 0;
-    work.each_step([&](i32 head, i32 step) {
-      const i64 place = place_of(a, work, room.steps, head, step) * 2 + w;
-      const u32 before = u32(last_block(work.mask, step * kQueries) - work.block());
-      arch::wait_barrier(chip.half_full + 8 * w, phase), phase ^= 1;
-      u32* const turn = reinterpret_cast<u32*>(workspace) + place;
-      float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
-      if (before > 0) wait_for(turn, before);
-      arch::show_memory_to_copies();
-      if (before == 0)
-        arch::store_bytes(to, chip.halves + w * kHalfBytes, kHalfBytes);
-      else
-        arch::add_floats(to, chip.halves + w * kHalfBytes, kHalfBytes);
-      arch::commit_stores();
-      arch::wait_stores_read<0>();
-      arch::arrive(chip.half_empty + 8 * w);
-      arch::wait_stores<0>();
-      arch::show_memory_to_copies();
-      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(turn), "r"(before + 1) : "memory");
-    });
+#pragma unroll 1
+    for (i32 n = 0; n < work.heads; ++n) {
+      const i64 place = place_of(a, work, room.steps, work.head(n), work.first) * 2 + w;
+      u32* turn = reinterpret_cast<u32*>(workspace) + place;
+      float* to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
+#pragma unroll 1
+      for (i32 step = work.first; step < work.last; ++step, turn += 2, to += kHalfBytes / 2) {
+        const u32 before = work.before(step);
+        arch::wait_barrier(full, phase), phase ^= 1;
+        if (before > 0) wait_for(turn, before);
+        arch::show_memory_to_copies();
+        if (before == 0)
+          arch::store_bytes(to, from, kHalfBytes);
+        else
+          arch::add_floats(to, from, kHalfBytes);
+        arch::commit_stores();
+        arch::wait_stores_read<0>();
+        arch::arrive(chip.half_empty + 8 * w);
+        arch::wait_stores<0>();
+        arch::show_memory_to_copies();
+        asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(turn), "r"(before + 1) : "memory");
+      }
+    }
   }
   // One block of assembly, as arch::wait_barrier.
   static void wait_for(const u32* turn, u32 before) {
@@ -258,43 +274,44 @@ struct Kernel : Facts<Config> {
   // 64 keys, in four warps. Scores lie with keys as rows: a thread has parts of two of them.
   struct Group {
     const Chip& chip;
-    const Work& work;
     const FlashAttentionBackward& a;
     const u32 w = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
     const u32 row = thread / 32 * 16 + lane() / 4, column = lane() % 4 * 2;
     const float scale;
-    AttentionRange seen[2];  // queries that see the thread's keys
     i32 all_begin, all_end;  // queries that see all keys of the group
     float dk[kDim / 2], dv[kDim / 2], s[kQueries / 2], dp[kQueries / 2];
     u32 weights[kQueries / 16][4], ds[kQueries / 16][4];
     typename Ring::Place place;
 
-    Group(const Chip& on_chip, const Work& its, const FlashAttentionBackward& args)
-        : chip(on_chip), work(its), a(args), scale(scale_of(args)) {}
+    Group(const Chip& on_chip, const FlashAttentionBackward& args)
+        : chip(on_chip), a(args), scale(scale_of(args)) {}
 
     bool speaks() const { return thread == 0; }
-    i32 first_key() const { return work.tile.row + i32(w) * 64; }
+    i32 first_key(const Work& work) const { return work.tile.row + i32(w) * 64; }
 
     void run() {
-      const AttentionMask& mask = work.mask;
-#pragma unroll
-      for (i32 r = 0; r < 2; ++r) {
-        const i32 key = first_key() + i32(row) + 8 * r;
-        seen[r] = key < mask.keys ? mask.queries_of(key) : AttentionRange{0, 0};
-      }
-      all_begin = mask.queries_of(first_key() + 63).begin;
-      all_end = first_key() + 64 <= mask.keys ? mask.queries_of(first_key()).end : 0;
+      const Work work = chip.shared_work().load();
+      find_common(work);
 #pragma unroll
       for (i32 i = 0; i < kDim / 2; ++i) dk[i] = dv[i] = 0;
-      if (work.first < work.last) arch::wait_barrier(chip.full, 0);
-      u32 turn = 0;
-      work.each_step([&](i32 head, i32 step) {
-        take_step(head, step * kQueries, turn);
-        turn ^= 1;
-        place.next();
-      });
+      const i32 begin = work.first * kQueries, end = work.last * kQueries;
+      i32 head = work.head(0), query = begin;
+      if (begin < end) arch::wait_barrier(chip.full, 0);
+#pragma unroll 1
+      for (i32 left = work.steps(); left > 0; --left, place.next()) {
+        take_step(head, query);
+        query += kQueries;
+        if (query == end) ++head, query = begin;
+      }
       store(a.dk, dk, scale);
       store(a.dv, dv, 1);
+    }
+    // The queries that see all keys of the group.
+    void find_common(const Work& work) {
+      const AttentionMask mask = attention_mask(a, work.tile.sequence);
+      const i32 first = first_key(work);
+      all_begin = mask.queries_of(first + 63).begin;
+      all_end = first + 64 <= mask.keys ? mask.queries_of(first).end : 0;
     }
 
     // s = k q^T or dp = v dy^T
@@ -320,7 +337,8 @@ struct Kernel : Facts<Config> {
     }
 
     // Queries from `first` on, in the sequence.
-    void take_step(i32 head, i32 first, u32 turn) {
+    void take_step(i32 head, i32 first) {
+      const u32 turn = place.slot;  // of what there are two
       const arch::OnChip queries = chip.query_ring.slot(place), given = chip.given_ring.slot(place);
       chip.query_ring.wait(place);
       arch::keep(s);
@@ -363,7 +381,7 @@ struct Kernel : Facts<Config> {
     }
     // s becomes p, and then p times the slope of the cap.
     void to_weights(i32 head, i32 first) {
-      float slope[Config::kSoftcap ? kQueries / 2 : 1];
+      u32 slope[Config::kSoftcap ? kQueries / 4 : 1];  // pairs of f16
       if constexpr (kBends) bend(head, first, slope);
       const float exponent = kBends ? kLog2E : scale * kLog2E;
 #pragma unroll
@@ -378,12 +396,20 @@ struct Kernel : Facts<Config> {
       for (i32 j = 0; j < kQueries / 4; ++j) weights[j / 4][j % 4] = pack_pair<kType>(s[2 * j], s[2 * j + 1]);
       if constexpr (Config::kSoftcap) {
 #pragma unroll
-        for (i32 j = 0; j < kQueries / 2; ++j) s[j] *= slope[j];
+        for (i32 j = 0; j < kQueries / 2; ++j) s[j] *= arch::from_f16(u16(slope[j / 2] >> (j % 2 * 16)));
       }
     }
     // The query of score j in a step from `first` on.
     i32 query_of(i32 first, i32 j) const { return first + j / 4 * 8 + i32(column) + j % 2; }
     void mask(i32 first) {
+      const Work work = chip.shared_work().load();
+      const AttentionMask all = attention_mask(a, work.tile.sequence);
+      AttentionRange seen[2];
+#pragma unroll
+      for (i32 r = 0; r < 2; ++r) {
+        const i32 key = first_key(work) + i32(row) + 8 * r;
+        seen[r] = key < all.keys ? all.queries_of(key) : AttentionRange{0, 0};
+      }
 #pragma unroll
       for (i32 j = 0; j < kQueries / 2; ++j) {
         const AttentionRange& range = seen[j / 2 % 2];
@@ -392,12 +418,14 @@ struct Kernel : Facts<Config> {
       }
     }
     template <i32 kCount>
-    void bend(i32 head, i32 first, float (&slope)[kCount]) {
+    void bend(i32 head, i32 first, u32 (&slope)[kCount]) {
+      const Work work = chip.shared_work().load();
+      const i32 key = first_key(work) + i32(row);
       const float cap = a.softcap, inward = Config::kSoftcap ? 2 * kLog2E * scale / cap : 0;
       float steep = 0, apart = 0;
       if constexpr (kHasAlibi) {
         steep = reinterpret_cast<const float*>(a.alibi_slopes.data)[head];
-        apart = float(work.mask.position(0) - first_key() - i32(row));
+        apart = float(attention_mask(a, work.tile.sequence).position(0) - key);
       }
       const u8* bias = nullptr;
       if constexpr (kHasBias)
@@ -409,7 +437,9 @@ struct Kernel : Facts<Config> {
         float x = s[j];
         if constexpr (Config::kSoftcap) {  // tanh x = 1 - 2 / (e^2x + 1)
           const float t = 1 - 2 * arch::reciprocal(arch::exp2(x * inward) + 1);
-          x = cap * t, slope[j] = 1 - t * t;
+          x = cap * t;
+          const u32 bits = arch::to_f16(1 - t * t);
+          slope[j / 2] = j % 2 == 0 ? bits : slope[j / 2] | bits << 16;
         } else {
           x *= scale;
         }
@@ -417,7 +447,7 @@ struct Kernel : Facts<Config> {
         if constexpr (kHasAlibi) x -= steep * fabsf(apart + float(query) - float(j / 2 % 2 * 8));
         if constexpr (kHasBias)
           x += load_bias(bias, min(query, a.bias.size[2] - 1) * a.bias.stride[2] +
-                                   min(first_key() + i32(row) + j / 2 % 2 * 8, a.bias.size[3] - 1));
+                                   min(key + j / 2 % 2 * 8, a.bias.size[3] - 1));
         s[j] = x;
       }
     }
@@ -471,10 +501,11 @@ struct Kernel : Facts<Config> {
     }
 
     void store(const Tensor& to, const float (&sums)[kDim / 2], float by) const {
+      const Work work = chip.shared_work().load();
 #pragma unroll
       for (i32 r = 0; r < 2; ++r) {
-        const i32 key = first_key() + i32(row) + 8 * r;
-        if (key >= work.mask.keys) continue;
+        const i32 key = first_key(work) + i32(row) + 8 * r;
+        if (key >= work.tile.sequence.keys()) continue;
         const i64 at = work.batch * to.stride[0] + (work.tile.sequence.key_begin + key) * to.stride[1] +
                        work.group * to.stride[2];
         u32* const words = reinterpret_cast<u32*>(to.data + at * 2) + lane() % 4;

@@ -111,8 +111,8 @@ struct Kernel {
   using Turn = Turns<1, kGroups>;
   static_assert(kKeys % 16 == 0 && kDim % 16 == 0 && kValueDim % 8 == 0);
 
-  using Bringer = Role<128, kGroups == 2 ? 24 : 32>;
-  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 240 : 160>;
+  using Bringer = Role<128, kGroups == 2 ? 40 : 32>;
+  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 160>;
   using All = Roles<Bringer, Multiplier>;
 
   // Places on chip, behind one another.
@@ -126,29 +126,8 @@ struct Kernel {
 
     static constexpr u32 kBytes = kQueryBytes + KeyRing::kBytes + ValueRing::kBytes + KeyRing::kBarrierBytes +
                                   ValueRing::kBarrierBytes + 16 + 2 * 64;
-    // Two tiles take turns, so that one can be read while the next is there. It is read where it is needed: registers are few.
-    KernelTile load_tile(u32 turn) const {
-      KernelTile t;
-      const u32 at = tile.at + turn * 64;
-      load(t.batch, at), load(t.head, at + 4), load(t.row, at + 8), load(t.first, at + 12),
-          load(t.blocks, at + 16);
-      load(t.sequence.query_begin, at + 20), load(t.sequence.query_end, at + 24);
-      load(t.sequence.key_begin, at + 28), load(t.sequence.key_end, at + 32);
-      return t;
-    }
-    void store_tile(const KernelTile& t, u32 turn) const {
-      const u32 at = tile.at + turn * 64;
-      store(t.batch, at), store(t.head, at + 4), store(t.row, at + 8), store(t.first, at + 12),
-          store(t.blocks, at + 16);
-      store(t.sequence.query_begin, at + 20), store(t.sequence.query_end, at + 24);
-      store(t.sequence.key_begin, at + 28), store(t.sequence.key_end, at + 32);
-    }
-    static void load(i32& word, u32 at) {
-      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(at) : "memory");
-    }
-    static void store(i32 word, u32 at) {
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
-    }
+    // Two tiles take turns, so that one can be read while the next is there.
+    Shared<KernelTile> tile_of(u32 turn) const { return {tile + turn * 64}; }
   };
 
   static void run(const FlashAttention& a, const TensorMap* maps, u8* workspace) {
@@ -203,7 +182,7 @@ struct Kernel {
       KernelTile t{.batch = -1};
       if (number < order.tiles) t = tile_of(a, order, number);
       arch::wait_barrier(chip.empty, phase ^ 1);
-      chip.store_tile(t, phase), phase ^= 1;
+      chip.tile_of(phase).store(t), phase ^= 1;
       if (t.blocks == 0) {
         arch::arrive(chip.full);
         if (t.batch < 0) return;
@@ -268,7 +247,7 @@ struct Kernel {
 #pragma unroll 1
       for (;; turn ^= 1) {
         arch::wait_barrier(chip.full, turn);
-        const KernelTile tile = chip.load_tile(turn);
+        const KernelTile tile = chip.tile_of(turn).load();
         if (tile.batch < 0) break;
         const AttentionMask mask = attention_mask(a, tile.sequence);
         const i32 row = tile.row + i32(group) * 64;
@@ -378,7 +357,7 @@ struct Kernel {
     // The key of score i in a block from `begin` on.
     static i32 key_of(i32 begin, i32 i) { return begin + i / 4 * 8 + i32(lane()) % 4 * 2 + i % 2; }
     void mask(i32 begin) {
-      const KernelTile tile = chip.load_tile(turn);
+      const KernelTile tile = chip.tile_of(turn).load();
       const AttentionMask all = attention_mask(a, tile.sequence);
       const AttentionRange seen[2] = {all.keys_of(row_of(tile)), all.keys_of(row_of(tile) + 8)};
 #pragma unroll
@@ -390,7 +369,7 @@ struct Kernel {
     }
 
     void bend(i32 begin) {
-      const KernelTile tile = chip.load_tile(turn);
+      const KernelTile tile = chip.tile_of(turn).load();
       const i32 row = row_of(tile);
       const float cap = a.softcap, inward = Config::kSoftcap ? 2 * kLog2E * scale / cap : 0;
       float slope = 0, apart = 0;
@@ -425,7 +404,7 @@ struct Kernel {
     }
 
     void store() const {
-      const KernelTile tile = chip.load_tile(turn);
+      const KernelTile tile = chip.tile_of(turn).load();
 #pragma unroll
       for (i32 r = 0; r < 2; ++r) {
         const i32 m = row_of(tile) + 8 * r;
