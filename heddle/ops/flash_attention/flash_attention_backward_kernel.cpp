@@ -29,7 +29,7 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
     return fmt::format("heads have {} and {} elements; must be multiples of 8", a.q.last(), a.v.last());
   if (dim_of(a) == 0)
     return fmt::format("heads have {} and {} elements; at most 128", a.q.last(), a.v.last());
-  constexpr i32 kMostRows = 1 << 29;  // so that sums of their numbers fit in 32 bits
+  constexpr i32 kMostRows = 1 << 22;  // so that products of the numbers of tiles fit in 32 bits
   if (a.q.size[1] > kMostRows || a.k.size[1] > kMostRows)
     return fmt::format("there are {} queries and {} keys; at most {}", a.q.size[1], a.k.size[1], kMostRows);
   if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);

@@ -2,7 +2,8 @@
 // `Kernel` a CTA has 128 keys, each of two groups of four warps 64 of them, with dk and dv in registers; queries come 64 at a time:
 //   s = k q^T, p = exp(s - lse), dp = v dy^T, dv += p dy, ds = p (dp - delta), dk += ds q, dq += ds^T k
 // Each group makes half of the columns of dq, which two threads add to memory by bulk copies, one CTA after the other: the last
-// keys first. A CTA waits only for CTAs that were launched before it, so the kernel ends however few of them run at once.
+// keys first. CTAs come to a step some time after one another, so that they seldom wait. A CTA waits only for CTAs that were
+// launched before it, so the kernel ends however few of them run at once.
 // `Finish` puts dq in rows.
 namespace flash_attention_backward {
 
@@ -122,7 +123,9 @@ struct Kernel : Facts<Config> {
     i32 batch, group, heads;  // heads that share the keys
     SideTile tile;
     i32 first, last;  // steps
+    i32 begin;        // the step with which the CTA begins; after the last one it goes on with the first
     i32 lead;         // keys after its own number that a query sees
+    i32 blocks;       // of keys without a mask; 0: there is a mask
 
     static Work of(const FlashAttentionBackward& a) {
       Work made;
@@ -136,18 +139,30 @@ struct Kernel : Facts<Config> {
       tile = key_tile<kHasParts>(a, tiles - 1 - at % tiles);
       const AttentionMask mask = attention_mask(a, tile.sequence);
       lead = i32(mask.shift + mask.right < kFar ? mask.shift + mask.right : kFar);
+      blocks = is_masked(a) ? 0 : (mask.keys + kKeys - 1) / kKeys;
       const i32 end = min(tile.row + kKeys, mask.keys);
-      first = last = 0;
+      first = last = begin = 0;
       if (tile.row >= end) return;
       const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
       if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
+      begin = blocks > 0 ? i32(u32(block()) * u32(last) / u32(blocks)) : first;
     }
-    // How many CTAs add to a step's dq before this one: those with later keys that any of its queries sees.
+    i32 block() const { return tile.row / kKeys; }
+    // Without a mask CTAs begin one block's share of the steps apart, and those with later keys are launched and come to a step
+    // first. CTAs that come to a step after they wrapped have a sum of their own; they have the later keys, too.
+    i32 sum_of(i32 step) const { return blocks > 0 && step < begin ? 1 : 0; }
+    // How many CTAs add to that sum before this one, all launched earlier.
     u32 before(i32 step) const {
-      const i32 query = min(step * kQueries + kQueries, tile.sequence.queries()) - 1;
-      const i32 end = min(query + lead + 1, tile.sequence.keys());
-      return u32((end - 1) / kKeys - tile.row / kKeys);
+      i32 later = blocks - 1;  // the last block that has a part
+      if (blocks == 0) {
+        const i32 query = min(step * kQueries + kQueries, tile.sequence.queries()) - 1;
+        later = (min(query + lead + 1, tile.sequence.keys()) - 1) / kKeys;
+      } else if (step >= begin) {
+        later = min(later, i32((u32(step + 1) * u32(blocks) - 1) / u32(last)));
+      }
+      return u32(later - block());
     }
+    i32 after(i32 step) const { return step + 1 == last ? first : step + 1; }
     i32 head(i32 n) const { return group * heads + n; }
     i32 steps() const { return heads * (last - first); }
   };
@@ -191,9 +206,9 @@ struct Kernel : Facts<Config> {
     Group(chip, a).run();
   }
 
-  // The number of a head's step among all, for the workspace.
-  static i64 place_of(const FlashAttentionBackward& a, const Work& work, i32 steps, i32 head, i32 step) {
-    return (i64(work.batch) * a.q.size[2] + head) * steps + work.tile.first_step + step;
+  // The number of the sequence's first step of a head among all, for the workspace.
+  static i64 place_of(const FlashAttentionBackward& a, const Work& work, i32 steps, i32 head) {
+    return (i64(work.batch) * a.q.size[2] + head) * steps + work.tile.first_step;
   }
 
   static void load(arch::OnChip to, const TensorMap* map, arch::OnChip full, i32 rows, arch::Corner4 at) {
@@ -213,18 +228,19 @@ struct Kernel : Facts<Config> {
     arch::Corner4 at{0, 0, work.head(0), work.batch};
 #pragma unroll 1
     for (i32 n = work.heads; n > 0; --n, ++at.z) {
-      const u8* rows =
-          workspace + room.rows + place_of(a, work, room.steps, at.z, work.first) * (2 * kRowBytes);
-      at.y = work.tile.sequence.query_begin + work.first * kQueries;
+      const u8* rows = workspace + room.rows + place_of(a, work, room.steps, at.z) * (2 * kRowBytes);
+      i32 step = work.begin;
 #pragma unroll 1
-      for (i32 left = work.last - work.first; left > 0; --left) {
+      for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step), place.next()) {
+        at.y = work.tile.sequence.query_begin + step * kQueries;
         chip.query_ring.begin(place, kQueryBytes + kRowBytes);
         load(chip.query_ring.slot(place), maps, chip.query_ring.full(place), kQueries, at);
-        arch::load_bytes(chip.lse(place.slot), rows, kRowBytes, chip.query_ring.full(place));
+        arch::load_bytes(chip.lse(place.slot), rows + step * (2 * kRowBytes), kRowBytes,
+                         chip.query_ring.full(place));
         chip.given_ring.begin(place, kQueryBytes + kRowBytes);
         load(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), kQueries, at);
-        arch::load_bytes(chip.delta(place.slot), rows + kRowBytes, kRowBytes, chip.given_ring.full(place));
-        at.y += kQueries, rows += 2 * kRowBytes, place.next();
+        arch::load_bytes(chip.delta(place.slot), rows + (step * (2 * kRowBytes) + kRowBytes), kRowBytes,
+                         chip.given_ring.full(place));
       }
     }
   }
@@ -234,14 +250,21 @@ struct Kernel : Facts<Config> {
     const Work work = chip.shared_work().load();
     const AttentionRoom room(a, kDim);
     const arch::OnChip full = chip.half_full + 8 * w, from = chip.halves + w * kHalfBytes;
-    u32 phase = 0;
+    u32 phase = 0, last_before = 0;
+    u32* last_turn = nullptr;  // of the copy under way
+    const auto pass_on = [&] {
+      arch::show_memory_to_copies();
+      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(last_turn), "r"(last_before + 1) : "memory");
+    };
 #pragma unroll 1
     for (i32 n = 0; n < work.heads; ++n) {
-      const i64 place = place_of(a, work, room.steps, work.head(n), work.first) * 2 + w;
-      u32* turn = reinterpret_cast<u32*>(workspace) + place;
-      float* to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
+      const i64 head = place_of(a, work, room.steps, work.head(n));
+      i32 step = work.begin;
 #pragma unroll 1
-      for (i32 step = work.first; step < work.last; ++step, turn += 2, to += kHalfBytes / 2) {
+      for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step)) {
+        const i64 place = ((head + step) * room.sums + work.sum_of(step)) * 2 + w;
+        u32* const turn = reinterpret_cast<u32*>(workspace) + place;
+        float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
         const u32 before = work.before(step);
         arch::wait_barrier(full, phase), phase ^= 1;
         if (before > 0) wait_for(turn, before);
@@ -251,13 +274,16 @@ struct Kernel : Facts<Config> {
         else
           arch::add_floats(to, from, kHalfBytes);
         arch::commit_stores();
+        // The copy before this one is in memory by now, or soon: its turn is passed on while this one is under way.
+        arch::wait_stores<1>();
+        if (last_turn) pass_on();
+        last_turn = turn, last_before = before;
         arch::wait_stores_read<0>();
         arch::arrive(chip.half_empty + 8 * w);
-        arch::wait_stores<0>();
-        arch::show_memory_to_copies();
-        asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(turn), "r"(before + 1) : "memory");
       }
     }
+    arch::wait_stores<0>();
+    if (last_turn) pass_on();
   }
   // One block of assembly, as arch::wait_barrier.
   static void wait_for(const u32* turn, u32 before) {
@@ -295,13 +321,13 @@ struct Kernel : Facts<Config> {
 #pragma unroll
       for (i32 i = 0; i < kDim / 2; ++i) dk[i] = dv[i] = 0;
       const i32 begin = work.first * kQueries, end = work.last * kQueries;
-      i32 head = work.head(0), query = begin;
+      i32 head = work.head(0), query = work.begin * kQueries, left_of_head = work.last - work.first;
       if (begin < end) arch::wait_barrier(chip.full, 0);
 #pragma unroll 1
       for (i32 left = work.steps(); left > 0; --left, place.next()) {
         take_step(head, query);
-        query += kQueries;
-        if (query == end) ++head, query = begin;
+        query = query + kQueries == end ? begin : query + kQueries;
+        if (--left_of_head == 0) ++head, left_of_head = work.last - work.first;
       }
       store(a.dk, dk, scale);
       store(a.dv, dv, 1);
@@ -530,12 +556,25 @@ struct Finish : Facts<Config> {
     const i32 step = i32(blockIdx.x) % room.steps, line = i32(blockIdx.x) / room.steps;
     const SideTile tile = query_tile<kHasParts>(a, step);
     const u32 w = threadIdx.x / 128, thread = threadIdx.x % 128, t = thread % 4;
-    const float scale = last_block(attention_mask(a, tile.sequence), tile.row) >= 0 ? scale_of(a) : 0;
+    const AttentionMask mask = attention_mask(a, tile.sequence);
+    const float scale = last_block(mask, tile.row) >= 0 ? scale_of(a) : 0;
     const float4* from = reinterpret_cast<const float4*>(workspace + room.dq) +
-                         (i64(blockIdx.x) * 2 + w) * (kStepQueries * kHalf / 4) + thread;
+                         (i64(blockIdx.x) * room.sums * 2 + w) * (kStepQueries * kHalf / 4) + thread;
     float4 sums[kHalf / 8];
 #pragma unroll
     for (i32 j = 0; j < kHalf / 8; ++j) sums[j] = scale != 0 ? from[j * 128] : float4{0, 0, 0, 0};
+    if (room.sums == 2 && scale != 0) {
+      const u32 blocks = u32((mask.keys + kBlockKeys - 1) / kBlockKeys);
+      const u32 steps = u32((mask.queries + kStepQueries - 1) / kStepQueries);
+      if ((blocks - 1) * steps / blocks > u32(tile.row / kStepQueries)) {  // some CTA began after this step
+        from += 2 * (kStepQueries * kHalf / 4);
+#pragma unroll
+        for (i32 j = 0; j < kHalf / 8; ++j) {
+          const float4 more = from[j * 128];
+          sums[j].x += more.x, sums[j].y += more.y, sums[j].z += more.z, sums[j].w += more.w;
+        }
+      }
+    }
     const Tensor& to = a.dq;
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) {
