@@ -35,6 +35,7 @@ struct BodyCheck {
   OpConfig config = {};  // without values: the op's default
   bool is_kernel =
       false;            // a whole kernel, whose `op` is "matmul_kernel.sm90" and whose `config` its constants
+  int spill_bytes = 0;  // that a whole kernel may spill (KernelPlan)
   KernelUse use;        // the maximum of each over the kernel and the functions that it calls
   double seconds = 0;   // compile time; about 0 when the code came from the cache
   std::string failure;  // the compiler's message, or which budget is exceeded; empty: good

@@ -56,7 +56,7 @@ struct FlashAttentionBackward {
 
 // The workspace of its whole kernel (flash_attention_backward_kernel.sm90.cuh).
 
-constexpr i32 kStepQueries = 64, kBlockKeys = 128;  // of a step of the kernel, and of a CTA
+constexpr i32 kStepQueries = 64, kBlockKeys = 128;  // a step of the kernel has, and a CTA
 
 // Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts.cuh).
 inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
@@ -74,7 +74,7 @@ inline bool is_masked(const FlashAttentionBackward& a) {
 //   dq      f32 [B, H, steps, sums, 2, 64 * dim / 2], each half in the order of a product's sums
 // A step has two sums without a mask: one of CTAs that come to it before their first wrap, one of those after.
 struct AttentionRoom {
-  i32 steps;  // of a head
+  i32 steps;  // a head has
   i32 sums;
   i64 rows, dq, bytes;
 

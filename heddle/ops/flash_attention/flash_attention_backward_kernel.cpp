@@ -7,7 +7,8 @@
 namespace heddle {
 namespace {
 
-constexpr i32 kThreads = 384, kSideThreads = 256;  // of the kernel, and of those before and after it
+constexpr i32 kThreads = 384,
+              kSideThreads = 256;  // a CTA of the kernel has, and of those before and after it
 
 // The columns that keys and values have on chip: their sums stay in registers up to 128 of both.
 i32 dim_of(const FlashAttentionBackward& a) {

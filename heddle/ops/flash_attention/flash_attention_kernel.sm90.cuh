@@ -1,5 +1,5 @@
 // flash_attention as a whole kernel on sm_90a: one thread brings queries, keys and values by bulk copies, and groups of four warps
-// have 64 queries each. Scores and weights stay in registers; the product of weights and values runs beside the softmax of the next
+// have 64 queries each. Scores and weights stay in registers; the product of weights and values runs during the softmax of the next
 // scores, and groups take turns at the tensor cores. CTAs go from tile to tile, those with the most keys first. Keys are taken from
 // the last block to the first, so the order of each sum depends on the sequence and the constants alone.
 namespace flash_attention {
@@ -9,7 +9,7 @@ namespace flash_attention {
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kDim = 128, kValueDim = 128;  // elements of a head, rounded up
-  static constexpr i32 kGroups = 2, kKeys = 128;     // of a CTA; keys of a block
+  static constexpr i32 kGroups = 2, kKeys = 128;     // a CTA has, and a block
   static constexpr i32 kStages = 2;                  // blocks of keys, and of values, in flight
   static constexpr i32 kSoftcap = 0;                 // 1: the call has one
 };
@@ -61,7 +61,7 @@ struct Softmax {
 struct KernelTile {
   i32 batch, head, row;  // row: the first query, in its sequence. batch -1: there are no more tiles
   AttentionSequence sequence;
-  i32 first, blocks;  // of keys that any of them sees
+  i32 first, blocks;  // the blocks of keys that any of them sees
 };
 
 // The tiles of a call, in the order in which CTAs take them.
@@ -103,7 +103,7 @@ struct Kernel {
   static constexpr i32 kDim = Config::kDim, kValueDim = Config::kValueDim, kKeys = Config::kKeys;
   static constexpr i32 kRows = 64 * Config::kGroups;
   static constexpr u32 kGroups = Config::kGroups, kThreads = 128 * (kGroups + 1);
-  static constexpr u32 kSlabs = (kDim + 63) / 64, kValueSlabs = (kValueDim + 63) / 64;  // of 64 columns
+  static constexpr u32 kSlabs = (kDim + 63) / 64, kValueSlabs = (kValueDim + 63) / 64;  // 64 columns each
   static constexpr u32 kQueryBytes = kSlabs * kRows * 128;
   static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kValueBytes = kValueSlabs * kKeys * 128;
   using KeyRing = SlotRing<Config::kStages, kKeyBytes>;
@@ -115,7 +115,7 @@ struct Kernel {
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 160>;
   using All = Roles<Bringer, Multiplier>;
 
-  // Places on chip, behind one another.
+  // Places on chip, one after the other.
   struct Chip {
     arch::OnChip queries = chip(), keys = queries + kQueryBytes, values = keys + KeyRing::kBytes,
                  key_barriers = values + ValueRing::kBytes,
@@ -224,9 +224,9 @@ struct Kernel {
     const Chip& chip;
     const FlashAttention& a;
     const u32 group = threadIdx.x / 128 - 1;
-    const float scale, exponent;  // of scores, of what the softmax takes
-    u32 turn = 0;                 // of the tile on chip
-    i32 first, blocks;            // of keys
+    const float scale, exponent;  // factors: of products, and of what the softmax takes
+    u32 turn = 0;                 // which of two places the tile has
+    i32 first, blocks;            // blocks of keys
     i32 all_begin, all_end;       // keys that every row of the group sees
     typename KeyRing::Place key;
     typename ValueRing::Place value;
