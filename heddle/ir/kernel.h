@@ -58,7 +58,6 @@ struct KernelPlan {
   std::string file;                    // "sm90": the device file is x_kernel.sm90.cuh
   OpConfig constants;                  // replace those of the file's `KernelConfig`
   std::vector<KernelLaunch> launches;  // one after the other
-  i32 spill_bytes = 0;  // that a thread may spill, as helpers with few registers do outside of their loops
   i64 workspace_bytes = 0;
   i64 cleared_bytes = 0;  // set to zero at the beginning of the workspace before the first launch
 };

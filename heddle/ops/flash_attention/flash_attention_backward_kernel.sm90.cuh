@@ -13,6 +13,7 @@ struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kDim = 128;    // elements of a head, rounded up to 64 or 128
   static constexpr i32 kSoftcap = 0;  // 1: the call has one
+  static constexpr i32 kSpills = 0;   // bytes that a thread may spill (heddle check)
 };
 
 #include "heddle/ops/flash_attention/attention_backward_sides.cuh"
@@ -173,6 +174,13 @@ struct Kernel : Facts<Config> {
     const auto pass_on = [&] {
       arch::show_memory_to_copies();
       asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(last_turn), "r"(last_before + 1) : "memory");
+      last_turn = nullptr;
+    };
+    // Nobody must wait for a turn that this thread keeps while it waits itself.
+    const auto pass_on_before_waiting = [&] {
+      if (!last_turn) return;
+      arch::wait_stores<0>();
+      pass_on();
     };
 #pragma unroll 1
     for (i32 n = 0; n < work.heads; ++n) {
@@ -184,24 +192,36 @@ struct Kernel : Facts<Config> {
         u32* const turn = reinterpret_cast<u32*>(workspace) + place;
         float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
         const u32 before = work.before(step);
-        arch::wait_barrier(full, phase), phase ^= 1;
-        if (before > 0) wait_for(turn, before);
+        if (!arch::barrier_is_past(full, phase)) {
+          pass_on_before_waiting();
+          arch::wait_barrier(full, phase);
+        }
+        phase ^= 1;
+        if (before > 0 && turn_of(turn) != before) {
+          pass_on_before_waiting();
+          wait_for(turn, before);
+        }
         arch::show_memory_to_copies();
         if (before == 0)
           arch::store_bytes(to, from, kHalfBytes);
         else
           arch::add_floats(to, from, kHalfBytes);
         arch::commit_stores();
-        // The copy before this one is in memory by now, or soon: its turn is passed on while this one is under way.
-        arch::wait_stores<1>();
-        if (last_turn) pass_on();
+        if (last_turn) {
+          arch::wait_stores<1>();  // the copy before this one
+          pass_on();
+        }
         last_turn = turn, last_before = before;
         arch::wait_stores_read<0>();
         arch::arrive(chip.half_empty + 8 * w);
       }
     }
-    arch::wait_stores<0>();
-    if (last_turn) pass_on();
+    pass_on_before_waiting();
+  }
+  static u32 turn_of(const u32* turn) {
+    u32 seen;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(turn) : "memory");
+    return seen;
   }
   // One block of assembly, as arch::wait_barrier.
   static void wait_for(const u32* turn, u32 before) {

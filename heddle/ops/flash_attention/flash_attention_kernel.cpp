@@ -39,7 +39,8 @@ OpConfig config_of(const FlashAttention& a, const Shape& shape) {
           {"groups", shape.groups},
           {"keys", shape.keys},
           {"stages", shape.stages},
-          {"softcap", a.softcap > 0 ? 1 : 0}};
+          {"softcap", a.softcap > 0 ? 1 : 0},
+          {"spills", 64}};
 }
 
 std::vector<Shape> shapes_of(const FlashAttention& a) {

@@ -12,6 +12,7 @@ struct KernelConfig {
   static constexpr i32 kGroups = 2, kKeys = 128;     // a CTA has, and a block
   static constexpr i32 kStages = 2;                  // blocks of keys, and of values, in flight
   static constexpr i32 kSoftcap = 0;                 // 1: the call has one
+  static constexpr i32 kSpills = 0;                  // bytes that a thread may spill (heddle check)
 };
 
 constexpr float kLog2E = 1.4426950409f, kLn2 = 0.6931471806f;

@@ -81,12 +81,13 @@ std::vector<KernelRequest> kernels_of_cases(const OpSpec& op, const std::string&
   return all;
 }
 
-// Whole kernels keep all in registers but what their plans say. The assembler says where it had to put products one after the other.
-std::string fault_of_kernel(const Compiled& compiled, const KernelUse& use, i32 spill_bytes) {
+// Whole kernels keep all in registers, but for what their constant `spills` says. The assembler says where it had to put products one after the other.
+std::string fault_of_kernel(const Compiled& compiled, const BodyCheck& check) {
   for (const char* number : {"C7510", "C7511", "C7512", "C7513", "C7514", "C7515", "C7516", "C7517", "C7518"})
     if (const size_t at = compiled.log.find(number); at != std::string::npos)
       return compiled.log.substr(at, compiled.log.find('\n', at) - at);
-  return over_budget(use, {.shared_bytes = 0, .stack_bytes = spill_bytes, .spill_bytes = spill_bytes});
+  const int spills = check.config.contains("spills") ? int(check.config.at("spills")) : 0;
+  return over_budget(check.use, {.shared_bytes = 0, .stack_bytes = spills, .spill_bytes = spills});
 }
 
 KernelTraits traits_for(i32 rows) {
@@ -152,11 +153,8 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
       for (const OpConfig& config : configs) want(*op, arch, has_many ? kPromptStepRows : 1, config);
       for (KernelRequest& kernel : kernels_of_cases(*op, arch, options.all_configs)) {
         kernel.request.options = compiler_options;
-        checks.push_back({.op = kernel.request.name,
-                          .arch = arch,
-                          .config = kernel.constants,
-                          .is_kernel = true,
-                          .spill_bytes = kernel.spill_bytes});
+        checks.push_back(
+            {.op = kernel.request.name, .arch = arch, .config = kernel.constants, .is_kernel = true});
         requests.push_back(std::move(kernel.request));
       }
     }
@@ -168,8 +166,9 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
     if (results[i]) {
       check.use = together(results[i].value().kernels);
       check.seconds = results[i].value().seconds;
+      if (options.keeps_code) check.code = results[i].value().cubin, check.log = results[i].value().log;
       if (options.unoptimised) continue;
-      check.failure = check.is_kernel ? fault_of_kernel(results[i].value(), check.use, check.spill_bytes)
+      check.failure = check.is_kernel ? fault_of_kernel(results[i].value(), check)
                                       : over_budget(check.use, budget_of(check));
     } else {
       check.failure = results[i].message();

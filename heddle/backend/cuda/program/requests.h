@@ -29,7 +29,6 @@ CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const Ker
 struct KernelRequest {
   OpConfig constants;
   CompileRequest request;
-  i32 spill_bytes = 0;  // KernelPlan
 };
 std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
                                            bool all_configs);
