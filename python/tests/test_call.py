@@ -27,6 +27,7 @@ def test_agrees_with_its_reference(name):
         made = call(name, inputs, case)
         path = heddle.last_path()
         assert (path.op, path.backend, path.copies) == (name, "kernel", 0)
+        assert (path.body, path.why_no_kernel) == (name, "")
         wanted = by_reference(name, inputs, case)
         assert heddle.last_path().backend == "reference"
         for one, other in zip(made, wanted, strict=True):
