@@ -58,7 +58,7 @@ struct FlashAttentionBackward {
 
 constexpr i32 kStepQueries = 64, kBlockKeys = 128;  // a step of the kernel has, and a CTA
 
-// Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts.cuh).
+// Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts_kernel.sm90.cuh).
 inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
   return starts.rank > 0 ? rows / tile_rows + starts.size[0] + 1 : (rows + tile_rows - 1) / tile_rows;
 }

@@ -7,16 +7,17 @@
 // `Finish` puts dq in rows.
 namespace flash_attention_backward {
 
-#include "heddle/ops/flash_attention/attention_parts.cuh"
+#include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kDim = 128;    // elements of a head, rounded up to 64 or 128
   static constexpr i32 kSoftcap = 0;  // 1: the call has one
+  static constexpr i32 kEager = 1;    // 1: a turn is passed on before the next is looked for
   static constexpr i32 kSpills = 0;   // bytes that a thread may spill (heddle check)
 };
 
-#include "heddle/ops/flash_attention/attention_backward_sides.cuh"
+#include "heddle/ops/flash_attention/attention_backward_sides_kernel.sm90.cuh"
 
 template <class Config>
 struct Kernel : Facts<Config> {
@@ -214,6 +215,7 @@ struct Kernel : Facts<Config> {
         last_turn = turn, last_before = before;
         arch::wait_stores_read<0>();
         arch::arrive(chip.half_empty + 8 * w);
+        if constexpr (Config::kEager) pass_on_before_waiting();
       }
     }
     pass_on_before_waiting();

@@ -4,7 +4,7 @@
 // the last block to the first, so the order of each sum depends on the sequence and the constants alone.
 namespace flash_attention {
 
-#include "heddle/ops/flash_attention/attention_parts.cuh"
+#include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
