@@ -17,10 +17,8 @@ LAUNCHES = ("Prepare", "Kernel", "Finish")
 # dim, softcap; dtype; optional tensors
 KERNELS = {
     "d128": ((128, 0), "bf16", ()),
-    "d128_lazy": ((128, 0), "bf16", ()),
     "d128_f16": ((128, 0), "f16", ()),
     "d64": ((64, 0), "bf16", ()),
-    "d64_lazy": ((64, 0), "bf16", ()),
     "softcap": ((128, 1), "bf16", ()),
     "alibi": ((64, 0), "bf16", ("alibi_slopes",)),
     "bias": ((64, 0), "f16", ("bias",)),
@@ -56,7 +54,7 @@ def build(folder):
                 "flash_attention_backward",
                 "FlashAttentionBackward",
                 "sm90",
-                {"Dim": dim, "Softcap": softcap, "Eager": int("lazy" not in name)},
+                {"Dim": dim, "Softcap": softcap},
                 types_of(dtype, optional),
                 4 if launch == "Kernel" else 0,
                 launch,
@@ -233,7 +231,7 @@ def timed(kernels, results, sustain=False):
     import torch
 
     for dim in (128, 64):
-        mine = [k for k in kernels if k.name in (f"d{dim}", f"d{dim}_lazy")]
+        mine = [k for k in kernels if k.name == f"d{dim}"]
         for batch, rows, heads in forward.TIMED[dim]:
             if sustain and rows < 8192:
                 continue

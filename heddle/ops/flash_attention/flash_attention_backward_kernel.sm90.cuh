@@ -13,7 +13,6 @@ struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kDim = 128;    // elements of a head, rounded up to 64 or 128
   static constexpr i32 kSoftcap = 0;  // 1: the call has one
-  static constexpr i32 kEager = 1;    // 1: a turn is passed on before the next is looked for
   static constexpr i32 kSpills = 0;   // bytes that a thread may spill (heddle check)
 };
 
@@ -215,7 +214,6 @@ struct Kernel : Facts<Config> {
         last_turn = turn, last_before = before;
         arch::wait_stores_read<0>();
         arch::arrive(chip.half_empty + 8 * w);
-        if constexpr (Config::kEager) pass_on_before_waiting();
       }
     }
     pass_on_before_waiting();
