@@ -44,8 +44,8 @@ BRANCH = re.compile(r"`\((\.L_x_\d+)\)")
 
 # Kernels of bodies in the frames for one op, for launches and of the megakernel. They spill where bodies of
 # many rows hold more sums than there are registers (budgets of `heddle check`). A product fences once for an
-# operand that it has written, and once for a slab. The megakernel is one loop over instructions, so that all of
-# its counters and bodies are in it.
+# operand that it has written, and once for a slab. The megakernel is one loop over instructions: all of its
+# counters and bodies are in it.
 ONE_BODY = {"fence": 2, "empty-l1": 2}
 FRAMES = {"call": ONE_BODY, "standalone": ONE_BODY, "megakernel": {}}
 
