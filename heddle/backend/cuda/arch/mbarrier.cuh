@@ -35,11 +35,18 @@ inline bool try_wait(OnChip barrier, u32 parity) {
 
 constexpr u64 kMostWaitTicks = 1ull << 32;  // two or three seconds
 
+// One block of assembly: with a trap of its own in the program, ptxas (13.0) keeps all roles to the registers of the launch, and
+// kernels that take more of them spill.
 inline void wait_barrier(OnChip barrier, u32 parity) {
-  if (try_wait(barrier, parity)) return;
-  const u64 begin = ticks();
-  while (!try_wait(barrier, parity))
-    if (ticks() - begin > kMostWaitTicks) asm volatile("trap;");
+  asm volatile(
+      "{.reg .pred p; .reg .u64 begin, now;\n"
+      "mbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@p bra done_%=;\n"
+      "mov.u64 begin, %%clock64;\n"
+      "again_%=:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@p bra done_%=;\n"
+      "mov.u64 now, %%clock64; sub.u64 now, now, begin; setp.gt.u64 p, now, %2;\n@!p bra again_%=;\ntrap;\n"
+      "done_%=:\n}" ::"r"(barrier.at),
+      "r"(parity), "n"(kMostWaitTicks)
+      : "memory");
 }
 
 }  // namespace heddle::device::arch
