@@ -484,6 +484,10 @@ int cuFuncGetAttribute(int* value, FunctionAttribute which, FunctionHandle) {
 int cuFuncSetAttribute(FunctionHandle, FunctionAttribute, int) {
   return kSuccess;
 }
+// It has no tensor maps, and says so (DeviceAttribute::kTensorMaps).
+int cuTensorMapEncodeTiled(void*, ...) {
+  return kInvalidValue;
+}
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* ctas, FunctionHandle, int, size_t) {
   return set(ctas, 1);
 }

@@ -38,6 +38,7 @@ enum class DeviceAttribute : int {  // CUdevice_attribute
   kSharedPerBlockOptin = 97,
   kPageableMemoryAccess = 88,
   kMemoryPools = 115,
+  kTensorMaps = 127,
 };
 
 enum class FunctionAttribute : int {  // CUfunction_attribute
@@ -52,6 +53,7 @@ constexpr int kDeviceMemory = 2;                                            // C
 
 enum class LaunchAttributeId : int {  // CUlaunchAttributeID
   kCooperative = 2,
+  kClusterSize = 4,
   kProgrammaticSerialization = 6,
 };
 
@@ -61,6 +63,7 @@ struct alignas(8) LaunchAttribute {  // CUlaunchAttribute
   union {
     u32 words[16] = {};  // as many as the driver reads
     int flag;
+    u32 size[3];  // kClusterSize, CTAs
   };
 };
 static_assert(sizeof(LaunchAttribute) == 72);
@@ -191,6 +194,11 @@ struct Driver {
   Call<FunctionHandle, FunctionAttribute, int> function_set_attribute{library, "cuFuncSetAttribute"};
   Call<int*, FunctionHandle, int, size_t> occupancy{library, "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
   Call<const LaunchConfig*, FunctionHandle, void**, void**> launch_kernel{library, "cuLaunchKernelEx"};
+
+  // Map, type of its elements, rank, address, sizes, strides in bytes but the first, box, steps between elements, interleave,
+  // swizzle, promotion in L2, what is read outside of the tensor.
+  Call<void*, int, u32, void*, const u64*, const u64*, const u32*, const u32*, int, int, int, int>
+      encode_tensor_map{library, "cuTensorMapEncodeTiled"};
 
   Call<GraphExecHandle*, GraphHandle, u64> graph_instantiate{library, "cuGraphInstantiateWithFlags"};
   Call<GraphHandle> graph_destroy{library, "cuGraphDestroy"};
