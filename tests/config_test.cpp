@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <set>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cpu/op_call.h"
@@ -34,9 +36,18 @@ std::vector<std::byte> inferred(const OpSpec& op, const Case& test) {
   return args;
 }
 
-// Elements that nothing writes are NaN.
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+// Which elements differ in their bits; "" if none does. Elements that nothing writes are NaN.
+std::string difference(const std::vector<double>& got, const std::vector<double>& wanted) {
+  if (got.size() != wanted.size()) return fmt::format("{} elements, not {}", got.size(), wanted.size());
+  size_t count = 0, first = 0, last = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::memcmp(&got[i], &wanted[i], sizeof(double)) == 0) continue;
+    if (count++ == 0) first = i;
+    last = i;
+  }
+  if (count == 0) return "";
+  return fmt::format("{} of {} elements differ, from {} ({} and {}) to {}", count, got.size(), first,
+                     got[first], wanted[first], last);
 }
 
 // Runs each case in its default and in each configuration. run(case, config) -> {problem, outputs}.
@@ -53,7 +64,7 @@ void expect_same(const OpSpec& op, const TilingTarget& target, auto&& run) {
     for (const OpConfig& config : configs) {
       const auto got = run(cases[i], &config);
       EXPECT_EQ(got.problem, "") << op.name << " case " << i << ", " << config.text();
-      EXPECT_TRUE(config.reorders() || same_bits(got.outputs, wanted.outputs))
+      EXPECT_EQ(config.reorders() ? "" : difference(got.outputs, wanted.outputs), "")
           << op.name << " case " << i << ", " << config.text();
     }
   }
@@ -87,16 +98,21 @@ class OpConfigs : public testing::TestWithParam<Run> {
 
 TEST_P(OpConfigs, GiveTheBitsOfTheDefaultUnlessMarked) {
   const auto& [op, backend, executor] = GetParam();
-  const TilingTarget target{.gpu = backend->executors[0].space != nullptr};
+  TilingTarget target{.gpu = backend->executors[0].space != nullptr};
   if (!executor.empty())
     return expect_same(*op, target,
                        [&, op = op, executor = executor](const Case& test, const OpConfig* config) {
                          static const OpConfig plain;  // in the tiles of the target
                          return run_case(*op, test, executor, config ? config : &plain);
                        });
+  std::optional<KernelTarget> kernels;
+  if (target.gpu) kernels = backend->op_calls().kernels({.device = 0});
+  if (kernels) target.kernels = &*kernels;
   expect_same(*op, target, [&, op = op, backend = backend](const Case& test, const OpConfig* config) {
     const CallResult result = run_call(*op, test, *backend, {.config = config});
-    if (config) {
+    if (config && is_of_kernel(*config)) {
+      EXPECT_EQ(result.needs.why_no_kernel, "") << op->name << ", " << config->text();
+    } else if (config) {
       const auto axes = op->axes(inferred(*op, test).data(), {.gpu = target.gpu, .config = config});
       EXPECT_EQ(result.needs.tiles, i64(default_tiles(axes).size())) << op->name << ", " << config->text();
     }

@@ -386,6 +386,77 @@ TEST_F(OpCallGpu, NamesTheBodyThatRuns) {
   EXPECT_EQ(needs("rms_norm", norm).body, "rms_norm.sm80");
   const Add sum = add(x, weight, y, 1, 64);
   EXPECT_EQ(needs("add", sum).body, "add");
+  EXPECT_EQ(needs("add", sum).why_no_kernel, "");
+}
+
+// A product of matrices of 1 on memory that begins `shift` bytes after a multiple of 256, with `pad` elements between rows.
+struct Ones {
+  static constexpr i32 kM = 70, kN = 136, kK = 200;
+  DeviceBuffer memory{1 << 20, Device::at(0)};
+  Matmul args;
+
+  explicit Ones(i64 shift = 0, i64 pad = 0) {
+    const Stream stream(Device::at(0));
+    std::vector<u16> ones((1 << 20) / 2, 0x3f80);
+    upload(memory.data(), ones.data(), 1 << 20, stream);
+    stream.synchronize();
+    const auto matrix = [&](i64 at, i64 rows, i64 columns) {
+      return tensor_of("test", "x",
+                       {.data = memory.data() + at + shift,
+                        .dtype = DType::kBf16,
+                        .size = std::vector<i64>{rows, columns},
+                        .stride = std::vector<i64>{columns + pad, 1}});
+    };
+    args = {.a = {.data = matrix(0, kM, kK)},
+            .b = {.data = matrix(1 << 18, kN, kK), .transposed = true},
+            .y = matrix(1 << 19, kM, kN)};
+  }
+  std::vector<u16> read() const {
+    const Stream stream(Device::at(0));
+    std::vector<u16> row(kN);
+    const u8* const last = args.y.data + (kM - 1) * args.y.stride[0] * 2;
+    download(row.data(), reinterpret_cast<const std::byte*>(last), kN * 2, stream);
+    stream.synchronize();
+    return row;
+  }
+};
+constexpr u16 kTwoHundred = 0x4348;  // in bf16
+
+TEST_F(OpCallGpu, RunsAWholeKernelWhereItFits) {
+  const Stream stream(device());
+  const bool has_kernels = op_calls().kernels({.stream = stream.handle()})->tensor_maps;
+  const Ones fits, shifted(8), narrow(0, 2);
+  for (const Ones* ones : {&fits, &shifted, &narrow, &fits}) {
+    const CallNeeds wanted = needs("matmul", ones->args);
+    const bool kernel = has_kernels && ones == &fits;
+    EXPECT_EQ(wanted.body, kernel ? "matmul_kernel.sm90" : "matmul.sm80");
+    EXPECT_EQ(wanted.why_no_kernel.empty(), kernel) << wanted.why_no_kernel;
+    if (has_kernels && ones == &shifted) {
+      EXPECT_EQ(wanted.why_no_kernel, "a tensor does not begin at a multiple of 16 bytes");
+    }
+    call("matmul", ones->args, {.stream = stream.handle()});
+    stream.synchronize();
+    EXPECT_EQ(ones->read(), std::vector<u16>(Ones::kN, kTwoHundred)) << wanted.body;
+  }
+}
+
+TEST_F(OpCallGpu, AWholeKernelIsCapturedWithItsMaps) {
+  const Stream stream(device());
+  const Ones first, second;
+  const auto record = [&](const Ones& ones) {
+    GraphCapture capture(stream);
+    call("matmul", ones.args, {.stream = stream.handle()});
+    return capture.end();
+  };
+  const Graph one = record(first), other = record(second);
+  EXPECT_EQ(first.read().front(), 0x3f80);
+  other.launch(stream);
+  stream.synchronize();
+  EXPECT_EQ(first.read().front(), 0x3f80);
+  EXPECT_EQ(second.read(), std::vector<u16>(Ones::kN, kTwoHundred));
+  one.launch(stream);
+  stream.synchronize();
+  EXPECT_EQ(first.read(), std::vector<u16>(Ones::kN, kTwoHundred));
 }
 
 }  // namespace

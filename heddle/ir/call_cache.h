@@ -33,6 +33,9 @@ class CallCache {
     return *slot.plan;
   }
 
+  // Knows where the op's arguments have addresses.
+  const CallLayout& layout(const OpSpec& op) { return plans_of(op).layout; }
+
  private:
   static constexpr size_t kPlans = 64;
   static constexpr u64 kMix = 0x9e3779b97f4a7c15u;

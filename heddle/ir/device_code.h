@@ -28,14 +28,17 @@ struct KernelUse {
   int spill_load_bytes = 0;
 };
 
-// The result of compiling a tile body for one architecture.
+// The result of compiling a tile body, or a whole kernel, for one architecture.
 struct BodyCheck {
   std::string op, arch;
   int rows = 1;          // most rows of a step; kernels of many rows differ
   OpConfig config = {};  // without values: the op's default
-  KernelUse use;         // the maximum of each over the kernel and the functions that it calls
-  double seconds = 0;    // compile time; about 0 when the code came from the cache
-  std::string failure;   // the compiler's message, or which budget is exceeded; empty: good
+  bool is_kernel =
+      false;            // a whole kernel, whose `op` is "matmul_kernel.sm90" and whose `config` its constants
+  KernelUse use;        // the maximum of each over the kernel and the functions that it calls
+  double seconds = 0;   // compile time; about 0 when the code came from the cache
+  std::string failure;  // the compiler's message, or which budget is exceeded; empty: good
+  std::string code, log;  // the machine code and what the compiler said, where the options keep them
 };
 
 // Compiled code that is stored on disk.
@@ -52,6 +55,7 @@ struct BodyCheckOptions {
   // The compiler optimises nothing: all bodies take less than half of the time. What the code takes says nothing then,
   // so that no budget is held against it.
   bool unoptimised = false;
+  bool keeps_code = false;
 };
 
 // A backend's compiler for its devices.

@@ -24,6 +24,7 @@
 #include "heddle/ir/field.h"
 #include "heddle/ir/field_count.h"
 #include "heddle/ir/gradient.h"
+#include "heddle/ir/kernel.h"
 
 namespace heddle {
 
@@ -60,6 +61,8 @@ struct TileAxis {
 struct TilingTarget {
   bool gpu = false;
   const OpConfig* config = nullptr;  // chosen for the call (OpSpec::configs); null: the op's default
+  const KernelTarget* kernels =
+      nullptr;  // a call by itself, which may be a whole kernel there; null: a part of a program
 };
 
 struct OpTraits {
@@ -118,7 +121,10 @@ struct OpSpec {
   // (`DefaultConfig` in x.cuh has the default's). Each must fit the call. One that adds terms in another
   // order than the default is marked (OpConfig::reordering); it must be there for any number of rows, because
   // the cut of a prompt must change no bit. Null, or an empty list: there is nothing to choose.
+  // With TilingTarget::kernels, those of the op's kernel come first (kKernelValue).
   std::function<std::vector<OpConfig>(const std::byte* args, const TilingTarget& target)> configs;
+  // Runs a call by itself as a whole kernel (ir/kernel.h). Null: tile by tile alone.
+  KernelRule kernel;
   // Regions of a tile that do not follow from the dimensions' names. Null: all of them follow.
   std::function<void(const std::byte* args, const TileCoord& tile, std::vector<Region>& out)> regions;
   // Arithmetic of a tile. Its bytes follow from its regions.

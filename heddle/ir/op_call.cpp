@@ -274,6 +274,12 @@ bool CallLayout::has_addresses(const std::byte* args) const {
   });
 }
 
+bool CallLayout::is_aligned(const std::byte* args, u64 bytes) const {
+  return std::ranges::all_of(addresses_, [&](const Address& address) {
+    return tensor_at(address, args).rank == 0 || value_of(address, args) % bytes == 0;
+  });
+}
+
 std::vector<const void*> CallLayout::addresses(const std::byte* args) const {
   std::vector<const void*> all;
   for (const Address& address : addresses_)

@@ -6,6 +6,7 @@
 // shapes its thread has seen before allocates, uploads and waits for nothing.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,17 +73,22 @@ struct CallSite {
   const OpConfig* config = nullptr;
 };
 
-// Tells what a call needs besides its arguments, and how it would run.
+// Tells what a call needs besides its arguments, and how it would run. Another call of that shape needs the same if its
+// tensors begin at multiples of 16 bytes where these do.
 struct CallNeeds {
   i64 workspace_bytes = 0;
   i64 tiles = 0;     // 0: nothing runs, because all outputs are empty
-  std::string body;  // "rms_norm.sm80", or "rms_norm" for the generic one
+  std::string body;  // "matmul_kernel.sm90", "rms_norm.sm80", or "rms_norm" for the generic one
+  std::string
+      why_no_kernel;  // the reason why the op's whole kernel does not run; empty: it does, or there is none
 };
 
 class OpCaller {
  public:
   virtual ~OpCaller() = default;
   virtual CallNeeds needs(const OpSpec& op, const std::byte* args, const CallSite& site) = 0;
+  // The device on which whole kernels run; nothing where none can.
+  virtual std::optional<KernelTarget> kernels(const CallSite&) { return std::nullopt; }
   // Runs the op on a struct of its arguments. On a GPU the call is done when the stream has passed it; on a
   // CPU when the function returns. Safe from any thread. `op` must live as long as the process.
   virtual void run(const OpSpec& op, const std::byte* args, const CallSite& site) = 0;
@@ -114,6 +120,8 @@ class CallLayout {
   bool same(const std::byte* a, const std::byte* b) const;
   // Checks that every tensor that exists has an address aligned for its elements. If false, say_why() throws.
   bool has_addresses(const std::byte* args) const;
+  // True if every address is a multiple of `bytes`.
+  bool is_aligned(const std::byte* args, u64 bytes) const;
   [[noreturn]] void say_why(const OpSpec& op, const std::byte* args) const;
   // Addresses, in the order of the arguments; null if a tensor does not exist.
   std::vector<const void*> addresses(const std::byte* args) const;

@@ -13,8 +13,10 @@ from heddle.errors import CompileError, CompilerMissing, DeviceError, Error, Inv
 
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
+    from heddle.attention import power_attention
     from heddle.model import load
     from heddle.patching import is_patched, patch, patched, unpatch
+    from heddle.torch.linear_loss import linear_cross_entropy
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,11 +39,13 @@ __all__ = [
     "i32",
     "is_patched",
     "last_path",
+    "linear_cross_entropy",
     "load",
     "load_ops",
     "ops",
     "patch",
     "patched",
+    "power_attention",
     "schedule",
     "schedulers",
     "set_backend",
@@ -64,11 +68,13 @@ _HOMES = {
         "schedulers",
         "set_default_scheduler",
     ),
+    "heddle.attention": ("power_attention",),
     "heddle.op": ("Op",),
     "heddle.op_folder": ("load_ops",),
     "heddle.scheduling": ("Work",),
     "heddle.settings": ("PickAny", "PickBest"),
     "heddle.model": ("load",),
+    "heddle.torch.linear_loss": ("linear_cross_entropy",),
     "heddle.patching": ("patch", "unpatch", "is_patched", "patched"),
 }
 _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}

@@ -7,13 +7,16 @@ from heddle import _heddle
 
 @dataclass(frozen=True)
 class Path:
-    """How a call ran. `copies`: inputs that did not lie as rows and were copied first."""
+    """How a call ran. `copies`: inputs that did not lie as rows and were copied first. `body`: the code that
+    ran, "matmul_kernel.sm90" for a whole kernel; `why_no_kernel`: why the op's whole kernel did not."""
 
     op: str
     backend: str
     device: str
     copies: int
     threads: int
+    body: str = ""
+    why_no_kernel: str = ""
     tuned: str = ""  # "tuned: config columns=64,rows=64 of 2"; empty: the op's default configuration
 
     @property

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "heddle/tune/op_tuner.h"
 #include "python/src/entry.h"
@@ -25,6 +26,11 @@ Object run_op(OpEntry& entry, const Given& given, bool sees_autocast = false);
 
 // How the last call of this thread ran.
 struct Path {
+  struct Body {
+    std::string name, why_no_kernel;
+  };
+
+  const Body* body = nullptr;      // null: not on a GPU
   const OpEntry* entry = nullptr;  // null: there was none
   bool reference = false, empty = false;
   MemoryPlace place;

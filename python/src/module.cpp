@@ -1,6 +1,6 @@
 // The module _heddle: ops as functions, and what they are.
-#include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/base/error.h"
+#include "heddle/base/python_packages.h"
 #include "heddle/ir/executor.h"
 #include "python/src/call.h"
 #include "python/src/cases.h"
@@ -46,6 +46,8 @@ nb::object path() {
   made["device"] = nb::str(last.place.text().c_str());
   made["copies"] = last.copies;
   made["threads"] = last.threads;
+  made["body"] = nb::str(last.body ? last.body->name.c_str() : last.entry->op.name.c_str());
+  made["why_no_kernel"] = nb::str(last.body ? last.body->why_no_kernel.c_str() : "");
   made["tuned"] = nb::str(last.tuned ? last.tuned->summary().c_str() : "");
   return made;
 }
@@ -114,7 +116,7 @@ NB_MODULE(_heddle, module) {
   module.def("set_python_packages", [](const nb::list& folders) {
     std::vector<std::string> all;
     for (const nb::handle folder : folders) all.push_back(given_text(folder));
-    cuda::set_python_packages(std::move(all));
+    set_python_packages(std::move(all));
   });
   add_model(module);
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });

@@ -1,7 +1,11 @@
 // One call: reads the tensors, makes the outputs that are not given, runs the op.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include "heddle/base/error.h"
 #include "heddle/ir/call_cache.h"
@@ -45,7 +49,17 @@ struct OutputPlan {
   std::vector<Output> outputs;
   i64 workspace_bytes = 0;
   bool is_empty = false;
+  const Path::Body* body = nullptr;  // on a GPU
 };
+
+// Keeps one copy of each body's names, to the end of the process.
+const Path::Body* kept_body(const CallNeeds& needs) {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::map<std::pair<std::string, std::string>, Path::Body>;
+  const std::lock_guard lock(mutex);
+  return &all.try_emplace({needs.body, needs.why_no_kernel}, Path::Body{needs.body, needs.why_no_kernel})
+              .first->second;
+}
 
 // Gives other threads of Python the interpreter while it lives.
 class Unlocked {
@@ -225,7 +239,7 @@ class Call {
     tuned_ = tuner.choose(entry_.op, args_, site);
   }
 
-  OutputPlan plan(const CallLayout&) {
+  OutputPlan plan() {
     const CheckedCall call = check_call(entry_.op, args_);
     OutputPlan plan{.is_empty = call.is_empty};
     for (size_t i = 0; i < entry_.outputs.size(); ++i) {
@@ -236,8 +250,10 @@ class Call {
       std::copy(tensor.size, tensor.size + tensor.rank, made.size.begin());
       plan.outputs.push_back(made);
     }
-    if (place_.kind == MemoryPlace::Kind::kGpu && !call.is_empty)
-      plan.workspace_bytes = caller_of(place_).needs(entry_.op, call.args.data(), site()).workspace_bytes;
+    if (place_.kind == MemoryPlace::Kind::kGpu && !call.is_empty) {
+      const CallNeeds needs = caller_of(place_).needs(entry_.op, call.args.data(), site());
+      plan.workspace_bytes = needs.workspace_bytes, plan.body = kept_body(needs);
+    }
     return plan;
   }
 
@@ -254,10 +270,12 @@ class Call {
     });
     if (complete && place_.kind != MemoryPlace::Kind::kGpu) return;
     static thread_local CallCache<OutputPlan> cache;
-    const u64 place = place_.kind == MemoryPlace::Kind::kGpu ? u64(place_.device) + 1 : 0;
+    u64 place = place_.kind == MemoryPlace::Kind::kGpu ? 2 * u64(place_.device) + 2 : 0;
+    constexpr u64 kAlignment = 16;  // bytes; CallNeeds depend on it
+    if (entry_.op.kernel && place > 0) place += u64(cache.layout(entry_.op).is_aligned(args_, kAlignment));
     const OutputPlan& plan = cache.find(entry_.op, args_, tuned_ ? &tuned_->config : nullptr, place,
-                                        [&](const CallLayout& layout) { return this->plan(layout); });
-    workspace_bytes_ = plan.workspace_bytes;
+                                        [&](const CallLayout&) { return this->plan(); });
+    workspace_bytes_ = plan.workspace_bytes, body_ = plan.body;
     for (const OutputPlan::Output& output : plan.outputs) make_output(output);
   }
 
@@ -272,15 +290,15 @@ class Call {
       std::ranges::copy(leading, size.begin());
     }
     for (size_t d = argument.lead >= 0 ? 1 : 0; d < output.rank; ++d) size[rank++] = output.size[d];
-    results_[output.index] = kind_->make(place, output.dtype, {size.data(), rank}, place_);
-    const View view = kind_->read(place, results_[output.index].get(), kept_);
+    View view;
+    results_[output.index] = kind_->make(place, output.dtype, {size.data(), rank}, place_, view, kept_);
     bind(argument, fold(entry_, argument, view), view);
   }
 
   void launch() {
     Path& path = last_path();
     path.entry = &entry_, path.reference = entry_.use_reference, path.empty = false;
-    path.place = place_, path.copies = copies_, path.threads = 0;
+    path.place = place_, path.copies = copies_, path.threads = 0, path.body = body_;
     if (tuned_ || path.tuned) path.tuned = tuned_;  // rarely: counting its owners takes time
     if (path.reference) return run_reference();
     entry_.prepare(place_);
@@ -289,8 +307,9 @@ class Call {
     if (workspace_bytes_ > 0) {
       const i64 size = workspace_bytes_;
       const Argument place{entry_.op.name, "workspace"};
-      workspace = kind_->make(place, DType::kU8, {&size, 1}, place_);
-      site.workspace = static_cast<std::byte*>(kind_->read(place, workspace.get(), kept_).data);
+      View view;
+      workspace = kind_->make(place, DType::kU8, {&size, 1}, place_, view, kept_);
+      site.workspace = static_cast<std::byte*>(view.data);
       site.workspace_bytes = size;
     }
     path.threads = bytes_ < kSmallCall ? 1 : site.threads;
@@ -346,6 +365,7 @@ class Call {
   Few<Object> results_;  // by OpEntry::outputs
   Kept kept_;
   i64 bytes_ = 0, workspace_bytes_ = 0;
+  const Path::Body* body_ = nullptr;
   int copies_ = 0, threads_ = 0;
   bool has_given_ = false, is_large_ = false;
 };

@@ -64,6 +64,7 @@ const OpSpec& head_norm_op() {
     op.reference = reference;
     op.cases = head_norm_cases;
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
+    op.gradient = {{"head_norm_backward"}, {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}}};
     return op;
   }();
   return spec;

@@ -6,6 +6,8 @@
 namespace heddle {
 
 std::vector<Case> matmul_cases();
+std::vector<OpConfig> matmul_kernel_configs(const Matmul& a, const KernelTarget& target);
+KernelPlan matmul_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -28,10 +30,17 @@ i32 default_tile(const Matmul& a, const TilingTarget& target) {
   return large ? kLargeTile : kSmallTile;
 }
 
-// Sizes of a tile. A sum has the same order in each.
+// Sizes of a tile. A sum has the same order in each. A whole kernel has an order of its own.
 std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
-  const i64 first = default_tile(as<Matmul>(args), target), second = kSmallTile + kLargeTile - first;
-  return {{{"rows", first}, {"columns", first}}, {{"rows", second}, {"columns", second}}};
+  const auto& a = as<Matmul>(args);
+  const i64 first = default_tile(a, target), second = kSmallTile + kLargeTile - first;
+  const std::vector<OpConfig> tiles = {{{"rows", first}, {"columns", first}},
+                                       {{"rows", second}, {"columns", second}}};
+  std::vector<OpConfig> all;
+  if (target.kernels) all = matmul_kernel_configs(a, *target.kernels);
+  const bool differs = !all.empty();
+  for (const OpConfig& config : tiles) all.push_back(differs ? config.reordering() : config);
+  return all;
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
@@ -66,6 +75,7 @@ const OpSpec& matmul_op() {
         op_of<Matmul>("matmul", "y = a b, of matrices in rows or in columns, floats or codes with scales");
     op.infer = infer;
     op.configs = configs;
+    op.kernel = matmul_kernel;
     op.axes = axes;
     op.flops = flops;
     op.scratch = [](const std::byte*, const TileCoord& t) {

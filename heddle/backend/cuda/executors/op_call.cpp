@@ -1,12 +1,13 @@
 #include "heddle/backend/cuda/executors/op_call.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "heddle/backend/cuda/device/standalone.h"
+#include "heddle/backend/cuda/executors/kernel_call.h"
 #include "heddle/backend/cuda/executors/standalone_kernels.h"
 #include "heddle/backend/cuda/program/program_source.h"
-#include "heddle/base/error.h"
 #include "heddle/ir/call_cache.h"
 #include "heddle/ir/product.h"
 #include "heddle/ir/rules.h"
@@ -123,11 +124,39 @@ struct Plan {
   FunctionHandle function = nullptr;
   OpGrid grid = {};
   i64 workspace_bytes = 0;
+  std::unique_ptr<KernelCall> kernel;  // runs in place of tiles; null: `why_no_kernel` says why
+  std::string why_no_kernel;
 };
 
-// Plans a call that was checked, in the current context.
-Plan plan_of(const OpSpec& op, CheckedCall call, const OpConfig* wanted, u64 context) {
-  if (call.is_empty) return {.is_empty = true};
+constexpr u64 kMapAlignment = 16;  // bytes, of tensors that a whole kernel takes
+
+// Makes the plan of a call that is to run as a whole kernel, or says in the plan why it does not.
+void plan_kernel(Plan& plan, const OpSpec& op, const std::byte* args, const OpConfig* wanted, u64 context) {
+  const Device& device = CallContext::device();
+  const KernelTarget target = kernel_target(device);
+  OpConfig config;
+  if (wanted) config = find_config(op, args, {.gpu = true, .kernels = &target}, *wanted);
+  if (wanted && !is_of_kernel(config)) {
+    plan.why_no_kernel = "a configuration of its tiles was chosen";
+    return;
+  }
+  KernelPlan kernel = op.kernel(args, target, config);
+  plan.why_no_kernel = kernel.why_not;
+  if (!plan.why_no_kernel.empty()) return;
+  plan.kernel = std::make_unique<KernelCall>(op, args, std::move(kernel), context, device);
+  plan.workspace_bytes = plan.kernel->workspace_bytes();
+}
+
+// Plans a call that was checked, in the current context. A whole kernel wants aligned tensors.
+Plan plan_of(const OpSpec& op, CheckedCall call, const OpConfig* wanted, u64 context, bool is_aligned) {
+  Plan plan;
+  plan.is_empty = call.is_empty;
+  if (call.is_empty) return plan;
+  if (op.kernel && is_aligned) plan_kernel(plan, op, call.args.data(), wanted, context);
+  if (plan.kernel) return plan;
+  if (op.kernel && !is_aligned)
+    plan.why_no_kernel = fmt::format("a tensor does not begin at a multiple of {} bytes", kMapAlignment);
+  if (wanted && is_of_kernel(*wanted)) wanted = nullptr;
   require(op.args_size() + sizeof(OpGrid) <= kMostParamBytes,
           "[{}] its arguments are {} bytes; a kernel takes {}", op.name, op.args_size(),
           kMostParamBytes - int(sizeof(OpGrid)));
@@ -146,7 +175,6 @@ Plan plan_of(const OpSpec& op, CheckedCall call, const OpConfig* wanted, u64 con
   require(grid.tiles() <= kMostTiles, "[{}] the call has {} tiles; a launch takes {}", op.name, grid.tiles(),
           kMostTiles);
   const TileMemory memory = memory_of(op, call.args.data(), grid, kernel.chip_bytes);
-  Plan plan;
   plan.function = kernel.function;
   for (size_t a = 0; a < grid.axes().size(); ++a)
     plan.grid.axes[a] = {grid.axes()[a].extent, grid.axes()[a].step, grid.axes()[a].tiles};
@@ -165,33 +193,39 @@ class GpuCaller : public OpCaller {
  public:
   CallNeeds needs(const OpSpec& op, const std::byte* args, const CallSite& site) override {
     const CallContext context(site);
-    const Plan plan = plan_of(op, check_call(op, args), site.config, context.id());
+    const bool is_aligned = CallLayout(op).is_aligned(args, kMapAlignment);
+    const Plan plan = plan_of(op, check_call(op, args), site.config, context.id(), is_aligned);
     if (plan.is_empty) return {};
-    return {.workspace_bytes = plan.workspace_bytes,
-            .tiles = plan.config.grid[0],
-            .body = op.name + std::string(runs_variant(op) ? ".sm80" : "")};
+    if (!plan.kernel)
+      return {.workspace_bytes = plan.workspace_bytes,
+              .tiles = plan.config.grid[0],
+              .body = op.name + std::string(runs_variant(op) ? ".sm80" : ""),
+              .why_no_kernel = plan.why_no_kernel};
+    return {
+        .workspace_bytes = plan.workspace_bytes, .tiles = plan.kernel->tiles(), .body = plan.kernel->body()};
+  }
+
+  std::optional<KernelTarget> kernels(const CallSite& site) override {
+    const CallContext context(site);
+    return kernel_target(CallContext::device());
   }
 
   void run(const OpSpec& op, const std::byte* args, const CallSite& site) override {
     static thread_local CallCache<Plan> cache;
     const CallContext context(site);
-    const Plan& plan = cache.find(op, args, site.config, context.id(), [&](const CallLayout& layout) {
+    const bool is_aligned = !op.kernel || cache.layout(op).is_aligned(args, kMapAlignment);
+    const u64 place = context.id() * 2 + u64(is_aligned);
+    const Plan& plan = cache.find(op, args, site.config, place, [&](const CallLayout& layout) {
       CheckedCall call = check_call(op, args);
       call.require_outputs(op);
       if (!call.is_empty) check_memory(op, layout, args, CallContext::device());
-      return plan_of(op, std::move(call), site.config, context.id());
+      return plan_of(op, std::move(call), site.config, context.id(), is_aligned);
     });
     if (plan.is_empty) return;
+    if (plan.workspace_bytes > 0) require_workspace(op, plan, site);
+    if (plan.kernel) return plan.kernel->run(op, args, site);
     OpGrid grid = plan.grid;
-    if (plan.workspace_bytes > 0) {
-      require(site.workspace && site.workspace_bytes >= plan.workspace_bytes,
-              "[{}] the call has {} bytes of workspace; needs {}", op.name,
-              site.workspace ? site.workspace_bytes : 0, plan.workspace_bytes);
-      require(reinterpret_cast<u64>(site.workspace) % kScratchUnit == 0,
-              "[{}] workspace begins at {:#x}; must be a multiple of {}", op.name,
-              reinterpret_cast<u64>(site.workspace), kScratchUnit);
-      grid.spill.memory = reinterpret_cast<u8*>(site.workspace);
-    }
+    if (plan.workspace_bytes > 0) grid.spill.memory = reinterpret_cast<u8*>(site.workspace);
     LaunchConfig config = plan.config;
     config.stream = static_cast<StreamHandle>(site.stream);
     void* params[] = {&grid, const_cast<std::byte*>(args)};  // the driver copies both
@@ -208,6 +242,16 @@ class GpuCaller : public OpCaller {
     driver().stream_synchronize(stream);
   }
   MemoryPlace::Kind memory() const override { return MemoryPlace::Kind::kGpu; }
+
+ private:
+  static void require_workspace(const OpSpec& op, const Plan& plan, const CallSite& site) {
+    require(site.workspace && site.workspace_bytes >= plan.workspace_bytes,
+            "[{}] the call has {} bytes of workspace; needs {}", op.name,
+            site.workspace ? site.workspace_bytes : 0, plan.workspace_bytes);
+    require(reinterpret_cast<u64>(site.workspace) % kScratchUnit == 0,
+            "[{}] workspace begins at {:#x}; must be a multiple of {}", op.name,
+            reinterpret_cast<u64>(site.workspace), kScratchUnit);
+  }
 };
 
 }  // namespace

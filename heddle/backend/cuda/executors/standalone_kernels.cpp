@@ -20,21 +20,27 @@ class LoadsInCapture {
   CaptureMode mode_ = CaptureMode::kRelaxed;
 };
 
-// Loads a kernel into the current context.
-StandaloneKernel load(const std::string& cubin, const OpSpec& op, const Device& device) {
+// Loads the kernels of a cubin into the current context.
+std::vector<StandaloneKernel> load(const std::string& cubin, const OpSpec& op,
+                                   const std::vector<std::string>& names, const Device& device) {
   const LoadsInCapture loads;
   ModuleHandle module = nullptr;
   if (const int status = driver().module_load_data.try_call(&module, cubin.data()); status != kSuccess)
     fail(ErrorCode::kDevice, "[{}] cuModuleLoadData: {}: its kernel of {} bytes for {} ({})", op.name,
          status_text(status), cubin.size(), device.name(), device.arch());
-  StandaloneKernel kernel;
-  driver().module_get_function(&kernel.function, module, "standalone");
-  int of_its_own = 0;
-  driver().function_get_attribute(&of_its_own, FunctionAttribute::kSharedBytes, kernel.function);
-  kernel.chip_bytes = device.shared_per_block_optin() - of_its_own;
-  driver().function_set_attribute(kernel.function, FunctionAttribute::kMaxDynamicShared,
-                                  int(kernel.chip_bytes));
-  return kernel;
+  std::vector<StandaloneKernel> kernels;
+  for (const std::string& name : names) {
+    StandaloneKernel kernel;
+    driver().module_get_function(&kernel.function, module, name.c_str());
+    int of_its_own = 0;
+    driver().function_get_attribute(&of_its_own, FunctionAttribute::kSharedBytes, kernel.function);
+    driver().function_get_attribute(&kernel.max_threads, FunctionAttribute::kMaxThreads, kernel.function);
+    kernel.chip_bytes = device.shared_per_block_optin() - of_its_own;
+    driver().function_set_attribute(kernel.function, FunctionAttribute::kMaxDynamicShared,
+                                    int(kernel.chip_bytes));
+    kernels.push_back(kernel);
+  }
+  return kernels;
 }
 
 }  // namespace
@@ -49,21 +55,36 @@ size_t StandaloneKernels::count() {
   return entries_.size();
 }
 
+std::shared_ptr<StandaloneKernels::Entry> StandaloneKernels::entry_of(u64 context,
+                                                                      const std::string& made_for) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Entry>& found = entries_[{context, made_for}];
+  if (!found) found = std::make_shared<Entry>();
+  return found;
+}
+
 StandaloneKernel StandaloneKernels::get(const OpSpec& op, const std::byte* args, const OpConfig& config,
                                         u64 context, const Device& device) {
-  std::shared_ptr<Entry> entry;
-  {
-    const std::string made_for =
-        op.name + "\n" + config.text() + "\n" + known_args(op, args, Knowledge::kTypes).front();
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<Entry>& found = entries_[{context, made_for}];
-    if (!found) found = std::make_shared<Entry>();
-    entry = found;
-  }
+  const std::shared_ptr<Entry> entry = entry_of(
+      context, op.name + "\n" + config.text() + "\n" + known_args(op, args, Knowledge::kTypes).front());
   std::call_once(entry->once, [&] {
-    entry->kernel = load(compile(standalone_request(op, args, device.arch(), config)).cubin, op, device);
+    const std::string cubin = compile(standalone_request(op, args, device.arch(), config)).cubin;
+    entry->kernels = load(cubin, op, {"standalone"}, device);
   });
-  return entry->kernel;
+  return entry->kernels.front();
+}
+
+std::vector<StandaloneKernel> StandaloneKernels::of_plan(const OpSpec& op, const std::byte* args,
+                                                         const KernelPlan& plan, u64 context,
+                                                         const Device& device) {
+  const CompileRequest request = kernel_request(op, args, plan, device.arch());
+  const std::shared_ptr<Entry> entry = entry_of(context, request.source);
+  std::call_once(entry->once, [&] {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < plan.launches.size(); ++i) names.push_back(fmt::format("launch{}", i));
+    entry->kernels = load(compile(request).cubin, op, names, device);
+  });
+  return entry->kernels;
 }
 
 }  // namespace heddle::cuda

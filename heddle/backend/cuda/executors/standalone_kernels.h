@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "heddle/backend/cuda/runtime/device.h"
 #include "heddle/ir/op.h"
@@ -15,7 +16,8 @@ namespace heddle::cuda {
 
 struct StandaloneKernel {
   FunctionHandle function = nullptr;
-  i64 chip_bytes = 0;  // dynamic shared memory that it may have
+  i64 chip_bytes = 0;   // dynamic shared memory that it may have
+  i32 max_threads = 0;  // a CTA
 };
 
 class StandaloneKernels {
@@ -27,14 +29,18 @@ class StandaloneKernels {
   // that want the same one wait for it. Works while a stream is captured.
   StandaloneKernel get(const OpSpec& op, const std::byte* args, const OpConfig& config, u64 context,
                        const Device& device);
+  // Returns the kernels of a plan's launches, in the same way.
+  std::vector<StandaloneKernel> of_plan(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                                        u64 context, const Device& device);
   // Counts the kernels that were wanted so far, in all contexts.
   size_t count();
 
  private:
   struct Entry {
     std::once_flag once;
-    StandaloneKernel kernel;
+    std::vector<StandaloneKernel> kernels;
   };
+  std::shared_ptr<Entry> entry_of(u64 context, const std::string& made_for);
 
   std::mutex mutex_;
   std::map<std::pair<u64, std::string>, std::shared_ptr<Entry>>

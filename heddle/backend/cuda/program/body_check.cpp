@@ -7,6 +7,7 @@
 #include "heddle/backend/cuda/compiler/archs.h"
 #include "heddle/backend/cuda/compiler/jit.h"
 #include "heddle/backend/cuda/program/program_source.h"
+#include "heddle/backend/cuda/program/requests.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/row_classes.h"
@@ -65,6 +66,27 @@ std::vector<OpConfig> configs_of_cases(const OpSpec& op) {
       if (std::ranges::find(all, config.values(), &OpConfig::values) == all.end()) all.push_back(config);
   }
   return all;
+}
+
+// The whole kernels of an op's cases. Kernels that serve several cases come once.
+std::vector<KernelRequest> kernels_of_cases(const OpSpec& op, const std::string& arch, bool all_configs) {
+  std::vector<KernelRequest> all;
+  for (Case& test : op.kernel&& op.cases ? op.cases() : std::vector<Case>()) {
+    op.infer(test.args.data());
+    for (KernelRequest& kernel : kernel_requests(op, test.args.data(), arch, all_configs))
+      if (std::ranges::none_of(
+              all, [&](const KernelRequest& other) { return other.request.source == kernel.request.source; }))
+        all.push_back(std::move(kernel));
+  }
+  return all;
+}
+
+// Whole kernels keep all in registers. The assembler says where it had to put products one after the other.
+std::string fault_of_kernel(const Compiled& compiled, const KernelUse& use) {
+  for (const char* number : {"C7510", "C7511", "C7512", "C7513", "C7514", "C7515", "C7516", "C7517", "C7518"})
+    if (const size_t at = compiled.log.find(number); at != std::string::npos)
+      return compiled.log.substr(at, compiled.log.find('\n', at) - at);
+  return over_budget(use, {.shared_bytes = 0});
 }
 
 KernelTraits traits_for(i32 rows) {
@@ -128,6 +150,12 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
       want(*op, arch, 1, {});
       if (has_many) want(*op, arch, kPromptStepRows, {});
       for (const OpConfig& config : configs) want(*op, arch, has_many ? kPromptStepRows : 1, config);
+      for (KernelRequest& kernel : kernels_of_cases(*op, arch, options.all_configs)) {
+        kernel.request.options = compiler_options;
+        checks.push_back(
+            {.op = kernel.request.name, .arch = arch, .config = kernel.constants, .is_kernel = true});
+        requests.push_back(std::move(kernel.request));
+      }
     }
   }
   for (CompileRequest& request : requests) request.may_be_packaged = false;
@@ -137,7 +165,10 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
     if (results[i]) {
       check.use = together(results[i].value().kernels);
       check.seconds = results[i].value().seconds;
-      if (!options.unoptimised) check.failure = over_budget(check.use, budget_of(check));
+      if (options.keeps_code) check.code = results[i].value().cubin, check.log = results[i].value().log;
+      if (options.unoptimised) continue;
+      check.failure = check.is_kernel ? fault_of_kernel(results[i].value(), check.use)
+                                      : over_budget(check.use, budget_of(check));
     } else {
       check.failure = results[i].message();
     }

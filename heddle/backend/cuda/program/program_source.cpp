@@ -16,9 +16,7 @@
 #include "heddle/ir/registry.h"
 
 namespace heddle::cuda {
-namespace {
 
-// "rms_norm" -> "RmsNorm".
 std::string pascal_case(const std::string& words) {
   std::string name;
   bool upper = true;
@@ -28,6 +26,8 @@ std::string pascal_case(const std::string& words) {
   }
   return name;
 }
+
+namespace {
 
 constexpr const char* kVariant = ".sm80.cuh";
 

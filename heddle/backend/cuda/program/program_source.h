@@ -11,6 +11,9 @@
 
 namespace heddle::cuda {
 
+// The name of a type or constant of the device sources: "rms_norm" is "RmsNorm".
+std::string pascal_case(const std::string& words);
+
 // Says whether an op has a body for GPUs (x.sm80.cuh) next to its generic one. Such a body falls back to the generic
 // one by itself.
 bool has_variant(const std::string& op);

@@ -8,6 +8,7 @@
 
 #include "heddle/backend/cuda/compiler/archs.h"
 #include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/program/kernel_source.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/op_call.h"
@@ -69,6 +70,26 @@ CompileRequest standalone_request(const OpSpec& op, const std::byte* args, const
   return {op.name, standalone_source(op, args, arch, Knowledge::kTypes, config), arch, {}};
 }
 
+CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                              const std::string& arch) {
+  return {kernel_name(op, plan), kernel_source(op, args, plan, arch), arch, {}};
+}
+
+std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
+                                           bool all_configs) {
+  if (!op.kernel) return {};
+  const KernelTarget target = kernel_target_of(arch);
+  std::vector<OpConfig> wanted = {OpConfig()};
+  if (all_configs)
+    for (const OpConfig& config : configs_of(op, args, {.gpu = true, .kernels = &target}))
+      if (is_of_kernel(config)) wanted.push_back(config);
+  std::vector<KernelRequest> requests;
+  for (const OpConfig& config : wanted)
+    if (const KernelPlan plan = op.kernel(args, target, config); plan.why_not.empty())
+      requests.push_back({plan.constants, kernel_request(op, args, plan, arch)});
+  return requests;
+}
+
 namespace {
 
 // A case's arguments with tensors of `dtype` where they are of a wide float type and may be of others, as the op's rules
@@ -111,6 +132,8 @@ DeviceCode compile_calls(std::span<const std::string> ops, const std::string& ar
         for (const DType dtype : {DType::kF32, DType::kF16, DType::kBf16})
           if (const auto args = with_dtype(op, given, dtype)) {
             want(*args, {});
+            for (const KernelRequest& kernel : kernel_requests(op, args->data(), arch, all_configs))
+              wanted.emplace(code_name(kernel.request), kernel.request);
             if (!all_configs || !op.configs) continue;
             for (const OpConfig& config : configs_of(op, args->data(), {.gpu = true})) want(*args, config);
           }

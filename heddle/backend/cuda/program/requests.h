@@ -22,6 +22,17 @@ std::vector<CompileRequest> megakernel_requests(const Program& program, const st
 CompileRequest standalone_request(const OpSpec& op, const std::byte* args, const std::string& arch,
                                   const OpConfig& config = {});
 
+// Requests the kernels `launch0`, `launch1`, ... of a call that runs as a whole kernel.
+CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                              const std::string& arch);
+// Requests the whole kernels of such a call on `arch`: its default, or all of its configurations. Empty where none fits.
+struct KernelRequest {
+  OpConfig constants;
+  CompileRequest request;
+};
+std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
+                                           bool all_configs);
+
 // Compiles the code of both executors. Throws Error(kUnsupported) where there is no compiler, Error(kInvalidArgument)
 // for an architecture that heddle has no code for.
 DeviceCode compile_ahead(std::span<const Program> programs, const std::string& arch);

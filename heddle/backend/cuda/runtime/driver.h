@@ -38,6 +38,7 @@ enum class DeviceAttribute : int {  // CUdevice_attribute
   kSharedPerBlockOptin = 97,
   kPageableMemoryAccess = 88,
   kMemoryPools = 115,
+  kTensorMaps = 127,
 };
 
 enum class FunctionAttribute : int {  // CUfunction_attribute
@@ -52,6 +53,7 @@ constexpr int kDeviceMemory = 2;                                            // C
 
 enum class LaunchAttributeId : int {  // CUlaunchAttributeID
   kCooperative = 2,
+  kClusterSize = 4,
   kProgrammaticSerialization = 6,
 };
 
@@ -61,6 +63,7 @@ struct alignas(8) LaunchAttribute {  // CUlaunchAttribute
   union {
     u32 words[16] = {};  // as many as the driver reads
     int flag;
+    u32 size[3];  // kClusterSize, CTAs
   };
 };
 static_assert(sizeof(LaunchAttribute) == 72);
@@ -137,6 +140,7 @@ struct Driver {
   Call<char*, int, int> device_get_name{library, "cuDeviceGetName"};
   Call<size_t*, int> device_total_mem{library, "cuDeviceTotalMem_v2"};
   Call<int*, DeviceAttribute, int> device_get_attribute{library, "cuDeviceGetAttribute"};
+  Call<char*, int, int> device_get_bus{library, "cuDeviceGetPCIBusId"};
 
   Call<ContextHandle*, int> primary_context_retain{library, "cuDevicePrimaryCtxRetain"};
   Call<ContextHandle*> context_get_current{library, "cuCtxGetCurrent"};
@@ -191,6 +195,11 @@ struct Driver {
   Call<int*, FunctionHandle, int, size_t> occupancy{library, "cuOccupancyMaxActiveBlocksPerMultiprocessor"};
   Call<const LaunchConfig*, FunctionHandle, void**, void**> launch_kernel{library, "cuLaunchKernelEx"};
 
+  // Map, type of its elements, rank, address, sizes, strides in bytes but the first, box, steps between elements, interleave,
+  // swizzle, promotion in L2, what is read outside of the tensor.
+  Call<void*, int, u32, void*, const u64*, const u64*, const u32*, const u32*, int, int, int, int>
+      encode_tensor_map{library, "cuTensorMapEncodeTiled"};
+
   Call<GraphExecHandle*, GraphHandle, u64> graph_instantiate{library, "cuGraphInstantiateWithFlags"};
   Call<GraphHandle> graph_destroy{library, "cuGraphDestroy"};
   Call<GraphExecHandle> graph_exec_destroy{library, "cuGraphExecDestroy"};
@@ -202,6 +211,8 @@ const Driver& driver();
 
 // Why no GPU can be used here: no libcuda, one that is too old, or no device; empty where one can. Worked out once.
 const std::string& why_unavailable();
+// Why one of several GPUs cannot be used: it is too old, or does not answer; empty where it can.
+const std::string& why_device_unusable(int ordinal);
 
 // CUDA version that the driver supports, as 1000 * major + 10 * minor; 0 where there is no driver.
 int driver_version();

@@ -1,0 +1,52 @@
+// Barriers in shared memory that count arrivals and bytes, on sm_90 and later. A wait that lasts too long ends the kernel with a
+// trap, because a kernel that hangs takes the whole device.
+#pragma once
+
+#include "heddle/backend/cuda/arch/common.cuh"
+
+namespace heddle::device::arch {
+
+inline void init_barrier(OnChip barrier, u32 arrivals) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier.at), "r"(arrivals) : "memory");
+}
+// Arrives, and has the phase wait for so many bytes of copies too.
+inline void expect_bytes(OnChip barrier, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier.at), "r"(bytes) : "memory");
+}
+// Arrives at the barrier that CTA `cta` of the cluster has at this place. No scope is named, because `.release.cluster` waits for
+// all copies of the multiprocessor that are under way. So others must read nothing that this thread has written before.
+inline void arrive_at(OnChip barrier, u32 cta) {
+  asm volatile(
+      "{.reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, "
+      "[there];}" ::"r"(barrier.at),
+      "r"(cta)
+      : "memory");
+}
+
+// True when the phase with this parity is over; waits some time for it.
+inline bool try_wait(OnChip barrier, u32 parity) {
+  u32 done;
+  asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+               : "=r"(done)
+               : "r"(barrier.at), "r"(parity)
+               : "memory");
+  return done != 0;
+}
+
+constexpr u64 kMostWaitTicks = 1ull << 32;  // two or three seconds
+
+// One block of assembly: with a trap of its own in the program, ptxas (13.0) keeps all roles to the registers of the launch, and
+// kernels that take more of them spill.
+inline void wait_barrier(OnChip barrier, u32 parity) {
+  asm volatile(
+      "{.reg .pred p; .reg .u64 begin, now;\n"
+      "mbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@p bra done_%=;\n"
+      "mov.u64 begin, %%clock64;\n"
+      "again_%=:\nmbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@p bra done_%=;\n"
+      "mov.u64 now, %%clock64; sub.u64 now, now, begin; setp.gt.u64 p, now, %2;\n@!p bra again_%=;\ntrap;\n"
+      "done_%=:\n}" ::"r"(barrier.at),
+      "r"(parity), "n"(kMostWaitTicks)
+      : "memory");
+}
+
+}  // namespace heddle::device::arch

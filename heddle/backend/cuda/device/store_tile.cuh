@@ -1,0 +1,98 @@
+// Sums of four warps (arch/wgmma_products.cuh) go to memory through shared memory and bulk stores, which clip at the tensor's end.
+#pragma once
+
+#include "heddle/backend/cuda/arch/bulk.cuh"
+#include "heddle/backend/cuda/arch/matrices.cuh"
+#include "heddle/base/dtype.h"
+#include "heddle/ir/tensor.h"
+
+namespace heddle::device {
+
+template <DType kType>
+inline u32 pack_pair(float first, float second) {
+  static_assert(kType == DType::kBf16 || kType == DType::kF16);
+  return kType == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
+}
+
+// Stores two columns of a row, as far as the matrix has them. Its rows begin at multiples of 16 bytes.
+template <DType kType>
+inline void store_pair(const Tensor& y, i32 row, i32 column, float first, float second) {
+  u8* const to = y.data + (row * y.stride[0] + column) * size_of(kType);
+  const bool both = column + 1 < y.size[1];
+  if (column >= y.size[1]) return;
+  if constexpr (kType == DType::kF32) {
+    if (both)
+      *reinterpret_cast<float2*>(to) = {first, second};
+    else
+      *reinterpret_cast<float*>(to) = first;
+  } else {
+    const u32 pair = pack_pair<kType>(first, second);
+    if (both)
+      *reinterpret_cast<u32*>(to) = pair;
+    else
+      *reinterpret_cast<u16*>(to) = u16(pair);
+  }
+}
+
+// Bytes of shared memory that 64 rows of `columns` columns take: blocks of 128 bytes of columns, 64 rows each.
+constexpr u32 stored_bytes(DType type, u32 columns) {
+  return (columns * u32(size_of(type)) + 127) / 128 * 8192;
+}
+
+// Writes sums[64, 2 kSums] of four warps to `stage` as boxes of 128 bytes x 64 rows whose 16-byte words are permuted by the row
+// (BoxSwizzle::k128).
+template <DType kType, i32 kSums>
+inline void stage_sums(const float (&sums)[kSums], arch::OnChip stage) {
+  const u32 warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  if constexpr (size_of(kType) == 2) {
+    const u32 row = warp * 16 + lane % 16, word = lane / 16;
+#pragma unroll
+    for (i32 j = 0; j < kSums / 8; ++j) {  // 16 columns
+      const float* s = sums + j * 8;
+      const u32 column = (j % 4 * 2 + word) ^ (row % 8);
+      arch::store_matrices(stage + (j / 4 * 8192 + row * 128 + column * 16), pack_pair<kType>(s[0], s[1]),
+                           pack_pair<kType>(s[2], s[3]), pack_pair<kType>(s[4], s[5]),
+                           pack_pair<kType>(s[6], s[7]));
+    }
+    if constexpr (kSums % 8 != 0) {  // 8 more columns
+      constexpr i32 j = kSums / 8;
+      const float* s = sums + j * 8;
+      const u32 column = (j % 4 * 2) ^ (row % 8);
+      arch::store_matrices(stage + (j / 4 * 8192 + row * 128 + column * 16), pack_pair<kType>(s[0], s[1]),
+                           pack_pair<kType>(s[2], s[3]));
+    }
+  } else {
+#pragma unroll
+    for (i32 j = 0; j < kSums / 4; ++j)  // 8 columns
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) {
+        const u32 row = warp * 16 + lane / 4 + half * 8;
+        const u32 column = (j % 4 * 2 + lane % 4 / 2) ^ (row % 8);
+        const arch::OnChip to = stage + (j / 4 * 8192 + row * 128 + column * 16 + lane % 2 * 8);
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to.at), "f"(sums[j * 4 + half * 2]),
+                     "f"(sums[j * 4 + half * 2 + 1])
+                     : "memory");
+      }
+  }
+}
+
+// Stores kColumns columns of sums from (x, y) on. The four warps call it with a named barrier of their own. The stage may be used
+// again when the first thread's stores have read it, which the next call waits for.
+template <DType kType, i32 kSums>
+inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const TensorMap* map, i32 x, i32 y,
+                       u32 barrier) {
+  const bool speaks = threadIdx.x % 128 == 0;
+  if (speaks) arch::wait_stores_read<0>();
+  asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
+  stage_sums<kType>(sums, stage);
+  arch::show_to_copies();
+  asm volatile("bar.sync %0, 128;" ::"r"(barrier) : "memory");
+  if (!speaks) return;
+  constexpr i32 kBlock = 128 / size_of(kType);
+#pragma unroll
+  for (i32 j = 0; j < (2 * kSums + kBlock - 1) / kBlock; ++j)
+    arch::store_box(map, stage + j * 8192, arch::Corner2{x + j * kBlock, y});
+  arch::commit_stores();
+}
+
+}  // namespace heddle::device

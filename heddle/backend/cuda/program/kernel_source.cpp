@@ -1,0 +1,64 @@
+#include "heddle/backend/cuda/program/kernel_source.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "heddle/backend/cuda/compiler/archs.h"
+#include "heddle/backend/cuda/compiler/sources.h"
+#include "heddle/backend/cuda/program/known_args.h"
+#include "heddle/backend/cuda/program/program_source.h"
+
+namespace heddle::cuda {
+
+std::string kernel_name(const OpSpec& op, const KernelPlan& plan) {
+  return fmt::format("{}_kernel.{}", op.name, plan.file);
+}
+
+KernelTarget kernel_target_of(const std::string& arch) {
+  KernelTarget target{.multiprocessors = 132, .shared_bytes = i64(arch_of(arch).shared_kb) << 10};
+  std::from_chars(arch.data() + arch.find('_') + 1, arch.data() + arch.size(), target.arch);
+  target.tensor_maps = target.arch >= 90;
+  for (const GpuModel& model : known_models())
+    if (model.arch == arch) target.multiprocessors = model.multiprocessors;
+  return target;
+}
+
+std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                          const std::string& arch) {
+  const std::string suffix = fmt::format("_kernel.{}.cuh", plan.file), args_type = pascal_case(op.name);
+  const std::string_view file = op_source(op.name, suffix);
+  if (file.empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op.name, op.name, suffix);
+  std::string constants;
+  for (const auto& [value, number] : plan.constants.values())
+    constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", op.name,
+                             pascal_case(value), number);
+  std::string text = fmt::format(
+      "#include \"heddle/base/types.h\"\n"
+      "#include \"heddle/backend/cuda/arch/{0}.cuh\"\n"
+      "#include \"heddle/backend/cuda/device/kernel_{7}.cuh\"\n"
+      "#include \"{1}\"\n"
+      "namespace heddle::device {{\n"
+      "#include \"{2}\"\n"
+      "struct Config : {3}::KernelConfig {{\n{4}"
+      "static constexpr {5} types() {{\n{5} a{{}};\n{6}\nreturn a;\n}}\n"
+      "}};\n"
+      "}}  // namespace heddle::device\n"
+      "using namespace heddle::device;\n",
+      arch_of(arch).primitives, op_source(op.name, ".h"), file, op.name, constants, args_type,
+      known_args(op, args, Knowledge::kTypes).front(), plan.file);
+  for (size_t i = 0; i < plan.launches.size(); ++i) {
+    const KernelLaunch& launch = plan.launches[i];
+    text += fmt::format(
+        "using Launch{0} = {1}::{2}<Config>;\n"
+        "extern \"C\" __global__ __launch_bounds__(Launch{0}::kThreads, ctas_of<Launch{0}>())\n"
+        "void launch{0}(const __grid_constant__ heddle::{3} args, const __grid_constant__ "
+        "heddle::TensorMaps<{4}> maps, heddle::u8* "
+        "workspace) {{\n"
+        "  Launch{0}::run(args, maps.at, workspace);\n"
+        "}}\n",
+        i, op.name, launch.name, args_type, std::max<size_t>(1, launch.maps.size()));
+  }
+  return text;
+}
+
+}  // namespace heddle::cuda

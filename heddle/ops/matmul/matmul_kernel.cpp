@@ -1,0 +1,187 @@
+// How matmul runs as a whole kernel (matmul_kernel.sm90.cuh): what fits, its configurations, and which one is best for a call.
+#include <algorithm>
+#include <cstddef>
+
+#include "heddle/ir/rules.h"
+#include "heddle/ops/matmul/matmul.h"
+
+namespace heddle {
+namespace {
+
+constexpr i64 kSlabBytes = 128, kPitch = 16;  // bytes that a row of a slab has, and between rows in memory
+constexpr i64 kSlabK = 64;
+
+// Sizes of a tile and of what is brought at once. `brought`: rows of a that are brought, where a call has fewer than a tile.
+struct Shape {
+  i32 rows, brought, columns, slabs, cluster;
+  i32 split = 1;  // parts of k
+};
+// The first of equal cost is taken.
+constexpr Shape kShapes[] = {
+    {128, 128, 256, 1, 1}, {128, 128, 256, 1, 2}, {128, 128, 224, 1, 1}, {128, 128, 192, 1, 1},
+    {128, 128, 160, 1, 1}, {128, 128, 128, 2, 1}, {128, 128, 96, 2, 1},  {128, 128, 64, 2, 1},
+    {64, 64, 256, 1, 1},   {64, 64, 224, 1, 1},   {64, 64, 192, 1, 1},   {64, 64, 160, 1, 1},
+    {64, 64, 128, 2, 1},   {64, 64, 96, 2, 1},    {64, 64, 64, 2, 1},    {64, 64, 32, 2, 1},
+    {64, 64, 16, 2, 1},    {64, 32, 64, 2, 1},    {64, 32, 32, 2, 1},    {64, 32, 16, 2, 1},
+    {64, 16, 64, 2, 1},    {64, 16, 32, 2, 1},    {64, 16, 16, 2, 1},    {64, 16, 8, 4, 1}};
+
+// Parts of k whose sums are added in the end. Products with few columns have few tiles, and so long sums that they would
+// wait for the latency of each step. The number of rows must not decide: it decides the order of a sum.
+i32 split_of(const Matmul& a) {
+  constexpr i32 kLong = 2048, kTimes = 4;
+  return a.a.cols() >= kLong && i64(a.a.cols()) >= i64{kTimes} * a.b.cols() ? 2 : 1;
+}
+
+// Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
+i64 stage_bytes(const Shape& shape, DType out) {
+  const i64 own = shape.columns / shape.split, groups = shape.rows / 64;
+  const i64 part = own < 64 ? 0 : own % 128 == 0 && shape.split == 1 ? 128 : 64;
+  const i64 halves = shape.split > 1 ? 128 * (shape.columns / 4) * 4 + 16 : 0;
+  return groups * ((part * size_of(out) + 127) / 128 * 8192 + halves);
+}
+
+i64 slot_bytes(const Shape& shape) {
+  return i64(shape.slabs) * (shape.rows + shape.columns) * kSlabBytes;
+}
+
+constexpr i64 kBarrierBytes = 16;  // a stage
+constexpr i64 kMostStages = 12;
+
+i64 stages_of(const Shape& shape, DType out, i64 shared_bytes) {
+  return std::min(kMostStages,
+                  (shared_bytes - stage_bytes(shape, out)) / (slot_bytes(shape) + kBarrierBytes));
+}
+
+OpConfig config_of(const Shape& shape, i64 stages) {
+  return {{"kernel", 1},
+          {"rows", shape.rows},
+          {"brought", shape.brought},
+          {"columns", shape.columns},
+          {"slabs", shape.slabs},
+          {"cluster", shape.cluster},
+          {"split", shape.split},
+          {"stages", stages}};
+}
+
+bool fits(const Shape& shape, const Matmul& a) {
+  const bool along_k = a.b.transposed;
+  if (shape.columns % ((along_k ? 8 : 64) * shape.cluster) != 0) return false;
+  // A tile of 128 x 256 has no registers left to exchange sums.
+  constexpr i32 kMostSplit = 128 * 224;
+  if (shape.split > 1 &&
+      (shape.cluster > 1 || shape.columns % 16 != 0 || shape.rows * shape.columns > kMostSplit))
+    return false;
+  if (shape.brought == shape.rows) return true;
+  return !a.a.transposed && a.a.rows() <= shape.brought;
+}
+
+i64 count(i64 all, i64 one) {
+  return (all + one - 1) / one;
+}
+
+i64 clusters_of(const Shape& shape, const Matmul& a) {
+  return count(a.a.rows(), i64(shape.rows) * shape.cluster) * count(a.b.cols(), shape.columns);
+}
+
+// Clocks of a call, of an H100's multiprocessor: the tensor cores take 2 clocks for 8 columns of 64 rows and 16 k, and as long as
+// both operands take from shared memory; slabs come from the L2 cache; and matrices from memory.
+double cost(const Shape& shape, const Matmul& a, i32 multiprocessors) {
+  constexpr double kL2Bytes = 45, kMemoryBytes = 1800;  // a clock: of one multiprocessor, and of all
+  constexpr double kTile = 1500, kCall = 3000;          // to begin a tile and store it
+  const i64 m = a.a.rows(), n = a.b.cols(), k = a.a.cols();
+  const i64 waves = count(clusters_of(shape, a), multiprocessors / (shape.cluster * shape.split));
+  const double tensor = shape.rows / 64 * std::max(2.0 * shape.columns, 64.0 + shape.columns);
+  const double slab = (shape.brought + double(shape.columns) / shape.cluster) * kSlabBytes / kL2Bytes;
+  const double steps = double(count(k, kSlabK * shape.slabs * shape.split)) * shape.slabs;
+  const double all = double(waves) * (steps * std::max(tensor, slab) + kTile) + kCall;
+  return std::max(all, double(m * k + n * k) * size_of(a.a.data.dtype) / kMemoryBytes);
+}
+
+std::string why_matrix(const char* name, const Matrix& matrix) {
+  if (matrix.scales.exists() || matrix.zeros.exists()) return fmt::format("{} has scales", name);
+  const i64 pitch = matrix.data.stride[0] * size_of(matrix.data.dtype);
+  if (pitch % kPitch == 0) return {};
+  return fmt::format("{}'s {} are {} bytes apart; must be a multiple of {}", name,
+                     matrix.transposed ? "columns" : "rows", pitch, kPitch);
+}
+
+// Nothing here may follow from the number of rows: the tiles of the body have other sums.
+std::string why_not(const Matmul& a, const KernelTarget& target) {
+  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  const DType left = a.a.data.dtype, right = a.b.data.dtype;
+  if (left != right || !is_wide_float(left) || size_of(left) != 2)
+    return fmt::format("a is {} and b is {}; must both be bf16 or f16", name(left), name(right));
+  if (!is_wide_float(a.y.dtype)) return fmt::format("y is {}", name(a.y.dtype));
+  if (a.a.cols() == 0) return "there are no terms to add";
+  if (std::string why = why_matrix("a", a.a); !why.empty()) return why;
+  if (std::string why = why_matrix("b", a.b); !why.empty()) return why;
+  if (const i64 pitch = a.y.stride[0] * size_of(a.y.dtype); pitch % kPitch != 0)
+    return fmt::format("y's rows are {} bytes apart; must be a multiple of {}", pitch, kPitch);
+  return {};
+}
+
+// A box of the matrix that is one block of 128 bytes wide.
+KernelMap map_of(size_t address, const Tensor& data, i32 wide, i32 high) {
+  return {.address = u32(address + offsetof(Tensor, data)),
+          .dtype = data.dtype,
+          .size = {data.size[1], data.size[0]},
+          .stride = {0, data.stride[0] * size_of(data.dtype)},
+          .box = {wide, high}};
+}
+
+KernelLaunch launch_of(const Matmul& a, const Shape& shape, i64 stages, const KernelTarget& target) {
+  const i32 in_cluster = shape.cluster * shape.split;
+  KernelLaunch launch{.cluster = u32(in_cluster), .threads = u32(128 * (shape.rows / 64 + 1))};
+  launch.grid = u32(std::min<i64>(clusters_of(shape, a), target.multiprocessors / in_cluster) * in_cluster);
+  launch.shared_bytes = stages * (slot_bytes(shape) + kBarrierBytes) + stage_bytes(shape, a.y.dtype);
+  constexpr i32 kBlock = 64;  // elements of 128 bytes
+  const i32 part = shape.columns / shape.cluster;
+  launch.maps.push_back(map_of(offsetof(Matmul, a) + offsetof(Matrix, data), a.a.data, kBlock,
+                               a.a.transposed ? kBlock : shape.brought));
+  launch.maps.push_back(
+      map_of(offsetof(Matmul, b) + offsetof(Matrix, data), a.b.data, kBlock, a.b.transposed ? part : kBlock));
+  launch.maps.push_back(map_of(offsetof(Matmul, y), a.y, 128 / size_of(a.y.dtype), kBlock));
+  return launch;
+}
+
+// The shapes that fit, the likely best first.
+std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
+  std::vector<Shape> shapes;
+  for (Shape shape : kShapes) {
+    shape.split = split_of(a);
+    if (fits(shape, a)) shapes.push_back(shape);
+  }
+  std::ranges::stable_sort(shapes, {},
+                           [&](const Shape& shape) { return cost(shape, a, target.multiprocessors); });
+  return shapes;
+}
+
+}  // namespace
+
+// The best for such a call. All of them give the same bits.
+std::vector<OpConfig> matmul_kernel_configs(const Matmul& a, const KernelTarget& target) {
+  constexpr size_t kMost = 8;
+  std::vector<OpConfig> configs;
+  if (!why_not(a, target).empty()) return configs;
+  for (const Shape& shape : ranked(a, target))
+    if (configs.size() < kMost)
+      configs.push_back(config_of(shape, stages_of(shape, a.y.dtype, target.shared_bytes)));
+  return configs;
+}
+
+KernelPlan matmul_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {
+  const auto& a = as<Matmul>(args);
+  KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
+  if (!plan.why_not.empty()) return plan;
+  const std::vector<Shape> shapes = ranked(a, target);
+  const auto stages = [&](const Shape& shape) { return stages_of(shape, a.y.dtype, target.shared_bytes); };
+  const auto chosen = std::ranges::find_if(shapes, [&](const Shape& shape) {
+    return config.values().empty() || config_of(shape, stages(shape)).values() == config.values();
+  });
+  require(chosen != shapes.end(), "[matmul] its kernel has no configuration {}", config.text());
+  plan.constants = config_of(*chosen, stages(*chosen));
+  plan.launches.push_back(launch_of(a, *chosen, stages(*chosen), target));
+  return plan;
+}
+
+}  // namespace heddle

@@ -1,0 +1,71 @@
+#include "heddle/ops/sympow/chunk_sum.h"
+
+#include "heddle/ops/sympow/power_attention_reference.h"
+
+namespace heddle {
+
+std::vector<Case> chunk_sum_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<ChunkSum>(args);
+  require_rank("chunk_sum", "x", a.x, 3);
+  require_dtype("chunk_sum", "x", a.x, DType::kF32);
+  require(a.chunk >= 0, "[chunk_sum] chunk = {}; must be a number of positions, or 0 for all", a.chunk);
+  set_output("chunk_sum", "y", a.y, DType::kF32, {a.x.size[0], a.x.size[1], a.x.size[2]});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  const auto& a = as<ChunkSum>(args);
+  return {{.kind = TileAxis::Kind::kIndex, .extent = a.x.size[0] * a.x.size[2]},
+          {.kind = TileAxis::Kind::kIndex, .extent = a.tiles().chunks()}};
+}
+
+void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
+  const auto& a = as<ChunkSum>(args);
+  const HeadRegions add(a.x, t, out);
+  const i32 begin = a.tiles().chunk_begin(t[1]), end = a.tiles().chunk_end(t[1]);
+  add.add(a.x, Access::kRead, begin, end);
+  add.add(a.y, Access::kWrite, begin, end);
+}
+
+double flops(const std::byte* args, const TileCoord&) {
+  return as<ChunkSum>(args).tiles().chunk;
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<ChunkSum>(args);
+  const auto given = values.read(a.x);
+  std::vector<double> sums(given.size());
+  const auto at = [&](i32 b, i32 t, i32 h) {
+    return (size_t(b) * size_t(a.x.size[1]) + size_t(t)) * size_t(a.x.size[2]) + size_t(h);
+  };
+  for (i32 b = 0; b < a.x.size[0]; ++b)
+    for (i32 h = 0; h < a.x.size[2]; ++h)
+      for (i32 c = 0; c < a.tiles().chunks(); ++c) {
+        double sum = 0;
+        for (i32 t = a.tiles().chunk_begin(c); t < a.tiles().chunk_end(c); ++t)
+          sums[at(b, t, h)] = sum += given[at(b, t, h)];
+      }
+  values.write(a.y, sums);
+}
+
+}  // namespace
+
+const OpSpec& chunk_sum_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<ChunkSum>("chunk_sum", "sums of x from the begin of each chunk on");
+    op.infer = infer;
+    op.axes = axes;
+    op.regions = regions;
+    op.flops = flops;
+    op.gradient = {{"chunk_sum_backward"}};
+    op.reference = reference;
+    op.cases = chunk_sum_cases;
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

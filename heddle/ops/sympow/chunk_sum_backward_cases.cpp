@@ -1,0 +1,16 @@
+#include "heddle/ir/cases.h"
+#include "heddle/ops/sympow/chunk_sum_backward.h"
+
+namespace heddle {
+
+std::vector<Case> chunk_sum_backward_cases() {
+  std::vector<Case> cases;
+  for (auto [batch, rows, heads, chunk] :
+       {std::array{2, 5, 2, 3}, {1, 1, 1, 0}, {1, 700, 3, 0}, {2, 130, 1, 64}})
+    cases.push_back(
+        make_case(ChunkSumBackward{.dy = input(DType::kF32, {batch, rows, heads}), .chunk = chunk},
+                  rounding_bound(DType::kF32, 40)));
+  return cases;
+}
+
+}  // namespace heddle

@@ -1,0 +1,37 @@
+// How mma_sympow runs as a whole kernel (mma_sympow_kernel.sm90.cuh).
+#include "heddle/ops/sympow/mma_sympow.h"
+#include "heddle/ops/sympow/sympow_kernels.h"
+
+namespace heddle {
+
+KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+  const auto& a = as<MmaSympow>(args);
+  constexpr i32 kPositions = 64;  // of a stage
+  KernelPlan plan{.file = "sm90"};
+  plan.why_not = first_of(
+      {why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
+       why_rows("v", a.v, a.x.dtype), why_rows("s", a.s, a.s.dtype), a.power == 2 ? "" : "it is for power 2",
+       a.chunk % kPositions == 0
+           ? ""
+           : fmt::format("chunk = {}; must be 0 or a multiple of {}", a.chunk, kPositions)});
+  if (!plan.why_not.empty()) return plan;
+  // A group's blocks have `columns` / 2 sums in a thread each.
+  constexpr i64 kNarrow = 72, kMiddle = 96, kGroups = 2;
+  const i64 tiles = a.x.size[3] / kSympowTile, columns = a.v.size[3], cluster = 2;
+  const i64 own = columns <= kNarrow ? 3 : columns <= kMiddle ? 2 : 1;
+  const i64 stage = (boxes_of(a.x.size[3]) + boxes_of(columns)) * kKernelBox;
+  const i64 stages = stages_in(target.shared_bytes, stage);
+  plan.constants = {
+      {"tiles", tiles}, {"columns", columns}, {"own", own}, {"cluster", cluster}, {"stages", stages}};
+  const i64 items = i64(a.x.size[0]) * a.x.size[2] * a.tiles().chunks() *
+                    count_of(tiles * (tiles + 1) / 2, kGroups * own * cluster);
+  plan.launches.push_back({.grid = persistent_grid(items, i32(cluster), target),
+                           .cluster = u32(cluster),
+                           .threads = u32(128 * (kGroups + 1)),
+                           .shared_bytes = stages * (stage + kKernelBarriers),
+                           .maps = {rows_map(offsetof(MmaSympow, x), a.x, i32(kPositions / cluster)),
+                                    rows_map(offsetof(MmaSympow, v), a.v, i32(kPositions / cluster))}});
+  return plan;
+}
+
+}  // namespace heddle

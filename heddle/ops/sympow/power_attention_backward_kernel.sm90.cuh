@@ -1,0 +1,291 @@
+// power_attention_backward as a whole kernel on sm_90a, after the forward kernel. Gradients of a row's sums come first, from `Rows`:
+// (inverse, total) of each row in the workspace. Then groups of four warps have 64 queries each: scores and gradients of weights by
+// two products, and the gradients of scores, in registers, times the keys.
+namespace power_attention_backward {
+
+struct KernelConfig {
+  static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a query
+  static constexpr i32 kColumns = 64;  // of v; a multiple of 8
+  static constexpr i32 kPower = 2;
+  static constexpr i32 kStages = 4;  // blocks of keys in flight
+};
+
+// A warp has a row: the gradient of its sums, as row_gradients of the tile body makes it.
+template <class Config>
+struct Rows {
+  static constexpr u32 kThreads = 256;
+  static constexpr DType kType = Config::types().y.dtype;
+
+  static void run(const PowerAttentionBackward& a, const TensorMap*, u8* workspace) {
+    const i32 heads = a.y.size[2], length = a.y.size[1];
+    const i64 row = i64(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
+    if (row >= i64(a.y.size[0]) * length * heads) return;
+    const i64 h = row % heads, t = row / heads % length, b = row / heads / length;
+    const auto at = [&](const Tensor& tensor) {
+      return b * tensor.stride[0] + t * tensor.stride[1] + h * tensor.stride[2];
+    };
+    const auto element = [&](const Tensor& tensor) {
+      return reinterpret_cast<const float*>(tensor.data)[b * tensor.stride[0] + t * tensor.stride[1] + h];
+    };
+    float2 of{1, element(a.dtotal)};
+    if (a.normalise) {
+      float sum = 0;
+      for (i32 e = i32(lane()); e < a.y.size[3]; e += 32)
+        sum += load_element(kType, a.y.data, at(a.y) + e) * load_element(kType, a.dy.data, at(a.dy) + e);
+#pragma unroll
+      for (u32 apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0u, sum, apart);
+      of.x = 1.0f / (element(a.total) + a.eps), of.y -= sum * of.x;
+    }
+    if (lane() == 0) reinterpret_cast<float2*>(workspace)[row] = of;
+  }
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr PowerAttentionBackward kTypes = Config::types();
+  static constexpr DType kType = kTypes.q.dtype, kOut = kTypes.dq.dtype;
+  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
+  static constexpr i32 kWideRows = Config::kWideRows, kColumns = Config::kColumns, kGroups = 2;
+  static constexpr i32 kKeys = 64, kRows = 64 * kGroups, kWide = (kColumns + 63) / 64, kDim = kWideRows * 64;
+  static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128;
+  using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;  // keys, values
+  using Queries = SlotRing<2, (kWideRows + kWide) * kRowBytes>;        // queries, dy
+  static constexpr u32 kThreads = 128 * (kGroups + 1), kGateBytes = kGroups * 2 * kKeys * 4;
+
+  using Bringer = Role<128, 40>;
+  using Multiplier = Role<128 * kGroups, 232>;
+  using All = Roles<Bringer, Multiplier>;
+
+  // Tiles of a chunk, the longest first.
+  struct Place {
+    i32 b, h, chunk_begin, begin, end;  // queries [begin, end) and further ones of the chunk
+
+    Place(const PowerAttentionBackward& a, i32 tile) {
+      const ChunkTiles chunks = a.tiles();
+      const i32 per = (chunks.chunk + kRows - 1) / kRows, all = per * chunks.chunks();
+      const i32 chunk = tile % all / per;
+      b = tile / all / a.q.size[2], h = tile / all % a.q.size[2];
+      chunk_begin = chunks.chunk_begin(chunk), end = chunks.chunk_end(chunk);
+      begin = chunk_begin + (per - 1 - tile % per) * kRows;
+    }
+    // Blocks of keys that the tile reads; 0 for one that the last chunk does not reach.
+    i32 blocks() const {
+      return begin < end ? (min(begin + kRows, end) - chunk_begin + kKeys - 1) / kKeys : 0;
+    }
+  };
+  static i32 tiles(const PowerAttentionBackward& a) {
+    const ChunkTiles chunks = a.tiles();
+    return a.q.size[0] * a.q.size[2] * chunks.chunks() * ((chunks.chunk + kRows - 1) / kRows);
+  }
+
+  static void run(const PowerAttentionBackward& a, const TensorMap* maps, u8* workspace) {
+    const arch::OnChip gates = chip() + (Queries::kBytes + Ring::kBytes);
+    const Queries queries{chip(), gates + kGateBytes};
+    const Ring ring{chip() + Queries::kBytes, queries.barriers + Queries::kBarrierBytes};
+    if (threadIdx.x == 0) queries.init(kGroups), ring.init(kGroups);
+    __syncthreads();
+    if (threadIdx.x < 128) {
+      All::template enter<Bringer>();
+      if (threadIdx.x == 0) bring(queries, ring, a, maps);
+    } else {
+      All::template enter<Multiplier>();
+      multiply(queries, ring, gates, a, reinterpret_cast<const float2*>(workspace));
+    }
+  }
+
+  // Maps: q, k, v, dy.
+  static void bring(const Queries& queries, const Ring& ring, const PowerAttentionBackward& a,
+                    const TensorMap* maps) {
+    typename Queries::Place q;
+    typename Ring::Place place;
+    const i32 all = tiles(a);
+#pragma unroll 1
+    for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
+      const Place at(a, t);
+      const i32 blocks = at.blocks();
+      if (blocks == 0) continue;
+      queries.begin(q);
+#pragma unroll
+      for (i32 wide = 0; wide < kWideRows + kWide; ++wide)
+#pragma unroll 1
+        for (i32 row = 0; row < kRows; row += 64) {
+          const bool of_q = wide < kWideRows;
+          arch::load_box(queries.slot(q) + (wide * kRowBytes + row * 128), maps + (of_q ? 0 : 3),
+                         queries.full(q),
+                         arch::Corner4{(of_q ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
+        }
+      q.next();
+#pragma unroll 1
+      for (i32 n = 0; n < blocks; ++n, place.next()) {
+        ring.begin(place);
+        const i32 key = at.chunk_begin + n * kKeys;
+#pragma unroll
+        for (i32 box = 0; box < kWideRows + kWide; ++box) {
+          const bool of_keys = box < kWideRows;
+          arch::load_box(ring.slot(place) + box * kBox, maps + (of_keys ? 1 : 2), ring.full(place),
+                         arch::Corner4{(of_keys ? box : box - kWideRows) * 64, at.h, key, at.b});
+        }
+      }
+    }
+  }
+
+  // Sums of log gates and gradients of rows, within the tensor.
+  static float gate(const PowerAttentionBackward& a, const Place& at, i32 t) {
+    const i32 inside = min(t, a.l.size[1] - 1);
+    return reinterpret_cast<const float*>(a.l.data)[at.b * a.l.stride[0] + inside * a.l.stride[1] + at.h];
+  }
+  static float2 of_row(const PowerAttentionBackward& a, const float2* rows, const Place& at, i32 t) {
+    const i32 inside = min(t, a.q.size[1] - 1);
+    return rows[(i64(at.b) * a.q.size[1] + inside) * a.q.size[2] + at.h];
+  }
+
+  static void multiply(const Queries& queries, const Ring& ring, arch::OnChip gates,
+                       const PowerAttentionBackward& a, const float2* rows) {
+    const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
+    const i32 row = i32(group * 64 + member / 32 * 16 + lane() / 4);  // and the one 8 below
+    const arch::OnChip mine = gates + group * (2 * kKeys * 4);
+    typename Queries::Place q;
+    typename Ring::Place place;
+    const bool gated = a.l.exists();
+    const i32 all = tiles(a);
+    u32 turn = 0;
+#pragma unroll 1
+    for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
+      const Place at(a, t);
+      const i32 blocks = at.blocks(), first = at.begin + i32(group) * 64;  // the group's first query
+      if (blocks == 0) continue;
+      float row_gate[2] = {0, 0}, gate_sum[2] = {0, 0};
+      if (gated) row_gate[0] = gate(a, at, at.begin + row), row_gate[1] = gate(a, at, at.begin + row + 8);
+      const float2 given[2] = {of_row(a, rows, at, at.begin + row), of_row(a, rows, at, at.begin + row + 8)};
+      float sums[kDim / 2];
+#pragma unroll
+      for (i32 i = 0; i < kDim / 2; ++i) sums[i] = 0;
+      float next_gate = gated && member < kKeys ? gate(a, at, at.chunk_begin + i32(member)) : 0.0f;
+      queries.wait(q);
+#pragma unroll 1
+      for (i32 n = 0; n < blocks; ++n, place.next()) {
+        const i32 key = at.chunk_begin + n * kKeys;
+        ring.wait(place);
+        if (key >= first + 64 || first >= at.end) {  // no query of the group sees the block
+          if (member == 0) ring.release(place);
+          continue;
+        }
+        float scores[kKeys / 2], weights[kKeys / 2];
+        arch::keep(scores), arch::keep(weights);
+        arch::begin_products();
+        product<kWideRows * 4>(scores, queries.slot(q) + group * 8192, ring.slot(place));
+        product<(kColumns + 15) / 16>(weights, queries.slot(q) + (kWideRows * kRowBytes + group * 8192),
+                                      ring.slot(place) + kWideRows * kBox);
+        arch::commit_products();
+        const arch::OnChip here = mine + turn * (kKeys * 4);
+        if (gated) {
+          if (member < kKeys) {
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(here.at + member * 4), "f"(next_gate) : "memory");
+            next_gate = gate(a, at, key + kKeys + i32(member));
+          }
+          asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+          turn ^= 1;
+        }
+        arch::wait_products<0>();
+        arch::keep(scores), arch::keep(weights);
+        const i32 ahead = key + kKeys <= first ? kKeys : at.begin + row - key;
+        u32 slopes[kKeys / 16][4];
+        if (gated)
+          differentiate<true>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here, ahead);
+        else
+          differentiate<false>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here, ahead);
+        arch::keep(sums);
+#pragma unroll
+        for (i32 i = 0; i < kKeys / 16; ++i) arch::keep(slopes[i]);
+        arch::begin_products();
+        const u64 keys = arch::descriptor(ring.slot(place), kBox);
+#pragma unroll
+        for (i32 i = 0; i < kKeys / 16; ++i)
+          arch::multiply<kTerms, arch::Major::kOuter>(sums, slopes[i], keys + i * (2048 / 16), true);
+        arch::commit_products();
+        arch::wait_products<0>();
+        arch::keep(sums);
+        if (member == 0) ring.release(place);
+      }
+      if (member == 0) queries.release(q);
+      q.next();
+      finish(sums, gate_sum, row_gate, given, a, at, row);
+    }
+  }
+  // Rows of the queries' slot times rows of a block.
+  template <i32 kSteps>
+  static void product(float (&to)[kKeys / 2], arch::OnChip left, arch::OnChip right) {
+#pragma unroll
+    for (i32 i = 0; i < kSteps; ++i)
+      arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(
+          to, arch::descriptor(left + (i / 4 * kRowBytes + i % 4 * 32)),
+          arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
+  }
+
+  // Makes gradients of scores, and adds those of the row's gates. `ahead`: how many positions the thread's first query is after the
+  // block's first key.
+  template <bool kGated>
+  static void differentiate(u32 (&slopes)[kKeys / 16][4], const float (&scores)[kKeys / 2],
+                            const float (&weights)[kKeys / 2], float (&gate_sum)[2], float scale,
+                            const float (&row_gate)[2], const float2 (&given)[2], arch::OnChip gates,
+                            i32 ahead) {
+#pragma unroll
+    for (i32 i = 0; i < kKeys / 8; ++i) {
+      float key_gate[2] = {0, 0}, slope[4];
+      if constexpr (kGated)
+        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                     : "=f"(key_gate[0]), "=f"(key_gate[1])
+                     : "r"(gates.at + i * 32 + lane() % 4 * 8));
+#pragma unroll
+      for (i32 j = 0; j < 4; ++j) {
+        const i32 key = i * 8 + i32(lane() % 4) * 2 + j % 2;
+        const float s = scores[4 * i + j] * scale, cube = Config::kPower == 2 ? s : s * s * s;
+        const float decay = kGated ? __expf(row_gate[j / 2] - key_gate[j % 2]) : 1.0f;
+        const float of = weights[4 * i + j] * given[j / 2].x + given[j / 2].y;
+        const float value = key <= ahead + j / 2 * 8 ? of * decay * cube : 0.0f;  // times power: the slope
+        gate_sum[j / 2] += value * s;
+        slope[j] = value * float(Config::kPower);
+      }
+      slopes[i / 2][i % 2 * 2] = pack_pair<kType>(slope[0], slope[1]);
+      slopes[i / 2][i % 2 * 2 + 1] = pack_pair<kType>(slope[2], slope[3]);
+    }
+  }
+
+  static void finish(const float (&sums)[kDim / 2], const float (&gate_sum)[2], const float (&row_gate)[2],
+                     const float2 (&given)[2], const PowerAttentionBackward& a, const Place& at, i32 row) {
+    const float square = a.scale * a.scale, factor = Config::kPower == 2 ? square : square * square;
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half) {
+      const i32 t = at.begin + row + half * 8;
+      float of_gate = gate_sum[half];
+      if (a.past.exists() && t < at.end)
+        of_gate += past_part(a, at, t, given[half]) * (factor * __expf(row_gate[half]));
+      of_gate += __shfl_xor_sync(~0u, of_gate, 1);
+      of_gate += __shfl_xor_sync(~0u, of_gate, 2);
+      if (t >= at.end) continue;
+      u8* const to =
+          a.dq.data + (at.b * a.dq.stride[0] + t * a.dq.stride[1] + at.h * a.dq.stride[2]) * size_of(kOut);
+#pragma unroll
+      for (i32 j = 0; j < kDim / 8; ++j)
+        if (j * 8 < a.dq.size[3])
+          reinterpret_cast<u32*>(to)[4 * j + lane() % 4] =
+              pack_pair<kOut>(sums[4 * j + 2 * half] * a.scale, sums[4 * j + 2 * half + 1] * a.scale);
+      if (lane() % 4 == 0)
+        reinterpret_cast<float*>(
+            a.dl_rows.data)[at.b * a.dl_rows.stride[0] + t * a.dl_rows.stride[1] + at.h] = of_gate;
+    }
+  }
+  // The lane's part of the gradient of the row's sums times the past.
+  static float past_part(const PowerAttentionBackward& a, const Place& at, i32 t, const float2& given) {
+    const i64 past = at.b * a.past.stride[0] + t * a.past.stride[1] + at.h * a.past.stride[2];
+    const i64 dy = at.b * a.dy.stride[0] + t * a.dy.stride[1] + at.h * a.dy.stride[2];
+    float sum = 0;
+    for (i32 e = i32(lane() % 4); e < kColumns; e += 4)
+      sum += load_element(kType, a.past.data, past + e) * load_element(kType, a.dy.data, dy + e);
+    sum *= given.x;
+    if (a.normalise && lane() % 4 == 0) sum += given.y * load_element(kType, a.past.data, past + kColumns);
+    return sum;
+  }
+};
+
+}  // namespace power_attention_backward

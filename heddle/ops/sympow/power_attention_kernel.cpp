@@ -1,0 +1,38 @@
+// How power_attention runs as a whole kernel (power_attention_kernel.sm90.cuh).
+#include "heddle/ops/sympow/power_attention.h"
+#include "heddle/ops/sympow/sympow_kernels.h"
+
+namespace heddle {
+
+KernelPlan power_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+  const auto& a = as<PowerAttention>(args);
+  KernelPlan plan{.file = "sm90"};
+  plan.why_not = first_of({why_target(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
+                           why_rows("k", a.k, a.q.dtype), why_rows("v", a.v, a.q.dtype),
+                           why_dtype("y", a.y.dtype), why_rows("y", a.y, a.y.dtype)});
+  constexpr i64 kMostColumns = 80;  // sums and scores of a thread share 104 registers
+  if (plan.why_not.empty() && a.v.size[3] > kMostColumns)
+    plan.why_not = fmt::format("v has rows of {}; must be at most {}", a.v.size[3], kMostColumns);
+  // The past is read four bytes at a time.
+  if (plan.why_not.empty() && a.past.rank > 0 &&
+      (a.past.dtype != a.q.dtype || a.past.stride[0] % 2 + a.past.stride[1] % 2 + a.past.stride[2] % 2 != 0))
+    plan.why_not = "past has another dtype than q, or rows that begin at odd elements";
+  if (!plan.why_not.empty()) return plan;
+  constexpr i64 kGroups = 4, kRows = 64 * kGroups, kGateBytes = kGroups * 2 * 64 * 4;
+  const i64 wide = boxes_of(a.q.size[3]), columns = a.v.size[3];
+  const i64 rows = kGroups * wide * kKernelBox + kKernelBarriers + kGateBytes;
+  const i64 stage = (wide + boxes_of(columns)) * kKernelBox;
+  const i64 stages = stages_in(target.shared_bytes - rows, stage);
+  plan.constants = {
+      {"wide_rows", wide}, {"columns", columns}, {"power", a.power}, {"groups", kGroups}, {"stages", stages}};
+  const i64 items = i64(a.q.size[0]) * a.q.size[2] * a.tiles().chunks() * count_of(a.tiles().chunk, kRows);
+  plan.launches.push_back(
+      {.grid = persistent_grid(items, 1, target),
+       .threads = u32(128 * (kGroups + 1)),
+       .shared_bytes = rows + stages * (stage + kKernelBarriers),
+       .maps = {rows_map(offsetof(PowerAttention, q), a.q), rows_map(offsetof(PowerAttention, k), a.k),
+                rows_map(offsetof(PowerAttention, v), a.v)}});
+  return plan;
+}
+
+}  // namespace heddle

@@ -1,0 +1,17 @@
+#include "heddle/ir/cases.h"
+#include "heddle/ops/sympow/state_scan_gates.h"
+
+namespace heddle {
+
+std::vector<Case> state_scan_gates_cases() {
+  std::vector<Case> cases;
+  for (auto [batch, rows, heads, chunk, parts] :
+       {std::array{2, 5, 2, 3, 4}, {1, 1, 1, 0, 1}, {1, 130, 3, 32, 36}}) {
+    StateScanGates a{.l = input(DType::kF32, {batch, rows, heads}), .chunk = chunk};
+    a.part = input(DType::kF32, {batch, heads, a.tiles().chunks(), parts});
+    cases.push_back(make_case(a, rounding_bound(DType::kF32, 8 + parts)));
+  }
+  return cases;
+}
+
+}  // namespace heddle

@@ -1,0 +1,83 @@
+#include "heddle/ops/sympow/state_values.h"
+
+#include "heddle/ops/sympow/power_attention_reference.h"
+
+namespace heddle {
+
+std::vector<Case> state_values_cases();
+
+namespace {
+
+constexpr i32 kTotalColumns = 8;
+
+void infer(std::byte* args) {
+  auto& a = as<StateValues>(args);
+  require_rank("state_values", "v", a.v, 4);
+  require_heads("state_values", "v", a.v, a.v, a.v.size[3]);
+  if (a.l.rank > 0) require_rows("state_values", "l", a.l, a.v);
+  require(a.chunk >= 0, "[state_values] chunk = {}; must be a number of positions, or 0 for all", a.chunk);
+  const i32 columns = a.v.size[3] + (a.normalise ? kTotalColumns : 0);
+  set_output("state_values", "s", a.s, a.v.dtype, {a.v.size[0], a.v.size[1], a.v.size[2], columns});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
+  const auto& a = as<StateValues>(args);
+  return head_axes(a.v, a.tiles());
+}
+
+void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
+  const auto& a = as<StateValues>(args);
+  const HeadRegions add(a.v, t, out);
+  const ChunkTiles tiles = a.tiles();
+  const i32 begin = tiles.begin(t[1]), end = tiles.end(t[1]);
+  add.add(a.v, Access::kRead, begin, end);
+  add.add(a.l, Access::kRead, begin, tiles.chunk_end(tiles.chunk_of(t[1])));
+  add.add(a.s, Access::kWrite, begin, end);
+}
+
+double flops(const std::byte* args, const TileCoord&) {
+  return double(kChunkRows) * as<StateValues>(args).v.size[3];
+}
+
+// The decay from position t to the end of its chunk, in fp64.
+double decay_of(const StateValues& a, const Decays& decays, i32 b, i32 t, i32 h) {
+  const ChunkTiles tiles = a.tiles();
+  return decays.from(b, h, tiles.chunk_end(t / tiles.chunk) - 1, t);
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<StateValues>(args);
+  const auto v = values.read(a.v);
+  const Decays decays(a.l, a.v, values);
+  std::vector<double> s(size_t(elements(a.s)));
+  for (i32 b = 0; b < a.v.size[0]; ++b)
+    for (i32 t = 0; t < a.v.size[1]; ++t)
+      for (i32 h = 0; h < a.v.size[2]; ++h) {
+        const double decay = decay_of(a, decays, b, t, h);
+        const auto from = head_row(v, a.v, b, t, h);
+        const auto to = head_row(s, a.s, b, t, h);
+        for (size_t e = 0; e < from.size(); ++e) to[e] = decay * from[e];
+        if (a.normalise) to[from.size()] = decay;
+      }
+  values.write(a.s, s);
+}
+
+}  // namespace
+
+const OpSpec& state_values_op() {
+  static const OpSpec spec = [] {
+    OpSpec op =
+        op_of<StateValues>("state_values", "v times the decay to the end of each chunk, and the decay alone");
+    op.infer = infer;
+    op.axes = axes;
+    op.regions = regions;
+    op.flops = flops;
+    op.gradient = {{"state_values_backward"}};
+    op.reference = reference;
+    op.cases = state_values_cases;
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

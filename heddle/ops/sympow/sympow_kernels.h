@@ -1,0 +1,81 @@
+// What the whole kernels of symmetric powers share on the host: which tensors they take, and how bulk copies see them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "heddle/ir/kernel.h"
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+constexpr i64 kKernelBox = 64 * 128;  // bytes of 64 rows of 64 elements
+constexpr i64 kKernelBarriers = 16;   // bytes of a stage's barriers
+constexpr i32 kMostKernelColumns = 128;
+
+// The reason why a target has none of the kernels for sm_90a; empty: it has them.
+inline std::string why_target(const KernelTarget& target) {
+  if (target.arch == 90 && target.tensor_maps) return {};
+  return "it is for compute capability 9.0 with tensor maps";
+}
+
+// The reason why a tensor [., ., ., columns] of `dtype` is not taken: rows must begin at multiples of 16 bytes.
+inline std::string why_rows(const char* name, const Tensor& tensor, DType dtype) {
+  if (tensor.dtype != dtype)
+    return fmt::format("{} is {}; must be {}", name, heddle::name(tensor.dtype), heddle::name(dtype));
+  if (tensor.size[3] % 8 != 0 || tensor.size[3] > kMostKernelColumns)
+    return fmt::format("{} has rows of {}; must be a multiple of 8, at most {}", name, tensor.size[3],
+                       kMostKernelColumns);
+  for (int d = 0; d < 3; ++d)
+    if (tensor.stride[d] * size_of(dtype) % 16 != 0)
+      return fmt::format("{} has strides of {} elements; rows must begin at multiples of 16 bytes", name,
+                         tensor.stride[d]);
+  return {};
+}
+
+inline std::string why_dtype(const char* name, DType dtype) {
+  if (dtype == DType::kBf16 || dtype == DType::kF16) return {};
+  return fmt::format("{} is {}; must be bf16 or f16", name, heddle::name(dtype));
+}
+
+// The first reason that is one.
+inline std::string first_of(std::initializer_list<std::string> reasons) {
+  for (const std::string& reason : reasons)
+    if (!reason.empty()) return reason;
+  return {};
+}
+
+// Boxes of 64 elements and `rows` positions of one head, of a tensor [B, T, H, K] at `address` in the arguments.
+inline KernelMap rows_map(size_t address, const Tensor& x, i32 rows = 64) {
+  const i64 size = size_of(x.dtype);
+  return {.address = u32(address + offsetof(Tensor, data)),
+          .dtype = x.dtype,
+          .rank = 4,
+          .size = {x.size[3], x.size[2], x.size[1], x.size[0]},
+          .stride = {0, size * x.stride[2], size * x.stride[1], size * x.stride[0]},
+          .box = {64, 1, rows, 1}};
+}
+// Boxes of 64 columns and `rows` rows of one head, of states [B, H, C, E].
+inline KernelMap states_map(size_t address, const Tensor& s, i32 rows) {
+  KernelMap map = rows_map(address, s, 1);
+  map.box = {64, rows, 1, 1};
+  return map;
+}
+
+inline i64 count_of(i64 all, i64 one) {
+  return (all + one - 1) / one;
+}
+inline i64 boxes_of(i64 elements) {
+  return count_of(elements, 64);
+}
+inline i64 stages_in(i64 bytes, i64 stage_bytes) {
+  constexpr i64 kMost = 12;
+  return std::min(kMost, bytes / (stage_bytes + kKernelBarriers));
+}
+// CTAs of a persistent kernel: clusters as many as there are items, or as the device holds.
+inline u32 persistent_grid(i64 items, i32 cluster, const KernelTarget& target) {
+  return u32(std::min<i64>(items, target.multiprocessors / cluster) * cluster);
+}
+
+}  // namespace heddle

@@ -1,0 +1,294 @@
+// sympow_mma_backward as a whole kernel on sm_90a, for power 2. dy times a block of 64 rows of the state is the gradient of a block of
+// phi, 64 columns x0[i] x1[j] of two tiles of x; it stays in registers, and its products with x0 and x1 are added to dx, tile by tile.
+// The gradient of one block is folded while the next one is multiplied. A thread has two rows; of a tile it has elements j, j + 1 in
+// `slots` on chip, and of tile s0 all elements, over its own columns, in registers. Blocks are used as sympow_mma uses them.
+namespace sympow_mma_backward {
+
+struct KernelConfig {
+  static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
+  static constexpr i32 kColumns = 64;  // of the state; a multiple of 8
+  static constexpr i32 kGroups = 2;    // of four warps, 64 rows each
+  static constexpr i32 kCluster = 2;   // CTAs that share the state
+  static constexpr i32 kStages = 6;    // stages in flight
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr SympowMmaBackward kTypes = Config::types();
+  static constexpr DType kType = kTypes.x.dtype, kOut = kTypes.dx.dtype;
+  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
+  static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
+  static constexpr i32 kCluster = Config::kCluster, kBlocks = kTiles * (kTiles + 1) / 2;
+  static constexpr i32 kPer = kBlocks % 2 == 0 ? 2 : 1;  // blocks in a stage
+  static constexpr i32 kWide = (kColumns + 63) / 64;     // boxes of 64 columns of the state and of dy
+  static constexpr i32 kWideRows = (kTiles + 7) / 8;     // boxes of 64 elements of x
+  static constexpr i32 kRows = 64 * kGroups;
+  static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
+  using Ring = SlotRing<Config::kStages, kPer * kBlock>;
+  using RowRing = SlotRing<2, (kWideRows + kWide) * kRowBytes>;  // x, then dy
+  static constexpr u32 kThreads = 128 * (kGroups + 1), kSlotBytes = kTiles * 128 * 16;
+
+  using Bringer = Role<128, 40>;
+  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 152>;
+  using All = Roles<Bringer, Multiplier>;
+
+  // The rows of a CTA in the tile of its cluster.
+  struct Place {
+    i32 b, h, begin, end, state;  // rows [begin, end) of x; the first row of the state
+
+    Place(const SympowMmaBackward& a, i32 tile, u32 rank) {
+      const ChunkTiles chunks = a.tiles();
+      const i32 height = kRows * kCluster, per = (chunks.chunk + height - 1) / height;
+      const i32 head = tile / (per * chunks.chunks()), in = tile % (per * chunks.chunks()), chunk = in / per;
+      b = head / a.x.size[2], h = head % a.x.size[2];
+      begin = chunks.chunk_begin(chunk) + (in % per * kCluster + i32(rank)) * kRows;
+      end = chunks.chunk_end(chunk);
+      state = chunk * kBlocks * 64;
+    }
+  };
+  static i32 tiles(const SympowMmaBackward& a) {
+    const ChunkTiles chunks = a.tiles();
+    const i32 height = kRows * kCluster;
+    return a.x.size[0] * a.x.size[2] * chunks.chunks() * ((chunks.chunk + height - 1) / height);
+  }
+
+  static void run(const SympowMmaBackward& a, const TensorMap* maps, u8*) {
+    const arch::OnChip slots = chip() + (RowRing::kBytes + Ring::kBytes);
+    const RowRing rows{chip(), slots + kGroups * kSlotBytes};
+    const Ring ring{chip() + RowRing::kBytes, rows.barriers + RowRing::kBarrierBytes};
+    if (threadIdx.x == 0) rows.init(kGroups), ring.init(kGroups * kCluster);
+    if constexpr (kCluster > 1)
+      arch::sync_cluster();
+    else
+      __syncthreads();
+    const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
+    if (threadIdx.x < 128) {
+      All::template enter<Bringer>();
+      if (threadIdx.x == 0) bring(rows, ring, a, maps, rank);
+    } else {
+      All::template enter<Multiplier>();
+      multiply(rows, ring, slots, a, rank);
+    }
+    if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
+  }
+
+  static void bring(const RowRing& rows, const Ring& ring, const SympowMmaBackward& a, const TensorMap* maps,
+                    u32 rank) {
+    typename RowRing::Place x;
+    typename Ring::Place place;
+    const EveryTile<kCluster> mine;
+    const i32 all = tiles(a);
+#pragma unroll 1
+    for (i32 t = mine.first; t < all; t += mine.stride) {
+      const Place at(a, t, rank);
+      rows.begin(x);
+#pragma unroll
+      for (i32 wide = 0; wide < kWideRows + kWide; ++wide)
+#pragma unroll 1
+        for (i32 row = 0; row < kRows; row += 64) {
+          const bool of_x = wide < kWideRows;
+          arch::load_box(rows.slot(x) + (wide * kRowBytes + row * 128), maps + (of_x ? 0 : 1), rows.full(x),
+                         arch::Corner4{(of_x ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
+        }
+      x.next();
+      i32 count = 0;
+#pragma unroll 1
+      for (i32 s0 = 0; s0 < kTiles; ++s0)
+#pragma unroll 1
+        for (i32 q = 0; q <= s0; ++q) {
+          const i32 block = s0 * (s0 + 1) / 2 + (q == 0 ? s0 : q - 1);
+          if (count == 0) ring.begin(place);
+          bring_block(ring.slot(place) + count * kBlock, ring.full(place), maps + 2, at,
+                      at.state + block * 64, rank);
+          if (++count == kPer) count = 0, place.next();
+        }
+    }
+  }
+  // Each CTA of a cluster brings its rows to all.
+  static void bring_block(arch::OnChip to, arch::OnChip full, const TensorMap* map, const Place& at, i32 row,
+                          u32 rank) {
+    constexpr i32 kMine = 64 / kCluster;
+    constexpr u16 kAll = (1 << kCluster) - 1;
+#pragma unroll
+    for (i32 wide = 0; wide < kWide; ++wide) {
+      const arch::OnChip there = to + (wide * kBox + rank * kMine * 128);
+      const arch::Corner4 from{wide * 64, row + i32(rank) * kMine, at.h, at.b};
+      if constexpr (kCluster > 1)
+        arch::load_box_to(kAll, there, map, full, from);
+      else
+        arch::load_box(there, map, full, from);
+    }
+  }
+
+  struct Two {
+    float x, y;
+  };
+  static Two unpack(u32 pair) {
+    if constexpr (kType == DType::kBf16)
+      return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
+    else
+      return {from_f16(u16(pair)), from_f16(u16(pair >> 16))};
+  }
+
+  // Adds gradients of blocks to dx, in the order of use.
+  struct Folder {
+    arch::OnChip mine;   // pair 0 of tile 0 of the first row
+    arch::OnChip slots;  // of the thread: 16 bytes a tile, elements j and j + 1 of both rows
+    u32 swizzle;         // of both rows
+    i32 s0 = 0, q = 0;   // the next block
+    float x0[8][2], of_s0[8][2];
+
+    u32 pair(i32 row, i32 s) const {
+      const u32 wide = kWideRows > 1 ? u32(s / 8) * kRowBytes : 0;
+      return arch::load_pair(mine + (row * 1024 + wide + ((u32(s % 8) ^ swizzle) * 16)));
+    }
+    void clear() const {
+#pragma unroll
+      for (i32 s = 0; s < kTiles; ++s) arch::store_floats(slots + s * 2048, {0, 0, 0, 0});
+    }
+    void begin_tile() {
+#pragma unroll
+      for (i32 row = 0; row < 2; ++row) {
+        const u32 own = pair(row, s0);
+#pragma unroll
+        for (i32 c = 0; c < 4; ++c) {
+          const Two two = unpack(__shfl_sync(~0u, own, (lane() & ~3u) + c));
+          x0[2 * c][row] = two.x, x0[2 * c + 1][row] = two.y;
+          of_s0[2 * c][row] = of_s0[2 * c + 1][row] = 0;
+        }
+      }
+    }
+    // Adds the sums of the quad for tile s0.
+    void end_tile() const {
+      float mine_of[2][2] = {};
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i)
+#pragma unroll
+        for (i32 row = 0; row < 2; ++row) {
+          float sum = of_s0[i][row];
+          sum += __shfl_xor_sync(~0u, sum, 1);
+          sum += __shfl_xor_sync(~0u, sum, 2);
+          if (i32(lane() % 4) == i / 2) mine_of[row][i % 2] = sum;
+        }
+      add(s0, mine_of);
+    }
+    void add(i32 s, const float (&more)[2][2]) const {
+      const float4 sum = arch::load_floats(slots + s * 2048);
+      arch::store_floats(slots + s * 2048,
+                         {sum.x + more[0][0], sum.y + more[0][1], sum.z + more[1][0], sum.w + more[1][1]});
+    }
+    void fold(const float (&d)[32]) {
+      if (q == 0) begin_tile();
+      const i32 s1 = q == 0 ? s0 : q - 1;
+      const float weight = q == 0 ? 1.0f : 1.41421356f;
+      float of_s1[2][2] = {};
+#pragma unroll
+      for (i32 row = 0; row < 2; ++row) {
+        const Two x1 = unpack(pair(row, s1));
+        const float first = x1.x * weight, second = x1.y * weight;
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) {
+          const float one = d[4 * i + 2 * row], two = d[4 * i + 2 * row + 1];
+          of_s0[i][row] += one * first + two * second;
+          of_s1[row][0] += one * x0[i][row], of_s1[row][1] += two * x0[i][row];
+        }
+        of_s1[row][0] *= weight, of_s1[row][1] *= weight;
+      }
+      add(s1, of_s1);
+      if (q == s0) {
+        end_tile();
+        ++s0, q = 0;
+      } else {
+        ++q;
+      }
+    }
+  };
+
+  static void multiply(const RowRing& rows, const Ring& ring, arch::OnChip slots, const SympowMmaBackward& a,
+                       u32 rank) {
+    const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128, row = member / 32 * 16 + lane() / 4;
+    typename RowRing::Place x;
+    typename Ring::Place place, done;
+    const auto release = [&] {
+      if (member < u32(kCluster)) {
+        if constexpr (kCluster > 1)
+          ring.release_at(done, member);
+        else
+          ring.release(done);
+      }
+      done.next();
+    };
+    const EveryTile<kCluster> mine;
+    const i32 all = tiles(a);
+#pragma unroll 1
+    for (i32 t = mine.first; t < all; t += mine.stride) {
+      rows.wait(x);
+      const arch::OnChip here = rows.slot(x) + group * 8192, dy = here + kWideRows * kRowBytes;
+      Folder folder{here + (row * 128 + lane() % 4 * 4), slots + (group * kSlotBytes + member * 16), row % 8};
+      folder.clear();
+      float gradients[2][32];
+      // Begins the product of a block, the `in_stage`-th of its stage.
+      const auto begin = [&](i32 in_stage, float(&to)[32]) {
+        if (in_stage == 0) ring.wait(place);
+        arch::keep(to);
+        arch::begin_products();
+#pragma unroll
+        for (i32 i = 0; i < (kColumns + 15) / 16; ++i) {
+          const u64 left = arch::descriptor(dy + (i / 4 * kRowBytes + i % 4 * 32));
+          const u64 right =
+              arch::descriptor(ring.slot(place) + (in_stage * kBlock + i / 4 * kBox + i % 4 * 32));
+          arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(to, left, right, i > 0);
+        }
+        arch::commit_products();
+        if (in_stage == kPer - 1) place.next();
+      };
+      const auto step = [&](i32 in_stage, bool is_last, float(&now)[32], float(&next)[32]) {
+        if (!is_last) {
+          begin(kPer - 1 - in_stage, next);
+          arch::wait_products<1>();
+        } else {
+          arch::wait_products<0>();
+        }
+        arch::keep(now);
+        if (in_stage == kPer - 1) release();
+        folder.fold(now);
+      };
+      begin(0, gradients[0]);
+#pragma unroll 1
+      for (i32 block = 0; block + 2 < kBlocks; block += 2) {
+        step(0, false, gradients[0], gradients[1]);
+        step(kPer - 1, false, gradients[1], gradients[0]);
+      }
+      if constexpr (kBlocks % 2 == 0) {
+        step(0, false, gradients[0], gradients[1]);
+        step(kPer - 1, true, gradients[1], gradients[0]);
+      } else {
+        step(0, true, gradients[0], gradients[1]);
+      }
+      if (member == 0) rows.release(x);
+      x.next();
+      store(folder, a, Place(a, t, rank), i32(group * 64 + row));
+    }
+  }
+  static void store(const Folder& folder, const SympowMmaBackward& a, const Place& at, i32 row) {
+#pragma unroll 1
+    for (i32 s = 0; s < kTiles; ++s) {
+      const float4 sum = arch::load_floats(folder.slots + s * 2048);
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) {
+        const i32 t = at.begin + row + half * 8;
+        if (t >= at.end) continue;
+        u8* const to =
+            a.dx.data + (at.b * a.dx.stride[0] + t * a.dx.stride[1] + at.h * a.dx.stride[2]) * size_of(kOut);
+        const float first = half == 0 ? sum.x : sum.z, second = half == 0 ? sum.y : sum.w;
+        const i32 pair = 4 * s + i32(lane() % 4);
+        if constexpr (kOut == DType::kF32)
+          reinterpret_cast<float2*>(to)[pair] = {first, second};
+        else
+          reinterpret_cast<u32*>(to)[pair] = pack_pair<kOut>(first, second);
+      }
+    }
+  }
+};
+
+}  // namespace sympow_mma_backward

@@ -1,0 +1,31 @@
+#include <algorithm>
+#include <cmath>
+
+#include "heddle/ir/cases.h"
+#include "heddle/ops/sympow/sympow_mma.h"
+
+namespace heddle {
+
+// Sums of products of random signs. Narrow types: a device multiplies rounded columns of phi.
+std::vector<Case> sympow_mma_cases() {
+  struct Shape {
+    i32 batch, rows, heads, dim, columns, chunk, power;
+  };
+  std::vector<Case> cases;
+  for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
+    for (const auto& [batch, rows, heads, dim, columns, chunk, power] : {Shape{1, 1, 1, 8, 1, 0, 2},
+                                                                         {2, 5, 2, 8, 9, 3, 2},
+                                                                         {1, 100, 2, 24, 16, 67, 2},
+                                                                         {1, 65, 1, 64, 24, 0, 2},
+                                                                         {1, 64, 1, 16, 130, 32, 2},
+                                                                         {1, 9, 2, 16, 8, 4, 4}}) {
+      SympowMma a{.x = input(type, {batch, rows, heads, dim}), .power = power, .chunk = chunk};
+      a.s = input(type, {batch, heads, a.tiles().chunks() * a.width(), columns});
+      const double terms = std::max(1.0, std::sqrt(double(a.width())) / 2);
+      cases.push_back(make_case(a, type == DType::kF32 ? rounding_bound(type, a.width())
+                                                       : rounding_bound(DType::kBf16, 8) * terms));
+    }
+  return cases;
+}
+
+}  // namespace heddle

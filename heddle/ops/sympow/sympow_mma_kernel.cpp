@@ -1,0 +1,36 @@
+// How sympow_mma runs as a whole kernel (sympow_mma_kernel.sm90.cuh).
+#include "heddle/ops/sympow/sympow_kernels.h"
+#include "heddle/ops/sympow/sympow_mma.h"
+
+namespace heddle {
+
+KernelPlan sympow_mma_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
+  const auto& a = as<SympowMma>(args);
+  KernelPlan plan{.file = "sm90"};
+  plan.why_not = first_of({why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
+                           why_rows("s", a.s, a.x.dtype), why_rows("y", a.y, a.y.dtype),
+                           a.power == 2 ? "" : "it is for power 2"});
+  if (!plan.why_not.empty()) return plan;
+  // Measured on an H100: four groups for narrow states, two for wide ones, whose sums take more registers.
+  constexpr i64 kNarrow = 64, kMiddle = 96;
+  const i64 tiles = a.x.size[3] / kSympowTile, columns = a.s.size[3];
+  const i64 groups = columns <= kNarrow ? 4 : columns <= kMiddle ? 3 : 2, cluster = 2;
+  const i64 blocks = tiles * (tiles + 1) / 2;
+  const i64 stage = (blocks % 2 == 0 ? 2 : 1) * boxes_of(columns) * kKernelBox;
+  const i64 rows = 2 * (groups * boxes_of(a.x.size[3]) * kKernelBox + kKernelBarriers);
+  const i64 stages = stages_in(target.shared_bytes - rows, stage);
+  plan.constants = {
+      {"tiles", tiles}, {"columns", columns}, {"groups", groups}, {"cluster", cluster}, {"stages", stages}};
+  const ChunkTiles chunks = a.tiles();
+  const i64 items =
+      i64(a.x.size[0]) * a.x.size[2] * chunks.chunks() * count_of(chunks.chunk, 64 * groups * cluster);
+  plan.launches.push_back({.grid = persistent_grid(items, i32(cluster), target),
+                           .cluster = u32(cluster),
+                           .threads = u32(128 * (groups + 1)),
+                           .shared_bytes = rows + stages * (stage + kKernelBarriers),
+                           .maps = {rows_map(offsetof(SympowMma, x), a.x),
+                                    states_map(offsetof(SympowMma, s), a.s, i32(64 / cluster))}});
+  return plan;
+}
+
+}  // namespace heddle

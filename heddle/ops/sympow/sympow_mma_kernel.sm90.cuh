@@ -1,0 +1,244 @@
+// sympow_mma as a whole kernel on sm_90a, for power 2. One thread brings rows of x and blocks of 64 rows of the state by bulk copies;
+// groups of four warps make phi of 64 rows each in registers, as the left operands of wgmma: phi is not even on chip.
+// A block of phi is x0[i] x1[j] of two tiles of 8 elements. A lane has the pairs x1[j], x1[j + 1] of its two rows, takes x0[i] from its
+// quad by shuffles once for all blocks of tile s0, and multiplies two at a time. Blocks are used in the order (s0, s0), (s0, 0), ...,
+// (s0, s0 - 1) of each s0: all but the first count sqrt 2. A cluster of CTAs shares the blocks of the state.
+namespace sympow_mma {
+
+struct KernelConfig {
+  static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
+  static constexpr i32 kColumns = 64;  // of the state; a multiple of 8
+  static constexpr i32 kGroups = 4;    // of four warps, 64 rows each
+  static constexpr i32 kCluster = 2;   // CTAs that share the state
+  static constexpr i32 kStages = 8;    // stages in flight
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr SympowMma kTypes = Config::types();
+  static constexpr DType kType = kTypes.x.dtype, kOut = kTypes.y.dtype;
+  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
+  static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
+  static constexpr i32 kCluster = Config::kCluster, kBlocks = kTiles * (kTiles + 1) / 2;
+  static constexpr i32 kPer = kBlocks % 2 == 0 ? 2 : 1;  // blocks in a stage
+  static constexpr i32 kWide = (kColumns + 63) / 64;     // boxes of 64 columns of the state
+  static constexpr i32 kWideRows = (kTiles + 7) / 8;     // boxes of 64 elements of x
+  static constexpr i32 kRows = 64 * kGroups;
+  static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
+  using Ring = SlotRing<Config::kStages, kPer * kBlock>;
+  using RowRing = SlotRing<2, kWideRows * kRowBytes>;
+  static constexpr u32 kThreads = 128 * (kGroups + 1);
+
+  using Bringer = Role<128, 40>;
+  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : kGroups == 3 ? 152 : 104>;
+  using All = Roles<Bringer, Multiplier>;
+
+  // The rows of a CTA in the tile of its cluster.
+  struct Place {
+    i32 b, h, begin, end, state;  // rows [begin, end) of x; the first row of the state
+
+    Place(const SympowMma& a, i32 tile, u32 rank) {
+      const ChunkTiles chunks = a.tiles();
+      const i32 height = kRows * kCluster, per = (chunks.chunk + height - 1) / height;
+      const i32 head = tile / (per * chunks.chunks()), in = tile % (per * chunks.chunks()), chunk = in / per;
+      b = head / a.x.size[2], h = head % a.x.size[2];
+      begin = chunks.chunk_begin(chunk) + (in % per * kCluster + i32(rank)) * kRows;
+      end = chunks.chunk_end(chunk);
+      state = chunk * kBlocks * 64;
+    }
+  };
+  static i32 tiles(const SympowMma& a) {
+    const ChunkTiles chunks = a.tiles();
+    const i32 height = kRows * kCluster;
+    return a.x.size[0] * a.x.size[2] * chunks.chunks() * ((chunks.chunk + height - 1) / height);
+  }
+
+  static void run(const SympowMma& a, const TensorMap* maps, u8*) {
+    const RowRing rows{chip(), chip() + (RowRing::kBytes + Ring::kBytes)};
+    const Ring ring{chip() + RowRing::kBytes, rows.barriers + RowRing::kBarrierBytes};
+    if (threadIdx.x == 0) rows.init(kGroups), ring.init(kGroups * kCluster);
+    if constexpr (kCluster > 1)
+      arch::sync_cluster();
+    else
+      __syncthreads();
+    const u32 rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
+    if (threadIdx.x < 128) {
+      All::template enter<Bringer>();
+      if (threadIdx.x == 0) bring(rows, ring, a, maps, rank);
+    } else {
+      All::template enter<Multiplier>();
+      multiply(rows, ring, a, rank);
+    }
+    if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
+  }
+
+  static void bring(const RowRing& rows, const Ring& ring, const SympowMma& a, const TensorMap* maps,
+                    u32 rank) {
+    typename RowRing::Place x;
+    typename Ring::Place place;
+    const EveryTile<kCluster> mine;
+    const i32 all = tiles(a);
+#pragma unroll 1
+    for (i32 t = mine.first; t < all; t += mine.stride) {
+      const Place at(a, t, rank);
+      rows.begin(x);
+#pragma unroll
+      for (i32 wide = 0; wide < kWideRows; ++wide)
+#pragma unroll 1
+        for (i32 row = 0; row < kRows; row += 64)
+          arch::load_box(rows.slot(x) + (wide * kRowBytes + row * 128), maps, rows.full(x),
+                         arch::Corner4{wide * 64, at.h, at.begin + row, at.b});
+      x.next();
+      i32 count = 0;
+#pragma unroll 1
+      for (i32 s0 = 0; s0 < kTiles; ++s0)
+#pragma unroll 1
+        for (i32 q = 0; q <= s0; ++q) {
+          const i32 block = s0 * (s0 + 1) / 2 + (q == 0 ? s0 : q - 1);
+          if (count == 0) ring.begin(place);
+          bring_block(ring.slot(place) + count * kBlock, ring.full(place), maps + 1, at,
+                      at.state + block * 64, rank);
+          if (++count == kPer) count = 0, place.next();
+        }
+    }
+  }
+  // Each CTA of a cluster brings its rows to all.
+  static void bring_block(arch::OnChip to, arch::OnChip full, const TensorMap* map, const Place& at, i32 row,
+                          u32 rank) {
+    constexpr i32 kMine = 64 / kCluster;
+    constexpr u16 kAll = (1 << kCluster) - 1;
+#pragma unroll
+    for (i32 wide = 0; wide < kWide; ++wide) {
+      const arch::OnChip there = to + (wide * kBox + rank * kMine * 128);
+      const arch::Corner4 from{wide * 64, row + i32(rank) * kMine, at.h, at.b};
+      if constexpr (kCluster > 1)
+        arch::load_box_to(kAll, there, map, full, from);
+      else
+        arch::load_box(there, map, full, from);
+    }
+  }
+
+  // The registers in which a thread makes phi. `one`: x0[i] of both rows, twice. Two blocks: one is multiplied while the next is made.
+  struct Maker {
+    arch::OnChip mine;  // pair 0 of tile 0 of the first row
+    u32 swizzle;        // of both rows
+    i32 s0 = 0, q = 0;  // the block that is made next
+    u32 one[8][2], two[2];
+
+    u32 pair(i32 row, i32 s) const {
+      const u32 wide = kWideRows > 1 ? u32(s / 8) * kRowBytes : 0;
+      return arch::load_pair(mine + (row * 1024 + wide + ((u32(s % 8) ^ swizzle) * 16)));
+    }
+    void begin() {
+      if (q == 0) {
+#pragma unroll
+        for (i32 row = 0; row < 2; ++row) {
+          const u32 own = pair(row, s0);
+#pragma unroll
+          for (i32 c = 0; c < 4; ++c) {
+            const u32 got = __shfl_sync(~0u, own, (lane() & ~3u) + c);
+            one[2 * c][row] = __byte_perm(got, got, 0x1010),
+                    one[2 * c + 1][row] = __byte_perm(got, got, 0x3232);
+          }
+        }
+      } else if (q == 1) {
+#pragma unroll
+        for (i32 i = 0; i < 16; ++i)
+          one[i / 2][i % 2] = arch::multiply_pairs<kType>(one[i / 2][i % 2], arch::kRootsOfTwo<kType>);
+      }
+      const i32 s1 = q == 0 ? s0 : q - 1;
+      two[0] = pair(0, s1), two[1] = pair(1, s1);
+      if (q == s0)
+        ++s0, q = 0;
+      else
+        ++q;
+    }
+    // Makes 16 columns of the block.
+    void make(u32 (&to)[4], i32 c) const {
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) to[i] = arch::multiply_pairs<kType>(one[2 * c + i / 2][i % 2], two[i % 2]);
+    }
+  };
+
+  static void multiply(const RowRing& rows, const Ring& ring, const SympowMma& a, u32 rank) {
+    const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128, row = member / 32 * 16 + lane() / 4;
+    typename RowRing::Place x;
+    typename Ring::Place place, done;
+    const auto release = [&] {
+      if (member < u32(kCluster)) {
+        if constexpr (kCluster > 1)
+          ring.release_at(done, member);
+        else
+          ring.release(done);
+      }
+      done.next();
+    };
+    const EveryTile<kCluster> mine;
+    const i32 all = tiles(a);
+#pragma unroll 1
+    for (i32 t = mine.first; t < all; t += mine.stride) {
+      rows.wait(x);
+      Maker maker{rows.slot(x) + ((group * 64 + row) * 128 + lane() % 4 * 4), row % 8};
+      float sums[kColumns / 2];
+      u32 left[2][4][4];
+      // Multiplies block `number` in `now` while the next one is made in `next`, a quarter between two products.
+      const auto add_block = [&](i32 in_stage, u32(&now)[4][4], u32(&next)[4][4], bool add) {
+        if (in_stage == 0) ring.wait(place);
+#pragma unroll
+        for (i32 c = 0; c < 4; ++c) arch::keep(now[c]);
+        arch::keep(sums);
+        arch::begin_products();
+        const u64 b = arch::descriptor(ring.slot(place) + in_stage * kBlock, kBox);
+#pragma unroll
+        for (i32 c = 0; c < 4; ++c) {
+          arch::multiply<kTerms, arch::Major::kOuter>(sums, now[c], b + c * (2048 / 16), add || c > 0);
+          arch::commit_products();
+          if (c == 0) {
+            maker.begin();
+            arch::wait_products<1>();
+            if (in_stage == 0 && add) release();
+#pragma unroll
+            for (i32 i = 0; i < 4; ++i) arch::keep(next[i]);
+          }
+          maker.make(next[c], c);
+        }
+        if (in_stage == kPer - 1) place.next();
+      };
+      maker.begin();
+#pragma unroll
+      for (i32 c = 0; c < 4; ++c) maker.make(left[0][c], c);
+#pragma unroll 1
+      for (i32 block = 0; block + 1 < kBlocks; block += 2) {
+        add_block(0, left[0], left[1], block > 0);
+        add_block(kPer == 2 ? 1 : 0, left[1], left[0], true);
+      }
+      if constexpr (kBlocks % 2 != 0) add_block(0, left[0], left[1], kBlocks > 1);
+      if (member == 0) rows.release(x);
+      x.next();
+      arch::wait_products<0>();
+      release();
+      arch::keep(sums);
+      store(sums, a, Place(a, t, rank), i32(group * 64 + row));
+    }
+  }
+  static void store(const float (&sums)[kColumns / 2], const SympowMma& a, const Place& at, i32 row) {
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half) {
+      const i32 t = at.begin + row + half * 8;
+      if (t >= at.end) continue;
+      u8* const to =
+          a.y.data + (at.b * a.y.stride[0] + t * a.y.stride[1] + at.h * a.y.stride[2]) * size_of(kOut);
+#pragma unroll
+      for (i32 j = 0; j < kColumns / 8; ++j) {
+        const float first = sums[4 * j + 2 * half], second = sums[4 * j + 2 * half + 1];
+        const i32 pair = 4 * j + i32(lane() % 4);
+        if constexpr (kOut == DType::kF32)
+          reinterpret_cast<float2*>(to)[pair] = {first, second};
+        else
+          reinterpret_cast<u32*>(to)[pair] = pack_pair<kOut>(first, second);
+      }
+    }
+  }
+};
+
+}  // namespace sympow_mma
