@@ -60,7 +60,7 @@ def characters(pattern: str) -> list[tuple[int, int]] | None:
 
 
 def blocks() -> dict[str, list[tuple[int, int]]]:
-    """Those that Oniguruma knows, without the ones of surrogates."""
+    """Blocks that Oniguruma knows, without the ones of surrogates."""
     result = {}
     for name in PROPERTIES["BLOCK"][1]:
         found = regex.search(rf"\p{{Block={name}}}+", EVERY)
