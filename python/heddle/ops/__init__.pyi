@@ -105,6 +105,7 @@ def attention(
     keys: T,
     values: T,
     latent: T | None = None,
+    bias: T | None = None,
     *,
     heads: int = 0,
     kv_heads: int = 0,
@@ -129,6 +130,7 @@ def attention(
     keys: [P, G, S, D], float32 | float16 | bfloat16
     values: [P, G, S, E], float32 | float16 | bfloat16
     latent: [M, .], float32 | float16 | bfloat16; optional
+    bias: [H, .], float32; optional
     returns part: [M, H, C, E], float32 | float16 | bfloat16; stats: [M, H, C, .], float32
 
     Raises Unsupported: it is a part of a program, because it reads the step record: use a graph, or
@@ -201,6 +203,15 @@ def chunk_sum_backward(dy: T, *, chunk: int = 0, out: T | dict[str, T] | None = 
 
     dy: [B, T, H], float32
     returns dx: [B, T, H], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def clamp(x: T, *, low: float = -1.0, high: float = 1.0, out: T | dict[str, T] | None = None) -> T:
+    """y = x, at least low and at most high
+
+    x: [M, N], float32 | float16 | bfloat16
+    returns y: [M, N], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
