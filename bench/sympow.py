@@ -18,12 +18,14 @@ def kernels():
     """name: (op, type of the arguments, dtypes by field, constants, number of maps)."""
     made = {}
     for dtype in ("bf16", "f16"):
-        for dim, columns, groups, cluster in MMA:
+        for variant in MMA:
+            dim, columns, groups, cluster, per, turns = variant
             if dtype == "f16" and columns != 64:
                 continue
-            name = f"sympow_mma_{dtype}_{dim}_{columns}_{groups}_{cluster}"
             constants = {"Tiles": dim // 8, "Columns": columns, "Groups": groups, "Cluster": cluster}
-            constants["Stages"] = mma_stages(dim, columns, groups)
+            constants |= {"Per": per, "Turns": turns}
+            constants["Stages"] = stages_in(*mma_bytes(constants))
+            name = f"sympow_mma_{dtype}_{'_'.join(map(str, variant))}"
             made[name] = ("sympow_mma", "SympowMma", dict.fromkeys("xsy", dtype), constants, 2)
         for dim, columns, groups in BACKWARD:
             if dtype == "f16" and columns != 64:
@@ -40,16 +42,39 @@ def kernels():
             constants["Stages"] = min(12, (SHARED - 64) // (state_stage(dim, columns) + 16))
             name = f"mma_sympow_{dtype}_{dim}_{columns}_{own}_{cluster}"
             made[name] = ("mma_sympow", "MmaSympow", dict.fromkeys("xvs", dtype), constants, 2)
-        for dim, columns, power in ATTENTION:
-            constants = {"WideRows": -(-dim // 64), "Columns": columns, "Power": power, "Groups": 4}
-            constants["Stages"] = attention_stages(dim, columns)
+        for dim, columns, power, groups, overlap in FORWARD:
+            constants = {"WideRows": -(-dim // 64), "Columns": columns, "Power": power}
+            constants |= {"Groups": groups, "Overlap": overlap}
+            constants["Stages"] = stages_in(*attention_bytes(constants))
             fields = dict.fromkeys(("q", "k", "v", "past", "y"), dtype) | {"l": "f32", "total": "f32"}
-            made[f"power_attention_{dtype}_{dim}_{columns}_{power}"] = (
+            made[f"power_attention_{dtype}_{dim}_{columns}_{power}_{groups}_{overlap}"] = (
                 "power_attention",
                 "PowerAttention",
                 fields,
                 constants,
                 3,
+            )
+        for dim, columns, power in ATTENTION:
+            constants = {"WideRows": -(-dim // 64), "Columns": columns, "Power": power}
+            constants["Stages"] = stages_in(*attention_backward_bytes(constants))
+            common = dict.fromkeys(("q", "k", "v", "y", "dy"), dtype)
+            common |= dict.fromkeys(("l", "total", "dtotal", "dl_rows"), "f32")
+            name = f"{dtype}_{dim}_{columns}_{power}"
+            fields = common | {"dq": dtype, "past": dtype}
+            made[f"power_attention_backward_{name}"] = (
+                "power_attention_backward",
+                "PowerAttentionBackward",
+                fields,
+                constants,
+                4,
+            )
+            fields = common | {"dk": dtype, "dv": dtype, "dl": "f32"}
+            made[f"power_attention_keys_backward_{name}"] = (
+                "power_attention_keys_backward",
+                "PowerAttentionKeysBackward",
+                fields,
+                constants,
+                4,
             )
         fields = {"u": dtype, "s": dtype, "s0": "f32", "l": "f32", "last": "f32"}
         made[f"state_scan_{dtype}"] = ("state_scan", "StateScan", fields, {"Ahead": 8}, 0)
@@ -69,6 +94,13 @@ STATE = (
     (128, 128, 1, 2),
 )
 # d, E, power
+FORWARD = (
+    *((64, 64, 2, groups, overlap) for groups, overlap in ((4, 0), (3, 0), (3, 1), (2, 1))),
+    (64, 64, 4, 4, 0),
+    (32, 40, 2, 4, 0),
+    (128, 64, 2, 4, 0),
+    (64, 128, 2, 2, 1),
+)
 ATTENTION = ((64, 64, 2), (64, 64, 4), (32, 40, 2), (128, 64, 2))
 VARIANTS = {"state_scan": "sm80"}
 
@@ -77,38 +109,41 @@ def state_stage(dim, columns):
     return (-(-dim // 64) + -(-columns // 64)) * 8192
 
 
-def attention_stages(dim, columns):
-    return min(8, (SHARED - 4 * 8192 * -(-dim // 64) - 2048 - 64) // (state_stage(dim, columns) + 16))
+def attention_bytes(constants):
+    """Bytes besides the ring, and of a stage."""
+    wide = constants["WideRows"] + -(-constants["Columns"] // 64)
+    groups = constants["Groups"]
+    return groups * constants["WideRows"] * 8192 + 16 + groups * 512, wide * 8192
 
 
-# d, E, groups, CTAs of a cluster
+# d, E, groups, CTAs of a cluster, blocks of a stage, turns
 MMA = (
-    (64, 64, 4, 2),
-    (64, 64, 4, 1),
-    (64, 64, 3, 2),
-    (64, 72, 4, 2),
-    (64, 72, 3, 2),
-    (64, 128, 2, 2),
-    (64, 128, 3, 2),
-    (64, 32, 4, 2),
-    (32, 64, 4, 2),
-    (24, 40, 4, 2),
-    (128, 128, 2, 2),
+    *((64, 64, 4, cluster, per, turns) for cluster in (1, 2) for per in (1, 2) for turns in (0, 1)),
+    (64, 72, 4, 2, 1, 1),
+    (64, 72, 4, 1, 1, 0),
+    (64, 72, 4, 1, 2, 0),
+    *((64, 128, 2, cluster, per, turns) for cluster in (1, 2) for per in (1, 2) for turns in (0, 1)),
+    (64, 128, 3, 2, 1, 0),
+    (32, 64, 4, 2, 2, 0),
+    (24, 40, 4, 2, 2, 0),
+    (128, 128, 2, 2, 1, 0),
 )
 
 
-def mma_stages(dim, columns, groups):
-    blocks = (dim // 8) * (dim // 8 + 1) // 2
-    stage = (2 if blocks % 2 == 0 else 1) * -(-columns // 64) * 8192
-    rows = 2 * groups * 8192 * -(-dim // 64)
-    return min(12, (SHARED - 256 - rows) // (stage + 16))
+def mma_bytes(constants):
+    """Bytes besides the ring, and of a stage."""
+    rows = 2 * (constants["Groups"] * 8192 * -(-constants["Tiles"] // 8) + 16)
+    return rows, constants["Per"] * -(-constants["Columns"] // 64) * 8192
 
 
-def mma_shared(constants):
-    dim, columns, groups = constants["Tiles"] * 8, constants["Columns"], constants["Groups"]
-    blocks = (dim // 8) * (dim // 8 + 1) // 2
-    stage = (2 if blocks % 2 == 0 else 1) * -(-columns // 64) * 8192
-    return 2 * groups * 8192 * -(-dim // 64) + constants["Stages"] * (stage + 16) + 64
+def stages_in(rows, stage):
+    return min(12, (SHARED - rows) // (stage + 16))
+
+
+def attention_backward_bytes(constants):
+    """Bytes besides the ring, and of a stage."""
+    wide = constants["WideRows"] + -(-constants["Columns"] // 64)
+    return 2 * (2 * wide * 8192 + 16) + 4096, wide * 8192
 
 
 def backward_bytes(constants):
@@ -129,6 +164,13 @@ def build(folder, wanted):
             continue
         types = " ".join(f"a.{field}.dtype = heddle::DType({dk.DTYPES[t]});" for field, t in dtypes.items())
         text = dk.source(op, args, "heddle/ops/sympow", VARIANTS.get(op, "sm90"), constants, types, maps)
+        if "attention" in op and "backward" in op:  # the launch that comes first
+            text += (
+                text[text.index("using Launch0") :]
+                .replace("Launch0", "Launch1")
+                .replace("launch0", "launch1")
+                .replace(f"{op}::Kernel<", f"{op}::Rows<")
+            )
         begin = time.time()
         cubin, log = dk.compile_text(text)
         registers, spills, serial = dk.use_of(log)
@@ -179,13 +221,18 @@ class Kernels:
         sizes = (s.shape[3], s.shape[2], s.shape[1], s.shape[0])
         return self.driver.tensor_map(s.data_ptr(), NAMES[str(s.dtype)], sizes, strides, (64, rows, 1, 1))
 
-    def launcher(self, name, grid, cluster, threads, shared, tensors, attributes, maps):
-        function = self.driver.load(self.folder / f"{name}.cubin", shared)
+    def launcher(self, name, grid, cluster, threads, shared, tensors, attributes, maps, **more):
+        function = self.driver.load(self.folder / f"{name}.cubin", shared, more.get("function", "launch0"))
+        workspace = more.get("workspace")
         args = b"".join(map(tensor_bytes, tensors)) + attributes
         args += b"\0" * (-len(args) % 8)
-        params = [args, b"".join(maps) or b"\0" * 128, struct.pack("<Q", 0)]
+        params = [
+            args,
+            b"".join(maps) or b"\0" * 128,
+            struct.pack("<Q", workspace.data_ptr() if workspace is not None else 0),
+        ]
         launch = self.driver.launcher(function, grid, cluster, threads, shared, params)
-        return lambda kept=tensors: launch()
+        return lambda kept=(tensors, workspace): launch()
 
     def sympow_mma(self, name, x, s, y, chunk):
         c = self.facts[name]["constants"]
@@ -195,8 +242,10 @@ class Kernels:
         grid = min(tiles, self.sms // cluster) * cluster
         maps = [self.rows_map(x), self.state_map(s, 64 // cluster)]
         attributes = struct.pack("<ii", 2, chunk)
+        rows, stage = mma_bytes(c)
+        shared = rows + c["Stages"] * (stage + 16)
         return self.launcher(
-            name, grid, cluster, 128 * (c["Groups"] + 1), mma_shared(c), (x, s, y), attributes, maps
+            name, grid, cluster, 128 * (c["Groups"] + 1), shared, (x, s, y), attributes, maps
         )
 
     def sympow_mma_backward(self, name, x, s, dy, dx, chunk):
@@ -224,13 +273,37 @@ class Kernels:
     def power_attention(self, name, q, k, v, sums, past, y, total, scale, chunk, normalise, eps):
         c = self.facts[name]["constants"]
         chunks, chunk = chunks_of(q.shape[1], chunk)
-        tiles = q.shape[0] * q.shape[2] * chunks * -(-chunk // 256)
-        wide = -(-c["Columns"] // 64)
-        shared = 32768 * c["WideRows"] + c["Stages"] * ((c["WideRows"] + wide) * 8192 + 16) + 2048 + 16
+        tiles = q.shape[0] * q.shape[2] * chunks * -(-chunk // (64 * c["Groups"]))
+        rows, stage = attention_bytes(c)
+        shared = rows + c["Stages"] * (stage + 16)
         attributes = struct.pack("<ifi?3xf", c["Power"], scale, chunk, normalise, eps)
         tensors = (q, k, v, sums, past, y, total)
         maps = [self.rows_map(each) for each in (q, k, v)]
-        return self.launcher(name, min(tiles, self.sms), 1, 640, shared, tensors, attributes, maps)
+        threads = 128 * (c["Groups"] + 1)
+        return self.launcher(name, min(tiles, self.sms), 1, threads, shared, tensors, attributes, maps)
+
+    def power_attention_backward(self, name, tensors, scale, chunk, normalise, eps):
+        """Of queries or of keys; `tensors` in the order of the op's arguments."""
+        c = self.facts[name]["constants"]
+        q, k, v, dy = tensors[0], tensors[1], tensors[2], tensors[7 if "keys" not in name else 6]
+        chunks, chunk = chunks_of(q.shape[1], chunk)
+        tiles = q.shape[0] * q.shape[2] * chunks * -(-chunk // 128)
+        rows, stage = attention_backward_bytes(c)
+        attributes = struct.pack("<ifi?3xf", c["Power"], scale, chunk, normalise, eps)
+        maps = [self.rows_map(each) for each in (q, k, v, dy)]
+        count = q.shape[0] * q.shape[1] * q.shape[2]
+        workspace = self.torch.empty(2 * count, device="cuda")
+        more = {"workspace": workspace, "function": "launch1"}
+        first = self.launcher(name, -(-count // 8), 1, 256, 0, tensors, attributes, maps, **more)
+        more["function"] = "launch0"
+        shared = rows + c["Stages"] * (stage + 16)
+        main = self.launcher(name, min(tiles, self.sms), 1, 384, shared, tensors, attributes, maps, **more)
+
+        def run():
+            first()
+            main()
+
+        return run
 
     def state_scan(self, name, u, sums, s0, s, last, chunks, chunk):
         vectors = u.shape[2] // chunks * u.shape[3] // 8
@@ -431,7 +504,7 @@ class Checks:
 
     def power_attention(self, name, fact):
         dtype = self.dtype(fact, "q")
-        dim, columns, power = (int(n) for n in name.split("_")[3:])
+        dim, columns, power = (int(n) for n in name.split("_")[3:6])
         forms = ((True, True, True), (False, False, False), (True, False, True), (True, True, False))
         for batch, length, heads, chunk in ((2, 300, 3, 128), (1, 1100, 2, 512), (1, 70, 1, 0)):
             for gated, past, normalise in forms:
@@ -455,6 +528,49 @@ class Checks:
                 )
                 what = f"{name} {batch} {length} {heads} {chunk} {gated:d}{past:d}{normalise:d}"
                 self.judge(what, run, [y, total], wanted, bound)
+
+    def power_attention_keys_backward(self, name, fact):
+        self.power_attention_backward(name, fact)
+
+    def power_attention_backward(self, name, fact):
+        dtype, of_keys = self.dtype(fact, "q"), "keys" in name
+        dim, columns, power = (int(n) for n in name.split("_")[-3:])
+        eps = self.torch.finfo(dtype).eps
+        for batch, length, heads, chunk in ((2, 300, 3, 128), (1, 1100, 2, 512), (1, 70, 1, 0)):
+            for gated, past, normalise in ((True, True, True), (False, False, False), (True, True, False)):
+                q, k = (self.random(batch, length, heads, dim, dtype=dtype, gap=8) for _ in range(2))
+                k = k.copy_((k + q) / 2)
+                v = self.random(batch, length, heads, columns, dtype=dtype)
+                sums = self.gates(batch, length, heads, chunk) if gated else None
+                before = self.random(batch, length, heads, columns + 8, dtype=dtype).abs() if past else None
+                form = (dim**-0.5, chunk, power, normalise, 1e-3)
+                given = (q, k, v, sums, before)
+                exact = [None if each is None else each.double().requires_grad_() for each in given]
+                y, total = attention_reference(*exact, *form)
+                dy = self.random(batch, length, heads, columns, dtype=dtype)
+                dtotal = self.torch.randn(batch, length, heads, device="cuda") * 0.1
+                inputs = [exact[i] for i in ((1, 2) if of_keys else (0,))]
+                if of_keys and gated:  # the sums' gradient has parts of rows and of keys
+                    inputs.append(exact[3])
+                given = (dy.double(), dtotal.double())
+                wanted = self.torch.autograd.grad((y, total), inputs, given)
+                y, total = y.detach().to(dtype), total.detach().float()
+                dq, dl_rows = self.empty(batch, length, heads, dim, dtype=dtype), self.torch.empty_like(total)
+                attributes = (dim**-0.5, chunk, normalise, 1e-3)
+                rows = (q, k, v, sums, before, y, total, dy, dtotal, dq, dl_rows)
+                queries_name = name.replace("_keys", "")
+                first = self.kernels.power_attention_backward(queries_name, rows, *attributes)
+                what = f"{name} {batch} {length} {heads} {chunk} {gated:d}{past:d}{normalise:d}"
+                if not of_keys:
+                    self.judge(what, first, [dq], wanted[:1], [eps])
+                    continue
+                first()
+                dk = self.empty(batch, length, heads, dim, dtype=dtype)
+                dv, dl = self.empty(batch, length, heads, columns, dtype=dtype), self.torch.empty_like(total)
+                keys = (q, k, v, sums, y, total, dy, dtotal, dl_rows, dk, dv, dl)
+                run = self.kernels.power_attention_backward(name, keys, *attributes)
+                made = [dk, dv, dl] if gated else [dk, dv]
+                self.judge(what, run, made, wanted, [eps, eps, 4 * eps][: len(made)])
 
     def state_scan(self, name, fact):
         dtype = self.dtype(fact, "u")
@@ -509,6 +625,22 @@ def times(kernels):
             u = checks.random(1, heads, chunks * width, 72, dtype=bf16)
             last = torch.empty(1, heads, width, 72, device="cuda")
             cases[name] = kernels.state_scan(name, u, sums, None, torch.empty_like(u), last, chunks, chunk)
+        elif "backward" in fact["op"]:
+            y, total = torch.empty_like(rows), torch.ones(1, length, heads, device="cuda")
+            common = (x, x, rows, sums)
+            if "keys" in name:
+                made = (torch.empty_like(x), torch.empty_like(rows), torch.empty_like(total))
+                tensors = (*common, y, total, rows, total, total, *made)
+            else:
+                past = checks.random(1, length, heads, columns + 8, dtype=bf16)
+                tensors = (*common, past, y, total, rows, total, torch.empty_like(x), torch.empty_like(total))
+            cases[name] = kernels.power_attention_backward(name, tensors, 0.125, chunk, True, 1e-3)
+            flops[name] = (
+                length
+                * heads
+                * chunk
+                * ((4 if "keys" in name else 2) * (dim + columns) - (0 if "keys" in name else columns - dim))
+            )
         else:
             past = checks.random(1, length, heads, columns + 8, dtype=bf16)
             for gates, what in ((sums, " gated"), (None, "")):

@@ -139,8 +139,9 @@ struct Kernel {
     float x0[8][2], of_s0[8][2];
 
     u32 pair(i32 row, i32 s) const {
-      const u32 wide = kWideRows > 1 ? u32(s / 8) * kRowBytes : 0;
-      return arch::load_pair(mine + (row * 1024 + wide + ((u32(s % 8) ^ swizzle) * 16)));
+      const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
+      return arch::load_pair(mine +
+                             (row * 1024 + wide + (((kWideRows > 1 ? tile % 8 : tile) ^ swizzle) * 16)));
     }
     void clear() const {
 #pragma unroll
