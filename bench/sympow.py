@@ -283,7 +283,7 @@ class Kernels:
         return self.launcher(name, min(tiles, self.sms), 1, threads, shared, tensors, attributes, maps)
 
     def power_attention_backward(self, name, tensors, scale, chunk, normalise, eps):
-        """Of queries or of keys; `tensors` in the order of the op's arguments."""
+        """Gradients of queries, or of keys; `tensors` in the order of the op's arguments."""
         c = self.facts[name]["constants"]
         q, k, v, dy = tensors[0], tensors[1], tensors[2], tensors[7 if "keys" not in name else 6]
         chunks, chunk = chunks_of(q.shape[1], chunk)

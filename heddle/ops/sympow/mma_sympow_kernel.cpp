@@ -6,7 +6,7 @@ namespace heddle {
 
 KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<MmaSympow>(args);
-  constexpr i32 kPositions = 64;  // of a stage
+  constexpr i32 kPositions = 64;  // a stage has so many
   KernelPlan plan{.file = "sm90"};
   plan.why_not = first_of(
       {why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),

@@ -6,8 +6,8 @@
 namespace mma_sympow {
 
 struct KernelConfig {
-  static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
-  static constexpr i32 kColumns = 64;  // of v; a multiple of 8
+  static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
+  static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
   static constexpr i32 kOwn = 3;       // blocks of a group
   static constexpr i32 kCluster = 2;   // CTAs that share x and v
   static constexpr i32 kStages = 8;    // stages of 64 positions in flight
@@ -92,7 +92,7 @@ struct Kernel {
   static void multiply(const Ring& ring, const MmaSympow& a, u32 rank) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128, warp = member / 32;
     const u32 from0 = warp * 8 + lane() % 4, from1 = from0 + 4;
-    typename Ring::Place place, made, done;  // of products; of left operands; of what is given back
+    typename Ring::Place place, made, done;  // for products; for left operands; for what is given back
     const auto release = [&] {
       if (member < u32(kCluster)) {
         if constexpr (kCluster > 1)

@@ -6,9 +6,9 @@ namespace power_attention {
 
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a query
-  static constexpr i32 kColumns = 64;  // of v; a multiple of 8
+  static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
   static constexpr i32 kPower = 2;
-  static constexpr i32 kGroups = 4;   // of four warps
+  static constexpr i32 kGroups = 4;   // groups of four warps
   static constexpr i32 kOverlap = 0;  // 1: values are multiplied while the next scores are
   static constexpr i32 kStages = 5;   // blocks of keys in flight
 };

@@ -6,7 +6,7 @@ namespace power_attention_keys_backward {
 
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a key
-  static constexpr i32 kColumns = 64;  // of v; a multiple of 8
+  static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
   static constexpr i32 kPower = 2;
   static constexpr i32 kStages = 4;  // blocks of queries in flight
 };

@@ -1,4 +1,4 @@
-// What the whole kernels of symmetric powers share on the host: which tensors they take, and how bulk copies see them.
+// Whole kernels of symmetric powers on the host: which tensors they take, and how bulk copies see them.
 #pragma once
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 namespace sympow_mma_backward {
 
 struct KernelConfig {
-  static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
-  static constexpr i32 kColumns = 64;  // of the state; a multiple of 8
-  static constexpr i32 kGroups = 2;    // of four warps, 64 rows each
+  static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
+  static constexpr i32 kColumns = 64;  // columns of the state; a multiple of 8
+  static constexpr i32 kGroups = 2;    // groups of four warps, 64 rows each
   static constexpr i32 kCluster = 2;   // CTAs that share the state
   static constexpr i32 kStages = 6;    // stages in flight
 };
@@ -132,9 +132,9 @@ struct Kernel {
 
   // Adds gradients of blocks to dx, in the order of use.
   struct Folder {
-    arch::OnChip mine;   // pair 0 of tile 0 of the first row
-    arch::OnChip slots;  // of the thread: 16 bytes a tile, elements j and j + 1 of both rows
-    u32 swizzle;         // of both rows
+    arch::OnChip mine;   // place of pair 0 of tile 0 of the first row
+    arch::OnChip slots;  // the thread has 16 bytes a tile, elements j and j + 1 of both rows
+    u32 swizzle;         // both rows have it
     i32 s0 = 0, q = 0;   // the next block
     float x0[8][2], of_s0[8][2];
 

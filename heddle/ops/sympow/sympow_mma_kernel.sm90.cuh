@@ -6,9 +6,9 @@
 namespace sympow_mma {
 
 struct KernelConfig {
-  static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
-  static constexpr i32 kColumns = 64;  // of the state; a multiple of 8
-  static constexpr i32 kGroups = 4;    // of four warps, 64 rows each
+  static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
+  static constexpr i32 kColumns = 64;  // columns of the state; a multiple of 8
+  static constexpr i32 kGroups = 4;    // groups of four warps, 64 rows each
   static constexpr i32 kCluster = 2;   // CTAs that share the state
   static constexpr i32 kStages = 8;    // stages in flight
   static constexpr i32 kPer = 1;       // blocks of a stage: 1, or 2 where there is an even number
@@ -124,8 +124,8 @@ struct Kernel {
 
   // The registers in which a thread makes phi. `one`: x0[i] of both rows, twice. Two blocks: one is multiplied while the next is made.
   struct Maker {
-    arch::OnChip mine;  // pair 0 of tile 0 of the first row
-    u32 swizzle;        // of both rows
+    arch::OnChip mine;  // place of pair 0 of tile 0 of the first row
+    u32 swizzle;        // both rows have it
     i32 s0 = 0, q = 0;  // the block that is made next
     u32 one[8][2], two[2];
 
