@@ -45,7 +45,7 @@ python-test: python
 
 parity: program
 	scripts/setup python
-	cmake --build --preset release --parallel $(JOBS) --target test_text
+	cmake --build --preset release --parallel $(JOBS) --target test_text layout_values
 	scripts/parity
 
 bundle: program

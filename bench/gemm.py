@@ -13,7 +13,7 @@ import time
 import device_kernel as dk
 
 KINDS = {"tn": (0, 1), "nn": (0, 0), "nt": (1, 0), "tt": (1, 1)}  # a, b transposed: a lies along M, b along K
-NAMES = ("rows", "brought", "columns", "slabs", "cluster")
+NAMES = ("rows", "brought", "columns", "slabs", "cluster", "split")
 SHARED = 227 << 10
 LLAMA = {
     "1B": ((2048, 2048), (512, 2048), (8192, 2048), (2048, 8192)),
@@ -26,18 +26,20 @@ def shapes():
     """The table of heddle/ops/matmul/matmul_kernel.cpp."""
     text = (dk.ROOT / "heddle/ops/matmul/matmul_kernel.cpp").read_text()
     table = re.search(r"kShapes\[\] = \{(.*?)\};", text, re.S).group(1)
-    return [tuple(map(int, numbers.split(","))) for numbers in re.findall(r"\{([\d, ]+)\}", table)]
+    plain = [tuple(map(int, numbers.split(","))) for numbers in re.findall(r"\{([\d, ]+)\}", table)]
+    return [(*shape, split) for split in (1, 2) for shape in plain]
 
 
 def stage_bytes(shape, out):
-    rows, _, columns, _, _ = shape
-    if columns * dk.BYTES[out] % 128:
-        return 0
-    return rows // 64 * (min(128 if columns % 128 == 0 else 64, columns) * dk.BYTES[out] // 128 * 8192)
+    rows, _, columns, _, _, split = shape
+    own = columns // split
+    part = 0 if own < 64 else 128 if own % 128 == 0 and split == 1 else 64
+    halves = 128 * columns + 16 if split > 1 else 0
+    return rows // 64 * ((part * dk.BYTES[out] + 127) // 128 * 8192 + halves)
 
 
 def slot_bytes(shape):
-    rows, _, columns, slabs, _ = shape
+    rows, _, columns, slabs, *_ = shape
     return slabs * (rows + columns) * 128
 
 
@@ -45,13 +47,20 @@ def stages_of(shape, out):
     return min(12, (SHARED - stage_bytes(shape, out)) // (slot_bytes(shape) + 16))
 
 
+def split_of(n, k):
+    return 2 if k >= 2048 and k >= 4 * n else 1
+
+
 def fits(shape, kind, rows=None):
+    height, brought, columns, _, cluster, split = shape
     along_m, along_k = KINDS[kind]
-    if shape[2] % ((8 if along_k else 64) * shape[4]):
+    if columns % ((8 if along_k else 64) * cluster):
         return False
-    if shape[1] == shape[0]:
+    if split > 1 and (cluster > 1 or columns % 16 or height * columns > 128 * 224):
+        return False
+    if brought == height:
         return True
-    return not along_m and (rows is None or rows <= shape[1])
+    return not along_m and (rows is None or rows <= brought)
 
 
 def name_of(kind, shape, dtype, out):
@@ -62,7 +71,11 @@ def build(folder):
     folder.mkdir(parents=True, exist_ok=True)
     made = {}
     wanted = [(k, s, "bf16", "bf16") for k in KINDS for s in shapes() if fits(s, k)]
-    wide, narrow = shapes()[0], (64, 64, 64, 2, 1)
+    # All of "tn"; of the others those that are wide, and one that is split.
+    wanted = [
+        w for w in wanted if w[0] == "tn" or w[1][2] in (128, 192, 256) or w[1] == (64, 64, 64, 2, 1, 2)
+    ]
+    wide, narrow = shapes()[0], (64, 64, 64, 2, 1, 2)
     wanted += [
         (k, s, d, o)
         for k in ("tn", "nt")
@@ -124,7 +137,7 @@ class Kernel:
         """A function that launches y = a b; both lie as the kind says."""
         import torch
 
-        rows, brought, columns, _, cluster = self.shape
+        rows, brought, columns, _, cluster, _ = self.shape
         along_m, along_k = KINDS[self.kind]
         size = dk.BYTES[self.dtype]
 
@@ -169,6 +182,13 @@ def check(kernels):
     import torch
 
     wrong, count = [], 0
+    for kernel in kernels:  # by itself first, so that one that faults is known by name
+        print("first run of", kernel.name, end="\r", flush=True)
+        m, n, k = 64, 256, 2048
+        a, b, _, _ = operands(kernel.kind, m, n, k, torch_type(kernel.dtype))
+        y = torch.empty(m, n, device="cuda", dtype=torch_type(kernel.out))
+        kernel.call(a, b, y)()
+        torch.cuda.synchronize()
     for kind in KINDS:
         for m, n, k in (
             (1024, 1536, 1024),
@@ -177,13 +197,17 @@ def check(kernels):
             (16, 512, 4096),
             (300, 40, 72),
             (8, 8, 8),
-            *((m, 200, 136) for m in (1, 7, 17, 64, 65, 129, 300)),
+            *((m, 200, 136 if m % 2 else 2120) for m in (1, 7, 17, 64, 65, 129, 300)),
         ):
             if KINDS[kind][0] and m % 8:
                 continue
             bits = {}
             for kernel in kernels:
-                if kernel.kind != kind or not fits(kernel.shape, kind, m):
+                if (
+                    kernel.kind != kind
+                    or not fits(kernel.shape, kind, m)
+                    or (kernel.shape[-1] > 1 and k < 512)
+                ):
                     continue
                 torch.manual_seed(m + n + k)
                 pad = 8 * (m % 3)
@@ -200,7 +224,7 @@ def check(kernels):
                     wrong.append(f"{kernel.name} {m}x{n}x{k}: error {error:.2e}, torch {peer:.2e}")
                 if not bool((whole[m:] == 77).all() and (whole[:, n:] == 77).all()):
                     wrong.append(f"{kernel.name} {m}x{n}x{k} wrote outside")
-                first = bits.setdefault((kernel.dtype, kernel.out), y.clone())
+                first = bits.setdefault((kernel.dtype, kernel.out, kernel.shape[-1]), y.clone())
                 if not torch.equal(first, y):
                     wrong.append(f"{kernel.name} {m}x{n}x{k} has other bits")
     print(f"checked {count} products: {len(wrong)} wrong")
@@ -229,6 +253,8 @@ def measure(kernels, kind, m, n, k, rounds):
 
     cases = {"cublas": rotate("cublas", [lambda w=w: torch.matmul(x, w, out=y) for _, _, _, w in all_b])}
     for kernel in kernels:
+        if kernel.shape[-1] > 1 and (k < 2048 or k < 2 * n):
+            continue
         if kernel.kind == kind and kernel.dtype == kernel.out == "bf16" and fits(kernel.shape, kind, m):
             calls = [kernel.call(a, b, y) for _, b, _, _ in all_b]
             cases["_".join(map(str, kernel.shape))] = rotate(kernel.name, calls)
@@ -256,7 +282,7 @@ def run(folder, parts):
     if "square" in parts:
         for size in (4096, 8192):
             for kind in KINDS:
-                large = [kernel for kernel in kernels if kernel.shape[0] == 128]
+                large = [k for k in kernels if k.shape[0] == 128 and k.shape[2] >= 128]
                 times = measure(large, kind, size, size, size, 7)
                 results[f"{kind} {size} {size} {size}"] = dict(times)
                 print(f"{size} {kind}: {line_of(times, 2 * size**3)}", flush=True)

@@ -195,5 +195,50 @@ TEST_F(Batches, AFullContextEndsOneAndNotOthers) {
   EXPECT_THROW(batcher.add(std::make_shared<Job>(std::vector<i32>(), 1, eos)), Error);
 }
 
+// Takes the logits of its prompt.
+class Rows : public Job {
+ public:
+  using Job::Job;
+  bool wants_rows() const override { return true; }
+  void take_rows(std::span<const float> rows) override {
+    logits.insert(logits.end(), rows.begin(), rows.end());
+  }
+  std::vector<float> logits;
+};
+
+TEST_F(Batches, LogitsOfPromptsAreThoseOfAnEngineThatHasNoOthers) {
+  const auto all = engine({.max_context = 640, .max_sequences = 3, .all_logits = true});
+  const auto some = engine({.max_context = 640, .max_sequences = 3});
+  Batcher batcher(*some);
+  const auto answer = std::make_shared<Job>(tokenizer.encode("27 + 45 =", true), 100, eos);
+  std::vector<std::shared_ptr<Rows>> jobs;
+  for (const size_t words : {60, 3, 40}) {
+    std::vector<i32> prompt = prompt_of(3, words);
+    prompt.resize(std::min<size_t>(prompt.size(), 640));
+    jobs.push_back(std::make_shared<Rows>(prompt, 0, eos));
+    batcher.add(jobs.back());
+  }
+  EXPECT_EQ(jobs[0]->prompt().size(), 640u) << "a prompt that fills the context";
+  batcher.add(answer);
+  while (!batcher.idle()) batcher.step();
+  EXPECT_EQ(tokenizer.decode(answer->tokens, true), " 72.");
+  const size_t vocab = size_t(some->info().vocab);
+  for (const auto& job : jobs) {
+    ASSERT_TRUE(job->ended);
+    ASSERT_EQ(job->logits.size(), job->prompt().size() * vocab);
+    const SequenceId sequence = all->open({});
+    const StepRequest request{sequence, job->prompt().first(std::min<size_t>(job->prompt().size(), 512)),
+                              true};
+    const StepResult step = all->step(std::span(&request, 1));
+    all->close(sequence);
+    float most = 0;
+    for (size_t i = 0; i < step.logits.size(); ++i)
+      most = std::max(most, std::abs(step.logits[i] - job->logits[i]));
+    EXPECT_LT(most, kNoise);
+  }
+  EXPECT_EQ(batcher.stats().prompt_tokens,
+            640 + jobs[1]->prompt().size() + jobs[2]->prompt().size() + answer->prompt().size());
+}
+
 }  // namespace
 }  // namespace heddle

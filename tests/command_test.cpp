@@ -322,11 +322,34 @@ TEST(Command, TuneKeepsWhatItFinds) {
   expect_words(refusal("linear", "M=8"), {"is a part of programs"});
 }
 
+TEST(Command, LayoutShowsWhoHoldsWhatAndWhereItLies) {
+  // Lane 4 has row 1; its second pair is of the row eight below.
+  expect_words(output({"layout", "mma.m16n8k16.bf16", "--cols", "4"}),
+               {"16 x 8, 32 threads hold 4 elements each", "\n   1   4.0  4.1  5.0  5.1\n",
+                "\n   9   4.2  4.3  5.2  5.3\n"});
+  // The second row of 128 bytes has its first word second.
+  expect_words(
+      output({"layout", "wgmma.m64n64k16.bf16", "--part", "left-tile", "--rows", "2", "--cols", "2"}),
+      {"64 x 64, 8192 bytes on chip", "\n   1  4:144 4:146\n", "2 of 64 rows",
+       "descriptor 0x4000004000010000", "the next 16 of k is 32 bytes on"});
+  const std::string box = output({"layout", "matmul", "--box", "1", "--rows", "1"});
+  expect_words(
+      box, {"matmul_kernel.sm90 in configuration", "threads, clusters of", "box 1", "a cell is bank:byte"});
+  const auto refusal = [](const std::vector<std::string>& args) { return run_program({.args = args}).err; };
+  expect_words(refusal({"layout", "wgmma.m64n60k16.bf16"}),
+               {"neither an op nor an instruction", "mma.m16n8k16.bf16"});
+  expect_words(refusal({"layout", "rms_norm"}), {"no whole kernel"});
+  expect_words(refusal({"layout", "matmul", "rows=7"}), {"configuration rows=7; there are", "kernel=1"});
+  expect_words(refusal({"layout", "wgmma.m64n8k16.bf16", "--part", "right"}), {"--part right-tile"});
+  expect_words(refusal({"layout", "wgmma.m64n8k16.bf16", "--part", "left-tile", "--depth", "24"}),
+               {"spans of 128 bytes"});
+}
+
 TEST(Command, HelpTeaches) {
   expect_words(output({"--help"}), {"Examples:", "Exit codes: 0 done; 1 failed", "inspect", "env"});
   for (const std::string command :
        {"bench", "cache", "chat", "check", "compile", "diff", "diff-programs", "env", "eval", "generate",
-        "inspect", "logits", "profile", "schedule", "template", "tokenize", "trace", "tune"})
+        "inspect", "layout", "logits", "profile", "schedule", "template", "tokenize", "trace", "tune"})
     expect_words(output({command, "--help"}), {"Example", "heddle " + command});
 }
 

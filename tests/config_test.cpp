@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "heddle/backend/cpu/op_call.h"
@@ -35,9 +36,18 @@ std::vector<std::byte> inferred(const OpSpec& op, const Case& test) {
   return args;
 }
 
-// Elements that nothing writes are NaN.
-bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+// Which elements differ in their bits; "" if none does. Elements that nothing writes are NaN.
+std::string difference(const std::vector<double>& got, const std::vector<double>& wanted) {
+  if (got.size() != wanted.size()) return fmt::format("{} elements, not {}", got.size(), wanted.size());
+  size_t count = 0, first = 0, last = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::memcmp(&got[i], &wanted[i], sizeof(double)) == 0) continue;
+    if (count++ == 0) first = i;
+    last = i;
+  }
+  if (count == 0) return "";
+  return fmt::format("{} of {} elements differ, from {} ({} and {}) to {}", count, got.size(), first,
+                     got[first], wanted[first], last);
 }
 
 // Runs each case in its default and in each configuration. run(case, config) -> {problem, outputs}.
@@ -54,7 +64,7 @@ void expect_same(const OpSpec& op, const TilingTarget& target, auto&& run) {
     for (const OpConfig& config : configs) {
       const auto got = run(cases[i], &config);
       EXPECT_EQ(got.problem, "") << op.name << " case " << i << ", " << config.text();
-      EXPECT_TRUE(config.reorders() || same_bits(got.outputs, wanted.outputs))
+      EXPECT_EQ(config.reorders() ? "" : difference(got.outputs, wanted.outputs), "")
           << op.name << " case " << i << ", " << config.text();
     }
   }

@@ -6,16 +6,15 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
+#include "heddle/base/json_to.h"
 #include "tests/support/command.h"
 #include "tests/support/scratch.h"
 
 namespace heddle {
 namespace {
-
-using nlohmann::json;
 
 const std::string kModel = HEDDLE_SOURCE_DIR "/models/storyteller";
 
@@ -32,9 +31,10 @@ struct GenerateBatch : testing::Test {
   void write_prompts(int count, int words) const {
     std::string text;
     for (int i = 0; i < count; ++i) {
-      json line = {{"prompt", std::to_string(i) + " + 45 ="}};
+      Json line = Json::object({{"prompt", std::to_string(i) + " + 45 ="}});
       if (i % 3 == 2)
-        line = {{"prompt", "Once upon a time"}, {"max_tokens", words}, {"temperature", 0.8}, {"seed", i}};
+        line = Json::object(
+            {{"prompt", "Once upon a time"}, {"max_tokens", words}, {"temperature", 0.8}, {"seed", i}});
       text += line.dump() + "\n";
     }
     write_file(prompts, text);
@@ -44,12 +44,12 @@ struct GenerateBatch : testing::Test {
     const std::string text = read_file(out);
     return size_t(std::ranges::count(text, '\n'));
   }
-  std::map<int, json> results() const {
-    std::map<int, json> made;
+  std::map<int, Json> results() const {
+    std::map<int, Json> made;
     std::istringstream text(read_file(out));
     for (std::string line; std::getline(text, line);) {
-      json result = json::parse(line);
-      const int id = result["id"];
+      Json result = parse_json(line, "out");
+      const int id = json_to<int>(result.at("id"));
       EXPECT_TRUE(made.emplace(id, std::move(result)).second) << "id " << id << " twice";
     }
     return made;
@@ -63,15 +63,16 @@ TEST_F(GenerateBatch, AnswersEveryLineAsItIsAnsweredAlone) {
   EXPECT_NE(outcome.err.find("steps of up to 5 sequences"), std::string::npos) << outcome.err;
   const auto all = results();
   ASSERT_EQ(all.size(), 24u);
-  for (int i = 0; i < 24; i += 3) EXPECT_EQ(all.at(i + 1)["text"], " " + std::to_string(i + 45) + ".");
-  EXPECT_EQ(all.at(1)["finish_reason"], "eos");
-  EXPECT_EQ(all.at(3)["finish_reason"], "length");
-  EXPECT_EQ(all.at(3)["tokens"].size(), 30u);
+  for (int i = 0; i < 24; i += 3)
+    EXPECT_EQ(all.at(i + 1).at("text").as_string(), " " + std::to_string(i + 45) + ".");
+  EXPECT_EQ(all.at(1).at("finish_reason").as_string(), "eos");
+  EXPECT_EQ(all.at(3).at("finish_reason").as_string(), "length");
+  EXPECT_EQ(all.at(3).at("tokens").size(), 30u);
   const Outcome alone = run_program({.args = {"generate", kModel, "--prompt", "1 + 45 =", "--json"}});
-  const json one = json::parse(alone.out);
+  const Json one = parse_json(alone.out, "out");
   for (const char* key : {"text", "tokens", "prompt_tokens", "finish_reason"})
-    EXPECT_EQ(one[key], all.at(2)[key]);
-  EXPECT_NE(all.at(3)["text"], all.at(6)["text"]) << "each line has its seed";
+    EXPECT_EQ(one.at(key).dump(), all.at(2).at(key).dump());
+  EXPECT_NE(all.at(3).at("text").as_string(), all.at(6).at("text").as_string()) << "each line has its seed";
 }
 
 TEST_F(GenerateBatch, GoesOnWhereItWasCut) {
@@ -87,7 +88,7 @@ TEST_F(GenerateBatch, GoesOnWhereItWasCut) {
   EXPECT_NE(again.err.find("of a last line that was cut"), std::string::npos) << again.err;
   EXPECT_EQ(results().size(), whole.size());
   for (const auto& [id, result] : results())
-    EXPECT_EQ(result["prompt_tokens"], whole.at(id)["prompt_tokens"]);
+    EXPECT_EQ(result.at("prompt_tokens").dump(), whole.at(id).at("prompt_tokens").dump());
   EXPECT_TRUE(read_file(out).starts_with(text.substr(0, text.find('\n')))) << "what was done stays";
   EXPECT_GT(kept, 5u);
   const std::string after = read_file(out);
@@ -133,23 +134,28 @@ TEST_F(GenerateBatch, LinesHaveTheirSettingsAndSeveralAnswers) {
   EXPECT_NE(outcome.err.find("4 answers chosen by the host, 2 by the program"), std::string::npos)
       << outcome.err;
   std::istringstream text(read_file(out));
-  std::map<std::pair<int, int>, json> all;
+  std::map<std::pair<int, int>, Json> all;
   for (std::string line; std::getline(text, line);) {
-    const json one = json::parse(line);
-    all[{one["id"], one["index"]}] = one;
-    ASSERT_EQ(one["logprobs"].size(), one["tokens"].size());
-    for (const json& token : one["logprobs"]) {
-      EXPECT_EQ(token["top"].size(), 3u);
-      EXPECT_LE(token["logprob"].get<double>(), token["top"][0][1].get<double>());
-      EXPECT_GE(token["top"][0][1].get<double>(), token["top"][2][1].get<double>());
+    const Json one = parse_json(line, "out");
+    all[{json_to<int>(one.at("id")), json_to<int>(one.at("index"))}] = one;
+    ASSERT_EQ(one.at("logprobs").size(), one.at("tokens").size());
+    for (const Json& token : one.at("logprobs").items()) {
+      const std::vector<Json>& top = token.at("top").items();
+      const auto of = [&](size_t place) { return top[place].items()[1].as_number(); };
+      ASSERT_EQ(top.size(), 3u);
+      EXPECT_LE(token.at("logprob").as_number(), of(0));
+      EXPECT_GE(of(0), of(2));
     }
   }
   ASSERT_EQ(all.size(), 6u);
-  EXPECT_EQ((all[{1, 0}]["text"]), " 72") << "15 is the full stop";
-  EXPECT_NE((all[{2, 0}]["tokens"]), (all[{2, 1}]["tokens"])) << "each answer has its seed";
-  for (int token : all[{2, 0}]["tokens"]) EXPECT_NE(token, 13);
-  EXPECT_EQ((all[{3, 1}]["tokens"][0]), 222);
-  EXPECT_NE((all[{3, 1}]["tokens"][1]), 24);
+  const auto tokens_of = [&](int id, int index) {
+    return json_to<std::vector<int>>(all.at({id, index}).at("tokens"));
+  };
+  EXPECT_EQ(all.at({1, 0}).at("text").as_string(), " 72") << "15 is the full stop";
+  EXPECT_NE(tokens_of(2, 0), tokens_of(2, 1)) << "each answer has its seed";
+  for (const int token : tokens_of(2, 0)) EXPECT_NE(token, 13);
+  EXPECT_EQ(tokens_of(3, 1)[0], 222);
+  EXPECT_NE(tokens_of(3, 1)[1], 24);
   const std::string before = read_file(out);
   EXPECT_EQ(run_program(command({"--n", "2", "--logprobs", "3"})).code, 0);
   EXPECT_EQ(read_file(out), before);

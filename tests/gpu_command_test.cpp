@@ -114,6 +114,40 @@ TEST_F(OnEmulatedGpu, IsChosenByItsNumber) {
             "threads and megakernel agree within");
 }
 
+TEST_F(OnEmulatedGpu, IsChosenAmongAllThatCanBeUsed) {
+  const auto generate = [](std::vector<std::string> more) {
+    std::vector<std::string> args = {"generate",  kStory, "--prompt",     "27 + 45 =", "--verbose",
+                                     "--workers", "4",    "--max-tokens", "1"};
+    args.insert(args.end(), more.begin(), more.end());
+    return run_program({.args = args}).err;
+  };
+  const std::string first = "[executor: megakernel on emulated GPU]";
+  const std::string second = "[executor: megakernel on small emulated GPU, device 1]";
+  set("EMULATED_GPU_FREE", "1,4");
+  const std::string env = output({"env"});
+  for (const char* words :
+       {"4.3 GB (1.1 GB free)", "4.3 GB (4.3 GB free)", "default     megakernel on GPU 1\n"})
+    expect_in(env, words);
+  expect_in(generate({}), second);
+  expect_in(generate({"--device", "0"}), first);
+  set("EMULATED_GPU_FREE", "3,3");
+  expect_in(output({"env"}), "default     megakernel\n");
+  ::unsetenv("EMULATED_GPU_FREE");
+
+  set("EMULATED_GPU_OLD", "0");
+  const std::string one_old = output({"env"});
+  expect_in(one_old, "a block; cannot be used: it has compute capability 7.0; heddle needs 8.0 or newer\n");
+  expect_in(one_old, "gpu         1: small emulated GPU (sm_90a)");
+  expect_in(generate({}), second);
+  expect_in(generate({"--device", "0"}),
+            "[cuda] device 0 (emulated GPU) has compute capability 7.0; heddle needs");
+  set("EMULATED_GPU_OLD", "01");
+  const std::string all_old = output({"env"});
+  expect_in(all_old,
+            "gpu         none: GPU 0 has compute capability 7.0; heddle needs 8.0 or newer; GPU 1 has");
+  expect_in(all_old, "default     threads\n");
+}
+
 TEST_F(OnGpu, TextIsPrintedWhileALaunchRunsAndEndsWhenAsked) {
   Scratch scratch;
   const std::string file = scratch.path("text");

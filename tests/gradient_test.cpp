@@ -23,7 +23,7 @@ namespace {
 // An argument of a call.
 struct Argument {
   std::string name, dims;
-  bool writes;
+  bool writes, optional;
   Tensor* tensor;    // elements, if it is a weight
   bool* transposed;  // null: it is no matrix
 };
@@ -43,7 +43,7 @@ struct Call {
     for (const Field& field : op.fields)
       if (!field.is_attribute())
         arguments.push_back(
-            {field.name, field.dims_text, field.writes(), &field.elements(args.data()),
+            {field.name, field.dims_text, field.writes(), field.optional, &field.elements(args.data()),
              field.is_matrix() ? reinterpret_cast<bool*>(args.data() + field.transposed_at) : nullptr});
   }
   explicit Call(const OpSpec& of) : Call(of, of.defaults) {}
@@ -58,25 +58,35 @@ class ExactValues : public Values {
   void write(const Tensor& tensor, std::span<const double> values) override {
     values_[tensor.buffer].assign(values.begin(), values.end());
   }
-  std::byte* bytes(u32) override { fail(ErrorCode::kInternal, "[gradient] no reference here reads bytes"); }
+  std::byte* bytes(u32 buffer) override { return bytes_.at(buffer).data(); }
 
   void add(Tensor& tensor, std::vector<double> values) {
     tensor.buffer = u32(values_.size());
+    if (tensor.dtype == DType::kU8) bytes_[tensor.buffer].resize(values.size());
     values_.push_back(std::move(values));
   }
   std::vector<double>& of(const Tensor& tensor) { return values_[tensor.buffer]; }
 
  private:
   std::vector<std::vector<double>> values_;
+  std::map<u32, std::vector<std::byte>> bytes_;  // buffers of step records
 };
 
 double dot(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  for (size_t i = 0; i < a.size(); ++i)
+    if (b[i] != 0) sum += a[i] * b[i];
   return sum;
 }
 
-// A case of an op and its gradient in fp64. L = sum of y * dy over the outputs.
+// The values, with 0 for those that are infinite: the lse of a query without keys does not move.
+std::vector<double> finite(std::vector<double> values) {
+  for (double& v : values)
+    if (std::isinf(v)) v = 0;
+  return values;
+}
+
+// A case of an op and its gradient in fp64. L = sum of y * dy over the outputs; dy is 0 where y is NaN on purpose.
 class Gradient {
  public:
   Gradient(const OpSpec& op, const Case& test) : forward_(op, test) {
@@ -112,7 +122,8 @@ class Gradient {
       forward_.op.reference(forward_.args.data(), values_);
       double loss = 0;
       for (const Argument& a : forward_.arguments)
-        if (a.writes && a.tensor->rank > 0) loss += dot(values_.of(*a.tensor), values_.of(at("d" + a.name)));
+        if (a.writes && a.tensor->rank > 0)
+          loss += dot(finite(values_.of(*a.tensor)), values_.of(at("d" + a.name)));
       return loss;
     };
     const double up = moved(step), down = moved(-step), found = (up - down) / (2 * step);
@@ -131,7 +142,11 @@ class Gradient {
   // Adds a tensor with another argument's shape, under a new name and in a buffer of its own.
   void give(const Argument& like) {
     Tensor& tensor = own(*like.tensor);
-    values_.add(tensor, random(&tensor));
+    const std::vector<double> y = values_.of(*like.tensor);
+    std::vector<double> dy = random(&tensor);
+    for (size_t i = 0; i < y.size(); ++i)
+      if (std::isnan(y[i])) dy[i] = 0;
+    values_.add(tensor, std::move(dy));
     named_["d" + like.name] = &tensor;
   }
   Tensor& own(const Tensor& tensor) { return tensors_.emplace_back(tensor); }
@@ -154,6 +169,7 @@ class Gradient {
     for (const Argument& a : call.arguments)
       if (!a.writes && named_.contains(without_transposition(step.value_of(a.name))))
         take(a, step.value_of(a.name));
+    if (lacks_an_input(call)) return;  // it writes the gradient of an argument that this case leaves out
     call.op.infer(call.args.data());
     for (const Argument& a : call.arguments)
       if (a.writes) {
@@ -161,6 +177,13 @@ class Gradient {
         named_[std::string(step.value_of(a.name))] = &own(*a.tensor);
       }
     call.op.reference(call.args.data(), values_);
+  }
+
+  static bool lacks_an_input(const Call& call) {
+    return std::ranges::any_of(call.op.fields, [&](const Field& field) {
+      return !field.is_attribute() && !field.writes() && !field.optional &&
+             field.elements(call.args.data()).rank == 0;
+    });
   }
 
   void take(const Argument& a, std::string_view value) {
@@ -238,6 +261,7 @@ class Misfits {
     if (a.name.find('.') != std::string::npos) return;  // scales: a gradient passes floats
     const std::string given(step.value_of(a.name)), value = without_transposition(given);
     unread_.erase(value);
+    if (!known_.contains(value) && a.optional) return;  // left out
     if (!known_.contains(value)) return wrong.push_back(step.op + " reads " + value + ", which is not there");
     Dims dims = known_[value];
     if (value != given && !a.transposed) wrong.push_back(step.op + "." + a.name + " is never transposed");
@@ -323,8 +347,9 @@ TEST(GradientCalls, ThatDoNotFitAreFound) {
 }
 
 TEST(GradientCalls, AreNamedByWhatTrainingNeeds) {
-  for (const char* name : {"activation", "bias", "gated_activation", "layer_norm", "linear", "matmul",
-                           "rms_norm", "rope", "softmax"})
+  for (const char* name : {"activation", "add", "bias", "embedding", "flash_attention", "gate_rows",
+                           "gated_activation", "head_norm", "layer_norm", "linear", "matmul", "multiply",
+                           "rms_norm", "rope", "scale", "softcap", "softmax"})
     EXPECT_FALSE(get_op(name).gradient.empty()) << name;
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <map>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "heddle/base/json.h"
+#include "heddle/base/json_to.h"
 #include "heddle/engine/engine.h"
 #include "heddle/model/build/family.h"
 #include "heddle/text/tokenizer.h"
@@ -22,8 +22,8 @@ constexpr size_t kLongestAnswer = 20;  // tokens, the end included
 // In logits. KV pages round to bf16, and so do wide products on some CPUs: 0.07 was seen.
 constexpr double kNoise = 0.25;
 
-const nlohmann::json& expected() {
-  static const nlohmann::json json = nlohmann::json::parse(std::ifstream(kModel + "/expected.json"));
+const Json& expected() {
+  static const Json json = load_json(kModel + "/expected.json");
   return json;
 }
 
@@ -74,10 +74,10 @@ struct Storyteller : testing::Test {
 };
 
 TEST_F(Storyteller, TellsTheStoriesOfTransformers) {
-  for (const auto& story : expected()["stories"]) {
-    const std::string prompt = story["prompt"], text = story["text"];
-    const std::vector<i32> ids = story["ids"];
-    const std::vector<double> margins = story["margins"];
+  for (const Json& story : expected().at("stories").items()) {
+    const std::string &prompt = story.at("prompt").as_string(), &text = story.at("text").as_string();
+    const auto ids = json_to<std::vector<i32>>(story.at("ids"));
+    const auto margins = json_to<std::vector<double>>(story.at("margins"));
     EXPECT_EQ(tokenizer.decode(ids, true), text);
     ASSERT_EQ(ids.back(), end) << prompt;
     const SequenceId sequence = engine.open({});
@@ -100,9 +100,9 @@ TEST_F(Storyteller, TellsTheStoriesOfTransformers) {
 TEST_F(Storyteller, SumsAreRight) {
   std::map<std::string, std::pair<int, int>> right;  // by kind: right, all
   std::vector<std::string> prompts, wanted;
-  for (const auto& sum : expected()["sums"]) {
-    prompts.push_back(sum["prompt"]);
-    wanted.push_back(sum["answer"]);
+  for (const Json& sum : expected().at("sums").items()) {
+    prompts.push_back(sum.at("prompt").as_string());
+    wanted.push_back(sum.at("answer").as_string());
   }
   for (size_t at = 0; at < prompts.size(); at += kSequences) {
     const auto some = std::span(prompts).subspan(at, std::min(size_t(kSequences), prompts.size() - at));
@@ -134,13 +134,13 @@ std::string output_of(const std::string& command) {
 }
 
 TEST(StorytellerProgram, PrintsStoriesAndSums) {
-  const auto& story = expected()["stories"][0];
-  const std::vector<double> margins = story["margins"];
+  const Json& story = expected().at("stories").items()[0];
+  const auto margins = json_to<std::vector<double>>(story.at("margins"));
   const auto unclear = std::find_if(margins.begin(), margins.end(), [](double m) { return m < kNoise; });
-  const std::vector<i32> ids = story["ids"];
+  const auto ids = json_to<std::vector<i32>>(story.at("ids"));
   const std::string clear = Tokenizer::load(kModel + "/tokenizer.json")
                                 .decode(std::span(ids).first(size_t(unclear - margins.begin())), true);
-  const std::string prompt = story["prompt"];
+  const std::string& prompt = story.at("prompt").as_string();
   const std::string generate = std::string(HEDDLE_PROGRAM) + " generate " + kModel + " 2>/dev/null --prompt ";
   const std::string told = output_of(generate + "'" + prompt + "' --max-tokens 600");
   EXPECT_EQ(told.substr(0, clear.size()), clear);

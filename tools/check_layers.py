@@ -49,6 +49,11 @@ FRAME = re.compile(
 )
 WHOLE_KERNEL = re.compile(r"_kernel\.sm\d+\.cuh$")  # these have threads of their own
 LAMBDA_REQUIRED = re.compile(r"\brequires\b[^;{]*\{[^}]*\[[^\]\w]*\]\s*\(")
+# Libraries whose headers take seconds to compile: {header: who includes it, the header for all others}.
+WRAPPED = {
+    "nlohmann/": ("heddle/base/json.cpp", "heddle/base/json.h"),
+    "CLI/": ("apps/", "apps/heddle/support/command.h"),
+}
 CUDA_HEADER = re.compile(r"(cuda|nvrtc|cudnn|cublas|cute/|cutlass/)")
 
 
@@ -115,6 +120,14 @@ def wrong_include(path, target, paths):
     return f"layer {LAYERS[here]} includes layer {LAYERS[there]}"
 
 
+def wrapper_of(path, target):
+    """The header that a file must include in place of a library's; None if it may include that."""
+    for header, (place, wrapper) in WRAPPED.items():
+        if target.startswith(header) and not path.startswith(place):
+            return wrapper
+    return None
+
+
 def include_violations(path, found, paths):
     for include in found:
         where = f"{path}:{include.line}: {include.target}"
@@ -130,6 +143,8 @@ def include_violations(path, found, paths):
             reason = wrong_include(path, include.target, paths)
             if reason:
                 yield f"{where}: {reason}"
+        elif wrapper := wrapper_of(path, include.target):
+            yield f"{where}: include {wrapper}, which wraps it"
         elif CUDA_HEADER.match(include.target) and not (unit_is_cuda(path) or is_device(path)):
             yield f"{where}: no CUDA type above backend/cuda"
 

@@ -75,6 +75,10 @@ class CheckTest(unittest.TestCase):
             "only model/": ("heddle/ops/mul/mul.cpp", '#include "heddle/ops/add/add.h"\n'),
             "through their registry": ("apps/heddle/a.cpp", '#include "heddle/backend/cuda/d.h"\n'),
             "includes layer 8": ("heddle/session/a.h", '#include "apps/heddle/support/flags.h"\n'),
+            "include heddle/base/json.h, which wraps it": (
+                "tests/a_test.cpp",
+                "#include <nlohmann/json.hpp>\n",
+            ),
             "__shfl_xor_sync: a body asks Team": (
                 "heddle/ops/add/add.sm80.cuh",
                 "__shfl_xor_sync(~0u, x, 1);\n",
@@ -109,6 +113,7 @@ class CheckTest(unittest.TestCase):
         allowed = {
             "heddle/backend/cuda/arch/sm90.cuh": CUTE + "#if __CUDA_ARCH__ >= 900\n#endif\n",
             "heddle/ops/add/add.sm90.cuh": CUTE + '#include "heddle/ops/add/add.h"\n',
+            "heddle/base/json.cpp": "#include <nlohmann/json.hpp>\n",
             "heddle/ops/add/add_twice.cpp": '#include "heddle/ops/add/add.h"\n',
             "heddle/ops/add/add_test.cpp": '#include "heddle/ops/add/add.h"\n#include <gtest/gtest.h>\n',
             "heddle/backend/cpu/bodies.cpp": '#include "op_bodies.inc"\n',

@@ -3,6 +3,7 @@
 #include "heddle/ir/check.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <map>
 
@@ -48,8 +49,22 @@ struct CheckFlags {
   EngineFlags engine;
   std::vector<std::string> archs;
   BodyCheckOptions bodies;
+  std::string code;
   bool json = false;
 };
+
+// Names the files of a kernel's code in the folder of all: "17".
+std::string code_file(size_t number) {
+  return fmt::format("{}", number);
+}
+
+void write_code(const std::vector<BodyCheck>& checks, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  for (size_t i = 0; i < checks.size(); ++i) {
+    write_file(fmt::format("{}/{}.cubin", folder, code_file(i)), checks[i].code);
+    write_file(fmt::format("{}/{}.log", folder, code_file(i)), checks[i].log);
+  }
+}
 
 void print_table(const std::vector<BodyCheck>& checks) {
   print(fmt::format("{:18} {:8} {:>4} {:>9} {:>7} {:>6} {:>8} {:>8}\n", "body", "arch", "rows", "registers",
@@ -70,6 +85,7 @@ void print_json(const std::vector<BodyCheck>& checks) {
     rows.push_back(Json::object({{"op", check.op},
                                  {"arch", check.arch},
                                  {"rows", check.rows},
+                                 {"code", code_file(rows.size())},
                                  {"config", check.config.text()},
                                  {"registers", check.use.registers},
                                  {"shared_bytes", check.use.shared_bytes},
@@ -94,6 +110,7 @@ void check_devices(const CheckFlags& flags) {
   require(flags.engine.model.empty(), "[check] --arch compiles the tile bodies and takes no model: {}",
           flags.engine.model);
   const std::vector<BodyCheck> checks = check_bodies(flags);
+  if (!flags.code.empty()) write_code(checks, flags.code);
   flags.json ? print_json(checks) : print_table(checks);
   size_t failed = 0;
   std::string first;
@@ -141,6 +158,9 @@ void add_check(CLI::App& app) {
   command.argument(
       "--unoptimised", &flags->bodies.unoptimised,
       "with --arch: only find out whether they compile, in less than half of the time; no budgets");
+  command.argument("--code", &flags->code,
+                   "with --arch: write each kernel's machine code and log to this folder, as 0.cubin, 0.log, "
+                   "1.cubin ...");
   command.argument("--json", &flags->json, "with --arch: print JSON");
   command.footer(
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
@@ -151,6 +171,7 @@ void add_check(CLI::App& app) {
   command.action([flags] {
     require(flags->bodies.ops.empty() || !flags->archs.empty(),
             "[check] --ops {} is for bodies; give --arch too", fmt::join(flags->bodies.ops, ","));
+    flags->bodies.keeps_code = !flags->code.empty();
     flags->archs.empty() ? run(flags->engine) : check_devices(*flags);
   });
 }

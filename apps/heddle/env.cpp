@@ -42,7 +42,8 @@ std::string describe(const Backend& backend) {
 void run() {
   print("heddle      {}\n", HEDDLE_VERSION);
   for (const Backend* backend : all_backends()) print(describe(*backend));
-  print("default     {}\n", default_executor().name);
+  const DefaultExecutor chosen = default_executor();
+  print("default     {}{}\n", chosen.name, chosen.device > 0 ? fmt::format(" on GPU {}", chosen.device) : "");
   print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));
   print("families    {}\n", names(all_families(), [](const Family& f) { return f.model_type; }));
   print("ops         {}\n", names(all_ops(), [](const OpSpec& op) -> const std::string& { return op.name; }));

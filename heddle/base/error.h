@@ -16,7 +16,6 @@ enum class ErrorCode {
   kDevice,           // a run failed: hang, fault, abort
   kInternal,         // heddle broke a promise of its own
 };
-
 const char* name(ErrorCode code);
 
 class Error : public std::runtime_error {

@@ -15,10 +15,10 @@ i32 BatchJob::choose(std::span<const float>, i32 chosen) {
 }
 
 void Batcher::add(std::shared_ptr<BatchJob> job) {
-  const size_t size = job->prompt().size();
-  require(size > 0 && size < size_t(engine_.max_context()),
-          "[batch] a prompt has {} tokens; must be 1 to {}, one less than the context", size,
-          engine_.max_context() - 1);
+  const size_t size = job->prompt().size(), answer = job->wants_rows() ? 0 : 1;
+  require(size > 0 && size + answer <= size_t(engine_.max_context()),
+          "[batch] a prompt has {} tokens; must be 1 to {}, {}the context", size,
+          size_t(engine_.max_context()) - answer, answer ? "one less than " : "");
   waiting_.push_back(std::move(job));
 }
 
@@ -43,7 +43,8 @@ bool Batcher::is_being_read(std::span<const i32> prompt) const {
 void Batcher::admit() {
   for (auto at = waiting_.begin(); at != waiting_.end() && i32(running_.size()) < engine_.max_sequences();) {
     const auto prompt = (*at)->prompt();
-    const bool shares = (*at)->shares_pages();
+    const bool rows = (*at)->wants_rows(), shares = (*at)->shares_pages() && !rows;
+    if (!running_.empty() && running_.front().job->wants_rows() != rows) break;
     if (shares && is_being_read(prompt)) {
       ++at;
       continue;
@@ -61,7 +62,8 @@ void Batcher::admit() {
 // One request for each running sequence that takes part, in their order.
 std::vector<StepRequest> Batcher::requests() {
   const auto answering = std::ranges::count_if(running_, [](const Running& r) { return !r.reading(); });
-  i32 left = engine_.max_rows() - i32(answering);
+  const bool rows = !running_.empty() && running_.front().job->wants_rows();
+  i32 left = engine_.max_rows(rows) - i32(answering);
   std::vector<StepRequest> made;
   for (const Running& running : running_) {
     StepRequest request{running.sequence.id(), std::span(&running.token, 1), true};
@@ -69,7 +71,7 @@ std::vector<StepRequest> Batcher::requests() {
       const auto rest = running.job->prompt().subspan(size_t(running.read));
       const size_t count = std::min(rest.size(), size_t(left));
       request.tokens = rest.first(count);
-      request.wanted = count == rest.size();
+      request.wanted = rows || count == rest.size();
       left -= i32(count);
     }
     if (!request.tokens.empty()) made.push_back(request);
@@ -104,8 +106,11 @@ void Batcher::step(i32 most) {
   if (made.empty()) return;
   const bool logits = std::ranges::any_of(running_, [](const Running& r) { return r.job->wants_logits(); });
   const i32 steps = logits ? 1 : steps_of(made, most);
+  ++stats_.launches;
   try {
-    if (steps > 1)
+    if (running_.front().job->wants_rows())
+      step_rows(made);
+    else if (steps > 1)
       step_many(made, steps);
     else
       step_once(made, logits);
@@ -139,6 +144,28 @@ void Batcher::step_once(std::span<const StepRequest> made, bool logits) {
       stay.push_back(std::move(running));
     rest = rest.subspan(count);
     at += size_t(took_part);
+  }
+  running_ = std::move(stay);
+}
+
+void Batcher::step_rows(std::span<const StepRequest> made) {
+  const StepResult result = engine_.step(made, {.all_logits = true});
+  ++stats_.steps;
+  std::vector<Running> stay;
+  std::span<const float> rest = result.logits;
+  size_t at = 0;
+  for (Running& running : running_) {
+    if (at < made.size() && made[at].sequence == running.sequence.id()) {
+      const size_t rows = made[at++].tokens.size(), count = rows * size_t(engine_.info().vocab);
+      running.read += i32(rows);
+      stats_.prompt_tokens += rows;
+      running.job->take_rows(rest.first(count));
+      rest = rest.subspan(count);
+    }
+    if (running.reading())
+      stay.push_back(std::move(running));
+    else
+      running.job->end(false);
   }
   running_ = std::move(stay);
 }

@@ -20,6 +20,10 @@ class BatchJob {
   virtual SamplingSettings sampling() const = 0;
   // `chosen` is the program's choice. `logits` has the size of the vocabulary if wants_logits() is true.
   virtual bool wants_logits() const { return false; }
+  // Instead of an answer: take_rows() gets the logits of all positions of the prompt, and then comes end(). The prompt may
+  // fill the context, and only jobs of one kind share steps.
+  virtual bool wants_rows() const { return false; }
+  virtual void take_rows(std::span<const float>) {}  // rows come in order
   // Pages that hold the beginning of the prompt are used. Without them the job computes, and rounds, as if it were the first.
   virtual bool shares_pages() const { return true; }
   virtual i32 choose(std::span<const float> logits, i32 chosen);
@@ -56,7 +60,8 @@ class OpenSequence {
 };
 
 struct BatchStats {
-  u64 steps = 0, prompt_tokens = 0, new_tokens = 0;
+  u64 steps = 0, launches = 0;  // a launch has one step or many
+  u64 prompt_tokens = 0, new_tokens = 0;
   u64 shared_tokens = 0;  // positions of prompts that pages already held
   i32 most_sequences = 0;
 };
@@ -93,6 +98,7 @@ class Batcher {
   bool go_on(Running& running, std::span<const float> logits, i32 chosen, i32 length);
   i32 steps_of(std::span<const StepRequest> made, i32 most) const;
   void step_once(std::span<const StepRequest> made, bool logits);
+  void step_rows(std::span<const StepRequest> made);
   void step_many(std::span<const StepRequest> made, i32 steps);
 
   Engine& engine_;

@@ -2,29 +2,35 @@
 
 #include <fmt/format.h>
 
-#include "heddle/base/error.h"
-#include "heddle/ir/executor.h"
-
 namespace heddle {
 namespace {
 
 constexpr const char* kGpu = "megakernel";
 constexpr const char* kCpu = "threads";
 
-bool has_device(const char* executor) {
-  try {
-    return !backend_of(executor).device(0).empty();
-  } catch (const Error&) {
-    return false;
-  }
+// The devices of an executor's backend that can be used, the best one first.
+std::vector<i32> devices_of(const char* executor) {
+  const Backend& backend = backend_of(executor);
+  return backend.devices ? backend.devices() : std::vector<i32>{0};
 }
 
 }  // namespace
 
 DefaultExecutor default_executor() {
   const std::string why = get_executor(kGpu).unavailable();
-  if (why.empty()) return {.name = kGpu};
-  return {.name = kCpu, .not_taken = fmt::format("{}: {}", kGpu, why), .has_device = has_device(kGpu)};
+  const std::vector<i32> devices = devices_of(kGpu);
+  if (why.empty()) return {.name = kGpu, .device = devices.front()};
+  return {.name = kCpu, .not_taken = fmt::format("{}: {}", kGpu, why), .has_device = !devices.empty()};
+}
+
+i32 default_device(const DeviceKind& kind) {
+  const Backend& backend = backend_of(kind.executor);
+  if (backend.devices && backend.kind)
+    for (const i32 device : backend.devices())
+      if (const DeviceKind found = backend.kind(device);
+          found.arch == kind.arch && (kind.units == 0 || found.units == kind.units))
+        return device;
+  return 0;
 }
 
 std::string describe_choice(const std::string& executor, i32 device, bool by_default) {

@@ -1,9 +1,10 @@
-// Chooses the executor of a model when none is named: the GPU's, if there is one.
+// Chooses the executor of a model when none is named: the GPU's, if there is one; and the GPU, if there are several.
 #pragma once
 
 #include <string>
 
 #include "heddle/base/types.h"
+#include "heddle/ir/executor.h"
 
 namespace heddle {
 
@@ -11,11 +12,14 @@ constexpr const char* kAutoExecutor = "auto";
 
 struct DefaultExecutor {
   std::string name;
+  i32 device = 0;           // the GPU that can be used and has the most free memory
   std::string not_taken;    // "megakernel: why it cannot run here"; empty: it was chosen
   bool has_device = false;  // there is a GPU, but it cannot be used
 };
 
 DefaultExecutor default_executor();
+// The best device for programs that were made for this kind; 0 where there is none.
+i32 default_device(const DeviceKind& kind);
 // Text such as "megakernel on an H200, device 1", or "threads on a Xeon; not megakernel: no NVIDIA driver here".
 std::string describe_choice(const std::string& executor, i32 device, bool by_default);
 

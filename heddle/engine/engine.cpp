@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,7 +24,9 @@ struct Engine::State {
   Planner planner;
   Sequences sequences;
   SharedMemory memory;
-  std::map<std::pair<i32, i32>, std::unique_ptr<LoadedProgram>> programs;  // by rows, sequences of the class
+  std::optional<Planner> all_rows;  // makes steps with logits of all rows, where the others have fewer
+  std::map<std::tuple<i32, i32, bool>, std::unique_ptr<LoadedProgram>>
+      programs;  // by rows, sequences, all logits
 
   State(std::shared_ptr<const Model> of, EngineOptions chosen)
       : model(std::move(of)),
@@ -31,26 +35,38 @@ struct Engine::State {
         sequences(options.max_sequences, planner.model().info().vocab,
                   PagePool(planner.capacity().num_pages, options.page_size), planner.capacity().reach()),
         memory(planner, options) {}
-  LoadedProgram& loaded(i32 rows, i32 num_sequences);
+  const Planner& planner_of(bool all_logits);
+  LoadedProgram& loaded(i32 rows, i32 num_sequences, bool all_logits);
   const LoadedProgram& of(const Program& program) const;
-  i32 require_valid(std::span<const StepRequest> requests, i32 steps);
+  i32 require_valid(std::span<const StepRequest> requests, i32 steps, bool all_logits);
   RunReport run(LoadedProgram& loaded, std::span<const StepRequest> requests, i32 steps,
-                const StepWatch* watch);
+                const StepWatch* watch, bool all_logits);
   // Throws Error when the logits of a step are not numbers that a token can be chosen by.
   void require_finite(std::span<const StepRequest> requests, const StepResult& result,
-                      std::span<const i32> starts);
+                      std::span<const i32> starts, bool all_logits);
   [[noreturn]] void fail_not_finite(SequenceId id, i32 position);
   std::string first_op_not_finite(SequenceId id, std::span<const i32> tokens);
 };
 
-LoadedProgram& Engine::State::loaded(i32 rows, i32 num_sequences) {
-  const i32 size = planner.row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
-  auto& slot = programs[{size, most}];
+const Planner& Engine::State::planner_of(bool all_logits) {
+  if (all_logits == options.all_logits) return planner;
+  if (!all_rows) {
+    EngineOptions changed = options;
+    changed.all_logits = true;
+    all_rows.emplace(make_planner(model, changed));
+  }
+  return *all_rows;
+}
+
+LoadedProgram& Engine::State::loaded(i32 rows, i32 num_sequences, bool all_logits) {
+  const Planner& plans = planner_of(all_logits);
+  const i32 size = plans.row_class(rows, num_sequences), most = std::min(size, options.max_sequences);
+  auto& slot = programs[{size, most, all_logits}];
   if (slot) return *slot;
   return with_memory_for(fmt::format("the program of steps of {} rows", size), [&]() -> LoadedProgram& {
-    Program program = options.artefact ? options.artefact->program(size, most) : planner.program(size, most);
+    Program program = options.artefact ? options.artefact->program(size, most) : plans.program(size, most);
     if (options.artefact)
-      require_memory(program, planner.graph(size, most).graph);  // the artefact has its proof
+      require_memory(program, plans.graph(size, most).graph);  // the artefact has its proof
     else
       check_or_throw(program);
     slot = std::make_unique<LoadedProgram>(std::move(program), options, memory);
@@ -87,8 +103,8 @@ size_t Engine::weight_bytes() const {
 size_t Engine::kv_bytes() const {
   return state_->memory.kv_bytes;
 }
-i32 Engine::max_rows() const {
-  return state_->planner.row_classes().back();
+i32 Engine::max_rows(bool all_logits) const {
+  return state_->planner_of(all_logits || state_->options.all_logits).row_classes().back();
 }
 
 SequenceId Engine::open(const SamplingSettings& sampling, std::span<const i32> prompt) {
@@ -125,7 +141,7 @@ i32 Engine::max_sequences() const {
 }
 
 // Returns the rows of the step.
-i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 steps) {
+i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 steps, bool all_logits) {
   require(steps >= 1 && steps <= kMostSteps, "[step] {} steps; must be 1 to {}", steps, kMostSteps);
   require(!requests.empty(), "[step] no sequence has tokens; a step needs one");
   const i32 vocab = planner.model().info().vocab;
@@ -136,7 +152,7 @@ i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 step
     require(seen.insert(request.sequence).second, "[step] sequence {} comes twice in one step",
             request.sequence);
     require(!request.tokens.empty(), "[step] sequence {} has no tokens", request.sequence);
-    require(steps == 1 || (request.tokens.size() == 1 && request.wanted && !options.all_logits),
+    require(steps == 1 || (request.tokens.size() == 1 && request.wanted && !all_logits),
             "[step] sequence {} has {} tokens in a call of {} steps; must be one, with its choice wanted",
             request.sequence, request.tokens.size(), steps);
     const i64 end = sequence.length() + i64(request.tokens.size()) + steps - 1;
@@ -150,7 +166,7 @@ i32 Engine::State::require_valid(std::span<const StepRequest> requests, i32 step
 }
 
 RunReport Engine::State::run(LoadedProgram& loaded, std::span<const StepRequest> requests, i32 steps,
-                             const StepWatch* watch) {
+                             const StepWatch* watch, bool all_logits) {
   std::vector<RecordEntry> entries;
   for (const StepRequest& request : requests) {
     Sequence& sequence = sequences.at(request.sequence);
@@ -163,9 +179,9 @@ RunReport Engine::State::run(LoadedProgram& loaded, std::span<const StepRequest>
                        .seen = sequence.seen,
                        .sampling = sequence.sampling,
                        .draws = sequence.draws,
-                       .wanted = !request.wanted      ? 0
-                                 : options.all_logits ? count
-                                                      : 1});
+                       .wanted = !request.wanted ? 0
+                                 : all_logits    ? count
+                                                 : 1});
   }
   loaded.record().write(entries, u32(planner.capacity().num_pages), planner.capacity().reach());
   return loaded.run(steps, watch);
@@ -206,13 +222,19 @@ class TokensInTime {
 
 StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions& options) {
   State& s = *state_;
-  const i32 rows = s.require_valid(requests, options.steps);
-  LoadedProgram& loaded = s.loaded(rows, i32(requests.size()));
+  const bool all_logits = s.options.all_logits || options.all_logits;
+  if (all_logits && !s.options.all_logits && s.options.artefact)
+    fail(ErrorCode::kUnsupported,
+         "[step] logits of all rows: the programs were made ahead of time, with those of last rows; load the "
+         "model without them, or make them with all_logits");
+  const i32 rows = s.require_valid(requests, options.steps, all_logits);
+  LoadedProgram& loaded = s.loaded(rows, i32(requests.size()), all_logits);
   StepResult result;
   TokensInTime in_time(options);
   try {
-    with_memory_for(fmt::format("a step of {} rows", rows),
-                    [&] { result.report = s.run(loaded, requests, options.steps, in_time.watch()); });
+    with_memory_for(fmt::format("a step of {} rows", rows), [&] {
+      result.report = s.run(loaded, requests, options.steps, in_time.watch(), all_logits);
+    });
   } catch (...) {  // the sequences stay as they were, and the pages that they took are free
     for (const StepRequest& request : requests) rewind(request.sequence, length(request.sequence));
     throw;
@@ -222,7 +244,7 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   for (size_t i = 0; i < requests.size(); ++i) {
     Sequence& sequence = s.sequences.at(requests[i].sequence);
     starts.push_back(sequence.length());
-    const bool chosen = requests[i].wanted && !s.options.all_logits;
+    const bool chosen = requests[i].wanted && !all_logits;
     result.sampled.push_back(chosen ? device.sampled()[i] : -1);
     auto& tokens = result.tokens.emplace_back();
     for (; chosen && sequence.draws != device.draws()[i] && tokens.size() < in_time.steps(); ++sequence.draws)
@@ -238,12 +260,12 @@ StepResult Engine::step(std::span<const StepRequest> requests, const StepOptions
   }
   if (options.logits)
     result.logits = loaded.logits(size_t(loaded.record().host().wanted) * size_t(info().vocab));
-  s.require_finite(requests, result, starts);
+  s.require_finite(requests, result, starts, all_logits);
   return result;
 }
 
 void Engine::State::require_finite(std::span<const StepRequest> requests, const StepResult& result,
-                                   std::span<const i32> starts) {
+                                   std::span<const i32> starts, bool all_logits) {
   const size_t vocab = size_t(model->info().vocab);
   std::span<const float> logits = result.logits;
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -251,7 +273,7 @@ void Engine::State::require_finite(std::span<const StepRequest> requests, const 
     if (!result.tokens[i].empty() && result.tokens[i].back() == StepArrays::kNoToken)
       fail_not_finite(requests[i].sequence, last + i32(result.tokens[i].size()) - 1);
     if (!requests[i].wanted || logits.empty()) continue;
-    for (i32 position = options.all_logits ? starts[i] : last; position <= last; ++position) {
+    for (i32 position = all_logits ? starts[i] : last; position <= last; ++position) {
       if (!can_choose(logits.first(vocab))) fail_not_finite(requests[i].sequence, position);
       logits = logits.subspan(vocab);
     }
@@ -292,7 +314,7 @@ std::string Engine::State::first_op_not_finite(SequenceId id, std::span<const i3
   for (std::span<const i32> left = tokens; !left.empty();) {
     const StepRequest request{id, left.first(std::min(left.size(), size_t(kRows))), true};
     const i32 begin = sequence.length();
-    run(loaded, std::span(&request, 1), 1, nullptr);
+    run(loaded, std::span(&request, 1), 1, nullptr, options.all_logits);
     const auto found = first_not_finite(loaded.program(), i32(request.tokens.size()),
                                         [&](u32 buffer) { return loaded.buffer(buffer); });
     if (found)
@@ -307,7 +329,7 @@ std::string Engine::State::first_op_not_finite(SequenceId id, std::span<const i3
 }
 
 const Program& Engine::program(i32 rows, i32 sequences) {
-  return state_->loaded(rows, sequences).program();
+  return state_->loaded(rows, sequences, state_->options.all_logits).program();
 }
 
 std::vector<std::byte> Engine::buffer(const Program& program, u32 index) const {

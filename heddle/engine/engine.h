@@ -18,7 +18,8 @@ namespace heddle {
 struct StepRequest {
   SequenceId sequence = 0;
   std::span<const i32> tokens;  // the next positions; not empty
-  bool wanted = false;  // compute logits (and a choice) for the last token; with all_logits: for all of them
+  // Compute logits (and a choice) for the last token; with all_logits: for all of them, and no choice.
+  bool wanted = false;
 };
 
 struct StepResult {
@@ -34,6 +35,9 @@ struct StepOptions {
   // token.
   i32 steps = 1;
   bool logits = true;  // fetch the logits
+  // A step of its own kind, whose programs are made at its first use: logits of all rows of wanted requests, as the
+  // engine's option has it for all steps. Not with programs that were made ahead of time.
+  bool all_logits = false;
   // For a call of several steps without logits, in which each sequence continues from its own choices. The
   // call ends with the step that chooses one of `ends` for any of its sequences.
   std::span<const i32> ends = {};
@@ -76,7 +80,7 @@ class Engine {
   i32 max_sequences() const;
 
   // The most rows that one step may have.
-  i32 max_rows() const;
+  i32 max_rows(bool all_logits = false) const;
   // Runs one step. Throws NotFiniteLogits, with the position and the first op whose result is not finite, when logits
   // that are fetched or chosen from have NaN or plus infinity, or nothing but minus infinity. Throws Error with the values when a token is outside the vocabulary, when a sequence comes
   // twice or would exceed its context, or when a step cannot hold that many rows and sequences.

@@ -38,6 +38,7 @@ struct BodyCheck {
   KernelUse use;        // the maximum of each over the kernel and the functions that it calls
   double seconds = 0;   // compile time; about 0 when the code came from the cache
   std::string failure;  // the compiler's message, or which budget is exceeded; empty: good
+  std::string code, log;  // the machine code and what the compiler said, where the options keep them
 };
 
 // Compiled code that is stored on disk.
@@ -54,6 +55,7 @@ struct BodyCheckOptions {
   // The compiler optimises nothing: all bodies take less than half of the time. What the code takes says nothing then,
   // so that no budget is held against it.
   bool unoptimised = false;
+  bool keeps_code = false;
 };
 
 // A backend's compiler for its devices.

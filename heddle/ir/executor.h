@@ -152,6 +152,8 @@ struct Backend {
   std::function<std::string()> describe;  // for `heddle env`
   // A device by its ordinal, in a few words. Throws Error if there is no such device.
   std::function<std::string(i32 device)> device;
+  // The devices that can be used, the best one to take first. Null: there is device 0 alone.
+  std::function<std::vector<i32>()> devices;
   // Bytes per second when a device, by `threads` threads (0: all), reads memory that no cache holds.
   std::function<double(i32 device, int threads)> read_bandwidth;
   // Runs single ops on a caller's memory. Throws Error(kUnsupported) where it cannot.

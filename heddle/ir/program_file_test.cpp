@@ -8,6 +8,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/ir/check.h"
+#include "heddle/ir/registry.h"
 
 namespace heddle {
 namespace {
@@ -39,6 +40,15 @@ std::string refusal(const std::string& bytes) {
 
 void expect_refused(const std::string& bytes, const std::string& why) {
   EXPECT_NE(refusal(bytes).find(why), std::string::npos) << why << " in: " << refusal(bytes);
+}
+
+// The fuzzer of programs makes calls of an op only if a seed has one.
+TEST(ProgramFile, EveryOpHasASeed) {
+  const std::vector<std::string> files = seeds();
+  for (const OpSpec* op : all_ops())
+    EXPECT_TRUE(std::ranges::any_of(
+        files, [&](const std::string& file) { return file.ends_with("/" + op->name + ".heddle"); }))
+        << op->name << " has none; `ninja write_programs` writes it";
 }
 
 TEST(ProgramFile, SameBytesAgainAndProved) {

@@ -1,7 +1,9 @@
 // Falcon (Almazrouei et al., 2023: "The Falcon Series"): attention and MLP in parallel, after one LayerNorm or one each,
 // and a merged projection. The new architecture has grouped heads, stored group by group.
 #include <cmath>
+#include <utility>
 
+#include "heddle/model/build/alibi.h"
 #include "heddle/model/build/decoder.h"
 #include "heddle/model/hf/layer_norm_config.h"
 
@@ -25,12 +27,13 @@ Tensor layer(Builder& b, const FalconConfig& c, i32 l, Tensor x, const Rotaries&
   const std::string at = "transformer.h." + std::to_string(l) + ".";
   const Heads heads = heads_of(c);
   const Norm norm{.eps = c.rms_norm_eps, .centred = true, .bias = true};
-  const SelfAttention attention{.layer = l,
-                                .heads = heads,
-                                .qkv = merged_rows(at + "self_attention.query_key_value", heads, c.bias),
-                                .o = rows_of(at + "self_attention.dense", c.hidden_size, c.bias),
-                                .rotary = rotary.table,
-                                .scores = {.scale = 1 / std::sqrt(double(heads.dim))}};
+  const SelfAttention attention{
+      .layer = l,
+      .heads = heads,
+      .qkv = merged_rows(at + "self_attention.query_key_value", heads, c.bias),
+      .o = rows_of(at + "self_attention.dense", c.hidden_size, c.bias),
+      .rotary = rotary.table,
+      .scores = {.scale = 1 / std::sqrt(double(heads.dim)), .bias = rotary.score_bias}};
   const PlainMlp mlp{at + "mlp.dense_h_to_4h", at + "mlp.dense_4h_to_h", c.intermediate_size, c.hidden_act,
                      c.bias};
 
@@ -43,10 +46,13 @@ Tensor layer(Builder& b, const FalconConfig& c, i32 l, Tensor x, const Rotaries&
 
 Definition define(const Config& config, const Inventory& tensors) {
   const FalconConfig c = read_falcon_config(config);
+  std::vector<float> bias;
+  if (c.alibi) bias = alibi_of(heads_of(c), c.rope.max_positions);
   return define_decoder(c, tensors,
                         {.embedding = "transformer.word_embeddings.weight",
                          .last_norm = "transformer.ln_f",
                          .norm = {.eps = c.rms_norm_eps, .centred = true, .bias = true},
+                         .score_bias = std::move(bias),
                          .layer = layer_of(c, layer)});
 }
 
@@ -57,8 +63,8 @@ const Family& falcon_family() {
                                 .doc = "Falcon",
                                 .supports =
                                     "both architectures, multi_query, grouped heads, parallel_attn, one or "
-                                    "two norms, biases, every rope_type, tied embeddings",
-                                .refuses = "alibi",
+                                    "two norms, biases, alibi, every rope_type, tied embeddings",
+                                .refuses = "nothing that transformers runs",
                                 .define = define,
                                 .trunk = {"transformer.", "h."}};
   return family;

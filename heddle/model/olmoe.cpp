@@ -12,6 +12,7 @@ Tensor layer(Builder& b, const OlmoeConfig& c, i32 l, Tensor x, const Rotaries& 
   const Routing routing{
       .count = c.num_experts, .taken = c.num_experts_per_tok, .normalise = c.norm_topk_prob};
   SelfAttention attention = attention_of(c, l, rotary.table, c.attention_bias, c.attention_bias);
+  attention.clip = c.clip_qkv;
   attention.norm = qk_norm(at + "self_attn.", attention.heads, QkNorm::Kind::kWhole, norm);
 
   Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
@@ -33,8 +34,9 @@ const Family& olmoe_family() {
       .model_type = "olmoe",
       .doc = "OLMoE, mixtures of experts",
       .supports =
-          "any number of experts, norm_topk_prob, biases of attention, every rope_type, tied embeddings",
-      .refuses = "clip_qkv, rotary embeddings of a part of each head",
+          "any number of experts, norm_topk_prob, clip_qkv, biases of attention, every rope_type, tied "
+          "embeddings",
+      .refuses = "rotary embeddings of a part of each head",
       .define = define};
   return family;
 }

@@ -6,11 +6,13 @@
 namespace heddle {
 namespace {
 
-Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
+Tensor layer(Builder& b, const PhiConfig& c, i32 l, Tensor x, const Rotaries& rotary) {
   const std::string at = layer_path(l);
   const Norm norm{.eps = c.rms_norm_eps, .centred = true, .bias = true};
   SelfAttention attention = attention_of(c, l, rotary.table, true);
   attention.o = rows_of(at + "self_attn.dense", c.hidden_size, true);
+  if (c.qk_layernorm)
+    attention.norm = qk_norm(at + "self_attn.", attention.heads, QkNorm::Kind::kHead, norm, "layernorm");
   const PlainMlp mlp{at + "mlp.fc1", at + "mlp.fc2", c.intermediate_size, c.hidden_act, true};
 
   const Tensor h = b.norm("input_norm", x, at + "input_layernorm", norm);
@@ -19,7 +21,7 @@ Tensor layer(Builder& b, const DecoderConfig& c, i32 l, Tensor x, const Rotaries
 }
 
 Definition define(const Config& config, const Inventory& tensors) {
-  const DecoderConfig c = read_phi_config(config);
+  const PhiConfig c = read_phi_config(config);
   return define_decoder(c, tensors,
                         {.last_norm = "model.final_layernorm",
                          .norm = {.eps = c.rms_norm_eps, .centred = true, .bias = true},
@@ -33,8 +35,8 @@ const Family& phi_family() {
   static const Family family = {
       .model_type = "phi",
       .doc = "Phi 1, 1.5 and 2",
-      .supports = "partial_rotary_factor, grouped heads, every rope_type, tied embeddings",
-      .refuses = "qk_layernorm",
+      .supports = "partial_rotary_factor, qk_layernorm, grouped heads, every rope_type, tied embeddings",
+      .refuses = "nothing that transformers runs",
       .define = define};
   return family;
 }

@@ -7,60 +7,68 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
+#include "heddle/base/json_to.h"
 
 namespace heddle {
 namespace {
 
-using nlohmann::json;
-
-std::vector<json> cases() {
+std::vector<Json> cases() {
   const char* other = std::getenv("HEDDLE_SAMPLING_CASES");
   std::istringstream text(read_file(other ? other : HEDDLE_SOURCE_DIR "/tests/goldens/sampling/cases.jsonl"));
-  std::vector<json> made;
-  for (std::string line; std::getline(text, line);) made.push_back(json::parse(line));
+  std::vector<Json> made;
+  for (std::string line; std::getline(text, line);) made.push_back(parse_json(line, "cases"));
   return made;
 }
 
-SamplingParams params_of(const json& settings) {
+template <class T>
+void take(const Json& settings, const char* name, T& field) {
+  if (const Json* value = settings.find(name)) field = json_to<T>(*value);
+}
+
+SamplingParams params_of(const Json& settings) {
   SamplingParams params;
-  SamplingParams::visit(params, [&](const char* name, auto& field, const SettingHelp&) {
-    if (settings.contains(name)) settings[name].get_to(field);
-  });
+  SamplingParams::visit(
+      params, [&](const char* name, auto& field, const SettingHelp&) { take(settings, name, field); });
   for (const auto& [name, list] : {std::pair{"suppress_tokens", &params.suppress_tokens},
                                    {"begin_suppress_tokens", &params.begin_suppress_tokens},
-                                   {"forced_eos_token_id", &params.forced_eos_token_id}}) {
-    if (settings.contains(name)) settings[name].get_to(*list);
-  }
-  if (settings.contains("bad_words_ids")) settings["bad_words_ids"].get_to(params.bad_words_ids);
-  for (const json& bias : settings.value("sequence_bias", json::array()))
-    params.sequence_bias.push_back({bias[0].get<std::vector<int32_t>>(), bias[1].get<float>()});
+                                   {"forced_eos_token_id", &params.forced_eos_token_id}})
+    take(settings, name, *list);
+  take(settings, "bad_words_ids", params.bad_words_ids);
+  if (const Json* biases = settings.find("sequence_bias"))
+    for (const Json& bias : biases->items())
+      params.sequence_bias.push_back(
+          {json_to<std::vector<int32_t>>(bias.items()[0]), json_to<float>(bias.items()[1])});
   return params;
 }
 
 TEST(LogitsProcessors, GiveTheScoresOfTransformers) {
-  const std::vector<json> all = cases();
+  const std::vector<Json> all = cases();
   ASSERT_GE(all.size(), 100u);
   size_t number = 0;
   std::map<std::string, size_t> uses;
-  for (const json& one : all) {
-    SCOPED_TRACE("case " + std::to_string(++number) + ": " + one["settings"].dump());
-    for (const auto& [name, value] : one["settings"].items()) ++uses[name];
+  for (const Json& one : all) {
+    SCOPED_TRACE("case " + std::to_string(++number) + ": " + one.at("settings").dump());
+    for (const JsonMember& setting : one.at("settings").members()) ++uses[setting.name];
     std::vector<float> logits;
-    for (int unit : one["logits"]) logits.push_back(float(unit) / 4096);
-    const auto tokens = one["tokens"].get<std::vector<int32_t>>();
-    const auto ends = one["ends"].get<std::vector<int32_t>>();
-    const TextSoFar text{.tokens = tokens, .prompt = one["prompt"], .ends = ends, .most = one["most"]};
-    const std::vector<float> scores = process_logits(params_of(one["settings"]), text, logits);
+    for (const int unit : json_to<std::vector<int>>(one.at("logits"))) logits.push_back(float(unit) / 4096);
+    const auto tokens = json_to<std::vector<int32_t>>(one.at("tokens"));
+    const auto ends = json_to<std::vector<int32_t>>(one.at("ends"));
+    const TextSoFar text{.tokens = tokens,
+                         .prompt = json_to<size_t>(one.at("prompt")),
+                         .ends = ends,
+                         .most = json_to<size_t>(one.at("most"))};
+    const std::vector<float> scores = process_logits(params_of(one.at("settings")), text, logits);
     std::vector<size_t> kept;
     for (size_t i = 0; i < scores.size(); ++i)
       if (scores[i] > -INFINITY) kept.push_back(i);
-    ASSERT_EQ(json(kept), one["kept"]);
+    ASSERT_EQ(kept, json_to<std::vector<size_t>>(one.at("kept")));
+    const auto wanted_scores = json_to<std::vector<double>>(one.at("scores"));
     for (size_t i = 0; i < kept.size(); ++i) {
-      const double wanted = one["scores"][i];
+      const double wanted = wanted_scores[i];
       ASSERT_NEAR(double(scores[kept[i]]), wanted, 1e-6 * (1 + std::abs(wanted)));
     }
   }

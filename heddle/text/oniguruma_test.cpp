@@ -5,17 +5,16 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
+#include "heddle/base/json_to.h"
 #include "heddle/text/unicode/regex.h"
 #include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
-
-using nlohmann::json;
 
 const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
 
@@ -45,11 +44,11 @@ TEST(Oniguruma, SplitsAsTokenizersDoes) {
   std::string line;
   int count = 0;
   while (std::getline(cases, line)) {
-    const json row = json::parse(line);
-    const auto pattern = row["pattern"].get<std::string>(), text = row["text"].get<std::string>();
+    const Json row = parse_json(line, "patterns");
+    const std::string &pattern = row.at("pattern").as_string(), &text = row.at("text").as_string();
     const auto got = pieces(compile(pattern), text);
-    EXPECT_EQ(json(got), row["pieces"])
-        << pattern << " on " << row["text"] << " as " << pcre2_from_oniguruma(pattern);
+    EXPECT_EQ(got, json_to<std::vector<std::string>>(row.at("pieces")))
+        << pattern << " on " << brief(row.at("text")) << " as " << pcre2_from_oniguruma(pattern);
     ++count;
   }
   EXPECT_GT(count, 600);
@@ -61,8 +60,9 @@ TEST(Oniguruma, KnowsTheSameCharacters) {
   for (uint32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c < 0xD800 || c >= 0xE000) append_utf8(c, every);
   }
-  for (const json& row : json::parse(read_file(kGoldens + "properties.json"))) {
-    const auto pattern = row["pattern"].get<std::string>();
+  const Json properties = load_json(kGoldens + "properties.json");
+  for (const Json& row : properties.items()) {
+    const std::string& pattern = row.at("pattern").as_string();
     const Regex regex = compile(pattern);
     Regex::Scratch scratch;
     uint64_t count = 0, sum = 0;
@@ -72,8 +72,8 @@ TEST(Oniguruma, KnowsTheSameCharacters) {
       ++count;
       sum += c.code_point;
     });
-    EXPECT_EQ(count, row["count"].get<uint64_t>()) << pattern;
-    EXPECT_EQ(sum, row["sum"].get<uint64_t>()) << pattern;
+    EXPECT_EQ(count, json_to<uint64_t>(row.at("count"))) << pattern;
+    EXPECT_EQ(sum, json_to<uint64_t>(row.at("sum"))) << pattern;
   }
 }
 

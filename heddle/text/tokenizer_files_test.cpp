@@ -2,26 +2,28 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "heddle/base/base64.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
+#include "heddle/base/json_to.h"
 #include "heddle/text/chat_template.h"
 #include "heddle/text/tokenizer.h"
 
 namespace heddle {
 namespace {
 
-using nlohmann::json;
-
 const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
 
 // A folder with a golden tokenizer and other files.
-std::string make_folder(const std::string& base, const json& files, const std::string& model = "") {
+std::string make_folder(const std::string& base, const Json& files, const std::string& model = "") {
   const auto folder =
       std::filesystem::path(testing::TempDir()) / ("tokenizer_files_" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
@@ -30,7 +32,7 @@ std::string make_folder(const std::string& base, const json& files, const std::s
     std::filesystem::copy(kGoldens + base + "/tokenizer.json", folder);
   else
     write_file(folder / "tokenizer.model", model);
-  for (const auto& [name, value] : files.items()) write_file(folder / name, value.dump());
+  for (const auto& [name, value] : files.members()) write_file(folder / name, value.dump());
   return folder;
 }
 
@@ -39,29 +41,32 @@ TEST(TokenizerFiles, CountAsInTransformers) {
   std::string line;
   int count = 0;
   while (std::getline(rows, line)) {
-    const json row = json::parse(line);
-    const std::string folder =
-        make_folder(row["base"], row["files"], from_base64(row.value("model", "")).value_or(""));
-    const std::string what = row["base"].get<std::string>() + " with " + row["files"].dump();
+    const Json row = parse_json(line, "folders");
+    const Json* const model = row.find("model");
+    const std::string folder = make_folder(row.at("base").as_string(), row.at("files"),
+                                           from_base64(model ? model->as_string() : "").value_or(""));
+    const std::string what = row.at("base").as_string() + " with " + row.at("files").dump();
     const Tokenizer tokenizer = Tokenizer::load(folder);
-    for (const json& item : row["texts"]) {
-      const auto ids = item["ids"].get<std::vector<int32_t>>();
-      EXPECT_EQ(tokenizer.encode(item["text"].get<std::string>(), true), ids) << what << item["text"];
-      EXPECT_EQ(tokenizer.decode(ids, false), item["decoded"].get<std::string>()) << what << item["text"];
+    for (const Json& item : row.at("texts").items()) {
+      const std::string& text = item.at("text").as_string();
+      const auto ids = json_to<std::vector<int32_t>>(item.at("ids"));
+      EXPECT_EQ(tokenizer.encode(text, true), ids) << what << text;
+      EXPECT_EQ(tokenizer.decode(ids, false), item.at("decoded").as_string()) << what << text;
     }
-    json specials = json::object();
+    std::map<std::string, std::string> specials, wanted;
     for (const auto& [name, token] : TokenizerFiles(folder).special_tokens()) specials[name] = token;
-    EXPECT_EQ(specials, row["special_tokens"]) << what;
+    for (const auto& [name, token] : row.at("special_tokens").members()) wanted[name] = token.as_string();
+    EXPECT_EQ(specials, wanted) << what;
     ++count;
   }
   EXPECT_GE(count, 30);
 }
 
 TEST(TokenizerFiles, SayWhereASettingComesFrom) {
-  const json files = {
-      {"tokenizer_config.json", {{"tokenizer_class", "LlamaTokenizer"}, {"bos_token", "<a>"}}},
-      {"special_tokens_map.json", {{"bos_token", "<b>"}}},
-      {"config.json", {{"model_type", "llama"}}}};
+  const Json files = Json::object(
+      {{"tokenizer_config.json", Json::object({{"tokenizer_class", "LlamaTokenizer"}, {"bos_token", "<a>"}})},
+       {"special_tokens_map.json", Json::object({{"bos_token", "<b>"}})},
+       {"config.json", Json::object({{"model_type", "llama"}})}});
   const TokenizerFiles found(make_folder("llama2", files));
   const TokenizerSetting *bos = found.find("bos_token"), *eos = found.find("eos_token");
   ASSERT_TRUE(bos && eos);
@@ -71,17 +76,17 @@ TEST(TokenizerFiles, SayWhereASettingComesFrom) {
 }
 
 TEST(TokenizerFiles, NameWhatIsWrong) {
-  const std::pair<json, const char*> wrong[] = {
-      {{{"tokenizer_config.json", json::array()}}, "an object is expected"},
-      {{{"added_tokens.json", {{"<x>", "1"}}}}, "a token id is expected"},
-      {{{"tokenizer_config.json", {{"added_tokens_decoder", {{"x", {{"content", "a"}}}}}}}},
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"tokenizer_config.json": []})", "an object is expected"},
+      {R"({"added_tokens.json": {"<x>": "1"}})", "a token id is expected"},
+      {R"({"tokenizer_config.json": {"added_tokens_decoder": {"x": {"content": "a"}}}})",
        "a token id is expected"},
-      {{{"tokenizer_config.json", {{"added_tokens_decoder", {{"1", 7}}}}}}, "is no token"},
-      {{{"tokenizer_config.json", {{"extra_special_tokens", {7}}}}}, "is no token"},
+      {R"({"tokenizer_config.json": {"added_tokens_decoder": {"1": 7}}})", "is no token"},
+      {R"({"tokenizer_config.json": {"extra_special_tokens": [7]}})", "is no token"},
   };
   for (const auto& [files, message] : wrong) {
     try {
-      Tokenizer::load(make_folder("gpt2", files));
+      Tokenizer::load(make_folder("gpt2", parse_json(files, "files")));
       ADD_FAILURE() << files;
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
@@ -102,7 +107,7 @@ TEST(TokenizerFiles, RefuseWhatIsNoSentencePieceModel) {
                                                        {"<!DOCTYPE html>", "wire type"}};
   for (const auto& [bytes, message] : wrong) {
     try {
-      Tokenizer::load(make_folder("", json::object(), bytes));
+      Tokenizer::load(make_folder("", Json::object(), bytes));
       ADD_FAILURE() << message;
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
@@ -112,9 +117,10 @@ TEST(TokenizerFiles, RefuseWhatIsNoSentencePieceModel) {
 }
 
 TEST(TokenizerFiles, GiveTemplatesTheirSpecialTokens) {
-  const json files = {
-      {"tokenizer_config.json", {{"chat_template", "{{ bos_token }}{{ messages[0].content }}"}}},
-      {"special_tokens_map.json", {{"bos_token", {{"content", "<b>"}}}}}};
+  const Json files = Json::object(
+      {{"tokenizer_config.json",
+        Json::object({{"chat_template", "{{ bos_token }}{{ messages[0].content }}"}})},
+       {"special_tokens_map.json", Json::object({{"bos_token", Json::object({{"content", "<b>"}})}})}});
   const ChatTemplate chat = ChatTemplate::load(make_folder("gpt2", files));
   const ChatMessage hi{"user", "hi"};
   EXPECT_EQ(chat.render(std::span(&hi, 1)), "<b>hi");

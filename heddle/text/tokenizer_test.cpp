@@ -3,19 +3,20 @@
 #include <atomic>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/json.h"
+#include "heddle/base/json_to.h"
 
 namespace heddle {
 namespace {
-
-using nlohmann::json;
 
 const std::string kGoldens = HEDDLE_SOURCE_DIR "/tests/goldens/tokenizer/";
 
@@ -24,25 +25,26 @@ Tokenizer golden(const std::string& name) {
 }
 
 // A byte-level tokenizer of the letters a to c with the merges that a test needs.
-json small_file() {
-  return json::parse(R"({
+Json small_file() {
+  return parse_json(R"({
     "version": "1.0", "added_tokens": [], "normalizer": null, "post_processor": null,
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
     "decoder": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
     "model": {"type": "BPE", "dropout": null, "unk_token": null, "byte_fallback": false,
               "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5, "aa": 6, "aaaa": 7},
-              "merges": ["b c", "a b", "a bc", "a a", "aa aa"]}})");
+              "merges": ["b c", "a b", "a bc", "a a", "aa aa"]}})",
+                    "small");
 }
 
-Tokenizer parse(const json& file) {
+Tokenizer parse(const Json& file) {
   return Tokenizer::parse(file.dump(), "tokenizer.json");
 }
 
-std::vector<int32_t> encode(const json& file, std::string_view text) {
+std::vector<int32_t> encode(const Json& file, std::string_view text) {
   return parse(file).encode(text, true);
 }
 
-std::string error_of(const json& file) {
+std::string error_of(const Json& file) {
   try {
     parse(file);
   } catch (const Error& error) {
@@ -59,13 +61,13 @@ TEST_P(Golden, EqualsTokenizers) {
   std::string line;
   int count = 0;
   while (std::getline(cases, line)) {
-    const json expected = json::parse(line);
-    const auto text = expected["text"].get<std::string>();
-    const auto ids = expected["ids"].get<std::vector<int32_t>>();
+    const Json expected = parse_json(line, "cases");
+    const std::string& text = expected.at("text").as_string();
+    const auto ids = json_to<std::vector<int32_t>>(expected.at("ids"));
     EXPECT_EQ(tokenizer.encode(text, true), ids) << line;
-    EXPECT_EQ(tokenizer.encode(text, false), expected["plain"].get<std::vector<int32_t>>()) << line;
-    EXPECT_EQ(tokenizer.decode(ids, false), expected["decoded"].get<std::string>()) << line;
-    EXPECT_EQ(tokenizer.decode(ids, true), expected["skipped"].get<std::string>()) << line;
+    EXPECT_EQ(tokenizer.encode(text, false), json_to<std::vector<int32_t>>(expected.at("plain"))) << line;
+    EXPECT_EQ(tokenizer.decode(ids, false), expected.at("decoded").as_string()) << line;
+    EXPECT_EQ(tokenizer.decode(ids, true), expected.at("skipped").as_string()) << line;
     ++count;
   }
   EXPECT_GE(count, 120);
@@ -91,7 +93,7 @@ TEST(Tokenizer, FindsTokensAndIds) {
 }
 
 TEST(Tokenizer, MergesByRankThenFromTheLeft) {
-  const json file = small_file();
+  const Json file = small_file();
   EXPECT_EQ(encode(file, "abc"), (std::vector<int32_t>{5}));  // b c first, then a bc
   EXPECT_EQ(encode(file, "ab"), (std::vector<int32_t>{3}));
   EXPECT_EQ(encode(file, "aaa"), (std::vector<int32_t>{6, 0}));
@@ -100,7 +102,7 @@ TEST(Tokenizer, MergesByRankThenFromTheLeft) {
 }
 
 TEST(Tokenizer, LeavesOutOrNamesUnknownBytes) {
-  json file = small_file();
+  Json file = small_file();
   EXPECT_EQ(encode(file, "axxb"), (std::vector<int32_t>{3}));
   file["model"]["vocab"]["?"] = 8;
   file["model"]["unk_token"] = "?";
@@ -110,14 +112,14 @@ TEST(Tokenizer, LeavesOutOrNamesUnknownBytes) {
 }
 
 TEST(Tokenizer, RefusesUnknownBytesWithoutTheirToken) {
-  json file = small_file();
+  Json file = small_file();
   file["model"]["unk_token"] = "<none>";
   EXPECT_EQ(encode(file, "ab"), (std::vector<int32_t>{3}));
   EXPECT_THROW(encode(file, "axb"), Error);
 }
 
 TEST(Tokenizer, TakesAWholeWordWhereMergesAreIgnored) {
-  json file = small_file();
+  Json file = small_file();
   file["model"]["vocab"]["cab"] = 8;
   EXPECT_EQ(encode(file, "cab"), (std::vector<int32_t>{2, 3}));
   file["model"]["ignore_merges"] = true;
@@ -125,21 +127,22 @@ TEST(Tokenizer, TakesAWholeWordWhereMergesAreIgnored) {
 }
 
 // A tokenizer of characters with bytes for two of them.
-json piece_file() {
-  json file = small_file();
+Json piece_file() {
+  Json file = small_file();
   file["pre_tokenizer"] = nullptr;
-  file["decoder"] =
-      json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})");
+  file["decoder"] = parse_json(
+      R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]})", "decoder");
   file["model"]["byte_fallback"] = true;
   file["model"]["unk_token"] = "?";
   file["model"]["fuse_unk"] = true;
-  file["model"]["vocab"] = json::parse(
-      R"({"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5, "aa": 6, "aaaa": 7, "?": 8, "<0xC3>": 9, "<0xA9>": 10})");
+  file["model"]["vocab"] = parse_json(
+      R"({"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5, "aa": 6, "aaaa": 7, "?": 8, "<0xC3>": 9, "<0xA9>": 10})",
+      "vocab");
   return file;
 }
 
 TEST(Tokenizer, FallsBackToBytes) {
-  const json file = piece_file();
+  const Json file = piece_file();
   EXPECT_EQ(encode(file, "aéb"), (std::vector<int32_t>{0, 9, 10, 1}));
   EXPECT_EQ(encode(file, "axyb"), (std::vector<int32_t>{0, 8, 1}));
   EXPECT_EQ(encode(file, "xéya"), (std::vector<int32_t>{9, 10, 8, 0}));  // as `tokenizers`: bytes go first
@@ -149,9 +152,10 @@ TEST(Tokenizer, FallsBackToBytes) {
 
 // Strip after Fuse sees one text, whose end is known last.
 TEST(Tokenizer, StripsBothEndsOfAFusedText) {
-  json file = small_file();
-  file["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
-    {"type": "Strip", "content": "a", "start": 2, "stop": 3}]})");
+  Json file = small_file();
+  file["decoder"] = parse_json(R"({"type": "Sequence", "decoders": [{"type": "Fuse"},
+    {"type": "Strip", "content": "a", "start": 2, "stop": 3}]})",
+                               "decoder");
   const Tokenizer tokenizer = parse(file);
   EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{0, 0, 0, 1, 0, 2, 6, 7}, false), "abacaaa");
   EXPECT_EQ(tokenizer.decode(std::vector<int32_t>{0, 1, 0, 0}, false), "b");
@@ -201,36 +205,48 @@ TEST(Tokenizer, IsSharedByThreads) {
   EXPECT_EQ(equal, 200);
 }
 
+// Sets the value at "/model/type".
+void set_at(Json& file, std::string_view pointer, Json value) {
+  Json* at = &file;
+  while (!pointer.empty()) {
+    pointer.remove_prefix(1);
+    const std::string_view name = pointer.substr(0, pointer.find('/'));
+    at = &(*at)[name];
+    pointer.remove_prefix(name.size());
+  }
+  *at = std::move(value);
+}
+
 TEST(TokenizerErrors, NameKeyAndValue) {
-  const std::pair<const char*, json> wrong[] = {
-      {"/model/dropout", 0.1},
-      {"/model/type", "Unigram"},
-      {"/model/vocab", 7},
-      {"/model/vocab/a", -1},
-      {"/model/vocab/a", 4'000'000'000u},
-      {"/model/vocab/a", "zero"},
-      {"/model/vocab/a", 1},
-      {"/model/merges", json::array({"a b c"})},
-      {"/model/merges", json::array({"ab"})},
-      {"/model/merges", json::array({"a c"})},
-      {"/model/merges", json::array({json::array({"a"})})},
-      {"/model/merges", json::array({json::array({1, 2})})},
-      {"/normalizer", json::parse(R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})")},
-      {"/pre_tokenizer/type", "UnicodeScript"},
-      {"/pre_tokenizer", json::parse(R"({"type": "Metaspace", "replacement": "__"})")},
-      {"/pre_tokenizer", json::parse(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "x"})")},
-      {"/decoder", {{"type", "WordPiece"}}},
-      {"/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "//8="}}},
-      {"/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAA"}}},
-      {"/post_processor", {{"type", "BertProcessing"}}},
-      {"/version", "2.0"},
-      {"/post_processor", json::parse(R"({"type": "TemplateProcessing", "pair": [],
+  const std::pair<const char*, const char*> wrong[] = {
+      {"/model/dropout", "0.1"},
+      {"/model/type", R"("Unigram")"},
+      {"/model/vocab", "7"},
+      {"/model/vocab/a", "-1"},
+      {"/model/vocab/a", "4000000000"},
+      {"/model/vocab/a", R"("zero")"},
+      {"/model/vocab/a", "1"},
+      {"/model/merges", R"(["a b c"])"},
+      {"/model/merges", R"(["ab"])"},
+      {"/model/merges", R"(["a c"])"},
+      {"/model/merges", R"([["a"]])"},
+      {"/model/merges", "[[1, 2]]"},
+      {"/normalizer", R"({"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""})"},
+      {"/pre_tokenizer/type", R"("UnicodeScript")"},
+      {"/pre_tokenizer", R"({"type": "Metaspace", "replacement": "__"})"},
+      {"/pre_tokenizer", R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "x"})"},
+      {"/decoder", R"({"type": "WordPiece"})"},
+      {"/normalizer", R"({"type": "Precompiled", "precompiled_charsmap": "//8="})"},
+      {"/normalizer", R"({"type": "Precompiled", "precompiled_charsmap": "AAA"})"},
+      {"/post_processor", R"({"type": "BertProcessing"})"},
+      {"/version", R"("2.0")"},
+      {"/post_processor", R"({"type": "TemplateProcessing", "pair": [],
         "single": [{"SpecialToken": {"id": "a", "type_id": 0}}],
-        "special_tokens": {"a": {"id": "a", "ids": [99], "tokens": ["a"]}}})")},
+        "special_tokens": {"a": {"id": "a", "ids": [99], "tokens": ["a"]}}})"},
   };
   for (const auto& [pointer, value] : wrong) {
-    json file = small_file();
-    file[json::json_pointer(pointer)] = value;
+    Json file = small_file();
+    set_at(file, pointer, parse_json(value, "value"));
     const std::string message = error_of(file);
     EXPECT_TRUE(message.starts_with("[tokenizer.json] ")) << pointer << ": " << message;
     std::string first_key = std::string(pointer).substr(1);
@@ -242,16 +258,19 @@ TEST(TokenizerErrors, NameKeyAndValue) {
 }
 
 TEST(TokenizerErrors, AnAddedTokenHasTheIdItWouldBeGiven) {
-  json file = small_file();
-  file["added_tokens"] = json::array({{{"id", 9},
-                                       {"content", "<s>"},
-                                       {"special", true},
-                                       {"single_word", false},
-                                       {"lstrip", false},
-                                       {"rstrip", false},
-                                       {"normalized", false}}});
+  Json file = small_file();
+  const auto add = [&](int id) {
+    file["added_tokens"] = Json::array({Json::object({{"id", id},
+                                                      {"content", "<s>"},
+                                                      {"special", true},
+                                                      {"single_word", false},
+                                                      {"lstrip", false},
+                                                      {"rstrip", false},
+                                                      {"normalized", false}})});
+  };
+  add(9);
   EXPECT_NE(error_of(file).find("'<s>' would get id 8"), std::string::npos) << error_of(file);
-  file["added_tokens"][0]["id"] = 8;
+  add(8);
   EXPECT_EQ(encode(file, "a<s>b"), (std::vector<int32_t>{0, 8, 1}));
 }
 

@@ -11,6 +11,7 @@
 
 #include "heddle/base/cache_folder.h"
 #include "heddle/base/parallel.h"
+#include "heddle/base/python_packages.h"
 #include "heddle/base/stopwatch.h"
 #include "heddle/ir/call_cache.h"
 #include "heddle/ir/shape.h"
@@ -191,6 +192,13 @@ std::string tuned_folder() {
   }
 }
 
+std::vector<std::string> shipped_folders() {
+  std::vector<std::string> folders;
+  for (const std::string& package : packaged_folders(python_packages()))
+    folders.push_back(package + "/tuning");
+  return folders;
+}
+
 }  // namespace
 
 Settings& thread_settings() {
@@ -227,11 +235,12 @@ Key key_of_call(const OpSpec& op, const std::byte* args, const CallSite& site) {
   return key;
 }
 
-OpTuner::OpTuner(const Backend& backend, i32 device, const std::string& folder)
+OpTuner::OpTuner(const Backend& backend, i32 device, const std::string& folder,
+                 std::vector<std::string> shipped)
     : backend_(backend),
       space_(space_of(backend, device)),
       on_gpu_(space_ != nullptr),
-      store_({.device = backend.device(device), .folder = folder}),
+      store_({.device = backend.device(device), .folder = folder, .shipped = std::move(shipped)}),
       knows_some_(store_.size() > 0) {}
 
 u64 OpTuner::next_number() {
@@ -244,7 +253,7 @@ OpTuner& OpTuner::of_process(const Backend& backend, i32 device) {
   static auto& all = *new std::map<std::pair<const Backend*, i32>, std::unique_ptr<OpTuner>>;
   const std::lock_guard lock(mutex);
   std::unique_ptr<OpTuner>& tuner = all[{&backend, device}];
-  if (!tuner) tuner = std::make_unique<OpTuner>(backend, device, tuned_folder());
+  if (!tuner) tuner = std::make_unique<OpTuner>(backend, device, tuned_folder(), shipped_folders());
   return *tuner;
 }
 

@@ -47,10 +47,11 @@ Key key_of_call(const OpSpec& op, const std::byte* args, const CallSite& site);
 // The choices on one device. Safe from any thread.
 class OpTuner {
  public:
-  // `folder`: where choices are kept; empty: in this process only.
-  OpTuner(const Backend& backend, i32 device, const std::string& folder);
+  // `folder`: where choices are kept; empty: in this process only. `shipped`: folders that are only read.
+  OpTuner(const Backend& backend, i32 device, const std::string& folder,
+          std::vector<std::string> shipped = {});
   // The one of a device in this process. Its folder is $HEDDLE_TUNED, else `tuned` in heddle's cache folder, or none
-  // where there is none.
+  // where there is none. Packages of Python may ship others.
   static OpTuner& of_process(const Backend& backend, i32 device);
 
   // False where choose() gives null for every call of this thread: nothing was ever timed, and nothing is to be.

@@ -137,9 +137,13 @@ void Store::write(const Records& records) const {
 
 std::optional<Record> Store::find(const Key& key) const {
   const std::shared_lock lock(mutex_);
-  for (const Records* records : {&written_, &shipped_})
-    if (const auto found = records->find(key.text()); found != records->end()) return found->second;
-  return std::nullopt;
+  const auto own = written_.find(key.text()), shipped = shipped_.find(key.text());
+  if (own == written_.end() && shipped == shipped_.end()) return std::nullopt;
+  // A search of one's own that did not end knows only what failed.
+  if (own != written_.end() && (own->second.config || shipped == shipped_.end())) return own->second;
+  Record record = shipped->second;
+  if (own != written_.end()) record.failures.insert(own->second.failures.begin(), own->second.failures.end());
+  return record;
 }
 
 void Store::put(const Key& key, const Record& record) {

@@ -92,6 +92,10 @@ TEST_F(StoreFolder, PrefersWhatWasFoundHereToWhatIsShipped) {
   EXPECT_EQ(Store(both).find(key(1)), best(11));
   EXPECT_EQ(Store(both).find(key(2)), best(2));
   EXPECT_EQ(store.size(), 2u);
+  const Record failed{.config = {}, .failures = {{numbered(9), "spills"}}};
+  store.put(key(2), failed);  // a search that did not end
+  EXPECT_EQ(store.find(key(2))->config, best(2).config);
+  EXPECT_EQ(store.find(key(2))->failures, failed.failures);
   EXPECT_EQ(read_file(package.path_in(shipped.folder)), before) << "it is only read";
 }
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heddle.attention import power_attention
     from heddle.model import load
     from heddle.patching import is_patched, patch, patched, unpatch
+    from heddle.torch.linear_loss import linear_cross_entropy
 
 __version__ = "0.1.0"
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "i32",
     "is_patched",
     "last_path",
+    "linear_cross_entropy",
     "load",
     "load_ops",
     "ops",
@@ -72,6 +74,7 @@ _HOMES = {
     "heddle.scheduling": ("Work",),
     "heddle.settings": ("PickAny", "PickBest"),
     "heddle.model": ("load",),
+    "heddle.torch.linear_loss": ("linear_cross_entropy",),
     "heddle.patching": ("patch", "unpatch", "is_patched", "patched"),
 }
 _FUNCTIONS = {name: module for module, names in _HOMES.items() for name in names}

@@ -162,7 +162,11 @@ def _body(declaration):
 
 def unit(declaration, layout):
     """The source: the struct of the arguments as the op's fields lie, the body, and its two entries."""
-    floats = [name for name, _, _, dtypes, _ in declaration.tensors if dtypes == "float"]
+    floats = [
+        f"(!a.{name}.exists() || a.{name}.dtype == kType)" if optional else f"a.{name}.dtype == kType"
+        for name, _, _, dtypes, optional in declaration.tensors
+        if dtypes == "float"
+    ]
     members = _members(declaration, _tensor)
     parts = {
         "HEADER": _header(declaration),
@@ -172,7 +176,7 @@ def unit(declaration, layout):
         ),
         "CHOICES": "" if declaration.header else _choices(declaration),
         "BYTES": str(layout["bytes"]),
-        "SAME": " && ".join(f"a.{name}.dtype == kType" for name in floats) or "false",
+        "SAME": " && ".join(floats) or "false",
         "BODY": _body(declaration) + (f"using {declaration.name}::Body;\n" if declaration.header else ""),
     }
     return re.sub("|".join(parts), lambda found: parts[found[0]], UNIT)

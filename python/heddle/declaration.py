@@ -55,7 +55,7 @@ def declare(cls):
     if cls.header:  # in the order of the struct
         tensors = tuple(sorted(tensors, key=lambda each: cls.order.index(each[0])))
     body, file, line = _body(cls)
-    if not any(writes for _, writes, *_ in tensors):
+    if not any(writes and not optional for _, writes, _, _, optional in tensors):
         raise InvalidArgument(f"[{cls.__name__}] writes is empty; an op writes one tensor or more")
     return Declaration(
         name=name,
@@ -80,7 +80,7 @@ def _wrong(cls, part, value, right):
 
 def _tensors(cls, part, writes):
     given = getattr(cls, part, ())
-    form = 'must be like {"x": (heddle.f32, "M, D")} or [("x", None, "M, D")]'
+    form = 'must be like {"x": (heddle.f32, "M, D")} or [("x", None, "M, D")]; True at the end: optional'
     items = (
         [(k, *v) if isinstance(v, tuple) else (k, v) for k, v in given.items()]
         if isinstance(given, dict)
@@ -91,14 +91,15 @@ def _tensors(cls, part, writes):
     for item in items:
         if (
             not isinstance(item, tuple)
-            or len(item) != 3
-            or not all(isinstance(each, str) for each in item[::2])
+            or len(item) not in (3, 4)
+            or not all(isinstance(each, str) for each in item[:3:2])
+            or not isinstance(item[-1], (str, bool))
         ):
             raise _wrong(cls, part, item, form)
-        name, dtype, dims = item
+        name, dtype, dims, optional = (*item, False)[:4]
         if not NAME.fullmatch(name) or name in RESERVED:
             raise _wrong(cls, part, name, f"a name must be a name of C++, and none of {', '.join(RESERVED)}")
-        yield name, writes, dims, _dtypes(cls, name, dtype), False
+        yield name, writes, dims, _dtypes(cls, name, dtype), optional
 
 
 def _dtypes(cls, name, dtype):
@@ -148,7 +149,7 @@ def _backward(cls, tensors, attributes):
         raise _wrong(cls, "backward", given, "must be a static method on tensors of torch")
     names = tuple(inspect.signature(given).parameters)
     known = [name for name, *_ in tensors]
-    known += [f"d{name}" for name, writes, *_ in tensors if writes]
+    known += [f"d{name}" for name, writes, _, _, optional in tensors if writes and not optional]
     known += [each.name for each in attributes]
     for name in names:
         if name not in known:

@@ -82,7 +82,8 @@ class Model:
     """A model in memory. `heddle.load` makes one.
 
     Any number of threads may use it: it works for one call after the other, so that each text is the one that
-    it would be alone. Ctrl-C raises KeyboardInterrupt between two steps, and the model stays usable.
+    it would be alone. Ctrl-C raises KeyboardInterrupt, on a CPU inside a step too, and the
+    model stays usable.
 
     With `reuse`, the beginning of a prompt is taken from memory where an earlier prompt left it, which is
     faster. Numbers are then rounded at other places, so that another token may be chosen where two are almost
@@ -131,9 +132,12 @@ class Model:
     def logits(self, tokens):
         """Logits [tokens, vocab] after each token, in f32, as a NumPy array, or `Logits` without NumPy.
 
-        Every token takes a step.
+        A list of prompts, each a list of tokens, gives a list of arrays. Prompts are read in steps of many
+        rows, which they share, so that a number is rounded at other places than in a step of one token.
         """
-        return _numbers(self._made.logits(tokens))
+        is_one = _is_one(tokens) or len(tokens) == 0
+        made = [_numbers(each) for each in self._made.logits([tokens] if is_one else list(tokens))]
+        return made[0] if is_one else made
 
     def tokenize(self, text, *, special=True):
         """The tokens of a text, with those that the tokenizer adds unless `special` is false."""

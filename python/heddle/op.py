@@ -22,7 +22,9 @@ class Op:
     """An op of one's own. A class declares it:
 
     reads, writes   {"x": (heddle.f32, "M, D")}: names, dtypes (None: any float), dimensions. Equal names have
-                    equal sizes, and an attribute may be a size. Inputs give outputs their sizes
+                    equal sizes, and an attribute may be a size. Inputs give outputs their sizes. With True at
+                    the end, (None, "D", True), a call may leave it out: a body asks `a.x.exists()`, and a
+                    reference and a backward get None. An optional output is made only where `out` has it
     tile            the dimensions that tiles cut, ("M",) or {"M": 4}: a body makes the rows t[0] to t[1], and
                     of a second dimension t[2] to t[3]
     body            text in the tile language, or the pathlib.Path of a file of it; `a` has the arguments
@@ -194,6 +196,15 @@ def made_of(name):
     return next(made for made in list(_registered.values()) if made.name == name)
 
 
+def call_reference(cls, arrays, attributes):
+    """What the class's reference returns, by the names of writes. It gets None for what is left out."""
+    given = {name: arrays.get(name) for name in cls.declaration.names(False)}
+    made = cls.reference(**given, **attributes)
+    if isinstance(made, dict):
+        return made
+    return dict(zip(cls.declaration.names(True), made if isinstance(made, tuple) else (made,), strict=False))
+
+
 def _reference(of):
     """The function that heddle calls: values as bytes of f64, which the class's own sees as arrays."""
 
@@ -206,9 +217,7 @@ def _reference(of):
         arrays = {
             name: numpy.frombuffer(data, "float64").reshape(sizes) for name, (data, sizes) in inputs.items()
         }
-        made = cls.reference(**arrays, **attributes)
-        if not isinstance(made, dict):
-            made = dict(zip(outputs, made if isinstance(made, tuple) else (made,), strict=False))
+        made = call_reference(cls, arrays, attributes)
         written = {}
         for name, sizes in outputs.items():
             values = numpy.ascontiguousarray(made.get(name), "float64") if name in made else None

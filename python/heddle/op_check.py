@@ -7,6 +7,7 @@ import numpy
 from heddle import _heddle
 from heddle.errors import InvalidArgument, Unsupported
 from heddle.megakernel import Megakernel, MegakernelConfig
+from heddle.op import call_reference
 
 SIZES = ((1, 1), (5, 37), (33, 64))  # of the tiled dimension, and of the others
 NUMPY = {"f32": "float32", "f16": "float16", "i32": "int32"}
@@ -58,9 +59,12 @@ def check(cls):
         raise Unsupported(f"[{cls.declaration.name}] has no reference to check against; give the class one")
     cls.compile()
     random, errors = numpy.random.default_rng(1), {}
-    for (sizes, given), dtype in itertools.product(cases_of(cls), (0, 1)):
+    has_optional = any(optional for *_, optional in cls.declaration.tensors)
+    for (sizes, given), dtype, whole in itertools.product(
+        cases_of(cls), (0, 1), (True, False) if has_optional else (True,)
+    ):
         defaults = {each.name: each.default for each in cls.declaration.attributes}
-        case = _Case(cls, sizes, {**defaults, **given}, dtype, random)
+        case = _Case(cls, sizes, {**defaults, **given}, dtype, whole, random)
         if dtype == 0 or case.has_other_dtype:
             errors[case.name] = case.run()
     return errors
@@ -69,10 +73,12 @@ def check(cls):
 class _Case:
     """One set of inputs."""
 
-    def __init__(self, cls, sizes, attributes, which, random):
+    def __init__(self, cls, sizes, attributes, which, whole, random):
         self.cls, self.attributes = cls, attributes
         self.inputs, self.outputs, self.has_other_dtype = {}, {}, False
-        for name, writes, dims, dtypes, _ in cls.declaration.tensors:
+        for name, writes, dims, dtypes, optional in cls.declaration.tensors:
+            if optional and not whole:
+                continue
             choice = _dtypes(dtypes)
             self.has_other_dtype |= len(choice) > 1
             dtype = choice[min(which, len(choice) - 1)]
@@ -86,13 +92,12 @@ class _Case:
         rounding = max(ROUNDING[str(each.dtype)] for each in self.outputs.values())
         self.bound = cls.bound + rounding
         dtype = next(iter((*self.inputs.values(), *self.outputs.values()))).dtype
-        self.name = ", ".join([*(f"{k}={v}" for k, v in {**sizes, **attributes}.items()), str(dtype)])
+        facts = [f"{k}={v}" for k, v in {**sizes, **attributes}.items()]
+        self.name = ", ".join([*facts, str(dtype), *(() if whole else ("without what is optional",))])
 
     def run(self):
         arrays = {name: each.astype("float64") for name, each in self.inputs.items()}
-        made = self.cls.reference(**arrays, **self.attributes)
-        if not isinstance(made, dict):
-            made = dict(zip(self.outputs, made if isinstance(made, tuple) else (made,), strict=True))
+        made = call_reference(self.cls, arrays, self.attributes)
         worst = 0.0
         for way in (self._accesses, self._call, self._program("threads"), self._program("reference")):
             for each in self.outputs.values():

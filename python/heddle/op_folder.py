@@ -17,6 +17,7 @@ from heddle.op import Op, _made
 VISIT = re.compile(r"\bv\s*\.\s*(\w+)\s*\(([^;]*)\)\s*;")
 MEMBER = r"\b(i32|float|bool)\s+%s\s*(?:=\s*([^;]+?)|\{([^}]*)\})?\s*;"
 TYPES = {"i32": int, "float": float, "bool": bool}
+KINDS = ("read", "write", "optional_read", "optional_write", "attribute", "choice")
 # What x.py may say; all else is the header's.
 PARTS = ("reference", "backward", "cases", "tile", "in_place", "scratch", "bound")
 
@@ -61,8 +62,8 @@ def _load(body):
         "name": name,
         "header": header,
         "body": body,
-        "reads": {key: (dtypes, dims) for key, (_, dims, dtypes) in parts["read"].items()},
-        "writes": {key: (dtypes, dims) for key, (_, dims, dtypes) in parts["write"].items()},
+        "reads": parts["read"],
+        "writes": parts["write"],
         "order": tuple(key for _, key in sorted((at, key) for key, at in parts["order"].items())),
         "tile": (first,),
         "__annotations__": {key: hint for key, (hint, _) in parts["attributes"].items()},
@@ -98,8 +99,10 @@ def _visits(name, header, code):
     made = {"read": {}, "write": {}, "attributes": {}, "order": {}}
     for at, found in enumerate(VISIT.finditer(code)):
         kind, arguments = found[1], [each.strip() for each in _split(found[2])]
-        if kind not in ("read", "write", "attribute", "choice"):
-            raise Unsupported(f"[{name}] {header} has v.{kind}; must be read, write, attribute or choice")
+        if kind not in KINDS:
+            raise Unsupported(
+                f"[{name}] {header} has v.{kind}; must be {', '.join(KINDS[:-1])} or {KINDS[-1]}"
+            )
         member, texts = (
             arguments[1].split(".")[-1],
             [each.strip('"') for each in arguments if each[:1] == '"'],
@@ -107,8 +110,9 @@ def _visits(name, header, code):
         if texts[0] != member:
             raise InvalidArgument(f"[{name}] {header} calls {member} {texts[0]!r}; must be the member's name")
         made["order"][member] = at
-        if kind in ("read", "write"):
-            made[kind][member] = (at, texts[1], _dtypes(texts[2] if len(texts) > 2 else "float"))
+        if kind not in ("attribute", "choice"):
+            access, optional = kind.removeprefix("optional_"), kind.startswith("optional_")
+            made[access][member] = (_dtypes(texts[2] if len(texts) > 2 else "float"), texts[1], optional)
         else:
             made["attributes"][member] = _attribute(name, header, code, member, texts[1:])
     if not made["write"]:

@@ -88,7 +88,8 @@ def make(arch, out, *, ops=None, model=None, all_configs=False, tuning=None, **o
     Without `ops` and `model` it holds the kernels of all ops that can be called by themselves. A model's code
     is what `heddle.load(model, device="cuda", **options)` wants, on the devices of that architecture that
     heddle knows, or with `workers=N` on one with N multiprocessors. `tuning` is a folder with stored results
-    of tuning, which go into the wheel; the kernels of configurations go there with `all_configs`.
+    of tuning ($HEDDLE_TUNED, or `tuned` in heddle's cache folder), which go into the wheel: calls take them
+    where the user's own folder has none. The kernels of configurations go there with `all_configs`.
     """
     if arch not in _heddle.archs():
         raise InvalidArgument(
@@ -103,18 +104,19 @@ def make(arch, out, *, ops=None, model=None, all_configs=False, tuning=None, **o
         count = _heddle.package_ops(chosen, arch, all_configs, str(content)) if chosen else 0
         if model is not None:
             count += _heddle.package_model(str(model), arch, options, str(content))
-        stored = sorted(Path(tuning).glob("*.json")) if tuning is not None else []
+        stored = sorted(Path(tuning).glob("*/*.json")) if tuning is not None else []
         if tuning is not None and not stored:
-            raise InvalidArgument(f"[package] {tuning} has no results of tuning (*.json)")
+            raise InvalidArgument(f"[package] {tuning} has no results of tuning (DEVICE/*.json)")
         for file in stored:
-            (content / "tuning").mkdir(parents=True, exist_ok=True)
-            (content / "tuning" / file.name).write_bytes(file.read_bytes())
+            to = content / "tuning" / file.parent.name
+            to.mkdir(parents=True, exist_ok=True)
+            (to / file.name).write_bytes(file.read_bytes())
         summary = f"{count} compiled programs of heddle for {arch}"
         return _write_wheel(Path(folder), name, summary, Path(out))
 
 
 def tuning_folders():
-    """The folders of stored results of tuning that installed packages bring."""
+    """The folders of stored results of tuning that installed packages bring, and that calls look into."""
     return [
         str(each)
         for folder in sys.path

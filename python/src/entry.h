@@ -47,6 +47,7 @@ struct OpEntry {
   std::string doc;      // with the signature in the form that `inspect` reads
   std::atomic<bool> use_reference = false;
   bool is_own = false;                 // Python declared it, so that no other library knows it
+  PyObject* gradient_call = nullptr;   // calls the op where a gradient is wanted; null: not asked for yet
   std::function<void()> prepare_host;  // makes the body for calls on the host; empty: it is there
 
   // Called before a call, or a program, on memory of `place`; holds the interpreter.

@@ -68,6 +68,11 @@ std::string text_of(PyObject* object) {
   return {data, size_t(size)};
 }
 
+bool is_interrupted() {
+  const nanobind::gil_scoped_acquire locked;
+  return PyErr_CheckSignals() != 0;
+}
+
 std::string type_name(PyObject* object) {
   auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
   const auto attribute = [&](const char* name) {

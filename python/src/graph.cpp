@@ -90,6 +90,11 @@ class CallProgram {
     outputs_.clear();
     for (const nb::handle each : scheduled) {
       ReadCall call = read_call(nb::cast<nb::tuple>(each), kept);
+      if (call.entry->use_reference)
+        fail(ErrorCode::kUnsupported,
+             "[{}] its backend is 'reference' (heddle.set_backend), and a program runs kernels alone: set "
+             "'kernel', or call heddle.ops.{} by itself",
+             call.entry->op.name, call.entry->op.name);
       if (calls.empty()) first = call;
       if (!(call.place == first.place))
         fail(ErrorCode::kInvalidArgument,
@@ -116,6 +121,7 @@ class CallProgram {
     graph_ = std::move(graph.graph), spec_ = &spec;
     const ExecutorOptions options{.device = on_gpu ? first.place.device : 0,
                                   .threads = threads,
+                                  .cancelled = is_interrupted,
                                   .trace_events = settings.tracing ? longest_stream(*program_) : 0};
     const nb::gil_scoped_release others;
     if (const std::string why = spec.unavailable ? spec.unavailable() : ""; !why.empty())
@@ -125,9 +131,11 @@ class CallProgram {
   }
 
   void run() {
-    {
+    try {
       const nb::gil_scoped_release others;
       executor_->run(1);
+    } catch (const Cancelled&) {
+      throw PythonError{};
     }
     for (const nb::object& output : outputs_) increment_version(output.ptr());
   }

@@ -105,7 +105,8 @@ class ProtocolKind : public Kind {
     return view;
   }
 
-  Object make(const Argument& argument, DType, std::span<const i64>, const MemoryPlace&) const override {
+  Object make(const Argument& argument, DType, std::span<const i64>, const MemoryPlace&,
+              void*&) const override {
     fail(ErrorCode::kInvalidArgument,
          "[{}] {} is not given, and heddle makes only tensors of NumPy and torch: give out=", argument.op,
          argument.name);
@@ -124,8 +125,8 @@ class NumpyKind final : public ProtocolKind {
   explicit NumpyKind(PyObject* module)
       : ProtocolKind(Library::kNumpy), empty_(owned(PyObject_GetAttrString(module, "empty"))) {}
 
-  Object make(const Argument& argument, DType dtype, std::span<const i64> size,
-              const MemoryPlace&) const override {
+  Object make(const Argument& argument, DType dtype, std::span<const i64> size, const MemoryPlace&,
+              void*&) const override {
     const Object name = owned(PyUnicode_InternFromString(info_of(dtype).numpy));
     Object made(PyObject_CallFunctionObjArgs(empty_.get(), sizes_of(size).get(), name.get(), nullptr));
     if (!made) fail_with_python(argument, "made");
@@ -148,8 +149,8 @@ class OldTorchKind final : public ProtocolKind {
     kept.push_back(std::move(plain));
     return view;
   }
-  Object make(const Argument& argument, DType dtype, std::span<const i64> size,
-              const MemoryPlace& place) const override {
+  Object make(const Argument& argument, DType dtype, std::span<const i64> size, const MemoryPlace& place,
+              void*&) const override {
     PyObject* const torch = imported_module("torch");
     const Object empty(PyObject_GetAttrString(torch, "empty"));
     const Object type(PyObject_GetAttrString(torch, info_of(dtype).numpy));
@@ -180,8 +181,8 @@ class ExchangeKind final : public Kind {
     return view;
   }
 
-  Object make(const Argument& argument, DType dtype, std::span<const i64> size,
-              const MemoryPlace& place) const override {
+  Object make(const Argument& argument, DType dtype, std::span<const i64> size, const MemoryPlace& place,
+              void*& data) const override {
     DLTensor prototype{.data = nullptr,
                        .device = dlpack_device(place),
                        .ndim = int32_t(size.size()),
@@ -194,9 +195,10 @@ class ExchangeKind final : public Kind {
       PyErr_SetString(PyExc_RuntimeError, message);
     };
     void* made = nullptr;
-    if (table_.managed_tensor_allocator(&prototype, &managed, nullptr, set_error) != 0 ||
-        table_.managed_tensor_to_py_object_no_sync(managed, &made) != 0)
+    if (table_.managed_tensor_allocator(&prototype, &managed, nullptr, set_error) != 0)
       fail_with_python(argument, "made");
+    data = static_cast<u8*>(managed->dl_tensor.data) + managed->dl_tensor.byte_offset;
+    if (table_.managed_tensor_to_py_object_no_sync(managed, &made) != 0) fail_with_python(argument, "made");
     return Object(static_cast<PyObject*>(made));
   }
 

@@ -45,12 +45,24 @@ class Kind {
   explicit Kind(Library of, bool exact = true) : library(of), is_exact(exact) {}
   virtual ~Kind() = default;
   virtual View read(const Argument& argument, PyObject* tensor, Kept& kept) const = 0;
-  // A dense tensor without values.
-  virtual Object make(const Argument& argument, DType dtype, std::span<const i64> size,
-                      const MemoryPlace& place) const = 0;
+  // A dense tensor without values, and its view, whose sizes are those given.
+  Object make(const Argument& argument, DType dtype, std::span<const i64> size, const MemoryPlace& place,
+              View& view, Kept& kept) const {
+    void* data = nullptr;
+    Object made = make(argument, dtype, size, place, data);
+    view = data ? View{.data = data, .dtype = dtype, .size = size, .place = place}
+                : read(argument, made.get(), kept);
+    return made;
+  }
   // The stream on which the library works now; null on the host.
   virtual void* stream(const MemoryPlace&) const { return nullptr; }
 
+ protected:
+  // `data` becomes its address where that is known at no cost.
+  virtual Object make(const Argument& argument, DType dtype, std::span<const i64> size,
+                      const MemoryPlace& place, void*& data) const = 0;
+
+ public:
   const Library library;
   const bool is_exact;  // false: a subclass of torch.Tensor, which may be anything but memory
 };

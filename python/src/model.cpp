@@ -29,12 +29,6 @@ nb::str text(std::string_view text) {
   return nb::str(text.data(), text.size());
 }
 
-// True when Ctrl-C was pressed, and then Python has its exception. Called without the interpreter's lock.
-bool is_interrupted() {
-  const nb::gil_scoped_acquire locked;
-  return PyErr_CheckSignals() != 0;
-}
-
 // Waits until the job has ended, or look() returns true.
 void wait_for(Runner& runner, const Progress& job, std::function<bool()> look = {}) {
   try {
@@ -103,6 +97,7 @@ std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
   options.progress = [](size_t, size_t) {
     if (is_interrupted()) throw PythonError{};
   };
+  options.run.cancelled = [this] { return runner_->ends_step(); };
   device_ = describe_choice(options.executor, options.device, false);
   auto model = open_model(folder_);
   notes_ = model->info().notes;
@@ -197,6 +192,7 @@ nb::dict LoadedModel::stats() const {
   made["weight_bytes"] = runner.engine().weight_bytes();
   made["kv_bytes"] = runner.engine().kv_bytes();
   made["steps"] = steps.steps;
+  made["launches"] = steps.launches;
   made["prompt_tokens"] = steps.prompt_tokens;
   made["shared_tokens"] = steps.shared_tokens;
   made["new_tokens"] = steps.new_tokens;
@@ -259,22 +255,34 @@ struct Logits {
   size_t vocab;
 };
 
-std::unique_ptr<Logits> logits_of(const std::shared_ptr<LoadedModel>& model, nb::handle given) {
+// Of all prompts, which share steps.
+nb::list logits_of(const std::shared_ptr<LoadedModel>& model, const nb::list& prompts) {
   Runner& runner = model->runner();
-  std::vector<i32> tokens = model->known_tokens(given, "logits");
-  require(!tokens.empty(), "[logits] there are no tokens; give some");
-  require(i64(tokens.size()) <= model->context(), "[logits] there are {} tokens; the context holds {}",
-          tokens.size(), model->context());
-  const auto job = std::make_shared<GivenTokens>(std::move(tokens));
-  runner.add({{job, job}});
+  std::vector<std::shared_ptr<GivenTokens>> jobs;
+  std::vector<Runner::Entry> group;
+  for (const nb::handle given : prompts) {
+    std::vector<i32> tokens = model->known_tokens(given, "logits");
+    require(!tokens.empty(), "[logits] there are no tokens; give some");
+    require(i64(tokens.size()) <= model->context(), "[logits] there are {} tokens; the context holds {}",
+            tokens.size(), model->context());
+    const auto& job = jobs.emplace_back(std::make_shared<GivenTokens>(std::move(tokens), model->vocab()));
+    group.push_back({job, job});
+  }
+  runner.add(std::move(group));
   struct Drop {
     LoadedModel& model;
-    const Progress& job;
-    ~Drop() { model.drop(job); }
-  } const drop{*model, *job};
-  wait_for(runner, *job);
-  return std::make_unique<Logits>(
-      Logits{std::make_shared<std::vector<float>>(std::move(job->logits)), size_t(model->vocab())});
+    const std::vector<std::shared_ptr<GivenTokens>>& jobs;
+    ~Drop() {
+      for (const auto& job : jobs) model.drop(*job);
+    }
+  } const drop{*model, jobs};
+  nb::list made;
+  for (const auto& job : jobs) {
+    wait_for(runner, *job);
+    made.append(nb::cast(std::make_unique<Logits>(
+        Logits{std::make_shared<std::vector<float>>(std::move(job->logits)), size_t(model->vocab())})));
+  }
+  return made;
 }
 
 std::shared_ptr<LoadedModel> load_model(nb::handle folder, nb::handle device, const nb::dict& options,
@@ -345,7 +353,7 @@ void add_model(nb::module_& module) {
           },
           nb::arg("messages").none(), nb::arg("file"), nb::arg("variables"), nb::arg("settings"),
           nb::arg("shares_pages"))
-      .def("logits", &logits_of, nb::arg("tokens").none())
+      .def("logits", &logits_of)
       .def(
           "tokenize",
           [](const LoadedModel& self, nb::handle given, bool special) {

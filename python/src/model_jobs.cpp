@@ -2,6 +2,10 @@
 
 #include <iterator>
 
+#include <fmt/format.h>
+
+#include "heddle/base/memory.h"
+
 namespace heddle::python {
 
 RecordedAnswer::RecordedAnswer(AnswerSettings settings, std::vector<i32> prompt, const Tokenizer& tokenizer,
@@ -30,12 +34,11 @@ bool RecordedAnswer::publish() {
   return Answer::ended();
 }
 
-GivenTokens::GivenTokens(std::vector<i32> tokens) : tokens_(std::move(tokens)) {}
-
-i32 GivenTokens::choose(std::span<const float> row, i32 chosen) {
-  logits.insert(logits.end(), row.begin(), row.end());
-  ++read_;
-  return read_ < tokens_.size() ? tokens_[read_] : chosen;
+GivenTokens::GivenTokens(std::vector<i32> tokens, i32 vocab) : tokens_(std::move(tokens)) {
+  const size_t count = tokens_.size() * size_t(vocab);
+  with_memory_for(
+      fmt::format("the logits of {} tokens", tokens_.size()), [&] { logits.reserve(count); },
+      count * sizeof(float));
 }
 
 }  // namespace heddle::python

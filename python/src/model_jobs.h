@@ -35,17 +35,18 @@ class RecordedAnswer : public Answer, public Progress {
   i32 count_ = 0;
 };
 
-// Puts the given tokens in the place of those that are chosen, and keeps the logits after each.
+// Keeps the logits after each of the given tokens.
 class GivenTokens : public BatchJob, public Progress {
  public:
-  explicit GivenTokens(std::vector<i32> tokens);  // not empty
+  GivenTokens(std::vector<i32> tokens, i32 vocab);  // not empty
 
-  std::span<const i32> prompt() const override { return std::span(tokens_).first(1); }
+  std::span<const i32> prompt() const override { return tokens_; }
   SamplingSettings sampling() const override { return {}; }
-  bool wants_logits() const override { return true; }
-  bool shares_pages() const override { return false; }
-  i32 choose(std::span<const float> logits, i32 chosen) override;
-  bool take(i32) override { return read_ < tokens_.size(); }
+  bool wants_rows() const override { return true; }
+  void take_rows(std::span<const float> rows) override {
+    logits.insert(logits.end(), rows.begin(), rows.end());
+  }
+  bool take(i32) override { return false; }
   void end(bool) override { ended_ = true; }
   bool publish() override { return ended_; }
 
@@ -53,7 +54,6 @@ class GivenTokens : public BatchJob, public Progress {
 
  private:
   std::vector<i32> tokens_;
-  size_t read_ = 0;
   bool ended_ = false;
 };
 

@@ -54,7 +54,8 @@ void take_device(EngineOptions& options, const std::string& device) {
   options.executor = "threads";
   if (device == "cpu") return;
   if (device == kAutoExecutor) {
-    options.executor = default_executor().name;
+    const DefaultExecutor chosen = default_executor();
+    options.executor = chosen.name, options.device = chosen.device;
     return;
   }
   constexpr std::string_view kGpu = "cuda";

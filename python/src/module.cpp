@@ -1,6 +1,6 @@
 // The module _heddle: ops as functions, and what they are.
-#include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/base/error.h"
+#include "heddle/base/python_packages.h"
 #include "heddle/ir/executor.h"
 #include "python/src/call.h"
 #include "python/src/cases.h"
@@ -116,7 +116,7 @@ NB_MODULE(_heddle, module) {
   module.def("set_python_packages", [](const nb::list& folders) {
     std::vector<std::string> all;
     for (const nb::handle folder : folders) all.push_back(given_text(folder));
-    cuda::set_python_packages(std::move(all));
+    set_python_packages(std::move(all));
   });
   add_model(module);
   module.def("trust_subclasses", [](bool trust) { trust_subclasses(trust); });

@@ -77,6 +77,8 @@ std::string short_repr(PyObject* object);  // at most 60 characters
 // Calls f. Exceptions of C++ become Python's, and the result null.
 template <class F>
 PyObject* guarded(F&& f) noexcept;
+// True when Ctrl-C was pressed, and then Python has its exception. Called without the interpreter's lock.
+bool is_interrupted();
 void set_python_error() noexcept;  // in a catch block: what was thrown becomes Python's exception
 
 template <class F>

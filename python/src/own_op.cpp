@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include <dlfcn.h>
 
@@ -36,10 +37,12 @@ struct TiledDim : DimPlace {
   i32 preferred = 0;  // elements in a tile; 0: all
 };
 
+// In a tensor that every call has.
 std::optional<DimPlace> place_of_dim(const std::vector<Field>& fields, std::string_view name) {
   for (size_t f = 0; f < fields.size(); ++f)
     for (size_t d = 0; d < fields[f].dims.size(); ++d)
-      if (fields[f].dims[d].name == name && fields[f].dims[d].scale == 1) return DimPlace{f, d};
+      if (fields[f].dims[d].name == name && fields[f].dims[d].scale == 1 && !fields[f].optional)
+        return DimPlace{f, d};
   return {};
 }
 
@@ -75,7 +78,8 @@ struct OwnOp {
               fields[tile[i].field].tensor(args).size[tile[i].at];
     double elements_written = 0;
     for (const Field& field : fields)
-      if (field.writes()) elements_written += double(elements(field.tensor(args)));
+      if (field.writes() && field.tensor(args).rank > 0)
+        elements_written += double(elements(field.tensor(args)));
     return part * elements_written;
   }
   i64 scratch_bytes(const std::byte* args, const TileCoord& tile_at) const {
@@ -300,12 +304,15 @@ void set_defaults(OpSpec& op, const nb::list& attributes) {
   }
 }
 
-// Dimensions of one element each: what an op does with dtypes follows from it.
+// Dimensions of one element each: what an op does with dtypes follows from it. Bit n of `absent`: the optional tensor of
+// that number is left out.
 Case smallest_case(const std::string& op, const std::vector<Field>& fields,
-                   const std::vector<std::byte>& defaults) {
+                   const std::vector<std::byte>& defaults, u32 absent) {
   Case made{.name = "smallest", .args = defaults, .bound = 0, .prepare = nullptr};
+  u32 bit = 1;
   for (const Field& field : fields) {
     if (!field.is_tensor()) continue;
+    if (field.optional && (absent & std::exchange(bit, 2 * bit))) continue;
     std::vector<i32> shape;
     for (const FieldDim& dim : field.dims) {
       shape.push_back(dim.scale);
@@ -322,7 +329,8 @@ std::vector<TiledDim> read_tile(const OpSpec& op, const nb::list& tile) {
     const auto given = nb::cast<nb::tuple>(each);  // name, elements
     const std::string name = text(given[0]);
     const std::optional<DimPlace> place = place_of_dim(op.fields, name);
-    require(place.has_value(), "[{}] tile has {}; must be a dimension of reads or writes", op.name, name);
+    require(place.has_value(), "[{}] tile has {}; must be a dimension of reads or writes that every call has",
+            op.name, name);
     made.push_back({*place, name, nb::cast<i32>(given[1])});
   }
   require(made.size() <= 2, "[{}] tile has {} dimensions; must have one or two", op.name, made.size());
@@ -339,6 +347,9 @@ nb::dict add_own_op(const nb::dict& declared) {
   const auto attributes = nb::cast<nb::list>(declared["attributes"]);
   add_tensors(op, nb::cast<nb::list>(declared["tensors"]));
   add_attributes(op, attributes);
+  constexpr i64 kMostOptional = 8;
+  require(std::ranges::count_if(op.fields, &Field::optional) <= kMostOptional,
+          "[{}] has more than {} optional tensors; must have that many at most", op.name, kMostOptional);
   op.defaults = lay_out(op.fields);
   set_defaults(op, attributes);
   const auto own = std::make_shared<OwnOp>();
@@ -366,7 +377,11 @@ nb::dict add_own_op(const nb::dict& declared) {
     return own->device_text;
   };
   op.cases = [name = op.name, fields = op.fields, defaults = op.defaults] {
-    return std::vector<Case>{smallest_case(name, fields, defaults)};
+    const auto optional = std::ranges::count_if(fields, &Field::optional);
+    std::vector<Case> cases;
+    for (u32 absent = 0; absent < 1u << optional; ++absent)
+      cases.push_back(smallest_case(name, fields, defaults, absent));
+    return cases;
   };
   op.traits.in_place = nb::cast<bool>(declared["in_place"]);
   if (const nb::object reference = declared["reference"]; !reference.is_none()) {

@@ -290,8 +290,8 @@ class Call {
       std::ranges::copy(leading, size.begin());
     }
     for (size_t d = argument.lead >= 0 ? 1 : 0; d < output.rank; ++d) size[rank++] = output.size[d];
-    results_[output.index] = kind_->make(place, output.dtype, {size.data(), rank}, place_);
-    const View view = kind_->read(place, results_[output.index].get(), kept_);
+    View view;
+    results_[output.index] = kind_->make(place, output.dtype, {size.data(), rank}, place_, view, kept_);
     bind(argument, fold(entry_, argument, view), view);
   }
 
@@ -307,8 +307,9 @@ class Call {
     if (workspace_bytes_ > 0) {
       const i64 size = workspace_bytes_;
       const Argument place{entry_.op.name, "workspace"};
-      workspace = kind_->make(place, DType::kU8, {&size, 1}, place_);
-      site.workspace = static_cast<std::byte*>(kind_->read(place, workspace.get(), kept_).data);
+      View view;
+      workspace = kind_->make(place, DType::kU8, {&size, 1}, place_, view, kept_);
+      site.workspace = static_cast<std::byte*>(view.data);
       site.workspace_bytes = size;
     }
     path.threads = bytes_ < kSmallCall ? 1 : site.threads;

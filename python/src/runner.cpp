@@ -74,10 +74,16 @@ void Runner::run_step(std::unique_lock<std::mutex>& lock, Caller& caller) {
   running_ = &caller;
   lock.unlock();
   std::exception_ptr error;
+  const auto begin = std::chrono::steady_clock::now();
+  const u64 before = batcher_->stats().steps;
   try {
-    batcher_->step(caller.wait.look ? 1 : Engine::kMostSteps);
+    batcher_->step(caller.wait.look ? burst_ : Engine::kMostSteps);
   } catch (...) {
     error = std::current_exception();
+  }
+  if (const u64 steps = batcher_->stats().steps - before; steps > 0) {
+    const auto each = (std::chrono::steady_clock::now() - begin) / steps;
+    burst_ = i32(std::clamp<i64>(kBurst / std::max(each, decltype(each)(1)), 1, Engine::kMostSteps));
   }
   lock.lock();
   running_ = nullptr;
@@ -101,6 +107,14 @@ bool Runner::pause() {
     const std::lock_guard lock(mutex_);
     publish();
     if (closing_ || !dropped_.empty()) return true;
+  }
+  return running_->is_interrupted();
+}
+
+bool Runner::ends_step() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_ || live_.empty()) return true;
   }
   return running_->is_interrupted();
 }

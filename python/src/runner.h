@@ -57,6 +57,9 @@ class Runner {
   // error, or Interrupted.
   void wait(const Progress& progress, const Wait& wait);
 
+  // Called by the engine while a step runs, in the thread that runs it: true if nobody needs the step any more.
+  bool ends_step();
+
   // look() at once, under the lock.
   bool look(const std::function<bool()>& look);
   BatchStats stats();
@@ -83,6 +86,10 @@ class Runner {
   BatchStats stats_;
   bool closing_ = false;
   Caller* running_ = nullptr;  // runs a step, without the lock
+  // Steps of a launch for a caller that takes token by token: as many as the time of the last ones allows. A launch costs
+  // a GPU 50 us.
+  i32 burst_ = 1;
+  static constexpr std::chrono::milliseconds kBurst{4};  // nobody sees tokens come together within it
 
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Batcher> batcher_;

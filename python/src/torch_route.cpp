@@ -76,12 +76,10 @@ Route route_of(const Given& given) {
   return PyLong_AsLong(modes.get()) == 0 ? Route::kDirect : Route::kDispatch;
 }
 
-PyObject* call_torch(const OpEntry& entry, const Given& given, Route route) {
+PyObject* call_torch(OpEntry& entry, const Given& given, Route route) {
   static PyObject* found = nullptr;
   PyObject* const module =
       &kept_forever(found, [] { return owned(PyImport_ImportModule("heddle.torch")).release(); });
-  constexpr const char* kCalls[] = {"", "call", "call_with_gradient", "call_with_autocast"};
-  const Object call = owned(PyObject_GetAttrString(module, kCalls[size_t(route)]));
   const Object inputs = owned(PyTuple_New(Py_ssize_t(given.inputs.size())));
   const auto or_none = [](PyObject* object) {
     object = object ? object : Py_None;
@@ -94,7 +92,18 @@ PyObject* call_torch(const OpEntry& entry, const Given& given, Route route) {
   for (size_t i = 0; i < given.attributes.size(); ++i)
     if (given.attributes[i] && PyDict_SetItem(attributes.get(), entry.attributes[i].key, given.attributes[i]))
       throw PythonError{};
+  if (route == Route::kGradient) {
+    require(!given.out,
+            "[{}] out is given, and an input requires a gradient; leave out= away, or use torch.no_grad()",
+            entry.op.name);
+    PyObject* const call = &kept_forever(entry.gradient_call, [&] {
+      return owned(PyObject_CallMethod(module, "gradient_call_of", "s", entry.op.name.c_str())).release();
+    });
+    return PyObject_CallFunctionObjArgs(call, inputs.get(), attributes.get(), nullptr);
+  }
   const Object out(or_none(given.out));
+  const Object call =
+      owned(PyObject_GetAttrString(module, route == Route::kAutocast ? "call_with_autocast" : "call"));
   return PyObject_CallFunction(call.get(), "sOOO", entry.op.name.c_str(), inputs.get(), attributes.get(),
                                out.get());
 }

@@ -15,7 +15,7 @@ enum class Route : u8 {
 Route route_of(const Given& given);
 
 // Hands the call to heddle.torch.
-PyObject* call_torch(const OpEntry& entry, const Given& given, Route route);
+PyObject* call_torch(OpEntry& entry, const Given& given, Route route);
 
 // Throws Error for a subclass that handles calls itself, and may have no memory.
 void require_plain_memory(const Argument& argument, PyObject* tensor);

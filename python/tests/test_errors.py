@@ -63,7 +63,7 @@ WRONG = [
     (lambda: ops.route(X), ["[route]", "choice"]),
     (lambda: ops.linear(X, X), ["[linear]", "packed weight", "matmul"]),
     (lambda: ops.attention(X), ["[attention]", "part of a program", "heddle.load"]),
-    (lambda: ops.softcap(X.clone().requires_grad_()), ["x requires a gradient", "torch.no_grad()"]),
+    (lambda: ops.clamped_gate(X.clone().requires_grad_()), ["x requires a gradient", "torch.no_grad()"]),
     (lambda: ops.rms_norm(X.clone().requires_grad_(), W, out=X.clone()), ["out is given", "gradient"]),
     (lambda: ops.rms_norm(X, W, out=X.clone().requires_grad_()), ["out requires a gradient"]),
     (lambda: torch.ops.heddle.rms_norm(X.clone().requires_grad_(), W), ["heddle.ops.rms_norm"]),

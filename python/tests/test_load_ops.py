@@ -66,10 +66,84 @@ def test_the_same_files_are_the_same_op(tmp_path, monkeypatch):
     again["soft_clip"](torch.ones(2, 4), torch.ones(4))  # nothing is compiled
 
 
+HEADER = """// y = x * scale + shift, and sign: where y is above 0.
+#pragma once
+#include "heddle/ir/tensor.h"
+namespace heddle {
+struct ScaleShift {
+  Tensor x, scale, shift, y, sign;
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("x", s.x, "M, N");
+    v.optional_read("scale", s.scale, "N");
+    v.read("shift", s.shift, "N");
+    v.write("y", s.y, "M, N");
+    v.optional_write("sign", s.sign, "M, N", "f32");
+  }
+};
+}  // namespace heddle
+"""
+BODY = """namespace scale_shift {
+struct Body {
+  template <class Block, class Args>
+  static void run(Block& block, const Args& a, const TileCoord& t) {
+    block.inputs();
+    for (i32 m = t[0]; m < t[1]; ++m) {
+      auto x = block.row(a.x, m), shift = block.row(a.shift), y = block.row(a.y, m);
+      block.map(a.x.size[1], [&](auto i) {
+        const float scaled = a.scale.exists() ? x.load(i) * block.row(a.scale).load(i) : x.load(i);
+        const float value = scaled + shift.load(i);
+        y.store(i, value);
+        if (a.sign.exists()) block.row(a.sign, m).store(i, value > 0 ? 1.f : 0.f);
+      });
+    }
+  }
+};
+}  // namespace scale_shift
+"""
+PYTHON = """
+def reference(x, scale, shift):
+    y = (x if scale is None else x * scale) + shift
+    return y, (y > 0).astype("float64")
+
+def backward(x, scale, dy):
+    rows = dy.reshape(-1, dy.shape[-1])
+    dscale = None if scale is None else (rows * x.reshape(rows.shape)).sum(0)
+    return dy if scale is None else dy * scale, dscale, rows.sum(0)
+"""
+
+
+def test_tensors_may_be_optional(tmp_path):
+    for ending, text in ((".h", HEADER), (".cuh", BODY), (".py", PYTHON)):
+        (tmp_path / f"scale_shift{ending}").write_text(text)
+    op = heddle.load_ops(tmp_path)["scale_shift"]
+    assert heddle.ops.info("scale_shift").signature == "(x, shift, scale=None, *, out=None)"
+    assert len(op.check()) == 12, "three sizes, two dtypes, with and without"
+    x, shift, scale = torch.randn(5, 8), torch.randn(8), torch.randn(8)
+    torch.testing.assert_close(op(x, shift), x + shift)
+    torch.testing.assert_close(op(x, shift, scale=scale), x * scale + shift)
+    torch.testing.assert_close(op(x, shift, scale=scale, backend="reference"), x * scale + shift)
+    sign = torch.full_like(x, 7)
+    y, made = op(x, shift, out={"sign": sign})
+    assert made is sign
+    torch.testing.assert_close(sign, (y > 0).float())
+    y = torch.empty_like(x)
+    heddle.Megakernel([op.schedule(x=x, shift=shift, y=y)]).run()
+    torch.testing.assert_close(y, x + shift)
+    leaves = [each.requires_grad_() for each in (x, shift, scale)]
+    compiled = torch.compile(heddle.ops.scale_shift, fullgraph=True, backend="aot_eager")
+    for call in (op, compiled):
+        for given in (leaves[:2], leaves):
+            made = torch.autograd.grad(call(*given).sin().sum(), given)
+            plain = x * (scale if len(given) == 3 else 1) + shift
+            for got, right in zip(made, torch.autograd.grad(plain.sin().sum(), given), strict=True):
+                torch.testing.assert_close(got, right)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"v.read": "v.optional_read"}, "has v.optional_read; must be read, write, attribute or choice"),
+        ({"v.read": "v.weight"}, "has v.weight; must be read, write, optional_read, .* or choice"),
         ({"v.write": "v.read"}, "has no v.write"),
         ({'"shift", s.shift': '"bias", s.shift'}, "calls shift 'bias'; must be the member's name"),
         ({"= 0.1f": "= 1 / 10.0f"}, "slope of .* begins as 1 / 10.0f; must be a number"),

@@ -1,6 +1,7 @@
 """Scheduled calls as one program."""
 
 import os
+import signal
 import threading
 
 import numpy
@@ -238,3 +239,38 @@ def test_a_trace_that_was_not_asked_for():
 def test_parts_of_programs_are_refused():
     with pytest.raises(heddle.Unsupported, match="reads the step record"):
         heddle.Megakernel([heddle.schedule("kv_append", x=X)])
+
+
+def test_ctrl_c_ends_a_run():
+    a = numpy.ones((1024, 1024), "f")
+    outputs = [numpy.zeros_like(a) for _ in range(60)]  # a second or more of products, one after the other
+    kernel = heddle.Megakernel(
+        [
+            heddle.schedule("matmul", a=a if i == 0 else outputs[i - 1], b=a, y=y)
+            for i, y in enumerate(outputs)
+        ]
+    )
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        kernel.run()
+    timer.join()
+    assert not outputs[-1].any(), "the run went on to its end"
+    small = numpy.ones((2, 4), "f")
+    kernel.bind([heddle.schedule("softmax", x=small, y=small)])
+    kernel.run()
+    assert small.tolist() == [[0.25] * 4] * 2
+
+
+def test_the_reference_of_an_op_is_no_part_of_a_program():
+    x = numpy.ones((2, 4), "f")
+    kernel = heddle.Megakernel([heddle.schedule("softmax", x=x, y=x)])
+    heddle.set_backend("softmax", "reference")
+    try:
+        for run in (kernel.run, lambda: heddle.Megakernel(kernel.ops)):
+            with pytest.raises(heddle.Unsupported, match=r"\[softmax\] its backend is 'reference'"):
+                run()
+    finally:
+        heddle.set_backend("softmax", "kernel")
+    kernel.run()
+    assert x.tolist() == [[0.25] * 4] * 2

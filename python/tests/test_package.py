@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy
 import pytest
@@ -164,11 +165,50 @@ def test_wrong_arguments(arguments, said, tmp_path):
         heddle.package.make(**{"arch": ARCH, "out": tmp_path, **arguments})
 
 
-def test_stored_results_of_tuning_come_along(tmp_path, monkeypatch):
-    (tmp_path / "store").mkdir()
-    (tmp_path / "store" / "some_gpu.json").write_text("{}")
+TUNED_CALL = """
+import os, numpy, heddle, heddle.ops
+a, b = numpy.ones((33, 32), "f"), numpy.ones((32, 64), "f")
+if os.environ.get("BEST"):
+    with heddle.settings.set(heddle.PickBest):
+        heddle.ops.matmul(a, b)
+heddle.ops.matmul(a, b)
+print(heddle.last_path().tuned or "none")
+"""
+
+
+def tuned_call(store, packages="", best=""):
+    paths = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH", ""))))
+    made = subprocess.run(
+        [sys.executable, "-c", TUNED_CALL],
+        env={**os.environ, "HEDDLE_TUNED": str(store), "PYTHONPATH": paths, "BEST": best},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def test_packaged_results_of_tuning_are_taken(tmp_path, monkeypatch):
+    found = tuned_call(tmp_path / "store", best="yes")
+    assert found.startswith("tuned: config")
     wheel = heddle.package.make(ARCH, tmp_path, ops=[], tuning=tmp_path / "store")
     packages = installed(wheel, tmp_path / "packages")
     monkeypatch.syspath_prepend(str(packages))
     (folder,) = heddle.package.tuning_folders()
-    assert os.listdir(folder) == ["some_gpu.json"]
+    (shipped,) = Path(folder).glob("*/*.json")
+    (own,) = (tmp_path / "store").glob("*/*.json")
+    assert shipped.relative_to(folder) == own.relative_to(tmp_path / "store")
+    assert tuned_call(tmp_path / "empty") == "none"
+    assert tuned_call(tmp_path / "empty", packages) == found
+    assert not (tmp_path / "empty").exists()
+    # The user's own result comes first. Nothing is written to the package.
+    known = json.loads(own.read_text())
+    (record,) = known["records"].values()
+    text = shipped.read_text()
+    assert tuned_call(tmp_path / "empty", packages, best="yes") == found
+    record["configs"] = 7
+    own.write_text(json.dumps(known))
+    assert tuned_call(tmp_path / "store", packages).endswith(" of 7")
+    assert shipped.read_text() == text

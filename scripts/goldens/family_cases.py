@@ -64,7 +64,7 @@ GRANITE = {
     **TURN,
 }
 PARALLEL = {"use_parallel_residual": [True, False]}
-FALCON_NEW = {"new_decoder_architecture": True, "alibi": False}
+FALCON_NEW = {"new_decoder_architecture": True}
 
 FAMILIES = {
     "gemma": Family("Gemma", {"pad_token_id": 0, "bos_token_id": 1}, {"attention_bias": BIAS, **TURN}),
@@ -89,12 +89,13 @@ FAMILIES = {
         GRANITE,
         divided=True,
     ),
+    "olmo": Family("Olmo", {}, {"clip_qkv": [0.9, None], "attention_bias": BIAS, **TURN}, divided=True),
     "olmo2": Family("Olmo2", {}, {"attention_bias": BIAS, **TURN}),
     "olmo3": Family("Olmo3", {"sliding_window": 9}, {"attention_bias": BIAS, **ropes_of_layers(YARN)}),
     "olmoe": Family(
         "Olmoe",
         {"num_experts": 11, "num_experts_per_tok": 3, "intermediate_size": 19},
-        {"norm_topk_prob": [False, True], **TURN},
+        {"norm_topk_prob": [False, True], "clip_qkv": [None, 0.7], **TURN},
         divided=True,
     ),
     "glm4": Family("Glm4", {"pad_token_id": 0}, {"attention_bias": [True, False], **partial(0.5, 1.0)}),
@@ -137,11 +138,16 @@ FAMILIES = {
         divided=True,
         names={"num_key_value_heads": None},
     ),
-    "phi": Family("Phi", {}, partial(0.5, 1.0, 0.25), divided=True),
+    "phi": Family("Phi", {}, {"qk_layernorm": [False, True], **partial(0.5, 1.0, 0.25)}, divided=True),
     "falcon": Family(
         "Falcon",
         FALCON_NEW,
-        {"bias": [True, False], "num_ln_in_parallel_attn": [2, 1], **TURN},
+        {
+            "bias": [True, False],
+            "num_ln_in_parallel_attn": [2, 1],
+            "alibi": [False, True],
+            **TURN,
+        },
         divided=True,
         names={"intermediate_size": "ffn_hidden_size", "num_key_value_heads": "num_kv_heads"},
     ),
@@ -272,4 +278,21 @@ GOLDENS = {
     "exaone4-tiny": ("exaone4", torch.float32, {}),
     "hunyuan_dense-tiny": ("hunyuan_v1_dense", torch.float32, {}),
     "gpt_oss-tiny": ("gpt_oss", torch.float32, {}),
+    "olmo-tiny": ("olmo", torch.float32, {}),
+    "olmoe-clip": ("olmoe", torch.float32, {"clip_qkv": 0.7}),
+    "phi-qk_layernorm": ("phi", torch.float32, {"qk_layernorm": True}),
+    "falcon-alibi": (
+        "falcon",
+        torch.float32,
+        {
+            "alibi": True,
+            "new_decoder_architecture": False,
+            "multi_query": False,
+            "parallel_attn": False,
+            "num_ln_in_parallel_attn": None,
+            "num_attention_heads": 5,
+            "num_kv_heads": 5,
+            "hidden_size": 80,
+        },
+    ),
 }

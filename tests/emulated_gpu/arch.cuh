@@ -156,6 +156,9 @@ inline void add_release(u32* address, u32 amount) {
 inline uint4 load_constant(const void* address) {
   return *static_cast<const uint4*>(address);
 }
+inline void store_once(void* to, uint4 bits) {
+  *static_cast<uint4*>(to) = bits;
+}
 
 // A thread's copies to shared memory. They land when it waits for their group.
 inline void copy_bytes(void* to, const void* from, i32 bytes) {

@@ -5,6 +5,9 @@ add_library(emulated_cuda SHARED ${source}/libcuda.cpp)
 set_target_properties(emulated_cuda PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1)
 add_library(emulated_nvrtc SHARED ${source}/libnvrtc.cpp)
 set_target_properties(emulated_nvrtc PROPERTIES OUTPUT_NAME nvrtc VERSION 13 SOVERSION 13)
+add_library(emulated_nvml SHARED ${source}/libnvidia_ml.cpp)
+set_target_properties(emulated_nvml PROPERTIES OUTPUT_NAME nvidia-ml VERSION 1 SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${folder})
 # What is ahead of every device program and what is linked to it, compiled once. The compiler takes the header that it
 # finds beside it where flags differ. Compilation is most of the time of these tests: -Og takes two thirds of -O1's.
 set(flags -std=c++20 -Og -w -fPIC -fvisibility=hidden -ffp-contract=off)
@@ -76,7 +79,7 @@ if(NOT HEDDLE_SANITIZE)
 endif()
 # Runs the program there by itself.
 if(NOT HEDDLE_SANITIZE)
-  add_dependencies(gpu_command_test emulated_cuda emulated_nvrtc heddle)
+  add_dependencies(gpu_command_test emulated_cuda emulated_nvrtc emulated_nvml heddle)
   target_compile_definitions(gpu_command_test PRIVATE HEDDLE_EMULATED_GPU="${folder}"
                              HEDDLE_EMULATED_CACHE="${folder}/cache_${digest}")
 endif()

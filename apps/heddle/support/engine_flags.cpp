@@ -55,7 +55,10 @@ void EngineFlags::add_executor_to(Command& command) {
 }
 
 void EngineFlags::add_device_to(Command& command) {
-  add_options(command, [](const std::string& name, const Option&) { return name == "device"; });
+  add_options(
+      command, [](const std::string& name, const Option&) { return name == "device"; },
+      "; auto takes the GPU with the most free memory unless this names one");
+  device_given = [command] { return command.given("--device"); };
 }
 
 void EngineFlags::add_threads_to(Command& command) {
@@ -91,8 +94,13 @@ EngineOptions EngineFlags::options() const {
   require(!prove || !program.empty(), "[--prove] is for the programs of --program, which is not given");
   EngineOptions options = asked;
   if (!program.empty()) options.artefact = artefact();
-  if (options.executor == kAutoExecutor)
-    options.executor = options.artefact ? options.artefact->device.executor : default_executor().name;
+  if (options.executor == kAutoExecutor) {
+    const DeviceKind* made_for = options.artefact ? &options.artefact->device : nullptr;
+    const DefaultExecutor chosen =
+        made_for ? DefaultExecutor{made_for->executor, default_device(*made_for)} : default_executor();
+    options.executor = chosen.name;
+    if (!device_given()) options.device = chosen.device;
+  }
   if (generic) options.run.knowledge = Knowledge::kForms;
   if (no_fuse) options.passes.fuse_epilogues = options.passes.fuse_prologues = false;
   options.max_sequences = 1;

@@ -15,6 +15,7 @@ struct EngineFlags {
   EngineOptions asked;  // what the flags of options set
   std::string program;  // an artefact
   bool no_fuse = false, generic = false, verbose = false, prove = false;
+  std::function<bool()> device_given = [] { return false; };
 
   void add_to(Command& command);
   // Adds only the flags that decide a program. `what` describes the model argument of the command, which is

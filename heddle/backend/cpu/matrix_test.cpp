@@ -1,6 +1,8 @@
 // Matrix kernels of every SIMD level against sums in fp64, with weights that end where memory ends.
 #include "heddle/backend/cpu/arch/matrix.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -11,6 +13,7 @@
 
 #include "heddle/backend/cpu/element.h"
 #include "heddle/backend/cpu/simd.h"
+#include "heddle/base/element.h"
 
 namespace heddle {
 namespace {
@@ -101,6 +104,43 @@ TEST_P(MatrixLevel, NarrowOperandsGiveExactProducts) {
   for (const Shape& shape : kShapes)
     EXPECT_LT(error_of(GetParam().kernels.narrow, DType::kBf16, DType::kBf16, shape), 1e-5)
         << shape.rows << " x " << shape.n << " x " << shape.k;
+}
+
+// Every code, at every place in a group of lanes, with and without scales: the bits of the host's conversion.
+TEST_P(MatrixLevel, CodesBecomeTheirValues) {
+  const CodeDecoder decode = code_decoder(GetParam().target);
+  std::vector<float> scales(300), zeros(300);
+  for (size_t i = 0; i < scales.size(); ++i)
+    scales[i] = 0.37f * float(i + 1), zeros[i] = float(i % 17) - 8.5f;
+  for (DType dtype :
+       {DType::kF8E4M3, DType::kF8E5M2, DType::kI8, DType::kI4, DType::kBf16, DType::kF16, DType::kF32}) {
+    GuardedMemory codes{256};
+    for (int i = 0; i < 256; ++i) codes.data[i] = u8(i * 7);
+    const i32 all = i32(256 * 8 / bits_of(dtype));
+    for (const i32 first : {0, 1, 5, all - 3})
+      for (const bool scaled : {false, true}) {
+        const i32 count = std::min(all - first, 300);
+        std::vector<float> values(size_t(count) + 1, -7);
+        decode({.dtype = dtype,
+                .data = codes.data,
+                .first = first,
+                .count = count,
+                .scales = scaled ? scales.data() : nullptr,
+                .zeros = scaled ? zeros.data() : nullptr,
+                .each_scale = first == 1,
+                .each_zero = first == 5,
+                .to = values.data()});
+        for (i32 i = 0; i < count; ++i) {
+          float wanted = float(load_number(dtype, reinterpret_cast<const std::byte*>(codes.data), first + i));
+          if (scaled)
+            wanted = (wanted - zeros[first == 5 ? size_t(i) : 0]) * scales[first == 1 ? size_t(i) : 0];
+          ASSERT_TRUE(std::bit_cast<u32>(values[size_t(i)]) == std::bit_cast<u32>(wanted) ||
+                      (std::isnan(values[size_t(i)]) && std::isnan(wanted)))
+              << name(dtype) << " " << first + i << ": " << values[size_t(i)] << ", wanted " << wanted;
+        }
+        EXPECT_EQ(values.back(), -7) << name(dtype);
+      }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, MatrixLevel, testing::ValuesIn(simd_levels().begin(), simd_levels().end()),

@@ -1,5 +1,8 @@
 // The CUDA backend: which executors it has, and what `heddle env` says of it.
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "heddle/backend/cuda/compiler/archs.h"
 #include "heddle/backend/cuda/compiler/cubin_cache.h"
@@ -11,6 +14,7 @@
 #include "heddle/backend/cuda/executors/op_call.h"
 #include "heddle/backend/cuda/program/body_check.h"
 #include "heddle/backend/cuda/program/requests.h"
+#include "heddle/backend/cuda/runtime/free_memory.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/executor.h"
 
@@ -19,10 +23,30 @@ namespace cuda {
 namespace {
 
 std::string describe_gpu(const Device& device) {
+  const std::optional<i64> free = free_memory(device);
+  const std::string& why = why_device_unusable(device.ordinal());
   return fmt::format(
-      "gpu         {}: {} ({}), {} SMs up to {} MHz, {:.1f} GB, {} KB of shared memory a block\n",
+      "gpu         {}: {} ({}), {} SMs up to {} MHz, {:.1f} GB{}, {} KB of shared memory a block{}\n",
       device.ordinal(), device.name(), device.arch(), device.multiprocessors(), device.max_clock_khz() / 1000,
-      double(device.memory()) * 1e-9, device.shared_per_block_optin() / 1024);
+      double(device.memory()) * 1e-9, free ? fmt::format(" ({:.1f} GB free)", double(*free) * 1e-9) : "",
+      device.shared_per_block_optin() / 1024, why.empty() ? "" : "; cannot be used: it " + why);
+}
+
+// The devices that can be used, the one with the most free memory first. An earlier one stays before those that have
+// a little more: what is free changes all the time, and the choice should not.
+std::vector<i32> devices_by_room() {
+  constexpr double kClearlyMore = 1.1;
+  std::vector<i32> devices;
+  for (int i = 0; i < Device::count(); ++i)
+    if (why_device_unusable(i).empty()) devices.push_back(i);
+  if (devices.size() < 2) return devices;
+  std::vector<double> free(size_t(Device::count()));
+  for (const i32 i : devices) free[size_t(i)] = double(free_memory(Device::at(i)).value_or(0));
+  for (size_t next = 1; next < devices.size(); ++next)
+    for (size_t at = next; at > 0; --at)
+      if (free[size_t(devices[at])] > kClearlyMore * free[size_t(devices[at - 1])])
+        std::swap(devices[at], devices[at - 1]);
+  return devices;
 }
 
 std::string describe_cache() {
@@ -39,7 +63,7 @@ std::string describe_cache() {
 std::string describe() {
   std::string text;
   if (!why_unavailable().empty()) text += fmt::format("gpu         none: {}\n", why_unavailable());
-  for (int i = 0; i < Device::count(); ++i) text += describe_gpu(Device::at(i));
+  for (int i = 0; i < Device::count(); ++i) text += describe_gpu(Device::listed(i));
   if (driver_version() > 0)
     text +=
         fmt::format("driver      for CUDA {}.{}\n", driver_version() / 1000, driver_version() % 1000 / 10);
@@ -140,6 +164,7 @@ const Backend& cuda_backend() {
                      .many_rows = "launches"}},
       .describe = cuda::describe,
       .device = [](i32 device) { return cuda::Device::at(device).name(); },
+      .devices = cuda::devices_by_room,
       .read_bandwidth = [](i32 device,
                            int) { return cuda::measure_read_bandwidth(cuda::Device::at(device)); },
       .op_calls = cuda::op_calls,

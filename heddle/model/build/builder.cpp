@@ -13,6 +13,7 @@
 #include "heddle/ops/attention/attention_merge.h"
 #include "heddle/ops/attention/attention_sink.h"
 #include "heddle/ops/bias/bias.h"
+#include "heddle/ops/clamp/clamp.h"
 #include "heddle/ops/copy/copy.h"
 #include "heddle/ops/experts/expert_bias.h"
 #include "heddle/ops/experts/expert_linear.h"
@@ -190,8 +191,11 @@ Tensor Builder::head_norm(const std::string& name, Tensor qkv, const HeadNorms& 
     const i32 row = weights.order.empty() ? column : weights.order[size_t(column)];
     spec.order.push_back(weights.each ? row : row % dim + (row < heads.query * dim ? 0 : dim));
   }
-  HeadNorm args{
-      .x = qkv, .weight = vector(path(name) + ".weight", std::move(spec)), .y = like(qkv, qkv.last())};
+  HeadNorm args{.x = qkv, .weight = vector(path(name) + ".weight", spec), .y = like(qkv, qkv.last())};
+  if (!weights.biases.empty()) {
+    spec.sources = weights.biases, spec.plus = 0;
+    args.bias = vector(path(name) + ".bias", std::move(spec));
+  }
   args.head_dim = dim, args.heads = normed, args.centred = weights.centred, args.eps = float(rms.eps);
   return made_.graph.call("head_norm", path(name), args).y;
 }
@@ -208,6 +212,13 @@ Tensor Builder::layer_norm(const std::string& name, Tensor x, const std::string&
 }
 
 Tensor Builder::norm(const std::string& name, Tensor x, const std::string& tensor, const Norm& norm) {
+  if (!norm.weights) {
+    const size_t size = size_t(x.last());
+    const Tensor ones =
+        vector(path(name) + ".weight", {.size = x.last(), .values = std::vector<float>(size, 1)});
+    const LayerNorm args{.x = x, .weight = ones, .y = like(x, x.last()), .eps = float(norm.eps)};
+    return made_.graph.call("layer_norm", path(name), args).y;
+  }
   if (!norm.centred) return rms_norm(name, x, tensor + ".weight", {norm.eps, norm.plus});
   return layer_norm(name, x, tensor + ".weight", norm.bias ? tensor + ".bias" : "", norm.eps);
 }
@@ -304,6 +315,15 @@ Tensor Builder::expert_sum(const std::string& name, Tensor x, const Routes& rout
   return made_.graph.call("expert_sum", path(name), args).y;
 }
 
+Tensor Builder::score_bias(const std::string& name, std::vector<float> values, i32 heads) {
+  const i32 size = i32(values.size());
+  Tensor bias = vector(name, {.size = size, .values = std::move(values)});
+  bias.rank = 2;
+  bias.size[0] = heads, bias.size[1] = size / heads;
+  bias.stride[0] = bias.size[1], bias.stride[1] = 1;
+  return bias;
+}
+
 Tensor Builder::rotary(const std::string& name, const Rotary& rotary, const RotaryGains& gains) {
   const i32 pairs = i32(rotary.inv_freq.size());
   RopeTable args{.state = state_, .scale = float(rotary.scale)};
@@ -366,7 +386,7 @@ Tensor Builder::attend(const std::string& name, const AttentionRows& rows, const
   AttentionCut cut = request_.cut;
   Attention args{
       .step = step_, .state = state_, .q = rows.q, .latent = rows.latent, .k = rows.k, .v = rows.v};
-  args.keys = pages.keys, args.values = pages.values;
+  args.keys = pages.keys, args.values = pages.values, args.bias = scores.bias;
   args.kv_heads = pages.keys.size[1], args.heads = rows.q.last() / args.head_dim();
   if (request_.attention_queries > 0 && !args.is_latent()) {
     const StepShape& shape = request_.shape;
@@ -407,6 +427,12 @@ Tensor Builder::activate(const std::string& name, Tensor x, i32 kind) {
 Tensor Builder::gate(const std::string& name, Tensor pairs, i32 kind) {
   GatedActivation args{.x = pairs, .y = like(pairs, pairs.last() / 2), .kind = kind};
   return made_.graph.call("gated_activation", path(name), args).y;
+}
+
+Tensor Builder::clamp(const std::string& name, Tensor x, double limit) {
+  const Clamp args{
+      .x = x, .y = dense(x.dtype, {x.size[0], x.last()}), .low = -float(limit), .high = float(limit)};
+  return made_.graph.call("clamp", path(name), args).y;
 }
 
 Tensor Builder::clamped_gate(const std::string& name, Tensor pairs, double alpha, double limit) {

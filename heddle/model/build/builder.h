@@ -37,6 +37,7 @@ struct Rms {
 struct Norm {
   double eps = 1e-5, plus = 0;
   bool centred = false, bias = false;
+  bool weights = true;  // false: centred without weights and bias
 };
 
 // How attention changes its scores: cap tanh(scale q k / cap) over the last `window` positions. 0: no cap,
@@ -46,6 +47,7 @@ struct Scores {
   i32 window = 0;
   double softcap = 0;
   std::string sinks = {};  // a score of each head that has no value; "": none
+  Tensor bias = {};        // [heads, positions], added to scores; missing: none
 };
 
 // One layer's keys and values of earlier steps.
@@ -63,6 +65,7 @@ struct AttentionRows {
 struct HeadNorms {
   // The weights of a query head and of a key head; `each`: those of all heads, one after another.
   std::vector<WeightSource> weights = {};
+  std::vector<WeightSource> biases = {};  // as weights, or none
   bool each = false;
   bool centred = false;         // around the mean
   std::vector<i32> order = {};  // as Rows::order of the projection; empty: as stored
@@ -127,6 +130,8 @@ class Builder {
   // Normalises the query and key heads of a fused projection.
   Tensor head_norm(const std::string& name, Tensor qkv, const HeadNorms& weights, const Heads& heads,
                    const Rms& rms);
+  // Biases of scores: [heads, positions].
+  Tensor score_bias(const std::string& name, std::vector<float> values, i32 heads);
   // The step's table of cos and sin. Those of `gains` repeat the last one for positions after them.
   Tensor rotary(const std::string& name, const Rotary& rotary, const RotaryGains& gains = {});
   Tensor rope(const std::string& name, Tensor x, Tensor table, const Heads& heads, i32 rotary_dim);
@@ -139,6 +144,7 @@ class Builder {
                 const Scores& scores);
   Tensor activate(const std::string& name, Tensor x, i32 kind);
   Tensor gate(const std::string& name, Tensor pairs, i32 kind);
+  Tensor clamp(const std::string& name, Tensor x, double limit);  // to [-limit, limit]
   Tensor clamped_gate(const std::string& name, Tensor pairs, double alpha, double limit);
   Tensor sum(const std::string& name, Tensor a, Tensor b);
   Tensor scale(const std::string& name, Tensor x, double factor);

@@ -37,6 +37,7 @@ void reorder(Rows& rows, const std::vector<i32>& order) {
 
 HeadNorms head_norms(const QkNorm& norm, const std::vector<i32>& order) {
   return {.weights = norm.weights,
+          .biases = norm.biases,
           .each = norm.kind == QkNorm::Kind::kEachHead,
           .centred = norm.norm.centred,
           .order = order};
@@ -60,7 +61,7 @@ Tensor attend_apart(Builder& b, const SelfAttention& a, i32 rotary_dim, const st
                     Tensor qkv) {
   const Heads& heads = a.heads;
   const i32 keys = heads.key_column(), values = heads.value_column(), width = heads.kv * heads.dim;
-  Tensor q = columns_of(qkv, 0, keys), k = columns_of(qkv, keys, width);
+  Tensor q = columns_of(qkv, 0, keys), k = columns_of(qkv, keys, width), v = columns_of(qkv, values, width);
   if (a.norm.kind == QkNorm::Kind::kWhole) {
     const Rms rms{a.norm.norm.eps, a.norm.norm.plus};
     std::vector<i32> of_q, of_k;
@@ -70,6 +71,8 @@ Tensor attend_apart(Builder& b, const SelfAttention& a, i32 rotary_dim, const st
     q = b.rms_norm("q_norm", q, a.norm.weights[0].tensor, rms, of_q);
     k = b.rms_norm("k_norm", k, a.norm.weights[1].tensor, rms, of_k);
   }
+  if (a.clip > 0)
+    q = b.clamp("q_clip", q, a.clip), k = b.clamp("k_clip", k, a.clip), v = b.clamp("v_clip", v, a.clip);
   if (a.rotary.exists()) {
     const Tensor table = a.query_rotary.exists() ? a.query_rotary : a.rotary;
     q = b.rope("query_rope", q, table, {.query = heads.query, .kv = 0, .dim = heads.dim}, rotary_dim);
@@ -77,8 +80,11 @@ Tensor attend_apart(Builder& b, const SelfAttention& a, i32 rotary_dim, const st
   }
   const KvPages pages = b.pages(a.layer, heads.kv, heads.dim, heads.dim);
   b.append("append_keys", k, pages.keys);
-  b.append("append_values", qkv, pages.values, values);
-  const AttentionRows rows{.q = q, .k = k, .v = columns_of(qkv, values, width), .latent = {}};
+  if (a.clip > 0)
+    b.append("append_values", v, pages.values);
+  else
+    b.append("append_values", qkv, pages.values, values);
+  const AttentionRows rows{.q = q, .k = k, .v = v, .latent = {}};
   return b.attend("attention", rows, pages, a.scores);
 }
 
@@ -102,12 +108,16 @@ Rows rows_of(const std::string& tensor, i32 count, bool bias) {
   return stack(tensor, {{"", count}}, bias);
 }
 
-QkNorm qk_norm(const std::string& at, const Heads& heads, QkNorm::Kind kind, const Norm& norm) {
+QkNorm qk_norm(const std::string& at, const Heads& heads, QkNorm::Kind kind, const Norm& norm,
+               const char* what) {
   const bool one = kind == QkNorm::Kind::kHead;
-  return {.kind = kind,
-          .weights = {{at + "q_norm.weight", heads.dim * (one ? 1 : heads.query)},
-                      {at + "k_norm.weight", heads.dim * (one ? 1 : heads.kv)}},
-          .norm = norm};
+  const auto sources = [&](const char* part) -> std::vector<WeightSource> {
+    return {{at + "q_" + what + part, heads.dim * (one ? 1 : heads.query)},
+            {at + "k_" + what + part, heads.dim * (one ? 1 : heads.kv)}};
+  };
+  QkNorm made{.kind = kind, .weights = sources(".weight"), .norm = norm};
+  if (norm.bias) made.biases = sources(".bias");
+  return made;
 }
 
 SelfAttention attention_of(const DecoderConfig& c, i32 layer, Tensor rotary, bool qkv_bias, bool o_bias) {
@@ -142,6 +152,7 @@ Tensor self_attention(Builder& b, const SelfAttention& a, Tensor h) {
   };
   const bool has_norm = a.norm.kind != QkNorm::Kind::kNone;
   if (has_norm && !a.norm.after_rope) normalise();
+  if (a.clip > 0) qkv = b.clamp("clip", qkv, a.clip);
   if (a.rotary.exists()) qkv = b.rope("rope", qkv, a.rotary, heads, rotary_dim);
   if (has_norm && a.norm.after_rope) normalise();
   return b.linear("o", b.attend("attention", qkv, a.layer, heads, a.scores), a.o);
@@ -181,7 +192,11 @@ Definition define_decoder(const DecoderConfig& c, const Inventory& tensors, Deco
             const auto rotary_for = [&](const char* name, const RopeConfig& rope) {
               return b.rotary(name, rotary_of(rope, rope.rotary_dim), query_gains(rope));
             };
-            Rotaries rotary{.table = rotary_for("rope", c.rope), .other = {}};
+            Rotaries rotary;
+            if (model.score_bias.empty())
+              rotary.table = rotary_for("rope", c.rope);
+            else
+              rotary.score_bias = b.score_bias("score_bias", model.score_bias, c.num_attention_heads);
             if (model.other_rope) rotary.other = rotary_for(model.other_name, *model.other_rope);
             for (i32 l = 0; l < c.num_hidden_layers; ++l)
               x = model.layer(b.in("layers." + std::to_string(l)), l, x, rotary);

@@ -30,11 +30,13 @@ struct QkNorm {
   };
   Kind kind = Kind::kNone;
   std::vector<WeightSource> weights = {};  // as HeadNorms has them; kWhole: of all queries, of all keys
+  std::vector<WeightSource> biases = {};   // as HeadNorms has them
   Norm norm = {};
   bool after_rope = false;
 };
-// Norms whose weights lie at + "q_norm" and "k_norm".
-QkNorm qk_norm(const std::string& at, const Heads& heads, QkNorm::Kind kind, const Norm& norm);
+// Norms whose weights, and biases if they have them, lie at + "q_" + what and "k_" + what.
+QkNorm qk_norm(const std::string& at, const Heads& heads, QkNorm::Kind kind, const Norm& norm,
+               const char* what = "norm");
 
 // The attention of one layer.
 struct SelfAttention {
@@ -46,6 +48,8 @@ struct SelfAttention {
   i32 rotary_dim = 0;        // leading elements of a head that turn; 0: all
   bool neighbours = false;   // the two elements of a pair are stored side by side, not rotary_dim / 2 apart
   QkNorm norm = {};
+  double clip =
+      0;  // queries, keys and values stay within [-clip, clip] after their norms; 0: they may be any
   Scores scores = {};
 };
 // Llama's: projections at "model.layers.3.self_attn.", scores divided by sqrt(head_dim).
@@ -74,10 +78,11 @@ struct PlainMlp {
 };
 Tensor plain_mlp(Builder& b, const PlainMlp& mlp, Tensor h);
 
-// The step's tables of cos and sin.
+// Layers share these: the step's tables of cos and sin, and biases of scores.
 struct Rotaries {
   Tensor table;
-  Tensor other;  // made from DecoderModel::other_rope
+  Tensor other;       // made from DecoderModel::other_rope
+  Tensor score_bias;  // DecoderModel::score_bias
 };
 
 // A model of equal layers between an embedding and a head.
@@ -93,6 +98,7 @@ struct DecoderModel {
   Logits logits = {};
   std::optional<RopeConfig> other_rope = {};  // a second one, of some layers or of the queries
   const char* other_name = "local_rope";
+  std::vector<float> score_bias = {};  // [heads, positions], in place of a rope; none: there is one
   // Adds layer `l`.
   std::function<Tensor(Builder& b, i32 l, Tensor x, const Rotaries& rotary)> layer = {};
 };

@@ -1,7 +1,11 @@
 #include "heddle/model/hf/layer_norm_config.h"
 
+#include <fmt/format.h>
+
 namespace heddle {
 namespace {
+
+constexpr int kMaxBiases = 1 << 26;
 
 CohereConfig read_cohere_kin(const Config& config, double theta) {
   CohereConfig c{
@@ -83,18 +87,17 @@ GptNeoxConfig read_gpt_neox_config(const Config& config) {
   return c;
 }
 
-DecoderConfig read_phi_config(const Config& config) {
+PhiConfig read_phi_config(const Config& config) {
   refuse_foreign(config, "Phi");
-  config.refuse_unless("qk_layernorm");
-  DecoderConfig c =
-      read_decoder_config(config, {.hidden_act = "gelu_new", .eps_key = "layer_norm_eps", .eps = 1e-5});
+  PhiConfig c{
+      read_decoder_config(config, {.hidden_act = "gelu_new", .eps_key = "layer_norm_eps", .eps = 1e-5})};
+  c.qk_layernorm = config.optional_bool("qk_layernorm", false);
   c.rope = read_partial_rope(config, c, 0.5);
   return c;
 }
 
 FalconConfig read_falcon_config(const Config& config) {
   refuse_foreign(config, "Falcon");
-  config.refuse_unless("alibi");
   const int hidden = config.required_int("hidden_size", 1, kMaxWidth / 4);
   FalconConfig c{read_decoder_config(config, {.hidden_act_key = "activation",
                                               .hidden_act = "gelu",
@@ -107,6 +110,7 @@ FalconConfig read_falcon_config(const Config& config) {
   c.new_decoder_architecture = config.optional_bool("new_decoder_architecture", false);
   c.parallel_attn = config.optional_bool("parallel_attn", true);
   c.bias = config.optional_bool("bias", false);
+  c.alibi = config.optional_bool("alibi", false);
   const bool one = !c.new_decoder_architecture && config.optional_bool("multi_query", true);
   const int heads = c.num_attention_heads;
   const int kv_heads = config.optional_int("num_kv_heads", heads, 1, heads);
@@ -118,6 +122,10 @@ FalconConfig read_falcon_config(const Config& config) {
   if (c.norms == 2 && !c.new_decoder_architecture)
     config.reject("num_ln_in_parallel_attn", "may be 2 in the new decoder architecture only");
   c.rope = read_rope(config, c);
+  // Their biases are a table.
+  if (c.alibi && c.max_position_embeddings > kMaxBiases / heads)
+    config.reject("max_position_embeddings",
+                  fmt::format("may be at most {} for {} heads with alibi", kMaxBiases / heads, heads));
   return c;
 }
 

@@ -20,11 +20,16 @@ struct GptNeoxConfig : DecoderConfig {
   bool use_parallel_residual = true;
 };
 
+struct PhiConfig : DecoderConfig {
+  bool qk_layernorm = false;
+};
+
 struct FalconConfig : DecoderConfig {
   bool new_decoder_architecture = false;
   bool parallel_attn = true;
   bool bias = false;
-  int norms = 1;  // before the two parts of a layer that run in parallel
+  bool alibi = false;  // in place of a rope
+  int norms = 1;       // before the two parts of a layer that run in parallel
 };
 
 CohereConfig read_cohere_config(const Config& config);
@@ -32,7 +37,7 @@ CohereConfig read_cohere2_config(const Config& config);
 DecoderConfig read_starcoder2_config(const Config& config);
 StablelmConfig read_stablelm_config(const Config& config);
 GptNeoxConfig read_gpt_neox_config(const Config& config);
-DecoderConfig read_phi_config(const Config& config);
+PhiConfig read_phi_config(const Config& config);
 FalconConfig read_falcon_config(const Config& config);
 
 }  // namespace heddle

@@ -2,6 +2,24 @@
 
 namespace heddle {
 
+namespace {
+
+double read_clip(const Config& config) {
+  return config.has("clip_qkv") ? config.required_number("clip_qkv", 1e-6, 1e6) : 0;
+}
+
+}  // namespace
+
+OlmoConfig read_olmo_config(const Config& config) {
+  refuse_foreign(config, "Olmo");
+  OlmoConfig c{read_decoder_config(config, {.eps = 1e-5})};
+  c.rms_norm_eps = 1e-5;  // no key changes it in transformers
+  c.attention_bias = config.optional_bool("attention_bias", false);
+  c.clip_qkv = read_clip(config);
+  c.rope = read_rope(config, c);
+  return c;
+}
+
 DecoderConfig read_olmo2_config(const Config& config) {
   refuse_foreign(config, "Olmo2");
   DecoderConfig c = read_decoder_config(config, {.eps = 1e-5});
@@ -28,11 +46,11 @@ Olmo3Config read_olmo3_config(const Config& config) {
 
 OlmoeConfig read_olmoe_config(const Config& config) {
   refuse_foreign(config, "Olmoe", {"num_local_experts"});
-  config.refuse_unless("clip_qkv");
-  OlmoeConfig c{read_decoder_config(config, {.eps = 1e-5})};
+  OlmoeConfig c{{read_decoder_config(config, {.eps = 1e-5})}};
   c.attention_bias = config.optional_bool("attention_bias", false);
   const Experts experts = read_experts(config, {.count = 64, .taken = 8});
   c.num_experts = experts.count, c.num_experts_per_tok = experts.taken;
+  c.clip_qkv = read_clip(config);
   c.norm_topk_prob = config.optional_bool("norm_topk_prob", false);
   c.rope = read_rope(config, c);
   return c;

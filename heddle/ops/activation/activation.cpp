@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
@@ -36,6 +37,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Activation>(args);
+  return {.matrices = {&a.x, &a.y}, .kind = a.kind, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& activation_op() {
@@ -46,6 +52,7 @@ const OpSpec& activation_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = activation_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
     op.gradient = {{"activation_backward"}};
     return op;

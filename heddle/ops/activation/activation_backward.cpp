@@ -1,5 +1,6 @@
 #include "heddle/ops/activation/activation_backward.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
@@ -33,6 +34,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dx, dx);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<ActivationBackward>(args);
+  return {.matrices = {&a.x, &a.dy, &a.dx}, .kind = a.kind, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& activation_backward_op() {
@@ -43,6 +49,7 @@ const OpSpec& activation_backward_op() {
     op.flops = elementwise_flops<25>;
     op.reference = reference;
     op.cases = activation_backward_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "dy", .output = "dx", .in_place = true};
     return op;
   }();

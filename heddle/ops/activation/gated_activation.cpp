@@ -1,5 +1,6 @@
 #include "heddle/ops/activation/gated_activation.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
@@ -37,6 +38,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<GatedActivation>(args);
+  return {.matrices = {&a.y, &a.x}, .kind = a.kind, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& gated_activation_op() {
@@ -48,6 +54,7 @@ const OpSpec& gated_activation_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = gated_activation_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .columns_per_output = 2};
     op.gradient = {{"gated_activation_backward"}};
     return op;

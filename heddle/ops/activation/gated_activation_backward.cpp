@@ -1,5 +1,6 @@
 #include "heddle/ops/activation/gated_activation_backward.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/activation/activation_reference.h"
 
@@ -39,6 +40,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dx, dx);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<GatedActivationBackward>(args);
+  return {.matrices = {&a.dy, &a.x, &a.dx}, .kind = a.kind, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& gated_activation_backward_op() {
@@ -50,6 +56,7 @@ const OpSpec& gated_activation_backward_op() {
     op.flops = elementwise_flops<50>;
     op.reference = reference;
     op.cases = gated_activation_backward_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

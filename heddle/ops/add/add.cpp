@@ -46,6 +46,7 @@ const OpSpec& add_op() {
     op.reference = reference;
     op.cases = add_cases;
     op.traits = {.epilogue = true, .input = "a", .output = "y", .in_place = true};
+    op.gradient = {{"add_backward", {{"dx", "da"}}}, {"add_backward", {{"dx", "db"}}}};
     return op;
   }();
   return spec;

@@ -61,6 +61,11 @@ void infer(std::byte* args) {
     require(a.head_dim() % 2 == 0, "[attention] head_dim = {}; must be even beside a latent part",
             a.head_dim());
   }
+  if (a.has_bias()) {
+    require_rank("attention", "bias", a.bias, 2);
+    require_shape("attention", "bias", a.bias, {a.heads, a.bias.size[1]});
+    require_dtype("attention", "bias", a.bias, DType::kF32);
+  }
   require_cut(a);
   set_output("attention", "part", a.part, DType::kF32, {a.q.size[0], a.heads, a.max_splits, a.value_dim()});
   set_output("attention", "stats", a.stats, DType::kF32, {a.q.size[0], a.heads, a.max_splits, 2});
@@ -83,7 +88,7 @@ std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target)
   const bool narrow = std::ranges::all_of(
       std::array{&a.q, &a.k, &a.v, &a.keys, &a.values},
       [&](const Tensor* of) { return of->dtype == a.keys.dtype && size_of(of->dtype) == 2; });
-  if (!target.gpu || !narrow || a.is_latent() || a.value_dim() != dim ||
+  if (!target.gpu || !narrow || a.is_latent() || a.has_bias() || a.value_dim() != dim ||
       (dim != 64 && dim != 128 && dim != 256))
     return {};
   const i64 most = dim <= 64 ? 64 : dim <= 128 ? 32 : 16;
@@ -114,6 +119,8 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
     out.push_back(
         part_of(*pages, Access::kRead,
                 {{0, pages->size[0]}, {kv_head, kv_head + 1}, {0, pages->size[2]}, {0, pages->last()}}));
+  if (a.has_bias())
+    out.push_back(part_of(a.bias, Access::kRead, {{head, head + a.block_heads}, {0, a.bias.last()}}));
   for (const Tensor* made : {&a.part, &a.stats}) {
     out.push_back(part_of(*made, Access::kWrite,
                           {{0, rows}, {head, head + a.block_heads}, {t[2], t[2] + 1}, {0, made->last()}}));
@@ -197,6 +204,7 @@ void reference(const std::byte* args, Values& values) {
   const auto& device = *reinterpret_cast<const StepDevice*>(values.bytes(a.state.buffer));
   const Positions all_keys(a, values, a.keys, a.k), all_values(a, values, a.values, a.v);
   const auto q = values.read(a.q), latent = a.is_latent() ? values.read(a.latent) : std::vector<double>{};
+  const auto bias = a.has_bias() ? values.read(a.bias) : std::vector<double>{};
   auto part = values.read(a.part), stats = values.read(a.stats);
   for (i32 row = 0; row < host.rows; ++row) {
     const AttentionBlock block = attention_block_of_row(host, device, a.cut(), row);
@@ -215,7 +223,9 @@ void reference(const std::byte* args, Values& values) {
           if (!latent.empty()) score += dot(latent, query * width, value);
           score *= double(a.scale);
           const double cap = double(a.softcap);
-          scores.push_back(cap > 0 ? cap * std::tanh(score / cap) : score);
+          if (cap > 0) score = cap * std::tanh(score / cap);
+          if (!bias.empty()) score += bias[size_t(head) * size_t(a.bias.last()) + size_t(p)];
+          scores.push_back(score);
           seen.insert(seen.end(), value.begin(), value.end());
         }
         const RowSplit result = row_split(a, scores, seen);

@@ -107,9 +107,10 @@ struct Body {
     }
   }
 
-  // For a chunk of which the query sees positions [first, end).
-  template <class Block, class Chip>
-  static void softmax(Block& block, const Attention& a, Chip& chip, i32 query, i32 first, i32 end) {
+  // For a chunk of which the query sees positions [first, end). `biased(s, score)`: with the bias of position s.
+  template <class Block, class Chip, class Biased>
+  static void softmax(Block& block, const Attention& a, Chip& chip, i32 query, i32 first, i32 end,
+                      Biased biased) {
     auto score = chip.scores.row(query);
     auto weight = chip.by_values.left_row(query);
     const float before = chip.best.get(query);
@@ -118,14 +119,15 @@ struct Body {
       const Value none(otherwise), index = block.index(s);
       return where_less(index, Value(float(first)), none, where_less(index, Value(float(end)), value, none));
     };
-    const auto capped = [&](auto s) {
+    const auto bent = [&](auto s) {
       auto value = score.load(s);
-      return a.softcap > 0 ? tanh(value * (1 / a.softcap)) * a.softcap : value;
+      if (a.softcap > 0) value = tanh(value * (1 / a.softcap)) * a.softcap;
+      return biased(s, value);
     };
-    const float here = block.reduce(a.chunk, Max(), [&](auto s) { return seen(s, capped(s), kLowest); });
+    const float here = block.reduce(a.chunk, Max(), [&](auto s) { return seen(s, bent(s), kLowest); });
     const float best = here > before ? here : before, decay = exp(before - best);
     const float sum = block.reduce(a.chunk, Sum(), [&](auto s) {
-      auto value = seen(s, exp(capped(s) - best), 0);
+      auto value = seen(s, exp(bent(s) - best), 0);
       weight.store(s, value);
       return value;
     });
@@ -141,7 +143,13 @@ struct Body {
     block.sync();
     for (i32 q = 0; q < work.queries; ++q) {
       const i32 end = work.end_seen(q) - begin;
-      softmax(block, a, chip, q, work.first_seen(q) - begin, end < count ? end : count);
+      const i32 first = work.first_seen(q) - begin, last = end < count ? end : count;
+      if (a.has_bias()) {
+        auto bias = block.row(a.bias, work.head(q)).from(begin);
+        softmax(block, a, chip, q, first, last, [&](auto s, auto score) { return score + bias.load(s); });
+      } else {
+        softmax(block, a, chip, q, first, last, [](auto, auto score) { return score; });
+      }
     }
     block.sync();
     block.mma(chip.values, chip.by_values);

@@ -4,6 +4,7 @@
 // them: how a prompt was cut into steps does not change what later steps see.
 // Latent attention (DeepSeek-AI, 2024: "DeepSeek-V2"): queries have a second part that meets the values, which stand
 // for keys and values of all heads: a score is q k + latent v.
+// Scores may have a bias of each head and position, such as that of ALiBi (Press et al., 2022: "Train Short, Test Long").
 // A tile is (block of heads, row block, split) of the attention plan (ir/attention_plan.h); attention_merge joins the splits.
 #pragma once
 
@@ -22,6 +23,8 @@ struct Attention {
   Tensor keys;    // [pages, kv_heads, page_size, head_dim]
   Tensor values;  // [pages, kv_heads, page_size, value_dim]
   Tensor
+      bias;  // optional f32 [heads, positions]: added to a head's capped scores, at least `chunk` after the last
+  Tensor
       part;  // [M, heads, splits, value_dim]: mean of values weighed by exp(score - max); 0 without positions
   Tensor stats;  // f32 [M, heads, splits, 2]: max of the scores, sum of exp(score - max)
   i32 heads = 0;
@@ -39,6 +42,7 @@ struct Attention {
   i32 head_dim() const { return keys.size[3]; }
   i32 value_dim() const { return values.size[3]; }
   bool is_latent() const { return latent.rank > 0; }
+  bool has_bias() const { return bias.rank > 0; }
   i32 score_dim() const { return head_dim() + (is_latent() ? value_dim() : 0); }
   i32 group() const { return heads / kv_heads; }
   i32 kv_head(i32 head_block) const { return head_block * block_heads / group(); }
@@ -54,6 +58,7 @@ struct Attention {
     v.read("v", s.v, "M, .");
     v.read("keys", s.keys, "P, G, S, D");
     v.read("values", s.values, "P, G, S, E");
+    v.optional_read("bias", s.bias, "H, .", "f32");
     v.write("part", s.part, "M, H, C, E");
     v.write("stats", s.stats, "M, H, C, .", "f32");
     v.attribute("heads", s.heads);

@@ -63,12 +63,12 @@ struct DeviceBodyWith {
   static bool in_words(const Tensor& rows) {
     return reinterpret_cast<u64>(rows.data) % 16 == 0 && rows.stride[0] % 8 == 0;
   }
-  // 16-byte words of one type everywhere, and queries of one part.
+  // 16-byte words of one type everywhere, queries of one part, and scores without a bias.
   static bool fits(const Attention& a) {
     const DType type = a.keys.dtype;
     return size_of(type) == 2 && a.values.dtype == type && a.q.dtype == type && a.k.dtype == type &&
            a.v.dtype == type && a.head_dim() % 8 == 0 && a.value_dim() == a.head_dim() && !a.is_latent() &&
-           in_words(a.q) && in_words(a.k) && in_words(a.v);
+           !a.has_bias() && in_words(a.q) && in_words(a.k) && in_words(a.v);
   }
 
   // A function of its own, because inside the others it would take registers. It has its own block, because a block whose address is

@@ -80,6 +80,22 @@ void add_many_queries(std::vector<Case>& cases) {
       }
 }
 
+// A bias of each head and position, in sizes that GPUs have passes of their own for too.
+void add_biases(std::vector<Case>& cases) {
+  const Layout decode{{{{.start = 70, .rows = 1}}, 4}, {1, 1, 4, 16}};
+  const Layout mixed{{{{5, 11}, {66, 1}, {0, 3}}, 4}, {4, 7, 5, 8}};
+  const Layout prompt{{{{0, 150}}}, {64, 4, 1, 64}};
+  for (const Layout& layout : {decode, mixed, prompt})
+    for (const Sizes& sizes : {Sizes{6, 2, 24}, {4, 4, 64}})
+      for (DType type : {DType::kF32, DType::kBf16}) {
+        Attention args = attention_args(layout, sizes, type, type);
+        args.bias = input(DType::kF32, {sizes.heads, 256});
+        cases.push_back(attention_case(layout.step, args));
+        args.window = 9, args.softcap = 0.7f;
+        cases.push_back(attention_case(layout.step, args));
+      }
+}
+
 }  // namespace
 
 std::vector<Case> attention_cases() {
@@ -127,6 +143,7 @@ std::vector<Case> attention_cases() {
         cases.push_back(attention_case(layout.step, args));
       }
   add_many_queries(cases);
+  add_biases(cases);
   return cases;
 }
 

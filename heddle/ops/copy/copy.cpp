@@ -1,5 +1,6 @@
 #include "heddle/ops/copy/copy.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -30,6 +31,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, values.read(a.x));
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Copy>(args);
+  return {.matrices = {&a.x, &a.y}, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& copy_op() {
@@ -40,6 +46,7 @@ const OpSpec& copy_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = copy_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y"};
     op.gradient = {{"copy", {{"x", "dy"}, {"y", "dx"}}}};
     return op;

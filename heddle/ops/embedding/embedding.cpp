@@ -55,6 +55,7 @@ const OpSpec& embedding_op() {
     op.reference = reference;
     op.cases = embedding_cases;
     op.traits = {.output = "y"};
+    op.gradient = {{"embedding_backward"}};
     return op;
   }();
   return spec;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -44,6 +45,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<LayerNorm>(args);
+  return {.form = RowForm::kRows, .matrices = {&a.x, &a.y}, .vectors = {&a.weight, &a.bias}};
+}
+
 }  // namespace
 
 const OpSpec& layer_norm_op() {
@@ -55,6 +61,7 @@ const OpSpec& layer_norm_op() {
     op.flops = rowwise_flops<LayerNorm, 8>;
     op.reference = reference;
     op.cases = layer_norm_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.prologue = true, .input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"layer_norm_backward"},
                    {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}},

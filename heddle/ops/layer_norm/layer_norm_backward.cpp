@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -18,6 +19,10 @@ void infer(std::byte* args) {
   require_float("layer_norm_backward", "weight", a.weight);
   require_shape("layer_norm_backward", "dy", a.dy, {a.x.size[0], a.x.last()});
   require_float("layer_norm_backward", "dy", a.dy);
+  if (a.dsum.rank > 0) {
+    require_shape("layer_norm_backward", "dsum", a.dsum, {a.x.size[0], a.x.last()});
+    require_float("layer_norm_backward", "dsum", a.dsum);
+  }
   require(a.eps >= 0, "[layer_norm_backward] eps = {}; must not be negative", a.eps);
   set_output("layer_norm_backward", "dx", a.dx, a.x.dtype, {a.x.size[0], a.x.last()});
   set_parts("layer_norm_backward", "dweight_parts", a.dweight_parts, a.x, a.part_rows);
@@ -33,6 +38,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   const auto& a = as<LayerNormBackward>(args);
   for (const Tensor* rows : {&a.x, &a.dy})
     out.push_back(part_of(*rows, Access::kRead, {{t[0], t[1]}, {0, a.x.last()}}));
+  if (a.dsum.exists()) out.push_back(part_of(a.dsum, Access::kRead, {{t[0], t[1]}, {0, a.x.last()}}));
   out.push_back(whole(a.weight, Access::kRead));
   out.push_back(part_of(a.dx, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
   for (const Tensor* parts : {&a.dweight_parts, &a.dbias_parts})
@@ -74,9 +80,21 @@ void reference(const std::byte* args, Values& values) {
       dbias[part + i] += dy[at + i];
     }
   }
+  if (a.dsum.exists()) {
+    const auto dsum = values.read(a.dsum);
+    for (size_t i = 0; i < dx.size(); ++i) dx[i] += dsum[i];
+  }
   values.write(a.dx, dx);
   values.write(a.dweight_parts, dweight);
   values.write(a.dbias_parts, dbias);
+}
+
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<LayerNormBackward>(args);
+  return {.form = RowForm::kParts,
+          .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
+          .vectors = {&a.weight},
+          .part_rows = a.part_rows};
 }
 
 }  // namespace
@@ -94,6 +112,7 @@ const OpSpec& layer_norm_backward_op() {
     };
     op.reference = reference;
     op.cases = layer_norm_backward_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

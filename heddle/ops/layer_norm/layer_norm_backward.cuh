@@ -20,9 +20,15 @@ struct Body {
     const float along = block.reduce(columns, Sum(), [&](auto i) {
       return dy.load(i) * weight.load(i) * ((x.load(i) - mean) * scale);
     }) * each;
-    block.map(columns, [&](auto i) {
-      dx.store(i, (dy.load(i) * weight.load(i) - given - (x.load(i) - mean) * scale * along) * scale);
-    });
+    const auto value = [&](auto i) {
+      return (dy.load(i) * weight.load(i) - given - (x.load(i) - mean) * scale * along) * scale;
+    };
+    if (a.dsum.exists()) {
+      auto dsum = block.row(a.dsum, row);
+      block.map(columns, [&](auto i) { dx.store(i, value(i) + dsum.load(i)); });
+    } else {
+      block.map(columns, [&](auto i) { dx.store(i, value(i)); });
+    }
     mean_and_scale.set(0, mean);
     mean_and_scale.set(1, scale);
   }

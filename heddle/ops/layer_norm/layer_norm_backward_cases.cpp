@@ -12,6 +12,7 @@ std::vector<Case> layer_norm_backward_cases() {
                                .weight = input(DType::kF32, {columns}),
                                .dy = input(type, {rows, columns})};
         args.part_rows = part_rows;
+        if (part_rows == 3) args.dsum = input(type, {rows, columns});
         // The gradient of one column is 0: what is left of a difference of values of the size 1 / sqrt(eps).
         cases.push_back(make_case(args, unit_bound(type, columns == 1 ? 1000 : 16)));
       }

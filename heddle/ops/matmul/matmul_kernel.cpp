@@ -14,20 +14,30 @@ constexpr i64 kSlabK = 64;
 // Sizes of a tile and of what is brought at once. `brought`: rows of a that are brought, where a call has fewer than a tile.
 struct Shape {
   i32 rows, brought, columns, slabs, cluster;
+  i32 split = 1;  // parts of k
 };
-// Widest first: the first of equal cost is taken.
+// The first of equal cost is taken.
 constexpr Shape kShapes[] = {
-    {128, 128, 256, 1, 2}, {128, 128, 192, 1, 2}, {128, 128, 128, 2, 2}, {128, 128, 256, 1, 1},
-    {128, 128, 192, 1, 1}, {128, 128, 128, 2, 1}, {128, 128, 64, 2, 1},  {64, 64, 256, 1, 2},
-    {64, 64, 256, 1, 1},   {64, 64, 128, 2, 1},   {64, 64, 64, 2, 1},    {64, 64, 32, 2, 1},
+    {128, 128, 256, 1, 1}, {128, 128, 256, 1, 2}, {128, 128, 224, 1, 1}, {128, 128, 192, 1, 1},
+    {128, 128, 160, 1, 1}, {128, 128, 128, 2, 1}, {128, 128, 96, 2, 1},  {128, 128, 64, 2, 1},
+    {64, 64, 256, 1, 1},   {64, 64, 224, 1, 1},   {64, 64, 192, 1, 1},   {64, 64, 160, 1, 1},
+    {64, 64, 128, 2, 1},   {64, 64, 96, 2, 1},    {64, 64, 64, 2, 1},    {64, 64, 32, 2, 1},
     {64, 64, 16, 2, 1},    {64, 32, 64, 2, 1},    {64, 32, 32, 2, 1},    {64, 32, 16, 2, 1},
     {64, 16, 64, 2, 1},    {64, 16, 32, 2, 1},    {64, 16, 16, 2, 1},    {64, 16, 8, 4, 1}};
 
-// Bytes of shared memory besides the ring: what the groups store through.
+// Parts of k whose sums are added in the end. Products with few columns have few tiles, and so long sums that they would
+// wait for the latency of each step. The number of rows must not decide: it decides the order of a sum.
+i32 split_of(const Matmul& a) {
+  constexpr i32 kLong = 2048, kTimes = 4;
+  return a.a.cols() >= kLong && i64(a.a.cols()) >= i64{kTimes} * a.b.cols() ? 2 : 1;
+}
+
+// Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
 i64 stage_bytes(const Shape& shape, DType out) {
-  if (i64(shape.columns) * size_of(out) % 128 != 0) return 0;
-  const i64 part = shape.columns % 128 == 0 ? 128 : 64;
-  return shape.rows / 64 * (std::min<i64>(part, shape.columns) * size_of(out) / 128 * 8192);
+  const i64 own = shape.columns / shape.split, groups = shape.rows / 64;
+  const i64 part = own < 64 ? 0 : own % 128 == 0 && shape.split == 1 ? 128 : 64;
+  const i64 halves = shape.split > 1 ? 128 * (shape.columns / 4) * 4 + 16 : 0;
+  return groups * ((part * size_of(out) + 127) / 128 * 8192 + halves);
 }
 
 i64 slot_bytes(const Shape& shape) {
@@ -49,14 +59,28 @@ OpConfig config_of(const Shape& shape, i64 stages) {
           {"columns", shape.columns},
           {"slabs", shape.slabs},
           {"cluster", shape.cluster},
+          {"split", shape.split},
           {"stages", stages}};
 }
 
 bool fits(const Shape& shape, const Matmul& a) {
   const bool along_k = a.b.transposed;
   if (shape.columns % ((along_k ? 8 : 64) * shape.cluster) != 0) return false;
+  // A tile of 128 x 256 has no registers left to exchange sums.
+  constexpr i32 kMostSplit = 128 * 224;
+  if (shape.split > 1 &&
+      (shape.cluster > 1 || shape.columns % 16 != 0 || shape.rows * shape.columns > kMostSplit))
+    return false;
   if (shape.brought == shape.rows) return true;
   return !a.a.transposed && a.a.rows() <= shape.brought;
+}
+
+i64 count(i64 all, i64 one) {
+  return (all + one - 1) / one;
+}
+
+i64 clusters_of(const Shape& shape, const Matmul& a) {
+  return count(a.a.rows(), i64(shape.rows) * shape.cluster) * count(a.b.cols(), shape.columns);
 }
 
 // Clocks of a call, of an H100's multiprocessor: the tensor cores take 2 clocks for 8 columns of 64 rows and 16 k, and as long as
@@ -64,13 +88,11 @@ bool fits(const Shape& shape, const Matmul& a) {
 double cost(const Shape& shape, const Matmul& a, i32 multiprocessors) {
   constexpr double kL2Bytes = 45, kMemoryBytes = 1800;  // a clock: of one multiprocessor, and of all
   constexpr double kTile = 1500, kCall = 3000;          // to begin a tile and store it
-  const auto count = [](i64 all, i64 one) { return (all + one - 1) / one; };
   const i64 m = a.a.rows(), n = a.b.cols(), k = a.a.cols();
-  const i64 clusters = count(m, i64(shape.rows) * shape.cluster) * count(n, shape.columns);
-  const i64 waves = count(clusters, multiprocessors / shape.cluster);
+  const i64 waves = count(clusters_of(shape, a), multiprocessors / (shape.cluster * shape.split));
   const double tensor = shape.rows / 64 * std::max(2.0 * shape.columns, 64.0 + shape.columns);
   const double slab = (shape.brought + double(shape.columns) / shape.cluster) * kSlabBytes / kL2Bytes;
-  const double steps = double(count(k, kSlabK * shape.slabs)) * shape.slabs;
+  const double steps = double(count(k, kSlabK * shape.slabs * shape.split)) * shape.slabs;
   const double all = double(waves) * (steps * std::max(tensor, slab) + kTile) + kCall;
   return std::max(all, double(m * k + n * k) * size_of(a.a.data.dtype) / kMemoryBytes);
 }
@@ -108,10 +130,9 @@ KernelMap map_of(size_t address, const Tensor& data, i32 wide, i32 high) {
 }
 
 KernelLaunch launch_of(const Matmul& a, const Shape& shape, i64 stages, const KernelTarget& target) {
-  const auto count = [](i64 all, i64 one) { return (all + one - 1) / one; };
-  const i64 clusters = count(a.a.rows(), i64(shape.rows) * shape.cluster) * count(a.b.cols(), shape.columns);
-  KernelLaunch launch{.cluster = u32(shape.cluster), .threads = u32(128 * (shape.rows / 64 + 1))};
-  launch.grid = u32(std::min<i64>(clusters, target.multiprocessors / shape.cluster) * shape.cluster);
+  const i32 in_cluster = shape.cluster * shape.split;
+  KernelLaunch launch{.cluster = u32(in_cluster), .threads = u32(128 * (shape.rows / 64 + 1))};
+  launch.grid = u32(std::min<i64>(clusters_of(shape, a), target.multiprocessors / in_cluster) * in_cluster);
   launch.shared_bytes = stages * (slot_bytes(shape) + kBarrierBytes) + stage_bytes(shape, a.y.dtype);
   constexpr i32 kBlock = 64;  // elements of 128 bytes
   const i32 part = shape.columns / shape.cluster;
@@ -126,8 +147,10 @@ KernelLaunch launch_of(const Matmul& a, const Shape& shape, i64 stages, const Ke
 // The shapes that fit, the likely best first.
 std::vector<Shape> ranked(const Matmul& a, const KernelTarget& target) {
   std::vector<Shape> shapes;
-  std::ranges::copy_if(kShapes, std::back_inserter(shapes),
-                       [&](const Shape& shape) { return fits(shape, a); });
+  for (Shape shape : kShapes) {
+    shape.split = split_of(a);
+    if (fits(shape, a)) shapes.push_back(shape);
+  }
   std::ranges::stable_sort(shapes, {},
                            [&](const Shape& shape) { return cost(shape, a, target.multiprocessors); });
   return shapes;

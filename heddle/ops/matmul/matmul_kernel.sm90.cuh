@@ -1,16 +1,17 @@
 // matmul as a whole kernel on sm_90a. One thread brings slabs of 64 k of both matrices by bulk copies, and one or two groups of
-// four warps multiply them, 64 rows each. A cluster of CTAs along M shares the slabs of b. CTAs go from tile to tile; sums leave by
-// bulk stores while the next tile is multiplied. Bulk copies fill what lies outside of a matrix with zeros and clip what is stored.
-// A sum has its terms in the order of k whatever the constants.
+// four warps multiply them, 64 rows each. A cluster is two CTAs along M that share the slabs of b, or two that have half of k each.
+// CTAs go from tile to tile; sums leave by bulk stores while the next tile is multiplied. Bulk copies fill what lies outside of a
+// matrix with zeros and clip what is stored. A sum has its terms in the order of k, with kSplit 2 each half of them, whatever the
+// other constants.
 namespace matmul {
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kRows = 128, kColumns = 256;  // a CTA's tile has them
-  static constexpr i32 kBrought =
-      kRows;  // rows of a that are brought; the other rows of a tile are not stored
+  static constexpr i32 kBrought = kRows;         // rows of a that are brought; a tile's others are not stored
   static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
-  static constexpr i32 kCluster = 2;             // CTAs along M that share b
+  static constexpr i32 kCluster = 1;             // CTAs along M that share b
+  static constexpr i32 kSplit = 1;               // parts of k
 };
 
 template <class Config>
@@ -29,15 +30,24 @@ struct Kernel {
   static constexpr u32 kSlabA = kRows * 128, kSlabB = kColumns * 128, kSlab = kSlabA + kSlabB;
   static constexpr u32 kLead = 64 * 128;  // bytes of 64 rows or columns of a slab that lies along M or N
   using Ring = SlotRing<kStages, kSlabs * kSlab>;
-  // A group stores so many columns at once.
-  static constexpr i32 kPart = kColumns % 128 == 0 ? 128 : kColumns % 64 == 0 ? 64 : kColumns;
-  // Narrow tiles have no whole boxes of 128 bytes; their threads store to memory.
-  static constexpr bool kStoresBoxes = kColumns * size_of(kOut) % 128 == 0;
-  static constexpr u32 kStage = kStoresBoxes ? stored_bytes(kOut, kPart) : 0;
+  static constexpr i32 kSplit = Config::kSplit, kInCluster = kCluster * kSplit;
+  // A CTA stores kOwn columns of a tile: groups store kPart of them at once as boxes, and their threads store the rest.
+  static constexpr i32 kOwn = kColumns / kSplit;
+  static constexpr i32 kPart = kOwn < 64 ? 0 : kOwn % 128 == 0 && kSplit == 1 ? 128 : 64;
+  static constexpr i32 kBoxed = kPart == 0 ? 0 : kOwn / kPart * kPart;
+  static constexpr u32 kStage = stored_bytes(kOut, kPart);
+  using Halves = Exchange<kSplit == 1 ? 8 : kColumns / 2>;
+  static constexpr u32 kHalves = kSplit > 1 ? Halves::kBytes : 0;
+  static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kStage,
+                       kAfterHalves = kAfterStages + kGroups * kHalves,
+                       kAfterBarriers = kAfterHalves + Ring::kBarrierBytes;
+  static_assert(kCluster == 1 || kSplit == 1);
   static_assert(kBrought % 8 == 0 && kBrought <= kRows && (kBrought == kRows || kRows == 64));
   static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
   static_assert(kRowsB ? kColumns % (8 * kCluster) == 0 : kColumns % (64 * kCluster) == 0);
 
+  static constexpr i32 kPartSlabs = 4;  // parts of k are multiples of so many slabs
+  static_assert(kPartSlabs % kSlabs == 0);
   using TilePlace = GroupedPlace<8>;
   using Bringer = Role<128, kGroups == 2 ? 40 : 24>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 240>;
@@ -45,22 +55,37 @@ struct Kernel {
 
   struct Sizes {
     i32 rows, columns, steps;  // tiles; k in stages
-    EveryTile<kCluster> mine;
+    i32 first = 0;             // the slab that this CTA begins with
+    EveryTile<kInCluster> mine;
     u32 rank;
 
     explicit Sizes(const Matmul& a) {
-      rank = kCluster > 1 ? arch::cta_in_cluster() : 0;
+      rank = kInCluster > 1 ? arch::cta_in_cluster() : 0;
       rows = (a.y.size[0] + kRows * kCluster - 1) / (kRows * kCluster);
       columns = (a.y.size[1] + kColumns - 1) / kColumns;
-      const i32 k = a.a.cols();
-      steps = (k + kSlabK * kSlabs - 1) / (kSlabK * kSlabs);
+      i32 slabs = (a.a.cols() + kSlabK - 1) / kSlabK;
+      if constexpr (kSplit > 1) {
+        const i32 part = (slabs + kSplit * kPartSlabs - 1) / (kSplit * kPartSlabs) * kPartSlabs;
+        first = i32(rank) * part;
+        slabs = min(part, slabs - first);
+      }
+      steps = (slabs + kSlabs - 1) / kSlabs;
+    }
+    // The row of a tile that this CTA begins with.
+    i32 row_of(const TilePlace& tile) const {
+      return (tile.m * kCluster + i32(kSplit > 1 ? 0 : rank)) * kRows;
     }
   };
 
   static void run(const Matmul& a, const TensorMap* maps, u8*) {
-    const Ring ring{chip(), chip() + (Ring::kBytes + kGroups * kStage)};
-    if (threadIdx.x == 0) ring.init(kGroups * kCluster);
-    if constexpr (kCluster > 1)
+    const Ring ring{chip(), chip() + kAfterHalves};
+    if (threadIdx.x == 0) {
+      for (i32 m = 0; m < 3; ++m) arch::prefetch_map(maps + m);
+      if constexpr (kSplit > 1)
+        for (u32 g = 0; g < kGroups; ++g) Halves::init(chip() + (kAfterBarriers + g * Halves::kBarrierBytes));
+      ring.init(kGroups * kCluster);
+    }
+    if constexpr (kInCluster > 1)
       arch::sync_cluster();
     else
       __syncthreads();
@@ -72,7 +97,7 @@ struct Kernel {
       All::template enter<Multiplier>();
       multiply(ring, sizes, a, maps);
     }
-    if constexpr (kCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
+    if constexpr (kInCluster > 1) arch::sync_cluster();  // nobody leaves while others may arrive here
   }
 
   static void bring(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
@@ -80,16 +105,16 @@ struct Kernel {
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.rows * sizes.columns; t += sizes.mine.stride) {
       const TilePlace tile(t, sizes.rows, sizes.columns);
-      const i32 m = (tile.m * kCluster + i32(sizes.rank)) * kRows, n = tile.n * kColumns;
+      const i32 m = sizes.row_of(tile), n = tile.n * kColumns;
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
         ring.begin(place, kSlabs * (kBrought * 128 + kSlabB));
 #pragma unroll
         for (i32 s = 0; s < kSlabs; ++s) {
           const arch::OnChip to = ring.slot(place) + s * kSlab;
-          const i32 k = (step * kSlabs + s) * kSlabK;
+          const i32 k = (sizes.first + step * kSlabs + s) * kSlabK;
           bring_a(to, ring.full(place), maps, m, k);
-          bring_b(to + kSlabA, ring.full(place), maps + 1, n, k, sizes.rank);
+          bring_b(to + kSlabA, ring.full(place), maps + 1, n, k, kCluster > 1 ? sizes.rank : 0);
         }
       }
     }
@@ -126,7 +151,9 @@ struct Kernel {
 
   static void multiply(const Ring& ring, const Sizes& sizes, const Matmul& a, const TensorMap* maps) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
-    const arch::OnChip stage = chip() + (Ring::kBytes + group * kStage);
+    const arch::OnChip stage = chip() + (kAfterRing + group * kStage);
+    Halves halves(chip() + (kAfterStages + group * kHalves),
+                  chip() + (kAfterBarriers + group * Halves::kBarrierBytes));
     typename Ring::Place place, done;
     const auto release = [&] {
       if (member < u32(kCluster)) {
@@ -140,7 +167,7 @@ struct Kernel {
 #pragma unroll 1
     for (i32 t = sizes.mine.first; t < sizes.rows * sizes.columns; t += sizes.mine.stride) {
       const TilePlace tile(t, sizes.rows, sizes.columns);
-      const i32 m = (tile.m * kCluster + i32(sizes.rank)) * kRows + i32(group) * 64, n = tile.n * kColumns;
+      const i32 m = sizes.row_of(tile) + i32(group) * 64, n = tile.n * kColumns;
       float sums[kColumns / 2];
       arch::keep(sums);
 #pragma unroll 1
@@ -159,10 +186,11 @@ struct Kernel {
       arch::wait_products<0>();
       arch::keep(sums);
       release();
-      if constexpr (kStoresBoxes)
-        store(sums, stage, maps + 2, n, m, group);
+      const Target target{stage, maps + 2, &a.y, 1 + group, m};
+      if (kSplit == 1 || sizes.rank == 0)
+        finish<0>(sums, halves, target, n);
       else
-        store(sums, a.y, n, m);
+        finish<kSplit - 1>(sums, halves, target, n);
     }
     if (member == 0) arch::wait_stores_read<0>();
   }
@@ -174,22 +202,36 @@ struct Kernel {
     for (i32 i = 0; i < kSlabK / 16; ++i)
       arch::multiply<kTerms, kMajorA, kMajorB>(sums, a + i * kStepA, b + i * kStepB, add || i > 0);
   }
-  static void store(const float (&sums)[kColumns / 2], arch::OnChip stage, const TensorMap* map, i32 n, i32 m,
-                    u32 group) {
-#pragma unroll
-    for (i32 part = 0; part < kColumns / kPart; ++part)
-      store_sums<kOut>(reinterpret_cast<const float(&)[kPart / 2]>(sums[part * (kPart / 2)]), stage, map,
-                       n + part * kPart, m, 1 + group);
+
+  // Where a group stores: through its stage, or straight to memory.
+  struct Target {
+    arch::OnChip stage;
+    const TensorMap* map;
+    const Tensor* y;
+    u32 barrier;
+    i32 m;
+  };
+  template <i32 kRank>
+  static void finish(float (&sums)[kColumns / 2], Halves& halves, const Target& to, i32 n) {
+    if constexpr (kSplit > 1) halves.template add<kRank>(sums, to.barrier);
+    store(reinterpret_cast<const float(&)[kOwn / 2]>(sums[kRank * kOwn / 2]), to, n + kRank * kOwn);
   }
-  static void store(const float (&sums)[kColumns / 2], const Tensor& y, i32 n, i32 m) {
+  static void store(const float (&sums)[kOwn / 2], const Target& to, i32 n) {
+    if constexpr (kBoxed > 0) {
+#pragma unroll
+      for (i32 part = 0; part < kBoxed / kPart; ++part)
+        store_sums<kOut>(reinterpret_cast<const float(&)[kPart / 2]>(sums[part * (kPart / 2)]), to.stage,
+                         to.map, n + part * kPart, to.m, to.barrier);
+    }
     const u32 warp = threadIdx.x / 32 % 4;
 #pragma unroll
-    for (i32 j = 0; j < kColumns / 8; ++j)
+    for (i32 j = kBoxed / 8; j < kOwn / 8; ++j)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
-        const i32 row = m + i32(warp * 16 + lane() / 4) + half * 8, column = n + j * 8 + i32(lane() % 4) * 2;
-        if (row < y.size[0])
-          store_pair<kOut>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
+        const i32 row = to.m + i32(warp * 16 + lane() / 4) + half * 8,
+                  column = n + j * 8 + i32(lane() % 4) * 2;
+        if (row < to.y->size[0])
+          store_pair<kOut>(*to.y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
       }
   }
 };

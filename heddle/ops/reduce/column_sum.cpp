@@ -1,5 +1,6 @@
 #include "heddle/ops/reduce/column_sum.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -32,6 +33,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<ColumnSum>(args);
+  return {.form = RowForm::kColumns, .matrices = {&a.x}, .vectors = {&a.y}};
+}
+
 }  // namespace
 
 const OpSpec& column_sum_op() {
@@ -42,6 +48,7 @@ const OpSpec& column_sum_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = column_sum_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     return op;
   }();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -38,6 +39,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Reduce>(args);
+  return {.form = RowForm::kRows, .matrices = {&a.x}, .vectors = {&a.y}, .kind = a.kind, .has_long = true};
+}
+
 }  // namespace
 
 const OpSpec& reduce_op() {
@@ -48,6 +54,7 @@ const OpSpec& reduce_op() {
     op.flops = rowwise_flops<Reduce, 1>;
     op.reference = reference;
     op.cases = reduce_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     return op;
   }();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -37,6 +38,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<RmsNorm>(args);
+  return {.form = RowForm::kRows, .matrices = {&a.x, &a.y}, .vectors = {&a.weight}};
+}
+
 }  // namespace
 
 const OpSpec& rms_norm_op() {
@@ -47,6 +53,7 @@ const OpSpec& rms_norm_op() {
     op.flops = rowwise_flops<RmsNorm, 4>;
     op.reference = reference;
     op.cases = rms_norm_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.prologue = true, .input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"rms_norm_backward"}, {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}}};
     return op;

@@ -16,8 +16,13 @@ struct Body {
         block.reduce(columns, Sum(), [&](auto i) { return x.load(i) * (dy.load(i) * weight.load(i)); });
     const float scale = rsqrt(squares / float(columns) + a.eps);
     const float along = product / float(columns) * scale * scale;
-    block.map(columns,
-              [&](auto i) { dx.store(i, (dy.load(i) * weight.load(i) - x.load(i) * along) * scale); });
+    const auto value = [&](auto i) { return (dy.load(i) * weight.load(i) - x.load(i) * along) * scale; };
+    if (a.dsum.exists()) {
+      auto dsum = block.row(a.dsum, row);
+      block.map(columns, [&](auto i) { dx.store(i, value(i) + dsum.load(i)); });
+    } else {
+      block.map(columns, [&](auto i) { dx.store(i, value(i)); });
+    }
     return scale;
   }
 

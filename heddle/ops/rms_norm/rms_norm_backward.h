@@ -11,6 +11,7 @@ struct RmsNormBackward {
   Tensor x;              // [M, D]
   Tensor weight;         // [D]
   Tensor dy;             // [M, D]
+  Tensor dsum;           // [M, D] or absent: added to dx, where x is a sum that is used elsewhere too
   Tensor dx;             // [M, D]
   Tensor dweight_parts;  // f32 [P, D], P = M / part_rows, rounded up
   float eps = 1e-5f;
@@ -21,6 +22,7 @@ struct RmsNormBackward {
     v.read("x", s.x, "M, D");
     v.read("weight", s.weight, "D");
     v.read("dy", s.dy, "M, D");
+    v.optional_read("dsum", s.dsum, "M, D");
     v.write("dx", s.dx, "M, D");
     v.write("dweight_parts", s.dweight_parts, "P, D", "f32");
     v.attribute("eps", s.eps);

@@ -12,6 +12,7 @@ std::vector<Case> rms_norm_backward_cases() {
                              .weight = input(DType::kF32, {columns}),
                              .dy = input(type, {rows, columns})};
         args.part_rows = part_rows;
+        if (part_rows == 3) args.dsum = input(type, {rows, columns});
         // A row of one column is divided by its own size, which may be small.
         cases.push_back(make_case(args, unit_bound(type, columns == 1 ? 1000 : 16)));
       }

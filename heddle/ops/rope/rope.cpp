@@ -1,6 +1,7 @@
 #include "heddle/ops/rope/rope.h"
 
 #include "heddle/ir/rules.h"
+#include "heddle/ops/rope/turned_rows.h"
 
 namespace heddle {
 
@@ -50,6 +51,11 @@ bool can_fuse(const std::byte* args) {
   return a.interleaved != 0 && a.head_dim % 2 == 0;
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Rope>(args);
+  return turned_rows(a, a.x, a.y);
+}
+
 }  // namespace
 
 const OpSpec& rope_op() {
@@ -60,6 +66,7 @@ const OpSpec& rope_op() {
     op.flops = elementwise_flops<3>;
     op.reference = reference;
     op.cases = rope_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true, .can_fuse = can_fuse};
     op.gradient = {{"rope_backward"}};
     return op;

@@ -1,6 +1,7 @@
 #include "heddle/ops/rope/rope_backward.h"
 
 #include "heddle/ir/rules.h"
+#include "heddle/ops/rope/turned_rows.h"
 
 namespace heddle {
 
@@ -45,6 +46,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dx, dx);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<RopeBackward>(args);
+  return turned_rows(a, a.dy, a.dx);
+}
+
 }  // namespace
 
 const OpSpec& rope_backward_op() {
@@ -56,6 +62,7 @@ const OpSpec& rope_backward_op() {
     op.flops = elementwise_flops<3>;
     op.reference = reference;
     op.cases = rope_backward_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "dy", .output = "dx", .in_place = true};
     return op;
   }();

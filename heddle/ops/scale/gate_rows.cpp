@@ -44,6 +44,7 @@ const OpSpec& gate_rows_op() {
     op.reference = reference;
     op.cases = gate_rows_cases;
     op.traits = {.input = "x", .output = "y"};
+    op.gradient = {{"gate_rows_backward"}};
     return op;
   }();
   return spec;

@@ -41,6 +41,7 @@ const OpSpec& softcap_op() {
     op.reference = reference;
     op.cases = softcap_cases;
     op.traits = {.epilogue = true, .input = "x", .output = "y", .in_place = true};
+    op.gradient = {{"softcap_backward"}};
     return op;
   }();
   return spec;

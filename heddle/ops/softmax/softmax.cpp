@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -34,6 +35,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Softmax>(args);
+  return {.form = RowForm::kRows, .matrices = {&a.x, &a.y}, .has_long = true};
+}
+
 }  // namespace
 
 const OpSpec& softmax_op() {
@@ -44,6 +50,7 @@ const OpSpec& softmax_op() {
     op.flops = rowwise_flops<Softmax, 40>;
     op.reference = reference;
     op.cases = softmax_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y", .in_place = true, .wants_f32 = true};
     op.gradient = {{"softmax_backward"}};
     return op;

@@ -1,5 +1,6 @@
 #include "heddle/ops/softmax/softmax_backward.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -38,6 +39,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dx, dx);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<SoftmaxBackward>(args);
+  return {.form = RowForm::kRows, .matrices = {&a.y, &a.dy, &a.dx}};
+}
+
 }  // namespace
 
 const OpSpec& softmax_backward_op() {
@@ -48,6 +54,7 @@ const OpSpec& softmax_backward_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = softmax_backward_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

@@ -1,5 +1,6 @@
 #include "heddle/ops/transpose/transpose.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -31,6 +32,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Transpose>(args);
+  return {.form = RowForm::kTiles, .matrices = {&a.x, &a.y}, .adds_up = false};
+}
+
 }  // namespace
 
 const OpSpec& transpose_op() {
@@ -41,6 +47,7 @@ const OpSpec& transpose_op() {
     op.flops = elementwise_flops<0>;
     op.reference = reference;
     op.cases = transpose_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y"};
     op.gradient = {{"transpose", {{"x", "dy"}, {"y", "dx"}}}};
     return op;

@@ -40,12 +40,49 @@ def activation_backward(
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
+def adamw(
+    param: T,
+    grad: T,
+    m: T,
+    v: T,
+    *,
+    lr: float = 0.0010000000474974513,
+    beta1: float = 0.8999999761581421,
+    beta2: float = 0.9990000128746033,
+    eps: float = 9.99999993922529e-09,
+    weight_decay: float = 0.009999999776482582,
+    grad_scale: float = 1.0,
+    step: int = 1,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T, T]:
+    """a step of AdamW: new param, m and v, also in their places
+
+    param: [M, N], float32 | float16 | bfloat16
+    grad: [M, N], float32 | float16 | bfloat16
+    m: [M, N], float32 | float16 | bfloat16
+    v: [M, N], float32 | float16 | bfloat16
+    returns new_param: [M, N], float32 | float16 | bfloat16; new_m: [M, N], float32 | float16 | bfloat16;
+      new_v: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def add(a: T, b: T, *, out: T | dict[str, T] | None = None) -> T:
     """y = a + b, and on request a rounded copy of y
 
     a: [M, N], float32 | float16 | bfloat16
     b: [M, N], float32 | float16 | bfloat16
     returns y: [M, N], float32 | float16 | bfloat16; copy: [M, N], float32 | float16 | bfloat16; optional
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def add_backward(dy: T, dcopy: T | None = None, *, out: T | dict[str, T] | None = None) -> T:
+    """dx of add: dy, plus dcopy where it is given
+
+    dy: [M, N], float32 | float16 | bfloat16
+    dcopy: [M, N], float32 | float16 | bfloat16; optional
+    returns dx: [M, N], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
@@ -201,6 +238,50 @@ def copy(x: T, *, out: T | dict[str, T] | None = None) -> T:
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
 
+def cross_entropy(
+    logits: T,
+    target: T,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    z_loss: float = 0.0,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """loss = -log softmax of logits at target, and log sum of exp, row by row
+
+    logits: [M, V], float32 | float16 | bfloat16
+    target: [M], int32 | int64
+    returns loss: [M], float32; lse: [M], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def cross_entropy_backward(
+    logits: T,
+    target: T,
+    lse: T,
+    dloss: T,
+    dlse: T | None = None,
+    *,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    softcap: float = 0.0,
+    z_loss: float = 0.0,
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """dlogits of cross_entropy, also in place of logits
+
+    logits: [M, V], float32 | float16 | bfloat16
+    target: [M], int32 | int64
+    lse: [M], float32
+    dloss: [M], float32
+    dlse: [M], float32; optional
+    returns dlogits: [M, V], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def embedding(
     state: T,
     table: T,
@@ -214,6 +295,28 @@ def embedding(
     state: [.], uint8
     table: [V, D], float32 | float16 | bfloat16
     returns y: [M, D], float32 | float16 | bfloat16; copy: [M, D], float32 | float16 | bfloat16; optional
+
+    Raises Unsupported: it is a part of a program, because it reads the step record: use a graph, or
+      heddle.load for a model.
+    """
+
+def embedding_backward(
+    state: T,
+    table: T,
+    dy: T,
+    dcopy: T | None = None,
+    *,
+    by_position: int = 0,
+    scale: float = 1.0,
+    out: T | dict[str, T] | None = None,
+) -> NoReturn:
+    """dtable of embedding: the rows of dy, each added to the row it took
+
+    state: [.], uint8
+    table: [V, D], float32 | float16 | bfloat16
+    dy: [M, D], float32 | float16 | bfloat16
+    dcopy: [M, D], float32 | float16 | bfloat16; optional
+    returns dtable: [V, D], float32
 
     Raises Unsupported: it is a part of a program, because it reads the step record: use a graph, or
       heddle.load for a model.
@@ -255,12 +358,155 @@ def expert_sum(x: T, share: T, *, out: T | dict[str, T] | None = None) -> T:
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
+def flash_attention(
+    q: T,
+    k: T,
+    v: T,
+    bias: T | None = None,
+    sinks: T | None = None,
+    alibi_slopes: T | None = None,
+    cu_seqlens_q: T | None = None,
+    cu_seqlens_k: T | None = None,
+    *,
+    scale: float = 0.0,
+    causal: bool = False,
+    window_left: int = -1,
+    window_right: int = -1,
+    softcap: float = 0.0,
+    q_offset: int = 0,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """attention of whole sequences, in one pass over the keys; lse: log of the sum of exp(score)
+
+    q: [B, S, H, D], float32 | float16 | bfloat16
+    k: [B, T, G, D], float32 | float16 | bfloat16
+    v: [B, T, G, E], float32 | float16 | bfloat16
+    bias: [., ., S, T], float32 | float16 | bfloat16; optional
+    sinks: [H], float32 | float16 | bfloat16; optional
+    alibi_slopes: [H], float32; optional
+    cu_seqlens_q: [N], int32; optional
+    cu_seqlens_k: [N], int32; optional
+    returns y: [B, S, H, E], float32 | float16 | bfloat16; lse: [B, H, S], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def flash_attention_backward(
+    q: T,
+    k: T,
+    v: T,
+    dy: T,
+    lse: T,
+    delta: T,
+    bias: T | None = None,
+    alibi_slopes: T | None = None,
+    cu_seqlens_q: T | None = None,
+    cu_seqlens_k: T | None = None,
+    *,
+    scale: float = 0.0,
+    causal: bool = False,
+    window_left: int = -1,
+    window_right: int = -1,
+    softcap: float = 0.0,
+    q_offset: int = 0,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T, T]:
+    """the gradient of flash_attention by q, k and v; the same bits always
+
+    q: [B, S, H, D], float32 | float16 | bfloat16
+    k: [B, T, G, D], float32 | float16 | bfloat16
+    v: [B, T, G, E], float32 | float16 | bfloat16
+    dy: [B, S, H, E], float32 | float16 | bfloat16
+    lse: [B, H, S], float32
+    delta: [B, H, S], float32
+    bias: [., ., S, T], float32 | float16 | bfloat16; optional
+    alibi_slopes: [H], float32; optional
+    cu_seqlens_q: [N], int32; optional
+    cu_seqlens_k: [N], int32; optional
+    returns dq: [B, S, H, D], float32 | float16 | bfloat16; dk: [B, T, G, D], float32 | float16 | bfloat16;
+      dv: [B, T, G, E], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_bias_backward(
+    q: T,
+    k: T,
+    v: T,
+    bias: T,
+    dy: T,
+    lse: T,
+    delta: T,
+    alibi_slopes: T | None = None,
+    *,
+    scale: float = 0.0,
+    causal: bool = False,
+    window_left: int = -1,
+    window_right: int = -1,
+    softcap: float = 0.0,
+    q_offset: int = 0,
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """the gradient of flash_attention by its bias
+
+    q: [B, S, H, D], float32 | float16 | bfloat16
+    k: [B, T, G, D], float32 | float16 | bfloat16
+    v: [B, T, G, E], float32 | float16 | bfloat16
+    bias: [., ., S, T], float32 | float16 | bfloat16
+    dy: [B, S, H, E], float32 | float16 | bfloat16
+    lse: [B, H, S], float32
+    delta: [B, H, S], float32
+    alibi_slopes: [H], float32; optional
+    returns dbias: [., ., S, T], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_delta(y: T, dy: T, dlse: T | None = None, *, out: T | dict[str, T] | None = None) -> T:
+    """sum of y * dy for each head of each row, less dlse
+
+    y: [B, S, H, E], float32 | float16 | bfloat16
+    dy: [B, S, H, E], float32 | float16 | bfloat16
+    dlse: [B, H, S], float32; optional
+    returns delta: [B, H, S], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_sinks_backward(sinks: T, lse: T, delta: T, *, out: T | dict[str, T] | None = None) -> T:
+    """the gradient of flash_attention by its sinks
+
+    sinks: [H], float32 | float16 | bfloat16
+    lse: [B, H, S], float32
+    delta: [B, H, S], float32
+    returns dsinks: [H], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def gate_rows(x: T, gate: T, *, out: T | dict[str, T] | None = None) -> T:
     """y = x, each row times the sigmoid of its gate
 
     x: [M, N], float32 | float16 | bfloat16
     gate: [M, .], float32 | float16 | bfloat16
     returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def gate_rows_backward(
+    x: T,
+    gate: T,
+    dy: T,
+    *,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """dx and dgate of gate_rows
+
+    x: [M, N], float32 | float16 | bfloat16
+    gate: [M, .], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dx: [M, N], float32 | float16 | bfloat16; dgate: [M, .], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
@@ -291,6 +537,40 @@ def gated_activation_backward(
     x: [M, 2N], float32 | float16 | bfloat16
     dy: [M, N], float32 | float16 | bfloat16
     returns dx: [M, 2N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def gated_product(
+    gate: T,
+    up: T,
+    *,
+    kind: Literal["silu", "gelu", "gelu_tanh", "relu"] = "silu",
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """y = f(gate) * up, of two matrices
+
+    gate: [M, N], float32 | float16 | bfloat16
+    up: [M, N], float32 | float16 | bfloat16
+    returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def gated_product_backward(
+    gate: T,
+    up: T,
+    dy: T,
+    *,
+    kind: Literal["silu", "gelu", "gelu_tanh", "relu"] = "silu",
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """dgate = dy * up * f'(gate), dup = dy * f(gate)
+
+    gate: [M, N], float32 | float16 | bfloat16
+    up: [M, N], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dgate: [M, N], float32 | float16 | bfloat16; dup: [M, N], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
@@ -332,6 +612,28 @@ def head_norm(
     x: [M, N], float32 | float16 | bfloat16
     weight: [.], float32 | float16 | bfloat16
     returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def head_norm_backward(
+    x: T,
+    weight: T,
+    dy: T,
+    *,
+    head_dim: int = 0,
+    heads: int = 0,
+    centred: int = 0,
+    eps: float = 9.999999747378752e-06,
+    part_rows: int = 16,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """dx of head_norm, and dweight in parts of some rows
+
+    x: [M, N], float32 | float16 | bfloat16
+    weight: [W], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dx: [M, N], float32 | float16 | bfloat16; dweight_parts: [P, W], float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
@@ -379,6 +681,7 @@ def layer_norm_backward(
     x: T,
     weight: T,
     dy: T,
+    dsum: T | None = None,
     *,
     eps: float = 9.999999747378752e-06,
     part_rows: int = 16,
@@ -389,10 +692,31 @@ def layer_norm_backward(
     x: [M, D], float32 | float16 | bfloat16
     weight: [D], float32 | float16 | bfloat16
     dy: [M, D], float32 | float16 | bfloat16
+    dsum: [M, D], float32 | float16 | bfloat16; optional
     returns dx: [M, D], float32 | float16 | bfloat16; dweight_parts: [P, D], float32; dbias_parts: [P, D],
       float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def layer_norm_residual(
+    x: T,
+    residual: T,
+    weight: T,
+    bias: T | None = None,
+    *,
+    eps: float = 9.999999747378752e-06,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """sum = x + residual, y = layer_norm of sum, row by row
+
+    x: [M, D], float32 | float16 | bfloat16
+    residual: [M, D], float32 | float16 | bfloat16
+    weight: [D], float32 | float16 | bfloat16
+    bias: [D], float32 | float16 | bfloat16; optional
+    returns y: [M, D], float32 | float16 | bfloat16; sum: [M, D], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
 
 def linear(x: T, w: T, *, out: T | dict[str, T] | None = None) -> NoReturn:
@@ -619,6 +943,7 @@ def rms_norm_backward(
     x: T,
     weight: T,
     dy: T,
+    dsum: T | None = None,
     *,
     eps: float = 9.999999747378752e-06,
     part_rows: int = 16,
@@ -629,9 +954,28 @@ def rms_norm_backward(
     x: [M, D], float32 | float16 | bfloat16
     weight: [D], float32 | float16 | bfloat16
     dy: [M, D], float32 | float16 | bfloat16
+    dsum: [M, D], float32 | float16 | bfloat16; optional
     returns dx: [M, D], float32 | float16 | bfloat16; dweight_parts: [P, D], float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def rms_norm_residual(
+    x: T,
+    residual: T,
+    weight: T,
+    *,
+    eps: float = 9.999999747378752e-06,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """sum = x + residual, y = rms_norm of sum, row by row
+
+    x: [M, D], float32 | float16 | bfloat16
+    residual: [M, D], float32 | float16 | bfloat16
+    weight: [D], float32 | float16 | bfloat16
+    returns y: [M, D], float32 | float16 | bfloat16; sum: [M, D], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
 
 def rope(
@@ -769,6 +1113,16 @@ def softcap(x: T, *, cap: float = 1.0, out: T | dict[str, T] | None = None) -> T
 
     x: [M, N], float32 | float16 | bfloat16
     returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def softcap_backward(x: T, dy: T, *, cap: float = 1.0, out: T | dict[str, T] | None = None) -> T:
+    """dx = dy * (1 - tanh(x / cap)^2)
+
+    x: [M, N], float32 | float16 | bfloat16
+    dy: [M, N], float32 | float16 | bfloat16
+    returns dx: [M, N], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """

@@ -6,9 +6,9 @@ import it yourself where torch comes later than heddle.ops.
 
 import heddle.op
 from heddle.torch import own
-from heddle.torch.call import call, call_with_autocast, call_with_gradient
+from heddle.torch.call import call, call_with_autocast, gradient_call_of
 from heddle.torch.register import LIBRARY
 
 heddle.op._inside_torch = own
 
-__all__ = ["LIBRARY", "call", "call_with_autocast", "call_with_gradient"]
+__all__ = ["LIBRARY", "call", "call_with_autocast", "gradient_call_of"]

@@ -54,11 +54,6 @@ def call_with_autocast(name, inputs, attributes, out):
         return getattr(heddle.ops, name)(*inputs, **attributes, out=out)
 
 
-def call_with_gradient(name, inputs, attributes, out):
-    """The call inside an autograd.Function."""
-    if out is not None:
-        raise InvalidArgument(
-            f"[{name}] out is given, and an input requires a gradient; leave out= away, or use "
-            "torch.no_grad()"
-        )
-    return _registered(name).with_gradient(inputs, attributes)
+def gradient_call_of(name):
+    """The function of inputs and attributes that calls the op inside an autograd.Function."""
+    return _registered(name).eager_gradient

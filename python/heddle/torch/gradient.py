@@ -13,6 +13,9 @@ from heddle.errors import InvalidArgument, Unsupported
 from heddle.ops.info import info as info_of
 from heddle.torch.autocast import caster
 
+is_any_autocast_enabled = torch._C._is_any_autocast_enabled
+are_transforms_active = torch._C._are_functorch_transforms_active
+
 # By name. torch.compile follows a Function that it finds in a module's own table, and not one in a closure.
 FUNCTIONS = {}
 TRANSFORMED = {}  # the same for torch.func, whose form takes longer to call
@@ -109,7 +112,7 @@ def _rule(info):
 def own_rule(info, made):
     """The same for an op of one's own, whose class has a `backward`."""
     parameters = made.cls.declaration.backward
-    gradients = tuple(f"d{each.field}" for each in info.inputs)
+    gradients = tuple(f"d{each}" for each in made.cls.declaration.names(False))
     name = info.name
 
     def run(values, wanted, attributes):
@@ -131,7 +134,8 @@ def own_rule(info, made):
 
 
 def make_functions(info, op, rule):
-    """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes."""
+    """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes. Returns the
+    function of calls that neither torch.compile nor torch.func looks at: attributes come first, as a dict."""
     read, run = rule
     saved = _saved(info, read)
     saved_names = tuple(name for name, _ in saved)
@@ -141,16 +145,21 @@ def make_functions(info, op, rule):
     unsaved = tuple(place for place, name in enumerate(inputs) if name not in saved_names)
     results = tuple(f"d{each.field}" for each in info.results)
     names = tuple(each.name for each in info.attributes)
+    defaults = {each.name: each.default for each in info.attributes}
+    places = tuple(place for _, place in saved)
     count = len(inputs)
 
     def forward(*arguments):
         return op(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
 
+    def forms_of(values):
+        return [None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved]
+
     def keep(ctx, arguments, output):
         values = (*arguments[:count], *(output if isinstance(output, tuple) else (output,)))
         ctx.save_for_backward(*[values[place] for _, place in saved])
         ctx.attributes = arguments[count:]
-        ctx.unsaved = [None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved]
+        ctx.unsaved = forms_of(values)
 
     def shaped(name, value, shape, dtype):
         if not torch.compiler.is_compiling() and value.numel() != shape.numel():
@@ -160,26 +169,42 @@ def make_functions(info, op, rule):
             )
         return value.to(dtype).reshape(shape)
 
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, *grads):
+    def gradients_of(ctx, grads, needs, attributes):
         values = dict(zip(saved_names, ctx.saved_tensors, strict=True))
         forms = {
             name: None if value is None else (value.shape, value.dtype) for name, value in values.items()
         }
         forms.update(zip((inputs[place] for place in unsaved), ctx.unsaved, strict=True))
         values.update(zip(results, grads, strict=True))
-        wanted = [gradient for gradient, need in zip(gradients, ctx.needs_input_grad, strict=False) if need]
+        wanted = [gradient for gradient, need in zip(gradients, needs, strict=False) if need]
         if any(grad.numel() == 0 for grad in grads):
             for name in inputs:
                 if f"d{name}" in wanted:
                     values[f"d{name}"] = grads[0].new_zeros(forms[name][0], dtype=forms[name][1])
         else:
-            run(values, wanted, dict(zip(names, ctx.attributes, strict=True)))
-        made = [
+            run(values, wanted, attributes)
+        return [
             shaped(name, values[f"d{name}"], *forms[name]) if f"d{name}" in wanted else None
             for name in inputs
         ]
-        return (*made, *(None for _ in names))
+
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, *grads):
+        attributes = dict(zip(names, ctx.attributes, strict=True))
+        return (*gradients_of(ctx, grads, ctx.needs_input_grad, attributes), *(None for _ in names))
+
+    @torch.autograd.function.once_differentiable
+    def backward_first(ctx, *grads):
+        attributes = {**defaults, **ctx.attributes}
+        return (None, *gradients_of(ctx, grads, ctx.needs_input_grad[1:], attributes))
+
+    def forward_first(ctx, attributes, *values):
+        output = op(*values, **attributes)
+        values = (*values, *output) if isinstance(output, tuple) else (*values, output)
+        ctx.save_for_backward(*[values[place] for place in places])
+        ctx.attributes = attributes
+        ctx.unsaved = unsaved and forms_of(values)
+        return output
 
     def forward_and_keep(ctx, *arguments):
         output = forward(*arguments)
@@ -192,11 +217,13 @@ def make_functions(info, op, rule):
 
     FUNCTIONS[info.name] = function(forward=forward_and_keep, backward=backward)
     TRANSFORMED[info.name] = function(forward=forward, setup_context=keep, backward=backward)
+    # Past Function.apply, which asks what call_with and call_eager know.
+    return super(torch.autograd.Function, function(forward=forward_first, backward=backward_first)).apply
 
 
 def make_call(info, op, made=None):
-    """A function of the op's inputs and a dict of attributes, for inputs that require a gradient. `made`: the
-    op is one's own."""
+    """Two functions of the op's inputs and a dict of attributes, for inputs that require a gradient: one that
+    torch.compile follows, and one that it does not see. `made`: the op is one's own."""
     cast = caster(info)
     # Whole numbers have no gradient, and need none.
     if all(set(result.dtypes) <= {"int32", "int64"} for result in info.results):
@@ -205,7 +232,7 @@ def make_call(info, op, made=None):
             with torch.no_grad():
                 return op(*inputs, **attributes)
 
-        return call_without
+        return call_without, call_without
     has_gradient = bool(info.gradient if made is None else made.cls.backward)
     written = {value for step in _steps(info) for value in step.writes}
     missing = tuple(
@@ -217,24 +244,32 @@ def make_call(info, op, made=None):
     remedy = "give the class a backward, detach it" if made else "detach it"
     defaults = tuple((each.name, each.default) for each in info.attributes)
     name = info.name
-    if has_gradient:
-        make_functions(info, op, own_rule(info, made) if made else _rule(info))
+    apply = make_functions(info, op, own_rule(info, made) if made else _rule(info)) if has_gradient else None
 
-    def call_with(inputs, attributes):
+    def refuse_missing(inputs):
         for i, argument in missing:
             if inputs[i] is not None and inputs[i].requires_grad:
                 raise error(
                     f"[{name}] {argument} requires a gradient, and {name} has none for it; {remedy}, or "
                     "call under torch.no_grad()"
                 )
-        values = tuple(attributes.get(key, default) for key, default in defaults)
-        if torch.compiler.is_compiling():
-            inputs = cast(inputs) if cast else inputs
-            return FUNCTIONS[name].apply(*_distinct(inputs), *values)
-        if cast and torch._C._is_any_autocast_enabled():
-            inputs = cast(inputs)
-        if not torch._C._are_functorch_transforms_active():
-            return FUNCTIONS[name].apply(*inputs, *values)
-        return TRANSFORMED[name].apply(*inputs, *values)
 
-    return call_with
+    def call_with(inputs, attributes):
+        refuse_missing(inputs)
+        if not torch.compiler.is_compiling():
+            return call_eager(inputs, attributes)
+        inputs = cast(inputs) if cast else inputs
+        return FUNCTIONS[name].apply(
+            *_distinct(inputs), *(attributes.get(key, default) for key, default in defaults)
+        )
+
+    def call_eager(inputs, attributes):
+        if missing:
+            refuse_missing(inputs)
+        if cast and is_any_autocast_enabled():
+            inputs = cast(inputs)
+        if not are_transforms_active():
+            return apply(attributes, *inputs)
+        return TRANSFORMED[name].apply(*inputs, *(attributes.get(key, default) for key, default in defaults))
+
+    return call_with, call_eager

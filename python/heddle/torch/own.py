@@ -24,7 +24,7 @@ def registered(name):
         if op is None:
             made = heddle.op.made_of(name)
             op = Registered(info_of(name))
-            op.with_gradient = gradient.make_call(op.info, made.function, made)
+            op.with_gradient, op.eager_gradient = gradient.make_call(op.info, made.function, made)
             substitute(op, made.function)
             FUNCTIONS[name] = made.function
             OPS[name] = op

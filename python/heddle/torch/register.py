@@ -20,7 +20,7 @@ class Registered:
         define(info)
         packet = getattr(torch.ops.heddle, info.name)
         self.functional, self.out = packet.default, packet.out
-        self.with_gradient = None
+        self.with_gradient = self.eager_gradient = None
         self.cast = autocast.caster(info)
         if self.cast:
             autocast.register(LIBRARY, self)
@@ -86,7 +86,7 @@ def register_all():
             OPS[name] = Registered(info)
     for registered in OPS.values():
         function = gradient.function_of(registered.info.name)
-        registered.with_gradient = gradient.make_call(registered.info, function)
+        registered.with_gradient, registered.eager_gradient = gradient.make_call(registered.info, function)
         substitute(registered, function)
 
 

@@ -43,6 +43,20 @@ struct MatrixKernels {
   i32 narrow_rows = 0;
 };
 
+// Elements [first, first + count) of data, as floats: (element - zero) * scale. Without scales, the elements alone.
+struct CodeRun {
+  DType dtype = DType::kF32;
+  const u8* data = nullptr;
+  i64 first = 0;
+  i32 count = 0;
+  const float *scales = nullptr, *zeros = nullptr;  // the first element's
+  bool each_scale = false, each_zero = false;  // every element has its own; false: all have the first one's
+  float* to = nullptr;
+};
+using CodeDecoder = void (*)(const CodeRun&);
+// Returns the decoder for a target of Highway. All give the same bits.
+CodeDecoder code_decoder(long long target);
+
 // Returns the kernel that multiplies f32 operands on a target of Highway.
 MatrixKernel wide_kernel(long long target);
 

@@ -38,6 +38,14 @@ inline void store_counted(OnChip to, u32 first, u32 second, OnChip barrier) {
       : "memory");
 }
 
+inline void store_counted(OnChip to, const float (&values)[4], OnChip barrier) {
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+          to.at),
+      "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]), "r"(barrier.at)
+      : "memory");
+}
+
 inline float load_float_at(OnChip from) {
   float value;
   asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(from.at) : "memory");

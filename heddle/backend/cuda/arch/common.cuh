@@ -162,6 +162,12 @@ inline uint4 load_constant(const void* address) {
                : "l"(address));
   return value;
 }
+// Stores 16 bytes that nobody reads soon.
+inline void store_once(void* to, uint4 bits) {
+  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(bits.x), "r"(bits.y), "r"(bits.z),
+               "r"(bits.w)
+               : "memory");
+}
 
 // Copies 16 bytes to shared memory asynchronously, or fills them with zeros.
 inline void copy_word(void* to, const void* from, bool there) {

@@ -33,7 +33,7 @@ inline bool try_wait(OnChip barrier, u32 parity) {
   return done != 0;
 }
 
-constexpr u64 kMostWaitTicks = 1ull << 34;  // ten seconds
+constexpr u64 kMostWaitTicks = 1ull << 32;  // two or three seconds
 
 // One block of assembly: with a trap of its own in the program, ptxas (13.0) keeps all roles to the registers of the launch, and
 // kernels that take more of them spill.

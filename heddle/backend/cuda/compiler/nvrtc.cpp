@@ -12,6 +12,7 @@
 
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
+#include "heddle/base/python_packages.h"
 
 namespace heddle::cuda {
 namespace {
@@ -69,11 +70,6 @@ std::vector<std::string> in_python(const fs::path& environment) {
   return found;
 }
 
-std::vector<std::string>& python_packages() {
-  static std::vector<std::string> folders;
-  return folders;
-}
-
 int (*driver_version)() = [] { return 0; };
 
 // "13.0" for 13000.
@@ -101,10 +97,6 @@ NvrtcPlaces NvrtcPlaces::of_process() {
   };
   places.packages = python_packages();
   return places;
-}
-
-void set_python_packages(std::vector<std::string> folders) {
-  python_packages() = std::move(folders);
 }
 
 void set_driver_version(int (*version)()) {

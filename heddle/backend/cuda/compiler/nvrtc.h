@@ -23,8 +23,6 @@ struct NvrtcPlaces {
 // CUDA_PATH, /usr/local/cuda*), the loader's path (names without a folder), the packages of the interpreter that heddle
 // runs in, the Python environment (VIRTUAL_ENV, .venv).
 std::vector<std::string> nvrtc_candidates(const NvrtcPlaces& places);
-// Names the packages of this process's interpreter, before the compiler is first wanted.
-void set_python_packages(std::vector<std::string> folders);
 // Names the function that says what the driver is for (0: there is none), before the compiler is first wanted.
 void set_driver_version(int (*version)());
 int known_driver_version();

@@ -9,23 +9,14 @@
 
 #include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/base/error.h"
+#include "heddle/base/python_packages.h"
 
 namespace heddle::cuda {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPackage = "heddle_cubins", kMajor = "cuda";
-
-// The paths in a folder whose names begin so, sorted. A folder that cannot be read has none.
-std::vector<fs::path> paths_like(const fs::path& folder, std::string_view begin) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().filename().string().starts_with(begin)) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
+const std::string kMajor = "cuda";
 
 // 13 of ".../cuda13"; 0: not such a folder.
 int major_of(const fs::path& folder) {
@@ -43,11 +34,10 @@ const PackagedCode& PackagedCode::of_process() {
 }
 
 PackagedCode::PackagedCode(const std::vector<std::string>& packages, int driver) {
-  for (const std::string& folder : packages)
-    for (const fs::path& package : paths_like(folder, kPackage))
-      for (const fs::path& made : paths_like(package, kMajor))
-        if (const int major = major_of(made); major > 0)
-          (driver > 0 && major > driver / 1000 ? too_new_ : folders_).push_back(made);
+  for (const std::string& package : packaged_folders(packages))
+    for (const std::string& made : paths_like(package, kMajor))
+      if (const int major = major_of(made); major > 0)
+        (driver > 0 && major > driver / 1000 ? too_new_ : folders_).push_back(made);
 }
 
 std::optional<CubinCache::Entry> PackagedCode::find(const std::string& name) const {

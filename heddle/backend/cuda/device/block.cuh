@@ -293,7 +293,9 @@ class Block {
     if constexpr (!kHasRing) spill_mark_ = scratch_.spill_used;
     const i64 stride = many_rows() ? fragment_stride(cols) : i64(cols) * 4;
     // A fragment on chip leaves room for the slabs of gemm.cuh, unless these may use the fragment's own memory.
-    const i32 most = scratch_.chip_bytes / 3 * (is_one_tile(rows, cols) ? 2 : 1);
+    i32 most = scratch_.chip_bytes / 3 * (is_one_tile(rows, cols) ? 2 : 1);
+    if (many_rows() && !leaves_room_for_slabs(rows, cols, rows * stride, scratch_.chip_bytes - mark))
+      most = 0;
     return {scratch_.take(rows * stride, most), DType::kF32, rows, cols, m0, n0, stride, mark};
   }
   void release(const Fragment& fragment) {

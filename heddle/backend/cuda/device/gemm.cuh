@@ -60,6 +60,15 @@ inline bool is_one_tile(i32 rows, i32 cols) {
   return rows > 64 ? rows <= 128 && cols <= kWidestTile : cols <= 64;
 }
 
+// True if `room` bytes on chip hold a fragment of `bytes` and the fewest slabs of one of the shapes below; a single tile's slabs
+// may use the fragment's bytes.
+inline bool leaves_room_for_slabs(i32 rows, i32 cols, i64 bytes, i64 room) {
+  const auto slabs = [](i32 sides) { return i64(sides) * kSlabRowBytes * kFewestStages + i64(kStageUnit); };
+  if (room - bytes >= slabs(64 + 64)) return true;
+  const i32 wide = rows <= 64 || cols <= 64 ? 64 : cols <= 128 ? 128 : kWidestTile;
+  return is_one_tile(rows, cols) && room >= slabs((rows > 64 ? 128 : 64) + wide);
+}
+
 // Stores a lane's part of kRowBlocks x kColBlocks blocks of 16 x 8 sums at (row, col) of a fragment, as far as it has `rows` rows.
 // in_pairs: pairs of floats are aligned there.
 template <i32 kRowBlocks, i32 kColBlocks>

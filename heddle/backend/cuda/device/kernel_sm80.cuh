@@ -10,7 +10,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/arch/tensor_map.h"
-#include "heddle/backend/cuda/device/value.cuh"
+#include "heddle/backend/cuda/device/row_kernel.cuh"
 
 namespace heddle::device {
 

@@ -8,6 +8,7 @@
 #include "heddle/backend/cuda/arch/mbarrier.cuh"
 #include "heddle/backend/cuda/arch/pairs.cuh"
 #include "heddle/backend/cuda/arch/wgmma_products.cuh"
+#include "heddle/backend/cuda/device/exchange.cuh"
 #include "heddle/backend/cuda/device/kernel_sm80.cuh"
 #include "heddle/backend/cuda/device/next_tile.cuh"
 #include "heddle/backend/cuda/device/roles.cuh"

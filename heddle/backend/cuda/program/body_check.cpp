@@ -165,6 +165,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
     if (results[i]) {
       check.use = together(results[i].value().kernels);
       check.seconds = results[i].value().seconds;
+      if (options.keeps_code) check.code = results[i].value().cubin, check.log = results[i].value().log;
       if (options.unoptimised) continue;
       check.failure = check.is_kernel ? fault_of_kernel(results[i].value(), check.use)
                                       : over_budget(check.use, budget_of(check));

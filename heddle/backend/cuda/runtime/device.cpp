@@ -24,13 +24,21 @@ ContextHandle retained_context(int device) {
 std::string names_of_all() {
   std::string names;
   for (int i = 0; i < Device::count(); ++i)
-    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, Device::at(i).name());
+    names += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, Device::listed(i).name());
   return names;
 }
 
 }  // namespace
 
 const Device& Device::at(int ordinal) {
+  const Device& device = listed(ordinal);
+  if (const std::string& why = why_device_unusable(ordinal); !why.empty())
+    fail(ErrorCode::kUnsupported, "[cuda] device {} ({}) {}; this machine has {}", ordinal, device.name(),
+         why, names_of_all());
+  return device;
+}
+
+const Device& Device::listed(int ordinal) {
   driver();  // throws where there is none
   static std::mutex mutex;
   static std::vector<std::unique_ptr<Device>> devices(static_cast<size_t>(count()));
@@ -45,7 +53,7 @@ const Device& Device::at(int ordinal) {
 
 const Device& Device::of_handle(int handle) {
   for (int ordinal = 0;; ++ordinal)
-    if (const Device& device = at(ordinal); device.handle_ == handle) return device;
+    if (const Device& device = listed(ordinal); device.handle_ == handle) return at(ordinal);
 }
 
 int Device::count() {
@@ -59,6 +67,8 @@ Device::Device(int ordinal) : ordinal_(ordinal) {
   char name[256] = {};
   driver().device_get_name(name, sizeof name - 1, handle_);
   name_ = name;
+  char bus[32] = {};
+  if (driver().device_get_bus.try_call(bus, sizeof bus, handle_) == kSuccess) bus_ = bus;
   size_t memory = 0;
   driver().device_total_mem(&memory, handle_);
   memory_ = i64(memory);

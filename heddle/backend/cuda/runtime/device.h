@@ -10,9 +10,10 @@ namespace heddle::cuda {
 
 class Device {
  public:
-  // Throws Error(kUnsupported) where no GPU can be used, Error(kInvalidArgument) where there is no such ordinal.
-  // The object lives as long as the process.
+  // Throws Error(kUnsupported) where no GPU can be used, or this one cannot; Error(kInvalidArgument) where there is no
+  // such ordinal. The object lives as long as the process.
   static const Device& at(int ordinal);
+  static const Device& listed(int ordinal);    // also one that cannot be used
   static const Device& of_handle(int handle);  // the driver's
   static int count();                          // 0 where no GPU can be used
 
@@ -23,6 +24,7 @@ class Device {
 
   int ordinal() const { return ordinal_; }
   const std::string& name() const { return name_; }
+  const std::string& bus() const { return bus_; }  // PCI address: "00000000:3B:00.0"
   // The compiler's name of this GPU: "sm_80", "sm_89", "sm_120". From sm_90 on, it includes the features of this very
   // architecture where heddle uses them: "sm_90a", "sm_100a".
   const std::string& arch() const { return arch_; }
@@ -42,7 +44,7 @@ class Device {
   explicit Device(int ordinal);
 
   int ordinal_ = 0, handle_ = 0;
-  std::string name_, arch_;
+  std::string name_, bus_, arch_;
   int compute_major_ = 0, compute_minor_ = 0, multiprocessors_ = 0;
   int shared_per_block_optin_ = 0, shared_per_multiprocessor_ = 0, l2_bytes_ = 0, max_clock_khz_ = 0;
   i64 memory_ = 0;

@@ -1,5 +1,7 @@
 #include "heddle/backend/cuda/runtime/driver.h"
 
+#include <vector>
+
 #include <dlfcn.h>
 
 #include "heddle/base/error.h"
@@ -16,6 +18,7 @@ struct LoadedDriver {
   Driver driver;
   int version = 0;
   std::string why_not;
+  std::vector<std::string> why_not_device;  // for each of them, and empty where it can be used
 
   LoadedDriver() { why_not = initialise(); }
 
@@ -35,15 +38,28 @@ struct LoadedDriver {
       return "there is an NVIDIA driver but no GPU";
     if (status != kSuccess) return "the NVIDIA driver does not start: " + text(status);
     if (!driver.library.why_not().empty()) return driver.library.why_not();
-    int device = 0, major = 0;
-    status = driver.device_get.try_call(&device, 0);
+    for (int ordinal = 0; ordinal < count; ++ordinal) why_not_device.push_back(why_no_use(ordinal));
+    // One that can be used is enough.
+    std::string all;
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+      const std::string& why = why_not_device[size_t(ordinal)];
+      if (why.empty()) return {};
+      all += fmt::format("{}GPU {} {}", ordinal == 0 ? "" : "; ", ordinal, why);
+    }
+    return all;
+  }
+
+  std::string why_no_use(int ordinal) const {
+    int device = 0, major = 0, minor = 0;
+    int status = driver.device_get.try_call(&device, ordinal);
     if (status == kSuccess)
       status = driver.device_get_attribute.try_call(&major, DeviceAttribute::kComputeMajor, device);
-    if (status != kSuccess) return "the first GPU does not answer: " + text(status);
-    if (major < kOldestComputeMajor)
-      return fmt::format("the first GPU has compute capability {}; heddle needs {}.0 or newer", major,
-                         kOldestComputeMajor);
-    return {};
+    if (status == kSuccess)
+      status = driver.device_get_attribute.try_call(&minor, DeviceAttribute::kComputeMinor, device);
+    if (status != kSuccess) return "does not answer: " + text(status);
+    if (major >= kOldestComputeMajor) return {};
+    return fmt::format("has compute capability {}.{}; heddle needs {}.0 or newer", major, minor,
+                       kOldestComputeMajor);
   }
 
  public:
@@ -90,6 +106,10 @@ void check_status(int status, const char* function) {
 
 const std::string& why_unavailable() {
   return loaded().why_not;
+}
+
+const std::string& why_device_unusable(int ordinal) {
+  return loaded().why_not_device.at(size_t(ordinal));
 }
 
 const Driver& driver() {

@@ -140,6 +140,7 @@ struct Driver {
   Call<char*, int, int> device_get_name{library, "cuDeviceGetName"};
   Call<size_t*, int> device_total_mem{library, "cuDeviceTotalMem_v2"};
   Call<int*, DeviceAttribute, int> device_get_attribute{library, "cuDeviceGetAttribute"};
+  Call<char*, int, int> device_get_bus{library, "cuDeviceGetPCIBusId"};
 
   Call<ContextHandle*, int> primary_context_retain{library, "cuDevicePrimaryCtxRetain"};
   Call<ContextHandle*> context_get_current{library, "cuCtxGetCurrent"};
@@ -210,6 +211,8 @@ const Driver& driver();
 
 // Why no GPU can be used here: no libcuda, one that is too old, or no device; empty where one can. Worked out once.
 const std::string& why_unavailable();
+// Why one of several GPUs cannot be used: it is too old, or does not answer; empty where it can.
+const std::string& why_device_unusable(int ordinal);
 
 // CUDA version that the driver supports, as 1000 * major + 10 * minor; 0 where there is no driver.
 int driver_version();

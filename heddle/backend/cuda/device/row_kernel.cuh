@@ -1,0 +1,179 @@
+// Rows of floats in registers, for whole kernels that are as fast as memory is (ir/row_kernel.h plans them). A thread has eight
+// neighbouring elements at a time, in words of 16 bytes; elements that are read once pass the caches by.
+#pragma once
+
+#include "heddle/backend/cuda/device/value.cuh"
+
+namespace heddle::device {
+
+// Eight neighbouring elements as they lie in memory.
+template <DType kType>
+struct Eight {
+  static constexpr i32 kWords = size_of(kType) / 2;
+  uint4 words[kWords] = {};
+
+  // The `at`-th eight elements of a row.
+  void load(const u8* row, i64 at) {
+#pragma unroll
+    for (i32 i = 0; i < kWords; ++i) words[i] = arch::load_constant(place(row, at) + i);
+  }
+  // Loads those of a row that other threads read too.
+  void load_kept(const u8* row, i64 at) {
+#pragma unroll
+    for (i32 i = 0; i < kWords; ++i) words[i] = place(row, at)[i];
+  }
+  void store(u8* row, i64 at) const {
+#pragma unroll
+    for (i32 i = 0; i < kWords; ++i) arch::store_once(const_cast<uint4*>(place(row, at)) + i, words[i]);
+  }
+  float get(i32 i) const {
+    if constexpr (kType == DType::kF32) return __uint_as_float(part(i));
+    if constexpr (kType == DType::kBf16)
+      return __uint_as_float(i % 2 == 0 ? part(i / 2) << 16 : part(i / 2) & 0xffff0000u);
+    return from_f16(u16(i % 2 == 0 ? part(i / 2) : part(i / 2) >> 16));
+  }
+  // make(i): the value of element i.
+  template <class Make>
+  static Eight of(Make&& make) {
+    u32 bits[4 * kWords];
+#pragma unroll
+    for (i32 i = 0; i < 4 * kWords; ++i) {
+      if constexpr (kType == DType::kF32)
+        bits[i] = u32(__float_as_int(make(i)));
+      else
+        bits[i] = pack_two(kType, make(2 * i), make(2 * i + 1));
+    }
+    Eight made;
+#pragma unroll
+    for (i32 i = 0; i < kWords; ++i)
+      made.words[i] = {bits[4 * i], bits[4 * i + 1], bits[4 * i + 2], bits[4 * i + 3]};
+    return made;
+  }
+
+ private:
+  static const uint4* place(const u8* row, i64 at) {
+    return reinterpret_cast<const uint4*>(row) + at * kWords;
+  }
+  u32 part(i32 i) const {
+    const uint4& word = words[i / 4];
+    return i % 4 == 0 ? word.x : i % 4 == 1 ? word.y : i % 4 == 2 ? word.z : word.w;
+  }
+};
+
+inline u8* row_of(const Tensor& tensor, i32 row) {
+  return tensor.data + i64(row) * tensor.stride[0] * size_of(tensor.dtype);
+}
+
+// The threads that have a row together: a warp, or all of a CTA. A CTA has kThreads / kRowThreads rows.
+template <u32 kThreads, u32 kRowThreads>
+struct RowTeam {
+  static_assert(kRowThreads == 32 || kRowThreads == kThreads);
+  static constexpr u32 kWarps = kRowThreads / 32;
+
+  static i32 thread() { return i32(threadIdx.x % kRowThreads); }
+  static i32 row() { return i32(blockIdx.x * (kThreads / kRowThreads) + threadIdx.x / kRowThreads); }
+
+  template <class Op>
+  static float over_warp(Op op, float mine) {
+#pragma unroll
+    for (i32 bits = 16; bits > 0; bits /= 2) mine = combine(op, mine, __shfl_xor_sync(~0u, mine, bits));
+    return mine;
+  }
+  // Reduces kCount values of all threads at once. Calls that follow each other take turns.
+  template <i32 kCount, class Op>
+  static void reduce(Op op, float (&mine)[kCount], u32 turn = 0) {
+#pragma unroll
+    for (float& value : mine) value = over_warp(op, value);
+    if constexpr (kWarps > 1) {
+      __shared__ float room[2][kCount][kWarps];
+      const u32 lane = threadIdx.x % 32;
+#pragma unroll
+      for (i32 i = 0; i < kCount; ++i)
+        if (lane == 0) room[turn % 2][i][threadIdx.x / 32] = mine[i];
+      __syncthreads();
+#pragma unroll
+      for (i32 i = 0; i < kCount; ++i)
+        mine[i] = over_warp(op, lane < kWarps ? room[turn % 2][i][lane] : identity(op));
+    }
+  }
+  template <class Op>
+  static float reduce(Op op, float mine, u32 turn = 0) {
+    float one[1] = {mine};
+    reduce(op, one, turn);
+    return one[0];
+  }
+  // f(n, at) for the eights of a row that the thread has: word n of it is number `at` of the row.
+  template <i32 kWords, class F>
+  static void each(i32 eights, F&& f) {
+#pragma unroll
+    for (i32 n = 0; n < kWords; ++n)
+      if (const i32 at = thread() + n * i32(kRowThreads); at < eights) f(n, at);
+  }
+};
+
+// The place of a CTA in matrices [rows, columns] whose elements are worked on one by one. Rows that lie end to end are one row.
+struct Stretch {
+  i32 row;
+  i64 begin, end;  // eights of the row
+
+  template <class... Tensors>
+  static Stretch of_cta(i64 each, const Tensor& first, const Tensors&... others) {
+    const bool dense = is_dense(first) && (is_dense(others) && ...);
+    const i64 eights = dense ? i64(first.size[0]) * (first.size[1] / 8) : first.size[1] / 8;
+    const i64 pieces = (eights + each - 1) / each, number = blockIdx.x;
+    const i64 begin = dense ? number * each : number % pieces * each;
+    return {dense ? 0 : i32(number / pieces), begin, begin + each < eights ? begin + each : eights};
+  }
+  // Cuts rows one by one.
+  static Stretch of_row(i64 each, const Tensor& tensor) {
+    const i64 eights = tensor.size[1] / 8, pieces = (eights + each - 1) / each,
+              begin = blockIdx.x % pieces * each;
+    return {i32(blockIdx.x / pieces), begin, begin + each < eights ? begin + each : eights};
+  }
+  static bool is_dense(const Tensor& tensor) {
+    return tensor.stride[0] == tensor.size[1] || tensor.size[0] == 1;
+  }
+  // use(at, load(at)) for the stretch: all loads, then between(), then the uses.
+  template <u32 kThreads, i32 kWords, class Load, class Between, class Use>
+  void walk(Load&& load, Between&& between, Use&& use) const {
+    decltype(load(begin)) values[kWords];
+#pragma unroll
+    for (i32 n = 0; n < kWords; ++n)
+      if (const i64 at = begin + threadIdx.x + n * i64(kThreads); at < end) values[n] = load(at);
+    between();
+#pragma unroll
+    for (i32 n = 0; n < kWords; ++n)
+      if (const i64 at = begin + threadIdx.x + n * i64(kThreads); at < end) use(at, values[n]);
+  }
+  template <u32 kThreads, i32 kWords, class Load, class Use>
+  void walk(Load&& load, Use&& use) const {
+    walk<kThreads, kWords>(
+        load, [] {}, use);
+  }
+};
+
+constexpr float kLog2E = 1.44269504088896341f;
+
+// A running maximum, and the sum of 2^(log2 e * (value - maximum)).
+struct Softsum {
+  float top = -1e38f, sum = 0;  // lower values weigh nothing
+
+  // Adds the values get(i), i < kCount, whose maximum `most` is.
+  template <i32 kCount, class Get>
+  void add(float most, Get&& get) {
+    const float next = fmaxf(top, most);
+    sum *= arch::exp2((top - next) * kLog2E);
+    top = next;
+#pragma unroll
+    for (i32 i = 0; i < kCount; ++i) sum += arch::exp2((get(i) - next) * kLog2E);
+  }
+  // Joins those of a team.
+  template <class Team>
+  void join() {
+    const float all = Team::reduce(Max(), top);
+    sum = Team::reduce(Sum(), sum * arch::exp2((top - all) * kLog2E), 1);
+    top = all;
+  }
+};
+
+}  // namespace heddle::device

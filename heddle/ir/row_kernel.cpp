@@ -1,0 +1,207 @@
+#include "heddle/ir/row_kernel.h"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "heddle/ir/shape.h"
+
+namespace heddle {
+namespace {
+
+struct Shape {
+  i32 threads, row_threads, words;
+};
+
+// The default is the first of those with the least room for a row. Those with more than four times as much are no choice.
+constexpr Shape kRowShapes[] = {{128, 32, 1},  {128, 32, 2},    {128, 32, 4},   {128, 128, 1},
+                                {128, 128, 2}, {256, 256, 1},   {256, 256, 2},  {128, 128, 4},
+                                {512, 512, 1}, {256, 256, 4},   {512, 512, 2},  {1024, 1024, 1},
+                                {512, 512, 4}, {1024, 1024, 2}, {1024, 1024, 4}};
+constexpr Shape kPassShapes[] = {
+    {512, 512, 4}, {256, 256, 4}, {512, 512, 2}, {1024, 1024, 2}, {1024, 1024, 4}};
+constexpr Shape kElementShapes[] = {
+    {256, 256, 2}, {512, 512, 2}, {128, 128, 2}, {256, 256, 1}, {512, 512, 1}};
+constexpr Shape kFewShapes[] = {{128, 128, 1}, {256, 256, 1}, {256, 256, 2}};
+constexpr Shape kColumnShapes[] = {{512, 512, 4}, {256, 256, 4}, {256, 256, 8}};
+constexpr Shape kTileShapes[] = {{128, 128, 0}, {128, 64, 0}, {64, 128, 0}, {64, 64, 0}};  // rows, columns
+constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
+constexpr i64 kFewElements = 1 << 21;  // fill a GPU in small pieces alone
+constexpr i32 kMostWords = 12;         // a thread has of all matrices together, by default
+constexpr i32 kColumnEights = 4;
+constexpr i32 kMostRowBytes = 4 * 16;  // that a thread has of one matrix; more is spilled
+
+i64 ceil_div(i64 a, i64 b) {
+  return (a + b - 1) / b;
+}
+
+const Tensor& first_of(const RowWork& work) {
+  return *work.matrices.front();
+}
+i32 eights_of(const RowWork& work) {
+  return first_of(work).last() / 8;
+}
+
+// Bytes of the widest element.
+i32 widest(const RowWork& work) {
+  i32 most = 2;
+  for (const Tensor* tensor : work.matrices)
+    if (tensor->rank > 0) most = std::max(most, i32(size_of(tensor->dtype)));
+  return most;
+}
+
+bool holds(const RowWork& work, const Shape& shape) {
+  return i64(shape.row_threads) * shape.words >= eights_of(work);
+}
+
+// True for a choice of rows in registers.
+bool fits(const RowWork& work, const Shape& shape) {
+  if (shape.words * 8 * widest(work) > kMostRowBytes) return false;
+  if (work.form == RowForm::kParts &&
+      (shape.row_threads != shape.threads || shape.words > 2 || shape.threads * shape.words > 1024))
+    return false;
+  const i64 room = i64(shape.row_threads) * shape.words;
+  return holds(work, shape) && (room <= 4 * i64(eights_of(work)) || room <= 128);
+}
+
+// Only those that add nothing up may follow the number of rows.
+std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
+  const bool few = i64(first_of(work).size[0]) * first_of(work).last() <= kFewElements;
+  switch (form) {
+    case RowForm::kRows:
+    case RowForm::kParts:
+      return kRowShapes;
+    case RowForm::kPasses:
+      return kPassShapes;
+    case RowForm::kColumns:
+      return kColumnShapes;
+    case RowForm::kTiles:
+      return few ? std::span<const Shape>(kFewTileShapes) : kTileShapes;
+    default:
+      return few ? std::span<const Shape>(kFewShapes) : kElementShapes;
+  }
+}
+
+OpConfig config_of(RowForm form, const Shape& shape) {
+  if (form == RowForm::kTiles)
+    return {{kKernelValue, 1}, {"rows", shape.threads}, {"columns", shape.row_threads}};
+  if (form == RowForm::kRows)
+    return {{kKernelValue, 1},
+            {"threads", shape.threads},
+            {"row_threads", shape.row_threads},
+            {"words", shape.words}};
+  return {{kKernelValue, 1}, {"threads", shape.threads}, {"words", shape.words}};
+}
+
+bool is_long(const RowWork& work) {
+  return work.form == RowForm::kRows && work.has_long &&
+         std::ranges::none_of(kRowShapes, [&](const Shape& shape) { return fits(work, shape); });
+}
+
+std::vector<OpConfig> configs(const RowWork& work) {
+  const RowForm form = is_long(work) ? RowForm::kPasses : work.form;
+  const std::span<const Shape> known = shapes_of(work, form);
+  std::vector<Shape> shapes(known.begin(), known.end());
+  if (form == RowForm::kRows || form == RowForm::kParts) {
+    std::erase_if(shapes, [&](const Shape& shape) { return !fits(work, shape); });
+    const i64 matrices = std::ranges::count_if(work.matrices, [](const Tensor* t) { return t->rank > 0; });
+    const auto cost = [&](const Shape& shape) {
+      return std::pair(shape.words * matrices > kMostWords, shape.row_threads * shape.words);
+    };
+    std::ranges::stable_sort(shapes, {}, cost);
+  }
+  std::vector<OpConfig> all;
+  for (const Shape& shape : shapes) {
+    const OpConfig config = config_of(form, shape);
+    all.push_back(all.empty() || !work.adds_up ? config : config.reordering());
+  }
+  return all;
+}
+
+std::string misfit(const RowWork& work) {
+  if (!work.misfit.empty()) return work.misfit;
+  const i32 columns = first_of(work).last();
+  if (columns % 8 != 0) return fmt::format("a row has {} elements, not a multiple of 8", columns);
+  for (const Tensor* tensor : work.matrices) {
+    if (tensor->rank == 0) continue;
+    const i32 size = size_of(tensor->dtype);
+    if (!is_wide_float(tensor->dtype))
+      return fmt::format("{} has elements that are no floats", shape_text(*tensor));
+    if (tensor->rank > 1 && tensor->stride[0] * size % 16 != 0)
+      return fmt::format("rows of {} begin {} elements apart, not at words of 16 bytes", shape_text(*tensor),
+                         tensor->stride[0]);
+    if (work.form == RowForm::kTiles && (size != 2 || tensor->last() % 8 != 0))
+      return fmt::format("{} is not of elements of 16 bits, in rows of multiples of 8", shape_text(*tensor));
+  }
+  for (const Tensor* tensor : work.vectors)
+    if (tensor->rank > 0 && !is_wide_float(tensor->dtype))
+      return fmt::format("{} has elements that are no floats", shape_text(*tensor));
+  if (configs(work).empty())
+    return fmt::format("a row has {} elements, which registers do not hold", columns);
+  return "";
+}
+
+bool is_dense(const Tensor& tensor) {
+  return tensor.rank < 2 || tensor.size[0] == 1 || tensor.stride[0] == tensor.last();
+}
+
+i64 grid_of(const RowWork& work, const OpConfig& config) {
+  const i64 rows = first_of(work).size[0], eights = eights_of(work);
+  if (work.form == RowForm::kTiles)
+    return ceil_div(rows, config.at("rows")) * ceil_div(first_of(work).last(), config.at("columns"));
+  const i64 each = config.at("threads") * config.at("words");
+  switch (work.form) {
+    case RowForm::kRows:
+      return is_long(work) ? rows : ceil_div(rows, config.at("threads") / config.at("row_threads"));
+    case RowForm::kParts:
+      return ceil_div(rows, work.part_rows);
+    case RowForm::kPasses:
+      return rows;
+    case RowForm::kColumns:
+      return ceil_div(eights, kColumnEights);
+    case RowForm::kStretches:
+      return rows * ceil_div(eights, each);
+    default: {
+      if (work.row_units > 0) return ceil_div(rows * work.row_units, each);
+      const bool dense = std::ranges::all_of(work.matrices, [](const Tensor* t) { return is_dense(*t); });
+      return dense ? ceil_div(rows * eights, each) : rows * ceil_div(eights, each);
+    }
+  }
+}
+
+KernelPlan plan(const RowWork& work, const OpConfig& wanted) {
+  KernelPlan made{.why_not = misfit(work), .file = "sm80"};
+  if (!made.why_not.empty()) return made;
+  const OpConfig config = wanted.values().empty() ? configs(work).front() : wanted;
+  std::string constants = work.kind < 0 ? "" : fmt::format("kind={}", work.kind);
+  for (const auto& [name, value] : config.values())
+    if (name != kKernelValue) constants += fmt::format("{}{}={}", constants.empty() ? "" : ",", name, value);
+  made.constants = OpConfig::parse(constants);
+  constexpr i64 kMostCtas = 0x7fffffff;
+  const i64 grid = grid_of(work, config);
+  if (grid > kMostCtas)
+    made.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
+  KernelLaunch launch{.name = is_long(work) ? "LongKernel" : "Kernel", .grid = u32(grid)};
+  launch.threads = work.form == RowForm::kTiles ? 256 : u32(config.at("threads"));
+  made.launches = {launch};
+  return made;
+}
+
+}  // namespace
+
+void set_row_kernel(OpSpec& op, RowRule rule) {
+  op.kernel = [rule](const std::byte* args, const KernelTarget& target, const OpConfig& config) {
+    constexpr i32 kFirstArch = 80;
+    if (target.arch < kFirstArch)
+      return KernelPlan{.why_not = "it is written for compute capability 8.0 and later"};
+    return plan(rule(args), config);
+  };
+  op.configs = [rule](const std::byte* args, const TilingTarget& target) {
+    if (!target.kernels) return std::vector<OpConfig>();
+    const RowWork work = rule(args);
+    return misfit(work).empty() ? configs(work) : std::vector<OpConfig>();
+  };
+}
+
+}  // namespace heddle

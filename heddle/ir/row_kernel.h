@@ -1,0 +1,42 @@
+// Plans of whole kernels whose work is rows or single elements of matrices (device/row_kernel.cuh): as fast as memory is. An op
+// says what it has (RowWork), and x_kernel.sm80.cuh does it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heddle/ir/op.h"
+
+namespace heddle {
+
+// How the work of a call is cut into CTAs.
+enum class RowForm : u8 {
+  kRows,       // a row in the registers of a warp or a CTA
+  kParts,      // a CTA has `part_rows` such rows, and keeps sums of them
+  kPasses,     // a CTA goes along a row
+  kElements,   // rows that lie end to end are one row, cut into stretches
+  kStretches,  // stretches of rows, which stay rows
+  kColumns,    // a CTA goes down some columns
+  kTiles,      // tiles of rows and columns, of elements of 16 bits
+};
+
+struct RowWork {
+  RowForm form = RowForm::kElements;
+  std::vector<const Tensor*>
+      matrices;  // the first one's rows and columns are cut; tensors that do not exist are left out
+  std::vector<const Tensor*> vectors;  // one element for each column
+  i32 part_rows = 0;
+  i32 row_units = 0;        // kElements: what a row is cut into, where that is not its eights
+  std::string misfit = {};  // the op's own reason why the call does not fit
+  i32 kind = -1;            // a constant of the kernel
+  bool has_long = false;    // kRows: the file has a LongKernel for rows that registers do not hold
+  bool adds_up = true;      // the configuration decides the order of a sum
+};
+
+using RowRule = RowWork (*)(const std::byte* args);
+
+// Gives an op its kernel and the kernel's configurations: threads of a CTA and of a row, and how many times eight elements a
+// thread has. The default follows from columns and dtypes alone.
+void set_row_kernel(OpSpec& op, RowRule rule);
+
+}  // namespace heddle

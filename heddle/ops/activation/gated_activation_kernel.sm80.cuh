@@ -1,0 +1,38 @@
+// f(gate) * up of pairs that lie side by side, eight pairs at a time.
+namespace gated_activation {
+
+#include "heddle/ops/activation/activate.cuh"
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 256;
+  static constexpr i32 kWords = 2, kKind = 0;
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords;
+  static constexpr DType kX = Config::types().x.dtype, kY = Config::types().y.dtype;
+  struct In {
+    Eight<kX> pairs[2];
+  };
+
+  static void run(const GatedActivation& a, const TensorMap*, u8*) {
+    const Stretch stretch = Stretch::of_cta(kWords * kThreads, a.y, a.x);
+    stretch.walk<kThreads, kWords>(
+        [&](i64 at) {
+          In in;
+          in.pairs[0].load(row_of(a.x, stretch.row), 2 * at);
+          in.pairs[1].load(row_of(a.x, stretch.row), 2 * at + 1);
+          return in;
+        },
+        [&](i64 at, const In& in) {
+          Eight<kY>::of([&](i32 i) {
+            const Eight<kX>& four = in.pairs[i / 4];
+            return activate(Config::kKind, four.get(2 * i % 8)) * four.get(2 * i % 8 + 1);
+          }).store(row_of(a.y, stretch.row), at);
+        });
+  }
+};
+
+}  // namespace gated_activation

@@ -1,0 +1,17 @@
+#include "heddle/ir/cases.h"
+#include "heddle/ops/activation/gated_product.h"
+
+namespace heddle {
+
+std::vector<Case> gated_product_cases() {
+  std::vector<Case> cases;
+  for (i32 kind = 0; kind < kNumActivations; ++kind)
+    for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
+      for (auto [m, n] : {std::pair{1, 1}, {5, 37}, {33, 150}})
+        cases.push_back(
+            make_case(GatedProduct{.gate = input(type, {m, n}), .up = input(type, {m, n}), .kind = kind},
+                      rounding_bound(type, 8)));
+  return cases;
+}
+
+}  // namespace heddle

@@ -1,0 +1,52 @@
+// A step of AdamW, eight elements at a time: each is read once and written once.
+namespace adamw {
+
+#include "heddle/ops/adamw/factors.cuh"
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 256;
+  static constexpr i32 kWords = 1;
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords;
+  static constexpr DType kParam = Config::types().param.dtype, kGrad = Config::types().grad.dtype,
+                         kM = Config::types().m.dtype, kV = Config::types().v.dtype;
+  struct In {
+    Eight<kParam> param;
+    Eight<kGrad> grad;
+    Eight<kM> m;
+    Eight<kV> v;
+  };
+
+  static void run(const Adamw& a, const TensorMap*, u8*) {
+    const Stretch stretch =
+        Stretch::of_cta(kWords * kThreads, a.param, a.grad, a.m, a.v, a.new_param, a.new_m, a.new_v);
+    const Factors factors(a);
+    const auto at_row = [&](const Tensor& tensor) { return row_of(tensor, stretch.row); };
+    stretch.walk<kThreads, kWords>(
+        [&](i64 at) {
+          In in;
+          in.param.load(at_row(a.param), at), in.grad.load(at_row(a.grad), at);
+          in.m.load(at_row(a.m), at), in.v.load(at_row(a.v), at);
+          return in;
+        },
+        [&](i64 at, const In& in) {
+          float mean[8], square[8];
+#pragma unroll
+          for (i32 i = 0; i < 8; ++i) {
+            const float g = in.grad.get(i) * factors.grad_scale;
+            mean[i] = factors.mean(in.m.get(i), g), square[i] = factors.square(in.v.get(i), g);
+          }
+          Eight<Config::types().new_m.dtype>::of([&](i32 i) { return mean[i]; }).store(at_row(a.new_m), at);
+          Eight<Config::types().new_v.dtype>::of([&](i32 i) { return square[i]; }).store(at_row(a.new_v), at);
+          Eight<Config::types().new_param.dtype>::of([&](i32 i) {
+            return factors.param(in.param.get(i), mean[i], square[i]);
+          }).store(at_row(a.new_param), at);
+        });
+  }
+};
+
+}  // namespace adamw

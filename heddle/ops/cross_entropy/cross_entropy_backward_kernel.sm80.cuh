@@ -1,0 +1,73 @@
+// dlogits of stretches of rows, each element from its own logit.
+namespace cross_entropy_backward {
+
+#include "heddle/ops/cross_entropy/target.cuh"
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 256;
+  static constexpr i32 kWords = 2;
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords;
+  static constexpr DType kIn = Config::types().logits.dtype, kOut = Config::types().dlogits.dtype;
+
+  struct Row {
+    i32 column;
+    float lse, of_p, less, own;
+  };
+
+  static void run(const CrossEntropyBackward& a, const TensorMap*, u8*) {
+    if (a.softcap > 0)
+      run_row<true>(a);
+    else
+      run_row<false>(a);
+  }
+
+ private:
+  static Row row_of_loss(const CrossEntropyBackward& a, i32 row) {
+    const i32 columns = a.logits.size[1];
+    const Target target =
+        target_of(Words{reinterpret_cast<const i32*>(a.target.data)},
+                  Config::types().target.dtype == DType::kI64, row, columns, a.ignore_index);
+    const float lse = reinterpret_cast<const float*>(a.lse.data)[row], s = a.label_smoothing;
+    const float given =
+        target.gain == 0.0f ? 0.0f : reinterpret_cast<const float*>(a.dloss.data)[row] * target.gain;
+    float of_p = given * (1 + 2 * a.z_loss * lse);
+    if (a.dlse.exists()) of_p += reinterpret_cast<const float*>(a.dlse.data)[row];
+    return {target.column, lse, of_p, given * s / float(columns), given * (1 - s)};
+  }
+
+  // The logits are on their way while the row's facts are loaded.
+  template <bool kCapped>
+  static void run_row(const CrossEntropyBackward& a) {
+    const Stretch stretch = Stretch::of_row(kWords * kThreads, a.logits);
+    const i32 row = stretch.row;
+    Row r;
+    stretch.walk<kThreads, kWords>(
+        [&](i64 at) {
+          Eight<kIn> value;
+          value.load(row_of(a.logits, row), at);
+          return value;
+        },
+        [&] { r = row_of_loss(a, row); },
+        [&](i64 at, const Eight<kIn>& value) {
+          const i32 target = r.column - i32(8 * at);
+          Eight<kOut>::of([&](i32 i) {
+            const float z = kCapped ? capped(value.get(i), a.softcap) : value.get(i);
+            const float dz =
+                fma(arch::exp2((z - r.lse) * kLog2E), r.of_p, -r.less) - (i == target ? r.own : 0.0f);
+            return kCapped ? dz * slope_of_cap(z, a.softcap) : dz;
+          }).store(row_of(a.dlogits, row), at);
+        });
+  }
+
+  struct Words {
+    const i32* at;
+    i32 get_int(i32 i) const { return at[i]; }
+  };
+};
+
+}  // namespace cross_entropy_backward

@@ -1,0 +1,30 @@
+// The target of a row, and logits under a cap. Included inside the namespace of each body of the family.
+
+// The target of a row: a column; or none, where it is ignored (gain 0) or no column at all (gain NaN). `gain` multiplies
+// what the row contributes.
+struct Target {
+  i32 column;
+  float gain;
+};
+
+// 64-bit targets are read by halves, the low one first.
+template <class View>
+inline Target target_of(View targets, bool is_wide, i32 row, i32 columns, i32 ignored) {
+  const i32 low = targets.get_int(is_wide ? 2 * row : row);
+  const i32 high = is_wide ? targets.get_int(2 * row + 1) : low >> 31;
+  if (high != low >> 31) return {-1, kNaN};
+  if (low == ignored) return {-1, 0.0f};
+  return low >= 0 && low < columns ? Target{low, 1.0f} : Target{-1, kNaN};
+}
+
+template <class V>
+inline V capped(V x, float cap) {
+  return cap > 0.0f ? tanh(x * V(1.0f / cap)) * V(cap) : x;
+}
+
+// Its slope, from the capped value.
+template <class V>
+inline V slope_of_cap(V z, float cap) {
+  const V t = z * V(cap > 0.0f ? 1.0f / cap : 0.0f);
+  return V(1.0f) - t * t;
+}

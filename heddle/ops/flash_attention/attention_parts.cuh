@@ -1,0 +1,34 @@
+// Sequences of different lengths in whole kernels. Included inside the namespace of each kernel of the family.
+
+// The parts of one side, queries or keys: the rows before the first sequence, the sequences, and the rows after the last.
+struct Parts {
+  const i32 *own, *other;
+  i32 count, rows, other_rows;
+
+  static Parts of(const Tensor& own, const Tensor& other, i32 rows, i32 other_rows) {
+    return {reinterpret_cast<const i32*>(own.data), reinterpret_cast<const i32*>(other.data), own.size[0] + 1,
+            rows, other_rows};
+  }
+  static i32 clamp(i32 at, i32 most) { return at < 0 ? 0 : at > most ? most : at; }
+  i32 begin(i32 n) const { return n == 0 ? 0 : n == count ? rows : clamp(own[n - 1], rows); }
+  // The number of the first tile of part n, which leaves each part enough numbers. Some tiles stay without rows.
+  i32 first_tile(i32 n, i32 tile_rows) const { return begin(n) / tile_rows + n; }
+  i32 part_of(i32 tile, i32 tile_rows) const {
+    i32 low = 0, high = count - 1;
+    while (low < high) {
+      const i32 middle = (low + high + 1) / 2;
+      if (first_tile(middle, tile_rows) <= tile)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    return low;
+  }
+  bool is_sequence(i32 n) const { return n > 0 && n < count - 1; }
+  AttentionRange range(i32 n) const { return {begin(n), begin(n + 1)}; }
+  AttentionRange other_range(i32 n) const {
+    if (!is_sequence(n)) return {0, 0};
+    const i32 first = clamp(other[n - 1], other_rows);
+    return {first, max(first, clamp(other[n], other_rows))};
+  }
+};

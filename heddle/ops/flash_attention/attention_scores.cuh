@@ -1,0 +1,97 @@
+// Scores of the flash_attention family, and its loops over sequences. Included inside the namespace of each body of the family.
+
+constexpr float kLowest = -3e38f, kUnseen = -1e38f;
+constexpr i32 kChunk = 64;  // rows of the other side that are on chip at a time
+
+// ln x of a positive normal x: Cephes logf, 1 ulp.
+inline float natural_log(float x) {
+  const u32 bits = __builtin_bit_cast(u32, x);
+  float exponent = float(i32(bits >> 23) - 126);
+  float m = __builtin_bit_cast(float, (bits & 0x007fffffu) | 0x3f000000u);  // [0.5, 1)
+  if (m < 0.70710678f) exponent -= 1, m += m;
+  m -= 1;
+  float p = 7.0376836292e-2f;
+  constexpr float kNext[] = {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
+                             -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f};
+  for (const float next : kNext) p = fma(p, m, next);
+  const float square = m * m;
+  const float low = fma(exponent, -2.12194440e-4f, p * m * square) - 0.5f * square;
+  return fma(exponent, 0.693359375f, m + low);
+}
+
+template <class Args>
+inline float score_scale(const Args& a) {
+  return a.scale != 0 ? a.scale : rsqrt(float(a.q.last()));
+}
+
+// A scaled score after the cap, and its slope.
+template <class V>
+struct Capped {
+  V score, slope;
+};
+
+template <class Args, class V>
+inline Capped<V> capped(const Args& a, V x) {
+  if (!(a.softcap > 0)) return {x, V(1.0f)};
+  const V t = tanh(x * V(1 / a.softcap));
+  return {t * V(a.softcap), V(1.0f) - t * t};
+}
+
+// x at an index inside the range, `otherwise` outside.
+template <class V>
+inline V inside(AttentionRange range, V index, V x, V otherwise) {
+  return where_less(index, V(float(range.begin)), otherwise,
+                    where_less(index, V(float(range.end)), x, otherwise));
+}
+
+// exp(x - top), 0 for a score that counts as unseen.
+template <class V>
+inline V weight_below(V x, V top) {
+  return where_less(x, V(kUnseen), V(0.0f), exp(x - top));
+}
+
+inline AttentionRange from(AttentionRange range, i32 first) {
+  return {range.begin - first, range.end - first};
+}
+
+template <class Block>
+float slope_of_head(Block& block, const Tensor& slopes, i32 head) {
+  return slopes.exists() ? float(block.row(slopes).get(head)) : 0.0f;
+}
+
+// The row of the bias that belongs to a query.
+template <class Block>
+auto bias_row(Block& block, const Tensor& bias, i32 batch, i32 head, i32 query) {
+  return block.row(bias, bias.size[0] == 1 ? 0 : batch, bias.size[1] == 1 ? 0 : head, query);
+}
+
+// One side of the sequences of a call: queries or keys.
+struct Side {
+  const i32* begins;  // the first row of each sequence, and the end of the last; null: one sequence
+  i32 size;
+
+  i32 at(i32 n) const { return begins[n] < 0 ? 0 : begins[n] > size ? size : begins[n]; }
+};
+
+template <class Block>
+Side side_of(Block& block, const Tensor& begins, i32 size) {
+  return {begins.exists() ? block.ints(begins) : nullptr, size};
+}
+
+// Calls f(first, last, own begin, own end, other begin, other end) for each part of [begin, end) of one side that belongs to one
+// sequence, with that sequence on both sides. Rows of no sequence come as a sequence that has nothing on the other side.
+template <class F>
+void each_sequence(const Side& own, const Side& other, i32 sequences, i32 begin, i32 end, F&& f) {
+  if (begin >= end) return;
+  if (!own.begins) return f(begin, end, 0, own.size, 0, other.size);
+  i32 done = begin;
+  for (i32 n = 0; n < sequences; ++n) {
+    const i32 first = own.at(n), last = own.at(n + 1);
+    const i32 from = first > done ? first : done, to = last < end ? last : end;
+    if (from >= to) continue;
+    if (from > done) f(done, from, done, from, 0, 0);
+    f(from, to, first, last, other.at(n), other.at(n + 1) < other.at(n) ? other.at(n) : other.at(n + 1));
+    done = to;
+  }
+  if (done < end) f(done, end, done, end, 0, 0);
+}

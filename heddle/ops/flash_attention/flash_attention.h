@@ -1,0 +1,57 @@
+// Attention of whole sequences in one pass over the keys (Dao et al., 2022: "FlashAttention"), called by itself. Tensors lie
+// as [batch, position, head, element], with any strides: those of torch's scaled_dot_product_attention are
+// x.transpose(1, 2).
+//   x = scale q k;  x = softcap tanh(x / softcap);  x += bias - slope |p - j|
+//   y = sum over the keys j that the query sees of softmax(x)_j v_j
+//   lse = log of the sum of exp(x); a sink is one more term of that sum, without a value
+// Which keys a query sees: attention_mask.h. A query that sees none gets y = 0 and lse = -inf (its sink, if there is one).
+// A score below -1e38 counts as unseen, so a bias may hold -inf or the lowest finite value.
+// Several sequences of different lengths follow one another, without gaps, in a batch of 1: sequence n has the queries
+// [cu_seqlens_q[n], cu_seqlens_q[n + 1]) and the keys [cu_seqlens_k[n], cu_seqlens_k[n + 1]).
+#pragma once
+
+#include "heddle/ir/tensor.h"
+#include "heddle/ops/flash_attention/attention_mask.h"
+
+namespace heddle {
+
+struct FlashAttention {
+  Tensor q;             // [B, S, H, D]
+  Tensor k;             // [B, T, G, D]; H is a multiple of G
+  Tensor v;             // [B, T, G, E]
+  Tensor bias;          // optional [B or 1, H or 1, S, T]
+  Tensor sinks;         // optional [H]
+  Tensor alibi_slopes;  // optional f32 [H]
+  Tensor cu_seqlens_q;  // optional i32 [N + 1]
+  Tensor cu_seqlens_k;  // i32 [N + 1]; with cu_seqlens_q
+  Tensor y;             // [B, S, H, E]
+  Tensor lse;           // f32 [B, H, S]
+  float scale = 0;      // 0: 1 / sqrt(D)
+  bool causal = false;
+  i32 window_left = -1;   // keys before its own that a query sees; -1: all
+  i32 window_right = -1;  // keys after its own; -1: all
+  float softcap = 0;      // 0: none
+  i32 q_offset = 0;       // queries stand this much later
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("q", s.q, "B, S, H, D");
+    v.read("k", s.k, "B, T, G, D");
+    v.read("v", s.v, "B, T, G, E");
+    v.optional_read("bias", s.bias, "., ., S, T");
+    v.optional_read("sinks", s.sinks, "H");
+    v.optional_read("alibi_slopes", s.alibi_slopes, "H", "f32");
+    v.optional_read("cu_seqlens_q", s.cu_seqlens_q, "N", "i32");
+    v.optional_read("cu_seqlens_k", s.cu_seqlens_k, "N", "i32");
+    v.write("y", s.y, "B, S, H, E");
+    v.write("lse", s.lse, "B, H, S", "f32");
+    v.attribute("scale", s.scale);
+    v.attribute("causal", s.causal);
+    v.attribute("window_left", s.window_left);
+    v.attribute("window_right", s.window_right);
+    v.attribute("softcap", s.softcap);
+    v.attribute("q_offset", s.q_offset);
+  }
+};
+
+}  // namespace heddle

@@ -1,0 +1,85 @@
+// The gradient of flash_attention by its queries, keys and values. With p = exp(x - lse) for the score x of a query and a key,
+// slope = 1 - tanh(.)^2 of the cap, and delta from flash_attention_delta:
+//   ds = p (dy v - delta);  dv = sum of p dy;  dq = scale * sum of ds slope k;  dk = scale * sum of ds slope q
+// Every sum has one order: the same inputs give the same bits.
+#pragma once
+
+#include "heddle/ir/tensor.h"
+#include "heddle/ops/flash_attention/attention_mask.h"
+
+namespace heddle {
+
+struct FlashAttentionBackward {
+  Tensor q;             // [B, S, H, D]
+  Tensor k;             // [B, T, G, D]
+  Tensor v;             // [B, T, G, E]
+  Tensor bias;          // optional [B or 1, H or 1, S, T]
+  Tensor alibi_slopes;  // optional f32 [H]
+  Tensor cu_seqlens_q;  // optional i32 [N + 1]
+  Tensor cu_seqlens_k;  // i32 [N + 1]; with cu_seqlens_q
+  Tensor dy;            // [B, S, H, E]
+  Tensor lse;           // f32 [B, H, S]
+  Tensor delta;         // f32 [B, H, S]
+  Tensor dq;            // [B, S, H, D]
+  Tensor dk;            // [B, T, G, D]
+  Tensor dv;            // [B, T, G, E]
+  float scale = 0;      // this and what follows as in flash_attention
+  bool causal = false;
+  i32 window_left = -1;
+  i32 window_right = -1;
+  float softcap = 0;
+  i32 q_offset = 0;
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.read("q", s.q, "B, S, H, D");
+    v.read("k", s.k, "B, T, G, D");
+    v.read("v", s.v, "B, T, G, E");
+    v.optional_read("bias", s.bias, "., ., S, T");
+    v.optional_read("alibi_slopes", s.alibi_slopes, "H", "f32");
+    v.optional_read("cu_seqlens_q", s.cu_seqlens_q, "N", "i32");
+    v.optional_read("cu_seqlens_k", s.cu_seqlens_k, "N", "i32");
+    v.read("dy", s.dy, "B, S, H, E");
+    v.read("lse", s.lse, "B, H, S", "f32");
+    v.read("delta", s.delta, "B, H, S", "f32");
+    v.write("dq", s.dq, "B, S, H, D");
+    v.write("dk", s.dk, "B, T, G, D");
+    v.write("dv", s.dv, "B, T, G, E");
+    v.attribute("scale", s.scale);
+    v.attribute("causal", s.causal);
+    v.attribute("window_left", s.window_left);
+    v.attribute("window_right", s.window_right);
+    v.attribute("softcap", s.softcap);
+    v.attribute("q_offset", s.q_offset);
+  }
+};
+
+// The workspace of its whole kernel (flash_attention_backward_kernel.sm90.cuh).
+
+constexpr i32 kStepQueries = 64, kBlockKeys = 128;  // of a step of the kernel, and of a CTA
+
+// Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts.cuh).
+inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
+  return starts.rank > 0 ? rows / tile_rows + starts.size[0] + 1 : (rows + tile_rows - 1) / tile_rows;
+}
+
+// Bytes from its begin:
+//   turns   u32 [B, H, steps, 2]: how many CTAs have added to each half of a step's dq; zero at first
+//   lse     f32 [B, H, steps, 64], times log2 e; infinite for rows that are not there or see nothing
+//   delta   f32 [B, H, steps, 64]
+//   dq      f32 [B, H, steps, 2, 64 * dim / 2], each half in the order of a product's sums
+struct AttentionRoom {
+  i32 steps;  // of a head
+  i64 lse, delta, dq, bytes;
+
+  AttentionRoom(const FlashAttentionBackward& a, i32 dim)
+      : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)) {
+    const i64 all = i64(a.q.size[0]) * a.q.size[2] * steps, row = kStepQueries * 4;
+    lse = (all * 8 + 255) / 256 * 256;
+    delta = lse + all * row;
+    dq = delta + all * row;
+    bytes = dq + all * row * dim;
+  }
+};
+
+}  // namespace heddle

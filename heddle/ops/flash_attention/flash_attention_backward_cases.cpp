@@ -1,0 +1,21 @@
+#include "heddle/ops/flash_attention/attention_examples.h"
+#include "heddle/ops/flash_attention/flash_attention_backward.h"
+
+namespace heddle {
+
+std::vector<Case> flash_attention_backward_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
+    for (const AttentionExample& e : attention_examples()) {
+      FlashAttentionBackward args;
+      fill_attention(e, type, args);
+      fill_sequences(e, args);
+      fill_given(e, type, args);
+      // Weights here are exp(score - lse) of random values: up to e^3, and their sum is not 1.
+      cases.push_back(make_case(args, unit_bound(type, 64 + 2.0 * (e.queries + e.keys) + e.dim)));
+      cases.back().prepare = prepare_attention<FlashAttentionBackward>(e);
+    }
+  return cases;
+}
+
+}  // namespace heddle

@@ -1,0 +1,75 @@
+// How flash_attention_backward runs as whole kernels (flash_attention_backward_kernel.sm90.cuh): what fits.
+#include <algorithm>
+
+#include "heddle/ops/flash_attention/attention_kernel.h"
+#include "heddle/ops/flash_attention/flash_attention_backward.h"
+
+namespace heddle {
+namespace {
+
+constexpr i32 kThreads = 384, kSideThreads = 256;  // of the kernel, and of those before and after it
+
+// The columns that keys and values have on chip: their sums stay in registers up to 128 of both.
+i32 dim_of(const FlashAttentionBackward& a) {
+  const i32 widest = std::max(a.q.last(), a.v.last());
+  return widest <= 64 ? 64 : widest <= 128 ? 128 : 0;
+}
+
+std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target) {
+  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  for (const auto& [name, tensor] : {std::pair{"q", &a.q},
+                                     {"k", &a.k},
+                                     {"v", &a.v},
+                                     {"dy", &a.dy},
+                                     {"dq", &a.dq},
+                                     {"dk", &a.dk},
+                                     {"dv", &a.dv}})
+    if (std::string why = why_no_boxes(name, *tensor, a.q.dtype); !why.empty()) return why;
+  if (a.q.last() % 8 != 0 || a.v.last() % 8 != 0)
+    return fmt::format("heads have {} and {} elements; must be multiples of 8", a.q.last(), a.v.last());
+  if (dim_of(a) == 0)
+    return fmt::format("heads have {} and {} elements; at most 128", a.q.last(), a.v.last());
+  if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);
+  return {};
+}
+
+i64 shared_bytes(i32 dim) {
+  constexpr i64 kStages = 2, kRowBytes = kStepQueries * 4, kBarriers = 2 * 2 * kStages * 8 + 40;
+  const i64 halves = kStepQueries * i64(dim) * 4;
+  return 2 * box_bytes(dim, kBlockKeys) + 2 * kStages * (box_bytes(dim, kStepQueries) + kRowBytes) +
+         2 * i64(kBlockKeys) * kStepQueries * 2 + halves + kBarriers;
+}
+
+KernelLaunch main_launch(const FlashAttentionBackward& a) {
+  const i64 tiles = attention_tiles(a.k.size[1], kBlockKeys, a.cu_seqlens_k);
+  KernelLaunch launch{.grid = u32(tiles * a.k.size[0] * a.k.size[2]),
+                      .threads = kThreads,
+                      .shared_bytes = shared_bytes(dim_of(a))};
+  launch.maps = {head_map(offsetof(FlashAttentionBackward, q), a.q, kStepQueries),
+                 head_map(offsetof(FlashAttentionBackward, k), a.k, kBlockKeys),
+                 head_map(offsetof(FlashAttentionBackward, v), a.v, kBlockKeys),
+                 head_map(offsetof(FlashAttentionBackward, dy), a.dy, kStepQueries)};
+  return launch;
+}
+
+}  // namespace
+
+KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTarget& target,
+                                           const OpConfig&) {
+  const auto& a = as<FlashAttentionBackward>(args);
+  KernelPlan plan{.why_not = why_not(a, target), .file = "sm90"};
+  if (!plan.why_not.empty()) return plan;
+  const AttentionRoom room(a, dim_of(a));
+  const i64 steps = i64(a.q.size[0]) * a.q.size[2] * room.steps;
+  plan.constants = {{"kernel", 1}, {"dim", dim_of(a)}, {"softcap", a.softcap > 0 ? 1 : 0}};
+  plan.launches = {{.name = "Prepare",
+                    .grid = u32((steps * kStepQueries + kSideThreads - 1) / kSideThreads),
+                    .threads = kSideThreads},
+                   main_launch(a),
+                   {.name = "Finish", .grid = u32(steps), .threads = kSideThreads}};
+  plan.workspace_bytes = room.bytes;
+  plan.cleared_bytes = room.lse;
+  return plan;
+}
+
+}  // namespace heddle

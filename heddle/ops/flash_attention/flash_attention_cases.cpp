@@ -1,0 +1,21 @@
+#include "heddle/ops/flash_attention/attention_examples.h"
+#include "heddle/ops/flash_attention/flash_attention.h"
+
+namespace heddle {
+
+std::vector<Case> flash_attention_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
+    for (const AttentionExample& e : attention_examples()) {
+      FlashAttention args;
+      fill_attention(e, type, args);
+      fill_sequences(e, args);
+      if (e.sinks) args.sinks = input(type, {e.heads});
+      // Scores are sums over dim; y is a mean of values.
+      cases.push_back(make_case(args, unit_bound(type, 16 + 0.25 * e.dim)));
+      cases.back().prepare = prepare_attention<FlashAttention>(e);
+    }
+  return cases;
+}
+
+}  // namespace heddle

@@ -1,0 +1,463 @@
+// flash_attention as a whole kernel on sm_90a: one thread brings queries, keys and values by bulk copies, and groups of four warps
+// have 64 queries each. Scores and weights stay in registers; the product of weights and values runs beside the softmax of the next
+// scores, and groups take turns at the tensor cores. CTAs go from tile to tile, those with the most keys first. Keys are taken from
+// the last block to the first, so the order of each sum depends on the sequence and the constants alone.
+namespace flash_attention {
+
+#include "heddle/ops/flash_attention/attention_parts.cuh"
+
+struct KernelConfig {
+  static constexpr i32 kKernel = 1;
+  static constexpr i32 kDim = 128, kValueDim = 128;  // elements of a head, rounded up
+  static constexpr i32 kGroups = 2, kKeys = 128;     // of a CTA; keys of a block
+  static constexpr i32 kStages = 2;                  // blocks of keys, and of values, in flight
+  static constexpr i32 kSoftcap = 0;                 // 1: the call has one
+};
+
+constexpr float kLog2E = 1.4426950409f, kLn2 = 0.6931471806f;
+constexpr float kMasked = -1e38f, kLowest = -1e30f;  // a weight of kMasked is 0 even if all scores are masked
+
+// The softmax of two rows of scores that a thread has a part of, with a running maximum. Weights are powers of two.
+struct Softmax {
+  float best[2] = {kLowest, kLowest}, total[2] = {0, 0}, factor[2];
+
+  // Scores become weights. `factor`: what the sums so far are scaled by.
+  template <i32 kCount>
+  void take(float (&s)[kCount], float scale) {
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      float most = s[2 * r];
+#pragma unroll
+      for (i32 i = 0; i < kCount / 4; ++i) most = fmaxf(most, fmaxf(s[4 * i + 2 * r], s[4 * i + 2 * r + 1]));
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+      const float now = fmaxf(best[r], most), bias = now * scale;
+      factor[r] = arch::exp2((best[r] - now) * scale), best[r] = now;
+      float sum = 0;
+#pragma unroll
+      for (i32 i = 0; i < kCount / 4; ++i) {
+        float &a = s[4 * i + 2 * r], &b = s[4 * i + 2 * r + 1];
+        a = arch::exp2(__fmaf_rn(a, scale, -bias)), b = arch::exp2(__fmaf_rn(b, scale, -bias));
+        sum += a + b;
+      }
+      total[r] = __fmaf_rn(total[r], factor[r], sum);
+    }
+  }
+  template <i32 kCount>
+  void scale_sums(float (&sums)[kCount]) const {
+#pragma unroll
+    for (i32 i = 0; i < kCount; ++i) sums[i] *= factor[i / 2 % 2];
+  }
+  void join_lanes() {
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      total[r] += __shfl_xor_sync(~0u, total[r], 1);
+      total[r] += __shfl_xor_sync(~0u, total[r], 2);
+    }
+  }
+};
+
+// Queries of one head and the keys that they see.
+struct KernelTile {
+  i32 batch, head, row;  // row: the first query, in its sequence. batch -1: there are no more tiles
+  AttentionSequence sequence;
+  i32 first, blocks;  // of keys that any of them sees
+};
+
+// The tiles of a call, in the order in which CTAs take them.
+struct TileOrder {
+  i32 row_tiles, heads, tiles;
+  i32 head_group;  // heads whose tiles alternate, so that their keys stay in the L2 cache
+  bool last_first;
+
+  TileOrder(const FlashAttention& a, i32 rows) {
+    constexpr i32 kCache = 32 << 10;  // KiB of the L2 cache that keys and values may have
+    const i32 size =
+        1 + i32(i64(a.k.size[1]) * (a.k.size[3] + a.v.size[3]) * 2 >> 10) / (a.q.size[2] / a.k.size[2]);
+    heads = a.q.size[0] * a.q.size[2];
+    // The rows before, between and after sequences have tiles too; each sequence may have one that is not full.
+    const i32 parts = a.cu_seqlens_q.rank > 0 ? a.cu_seqlens_q.size[0] + 1 : 1;
+    row_tiles = parts > 1 ? a.q.size[1] / rows + parts : (a.q.size[1] + rows - 1) / rows;
+    last_first = a.causal || a.window_right >= 0;
+    head_group = last_first ? max(1, min(heads, kCache / size)) : 1;
+    tiles = row_tiles * heads;
+  }
+  void place(i32 tile, i32& head, i32& row_tile) const {
+    const i32 each = row_tiles * head_group, group = tile / each, in = tile % each;
+    const i32 here = min(head_group, heads - group * head_group);
+    head = group * head_group + in % here;
+    row_tile = last_first ? row_tiles - 1 - in / here : in / here;
+  }
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr FlashAttention kTypes = Config::types();
+  static constexpr bool kBf16 = kTypes.q.dtype == DType::kBf16;
+  static constexpr arch::Terms kTerms = kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
+  static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
+  static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
+  static constexpr bool kHasSinks = kTypes.sinks.rank > 0, kHasParts = kTypes.cu_seqlens_q.rank > 0;
+  static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
+
+  static constexpr i32 kDim = Config::kDim, kValueDim = Config::kValueDim, kKeys = Config::kKeys;
+  static constexpr i32 kRows = 64 * Config::kGroups;
+  static constexpr u32 kGroups = Config::kGroups, kThreads = 128 * (kGroups + 1);
+  static constexpr u32 kSlabs = (kDim + 63) / 64, kValueSlabs = (kValueDim + 63) / 64;  // of 64 columns
+  static constexpr u32 kQueryBytes = kSlabs * kRows * 128;
+  static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kValueBytes = kValueSlabs * kKeys * 128;
+  using KeyRing = SlotRing<Config::kStages, kKeyBytes>;
+  using ValueRing = SlotRing<Config::kStages, kValueBytes>;
+  using Turn = Turns<1, kGroups>;
+  static_assert(kKeys % 16 == 0 && kDim % 16 == 0 && kValueDim % 8 == 0);
+
+  using Bringer = Role<128, kGroups == 2 ? 24 : 32>;
+  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 240 : 160>;
+  using All = Roles<Bringer, Multiplier>;
+
+  // Places on chip, behind one another.
+  struct Chip {
+    arch::OnChip queries = chip(), keys = queries + kQueryBytes, values = keys + KeyRing::kBytes,
+                 key_barriers = values + ValueRing::kBytes,
+                 value_barriers = key_barriers + KeyRing::kBarrierBytes,
+                 full = value_barriers + ValueRing::kBarrierBytes, empty = full + 8, tile = full + 16;
+    KeyRing key_ring{keys, key_barriers};
+    ValueRing value_ring{values, value_barriers};
+
+    static constexpr u32 kBytes = kQueryBytes + KeyRing::kBytes + ValueRing::kBytes + KeyRing::kBarrierBytes +
+                                  ValueRing::kBarrierBytes + 16 + 2 * 64;
+    // Two tiles take turns, so that one can be read while the next is there. It is read where it is needed: registers are few.
+    KernelTile load_tile(u32 turn) const {
+      KernelTile t;
+      const u32 at = tile.at + turn * 64;
+      load(t.batch, at), load(t.head, at + 4), load(t.row, at + 8), load(t.first, at + 12),
+          load(t.blocks, at + 16);
+      load(t.sequence.query_begin, at + 20), load(t.sequence.query_end, at + 24);
+      load(t.sequence.key_begin, at + 28), load(t.sequence.key_end, at + 32);
+      return t;
+    }
+    void store_tile(const KernelTile& t, u32 turn) const {
+      const u32 at = tile.at + turn * 64;
+      store(t.batch, at), store(t.head, at + 4), store(t.row, at + 8), store(t.first, at + 12),
+          store(t.blocks, at + 16);
+      store(t.sequence.query_begin, at + 20), store(t.sequence.query_end, at + 24);
+      store(t.sequence.key_begin, at + 28), store(t.sequence.key_end, at + 32);
+    }
+    static void load(i32& word, u32 at) {
+      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(at) : "memory");
+    }
+    static void store(i32 word, u32 at) {
+      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
+    }
+  };
+
+  static void run(const FlashAttention& a, const TensorMap* maps, u8* workspace) {
+    const Chip chip;
+    if (threadIdx.x == 0) {
+      chip.key_ring.init(kGroups), chip.value_ring.init(kGroups);
+      arch::init_barrier(chip.full, 1u), arch::init_barrier(chip.empty, kGroups);
+      arch::fence_barriers();
+    }
+    __syncthreads();
+    if (threadIdx.x < 128) {
+      All::template enter<Bringer>();
+      if (threadIdx.x == 0) bring(chip, a, maps, reinterpret_cast<u32*>(workspace));
+      return;
+    }
+    All::template enter<Multiplier>();
+    Group(chip, a).run();
+  }
+
+  static KernelTile tile_of(const FlashAttention& a, const TileOrder& order, i32 number) {
+    KernelTile t;
+    i32 head, row_tile;
+    order.place(number, head, row_tile);
+    t.batch = head / a.q.size[2], t.head = head % a.q.size[2];
+    if constexpr (kHasParts) {
+      const Parts parts = Parts::of(a.cu_seqlens_q, a.cu_seqlens_k, a.q.size[1], a.k.size[1]);
+      const i32 n = parts.part_of(row_tile, kRows);
+      const AttentionRange rows = parts.range(n), keys = parts.other_range(n);
+      t.sequence = {rows.begin, rows.end, keys.begin, keys.end};
+      t.row = (row_tile - parts.first_tile(n, kRows)) * kRows;
+    } else {
+      t.sequence = {0, a.q.size[1], 0, a.k.size[1]}, t.row = row_tile * kRows;
+    }
+    t.first = t.blocks = 0;
+    if (t.row >= t.sequence.queries()) return t;
+    const AttentionMask mask = attention_mask(a, t.sequence);
+    const i32 begin = mask.keys_of(t.row).begin, end = mask.keys_of(min(t.row + kRows, mask.queries) - 1).end;
+    if (begin < end) t.first = begin / kKeys, t.blocks = (end + kKeys - 1) / kKeys - t.first;
+    return t;
+  }
+
+  // One thread. `counter`: tiles that CTAs have taken after their first.
+  static void bring(const Chip& chip, const FlashAttention& a, const TensorMap* maps, u32* counter) {
+    const TileOrder order(a, kRows);
+    typename KeyRing::Place key;
+    typename ValueRing::Place value;
+    const i32 share = a.q.size[2] / a.k.size[2];
+    u32 phase = 0;
+    i32 number = i32(blockIdx.x);
+#pragma unroll 1
+    while (true) {
+      KernelTile t{.batch = -1};
+      if (number < order.tiles) t = tile_of(a, order, number);
+      arch::wait_barrier(chip.empty, phase ^ 1);
+      chip.store_tile(t, phase), phase ^= 1;
+      if (t.blocks == 0) {
+        arch::arrive(chip.full);
+        if (t.batch < 0) return;
+      } else {
+        arch::expect_bytes(chip.full, kQueryBytes);
+        load<kSlabs, kRows>(chip.queries, maps, chip.full, t.sequence.query_begin + t.row, t.head, t.batch);
+      }
+      // Tiles of one size are shared out before; others go to those that are free.
+      number = order.last_first && order.tiles > i32(gridDim.x) ? i32(gridDim.x + atomicAdd(counter, 1u))
+                                                                : number + i32(gridDim.x);
+      const i32 head = t.head / share;
+#pragma unroll 1
+      for (i32 n = t.blocks - 1; n >= -1 && t.blocks > 0; --n) {
+        const i32 row = t.sequence.key_begin + (t.first + n) * kKeys;
+        if (n >= 0) {
+          chip.key_ring.begin(key);
+          load<kSlabs, kKeys>(chip.key_ring.slot(key), maps + 1, chip.key_ring.full(key), row, head, t.batch);
+          key.next();
+        }
+        if (n < t.blocks - 1) {  // a block of values one step after its keys
+          chip.value_ring.begin(value);
+          load<kValueSlabs, kKeys>(chip.value_ring.slot(value), maps + 2, chip.value_ring.full(value),
+                                   row + kKeys, head, t.batch);
+          value.next();
+        }
+      }
+    }
+  }
+  // Boxes of 64 columns and kCount rows.
+  template <u32 kColumns, i32 kCount>
+  static void load(arch::OnChip to, const TensorMap* map, arch::OnChip full, i32 row, i32 head, i32 batch) {
+#pragma unroll
+    for (u32 j = 0; j < kColumns; ++j)
+      arch::load_box(to + j * kCount * 128, map, full, arch::Corner4{i32(64 * j), row, head, batch});
+  }
+
+  // 64 queries, in four warps. A thread has parts of two rows: `row` and `row` + 8.
+  struct Group {
+    const Chip& chip;
+    const FlashAttention& a;
+    const u32 group = threadIdx.x / 128 - 1;
+    const float scale, exponent;  // of scores, of what the softmax takes
+    u32 turn = 0;                 // of the tile on chip
+    i32 first, blocks;            // of keys
+    i32 all_begin, all_end;       // keys that every row of the group sees
+    typename KeyRing::Place key;
+    typename ValueRing::Place value;
+    float s[kKeys / 2], o[kValueDim / 2];
+    u32 weights[kKeys / 16][4];
+    Softmax softmax;
+
+    Group(const Chip& on_chip, const FlashAttention& args)
+        : chip(on_chip),
+          a(args),
+          scale(args.scale != 0 ? args.scale : arch::rsqrt(float(args.q.size[3]))),
+          exponent(kBends ? kLog2E : scale * kLog2E) {}
+
+    bool speaks() const { return threadIdx.x % 128 == 0; }
+
+    void run() {
+      Turn::open(group);
+#pragma unroll 1
+      for (;; turn ^= 1) {
+        arch::wait_barrier(chip.full, turn);
+        const KernelTile tile = chip.load_tile(turn);
+        if (tile.batch < 0) break;
+        const AttentionMask mask = attention_mask(a, tile.sequence);
+        const i32 row = tile.row + i32(group) * 64;
+        all_begin = mask.keys_of(row + 63).begin, all_end = mask.keys_of(row).end;
+        first = tile.first, blocks = tile.blocks;
+        softmax = Softmax();
+        if (blocks > 0)
+          attend();
+        else
+          skip();
+        store();
+      }
+    }
+    // This thread's first row, in the sequence.
+    i32 row_of(const KernelTile& tile) const {
+      return tile.row + i32(group * 64 + threadIdx.x / 32 % 4 * 16 + lane() / 4);
+    }
+    // No query sees a key.
+    void skip() {
+      asm volatile("bar.sync %0, 128;" ::"r"(8 + group) : "memory");  // all threads have read the tile
+      if (speaks()) arch::arrive(chip.empty);
+#pragma unroll
+      for (i32 i = 0; i < kValueDim / 2; ++i) o[i] = 0;
+    }
+
+    void attend() {
+      i32 n = blocks - 1;
+      chip.key_ring.wait(key);
+      {
+        const auto turn = Turn::take(group);
+        multiply_keys();
+      }
+      take_scores<0>(n);
+      to_weights();
+#pragma unroll 1
+      for (--n; n >= 0; --n) {
+        chip.key_ring.wait(key);
+        {
+          const auto turn = Turn::take(group);
+          multiply_keys();
+          multiply_values(n < blocks - 2);
+        }
+        take_scores<1>(n);
+        arch::wait_products<0>();
+        keep_values();
+        softmax.scale_sums(o);
+        to_weights();
+      }
+      if (speaks()) arch::arrive(chip.empty);
+      multiply_values(blocks > 1);
+      softmax.join_lanes();
+      arch::wait_products<0>();
+      keep_values();
+    }
+
+    // s = q k^T
+    void multiply_keys() {
+      arch::keep(s);
+      arch::begin_products();
+      const u64 q = arch::descriptor(chip.queries + group * 8192),
+                k = arch::descriptor(chip.key_ring.slot(key));
+#pragma unroll
+      for (i32 i = 0; i < kDim / 16; ++i)
+        arch::multiply<kTerms, kAlongK, kAlongK>(s, q + (i / 4 * kRows * 128 + i % 4 * 32) / 16,
+                                                 k + (i / 4 * kKeys * 128 + i % 4 * 32) / 16, i > 0);
+      arch::commit_products();
+    }
+    // o += weights v
+    void multiply_values(bool add) {
+      chip.value_ring.wait(value);
+      arch::keep(o);
+      keep_weights();
+      arch::begin_products();
+      const u64 v = arch::descriptor(chip.value_ring.slot(value), kKeys * 128);
+#pragma unroll
+      for (i32 i = 0; i < kKeys / 16; ++i)
+        arch::multiply<kTerms, kAlongN>(o, weights[i], v + i * 2048 / 16, add || i > 0);
+      arch::commit_products();
+    }
+    // The scores of block n are there when at most kLeft later groups of products are under way.
+    template <i32 kLeft>
+    void take_scores(i32 n) {
+      arch::wait_products<kLeft>();
+      arch::keep(s);
+      if (speaks()) chip.key_ring.release(key);
+      key.next();
+      const i32 at = (first + n) * kKeys;
+      if constexpr (kBends) bend(at);
+      if (at < all_begin || at + kKeys > all_end) mask(at);
+      softmax.take(s, exponent);
+    }
+    void keep_weights() {
+#pragma unroll
+      for (i32 i = 0; i < kKeys / 16; ++i) arch::keep(weights[i]);
+    }
+    void keep_values() {
+      arch::keep(o);
+      keep_weights();
+      if (speaks()) chip.value_ring.release(value);
+      value.next();
+    }
+    void to_weights() {
+#pragma unroll
+      for (i32 i = 0; i < kKeys / 4; ++i)
+        weights[i / 4][i % 4] = pack_pair<kTypes.q.dtype>(s[2 * i], s[2 * i + 1]);
+    }
+    // The key of score i in a block from `begin` on.
+    static i32 key_of(i32 begin, i32 i) { return begin + i / 4 * 8 + i32(lane()) % 4 * 2 + i % 2; }
+    void mask(i32 begin) {
+      const KernelTile tile = chip.load_tile(turn);
+      const AttentionMask all = attention_mask(a, tile.sequence);
+      const AttentionRange seen[2] = {all.keys_of(row_of(tile)), all.keys_of(row_of(tile) + 8)};
+#pragma unroll
+      for (i32 i = 0; i < kKeys / 2; ++i) {
+        const AttentionRange& range = seen[i / 2 % 2];
+        const i32 at = key_of(begin, i);
+        if (at < range.begin || at >= range.end) s[i] = kMasked;
+      }
+    }
+
+    void bend(i32 begin) {
+      const KernelTile tile = chip.load_tile(turn);
+      const i32 row = row_of(tile);
+      const float cap = a.softcap, inward = Config::kSoftcap ? 2 * kLog2E * scale / cap : 0;
+      float slope = 0, apart = 0;
+      if constexpr (kHasAlibi) {
+        slope = reinterpret_cast<const float*>(a.alibi_slopes.data)[tile.head];
+        apart = float(attention_mask(a, tile.sequence).position(row));
+      }
+      const u8* bias[2] = {};
+      if constexpr (kHasBias) {
+        const i32 b = a.bias.size[0] == 1 ? 0 : tile.batch, h = a.bias.size[1] == 1 ? 0 : tile.head;
+#pragma unroll
+        for (i32 r = 0; r < 2; ++r)
+          bias[r] = a.bias.data + (b * a.bias.stride[0] + h * a.bias.stride[1] +
+                                   min(row + 8 * r, a.bias.size[2] - 1) * a.bias.stride[2]) *
+                                      size_of(kTypes.bias.dtype);
+      }
+#pragma unroll
+      for (i32 i = 0; i < kKeys / 2; ++i) {
+        float x = s[i];
+        // tanh x = 1 - 2 / (e^2x + 1)
+        x = Config::kSoftcap ? cap - 2 * cap * arch::reciprocal(arch::exp2(x * inward) + 1) : x * scale;
+        const i32 at = key_of(begin, i);
+        if constexpr (kHasAlibi) x -= slope * fabsf(apart + float(i / 2 % 2 * 8) - float(at));
+        if constexpr (kHasBias) x += load_bias(bias[i / 2 % 2], min(at, a.bias.size[3] - 1));
+        s[i] = x;
+      }
+    }
+    static float load_bias(const u8* from, i32 at) {
+      if constexpr (kTypes.bias.dtype == DType::kF32) return reinterpret_cast<const float*>(from)[at];
+      const u16 bits = reinterpret_cast<const u16*>(from)[at];
+      return kTypes.bias.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
+    }
+
+    void store() const {
+      const KernelTile tile = chip.load_tile(turn);
+#pragma unroll
+      for (i32 r = 0; r < 2; ++r) {
+        const i32 m = row_of(tile) + 8 * r;
+        if (m >= tile.sequence.queries()) continue;
+        float total = softmax.total[r], top = softmax.best[r] * exponent, factor = 1;
+        if constexpr (kHasSinks) {
+          const float sink = load_sink(tile.head) * kLog2E, before = top;
+          top = fmaxf(top, sink), factor = arch::exp2(before - top);
+          total = __fmaf_rn(total, factor, arch::exp2(sink - top));
+        }
+        const float inverse = total > 0 ? factor / total : 0;
+        const i32 query = tile.sequence.query_begin + m;
+        u32* const to = reinterpret_cast<u32*>(
+            a.y.data + (tile.batch * a.y.stride[0] + query * a.y.stride[1] + tile.head * a.y.stride[2]) * 2);
+#pragma unroll
+        for (i32 j = 0; j < kValueDim / 8; ++j)
+          if (8 * j < a.v.size[3])
+            to[4 * j + i32(lane()) % 4] =
+                pack_pair<kTypes.q.dtype>(o[4 * j + 2 * r] * inverse, o[4 * j + 2 * r + 1] * inverse);
+        if (lane() % 4 == 0)
+          reinterpret_cast<float*>(
+              a.lse.data)[tile.batch * a.lse.stride[0] + tile.head * a.lse.stride[1] + query] =
+              total > 0 ? (top + __log2f(total)) * kLn2 : -__int_as_float(0x7f800000);
+      }
+    }
+    float load_sink(i32 head) const {
+      if constexpr (kTypes.sinks.dtype == DType::kF32)
+        return reinterpret_cast<const float*>(a.sinks.data)[head];
+      const u16 bits = reinterpret_cast<const u16*>(a.sinks.data)[head];
+      return kTypes.sinks.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
+    }
+  };
+};
+
+}  // namespace flash_attention

@@ -1,0 +1,98 @@
+#include "heddle/ops/layer_norm/layer_norm_residual.h"
+
+#include <cmath>
+
+#include "heddle/ir/row_kernel.h"
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+
+std::vector<Case> layer_norm_residual_cases();
+
+namespace {
+
+void infer(std::byte* args) {
+  auto& a = as<LayerNormResidual>(args);
+  const char* const op = "layer_norm_residual";
+  require_rank(op, "x", a.x, 2);
+  require_float(op, "x", a.x);
+  require_shape(op, "residual", a.residual, {a.x.size[0], a.x.last()});
+  require_float(op, "residual", a.residual);
+  require_shape(op, "weight", a.weight, {a.x.last()});
+  require_float(op, "weight", a.weight);
+  if (a.bias.rank > 0) {
+    require_shape(op, "bias", a.bias, {a.x.last()});
+    require_float(op, "bias", a.bias);
+  }
+  require(a.eps >= 0, "[{}] eps = {}; must not be negative", op, a.eps);
+  set_output(op, "y", a.y, a.x.dtype, {a.x.size[0], a.x.last()});
+  set_output(op, "sum", a.sum, a.residual.dtype, {a.x.size[0], a.x.last()});
+}
+
+std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
+  return norm_axes(as<LayerNormResidual>(args).x.size[0], target);
+}
+
+// A tile reads the sum again that it has written.
+void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
+  const auto& a = as<LayerNormResidual>(args);
+  const auto rows = [&](const Tensor& tensor, Access access) {
+    out.push_back(part_of(tensor, access, {{t[0], t[1]}, {0, a.x.last()}}));
+  };
+  for (const Tensor* tensor : {&a.x, &a.residual, &a.sum}) rows(*tensor, Access::kRead);
+  out.push_back(whole(a.weight, Access::kRead));
+  if (a.bias.exists()) out.push_back(whole(a.bias, Access::kRead));
+  for (const Tensor* tensor : {&a.y, &a.sum}) rows(*tensor, Access::kWrite);
+}
+
+void reference(const std::byte* args, Values& values) {
+  const auto& a = as<LayerNormResidual>(args);
+  auto sum = values.read(a.x), y = sum;
+  const auto residual = values.read(a.residual), weight = values.read(a.weight);
+  const auto bias = a.bias.exists() ? values.read(a.bias) : std::vector<double>();
+  const size_t columns = weight.size();
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += residual[i];
+  values.write(a.sum, sum);
+  sum = values.read(a.sum);  // rounded
+  for (size_t row = 0; row < sum.size(); row += columns) {
+    double total = 0, squares = 0;
+    for (size_t i = 0; i < columns; ++i) total += sum[row + i];
+    const double mean = total / double(columns);
+    for (size_t i = 0; i < columns; ++i) squares += (sum[row + i] - mean) * (sum[row + i] - mean);
+    const double scale = 1 / std::sqrt(squares / double(columns) + double(a.eps));
+    for (size_t i = 0; i < columns; ++i)
+      y[row + i] = (sum[row + i] - mean) * scale * weight[i] + (bias.empty() ? 0 : bias[i]);
+  }
+  values.write(a.y, y);
+}
+
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<LayerNormResidual>(args);
+  return {
+      .form = RowForm::kRows, .matrices = {&a.x, &a.residual, &a.y, &a.sum}, .vectors = {&a.weight, &a.bias}};
+}
+
+}  // namespace
+
+const OpSpec& layer_norm_residual_op() {
+  static const OpSpec spec = [] {
+    OpSpec op = op_of<LayerNormResidual>("layer_norm_residual",
+                                         "sum = x + residual, y = layer_norm of sum, row by row");
+    op.infer = infer;
+    op.axes = axes;
+    op.regions = regions;
+    op.flops = rowwise_flops<LayerNormResidual, 9>;
+    op.reference = reference;
+    op.cases = layer_norm_residual_cases;
+    set_row_kernel(op, row_work);
+    op.traits = {.output = "y", .wants_f32 = true};
+    op.gradient = {{"layer_norm_backward", {{"x", "sum"}}},
+                   {"copy", {{"x", "dx"}, {"y", "dresidual"}}},
+                   {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}},
+                   {"column_sum", {{"x", "dbias_parts"}, {"y", "dbias"}}}};
+    return op;
+  }();
+  return spec;
+}
+
+}  // namespace heddle

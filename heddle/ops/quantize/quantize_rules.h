@@ -1,0 +1,43 @@
+// Checks of codes, and codes in fp64.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "heddle/ir/rules.h"
+#include "heddle/ops/quantize/code_kind.h"
+
+namespace heddle {
+
+// Gives codes their dtype and sizes; those of a caller must begin rows at words of four.
+inline void set_codes(const char* op, const char* argument, Tensor& codes, i32 code, std::vector<i32> shape) {
+  require(code >= 0 && code < kNumCodeKinds, "[{}] code = {}; must be 0 to {}", op, code, kNumCodeKinds - 1);
+  require(shape[1] % 4 == 0, "[{}] {} has {} columns; must be a multiple of 4", op, argument, shape[1]);
+  if (codes.rank == 0) codes = dense(kCodeTypes[code], shape);
+  require_shape(op, argument, codes, shape);
+  require_dtype(op, argument, codes, kCodeTypes[code]);
+  require(codes.size[0] == 1 || codes.stride[0] % 4 == 0,
+          "[{}] {} has rows {} elements apart; must be a multiple of 4", op, argument, codes.stride[0]);
+}
+
+// Codes and scales of rows of `columns` values, in groups of `group`.
+struct Coded {
+  std::vector<double> codes, scales;
+};
+inline Coded coded(const std::vector<double>& x, size_t columns, size_t group, i32 code) {
+  Coded made;
+  for (size_t row = 0; row < x.size(); row += columns)
+    for (size_t begin = 0; begin < columns; begin += group) {
+      const size_t end = std::min(columns, begin + group);
+      double most = 1e-30;
+      for (size_t i = begin; i < end; ++i) most = std::max(most, std::abs(x[row + i]));
+      const double largest = double(kLargestCode[code]), scale = most / largest;
+      made.scales.push_back(scale);
+      for (size_t i = begin; i < end; ++i)
+        made.codes.push_back(std::clamp(x[row + i] / scale, -largest, largest));
+    }
+  return made;
+}
+
+}  // namespace heddle

@@ -1,0 +1,18 @@
+#include "heddle/ir/cases.h"
+#include "heddle/ops/rms_norm/rms_norm_residual.h"
+
+namespace heddle {
+
+std::vector<Case> rms_norm_residual_cases() {
+  std::vector<Case> cases;
+  for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
+    for (auto [rows, columns] : {std::pair{1, 2}, {1, 64}, {5, 37}, {33, 300}, {2, 1600}, {3, 2056}}) {
+      RmsNormResidual args{.x = input(type, {rows, columns}),
+                           .residual = input(type, {rows, columns}),
+                           .weight = input(DType::kF32, {columns})};
+      cases.push_back(make_case(args, unit_bound(type, 16)));
+    }
+  return cases;
+}
+
+}  // namespace heddle

@@ -1,0 +1,45 @@
+// The norm of sums of rows, in registers.
+namespace rms_norm_residual {
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 256, kRowThreads = 256;
+  static constexpr i32 kWords = 4;
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords;
+  static constexpr DType kIn = Config::types().x.dtype, kResidual = Config::types().residual.dtype,
+                         kWeight = Config::types().weight.dtype, kSum = Config::types().sum.dtype,
+                         kOut = Config::types().y.dtype;
+  using Team = RowTeam<kThreads, Config::kRowThreads>;
+
+  static void run(const RmsNormResidual& a, const TensorMap*, u8*) {
+    const i32 row = Team::row(), eights = a.x.size[1] / 8;
+    if (row >= a.x.size[0]) return;
+    Eight<kIn> values[kWords];
+    Eight<kResidual> residual[kWords];
+    Eight<kSum> sums[kWords];
+    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
+      values[n].load(row_of(a.x, row), at), residual[n].load(row_of(a.residual, row), at);
+    });
+    float squares = 0;
+    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
+      sums[n] = Eight<kSum>::of([&](i32 i) { return values[n].get(i) + residual[n].get(i); });
+      sums[n].store(row_of(a.sum, row), at);
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) squares = fma(sums[n].get(i), sums[n].get(i), squares);
+    });
+    Eight<kWeight> weights[kWords];
+    Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
+    const float scale = rsqrt(Team::reduce(Sum(), squares) / float(8 * eights) + a.eps);
+    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
+      Eight<kOut>::of([&](i32 i) {
+        return sums[n].get(i) * scale * weights[n].get(i);
+      }).store(row_of(a.y, row), at);
+    });
+  }
+};
+
+}  // namespace rms_norm_residual

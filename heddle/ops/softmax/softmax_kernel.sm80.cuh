@@ -1,0 +1,82 @@
+// Softmax of rows in registers, and of longer ones in two passes, of which the first keeps the maximum and the sum online
+// (Milakov and Gimelshein, 2018).
+namespace softmax {
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 256, kRowThreads = 256;
+  static constexpr i32 kWords = 4;
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords;
+  static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
+  using Team = RowTeam<kThreads, Config::kRowThreads>;
+
+  static void run(const Softmax& a, const TensorMap*, u8*) {
+    const i32 row = Team::row(), eights = a.x.size[1] / 8;
+    if (row >= a.x.size[0]) return;
+    const u8* const x = row_of(a.x, row);
+    u8* const y = row_of(a.y, row);
+    Eight<kIn> values[kWords];
+    Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(x, at); });
+    float most = -1e38f, sum = 0;
+    Team::template each<kWords>(eights, [&](i32 n, i32) {
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) most = fmaxf(most, values[n].get(i));
+    });
+    Softsum all{Team::over_warp(Max(), most)};
+    Team::template each<kWords>(eights, [&](i32 n, i32) {
+#pragma unroll
+      for (i32 i = 0; i < 8; ++i) sum += arch::exp2((values[n].get(i) - all.top) * kLog2E);
+    });
+    all.sum = sum;
+    all.join<Team>();
+    const float scale = 1 / all.sum;
+    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
+      Eight<kOut>::of([&](i32 i) {
+        return arch::exp2((values[n].get(i) - all.top) * kLog2E) * scale;
+      }).store(y, at);
+    });
+  }
+};
+
+template <class Config>
+struct LongKernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords;
+  static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
+  using Team = RowTeam<kThreads, kThreads>;
+
+  static void run(const Softmax& a, const TensorMap*, u8*) {
+    const i32 row = Team::row(), eights = a.x.size[1] / 8;
+    const u8* const x = row_of(a.x, row);
+    u8* const y = row_of(a.y, row);
+    const auto each_chunk = [&](auto&& use) {
+#pragma unroll 1
+      for (i32 begin = 0; begin < eights; begin += kWords * i32(kThreads)) {
+        Eight<kIn> values[kWords];
+        Team::template each<kWords>(eights - begin,
+                                    [&](i32 n, i32 at) { values[n].load_kept(x, begin + at); });
+        Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { use(values[n], begin + at); });
+      }
+    };
+    Softsum all;
+    each_chunk([&](const Eight<kIn>& value, i32) {
+      float most = value.get(0);
+#pragma unroll
+      for (i32 i = 1; i < 8; ++i) most = fmaxf(most, value.get(i));
+      all.add<8>(most, [&](i32 i) { return value.get(i); });
+    });
+    all.join<Team>();
+    const float scale = 1 / all.sum;
+    each_chunk([&](const Eight<kIn>& value, i32 at) {
+      Eight<kOut>::of([&](i32 i) {
+        return arch::exp2((value.get(i) - all.top) * kLog2E) * scale;
+      }).store(y, at);
+    });
+  }
+};
+
+}  // namespace softmax

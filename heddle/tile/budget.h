@@ -1,0 +1,162 @@
+// States what a kernel spends: registers by role, shared memory by name. All sums are constants, asserted where a kernel is declared:
+//
+//   constexpr Budget kBudget = Budget{}.role("bring", 4, 40).role("work", 8, 232).part("ring", 4 * 49152, 1024);
+//   static_assert(kBudget.fits());
+//
+// A kernel takes offsets by name, and `heddle layout` prints the table.
+// Read by host and device: no standard headers.
+#pragma once
+
+#include "heddle/tile/layout.h"
+
+namespace heddle::tile {
+
+// A short text that can be part of a template parameter.
+struct Name {
+  static constexpr i32 kMost = 23;
+  char text[kMost + 1] = {};
+
+  constexpr Name() = default;
+  constexpr Name(const char* from) {  // a literal stands for a name
+    i32 i = 0;
+    for (; i < kMost && from[i] != 0; ++i) text[i] = from[i];
+    hold(from[i] == 0, "a name has at most 23 characters");
+  }
+  friend constexpr bool operator==(const Name&, const Name&) = default;
+};
+
+// Warps that do the same, with the registers that a thread of them has after the roles have parted (setmaxnreg).
+struct Role {
+  Name name;
+  i32 warps = 0, registers = 0;
+  friend constexpr bool operator==(const Role&, const Role&) = default;
+};
+// Bytes of shared memory.
+struct Part {
+  Name name;
+  i32 offset = 0, bytes = 0;
+  friend constexpr bool operator==(const Part&, const Part&) = default;
+};
+
+// One SM gives this to a CTA.
+struct SmLimits {
+  i32 registers = 65536, shared_bytes = 227 * 1024, threads = 1024;
+};
+
+struct Budget {
+  static constexpr i32 kMostRoles = 6, kMostParts = 12;
+  i32 role_count = 0, part_count = 0;
+  Role roles[kMostRoles] = {};
+  Part parts[kMostParts] = {};
+  bool parted = false;  // roles exchange registers; else all have what the launch gives
+
+  constexpr Budget role(const Name& name, i32 warps, i32 registers) const {
+    hold(role_count < kMostRoles, "a budget has at most kMostRoles roles");
+    Budget more = *this;
+    more.roles[more.role_count++] = {name, warps, registers};
+    more.parted = more.role_count > 1;
+    return more;
+  }
+  // After the parts before it, aligned.
+  constexpr Budget part(const Name& name, i32 bytes, i32 alignment = 16) const {
+    hold(part_count < kMostParts, "a budget has at most kMostParts parts");
+    hold(alignment > 0 && (alignment & (alignment - 1)) == 0, "an alignment is a power of two");
+    Budget more = *this;
+    const i32 offset = (shared_bytes() + alignment - 1) / alignment * alignment;
+    more.parts[more.part_count++] = {name, offset, bytes};
+    return more;
+  }
+
+  constexpr i32 offset(const Name& name) const {
+    i32 found = -1;
+    for (i32 i = 0; i < part_count; ++i)
+      if (parts[i].name == name) found = parts[i].offset;
+    hold(found >= 0, "a part of the budget has this name");
+    return found;
+  }
+  constexpr i32 shared_bytes() const {
+    return part_count == 0 ? 0 : parts[part_count - 1].offset + parts[part_count - 1].bytes;
+  }
+  constexpr i32 warps() const {
+    i32 count = 0;
+    for (i32 i = 0; i < role_count; ++i) count += roles[i].warps;
+    return count;
+  }
+  constexpr i32 threads() const { return 32 * warps(); }
+  // Registers of all threads once the roles have parted.
+  constexpr i32 registers() const {
+    i32 count = 0;
+    for (i32 i = 0; i < role_count; ++i) count += 32 * roles[i].warps * roles[i].registers;
+    return count;
+  }
+  // A thread's registers at launch, when one CTA has the SM: the compiler is told by __launch_bounds__(threads(), 1).
+  constexpr i32 launch_registers(const SmLimits& sm = {}) const {
+    const i32 each = sm.registers / (threads() > 0 ? threads() : 1) / 8 * 8;
+    return each < 255 ? each : 255;
+  }
+  // The first rule that the budget breaks, or nullptr. A role that asks for more registers than the launch holds waits
+  // forever, without a message.
+  constexpr const char* broken_rule(const SmLimits& sm = {}) const {
+    if (role_count == 0) return "a kernel has a role";
+    if (threads() > sm.threads) return "there are at most 1,024 threads";
+    if (shared_bytes() > sm.shared_bytes) return "the shared memory of an SM holds all parts";
+    for (i32 i = 0; i < role_count; ++i) {
+      if (!parted) continue;
+      if (roles[i].warps % 4 != 0) return "four warps exchange registers together";
+      if (roles[i].registers % 8 != 0) return "registers are exchanged by eights";
+      if (roles[i].registers < 24 || roles[i].registers > 256) return "a role has 24 to 256 registers";
+    }
+    if (parted && registers() > launch_registers(sm) * threads())
+      return "roles together have what the launch has";
+    if (!parted && roles[0].registers > launch_registers(sm)) return "a thread has what the launch gives it";
+    return nullptr;
+  }
+  constexpr bool fits(const SmLimits& sm = {}) const { return broken_rule(sm) == nullptr; }
+  friend constexpr bool operator==(const Budget&, const Budget&) = default;
+};
+
+// The table of a budget as text: lines of a name and numbers.
+struct BudgetText {
+  static constexpr i32 kMost = 2048;
+  char text[kMost] = {};
+  i32 size = 0;
+
+  constexpr void add(const char* from, i32 width = 0) {
+    i32 written = 0;
+    for (; from[written] != 0; ++written) put(from[written]);
+    for (; written < width; ++written) put(' ');
+  }
+  constexpr void add(i32 number, i32 width) {
+    char digits[12] = {};
+    i32 count = 0;
+    do digits[count++] = char('0' + number % 10);
+    while ((number /= 10) > 0);
+    for (i32 i = count; i < width; ++i) put(' ');
+    while (count > 0) put(digits[--count]);
+  }
+
+ private:
+  constexpr void put(char c) {
+    hold(size + 1 < kMost, "a budget's table has at most 2,047 characters");
+    text[size++] = c;
+  }
+};
+constexpr BudgetText to_text(const Budget& budget) {
+  BudgetText text;
+  text.add("role                    warps registers\n");
+  for (i32 i = 0; i < budget.role_count; ++i) {
+    text.add(budget.roles[i].name.text, 24);
+    text.add(budget.roles[i].warps, 5), text.add(budget.roles[i].registers, 10), text.add("\n");
+  }
+  text.add("at launch", 24), text.add(budget.warps(), 5), text.add(budget.launch_registers(), 10),
+      text.add("\n");
+  text.add("shared memory          offset     bytes\n");
+  for (i32 i = 0; i < budget.part_count; ++i) {
+    text.add(budget.parts[i].name.text, 23);
+    text.add(budget.parts[i].offset, 6), text.add(budget.parts[i].bytes, 10), text.add("\n");
+  }
+  text.add("together", 23), text.add(budget.shared_bytes(), 16), text.add("\n");
+  return text;
+}
+
+}  // namespace heddle::tile

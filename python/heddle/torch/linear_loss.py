@@ -1,0 +1,124 @@
+"""The loss of a linear layer's logits, without the logits in memory."""
+
+import torch
+
+import heddle
+import heddle.ops
+
+CHUNK_BYTES = 256 << 20  # of logits that are in memory at once
+LEAST_ROWS = 128  # of a chunk, for the products
+
+
+def _rows_of_chunk(rows, weight, chunk_rows):
+    if chunk_rows is None:
+        fitting = CHUNK_BYTES // (weight.shape[0] * weight.element_size())
+        chunk_rows = max(LEAST_ROWS, fitting // LEAST_ROWS * LEAST_ROWS)
+    return range(0, rows, chunk_rows), chunk_rows
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """Loss of each row times `factor`. The gradients of a chunk are made while its logits are there; where
+    those of the rows are known only later (`later`), its logits are made again."""
+
+    @staticmethod
+    def forward(ctx, x, weight, target, factor, options, chunk_rows, later):
+        needs_x, needs_weight = ctx.needs_input_grad[:2]
+        now = (needs_x or needs_weight) and not later
+        dx = torch.empty_like(x) if now and needs_x else None
+        dweight = torch.zeros_like(weight) if now and needs_weight else None
+        loss = torch.empty(len(x), dtype=torch.float32, device=x.device)
+        lse = torch.empty_like(loss)
+        starts, size = _rows_of_chunk(len(x), weight, chunk_rows)
+        for start in starts:
+            part = slice(start, start + size)
+            logits = x[part] @ weight.T
+            heddle.ops.cross_entropy(logits, target[part], **options, out=(loss[part], lse[part]))
+            if now:
+                _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight)
+        ctx.now, ctx.options, ctx.chunk_rows = now, options, chunk_rows
+        ctx.made = (dx, dweight)
+        if not now:
+            ctx.save_for_backward(x, weight, target, lse, factor)
+        return loss * factor
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, given):
+        if ctx.now:
+            if ctx.made is None:
+                raise heddle.InvalidArgument(
+                    "[linear_cross_entropy] its gradient was taken before, in place; call it again"
+                )
+            (dx, dweight), ctx.made = ctx.made, None
+            # The sum of the losses is what is differentiated, so that all rows have one gradient.
+            one = given[0] if given.numel() else given.sum()
+            for each in (dx, dweight):
+                if each is not None:
+                    each.mul_(one.to(each.dtype))
+            return dx, dweight, None, None, None, None, None
+        x, weight, target, lse, factor = ctx.saved_tensors
+        dx = torch.empty_like(x) if ctx.needs_input_grad[0] else None
+        dweight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
+        starts, size = _rows_of_chunk(len(x), weight, ctx.chunk_rows)
+        for start in starts:
+            part = slice(start, start + size)
+            logits = x[part] @ weight.T
+            _chunk(x, weight, target, lse, factor * given, ctx.options, part, logits, dx, dweight)
+        return dx, dweight, None, None, None, None, None
+
+
+def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
+    """Puts the gradient of a chunk's logits in their place, and adds what follows to dx and dweight."""
+    heddle.ops.cross_entropy_backward(
+        logits, target[part], lse[part], factor[part].contiguous(), **options, out=logits
+    )
+    if dx is not None:
+        torch.mm(logits, weight, out=dx[part])
+    if dweight is not None:
+        dweight.addmm_(logits.T, x[part])
+
+
+def linear_cross_entropy(
+    x,
+    weight,
+    target,
+    *,
+    ignore_index=-100,
+    label_smoothing=0.0,
+    softcap=0.0,
+    z_loss=0.0,
+    reduction="mean",
+    chunk_rows=None,
+):
+    """cross_entropy of x @ weight.T, whose logits are never all in memory.
+
+    x [..., K], weight [V, K], target [...]. Logits of `chunk_rows` rows are in memory; by default as many as
+    256 MB hold. `reduction` is "mean" (over the targets that are not ignored), "sum" or "none"; with "none"
+    the gradient makes the logits again.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise heddle.InvalidArgument(
+            f'[linear_cross_entropy] reduction = {reduction!r}; must be "mean", "sum" or "none"'
+        )
+    if x.shape[-1] != weight.shape[-1] or x.shape[:-1] != target.shape or weight.dim() != 2:
+        raise heddle.InvalidArgument(
+            f"[linear_cross_entropy] x is {list(x.shape)}, weight {list(weight.shape)}, target"
+            f" {list(target.shape)}; must be [..., K], [V, K] and [...]"
+        )
+    if chunk_rows is not None and chunk_rows < 1:
+        raise heddle.InvalidArgument(f"[linear_cross_entropy] chunk_rows = {chunk_rows}; must be positive")
+    options = {
+        "ignore_index": ignore_index,
+        "label_smoothing": label_smoothing,
+        "softcap": softcap,
+        "z_loss": z_loss,
+    }
+    flat, targets = x.reshape(-1, x.shape[-1]), target.reshape(-1).contiguous()
+    factor = torch.ones(len(flat), dtype=torch.float32, device=x.device)
+    if reduction == "mean":
+        factor = factor / (targets != ignore_index).sum()
+    later = reduction == "none"
+    if later:
+        losses = _LinearCrossEntropy.apply(flat, weight, targets, factor, options, chunk_rows, True)
+        return losses.reshape(target.shape)
+    return _LinearCrossEntropy.apply(flat, weight, targets, factor, options, chunk_rows, False).sum()

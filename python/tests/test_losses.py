@@ -1,0 +1,174 @@
+"""cross_entropy against torch's, with all of its options."""
+
+import itertools
+
+import pytest
+import torch
+
+import heddle
+
+ROWS, COLUMNS = 23, 77
+OPTIONS = [
+    {},
+    {"label_smoothing": 0.2},
+    {"softcap": 3.0},
+    {"z_loss": 0.1},
+    {"label_smoothing": 0.1, "softcap": 5.0, "z_loss": 0.01},
+]
+
+
+def torch_loss(logits, target, label_smoothing=0.0, softcap=0.0, z_loss=0.0, ignore_index=-100):
+    z = softcap * torch.tanh(logits.float() / softcap) if softcap else logits.float()
+    lse = torch.logsumexp(z, -1)
+    loss = torch.nn.functional.cross_entropy(
+        z, target.long(), reduction="none", ignore_index=ignore_index, label_smoothing=label_smoothing
+    )
+    return loss + z_loss * (lse**2).masked_fill(target == ignore_index, 0), lse
+
+
+def rows(dtype=torch.float32, index=torch.int64, ignored=-100):
+    generator = torch.Generator().manual_seed(0)
+    logits = (4 * torch.randn(ROWS, COLUMNS, generator=generator)).to(dtype)
+    target = torch.randint(0, COLUMNS, (ROWS,), generator=generator).to(index)
+    target[::5] = ignored
+    return logits, target
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(
+    ("dtype", "index"), list(itertools.product((torch.float32, torch.bfloat16), (torch.int64, torch.int32)))
+)
+def test_value_and_gradient_are_those_of_torch(options, dtype, index):
+    logits, target = rows(dtype, index)
+    one, other = logits.clone().requires_grad_(), logits.float().requires_grad_()
+    loss, lse = heddle.ops.cross_entropy(one, target, **options)
+    wanted, wanted_lse = torch_loss(other, target, **options)
+    torch.testing.assert_close(loss, wanted, atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(lse, wanted_lse, atol=1e-5, rtol=1e-5)
+    weights = torch.linspace(-1, 1, ROWS)
+    ((loss * weights).sum() + (lse * weights.flip(0)).sum()).backward()
+    ((wanted * weights).sum() + (wanted_lse * weights.flip(0)).sum()).backward()
+    bound = 1e-5 if dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(one.grad.float(), other.grad, atol=bound, rtol=bound)
+
+
+def test_another_ignored_index():
+    logits, target = rows(ignored=7)
+    loss, _ = heddle.ops.cross_entropy(logits, target, ignore_index=7)
+    torch.testing.assert_close(loss, torch_loss(logits, target, ignore_index=7)[0], atol=1e-4, rtol=1e-5)
+
+
+def test_leading_dimensions():
+    logits, target = rows()
+    loss, lse = heddle.ops.cross_entropy(logits.reshape(1, ROWS, COLUMNS), target.reshape(1, ROWS))
+    assert loss.shape == lse.shape == (1, ROWS)
+
+
+def test_the_gradient_in_place_of_the_logits():
+    logits, target = rows()
+    loss, lse = heddle.ops.cross_entropy(logits, target)
+    wanted = heddle.ops.cross_entropy_backward(logits, target, lse, torch.ones_like(loss))
+    made = heddle.ops.cross_entropy_backward(logits, target, lse, torch.ones_like(loss), out=logits)
+    assert made is logits
+    assert torch.equal(made, wanted)
+
+
+def test_a_target_that_is_no_column_shows():
+    logits, target = rows()
+    for wrong in (COLUMNS, -1, 1 << 32):
+        target[1] = wrong
+        one = logits.clone().requires_grad_()
+        loss, _ = heddle.ops.cross_entropy(one, target)
+        loss.sum().backward()
+        assert loss.isnan().nonzero().tolist() == [[1]]
+        assert one.grad.isnan().any(-1).nonzero().tolist() == [[1]]
+
+
+def test_logits_that_are_no_numbers_show():
+    for value, wanted in ((torch.nan, "isnan"), (torch.inf, "isnan"), (-torch.inf, "isfinite")):
+        logits, target = rows()
+        logits[1, (target[1] + 1) % COLUMNS] = value
+        loss, _ = heddle.ops.cross_entropy(logits, target)
+        assert getattr(loss[1], wanted)()
+
+
+@pytest.mark.parametrize("kind", ["silu", "gelu", "gelu_tanh", "relu"])
+def test_gated_product(kind):
+    functional = torch.nn.functional
+    function = {
+        "silu": functional.silu,
+        "gelu": functional.gelu,
+        "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+        "relu": functional.relu,
+    }[kind]
+    generator = torch.Generator().manual_seed(0)
+    made = [torch.randn(2, 5, 19, generator=generator, requires_grad=True) for _ in range(2)]
+    other = [each.detach().clone().requires_grad_() for each in made]
+    y, wanted = heddle.ops.gated_product(*made, kind=kind), function(other[0]) * other[1]
+    torch.testing.assert_close(y, wanted, atol=1e-5, rtol=1e-5)
+    dy = torch.randn(y.shape, generator=generator)
+    y.backward(dy)
+    wanted.backward(dy)
+    for one, two in zip(made, other, strict=True):
+        torch.testing.assert_close(one.grad, two.grad, atol=1e-5, rtol=1e-5)
+
+
+def linear_inputs(dtype=torch.float32):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 11, 16, generator=generator).to(dtype)
+    weight = torch.randn(COLUMNS, 16, generator=generator).to(dtype)
+    target = torch.randint(0, COLUMNS, (3, 11), generator=generator)
+    target[:, ::4] = -100
+    return x, weight, target
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("chunk_rows", [None, 1, 5, 33])
+@pytest.mark.parametrize("options", OPTIONS[-2:])
+def test_the_loss_of_a_linear_layer(reduction, chunk_rows, options):
+    x, weight, target = linear_inputs()
+    one = [each.clone().requires_grad_() for each in (x, weight)]
+    other = [each.clone().requires_grad_() for each in (x, weight)]
+    loss = heddle.linear_cross_entropy(*one, target, reduction=reduction, chunk_rows=chunk_rows, **options)
+    logits = (other[0] @ other[1].T).reshape(-1, COLUMNS)
+    wanted, _ = torch_loss(logits, target.reshape(-1), **options)
+    if reduction == "none":
+        wanted = wanted.reshape(target.shape)
+    else:
+        wanted = wanted.sum() / (1 if reduction == "sum" else (target != -100).sum())
+    torch.testing.assert_close(loss, wanted, atol=1e-4, rtol=1e-5)
+    given = torch.linspace(-1, 2, loss.numel()).reshape(loss.shape) + 0.5
+    loss.backward(given)
+    wanted.backward(given)
+    for made, expected in zip(one, other, strict=True):
+        torch.testing.assert_close(made.grad, expected.grad, atol=2e-4, rtol=1e-4)
+
+
+def test_only_a_chunk_of_logits_is_in_memory(monkeypatch):
+    x, weight, target = linear_inputs()
+    seen = []
+    forward = heddle.ops.cross_entropy
+
+    def watched(logits, *more, **options):
+        seen.append(logits.shape[0])
+        return forward(logits, *more, **options)
+
+    monkeypatch.setattr(heddle.ops, "cross_entropy", watched)
+    heddle.linear_cross_entropy(x, weight.requires_grad_(), target, chunk_rows=8).backward()
+    assert seen == [8, 8, 8, 8, 1]
+
+
+def test_the_gradient_of_a_linear_layer_is_taken_once():
+    x, weight, target = linear_inputs()
+    loss = heddle.linear_cross_entropy(x, weight.requires_grad_(), target)
+    loss.backward(retain_graph=True)
+    with pytest.raises(heddle.InvalidArgument, match="was taken before"):
+        loss.backward()
+
+
+def test_what_does_not_fit_a_linear_layer_is_refused():
+    x, weight, target = linear_inputs()
+    with pytest.raises(heddle.InvalidArgument, match=r"must be \[..., K\]"):
+        heddle.linear_cross_entropy(x, weight.T, target)
+    with pytest.raises(heddle.InvalidArgument, match='must be "mean"'):
+        heddle.linear_cross_entropy(x, weight, target, reduction="max")

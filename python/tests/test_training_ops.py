@@ -1,0 +1,88 @@
+"""Norms with a residual, and AdamW, against torch's."""
+
+import pytest
+import torch
+
+import heddle
+
+functional = torch.nn.functional
+
+
+def leaves(*shapes):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(shape, generator=generator, requires_grad=True) for shape in shapes]
+
+
+def norms(kind, shape=(2, 5, 48)):
+    """The inputs, heddle's function and torch's of them."""
+    vector = shape[-1:]
+    if kind == "rms_norm":
+        return (
+            leaves(shape, shape, vector),
+            lambda x, r, w: heddle.ops.rms_norm_residual(x, r, w, eps=1e-5),
+            lambda x, r, w: (functional.rms_norm(x + r, vector, w, 1e-5), x + r),
+        )
+    return (
+        leaves(shape, shape, vector, vector),
+        lambda x, r, w, b: heddle.ops.layer_norm_residual(x, r, w, b, eps=1e-5),
+        lambda x, r, w, b: (functional.layer_norm(x + r, vector, w, b, 1e-5), x + r),
+    )
+
+
+@pytest.mark.parametrize("kind", ["rms_norm", "layer_norm"])
+@pytest.mark.parametrize("used", [(0, 1), (0,), (1,)])
+def test_norms_with_a_residual(kind, used):
+    made, ours, torchs = norms(kind)
+    other = [each.detach().clone().requires_grad_() for each in made]
+    found, wanted = ours(*made), torchs(*other)
+    for one, two in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, two, atol=1e-5, rtol=1e-5)
+    given = [torch.randn_like(found[i]) for i in used]
+    torch.autograd.backward([found[i] for i in used], given)
+    torch.autograd.backward([wanted[i] for i in used], given)
+    for one, two in zip(made, other, strict=True):
+        two_grad = torch.zeros_like(two) if two.grad is None else two.grad
+        torch.testing.assert_close(one.grad, two_grad, atol=1e-4, rtol=1e-4)
+
+
+def test_the_norm_takes_the_sum_as_stored():
+    x, residual, weight = (each.detach().bfloat16() for each in leaves((4, 64), (4, 64), (64,)))
+    y, total = heddle.ops.rms_norm_residual(x, residual, weight)
+    assert torch.equal(total, x + residual)
+    assert torch.equal(y, heddle.ops.rms_norm(total, weight))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_adamw_in_place_is_that_of_torch(dtype):
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(7, 33, generator=generator).to(dtype)
+    theirs = torch.nn.Parameter(start.float())
+    optimizer = torch.optim.AdamW([theirs], lr=1e-2, betas=(0.9, 0.95), weight_decay=0.1)
+    ours, mean, square = start.float(), torch.zeros(7, 33), torch.zeros(7, 33)
+    narrow = start.clone()
+    for step in range(1, 6):
+        theirs.grad = torch.randn(7, 33, generator=generator).to(dtype).float()
+        optimizer.step()
+        options = {"lr": 1e-2, "beta1": 0.9, "beta2": 0.95, "weight_decay": 0.1, "step": step}
+        state = (ours, mean, square)
+        if dtype == torch.bfloat16:
+            copies = (mean.clone(), square.clone())
+            heddle.ops.adamw(narrow, theirs.grad.to(dtype), *copies, **options, out=(narrow, *copies))
+            torch.testing.assert_close(narrow.float(), theirs.detach(), atol=1e-4, rtol=8e-3)
+            narrow.copy_(theirs.detach())
+        made = heddle.ops.adamw(ours, theirs.grad.to(dtype), mean, square, **options, out=state)
+        assert made[0] is ours
+        torch.testing.assert_close(ours, theirs.detach(), atol=2e-6, rtol=2e-5)
+    state = optimizer.state[theirs]
+    torch.testing.assert_close(mean, state["exp_avg"], atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(square, state["exp_avg_sq"], atol=1e-6, rtol=1e-5)
+
+
+def test_adamw_of_a_vector_leaves_its_inputs():
+    param, grad = torch.ones(5), torch.ones(5)
+    new, mean, _ = heddle.ops.adamw(param, grad, torch.zeros(5), torch.zeros(5), lr=0.5, weight_decay=0.0)
+    torch.testing.assert_close(new, torch.full((5,), 0.5))
+    torch.testing.assert_close(mean, torch.full((5,), 0.1))
+    assert torch.equal(param, torch.ones(5))
+    with pytest.raises(heddle.InvalidArgument, match="step = 0"):
+        heddle.ops.adamw(param, grad, mean, mean, step=0)

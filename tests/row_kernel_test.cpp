@@ -1,0 +1,119 @@
+// Whole kernels of rows and of single elements (ir/row_kernel.h): what fits, and what the default follows. No GPU is needed;
+// op_call_test.cpp runs them, also on the emulated GPU.
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/program/body_check.h"
+#include "heddle/backend/cuda/program/kernel_source.h"
+#include "heddle/backend/cuda/program/requests.h"
+#include "heddle/ir/registry.h"
+#include "heddle/ir/rules.h"
+#include "heddle/ops/layer_norm/layer_norm_backward.h"
+#include "heddle/ops/layer_norm/layer_norm_residual.h"
+#include "heddle/ops/rope/rope.h"
+#include "heddle/ops/softmax/softmax.h"
+#include "heddle/ops/transpose/transpose.h"
+
+namespace heddle {
+namespace {
+
+const KernelTarget& h100() {
+  static const KernelTarget target = cuda::kernel_target_of("sm_90a");
+  return target;
+}
+
+template <class Args>
+std::vector<std::byte> inferred(const char* op, const Args& args) {
+  std::vector<std::byte> bytes(sizeof args);
+  new (bytes.data()) Args(args);
+  get_op(op).infer(bytes.data());
+  return bytes;
+}
+KernelPlan plan_of(const char* op, const std::vector<std::byte>& args, const KernelTarget& target = h100()) {
+  return get_op(op).kernel(args.data(), target, {});
+}
+
+std::vector<std::byte> softmax(i32 rows, i32 columns, DType type = DType::kBf16, i64 pad = 0) {
+  Tensor x = dense(type, {rows, columns});
+  x.stride[0] += pad;
+  return inferred("softmax", Softmax{.x = x});
+}
+std::vector<std::byte> norm(i32 rows, i32 columns, DType type = DType::kBf16) {
+  return inferred("layer_norm_residual", LayerNormResidual{.x = dense(type, {rows, columns}),
+                                                           .residual = dense(type, {rows, columns}),
+                                                           .weight = dense(type, {columns}),
+                                                           .bias = dense(type, {columns})});
+}
+
+TEST(RowKernel, SaysWhatDoesNotFit) {
+  EXPECT_EQ(plan_of("softmax", softmax(3, 64)).why_not, "");
+  EXPECT_EQ(plan_of("softmax", softmax(3, 61)).why_not, "a row has 61 elements, not a multiple of 8");
+  EXPECT_EQ(plan_of("softmax", softmax(3, 64, DType::kBf16, 4)).why_not,
+            "rows of bf16 [3, 64] begin 68 elements apart, not at words of 16 bytes");
+  EXPECT_EQ(plan_of("softmax", softmax(3, 64, DType::kF32, 4)).why_not, "");
+  EXPECT_EQ(plan_of("layer_norm_residual", norm(3, 40000)).why_not,
+            "a row has 40000 elements, which registers do not hold");
+  EXPECT_EQ(plan_of("transpose", inferred("transpose", Transpose{.x = dense(DType::kF32, {8, 8})})).why_not,
+            "f32 [8, 8] is not of elements of 16 bits, in rows of multiples of 8");
+  Rope rope{.x = dense(DType::kBf16, {2, 80}), .table = dense(DType::kF32, {2, 24})};
+  rope.head_dim = 40, rope.rotary_dim = 24, rope.heads = 2, rope.interleaved = 0;
+  EXPECT_EQ(plan_of("rope", inferred("rope", rope)).why_not,
+            "heads of 40 elements, of which 24 turn, are not cut into multiples of 8 and 16");
+  EXPECT_NE(plan_of("softmax", softmax(3, 64), {.arch = 75}).why_not, "");
+}
+
+// A prompt may be cut anywhere: the order of a sum must not follow from the number of rows.
+TEST(RowKernel, TheOrderOfSumsFollowsColumnsAlone) {
+  for (const i32 columns : {8, 256, 1000, 1024, 4096, 5120, 8192, 16384, 32768, 65536}) {
+    std::set<std::string> of_softmax, of_norm;
+    for (const i32 rows : {1, 2, 16, 100, 4096, 100000}) {
+      const KernelPlan plan = plan_of("softmax", softmax(rows, columns));
+      of_softmax.insert(plan.launches.at(0).name + plan.constants.text());
+      if (columns <= 32768)
+        of_norm.insert(plan_of("layer_norm_residual", norm(rows, columns)).constants.text());
+    }
+    EXPECT_EQ(of_softmax.size(), 1u) << columns;
+    EXPECT_LE(of_norm.size(), 1u) << columns;
+  }
+}
+
+TEST(RowKernel, ConfigurationsOfSumsAreMarked) {
+  const TilingTarget target{.gpu = true, .kernels = &h100()};
+  const std::vector<std::byte> args = softmax(100, 4096);
+  const std::vector<OpConfig> all = configs_of(get_op("softmax"), args.data(), target);
+  ASSERT_GE(all.size(), 3u);
+  for (const OpConfig& config : all) {
+    EXPECT_TRUE(is_of_kernel(config));
+    EXPECT_EQ(config.reorders(), &config != &all.front()) << config.text();
+    EXPECT_EQ(get_op("softmax").kernel(args.data(), h100(), config).why_not, "");
+  }
+  EXPECT_TRUE(configs_of(get_op("softmax"), args.data(), {.gpu = true}).empty())
+      << "programs have tiles alone";
+}
+
+TEST(RowKernel, DefaultsCompileWithoutSpills) {
+#ifdef HEDDLE_SANITIZED
+  GTEST_SKIP() << "NVRTC, which no sanitizer sees into: left to builds without one";
+#endif
+  if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  const auto expect_fits = [](const char* op, const std::vector<std::byte>& args) {
+    const KernelPlan plan = plan_of(op, args);
+    ASSERT_EQ(plan.why_not, "");
+    const cuda::Compiled compiled =
+        cuda::compile(cuda::kernel_request(get_op(op), args.data(), plan, "sm_90a"));
+    ASSERT_EQ(compiled.kernels.size(), 1u);
+    EXPECT_EQ(cuda::over_budget(compiled.kernels[0], {}), "") << op << ", " << plan.constants.text();
+  };
+  for (const auto& [columns, type] :
+       {std::pair{8192, DType::kBf16}, {32768, DType::kBf16}, {16384, DType::kF32}})
+    expect_fits("layer_norm_residual", norm(4, columns, type));
+  expect_fits("layer_norm_backward",
+              inferred("layer_norm_backward", LayerNormBackward{.x = dense(DType::kBf16, {32, 8192}),
+                                                                .weight = dense(DType::kBf16, {8192}),
+                                                                .dy = dense(DType::kBf16, {32, 8192})}));
+}
+
+}  // namespace
+}  // namespace heddle

@@ -1,0 +1,36 @@
+// The code of docs/kernels.md compiles, as one file.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "heddle/backend/cuda/compiler/jit.h"
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/base/file.h"
+
+namespace heddle::cuda {
+namespace {
+
+std::string code_of_page(const std::string& page) {
+  const std::string begin = "```cpp\n", end = "```\n";
+  std::string code;
+  for (size_t at = page.find(begin); at != std::string::npos; at = page.find(begin, at)) {
+    at += begin.size();
+    code += page.substr(at, page.find(end, at) - at);
+  }
+  return code;
+}
+
+TEST(Tutorial, ItsCodeCompiles) {
+  if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+  const std::string code = code_of_page(read_file(HEDDLE_SOURCE_DIR "/docs/kernels.md"));
+  ASSERT_NE(code.find("__global__"), std::string::npos);
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const Compiled compiled = compile({"docs/kernels.md", code, arch, {}});
+    ASSERT_EQ(compiled.kernels.size(), 1u) << compiled.log;
+    EXPECT_EQ(compiled.kernels[0].spill_store_bytes, 0) << compiled.log;
+    EXPECT_EQ(compiled.kernels[0].stack_bytes, 0) << "all places are constants, or computed in registers";
+  }
+}
+
+}  // namespace
+}  // namespace heddle::cuda
