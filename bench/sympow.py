@@ -35,12 +35,12 @@ def kernels():
             fields = dict.fromkeys(("x", "s", "dy", "dx"), dtype)
             name = f"sympow_mma_backward_{dtype}_{dim}_{columns}_{groups}"
             made[name] = ("sympow_mma_backward", "SympowMmaBackward", fields, constants, 3)
-        for dim, columns, own, cluster in STATE:
+        for dim, columns, fast, cluster in STATE:
             if dtype == "f16" and columns != 64:
                 continue
-            constants = {"Tiles": dim // 8, "Columns": columns, "Own": own, "Cluster": cluster}
+            constants = {"Tiles": dim // 8, "Columns": columns, "Fast": fast, "Cluster": cluster}
             constants["Stages"] = min(12, (SHARED - 64) // (state_stage(dim, columns) + 16))
-            name = f"mma_sympow_{dtype}_{dim}_{columns}_{own}_{cluster}"
+            name = f"mma_sympow_{dtype}_{dim}_{columns}_{fast}_{cluster}"
             made[name] = ("mma_sympow", "MmaSympow", dict.fromkeys("xvs", dtype), constants, 2)
         for dim, columns, power, groups, overlap in FORWARD:
             constants = {"WideRows": -(-dim // 64), "Columns": columns, "Power": power}
@@ -76,6 +76,15 @@ def kernels():
                 constants,
                 4,
             )
+        fields = dict.fromkeys(("s", "ds", "du"), dtype)
+        fields |= dict.fromkeys(("l", "dlast", "ds0", "part"), "f32")
+        made[f"state_scan_backward_{dtype}"] = (
+            "state_scan_backward",
+            "StateScanBackward",
+            fields,
+            {"Words": 3},
+            0,
+        )
         fields = {"u": dtype, "s": dtype, "s0": "f32", "l": "f32", "last": "f32"}
         made[f"state_scan_{dtype}"] = ("state_scan", "StateScan", fields, {"Ahead": 8}, 0)
     return made
@@ -83,26 +92,29 @@ def kernels():
 
 # d, E, groups
 BACKWARD = ((64, 64, 2), (64, 64, 3), (64, 72, 2), (64, 128, 2), (32, 64, 2), (24, 40, 2), (128, 64, 2))
-# d, E, blocks of a group, CTAs of a cluster
+# d, E, tiles s1 of a unit, CTAs of a cluster
 STATE = (
-    (64, 64, 3, 2),
-    (64, 64, 3, 1),
-    (64, 72, 3, 2),
+    (64, 64, 2, 1),
+    (64, 64, 2, 2),
+    (64, 64, 1, 2),
+    (64, 72, 2, 1),
+    (64, 72, 2, 2),
+    (64, 128, 1, 1),
     (64, 128, 1, 2),
-    (32, 64, 3, 2),
-    (24, 40, 3, 2),
+    (32, 64, 2, 1),
+    (24, 40, 2, 2),
     (128, 128, 1, 2),
+    (128, 64, 2, 2),
 )
-# d, E, power
 FORWARD = (
-    *((64, 64, 2, groups, overlap) for groups, overlap in ((4, 0), (3, 0), (3, 1), (2, 1))),
-    (64, 64, 4, 4, 0),
-    (32, 40, 2, 4, 0),
-    (128, 64, 2, 4, 0),
+    (64, 64, 2, 2, 1),
+    (64, 64, 4, 2, 1),
+    (32, 40, 2, 2, 1),
+    (128, 64, 2, 2, 1),
     (64, 128, 2, 2, 1),
 )
 ATTENTION = ((64, 64, 2), (64, 64, 4), (32, 40, 2), (128, 64, 2))
-VARIANTS = {"state_scan": "sm80"}
+VARIANTS = {"state_scan": "sm80", "state_scan_backward": "sm80"}
 
 
 def state_stage(dim, columns):
@@ -118,15 +130,13 @@ def attention_bytes(constants):
 
 # d, E, groups, CTAs of a cluster, blocks of a stage, turns
 MMA = (
-    *((64, 64, 4, cluster, per, turns) for cluster in (1, 2) for per in (1, 2) for turns in (0, 1)),
+    *((64, 64, 4, cluster, 2, 0) for cluster in (1, 2)),
     (64, 72, 4, 2, 1, 1),
-    (64, 72, 4, 1, 1, 0),
-    (64, 72, 4, 1, 2, 0),
-    *((64, 128, 2, cluster, per, turns) for cluster in (1, 2) for per in (1, 2) for turns in (0, 1)),
-    (64, 128, 3, 2, 1, 0),
+    (64, 72, 4, 2, 2, 0),
+    (64, 128, 2, 2, 2, 0),
     (32, 64, 4, 2, 2, 0),
     (24, 40, 4, 2, 2, 0),
-    (128, 128, 2, 2, 1, 0),
+    (128, 128, 2, 2, 2, 0),
 )
 
 
@@ -262,9 +272,10 @@ class Kernels:
 
     def mma_sympow(self, name, x, v, s, chunk):
         c = self.facts[name]["constants"]
-        cluster, blocks = c["Cluster"], c["Tiles"] * (c["Tiles"] + 1) // 2
+        cluster, pairs = c["Cluster"], (c["Tiles"] + 1) // 2
+        units = pairs * (pairs + 1) // (2 if c["Fast"] == 2 else 1)
         chunks, chunk = chunks_of(x.shape[1], chunk)
-        items = x.shape[0] * x.shape[2] * chunks * -(-blocks // (2 * c["Own"] * cluster))
+        items = x.shape[0] * x.shape[2] * chunks * -(-units // (2 * cluster))
         grid = min(items, self.sms // cluster) * cluster
         shared = c["Stages"] * (state_stage(8 * c["Tiles"], c["Columns"]) + 16)
         maps = [self.rows_map(x, 64 // cluster), self.rows_map(v, 64 // cluster)]
@@ -304,6 +315,11 @@ class Kernels:
             main()
 
         return run
+
+    def state_scan_backward(self, name, s, sums, ds, dlast, du, ds0, part, chunks, chunk):
+        grid = s.shape[0] * s.shape[1] * -(-(s.shape[2] // chunks) // 64)
+        tensors, attributes = (s, sums, ds, dlast, du, ds0, part), struct.pack("<ii", chunks, chunk)
+        return self.launcher(name, grid, 1, 256, 0, tensors, attributes, [])
 
     def state_scan(self, name, u, sums, s0, s, last, chunks, chunk):
         vectors = u.shape[2] // chunks * u.shape[3] // 8
@@ -554,7 +570,7 @@ class Checks:
                     inputs.append(exact[3])
                 given = (dy.double(), dtotal.double())
                 wanted = self.torch.autograd.grad((y, total), inputs, given)
-                y, total = y.detach().to(dtype), total.detach().float()
+                y, total = y.detach().to(dtype).contiguous(), total.detach().float().contiguous()
                 dq, dl_rows = self.empty(batch, length, heads, dim, dtype=dtype), self.torch.empty_like(total)
                 attributes = (dim**-0.5, chunk, normalise, 1e-3)
                 rows = (q, k, v, sums, before, y, total, dy, dtotal, dq, dl_rows)
@@ -571,6 +587,34 @@ class Checks:
                 run = self.kernels.power_attention_backward(name, keys, *attributes)
                 made = [dk, dv, dl] if gated else [dk, dv]
                 self.judge(what, run, made, wanted, [eps, eps, 4 * eps][: len(made)])
+
+    def state_scan_backward(self, name, fact):
+        torch, dtype = self.torch, self.dtype(fact, "s")
+        for batch, heads, length, chunk, width, columns in (
+            (2, 2, 300, 64, 192, 72),
+            (1, 3, 1000, 100, 100, 64),
+        ):
+            chunks = chunks_of(length, chunk)[0]
+            s, ds = (self.random(batch, heads, chunks * width, columns, dtype=dtype) for _ in range(2))
+            dlast = torch.randn(batch, heads, width, columns, device="cuda")
+            parts = -(-width // 64)
+            for sums in (self.gates(batch, length, heads, chunk), None):
+                du, ds0 = torch.empty_like(s), torch.empty_like(dlast)
+                part = torch.empty(batch, heads, chunks, parts, device="cuda")
+                run = self.kernels.state_scan_backward(name, s, sums, ds, dlast, du, ds0, part, chunks, chunk)
+                given, wanted, products = dlast.double(), [], []
+                for g in reversed(range(chunks)):
+                    rows = slice(g * width, (g + 1) * width)
+                    wanted.insert(0, given)
+                    product = s[:, :, rows].double() * given
+                    product = torch.nn.functional.pad(product, (0, 0, 0, parts * 64 - width))
+                    products.insert(0, product.unflatten(2, (parts, 64)).sum((-1, -2)))
+                    end = min((g + 1) * chunk, length) - 1
+                    decay = sums[:, end].double().exp()[..., None, None] if sums is not None else 1
+                    given = ds[:, :, rows].double() + decay * given
+                right = [torch.cat(wanted, 2), given, torch.stack(products, 2)]
+                bound = [torch.finfo(dtype).eps / 2, 1e-5, 1e-4]
+                self.judge(f"{name} {batch} {heads} {length}", run, [du, ds0, part], right, bound)
 
     def state_scan(self, name, fact):
         dtype = self.dtype(fact, "u")
@@ -621,6 +665,12 @@ def times(kernels):
         elif fact["op"] == "mma_sympow":
             s = torch.empty(1, heads, chunks * width, columns, device="cuda", dtype=bf16)
             cases[name] = kernels.mma_sympow(name, x, rows, s, chunk)
+        elif fact["op"] == "state_scan_backward":
+            u = checks.random(1, heads, chunks * width, 72, dtype=bf16)
+            last = torch.zeros(1, heads, width, 72, device="cuda")
+            part = torch.empty(1, heads, chunks, 36, device="cuda")
+            made = (torch.empty_like(u), torch.empty_like(last), part)
+            cases[name] = kernels.state_scan_backward(name, u, sums, u, last, *made, chunks, chunk)
         elif fact["op"] == "state_scan":
             u = checks.random(1, heads, chunks * width, 72, dtype=bf16)
             last = torch.empty(1, heads, width, 72, device="cuda")

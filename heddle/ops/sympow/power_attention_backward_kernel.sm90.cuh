@@ -160,7 +160,9 @@ struct Kernel {
       float sums[kDim / 2];
 #pragma unroll
       for (i32 i = 0; i < kDim / 2; ++i) sums[i] = 0;
+      // Gates are asked for a block ahead.
       float next_gate = gated && member < kKeys ? gate(a, at, at.chunk_begin + i32(member)) : 0.0f;
+      float next_last = gated ? gate(a, at, at.chunk_begin + kKeys - 1) : 0.0f;
       queries.wait(q);
 #pragma unroll 1
       for (i32 n = 0; n < blocks; ++n, place.next()) {
@@ -178,22 +180,33 @@ struct Kernel {
                                       ring.slot(place) + kWideRows * kBox);
         arch::commit_products();
         const arch::OnChip here = mine + turn * (kKeys * 4);
+        const bool apart = key + kKeys <= first;  // all queries come after the block
+        float of_row[2] = {1, 1};
         if (gated) {
+          if (apart) of_row[0] = __expf(row_gate[0] - next_last), of_row[1] = __expf(row_gate[1] - next_last);
           if (member < kKeys) {
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(here.at + member * 4), "f"(next_gate) : "memory");
+            const float value = apart ? __expf(next_last - next_gate) : next_gate;
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(here.at + member * 4), "f"(value) : "memory");
             next_gate = gate(a, at, key + kKeys + i32(member));
           }
+          next_last = gate(a, at, key + 2 * kKeys - 1);
           asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
           turn ^= 1;
         }
         arch::wait_products<0>();
         arch::keep(scores), arch::keep(weights);
-        const i32 ahead = key + kKeys <= first ? kKeys : at.begin + row - key;
+        const i32 ahead = at.begin + row - key;
         u32 slopes[kKeys / 16][4];
-        if (gated)
-          differentiate<true>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here, ahead);
+        if (gated && apart)
+          differentiate<true, true>(slopes, scores, weights, gate_sum, a.scale, of_row, given, here, ahead);
+        else if (gated)
+          differentiate<true, false>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here,
+                                     ahead);
+        else if (apart)
+          differentiate<false, true>(slopes, scores, weights, gate_sum, a.scale, of_row, given, here, ahead);
         else
-          differentiate<false>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here, ahead);
+          differentiate<false, false>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here,
+                                      ahead);
         arch::keep(sums);
 #pragma unroll
         for (i32 i = 0; i < kKeys / 16; ++i) arch::keep(slopes[i]);
@@ -222,27 +235,31 @@ struct Kernel {
           arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
   }
 
-  // Makes gradients of scores, and adds those of the row's gates. `ahead`: how many positions the thread's first query is after the
-  // block's first key.
-  template <bool kGated>
+  // Makes gradients of scores, and adds those of the row's gates. kApart: all queries come after the block, and decays are products of
+  // a row's and a key's part; else they follow from sums of gates, and `ahead` says how many positions the thread's first query is
+  // after the block's first key.
+  template <bool kGated, bool kApart>
   static void differentiate(u32 (&slopes)[kKeys / 16][4], const float (&scores)[kKeys / 2],
                             const float (&weights)[kKeys / 2], float (&gate_sum)[2], float scale,
-                            const float (&row_gate)[2], const float2 (&given)[2], arch::OnChip gates,
+                            const float (&of_row)[2], const float2 (&given)[2], arch::OnChip gates,
                             i32 ahead) {
 #pragma unroll
     for (i32 i = 0; i < kKeys / 8; ++i) {
-      float key_gate[2] = {0, 0}, slope[4];
+      float of_key[2] = {0, 0}, slope[4];
       if constexpr (kGated)
         asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                     : "=f"(key_gate[0]), "=f"(key_gate[1])
+                     : "=f"(of_key[0]), "=f"(of_key[1])
                      : "r"(gates.at + i * 32 + lane() % 4 * 8));
 #pragma unroll
       for (i32 j = 0; j < 4; ++j) {
         const i32 key = i * 8 + i32(lane() % 4) * 2 + j % 2;
         const float s = scores[4 * i + j] * scale, cube = Config::kPower == 2 ? s : s * s * s;
-        const float decay = kGated ? __expf(row_gate[j / 2] - key_gate[j % 2]) : 1.0f;
+        float decay = 1;
+        if constexpr (kGated && kApart) decay = of_row[j / 2] * of_key[j % 2];
+        if constexpr (kGated && !kApart) decay = __expf(of_row[j / 2] - of_key[j % 2]);
         const float of = weights[4 * i + j] * given[j / 2].x + given[j / 2].y;
-        const float value = key <= ahead + j / 2 * 8 ? of * decay * cube : 0.0f;  // times power: the slope
+        float value = of * decay * cube;  // times power: the slope
+        if constexpr (!kApart) value = key <= ahead + j / 2 * 8 ? value : 0.0f;
         gate_sum[j / 2] += value * s;
         slope[j] = value * float(Config::kPower);
       }

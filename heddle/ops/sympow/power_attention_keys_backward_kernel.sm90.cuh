@@ -162,7 +162,9 @@ struct Kernel {
 #pragma unroll
       for (i32 i = 0; i < kColumns / 2; ++i) dv[i] = 0;
       keys.wait(k);
+      // Facts are asked for a block ahead.
       float4 next{};
+      float next_gate = gate(a, at, first);  // the block's first query has it
       if (member < kQueries) next = facts_of(a, rows, at, first + i32(member));
 #pragma unroll 1
       for (i32 n = 0; n < blocks; ++n, place.next()) {
@@ -180,17 +182,28 @@ struct Kernel {
                                       ring.slot(place) + kWideRows * kBox);
         arch::commit_products();
         const arch::OnChip here = mine + turn * kFactBytes;
+        const bool apart = query >= first + 64 && query + kQueries <= at.end;  // all come after the keys
+        float of_key[2];
+#pragma unroll
+        for (i32 half = 0; half < 2; ++half)
+          of_key[half] = apart ? __expf(next_gate - key_gate[half]) : key_gate[half];
         if (member < kQueries) {
+          if (apart) next.z = __expf(next.z - next_gate);
           arch::store_floats(here + member * 16, next);
           next = facts_of(a, rows, at, query + kQueries + i32(member));
         }
+        next_gate = gate(a, at, query + kQueries);
         asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
         turn ^= 1;
         arch::wait_products<0>();
         arch::keep(scores), arch::keep(given);
         u32 slopes[kQueries / 16][4], weights[kQueries / 16][4];
-        differentiate(slopes, weights, scores, given, gate_sum, a.scale, key_gate, here,
-                      at.begin + row - query, at.end - query);
+        const i32 behind = at.begin + row - query, limit = at.end - query;
+        if (apart)
+          differentiate<true>(slopes, weights, scores, given, gate_sum, a.scale, of_key, here, behind, limit);
+        else
+          differentiate<false>(slopes, weights, scores, given, gate_sum, a.scale, of_key, here, behind,
+                               limit);
         arch::keep(dk), arch::keep(dv);
 #pragma unroll
         for (i32 i = 0; i < kQueries / 16; ++i) arch::keep(slopes[i]), arch::keep(weights[i]);
@@ -225,11 +238,13 @@ struct Kernel {
           arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
   }
 
-  // Makes weights and gradients of scores, and adds those of the keys' gates. Queries of the block are seen from `behind` (of the
-  // thread's first key) to `limit`.
+  // Makes weights and gradients of scores, and adds those of the keys' gates. kApart: all queries come after the keys, and decays are
+  // products of a key's and a query's part; else they follow from sums of gates, and queries are seen from `behind`, for the thread's
+  // first key, to `limit`.
+  template <bool kApart>
   static void differentiate(u32 (&slopes)[kQueries / 16][4], u32 (&weights)[kQueries / 16][4],
                             const float (&scores)[kQueries / 2], const float (&given)[kQueries / 2],
-                            float (&gate_sum)[2], float scale, const float (&key_gate)[2], arch::OnChip facts,
+                            float (&gate_sum)[2], float scale, const float (&of_key)[2], arch::OnChip facts,
                             i32 behind, i32 limit) {
 #pragma unroll
     for (i32 i = 0; i < kQueries / 8; ++i) {
@@ -241,9 +256,12 @@ struct Kernel {
 #pragma unroll
         for (i32 half = 0; half < 2; ++half) {
           const i32 j = 2 * half + c;
-          const bool seen = query >= behind + half * 8 && query < limit;
           const float s = scores[4 * i + j] * scale, cube = Config::kPower == 2 ? s : s * s * s;
-          const float slant = seen ? __expf(of.z - key_gate[half]) * cube : 0.0f;  // the weight is slant * s
+          float slant = cube;  // the weight is slant * s
+          if constexpr (kApart)
+            slant *= of.z * of_key[half];
+          else
+            slant = query >= behind + half * 8 && query < limit ? slant * __expf(of.z - of_key[half]) : 0.0f;
           const float value = (given[4 * i + j] * of.x + of.y) * slant;
           gate_sum[half] += value * s;
           slope[j] = value * float(Config::kPower), weight[j] = slant * s * of.x;
