@@ -16,15 +16,15 @@ KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, 
            : fmt::format("chunk = {}; must be 0 or a multiple of {}", a.chunk, kPositions)});
   if (!plan.why_not.empty()) return plan;
   // A group's blocks have `columns` / 2 sums in a thread each.
-  constexpr i64 kNarrow = 72, kMiddle = 96, kGroups = 2;
+  constexpr i64 kNarrow = 72, kGroups = 2;
   const i64 tiles = a.x.size[3] / kSympowTile, columns = a.v.size[3], cluster = 2;
-  const i64 own = columns <= kNarrow ? 3 : columns <= kMiddle ? 2 : 1;
+  const i64 fast = columns <= kNarrow ? 2 : 1, pairs = count_of(tiles, 2);
+  const i64 units = fast == 2 ? pairs * (pairs + 1) / 2 : pairs * (pairs + 1);
   const i64 stage = (boxes_of(a.x.size[3]) + boxes_of(columns)) * kKernelBox;
   const i64 stages = stages_in(target.shared_bytes, stage);
   plan.constants = {
-      {"tiles", tiles}, {"columns", columns}, {"own", own}, {"cluster", cluster}, {"stages", stages}};
-  const i64 items = i64(a.x.size[0]) * a.x.size[2] * a.tiles().chunks() *
-                    count_of(tiles * (tiles + 1) / 2, kGroups * own * cluster);
+      {"tiles", tiles}, {"columns", columns}, {"fast", fast}, {"cluster", cluster}, {"stages", stages}};
+  const i64 items = i64(a.x.size[0]) * a.x.size[2] * a.tiles().chunks() * count_of(units, kGroups * cluster);
   plan.launches.push_back({.grid = persistent_grid(items, i32(cluster), target),
                            .cluster = u32(cluster),
                            .threads = u32(128 * (kGroups + 1)),

@@ -168,15 +168,15 @@ struct Kernel {
   static void multiply(const RowRing& rows, const Ring& ring, const SympowMma& a, u32 rank) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128, row = member / 32 * 16 + lane() / 4;
     typename RowRing::Place x;
-    typename Ring::Place place, done;
-    const auto release = [&] {
+    typename Ring::Place place;
+    const auto release = [&] {  // the stage before `place`
+      const typename Ring::Place done{(place.slot == 0 ? u32(Config::kStages) : place.slot) - 1, 0};
       if (member < u32(kCluster)) {
         if constexpr (kCluster > 1)
           ring.release_at(done, member);
         else
           ring.release(done);
       }
-      done.next();
     };
     const EveryTile<kCluster> mine;
     const i32 all = tiles(a);
