@@ -125,7 +125,7 @@ struct Kernel {
           const u32 wide = kWideRows > 1 ? tile / 8 * kBox : 0;
           arch::load_transposed(got, row + (wide + (((kWideRows > 1 ? tile % 8 : tile) ^ t % 8) * 16)));
         };
-        u32 x0[4], x1[4];  // of one tile 8 positions and the next 8; the same of the other tile
+        u32 x0[4], x1[4];  // one tile: 8 positions, and the next 8; then the other tile
         load(x0, slow), load(x1, fast);
 #pragma unroll
         for (i32 i = 0; i < 4; ++i) {

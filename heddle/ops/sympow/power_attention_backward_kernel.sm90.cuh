@@ -195,18 +195,17 @@ struct Kernel {
         }
         arch::wait_products<0>();
         arch::keep(scores), arch::keep(weights);
-        const i32 ahead = at.begin + row - key;
+        Pairs pairs{a.scale, {of_row[0], of_row[1]}, {given[0], given[1]}, here, at.begin + row - key};
+        if (!apart) pairs.of_row[0] = row_gate[0], pairs.of_row[1] = row_gate[1];
         u32 slopes[kKeys / 16][4];
         if (gated && apart)
-          differentiate<true, true>(slopes, scores, weights, gate_sum, a.scale, of_row, given, here, ahead);
+          differentiate<true, true>(slopes, scores, weights, gate_sum, pairs);
         else if (gated)
-          differentiate<true, false>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here,
-                                     ahead);
+          differentiate<true, false>(slopes, scores, weights, gate_sum, pairs);
         else if (apart)
-          differentiate<false, true>(slopes, scores, weights, gate_sum, a.scale, of_row, given, here, ahead);
+          differentiate<false, true>(slopes, scores, weights, gate_sum, pairs);
         else
-          differentiate<false, false>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here,
-                                      ahead);
+          differentiate<false, false>(slopes, scores, weights, gate_sum, pairs);
         arch::keep(sums);
 #pragma unroll
         for (i32 i = 0; i < kKeys / 16; ++i) arch::keep(slopes[i]);
@@ -235,31 +234,36 @@ struct Kernel {
           arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
   }
 
+  // The terms of the pairs of a block, besides scores and gradients of weights.
+  struct Pairs {
+    float scale;
+    float of_row[2];     // the thread's rows' parts of decays, or their sums of gates
+    float2 given[2];     // gradients of the rows' sums
+    arch::OnChip gates;  // the keys' parts of decays, or their sums of gates
+    i32 ahead;           // positions from the block's first key to the thread's first query
+  };
   // Makes gradients of scores, and adds those of the row's gates. kApart: all queries come after the block, and decays are products of
-  // a row's and a key's part; else they follow from sums of gates, and `ahead` says how many positions the thread's first query is
-  // after the block's first key.
+  // a row's and a key's part; else they follow from sums of gates.
   template <bool kGated, bool kApart>
   static void differentiate(u32 (&slopes)[kKeys / 16][4], const float (&scores)[kKeys / 2],
-                            const float (&weights)[kKeys / 2], float (&gate_sum)[2], float scale,
-                            const float (&of_row)[2], const float2 (&given)[2], arch::OnChip gates,
-                            i32 ahead) {
+                            const float (&weights)[kKeys / 2], float (&gate_sum)[2], const Pairs& pairs) {
 #pragma unroll
     for (i32 i = 0; i < kKeys / 8; ++i) {
       float of_key[2] = {0, 0}, slope[4];
       if constexpr (kGated)
         asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
                      : "=f"(of_key[0]), "=f"(of_key[1])
-                     : "r"(gates.at + i * 32 + lane() % 4 * 8));
+                     : "r"(pairs.gates.at + i * 32 + lane() % 4 * 8));
 #pragma unroll
       for (i32 j = 0; j < 4; ++j) {
         const i32 key = i * 8 + i32(lane() % 4) * 2 + j % 2;
-        const float s = scores[4 * i + j] * scale, cube = Config::kPower == 2 ? s : s * s * s;
+        const float s = scores[4 * i + j] * pairs.scale, cube = Config::kPower == 2 ? s : s * s * s;
         float decay = 1;
-        if constexpr (kGated && kApart) decay = of_row[j / 2] * of_key[j % 2];
-        if constexpr (kGated && !kApart) decay = __expf(of_row[j / 2] - of_key[j % 2]);
-        const float of = weights[4 * i + j] * given[j / 2].x + given[j / 2].y;
+        if constexpr (kGated && kApart) decay = pairs.of_row[j / 2] * of_key[j % 2];
+        if constexpr (kGated && !kApart) decay = __expf(pairs.of_row[j / 2] - of_key[j % 2]);
+        const float of = weights[4 * i + j] * pairs.given[j / 2].x + pairs.given[j / 2].y;
         float value = of * decay * cube;  // times power: the slope
-        if constexpr (!kApart) value = key <= ahead + j / 2 * 8 ? value : 0.0f;
+        if constexpr (!kApart) value = key <= pairs.ahead + j / 2 * 8 ? value : 0.0f;
         gate_sum[j / 2] += value * s;
         slope[j] = value * float(Config::kPower);
       }

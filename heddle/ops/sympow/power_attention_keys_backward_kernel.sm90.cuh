@@ -198,12 +198,11 @@ struct Kernel {
         arch::wait_products<0>();
         arch::keep(scores), arch::keep(given);
         u32 slopes[kQueries / 16][4], weights[kQueries / 16][4];
-        const i32 behind = at.begin + row - query, limit = at.end - query;
+        const Pairs pairs{a.scale, {of_key[0], of_key[1]}, here, at.begin + row - query, at.end - query};
         if (apart)
-          differentiate<true>(slopes, weights, scores, given, gate_sum, a.scale, of_key, here, behind, limit);
+          differentiate<true>(slopes, weights, scores, given, gate_sum, pairs);
         else
-          differentiate<false>(slopes, weights, scores, given, gate_sum, a.scale, of_key, here, behind,
-                               limit);
+          differentiate<false>(slopes, weights, scores, given, gate_sum, pairs);
         arch::keep(dk), arch::keep(dv);
 #pragma unroll
         for (i32 i = 0; i < kQueries / 16; ++i) arch::keep(slopes[i]), arch::keep(weights[i]);
@@ -238,30 +237,37 @@ struct Kernel {
           arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
   }
 
+  // The terms of the pairs of a block, besides scores and gradients of weights.
+  struct Pairs {
+    float scale;
+    float of_key[2];     // the thread's keys' parts of decays, or their sums of gates
+    arch::OnChip facts;  // gradients of the queries' sums, and their parts of decays or sums of gates
+    i32 behind, limit;  // queries of the block are seen from `behind`, for the thread's first key, to `limit`
+  };
   // Makes weights and gradients of scores, and adds those of the keys' gates. kApart: all queries come after the keys, and decays are
-  // products of a key's and a query's part; else they follow from sums of gates, and queries are seen from `behind`, for the thread's
-  // first key, to `limit`.
+  // products of a key's and a query's part; else they follow from sums of gates.
   template <bool kApart>
   static void differentiate(u32 (&slopes)[kQueries / 16][4], u32 (&weights)[kQueries / 16][4],
                             const float (&scores)[kQueries / 2], const float (&given)[kQueries / 2],
-                            float (&gate_sum)[2], float scale, const float (&of_key)[2], arch::OnChip facts,
-                            i32 behind, i32 limit) {
+                            float (&gate_sum)[2], const Pairs& pairs) {
 #pragma unroll
     for (i32 i = 0; i < kQueries / 8; ++i) {
       float slope[4], weight[4];
 #pragma unroll
       for (i32 c = 0; c < 2; ++c) {
         const i32 query = i * 8 + i32(lane() % 4) * 2 + c;
-        const float4 of = arch::load_floats(facts + u32(query) * 16);
+        const float4 of = arch::load_floats(pairs.facts + u32(query) * 16);
 #pragma unroll
         for (i32 half = 0; half < 2; ++half) {
           const i32 j = 2 * half + c;
-          const float s = scores[4 * i + j] * scale, cube = Config::kPower == 2 ? s : s * s * s;
+          const float s = scores[4 * i + j] * pairs.scale, cube = Config::kPower == 2 ? s : s * s * s;
           float slant = cube;  // the weight is slant * s
           if constexpr (kApart)
-            slant *= of.z * of_key[half];
+            slant *= of.z * pairs.of_key[half];
           else
-            slant = query >= behind + half * 8 && query < limit ? slant * __expf(of.z - of_key[half]) : 0.0f;
+            slant = query >= pairs.behind + half * 8 && query < pairs.limit
+                        ? slant * __expf(of.z - pairs.of_key[half])
+                        : 0.0f;
           const float value = (given[4 * i + j] * of.x + of.y) * slant;
           gate_sum[half] += value * s;
           slope[j] = value * float(Config::kPower), weight[j] = slant * s * of.x;
