@@ -30,8 +30,12 @@ struct Rows {
     float2 of{1, element(a.dtotal)};
     if (a.normalise) {
       float sum = 0;
-      for (i32 e = i32(lane()); e < a.y.size[3]; e += 32)
-        sum += load_element(kType, a.y.data, at(a.y) + e) * load_element(kType, a.dy.data, at(a.dy) + e);
+      const auto* const y = reinterpret_cast<const u32*>(a.y.data + at(a.y) * size_of(kType));
+      const auto* const dy = reinterpret_cast<const u32*>(a.dy.data + at(a.dy) * size_of(kType));
+      for (i32 e = i32(lane()); e < a.y.size[3] / 2; e += 32) {
+        const float2 one = unpack_pair<kType>(y[e]), other = unpack_pair<kType>(dy[e]);
+        sum += one.x * other.x + one.y * other.y;
+      }
 #pragma unroll
       for (u32 apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0u, sum, apart);
       of.x = 1.0f / (element(a.total) + a.eps), of.y -= sum * of.x;
@@ -300,9 +304,15 @@ struct Kernel {
   static float past_part(const PowerAttentionBackward& a, const Place& at, i32 t, const float2& given) {
     const i64 past = at.b * a.past.stride[0] + t * a.past.stride[1] + at.h * a.past.stride[2];
     const i64 dy = at.b * a.dy.stride[0] + t * a.dy.stride[1] + at.h * a.dy.stride[2];
+    const auto* const before = reinterpret_cast<const u32*>(a.past.data + past * size_of(kType));
+    const auto* const gradient = reinterpret_cast<const u32*>(a.dy.data + dy * size_of(kType));
     float sum = 0;
-    for (i32 e = i32(lane() % 4); e < kColumns; e += 4)
-      sum += load_element(kType, a.past.data, past + e) * load_element(kType, a.dy.data, dy + e);
+#pragma unroll
+    for (i32 j = 0; j < kColumns / 8; ++j) {
+      const float2 one = unpack_pair<kType>(before[4 * j + lane() % 4]);
+      const float2 other = unpack_pair<kType>(gradient[4 * j + lane() % 4]);
+      sum += one.x * other.x + one.y * other.y;
+    }
     sum *= given.x;
     if (a.normalise && lane() % 4 == 0) sum += given.y * load_element(kType, a.past.data, past + kColumns);
     return sum;

@@ -261,10 +261,8 @@ struct Kernel {
 #pragma unroll
       for (i32 j = 0; j < kColumns / 8; ++j) {
         const u32 pair = there ? reinterpret_cast<const u32*>(from)[4 * j + lane() % 4] : 0u;
-        const bool is_bf16 = kType == DType::kBf16;
-        const float x = is_bf16 ? __uint_as_float(pair << 16) : from_f16(u16(pair));
-        const float y = is_bf16 ? __uint_as_float(pair & 0xffff0000u) : from_f16(u16(pair >> 16));
-        sums[4 * j + 2 * half] = x * of_past, sums[4 * j + 2 * half + 1] = y * of_past;
+        const float2 value = unpack_pair<kType>(pair);
+        sums[4 * j + 2 * half] = value.x * of_past, sums[4 * j + 2 * half + 1] = value.y * of_past;
       }
       // One lane of a row has the past's part of the total.
       if (a.normalise && there && lane() % 4 == 0)

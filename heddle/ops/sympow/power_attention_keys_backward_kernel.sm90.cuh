@@ -31,8 +31,12 @@ struct Rows {
     float2 of{1, element(a.dtotal)};
     if (a.normalise) {
       float sum = 0;
-      for (i32 e = i32(lane()); e < a.y.size[3]; e += 32)
-        sum += load_element(kType, a.y.data, at(a.y) + e) * load_element(kType, a.dy.data, at(a.dy) + e);
+      const auto* const y = reinterpret_cast<const u32*>(a.y.data + at(a.y) * size_of(kType));
+      const auto* const dy = reinterpret_cast<const u32*>(a.dy.data + at(a.dy) * size_of(kType));
+      for (i32 e = i32(lane()); e < a.y.size[3] / 2; e += 32) {
+        const float2 one = unpack_pair<kType>(y[e]), other = unpack_pair<kType>(dy[e]);
+        sum += one.x * other.x + one.y * other.y;
+      }
 #pragma unroll
       for (u32 apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0u, sum, apart);
       of.x = 1.0f / (element(a.total) + a.eps), of.y -= sum * of.x;

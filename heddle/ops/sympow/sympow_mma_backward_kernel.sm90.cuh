@@ -120,16 +120,6 @@ struct Kernel {
     }
   }
 
-  struct Two {
-    float x, y;
-  };
-  static Two unpack(u32 pair) {
-    if constexpr (kType == DType::kBf16)
-      return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
-    else
-      return {from_f16(u16(pair)), from_f16(u16(pair >> 16))};
-  }
-
   // Adds gradients of blocks to dx, in the order of use.
   struct Folder {
     arch::OnChip mine;   // place of pair 0 of tile 0 of the first row
@@ -153,7 +143,7 @@ struct Kernel {
         const u32 own = pair(row, s0);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c) {
-          const Two two = unpack(__shfl_sync(~0u, own, (lane() & ~3u) + c));
+          const float2 two = unpack_pair<kType>(__shfl_sync(~0u, own, (lane() & ~3u) + c));
           x0[2 * c][row] = two.x, x0[2 * c + 1][row] = two.y;
           of_s0[2 * c][row] = of_s0[2 * c + 1][row] = 0;
         }
@@ -185,7 +175,7 @@ struct Kernel {
       float of_s1[2][2] = {};
 #pragma unroll
       for (i32 row = 0; row < 2; ++row) {
-        const Two x1 = unpack(pair(row, s1));
+        const float2 x1 = unpack_pair<kType>(pair(row, s1));
         const float first = x1.x * weight, second = x1.y * weight;
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {
