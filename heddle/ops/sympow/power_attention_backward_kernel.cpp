@@ -9,9 +9,8 @@ KernelPlan power_attention_backward_kernel(const std::byte* args, const KernelTa
   const auto& a = as<PowerAttentionBackward>(args);
   KernelPlan plan = plan_of_gradient(a, target, 128);
   if (plan.why_not.empty())
-    plan.why_not =
-        first_of({why_dtype("dq", a.dq.dtype), why_rows("dq", a.dq, a.dq.dtype),
-                  a.past.rank == 0 || a.past.dtype == a.q.dtype ? "" : "past has another dtype than q"});
+    plan.why_not = first_of(
+        {why_dtype("dq", a.dq.dtype), why_rows("dq", a.dq, a.dq.dtype), why_past(a.past, a.q.dtype)});
   return plan;
 }
 

@@ -7,13 +7,10 @@ namespace heddle {
 KernelPlan power_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<PowerAttention>(args);
   KernelPlan plan{.file = "sm90"};
-  plan.why_not = first_of({why_target(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
-                           why_rows("k", a.k, a.q.dtype), why_rows("v", a.v, a.q.dtype),
-                           why_dtype("y", a.y.dtype), why_rows("y", a.y, a.y.dtype)});
-  // The past is read four bytes at a time.
-  if (plan.why_not.empty() && a.past.rank > 0 &&
-      (a.past.dtype != a.q.dtype || a.past.stride[0] % 2 + a.past.stride[1] % 2 + a.past.stride[2] % 2 != 0))
-    plan.why_not = "past has another dtype than q, or rows that begin at odd elements";
+  plan.why_not =
+      first_of({why_target(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
+                why_rows("k", a.k, a.q.dtype), why_rows("v", a.v, a.q.dtype), why_dtype("y", a.y.dtype),
+                why_rows("y", a.y, a.y.dtype), why_past(a.past, a.q.dtype)});
   if (!plan.why_not.empty()) return plan;
   constexpr i64 kGroups = 2, kRows = 64 * kGroups, kGateBytes = kGroups * 2 * 64 * 4;
   const i64 wide = boxes_of(a.q.size[3]), columns = a.v.size[3];

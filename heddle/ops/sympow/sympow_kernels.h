@@ -34,6 +34,14 @@ inline std::string why_rows(const char* name, const Tensor& tensor, DType dtype)
   return {};
 }
 
+// The reason why the past is not read, which is four bytes at a time.
+inline std::string why_past(const Tensor& past, DType dtype) {
+  if (past.rank == 0) return {};
+  if (past.dtype != dtype) return "past has another dtype than q";
+  const bool even = past.stride[0] % 2 == 0 && past.stride[1] % 2 == 0 && past.stride[2] % 2 == 0;
+  return even ? "" : "past has rows that begin at odd elements";
+}
+
 inline std::string why_dtype(const char* name, DType dtype) {
   if (dtype == DType::kBf16 || dtype == DType::kF16) return {};
   return fmt::format("{} is {}; must be bf16 or f16", name, heddle::name(dtype));
