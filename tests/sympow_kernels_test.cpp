@@ -87,7 +87,9 @@ TEST(SympowKernels, TakeWhatADeviceHas) {
           EXPECT_LE(launch.shared_bytes, cuda::kernel_target_of("sm_90a").shared_bytes) << op;
           EXPECT_EQ(launch.grid % launch.cluster, 0u) << op;
         }
-        if (plan.constants.contains("stages")) EXPECT_GE(plan.constants.at("stages"), 2) << op;
+        if (plan.constants.contains("stages")) {
+          EXPECT_GE(plan.constants.at("stages"), 2) << op;
+        }
       }
 }
 
@@ -120,7 +122,7 @@ TEST(SympowKernels, CompileWithoutSpills) {
     const KernelPlan plan = op.kernel(args.data(), cuda::kernel_target_of("sm_90a"), {});
     const cuda::Compiled compiled = cuda::compile(cuda::kernel_request(op, args.data(), plan, "sm_90a"));
     ASSERT_EQ(compiled.kernels.size(), plan.launches.size());
-    for (const cuda::KernelUse& use : compiled.kernels) EXPECT_EQ(cuda::over_budget(use, {}), "") << name;
+    for (const auto& use : compiled.kernels) EXPECT_EQ(cuda::over_budget(use, {}), "") << name;
     for (const char* number : {"C7510", "C7512", "C7514", "C7517"})
       EXPECT_EQ(compiled.log.find(number), std::string::npos) << name << compiled.log;
   }
