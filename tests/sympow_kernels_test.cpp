@@ -11,6 +11,7 @@
 #include "heddle/backend/cuda/program/requests.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ops/sympow/sympow_columns.h"
 
 namespace heddle {
 namespace {
@@ -24,7 +25,7 @@ struct Sizes {
 std::vector<std::byte> args_of(const OpSpec& op, const Sizes& of) {
   std::vector<std::byte> args = op.defaults;
   const i32 chunk = of.chunk > 0 && of.chunk < of.rows ? of.chunk : of.rows;
-  const i32 chunks = (of.rows + chunk - 1) / chunk, tiles = of.dim / 8, width = tiles * (tiles + 1) / 2 * 64;
+  const i32 chunks = (of.rows + chunk - 1) / chunk, width = i32(sympow_width(of.power, of.dim));
   const auto shape = [&](const Field& field) -> std::vector<i32> {
     const std::string& name = field.name;
     if (field.dims_text == "B, T, H") return {of.batch, of.rows, of.heads};
@@ -83,6 +84,7 @@ TEST(SympowKernels, TakeWhatADeviceHas) {
     for (const i32 dim : {8, 64, 128})
       for (const i32 columns : {8, 64, 72, 80, 128}) {
         const KernelPlan plan = plan_of(op, {.dim = dim, .columns = columns});
+        if (!plan.why_not.empty()) continue;
         for (const KernelLaunch& launch : plan.launches) {
           EXPECT_LE(launch.shared_bytes, cuda::kernel_target_of("sm_90a").shared_bytes) << op;
           EXPECT_EQ(launch.grid % launch.cluster, 0u) << op;
