@@ -320,7 +320,7 @@ class Kernels:
     def state_scan_backward(self, name, s, sums, ds, dlast, du, ds0, part, chunks, chunk):
         grid = s.shape[0] * s.shape[1] * -(-(s.shape[2] // chunks) // 64)
         tensors, attributes = (s, sums, ds, dlast, du, ds0, part), struct.pack("<ii", chunks, chunk)
-        return self.launcher(name, grid, 1, 256, 0, tensors, attributes, [])
+        return self.launcher(name, grid, 1, 256, 64, tensors, attributes, [])
 
     def state_scan(self, name, u, sums, s0, s, last, chunks, chunk):
         vectors = u.shape[2] // chunks * u.shape[3] // 8

@@ -28,7 +28,7 @@ struct Kernel {
   }
 
   static void run(const StateScanBackward& a, const TensorMap*, u8*) {
-    __shared__ float sums[2][kWarps];
+    float* const sums = reinterpret_cast<float*>(arch::dynamic_shared());  // [2, kWarps]
     const i32 width = a.width(), words = a.s.size[3] / kWord, parts = (width + kRows - 1) / kRows;
     const i32 head = i32(blockIdx.x) / parts, part = i32(blockIdx.x) % parts;
     const i32 b = head / a.s.size[1], h = head % a.s.size[1], first = part * kRows;
@@ -75,11 +75,11 @@ struct Kernel {
       }
 #pragma unroll
       for (u32 apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0u, sum, apart);
-      if (lane() == 0) sums[g % 2][threadIdx.x / 32] = sum;
+      if (lane() == 0) sums[g % 2 * kWarps + i32(threadIdx.x / 32)] = sum;
       __syncthreads();
       if (threadIdx.x == 0) {
         float all = 0;
-        for (i32 w = 0; w < kWarps; ++w) all += sums[g % 2][w];
+        for (i32 w = 0; w < kWarps; ++w) all += sums[g % 2 * kWarps + w];
         reinterpret_cast<float*>(at(a.part, b, h, g, part, DType::kF32))[0] = all;
       }
     }
