@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models of transformers with and without heddle.patch: forward, a step of training, and what patching takes.
 
-    PYTHONPATH=build/release/python .venv/bin/python bench/patch.py [--threads 2] [--commit COMMIT]
+    PYTHONPATH=build/release/python .venv/bin/python bench/patch.py [--device cuda] [--commit COMMIT]
 
 Models are tiny (2 layers, 64 wide) or have one layer of the 1B of their family. Both forms of a model share
 their weights, and rounds of the two alternate. A row's value is the median of the rounds' ratios: the patched
@@ -54,13 +54,15 @@ LLAMA_1B = {
 }
 
 
-def models():
+def models(device, length):
     """(name, model, ids of a prompt)"""
     for family in FAMILIES:
-        yield f"tiny {family}", tiny(family), tokens(2, 32)
+        yield f"tiny {family}", tiny(family).to(device), tokens(2, 32).to(device)
     for family, sizes in LAYER_OF_1B.items():
         wide = sizes if family == "gpt2" else {"hidden_size": 2048, "num_hidden_layers": 1, **sizes}
-        yield f"layer of {family} 1B", tiny(family, **wide), tokens(1, 128)
+        wide |= {"n_positions" if family == "gpt2" else "max_position_embeddings": length}
+        ids = tokens(1, length).to(device)
+        yield f"layer of {family} 1B, {length} tokens", tiny(family, **wide).to(device), ids
 
 
 def forward(model, ids):
@@ -78,7 +80,14 @@ def train(model, ids):
     model.zero_grad(set_to_none=True)
 
 
-def seconds(run, count):
+def seconds(run, count, device):
+    if device == "cuda":
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - start) / count
     # On one thread the process's own time, which other programs do not lengthen.
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     start = clock()
@@ -90,13 +99,14 @@ def seconds(run, count):
 def compare(plain, patched, work, ids, rounds):
     """Milliseconds of the unpatched model and of the patched one, round by round."""
     runs = [lambda model=model: work(model, ids) for model in (plain, patched)]
+    device = ids.device.type
     for run in runs:
         run()
-    count = max(1, int(0.02 / seconds(runs[0], 1)))
+    count = max(1, int(0.02 / seconds(runs[0], 1, device)))
     times = [[], []]
     for i in range(rounds):
         for which in (0, 1) if i % 2 else (1, 0):  # neither is always the first
-            times[which].append(seconds(runs[which], count) * 1e3)
+            times[which].append(seconds(runs[which], count, device) * 1e3)
     return times
 
 
@@ -131,6 +141,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument(
+        "--length", type=int, help="tokens of a prompt of a layer of 1B; 128, or 2048 on a GPU"
+    )
     parser.add_argument("--only", default="", help="models whose names contain this text")
     parser.add_argument("--commit", help="writes the results, as those of this commit")
     parser.add_argument("--out", type=Path)
@@ -142,7 +156,8 @@ def main():
     rows = [{"work": "patch a Llama of 1B, the first time", "value": round(times[0], 3), "bar": 50.0}]
     rows.append({"work": "patch a Llama of 1B", "value": round(statistics.median(times), 3), "bar": 50.0})
     rows = [{**each, "unit": "ms", "all": [each["value"]], "peers": {}} for each in rows]
-    for name, plain, ids in models():
+    length = arguments.length or (2048 if arguments.device == "cuda" else 128)
+    for name, plain, ids in models(arguments.device, length):
         if arguments.only not in name:
             continue
         for dtype in (torch.float32, torch.bfloat16):
@@ -160,9 +175,10 @@ def main():
         peer = "; ".join(f"{name} {value}" for name, value in each["peers"].items())
         print(f"{each['work']:<44} {each['value']:>8} {each['unit']:<22} bar {each['bar']:<5} {peer}")
     if arguments.commit:
-        device = heddle.env.device()
+        device = heddle.env.device() if arguments.device == "cpu" else torch.cuda.get_device_name()
         result = {"device": device, "date": report.today(), "commit": arguments.commit}
-        options = f"--rounds {arguments.rounds} --threads {arguments.threads}"
+        options = f"--device {arguments.device} --length {length} --rounds {arguments.rounds}"
+        options += f" --threads {arguments.threads}"
         result |= {"command": f"bench/patch.py {options}", "load_average": load, "rows": rows}
         print("wrote", report.write(result, arguments.out, "patch"))
 

@@ -246,6 +246,47 @@ TEST(CheckpointReading, ExpandsExpertsInMxfp4) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+// As the block-wise fp8 of DeepSeek V3 and others: the projections, not the embedding, the norms or the head.
+TEST(CheckpointReading, ExpandsWeightsInFp8) {
+  constexpr int kBlock = 16;
+  std::vector<std::vector<float>> results;
+  for (bool packed : {true, false}) {
+    Copy copy("llama-v4");
+    if (packed)
+      copy.config([&](Json& json) {
+        json["quantization_config"] =
+            Json::object({{"quant_method", "fp8"}, {"weight_block_size", Json::array({kBlock, kBlock})}});
+      });
+    copy.tensors([&](EditableTensors& tensors) {
+      EditableTensors more;
+      for (auto& [name, tensor] : tensors) {
+        if (name.find("_proj.weight") == name.npos) continue;
+        const i64 rows = tensor.shape[0], cols = tensor.shape[1], across = (cols + kBlock - 1) / kBlock;
+        EditableTensor codes{DType::kF8E4M3, tensor.shape, std::vector<std::byte>(size_t(rows * cols))};
+        EditableTensor scales = zeros({(rows + kBlock - 1) / kBlock, across});
+        for (i64 at = 0; at < rows * cols; ++at) {
+          const i64 block = at / cols / kBlock * across + at % cols / kBlock;
+          const float scale = 0.003f + 0.001f * float(block % 5);
+          store_number(DType::kF32, scales.data.data(), block, double(scale));
+          std::byte* weight = tensor.data.data() + 2 * at;
+          store_number(DType::kF8E4M3, &codes.data[size_t(at)],
+                       load_number(DType::kBf16, weight) / double(scale));
+          const double code = load_number(DType::kF8E4M3, &codes.data[size_t(at)]);
+          store_number(DType::kBf16, weight, double(float(code) * scale));
+        }
+        if (!packed) continue;
+        tensor = codes;
+        more[name + "_scale_inv"] = scales;
+        more[name.substr(0, name.size() - 6) + "input_scale"] = zeros({1});
+      }
+      tensors.merge(more);
+    });
+    results.push_back(copy.logits());
+    EXPECT_EQ(copy.has_note("weights in fp8 are expanded to bf16"), packed);
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
 TEST(CheckpointReading, NotesKeysWithoutEffect) {
   Copy copy("llama2-tiny");
   copy.config([](Json& json) {

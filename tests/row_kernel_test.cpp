@@ -29,6 +29,10 @@ std::vector<std::byte> inferred(const char* op, const Args& args) {
   std::vector<std::byte> bytes(sizeof args);
   new (bytes.data()) Args(args);
   get_op(op).infer(bytes.data());
+  u32 buffer = 0;  // a tensor exists by its buffer
+  for (const Field& field : get_op(op).fields)
+    if (field.is_tensor() && field.tensor(bytes.data()).rank > 0)
+      field.tensor(bytes.data()).buffer = buffer++;
   return bytes;
 }
 KernelPlan plan_of(const char* op, const std::vector<std::byte>& args, const KernelTarget& target = h100()) {

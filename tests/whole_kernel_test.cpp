@@ -2,6 +2,7 @@
 // op_call_gpu_test.cpp runs them.
 #include <random>
 #include <set>
+#include <type_traits>
 
 #include <gtest/gtest.h>
 
@@ -9,8 +10,11 @@
 #include "heddle/backend/cuda/program/body_check.h"
 #include "heddle/backend/cuda/program/kernel_source.h"
 #include "heddle/backend/cuda/program/requests.h"
+#include "heddle/ir/op_call.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ops/flash_attention/flash_attention.h"
+#include "heddle/ops/flash_attention/flash_attention_backward.h"
 #include "heddle/ops/matmul/matmul.h"
 
 namespace heddle {
@@ -142,6 +146,76 @@ TEST(WholeKernel, CompilesWithoutSpills) {
     EXPECT_EQ(cuda::over_budget(compiled.kernels[0], {}), "");
     EXPECT_EQ(compiled.log.find("(C75"), std::string::npos) << compiled.log;
   }
+}
+
+template <class Args>
+Args attention(i32 rows, i32 keys, i32 dim, DType type = DType::kBf16) {
+  Args args;
+  args.q = dense(type, {2, rows, 4, dim});
+  args.k = dense(type, {2, keys, 2, dim});
+  args.v = dense(type, {2, keys, 2, dim});
+  return args;
+}
+
+// The arguments as a call has them: checked, with addresses.
+template <class Args>
+KernelPlan attention_plan(const char* op, const Args& args, const KernelTarget& target = h100()) {
+  CheckedCall call = check_call(get_op(op), bytes(args));
+  return get_op(op).kernel(call.args.data(), target, {});
+}
+
+template <class Args>
+std::string why_attention(const char* op, const Args& args) {
+  return attention_plan(op, args).why_not;
+}
+
+TEST(WholeKernel, OfAttentionSaysWhatDoesNotFit) {
+  const auto why = [](const FlashAttention& args) { return why_attention("flash_attention", args); };
+  EXPECT_EQ(why(attention<FlashAttention>(33, 70, 128)), "");
+  EXPECT_EQ(why(attention<FlashAttention>(1, 7, 40, DType::kF16)), "");
+  EXPECT_EQ(why(attention<FlashAttention>(33, 70, 256)), "");
+  EXPECT_EQ(why(attention<FlashAttention>(33, 70, 264)), "heads have 264 and 264 elements; at most 256");
+  EXPECT_EQ(why(attention<FlashAttention>(33, 70, 36)),
+            "q's dimension 2 has a stride of 72 bytes; must be a multiple of 16");
+  EXPECT_EQ(why(attention<FlashAttention>(33, 70, 64, DType::kF32)),
+            "q is f32; q, k, v and the result must all be bf16 or all f16");
+  FlashAttention negative = attention<FlashAttention>(33, 70, 64);
+  negative.scale = -1;
+  EXPECT_EQ(why(negative), "scale is -1; must not be negative");
+  // The stride of a dimension of one element says nothing.
+  FlashAttention one = attention<FlashAttention>(33, 70, 64);
+  one.k.size[2] = one.v.size[2] = 1, one.k.stride[2] = 3;
+  EXPECT_EQ(why(one), "");
+  EXPECT_NE(attention_plan("flash_attention", attention<FlashAttention>(33, 70, 64),
+                           cuda::kernel_target_of("sm_80"))
+                .why_not,
+            "");
+}
+
+template <class Args>
+std::set<std::string> attention_codes(const char* op) {
+  std::mt19937 random(7);
+  std::set<std::string> names;
+  for (int i = 0; i < 300; ++i) {
+    Args args = attention<Args>(i32(1 + random() % 5000), i32(1 + random() % 5000), 128);
+    if constexpr (std::is_same_v<Args, FlashAttentionBackward>) {
+      args.dy = dense(DType::kBf16, {2, args.q.size[1], 4, 128});
+      args.lse = args.delta = dense(DType::kF32, {2, 4, args.q.size[1]});
+    }
+    args.causal = random() % 2, args.window_left = random() % 2 ? -1 : i32(random() % 300);
+    CheckedCall call = check_call(get_op(op), bytes(args));
+    const KernelPlan plan = get_op(op).kernel(call.args.data(), h100(), {});
+    EXPECT_EQ(plan.why_not, "");
+    for (const KernelLaunch& launch : plan.launches) EXPECT_LE(launch.shared_bytes, h100().shared_bytes);
+    names.insert(cuda::code_name(cuda::kernel_request(get_op(op), call.args.data(), plan, "sm_90a")));
+  }
+  return names;
+}
+
+// Lengths, masks and strides are read when a kernel runs.
+TEST(WholeKernel, OfAttentionHasOneCodeForAllSizesAndMasks) {
+  EXPECT_EQ(attention_codes<FlashAttention>("flash_attention").size(), 1u);
+  EXPECT_EQ(attention_codes<FlashAttentionBackward>("flash_attention_backward").size(), 1u);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ struct WeightSpec {
   }
 };
 
-// A vector in f32: norms, biases, rotary frequencies. It comes from sources (permuted like a matrix; the
-// order may name an element more than once) or from values.
+// A vector in f32: norms, biases, rotary frequencies. It comes from values and then sources (both permuted
+// like a matrix; the order may name an element more than once).
 struct VectorSpec {
   std::string name;
   i32 size = 0;

@@ -9,7 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "heddle/ir/check.h"
+#include "heddle/ir/check_report.h"
+#include "heddle/ir/program.h"
 
 namespace heddle::proof {
 

@@ -1,8 +1,8 @@
 // The check with another registry of ops, or without one of its rules: for its tests.
 #pragma once
 
-#include "heddle/ir/check.h"
 #include "heddle/ir/check_form.h"
+#include "heddle/ir/check_report.h"
 
 namespace heddle::proof {
 

@@ -27,6 +27,7 @@ constexpr Shape kFewShapes[] = {{128, 128, 1}, {256, 256, 1}, {256, 256, 2}};
 constexpr Shape kColumnShapes[] = {{512, 512, 4}, {256, 256, 4}, {256, 256, 8}};
 constexpr Shape kTileShapes[] = {{128, 128, 0}, {128, 64, 0}, {64, 128, 0}, {64, 64, 0}};  // rows, columns
 constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
+constexpr Shape kSquareShapes[] = {{128, 128, 0}};
 constexpr i64 kFewElements = 1 << 21;  // fill a GPU in small pieces alone
 constexpr i32 kMostWords = 12;         // a thread has of all matrices together, by default
 constexpr i32 kColumnEights = 4;
@@ -76,6 +77,8 @@ std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
       return kPassShapes;
     case RowForm::kColumns:
       return kColumnShapes;
+    case RowForm::kSquares:
+      return kSquareShapes;
     case RowForm::kTiles:
       return few ? std::span<const Shape>(kFewTileShapes) : kTileShapes;
     default:
@@ -83,9 +86,13 @@ std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
   }
 }
 
+// True for forms whose CTAs have tiles of rows and columns.
+bool has_tiles(RowForm form) {
+  return form == RowForm::kTiles || form == RowForm::kSquares;
+}
+
 OpConfig config_of(RowForm form, const Shape& shape) {
-  if (form == RowForm::kTiles)
-    return {{kKernelValue, 1}, {"rows", shape.threads}, {"columns", shape.row_threads}};
+  if (has_tiles(form)) return {{kKernelValue, 1}, {"rows", shape.threads}, {"columns", shape.row_threads}};
   if (form == RowForm::kRows)
     return {{kKernelValue, 1},
             {"threads", shape.threads},
@@ -131,7 +138,7 @@ std::string misfit(const RowWork& work) {
     if (tensor->rank > 1 && tensor->stride[0] * size % 16 != 0)
       return fmt::format("rows of {} begin {} elements apart, not at words of 16 bytes", shape_text(*tensor),
                          tensor->stride[0]);
-    if (work.form == RowForm::kTiles && (size != 2 || tensor->last() % 8 != 0))
+    if (has_tiles(work.form) && (size != 2 || tensor->last() % 8 != 0))
       return fmt::format("{} is not of elements of 16 bits, in rows of multiples of 8", shape_text(*tensor));
   }
   for (const Tensor* tensor : work.vectors)
@@ -148,7 +155,7 @@ bool is_dense(const Tensor& tensor) {
 
 i64 grid_of(const RowWork& work, const OpConfig& config) {
   const i64 rows = first_of(work).size[0], eights = eights_of(work);
-  if (work.form == RowForm::kTiles)
+  if (has_tiles(work.form))
     return ceil_div(rows, config.at("rows")) * ceil_div(first_of(work).last(), config.at("columns"));
   const i64 each = config.at("threads") * config.at("words");
   switch (work.form) {
@@ -183,7 +190,7 @@ KernelPlan plan(const RowWork& work, const OpConfig& wanted) {
   if (grid > kMostCtas)
     made.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
   KernelLaunch launch{.name = is_long(work) ? "LongKernel" : "Kernel", .grid = u32(grid)};
-  launch.threads = work.form == RowForm::kTiles ? 256 : u32(config.at("threads"));
+  launch.threads = has_tiles(work.form) ? 256 : u32(config.at("threads"));
   made.launches = {launch};
   return made;
 }
@@ -200,7 +207,9 @@ void set_row_kernel(OpSpec& op, RowRule rule) {
   op.configs = [rule](const std::byte* args, const TilingTarget& target) {
     if (!target.kernels) return std::vector<OpConfig>();
     const RowWork work = rule(args);
-    return misfit(work).empty() ? configs(work) : std::vector<OpConfig>();
+    std::vector<OpConfig> all;
+    if (misfit(work).empty()) all = configs(work);
+    return all.size() > 1 ? all : std::vector<OpConfig>();  // one alone is no choice
   };
 }
 

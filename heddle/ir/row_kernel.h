@@ -18,6 +18,7 @@ enum class RowForm : u8 {
   kStretches,  // stretches of rows, which stay rows
   kColumns,    // a CTA goes down some columns
   kTiles,      // tiles of rows and columns, of elements of 16 bits
+  kSquares,    // squares of 128 rows and columns, of elements of 16 bits
 };
 
 struct RowWork {

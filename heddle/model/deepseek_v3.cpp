@@ -10,7 +10,7 @@ const Family& deepseek_v3_family() {
       .supports =
           "latent attention with a cache of latents, queries with a latent or without, biases of attention, "
           "rope_interleave, experts by sigmoid, bias and groups with shared ones, every rope_type",
-      .refuses = "weights in fp8 (quantization_config); layers that predict several tokens are not used",
+      .refuses = "layers that predict several tokens are not used",
       .define = [](const Config& config, const Inventory& tensors) {
         return define_deepseek(read_deepseek_v3_config(config), tensors);
       }};

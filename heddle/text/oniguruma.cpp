@@ -134,6 +134,13 @@ class Translator {
   void char_class_by_ranges(size_t begin);
   CodeSet read_class(int depth);
   CodeSet posix_set();
+  std::optional<CodeSet> composed_set(std::string_view name);
+  // The characters of these categories.
+  CodeSet categories(std::initializer_list<std::string_view> names) {
+    std::string text;
+    for (const std::string_view name : names) text += category_set(name, false).text;
+    return matched_by(fmt::format("[{}]", text));
+  }
   const CodeSet& matched_by(const std::string& pcre2_class);
   bool range_ahead();
   uint32_t take_range_end(uint32_t first);
@@ -423,9 +430,12 @@ CharSet Translator::property(bool negated) {
   if (end == std::string::npos) invalid("\\p{ has no }");
   const std::string_view name = in_.substr(at_, end - at_);
   const auto category = category_of(name);
-  const auto named = category ? std::nullopt : named_code_set(name);
-  if (!category && !named) unsupported(fmt::format("the property '{}'", name));
+  auto named = category ? std::nullopt : named_code_set(name);
+  if (!category && !named) named = composed_set(plain_name(name));
+  const bool word = !category && !named && plain_name(name) == "word";
+  if (!category && !named && !word) unsupported(fmt::format("the property '{}'", name));
   at_ = end + 1;
+  if (word) return word_set(negated, false);
   return category ? category_set(*category, negated) : CharSet{named->class_text(), negated};
 }
 
@@ -515,22 +525,32 @@ CodeSet Translator::read_class(int depth) {
 
 // [:alpha:] and the like, inside of a class.
 CodeSet Translator::posix_set() {
-  constexpr std::string_view kNames[] = {"alpha", "blank", "cntrl", "digit", "lower",
-                                         "punct", "space", "upper", "xdigit"};
+  constexpr std::string_view kNames[] = {"alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph",
+                                         "lower", "print", "punct", "space", "upper", "word",  "xdigit"};
   take("[:");
   const bool negated = take("^");
   const size_t end = in_.find(":]", at_);
   const std::string_view name = in_.substr(at_, end == kNone ? kNone : end - at_);
   if (end == kNone || std::ranges::find(kNames, name) == std::end(kNames)) unsupported("this POSIX bracket");
   at_ = end + 2;
-  const auto categories = [this](auto... names) {
-    return matched_by(fmt::format("[{}]", (category_set(names, false).text + ...)));
-  };
-  const CodeSet set = name == "digit" ? categories("Nd")
-                      // Other than \p{Punct}, the bracket has symbols.
-                      : name == "punct" ? categories("P", "S")
-                                        : *named_code_set(name);
-  return negated ? ~set : set;
+  auto set = name == "word" ? matched_by(fmt::format("[{}]", word_set(false, true).text))
+             // Other than \p{Punct}, the bracket has symbols.
+             : name == "punct" ? categories({"P", "S"})
+                               : named_code_set(name);
+  if (!set) set = composed_set(name);
+  return negated ? ~*set : *set;
+}
+
+// Sets of Oniguruma that others make, by their names in lower case.
+std::optional<CodeSet> Translator::composed_set(std::string_view name) {
+  const auto named = [](std::string_view other) { return *named_code_set(other); };
+  const auto graph = [&] { return ~(named("whitespace") | named("cc") | named("cn")); };
+  if (name == "digit") return categories({"Nd"});
+  if (name == "alnum") return named("alpha") | categories({"Nd"});
+  if (name == "graph") return graph();
+  if (name == "print") return graph() | categories({"Zs"});
+  if (name == "posixpunct") return categories({"P", "S"});
+  return std::nullopt;
 }
 
 // A literal of a class, or nothing if it was a set, which is then part of `inside`. A negated set, which has to

@@ -89,14 +89,14 @@ ErrorCode error_code(std::string_view pattern) {
 }
 
 TEST(Oniguruma, RefusesWhatItDoesNotTranslate) {
-  for (const char* pattern : {R"((a)\1)",        R"(\k<n>)",   R"(\g<0>)",       R"(\X)",
-                              R"(\R)",           R"(\N)",      R"(\K)",          R"(\012)",
-                              R"(\xe9)",         R"(\pL)",     R"(\p{Klingon})", R"(\p{InBasicLatin})",
-                              "[[:graph:]]",     "[[:foo:]]",  "[]a]",           "(?i:[a[b]])",
-                              R"((?i:[\P{L}]))", "(?<n>a)",    "(?x:a)",         "a(?i)b",
-                              "(?i:ss)",         "(?i:ST)",    "(?i:\xC3\xA9)",  "(?i:[\xC3\xA9])",
-                              R"((?i:\p{L}))",   R"((?i:\w))", R"((?i:[\Sk]))",  "(?~a)",
-                              "(?{1})",          "a{10000}",   "a{3,1}"}) {
+  for (const char* pattern : {R"((a)\1)",   R"(\k<n>)",      R"(\g<0>)",        R"(\X)",
+                              R"(\R)",      R"(\N)",         R"(\K)",           R"(\012)",
+                              R"(\xe9)",    R"(\pL)",        R"(\p{Klingon})",  R"(\p{InKlingon})",
+                              "[[:foo:]]",  "[]a]",          "(?i:[a[b]])",     R"((?i:[\P{L}]))",
+                              "(?<n>a)",    "(?x:a)",        "a(?i)b",          "(?i:ss)",
+                              "(?i:ST)",    "(?i:\xC3\xA9)", "(?i:[\xC3\xA9])", R"((?i:\p{L}))",
+                              R"((?i:\w))", R"((?i:[\Sk]))", "(?~a)",           "(?{1})",
+                              "a{10000}",   "a{3,1}"}) {
     EXPECT_EQ(error_code(pattern), ErrorCode::kUnsupported) << pattern;
   }
 }

@@ -188,3 +188,8 @@ def test_negated_views_are_read_as_they_are():
     for view in (x.conj().imag, x.conj().imag[:, :1]):
         weight = torch.ones(view.shape[1])
         assert torch.equal(heddle.ops.rms_norm(view, weight), heddle.ops.rms_norm(view.clone(), weight))
+
+
+def test_mm_is_the_product_of_matrices():
+    assert heddle.ops.mm is heddle.ops.matmul
+    assert "mm" in heddle.ops.__all__

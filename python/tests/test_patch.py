@@ -12,7 +12,15 @@ import heddle
 from heddle.patching import classes, kinds
 from tiny import FAMILIES, WITH_NORM, gradients, take_every_size, tiny, tokens
 
-CALLS = {"llama": 5, "mistral": 5, "qwen2": 5, "qwen3": 9, "gpt2": 0, "gemma2": 9, "gemma3_text": 13}
+CALLS = {"llama": 5, "mistral": 5, "qwen2": 5, "qwen3": 9, "gpt2": 5, "gemma2": 9, "gemma3_text": 13}
+ATTENTION = (
+    "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "gpt2",
+    "gemma3_text",
+)  # gemma2's is eager, for its softcap
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +46,9 @@ def test_a_patched_model_computes_the_same_in_f32(family):
     assert [row.calls for row in report if row.is_heddle] == [0] * sum(row.is_heddle for row in report)
     report = heddle.patched(model)
     assert report.calls("norm") == 2 * CALLS[family]
-    if family == "gpt2":
-        assert report.calls("mlp") == 4
+    assert report.calls("mlp") == 4
+    assert report.calls("attention") == (4 if family in ATTENTION else 0)
+    assert report.calls("cross_entropy") == 1
     # Every part is in the table, once with heddle or a reason.
     assert {row.part for row in report} == {"norm", "mlp", "attention", "cross_entropy"}
     assert all(row.reason for row in report if not row.is_heddle)
@@ -109,24 +118,94 @@ def test_parts_are_chosen_one_by_one():
     report = heddle.patch(model, norm=False, attention=False, cross_entropy=False)
     assert [(row.part, row.path, row.modules) for row in report] == [("mlp", "heddle activation", 2)]
     report = heddle.patch(model, mlp=False)
-    assert "mlp" not in {row.part for row in report}
-    assert not any(classes.original_of(module) for module in model.modules())
-    (norm,) = report.of("norm")
-    assert (norm.path, norm.modules, norm.calls) == ("torch", 5, None)
-    assert "layer_norm" in norm.reason
-    (attention,) = report.of("attention")
-    assert attention.path == "torch sdpa"
-    assert "step record" in attention.reason
+    assert [(row.part, row.path, row.modules) for row in report] == [
+        ("norm", "heddle layer_norm", 5),
+        ("attention", "heddle flash_attention", 2),
+        ("cross_entropy", "heddle cross_entropy", 1),
+    ]
+    assert model.config._attn_implementation == "heddle"
+    heddle.unpatch(model)
+    assert model.config._attn_implementation == "sdpa"
+    assert "_loss_function" not in model.__dict__
     assert "layer_norm" in repr(report)
-    assert "attention" in str(report)
 
 
-def test_gated_silu_is_refused_by_name():
-    (row,) = heddle.patch(tiny("llama"), norm=False).of("mlp")
-    assert row.path == "torch"
-    assert row.modules == 2
-    assert "gated_activation" in row.reason
-    assert "SiLU" in row.reason
+def test_an_mlp_that_is_no_gated_silu_is_refused_by_name():
+    (row,) = heddle.patch(tiny("llama", hidden_act="relu"), norm=False).of("mlp")
+    assert (row.path, row.modules) == ("torch", 2)
+    assert "act_fn is ReLU" in row.reason
+    model = tiny("llama")
+    model.model.layers[0].mlp.act_fn.register_forward_hook(lambda *_: None)
+    rows = heddle.patch(model).of("mlp")
+    assert [(row.path, row.modules) for row in rows] == [("heddle gated_product", 1), ("torch", 1)]
+    # A hook that comes later sees its calls too.
+    seen = []
+    model.model.layers[1].mlp.act_fn.register_forward_hook(lambda *_: seen.append(1))
+    model(tokens())
+    assert seen == [1]
+
+
+def test_attention_that_is_not_sdpa_is_left_alone():
+    model = tiny("llama", attn_implementation="eager")
+    (row,) = heddle.patch(model).of("attention")
+    assert "its attention is 'eager'" in row.reason
+    assert model.config._attn_implementation == "eager"
+
+
+def test_attention_takes_calls_without_a_mask():
+    model, ids = tiny("llama").train(), tokens(2, 9)
+    mask = torch.ones_like(ids)
+    mask[0, :3] = 0
+    expected = model(ids, attention_mask=mask).logits, model(ids).logits
+    heddle.patch(model)
+    assert torch.allclose(model(ids, attention_mask=mask).logits, expected[0], atol=2e-5)
+    report = heddle.patched(model)
+    assert (report.calls("attention"), report.calls("attention", heddle=False)) == (0, 2)
+    assert any("mask" in row.reason for row in report.of("attention"))
+    assert torch.allclose(model(ids).logits, expected[1], atol=2e-5)
+    with torch.no_grad():  # with a cache: the prompt, then a token, whose query sees every key
+        made = model(ids[:, :8], use_cache=True)
+        last = model(ids[:, 8:], past_key_values=made.past_key_values).logits
+    assert torch.allclose(last[:, 0], expected[1][:, 8], atol=2e-5)
+    assert heddle.patched(model).calls("attention") == 6
+    model.model.layers[0].self_attn.attention_dropout = 0.5
+    model(ids)
+    assert any("dropout" in row.reason for row in heddle.patched(model).of("attention"))
+
+
+def test_the_loss_is_that_of_every_way_to_ask():
+    model, ids = tiny("llama"), tokens(2, 9)
+    labels = ids.clone()
+    labels[0, :4] = -100
+    ways = ({}, {"num_items_in_batch": torch.tensor(5)}, {"num_items_in_batch": 5})
+    expected = [model(ids, labels=labels, **way).loss for way in ways]
+    heddle.patch(model, cross_entropy=True)
+    for way, loss in zip(ways, expected, strict=True):
+        assert torch.allclose(model(ids, labels=labels, **way).loss, loss, atol=1e-6)
+    logits = model(ids).logits
+    shifted = labels.roll(1)
+    for way in ({"shift_labels": shifted}, {"ignore_index": 7}):
+        given = labels if "shift_labels" in way else ids
+        own = model.loss_function.own(logits, given, 128, **way)
+        assert torch.allclose(model.loss_function(logits, given, 128, **way), own, atol=1e-6)
+    assert model.loss_function(logits, labels * 0 - 100, 128).isnan()  # as torch: no target
+    half = model.loss_function(logits.bfloat16(), labels, 128)
+    assert half.dtype == torch.float32
+    assert torch.allclose(half, model.loss_function.own(logits.bfloat16(), labels, 128), atol=1e-5)
+    report = heddle.patched(model)
+    assert report.calls("cross_entropy") == 7
+    assert report.calls("cross_entropy", heddle=False) == 0
+
+
+def test_a_loss_of_somebody_else_stays():
+    model = tiny("llama")
+    model.loss_function = lambda **_: 0
+    (row,) = heddle.patch(model).of("cross_entropy")
+    assert "loss_function was set to" in row.reason
+    with pytest.raises(heddle.Unsupported, match="cross_entropy is True, and loss_function was set to"):
+        heddle.patch(model, cross_entropy=True)
+    heddle.unpatch(model)
+    assert model.loss_function() == 0
 
 
 def test_heddle_takes_the_calls_that_it_is_faster_for(monkeypatch):
@@ -260,8 +339,6 @@ def test_models_of_other_families_are_refused_by_name():
         heddle.patch(model, norm="yes")
     with pytest.raises(heddle.InvalidArgument, match="generate is 'fast'"):
         heddle.patch(model, generate="fast")
-    with pytest.raises(heddle.Unsupported, match="cross_entropy is True, and heddle has no op"):
-        heddle.patch(model, cross_entropy=True)
     assert not heddle.is_patched(model)
 
 

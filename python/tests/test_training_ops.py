@@ -86,3 +86,54 @@ def test_adamw_of_a_vector_leaves_its_inputs():
     assert torch.equal(param, torch.ones(5))
     with pytest.raises(heddle.InvalidArgument, match="step = 0"):
         heddle.ops.adamw(param, grad, mean, mean, step=0)
+
+
+CODES = {"e4m3": (torch.float8_e4m3fn, 448), "e5m2": (torch.float8_e5m2, 57344), "i8": (torch.int8, 127)}
+
+
+def rounded(x, code, group):
+    """Codes and scales of groups of neighbours, as torch rounds."""
+    dtype, largest = CODES[code]
+    groups = x.float().split(group, -1)
+    scales = [each.abs().amax(-1, keepdim=True) / largest for each in groups]
+    codes = [each / scale for each, scale in zip(groups, scales, strict=True)]
+    codes = torch.cat([each.round() if code == "i8" else each for each in codes], -1)
+    return codes.to(dtype), torch.cat(scales, -1)
+
+
+def assert_codes(made, wanted):
+    """Equal but where a quotient lies on a border."""
+    assert made.dtype == wanted.dtype
+    other = made.float() != wanted.float()
+    assert other.float().mean() < 0.01
+    torch.testing.assert_close(made.float(), wanted.float(), atol=1, rtol=0.3)
+
+
+@pytest.mark.parametrize("code", list(CODES))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("by", "group"), [("row", 300), ("block", 128)])
+def test_quantize(code, dtype, by, group):
+    x = torch.randn(6, 300, generator=torch.Generator().manual_seed(0)).to(dtype)
+    x[0] = 0
+    codes, scales = heddle.ops.quantize(x, code=code, by=by)
+    wanted, wanted_scales = rounded(x, code, group)
+    torch.testing.assert_close(scales[1:], wanted_scales[1:], atol=0, rtol=1e-6)
+    assert_codes(codes[1:], wanted[1:])
+    assert not codes[0].float().any()
+
+
+def test_quantize_both_layouts():
+    x = torch.randn(132, 300, generator=torch.Generator().manual_seed(0)).bfloat16()
+    codes, scales, turned, turned_scales = heddle.ops.quantize_both(x)
+    for made, wanted in zip((codes, scales), heddle.ops.quantize(x, by="block"), strict=True):
+        assert torch.equal(made.float(), wanted.float())
+    other = heddle.ops.quantize(x.T.contiguous(), by="block")
+    for made, wanted in zip((turned, turned_scales), other, strict=True):
+        assert torch.equal(made.float(), wanted.float())
+
+
+def test_codes_of_what_is_no_number_show():
+    x = torch.randn(2, 8)
+    x[0, 3] = torch.nan
+    codes, _ = heddle.ops.quantize(x)
+    assert codes.float().isnan().nonzero().tolist() == [[0, 3]]

@@ -3,7 +3,7 @@
 import torch
 import transformers
 
-from heddle.patching import kinds
+from heddle.patching import kinds, loss
 
 # Two layers, 64 wide; what else a family's report needs is given by the test.
 _SIZES = {
@@ -67,6 +67,8 @@ def take_every_size(monkeypatch):
         monkeypatch.setattr(kind, "least", 0)
         monkeypatch.setattr(kind, "least_training", 0)
         monkeypatch.setattr(kind, "training_dtypes", (torch.float32, torch.bfloat16))
+        monkeypatch.setattr(kind, "dtypes", (torch.float32, torch.bfloat16))
+    monkeypatch.setattr(loss.Loss, "least", 0)
 
 
 def tokens(batch=2, length=12, seed=1):

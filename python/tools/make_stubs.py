@@ -73,7 +73,7 @@ def stub(info):
 
 
 def ops_stubs():
-    return "\n".join([HEAD, *(stub(heddle.ops.info(name)) for name in heddle.ops.NAMES)])
+    return "\n".join([HEAD, *(stub(heddle.ops.info(name)) for name in heddle.ops.NAMES), "mm = matmul\n"])
 
 
 # SETTINGS and OPTIONS stand for the keywords.

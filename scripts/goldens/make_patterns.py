@@ -55,6 +55,9 @@ ONE_CHARACTER = [
             for name in ("alpha", "digit", "lower", "upper", "punct", "space", "xdigit", "blank", "cntrl")
         ),
         r"[[:^alpha:]_]",
+        *(rf"[[:{name}:]]" for name in ("alnum", "graph", "print", "word", "ascii", "^graph")),
+        *(rf"\p{{{name}}}" for name in ("Alnum", "Graph", "Print", "Word", "PosixPunct", "Digit", "^Word")),
+        *(rf"\p{{{name}}}" for name in ("InBasicLatin", "In_Cyrillic", "in cjk_Unified-Ideographs")),
     ),
 ]
 # Patterns of models in use.

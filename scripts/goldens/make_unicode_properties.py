@@ -1,7 +1,8 @@
-"""Writes heddle/text/unicode/scripts.cpp and properties.cpp: sets of characters that Oniguruma has names for.
+"""Writes scripts.cpp, blocks.cpp and properties.cpp of heddle/text/unicode: sets of characters with names.
 
 It runs a Split of `tokenizers` on all characters for each property, so the tables hold Oniguruma's version of
-Unicode. Scripts come from the package regex, without the characters that Oniguruma does not know.
+Unicode. Scripts come from the package regex, without the characters that Oniguruma does not know, and so do
+the blocks whose names it knows.
 """
 
 import re
@@ -58,6 +59,20 @@ def characters(pattern: str) -> list[tuple[int, int]] | None:
     return spans(set(matched))
 
 
+def blocks() -> dict[str, list[tuple[int, int]]]:
+    """Blocks that Oniguruma knows, without the ones of surrogates."""
+    result = {}
+    for name in PROPERTIES["BLOCK"][1]:
+        found = regex.search(rf"\p{{Block={name}}}+", EVERY)
+        try:
+            Regex(rf"\p{{In_{name}}}")
+        except Exception:
+            continue
+        if found and name != "NO_BLOCK":
+            result[name] = [(CODES[found.start()], CODES[found.end() - 1])]
+    return result
+
+
 def plain(name: str) -> str:
     return re.sub(r"[ _-]", "", name).lower()
 
@@ -89,6 +104,7 @@ def main() -> None:
         codes = {code for match in found for code in CODES[match.start() : match.end()]} - unknown
         if codes:
             scripts[name] = spans(codes)
+    write("blocks.cpp", "block_names", blocks())
     scripts |= {name: properties.pop(name) for name in ("Cc", "Cf", "Cn", "Co")}  # these even out the files
     write("properties.cpp", "property_names", properties)
     write("scripts.cpp", "script_names", scripts)

@@ -8,7 +8,7 @@
 
 #include "heddle/base/file.h"
 #include "heddle/model/build/family.h"
-#include "heddle/model/hf/safetensors.h"
+#include "heddle/model/hf/tensor_file.h"
 
 namespace heddle {
 namespace {
@@ -22,7 +22,7 @@ const std::string kFolder = [] {
 const std::string kMixtures = std::filesystem::path(kFolder).parent_path() / "mixtures";
 
 template <class T>
-std::vector<T> values(const Safetensors& file, const std::string& name) {
+std::vector<T> values(const TensorFile& file, const std::string& name) {
   const TensorView view = file.view(name);
   std::vector<T> result(view.data.size() / sizeof(T));
   std::memcpy(result.data(), view.data.data(), view.data.size());
@@ -39,7 +39,7 @@ std::vector<std::string> mixture_names() {
 }
 
 MixtureGolden load_mixture(const std::string& name, int length) {
-  const Safetensors file(kMixtures + "/" + name + "/golden.safetensors");
+  const TensorFile file(kMixtures + "/" + name + "/golden.safetensors");
   const std::string of = "_" + std::to_string(length);
   const auto of_bf16 = [&](const char* text) {
     return double(values<float>(file, std::string("bf16_max_abs") + text)[0]);
@@ -63,7 +63,7 @@ std::unique_ptr<Engine> mixture_engine(const std::string& name, EngineOptions op
 
 Golden load_golden(const std::string& name) {
   Golden golden{.folder = kFolder + "/" + name};
-  const Safetensors file(golden.folder + "/golden.safetensors");
+  const TensorFile file(golden.folder + "/golden.safetensors");
   golden.tokens = values<i32>(file, "tokens");
   golden.logits = values<float>(file, "logits");
   golden.prompt = values<i32>(file, "prompt");

@@ -6,6 +6,7 @@
 
 #include "heddle/base/file.h"
 #include "heddle/base/invariant.h"
+#include "heddle/model/hf/tensor_file.h"
 
 namespace heddle {
 
@@ -59,7 +60,7 @@ void edit_json(const std::string& file, const std::function<void(Json&)>& change
 void edit_tensors(const std::string& file, const std::function<void(EditableTensors&)>& change) {
   EditableTensors tensors;
   {
-    const Safetensors source(file);
+    const TensorFile source(file);
     for (const auto& [name, entry] : source.tensors()) {
       const TensorView view = source.view(name);
       tensors[name] = {view.dtype, view.shape, {view.data.begin(), view.data.end()}};

@@ -192,12 +192,16 @@ Tensor Builder::head_norm(const std::string& name, Tensor qkv, const HeadNorms& 
     spec.order.push_back(weights.each ? row : row % dim + (row < heads.query * dim ? 0 : dim));
   }
   HeadNorm args{.x = qkv, .weight = vector(path(name) + ".weight", spec), .y = like(qkv, qkv.last())};
-  if (!weights.biases.empty()) {
-    spec.sources = weights.biases, spec.plus = 0;
-    args.bias = vector(path(name) + ".bias", std::move(spec));
-  }
   args.head_dim = dim, args.heads = normed, args.centred = weights.centred, args.eps = float(rms.eps);
-  return made_.graph.call("head_norm", path(name), args).y;
+  const Tensor y = made_.graph.call("head_norm", path(name), args).y;
+  if (weights.biases.empty()) return y;
+  // Columns after the heads get the 0 that stands before the biases.
+  VectorSpec biases{.size = qkv.last(), .sources = weights.biases, .order = spec.order, .values = {0}};
+  for (i32& at : biases.order) ++at;
+  biases.order.resize(size_t(qkv.last()), 0);
+  const Tensor b = vector(path(name) + ".bias", std::move(biases));
+  const Bias add{.x = y, .bias = b, .y = like(qkv, qkv.last())};
+  return made_.graph.call("bias", path(name) + ".add_bias", add).y;
 }
 
 Tensor Builder::layer_norm(const std::string& name, Tensor x, const std::string& weight,

@@ -1,5 +1,6 @@
 #include "heddle/model/build/family.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -27,6 +28,7 @@ class CheckpointModel : public Model {
  public:
   CheckpointModel(const TextConfig& text, Checkpoint checkpoint)
       : checkpoint_(std::move(checkpoint)), names_(checkpoint_, family_of(text.config).trunk) {
+    checkpoint_.set_fp8_format(text.fp8);
     tensors_.tied_outside = text.tied_outside;
     tensors_.has = [this](const std::string& tensor) { return checkpoint_.has(names_.stored(tensor)); };
     tensors_.dtype = [this](const std::string& tensor) { return checkpoint_.dtype(names_.stored(tensor)); };
@@ -76,10 +78,11 @@ class CheckpointModel : public Model {
       for (const WeightSource& source : spec.sources) used.insert(names_.stored(source.tensor));
     for (const auto& [name, spec] : graph.vectors)
       for (const WeightSource& source : spec.sources) used.insert(names_.stored(source.tensor));
+    const std::set<std::string> scales = scales_of(used);
     std::map<std::string, int> other_parts;
     std::vector<std::string> unknown;
     for (const std::string& name : checkpoint_.names()) {
-      if (used.contains(name) || is_copy_of_embedding(name) || is_scale_of_used(name, used)) continue;
+      if (used.contains(name) || is_copy_of_embedding(name) || scales.contains(name)) continue;
       const Unread why = why_unread(checkpoint_, name);
       if (why.kind == Unread::kNeeded) unknown.push_back(name);
       if (why.kind == Unread::kOtherPart) ++other_parts[why.what];
@@ -98,17 +101,20 @@ class CheckpointModel : public Model {
         note(fmt::format(
             "config.json ties {} to {}, but both are stored and differ; each is used as it is stored",
             pair.first, pair.second));
-    for (const std::string& name : used)
-      if (checkpoint_.has(name) && checkpoint_.is_rounded(name)) {
-        note("weights in float64 are rounded to float32");
-        break;
-      }
+    const auto is_any = [&](bool (Checkpoint::*is)(const std::string&) const) {
+      return std::ranges::any_of(
+          used, [&](const std::string& name) { return checkpoint_.has(name) && (checkpoint_.*is)(name); });
+    };
+    if (is_any(&Checkpoint::is_rounded)) note("weights in float64 are rounded to float32");
+    if (is_any(&Checkpoint::is_fp8))
+      note("weights in fp8 are expanded to bf16; activations, keys and values are not rounded to fp8");
   }
 
-  bool is_scale_of_used(const std::string& name, const std::set<std::string>& used) const {
-    if (!name.ends_with("_scales")) return false;
-    const std::string blocks = name.substr(0, name.size() - 7) + "_blocks";
-    return used.contains(blocks) && checkpoint_.is_mxfp4(blocks);
+  std::set<std::string> scales_of(const std::set<std::string>& used) const {
+    std::set<std::string> scales;
+    for (const std::string& name : used)
+      if (checkpoint_.has(name)) scales.insert(checkpoint_.scales_of(name));
+    return scales;
   }
 
   bool is_copy_of_embedding(const std::string& name) const {
@@ -134,17 +140,29 @@ class CheckpointModel : public Model {
 
 }  // namespace
 
+namespace {
+
+// The default where a family reads weights of another kind.
+Fp8Format fp8_format_of(const Config& config) {
+  const auto quantised = config.section("quantization_config");
+  const bool other = quantised && quantised->optional_string("quant_method", "") == "mxfp4";
+  return other ? Fp8Format{} : read_fp8_format(config);
+}
+
+}  // namespace
+
 TextConfig text_config(const Config& config) {
   const std::string type = config.model_type();
   const auto inside = config.section("text_config");
-  if (!inside) return {config};
+  if (!inside) return {config, false, fp8_format_of(config)};
   for (const Family* family : all_families())
     if (type == family->inside && inside->model_type() == family->model_type) {
-      config.refuse_unless("quantization_config");
+      const bool here = config.has("quantization_config");
+      const Fp8Format fp8 = here ? read_fp8_format(config) : fp8_format_of(*inside);
       config.note("model_type", "only its text model is read");
-      return {*inside, config.optional_bool("tie_word_embeddings", true)};
+      return {*inside, config.optional_bool("tie_word_embeddings", true), fp8};
     }
-  return {config};
+  return {config, false, fp8_format_of(config)};
 }
 
 Definition define_model(const Config& config, const Inventory& tensors) {

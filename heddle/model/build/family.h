@@ -11,6 +11,7 @@
 #include "heddle/model/build/builder.h"
 #include "heddle/model/hf/checkpoint.h"
 #include "heddle/model/hf/config.h"
+#include "heddle/model/hf/quantisation.h"
 #include "heddle/model/hf/stored_names.h"
 
 namespace heddle {
@@ -39,6 +40,7 @@ std::span<const Family* const> all_families();
 struct TextConfig {
   Config config;
   bool tied_outside = false;  // see Inventory
+  Fp8Format fp8 = {};
 };
 TextConfig text_config(const Config& config);
 

@@ -1,24 +1,25 @@
 #include "heddle/model/hf/checkpoint.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
 #include "heddle/base/digest.h"
-#include "heddle/base/element.h"
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/json.h"
-#include "heddle/base/memory.h"
+#include "heddle/model/hf/expansion.h"
 
 namespace heddle {
 namespace {
 
-constexpr const char* kSingleFile = "model.safetensors";
-constexpr const char* kIndexFile = "model.safetensors.index.json";
+// Names of the weights, the preferred ones first, as in transformers.
+struct WeightFiles {
+  const char *single, *index;
+};
+constexpr WeightFiles kWeightFiles[] = {{"model.safetensors", "model.safetensors.index.json"},
+                                        {"pytorch_model.bin", "pytorch_model.bin.index.json"}};
 
 // The index names files in its own folder and nowhere else.
 bool is_plain_file_name(const std::string& name) {
@@ -27,50 +28,6 @@ bool is_plain_file_name(const std::string& name) {
 }
 
 constexpr std::string_view kBlocks = "_blocks";
-constexpr size_t kBlockBytes = 16;  // hold 32 codes
-
-std::string scales_of(const std::string& blocks) {
-  return blocks.substr(0, blocks.size() - kBlocks.size()) + "_scales";
-}
-
-// Doubles as floats.
-std::vector<std::byte> rounded(std::span<const std::byte> bytes) {
-  auto made = make_vector<std::byte>(bytes.size() / 2, "a tensor of doubles as floats");
-  for (size_t i = 0; i < made.size() / sizeof(float); ++i) {
-    double value = 0;
-    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
-    const float near = float(value);
-    std::memcpy(made.data() + i * sizeof near, &near, sizeof near);
-  }
-  return made;
-}
-
-// A block is 32 codes of a sign, two bits of exponent and one of fraction, the even one in the low bits of a byte, times
-// 2^(scale - 127) (Rouhani et al., 2023: "Microscaling Data Formats for Deep Learning").
-std::vector<std::byte> expanded(std::span<const std::byte> blocks, std::span<const std::byte> scales) {
-  constexpr float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
-  using Pair = std::array<std::byte, 4>;      // two codes of a byte in bf16
-  std::array<std::vector<Pair>, 256> tables;  // by scale: all bytes
-  const auto table_of = [&](std::byte scale) -> const std::vector<Pair>& {
-    std::vector<Pair>& table = tables[size_t(scale)];
-    for (unsigned codes = 0; table.size() < 256; ++codes) {
-      Pair& pair = table.emplace_back();
-      for (unsigned half = 0; half < 2; ++half) {
-        const unsigned code = codes >> (4 * half) & 15u;
-        const float value = std::ldexp(kValues[code & 7u], int(scale) - 127);
-        store_number(DType::kBf16, &pair[2 * half], double(code & 8u ? -value : value));
-      }
-    }
-    return table;
-  };
-  auto made = make_vector<std::byte>(blocks.size() * sizeof(Pair), "a tensor of MXFP4 as bf16");
-  for (size_t block = 0; block < scales.size(); ++block) {
-    const std::vector<Pair>& table = table_of(scales[block]);
-    for (size_t i = block * kBlockBytes; i < (block + 1) * kBlockBytes; ++i)
-      std::memcpy(&made[i * sizeof(Pair)], &table[size_t(blocks[i])], sizeof(Pair));
-  }
-  return made;
-}
 
 }  // namespace
 
@@ -78,16 +35,19 @@ Checkpoint::Checkpoint(const std::string& folder) : folder_(folder) {
   namespace fs = std::filesystem;
   if (!is_folder(folder))
     fail(ErrorCode::kIo, "[{}] is not a folder; a model is the folder that save_pretrained writes", folder);
-  const std::string single = fs::path(folder) / kSingleFile, index = fs::path(folder) / kIndexFile;
-  if (path_exists(single)) {
-    files_.emplace_back(single);
-    for (const auto& [name, entry] : files_[0].tensors()) file_of_[name] = 0;
-  } else if (path_exists(index)) {
+  for (const WeightFiles& names : kWeightFiles) {
+    const std::string single = fs::path(folder) / names.single, index = fs::path(folder) / names.index;
+    if (path_exists(single)) {
+      files_.emplace_back(single);
+      for (const auto& [name, entry] : files_[0].tensors()) file_of_[name] = 0;
+      return;
+    }
+    if (!path_exists(index)) continue;
     open_shards(index);
-  } else {
-    fail(ErrorCode::kIo, "[{}] holds neither {} nor {}; other formats of weights are not read", folder,
-         kSingleFile, kIndexFile);
+    return;
   }
+  fail(ErrorCode::kIo, "[{}] holds neither {} nor {}; other formats of weights are not read", folder,
+       kWeightFiles[0].single, kWeightFiles[1].single);
 }
 
 void Checkpoint::open_shards(const std::string& index_path) {
@@ -102,10 +62,10 @@ void Checkpoint::open_shards(const std::string& index_path) {
            index_path, brief(name), brief(value));
     auto [place, is_new] = number_of.try_emplace(value.as_string(), files_.size());
     if (is_new) files_.emplace_back((std::filesystem::path(folder_) / place->first).string());
-    const Safetensors& file = files_[place->second];
+    const TensorFile& file = files_[place->second];
     if (!file.tensors().contains(name))
       fail(ErrorCode::kIo, "[{}] has no tensor {}, which {} says is there", file.path(), brief(name),
-           kIndexFile);
+           std::filesystem::path(index_path).filename().string());
     file_of_[name] = place->second;
   }
 }
@@ -122,7 +82,7 @@ size_t Checkpoint::bytes() const {
   return sum;
 }
 
-const Safetensors& Checkpoint::file_with(const std::string& name) const {
+const TensorFile& Checkpoint::file_with(const std::string& name) const {
   auto found = file_of_.find(name);
   if (found == file_of_.end())
     fail(ErrorCode::kIo, "[{}] has no tensor {}; is config.json that of another model?", folder_,
@@ -132,7 +92,7 @@ const Safetensors& Checkpoint::file_with(const std::string& name) const {
 
 bool Checkpoint::is_float(const std::string& name) const {
   const std::optional<DType> type = entry(name).dtype;
-  return is_rounded(name) || is_mxfp4(name) || (type && is_wide_float(*type));
+  return is_rounded(name) || !scales_of(name).empty() || (type && is_wide_float(*type));
 }
 
 bool Checkpoint::same(const std::string& a, const std::string& b) const {
@@ -149,25 +109,47 @@ bool Checkpoint::is_rounded(const std::string& name) const {
 }
 
 bool Checkpoint::is_mxfp4(const std::string& name) const {
-  if (!name.ends_with(kBlocks) || !has(scales_of(name))) return false;
-  const TensorEntry &blocks = entry(name), &scales = entry(scales_of(name));
-  std::vector<int64_t> shape = scales.shape;
-  shape.push_back(kBlockBytes);
-  return blocks.type == "U8" && scales.type == "U8" && blocks.shape == shape;
+  const std::string scales = scales_of(name);
+  return !scales.empty() && entry(name).type == "U8";
+}
+
+bool Checkpoint::is_fp8(const std::string& name) const {
+  return entry(name).dtype == DType::kF8E4M3 && !scales_of(name).empty();
+}
+
+std::string Checkpoint::scales_of(const std::string& name) const {
+  if (name.ends_with(kBlocks)) {
+    const std::string scales = name.substr(0, name.size() - kBlocks.size()) + "_scales";
+    if (!has(scales) || entry(name).type != "U8" || entry(scales).type != "U8") return "";
+    std::vector<int64_t> shape = entry(scales).shape;
+    shape.push_back(kMxfp4BlockBytes);
+    return entry(name).shape == shape ? scales : "";
+  }
+  if (entry(name).dtype == DType::kF8E4M3)
+    for (const char* end : {"_scale_inv", "_scale"})
+      if (has(name + end) && are_fp8_scales(entry(name), entry(name + end), fp8_)) return name + end;
+  return "";
 }
 
 std::vector<int64_t> Checkpoint::shape(const std::string& name) const {
   std::vector<int64_t> shape = entry(name).shape;
   if (!is_mxfp4(name)) return shape;
   shape.pop_back();
-  shape.back() *= 2 * kBlockBytes;
+  shape.back() *= 2 * kMxfp4BlockBytes;
   return shape;
 }
 
 DType Checkpoint::dtype(const std::string& name) const {
   if (is_rounded(name)) return DType::kF32;
-  if (is_mxfp4(name)) return DType::kBf16;
+  if (is_mxfp4(name) || is_fp8(name)) return DType::kBf16;
   const TensorEntry& found = entry(name);
+  if (found.dtype == DType::kF8E4M3)
+    fail(ErrorCode::kUnsupported,
+         "[{}] tensor {} of {} holds F8_E4M3 without scales that fit; they may be one, one a row or one a "
+         "block "
+         "of {} x {}, in {}",
+         file_with(name).path(), brief(name), shape_text(found.shape), fp8_.block_rows, fp8_.block_cols,
+         brief(name + "_scale_inv or _scale"));
   if (!found.dtype || !is_wide_float(*found.dtype))
     fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; a weight must be F32, F16, BF16 or F64",
          file_with(name).path(), brief(name), found.type);
@@ -175,18 +157,21 @@ DType Checkpoint::dtype(const std::string& name) const {
 }
 
 TensorView Checkpoint::weight(const std::string& name) const {
-  const Safetensors& file = file_with(name);
+  const TensorFile& file = file_with(name);
   const DType type = dtype(name);
-  if (!is_rounded(name) && !is_mxfp4(name)) return file.view(name);
+  if (!is_rounded(name) && scales_of(name).empty()) return file.view(name);
   return {name, type, shape(name), converted(name), file.path()};
 }
 
 std::span<const std::byte> Checkpoint::converted(const std::string& name) const {
   auto [place, is_new] = converted_.try_emplace(name);
-  if (is_new && is_rounded(name)) place->second = rounded(file_with(name).bytes(name));
-  if (is_new && is_mxfp4(name))
-    place->second = expanded(file_with(name).bytes(name), file_with(scales_of(name)).bytes(scales_of(name)));
-  return place->second;
+  if (!is_new) return place->second;
+  const std::span<const std::byte> stored = file_with(name).bytes(name);
+  if (is_rounded(name)) return place->second = doubles_as_floats(stored);
+  const std::string scales = scales_of(name);
+  const std::span<const std::byte> scale_bytes = file_with(scales).bytes(scales);
+  if (is_mxfp4(name)) return place->second = mxfp4_as_bf16(stored, scale_bytes);
+  return place->second = fp8_as_bf16({entry(name), entry(scales), stored, scale_bytes}, fp8_);
 }
 
 std::string Checkpoint::fingerprint() const {
@@ -202,7 +187,7 @@ std::string Checkpoint::fingerprint() const {
       parts.emplace_back(reinterpret_cast<const char*>(sample.data()), sample.size());
     }
   }
-  for (const Safetensors& file : files_) file.require_unchanged();
+  for (const TensorFile& file : files_) file.require_unchanged();
   return digest_of(std::vector<std::string_view>(parts.begin(), parts.end()));
 }
 

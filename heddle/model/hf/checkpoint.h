@@ -1,11 +1,13 @@
-// The weights of a model folder: model.safetensors, or the shards that model.safetensors.index.json names.
+// The weights of a model folder: model.safetensors, or the shards that model.safetensors.index.json names; without
+// them pytorch_model.bin, or its shards.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "heddle/model/hf/safetensors.h"
+#include "heddle/model/hf/quantisation.h"
+#include "heddle/model/hf/tensor_file.h"
 
 namespace heddle {
 
@@ -30,7 +32,14 @@ class Checkpoint {
   bool is_rounded(const std::string& name) const;
   // True for blocks of MXFP4: bytes [..., n, 16] of two codes each, with a `_scales` tensor of exponents [..., n].
   bool is_mxfp4(const std::string& name) const;
-  // A tensor of floats (f32, f16 or bf16; f64 is rounded to f32; MXFP4 is expanded to bf16, exactly), which all weights
+  // True for codes [rows, cols] of e4m3 with a `_scale` or `_scale_inv` tensor.
+  bool is_fp8(const std::string& name) const;
+  // The tensor of scales of a weight in MXFP4 or fp8; "": `name` is none.
+  std::string scales_of(const std::string& name) const;
+  // Tells how config.json describes weights in fp8; call it before they are read.
+  void set_fp8_format(const Fp8Format& format) { fp8_ = format; }
+  // A tensor of floats (f32, f16 or bf16; f64 is rounded to f32; MXFP4 is expanded to bf16, exactly; fp8 times its scales is
+  // rounded to bf16), which all weights
   // are. This does not check that
   // values are finite; code that reads all of them does. The view is valid until forget().
   TensorView weight(const std::string& name) const;
@@ -43,12 +52,13 @@ class Checkpoint {
   void forget(const std::string& name);
 
  private:
-  const Safetensors& file_with(const std::string& name) const;
+  const TensorFile& file_with(const std::string& name) const;
   const TensorEntry& entry(const std::string& name) const { return file_with(name).tensors().at(name); }
   void open_shards(const std::string& index_path);
 
   std::string folder_;
-  std::vector<Safetensors> files_;
+  Fp8Format fp8_;
+  std::vector<TensorFile> files_;
   std::map<std::string, size_t> file_of_;  // tensor -> index in files_
   std::span<const std::byte> converted(const std::string& name) const;
 

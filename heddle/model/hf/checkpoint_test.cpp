@@ -8,6 +8,7 @@
 
 #include "heddle/base/element.h"
 #include "heddle/base/error.h"
+#include "heddle/model/hf/safetensors.h"
 
 namespace heddle {
 namespace {
@@ -154,6 +155,43 @@ TEST_F(CheckpointTest, ExpandsMxfp4Exactly) {
     EXPECT_EQ(load_number(DType::kBf16, view.data.data() + 2 * i), value) << i;
   }
   EXPECT_FAILS(checkpoint.weight("v_blocks"), "\"v_blocks\" holds U8");
+}
+
+// Scales of all, of rows, and of blocks of 4 x 3, whose last ones are cut.
+TEST_F(CheckpointTest, ExpandsFp8WithItsScales) {
+  const std::vector<float> scales = {0.3f, 7.0f, 0.011f, 1.0f, 5.5f, 0.25f, 3.1f};
+  std::vector<uint8_t> codes(7 * 5);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = uint8_t(i * 7 % 0x7f + (i % 2 == 0 ? 0 : 0x80));
+  using Shape = std::vector<int64_t>;
+  const auto write_scales = [&](const Shape& shape, const std::string& end) {
+    size_t count = 1;
+    for (const int64_t dim : shape) count *= size_t(dim);
+    write_safetensors(folder + "/model.safetensors",
+                      {{"w", DType::kF8E4M3, {7, 5}, std::as_bytes(std::span(codes)), ""},
+                       {"w" + end, DType::kF32, shape, std::as_bytes(std::span(scales).first(count)), ""}});
+  };
+  const auto expect = [&](const Shape& shape, const std::string& end, auto scale_of) {
+    write_scales(shape, end);
+    Checkpoint checkpoint(folder);
+    checkpoint.set_fp8_format({4, 3});
+    EXPECT_TRUE(checkpoint.is_fp8("w"));
+    EXPECT_EQ(checkpoint.scales_of("w"), "w" + end);
+    const TensorView view = checkpoint.weight("w");
+    EXPECT_EQ(view.dtype, DType::kBf16);
+    EXPECT_EQ(view.shape, (Shape{7, 5}));
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const auto code = float(load_number(DType::kF8E4M3, reinterpret_cast<const std::byte*>(&codes[i])));
+      EXPECT_EQ(float(load_number(DType::kBf16, view.data.data() + 2 * i)),
+                round_to(DType::kBf16, code * scales[scale_of(i / 5, i % 5)]))
+          << end << " " << i;
+    }
+  };
+  for (const Shape& one : {Shape{}, {1}, {1, 1}})
+    expect(one, "_scale", [](size_t, size_t) { return size_t(0); });
+  for (const Shape& rows : {Shape{7}, {7, 1}}) expect(rows, "_scale", [](size_t row, size_t) { return row; });
+  expect({2, 2}, "_scale_inv", [](size_t row, size_t col) { return row / 4 * 2 + col / 3; });
+  write_scales({2, 3}, "_scale_inv");
+  EXPECT_FAILS(Checkpoint(folder).weight("w"), "without scales that fit");
 }
 
 TEST_F(CheckpointTest, GivesFloatsOnly) {

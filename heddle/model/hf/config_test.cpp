@@ -117,6 +117,13 @@ TEST(LlamaConfig, RefusesWhatItDoesNotCompute) {
                      "hidden_act = \"relu2\": not supported; it may be silu");
   expect_llama_fails(kUnsupported, R"("quantization_config":{"bits":4})",
                      "quantization_config = {\"bits\":4}");
+  expect_llama_fails(
+      kUnsupported,
+      R"("quantization_config":{"quant_method":"compressed-tensors","format":"pack-quantized"})",
+      "format = \"pack-quantized\": not supported; it may be float-quantized");
+  expect_llama_fails(kUnsupported, R"("quantization_config":{"quant_method":"compressed-tensors",
+                       "format":"float-quantized","config_groups":{"group_0":{"weights":{"type":"int"}}}})",
+                     "type = \"int\": not supported; it may be float");
   expect_llama_fails(kUnsupported, R"("is_encoder_decoder":true)", "is_encoder_decoder = true");
   std::string text = message(kUnsupported, [] {
     read_llama_config(Config::parse(R"({"architectures":["LlamaForDiffusion"]})", "c"));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "heddle/model/hf/quantisation.h"
+
 namespace heddle {
 
 HiddenAct read_hidden_act(const Config& config, const std::string& key, const std::string& fallback) {
@@ -26,10 +28,13 @@ void refuse_foreign(const Config& config, const std::string& family,
       config.refuse("architectures", "this model_type is read as " + family + "ForCausalLM");
     config.note("architectures", "its trunk is read as that of " + family + "ForCausalLM");
   }
-  for (const char* key :
-       {"quantization_config", "is_encoder_decoder", "add_cross_attention", "pruned_heads", "sliding_window",
-        "attn_logit_softcapping", "final_logit_softcapping", "num_local_experts"})
-    if (std::ranges::find(read, std::string_view(key)) == read.end()) config.refuse_unless(key);
+  const auto is_read = [&](const char* key) {
+    return std::ranges::find(read, std::string_view(key)) != read.end();
+  };
+  if (!is_read("quantization_config")) read_fp8_format(config);
+  for (const char* key : {"is_encoder_decoder", "add_cross_attention", "pruned_heads", "sliding_window",
+                          "attn_logit_softcapping", "final_logit_softcapping", "num_local_experts"})
+    if (!is_read(key)) config.refuse_unless(key);
 }
 
 void note_unless(const Config& config, const std::string& key,

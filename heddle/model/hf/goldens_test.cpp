@@ -8,6 +8,7 @@
 #include "heddle/model/hf/checkpoint.h"
 #include "heddle/model/hf/gpt2_config.h"
 #include "heddle/model/hf/llama_config.h"
+#include "heddle/model/hf/safetensors.h"
 
 namespace heddle {
 namespace {
@@ -90,7 +91,7 @@ TEST(Goldens, Gpt2WeightsHaveTheShapesOfTheirConfig) {
 
 TEST(Goldens, HoldLogitsAndGreedyTokens) {
   for (const auto& entry : std::filesystem::directory_iterator(folder_of(""))) {
-    Safetensors golden(entry.path() / "golden.safetensors");
+    TensorFile golden(entry.path() / "golden.safetensors");
     const auto tokens = golden.view("tokens"), logits = golden.view("logits");
     EXPECT_EQ(tokens.dtype, DType::kI32);
     EXPECT_EQ(logits.dtype, DType::kF32);

@@ -12,10 +12,6 @@
 namespace heddle {
 namespace {
 
-constexpr const char* kConvert =
-    "python -c \"from transformers import AutoModelForCausalLM as M; "
-    "M.from_pretrained('FOLDER', dtype='auto').save_pretrained('NEW')\" writes safetensors";
-
 std::optional<std::string> first_with(const std::vector<std::string>& names, auto matches) {
   const auto found = std::ranges::find_if(names, matches);
   return found == names.end() ? std::nullopt : std::optional(*found);
@@ -23,9 +19,13 @@ std::optional<std::string> first_with(const std::vector<std::string>& names, aut
 
 bool is_pickle(const std::string& name) {
   const bool ends = name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth");
-  const bool begins =
-      name.starts_with("pytorch_model") || name.starts_with("consolidated") || name.starts_with("model");
-  return (ends && begins) || name == "pytorch_model.bin.index.json";
+  const bool begins = name.starts_with("consolidated") || name.starts_with("model");
+  return ends && begins;
+}
+
+bool is_weights(const std::string& name) {
+  return (name.starts_with("model") && name.find(".safetensors") != name.npos) ||
+         (name.starts_with("pytorch_model") && name.find(".bin") != name.npos);
 }
 
 // The folders that hold models in a cache of the hub: models--x--y/snapshots/<revision>.
@@ -69,9 +69,7 @@ void refuse_other_formats(const std::string& path) {
   if (!is_folder(path)) return refuse_file(path);
   const std::vector<std::string> names = names_in(path);
   const auto has = [&](const char* name) { return std::ranges::find(names, name) != names.end(); };
-  const bool has_weights = first_with(names, [](const std::string& name) {
-                             return name.starts_with("model") && name.find(".safetensors") != name.npos;
-                           }).has_value();
+  const bool has_weights = first_with(names, is_weights).has_value();
   if (has("config.json") && has_weights) return;
   refuse_cache(path, names);
   if (has("adapter_config.json"))
@@ -84,8 +82,11 @@ void refuse_other_formats(const std::string& path) {
          "[{}] holds {}, the format of llama.cpp, and no safetensors; take the original model's folder", path,
          *gguf);
   if (const auto pickle = first_with(names, is_pickle); pickle && !has_weights)
-    fail(ErrorCode::kUnsupported, "[{}] holds its weights as {}, a pickle, which is not read; {}", path,
-         *pickle, kConvert);
+    fail(ErrorCode::kUnsupported,
+         "[{}] holds its weights as {}; name it pytorch_model.bin if it holds a dict of tensors with the "
+         "names "
+         "that transformers gives them",
+         path, *pickle);
   if (has("params.json") && !has("config.json"))
     fail(ErrorCode::kUnsupported,
          "[{}] holds params.json but no config.json, as its makers publish models; take the folder that is "

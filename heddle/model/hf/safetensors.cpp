@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "heddle/base/error.h"
+#include "heddle/base/file.h"
 #include "heddle/base/json.h"
 #include "heddle/base/memory.h"
 #include "heddle/base/placeholder.h"
@@ -18,33 +19,6 @@ namespace {
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format's own reader
 constexpr size_t kAlignment = 8;                   // alignment of the data that a writer makes
-
-struct ElementType {
-  const char* name;
-  int bits;
-  std::optional<DType> dtype;
-};
-
-// Types of the format that heddle does not support; a file may still hold them.
-constexpr ElementType kOtherTypes[] = {
-    {"I16", 16, {}},    {"U16", 16, {}},    {"U32", 32, {}},        {"U64", 64, {}},
-    {"F64", 64, {}},    {"C64", 64, {}},    {"F4", 4, {}},          {"F6_E2M3", 6, {}},
-    {"F6_E3M2", 6, {}}, {"F8_E8M0", 8, {}}, {"F8_E4M3FNUZ", 8, {}}, {"F8_E5M2FNUZ", 8, {}},
-};
-
-ElementType element_type(DType type) {
-  const DTypeInfo& info = info_of(type);
-  return {info.safetensors, info.bits, type};
-}
-
-std::optional<ElementType> find_type(std::string_view name) {
-  if (name.empty()) return {};  // the format has no name for some types
-  for (const DTypeInfo& info : kDTypes)
-    if (name == info.safetensors) return element_type(info.type);
-  for (const ElementType& type : kOtherTypes)
-    if (name == type.name) return type;
-  return {};
-}
 
 // A tensor's name in messages.
 struct Place {
@@ -65,11 +39,11 @@ uint64_t read_length(std::span<const std::byte> bytes) {
   return length;
 }
 
-ElementType element_type(const Json& value, const Place& place) {
-  place.require(value.is_string(), "has a 'dtype' that is not a string: {}", brief(value));
-  const std::optional<ElementType> found = find_type(value.as_string());
-  place.require(found.has_value(), "has the unknown dtype {}; known are F32, F16, BF16, ...", brief(value));
-  return *found;
+TensorEntry entry_of(const Json& type, const Place& place) {
+  place.require(type.is_string(), "has a 'dtype' that is not a string: {}", brief(type));
+  TensorEntry entry = entry_of_type(type.as_string());
+  place.require(entry.bits > 0, "has the unknown dtype {}; known are F32, F16, BF16, ...", brief(type));
+  return entry;
 }
 
 std::vector<uint64_t> unsigned_list(const Json& entry, const char* key, const Place& place) {
@@ -87,13 +61,13 @@ std::vector<uint64_t> unsigned_list(const Json& entry, const char* key, const Pl
 }
 
 // Bytes that a tensor of this shape takes.
-uint64_t byte_size(std::span<const int64_t> shape, const ElementType& type, const Place& place) {
+uint64_t byte_size(std::span<const int64_t> shape, const TensorEntry& type, const Place& place) {
   uint64_t bits = uint64_t(type.bits);
   bool overflow = false;
   for (int64_t dim : shape) overflow |= __builtin_mul_overflow(bits, uint64_t(dim), &bits);
   place.require(!overflow, "has the shape {}, whose size overflows", shape_text(shape));
   place.require(bits % 8 == 0, "has the shape {} of {}, which is no whole number of bytes", shape_text(shape),
-                type.name);
+                type.type);
   return bits / 8;
 }
 
@@ -102,7 +76,7 @@ TensorEntry parse_entry(const Json& json, size_t data_begin, size_t data_size, c
   place.require(json.is_object(), "is described by {}; it must be an object", json.kind());
   const Json* dtype = json.find("dtype");
   place.require(dtype, "has no 'dtype'");
-  const ElementType type = element_type(*dtype, place);
+  TensorEntry entry = entry_of(*dtype, place);
   std::vector<uint64_t> shape = unsigned_list(json, "shape", place);
   std::vector<uint64_t> offsets = unsigned_list(json, "data_offsets", place);
   place.require(offsets.size() == 2, "has {} 'data_offsets'; it must have 2", offsets.size());
@@ -110,21 +84,17 @@ TensorEntry parse_entry(const Json& json, size_t data_begin, size_t data_size, c
                 "lies at bytes {} to {} of the data; the file holds {} (was it cut short?)", offsets[0],
                 offsets[1], data_size);
 
-  TensorEntry entry;
-  entry.type = type.name;
-  entry.dtype = type.dtype;
   entry.shape.assign(shape.begin(), shape.end());
   entry.begin = data_begin + offsets[0];
   entry.size = offsets[1] - offsets[0];
-  uint64_t wanted = byte_size(entry.shape, type, place);
+  uint64_t wanted = byte_size(entry.shape, entry, place);
   place.require(entry.size == wanted, "has {} bytes; its shape {} of {} takes {}", entry.size,
-                shape_text(entry.shape), type.name, wanted);
+                shape_text(entry.shape), entry.type, wanted);
   return entry;
 }
 
 // The tensors must cover the data without gap or overlap: a file cannot carry bytes that no name reaches.
-void check_cover(const SafetensorsHeader& header, size_t data_begin, size_t file_size,
-                 const std::string& path) {
+void check_cover(const TensorTable& header, size_t data_begin, size_t file_size, const std::string& path) {
   std::vector<std::pair<const std::string*, const TensorEntry*>> by_offset;
   for (const auto& [name, entry] : header.tensors) by_offset.emplace_back(&name, &entry);
   std::sort(by_offset.begin(), by_offset.end(), [](const auto& a, const auto& b) {
@@ -158,11 +128,7 @@ std::map<std::string, std::string> parse_metadata(const Json& json, const std::s
 
 }  // namespace
 
-std::string shape_text(std::span<const int64_t> shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
-SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, const std::string& path) {
+TensorTable parse_safetensors_header(std::span<const std::byte> bytes, const std::string& path) {
   refuse_placeholder(path, {reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 64)});
   if (bytes.size() < kLengthBytes)
     fail(ErrorCode::kIo, "[{}] is no safetensors file: {} bytes; the header alone takes more", path,
@@ -178,7 +144,7 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, con
   if (!json.is_object())
     fail(ErrorCode::kIo, "[{}] the header is {}; it must be an object", path, json.kind());
 
-  SafetensorsHeader header;
+  TensorTable header;
   const size_t data_begin = kLengthBytes + length;
   for (const auto& [name, value] : json.members()) {
     if (name == "__metadata__")
@@ -190,44 +156,6 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, con
   return header;
 }
 
-Safetensors::Safetensors(const std::string& path)
-    : file_(path), header_(file_.read([&](std::string_view text) {
-        return parse_safetensors_header(std::as_bytes(std::span(text)), path);
-      })) {
-  for (const auto& [name, entry] : header_.tensors) {
-    if (!entry.dtype || entry.begin % size_t(size_of(*entry.dtype)) == 0) continue;
-    auto data = file_.bytes().subspan(entry.begin, entry.size);
-    auto copy = make_vector<std::byte>(data.size(), "the unaligned tensor " + brief(name));
-    std::ranges::copy(data, copy.begin());
-    aligned_copies_[name] = std::move(copy);
-  }
-}
-
-TensorView Safetensors::view(const std::string& name) const {
-  auto found = header_.tensors.find(name);
-  if (found == header_.tensors.end()) fail(ErrorCode::kIo, "[{}] has no tensor {}", path(), brief(name));
-  const TensorEntry& entry = found->second;
-  if (!entry.dtype)
-    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; heddle has no such type", path(), brief(name),
-         entry.type);
-  TensorView view{name, *entry.dtype, entry.shape, file_.bytes().subspan(entry.begin, entry.size), path()};
-  if (auto copy = aligned_copies_.find(name); copy != aligned_copies_.end()) view.data = copy->second;
-  return view;
-}
-
-std::span<const std::byte> Safetensors::bytes(const std::string& name) const {
-  const TensorEntry& entry = header_.tensors.at(name);
-  return file_.bytes().subspan(entry.begin, entry.size);
-}
-
-void Safetensors::forget(const std::string& name) {
-  auto found = header_.tensors.find(name);
-  if (found == header_.tensors.end()) return;
-  file_.require_unchanged();
-  file_.forget(found->second.begin, found->second.size);
-  aligned_copies_.erase(name);
-}
-
 namespace {
 
 // Checks `tensors` and describes them in the order of their bytes.
@@ -237,16 +165,16 @@ std::string header_text(std::span<const TensorView> tensors,
   for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
   uint64_t offset = 0;
   for (const TensorView& tensor : tensors) {
-    const ElementType type = element_type(tensor.dtype);
-    require(*type.name, "[{}] tensor {} is {}, which safetensors has no type for", path, brief(tensor.name),
-            name(tensor.dtype));
+    const TensorEntry type = entry_of_type(info_of(tensor.dtype).safetensors);
+    require(type.bits > 0, "[{}] tensor {} is {}, which safetensors has no type for", path,
+            brief(tensor.name), name(tensor.dtype));
     const uint64_t wanted = byte_size(tensor.shape, type, Place{path, tensor.name});
     require(tensor.data.size() == wanted, "[{}] tensor {} has {} bytes; its shape {} of {} takes {}", path,
-            brief(tensor.name), tensor.data.size(), shape_text(tensor.shape), type.name, wanted);
+            brief(tensor.name), tensor.data.size(), shape_text(tensor.shape), type.type, wanted);
     require(!header.contains(tensor.name), "[{}] two tensors are named {}; each name may stand once", path,
             brief(tensor.name));
     header[tensor.name] = Json::object({{"data_offsets", Json::array({offset, offset + wanted})},
-                                        {"dtype", type.name},
+                                        {"dtype", type.type},
                                         {"shape", tensor.shape}});
     offset += wanted;
   }

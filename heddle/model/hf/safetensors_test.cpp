@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "heddle/base/error.h"
+#include "heddle/model/hf/tensor_file.h"
 
 namespace heddle {
 namespace {
@@ -21,7 +22,7 @@ std::string file_of(const std::string& header, size_t data_bytes) {
   return with_length(header.size(), header + std::string(data_bytes, '\1'));
 }
 
-SafetensorsHeader parse(const std::string& file) {
+TensorTable parse(const std::string& file) {
   return parse_safetensors_header(std::as_bytes(std::span(file)), "x.safetensors");
 }
 
@@ -147,7 +148,7 @@ TEST_F(SafetensorsFile, ReadsBackWhatWasWritten) {
   write_safetensors(path,
                     {tensor("half", DType::kBf16, {3, 1}, half), tensor("single", DType::kF32, {2}, single)},
                     {{"who", "me"}});
-  Safetensors file(path);
+  TensorFile file(path);
   EXPECT_EQ(file.metadata().at("who"), "me");
   TensorView view = file.view("half");
   EXPECT_EQ(view.dtype, DType::kBf16);
@@ -162,7 +163,7 @@ TEST_F(SafetensorsFile, ReadsBackWhatWasWritten) {
 TEST_F(SafetensorsFile, CopiesTensorsThatLieUnaligned) {
   // The header of 59 bytes puts the data at byte 67.
   write_file(path, file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}     )", 4));
-  Safetensors file(path);
+  TensorFile file(path);
   ASSERT_EQ(file.tensors().at("a").begin % 4, 3u);
   auto data = file.view("a").data;
   EXPECT_EQ(reinterpret_cast<uintptr_t>(data.data()) % 4, 0u);
@@ -171,7 +172,7 @@ TEST_F(SafetensorsFile, CopiesTensorsThatLieUnaligned) {
 
 TEST_F(SafetensorsFile, HoldsTypesThatItCannotGive) {
   write_file(path, file_of(R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8));
-  Safetensors file(path);
+  TensorFile file(path);
   try {
     file.view("a");
     FAIL();

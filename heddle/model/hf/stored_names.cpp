@@ -10,6 +10,9 @@ namespace {
 constexpr std::string_view kDerived[] = {"rotary_emb.inv_freq",   "rotary_pos_emb.inv_freq",
                                          "rotary_emb.cos_cached", "rotary_emb.sin_cached",
                                          ".masked_bias",          ".embed_positions.weights"};
+// Scales of activations, keys and values in fp8, which heddle does not round.
+constexpr std::string_view kActivationScales[] = {".input_scale", ".activation_scale", ".input_scale_ub",
+                                                  ".k_scale", ".v_scale"};
 // Causal masks, [1, 1, n, n]; other families have biases of these names.
 constexpr std::string_view kMasks[] = {".attn.bias", ".attention.bias"};
 
@@ -65,6 +68,8 @@ std::string StoredNames::stored(const std::string& name) const {
 Unread why_unread(const Checkpoint& checkpoint, const std::string& name) {
   const auto ends = [&](std::string_view end) { return name.ends_with(end); };
   if (std::ranges::any_of(kDerived, ends)) return {Unread::kWithoutEffect};
+  if (std::ranges::any_of(kActivationScales, ends))
+    return {Unread::kOtherPart, "the rounding of activations to fp8"};
   if (checkpoint.shape(name).size() == 4 && std::ranges::any_of(kMasks, ends))
     return {Unread::kWithoutEffect};
   std::string_view rest = name;

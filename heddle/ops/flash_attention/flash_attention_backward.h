@@ -56,29 +56,34 @@ struct FlashAttentionBackward {
 
 // The workspace of its whole kernel (flash_attention_backward_kernel.sm90.cuh).
 
-constexpr i32 kStepQueries = 64, kBlockKeys = 128;  // of a step of the kernel, and of a CTA
+constexpr i32 kStepQueries = 64, kBlockKeys = 128;  // a step of the kernel has, and a CTA
 
-// Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts.cuh).
+// Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts_kernel.sm90.cuh).
 inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
   return starts.rank > 0 ? rows / tile_rows + starts.size[0] + 1 : (rows + tile_rows - 1) / tile_rows;
 }
 
+// True where not every query sees every key.
+inline bool is_masked(const FlashAttentionBackward& a) {
+  return a.causal || a.window_left >= 0 || a.window_right >= 0;
+}
+
 // Bytes from its begin:
-//   turns   u32 [B, H, steps, 2]: how many CTAs have added to each half of a step's dq; zero at first
-//   lse     f32 [B, H, steps, 64], times log2 e; infinite for rows that are not there or see nothing
-//   delta   f32 [B, H, steps, 64]
-//   dq      f32 [B, H, steps, 2, 64 * dim / 2], each half in the order of a product's sums
+//   turns   u32 [B, H, steps, sums, 2]: how many CTAs have added to each half of a sum of a step's dq; zero at first
+//   rows    f32 [B, H, steps, 2, 64]: lse times log2 e, infinite for rows that are not there or see nothing; delta
+//   dq      f32 [B, H, steps, sums, 2, 64 * dim / 2], each half in the order of a product's sums
+// A step has two sums without a mask: one of CTAs that come to it before their first wrap, one of those after.
 struct AttentionRoom {
-  i32 steps;  // of a head
-  i64 lse, delta, dq, bytes;
+  i32 steps;  // a head has
+  i32 sums;
+  i64 rows, dq, bytes;
 
   AttentionRoom(const FlashAttentionBackward& a, i32 dim)
-      : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)) {
+      : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)), sums(is_masked(a) ? 1 : 2) {
     const i64 all = i64(a.q.size[0]) * a.q.size[2] * steps, row = kStepQueries * 4;
-    lse = (all * 8 + 255) / 256 * 256;
-    delta = lse + all * row;
-    dq = delta + all * row;
-    bytes = dq + all * row * dim;
+    rows = (all * sums * 8 + 255) / 256 * 256;
+    dq = rows + 2 * all * row;
+    bytes = dq + all * sums * row * dim;
   }
 };
 

@@ -7,7 +7,8 @@
 namespace heddle {
 namespace {
 
-constexpr i32 kThreads = 384, kSideThreads = 256;  // of the kernel, and of those before and after it
+constexpr i32 kThreads = 384,
+              kSideThreads = 256;  // a CTA of the kernel has, and of those before and after it
 
 // The columns that keys and values have on chip: their sums stay in registers up to 128 of both.
 i32 dim_of(const FlashAttentionBackward& a) {
@@ -29,12 +30,15 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
     return fmt::format("heads have {} and {} elements; must be multiples of 8", a.q.last(), a.v.last());
   if (dim_of(a) == 0)
     return fmt::format("heads have {} and {} elements; at most 128", a.q.last(), a.v.last());
+  constexpr i32 kMostRows = 1 << 22;  // so that products of the numbers of tiles fit in 32 bits
+  if (a.q.size[1] > kMostRows || a.k.size[1] > kMostRows)
+    return fmt::format("there are {} queries and {} keys; at most {}", a.q.size[1], a.k.size[1], kMostRows);
   if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);
   return {};
 }
 
 i64 shared_bytes(i32 dim) {
-  constexpr i64 kStages = 2, kRowBytes = kStepQueries * 4, kBarriers = 2 * 2 * kStages * 8 + 40;
+  constexpr i64 kStages = 2, kRowBytes = kStepQueries * 4, kBarriers = 2 * 2 * kStages * 8 + 40 + 64;
   const i64 halves = kStepQueries * i64(dim) * 4;
   return 2 * box_bytes(dim, kBlockKeys) + 2 * kStages * (box_bytes(dim, kStepQueries) + kRowBytes) +
          2 * i64(kBlockKeys) * kStepQueries * 2 + halves + kBarriers;
@@ -61,14 +65,17 @@ KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTa
   if (!plan.why_not.empty()) return plan;
   const AttentionRoom room(a, dim_of(a));
   const i64 steps = i64(a.q.size[0]) * a.q.size[2] * room.steps;
-  plan.constants = {{"kernel", 1}, {"dim", dim_of(a)}, {"softcap", a.softcap > 0 ? 1 : 0}};
   plan.launches = {{.name = "Prepare",
                     .grid = u32((steps * kStepQueries + kSideThreads - 1) / kSideThreads),
                     .threads = kSideThreads},
                    main_launch(a),
                    {.name = "Finish", .grid = u32(steps), .threads = kSideThreads}};
+  // Sums of 128 elements leave the helpers 24 registers, and too few for whatever bends scores.
+  const bool bends = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
+  plan.constants = {
+      {"kernel", 1}, {"dim", dim_of(a)}, {"softcap", a.softcap > 0 ? 1 : 0}, {"spills", bends ? 1280 : 448}};
   plan.workspace_bytes = room.bytes;
-  plan.cleared_bytes = room.lse;
+  plan.cleared_bytes = room.rows;
   return plan;
 }
 

@@ -2,99 +2,21 @@
 // `Kernel` a CTA has 128 keys, each of two groups of four warps 64 of them, with dk and dv in registers; queries come 64 at a time:
 //   s = k q^T, p = exp(s - lse), dp = v dy^T, dv += p dy, ds = p (dp - delta), dk += ds q, dq += ds^T k
 // Each group makes half of the columns of dq, which two threads add to memory by bulk copies, one CTA after the other: the last
-// keys first. A CTA waits only for CTAs that were launched before it, so the kernel ends however few of them run at once.
+// keys first. CTAs come to a step some time after one another, so that they seldom wait. A CTA waits only for CTAs that were
+// launched before it, so the kernel ends however few of them run at once.
 // `Finish` puts dq in rows.
 namespace flash_attention_backward {
 
-#include "heddle/ops/flash_attention/attention_parts.cuh"
+#include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kDim = 128;    // elements of a head, rounded up to 64 or 128
   static constexpr i32 kSoftcap = 0;  // 1: the call has one
+  static constexpr i32 kSpills = 0;   // bytes that a thread may spill (heddle check)
 };
 
-constexpr float kLog2E = 1.4426950409f;
-
-inline float scale_of(const FlashAttentionBackward& a) {
-  return a.scale != 0 ? a.scale : arch::rsqrt(float(a.q.size[3]));
-}
-inline float infinity() {
-  return __int_as_float(0x7f800000);
-}
-
-// A tile of one side: a sequence, and the rows of that side that it has.
-struct SideTile {
-  AttentionSequence sequence;
-  i32 row;         // the first, in the sequence
-  i32 first_step;  // the number of the sequence's first step of queries
-};
-
-template <bool kHasParts>
-inline SideTile query_tile(const FlashAttentionBackward& a, i32 step) {
-  if constexpr (!kHasParts) return {{0, a.q.size[1], 0, a.k.size[1]}, step * kStepQueries, 0};
-  const Parts parts = Parts::of(a.cu_seqlens_q, a.cu_seqlens_k, a.q.size[1], a.k.size[1]);
-  const i32 n = parts.part_of(step, kStepQueries), first = parts.first_tile(n, kStepQueries);
-  const AttentionRange rows = parts.range(n), keys = parts.other_range(n);
-  return {{rows.begin, rows.end, keys.begin, keys.end}, (step - first) * kStepQueries, first};
-}
-template <bool kHasParts>
-inline SideTile key_tile(const FlashAttentionBackward& a, i32 tile) {
-  if constexpr (!kHasParts) return {{0, a.q.size[1], 0, a.k.size[1]}, tile * kBlockKeys, 0};
-  const Parts parts = Parts::of(a.cu_seqlens_k, a.cu_seqlens_q, a.k.size[1], a.q.size[1]);
-  const i32 n = parts.part_of(tile, kBlockKeys);
-  const AttentionRange keys = parts.range(n), rows = parts.other_range(n);
-  const Parts queries = Parts::of(a.cu_seqlens_q, a.cu_seqlens_k, a.q.size[1], a.k.size[1]);
-  return {{rows.begin, rows.end, keys.begin, keys.end},
-          (tile - parts.first_tile(n, kBlockKeys)) * kBlockKeys,
-          queries.first_tile(n, kStepQueries)};
-}
-
-// The last block of keys that any of a step's queries sees; -1: none.
-inline i32 last_block(const AttentionMask& mask, i32 row) {
-  const i32 begin = mask.keys_of(row).begin,
-            end = mask.keys_of(min(row + kStepQueries, mask.queries) - 1).end;
-  return row < mask.queries && begin < end ? (end - 1) / kBlockKeys : -1;
-}
-
-template <class Config>
-struct Facts {
-  static constexpr FlashAttentionBackward kTypes = Config::types();
-  static constexpr DType kType = kTypes.q.dtype;
-  static constexpr bool kHasParts = kTypes.cu_seqlens_q.rank > 0;
-  static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
-  static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
-  static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2;
-};
-
-// A thread for each query, those that fill up the last steps included.
-template <class Config>
-struct Prepare : Facts<Config> {
-  using Facts<Config>::kHasParts;
-  static constexpr u32 kThreads = 256;
-
-  static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
-    const AttentionRoom room(a, Config::kDim);
-    const i64 all = i64(a.q.size[0]) * a.q.size[2] * room.steps * kStepQueries;
-    const i64 at = i64(blockIdx.x) * kThreads + threadIdx.x;
-    if (at >= all) return;
-    const i32 query = i32(at % kStepQueries), step = i32(at / kStepQueries % room.steps);
-    const i32 head = i32(at / kStepQueries / room.steps);
-    const SideTile tile = query_tile<kHasParts>(a, step);
-    const i32 row = tile.row + query;
-    float lse = infinity(), delta = 0;
-    if (row < tile.sequence.queries()) {
-      const i32 b = head / a.q.size[2], h = head % a.q.size[2], in = tile.sequence.query_begin + row;
-      lse =
-          reinterpret_cast<const float*>(a.lse.data)[b * a.lse.stride[0] + h * a.lse.stride[1] + in] * kLog2E;
-      delta =
-          reinterpret_cast<const float*>(a.delta.data)[b * a.delta.stride[0] + h * a.delta.stride[1] + in];
-      if (lse == -infinity()) lse = infinity();
-    }
-    reinterpret_cast<float*>(workspace + room.lse)[at] = lse;
-    reinterpret_cast<float*>(workspace + room.delta)[at] = delta;
-  }
-};
+#include "heddle/ops/flash_attention/attention_backward_sides_kernel.sm90.cuh"
 
 template <class Config>
 struct Kernel : Facts<Config> {
@@ -108,11 +30,61 @@ struct Kernel : Facts<Config> {
   static constexpr u32 kScoreBytes = kKeys * kQueries * 2, kHalfBytes = kQueries * kHalf * 4,
                        kRowBytes = kQueries * 4;
   using Ring = SlotRing<kStages, kQueryBytes>;
+  static_assert(kStages == 2, "scores and halves of dq take turns with the ring");
   static_assert(kDim == 64 || kDim == 128);
 
-  using Helper = Role<128, 24>;
-  using Multiplier = Role<256, 240>;
+  using Helper = Role<128, kDim == 64 ? 40 : 24>;
+  using Multiplier = Role<256, kDim == 64 ? 232 : 240>;
   using All = Roles<Helper, Multiplier>;
+
+  // The keys of a CTA and the steps of queries that see any of them.
+  struct Work {
+    i32 batch, group, heads;  // heads that share the keys
+    SideTile tile;
+    i32 first, last;  // steps
+    i32 begin;        // the step with which the CTA begins; after the last one it goes on with the first
+    i32 lead;         // keys after its own number that a query sees
+    i32 blocks;       // all blocks of keys; 0: there is a mask
+
+    static Work of(const FlashAttentionBackward& a) {
+      Work made;
+      made.find(a);
+      return made;
+    }
+    void find(const FlashAttentionBackward& a) {
+      const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
+      const i32 line = at / tiles;
+      batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
+      tile = key_tile<kHasParts>(a, tiles - 1 - at % tiles);
+      const AttentionMask mask = attention_mask(a, tile.sequence);
+      lead = i32(mask.shift + mask.right < kFar ? mask.shift + mask.right : kFar);
+      blocks = is_masked(a) ? 0 : (mask.keys + kKeys - 1) / kKeys;
+      const i32 end = min(tile.row + kKeys, mask.keys);
+      first = last = begin = 0;
+      if (tile.row >= end) return;
+      const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
+      if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
+      begin = blocks > 0 ? i32(u32(block()) * u32(last) / u32(blocks)) : first;
+    }
+    i32 block() const { return tile.row / kKeys; }
+    // Without a mask CTAs begin one block's share of the steps apart, and those with later keys are launched and come to a step
+    // first. CTAs that come to a step after they wrapped have a sum of their own; they have the later keys, too.
+    i32 sum_of(i32 step) const { return blocks > 0 && step < begin ? 1 : 0; }
+    // How many CTAs add to that sum before this one, all launched earlier.
+    u32 before(i32 step) const {
+      i32 later = blocks - 1;  // the last block that has a part
+      if (blocks == 0) {
+        const i32 query = min(step * kQueries + kQueries, tile.sequence.queries()) - 1;
+        later = (min(query + lead + 1, tile.sequence.keys()) - 1) / kKeys;
+      } else if (step >= begin) {
+        later = min(later, i32((u32(step + 1) * u32(blocks) - 1) / u32(last)));
+      }
+      return u32(later - block());
+    }
+    i32 after(i32 step) const { return step + 1 == last ? first : step + 1; }
+    i32 head(i32 n) const { return group * heads + n; }
+    i32 steps() const { return heads * (last - first); }
+  };
 
   struct Chip {
     arch::OnChip keys = chip(), values = keys + kKeyBytes, queries = values + kKeyBytes,
@@ -120,44 +92,15 @@ struct Kernel : Facts<Config> {
                  halves = scores + 2 * kScoreBytes, rows = halves + 2 * kHalfBytes,
                  query_barriers = rows + 2 * kStages * kRowBytes,
                  given_barriers = query_barriers + Ring::kBarrierBytes,
-                 full = given_barriers + Ring::kBarrierBytes, half_full = full + 8, half_empty = full + 24;
+                 full = given_barriers + Ring::kBarrierBytes, half_full = full + 8, half_empty = full + 24,
+                 work = full + 40;
     Ring query_ring{queries, query_barriers}, given_ring{given, given_barriers};
 
     static constexpr u32 kBytes = 2 * kKeyBytes + 2 * Ring::kBytes + 2 * kScoreBytes + 2 * kHalfBytes +
-                                  2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40;
+                                  2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40 + 64;
+    Shared<Work> shared_work() const { return {work}; }
     arch::OnChip lse(u32 slot) const { return rows + slot * kRowBytes; }
     arch::OnChip delta(u32 slot) const { return rows + (kStages + slot) * kRowBytes; }
-  };
-
-  // The keys of a CTA and the steps of queries that see any of them.
-  struct Work {
-    i32 batch, group, heads;  // heads that share the keys
-    SideTile tile;
-    AttentionMask mask;
-    i32 first, last;  // steps
-
-    explicit Work(const FlashAttentionBackward& a) {
-      const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
-      const i32 line = at / tiles;
-      batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
-      tile = key_tile<kHasParts>(a, tiles - 1 - at % tiles);
-      mask = attention_mask(a, tile.sequence);
-      const i32 end = min(tile.row + kKeys, mask.keys);
-      first = last = 0;
-      if (tile.row >= end) return;
-      const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
-      if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
-    }
-    i32 block() const { return tile.row / kKeys; }
-    i32 head(i32 n) const { return group * heads + n; }
-    // f(head, step in the sequence)
-    template <class F>
-    void each_step(F&& f) const {
-#pragma unroll 1
-      for (i32 n = 0; n < heads; ++n)
-#pragma unroll 1
-        for (i32 step = first; step < last; ++step) f(head(n), step);
-    }
   };
 
   static void run(const FlashAttentionBackward& a, const TensorMap* maps, u8* workspace) {
@@ -169,22 +112,22 @@ struct Kernel : Facts<Config> {
       for (u32 w = 0; w < 2; ++w)
         arch::init_barrier(chip.half_full + 8 * w, 128u), arch::init_barrier(chip.half_empty + 8 * w, 1u);
       arch::fence_barriers();
+      chip.shared_work().store(Work::of(a));
     }
     __syncthreads();
-    const Work work(a);
     if (threadIdx.x < 128) {
       All::template enter<Helper>();
-      if (threadIdx.x == 0) bring(chip, work, a, maps, workspace);
-      if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, work, a, workspace, threadIdx.x / 32 - 1);
+      if (threadIdx.x == 0) bring(chip, a, maps, workspace);
+      if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, a, workspace, threadIdx.x / 32 - 1);
       return;
     }
     All::template enter<Multiplier>();
-    Group(chip, work, a).run();
+    Group(chip, a).run();
   }
 
-  // The number of a head's step among all, for the workspace.
-  static i64 place_of(const FlashAttentionBackward& a, const Work& work, i32 steps, i32 head, i32 step) {
-    return (i64(work.batch) * a.q.size[2] + head) * steps + work.tile.first_step + step;
+  // The number of the sequence's first step of a head among all, for the workspace.
+  static i64 place_of(const FlashAttentionBackward& a, const Work& work, i32 steps, i32 head) {
+    return (i64(work.batch) * a.q.size[2] + head) * steps + work.tile.first_step;
   }
 
   static void load(arch::OnChip to, const TensorMap* map, arch::OnChip full, i32 rows, arch::Corner4 at) {
@@ -192,8 +135,8 @@ struct Kernel : Facts<Config> {
     for (u32 j = 0; j < kSlabs; ++j, at.x += 64) arch::load_box(to + j * u32(rows) * 128, map, full, at);
   }
 
-  static void bring(const Chip& chip, const Work& work, const FlashAttentionBackward& a,
-                    const TensorMap* maps, u8* workspace) {
+  static void bring(const Chip& chip, const FlashAttentionBackward& a, const TensorMap* maps, u8* workspace) {
+    const Work work = chip.shared_work().load();
     if (work.first >= work.last) return;
     const AttentionRoom room(a, kDim);
     const i32 key = work.tile.sequence.key_begin + work.tile.row;
@@ -201,47 +144,84 @@ struct Kernel : Facts<Config> {
     load(chip.keys, maps + 1, chip.full, kKeys, {0, key, work.group, work.batch});
     load(chip.values, maps + 2, chip.full, kKeys, {0, key, work.group, work.batch});
     typename Ring::Place place;
-    work.each_step([&](i32 head, i32 step) {
-      const i32 row = work.tile.sequence.query_begin + step * kQueries;
-      const i64 line = place_of(a, work, room.steps, head, step) * kRowBytes;
-      chip.query_ring.begin(place, kQueryBytes + kRowBytes);
-      load(chip.query_ring.slot(place), maps, chip.query_ring.full(place), kQueries,
-           {0, row, head, work.batch});
-      arch::load_bytes(chip.lse(place.slot), workspace + room.lse + line, kRowBytes,
-                       chip.query_ring.full(place));
-      chip.given_ring.begin(place, kQueryBytes + kRowBytes);
-      load(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), kQueries,
-           {0, row, head, work.batch});
-      arch::load_bytes(chip.delta(place.slot), workspace + room.delta + line, kRowBytes,
-                       chip.given_ring.full(place));
-      place.next();
-    });
+    arch::Corner4 at{0, 0, work.head(0), work.batch};
+#pragma unroll 1
+    for (i32 n = work.heads; n > 0; --n, ++at.z) {
+      const u8* rows = workspace + room.rows + place_of(a, work, room.steps, at.z) * (2 * kRowBytes);
+      i32 step = work.begin;
+#pragma unroll 1
+      for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step), place.next()) {
+        at.y = work.tile.sequence.query_begin + step * kQueries;
+        chip.query_ring.begin(place, kQueryBytes + kRowBytes);
+        load(chip.query_ring.slot(place), maps, chip.query_ring.full(place), kQueries, at);
+        arch::load_bytes(chip.lse(place.slot), rows + step * (2 * kRowBytes), kRowBytes,
+                         chip.query_ring.full(place));
+        chip.given_ring.begin(place, kQueryBytes + kRowBytes);
+        load(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), kQueries, at);
+        arch::load_bytes(chip.delta(place.slot), rows + (step * (2 * kRowBytes) + kRowBytes), kRowBytes,
+                         chip.given_ring.full(place));
+      }
+    }
   }
 
   // Adds half w of each step's dq to memory, after the CTA that has the next keys.
-  static void drain(const Chip& chip, const Work& work, const FlashAttentionBackward& a, u8* workspace,
-                    u32 w) {
+  static void drain(const Chip& chip, const FlashAttentionBackward& a, u8* workspace, u32 w) {
+    const Work work = chip.shared_work().load();
     const AttentionRoom room(a, kDim);
-    u32 phase = 0;
-    work.each_step([&](i32 head, i32 step) {
-      const i64 place = place_of(a, work, room.steps, head, step) * 2 + w;
-      const u32 before = u32(last_block(work.mask, step * kQueries) - work.block());
-      arch::wait_barrier(chip.half_full + 8 * w, phase), phase ^= 1;
-      u32* const turn = reinterpret_cast<u32*>(workspace) + place;
-      float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
-      if (before > 0) wait_for(turn, before);
+    const arch::OnChip full = chip.half_full + 8 * w, from = chip.halves + w * kHalfBytes;
+    u32 phase = 0, last_before = 0;
+    u32* last_turn = nullptr;  // that the copy under way has
+    const auto pass_on = [&] {
       arch::show_memory_to_copies();
-      if (before == 0)
-        arch::store_bytes(to, chip.halves + w * kHalfBytes, kHalfBytes);
-      else
-        arch::add_floats(to, chip.halves + w * kHalfBytes, kHalfBytes);
-      arch::commit_stores();
-      arch::wait_stores_read<0>();
-      arch::arrive(chip.half_empty + 8 * w);
+      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(last_turn), "r"(last_before + 1) : "memory");
+      last_turn = nullptr;
+    };
+    // Nobody must wait for a turn that this thread keeps while it waits itself.
+    const auto pass_on_before_waiting = [&] {
+      if (!last_turn) return;
       arch::wait_stores<0>();
-      arch::show_memory_to_copies();
-      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(turn), "r"(before + 1) : "memory");
-    });
+      pass_on();
+    };
+#pragma unroll 1
+    for (i32 n = 0; n < work.heads; ++n) {
+      const i64 head = place_of(a, work, room.steps, work.head(n));
+      i32 step = work.begin;
+#pragma unroll 1
+      for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step)) {
+        const i64 place = ((head + step) * room.sums + work.sum_of(step)) * 2 + w;
+        u32* const turn = reinterpret_cast<u32*>(workspace) + place;
+        float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
+        const u32 before = work.before(step);
+        if (!arch::barrier_is_past(full, phase)) {
+          pass_on_before_waiting();
+          arch::wait_barrier(full, phase);
+        }
+        phase ^= 1;
+        if (before > 0 && turn_of(turn) != before) {
+          pass_on_before_waiting();
+          wait_for(turn, before);
+        }
+        arch::show_memory_to_copies();
+        if (before == 0)
+          arch::store_bytes(to, from, kHalfBytes);
+        else
+          arch::add_floats(to, from, kHalfBytes);
+        arch::commit_stores();
+        if (last_turn) {
+          arch::wait_stores<1>();  // the copy before this one
+          pass_on();
+        }
+        last_turn = turn, last_before = before;
+        arch::wait_stores_read<0>();
+        arch::arrive(chip.half_empty + 8 * w);
+      }
+    }
+    pass_on_before_waiting();
+  }
+  static u32 turn_of(const u32* turn) {
+    u32 seen;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(turn) : "memory");
+    return seen;
   }
   // One block of assembly, as arch::wait_barrier.
   static void wait_for(const u32* turn, u32 before) {
@@ -258,43 +238,44 @@ struct Kernel : Facts<Config> {
   // 64 keys, in four warps. Scores lie with keys as rows: a thread has parts of two of them.
   struct Group {
     const Chip& chip;
-    const Work& work;
     const FlashAttentionBackward& a;
     const u32 w = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
     const u32 row = thread / 32 * 16 + lane() / 4, column = lane() % 4 * 2;
     const float scale;
-    AttentionRange seen[2];  // queries that see the thread's keys
     i32 all_begin, all_end;  // queries that see all keys of the group
     float dk[kDim / 2], dv[kDim / 2], s[kQueries / 2], dp[kQueries / 2];
     u32 weights[kQueries / 16][4], ds[kQueries / 16][4];
     typename Ring::Place place;
 
-    Group(const Chip& on_chip, const Work& its, const FlashAttentionBackward& args)
-        : chip(on_chip), work(its), a(args), scale(scale_of(args)) {}
+    Group(const Chip& on_chip, const FlashAttentionBackward& args)
+        : chip(on_chip), a(args), scale(scale_of(args)) {}
 
     bool speaks() const { return thread == 0; }
-    i32 first_key() const { return work.tile.row + i32(w) * 64; }
+    i32 first_key(const Work& work) const { return work.tile.row + i32(w) * 64; }
 
     void run() {
-      const AttentionMask& mask = work.mask;
-#pragma unroll
-      for (i32 r = 0; r < 2; ++r) {
-        const i32 key = first_key() + i32(row) + 8 * r;
-        seen[r] = key < mask.keys ? mask.queries_of(key) : AttentionRange{0, 0};
-      }
-      all_begin = mask.queries_of(first_key() + 63).begin;
-      all_end = first_key() + 64 <= mask.keys ? mask.queries_of(first_key()).end : 0;
+      const Work work = chip.shared_work().load();
+      find_common(work);
 #pragma unroll
       for (i32 i = 0; i < kDim / 2; ++i) dk[i] = dv[i] = 0;
-      if (work.first < work.last) arch::wait_barrier(chip.full, 0);
-      u32 turn = 0;
-      work.each_step([&](i32 head, i32 step) {
-        take_step(head, step * kQueries, turn);
-        turn ^= 1;
-        place.next();
-      });
+      const i32 begin = work.first * kQueries, end = work.last * kQueries;
+      i32 head = work.head(0), query = work.begin * kQueries, left_of_head = work.last - work.first;
+      if (begin < end) arch::wait_barrier(chip.full, 0);
+#pragma unroll 1
+      for (i32 left = work.steps(); left > 0; --left, place.next()) {
+        take_step(head, query);
+        query = query + kQueries == end ? begin : query + kQueries;
+        if (--left_of_head == 0) ++head, left_of_head = work.last - work.first;
+      }
       store(a.dk, dk, scale);
       store(a.dv, dv, 1);
+    }
+    // The queries that see all keys of the group.
+    void find_common(const Work& work) {
+      const AttentionMask mask = attention_mask(a, work.tile.sequence);
+      const i32 first = first_key(work);
+      all_begin = mask.queries_of(first + 63).begin;
+      all_end = first + 64 <= mask.keys ? mask.queries_of(first).end : 0;
     }
 
     // s = k q^T or dp = v dy^T
@@ -320,7 +301,8 @@ struct Kernel : Facts<Config> {
     }
 
     // Queries from `first` on, in the sequence.
-    void take_step(i32 head, i32 first, u32 turn) {
+    void take_step(i32 head, i32 first) {
+      const u32 turn = place.slot;  // there are two of each
       const arch::OnChip queries = chip.query_ring.slot(place), given = chip.given_ring.slot(place);
       chip.query_ring.wait(place);
       arch::keep(s);
@@ -363,7 +345,7 @@ struct Kernel : Facts<Config> {
     }
     // s becomes p, and then p times the slope of the cap.
     void to_weights(i32 head, i32 first) {
-      float slope[Config::kSoftcap ? kQueries / 2 : 1];
+      u32 slope[Config::kSoftcap ? kQueries / 4 : 1];  // pairs of f16
       if constexpr (kBends) bend(head, first, slope);
       const float exponent = kBends ? kLog2E : scale * kLog2E;
 #pragma unroll
@@ -378,12 +360,20 @@ struct Kernel : Facts<Config> {
       for (i32 j = 0; j < kQueries / 4; ++j) weights[j / 4][j % 4] = pack_pair<kType>(s[2 * j], s[2 * j + 1]);
       if constexpr (Config::kSoftcap) {
 #pragma unroll
-        for (i32 j = 0; j < kQueries / 2; ++j) s[j] *= slope[j];
+        for (i32 j = 0; j < kQueries / 2; ++j) s[j] *= arch::from_f16(u16(slope[j / 2] >> (j % 2 * 16)));
       }
     }
     // The query of score j in a step from `first` on.
     i32 query_of(i32 first, i32 j) const { return first + j / 4 * 8 + i32(column) + j % 2; }
     void mask(i32 first) {
+      const Work work = chip.shared_work().load();
+      const AttentionMask all = attention_mask(a, work.tile.sequence);
+      AttentionRange seen[2];
+#pragma unroll
+      for (i32 r = 0; r < 2; ++r) {
+        const i32 key = first_key(work) + i32(row) + 8 * r;
+        seen[r] = key < all.keys ? all.queries_of(key) : AttentionRange{0, 0};
+      }
 #pragma unroll
       for (i32 j = 0; j < kQueries / 2; ++j) {
         const AttentionRange& range = seen[j / 2 % 2];
@@ -392,12 +382,14 @@ struct Kernel : Facts<Config> {
       }
     }
     template <i32 kCount>
-    void bend(i32 head, i32 first, float (&slope)[kCount]) {
+    void bend(i32 head, i32 first, u32 (&slope)[kCount]) {
+      const Work work = chip.shared_work().load();
+      const i32 key = first_key(work) + i32(row);
       const float cap = a.softcap, inward = Config::kSoftcap ? 2 * kLog2E * scale / cap : 0;
       float steep = 0, apart = 0;
       if constexpr (kHasAlibi) {
         steep = reinterpret_cast<const float*>(a.alibi_slopes.data)[head];
-        apart = float(work.mask.position(0) - first_key() - i32(row));
+        apart = float(attention_mask(a, work.tile.sequence).position(0) - key);
       }
       const u8* bias = nullptr;
       if constexpr (kHasBias)
@@ -409,7 +401,9 @@ struct Kernel : Facts<Config> {
         float x = s[j];
         if constexpr (Config::kSoftcap) {  // tanh x = 1 - 2 / (e^2x + 1)
           const float t = 1 - 2 * arch::reciprocal(arch::exp2(x * inward) + 1);
-          x = cap * t, slope[j] = 1 - t * t;
+          x = cap * t;
+          const u32 bits = arch::to_f16(1 - t * t);
+          slope[j / 2] = j % 2 == 0 ? bits : slope[j / 2] | bits << 16;
         } else {
           x *= scale;
         }
@@ -417,7 +411,7 @@ struct Kernel : Facts<Config> {
         if constexpr (kHasAlibi) x -= steep * fabsf(apart + float(query) - float(j / 2 % 2 * 8));
         if constexpr (kHasBias)
           x += load_bias(bias, min(query, a.bias.size[2] - 1) * a.bias.stride[2] +
-                                   min(first_key() + i32(row) + j / 2 % 2 * 8, a.bias.size[3] - 1));
+                                   min(key + j / 2 % 2 * 8, a.bias.size[3] - 1));
         s[j] = x;
       }
     }
@@ -471,10 +465,11 @@ struct Kernel : Facts<Config> {
     }
 
     void store(const Tensor& to, const float (&sums)[kDim / 2], float by) const {
+      const Work work = chip.shared_work().load();
 #pragma unroll
       for (i32 r = 0; r < 2; ++r) {
-        const i32 key = first_key() + i32(row) + 8 * r;
-        if (key >= work.mask.keys) continue;
+        const i32 key = first_key(work) + i32(row) + 8 * r;
+        if (key >= work.tile.sequence.keys()) continue;
         const i64 at = work.batch * to.stride[0] + (work.tile.sequence.key_begin + key) * to.stride[1] +
                        work.group * to.stride[2];
         u32* const words = reinterpret_cast<u32*>(to.data + at * 2) + lane() % 4;
@@ -485,61 +480,6 @@ struct Kernel : Facts<Config> {
       }
     }
   };
-};
-
-// One CTA for each step of each head: dq from the order of sums to rows.
-template <class Config>
-struct Finish : Facts<Config> {
-  using F = Facts<Config>;
-  using F::kType, F::kHasParts, F::kDim, F::kHalf;
-  static constexpr u32 kThreads = 256;
-
-  static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
-    const AttentionRoom room(a, kDim);
-    const i32 step = i32(blockIdx.x) % room.steps, line = i32(blockIdx.x) / room.steps;
-    const SideTile tile = query_tile<kHasParts>(a, step);
-    const u32 w = threadIdx.x / 128, thread = threadIdx.x % 128, t = thread % 4;
-    const float scale = last_block(attention_mask(a, tile.sequence), tile.row) >= 0 ? scale_of(a) : 0;
-    const float4* from = reinterpret_cast<const float4*>(workspace + room.dq) +
-                         (i64(blockIdx.x) * 2 + w) * (kStepQueries * kHalf / 4) + thread;
-    float4 sums[kHalf / 8];
-#pragma unroll
-    for (i32 j = 0; j < kHalf / 8; ++j) sums[j] = scale != 0 ? from[j * 128] : float4{0, 0, 0, 0};
-    const Tensor& to = a.dq;
-#pragma unroll
-    for (i32 r = 0; r < 2; ++r) {
-      const i32 row = tile.row + i32(thread / 32 * 16 + thread % 32 / 4) + 8 * r;
-#pragma unroll
-      for (i32 h = 0; h < kHalf / 32; ++h) {  // 32 columns; a thread has eight neighbours after the exchange
-        u32 pairs[4], own[4];
-#pragma unroll
-        for (i32 j = 0; j < 4; ++j) {
-          const float4 f = sums[4 * h + j];
-          pairs[j] = r == 0 ? pack_pair<kType>(f.x * scale, f.y * scale)
-                            : pack_pair<kType>(f.z * scale, f.w * scale);
-        }
-#pragma unroll
-        for (u32 s = 0; s < 4; ++s) {
-          const u32 give = t ^ s;
-          const u32 got = __shfl_xor_sync(~0u,
-                                          give == 0   ? pairs[0]
-                                          : give == 1 ? pairs[1]
-                                          : give == 2 ? pairs[2]
-                                                      : pairs[3],
-                                          s);
-#pragma unroll
-          for (u32 i = 0; i < 4; ++i)
-            if (give == i) own[i] = got;
-        }
-        const i32 at = i32(w) * kHalf + h * 32 + i32(t) * 8;
-        if (row >= tile.sequence.queries() || at >= to.size[3]) continue;
-        const i64 place = line / a.q.size[2] * to.stride[0] +
-                          (tile.sequence.query_begin + row) * to.stride[1] +
-                          line % a.q.size[2] * to.stride[2] + at;
-        *reinterpret_cast<uint4*>(to.data + place * 2) = {own[0], own[1], own[2], own[3]};
-      }
-    }
-  }
 };
 
 }  // namespace flash_attention_backward

@@ -3,7 +3,7 @@ namespace flash_attention_delta {
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
-  static constexpr i32 kLanes = 16;  // of a head: a power of 2, so that they exchange their sums
+  static constexpr i32 kLanes = 16;  // a head has: a power of 2, so that they exchange their sums
 };
 
 template <class Config>

@@ -13,7 +13,7 @@ struct Shape {
   i32 groups, keys, stages;
 };
 
-// Those of a head dim, the best first (bench/flash_attention.py on an H100).
+// Lists those that a head dim has, the best first (bench/flash_attention.py on an H100).
 std::vector<Shape> shapes_of(i32 dim, bool bends) {
   if (bends && dim <= 128) return {{2, 128, 2}};
   if (dim <= 64) return {{3, 128, 2}, {2, 192, 2}, {2, 128, 2}};
@@ -39,7 +39,8 @@ OpConfig config_of(const FlashAttention& a, const Shape& shape) {
           {"groups", shape.groups},
           {"keys", shape.keys},
           {"stages", shape.stages},
-          {"softcap", a.softcap > 0 ? 1 : 0}};
+          {"softcap", a.softcap > 0 ? 1 : 0},
+          {"spills", 64}};
 }
 
 std::vector<Shape> shapes_of(const FlashAttention& a) {

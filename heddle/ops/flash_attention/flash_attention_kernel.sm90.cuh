@@ -1,17 +1,18 @@
 // flash_attention as a whole kernel on sm_90a: one thread brings queries, keys and values by bulk copies, and groups of four warps
-// have 64 queries each. Scores and weights stay in registers; the product of weights and values runs beside the softmax of the next
+// have 64 queries each. Scores and weights stay in registers; the product of weights and values runs during the softmax of the next
 // scores, and groups take turns at the tensor cores. CTAs go from tile to tile, those with the most keys first. Keys are taken from
 // the last block to the first, so the order of each sum depends on the sequence and the constants alone.
 namespace flash_attention {
 
-#include "heddle/ops/flash_attention/attention_parts.cuh"
+#include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kDim = 128, kValueDim = 128;  // elements of a head, rounded up
-  static constexpr i32 kGroups = 2, kKeys = 128;     // of a CTA; keys of a block
+  static constexpr i32 kGroups = 2, kKeys = 128;     // a CTA has, and a block
   static constexpr i32 kStages = 2;                  // blocks of keys, and of values, in flight
   static constexpr i32 kSoftcap = 0;                 // 1: the call has one
+  static constexpr i32 kSpills = 0;                  // bytes that a thread may spill (heddle check)
 };
 
 constexpr float kLog2E = 1.4426950409f, kLn2 = 0.6931471806f;
@@ -61,7 +62,7 @@ struct Softmax {
 struct KernelTile {
   i32 batch, head, row;  // row: the first query, in its sequence. batch -1: there are no more tiles
   AttentionSequence sequence;
-  i32 first, blocks;  // of keys that any of them sees
+  i32 first, blocks;  // the blocks of keys that any of them sees
 };
 
 // The tiles of a call, in the order in which CTAs take them.
@@ -103,7 +104,7 @@ struct Kernel {
   static constexpr i32 kDim = Config::kDim, kValueDim = Config::kValueDim, kKeys = Config::kKeys;
   static constexpr i32 kRows = 64 * Config::kGroups;
   static constexpr u32 kGroups = Config::kGroups, kThreads = 128 * (kGroups + 1);
-  static constexpr u32 kSlabs = (kDim + 63) / 64, kValueSlabs = (kValueDim + 63) / 64;  // of 64 columns
+  static constexpr u32 kSlabs = (kDim + 63) / 64, kValueSlabs = (kValueDim + 63) / 64;  // 64 columns each
   static constexpr u32 kQueryBytes = kSlabs * kRows * 128;
   static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kValueBytes = kValueSlabs * kKeys * 128;
   using KeyRing = SlotRing<Config::kStages, kKeyBytes>;
@@ -111,11 +112,11 @@ struct Kernel {
   using Turn = Turns<1, kGroups>;
   static_assert(kKeys % 16 == 0 && kDim % 16 == 0 && kValueDim % 8 == 0);
 
-  using Bringer = Role<128, kGroups == 2 ? 24 : 32>;
-  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 240 : 160>;
+  using Bringer = Role<128, kGroups == 2 ? 40 : 32>;
+  using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 160>;
   using All = Roles<Bringer, Multiplier>;
 
-  // Places on chip, behind one another.
+  // Places on chip, one after the other.
   struct Chip {
     arch::OnChip queries = chip(), keys = queries + kQueryBytes, values = keys + KeyRing::kBytes,
                  key_barriers = values + ValueRing::kBytes,
@@ -126,29 +127,8 @@ struct Kernel {
 
     static constexpr u32 kBytes = kQueryBytes + KeyRing::kBytes + ValueRing::kBytes + KeyRing::kBarrierBytes +
                                   ValueRing::kBarrierBytes + 16 + 2 * 64;
-    // Two tiles take turns, so that one can be read while the next is there. It is read where it is needed: registers are few.
-    KernelTile load_tile(u32 turn) const {
-      KernelTile t;
-      const u32 at = tile.at + turn * 64;
-      load(t.batch, at), load(t.head, at + 4), load(t.row, at + 8), load(t.first, at + 12),
-          load(t.blocks, at + 16);
-      load(t.sequence.query_begin, at + 20), load(t.sequence.query_end, at + 24);
-      load(t.sequence.key_begin, at + 28), load(t.sequence.key_end, at + 32);
-      return t;
-    }
-    void store_tile(const KernelTile& t, u32 turn) const {
-      const u32 at = tile.at + turn * 64;
-      store(t.batch, at), store(t.head, at + 4), store(t.row, at + 8), store(t.first, at + 12),
-          store(t.blocks, at + 16);
-      store(t.sequence.query_begin, at + 20), store(t.sequence.query_end, at + 24);
-      store(t.sequence.key_begin, at + 28), store(t.sequence.key_end, at + 32);
-    }
-    static void load(i32& word, u32 at) {
-      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(at) : "memory");
-    }
-    static void store(i32 word, u32 at) {
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(word) : "memory");
-    }
+    // Two tiles take turns, so that one can be read while the next is there.
+    Shared<KernelTile> tile_of(u32 turn) const { return {tile + turn * 64}; }
   };
 
   static void run(const FlashAttention& a, const TensorMap* maps, u8* workspace) {
@@ -203,7 +183,7 @@ struct Kernel {
       KernelTile t{.batch = -1};
       if (number < order.tiles) t = tile_of(a, order, number);
       arch::wait_barrier(chip.empty, phase ^ 1);
-      chip.store_tile(t, phase), phase ^= 1;
+      chip.tile_of(phase).store(t), phase ^= 1;
       if (t.blocks == 0) {
         arch::arrive(chip.full);
         if (t.batch < 0) return;
@@ -245,9 +225,9 @@ struct Kernel {
     const Chip& chip;
     const FlashAttention& a;
     const u32 group = threadIdx.x / 128 - 1;
-    const float scale, exponent;  // of scores, of what the softmax takes
-    u32 turn = 0;                 // of the tile on chip
-    i32 first, blocks;            // of keys
+    const float scale, exponent;  // factors: of products, and of what the softmax takes
+    u32 turn = 0;                 // which of two places the tile has
+    i32 first, blocks;            // blocks of keys
     i32 all_begin, all_end;       // keys that every row of the group sees
     typename KeyRing::Place key;
     typename ValueRing::Place value;
@@ -268,7 +248,7 @@ struct Kernel {
 #pragma unroll 1
       for (;; turn ^= 1) {
         arch::wait_barrier(chip.full, turn);
-        const KernelTile tile = chip.load_tile(turn);
+        const KernelTile tile = chip.tile_of(turn).load();
         if (tile.batch < 0) break;
         const AttentionMask mask = attention_mask(a, tile.sequence);
         const i32 row = tile.row + i32(group) * 64;
@@ -378,7 +358,7 @@ struct Kernel {
     // The key of score i in a block from `begin` on.
     static i32 key_of(i32 begin, i32 i) { return begin + i / 4 * 8 + i32(lane()) % 4 * 2 + i % 2; }
     void mask(i32 begin) {
-      const KernelTile tile = chip.load_tile(turn);
+      const KernelTile tile = chip.tile_of(turn).load();
       const AttentionMask all = attention_mask(a, tile.sequence);
       const AttentionRange seen[2] = {all.keys_of(row_of(tile)), all.keys_of(row_of(tile) + 8)};
 #pragma unroll
@@ -390,7 +370,7 @@ struct Kernel {
     }
 
     void bend(i32 begin) {
-      const KernelTile tile = chip.load_tile(turn);
+      const KernelTile tile = chip.tile_of(turn).load();
       const i32 row = row_of(tile);
       const float cap = a.softcap, inward = Config::kSoftcap ? 2 * kLog2E * scale / cap : 0;
       float slope = 0, apart = 0;
@@ -425,7 +405,7 @@ struct Kernel {
     }
 
     void store() const {
-      const KernelTile tile = chip.load_tile(turn);
+      const KernelTile tile = chip.tile_of(turn).load();
 #pragma unroll
       for (i32 r = 0; r < 2; ++r) {
         const i32 m = row_of(tile) + 8 * r;

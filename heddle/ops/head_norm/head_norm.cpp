@@ -19,10 +19,6 @@ void infer(std::byte* args) {
           a.heads, a.head_dim, shape_text(a.x));
   require_shape("head_norm", "weight", a.weight, {a.heads * a.head_dim});
   require_float("head_norm", "weight", a.weight);
-  if (a.bias.rank > 0) {
-    require_shape("head_norm", "bias", a.bias, {a.heads * a.head_dim});
-    require_float("head_norm", "bias", a.bias);
-  }
   require(a.eps >= 0, "[head_norm] eps = {}; must not be negative", a.eps);
   set_output("head_norm", "y", a.y, a.x.dtype, {a.x.size[0], a.x.size[1]});
 }
@@ -38,7 +34,6 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<HeadNorm>(args);
   auto x = values.read(a.x), weight = values.read(a.weight), y = x;
-  const auto bias = a.bias.exists() ? values.read(a.bias) : std::vector<double>(weight.size(), 0.0);
   const size_t dim = size_t(a.head_dim), columns = size_t(a.x.last());
   for (size_t row = 0; row < x.size(); row += columns)
     for (size_t head = 0; head < weight.size(); head += dim) {
@@ -47,8 +42,7 @@ void reference(const std::byte* args, Values& values) {
       const double mean = a.centred ? sum / double(dim) : 0;
       for (size_t i = head; i < head + dim; ++i) squares += (x[row + i] - mean) * (x[row + i] - mean);
       const double scale = 1 / std::sqrt(squares / double(dim) + double(a.eps));
-      for (size_t i = head; i < head + dim; ++i)
-        y[row + i] = (x[row + i] - mean) * scale * weight[i] + bias[i];
+      for (size_t i = head; i < head + dim; ++i) y[row + i] = (x[row + i] - mean) * scale * weight[i];
     }
   values.write(a.y, y);
 }

@@ -1,5 +1,5 @@
 // Norm of each head: the leading `heads` heads of a row are normalised one by one, as rms_norm does a row or, if
-// `centred`, as layer_norm does; columns after them are passed through (queries and keys, Henry et
+// `centred`, as layer_norm without a bias does; columns after them are passed through (queries and keys, Henry et
 // al., 2020).
 #pragma once
 
@@ -10,7 +10,6 @@ namespace heddle {
 struct HeadNorm {
   Tensor x;       // [M, N]
   Tensor weight;  // [heads * head_dim]: of each column
-  Tensor bias;    // optional, as weight
   Tensor y;       // [M, N]
   i32 head_dim = 0;
   i32 heads = 0;
@@ -21,7 +20,6 @@ struct HeadNorm {
   static void visit(Self& s, V&& v) {
     v.read("x", s.x, "M, N");
     v.read("weight", s.weight, ".");
-    v.optional_read("bias", s.bias, ".");
     v.write("y", s.y, "M, N");
     v.attribute("head_dim", s.head_dim);
     v.attribute("heads", s.heads);

@@ -15,6 +15,7 @@ struct Kernel {
   static constexpr DType kX = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kDy = Config::types().dy.dtype, kDsum = Config::types().dsum.dtype,
                          kDx = Config::types().dx.dtype;
+  static constexpr bool kHasSum = Config::types().dsum.rank > 0;
   using Team = RowTeam<kThreads, kThreads>;
 
   // A row of x and dy; rows past the end are zeros.
@@ -67,10 +68,11 @@ struct Kernel {
       const float scale = rsqrt(all[0] * share + a.eps), along = all[1] * share * scale;
       Team::template each<kWords>(eights, [&](i32 n, i32 at) {
         Eight<kDsum> more;
-        if (a.dsum.exists()) more.load(row_of(a.dsum, row), at);
+        if constexpr (kHasSum) more.load(row_of(a.dsum, row), at);
         Eight<kDx>::of([&](i32 i) {
           const float z = (now.x[n].get(i) - mean) * scale;
-          return fma(now.dy[n].get(i) * weights[n].get(i) - given - z * along, scale, more.get(i));
+          return fma(now.dy[n].get(i) * weights[n].get(i) - given - z * along, scale,
+                     kHasSum ? more.get(i) : 0.0f);
         }).store(row_of(a.dx, row), at);
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {

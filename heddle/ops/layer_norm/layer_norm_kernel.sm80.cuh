@@ -12,6 +12,7 @@ struct Kernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kBias = Config::types().bias.dtype, kOut = Config::types().y.dtype;
+  static constexpr bool kHasBias = Config::types().bias.rank > 0;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
 
   static void run(const LayerNorm& a, const TensorMap*, u8*) {
@@ -22,7 +23,7 @@ struct Kernel {
     Eight<kBias> biases[kWords];  // zeros where there is none
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(row_of(a.x, row), at); });
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
-    if (a.bias.exists())
+    if constexpr (kHasBias)
       Team::template each<kWords>(eights, [&](i32 n, i32 at) { biases[n].load_kept(a.bias.data, at); });
     float total = 0, squares = 0;
     Team::template each<kWords>(eights, [&](i32 n, i32) {
@@ -40,7 +41,7 @@ struct Kernel {
     const float scale = rsqrt(Team::reduce(Sum(), squares, 1) / float(8 * eights) + a.eps);
     Team::template each<kWords>(eights, [&](i32 n, i32 at) {
       Eight<kOut>::of([&](i32 i) {
-        return fma((values[n].get(i) - mean) * scale, weights[n].get(i), biases[n].get(i));
+        return fma((values[n].get(i) - mean) * scale, weights[n].get(i), kHasBias ? biases[n].get(i) : 0.0f);
       }).store(row_of(a.y, row), at);
     });
   }

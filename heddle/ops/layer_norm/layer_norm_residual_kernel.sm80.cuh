@@ -13,6 +13,7 @@ struct Kernel {
   static constexpr DType kIn = Config::types().x.dtype, kResidual = Config::types().residual.dtype,
                          kWeight = Config::types().weight.dtype, kBias = Config::types().bias.dtype,
                          kSum = Config::types().sum.dtype, kOut = Config::types().y.dtype;
+  static constexpr bool kHasBias = Config::types().bias.rank > 0;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
 
   static void run(const LayerNormResidual& a, const TensorMap*, u8*) {
@@ -34,7 +35,7 @@ struct Kernel {
     Eight<kWeight> weights[kWords];
     Eight<kBias> biases[kWords];
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
-    if (a.bias.exists())
+    if constexpr (kHasBias)
       Team::template each<kWords>(eights, [&](i32 n, i32 at) { biases[n].load_kept(a.bias.data, at); });
     const float mean = Team::reduce(Sum(), total) / float(8 * eights);
     Team::template each<kWords>(eights, [&](i32 n, i32) {
@@ -47,7 +48,7 @@ struct Kernel {
     const float scale = rsqrt(Team::reduce(Sum(), squares, 1) / float(8 * eights) + a.eps);
     Team::template each<kWords>(eights, [&](i32 n, i32 at) {
       Eight<kOut>::of([&](i32 i) {
-        return fma((sums[n].get(i) - mean) * scale, weights[n].get(i), biases[n].get(i));
+        return fma((sums[n].get(i) - mean) * scale, weights[n].get(i), kHasBias ? biases[n].get(i) : 0.0f);
       }).store(row_of(a.y, row), at);
     });
   }

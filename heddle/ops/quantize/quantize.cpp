@@ -1,5 +1,6 @@
 #include "heddle/ops/quantize/quantize.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ops/quantize/quantize_rules.h"
 
 namespace heddle {
@@ -33,6 +34,14 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.scales, made.scales);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<Quantize>(args);
+  RowWork work{.form = RowForm::kRows, .matrices = {&a.x}, .kind = a.by + 2 * a.code, .adds_up = false};
+  if (a.codes.size[0] > 1 && a.codes.stride[0] % 8 != 0)
+    work.misfit = fmt::format("rows of codes are {} bytes apart, not a multiple of 8", a.codes.stride[0]);
+  return work;
+}
+
 }  // namespace
 
 const OpSpec& quantize_op() {
@@ -44,6 +53,7 @@ const OpSpec& quantize_op() {
     op.flops = rowwise_flops<Quantize, 12>;
     op.reference = reference;
     op.cases = quantize_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

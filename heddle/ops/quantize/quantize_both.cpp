@@ -1,5 +1,6 @@
 #include "heddle/ops/quantize/quantize_both.h"
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ops/quantize/quantize_rules.h"
 
 namespace heddle {
@@ -53,6 +54,15 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.transposed_scales, other.scales);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<QuantizeBoth>(args);
+  RowWork work{.form = RowForm::kSquares, .matrices = {&a.x}, .kind = a.code, .adds_up = false};
+  if (a.x.size[0] % 16 != 0 || a.transposed.stride[0] % 16 != 0 || a.codes.stride[0] % 8 != 0)
+    work.misfit = fmt::format("{} rows, and codes {} and {} bytes apart, are not multiples of 16, 8 and 16",
+                              a.x.size[0], a.codes.stride[0], a.transposed.stride[0]);
+  return work;
+}
+
 }  // namespace
 
 const OpSpec& quantize_both_op() {
@@ -65,6 +75,7 @@ const OpSpec& quantize_both_op() {
     op.flops = rowwise_flops<QuantizeBoth, 24>;
     op.reference = reference;
     op.cases = quantize_both_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

@@ -14,6 +14,7 @@ struct Kernel {
   static constexpr DType kX = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kDy = Config::types().dy.dtype, kDsum = Config::types().dsum.dtype,
                          kDx = Config::types().dx.dtype;
+  static constexpr bool kHasSum = Config::types().dsum.rank > 0;
   using Team = RowTeam<kThreads, kThreads>;
 
   static void run(const RmsNormBackward& a, const TensorMap*, u8*) {
@@ -48,9 +49,10 @@ struct Kernel {
       const float along = sums[1] / float(8 * eights) * scale * scale;
       Team::template each<kWords>(eights, [&](i32 n, i32 at) {
         Eight<kDsum> more;
-        if (a.dsum.exists()) more.load(row_of(a.dsum, row), at);
+        if constexpr (kHasSum) more.load(row_of(a.dsum, row), at);
         Eight<kDx>::of([&](i32 i) {
-          return fma(dy[n].get(i) * weights[n].get(i) - x[n].get(i) * along, scale, more.get(i));
+          return fma(dy[n].get(i) * weights[n].get(i) - x[n].get(i) * along, scale,
+                     kHasSum ? more.get(i) : 0.0f);
         }).store(row_of(a.dx, row), at);
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) parts[n][i] = fma(dy[n].get(i), x[n].get(i) * scale, parts[n][i]);

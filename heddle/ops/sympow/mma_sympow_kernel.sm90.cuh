@@ -1,14 +1,14 @@
 // mma_sympow as a whole kernel on sm_90a, for power 2: phi' is the left operand of wgmma, made in registers. A lane's pairs run over
 // time: the loads of matrices turn x, so that a pair of x1[j] is the lane's own, and that of x0[i] comes from another lane of the warp.
-// The square root of 2 multiplies FP32 sums. A group of four warps has kOwn blocks of 64 columns of phi; CTAs of a cluster have
-// different blocks of one chunk, and share x and v. Chunks are multiples of 64 positions, or one alone: what a bulk copy reads beyond
-// the last position is zero.
+// Shared memory is what binds: so a group of four warps has a unit of blocks of phi, two tiles s0 by kFast tiles s1, each loaded and
+// shuffled once for all of the unit's blocks. The square root of 2 multiplies FP32 sums. CTAs of a cluster have different units of one
+// chunk, and share x and v. Chunks are multiples of 64 positions, or one alone: a bulk copy reads zeros beyond the last position.
 namespace mma_sympow {
 
 struct KernelConfig {
-  static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
-  static constexpr i32 kColumns = 64;  // of v; a multiple of 8
-  static constexpr i32 kOwn = 3;       // blocks of a group
+  static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
+  static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
+  static constexpr i32 kFast = 2;      // tiles s1 of a unit: 2, or 1 for wide v
   static constexpr i32 kCluster = 2;   // CTAs that share x and v
   static constexpr i32 kStages = 8;    // stages of 64 positions in flight
 };
@@ -18,9 +18,11 @@ struct Kernel {
   static constexpr MmaSympow kTypes = Config::types();
   static constexpr DType kType = kTypes.x.dtype, kOut = kTypes.s.dtype;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kOwn = Config::kOwn;
+  static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kFast = Config::kFast;
   static constexpr i32 kCluster = Config::kCluster, kGroups = 2, kBlocks = kTiles * (kTiles + 1) / 2;
-  static constexpr i32 kParts = (kBlocks + kGroups * kOwn * kCluster - 1) / (kGroups * kOwn * kCluster);
+  static constexpr i32 kPairs = (kTiles + 1) / 2, kOwn = 2 * kFast;  // pairs of tiles; blocks of a unit
+  static constexpr i32 kUnits = kFast == 2 ? kPairs * (kPairs + 1) / 2 : kPairs * (kPairs + 1);
+  static constexpr i32 kParts = (kUnits + kGroups * kCluster - 1) / (kGroups * kCluster);
   static constexpr i32 kWide = (kColumns + 63) / 64, kWideRows = (kTiles + 7) / 8;  // boxes of v, of x
   static constexpr u32 kBox = 64 * 128;
   using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;
@@ -92,7 +94,7 @@ struct Kernel {
   static void multiply(const Ring& ring, const MmaSympow& a, u32 rank) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128, warp = member / 32;
     const u32 from0 = warp * 8 + lane() % 4, from1 = from0 + 4;
-    typename Ring::Place place, made, done;  // of products; of left operands; of what is given back
+    typename Ring::Place place, made, done;  // for products; for left operands; for what is given back
     const auto release = [&] {
       if (member < u32(kCluster)) {
         if constexpr (kCluster > 1)
@@ -107,31 +109,33 @@ struct Kernel {
 #pragma unroll 1
     for (i32 item = mine.first; item < all; item += mine.stride) {
       const Place at(a, item);
-      const i32 first = ((at.part * kCluster + i32(rank)) * kGroups + i32(group)) * kOwn,
-                steps = 4 * at.steps;
-      u32 word[kOwn];  // the tile that the lane's row belongs to: lanes below 16 load x1, the others x0
-      float scale[kOwn];
-#pragma unroll
-      for (i32 n = 0; n < kOwn; ++n) {
-        i32 s0 = 0, s1 = min(first + n, kBlocks - 1);  // blocks beyond the last are made and not stored
-        while (s1 > s0) s1 -= ++s0;
-        word[n] = u32(lane() < 16 ? s1 : s0), scale[n] = s0 == s1 ? 1.0f : 1.41421356f;
-      }
+      const i32 unit = (at.part * kCluster + i32(rank)) * kGroups + i32(group), steps = 4 * at.steps;
+      // Tiles s0, s0 + 1 and s1, s1 + 1. Units beyond the last are made and not stored.
+      i32 s0 = 0, s1 = min(unit, kUnits - 1);
+      for (i32 more = kFast == 2 ? 1 : 2; s1 >= more; more += kFast == 2 ? 1 : 2) s1 -= more, s0 += 2;
+      s1 *= kFast;
+      const u32 slow = u32(s0) + lane() / 16, fast = u32(s1) + (kFast == 2 ? lane() / 16 : 0);
       float sums[kOwn][kColumns / 2];
       u32 left[2][kOwn][4];
       const auto make = [&](u32(&to)[kOwn][4], i32 step) {
         if (step % 4 == 0) ring.wait(made);
         const u32 t = u32(step % 4) * 16 + lane() % 16;
         const arch::OnChip row = ring.slot(made) + t * 128;
+        const auto load = [&](u32(&got)[4], u32 tile) {
+          const u32 wide = kWideRows > 1 ? tile / 8 * kBox : 0;
+          arch::load_transposed(got, row + (wide + (((kWideRows > 1 ? tile % 8 : tile) ^ t % 8) * 16)));
+        };
+        u32 x0[4], x1[4];  // one tile: 8 positions, and the next 8; then the other tile
+        load(x0, slow), load(x1, fast);
 #pragma unroll
-        for (i32 n = 0; n < kOwn; ++n) {
-          const u32 wide = kWideRows > 1 ? word[n] / 8 * kBox : 0;
-          u32 got[4];  // x1[j] and x0[i] of 8 positions, and of the next 8
-          arch::load_transposed(got, row + (wide + ((word[n] % 8 ^ t % 8) * 16)));
-          to[n][0] = arch::multiply_pairs<kType>(__shfl_sync(~0u, got[2], from0), got[0]);
-          to[n][1] = arch::multiply_pairs<kType>(__shfl_sync(~0u, got[2], from1), got[0]);
-          to[n][2] = arch::multiply_pairs<kType>(__shfl_sync(~0u, got[3], from0), got[1]);
-          to[n][3] = arch::multiply_pairs<kType>(__shfl_sync(~0u, got[3], from1), got[1]);
+        for (i32 i = 0; i < 4; ++i) {
+          const u32 one = __shfl_sync(~0u, x0[i], from0), two = __shfl_sync(~0u, x0[i], from1);
+#pragma unroll
+          for (i32 j = 0; j < kFast; ++j) {
+            u32(&block)[4] = to[i / 2 * kFast + j];
+            block[i % 2 * 2] = arch::multiply_pairs<kType>(one, x1[2 * j + i % 2]);
+            block[i % 2 * 2 + 1] = arch::multiply_pairs<kType>(two, x1[2 * j + i % 2]);
+          }
         }
         if (step % 4 == 3) made.next();
       };
@@ -163,9 +167,10 @@ struct Kernel {
 #pragma unroll
       for (i32 n = 0; n < kOwn; ++n) {
         arch::keep(sums[n]);
-        if (first + n < kBlocks)
-          store(sums[n], scale[n], a, at,
-                (at.chunk * kBlocks + first + n) * 64 + i32(warp * 16 + lane() / 4));
+        const i32 a0 = s0 + n / kFast, a1 = s1 + n % kFast, block = a0 * (a0 + 1) / 2 + a1;
+        if (unit < kUnits && a0 < kTiles && a1 <= a0)
+          store(sums[n], a0 == a1 ? 1.0f : 1.41421356f, a, at,
+                (at.chunk * kBlocks + block) * 64 + i32(warp * 16 + lane() / 4));
       }
     }
   }

@@ -5,6 +5,8 @@
 namespace heddle {
 
 std::vector<Case> power_attention_backward_cases();
+KernelPlan power_attention_backward_kernel(const std::byte* args, const KernelTarget& target,
+                                           const OpConfig& config);
 
 namespace {
 
@@ -81,6 +83,7 @@ const OpSpec& power_attention_backward_op() {
     OpSpec op = op_of<PowerAttentionBackward>("power_attention_backward",
                                               "dq of power_attention, and the rows' part of dl");
     op.infer = infer;
+    op.kernel = power_attention_backward_kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

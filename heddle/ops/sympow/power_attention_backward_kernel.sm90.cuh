@@ -5,7 +5,7 @@ namespace power_attention_backward {
 
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a query
-  static constexpr i32 kColumns = 64;  // of v; a multiple of 8
+  static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
   static constexpr i32 kPower = 2;
   static constexpr i32 kStages = 4;  // blocks of keys in flight
 };
@@ -30,8 +30,12 @@ struct Rows {
     float2 of{1, element(a.dtotal)};
     if (a.normalise) {
       float sum = 0;
-      for (i32 e = i32(lane()); e < a.y.size[3]; e += 32)
-        sum += load_element(kType, a.y.data, at(a.y) + e) * load_element(kType, a.dy.data, at(a.dy) + e);
+      const auto* const y = reinterpret_cast<const u32*>(a.y.data + at(a.y) * size_of(kType));
+      const auto* const dy = reinterpret_cast<const u32*>(a.dy.data + at(a.dy) * size_of(kType));
+      for (i32 e = i32(lane()); e < a.y.size[3] / 2; e += 32) {
+        const float2 one = unpack_pair<kType>(y[e]), other = unpack_pair<kType>(dy[e]);
+        sum += one.x * other.x + one.y * other.y;
+      }
 #pragma unroll
       for (u32 apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0u, sum, apart);
       of.x = 1.0f / (element(a.total) + a.eps), of.y -= sum * of.x;
@@ -160,7 +164,9 @@ struct Kernel {
       float sums[kDim / 2];
 #pragma unroll
       for (i32 i = 0; i < kDim / 2; ++i) sums[i] = 0;
+      // Gates are asked for a block ahead.
       float next_gate = gated && member < kKeys ? gate(a, at, at.chunk_begin + i32(member)) : 0.0f;
+      float next_last = gated ? gate(a, at, at.chunk_begin + kKeys - 1) : 0.0f;
       queries.wait(q);
 #pragma unroll 1
       for (i32 n = 0; n < blocks; ++n, place.next()) {
@@ -178,22 +184,32 @@ struct Kernel {
                                       ring.slot(place) + kWideRows * kBox);
         arch::commit_products();
         const arch::OnChip here = mine + turn * (kKeys * 4);
+        const bool apart = key + kKeys <= first;  // all queries come after the block
+        float of_row[2] = {1, 1};
         if (gated) {
+          if (apart) of_row[0] = __expf(row_gate[0] - next_last), of_row[1] = __expf(row_gate[1] - next_last);
           if (member < kKeys) {
-            asm volatile("st.shared.f32 [%0], %1;" ::"r"(here.at + member * 4), "f"(next_gate) : "memory");
+            const float value = apart ? __expf(next_last - next_gate) : next_gate;
+            asm volatile("st.shared.f32 [%0], %1;" ::"r"(here.at + member * 4), "f"(value) : "memory");
             next_gate = gate(a, at, key + kKeys + i32(member));
           }
+          next_last = gate(a, at, key + 2 * kKeys - 1);
           asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
           turn ^= 1;
         }
         arch::wait_products<0>();
         arch::keep(scores), arch::keep(weights);
-        const i32 ahead = key + kKeys <= first ? kKeys : at.begin + row - key;
+        Pairs pairs{a.scale, {of_row[0], of_row[1]}, {given[0], given[1]}, here, at.begin + row - key};
+        if (!apart) pairs.of_row[0] = row_gate[0], pairs.of_row[1] = row_gate[1];
         u32 slopes[kKeys / 16][4];
-        if (gated)
-          differentiate<true>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here, ahead);
+        if (gated && apart)
+          differentiate<true, true>(slopes, scores, weights, gate_sum, pairs);
+        else if (gated)
+          differentiate<true, false>(slopes, scores, weights, gate_sum, pairs);
+        else if (apart)
+          differentiate<false, true>(slopes, scores, weights, gate_sum, pairs);
         else
-          differentiate<false>(slopes, scores, weights, gate_sum, a.scale, row_gate, given, here, ahead);
+          differentiate<false, false>(slopes, scores, weights, gate_sum, pairs);
         arch::keep(sums);
 #pragma unroll
         for (i32 i = 0; i < kKeys / 16; ++i) arch::keep(slopes[i]);
@@ -222,27 +238,36 @@ struct Kernel {
           arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
   }
 
-  // Makes gradients of scores, and adds those of the row's gates. `ahead`: how many positions the thread's first query is after the
-  // block's first key.
-  template <bool kGated>
+  // The terms of the pairs of a block, besides scores and gradients of weights.
+  struct Pairs {
+    float scale;
+    float of_row[2];     // the thread's rows' parts of decays, or their sums of gates
+    float2 given[2];     // gradients of the rows' sums
+    arch::OnChip gates;  // the keys' parts of decays, or their sums of gates
+    i32 ahead;           // positions from the block's first key to the thread's first query
+  };
+  // Makes gradients of scores, and adds those of the row's gates. kApart: all queries come after the block, and decays are products of
+  // a row's and a key's part; else they follow from sums of gates.
+  template <bool kGated, bool kApart>
   static void differentiate(u32 (&slopes)[kKeys / 16][4], const float (&scores)[kKeys / 2],
-                            const float (&weights)[kKeys / 2], float (&gate_sum)[2], float scale,
-                            const float (&row_gate)[2], const float2 (&given)[2], arch::OnChip gates,
-                            i32 ahead) {
+                            const float (&weights)[kKeys / 2], float (&gate_sum)[2], const Pairs& pairs) {
 #pragma unroll
     for (i32 i = 0; i < kKeys / 8; ++i) {
-      float key_gate[2] = {0, 0}, slope[4];
+      float of_key[2] = {0, 0}, slope[4];
       if constexpr (kGated)
         asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                     : "=f"(key_gate[0]), "=f"(key_gate[1])
-                     : "r"(gates.at + i * 32 + lane() % 4 * 8));
+                     : "=f"(of_key[0]), "=f"(of_key[1])
+                     : "r"(pairs.gates.at + i * 32 + lane() % 4 * 8));
 #pragma unroll
       for (i32 j = 0; j < 4; ++j) {
         const i32 key = i * 8 + i32(lane() % 4) * 2 + j % 2;
-        const float s = scores[4 * i + j] * scale, cube = Config::kPower == 2 ? s : s * s * s;
-        const float decay = kGated ? __expf(row_gate[j / 2] - key_gate[j % 2]) : 1.0f;
-        const float of = weights[4 * i + j] * given[j / 2].x + given[j / 2].y;
-        const float value = key <= ahead + j / 2 * 8 ? of * decay * cube : 0.0f;  // times power: the slope
+        const float s = scores[4 * i + j] * pairs.scale, cube = Config::kPower == 2 ? s : s * s * s;
+        float decay = 1;
+        if constexpr (kGated && kApart) decay = pairs.of_row[j / 2] * of_key[j % 2];
+        if constexpr (kGated && !kApart) decay = __expf(pairs.of_row[j / 2] - of_key[j % 2]);
+        const float of = weights[4 * i + j] * pairs.given[j / 2].x + pairs.given[j / 2].y;
+        float value = of * decay * cube;  // times power: the slope
+        if constexpr (!kApart) value = key <= pairs.ahead + j / 2 * 8 ? value : 0.0f;
         gate_sum[j / 2] += value * s;
         slope[j] = value * float(Config::kPower);
       }
@@ -279,9 +304,15 @@ struct Kernel {
   static float past_part(const PowerAttentionBackward& a, const Place& at, i32 t, const float2& given) {
     const i64 past = at.b * a.past.stride[0] + t * a.past.stride[1] + at.h * a.past.stride[2];
     const i64 dy = at.b * a.dy.stride[0] + t * a.dy.stride[1] + at.h * a.dy.stride[2];
+    const auto* const before = reinterpret_cast<const u32*>(a.past.data + past * size_of(kType));
+    const auto* const gradient = reinterpret_cast<const u32*>(a.dy.data + dy * size_of(kType));
     float sum = 0;
-    for (i32 e = i32(lane() % 4); e < kColumns; e += 4)
-      sum += load_element(kType, a.past.data, past + e) * load_element(kType, a.dy.data, dy + e);
+#pragma unroll
+    for (i32 j = 0; j < kColumns / 8; ++j) {
+      const float2 one = unpack_pair<kType>(before[4 * j + lane() % 4]);
+      const float2 other = unpack_pair<kType>(gradient[4 * j + lane() % 4]);
+      sum += one.x * other.x + one.y * other.y;
+    }
     sum *= given.x;
     if (a.normalise && lane() % 4 == 0) sum += given.y * load_element(kType, a.past.data, past + kColumns);
     return sum;

@@ -7,24 +7,18 @@ namespace heddle {
 KernelPlan power_attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig&) {
   const auto& a = as<PowerAttention>(args);
   KernelPlan plan{.file = "sm90"};
-  plan.why_not = first_of({why_target(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
-                           why_rows("k", a.k, a.q.dtype), why_rows("v", a.v, a.q.dtype),
-                           why_dtype("y", a.y.dtype), why_rows("y", a.y, a.y.dtype)});
-  constexpr i64 kMostColumns = 80;  // sums and scores of a thread share 104 registers
-  if (plan.why_not.empty() && a.v.size[3] > kMostColumns)
-    plan.why_not = fmt::format("v has rows of {}; must be at most {}", a.v.size[3], kMostColumns);
-  // The past is read four bytes at a time.
-  if (plan.why_not.empty() && a.past.rank > 0 &&
-      (a.past.dtype != a.q.dtype || a.past.stride[0] % 2 + a.past.stride[1] % 2 + a.past.stride[2] % 2 != 0))
-    plan.why_not = "past has another dtype than q, or rows that begin at odd elements";
+  plan.why_not =
+      first_of({why_target(target), why_dtype("q", a.q.dtype), why_rows("q", a.q, a.q.dtype),
+                why_rows("k", a.k, a.q.dtype), why_rows("v", a.v, a.q.dtype), why_dtype("y", a.y.dtype),
+                why_rows("y", a.y, a.y.dtype), why_past(a.past, a.q.dtype)});
   if (!plan.why_not.empty()) return plan;
-  constexpr i64 kGroups = 4, kRows = 64 * kGroups, kGateBytes = kGroups * 2 * 64 * 4;
+  constexpr i64 kGroups = 2, kRows = 64 * kGroups, kGateBytes = kGroups * 2 * 64 * 4;
   const i64 wide = boxes_of(a.q.size[3]), columns = a.v.size[3];
   const i64 rows = kGroups * wide * kKernelBox + kKernelBarriers + kGateBytes;
   const i64 stage = (wide + boxes_of(columns)) * kKernelBox;
   const i64 stages = stages_in(target.shared_bytes - rows, stage);
-  plan.constants = {
-      {"wide_rows", wide}, {"columns", columns}, {"power", a.power}, {"groups", kGroups}, {"stages", stages}};
+  plan.constants = {{"wide_rows", wide}, {"columns", columns}, {"power", a.power},
+                    {"groups", kGroups}, {"overlap", 1},       {"stages", stages}};
   const i64 items = i64(a.q.size[0]) * a.q.size[2] * a.tiles().chunks() * count_of(a.tiles().chunk, kRows);
   plan.launches.push_back(
       {.grid = persistent_grid(items, 1, target),

@@ -6,10 +6,11 @@ namespace power_attention {
 
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a query
-  static constexpr i32 kColumns = 64;  // of v; a multiple of 8
+  static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
   static constexpr i32 kPower = 2;
-  static constexpr i32 kGroups = 4;  // of four warps
-  static constexpr i32 kStages = 5;  // blocks of keys in flight
+  static constexpr i32 kGroups = 4;   // groups of four warps
+  static constexpr i32 kOverlap = 0;  // 1: values are multiplied while the next scores are
+  static constexpr i32 kStages = 5;   // blocks of keys in flight
 };
 
 template <class Config>
@@ -113,7 +114,7 @@ struct Kernel {
     const i32 row = i32(group * 64 + member / 32 * 16 + lane() / 4);  // and the one 8 below
     const arch::OnChip mine = gates + group * (2 * kKeys * 4);
     typename Queries::Place q;
-    typename Ring::Place place;
+    typename Ring::Place place, done;
     const float factor = Config::kPower == 2 ? a.scale * a.scale : a.scale * a.scale * (a.scale * a.scale);
     const bool gated = a.l.exists();
     const i32 all = tiles(a);
@@ -127,16 +128,17 @@ struct Kernel {
       if (gated) row_gate[0] = gate(a, at, at.begin + row), row_gate[1] = gate(a, at, at.begin + row + 8);
       float sums[kColumns / 2];
       begin_sums(sums, total, row_gate, factor, a, at, row);
+      // Gates are asked for a block ahead.
       float next_gate = gated && member < kKeys ? gate(a, at, at.chunk_begin + i32(member)) : 0.0f;
+      float next_last = gated ? gate(a, at, at.chunk_begin + kKeys - 1) : 0.0f;
       queries.wait(q);
+      // No query of the group sees the blocks after `seen`.
+      const i32 seen = first < at.end ? min(blocks, (first + 64 - at.chunk_begin) / kKeys) : 0;
+      i32 n = 0;
 #pragma unroll 1
-      for (i32 n = 0; n < blocks; ++n, place.next()) {
+      for (; n < seen; ++n) {
         const i32 key = at.chunk_begin + n * kKeys;
         ring.wait(place);
-        if (key >= first + 64 || first >= at.end) {  // no query of the group sees the block
-          if (member == 0) ring.release(place);
-          continue;
-        }
         const bool apart = key + kKeys <= first;  // all queries come after the block
         float scores[kKeys / 2];
         arch::keep(scores);
@@ -149,25 +151,35 @@ struct Kernel {
           arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(scores, left, right, i > 0);
         }
         arch::commit_products();
-        float last = 0, of_row[2] = {factor, factor};
+        float of_row[2] = {factor, factor};
         const arch::OnChip here = mine + turn * (kKeys * 4);
         if (gated) {
-          last = gate(a, at, key + kKeys - 1);
+          if (apart)
+            of_row[0] *= __expf(row_gate[0] - next_last), of_row[1] *= __expf(row_gate[1] - next_last);
           if (member < kKeys) {
-            const float value = apart ? __expf(last - next_gate) : next_gate;
+            const float value = apart ? __expf(next_last - next_gate) : next_gate;
             asm volatile("st.shared.f32 [%0], %1;" ::"r"(here.at + member * 4), "f"(value) : "memory");
             next_gate = gate(a, at, key + kKeys + i32(member));
           }
+          next_last = gate(a, at, key + 2 * kKeys - 1);
           asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
           turn ^= 1;
-          if (apart) of_row[0] *= __expf(row_gate[0] - last), of_row[1] *= __expf(row_gate[1] - last);
         }
-        arch::wait_products<0>();
+        arch::wait_products<0>();  // the values of the block before, too
         arch::keep(scores);
-        if (gated)
-          weigh<true>(scores, of_row, row_gate, here, apart, at.begin + row - key);
+        if constexpr (Config::kOverlap != 0) {
+          arch::keep(sums);
+          if (n > 0) release(ring, done, member);
+        }
+        const i32 ahead = at.begin + row - key;
+        if (gated && apart)
+          weigh<true, true>(scores, of_row, row_gate, here, ahead);
+        else if (gated)
+          weigh<true, false>(scores, of_row, row_gate, here, ahead);
+        else if (apart)
+          weigh<false, true>(scores, of_row, row_gate, here, ahead);
         else
-          weigh<false>(scores, of_row, row_gate, here, apart, at.begin + row - key);
+          weigh<false, false>(scores, of_row, row_gate, here, ahead);
         u32 weights[kKeys / 16][4];
 #pragma unroll
         for (i32 i = 0; i < kKeys / 4; ++i) {
@@ -183,20 +195,38 @@ struct Kernel {
         for (i32 i = 0; i < kKeys / 16; ++i)
           arch::multiply<kTerms, arch::Major::kOuter>(sums, weights[i], values + i * (2048 / 16), true);
         arch::commit_products();
+        place.next();
+        if constexpr (Config::kOverlap == 0) {
+          arch::wait_products<0>();
+          arch::keep(sums);
+          release(ring, done, member);
+        }
+      }
+      if constexpr (Config::kOverlap != 0) {
         arch::wait_products<0>();
         arch::keep(sums);
-        if (member == 0) ring.release(place);
+        if (seen > 0) release(ring, done, member);
+      }
+#pragma unroll 1
+      for (; n < blocks; ++n, place.next()) {
+        ring.wait(place);
+        release(ring, done, member);
       }
       if (member == 0) queries.release(q);
       q.next();
       finish(sums, total, a, at, row);
     }
   }
+  static void release(const Ring& ring, typename Ring::Place& done, u32 member) {
+    if (member == 0) ring.release(done);
+    done.next();
+  }
 
   // Scores become weights; `ahead`: how many positions the thread's first query is after the block's first key.
-  template <bool kGated>
+  // kApart: all queries come after the block.
+  template <bool kGated, bool kApart>
   static void weigh(float (&s)[kKeys / 2], const float (&of_row)[2], const float (&row_gate)[2],
-                    arch::OnChip gates, bool apart, i32 ahead) {
+                    arch::OnChip gates, i32 ahead) {
 #pragma unroll
     for (i32 i = 0; i < kKeys / 8; ++i) {
       float of_key[2] = {1, 1};
@@ -208,7 +238,7 @@ struct Kernel {
       for (i32 j = 0; j < 4; ++j) {
         float& value = s[4 * i + j];
         const float square = value * value, raised = Config::kPower == 2 ? square : square * square;
-        if (apart) {
+        if constexpr (kApart) {
           value = raised * (kGated ? of_row[j / 2] * of_key[j % 2] : of_row[j / 2]);
         } else {
           const i32 key = i * 8 + i32(lane() % 4) * 2 + j % 2;
@@ -219,7 +249,7 @@ struct Kernel {
     }
   }
 
-  // What the past gives.
+  // Begins the sums with what the past gives.
   static void begin_sums(float (&sums)[kColumns / 2], float (&total)[2], const float (&row_gate)[2],
                          float factor, const PowerAttention& a, const Place& at, i32 row) {
 #pragma unroll
@@ -231,10 +261,8 @@ struct Kernel {
 #pragma unroll
       for (i32 j = 0; j < kColumns / 8; ++j) {
         const u32 pair = there ? reinterpret_cast<const u32*>(from)[4 * j + lane() % 4] : 0u;
-        const bool is_bf16 = kType == DType::kBf16;
-        const float x = is_bf16 ? __uint_as_float(pair << 16) : from_f16(u16(pair));
-        const float y = is_bf16 ? __uint_as_float(pair & 0xffff0000u) : from_f16(u16(pair >> 16));
-        sums[4 * j + 2 * half] = x * of_past, sums[4 * j + 2 * half + 1] = y * of_past;
+        const float2 value = unpack_pair<kType>(pair);
+        sums[4 * j + 2 * half] = value.x * of_past, sums[4 * j + 2 * half + 1] = value.y * of_past;
       }
       // One lane of a row has the past's part of the total.
       if (a.normalise && there && lane() % 4 == 0)

@@ -5,6 +5,8 @@
 namespace heddle {
 
 std::vector<Case> power_attention_keys_backward_cases();
+KernelPlan power_attention_keys_backward_kernel(const std::byte* args, const KernelTarget& target,
+                                                const OpConfig& config);
 
 namespace {
 
@@ -74,6 +76,7 @@ const OpSpec& power_attention_keys_backward_op() {
     OpSpec op = op_of<PowerAttentionKeysBackward>("power_attention_keys_backward",
                                                   "dk and dv of power_attention, and dl from its rows' part");
     op.infer = infer;
+    op.kernel = power_attention_keys_backward_kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

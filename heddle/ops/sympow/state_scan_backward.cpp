@@ -5,6 +5,8 @@
 namespace heddle {
 
 std::vector<Case> state_scan_backward_cases();
+KernelPlan state_scan_backward_kernel(const std::byte* args, const KernelTarget& target,
+                                      const OpConfig& config);
 
 namespace {
 
@@ -78,6 +80,7 @@ const OpSpec& state_scan_backward_op() {
     OpSpec op = op_of<StateScanBackward>("state_scan_backward",
                                          "du and ds0 of state_scan, and parts of the decays' gradients");
     op.infer = infer;
+    op.kernel = state_scan_backward_kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

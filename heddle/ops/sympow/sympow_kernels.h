@@ -1,4 +1,4 @@
-// What the whole kernels of symmetric powers share on the host: which tensors they take, and how bulk copies see them.
+// Whole kernels of symmetric powers on the host: which tensors they take, and how bulk copies see them.
 #pragma once
 
 #include <algorithm>
@@ -32,6 +32,14 @@ inline std::string why_rows(const char* name, const Tensor& tensor, DType dtype)
       return fmt::format("{} has strides of {} elements; rows must begin at multiples of 16 bytes", name,
                          tensor.stride[d]);
   return {};
+}
+
+// The reason why the past is not read, which is four bytes at a time.
+inline std::string why_past(const Tensor& past, DType dtype) {
+  if (past.rank == 0) return {};
+  if (past.dtype != dtype) return "past has another dtype than q";
+  const bool even = past.stride[0] % 2 == 0 && past.stride[1] % 2 == 0 && past.stride[2] % 2 == 0;
+  return even ? "" : "past has rows that begin at odd elements";
 }
 
 inline std::string why_dtype(const char* name, DType dtype) {

@@ -8,6 +8,8 @@
 namespace heddle {
 
 std::vector<Case> sympow_mma_backward_cases();
+KernelPlan sympow_mma_backward_kernel(const std::byte* args, const KernelTarget& target,
+                                      const OpConfig& config);
 
 namespace {
 
@@ -78,6 +80,7 @@ const OpSpec& sympow_mma_backward_op() {
     OpSpec op = op_of<SympowMmaBackward>(
         "sympow_mma_backward", "dx = J' (s dy), J the Jacobian of the symmetric power at each row of x");
     op.infer = infer;
+    op.kernel = sympow_mma_backward_kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

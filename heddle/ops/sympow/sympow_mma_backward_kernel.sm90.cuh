@@ -5,9 +5,9 @@
 namespace sympow_mma_backward {
 
 struct KernelConfig {
-  static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
-  static constexpr i32 kColumns = 64;  // of the state; a multiple of 8
-  static constexpr i32 kGroups = 2;    // of four warps, 64 rows each
+  static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
+  static constexpr i32 kColumns = 64;  // columns of the state; a multiple of 8
+  static constexpr i32 kGroups = 2;    // groups of four warps, 64 rows each
   static constexpr i32 kCluster = 2;   // CTAs that share the state
   static constexpr i32 kStages = 6;    // stages in flight
 };
@@ -120,27 +120,18 @@ struct Kernel {
     }
   }
 
-  struct Two {
-    float x, y;
-  };
-  static Two unpack(u32 pair) {
-    if constexpr (kType == DType::kBf16)
-      return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
-    else
-      return {from_f16(u16(pair)), from_f16(u16(pair >> 16))};
-  }
-
   // Adds gradients of blocks to dx, in the order of use.
   struct Folder {
-    arch::OnChip mine;   // pair 0 of tile 0 of the first row
-    arch::OnChip slots;  // of the thread: 16 bytes a tile, elements j and j + 1 of both rows
-    u32 swizzle;         // of both rows
+    arch::OnChip mine;   // place of pair 0 of tile 0 of the first row
+    arch::OnChip slots;  // the thread has 16 bytes a tile, elements j and j + 1 of both rows
+    u32 swizzle;         // both rows have it
     i32 s0 = 0, q = 0;   // the next block
     float x0[8][2], of_s0[8][2];
 
     u32 pair(i32 row, i32 s) const {
-      const u32 wide = kWideRows > 1 ? u32(s / 8) * kRowBytes : 0;
-      return arch::load_pair(mine + (row * 1024 + wide + ((u32(s % 8) ^ swizzle) * 16)));
+      const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
+      return arch::load_pair(mine +
+                             (row * 1024 + wide + (((kWideRows > 1 ? tile % 8 : tile) ^ swizzle) * 16)));
     }
     void clear() const {
 #pragma unroll
@@ -152,7 +143,7 @@ struct Kernel {
         const u32 own = pair(row, s0);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c) {
-          const Two two = unpack(__shfl_sync(~0u, own, (lane() & ~3u) + c));
+          const float2 two = unpack_pair<kType>(__shfl_sync(~0u, own, (lane() & ~3u) + c));
           x0[2 * c][row] = two.x, x0[2 * c + 1][row] = two.y;
           of_s0[2 * c][row] = of_s0[2 * c + 1][row] = 0;
         }
@@ -184,7 +175,7 @@ struct Kernel {
       float of_s1[2][2] = {};
 #pragma unroll
       for (i32 row = 0; row < 2; ++row) {
-        const Two x1 = unpack(pair(row, s1));
+        const float2 x1 = unpack_pair<kType>(pair(row, s1));
         const float first = x1.x * weight, second = x1.y * weight;
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {

@@ -6,11 +6,14 @@
 namespace sympow_mma {
 
 struct KernelConfig {
-  static constexpr i32 kTiles = 8;     // of 8 elements, in a row of x
-  static constexpr i32 kColumns = 64;  // of the state; a multiple of 8
-  static constexpr i32 kGroups = 4;    // of four warps, 64 rows each
+  static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
+  static constexpr i32 kColumns = 64;  // columns of the state; a multiple of 8
+  static constexpr i32 kGroups = 4;    // groups of four warps, 64 rows each
   static constexpr i32 kCluster = 2;   // CTAs that share the state
   static constexpr i32 kStages = 8;    // stages in flight
+  static constexpr i32 kPer = 1;       // blocks of a stage: 1, or 2 where there is an even number
+  static constexpr i32 kTurns =
+      1;  // 1: a quarter of the next block is made between two products; 0: after all of them
 };
 
 template <class Config>
@@ -20,9 +23,10 @@ struct Kernel {
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
   static constexpr i32 kCluster = Config::kCluster, kBlocks = kTiles * (kTiles + 1) / 2;
-  static constexpr i32 kPer = kBlocks % 2 == 0 ? 2 : 1;  // blocks in a stage
-  static constexpr i32 kWide = (kColumns + 63) / 64;     // boxes of 64 columns of the state
-  static constexpr i32 kWideRows = (kTiles + 7) / 8;     // boxes of 64 elements of x
+  static constexpr i32 kPer = Config::kPer;
+  static_assert(kPer == 1 || kBlocks % 2 == 0);
+  static constexpr i32 kWide = (kColumns + 63) / 64;  // boxes of 64 columns of the state
+  static constexpr i32 kWideRows = (kTiles + 7) / 8;  // boxes of 64 elements of x
   static constexpr i32 kRows = 64 * kGroups;
   static constexpr u32 kBox = 64 * 128, kBlock = kWide * kBox, kRowBytes = kRows * 128;
   using Ring = SlotRing<Config::kStages, kPer * kBlock>;
@@ -120,14 +124,15 @@ struct Kernel {
 
   // The registers in which a thread makes phi. `one`: x0[i] of both rows, twice. Two blocks: one is multiplied while the next is made.
   struct Maker {
-    arch::OnChip mine;  // pair 0 of tile 0 of the first row
-    u32 swizzle;        // of both rows
+    arch::OnChip mine;  // place of pair 0 of tile 0 of the first row
+    u32 swizzle;        // both rows have it
     i32 s0 = 0, q = 0;  // the block that is made next
     u32 one[8][2], two[2];
 
     u32 pair(i32 row, i32 s) const {
-      const u32 wide = kWideRows > 1 ? u32(s / 8) * kRowBytes : 0;
-      return arch::load_pair(mine + (row * 1024 + wide + ((u32(s % 8) ^ swizzle) * 16)));
+      const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
+      return arch::load_pair(mine +
+                             (row * 1024 + wide + (((kWideRows > 1 ? tile % 8 : tile) ^ swizzle) * 16)));
     }
     void begin() {
       if (q == 0) {
@@ -163,15 +168,15 @@ struct Kernel {
   static void multiply(const RowRing& rows, const Ring& ring, const SympowMma& a, u32 rank) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128, row = member / 32 * 16 + lane() / 4;
     typename RowRing::Place x;
-    typename Ring::Place place, done;
-    const auto release = [&] {
+    typename Ring::Place place;
+    const auto release = [&] {  // the stage before `place`
+      const typename Ring::Place done{(place.slot == 0 ? u32(Config::kStages) : place.slot) - 1, 0};
       if (member < u32(kCluster)) {
         if constexpr (kCluster > 1)
           ring.release_at(done, member);
         else
           ring.release(done);
       }
-      done.next();
     };
     const EveryTile<kCluster> mine;
     const i32 all = tiles(a);
@@ -192,15 +197,19 @@ struct Kernel {
 #pragma unroll
         for (i32 c = 0; c < 4; ++c) {
           arch::multiply<kTerms, arch::Major::kOuter>(sums, now[c], b + c * (2048 / 16), add || c > 0);
-          arch::commit_products();
-          if (c == 0) {
+          if (Config::kTurns != 0 || c == 3) arch::commit_products();
+          if (c == (Config::kTurns != 0 ? 0 : 3)) {
             maker.begin();
             arch::wait_products<1>();
             if (in_stage == 0 && add) release();
 #pragma unroll
             for (i32 i = 0; i < 4; ++i) arch::keep(next[i]);
           }
-          maker.make(next[c], c);
+          if (Config::kTurns != 0) maker.make(next[c], c);
+        }
+        if (Config::kTurns == 0) {
+#pragma unroll
+          for (i32 c = 0; c < 4; ++c) maker.make(next[c], c);
         }
         if (in_stage == kPer - 1) place.next();
       };

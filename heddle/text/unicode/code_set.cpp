@@ -76,11 +76,16 @@ std::string CodeSet::class_text() const {
   return text;
 }
 
-std::optional<CodeSet> named_code_set(std::string_view name) {
+std::string plain_name(std::string_view name) {
   std::string plain;
   for (char c : name) {
     if (c != ' ' && c != '-' && c != '_') plain += char(std::tolower(uint8_t(c)));
   }
+  return plain;
+}
+
+std::optional<CodeSet> named_code_set(std::string_view name) {
+  const std::string plain = plain_name(name);
   if (plain == "any") return ~CodeSet();
   if (plain == "ascii") return CodeSet({{0, 0x7F}});
   if (plain == "assigned") return ~*named_code_set("Cn");
@@ -89,6 +94,11 @@ std::optional<CodeSet> named_code_set(std::string_view name) {
   for (const auto names : {script_names(), property_names()}) {
     const auto found = std::ranges::find(names, plain, &NamedRanges::name);
     if (found != names.end()) return CodeSet({found->ranges.begin(), found->ranges.end()});
+  }
+  if (plain.starts_with("in")) {
+    const auto blocks = block_names();
+    const auto found = std::ranges::find(blocks, plain.substr(2), &NamedRanges::name);
+    if (found != blocks.end()) return CodeSet({found->ranges.begin(), found->ranges.end()});
   }
   return std::nullopt;
 }

@@ -31,8 +31,10 @@ class CodeSet {
 };
 
 // A property of characters that Oniguruma knows by this name, in either case and with spaces, - and _ left out;
-// nothing if it is not in the tables here: scripts, and the properties of properties.cpp.
+// nothing if it is not in the tables here: scripts, blocks (In_Cyrillic), and the properties of properties.cpp.
 std::optional<CodeSet> named_code_set(std::string_view name);
+// The name in lower case, without spaces, - and _.
+std::string plain_name(std::string_view name);
 
 struct NamedRanges {
   const char* name;  // in lower case, without spaces, - and _
@@ -41,5 +43,6 @@ struct NamedRanges {
 // Tables that scripts/goldens/make_unicode_properties.py wrote.
 std::span<const NamedRanges> script_names();
 std::span<const NamedRanges> property_names();
+std::span<const NamedRanges> block_names();  // without "in"
 
 }  // namespace heddle

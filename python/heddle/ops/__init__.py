@@ -17,7 +17,9 @@ NAMES = tuple(_heddle.names())
 for _name in NAMES:
     globals()[_name] = _heddle.function(_name)
 
-__all__ = ["NAMES", "OpInfo", "info", *NAMES]
+mm = globals()["matmul"]  # torch's name of it
+
+__all__ = ["NAMES", "OpInfo", "info", "mm", *NAMES]
 
 if "torch" in sys.modules:  # torch.compile must know the functions before it first meets one
     import heddle.torch  # noqa: F401

@@ -105,6 +105,7 @@ def attention(
     keys: T,
     values: T,
     latent: T | None = None,
+    bias: T | None = None,
     *,
     heads: int = 0,
     kv_heads: int = 0,
@@ -129,6 +130,7 @@ def attention(
     keys: [P, G, S, D], float32 | float16 | bfloat16
     values: [P, G, S, E], float32 | float16 | bfloat16
     latent: [M, .], float32 | float16 | bfloat16; optional
+    bias: [H, .], float32; optional
     returns part: [M, H, C, E], float32 | float16 | bfloat16; stats: [M, H, C, .], float32
 
     Raises Unsupported: it is a part of a program, because it reads the step record: use a graph, or
@@ -201,6 +203,15 @@ def chunk_sum_backward(dy: T, *, chunk: int = 0, out: T | dict[str, T] | None = 
 
     dy: [B, T, H], float32
     returns dx: [B, T, H], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def clamp(x: T, *, low: float = -1.0, high: float = 1.0, out: T | dict[str, T] | None = None) -> T:
+    """y = x, at least low and at most high
+
+    x: [M, N], float32 | float16 | bfloat16
+    returns y: [M, N], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
@@ -914,6 +925,36 @@ def power_attention_past_backward(
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
+def quantize(
+    x: T,
+    *,
+    code: Literal["e4m3", "e5m2", "i8"] = "e4m3",
+    by: Literal["row", "block"] = "row",
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """x = scale * code: codes of 8 bits, and scales of rows or blocks
+
+    x: [M, K], float32 | float16 | bfloat16
+    returns codes: [M, K], float8_e4m3fn | float8_e5m2 | int8; scales: [M, G], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def quantize_both(
+    x: T,
+    *,
+    code: Literal["e4m3", "e5m2", "i8"] = "e4m3",
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T, T, T]:
+    """codes of 8 bits with scales of 1 x 128 blocks, of x and of x transposed
+
+    x: [M, K], float32 | float16 | bfloat16
+    returns codes: [M, K], float8_e4m3fn | float8_e5m2 | int8; scales: [M, G], float32; transposed: [K, M],
+      float8_e4m3fn | float8_e5m2 | int8; transposed_scales: [K, H], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def reduce(x: T, *, kind: Literal["sum", "max", "mean"] = "sum", out: T | dict[str, T] | None = None) -> T:
     """y = sum, maximum or mean of each row of x
 
@@ -1289,3 +1330,5 @@ def transpose(x: T, *, out: T | dict[str, T] | None = None) -> T:
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
+
+mm = matmul

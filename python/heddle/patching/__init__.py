@@ -8,10 +8,9 @@ from collections import Counter
 
 import torch
 
-import heddle.ops
-import heddle.torch
+import heddle.torch  # noqa: F401  # ops with gradients
 from heddle.errors import InvalidArgument, Unsupported
-from heddle.patching import classes, kinds
+from heddle.patching import classes, kinds, loss
 from heddle.patching.report import Report, Row
 
 __all__ = ["Report", "Row", "is_patched", "patch", "patched", "unpatch"]
@@ -19,11 +18,6 @@ __all__ = ["Report", "Row", "is_patched", "patch", "patched", "unpatch"]
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "gemma3_text")
 _RECORD = "_heddle_record"  # in the root: the rows of parts that nothing was changed for
 
-_SILU = (
-    "heddle's gated_activation reads gate and up as pairs in one tensor, and making that tensor takes longer"
-    " than the op saves"
-)
-_LAYER_NORM = "torch's layer_norm is one kernel, and heddle's is not faster"
 _ONE_KERNEL = "torch has it in one kernel, and heddle's is not faster"
 
 
@@ -51,32 +45,30 @@ def _supported(model):
     return root
 
 
-def _activation_refusal(module, gated):
-    name = type(module).__name__
-    if kinds.kind_of(type(module)):
-        return ""
-    if "SiLU" in name and gated:
-        return f"{name}: {_SILU}"
-    return f"{name}: {_ONE_KERNEL}"
-
-
 def _parts(root):
     """(part, module, reason): the modules that could be changed; the reason says why one is not."""
     for module in root.modules():
         cls = classes.original_of(module) or type(module)
         kind = kinds.kind_of(cls)
         if kind:
-            yield kind.part, module, kinds.refusal(cls, kind)
-        elif cls is torch.nn.LayerNorm:
-            yield "norm", module, _LAYER_NORM
+            yield kind.part, module, kinds.refusal(cls, kind) or _refusal(kind, module)
         elif cls.__name__.endswith(("RMSNorm", "LayerNorm")):
             yield "norm", module, f"{kinds.class_name(cls)} is not known"
         if cls.__name__.endswith("MLP"):
             act = getattr(module, "act_fn", None) or getattr(module, "act", None)
-            if isinstance(act, torch.nn.Module):
-                reason = _activation_refusal(act, hasattr(module, "gate_proj"))
-                if reason:
-                    yield "mlp", module, reason
+            if not kind and isinstance(act, torch.nn.Module) and not kinds.kind_of(type(act)):
+                yield "mlp", module, f"{type(act).__name__}: {_ONE_KERNEL}"
+        elif not kind and cls.__name__.endswith("Attention"):
+            yield "attention", module, f"{kinds.class_name(cls)} is not known"
+
+
+def _refusal(kind, module):
+    """Why this module of a known class is left alone; empty: it is not."""
+    if kind is kinds.GATED_SILU and not kinds.is_plain_silu(module.act_fn):
+        return f"its act_fn is {type(module.act_fn).__name__}, or is watched; must be a SiLU"
+    if kind is kinds.ATTENTION and module.config._attn_implementation not in ("heddle", "sdpa"):
+        return f"its attention is {module.config._attn_implementation!r}; heddle takes calls of 'sdpa'"
+    return ""
 
 
 def _swap(root, wanted):
@@ -90,21 +82,24 @@ def _swap(root, wanted):
             refused[part, reason] += 1
         else:
             classes.put_on(module, kinds.kind_of(type(module)))
+            _follow(module, on=True)
     return [Row(part, "torch", reason, count, None) for (part, reason), count in refused.items()]
 
 
-def _attention(root):
-    """heddle's attention runs in its own programs alone, so that a model keeps the function that it has."""
-    reason = f"heddle's attention {heddle.ops.info('attention').why_not.split(':')[0]}"
-    count = sum(type(module).__name__.endswith("Attention") for module in root.modules())
-    return Row("attention", f"torch {root.config._attn_implementation}", reason, count, None)
+def _follow(module, on):
+    """The config of an attention module says which function it calls."""
+    if kinds.kind_of(classes.original_of(module) or type(module)) is kinds.ATTENTION:
+        from heddle.patching import attention
+
+        attention.use(module, attention.NAME if on else attention.OWN)
 
 
-def _cross_entropy(wanted):
-    reason = "heddle has no op cross_entropy"
-    if wanted is True:
+def _cross_entropy(root, wanted):
+    """Why the loss stays torch's, as a row, or nothing."""
+    reason = loss.refusal(root)
+    if reason and wanted is True:
         raise Unsupported(f'[patch] cross_entropy is True, and {reason}; "auto" leaves it to torch')
-    return Row("cross_entropy", "torch", reason, 1, None)
+    return [Row("cross_entropy", loss.OTHERWISE, reason, 1, None)] if reason else []
 
 
 def _check(name, value, choices):
@@ -141,12 +136,13 @@ def patch(model, norm=True, mlp=True, attention=True, cross_entropy="auto", gene
     _check("generate", generate, (None, "megakernel"))
     root = _supported(model)
     rows = []
-    if cross_entropy:
-        rows.append(_cross_entropy(cross_entropy))
-    if attention:
-        rows.append(_attention(root))
     unpatch(model)
-    rows += _swap(root, [part for part, on in (("norm", norm), ("mlp", mlp)) if on])
+    if cross_entropy:
+        rows += _cross_entropy(root, cross_entropy)
+        if not rows:
+            loss.put_on(root)
+    wanted = (("norm", norm), ("mlp", mlp), ("attention", attention))
+    rows += _swap(root, [part for part, on in wanted if on])
     if generate:
         rows += _let_generate(root)
     root.__dict__[_RECORD] = tuple(rows)
@@ -162,7 +158,9 @@ def unpatch(model):
                 from heddle.patching.generate import release
 
                 release(module)
+            _follow(module, on=False)
             classes.take_off(module)
+        loss.take_off(module)
         module.__dict__.pop(_RECORD, None)
 
 
@@ -187,6 +185,13 @@ def _counted(model):
             key = kind.part, kind.otherwise if reason else kind.path, reason
             calls[key] += count
             modules[key] += bool(reason)
+    for module in model.modules():
+        if isinstance(function := module.__dict__.get(loss.NAME), loss.Loss):
+            modules["cross_entropy", loss.PATH, ""] += 1
+            for reason, count in function.calls.items():
+                key = "cross_entropy", loss.OTHERWISE if reason else loss.PATH, reason
+                calls[key] += count
+                modules[key] += bool(reason)
     return [Row(*key, count, calls[key]) for key, count in modules.items()]
 
 

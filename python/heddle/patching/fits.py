@@ -9,7 +9,7 @@ from heddle.errors import Error
 _forward_ad = torch.autograd.forward_ad
 _is_transformed = torch._C._are_functorch_transforms_active
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
-_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 _DEVICES = {}  # a device to why heddle cannot use it
 
 IN_TRANSFORM = "torch.func and forward-mode derivatives are torch's own"
@@ -20,6 +20,13 @@ F16_ON_CPU = "torch is faster in f16 on a CPU"
 def transformed():
     """A transform watches values that the tensor's memory does not have."""
     return _is_transformed() or _forward_ad._current_level >= 0
+
+
+def watched(x):
+    """Why torch itself must see the call; empty: it need not."""
+    if transformed():
+        return IN_TRANSFORM
+    return IN_AUTOCAST if torch.is_autocast_enabled(x.device.type) else ""
 
 
 def dtype_text(dtype):
@@ -47,7 +54,7 @@ def tensors(*values):
     for value in values:
         if type(value) not in _PLAIN:
             return f"a tensor is a {type(value).__name__}"
-        if value.dtype not in _FLOATS:
+        if value.dtype not in FLOATS:
             return f"a tensor is {dtype_text(value.dtype)}"
         if value.layout is not torch.strided:
             return "a tensor is not strided"

@@ -133,10 +133,26 @@ def own_rule(info, made):
     return set(parameters), run
 
 
+def _shaped(op, name, value, shape, dtype):
+    """A gradient as its input has it."""
+    if not torch.compiler.is_compiling() and value.numel() != shape.numel():
+        raise InvalidArgument(
+            f"[{op}] its backward returns d{name} of sizes {list(value.shape)}; must have {list(shape)}"
+        )
+    return value.to(dtype).reshape(shape)
+
+
+def _function(op, **methods):
+    """An autograd.Function of static methods."""
+    methods = {name: staticmethod(method) for name, method in methods.items()}
+    return type(f"{op}_gradient", (torch.autograd.Function,), methods)
+
+
 def make_functions(info, op, rule):
     """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes. Returns the
     function of calls that neither torch.compile nor torch.func looks at: attributes come first, as a dict."""
     read, run = rule
+    op_name = info.name
     saved = _saved(info, read)
     saved_names = tuple(name for name, _ in saved)
     inputs = tuple(each.field for each in info.inputs)
@@ -161,14 +177,6 @@ def make_functions(info, op, rule):
         ctx.attributes = arguments[count:]
         ctx.unsaved = forms_of(values)
 
-    def shaped(name, value, shape, dtype):
-        if not torch.compiler.is_compiling() and value.numel() != shape.numel():
-            raise InvalidArgument(
-                f"[{info.name}] its backward returns d{name} of sizes {list(value.shape)}; must have"
-                f" {list(shape)}"
-            )
-        return value.to(dtype).reshape(shape)
-
     def gradients_of(ctx, grads, needs, attributes):
         values = dict(zip(saved_names, ctx.saved_tensors, strict=True))
         forms = {
@@ -184,7 +192,7 @@ def make_functions(info, op, rule):
         else:
             run(values, wanted, attributes)
         return [
-            shaped(name, values[f"d{name}"], *forms[name]) if f"d{name}" in wanted else None
+            _shaped(op_name, name, values[f"d{name}"], *forms[name]) if f"d{name}" in wanted else None
             for name in inputs
         ]
 
@@ -211,14 +219,11 @@ def make_functions(info, op, rule):
         keep(ctx, arguments, output)
         return output
 
-    def function(**methods):
-        methods = {name: staticmethod(method) for name, method in methods.items()}
-        return type(f"{info.name}_gradient", (torch.autograd.Function,), methods)
-
-    FUNCTIONS[info.name] = function(forward=forward_and_keep, backward=backward)
-    TRANSFORMED[info.name] = function(forward=forward, setup_context=keep, backward=backward)
+    FUNCTIONS[op_name] = _function(op_name, forward=forward_and_keep, backward=backward)
+    TRANSFORMED[op_name] = _function(op_name, forward=forward, setup_context=keep, backward=backward)
+    first = _function(op_name, forward=forward_first, backward=backward_first)
     # Past Function.apply, which asks what call_with and call_eager know.
-    return super(torch.autograd.Function, function(forward=forward_first, backward=backward_first)).apply
+    return super(torch.autograd.Function, first).apply
 
 
 def make_call(info, op, made=None):

@@ -55,6 +55,30 @@ inline void from_e4m3(u32 bits, float& first, float& second) {
 #endif
 }
 
+// True where the hardware rounds to 8-bit floats: pack_e4m3 and pack_e5m2 give two of them in the low half of a word, the first one
+// lower; larger numbers become the largest.
+#if __CUDA_ARCH__ >= 890
+constexpr bool kRoundsToCodes = true;
+inline u32 pack_e4m3(float first, float second) {
+  u16 codes;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(second), "f"(first));
+  return codes;
+}
+inline u32 pack_e5m2(float first, float second) {
+  u16 codes;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(codes) : "f"(second), "f"(first));
+  return codes;
+}
+#else
+constexpr bool kRoundsToCodes = false;
+inline u32 pack_e4m3(float, float) {
+  return 0;
+}
+inline u32 pack_e5m2(float, float) {
+  return 0;
+}
+#endif
+
 // Packs two 16-bit floats in a word, the first in its low half.
 inline u32 pack_bf16(float first, float second) {
   u32 bits;

@@ -14,6 +14,15 @@ inline u32 pack_pair(float first, float second) {
   return kType == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
 }
 
+template <DType kType>
+inline float2 unpack_pair(u32 pair) {
+  static_assert(kType == DType::kBf16 || kType == DType::kF16);
+  if constexpr (kType == DType::kBf16)
+    return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
+  else
+    return {arch::from_f16(u16(pair)), arch::from_f16(u16(pair >> 16))};
+}
+
 // Stores two columns of a row, as far as the matrix has them. Its rows begin at multiples of 16 bytes.
 template <DType kType>
 inline void store_pair(const Tensor& y, i32 row, i32 column, float first, float second) {

@@ -81,12 +81,13 @@ std::vector<KernelRequest> kernels_of_cases(const OpSpec& op, const std::string&
   return all;
 }
 
-// Whole kernels keep all in registers. The assembler says where it had to put products one after the other.
-std::string fault_of_kernel(const Compiled& compiled, const KernelUse& use) {
+// Whole kernels keep all in registers, but for what their constant `spills` says. The assembler says where it had to put products one after the other.
+std::string fault_of_kernel(const Compiled& compiled, const BodyCheck& check) {
   for (const char* number : {"C7510", "C7511", "C7512", "C7513", "C7514", "C7515", "C7516", "C7517", "C7518"})
     if (const size_t at = compiled.log.find(number); at != std::string::npos)
       return compiled.log.substr(at, compiled.log.find('\n', at) - at);
-  return over_budget(use, {.shared_bytes = 0});
+  const int spills = check.config.contains("spills") ? int(check.config.at("spills")) : 0;
+  return over_budget(check.use, {.shared_bytes = 0, .stack_bytes = spills, .spill_bytes = spills});
 }
 
 KernelTraits traits_for(i32 rows) {
@@ -167,7 +168,7 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
       check.seconds = results[i].value().seconds;
       if (options.keeps_code) check.code = results[i].value().cubin, check.log = results[i].value().log;
       if (options.unoptimised) continue;
-      check.failure = check.is_kernel ? fault_of_kernel(results[i].value(), check.use)
+      check.failure = check.is_kernel ? fault_of_kernel(results[i].value(), check)
                                       : over_budget(check.use, budget_of(check));
     } else {
       check.failure = results[i].message();

@@ -1,0 +1,82 @@
+#include "heddle/model/hf/tensor_file.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "heddle/base/error.h"
+#include "heddle/base/json.h"
+#include "heddle/base/memory.h"
+#include "heddle/model/hf/safetensors.h"
+#include "heddle/model/hf/torch_file.h"
+
+namespace heddle {
+namespace {
+
+// The elements of a tensor with strides, row after row. `from` begins with its first one.
+void gather(const std::byte* from, const TensorEntry& entry, std::vector<std::byte>& to) {
+  const auto width = size_t(entry.bits / 8);
+  std::vector<int64_t> index(entry.shape.size());
+  int64_t at = 0;
+  for (size_t done = 0; done < to.size(); done += width) {
+    std::memcpy(&to[done], from + size_t(at) * width, width);
+    for (size_t d = index.size(); d-- > 0;) {
+      at += entry.strides[d];
+      if (++index[d] < entry.shape[d]) break;
+      at -= entry.strides[d] * entry.shape[d];
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+TensorFile::TensorFile(const std::string& path)
+    : file_(path), table_(file_.read([&](std::string_view text) {
+        const auto bytes = std::as_bytes(std::span(text));
+        return path.ends_with(".safetensors") ? parse_safetensors_header(bytes, path)
+                                              : parse_torch_file(bytes, path);
+      })) {}
+
+TensorView TensorFile::view(const std::string& name) const {
+  auto found = table_.tensors.find(name);
+  if (found == table_.tensors.end()) fail(ErrorCode::kIo, "[{}] has no tensor {}", path(), brief(name));
+  const TensorEntry& entry = found->second;
+  if (!entry.dtype)
+    fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; heddle has no such type", path(), brief(name),
+         entry.type);
+  TensorView view{name, *entry.dtype, entry.shape, bytes(name), path()};
+  if (entry.begin % size_t(size_of(*entry.dtype)) == 0 || !entry.strides.empty()) return view;
+  auto [copy, is_new] = copies_.try_emplace(name);
+  if (is_new) {
+    copy->second = make_vector<std::byte>(view.data.size(), "the unaligned tensor " + brief(name));
+    std::ranges::copy(view.data, copy->second.begin());
+  }
+  view.data = copy->second;
+  return view;
+}
+
+// From its first element on.
+std::span<const std::byte> TensorFile::in_file(const TensorEntry& entry) const {
+  return file_.bytes().subspan(entry.begin, entry.size);
+}
+
+std::span<const std::byte> TensorFile::bytes(const std::string& name) const {
+  const TensorEntry& entry = table_.tensors.at(name);
+  if (entry.strides.empty()) return in_file(entry);
+  auto [copy, is_new] = copies_.try_emplace(name);
+  if (is_new) {
+    copy->second = make_vector<std::byte>(entry.size, "the tensor " + brief(name) + " row after row");
+    gather(file_.bytes().data() + entry.begin, entry, copy->second);
+  }
+  return copy->second;
+}
+
+void TensorFile::forget(const std::string& name) {
+  auto found = table_.tensors.find(name);
+  if (found == table_.tensors.end()) return;
+  file_.require_unchanged();
+  if (found->second.strides.empty()) file_.forget(found->second.begin, found->second.size);
+  copies_.erase(name);
+}
+
+}  // namespace heddle

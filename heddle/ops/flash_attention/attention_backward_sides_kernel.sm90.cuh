@@ -1,0 +1,154 @@
+// The kernels before and after the main one of flash_attention_backward: lse and delta in the form that copies can take, and dq in
+// rows. Included inside the namespace of that kernel.
+
+constexpr float kLog2E = 1.4426950409f;
+constexpr i64 kFar = 1 << 30;  // more than any number of keys
+
+inline float scale_of(const FlashAttentionBackward& a) {
+  return a.scale != 0 ? a.scale : arch::rsqrt(float(a.q.size[3]));
+}
+inline float infinity() {
+  return __int_as_float(0x7f800000);
+}
+
+// A tile of one side: a sequence, and the rows of that side that it has.
+struct SideTile {
+  AttentionSequence sequence;
+  i32 row;         // the first, in the sequence
+  i32 first_step;  // the number of the sequence's first step of queries
+};
+
+template <bool kHasParts>
+inline SideTile query_tile(const FlashAttentionBackward& a, i32 step) {
+  if constexpr (!kHasParts) return {{0, a.q.size[1], 0, a.k.size[1]}, step * kStepQueries, 0};
+  const Parts parts = Parts::of(a.cu_seqlens_q, a.cu_seqlens_k, a.q.size[1], a.k.size[1]);
+  const i32 n = parts.part_of(step, kStepQueries), first = parts.first_tile(n, kStepQueries);
+  const AttentionRange rows = parts.range(n), keys = parts.other_range(n);
+  return {{rows.begin, rows.end, keys.begin, keys.end}, (step - first) * kStepQueries, first};
+}
+template <bool kHasParts>
+inline SideTile key_tile(const FlashAttentionBackward& a, i32 tile) {
+  if constexpr (!kHasParts) return {{0, a.q.size[1], 0, a.k.size[1]}, tile * kBlockKeys, 0};
+  const Parts parts = Parts::of(a.cu_seqlens_k, a.cu_seqlens_q, a.k.size[1], a.q.size[1]);
+  const i32 n = parts.part_of(tile, kBlockKeys);
+  const AttentionRange keys = parts.range(n), rows = parts.other_range(n);
+  const Parts queries = Parts::of(a.cu_seqlens_q, a.cu_seqlens_k, a.q.size[1], a.k.size[1]);
+  return {{rows.begin, rows.end, keys.begin, keys.end},
+          (tile - parts.first_tile(n, kBlockKeys)) * kBlockKeys,
+          queries.first_tile(n, kStepQueries)};
+}
+
+// The last block of keys that any of a step's queries sees; -1: none.
+inline i32 last_block(const AttentionMask& mask, i32 row) {
+  const i32 begin = mask.keys_of(row).begin,
+            end = mask.keys_of(min(row + kStepQueries, mask.queries) - 1).end;
+  return row < mask.queries && begin < end ? (end - 1) / kBlockKeys : -1;
+}
+
+template <class Config>
+struct Facts {
+  static constexpr FlashAttentionBackward kTypes = Config::types();
+  static constexpr DType kType = kTypes.q.dtype;
+  static constexpr bool kHasParts = kTypes.cu_seqlens_q.rank > 0;
+  static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
+  static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
+  static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2;
+};
+
+// A thread for each query, those that fill up the last steps included.
+template <class Config>
+struct Prepare : Facts<Config> {
+  using Facts<Config>::kHasParts;
+  static constexpr u32 kThreads = 256;
+
+  static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
+    const AttentionRoom room(a, Config::kDim);
+    const i64 all = i64(a.q.size[0]) * a.q.size[2] * room.steps * kStepQueries;
+    const i64 at = i64(blockIdx.x) * kThreads + threadIdx.x;
+    if (at >= all) return;
+    const i32 query = i32(at % kStepQueries), step = i32(at / kStepQueries % room.steps);
+    const i32 head = i32(at / kStepQueries / room.steps);
+    const SideTile tile = query_tile<kHasParts>(a, step);
+    const i32 row = tile.row + query;
+    float lse = infinity(), delta = 0;
+    if (row < tile.sequence.queries()) {
+      const i32 b = head / a.q.size[2], h = head % a.q.size[2], in = tile.sequence.query_begin + row;
+      lse =
+          reinterpret_cast<const float*>(a.lse.data)[b * a.lse.stride[0] + h * a.lse.stride[1] + in] * kLog2E;
+      delta =
+          reinterpret_cast<const float*>(a.delta.data)[b * a.delta.stride[0] + h * a.delta.stride[1] + in];
+      if (lse == -infinity()) lse = infinity();
+    }
+    float* const to =
+        reinterpret_cast<float*>(workspace + room.rows) + at / kStepQueries * (2 * kStepQueries) + query;
+    to[0] = lse, to[kStepQueries] = delta;
+  }
+};
+
+// One CTA for each step of each head: dq from the order of sums to rows.
+template <class Config>
+struct Finish : Facts<Config> {
+  using F = Facts<Config>;
+  using F::kType, F::kHasParts, F::kDim, F::kHalf;
+  static constexpr u32 kThreads = 256;
+
+  static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
+    const AttentionRoom room(a, kDim);
+    const i32 step = i32(blockIdx.x) % room.steps, line = i32(blockIdx.x) / room.steps;
+    const SideTile tile = query_tile<kHasParts>(a, step);
+    const u32 w = threadIdx.x / 128, thread = threadIdx.x % 128, t = thread % 4;
+    const AttentionMask mask = attention_mask(a, tile.sequence);
+    const float scale = last_block(mask, tile.row) >= 0 ? scale_of(a) : 0;
+    const float4* from = reinterpret_cast<const float4*>(workspace + room.dq) +
+                         (i64(blockIdx.x) * room.sums * 2 + w) * (kStepQueries * kHalf / 4) + thread;
+    float4 sums[kHalf / 8];
+#pragma unroll
+    for (i32 j = 0; j < kHalf / 8; ++j) sums[j] = scale != 0 ? from[j * 128] : float4{0, 0, 0, 0};
+    if (room.sums == 2 && scale != 0) {
+      const u32 blocks = u32((mask.keys + kBlockKeys - 1) / kBlockKeys);
+      const u32 steps = u32((mask.queries + kStepQueries - 1) / kStepQueries);
+      if ((blocks - 1) * steps / blocks > u32(tile.row / kStepQueries)) {  // some CTA began after this step
+        from += 2 * (kStepQueries * kHalf / 4);
+#pragma unroll
+        for (i32 j = 0; j < kHalf / 8; ++j) {
+          const float4 more = from[j * 128];
+          sums[j].x += more.x, sums[j].y += more.y, sums[j].z += more.z, sums[j].w += more.w;
+        }
+      }
+    }
+    const Tensor& to = a.dq;
+#pragma unroll
+    for (i32 r = 0; r < 2; ++r) {
+      const i32 row = tile.row + i32(thread / 32 * 16 + thread % 32 / 4) + 8 * r;
+#pragma unroll
+      for (i32 h = 0; h < kHalf / 32; ++h) {  // 32 columns; a thread has eight neighbours after the exchange
+        u32 pairs[4], own[4];
+#pragma unroll
+        for (i32 j = 0; j < 4; ++j) {
+          const float4 f = sums[4 * h + j];
+          pairs[j] = r == 0 ? pack_pair<kType>(f.x * scale, f.y * scale)
+                            : pack_pair<kType>(f.z * scale, f.w * scale);
+        }
+#pragma unroll
+        for (u32 s = 0; s < 4; ++s) {
+          const u32 give = t ^ s;
+          const u32 got = __shfl_xor_sync(~0u,
+                                          give == 0   ? pairs[0]
+                                          : give == 1 ? pairs[1]
+                                          : give == 2 ? pairs[2]
+                                                      : pairs[3],
+                                          s);
+#pragma unroll
+          for (u32 i = 0; i < 4; ++i)
+            if (give == i) own[i] = got;
+        }
+        const i32 at = i32(w) * kHalf + h * 32 + i32(t) * 8;
+        if (row >= tile.sequence.queries() || at >= to.size[3]) continue;
+        const i64 place = line / a.q.size[2] * to.stride[0] +
+                          (tile.sequence.query_begin + row) * to.stride[1] +
+                          line % a.q.size[2] * to.stride[2] + at;
+        *reinterpret_cast<uint4*>(to.data + place * 2) = {own[0], own[1], own[2], own[3]};
+      }
+    }
+  }
+};

@@ -1,0 +1,320 @@
+// power_attention_keys_backward as a whole kernel on sm_90a, everything transposed: groups of four warps have 64 keys each, and queries
+// come in blocks of 64, from those of the keys to the end of the chunk. Gradients of a row's sums come first, from `Rows`: (inverse,
+// total) of each row in the workspace. Scores and gradients of weights are two products; weights and gradients of scores are, in
+// registers, the left operands of the products that give dv and dk.
+namespace power_attention_keys_backward {
+
+struct KernelConfig {
+  static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a key
+  static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
+  static constexpr i32 kPower = 2;
+  static constexpr i32 kStages = 4;  // blocks of queries in flight
+};
+
+// A warp has a row: the gradient of its sums, as row_gradients of the tile body makes it.
+template <class Config>
+struct Rows {
+  static constexpr u32 kThreads = 256;
+  static constexpr DType kType = Config::types().y.dtype;
+
+  static void run(const PowerAttentionKeysBackward& a, const TensorMap*, u8* workspace) {
+    const i32 heads = a.y.size[2], length = a.y.size[1];
+    const i64 row = i64(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
+    if (row >= i64(a.y.size[0]) * length * heads) return;
+    const i64 h = row % heads, t = row / heads % length, b = row / heads / length;
+    const auto at = [&](const Tensor& tensor) {
+      return b * tensor.stride[0] + t * tensor.stride[1] + h * tensor.stride[2];
+    };
+    const auto element = [&](const Tensor& tensor) {
+      return reinterpret_cast<const float*>(tensor.data)[b * tensor.stride[0] + t * tensor.stride[1] + h];
+    };
+    float2 of{1, element(a.dtotal)};
+    if (a.normalise) {
+      float sum = 0;
+      const auto* const y = reinterpret_cast<const u32*>(a.y.data + at(a.y) * size_of(kType));
+      const auto* const dy = reinterpret_cast<const u32*>(a.dy.data + at(a.dy) * size_of(kType));
+      for (i32 e = i32(lane()); e < a.y.size[3] / 2; e += 32) {
+        const float2 one = unpack_pair<kType>(y[e]), other = unpack_pair<kType>(dy[e]);
+        sum += one.x * other.x + one.y * other.y;
+      }
+#pragma unroll
+      for (u32 apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0u, sum, apart);
+      of.x = 1.0f / (element(a.total) + a.eps), of.y -= sum * of.x;
+    }
+    if (lane() == 0) reinterpret_cast<float2*>(workspace)[row] = of;
+  }
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr PowerAttentionKeysBackward kTypes = Config::types();
+  static constexpr DType kType = kTypes.q.dtype, kOut = kTypes.dk.dtype, kOutValues = kTypes.dv.dtype;
+  static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
+  static constexpr i32 kWideRows = Config::kWideRows, kColumns = Config::kColumns, kGroups = 2;
+  static constexpr i32 kQueries = 64, kRows = 64 * kGroups, kWide = (kColumns + 63) / 64,
+                       kDim = kWideRows * 64;
+  static constexpr u32 kBox = 64 * 128, kRowBytes = kRows * 128;
+  using Ring = SlotRing<Config::kStages, (kWideRows + kWide) * kBox>;  // queries, dy
+  using Keys = SlotRing<2, (kWideRows + kWide) * kRowBytes>;           // keys, values
+  static constexpr u32 kThreads = 128 * (kGroups + 1), kFactBytes = kQueries * 16;
+  static constexpr u32 kGateBytes = kGroups * 2 * kFactBytes;
+
+  using Bringer = Role<128, 40>;
+  using Multiplier = Role<128 * kGroups, 232>;
+  using All = Roles<Bringer, Multiplier>;
+
+  // Tiles of a chunk, the longest first.
+  struct Place {
+    i32 b, h, begin, end;  // keys [begin, end) and further ones of the chunk
+
+    Place(const PowerAttentionKeysBackward& a, i32 tile) {
+      const ChunkTiles chunks = a.tiles();
+      const i32 per = (chunks.chunk + kRows - 1) / kRows, all = per * chunks.chunks();
+      const i32 chunk = tile % all / per;
+      b = tile / all / a.q.size[2], h = tile / all % a.q.size[2];
+      begin = chunks.chunk_begin(chunk) + tile % per * kRows, end = chunks.chunk_end(chunk);
+    }
+    // Blocks of queries that the tile reads.
+    i32 blocks() const { return begin < end ? (end - begin + kQueries - 1) / kQueries : 0; }
+  };
+  static i32 tiles(const PowerAttentionKeysBackward& a) {
+    const ChunkTiles chunks = a.tiles();
+    return a.q.size[0] * a.q.size[2] * chunks.chunks() * ((chunks.chunk + kRows - 1) / kRows);
+  }
+
+  static void run(const PowerAttentionKeysBackward& a, const TensorMap* maps, u8* workspace) {
+    const arch::OnChip facts = chip() + (Keys::kBytes + Ring::kBytes);
+    const Keys keys{chip(), facts + kGateBytes};
+    const Ring ring{chip() + Keys::kBytes, keys.barriers + Keys::kBarrierBytes};
+    if (threadIdx.x == 0) keys.init(kGroups), ring.init(kGroups);
+    __syncthreads();
+    if (threadIdx.x < 128) {
+      All::template enter<Bringer>();
+      if (threadIdx.x == 0) bring(keys, ring, a, maps);
+    } else {
+      All::template enter<Multiplier>();
+      multiply(keys, ring, facts, a, reinterpret_cast<const float2*>(workspace));
+    }
+  }
+
+  // Maps: q, k, v, dy.
+  static void bring(const Keys& keys, const Ring& ring, const PowerAttentionKeysBackward& a,
+                    const TensorMap* maps) {
+    typename Keys::Place k;
+    typename Ring::Place place;
+    const i32 all = tiles(a);
+#pragma unroll 1
+    for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
+      const Place at(a, t);
+      const i32 blocks = at.blocks();
+      if (blocks == 0) continue;
+      keys.begin(k);
+#pragma unroll
+      for (i32 wide = 0; wide < kWideRows + kWide; ++wide)
+#pragma unroll 1
+        for (i32 row = 0; row < kRows; row += 64) {
+          const bool of_k = wide < kWideRows;
+          arch::load_box(keys.slot(k) + (wide * kRowBytes + row * 128), maps + (of_k ? 1 : 2), keys.full(k),
+                         arch::Corner4{(of_k ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
+        }
+      k.next();
+#pragma unroll 1
+      for (i32 n = 0; n < blocks; ++n, place.next()) {
+        ring.begin(place);
+#pragma unroll
+        for (i32 box = 0; box < kWideRows + kWide; ++box) {
+          const bool of_q = box < kWideRows;
+          arch::load_box(
+              ring.slot(place) + box * kBox, maps + (of_q ? 0 : 3), ring.full(place),
+              arch::Corner4{(of_q ? box : box - kWideRows) * 64, at.h, at.begin + n * kQueries, at.b});
+        }
+      }
+    }
+  }
+
+  static float gate(const PowerAttentionKeysBackward& a, const Place& at, i32 t) {
+    const i32 inside = min(t, a.q.size[1] - 1);
+    return a.l.exists() ? reinterpret_cast<const float*>(
+                              a.l.data)[at.b * a.l.stride[0] + inside * a.l.stride[1] + at.h]
+                        : 0.0f;
+  }
+  // The gradient of a row's sums, and the sum of its gates, within the tensors.
+  static float4 facts_of(const PowerAttentionKeysBackward& a, const float2* rows, const Place& at, i32 t) {
+    const i32 inside = min(t, a.q.size[1] - 1);
+    const float2 given = rows[(i64(at.b) * a.q.size[1] + inside) * a.q.size[2] + at.h];
+    return {given.x, given.y, gate(a, at, t), 0};
+  }
+
+  static void multiply(const Keys& keys, const Ring& ring, arch::OnChip facts,
+                       const PowerAttentionKeysBackward& a, const float2* rows) {
+    const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
+    const i32 row = i32(group * 64 + member / 32 * 16 + lane() / 4);  // and the one 8 below
+    const arch::OnChip mine = facts + group * (2 * kFactBytes);
+    typename Keys::Place k;
+    typename Ring::Place place;
+    const i32 all = tiles(a);
+    u32 turn = 0;
+#pragma unroll 1
+    for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
+      const Place at(a, t);
+      const i32 blocks = at.blocks(), first = at.begin + i32(group) * 64;  // the group's first key
+      if (blocks == 0) continue;
+      const float key_gate[2] = {gate(a, at, at.begin + row), gate(a, at, at.begin + row + 8)};
+      float gate_sum[2] = {0, 0}, dk[kDim / 2], dv[kColumns / 2];
+#pragma unroll
+      for (i32 i = 0; i < kDim / 2; ++i) dk[i] = 0;
+#pragma unroll
+      for (i32 i = 0; i < kColumns / 2; ++i) dv[i] = 0;
+      keys.wait(k);
+      // Facts are asked for a block ahead.
+      float4 next{};
+      float next_gate = gate(a, at, first);  // the block's first query has it
+      if (member < kQueries) next = facts_of(a, rows, at, first + i32(member));
+#pragma unroll 1
+      for (i32 n = 0; n < blocks; ++n, place.next()) {
+        const i32 query = at.begin + n * kQueries;
+        ring.wait(place);
+        if (query < first || first >= at.end) {  // these queries come before the group's keys
+          if (member == 0) ring.release(place);
+          continue;
+        }
+        float scores[kQueries / 2], given[kQueries / 2];
+        arch::keep(scores), arch::keep(given);
+        arch::begin_products();
+        product<kWideRows * 4>(scores, keys.slot(k) + group * 8192, ring.slot(place));
+        product<(kColumns + 15) / 16>(given, keys.slot(k) + (kWideRows * kRowBytes + group * 8192),
+                                      ring.slot(place) + kWideRows * kBox);
+        arch::commit_products();
+        const arch::OnChip here = mine + turn * kFactBytes;
+        const bool apart = query >= first + 64 && query + kQueries <= at.end;  // all come after the keys
+        float of_key[2];
+#pragma unroll
+        for (i32 half = 0; half < 2; ++half)
+          of_key[half] = apart ? __expf(next_gate - key_gate[half]) : key_gate[half];
+        if (member < kQueries) {
+          if (apart) next.z = __expf(next.z - next_gate);
+          arch::store_floats(here + member * 16, next);
+          next = facts_of(a, rows, at, query + kQueries + i32(member));
+        }
+        next_gate = gate(a, at, query + kQueries);
+        asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+        turn ^= 1;
+        arch::wait_products<0>();
+        arch::keep(scores), arch::keep(given);
+        u32 slopes[kQueries / 16][4], weights[kQueries / 16][4];
+        const Pairs pairs{a.scale, {of_key[0], of_key[1]}, here, at.begin + row - query, at.end - query};
+        if (apart)
+          differentiate<true>(slopes, weights, scores, given, gate_sum, pairs);
+        else
+          differentiate<false>(slopes, weights, scores, given, gate_sum, pairs);
+        arch::keep(dk), arch::keep(dv);
+#pragma unroll
+        for (i32 i = 0; i < kQueries / 16; ++i) arch::keep(slopes[i]), arch::keep(weights[i]);
+        arch::begin_products();
+        const u64 q = arch::descriptor(ring.slot(place), kBox);
+        const u64 dy = arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox);
+#pragma unroll
+        for (i32 i = 0; i < kQueries / 16; ++i) {
+          arch::multiply<kTerms, arch::Major::kOuter>(dk, slopes[i], q + i * (2048 / 16), true);
+          arch::multiply<kTerms, arch::Major::kOuter>(dv, weights[i], dy + i * (2048 / 16), true);
+        }
+        arch::commit_products();
+        arch::wait_products<0>();
+        arch::keep(dk), arch::keep(dv);
+        if (member == 0) ring.release(place);
+      }
+      if (member == 0) keys.release(k);
+      k.next();
+#pragma unroll
+      for (i32 i = 0; i < kDim / 2; ++i) dk[i] *= a.scale;
+      store<kOut>(dk, a.dk, at, row), store<kOutValues>(dv, a.dv, at, row);
+      store_gates(gate_sum, a, at, row);
+    }
+  }
+  // Rows of the keys' slot times rows of a block.
+  template <i32 kSteps>
+  static void product(float (&to)[kQueries / 2], arch::OnChip left, arch::OnChip right) {
+#pragma unroll
+    for (i32 i = 0; i < kSteps; ++i)
+      arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(
+          to, arch::descriptor(left + (i / 4 * kRowBytes + i % 4 * 32)),
+          arch::descriptor(right + (i / 4 * kBox + i % 4 * 32)), i > 0);
+  }
+
+  // The terms of the pairs of a block, besides scores and gradients of weights.
+  struct Pairs {
+    float scale;
+    float of_key[2];     // the thread's keys' parts of decays, or their sums of gates
+    arch::OnChip facts;  // gradients of the queries' sums, and their parts of decays or sums of gates
+    i32 behind, limit;  // queries of the block are seen from `behind`, for the thread's first key, to `limit`
+  };
+  // Makes weights and gradients of scores, and adds those of the keys' gates. kApart: all queries come after the keys, and decays are
+  // products of a key's and a query's part; else they follow from sums of gates.
+  template <bool kApart>
+  static void differentiate(u32 (&slopes)[kQueries / 16][4], u32 (&weights)[kQueries / 16][4],
+                            const float (&scores)[kQueries / 2], const float (&given)[kQueries / 2],
+                            float (&gate_sum)[2], const Pairs& pairs) {
+#pragma unroll
+    for (i32 i = 0; i < kQueries / 8; ++i) {
+      float slope[4], weight[4];
+#pragma unroll
+      for (i32 c = 0; c < 2; ++c) {
+        const i32 query = i * 8 + i32(lane() % 4) * 2 + c;
+        const float4 of = arch::load_floats(pairs.facts + u32(query) * 16);
+#pragma unroll
+        for (i32 half = 0; half < 2; ++half) {
+          const i32 j = 2 * half + c;
+          const float s = scores[4 * i + j] * pairs.scale, cube = Config::kPower == 2 ? s : s * s * s;
+          float slant = cube;  // the weight is slant * s
+          if constexpr (kApart)
+            slant *= of.z * pairs.of_key[half];
+          else
+            slant = query >= pairs.behind + half * 8 && query < pairs.limit
+                        ? slant * __expf(of.z - pairs.of_key[half])
+                        : 0.0f;
+          const float value = (given[4 * i + j] * of.x + of.y) * slant;
+          gate_sum[half] += value * s;
+          slope[j] = value * float(Config::kPower), weight[j] = slant * s * of.x;
+        }
+      }
+      slopes[i / 2][i % 2 * 2] = pack_pair<kType>(slope[0], slope[1]);
+      slopes[i / 2][i % 2 * 2 + 1] = pack_pair<kType>(slope[2], slope[3]);
+      weights[i / 2][i % 2 * 2] = pack_pair<kType>(weight[0], weight[1]);
+      weights[i / 2][i % 2 * 2 + 1] = pack_pair<kType>(weight[2], weight[3]);
+    }
+  }
+
+  template <DType kTo, i32 kSums>
+  static void store(const float (&sums)[kSums], const Tensor& to, const Place& at, i32 row) {
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half) {
+      const i32 t = at.begin + row + half * 8;
+      if (t >= at.end) continue;
+      u8* const there =
+          to.data + (at.b * to.stride[0] + t * to.stride[1] + at.h * to.stride[2]) * size_of(kTo);
+#pragma unroll
+      for (i32 j = 0; j < kSums / 4; ++j)
+        if (j * 8 < to.size[3])
+          reinterpret_cast<u32*>(there)[4 * j + lane() % 4] =
+              pack_pair<kTo>(sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]);
+    }
+  }
+  static void store_gates(const float (&gate_sum)[2], const PowerAttentionKeysBackward& a, const Place& at,
+                          i32 row) {
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half) {
+      float sum = gate_sum[half];
+      sum += __shfl_xor_sync(~0u, sum, 1);
+      sum += __shfl_xor_sync(~0u, sum, 2);
+      const i32 t = at.begin + row + half * 8;
+      if (t >= at.end || lane() % 4 != 0) continue;
+      const auto element = [&](const Tensor& tensor) {
+        return reinterpret_cast<float*>(tensor.data) +
+               (at.b * tensor.stride[0] + t * tensor.stride[1] + at.h);
+      };
+      *element(a.dl) = *element(a.dl_rows) - sum;
+    }
+  }
+};
+
+}  // namespace power_attention_keys_backward

@@ -1,0 +1,94 @@
+"""The loss of a causal language model: transformers asks the model for its function."""
+
+import torch
+
+import heddle.ops
+from heddle.patching import fits
+
+NAME = "_loss_function"  # in the model
+PATH, OTHERWISE = "heddle cross_entropy", "torch"
+LEAST = 1 << 20  # logits on a CPU: for fewer, torch is as fast (bench/patch.py)
+
+
+class Loss:
+    """Stands in for ForCausalLMLoss. Its calls are counted by their reasons: empty where heddle ran."""
+
+    least = LEAST
+
+    def __init__(self, own):
+        self.own = own
+        self.calls = {}
+
+    def _reason(self, logits, labels):
+        if type(labels) is not torch.Tensor or labels.dtype not in (torch.int64, torch.int32):
+            return "the labels are no whole numbers"
+        if logits.is_cpu and logits.numel() < self.least:
+            return "torch is as fast for so few logits"
+        return fits.tensors(logits) or (fits.IN_TRANSFORM if fits.transformed() else "")
+
+    def __call__(
+        self,
+        logits,
+        labels,
+        vocab_size,
+        num_items_in_batch=None,
+        ignore_index=-100,
+        shift_labels=None,
+        **others,
+    ):
+        if not torch.compiler.is_compiling():
+            reason = self._reason(logits, labels if shift_labels is None else shift_labels)
+            self.calls[reason] = self.calls.get(reason, 0) + 1
+            if not reason:
+                return _loss(logits, labels, vocab_size, num_items_in_batch, ignore_index, shift_labels)
+        given = {"num_items_in_batch": num_items_in_batch, "ignore_index": ignore_index}
+        return self.own(logits, labels, vocab_size, shift_labels=shift_labels, **given, **others)
+
+
+def _loss(logits, labels, vocab_size, items, ignore_index, shift_labels):
+    """As ForCausalLMLoss, whose copy of the logits in f32 is not made."""
+    if shift_labels is None:
+        shift_labels = torch.nn.functional.pad(labels, (0, 1), value=ignore_index)[..., 1:]
+    target = shift_labels.reshape(-1).to(logits.device)
+    rows, _ = heddle.ops.cross_entropy(logits.reshape(-1, vocab_size), target, ignore_index=ignore_index)
+    if items is None:
+        return rows.sum() / (target != ignore_index).sum()
+    return rows.sum() / (items.to(rows.device) if torch.is_tensor(items) else items)
+
+
+def _trial(own):
+    """Why the function is not the known one; empty: it computes the same."""
+    logits = torch.linspace(-4, 4, 3 * 5 * 7).view(3, 5, 7)
+    labels = torch.arange(15).view(3, 5) % 7
+    labels[1, 2:] = -100
+    for keywords in ({}, {"num_items_in_batch": torch.tensor(4)}, {"shift_labels": labels.roll(1)}):
+        expected = own(logits, labels, 7, **keywords)
+        arguments = {"num_items_in_batch": None, "shift_labels": None, **keywords}
+        items, shifted = arguments["num_items_in_batch"], arguments["shift_labels"]
+        if not torch.allclose(_loss(logits, labels, 7, items, -100, shifted), expected, atol=1e-6):
+            return f"{own.__name__} of this transformers computes something else"
+    return ""
+
+
+def refusal(root):
+    """Why the model keeps its own function; empty: it need not."""
+    own = getattr(root, "loss_function", None)
+    if own is None:
+        return f"{type(root).__name__} has no loss"
+    if NAME in root.__dict__ and not isinstance(own, Loss):
+        return f"loss_function was set to {getattr(own, '__qualname__', type(own).__name__)}"
+    if isinstance(own, Loss):
+        own = own.own
+    if getattr(own, "__name__", "") != "ForCausalLMLoss":
+        return f"its loss is {getattr(own, '__name__', type(own).__name__)}"
+    with torch.no_grad(), torch.device("cpu"):
+        return _trial(own)
+
+
+def put_on(root):
+    root.__dict__[NAME] = Loss(root.loss_function)
+
+
+def take_off(root):
+    if isinstance(root.__dict__.get(NAME), Loss):
+        del root.__dict__[NAME]
