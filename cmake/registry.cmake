@@ -95,13 +95,20 @@ endfunction()
 
 # heddle_embed(TARGET HEADER NAMESPACE FUNCTION PATTERN...): writes the files that match into TARGET, as
 # `std::span<const EmbeddedFile> FUNCTION()`, sorted by path. HEADER declares it; HEADER and the patterns are
-# relative to the current folder. An edit of a file compiles only that list again. Headers x_reference.h are
-# left out, because only the host uses them.
+# relative to the current folder. An edit of a file compiles only that list again. A header that
+# includes a standard one is left out: only the host uses it.
 function(heddle_embed target header namespace function)
   file(RELATIVE_PATH header ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${header})
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
-  list(FILTER files EXCLUDE REGEX "_reference\\.h$")
+  foreach(file ${files})
+    if(file MATCHES "\\.h$")
+      file(STRINGS ${file} standard REGEX "^#include <" LIMIT_COUNT 1)
+      if(standard)
+        list(REMOVE_ITEM files ${file})
+      endif()
+    endif()
+  endforeach()
   list(SORT files)
   set(names)
   foreach(file ${files})

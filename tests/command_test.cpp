@@ -318,7 +318,7 @@ TEST(Command, TuneKeepsWhatItFinds) {
   };
   expect_words(refusal("matmul", "M=8,N=8"), {"K has no size; give --size K="});
   expect_words(refusal("matmul", "M=8x"), {"--size M=8x must be a whole number"});
-  expect_words(refusal("rms_norm", "M=8"), {"has no configurations"});
+  expect_words(refusal("argmax", "M=8"), {"has no configurations"});
   expect_words(refusal("linear", "M=8"), {"is a part of programs"});
 }
 
@@ -338,7 +338,7 @@ TEST(Command, LayoutShowsWhoHoldsWhatAndWhereItLies) {
   const auto refusal = [](const std::vector<std::string>& args) { return run_program({.args = args}).err; };
   expect_words(refusal({"layout", "wgmma.m64n60k16.bf16"}),
                {"neither an op nor an instruction", "mma.m16n8k16.bf16"});
-  expect_words(refusal({"layout", "rms_norm"}), {"no whole kernel"});
+  expect_words(refusal({"layout", "argmax"}), {"no whole kernel"});
   expect_words(refusal({"layout", "matmul", "rows=7"}), {"configuration rows=7; there are", "kernel=1"});
   expect_words(refusal({"layout", "wgmma.m64n8k16.bf16", "--part", "right"}), {"--part right-tile"});
   expect_words(refusal({"layout", "wgmma.m64n8k16.bf16", "--part", "left-tile", "--depth", "24"}),

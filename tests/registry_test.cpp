@@ -88,9 +88,10 @@ TEST_P(Registry, RefusesTensorsOfAnotherRank) {
   }
 }
 
-// infer() names the op and what is wrong.
+// The rules name the op and what is wrong.
 void expect_refused(const OpSpec& op, std::vector<std::byte> args, const std::string& wrong) {
   try {
+    require_dtypes(op.name, op.fields, args.data());
     op.infer(args.data());
     ADD_FAILURE() << op.name << " takes " << wrong;
   } catch (const Error& error) {

@@ -139,7 +139,8 @@ std::vector<std::byte> given(const OpSpec& op) {
 // Adds one to the `which`-th number of the arguments. Returns false when there are fewer.
 bool change(const OpSpec& op, std::byte* args, int which) {
   const auto more = [&which](auto& value) {
-    if (which-- == 0) value = std::remove_reference_t<decltype(value)>(value + 1);
+    using Value = std::remove_reference_t<decltype(value)>;
+    if (which-- == 0) value = std::is_same_v<Value, bool> ? Value(!value) : Value(value + 1);
   };
   for (const Field& field : op.fields) {
     if (field.is_attribute()) {

@@ -13,6 +13,7 @@
 //   view.load_bit(i)           1 or 0: bit i of the 32-bit words of the view
 //   view.get(j) set(j, float)  one element, the same for all threads
 //   view.get_int(j) set_int    32-bit word j as an integer, whatever the dtype
+//   view.set_byte(j, value)    byte j, the lowest of `value`, whatever the dtype
 //   view.from(j)               the view that begins j elements later
 //   view.every(n)              every n-th element of the view: a column of a matrix; load and store only
 //   block.weight_row(weight, r)   row r of a packed weight, read through its panels: load only
@@ -54,7 +55,7 @@
 //   block.host(tensor), block.device(tensor)   the step record's two parts, as pointers
 //   block.ints(tensor)         the begin of an i32 tensor, as a pointer
 //
-// i32 elements are only moved: load and store keep their bits. set and set_int are done by one thread: what they and
+// i32 elements are only moved: load and store keep their bits. set, set_int and set_byte are done by one thread: what they and
 // the maps stored is read at another index, or by get, only after block.sync().
 //
 // Values (Index -> View.load) are `Value`: a lane vector or a float. Arithmetic + - * / and unary - work between

@@ -56,6 +56,7 @@ concept HasElements = requires(View view, int j, float value) {
   { view.get_int(j) } -> Is<int>;
   view.set(j, value);
   view.set_int(j, j);
+  view.set_byte(j, j);
   view.from(j);
 };
 

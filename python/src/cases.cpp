@@ -94,16 +94,19 @@ std::optional<std::vector<std::byte>> with_dtypes(const OpEntry& entry, const Ca
 
 }  // namespace
 
-nb::list output_dtypes(const OpEntry& entry, const nb::list& inputs) {
+nb::list output_dtypes(const OpEntry& entry, const nb::list& inputs, const nb::dict& choices) {
   std::vector<std::optional<DType>> dtypes;
   for (const nb::handle input : inputs) dtypes.push_back(dtype_of(input));
   require(dtypes.size() == entry.inputs.size(), "[{}] has {} inputs, not {}", entry.op.name,
           entry.inputs.size(), dtypes.size());
   std::exception_ptr refusal;
   for (const Case& test : entry.op.cases()) {
-    const auto args = with_dtypes(entry, test, dtypes);
+    auto args = with_dtypes(entry, test, dtypes);
     if (!args) continue;
     try {
+      for (const auto& [name, value] : choices)
+        set_attribute(entry.op.name, *find_field(entry.op.fields, text_of(name.ptr())), args->data(),
+                      text_of(value.ptr()));
       const CheckedCall call = check_call(entry.op, args->data());
       nb::list made;
       for (const TensorArgument& output : entry.outputs)

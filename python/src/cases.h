@@ -13,6 +13,7 @@ void prepare_case(const OpEntry& entry, size_t number, const nanobind::dict& ten
 
 // The dtypes that the op gives its outputs for such dtypes of its inputs, in their order and by their names; None for an
 // input that is left out. The op's rules are asked with shapes of its cases. Throws Error where none of these is right.
-nanobind::list output_dtypes(const OpEntry& entry, const nanobind::list& inputs);
+nanobind::list output_dtypes(const OpEntry& entry, const nanobind::list& inputs,
+                             const nanobind::dict& choices);
 
 }  // namespace heddle::python

@@ -101,8 +101,8 @@ NB_MODULE(_heddle, module) {
   module.def("function", &function, nb::arg("name"), nb::arg("is_kernel") = false);
   module.def("describe", [](nb::handle name) { return describe(entry_of(given_text(name))); });
   module.def("cases", [](nb::handle name) { return cases_of(entry_of(given_text(name))); });
-  module.def("output_dtypes", [](nb::handle name, const nb::list& inputs) {
-    return output_dtypes(entry_of(given_text(name)), inputs);
+  module.def("output_dtypes", [](nb::handle name, const nb::list& inputs, const nb::dict& choices) {
+    return output_dtypes(entry_of(given_text(name)), inputs, choices);
   });
   module.def("prepare_case", [](nb::handle name, size_t number, const nb::dict& tensors) {
     prepare_case(entry_of(given_text(name)), number, tensors);

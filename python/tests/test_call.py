@@ -40,6 +40,8 @@ def test_agrees_with_its_reference(name):
 @pytest.mark.parametrize("name", CALLABLE)
 def test_numpy_has_the_same_bits(name):
     number, case = plain_case(name)
+    if "code" in case["attributes"]:
+        case["attributes"]["code"] = "i8"  # NumPy has no floats of 8 bits
     inputs = tensors_of(name, number, case)
     wanted = call(name, inputs, case)
     outs = [one.numpy().copy() for one in wanted]

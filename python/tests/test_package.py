@@ -110,7 +110,7 @@ def test_a_machine_without_a_compiler_runs(wheel, tmp_path):
     assert isinstance(told["softmax"], list), told
     numpy.testing.assert_allclose(told["softmax"], heddle.ops.softmax(x), atol=1e-6)
     # What was not packed is named, with where it was looked for.
-    assert told["activation"].startswith("Unsupported: [activation] its code for sm_90a")
+    assert told["activation"].startswith("Unsupported: [activation_kernel.sm80] its code for sm_90a")
     assert str(packages) in told["activation"]
     assert "/nowhere" in told["activation"]
 

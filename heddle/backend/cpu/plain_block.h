@@ -77,6 +77,10 @@ class PlainBlock : public Loops {
       touch(data + i64(j) * 4, 4, true);
       std::memcpy(data + i64(j) * 4, &value, 4);
     }
+    void set_byte(i32 j, i32 value) const {
+      touch(data + j, 1, true);
+      data[j] = u8(value);
+    }
     Row from(i64 j) const { return {data + j * size_of(dtype), dtype, hook}; }
     Strided every(i64 n) const { return {*this, n}; }
 

@@ -103,6 +103,11 @@ void ScalarBlock::View::set_int(i32 j, i32 value) {
   std::memcpy(at, &value, 4);
 }
 
+void ScalarBlock::View::set_byte(i32 j, i32 value) {
+  if (guard) guard->store(data + j, 1);
+  data[j] = u8(value);
+}
+
 float ScalarBlock::WeightRow::load(Index i) const {
   const Weight& w = weight;
   const i32 panel = row / w.panel_rows * w.slices() + i.at / w.slice_cols();

@@ -70,6 +70,7 @@ class ScalarBlock : public Loops {
     void set(i32 j, float value);
     i32 get_int(i32 j) const;
     void set_int(i32 j, i32 value);
+    void set_byte(i32 j, i32 value);
     View from(i64 j) const { return {data + j * size_of(dtype), dtype, guard}; }
     Strided every(i64 n) const { return {*this, n}; }
   };

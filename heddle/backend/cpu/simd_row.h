@@ -55,6 +55,7 @@ struct Row {
   void set(i32 j, float value) const { set_element(dtype, at(j), value); }
   i32 get_int(i32 j) const { return reinterpret_cast<const i32*>(data)[j]; }
   void set_int(i32 j, i32 value) const { reinterpret_cast<i32*>(data)[j] = value; }
+  void set_byte(i32 j, i32 value) const { data[j] = u8(value); }
   Row from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
   Strided<Type> every(i64 n) const { return {*this, n}; }
 

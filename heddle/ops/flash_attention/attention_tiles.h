@@ -1,6 +1,9 @@
 // Tiles of the flash_attention family: some rows of all heads that share keys.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "heddle/ir/rules.h"
 
 namespace heddle {

@@ -33,18 +33,6 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   return norm_axes(as<LayerNormResidual>(args).x.size[0], target);
 }
 
-// A tile reads the sum again that it has written.
-void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
-  const auto& a = as<LayerNormResidual>(args);
-  const auto rows = [&](const Tensor& tensor, Access access) {
-    out.push_back(part_of(tensor, access, {{t[0], t[1]}, {0, a.x.last()}}));
-  };
-  for (const Tensor* tensor : {&a.x, &a.residual, &a.sum}) rows(*tensor, Access::kRead);
-  out.push_back(whole(a.weight, Access::kRead));
-  if (a.bias.exists()) out.push_back(whole(a.bias, Access::kRead));
-  for (const Tensor* tensor : {&a.y, &a.sum}) rows(*tensor, Access::kWrite);
-}
-
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<LayerNormResidual>(args);
   auto sum = values.read(a.x), y = sum;
@@ -80,7 +68,6 @@ const OpSpec& layer_norm_residual_op() {
                                          "sum = x + residual, y = layer_norm of sum, row by row");
     op.infer = infer;
     op.axes = axes;
-    op.regions = regions;
     op.flops = rowwise_flops<LayerNormResidual, 9>;
     op.reference = reference;
     op.cases = layer_norm_residual_cases;

@@ -2,7 +2,7 @@
 namespace layer_norm_residual {
 
 struct Body {
-  // A thread reads of the sum only what it has stored itself: the maps and sums below share one order.
+  // The sum is added up again where it is needed, as it is stored, so that a tile reads none of its outputs.
   template <class Block>
   static void run(Block& block, const LayerNormResidual& a, const TileCoord& t) {
     block.inputs();
@@ -11,19 +11,26 @@ struct Body {
     for (i32 row = t[0]; row < t[1]; ++row) {
       auto x = block.row(a.x, row), residual = block.row(a.residual, row);
       auto y = block.row(a.y, row), sum = block.row(a.sum, row);
-      block.map(columns, [&](auto i) { sum.store(i, x.load(i) + residual.load(i)); });
-      const float mean = block.reduce(columns, Sum(), [&](auto i) { return sum.load(i); }) / float(columns);
+      const auto value = [&](auto i) { return round_to(a.sum.dtype, x.load(i) + residual.load(i)); };
+      const float mean = block.reduce(columns, Sum(), value) / float(columns);
       const float squares = block.reduce(columns, Sum(), [&](auto i) {
-        auto v = sum.load(i) - mean;
+        auto v = value(i) - mean;
         return v * v;
       });
       const float scale = rsqrt(squares / float(columns) + a.eps);
-      const auto value = [&](auto i) { return (sum.load(i) - mean) * scale * weight.load(i); };
       if (a.bias.exists()) {
         auto bias = block.row(a.bias);
-        block.map(columns, [&](auto i) { y.store(i, value(i) + bias.load(i)); });
+        block.map(columns, [&](auto i) {
+          auto v = value(i);
+          y.store(i, (v - mean) * scale * weight.load(i) + bias.load(i));
+          sum.store(i, v);
+        });
       } else {
-        block.map(columns, [&](auto i) { y.store(i, value(i)); });
+        block.map(columns, [&](auto i) {
+          auto v = value(i);
+          y.store(i, (v - mean) * scale * weight.load(i));
+          sum.store(i, v);
+        });
       }
     }
   }

@@ -31,11 +31,3 @@ inline i32 code_of(float x, i32 code) {
   const float bound = kLargestCode[kCodeI8], size = x > bound ? bound : x < -bound ? -bound : x;
   return (__builtin_bit_cast(i32, size + kWhole) - __builtin_bit_cast(i32, kWhole)) & 0xff;
 }
-
-// Four codes in a word. get(i): element i.
-template <class Get>
-inline i32 four_codes(Get&& get, float scale, i32 code) {
-  i32 word = 0;
-  for (i32 i = 0; i < 4; ++i) word |= code_of(quotient(get(i), scale), code) << (8 * i);
-  return word;
-}

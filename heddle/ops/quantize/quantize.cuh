@@ -17,8 +17,8 @@ struct Body {
             scale_for(block.reduce(count, Max(), [&](auto i) { return abs(x.load(i)); }), a.code);
         scales.set(begin / group, scale);
         auto codes = block.row(a.codes, row);
-        for (i32 at = 0; at < count; at += 4)
-          codes.set_int((begin + at) / 4, four_codes([&](i32 i) { return x.get(at + i); }, scale, a.code));
+        for (i32 at = 0; at < count; ++at)
+          codes.set_byte(begin + at, code_of(quotient(x.get(at), scale), a.code));
       }
     }
   }

@@ -10,7 +10,7 @@ namespace heddle {
 enum ScaleKind : int { kScaleByRow, kScaleByBlock, kNumScaleKinds };
 
 struct Quantize {
-  Tensor x;       // [M, K], K a multiple of 4
+  Tensor x;       // [M, K]
   Tensor codes;   // [M, K]
   Tensor scales;  // f32 [M, G], G = 1, or K / 128, rounded up
   i32 code = kCodeE4M3;

@@ -57,9 +57,11 @@ void reference(const std::byte* args, Values& values) {
 RowWork row_work(const std::byte* args) {
   const auto& a = as<QuantizeBoth>(args);
   RowWork work{.form = RowForm::kSquares, .matrices = {&a.x}, .kind = a.code, .adds_up = false};
-  if (a.x.size[0] % 16 != 0 || a.transposed.stride[0] % 16 != 0 || a.codes.stride[0] % 8 != 0)
-    work.misfit = fmt::format("{} rows, and codes {} and {} bytes apart, are not multiples of 16, 8 and 16",
-                              a.x.size[0], a.codes.stride[0], a.transposed.stride[0]);
+  if (a.x.size[0] % 16 != 0 || a.x.last() % 8 != 0 || a.transposed.stride[0] % 16 != 0 ||
+      a.codes.stride[0] % 8 != 0)
+    work.misfit =
+        fmt::format("{} rows of {}, and codes {} and {} bytes apart, are not multiples of 16, 8, 8 and 16",
+                    a.x.size[0], a.x.last(), a.codes.stride[0], a.transposed.stride[0]);
   return work;
 }
 

@@ -17,8 +17,8 @@ struct Body {
             scale_for(block.reduce(count, Max(), [&](auto i) { return abs(x.load(i)); }), a.code);
         block.row(a.scales, row).set(begin / kCodeBlock, scale);
         auto codes = block.row(a.codes, row);
-        for (i32 at = 0; at < count; at += 4)
-          codes.set_int((begin + at) / 4, four_codes([&](i32 i) { return x.get(at + i); }, scale, a.code));
+        for (i32 at = 0; at < count; ++at)
+          codes.set_byte(begin + at, code_of(quotient(x.get(at), scale), a.code));
       }
     for (i32 begin = t[0]; begin < t[1]; begin += kCodeBlock)
       for (i32 column = 0; column < columns; ++column) {
@@ -32,8 +32,8 @@ struct Body {
         const float scale = scale_for(most, a.code);
         block.row(a.transposed_scales, column).set(begin / kCodeBlock, scale);
         auto codes = block.row(a.transposed, column);
-        for (i32 at = 0; at < count; at += 4)
-          codes.set_int((begin + at) / 4, four_codes([&](i32 i) { return get(at + i); }, scale, a.code));
+        for (i32 at = 0; at < count; ++at)
+          codes.set_byte(begin + at, code_of(quotient(get(at), scale), a.code));
       }
   }
 };

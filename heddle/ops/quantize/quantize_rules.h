@@ -10,15 +10,12 @@
 
 namespace heddle {
 
-// Gives codes their dtype and sizes; those of a caller must begin rows at words of four.
+// Gives codes their dtype and sizes.
 inline void set_codes(const char* op, const char* argument, Tensor& codes, i32 code, std::vector<i32> shape) {
   require(code >= 0 && code < kNumCodeKinds, "[{}] code = {}; must be 0 to {}", op, code, kNumCodeKinds - 1);
-  require(shape[1] % 4 == 0, "[{}] {} has {} columns; must be a multiple of 4", op, argument, shape[1]);
   if (codes.rank == 0) codes = dense(kCodeTypes[code], shape);
   require_shape(op, argument, codes, shape);
   require_dtype(op, argument, codes, kCodeTypes[code]);
-  require(codes.size[0] == 1 || codes.stride[0] % 4 == 0,
-          "[{}] {} has rows {} elements apart; must be a multiple of 4", op, argument, codes.stride[0]);
 }
 
 // Codes and scales of rows of `columns` values, in groups of `group`.

@@ -2,7 +2,7 @@
 namespace rms_norm_residual {
 
 struct Body {
-  // A thread reads of the sum only what it has stored itself: the maps and sums below share one order.
+  // The sum is added up again where it is needed, as it is stored, so that a tile reads none of its outputs.
   template <class Block>
   static void run(Block& block, const RmsNormResidual& a, const TileCoord& t) {
     block.inputs();
@@ -11,13 +11,17 @@ struct Body {
     for (i32 row = t[0]; row < t[1]; ++row) {
       auto x = block.row(a.x, row), residual = block.row(a.residual, row);
       auto y = block.row(a.y, row), sum = block.row(a.sum, row);
-      block.map(columns, [&](auto i) { sum.store(i, x.load(i) + residual.load(i)); });
+      const auto value = [&](auto i) { return round_to(a.sum.dtype, x.load(i) + residual.load(i)); };
       const float squares = block.reduce(columns, Sum(), [&](auto i) {
-        auto v = sum.load(i);
+        auto v = value(i);
         return v * v;
       });
       const float scale = rsqrt(squares / float(columns) + a.eps);
-      block.map(columns, [&](auto i) { y.store(i, sum.load(i) * scale * weight.load(i)); });
+      block.map(columns, [&](auto i) {
+        auto v = value(i);
+        y.store(i, v * scale * weight.load(i));
+        sum.store(i, v);
+      });
     }
   }
 };

@@ -1,6 +1,8 @@
 // How rope and its gradient run as whole kernels (turn_rows.cuh).
 #pragma once
 
+#include <fmt/format.h>
+
 #include "heddle/ir/row_kernel.h"
 
 namespace heddle {

@@ -17,6 +17,7 @@ constexpr PowerAttentionExample kPowerAttentionExamples[] = {
     {2, 5, 2, 8, 9, 3, 2, true, true, true},      {1, 1, 1, 8, 1, 0, 2, false, false, false},
     {2, 70, 1, 16, 20, 0, 2, true, false, false}, {1, 150, 2, 32, 16, 140, 2, true, true, true},
     {1, 9, 2, 8, 8, 4, 4, true, true, false},     {1, 66, 1, 32, 16, 66, 2, false, false, true},
+    {1, 7, 1, 8, 8, 3, 2, false, true, false},
 };
 
 // Sets the inputs that all the ops have. eps keeps the totals away from 0, where random parts of the past are negative.

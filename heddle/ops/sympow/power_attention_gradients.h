@@ -1,6 +1,8 @@
 // How the two halves of power attention's gradient run as whole kernels: rows of queries, and rows of keys.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "heddle/ops/sympow/chunk_tiles.h"
 #include "heddle/ops/sympow/sympow_kernels.h"
 

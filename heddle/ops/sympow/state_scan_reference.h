@@ -1,6 +1,8 @@
 // Shape rules, tiles and decays of state_scan and its gradient.
 #pragma once
 
+#include <vector>
+
 #include "heddle/ops/sympow/power_attention_reference.h"
 
 namespace heddle {

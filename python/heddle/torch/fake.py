@@ -63,9 +63,9 @@ def _size(info, output, dim, sizes):
 
 
 @functools.cache
-def _dtypes(name, inputs):
-    """The dtypes of an op's results for names of dtypes of its inputs, by the op's own rules."""
-    return tuple(dtype_of(each) for each in _heddle.output_dtypes(name, list(inputs)))
+def _dtypes(name, inputs, choices):
+    """The dtypes of an op's results for names of dtypes of its inputs and choices, by the op's own rules."""
+    return tuple(dtype_of(each) for each in _heddle.output_dtypes(name, list(inputs), dict(choices)))
 
 
 def outputs_of(info, inputs, attributes):
@@ -75,8 +75,11 @@ def outputs_of(info, inputs, attributes):
     sizes = _sizes(info, inputs, attributes)
     first = next(value for value in inputs if value is not None)
     given = tuple(None if value is None else str(value.dtype).removeprefix("torch.") for value in inputs)
+    choices = tuple(
+        (each.name, attributes.get(each.name, each.default)) for each in info.attributes if each.choices
+    )
     made = []
-    for output, dtype in zip(info.results, _dtypes(info.name, given), strict=True):
+    for output, dtype in zip(info.results, _dtypes(info.name, given, choices), strict=True):
         dims = output.dims[1:] if output.lead >= 0 else output.dims
         shape = [*leading.get(output.lead, ()), *(_size(info, output, dim, sizes) for dim in dims)]
         made.append(torch.empty(shape, dtype=dtype, device=first.device))

@@ -73,6 +73,9 @@ struct View {
   void set_int(i32 j, i32 value) const {
     if (arch::thread() == 0) reinterpret_cast<i32*>(data)[j] = value;
   }
+  void set_byte(i32 j, i32 value) const {
+    if (arch::thread() == 0) data[j] = u8(value);
+  }
   // The calling thread stores.
   void set_here(i64 j, float value) const { store_element(dtype, data, j, value); }
   View from(i64 j) const { return {data + j * size_of(dtype), dtype}; }
