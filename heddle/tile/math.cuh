@@ -5,6 +5,8 @@
 
 // A body stores it where a value is missing, so that the gap shows.
 constexpr float kNaN = __builtin_bit_cast(float, 0x7fc00000);
+// NVRTC has no __builtin_inff.
+constexpr float kInfinity = __builtin_bit_cast(float, 0x7f800000);
 
 // e^x. Cephes expf: n = round(x / ln 2), then a polynomial of degree 6 on [-ln2/2, ln2/2]; 2 ulp.
 template <class V>

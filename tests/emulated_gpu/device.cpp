@@ -239,6 +239,11 @@ void check_copy(const void* to, const void* from) {
 
 }  // namespace emulated
 
+extern "C" [[noreturn]] void __assertfail(const char* text, const char* file, unsigned, const char*, size_t) {
+  std::fprintf(stderr, "%s: assertion `%s` failed\n", file, text);
+  std::abort();
+}
+
 // Runs a whole launch. `at_once`: CTAs that run together; all of them in a cooperative launch.
 extern "C" __attribute__((visibility("default"), used)) void emulated_run(emulated::Work* kernel,
                                                                           const unsigned* how,

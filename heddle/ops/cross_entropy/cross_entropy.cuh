@@ -51,7 +51,7 @@ struct Body {
       // A logit that is no number, or infinite, takes the place of its term, so that the loss shows it.
       const float terms = block.reduce(columns, Sum(), [&](auto i) {
         auto z = capped(x.load(i), a.softcap);
-        return where_less(z, decltype(z)(__builtin_inff()), exp(z - top), z);
+        return where_less(z, decltype(z)(kInfinity), exp(z - top), z);
       });
       float sum = 0;
       if (a.label_smoothing != 0.0f)

@@ -133,7 +133,7 @@ struct Body {
       const float total = chip.total.get(r), scale = total > 0 ? 1 / total : 0;
       block.map(a.v.last(), [&](auto i) { y.store(i, sum.load(i) * scale); });
       block.row(a.lse, work.batch, work.head(r))
-          .set(work.query(r), total > 0 ? chip.best.get(r) + natural_log(total) : -__builtin_inff());
+          .set(work.query(r), total > 0 ? chip.best.get(r) + natural_log(total) : -kInfinity);
     }
     block.sync();
   }

@@ -5,7 +5,6 @@
 namespace sample {
 
 constexpr float kLowest = -3e38f;
-constexpr float kInfinity = __builtin_bit_cast(float, 0x7f800000);
 constexpr float kSharpest =
     1e30f;  // the largest inverse temperature: its products with scores, and with 0, are numbers
 

@@ -1,5 +1,7 @@
 #include "heddle/ops/sympow/chunk_sum.h"
 
+#include <algorithm>
+
 #include "heddle/ops/sympow/power_attention_reference.h"
 
 namespace heddle {
@@ -34,6 +36,10 @@ double flops(const std::byte* args, const TileCoord&) {
   return as<ChunkSum>(args).tiles().chunk;
 }
 
+i64 scratch(const std::byte* args, const TileCoord&) {
+  return i64(8) * std::min(kRun, as<ChunkSum>(args).tiles().chunk);
+}
+
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<ChunkSum>(args);
   const auto given = values.read(a.x);
@@ -60,6 +66,7 @@ const OpSpec& chunk_sum_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
+    op.scratch = scratch;
     op.gradient = {{"chunk_sum_backward"}};
     op.reference = reference;
     op.cases = chunk_sum_cases;

@@ -1,5 +1,7 @@
 #include "heddle/ops/sympow/chunk_sum_backward.h"
 
+#include <algorithm>
+
 #include "heddle/ops/sympow/power_attention_reference.h"
 
 namespace heddle {
@@ -35,6 +37,10 @@ double flops(const std::byte* args, const TileCoord&) {
   return as<ChunkSumBackward>(args).tiles().chunk;
 }
 
+i64 scratch(const std::byte* args, const TileCoord&) {
+  return i64(8) * std::min(kRun, as<ChunkSumBackward>(args).tiles().chunk);
+}
+
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<ChunkSumBackward>(args);
   const auto given = values.read(a.dy);
@@ -62,6 +68,7 @@ const OpSpec& chunk_sum_backward_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
+    op.scratch = scratch;
     op.reference = reference;
     op.cases = chunk_sum_backward_cases;
     return op;

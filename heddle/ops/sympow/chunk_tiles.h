@@ -7,6 +7,7 @@
 namespace heddle {
 
 constexpr i32 kChunkRows = 64;  // rows of a tile
+constexpr i32 kRun = 512;       // elements that a running sum takes at a time
 
 struct ChunkTiles {
   i32 positions;

@@ -42,7 +42,7 @@ double flops(const std::byte* args, const TileCoord& t) {
 
 i64 scratch(const std::byte* args, const TileCoord&) {
   const auto& a = as<PowerAttention>(args);
-  return i64(4) * kChunkRows * (2 * a.q.size[3] + 3 * a.v.size[3] + 2 * kChunkRows + 6);
+  return i64(4) * (kChunkRows * (2 * a.q.size[3] + 3 * a.v.size[3] + 2 * kChunkRows + 6) + a.v.size[3]);
 }
 
 void reference(const std::byte* args, Values& values) {

@@ -71,6 +71,7 @@ const OpSpec& power_attention_past_backward_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
+    op.scratch = [](const std::byte*, const TileCoord&) { return i64(12) * kChunkRows; };
     op.reference = reference;
     op.cases = power_attention_past_backward_cases;
     return op;

@@ -1,8 +1,6 @@
 // Running sums of n elements, in parts of kRun: in each, every element takes the sum of those 1, 2, 4, ... places before it.
 // The order of a sum depends on its place alone. Included in the namespaces of the bodies that use it.
 
-constexpr i32 kRun = 512;
-
 // in(n), out(n): the views that begin at element n.
 template <class Block, class In, class Out>
 inline void prefix_sum(Block& block, i32 n, In&& in, Out&& out) {

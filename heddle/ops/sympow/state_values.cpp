@@ -72,6 +72,7 @@ const OpSpec& state_values_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
+    op.scratch = [](const std::byte*, const TileCoord&) { return i64(4) * kChunkRows; };
     op.gradient = {{"state_values_backward"}};
     op.reference = reference;
     op.cases = state_values_cases;

@@ -75,6 +75,7 @@ const OpSpec& state_values_backward_op() {
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;
+    op.scratch = [](const std::byte*, const TileCoord&) { return i64(8) * kChunkRows; };
     op.reference = reference;
     op.cases = state_values_backward_cases;
     return op;

@@ -19,6 +19,10 @@
 
 namespace heddle::device {
 
+// Ends the launch with CUDA_ERROR_ASSERT, and prints its text. The driver supplies it.
+extern "C" __attribute__((noreturn)) void __assertfail(const char* text, const char* file, unsigned line,
+                                                       const char* function, decltype(sizeof(0)) char_size);
+
 // On-chip memory that a body takes and gives back like a stack. A request that does not fit is served from the worker's spill
 // memory, which is slower.
 constexpr i32 kScratchUnit = 128;
@@ -26,6 +30,7 @@ constexpr i32 kScratchUnit = 128;
 struct Scratch {
   i32 chip_bytes;
   const SpillRoom& room;
+  const char* op = nullptr;  // the kernel's only op
   i32 chip_used = 0, spill_used = 0;
 
   // Addresses are computed when memory is taken: an address that is kept throughout a body is spilled.
@@ -34,6 +39,10 @@ struct Scratch {
   u8* take(i64 size, i32 most_on_chip = 1 << 30) {
     const i32 bytes = i32(size + kScratchUnit - 1) / kScratchUnit * kScratchUnit;
     const bool fits = chip_used + bytes <= chip_bytes && bytes <= most_on_chip;
+    // Such an op says how much it takes.
+    if constexpr (!kHasSlabs)
+      if (!fits && spill_used + bytes > room.bytes)
+        __assertfail("a tile takes no more scratch than its op's OpSpec::scratch says", op, 0, "take", 1);
     u8* at = fits ? chip() + chip_used : spill() + spill_used;
     (fits ? chip_used : spill_used) += bytes;
     if (reinterpret_cast<u64>(at) % kScratchUnit != 0) __builtin_unreachable();
@@ -291,7 +300,9 @@ class Block {
   Fragment fragment(i32 m0, i32 rows, i32 n0, i32 cols) {
     const i32 mark = scratch_.chip_used;
     if constexpr (!kHasRing) spill_mark_ = scratch_.spill_used;
-    const i64 stride = many_rows() ? fragment_stride(cols) : i64(cols) * 4;
+    const i64 stride = kHasSlabs && many_rows() ? fragment_stride(cols) : i64(cols) * 4;
+    if constexpr (!kHasSlabs)
+      return {scratch_.take(rows * stride), DType::kF32, rows, cols, m0, n0, stride, mark};
     // A fragment on chip leaves room for the slabs of gemm.cuh, unless these may use the fragment's own memory.
     i32 most = scratch_.chip_bytes / 3 * (is_one_tile(rows, cols) ? 2 : 1);
     if (many_rows() && !leaves_room_for_slabs(rows, cols, rows * stride, scratch_.chip_bytes - mark))

@@ -33,9 +33,9 @@ inline TileCoord tile_of(const OpGrid& grid, u32 number) {
 }
 
 template <class Main, bool... kRange>
-__forceinline__ void run_standalone(const OpGrid& grid, const typename Main::Args& args) {
+__forceinline__ void run_standalone(const OpGrid& grid, const typename Main::Args& args, const char* op) {
   const TileCoord tile = tile_of<kRange...>(grid, blockIdx.x);
-  Block<StandaloneEdges> block({}, {grid.chip_bytes, grid.spill}, tile[1] - tile[0]);
+  Block<StandaloneEdges> block({}, {grid.chip_bytes, grid.spill, op}, tile[1] - tile[0]);
   Chain<Main> chain{reinterpret_cast<const u8*>(&args)};
   run_chain<Main>(block, chain, tile);
 }

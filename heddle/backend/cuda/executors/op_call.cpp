@@ -85,10 +85,6 @@ struct TileMemory {
   i64 chip = 0, spill = 0;
 };
 
-bool takes_matrix(const OpSpec& op) {
-  return std::ranges::any_of(op.fields, [](const Field& field) { return field.is_matrix(); });
-}
-
 TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& grid, i64 chip_bytes) {
   const auto padded = [](i64 bytes) { return (bytes + kScratchUnit - 1) / kScratchUnit * kScratchUnit; };
   const auto weight = std::ranges::find_if(op.fields, [](const Field& field) { return field.is_weight(); });
@@ -99,7 +95,7 @@ TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& gr
     return {chip, fragment <= chip / 3 * 2 ? 0 : fragment};
   }
   if (weight == op.fields.end()) {
-    constexpr i64 kPieces = 16;  // each is padded
+    constexpr i64 kPieces = 24;  // each is padded; Scratch::take finds a body with too many
     const i64 scratch = op.scratch ? op.scratch(args, grid[0]) + kPieces * kScratchUnit : 0;
     return scratch <= chip_bytes ? TileMemory{padded(scratch), 0} : TileMemory{0, padded(scratch)};
   }

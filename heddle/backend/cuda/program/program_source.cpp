@@ -154,13 +154,13 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
       "constexpr i32 kWarps = {};\n"
-      "constexpr bool kHasRing = {};\n"
+      "constexpr bool kHasRing = {}, kHasSlabs = {};\n"
       "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.warps,
-      traits.has_ring, traits.scratch_bytes, arch_of(arch).primitives);
+      traits.has_ring, traits.has_slabs, traits.scratch_bytes, arch_of(arch).primitives);
   for (const auto& [op, texts] : ops) text += texts.header;
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const auto& [op, texts] : ops) text += texts.body;
@@ -210,6 +210,10 @@ bool takes_weight(const OpSpec& op) {
   return std::ranges::any_of(op.fields, [](const Field& field) { return field.is_weight(); });
 }
 
+bool takes_matrix(const OpSpec& op) {
+  return std::ranges::any_of(op.fields, [](const Field& field) { return field.is_matrix(); });
+}
+
 bool runs_variant(const OpSpec& op) {
   return has_variant(op.name) && !takes_weight(op);
 }
@@ -217,7 +221,10 @@ bool runs_variant(const OpSpec& op) {
 std::string standalone_source(const OpSpec& op, const std::byte* args, const std::string& arch,
                               Knowledge knowledge, const OpConfig& config) {
   // The kernel serves any number of rows.
-  KernelTraits traits{.rows = kManyStepRows, .scratch_bytes = 0, .has_ring = false};
+  KernelTraits traits{.rows = kManyStepRows,
+                      .scratch_bytes = 0,
+                      .has_ring = false,
+                      .has_slabs = takes_weight(op) || takes_matrix(op)};
   add_types(op, args, traits.types);
   const Opcode opcode{.ops = {op.name}, .config = config};
   const KnownArgs known = known_args(op, args, knowledge);
@@ -229,11 +236,11 @@ std::string standalone_source(const OpSpec& op, const std::byte* args, const std
 using namespace heddle::device;
 extern "C" __global__ __launch_bounds__({}{})
 void standalone(const __grid_constant__ heddle::OpGrid grid, const __grid_constant__ Main0::Args args) {{
-  run_standalone<Main0{}>(grid, args);
+  run_standalone<Main0{}>(grid, args, "{}");
 }}
 )",
                      // A product's CTA has a multiprocessor to itself.
-                     kStandaloneThreads, takes_weight(op) ? ", 1" : "", ranges);
+                     kStandaloneThreads, takes_weight(op) ? ", 1" : "", ranges, op.name);
 }
 
 std::string megakernel_source(const Program& program, const std::string& arch, Knowledge knowledge) {

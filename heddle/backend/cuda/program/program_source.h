@@ -25,6 +25,7 @@ struct KernelTraits {
   i32 warps = i32(kConsumerWarps);          // warps of a CTA that compute
   u32 scratch_bytes = 56 << 10;             // on chip, for each CTA, besides its ring
   bool has_ring = true;                     // panels come through a ring
+  bool has_slabs = true;                    // products may take slabs, for which fragments leave room on chip
 
   static KernelTraits of(const Program& program, const std::string& arch);
 };
@@ -48,6 +49,7 @@ constexpr u32 kStandaloneThreads = 32 * kConsumerWarps;
 // generic body multiplies.
 bool runs_variant(const OpSpec& op);
 bool takes_weight(const OpSpec& op);
+bool takes_matrix(const OpSpec& op);
 // Writes kernel `megakernel`, which executes instructions. A kernel that knows sizes executes those of this program
 // alone.
 std::string megakernel_source(const Program& program, const std::string& arch,
