@@ -303,10 +303,15 @@ class Block {
     const i64 stride = kHasSlabs && many_rows() ? fragment_stride(cols) : i64(cols) * 4;
     if constexpr (!kHasSlabs)
       return {scratch_.take(rows * stride), DType::kF32, rows, cols, m0, n0, stride, mark};
-    // A fragment on chip leaves room for the slabs of gemm.cuh, unless these may use the fragment's own memory.
+    // A fragment on chip leaves room for the slabs of gemm.cuh, unless these may use the fragment's own memory. In a call of an op
+    // by itself, the host has decided whether there is memory off chip (memory_of in executors/op_call.cpp).
     i32 most = scratch_.chip_bytes / 3 * (is_one_tile(rows, cols) ? 2 : 1);
-    if (many_rows() && !leaves_room_for_slabs(rows, cols, rows * stride, scratch_.chip_bytes - mark))
-      most = 0;
+    if constexpr (kHasRing) {
+      if (many_rows() && !leaves_room_for_slabs(rows, cols, rows * stride, scratch_.chip_bytes - mark))
+        most = 0;
+    } else if (scratch_.room.bytes == 0) {
+      most = scratch_.chip_bytes;
+    }
     return {scratch_.take(rows * stride, most), DType::kF32, rows, cols, m0, n0, stride, mark};
   }
   void release(const Fragment& fragment) {
