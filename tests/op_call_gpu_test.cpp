@@ -1,8 +1,11 @@
 // Single ops on a GPU, as callers use them: one kernel for any shape, on their streams, in their contexts, in
 // graphs.
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <random>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -97,34 +100,50 @@ TEST_F(OpCallGpu, OneKernelServesEveryShape) {
   const Stream stream(device());
   const Floats weight(std::vector<float>(300, 2.0f));
   const size_t before = StandaloneKernels::of_process().count();
+  const KernelTarget target = *op_calls().kernels({.stream = stream.handle()});
+  std::set<std::string> kernels;  // the configurations that a whole kernel runs in, or the tiles
   for (int n = 0; n < 200; ++n) {
     const i64 rows = 1 + random() % 40, columns = 1 + random() % 300;
     const Floats x(std::vector<float>(size_t(rows * columns), 3.0f)), y(size_t(rows * columns));
-    call("rms_norm",
-         RmsNorm{.x = x.matrix(rows, columns),
-                 .weight = tensor_of("test", "weight",
-                                     {.data = weight.row().data, .size = std::vector<i64>{columns}}),
-                 .y = y.matrix(rows, columns),
-                 .eps = 0},
-         {.stream = stream.handle()});
+    const RmsNorm norm{
+        .x = x.matrix(rows, columns),
+        .weight = tensor_of("test", "weight", {.data = weight.row().data, .size = std::vector<i64>{columns}}),
+        .y = y.matrix(rows, columns),
+        .eps = 0};
+    const KernelPlan plan = get_op("rms_norm").kernel(reinterpret_cast<const std::byte*>(&norm), target, {});
+    kernels.insert(plan.why_not.empty() ? plan.constants.text() : "tiles");
+    call("rms_norm", norm, {.stream = stream.handle()});
     stream.synchronize();
     for (const float value : y.read()) ASSERT_NEAR(value, 2, 1e-5) << rows << " x " << columns;
   }
-  EXPECT_EQ(StandaloneKernels::of_process().count(), before + 1);
+  EXPECT_EQ(StandaloneKernels::of_process().count(), before + kernels.size());
+  EXPECT_LE(kernels.size(), 8u);
+}
+
+// Multiplies dy [terms, rows], all 3, and w [rows, columns], all 2.
+void expect_product(const Stream& stream, i32 rows, i32 columns, i32 terms, const OpConfig* config) {
+  const Floats w(std::vector<float>(size_t(rows * columns), 2.0f)),
+      dy(std::vector<float>(size_t(terms * rows), 3.0f)), dx(size_t(terms * columns));
+  const Matmul args{.a = {.data = dy.matrix(terms, rows)},
+                    .b = {.data = w.matrix(rows, columns)},
+                    .y = dx.matrix(terms, columns)};
+  const i64 bytes =
+      op_calls()
+          .needs(get_op("matmul"), reinterpret_cast<const std::byte*>(&args), {.config = config})
+          .workspace_bytes;
+  const DeviceBuffer workspace(size_t(std::max<i64>(bytes, 1)), Device::at(0));
+  call(
+      "matmul", args,
+      {.stream = stream.handle(), .workspace = workspace.data(), .workspace_bytes = bytes, .config = config});
+  stream.synchronize();
+  for (const float value : dx.read())
+    ASSERT_EQ(value, float(6 * rows)) << terms << " x " << columns << " x " << rows;
 }
 
 TEST_F(OpCallGpu, AKernelOfEachConfigurationServesEveryShape) {
   const Stream stream(device());
   const auto run = [&](i32 rows, i32 columns, i32 terms, const OpConfig* config) {
-    const Floats w(std::vector<float>(size_t(rows * columns), 2.0f)),
-        dy(std::vector<float>(size_t(terms * rows), 3.0f)), dx(size_t(terms * columns));
-    call("matmul",
-         Matmul{.a = {.data = dy.matrix(terms, rows)},
-                .b = {.data = w.matrix(rows, columns)},
-                .y = dx.matrix(terms, columns)},
-         {.stream = stream.handle(), .config = config});
-    stream.synchronize();
-    for (const float value : dx.read()) ASSERT_EQ(value, float(6 * rows));
+    expect_product(stream, rows, columns, terms, config);
   };
   run(40, 70, 3, nullptr);
   const size_t before = StandaloneKernels::of_process().count();
@@ -381,12 +400,25 @@ TEST_F(OpCallGpu, WorkspaceIsTheCallers) {
 }
 
 TEST_F(OpCallGpu, NamesTheBodyThatRuns) {
-  const Floats x(64), weight(64), y(64);
-  const RmsNorm norm{.x = x.matrix(1, 64), .weight = weight.row(), .y = y.matrix(1, 64)};
-  EXPECT_EQ(needs("rms_norm", norm).body, "rms_norm.sm80");
+  const Floats x(65), weight(64), y(64);
+  RmsNorm norm{.x = x.matrix(1, 64), .weight = weight.row(), .y = y.matrix(1, 64)};
+  const CallNeeds aligned = needs("rms_norm", norm);
+  EXPECT_EQ(aligned.body, aligned.why_no_kernel.empty() ? "rms_norm_kernel.sm80" : "rms_norm.sm80");
+  norm.x.data += sizeof(float);
+  const CallNeeds shifted = needs("rms_norm", norm);
+  EXPECT_EQ(shifted.body, "rms_norm.sm80");
+  EXPECT_EQ(shifted.why_no_kernel, "a tensor does not begin at a multiple of 16 bytes");
   const Add sum = add(x, weight, y, 1, 64);
   EXPECT_EQ(needs("add", sum).body, "add");
   EXPECT_EQ(needs("add", sum).why_no_kernel, "");
+}
+
+// Tiles whose sums leave the slabs less than they want, with and without memory off chip.
+TEST_F(OpCallGpu, TilesOfAnyShapeHaveTheMemoryOfTheirSums) {
+  const Stream stream(device());
+  const OpConfig large{{"rows", 128}, {"columns", 128}};
+  for (const i32 m : {1, 32, 33, 40, 47, 64, 65, 97, 128, 130})
+    for (const i32 n : {1, 64, 65, 97, 128, 190}) expect_product(stream, 8, n, m, &large);
 }
 
 // A product of matrices of 1 on memory that begins `shift` bytes after a multiple of 256, with `pad` elements between rows.

@@ -122,7 +122,9 @@ TEST(SympowKernels, CompileWithoutSpills) {
     const OpSpec& op = get_op(name);
     const auto args = args_of(op, {});
     const KernelPlan plan = op.kernel(args.data(), cuda::kernel_target_of("sm_90a"), {});
-    const cuda::Compiled compiled = cuda::compile(cuda::kernel_request(op, args.data(), plan, "sm_90a"));
+    cuda::CompileRequest request = cuda::kernel_request(op, args.data(), plan, "sm_90a");
+    request.may_be_packaged = false;  // packages have no reports of ptxas
+    const cuda::Compiled compiled = cuda::compile(request);
     ASSERT_EQ(compiled.kernels.size(), plan.launches.size());
     for (const auto& use : compiled.kernels) EXPECT_EQ(cuda::over_budget(use, {}), "") << name;
     for (const char* number : {"C7510", "C7512", "C7514", "C7517"})

@@ -94,6 +94,7 @@ std::vector<OpConfig> flash_attention_configs(const std::byte* args, const Tilin
     const OpConfig config = config_of(a, shape);
     configs.push_back(configs.empty() ? config : config.reordering());
   }
+  if (configs.size() == 1) configs.clear();  // one alone is no choice
   return configs;
 }
 
