@@ -131,7 +131,7 @@ struct OpSpec {
   std::function<double(const std::byte* args, const TileCoord& tile)> flops;
   // Bytes that a tile prefetches, where its regions only say what it may load. Null: its weights' regions.
   std::function<double(const std::byte* args, const TileCoord& tile)> stream_bytes;
-  // On-chip bytes that a tile needs besides its stream. Null: too few to plan.
+  // On-chip bytes that a tile needs besides its stream. Null: none.
   std::function<i64(const std::byte* args, const TileCoord& tile)> scratch;
   std::function<void(const std::byte* args, Values& values)> reference;
   // Runs a tile on the CPU, on bound arguments: for an op without a tile body in heddle/ops. Several threads

@@ -67,6 +67,7 @@ inline unsigned atomicCAS(unsigned* at, unsigned expected, unsigned value) {
 #define __threadfence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define __threadfence_block __threadfence
 #define __threadfence_system __threadfence
+#define __expf expf
 #define __shared__ static thread_local
 #define __global__ __attribute__((visibility("default")))
 #define __launch_bounds__(...)
