@@ -38,11 +38,15 @@ struct Scratch {
 
   u8* take(i64 size, i32 most_on_chip = 1 << 30) {
     const i32 bytes = i32(size + kScratchUnit - 1) / kScratchUnit * kScratchUnit;
-    const bool fits = chip_used + bytes <= chip_bytes && bytes <= most_on_chip;
-    // Such an op says how much it takes.
-    if constexpr (!kHasSlabs)
-      if (!fits && spill_used + bytes > room.bytes)
+    if constexpr (!kHasSlabs) {
+      // Such an op says how much it takes: all of it lies on chip, or none.
+      u8* const at = (chip_bytes > 0 ? chip() : spill()) + chip_used;
+      chip_used += bytes;
+      if (chip_used > (chip_bytes > 0 ? chip_bytes : room.bytes))
         __assertfail("a tile takes no more scratch than its op's OpSpec::scratch says", op, 0, "take", 1);
+      return at;
+    }
+    const bool fits = chip_used + bytes <= chip_bytes && bytes <= most_on_chip;
     u8* at = fits ? chip() + chip_used : spill() + spill_used;
     (fits ? chip_used : spill_used) += bytes;
     if (reinterpret_cast<u64>(at) % kScratchUnit != 0) __builtin_unreachable();
