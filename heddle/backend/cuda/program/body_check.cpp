@@ -68,11 +68,18 @@ std::vector<OpConfig> configs_of_cases(const OpSpec& op) {
   return all;
 }
 
+// A case's arguments as a call has them: what is given exists, though it has no memory.
+void mark_given(const OpSpec& op, std::byte* args) {
+  for (const Field& field : op.fields)
+    if (!field.is_attribute() && field.elements(args).rank > 0) field.elements(args).buffer = 0;
+}
+
 // The whole kernels of an op's cases. Kernels that serve several cases come once.
 std::vector<KernelRequest> kernels_of_cases(const OpSpec& op, const std::string& arch, bool all_configs) {
   std::vector<KernelRequest> all;
   for (Case& test : op.kernel&& op.cases ? op.cases() : std::vector<Case>()) {
     op.infer(test.args.data());
+    mark_given(op, test.args.data());
     for (KernelRequest& kernel : kernel_requests(op, test.args.data(), arch, all_configs))
       if (std::ranges::none_of(
               all, [&](const KernelRequest& other) { return other.request.source == kernel.request.source; }))
@@ -87,7 +94,7 @@ std::string fault_of_kernel(const Compiled& compiled, const BodyCheck& check) {
     if (const size_t at = compiled.log.find(number); at != std::string::npos)
       return compiled.log.substr(at, compiled.log.find('\n', at) - at);
   const int spills = check.config.contains("spills") ? int(check.config.at("spills")) : 0;
-  return over_budget(check.use, {.shared_bytes = 0, .stack_bytes = spills, .spill_bytes = spills});
+  return over_budget(check.use, {.stack_bytes = spills, .spill_bytes = spills});
 }
 
 KernelTraits traits_for(i32 rows) {
@@ -99,14 +106,16 @@ KernelTraits traits_for(i32 rows) {
 // Products of many rows on tensor cores hold more sums than there are registers for. The longest chain around them
 // begins with a merge, which steps of many rows run by itself. A variant holds a call of the generic body that it
 // falls back to, with a copy of the arguments, besides its own paths. Bodies that decode stay on chip on the
-// architecture on which that was measured.
+// architecture on which that was measured. Those that no model decodes with may take some stack, and more where a whole
+// kernel takes the calls that matter.
 Budget budget_of(const BodyCheck& check) {
   if (check.rows > 1) return {.stack_bytes = has_variant(check.op) ? 1024 : 768, .spill_bytes = 3584};
   if (has_variant(check.op)) return {.stack_bytes = 1024, .spill_bytes = 2048};
   if (check.arch != kMeasuredArch) return {.stack_bytes = 320, .spill_bytes = 1024};
   if (get_op(check.op).traits.main)
     return {.stack_bytes = 32, .spill_bytes = 128};  // no model has all epilogues
-  return {};
+  if (get_op(check.op).kernel) return {.stack_bytes = 1024, .spill_bytes = 256};
+  return {.stack_bytes = 32};
 }
 
 }  // namespace
