@@ -68,18 +68,11 @@ std::vector<OpConfig> configs_of_cases(const OpSpec& op) {
   return all;
 }
 
-// A case's arguments as a call has them: what is given exists, though it has no memory.
-void mark_given(const OpSpec& op, std::byte* args) {
-  for (const Field& field : op.fields)
-    if (!field.is_attribute() && field.elements(args).rank > 0) field.elements(args).buffer = 0;
-}
-
 // The whole kernels of an op's cases. Kernels that serve several cases come once.
 std::vector<KernelRequest> kernels_of_cases(const OpSpec& op, const std::string& arch, bool all_configs) {
   std::vector<KernelRequest> all;
   for (Case& test : op.kernel&& op.cases ? op.cases() : std::vector<Case>()) {
     op.infer(test.args.data());
-    mark_given(op, test.args.data());
     for (KernelRequest& kernel : kernel_requests(op, test.args.data(), arch, all_configs))
       if (std::ranges::none_of(
               all, [&](const KernelRequest& other) { return other.request.source == kernel.request.source; }))
