@@ -157,7 +157,7 @@ class Gradient {
     return std::ranges::any_of(call.arguments, [&](const Argument& a) {
       const std::string value(step.value_of(a.name));
       const Field* const of = find_field(forward_.op.fields, value.substr(1));
-      return a.writes && !(value.starts_with("d") && of && !named_.contains(of->name));
+      return a.writes && !(value.starts_with('d') && of && !named_.contains(of->name));
     });
   }
 

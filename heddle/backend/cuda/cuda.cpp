@@ -40,7 +40,7 @@ std::vector<i32> devices_by_room() {
   for (int i = 0; i < Device::count(); ++i)
     if (why_device_unusable(i).empty()) devices.push_back(i);
   if (devices.size() < 2) return devices;
-  std::vector<double> free(size_t(Device::count()));
+  std::vector<double> free(static_cast<size_t>(Device::count()));
   for (const i32 i : devices) free[size_t(i)] = double(free_memory(Device::at(i)).value_or(0));
   for (size_t next = 1; next < devices.size(); ++next)
     for (size_t at = next; at > 0; --at)

@@ -11,7 +11,8 @@
 namespace heddle {
 
 // Gives codes their dtype and sizes.
-inline void set_codes(const char* op, const char* argument, Tensor& codes, i32 code, std::vector<i32> shape) {
+inline void set_codes(const char* op, const char* argument, Tensor& codes, i32 code,
+                      const std::vector<i32>& shape) {
   require(code >= 0 && code < kNumCodeKinds, "[{}] code = {}; must be 0 to {}", op, code, kNumCodeKinds - 1);
   if (codes.rank == 0) codes = dense(kCodeTypes[code], shape);
   require_shape(op, argument, codes, shape);
