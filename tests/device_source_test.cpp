@@ -74,8 +74,8 @@ TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
   for (const cuda::Compiled& compiled : cuda::compile(requests)) EXPECT_FALSE(compiled.kernels.empty());
 }
 
-// Kernels of single ops know no sizes, and keep all that a tile works with in registers. Generic bodies are compiled for the
-// newer architecture alone.
+// Kernels of single ops know no sizes, and keep all that a tile works with in registers, but for a few words where a whole
+// kernel takes the calls that matter. Generic bodies are compiled for the newer architecture alone.
 TEST_P(DeviceSource, OpsByThemselvesCompile) {
 #ifdef HEDDLE_SANITIZED
   GTEST_SKIP() << "minutes of NVRTC, which no sanitizer sees into: left to builds without one";
@@ -98,7 +98,8 @@ TEST_P(DeviceSource, OpsByThemselvesCompile) {
       std::printf("%-18s %-12.60s %3d registers, %6d bytes shared, stack %4d, spills %4d + %4d, %.1f s\n",
                   requests[i].name.c_str(), kernel.name.c_str(), kernel.registers, kernel.shared_bytes,
                   kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes, all[i].seconds);
-      EXPECT_LE(kernel.spill_store_bytes + kernel.spill_load_bytes, 0) << requests[i].name;
+      EXPECT_LE(kernel.spill_store_bytes + kernel.spill_load_bytes, get_op(requests[i].name).kernel ? 32 : 0)
+          << requests[i].name;
     }
 }
 
