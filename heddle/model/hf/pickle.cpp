@@ -207,7 +207,6 @@ class Machine {
         return push({.kind = Kind::kTensor, .items = {all.begin(), all.begin() + 4}});
       }
       case Global::kParameter:
-        return stack_.push_back(parts(1)[0]);
       case Global::kSize:
         return stack_.push_back(parts(1)[0]);
       case Global::kStorage:
