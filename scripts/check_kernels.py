@@ -8,6 +8,8 @@
 
 A whole kernel's file may say what its loops do on purpose:
   // In loops on purpose: 1 fence: the reason
+and what is known and has a cost that was measured:
+  // Known: 2 spill: the reason
 The frames of bodies have limits below. Kernels are those of `heddle check --arch`, with its budgets; a
 loop ends with a branch backwards. nvdisasm is of the package nvidia-cuda-nvdisasm. First, faults that are
 planted here must be found.
@@ -36,7 +38,9 @@ RULES = ("spill", "serial", "registers", "fence", "empty-l1")
 MOVES_REGISTERS = ("sm_90a", "sm_100a")
 SERIAL = re.compile(r"\(C751[0-8]\)[^\n]*")
 IGNORED = re.compile(r"\(C7508\)[^\n]*")
-PURPOSE = re.compile(r"^// In loops on purpose: (\d+) (spill|fence|empty-l1): (.+)$", re.M)
+PURPOSE = re.compile(
+    r"^// (?:In loops on purpose|Known): (\d+) (registers|spill|fence|empty-l1): (.+)$", re.M
+)
 FUNCTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+),", re.M)
 LABEL = re.compile(r"^(\.L_x_\d+):")
 INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);(.*)$")
