@@ -3,9 +3,10 @@
 
     PYTHONPATH=build/release/python python3 bench/ops.py [--sizes large|small] [--commit COMMIT] [--out FILE]
 
-Large: GPU time of calls that wait in the queue until a kernel that sleeps ends, in microseconds. Small (tensors of at
-most 1 MB): the time from call to call as the host makes them, with Python. A row says which path the last
-call took. A result that is further from torch's in fp32 than 1.5 times torch's in bf16 ends the run.
+Large: GPU time of calls that wait in the queue until a kernel that sleeps ends, in microseconds. Small
+(tensors of at most 1 MB): the time from call to call as the host makes them, with Python. A row says which
+path the last call took. A result that is further from torch's in fp32 than 1.5 times torch's in bf16 ends
+the run.
 """
 
 import argparse
