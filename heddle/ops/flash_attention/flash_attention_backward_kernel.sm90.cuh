@@ -8,7 +8,6 @@
 // In loops on purpose: 3 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 5 empty-l1: a CTA waits for its turn
 // Known: 8 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
-// Known: 1 registers: `Prepare` and `Finish` have no roles
 namespace flash_attention_backward {
 
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"

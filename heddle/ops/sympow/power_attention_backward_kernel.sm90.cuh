@@ -1,7 +1,6 @@
 // power_attention_backward as a whole kernel on sm_90a, after the forward kernel. Gradients of a row's sums come first, from `Rows`:
 // (inverse, total) of each row in the workspace. Then groups of four warps have 64 queries each: scores and gradients of weights by
 // two products, and the gradients of scores, in registers, times the keys.
-// Known: 1 registers: the assembler leaves the exchange out, since the 168 of the launch suffice
 namespace power_attention_backward {
 
 struct KernelConfig {

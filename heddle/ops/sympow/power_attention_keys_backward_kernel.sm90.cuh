@@ -2,7 +2,6 @@
 // come in blocks of 64, from those of the keys to the end of the chunk. Gradients of a row's sums come first, from `Rows`: (inverse,
 // total) of each row in the workspace. Scores and gradients of weights are two products; weights and gradients of scores are, in
 // registers, the left operands of the products that give dv and dk.
-// Known: 1 registers: the assembler leaves the exchange out, since the 168 of the launch suffice
 namespace power_attention_keys_backward {
 
 struct KernelConfig {
