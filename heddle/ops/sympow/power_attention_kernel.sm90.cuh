@@ -4,6 +4,8 @@
 // block; else it is computed for each pair, so that nothing overflows.
 namespace power_attention {
 
+#include "heddle/ops/sympow/power_attention_parts_kernel.sm90.cuh"
+
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a query
   static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
@@ -29,27 +31,7 @@ struct Kernel {
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : kGroups == 3 ? 152 : 104>;
   using All = Roles<Bringer, Multiplier>;
 
-  // Tiles of a chunk, the longest first.
-  struct Place {
-    i32 b, h, chunk_begin, begin, end;  // queries [begin, end) and further ones of the chunk
-
-    Place(const PowerAttention& a, i32 tile) {
-      const ChunkTiles chunks = a.tiles();
-      const i32 per = (chunks.chunk + kRows - 1) / kRows, all = per * chunks.chunks();
-      const i32 chunk = tile % all / per;
-      b = tile / all / a.q.size[2], h = tile / all % a.q.size[2];
-      chunk_begin = chunks.chunk_begin(chunk), end = chunks.chunk_end(chunk);
-      begin = chunk_begin + (per - 1 - tile % per) * kRows;
-    }
-    // Blocks of keys that the tile reads; 0 for one that the last chunk does not reach.
-    i32 blocks() const {
-      return begin < end ? (min(begin + kRows, end) - chunk_begin + kKeys - 1) / kKeys : 0;
-    }
-  };
-  static i32 tiles(const PowerAttention& a) {
-    const ChunkTiles chunks = a.tiles();
-    return a.q.size[0] * a.q.size[2] * chunks.chunks() * ((chunks.chunk + kRows - 1) / kRows);
-  }
+  using Place = QueryTile<kRows, kKeys>;
 
   static void run(const PowerAttention& a, const TensorMap* maps, u8*) {
     const arch::OnChip gates = chip() + (Queries::kBytes + Ring::kBytes);
@@ -70,7 +52,7 @@ struct Kernel {
                     const TensorMap* maps) {
     typename Queries::Place q;
     typename Ring::Place place;
-    const i32 all = tiles(a);
+    const i32 all = tiles_of<kRows>(a);
 #pragma unroll 1
     for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
       const Place at(a, t);
@@ -117,7 +99,7 @@ struct Kernel {
     typename Ring::Place place, done;
     const float factor = Config::kPower == 2 ? a.scale * a.scale : a.scale * a.scale * (a.scale * a.scale);
     const bool gated = a.l.exists();
-    const i32 all = tiles(a);
+    const i32 all = tiles_of<kRows>(a);
     u32 turn = 0;
 #pragma unroll 1
     for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {

@@ -4,45 +4,14 @@
 // registers, the left operands of the products that give dv and dk.
 namespace power_attention_keys_backward {
 
+#include "heddle/ops/sympow/power_attention_parts_kernel.sm90.cuh"
+#include "heddle/ops/sympow/power_attention_sums_kernel.sm90.cuh"
+
 struct KernelConfig {
   static constexpr i32 kWideRows = 1;  // boxes of 64 elements of a key
   static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
   static constexpr i32 kPower = 2;
   static constexpr i32 kStages = 4;  // blocks of queries in flight
-};
-
-// A warp has a row: the gradient of its sums, as row_gradients of the tile body makes it.
-template <class Config>
-struct Rows {
-  static constexpr u32 kThreads = 256;
-  static constexpr DType kType = Config::types().y.dtype;
-
-  static void run(const PowerAttentionKeysBackward& a, const TensorMap*, u8* workspace) {
-    const i32 heads = a.y.size[2], length = a.y.size[1];
-    const i64 row = i64(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32;
-    if (row >= i64(a.y.size[0]) * length * heads) return;
-    const i64 h = row % heads, t = row / heads % length, b = row / heads / length;
-    const auto at = [&](const Tensor& tensor) {
-      return b * tensor.stride[0] + t * tensor.stride[1] + h * tensor.stride[2];
-    };
-    const auto element = [&](const Tensor& tensor) {
-      return reinterpret_cast<const float*>(tensor.data)[b * tensor.stride[0] + t * tensor.stride[1] + h];
-    };
-    float2 of{1, element(a.dtotal)};
-    if (a.normalise) {
-      float sum = 0;
-      const auto* const y = reinterpret_cast<const u32*>(a.y.data + at(a.y) * size_of(kType));
-      const auto* const dy = reinterpret_cast<const u32*>(a.dy.data + at(a.dy) * size_of(kType));
-      for (i32 e = i32(lane()); e < a.y.size[3] / 2; e += 32) {
-        const float2 one = unpack_pair<kType>(y[e]), other = unpack_pair<kType>(dy[e]);
-        sum += one.x * other.x + one.y * other.y;
-      }
-#pragma unroll
-      for (u32 apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0u, sum, apart);
-      of.x = 1.0f / (element(a.total) + a.eps), of.y -= sum * of.x;
-    }
-    if (lane() == 0) reinterpret_cast<float2*>(workspace)[row] = of;
-  }
 };
 
 template <class Config>
@@ -77,10 +46,6 @@ struct Kernel {
     // Blocks of queries that the tile reads.
     i32 blocks() const { return begin < end ? (end - begin + kQueries - 1) / kQueries : 0; }
   };
-  static i32 tiles(const PowerAttentionKeysBackward& a) {
-    const ChunkTiles chunks = a.tiles();
-    return a.q.size[0] * a.q.size[2] * chunks.chunks() * ((chunks.chunk + kRows - 1) / kRows);
-  }
 
   static void run(const PowerAttentionKeysBackward& a, const TensorMap* maps, u8* workspace) {
     const arch::OnChip facts = chip() + (Keys::kBytes + Ring::kBytes);
@@ -102,7 +67,7 @@ struct Kernel {
                     const TensorMap* maps) {
     typename Keys::Place k;
     typename Ring::Place place;
-    const i32 all = tiles(a);
+    const i32 all = tiles_of<kRows>(a);
 #pragma unroll 1
     for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
       const Place at(a, t);
@@ -152,7 +117,7 @@ struct Kernel {
     const arch::OnChip mine = facts + group * (2 * kFactBytes);
     typename Keys::Place k;
     typename Ring::Place place;
-    const i32 all = tiles(a);
+    const i32 all = tiles_of<kRows>(a);
     u32 turn = 0;
 #pragma unroll 1
     for (i32 t = i32(blockIdx.x); t < all; t += i32(gridDim.x)) {
