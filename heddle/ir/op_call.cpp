@@ -177,6 +177,11 @@ void CheckedCall::require_outputs(const OpSpec& op) const {
   require(missing.empty(), "[{}] {}", op.name, missing);
 }
 
+void mark_given(const OpSpec& op, std::byte* args) {
+  for (const Field& field : op.fields)
+    if (!field.is_attribute() && field.elements(args).rank > 0) field.elements(args).buffer = 0;
+}
+
 CheckedCall check_call(const OpSpec& op, const std::byte* args) {
   if (needs_step_record(op))
     fail(ErrorCode::kUnsupported, "[{}] reads the step record of a program; it cannot be called by itself",
@@ -185,11 +190,11 @@ CheckedCall check_call(const OpSpec& op, const std::byte* args) {
   std::byte* const checked = call.args.data();
   for (const Field& field : op.fields) {
     if (field.is_attribute()) continue;
-    Tensor& tensor = field.elements(checked);
+    const Tensor& tensor = field.elements(checked);
     require(tensor.rank > 0 || field.optional || field.writes(), "[{}] {} is missing; the op reads {} [{}]",
             op.name, field.name, field.name, field.dims_text);
-    if (tensor.rank > 0) tensor.buffer = 0;  // it exists, whatever its address
   }
+  mark_given(op, checked);
   const std::vector<std::byte> given = call.args;
   const EmptyDims empty = fill_empty(op, checked);
   require_dtypes(op.name, op.fields, checked);

@@ -97,6 +97,9 @@ class OpCaller {
   virtual MemoryPlace::Kind memory() const = 0;
 };
 
+// Has the tensors of a call's arguments that have a shape exist, whatever their addresses.
+void mark_given(const OpSpec& op, std::byte* args);
+
 // True for ops that can only be parts of programs, because they read the step record.
 bool needs_step_record(const OpSpec& op);
 

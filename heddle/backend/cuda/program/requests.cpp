@@ -80,9 +80,7 @@ std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* ar
   if (!op.kernel) return {};
   // As in a call: what is given exists, though it may have no memory.
   std::vector<std::byte> given(args, args + op.args_size());
-  for (const Field& field : op.fields)
-    if (!field.is_attribute() && field.elements(given.data()).rank > 0)
-      field.elements(given.data()).buffer = 0;
+  mark_given(op, given.data());
   args = given.data();
   const KernelTarget target = kernel_target_of(arch);
   std::vector<OpConfig> wanted = {OpConfig()};
