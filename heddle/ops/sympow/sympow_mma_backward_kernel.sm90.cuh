@@ -4,6 +4,8 @@
 // `slots` on chip, and of tile s0 all elements, over its own columns, in registers. Blocks are used as sympow_mma uses them.
 namespace sympow_mma_backward {
 
+#include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
+
 struct KernelConfig {
   static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
   static constexpr i32 kColumns = 64;  // columns of the state; a multiple of 8
@@ -32,25 +34,7 @@ struct Kernel {
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 152>;
   using All = Roles<Bringer, Multiplier>;
 
-  // The rows of a CTA in the tile of its cluster.
-  struct Place {
-    i32 b, h, begin, end, state;  // rows [begin, end) of x; the first row of the state
-
-    Place(const SympowMmaBackward& a, i32 tile, u32 rank) {
-      const ChunkTiles chunks = a.tiles();
-      const i32 height = kRows * kCluster, per = (chunks.chunk + height - 1) / height;
-      const i32 head = tile / (per * chunks.chunks()), in = tile % (per * chunks.chunks()), chunk = in / per;
-      b = head / a.x.size[2], h = head % a.x.size[2];
-      begin = chunks.chunk_begin(chunk) + (in % per * kCluster + i32(rank)) * kRows;
-      end = chunks.chunk_end(chunk);
-      state = chunk * kBlocks * 64;
-    }
-  };
-  static i32 tiles(const SympowMmaBackward& a) {
-    const ChunkTiles chunks = a.tiles();
-    const i32 height = kRows * kCluster;
-    return a.x.size[0] * a.x.size[2] * chunks.chunks() * ((chunks.chunk + height - 1) / height);
-  }
+  using Place = RowTile<kRows, kCluster, kBlocks>;
 
   static void run(const SympowMmaBackward& a, const TensorMap* maps, u8*) {
     const arch::OnChip slots = chip() + (RowRing::kBytes + Ring::kBytes);
@@ -77,7 +61,7 @@ struct Kernel {
     typename RowRing::Place x;
     typename Ring::Place place;
     const EveryTile<kCluster> mine;
-    const i32 all = tiles(a);
+    const i32 all = Place::tiles(a);
 #pragma unroll 1
     for (i32 t = mine.first; t < all; t += mine.stride) {
       const Place at(a, t, rank);
@@ -91,35 +75,9 @@ struct Kernel {
                          arch::Corner4{(of_x ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
         }
       x.next();
-      i32 count = 0;
-#pragma unroll 1
-      for (i32 s0 = 0; s0 < kTiles; ++s0)
-#pragma unroll 1
-        for (i32 q = 0; q <= s0; ++q) {
-          const i32 block = s0 * (s0 + 1) / 2 + (q == 0 ? s0 : q - 1);
-          if (count == 0) ring.begin(place);
-          bring_block(ring.slot(place) + count * kBlock, ring.full(place), maps + 2, at,
-                      at.state + block * 64, rank);
-          if (++count == kPer) count = 0, place.next();
-        }
+      bring_state<kTiles, kPer, kCluster, kWide>(ring, place, maps + 2, at, rank);
     }
   }
-  // Each CTA of a cluster brings its rows to all.
-  static void bring_block(arch::OnChip to, arch::OnChip full, const TensorMap* map, const Place& at, i32 row,
-                          u32 rank) {
-    constexpr i32 kMine = 64 / kCluster;
-    constexpr u16 kAll = (1 << kCluster) - 1;
-#pragma unroll
-    for (i32 wide = 0; wide < kWide; ++wide) {
-      const arch::OnChip there = to + (wide * kBox + rank * kMine * 128);
-      const arch::Corner4 from{wide * 64, row + i32(rank) * kMine, at.h, at.b};
-      if constexpr (kCluster > 1)
-        arch::load_box_to(kAll, there, map, full, from);
-      else
-        arch::load_box(there, map, full, from);
-    }
-  }
-
   // Adds gradients of blocks to dx, in the order of use.
   struct Folder {
     arch::OnChip mine;   // place of pair 0 of tile 0 of the first row
@@ -210,7 +168,7 @@ struct Kernel {
       done.next();
     };
     const EveryTile<kCluster> mine;
-    const i32 all = tiles(a);
+    const i32 all = Place::tiles(a);
 #pragma unroll 1
     for (i32 t = mine.first; t < all; t += mine.stride) {
       rows.wait(x);

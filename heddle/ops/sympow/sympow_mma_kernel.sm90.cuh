@@ -5,6 +5,8 @@
 // (s0, s0 - 1) of each s0: all but the first count sqrt 2. A cluster of CTAs shares the blocks of the state.
 namespace sympow_mma {
 
+#include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
+
 struct KernelConfig {
   static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
   static constexpr i32 kColumns = 64;  // columns of the state; a multiple of 8
@@ -37,25 +39,7 @@ struct Kernel {
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : kGroups == 3 ? 152 : 104>;
   using All = Roles<Bringer, Multiplier>;
 
-  // The rows of a CTA in the tile of its cluster.
-  struct Place {
-    i32 b, h, begin, end, state;  // rows [begin, end) of x; the first row of the state
-
-    Place(const SympowMma& a, i32 tile, u32 rank) {
-      const ChunkTiles chunks = a.tiles();
-      const i32 height = kRows * kCluster, per = (chunks.chunk + height - 1) / height;
-      const i32 head = tile / (per * chunks.chunks()), in = tile % (per * chunks.chunks()), chunk = in / per;
-      b = head / a.x.size[2], h = head % a.x.size[2];
-      begin = chunks.chunk_begin(chunk) + (in % per * kCluster + i32(rank)) * kRows;
-      end = chunks.chunk_end(chunk);
-      state = chunk * kBlocks * 64;
-    }
-  };
-  static i32 tiles(const SympowMma& a) {
-    const ChunkTiles chunks = a.tiles();
-    const i32 height = kRows * kCluster;
-    return a.x.size[0] * a.x.size[2] * chunks.chunks() * ((chunks.chunk + height - 1) / height);
-  }
+  using Place = RowTile<kRows, kCluster, kBlocks>;
 
   static void run(const SympowMma& a, const TensorMap* maps, u8*) {
     const RowRing rows{chip(), chip() + (RowRing::kBytes + Ring::kBytes)};
@@ -81,7 +65,7 @@ struct Kernel {
     typename RowRing::Place x;
     typename Ring::Place place;
     const EveryTile<kCluster> mine;
-    const i32 all = tiles(a);
+    const i32 all = Place::tiles(a);
 #pragma unroll 1
     for (i32 t = mine.first; t < all; t += mine.stride) {
       const Place at(a, t, rank);
@@ -93,35 +77,9 @@ struct Kernel {
           arch::load_box(rows.slot(x) + (wide * kRowBytes + row * 128), maps, rows.full(x),
                          arch::Corner4{wide * 64, at.h, at.begin + row, at.b});
       x.next();
-      i32 count = 0;
-#pragma unroll 1
-      for (i32 s0 = 0; s0 < kTiles; ++s0)
-#pragma unroll 1
-        for (i32 q = 0; q <= s0; ++q) {
-          const i32 block = s0 * (s0 + 1) / 2 + (q == 0 ? s0 : q - 1);
-          if (count == 0) ring.begin(place);
-          bring_block(ring.slot(place) + count * kBlock, ring.full(place), maps + 1, at,
-                      at.state + block * 64, rank);
-          if (++count == kPer) count = 0, place.next();
-        }
+      bring_state<kTiles, kPer, kCluster, kWide>(ring, place, maps + 1, at, rank);
     }
   }
-  // Each CTA of a cluster brings its rows to all.
-  static void bring_block(arch::OnChip to, arch::OnChip full, const TensorMap* map, const Place& at, i32 row,
-                          u32 rank) {
-    constexpr i32 kMine = 64 / kCluster;
-    constexpr u16 kAll = (1 << kCluster) - 1;
-#pragma unroll
-    for (i32 wide = 0; wide < kWide; ++wide) {
-      const arch::OnChip there = to + (wide * kBox + rank * kMine * 128);
-      const arch::Corner4 from{wide * 64, row + i32(rank) * kMine, at.h, at.b};
-      if constexpr (kCluster > 1)
-        arch::load_box_to(kAll, there, map, full, from);
-      else
-        arch::load_box(there, map, full, from);
-    }
-  }
-
   // The registers in which a thread makes phi. `one`: x0[i] of both rows, twice. Two blocks: one is multiplied while the next is made.
   struct Maker {
     arch::OnChip mine;  // place of pair 0 of tile 0 of the first row
@@ -179,7 +137,7 @@ struct Kernel {
       }
     };
     const EveryTile<kCluster> mine;
-    const i32 all = tiles(a);
+    const i32 all = Place::tiles(a);
 #pragma unroll 1
     for (i32 t = mine.first; t < all; t += mine.stride) {
       rows.wait(x);
