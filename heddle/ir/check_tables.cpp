@@ -56,9 +56,9 @@ void check_buffer(const Program& program, const ProgramBuffer& buffer, Faults& f
   if (buffer.arena_offset < 0 || buffer.arena_offset % 64 != 0)
     faults.add(FaultKind::kMalformed, "[{}] arena offset {}; must be a multiple of 64", info.name,
                buffer.arena_offset);
-  else if (buffer.arena_offset > program.arena_bytes - info.bytes)
+  else if (info.bytes > program.arena_bytes || buffer.arena_offset > program.arena_bytes - info.bytes)
     faults.add(FaultKind::kOutOfBounds, "[{}] bytes [{}, {}) of an arena of {}", info.name,
-               buffer.arena_offset, buffer.arena_offset + info.bytes, program.arena_bytes);
+               buffer.arena_offset, u64(buffer.arena_offset) + u64(info.bytes), program.arena_bytes);
 }
 
 void check_home(const Program& program, const Home& home, Faults& faults) {

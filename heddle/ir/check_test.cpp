@@ -1,5 +1,7 @@
 #include "heddle/ir/check.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "heddle/ir/check_expect.h"
@@ -173,6 +175,16 @@ TEST(Check, ReadsTooFar) {
   program.buffers[d.a.buffer].info.bytes = 320;
   expect_first(d.finish(), FaultKind::kNotWritten,
                {"o_proj", "reads bytes [0, 320) of a", "no instruction writes"});
+}
+
+TEST(Check, ArenasOfAnySize) {
+  Decoder d;
+  Program program = d.finish();
+  program.buffers[d.a.buffer].arena_offset = std::numeric_limits<i64>::max() / 64 * 64;
+  expect_fault(program, FaultKind::kOutOfBounds, {"[a] bytes [9223372036854775744, 9223372036854776000)"});
+  program.buffers[d.a.buffer].arena_offset = 0;
+  program.arena_bytes = std::numeric_limits<i64>::min();
+  expect_fault(program, FaultKind::kOutOfBounds, {"[a] bytes [0, 256)"});
 }
 
 TEST(Check, TilePastItsAxis) {

@@ -134,6 +134,7 @@ Region parts_of(const Tensor& parts, const TileCoord& tile, i32 part_rows) {
 }
 
 Tensor dense(DType dtype, std::vector<i32> shape) {
+  constexpr i64 kMostElements = i64(1) << 62;
   require(shape.size() >= 1 && shape.size() <= kMaxRank, "[tensor] {} dimensions; must be 1 to {}",
           shape.size(), kMaxRank);
   Tensor tensor;
@@ -142,6 +143,8 @@ Tensor dense(DType dtype, std::vector<i32> shape) {
   i64 stride = 1;
   for (int d = int(shape.size()) - 1; d >= 0; --d) {
     require(shape[size_t(d)] > 0, "[tensor] shape {}; sizes must be positive", shape);
+    require(stride <= kMostElements / shape[size_t(d)], "[tensor] shape {} has more than 2^62 elements",
+            shape);
     tensor.size[d] = shape[size_t(d)];
     tensor.stride[d] = stride;
     stride *= shape[size_t(d)];

@@ -19,8 +19,7 @@ void infer(std::byte* args) {
   require_float("quantize", "x", a.x);
   require(a.by >= 0 && a.by < kNumScaleKinds, "[quantize] by = {}; must be 0 or 1", a.by);
   set_codes("quantize", "codes", a.codes, a.code, {a.x.size[0], a.x.last()});
-  set_output("quantize", "scales", a.scales, DType::kF32,
-             {a.x.size[0], (a.x.last() + group_of(a) - 1) / group_of(a)});
+  set_output("quantize", "scales", a.scales, DType::kF32, {a.x.size[0], groups_of(a.x.last(), group_of(a))});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

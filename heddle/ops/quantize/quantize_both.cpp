@@ -9,10 +9,6 @@ std::vector<Case> quantize_both_cases();
 
 namespace {
 
-i32 blocks_of(i32 count) {
-  return (count + kCodeBlock - 1) / kCodeBlock;
-}
-
 void infer(std::byte* args) {
   auto& a = as<QuantizeBoth>(args);
   require_rank("quantize_both", "x", a.x, 2);
@@ -20,9 +16,9 @@ void infer(std::byte* args) {
   const i32 rows = a.x.size[0], columns = a.x.last();
   set_codes("quantize_both", "codes", a.codes, a.code, {rows, columns});
   set_codes("quantize_both", "transposed", a.transposed, a.code, {columns, rows});
-  set_output("quantize_both", "scales", a.scales, DType::kF32, {rows, blocks_of(columns)});
+  set_output("quantize_both", "scales", a.scales, DType::kF32, {rows, groups_of(columns)});
   set_output("quantize_both", "transposed_scales", a.transposed_scales, DType::kF32,
-             {columns, blocks_of(rows)});
+             {columns, groups_of(rows)});
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
@@ -38,7 +34,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   out.push_back(part_of(a.scales, Access::kWrite, {{t[0], t[1]}, {0, a.scales.last()}}));
   out.push_back(part_of(a.transposed, Access::kWrite, {{0, columns}, {t[0], t[1]}}));
   out.push_back(
-      part_of(a.transposed_scales, Access::kWrite, {{0, columns}, {t[0] / kCodeBlock, blocks_of(t[1])}}));
+      part_of(a.transposed_scales, Access::kWrite, {{0, columns}, {t[0] / kCodeBlock, groups_of(t[1])}}));
 }
 
 void reference(const std::byte* args, Values& values) {

@@ -10,6 +10,11 @@
 
 namespace heddle {
 
+// Groups that hold `count` elements, of which there is one at least.
+inline i32 groups_of(i32 count, i32 group = kCodeBlock) {
+  return (count - 1) / group + 1;
+}
+
 // Gives codes their dtype and sizes.
 inline void set_codes(const char* op, const char* argument, Tensor& codes, i32 code,
                       const std::vector<i32>& shape) {

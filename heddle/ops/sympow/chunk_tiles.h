@@ -15,11 +15,12 @@ struct ChunkTiles {
 
   ChunkTiles(i32 all, i32 size) : positions(all), chunk(size > 0 && size < all ? size : all > 0 ? all : 1) {}
 
-  i32 chunks() const { return (positions + chunk - 1) / chunk; }
-  i32 tiles_of_chunk() const { return (chunk + kChunkRows - 1) / kChunkRows; }
+  // Sums such as positions + chunk might not fit.
+  i32 chunks() const { return (positions - 1) / chunk + 1; }
+  i32 tiles_of_chunk() const { return (chunk - 1) / kChunkRows + 1; }
   i32 tiles() const {
     const i32 last = positions - (chunks() - 1) * chunk;
-    return (chunks() - 1) * tiles_of_chunk() + (last + kChunkRows - 1) / kChunkRows;
+    return (chunks() - 1) * tiles_of_chunk() + (last - 1) / kChunkRows + 1;
   }
   i32 chunk_of(i32 tile) const { return tile / tiles_of_chunk(); }
   i32 chunk_begin(i32 c) const { return c * chunk; }

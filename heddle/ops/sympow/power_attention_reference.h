@@ -21,11 +21,23 @@ void require_power_attention(const char* op, const Args& a) {
   require(a.chunk >= 0, "[{}] chunk = {}; must be a number of positions, or 0 for all", op, a.chunk);
   if (a.l.rank > 0) require_rows(op, "l", a.l, a.q);
 }
+// Requires the inputs of state_values and its gradient. Returns the columns of a state: those of v, and 8 for the total.
+template <class Args>
+i32 require_state_values(const char* op, const Args& a) {
+  constexpr i32 kTotalColumns = 8, kMostColumns = 1 << 30;
+  require_rank(op, "v", a.v, 4);
+  require_heads(op, "v", a.v, a.v, a.v.size[3]);
+  require(a.v.size[3] <= kMostColumns, "[{}] v has rows of {}; must have at most {}", op, a.v.size[3],
+          kMostColumns);
+  if (a.l.rank > 0) require_rows(op, "l", a.l, a.v);
+  require(a.chunk >= 0, "[{}] chunk = {}; must be a number of positions, or 0 for all", op, a.chunk);
+  return a.v.size[3] + (a.normalise ? kTotalColumns : 0);
+}
 template <class Args>
 void require_past(const char* op, const Args& a, i32 columns) {
   if (a.past.rank == 0) return;
   require_rank(op, "past", a.past, 4);
-  const i32 least = columns + (a.normalise ? 1 : 0);
+  const i64 least = i64(columns) + (a.normalise ? 1 : 0);
   require(a.past.size[3] >= least, "[{}] past has rows of {}; must have at least {}", op, a.past.size[3],
           least);
   require_heads(op, "past", a.past, a.y, a.past.size[3]);

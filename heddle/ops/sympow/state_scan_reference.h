@@ -27,7 +27,7 @@ void require_scan(const char* op, const char* name, const Args& a, const Tensor&
 }
 
 inline i32 state_parts(i32 width) {
-  return (width + kStateRows - 1) / kStateRows;
+  return (width - 1) / kStateRows + 1;
 }
 
 // Axes: heads of all batches, parts of a state's rows.

@@ -8,15 +8,9 @@ std::vector<Case> state_values_cases();
 
 namespace {
 
-constexpr i32 kTotalColumns = 8;
-
 void infer(std::byte* args) {
   auto& a = as<StateValues>(args);
-  require_rank("state_values", "v", a.v, 4);
-  require_heads("state_values", "v", a.v, a.v, a.v.size[3]);
-  if (a.l.rank > 0) require_rows("state_values", "l", a.l, a.v);
-  require(a.chunk >= 0, "[state_values] chunk = {}; must be a number of positions, or 0 for all", a.chunk);
-  const i32 columns = a.v.size[3] + (a.normalise ? kTotalColumns : 0);
+  const i32 columns = require_state_values("state_values", a);
   set_output("state_values", "s", a.s, a.v.dtype, {a.v.size[0], a.v.size[1], a.v.size[2], columns});
 }
 

@@ -11,11 +11,7 @@ namespace {
 void infer(std::byte* args) {
   auto& a = as<StateValuesBackward>(args);
   const char* const op = "state_values_backward";
-  require_rank(op, "v", a.v, 4);
-  require_heads(op, "v", a.v, a.v, a.v.size[3]);
-  if (a.l.rank > 0) require_rows(op, "l", a.l, a.v);
-  require(a.chunk >= 0, "[{}] chunk = {}; must be a number of positions, or 0 for all", op, a.chunk);
-  require_heads(op, "ds", a.ds, a.v, a.v.size[3] + (a.normalise ? 8 : 0));
+  require_heads(op, "ds", a.ds, a.v, require_state_values(op, a));
   set_output(op, "dv", a.dv, a.v.dtype, {a.v.size[0], a.v.size[1], a.v.size[2], a.v.size[3]});
   set_output(op, "dl", a.dl, DType::kF32, {a.v.size[0], a.v.size[1], a.v.size[2]});
 }
