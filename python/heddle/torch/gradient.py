@@ -29,6 +29,7 @@ class Step:
     reads: tuple
     writes: tuple
     attributes: tuple
+    turns: bool  # something it reads is transposed
 
 
 def _steps(info):
@@ -45,7 +46,8 @@ def _steps(info):
         writes = tuple(names.get(each.field, each.field) for each in called.results)
         known.update(writes)
         shared = {each.name for each in called.attributes} & {each.name for each in info.attributes}
-        steps.append(Step(op, reads, writes, tuple(sorted(shared))))
+        turns = any(read and read.endswith("^T") for read in reads)
+        steps.append(Step(op, reads, writes, tuple(sorted(shared)), turns))
     return tuple(steps)
 
 
@@ -61,20 +63,23 @@ def _wanted(steps, wanted):
 
 
 def _flat(value):
-    return value.reshape(-1, value.shape[-1])
+    return None if value is None else value.reshape(-1, value.shape[-1])
 
 
 def _run(step, values, attributes):
-    reads = [None if read is None else values[read.removesuffix("^T")] for read in step.reads]
-    if any(read and read.endswith("^T") for read in step.reads):  # leading dimensions become one that turns
-        reads = [value if value is None else _flat(value) for value in reads]
+    if step.turns:  # leading dimensions become one that turns
+        reads = [None if read is None else _flat(values[read.removesuffix("^T")]) for read in step.reads]
         reads = [
-            value.T if read and read.endswith("^T") else value
+            value.T if value is not None and read.endswith("^T") else value
             for value, read in zip(reads, step.reads, strict=True)
         ]
+    else:
+        reads = [None if read is None else values[read] for read in step.reads]
     results = function_of(step.op)(*reads, **{name: attributes[name] for name in step.attributes})
-    results = (results,) if len(step.writes) == 1 else results
-    values.update(zip(step.writes, results, strict=True))
+    if len(step.writes) == 1:
+        values[step.writes[0]] = results
+    else:
+        values.update(zip(step.writes, results, strict=True))
 
 
 def _saved(info, read):
@@ -101,9 +106,14 @@ def _rule(info):
     """The gradient of an op of heddle: the names of what it reads, and the function that adds what is
     wanted to the named values."""
     steps = _steps(info)
+    chosen = {}  # the steps of each choice of gradients that was wanted
 
     def run(values, wanted, attributes):
-        for step in _wanted(steps, wanted):
+        if torch.compiler.is_compiling():  # it follows no change of a table
+            needed = _wanted(steps, wanted)
+        elif (needed := chosen.get(wanted)) is None:
+            needed = chosen[wanted] = _wanted(steps, wanted)
+        for step in needed:
             _run(step, values, attributes)
 
     return {value.removesuffix("^T") for step in steps for value in step.reads if value}, run
@@ -135,6 +145,8 @@ def own_rule(info, made):
 
 def _shaped(op, name, value, shape, dtype):
     """A gradient as its input has it."""
+    if value.shape == shape and value.dtype == dtype:
+        return value
     if not torch.compiler.is_compiling() and value.numel() != shape.numel():
         raise InvalidArgument(
             f"[{op}] its backward returns d{name} of sizes {list(value.shape)}; must have {list(shape)}"
@@ -159,6 +171,7 @@ def make_functions(info, op, rule):
     gradients = tuple(f"d{name}" for name in inputs)
     # Gradients have the shapes and dtypes of their inputs. Those of inputs that are not saved are kept.
     unsaved = tuple(place for place, name in enumerate(inputs) if name not in saved_names)
+    unsaved_names = tuple(inputs[place] for place in unsaved)
     results = tuple(f"d{each.field}" for each in info.results)
     names = tuple(each.name for each in info.attributes)
     defaults = {each.name: each.default for each in info.attributes}
@@ -178,23 +191,25 @@ def make_functions(info, op, rule):
         ctx.unsaved = forms_of(values)
 
     def gradients_of(ctx, grads, needs, attributes):
-        values = dict(zip(saved_names, ctx.saved_tensors, strict=True))
-        forms = {
-            name: None if value is None else (value.shape, value.dtype) for name, value in values.items()
-        }
-        forms.update(zip((inputs[place] for place in unsaved), ctx.unsaved, strict=True))
-        values.update(zip(results, grads, strict=True))
-        wanted = [gradient for gradient, need in zip(gradients, needs, strict=False) if need]
-        if any(grad.numel() == 0 for grad in grads):
-            for name in inputs:
-                if f"d{name}" in wanted:
-                    values[f"d{name}"] = grads[0].new_zeros(forms[name][0], dtype=forms[name][1])
-        else:
+        arguments = dict(zip(saved_names, ctx.saved_tensors, strict=True))
+        values = {**arguments, **dict(zip(results, grads, strict=True))}
+        wanted = tuple(gradient for gradient, need in zip(gradients, needs, strict=False) if need)
+        no_elements = any(grad.numel() == 0 for grad in grads)
+        if not no_elements:
             run(values, wanted, attributes)
-        return [
-            _shaped(op_name, name, values[f"d{name}"], *forms[name]) if f"d{name}" in wanted else None
-            for name in inputs
-        ]
+        forms = dict(zip(unsaved_names, ctx.unsaved, strict=True))
+        made = []
+        for name, gradient in zip(inputs, gradients, strict=True):
+            if gradient not in wanted:
+                made.append(None)
+                continue
+            argument = arguments.get(name)
+            shape, dtype = forms[name] if argument is None else (argument.shape, argument.dtype)
+            if no_elements:
+                made.append(grads[0].new_zeros(shape, dtype=dtype))
+            else:
+                made.append(_shaped(op_name, name, values[gradient], shape, dtype))
+        return made
 
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
