@@ -68,9 +68,9 @@ class Eval {
     tokens_ = Tokenizer::load(model).encode(text, true);
     if (tokens_.size() < 2)
       fail(ErrorCode::kIo, "[{}] has {} tokens; at least 2 are needed", flags.text, tokens_.size());
-    limit_ = info.max_positions;
+    limit_ = info.max_positions, usual_ = info.default_positions();
     if (!flags.compare.empty()) compare_with(info, text);
-    window_ = flags.window > 0 ? flags.window : std::min(limit_, 8192);
+    window_ = flags.window > 0 ? flags.window : std::min(usual_, 8192);
     require(window_ >= 2 && window_ <= limit_, "[eval] --window is {}; must be 2 to {}, what the model holds",
             window_, limit_);
     stride_ = flags.stride != 0 ? flags.stride : std::min(window_, 512);
@@ -110,7 +110,7 @@ class Eval {
     require(Tokenizer::load(flags_.compare).encode(text, true) == tokens_,
             "[eval] {} and {} cut the text into other tokens; they cannot be compared", flags_.engine.model,
             flags_.compare);
-    limit_ = std::min(limit_, other.max_positions);
+    limit_ = std::min(limit_, other.max_positions), usual_ = std::min(usual_, other.default_positions());
   }
 
   // Computes logits only for rows that predict a scored token; the last token predicts none.
@@ -191,7 +191,7 @@ class Eval {
   const EvalFlags& flags_;
   std::vector<i32> tokens_;
   std::vector<std::unique_ptr<Engine>> engines_;
-  i32 limit_ = 0, window_ = 0, stride_ = 0;
+  i32 limit_ = 0, usual_ = 0, window_ = 0, stride_ = 0;
   double loss_ = 0;
   Sums sums_;
 };

@@ -115,7 +115,7 @@ void run(const Command& command, const ScheduleFlags& flags) {
   const std::shared_ptr<const Model> model = load_model(flags.engine.model);
   EngineOptions options = flags.engine.options();
   if (flags.measure && options.max_context == 0)
-    options.max_context = std::min(flags.how.context(), model->info().max_positions);
+    options.max_context = std::min(flags.how.context(), model->info().default_positions());
   const Topology topology = make_planner(model, options).placement().topology;
   CostModel costs = default_costs(topology);
   if (!flags.calibrate.empty())

@@ -54,15 +54,21 @@ struct ModelInfo {
   std::vector<std::string> notes;  // what a user should know about how the checkpoint was read
   i32 vocab = 0;
   i32 max_positions = 0;
-  std::string position_limit;  // for messages: why the limit is lower than the checkpoint's
+  // A context beyond this changes the frequencies of all positions, so the default stays within; 0: none does.
+  i32 short_positions = 0;
+  std::string position_limit;  // for messages: which contexts may be chosen, and why
   i32 layers = 0, kv_heads = 0, head_dim = 0;
   i32 window = 0;  // most positions that a row of any layer sees, including its own; 0: all
   DType weight_dtype = DType::kF32;
+
+  // Positions of a sequence if nobody asks for another number, unless the engine has a lower one.
+  i32 default_positions() const { return short_positions > 0 ? short_positions : max_positions; }
 };
 
 // How a model lays out a graph. The engine chooses this for a row class and a topology.
 struct GraphRequest {
   StepShape shape;
+  i32 context = 0;  // positions that a sequence may have
   AttentionCut cut;
   i32 attention_queries = 0;  // rows x heads in a tile of attention; 0: as many as cut.block_rows gives
   i32 wide_chunk = 64;        // positions that attention keeps on chip at a time if keys are wide

@@ -138,11 +138,16 @@ Target target_of(const EngineOptions& options) {
   return executor.space ? gpu_target(workers) : cpu_target(workers);
 }
 
+std::string context_note(const ModelInfo& model, i32 max_context) {
+  if (max_context <= model.default_positions()) return "";
+  return fmt::format("[engine] max_context = {}: {}", max_context, model.position_limit);
+}
+
 void complete(const ModelInfo& model, EngineOptions& options) {
   require(options.max_context >= 0 && options.max_context <= model.max_positions,
           "[engine] max_context = {}; the model allows 1 to {}{}{}", options.max_context, model.max_positions,
           model.position_limit.empty() ? "" : ": ", model.position_limit);
-  if (options.max_context == 0) options.max_context = std::min(model.max_positions, kDefaultContext);
+  if (options.max_context == 0) options.max_context = std::min(model.default_positions(), kDefaultContext);
   if (options.scheduler.empty()) options.scheduler = kDefaultScheduler;
   if (options.threads == 0) options.threads = allowed_cores();
   const Target target = target_of(options);
@@ -156,7 +161,8 @@ Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& o) {
   validate(o);
   complete(model->info(), o);
   const Target target = target_of(o);
-  Capacity capacity = {.pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
+  Capacity capacity = {.context = o.max_context,
+                       .pages_per_sequence = (o.max_context + o.page_size - 1) / o.page_size,
                        .page_size = o.page_size,
                        .splits = o.splits,
                        .window = model->info().window,

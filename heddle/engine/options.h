@@ -171,6 +171,8 @@ Target target_of(const EngineOptions& options);
 // Puts what a model and a target decide where nothing was asked for. Throws Error where the model does not allow what
 // was.
 void complete(const ModelInfo& model, EngineOptions& options);
+// Says that this context changes what positions mean; "" where it does not.
+std::string context_note(const ModelInfo& model, i32 max_context);
 // The planner of an engine with these options. Checks the options and fills them in. Needs no weights.
 Planner make_planner(std::shared_ptr<const Model> model, EngineOptions& options);
 

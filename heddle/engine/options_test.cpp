@@ -121,6 +121,13 @@ TEST(EngineOptions, AreCompletedOnce) {
   EXPECT_EQ(settings_of(options), settings_of(once));
   options.max_context = 101;
   EXPECT_THROW(complete(model, options), Error);
+  // Positions mean something else beyond 60, so a longer context must be asked for, and is noted.
+  model.short_positions = 60, model.position_limit = "why";
+  EngineOptions shorter{.workers = 5};
+  complete(model, shorter);
+  EXPECT_EQ(shorter.max_context, 60);
+  EXPECT_EQ(context_note(model, 60), "");
+  EXPECT_EQ(context_note(model, 61), "[engine] max_context = 61: why");
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ GraphRequest make_request(const ModelInfo& model, const Target& target, const Ca
                    .pages_per_sequence = capacity.pages_per_sequence,
                    .page_size = capacity.page_size,
                    .vocab = model.vocab};
+  request.context = capacity.context;
   const RowClass& of_rows = class_of(rows);
   request.cut = {.block_rows = of_rows.attention_rows,
                  .max_blocks = std::min(rows, rows / of_rows.attention_rows + sequences),

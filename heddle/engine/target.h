@@ -40,6 +40,7 @@ Target gpu_target(i32 workers);
 
 // Limits that all programs of an engine share.
 struct Capacity {
+  i32 context = 64;  // positions that a sequence may have
   i32 pages_per_sequence = 1, page_size = 64, num_pages = 1;
   AttentionSplits splits = {.unit = 256, .most = 8};
   i32 window = 0;                 // the model's window; pages before it return to the pool

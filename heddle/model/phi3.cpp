@@ -31,8 +31,8 @@ const Family& phi3_family() {
       .model_type = "phi3",
       .doc = "Phi 3, 3.5 and 4",
       .supports =
-          "grouped heads, partial_rotary_factor, a sliding window or none, longrope (also as su or yarn) up "
-          "to original_max_position_embeddings, tied embeddings",
+          "grouped heads, partial_rotary_factor, a sliding window or none, longrope (also as su or yarn) "
+          "with the factors of the context that is asked for, tied embeddings",
       .refuses = "nothing that transformers runs",
       .define = define};
   return family;

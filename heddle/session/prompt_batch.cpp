@@ -27,8 +27,10 @@ PromptBatch::PromptBatch(PromptBatchOptions options, const AnswerSettings& setti
 
 void PromptBatch::read_prompts(const AnswerSettings& settings, const ModelInfo& info) {
   require(options_.n >= 1, "[batch] n is {}; must be positive", options_.n);
-  limit_ = options_.max_context > 0 ? options_.max_context : info.max_positions;
+  limit_ = options_.max_context > 0 ? options_.max_context : info.default_positions();
   const i32 limit = limit_;
+  // Answers depend on the context that was asked for, not on what the longest prompt happens to need.
+  if (limit > info.default_positions()) context_ = info.default_positions() + 1;
   for (PromptLine& line : parse_prompts(read_file(options_.prompts), options_.prompts, settings)) {
     std::vector<i32> tokens = line.prompt ? tokenizer_.encode(*line.prompt, true) : line.tokens;
     const auto wrong = [&](const std::string& what) {

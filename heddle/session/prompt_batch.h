@@ -21,7 +21,7 @@ struct PromptBatchOptions {
   std::string prompts, results;  // files
   std::string model;             // identity_of() the model, which the results keep
   i32 n = 1;                     // answers to a prompt; each one's seed is one higher than the last
-  i32 max_context = 0;           // positions that a sequence may have; 0: as many as the model allows
+  i32 max_context = 0;           // positions that a sequence may have; 0: as the model has them by default
 };
 
 // Tells a model's folder from others: a digest of its configuration, of its tokenizer's files, and of the types,

@@ -103,6 +103,8 @@ std::unique_ptr<Engine> LoadedModel::open(EngineOptions options,
   notes_ = model->info().notes;
   auto engine = std::make_unique<Engine>(std::move(model), std::move(options));
   context_ = engine->max_context();
+  if (std::string note = context_note(engine->info(), context_); !note.empty())
+    notes_.push_back(std::move(note));
   vocab_ = engine->info().vocab;
   return engine;
 }

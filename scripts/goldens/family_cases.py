@@ -245,6 +245,15 @@ GOLDENS = {
         torch.bfloat16,
         {"rope_parameters": longrope(6), "sliding_window": None, "original_max_position_embeddings": 128},
     ),
+    "phi3-long": (
+        "phi3",
+        torch.float32,
+        {
+            "rope_parameters": longrope(6) | {"original_max_position_embeddings": 10},
+            "sliding_window": None,
+            "original_max_position_embeddings": 10,
+        },
+    ),
     "qwen2_moe-tiny": ("qwen2_moe", torch.float32, {}),
     "smollm3-tiny": ("smollm3", torch.float32, {}),
     "granite-tiny": ("granite", torch.float32, {}),

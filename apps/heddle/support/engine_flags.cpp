@@ -131,7 +131,10 @@ std::unique_ptr<Engine> load_engine(const EngineFlags& flags, EngineOptions opti
     options.on_need = [](const MemoryNeed& need) {
       std::fprintf(stderr, "[memory: %s]\n", need.text().c_str());
     };
-  return std::make_unique<Engine>(load_model(flags.model), std::move(options));
+  auto engine = std::make_unique<Engine>(load_model(flags.model), std::move(options));
+  if (const std::string note = context_note(engine->info(), engine->max_context()); !note.empty())
+    std::fprintf(stderr, "note: %s\n", note.c_str());
+  return engine;
 }
 
 i32 context_of(const EngineFlags& flags, EngineOptions options) {

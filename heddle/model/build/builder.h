@@ -98,6 +98,8 @@ class Builder {
  public:
   Builder(const GraphRequest& request, const ModelInfo& info, const Inventory& tensors);
 
+  // Positions that a sequence may have.
+  i32 context() const { return request_.context; }
   // Puts the calls that follow into the scope "name.".
   Builder& in(const std::string& scope) {
     scope_ = scope.empty() ? "" : scope + ".";

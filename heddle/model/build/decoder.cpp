@@ -48,6 +48,7 @@ ModelInfo info_of(const DecoderConfig& c, const Inventory& tensors, const std::s
   const bool all_slide = !windows.empty() && std::ranges::find(windows, 0) == windows.end();
   return {.vocab = c.vocab_size,
           .max_positions = c.rope.max_positions,
+          .short_positions = c.rope.short_positions(),
           .position_limit = c.rope.limit(),
           .layers = c.num_hidden_layers,
           .kv_heads = c.num_key_value_heads,
@@ -179,9 +180,10 @@ Definition define_decoder(const DecoderConfig& c, const Inventory& tensors, Deco
   const std::string head_weight = std::string(model.head) + ".weight";
   const std::string embedding = embedding_of(tensors, model.embedding, head_weight, c.tie_word_embeddings);
   ModelInfo info = info_of(c, tensors, embedding);
-  if (model.other_rope && model.other_rope->max_positions < info.max_positions) {
-    info.max_positions = model.other_rope->max_positions;
-    info.position_limit = model.other_rope->limit();
+  if (const auto& other = model.other_rope) {
+    if (info.position_limit.empty()) info.position_limit = other->limit();
+    info.max_positions = std::min(info.max_positions, other->max_positions);
+    info.short_positions = std::min(info.short_positions, other->short_positions());
   }
   return {info, [c, embedding, head_weight, model = std::move(model)](Builder& b) {
             const Weight table = b.table("embed", embedding, c.vocab_size, c.hidden_size);
@@ -190,7 +192,7 @@ Definition define_decoder(const DecoderConfig& c, const Inventory& tensors, Deco
                                                         : model.embedding_scale;
             Tensor x = b.in("").residual(b.embed("embedding", table, scale));
             const auto rotary_for = [&](const char* name, const RopeConfig& rope) {
-              return b.rotary(name, rotary_of(rope, rope.rotary_dim), query_gains(rope));
+              return b.rotary(name, rotary_of(rope, rope.rotary_dim, b.context()), query_gains(rope));
             };
             Rotaries rotary;
             if (model.score_bias.empty())

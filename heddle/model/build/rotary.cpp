@@ -52,16 +52,17 @@ RotaryGains query_gains(const RopeConfig& rope) {
   return gains;
 }
 
-Rotary rotary_of(const RopeConfig& rope, int rotary_dim) {
+Rotary rotary_of(const RopeConfig& rope, int rotary_dim, int context) {
   Rotary rotary{.inv_freq = {}, .scale = rope.attention_factor};
   const Ramp ramp(rope, rotary_dim);
+  const auto& factors = context > rope.short_positions() ? rope.long_factor : rope.short_factor;
   for (int i = 0; i < rotary_dim / 2; ++i) {
     // transformers computes the exponent, the power and the reciprocal in f32.
     const float power = std::pow(float(rope.theta), float(2 * i) / float(rotary_dim));
     float frequency = 1 / power;
     if (rope.type == RopeType::kLinear) frequency /= float(rope.factor);
     if (rope.type == RopeType::kYarn) frequency = yarn(rope, ramp, i, power);
-    if (rope.type == RopeType::kLongrope) frequency = 1 / (float(rope.short_factor[size_t(i)]) * power);
+    if (rope.type == RopeType::kLongrope) frequency = 1 / (float(factors[size_t(i)]) * power);
     if (rope.type == RopeType::kLlama3) frequency = llama3(rope, frequency);
     rotary.inv_freq.push_back(frequency);
   }

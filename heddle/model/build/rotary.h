@@ -22,7 +22,8 @@ struct RotaryGains {
 RotaryGains query_gains(const RopeConfig& rope);
 
 // As in transformers' modeling_rope_utils, in f32: theta^(-2i / head_dim), scaled by the rope's type. They
-// are valid for texts of up to rope.max_positions.
-Rotary rotary_of(const RopeConfig& rope, int rotary_dim);
+// are valid for texts of up to rope.max_positions. `context`: positions that a sequence may have; longrope's
+// factors depend on it, not on the length of a text, so that cached keys stay valid while a text grows.
+Rotary rotary_of(const RopeConfig& rope, int rotary_dim, int context);
 
 }  // namespace heddle

@@ -36,7 +36,9 @@ void check_rope(const heddle::RopeConfig& rope, const heddle::DecoderConfig& c) 
   HEDDLE_CHECK(rope.max_positions > 0 && rope.max_positions <= c.max_position_embeddings);
   HEDDLE_CHECK(rope.rotary_dim > 0 && rope.rotary_dim % 2 == 0 && rope.rotary_dim <= c.head_dim);
   HEDDLE_CHECK(rope.type != heddle::RopeType::kLongrope ||
-               int(rope.short_factor.size()) == rope.rotary_dim / 2);
+               (int(rope.short_factor.size()) == rope.rotary_dim / 2 &&
+                rope.long_factor.size() == rope.short_factor.size()));
+  HEDDLE_CHECK(rope.short_positions() > 0 && rope.short_positions() <= rope.max_positions);
 }
 
 void check_decoder(const heddle::DecoderConfig& c) {

@@ -59,7 +59,7 @@ TEST(FamilyConfigs, Phi3HasItsOwnNamesForLongrope) {
                            type, factors)));
     EXPECT_EQ(c.rope.type, RopeType::kLongrope);
     EXPECT_EQ(c.rope.rotary_dim, 14);
-    EXPECT_EQ(c.rope.max_positions, 64);
+    EXPECT_EQ(c.rope.short_positions(), 64);
   }
   EXPECT_EQ(read_phi3_config(config()).windows, Windows({0, 0, 0, 0}));
 }

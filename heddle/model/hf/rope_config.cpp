@@ -123,14 +123,13 @@ class Reader {
     result_.type = RopeType::kLongrope;
     read_original(2);
     result_.short_factor = read_factors("short_factor");
-    read_factors("long_factor");
+    result_.long_factor = read_factors("long_factor");
     result_.factor = rope_.optional_number("factor", ratio(), kMinFactor, kMaxFactor);
     const double inferred =
         result_.factor <= 1.0
             ? 1.0
             : std::sqrt(1 + std::log(result_.factor) / std::log(result_.original_max_position_embeddings));
     result_.attention_factor = rope_.optional_number("attention_factor", inferred, kMinFactor, kMaxFactor);
-    result_.max_positions = std::min(result_.max_positions, result_.original_max_position_embeddings);
   }
 
   std::vector<double> read_factors(const std::string& key) {
@@ -169,15 +168,20 @@ double outer_partial(const Config& config, const RopePlace& place) {
 
 }  // namespace
 
-const char* RopeConfig::limit() const {
+int RopeConfig::short_positions() const {
+  return type == RopeType::kLongrope ? std::min(max_positions, original_max_position_embeddings)
+                                     : max_positions;
+}
+
+std::string RopeConfig::limit() const {
   if (type == RopeType::kDynamic)
     return "rope_type dynamic is served up to max_position_embeddings: longer texts change the frequencies "
-           "of all "
-           "positions";
-  if (type == RopeType::kLongrope)
-    return "rope_type longrope is served up to original_max_position_embeddings, with short_factor: longer "
-           "texts "
-           "change the frequencies of all positions";
+           "of all positions";
+  if (short_positions() < max_positions)
+    return fmt::format(
+        "rope_type longrope: a context of up to {} positions has short_factor, a longer one "
+        "long_factor, for short texts too",
+        short_positions());
   return "";
 }
 

@@ -1,6 +1,7 @@
 // Rotary position embedding as config.json describes it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "heddle/model/hf/config.h"
@@ -12,8 +13,8 @@ enum class RopeType : unsigned char {
   kLinear,   // divided by `factor`
   kDynamic,  // as kDefault up to max_position_embeddings; longer texts change theta
   kYarn,  // low frequencies are divided by `factor`, high ones stay, with a ramp between (Peng et al., 2023)
-  kLongrope,  // each divided by its own number: short_factor up to original_max_position_embeddings,
-              // long_factor for longer texts (Ding et al., 2024)
+  kLongrope,  // each divided by its own number: short_factor for contexts up to
+              // original_max_position_embeddings, long_factor for longer ones (Ding et al., 2024)
   kLlama3,    // as kYarn with another ramp
 };
 
@@ -35,17 +36,19 @@ struct RopeConfig {
   double low_freq_factor = 1.0;
   double high_freq_factor = 4.0;
   // kLongrope: one for each pair that turns.
-  std::vector<double> short_factor;
+  std::vector<double> short_factor, long_factor;
   int original_max_position_embeddings = 0;
   // Queries at position p are multiplied by 1 + query_beta log(1 + floor(p / original_max_position_embeddings))
   // (Llama 4 and Ministral 3, llama_4_scaling_beta).
   double query_beta = 0;
-  // Texts up to this length have these frequencies. For longer texts of kDynamic and kLongrope transformers
-  // uses other frequencies from the first position on, so cached keys would be wrong.
+  // Texts up to this length have these frequencies. For longer texts of kDynamic transformers uses other
+  // frequencies from the first position on, so cached keys would be wrong.
   int max_positions = 0;
 
-  // Why max_positions has its value, for messages; "" when the model was made for that length.
-  const char* limit() const;
+  // kLongrope: contexts up to this length have short_factor, longer ones long_factor; others: max_positions.
+  int short_positions() const;
+  // Which context may be chosen, and why, for messages; "" when there is nothing to say.
+  std::string limit() const;
 };
 
 // Other parts of a config.json that the reading depends on.

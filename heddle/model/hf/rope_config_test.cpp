@@ -39,7 +39,7 @@ TEST(RopeConfig, ReadsLinear) {
   EXPECT_EQ(rope.type, RopeType::kLinear);
   EXPECT_EQ(rope.factor, 4.0);
   EXPECT_EQ(rope.max_positions, 256);
-  EXPECT_STREQ(rope.limit(), "");
+  EXPECT_EQ(rope.limit(), "");
   expect_refused(R"("rope_type":"linear","factor":0.5)", "factor = 0.5: must be a number from 1");
 }
 
@@ -103,20 +103,22 @@ TEST(RopeConfig, ReadsYarn) {
             std::string::npos);
 }
 
-TEST(RopeConfig, ServesLongropeUpToTheLengthOfItsShortFactors) {
+TEST(RopeConfig, LongropeHasShortFactorsUpToItsFirstLength) {
   const std::string factors = R"("short_factor":[1,1.5],"long_factor":[2,3])";
   RopeConfig rope = read(R"("rope_type":"longrope","original_max_position_embeddings":64,)" + factors);
   EXPECT_EQ(rope.type, RopeType::kLongrope);
   EXPECT_EQ(rope.short_factor, (std::vector<double>{1, 1.5}));
-  EXPECT_EQ(rope.max_positions, 64);
-  EXPECT_NE(std::string(rope.limit()).find("short_factor"), std::string::npos);
+  EXPECT_EQ(rope.long_factor, (std::vector<double>{2, 3}));
+  EXPECT_EQ(rope.max_positions, kPlace.max_position_embeddings);
+  EXPECT_EQ(rope.short_positions(), 64);
+  EXPECT_NE(rope.limit().find("up to 64 positions has short_factor"), std::string::npos);
   EXPECT_DOUBLE_EQ(rope.attention_factor, std::sqrt(1 + std::log(4.0) / std::log(64.0)));
   // A length next to the rope parameters is preferred to one among them.
   rope = read_rope(config(R"("original_max_position_embeddings":32,"rope_scaling":{"type":"longrope",
                              "original_max_position_embeddings":64,"factor":1,)" +
                           factors + "}"),
                    kPlace);
-  EXPECT_EQ(rope.max_positions, 32);
+  EXPECT_EQ(rope.short_positions(), 32);
   EXPECT_EQ(rope.attention_factor, 1.0);
   expect_refused(R"("rope_type":"longrope","short_factor":[1],"long_factor":[2,3])",
                  "short_factor = [1]: must be 2 numbers");
