@@ -166,9 +166,11 @@ TensorView Checkpoint::weight(const std::string& name) const {
 std::span<const std::byte> Checkpoint::converted(const std::string& name) const {
   auto [place, is_new] = converted_.try_emplace(name);
   if (!is_new) return place->second;
+  file_with(name).require_undamaged(name);
   const std::span<const std::byte> stored = file_with(name).bytes(name);
   if (is_rounded(name)) return place->second = doubles_as_floats(stored);
   const std::string scales = scales_of(name);
+  file_with(scales).require_undamaged(scales);
   const std::span<const std::byte> scale_bytes = file_with(scales).bytes(scales);
   if (is_mxfp4(name)) return place->second = mxfp4_as_bf16(stored, scale_bytes);
   return place->second = fp8_as_bf16({entry(name), entry(scales), stored, scale_bytes}, fp8_);

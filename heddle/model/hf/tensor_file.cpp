@@ -44,6 +44,7 @@ TensorView TensorFile::view(const std::string& name) const {
   if (!entry.dtype)
     fail(ErrorCode::kUnsupported, "[{}] tensor {} holds {}; heddle has no such type", path(), brief(name),
          entry.type);
+  require_undamaged(name);
   TensorView view{name, *entry.dtype, entry.shape, bytes(name), path()};
   if (entry.begin % size_t(size_of(*entry.dtype)) == 0 || !entry.strides.empty()) return view;
   auto [copy, is_new] = copies_.try_emplace(name);
@@ -53,6 +54,21 @@ TensorView TensorFile::view(const std::string& name) const {
   }
   view.data = copy->second;
   return view;
+}
+
+void TensorFile::require_undamaged(const std::string& name) const {
+  const TensorEntry& entry = table_.tensors.at(name);
+  const auto after = std::ranges::upper_bound(table_.sums, entry.begin, {}, &SummedBytes::begin);
+  if (after == table_.sums.begin()) return;
+  const SummedBytes& part = *std::prev(after);
+  if (!undamaged_.insert(part.begin).second) return;
+  try {
+    require_checksum(file_.bytes().subspan(part.begin, part.size), part.checksum, path());
+  } catch (...) {
+    undamaged_.erase(part.begin);
+    file_.require_unchanged();  // a file that changed is the better reason
+    throw;
+  }
 }
 
 // From its first element on.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,9 +24,11 @@ class TensorFile {
   const std::map<std::string, std::string>& metadata() const { return table_.metadata; }
   void require_unchanged() const { file_.require_unchanged(); }
 
-  // Throws when the name is missing or heddle does not support its element type.
+  // Throws when the name is missing, heddle does not support its element type, or its bytes are damaged.
   TensorView view(const std::string& name) const;
-  // The bytes of a tensor of any type, row after row.
+  // Reads all bytes of a tensor's storage once, if the file has a checksum of them. Throws Error where it is another.
+  void require_undamaged(const std::string& name) const;
+  // The bytes of a tensor of any type, row after row. They are not checked.
   std::span<const std::byte> bytes(const std::string& name) const;
   // Gives the memory of a tensor back to the system; it is read again when touched. Views of a tensor that is
   // a copy become invalid. Throws Error when the file changed, so that what was read is wrong.
@@ -36,6 +39,7 @@ class TensorFile {
 
   MappedFile file_;
   TensorTable table_;
+  mutable std::set<size_t> undamaged_;  // parts of table_.sums that were checked
   // Tensors that are not aligned in the file, as those of old writers, or that do not lie row after row. Each is copied when
   // it is first asked for.
   mutable std::map<std::string, std::vector<std::byte>> copies_;

@@ -37,8 +37,15 @@ struct TensorEntry {
 // The type, dtype and bits of elements that safetensors calls `type`; no bits: it has no such type.
 TensorEntry entry_of_type(std::string_view type);
 
+// Bytes of a file whose CRC-32 the file says.
+struct SummedBytes {
+  size_t begin = 0, size = 0;
+  uint32_t checksum = 0;
+};
+
 struct TensorTable {
   std::map<std::string, TensorEntry> tensors;
+  std::vector<SummedBytes> sums = {};  // by `begin`; none lies in another
   std::map<std::string, std::string> metadata;
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "heddle/base/crc32.h"
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
 #include "heddle/base/placeholder.h"
@@ -82,17 +83,27 @@ TensorTable parse_zip(std::span<const std::byte> bytes, const std::string& path)
   if (found == files.end() || std::ranges::count_if(files, is_pickle) != 1)
     fail(ErrorCode::kIo, "[{}] is a zip file without one data.pkl, so torch.save did not write it", path);
   const std::string root = found->first.substr(0, found->first.size() - kPickle.size());
-  const auto content = [&](const ZipEntry& file) { return bytes.subspan(file.begin, file.size); };
+  const auto content = [&](const ZipEntry& file) {
+    const auto inside = bytes.subspan(file.begin, file.size);
+    require_checksum(inside, file.checksum, path);
+    return inside;
+  };
   if (const auto order = files.find(root + "/byteorder"); order != files.end())
     if (text_of(content(order->second)) != "little")
       fail(ErrorCode::kUnsupported, "[{}] has the byte order {}; little is read", path,
            brief(std::string(text_of(content(order->second)))));
   const PickledTensors pickled = read_pickled_tensors(content(found->second), path);
   std::map<std::string, Storage> storages;
+  std::vector<SummedBytes> sums;
   for (const auto& [name, file] : files)
-    if (const std::string folder = root + "/data/"; name.starts_with(folder))
+    if (const std::string folder = root + "/data/"; name.starts_with(folder)) {
       storages[name.substr(folder.size())] = {file.begin, file.size};
-  return table_of(pickled, storages, path);
+      sums.push_back({file.begin, file.size, file.checksum});
+    }
+  TensorTable table = table_of(pickled, storages, path);
+  std::ranges::sort(sums, {}, &SummedBytes::begin);
+  table.sums = std::move(sums);
+  return table;
 }
 
 // Pickles: the magic number, the version, the sizes of C's types, the tensors, the keys of the storages. Then come the storages,
@@ -128,6 +139,16 @@ TensorTable parse_old(std::span<const std::byte> bytes, const std::string& path)
 }
 
 }  // namespace
+
+void require_checksum(std::span<const std::byte> bytes, uint32_t checksum, const std::string& path) {
+  if (checksum == 0) return;  // as torch writes where set_crc32_options(False) was called
+  if (const uint32_t sum = crc32_of(bytes); sum != checksum)
+    fail(ErrorCode::kIo,
+         "[{}] is damaged: a part of {} bytes has the checksum {:08x}, and the file says {:08x}; download or "
+         "save "
+         "it again",
+         path, bytes.size(), sum, checksum);
+}
 
 TensorTable parse_torch_file(std::span<const std::byte> bytes, const std::string& path) {
   const std::string_view text = text_of(bytes);

@@ -6,7 +6,11 @@
 
 namespace heddle {
 
-// The tensors of a file whose content is `bytes`. Every one lies inside. Messages name it `path`. Throws Error.
+// Throws Error where the bytes have another CRC-32, unless that is 0, which stands for none.
+void require_checksum(std::span<const std::byte> bytes, uint32_t checksum, const std::string& path);
+
+// The tensors of a file whose content is `bytes`. Every one lies inside. Checks the sum of its description, but not those of
+// the tensors. Messages name it `path`. Throws Error.
 TensorTable parse_torch_file(std::span<const std::byte> bytes, const std::string& path);
 
 }  // namespace heddle

@@ -73,6 +73,47 @@ TEST(TorchFile, NoPartOfAFileIsTakenForTheWhole) {
   }
 }
 
+TEST(TorchFile, DamageIsNamed) {
+  const std::string content = read_file(kFolder + "zip.bin"),
+                    path = testing::TempDir() + "heddle_damaged.bin";
+  const size_t pickle = content.find("data.pkl");
+  std::string damaged = content;
+  damaged[content.find("FloatStorage", pickle) + 1] = 'm';
+  EXPECT_NE(message(damaged).find("[w.bin] is damaged: a part of"), std::string::npos) << message(damaged);
+
+  // A storage is checked when a tensor of it is read, also one that was rounded or does not lie in rows.
+  const TensorFile whole(kFolder + "zip.bin");
+  for (const std::string name : {"weight", "columns", "one"}) {
+    damaged = content;
+    damaged[whole.tensors().at(name).begin] ^= 1;
+    write_file(path, damaged);
+    const TensorFile file(path);
+    const auto read = [&](const std::string& tensor) -> std::string {
+      try {
+        file.require_undamaged(tensor);
+        if (file.tensors().at(tensor).dtype) file.view(tensor);
+      } catch (const Error& error) {
+        return error.what();
+      }
+      return "read";
+    };
+    EXPECT_NE(read(name).find("[" + path + "] is damaged"), std::string::npos) << name << ": " << read(name);
+    EXPECT_NE(read(name), "read") << "again";
+    EXPECT_EQ(read("bias"), "read");
+  }
+  std::filesystem::remove(path);
+}
+
+// torch.serialization.set_crc32_options(False) writes no checksums.
+TEST(TorchFile, AFileWithoutChecksumsIsRead) {
+  std::string content = read_file(kFolder + "zip.bin");
+  for (size_t at = content.find("PK\1\2"); at != content.npos; at = content.find("PK\1\2", at + 1))
+    content.replace(at + 16, 4, 4, '\0');
+  EXPECT_EQ(message(content), "read");
+  content[content.find("FloatStorage", content.find("data.pkl")) + 1] = 'm';
+  EXPECT_NE(message(content).find("torch.Fm"), std::string::npos) << message(content);
+}
+
 TEST(TorchFile, CompressedAndEncryptedFilesAreRefused) {
   const std::string content = read_file(kFolder + "zip.bin");
   const size_t entry = content.find("PK\1\2");

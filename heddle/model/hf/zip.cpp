@@ -101,12 +101,13 @@ class Reader {
     require((number(entry, 8, 2) & 1) == 0, "{} is encrypted", brief(shown));
     require(number(entry, 10, 2) == 0 && packed == size,
             "{} is compressed; torch.save stores files as they are", brief(shown));
+    const auto sum = uint32_t(number(entry, 16, 4));
     const std::string_view local = part(header, kFileBytes, "the header of a file");
     require(local.starts_with(kFile), "there is no file where {} is said to be", brief(shown));
     // Both fit 64 bits, as the header lies in the file.
     const uint64_t begin = header + kFileBytes + number(local, 26, 2) + number(local, 28, 2);
     part(begin, size, "a file");
-    require(files.try_emplace(shown, ZipEntry{size_t(begin), size_t(size)}).second, "has two files {}",
+    require(files.try_emplace(shown, ZipEntry{size_t(begin), size_t(size), sum}).second, "has two files {}",
             brief(shown));
   }
 
