@@ -34,15 +34,18 @@ CodeSet::CodeSet(std::vector<CodeRange> ranges) {
 
 CodeSet CodeSet::matched_by(const std::string& pcre2_pattern) {
   static const std::string every = make_every_character();
-  const Regex regex(pcre2_pattern);
+  const Regex regex("(?:" + pcre2_pattern + ")++");  // a run at once: one at a time takes 20 times as long
   Regex::Scratch scratch;
   std::vector<CodeRange> ranges;
   regex.for_each_match(every, scratch, [&](Regex::Span match) {
-    const uint32_t c = first_char(std::string_view(every).substr(match.begin)).code_point;
-    if (!ranges.empty() && ranges.back().last + 1 == c)
-      ranges.back().last = c;
+    const std::string_view run = std::string_view(every).substr(match.begin, match.end - match.begin);
+    size_t at = run.size() - 1;
+    while ((uint8_t(run[at]) & 0xC0) == 0x80) --at;  // inside of the last character
+    const uint32_t first = first_char(run).code_point, last = first_char(run.substr(at)).code_point;
+    if (first < kFirstSurrogate && last > kLastSurrogate)
+      ranges.push_back({first, kFirstSurrogate - 1}), ranges.push_back({kLastSurrogate + 1, last});
     else
-      ranges.push_back({c, c});
+      ranges.push_back({first, last});
   });
   return CodeSet(std::move(ranges));
 }
