@@ -82,7 +82,7 @@ def measure(arguments, family):
     rows, device = [], ""
     for dtype in arguments.dtypes:
         checkpoint = arguments.folder / f"{family}-{dtype}"
-        report.make_checkpoint(f"small-{family}", checkpoint, dtype=dtype)
+        report.make_checkpoint(f"small-{family}", checkpoint, dtype=dtype, layers=arguments.layers)
         speeds, device = speed_rows(arguments, family, dtype, checkpoint)
         rows += [*speeds, error_row(arguments, family, dtype, checkpoint)]
         if not arguments.keep:
@@ -100,6 +100,7 @@ def parse_arguments():
     parser.add_argument(
         "--folder", type=Path, default=Path("/tmp/heddle-families"), help="of the checkpoints"
     )
+    parser.add_argument("--layers", type=int, default=0, help="the first N layers alone; 0: all")
     parser.add_argument("--keep", action="store_true", help="the checkpoints, for a later run")
     parser.add_argument("--out", type=Path, help="default: bench/results/<device>/families.json")
     arguments = parser.parse_args()
@@ -124,7 +125,8 @@ def main():
             "date": report.today(),
             "commit": report.commit(),
             "command": f"bench/families_cpu.py --families {','.join(arguments.families)} "
-            f"--dtypes {','.join(arguments.dtypes)} {cpu_rounds.flags_of(arguments)}",
+            f"--dtypes {','.join(arguments.dtypes)} --layers {arguments.layers} "
+            f"{cpu_rounds.flags_of(arguments)}",
             "load_average": round(os.getloadavg()[1], 2),
             "rows": rows,
         }

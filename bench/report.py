@@ -10,10 +10,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def make_checkpoint(model, folder, python=sys.executable, dtype="bfloat16"):
-    """Random weights in the shape of `model`, if the folder holds no checkpoint yet."""
+def make_checkpoint(model, folder, python=sys.executable, dtype="bfloat16", layers=0):
+    """Random weights in the shape of `model` or its first layers, if the folder holds no checkpoint yet."""
     if not (folder / "config.json").exists():
         command = [python, ROOT / "scripts/make_checkpoint.py", model, folder, "--dtype", dtype]
+        command += ["--layers", str(layers)] if layers else []
         subprocess.run(command, check=True)
 
 

@@ -53,6 +53,7 @@ TEST(Adversity, TooLittleMemoryIsAlwaysAMessage) {
     const bool says_what =
         outcome.err.find("bytes") != std::string::npos || outcome.err.find("MB") != std::string::npos;
     EXPECT_TRUE(says_what) << limit << " bytes: " << outcome.err;
+    EXPECT_TRUE(outcome.out.empty() || outcome.out.ends_with('\n')) << limit << " bytes: " << outcome.out;
   }
   EXPECT_LT(limit, kMost) << "it never ran";
   EXPECT_GT(failed, 10);

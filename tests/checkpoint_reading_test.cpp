@@ -318,6 +318,33 @@ TEST(CheckpointReading, ReadsTheTextModelInsideOneThatSeesImages) {
 }
 
 // Around Mistral, its head is tied although the text model says no; a head that is stored is used.
+// Moonshot's name of DeepSeek V3.
+TEST(CheckpointReading, ReadsKimiK2AsDeepseekV3) {
+  Copy copy("deepseek_v3-tiny");
+  copy.config([](Json& config) { config["model_type"] = "kimi_k2"; });
+  EXPECT_EQ(copy.logits(), copy.unchanged());
+}
+
+TEST(CheckpointReading, SaysWhyAModelOfAnotherKindCannotRun) {
+  for (const auto& [type, why] :
+       {std::pair{"qwen3_next", "linear attention (gated DeltaNet), for which there is no op"},
+        {"qwen3_5", "gated DeltaNet"},
+        {"qwen3_5_moe_text", "gated DeltaNet"},
+        {"mamba2", "state-space layers"},
+        {"xlm_roberta", "encoder, which writes no text"},
+        {"t5", "an encoder besides its decoder"},
+        {"qwen3_5x", "not supported; supported are cohere"}}) {
+    Copy copy("gpt2-tiny");
+    copy.config([&](Json& config) {
+      config["model_type"] = type;
+      config["is_encoder_decoder"] = std::string_view(type) == "t5";
+    });
+    const std::string text = copy.refusal();
+    EXPECT_NE(text.find(why), std::string::npos) << text;
+    EXPECT_NE(text.find("qwen3_moe"), std::string::npos) << text;
+  }
+}
+
 TEST(CheckpointReading, TiesTheHeadWhereTheModelAroundTheTextModelDoes) {
   Copy tied("mistral-tiny"), around("mistral-tiny");
   const auto drop_head = [](EditableTensors& t) { t.erase("lm_head.weight"); };

@@ -122,6 +122,27 @@ TEST_P(Overflow, EndsAPromptWhoseLogitsAreWanted) {
   EXPECT_NE(said.find("(layer_norm) at position 5"), std::string::npos) << said;
 }
 
+// The first of the rows whose logits are wanted is a number.
+TEST_P(Overflow, IsFoundInALaterRow) {
+  const i32 tokens[] = {5, 6, 7, 8, 9, 10};
+  for (const bool logits : {false, true})
+    for (const i32 steps : {1, 4}) {
+      const auto running = engine();
+      const SequenceId other = running->open({}), id = running->open({});
+      const size_t size = steps == 1 ? 6 : 4;  // many steps reach position 5 later
+      const StepRequest rows[] = {{other, std::span(tokens).first(1), true},
+                                  {id, std::span(tokens).first(size), true}};
+      if (steps == 1) {
+        expect_named(error_of([&] { running->step(rows, {.logits = logits}); }));
+        continue;
+      }
+      const StepResult first = running->step(rows, {.logits = false});
+      const StepRequest next[] = {{other, std::span(first.sampled).first(1), true},
+                                  {id, std::span(first.sampled).last(1), true}};
+      expect_named(error_of([&] { running->step(next, {.steps = steps, .logits = false}); }));
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Executors, Overflow,
                          testing::Values("threads", "reference", "launches", "megakernel"),
                          [](const auto& param) { return std::string(param.param); });

@@ -118,12 +118,20 @@ void generate(GenerateFlags& flags, const AnswerSettings& settings, const Tokeni
   }
   const auto answers = answers_of(flags, settings, prompt, tokenizer);
   ProgressLine progress;
-  const AnswerTimes times = run_answers(*engine, answers, interrupted, [&](size_t tokens) {
-    if (tokens < prompt.size())
-      progress.show_tokens("reading the prompt", tokens, prompt.size());
-    else
-      progress.clear();
-  });
+  const auto times_of_run = [&] {
+    try {
+      return run_answers(*engine, answers, interrupted, [&](size_t tokens) {
+        if (tokens < prompt.size())
+          progress.show_tokens("reading the prompt", tokens, prompt.size());
+        else
+          progress.clear();
+      });
+    } catch (...) {
+      if (!flags.json && flags.n == 1 && !answers[0]->tokens().empty()) print("\n"), flush_output();
+      throw;  // the message begins a line of its own
+    }
+  };
+  const AnswerTimes times = times_of_run();
   const std::string chooser = chooser_of(settings.sampling);
   for (size_t i = 0; i < answers.size(); ++i) {
     if (flags.json)

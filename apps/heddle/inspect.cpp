@@ -11,6 +11,7 @@
 #include "heddle/base/file.h"
 #include "heddle/engine/artefact.h"
 #include "heddle/ir/print.h"
+#include "heddle/model/hf/other_formats.h"
 #include "heddle/text/generation_config.h"
 #include "heddle/text/tokenizer_files.h"
 
@@ -128,6 +129,7 @@ void show_program(const InspectFlags& flags, const Program& program) {
 }
 
 void inspect_file(const InspectFlags& flags) {
+  refuse_other_formats(flags.engine.model);
   require(!flags.graph, "[inspect] {} is a program, which keeps no graph; --graph takes a model folder",
           flags.engine.model);
   if (!is_artefact(flags.engine.model)) return show_program(flags, load_program(flags.engine.model));

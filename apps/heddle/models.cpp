@@ -15,11 +15,13 @@ void run() {
     print("{:<16} refuses:  {}\n", "", family->refuses);
   }
   print(
-      "\nrope_type        default, linear, yarn, llama3; dynamic up to max_position_embeddings and longrope "
+      "\nrope_type        default, linear, yarn, llama3; longrope, whose factors the context chooses; "
+      "dynamic "
       "up\n"
-      "                 to original_max_position_embeddings: longer texts would change cached keys\n"
-      "weights          float32, float16, bfloat16 or (rounded) float64 in safetensors; quantised ones are "
-      "refused\n");
+      "                 to max_position_embeddings: longer texts would change cached keys\n"
+      "weights          float32, float16, bfloat16 or (rounded) float64 in safetensors or pytorch_model.bin; "
+      "fp8\n"
+      "                 and gpt-oss's MXFP4 are expanded to bfloat16, other quantised ones refused\n");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace heddle {
 namespace {
 
-constexpr uint32_t kPolynomial = 0xedb88320;  // of IEEE 802.3, the lowest bit first
+constexpr uint32_t kPolynomial = 0xedb88320;  // IEEE 802.3, the lowest bit first
 constexpr size_t kTables = 16;                // bytes at once
 using Tables = std::array<std::array<uint32_t, 256>, kTables>;
 

@@ -68,6 +68,24 @@ TEST_F(PromptBatches, GoOnWhereTheyWereStopped) {
   EXPECT_EQ(results(), before);
 }
 
+// Where a long context changes what positions mean, no answer depends on the other prompts.
+TEST_F(PromptBatches, HaveTheContextThatWasAskedForNotWhatPromptsNeed) {
+  ModelInfo info = model->info();
+  info.short_positions = 300;
+  const auto context = [&](i32 asked) {
+    return PromptBatch({.prompts = folder + "/prompts", .results = folder + "/results", .max_context = asked},
+                       model_settings(kModel), tokenizer, info)
+        .context();
+  };
+  EXPECT_EQ(context(0), 264);
+  EXPECT_EQ(context(300), 264);
+  EXPECT_EQ(context(301), 301);
+  EXPECT_EQ(context(700), 301) << "longer than 300, as was asked for";
+  info.short_positions = 100;
+  EXPECT_EQ(context(0), 100);
+  EXPECT_EQ(context(700), 264);
+}
+
 // The message of a batch with these settings about results that were made with the model's own.
 std::string refused(const auto& batch, const AnswerSettings& settings) {
   try {

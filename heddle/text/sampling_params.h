@@ -86,7 +86,9 @@ struct SamplingParams {
     v("temperature", self.temperature, {"logits are divided by it; 0 takes the most likely token, 0 to 100"});
     v("top_k", self.top_k, {"choose among this many most likely tokens; 0 for all"});
     v("top_p", self.top_p,
-      {"choose among the most likely tokens that make up this probability, above 0 to 1"});
+      {"choose among the most likely tokens that make up this probability, above 0 to 1; tokens exactly as "
+       "likely as the last of them stay too where the program chooses, and as many as fit where the host "
+       "does"});
     v("min_p", self.min_p,
       {"leave out tokens less likely than this fraction of the most likely one, 0 to below 1", kChoiceGroup});
     v("typical_p", self.typical_p,

@@ -15,13 +15,48 @@
 namespace heddle {
 namespace {
 
+// Types of models that people have and heddle lacks a part of; also with "_" and a suffix.
+struct Lacking {
+  std::initializer_list<std::string_view> types;
+  const char* why;
+};
+const Lacking kLacking[] = {
+    {{"qwen3_next", "qwen3_5", "kimi_linear", "olmo_hybrid"},
+     "it has layers of linear attention (gated DeltaNet), for which there is no op yet"},
+    {{"minimax"}, "it has layers of lightning attention, for which there is no op yet"},
+    {{"mamba", "mamba2", "falcon_mamba", "falcon_h1", "jamba", "bamba", "zamba", "zamba2", "nemotron_h",
+      "granitemoehybrid"},
+     "it has state-space layers (Mamba), for which there is no op yet"},
+    {{"recurrent_gemma", "rwkv", "xlstm"}, "it has recurrent layers, for which there is no op yet"},
+    {{"lfm2"}, "it has layers of short convolutions, for which there is no op yet"},
+    {{"deepseek_v32", "glm_moe_dsa"},
+     "its attention chooses positions by an indexer, for which there is no op yet"},
+    {{"bert", "roberta", "xlm_roberta", "distilbert", "electra", "deberta", "deberta_v2", "modernbert",
+      "albert", "camembert"},
+     "it is an encoder, which writes no text"},
+};
+
+// Why a model of this type cannot run; "" for those that nobody looked at.
+std::string_view why_lacking(const Config& config) {
+  const std::string type = config.model_type();
+  for (const Lacking& lacking : kLacking)
+    for (const std::string_view name : lacking.types)
+      if (type.starts_with(name) && (type.size() == name.size() || type[name.size()] == '_'))
+        return lacking.why;
+  if (config.optional_bool("is_encoder_decoder", false))
+    return "it has an encoder besides its decoder; models of one decoder run";
+  return "";
+}
+
 const Family& family_of(const Config& config) {
   std::string known;
   for (const Family* family : all_families()) {
-    if (config.model_type() == family->model_type) return *family;
+    if (config.model_type() == family->model_type || config.model_type() == family->also) return *family;
     known += std::string(known.empty() ? "" : ", ") + family->model_type;
   }
-  config.refuse("model_type", "supported are " + known);
+  const std::string_view why = why_lacking(config);
+  config.refuse("model_type",
+                why.empty() ? "supported are " + known : fmt::format("{}; supported are {}", why, known));
 }
 
 class CheckpointModel : public Model {

@@ -32,6 +32,8 @@ struct Family {
   TrunkNames trunk = {};
   // A model_type of which this family is the text model, under `text_config`; "": none.
   const char* inside = "";
+  // Another model_type whose configurations and weights are the same; "": none.
+  const char* also = "";
 };
 
 std::span<const Family* const> all_families();
