@@ -59,6 +59,19 @@ TEST(Command, InspectShowsWhereSettingsOfTheTokenizerComeFrom) {
   expect_words(output({"inspect", model}), {"tokenizer\n  [", "tokenizer_config.json"});
 }
 
+// Longrope: the context chooses the frequencies of all texts, so a long one is noted.
+TEST(Command, SaysWhatALongContextChanges) {
+  const std::string model = HEDDLE_SOURCE_DIR "/tests/goldens/models/phi3-long";
+  expect_words(output({"inspect", model}),
+               {"up to 10 positions has short_factor", "the context of 10 here is a short one"});
+  expect_words(output({"inspect", model, "--max-context", "64"}), {"the context of 64 here is a longer one"});
+  const Outcome outcome =
+      run_program({.args = {"logits", model, "--tokens", "1,2", "--max-context", "11", "--out",
+                            testing::TempDir() + "heddle_long_context.safetensors"}});
+  EXPECT_EQ(outcome.code, 0);
+  expect_words(outcome.err, {"note: [engine] max_context = 11: rope_type longrope: a context of up to 10"});
+}
+
 TEST(Command, SavedProgramIsTheSameAndProved) {
   Scratch scratch;
   const std::string file = scratch.path("p.heddle");

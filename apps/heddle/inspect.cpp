@@ -59,6 +59,9 @@ void show_model(const std::string& folder, const Planner& planner) {
   print("  family    {}: {} layers, {} key/value heads of {}, vocabulary {}, {} positions\n", info.family,
         info.layers, info.kv_heads, info.head_dim, info.vocab, info.max_positions);
   if (!info.position_limit.empty()) print("            {}\n", info.position_limit);
+  if (info.default_positions() < info.max_positions)
+    print("            the context of {} here is {} one\n", capacity.context,
+          capacity.context > info.default_positions() ? "a longer" : "a short");
   print("  weights   {}: {} parameters in {} matrices and {} vectors, {:.1f} MB packed\n",
         name(info.weight_dtype), sizes.parameters, sizes.matrices, sizes.vectors,
         megabytes(sizes.weight_bytes));
