@@ -81,7 +81,7 @@ def train(model, ids, **more):
 
 
 def padded(work):
-    """The same of two rows, one of which has padding in a quarter of its places."""
+    """Does that work for two rows, one of which has padding in a quarter of its places."""
 
     def run(model, ids):
         mask = torch.ones(2, ids.shape[1], dtype=torch.long, device=ids.device)
