@@ -14,6 +14,7 @@
 #include "heddle/base/cache_folder.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/infer.h"
+#include "heddle/ir/product.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/tile_grid.h"
@@ -85,15 +86,16 @@ struct OwnOp {
   i64 scratch_bytes(const std::byte* args, const TileCoord& tile_at) const {
     i64 bytes = 0;
     for (const std::vector<FieldDim>& piece : scratch) {
-      i64 floats = 1;
+      i64 floats = 1, last = 1;
       for (const FieldDim& dim : piece) {
         const auto cut = std::ranges::find(tile, dim.name, &TiledDim::name);
         const DimPlace place = *place_of_dim(fields, dim.name);
         const int at = 2 * int(cut - tile.begin());
-        floats *= dim.scale * i64(cut == tile.end() ? fields[place.field].tensor(args).size[place.at]
-                                                    : tile_at[at + 1] - tile_at[at]);
+        last = dim.scale * i64(cut == tile.end() ? fields[place.field].tensor(args).size[place.at]
+                                                 : tile_at[at + 1] - tile_at[at]);
+        floats *= last;
       }
-      bytes += floats * i64(sizeof(float));
+      bytes += piece.size() > 1 ? fragment_bytes(floats / last, last) : floats * i64(sizeof(float));
     }
     return bytes;
   }
