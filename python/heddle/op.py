@@ -45,7 +45,7 @@ class Op:
     `MyOp(x, scale=2.0)` calls it, `MyOp.schedule(x=x, y=y)` makes it a part of a Megakernel.
     """
 
-    header, order = None, ()  # of a class that heddle.load_ops makes
+    header, order, matrices = None, (), {}  # of a class that heddle.load_ops makes
     reads = {}
     writes = {}
     tile = ()
@@ -162,6 +162,7 @@ class _Made:
                 "name": name,
                 "doc": declaration.doc,
                 "tensors": list(declaration.tensors),
+                "matrices": list(declaration.matrices),
                 "attributes": [
                     (each.name, each.type, each.choices, each.default) for each in declaration.attributes
                 ],

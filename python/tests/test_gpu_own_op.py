@@ -167,6 +167,22 @@ def test_a_product_on_chip(dtype, monkeypatch):
         unknown(on_gpu(x), on_gpu(w), out=y)
 
 
+def test_operands_of_a_folders_op_may_be_matrices(tmp_path):
+    from test_load_ops import floored_product
+
+    op = floored_product(tmp_path)
+    for dtype, bound in (("float32", 1e-4), ("float16", 1e-2)):
+        x, w = X.astype(dtype), RANDOM.standard_normal((64, 21)).astype(dtype)
+        wanted = numpy.maximum(x.astype("d") @ w.astype("d"), 0.5)
+        y = on_gpu(numpy.zeros((33, 21), dtype))
+        op(on_gpu(x), on_gpu(w), floor=0.5, out=y)
+        assert heddle.last_path().device == "GPU 0"
+        numpy.testing.assert_allclose(y.numpy(), wanted, rtol=bound, atol=bound)
+        y = on_gpu(numpy.zeros((33, 21), dtype))
+        heddle.Megakernel([op.schedule(x=on_gpu(x), w=on_gpu(w), floor=0.5, y=y)]).run()
+        numpy.testing.assert_allclose(y.numpy(), wanted, rtol=bound, atol=bound)
+
+
 def test_an_op_of_a_folder():
     op = heddle.load_ops(Path(__file__).parents[2] / "examples/cmake_op")["soft_clip"]
     x, shift, y = on_gpu(X), on_gpu(W), on_gpu(numpy.zeros_like(X))
