@@ -65,9 +65,9 @@ def models(device, length):
         yield f"layer of {family} 1B, {length} tokens", tiny(family, **wide).to(device), ids
 
 
-def forward(model, ids):
+def forward(model, ids, **more):
     with torch.no_grad():
-        model(ids)
+        model(ids, **more)
 
 
 def decode(model, ids):
@@ -75,9 +75,21 @@ def decode(model, ids):
         model(ids[:1, :1])
 
 
-def train(model, ids):
-    model(ids, labels=ids).loss.backward()
+def train(model, ids, **more):
+    model(ids, labels=ids, **more).loss.backward()
     model.zero_grad(set_to_none=True)
+
+
+def padded(work):
+    """Does that work for two rows, one of which has padding in a quarter of its places."""
+
+    def run(model, ids):
+        mask = torch.ones(2, ids.shape[1], dtype=torch.long, device=ids.device)
+        mask[0, : ids.shape[1] // 4] = 0
+        work(model, ids[:1].expand(2, -1), attention_mask=mask)
+
+    run.__name__ = f"padded {work.__name__}"
+    return run
 
 
 def seconds(run, count, device):
@@ -166,9 +178,10 @@ def main():
             heddle.patch(patched)
             for ours, theirs in zip(patched.parameters(), plain.parameters(), strict=True):
                 ours.data = theirs.data
-            for work in (decode, forward, train):
-                plain.train(work is train)
-                patched.train(work is train)
+            for work in (decode, forward, train, padded(forward), padded(train)):
+                trains = work.__name__.endswith(train.__name__)
+                plain.train(trains)
+                patched.train(trains)
                 made = compare(plain, patched, work, ids, arguments.rounds)
                 rows.append(row(f"{name}, {str(dtype)[6:]}, {work.__name__}", *made))
     for each in rows:

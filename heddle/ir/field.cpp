@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -239,11 +240,17 @@ Field attribute_field(std::string name, AttributeType type, std::vector<std::str
 
 std::vector<std::byte> lay_out(std::vector<Field>& fields) {
   size_t end = 0, alignment = 1;
+  bool in_matrix = false;
   for (Field& field : fields) {
+    if (std::exchange(in_matrix, !field.is_whole()) && field.is_whole())  // the struct Matrix ends before it
+      end = (end + alignof(Matrix) - 1) / alignof(Matrix) * alignof(Matrix);
     field.offset = (end + field.alignment() - 1) / field.alignment() * field.alignment();
     end = field.offset + field.size();
     alignment = std::max(alignment, field.alignment());
   }
+  for (Field& field : fields)
+    if (const Field* turned = find_field(fields, field.name + ".transposed"))
+      field.transposed_at = i64(turned->offset);
   std::vector<std::byte> args((end + alignment - 1) / alignment * alignment);
   for (const Field& field : fields)
     with_type(field, [&](auto value) { new (args.data() + field.offset) auto(value); });

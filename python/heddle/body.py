@@ -188,11 +188,10 @@ CHIP = re.compile(r"\bblock\s*\.\s*(?:template\s+)?(scratch|product|fragment)\b"
 
 def _why_not(declaration):
     """What a device program says of a body that it cannot have."""
-    used, why = set(CHIP.findall(declaration.body)), ""
-    if used - {"scratch"}:
-        why = f"its body takes block.{min(used - {'scratch'})}, which ops of one's own have on the CPU alone"
-    elif used and not declaration.scratch:
-        why = 'its body takes block.scratch; say how many floats, as in scratch = "D"'
+    used, why = sorted(set(CHIP.findall(declaration.body))), ""
+    if used and not declaration.scratch:
+        form = '"D"' if used == ["scratch"] else '("M, N", "M, K", "N, K")'
+        why = f"its body takes block.{', block.'.join(used)}; say how many floats, as in scratch = {form}"
     return f'#line {declaration.line} "{declaration.file}"\n#error {why}\n' if why else ""
 
 

@@ -40,6 +40,7 @@ class Declaration:
     header_file: str
     scratch: tuple  # floats of each piece, as dimensions
     backward: tuple  # the names of its parameters; (): there is none
+    matrices: tuple = ()  # those tensors that are matrices as they lie in memory, or codes with scales
 
     def names(self, writes):
         return tuple(name for name, is_written, *_ in self.tensors if is_written == writes)
@@ -52,6 +53,10 @@ def declare(cls):
         raise _wrong(cls, "name", name, "must be a name of C++")
     attributes = tuple(_attributes(cls))
     tensors = (*_tensors(cls, "reads", False), *_tensors(cls, "writes", True))
+    tensors = tuple(
+        (name, writes, dims, cls.matrices.get(name, dtypes), optional)
+        for name, writes, dims, dtypes, optional in tensors
+    )
     if cls.header:  # in the order of the struct
         tensors = tuple(sorted(tensors, key=lambda each: cls.order.index(each[0])))
     body, file, line = _body(cls)
@@ -71,6 +76,7 @@ def declare(cls):
         header_file=str(cls.header or ""),
         scratch=_scratch(cls),
         backward=_backward(cls, tensors, attributes),
+        matrices=tuple(cls.matrices),
     )
 
 

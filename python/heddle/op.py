@@ -1,6 +1,5 @@
 """Ops of one's own: what they read and write, a body in the tile language, and a reference in NumPy."""
 
-import sys
 import threading
 import weakref
 from dataclasses import replace
@@ -9,6 +8,7 @@ from heddle import _heddle
 from heddle.body import compile_body, device_text
 from heddle.declaration import declare
 from heddle.errors import InvalidArgument, Unsupported
+from heddle.late_torch import follow_torch
 from heddle.megakernel import ScheduledOp
 
 _lock = threading.Lock()
@@ -45,7 +45,7 @@ class Op:
     `MyOp(x, scale=2.0)` calls it, `MyOp.schedule(x=x, y=y)` makes it a part of a Megakernel.
     """
 
-    header, order = None, ()  # of a class that heddle.load_ops makes
+    header, order, matrices = None, (), {}  # of a class that heddle.load_ops makes
     reads = {}
     writes = {}
     tile = ()
@@ -63,8 +63,7 @@ class Op:
         if cls.writes:  # a class without is one to derive from
             cls.declaration = declare(cls)
             _declared.append(weakref.ref(cls))
-            if "torch" in sys.modules:  # torch.compile must know of it before it first meets a call
-                import heddle.torch  # noqa: F401
+            follow_torch()  # torch.compile must know of it before it first meets a call
 
     def __new__(cls, *tensors, out=None, backend=None, **arguments):
         """Calls the op: inputs by position or name; outputs are made, or given as `out`. `backend`: "kernel",
@@ -163,6 +162,7 @@ class _Made:
                 "name": name,
                 "doc": declaration.doc,
                 "tensors": list(declaration.tensors),
+                "matrices": list(declaration.matrices),
                 "attributes": [
                     (each.name, each.type, each.choices, each.default) for each in declaration.attributes
                 ],

@@ -88,7 +88,10 @@ class _Case:
             elif dtype == "int32":
                 self.inputs[name] = random.integers(0, 3, shape, dtype)
             else:
-                self.inputs[name] = random.uniform(-1, 1, shape).astype(dtype)
+                made = random.uniform(-1, 1, shape).astype(dtype)
+                # A matrix is read as it lies: the second time in columns.
+                is_turned = which > 0 and name in cls.declaration.matrices
+                self.inputs[name] = numpy.asfortranarray(made) if is_turned else made
         rounding = max(ROUNDING[str(each.dtype)] for each in self.outputs.values())
         self.bound = cls.bound + rounding
         dtype = next(iter((*self.inputs.values(), *self.outputs.values()))).dtype

@@ -17,7 +17,8 @@ from heddle.op import Op, _made
 VISIT = re.compile(r"\bv\s*\.\s*(\w+)\s*\(([^;]*)\)\s*;")
 MEMBER = r"\b(i32|float|bool)\s+%s\s*(?:=\s*([^;]+?)|\{([^}]*)\})?\s*;"
 TYPES = {"i32": int, "float": float, "bool": bool}
-KINDS = ("read", "write", "optional_read", "optional_write", "attribute", "choice")
+KINDS = ("read", "write", "optional_read", "optional_write", "matrix", "attribute", "choice")
+MATRIX = "f32 | f16 | bf16 | f8e4m3 | f8e5m2 | i8 | i4"  # what its elements may be
 # What x.py may say; all else is the header's.
 PARTS = ("reference", "backward", "cases", "tile", "in_place", "scratch", "bound")
 
@@ -64,6 +65,7 @@ def _load(body):
         "body": body,
         "reads": parts["read"],
         "writes": parts["write"],
+        "matrices": parts["matrices"],
         "order": tuple(key for _, key in sorted((at, key) for key, at in parts["order"].items())),
         "tile": (first,),
         "__annotations__": {key: hint for key, (hint, _) in parts["attributes"].items()},
@@ -96,7 +98,7 @@ def _comment(text):
 
 
 def _visits(name, header, code):
-    made = {"read": {}, "write": {}, "attributes": {}, "order": {}}
+    made = {"read": {}, "write": {}, "attributes": {}, "order": {}, "matrices": {}}
     for at, found in enumerate(VISIT.finditer(code)):
         kind, arguments = found[1], [each.strip() for each in _split(found[2])]
         if kind not in KINDS:
@@ -110,7 +112,10 @@ def _visits(name, header, code):
         if texts[0] != member:
             raise InvalidArgument(f"[{name}] {header} calls {member} {texts[0]!r}; must be the member's name")
         made["order"][member] = at
-        if kind not in ("attribute", "choice"):
+        if kind == "matrix":
+            made["read"][member] = (None, texts[1], False)
+            made["matrices"][member] = texts[2] if len(texts) > 2 else MATRIX
+        elif kind not in ("attribute", "choice"):
             access, optional = kind.removeprefix("optional_"), kind.startswith("optional_")
             made[access][member] = (_dtypes(texts[2] if len(texts) > 2 else "float"), texts[1], optional)
         else:

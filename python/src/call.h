@@ -43,5 +43,7 @@ Path& last_path();
 // A function of Python that calls the op: as heddle.ops has it, or as a kernel of torch's dispatcher, which has looked at
 // gradients, modes and subclasses already.
 PyObject* op_function(OpEntry& entry, bool is_kernel);
+// The same as torch.ops.heddle has it. `registered`: what calls the op by torch's dispatcher.
+PyObject* packet_function(OpEntry& entry, PyObject* registered);
 
 }  // namespace heddle::python

@@ -25,6 +25,10 @@ nb::object function(nb::handle name, bool is_kernel) {
   return nb::steal(op_function(entry_of(given_text(name)), is_kernel));
 }
 
+nb::object packet(nb::handle name, nb::handle registered) {
+  return nb::steal(packet_function(entry_of(given_text(name)), registered.ptr()));
+}
+
 void set_backend(nb::handle op, nb::handle backend) {
   OpEntry& entry = entry_of(given_text(op));
   const std::string wanted = given_text(backend);
@@ -99,6 +103,7 @@ NB_MODULE(_heddle, module) {
     return names;
   });
   module.def("function", &function, nb::arg("name"), nb::arg("is_kernel") = false);
+  module.def("packet_function", &packet);
   module.def("describe", [](nb::handle name) { return describe(entry_of(given_text(name))); });
   module.def("cases", [](nb::handle name) { return cases_of(entry_of(given_text(name))); });
   module.def("output_dtypes", [](nb::handle name, const nb::list& inputs, const nb::dict& choices) {

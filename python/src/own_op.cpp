@@ -14,6 +14,7 @@
 #include "heddle/base/cache_folder.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/infer.h"
+#include "heddle/ir/product.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ir/tile_grid.h"
@@ -46,6 +47,16 @@ std::optional<DimPlace> place_of_dim(const std::vector<Field>& fields, std::stri
   return {};
 }
 
+const Matrix& matrix_of(const Field& field, const std::byte* args) {
+  return *reinterpret_cast<const Matrix*>(args + field.offset);
+}
+
+i32 size_at(const std::vector<Field>& fields, const DimPlace& place, const std::byte* args) {
+  const Field& field = fields[place.field];
+  const bool turned = field.is_matrix() && matrix_of(field, args).transposed;
+  return field.tensor(args).size[turned ? 1 - place.at : place.at];
+}
+
 // The functions of the library of a body, as python/heddle/body.py writes them.
 using RunTile = void(const std::byte* args, const i32* tile);
 using RunTileHooked = void(const std::byte* args, const i32* tile, const AccessHook* hook);
@@ -65,17 +76,14 @@ struct OwnOp {
   std::vector<TileAxis> axes(const std::byte* args) const {
     std::vector<TileAxis> axes;
     for (const TiledDim& dim : tile)
-      axes.push_back({.dim = dim.name,
-                      .extent = fields[dim.field].tensor(args).size[dim.at],
-                      .preferred = dim.preferred});
+      axes.push_back({.dim = dim.name, .extent = size_at(fields, dim, args), .preferred = dim.preferred});
     return axes;
   }
   // Two operations for each element that it writes: nobody says what the body computes.
   double flops(const std::byte* args, const TileCoord& tile_at) const {
     double part = 2;
     for (size_t i = 0; i < tile.size(); ++i)
-      part *= double(tile_at[int(2 * i + 1)] - tile_at[int(2 * i)]) /
-              fields[tile[i].field].tensor(args).size[tile[i].at];
+      part *= double(tile_at[int(2 * i + 1)] - tile_at[int(2 * i)]) / size_at(fields, tile[i], args);
     double elements_written = 0;
     for (const Field& field : fields)
       if (field.writes() && field.tensor(args).rank > 0)
@@ -85,15 +93,16 @@ struct OwnOp {
   i64 scratch_bytes(const std::byte* args, const TileCoord& tile_at) const {
     i64 bytes = 0;
     for (const std::vector<FieldDim>& piece : scratch) {
-      i64 floats = 1;
+      i64 floats = 1, last = 1;
       for (const FieldDim& dim : piece) {
         const auto cut = std::ranges::find(tile, dim.name, &TiledDim::name);
         const DimPlace place = *place_of_dim(fields, dim.name);
         const int at = 2 * int(cut - tile.begin());
-        floats *= dim.scale * i64(cut == tile.end() ? fields[place.field].tensor(args).size[place.at]
-                                                    : tile_at[at + 1] - tile_at[at]);
+        last =
+            dim.scale * i64(cut == tile.end() ? size_at(fields, place, args) : tile_at[at + 1] - tile_at[at]);
+        floats *= last;
       }
-      bytes += floats * i64(sizeof(float));
+      bytes += piece.size() > 1 ? fragment_bytes(floats / last, last) : floats * i64(sizeof(float));
     }
     return bytes;
   }
@@ -134,8 +143,9 @@ std::string OwnOp::access_text(const std::byte* args, const TileCoord& tile_at, 
   const auto declared = [&](const Field& field) {
     const Tensor& tensor = field.tensor(args);
     std::string text;
-    for (size_t d = 0; d < field.dims.size(); ++d) {
-      const FieldDim& dim = field.dims[d];
+    const std::vector<FieldDim> dims = field.dims_of(args);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const FieldDim& dim = dims[d];
       const auto cut = std::ranges::find(tile, dim.name, &TiledDim::name);
       const int at = 2 * int(cut - tile.begin());
       text += (d == 0 ? "" : " x ") + (cut == tile.end() ? range_text(0, tensor.size[d])
@@ -229,13 +239,15 @@ nb::bytes bytes_of(std::span<const double> values) {
 void OwnOp::run_reference(const std::byte* args, Values& values) const {
   std::map<std::string, std::vector<double>> read;
   for (const Field& field : fields)
-    if (field.is_tensor() && !field.writes() && field.tensor(args).rank > 0)
-      read[field.name] = values.read(field.tensor(args));
+    if (field.is_tensor() && !field.writes() && field.is_whole() && field.tensor(args).rank > 0)
+      read[field.name] =
+          field.is_matrix() ? read_matrix(values, matrix_of(field, args)) : values.read(field.tensor(args));
   std::map<std::string, std::vector<double>> written;
   {
     const Locked python;
     nb::dict inputs, outputs, attributes;
     for (const Field& field : fields) {
+      if (!field.is_whole()) continue;  // a matrix is its values
       const nb::str key(field.name.c_str());
       if (field.is_attribute()) {
         attributes[key] = attribute_object(field, args);
@@ -244,7 +256,8 @@ void OwnOp::run_reference(const std::byte* args, Values& values) const {
       const Tensor& tensor = field.tensor(args);
       if (tensor.rank == 0) continue;
       nb::list sizes;
-      for (int d = 0; d < tensor.rank; ++d) sizes.append(tensor.size[d]);
+      for (size_t d = 0; d < field.dims.size(); ++d)
+        sizes.append(size_at(fields, {size_t(&field - fields.data()), d}, args));
       if (field.writes())
         outputs[key] = sizes;
       else
@@ -270,9 +283,25 @@ std::string text(nb::handle object) {
   return text_of(object.ptr());
 }
 
-void add_tensors(OpSpec& op, const nb::list& tensors) {
+// The four fields of a Matrix: its elements, scales, zeros, and how it lies.
+std::vector<Field> matrix_fields(const std::string& name, std::string dims, std::string_view dtypes) {
+  std::vector<Field> made = {tensor_field(name, Access::kRead, std::move(dims), dtypes),
+                             tensor_field(name + ".scales", Access::kRead, "., .", "f32"),
+                             tensor_field(name + ".zeros", Access::kRead, "., .", "f32"),
+                             attribute_field(name + ".transposed", AttributeType::kBool)};
+  made[0].member = name + ".data";
+  made[1].optional = made[2].optional = true;
+  return made;
+}
+
+void add_tensors(OpSpec& op, const nb::list& tensors, const nb::list& matrices) {
   for (const nb::handle each : tensors) {
     const auto tensor = nb::cast<nb::tuple>(each);  // name, writes, dims, dtypes, optional
+    if (nb::cast<bool>(matrices.attr("__contains__")(tensor[0]))) {
+      std::ranges::move(matrix_fields(text(tensor[0]), text(tensor[2]), text(tensor[3])),
+                        std::back_inserter(op.fields));
+      continue;
+    }
     Field field = tensor_field(text(tensor[0]), nb::cast<bool>(tensor[1]) ? Access::kWrite : Access::kRead,
                                text(tensor[2]), text(tensor[3]));
     field.optional = nb::cast<bool>(tensor[4]);
@@ -345,7 +374,7 @@ nb::dict add_own_op(const nb::dict& declared) {
   require(find_op(op.name) == nullptr, "[{}] is an op of heddle already; give the class another `name`",
           op.name);
   const auto attributes = nb::cast<nb::list>(declared["attributes"]);
-  add_tensors(op, nb::cast<nb::list>(declared["tensors"]));
+  add_tensors(op, nb::cast<nb::list>(declared["tensors"]), nb::cast<nb::list>(declared["matrices"]));
   add_attributes(op, attributes);
   constexpr i64 kMostOptional = 8;
   require(std::ranges::count_if(op.fields, &Field::optional) <= kMostOptional,
@@ -365,7 +394,11 @@ nb::dict add_own_op(const nb::dict& declared) {
     op.scratch = [own](const std::byte* args, const TileCoord& tile) {
       return own->scratch_bytes(args, tile);
     };
-  op.infer = infer_from_dims(op.name, op.fields);
+  op.infer = [own, sizes = infer_from_dims(op.name, op.fields)](std::byte* args) {
+    sizes(args);
+    for (const Field& field : own->fields)
+      if (field.is_matrix()) require_matrix(own->name.c_str(), field.name.c_str(), matrix_of(field, args));
+  };
   op.axes = [own](const std::byte* args, const TilingTarget&) { return own->axes(args); };
   op.flops = [own](const std::byte* args, const TileCoord& tile) { return own->flops(args, tile); };
   op.body = [own](const std::byte* args, const TileCoord& tile) { own->run_body(args, tile); };

@@ -28,6 +28,9 @@ struct Torch {
   const Object module_c = owned(PyObject_GetAttrString(imported_module("torch"), "_C"));
   const Question modes{in_c("_len_torch_dispatch_stack")}, autocast{in_c("_is_any_autocast_enabled")};
   const Question is_grad_enabled{in_torch("is_grad_enabled")}, threads{in_torch("get_num_threads")};
+  const Question function_modes{in_c("_len_torch_function_stack")};
+  const Question is_profiled{
+      owned(PyObject_GetAttrString(owned(in_torch("autograd")).get(), "_profiler_enabled")).release()};
   PyObject* const increment_version = in_c("_increment_version");
   PyObject* const requires_grad = PyUnicode_InternFromString("requires_grad");
   PyObject* const torch_dispatch = PyUnicode_InternFromString("__torch_dispatch__");
@@ -74,6 +77,15 @@ Route route_of(const Given& given) {
   if (!is_exact) return Route::kDispatch;
   const Object modes = torch().modes();
   return PyLong_AsLong(modes.get()) == 0 ? Route::kDirect : Route::kDispatch;
+}
+
+bool is_plain_torch(const Given& given) {
+  for (PyObject* tensor : given.inputs) {
+    const Kind* const kind = tensor ? kind_of(tensor) : nullptr;
+    if (tensor && (!kind || kind->library != Kind::Library::kTorch)) return false;
+  }
+  return route_of(given) == Route::kDirect && !is_true(torch().is_profiled()) &&
+         PyLong_AsLong(torch().function_modes().get()) == 0;
 }
 
 PyObject* call_torch(OpEntry& entry, const Given& given, Route route) {

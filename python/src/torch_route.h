@@ -14,6 +14,9 @@ enum class Route : u8 {
 };
 Route route_of(const Given& given);
 
+// All tensors are plain ones of torch, and no gradient, mode or profiler wants to see the call.
+bool is_plain_torch(const Given& given);
+
 // Hands the call to heddle.torch.
 PyObject* call_torch(OpEntry& entry, const Given& given, Route route);
 

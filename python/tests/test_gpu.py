@@ -1,5 +1,10 @@
 """Ops on memory of a GPU, or of one that a build without a GPU emulates."""
 
+import os
+import signal
+import threading
+from pathlib import Path
+
 import numpy
 import pytest
 
@@ -12,6 +17,7 @@ try:
 except OSError as error:
     pytest.skip(f"no GPU can be used here: {error}", allow_module_level=True)
 
+MODEL = Path(__file__).parents[2] / "models/storyteller"
 RANDOM = numpy.random.default_rng(1)
 X, W = RANDOM.standard_normal((2, 3, 64), "f"), RANDOM.standard_normal(64, "f")
 
@@ -95,6 +101,47 @@ def test_a_program_of_calls(executor):
         numpy.testing.assert_allclose(x.numpy(), wanted, atol=1e-5)
     assert kernel.executor == (executor or "megakernel")
     assert set(kernel.trace().call) >= {0, 1, 2}
+
+
+def press_while(work):
+    """Presses Ctrl-C while the work is done again and again: a GPU may take less time than a key."""
+
+    def again():
+        for _ in range(1000):
+            work()
+
+    timer = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        again()
+    timer.join()
+
+
+@pytest.mark.parametrize("executor", ["launches", "megakernel"])
+def test_ctrl_c_is_seen_when_a_run_ends(executor):
+    """A run on a GPU is never cut short: its outputs are whole, and the program runs again."""
+    ones, count = numpy.ones((256, 256), "f"), 4
+    a, outputs = on_gpu(ones), [on_gpu(0 * ones) for _ in range(count)]
+    kernel = heddle.Megakernel(
+        [
+            heddle.schedule("matmul", a=a if i == 0 else outputs[i - 1], b=a, y=y)
+            for i, y in enumerate(outputs)
+        ],
+        heddle.MegakernelConfig(executor=executor),
+    )
+    kernel.run()  # compiles
+    press_while(kernel.run)
+    for power, y in enumerate(outputs, 1):
+        numpy.testing.assert_array_equal(y.numpy(), ones * 256.0**power)
+    kernel.run()
+
+
+def test_ctrl_c_ends_an_answer_between_its_steps():
+    with heddle.load(MODEL, device="cuda", max_context=64, max_sequences=1) as model:
+        wanted = model.generate("17 + 25 =", max_tokens=4)
+        press_while(lambda: model.generate("17 + 25 =", max_tokens=40))
+        assert model.generate("17 + 25 =", max_tokens=4) == wanted
+    assert wanted == " 42."
 
 
 def test_a_program_of_the_host_is_refused():

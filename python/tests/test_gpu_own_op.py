@@ -116,6 +116,73 @@ def test_memory_on_chip(monkeypatch):
         unknown(on_gpu(X), out=y)
 
 
+class Scores(heddle.Op):
+    """y = x w^T for tiles of rows, by a product on chip."""
+
+    reads = {"x": (None, "M, K"), "w": (None, "N, K")}
+    writes = {"y": (None, "M, N")}
+    tile = {"M": 4}
+    scratch = ("M, N", "M, K", "N, K")  # of the sums, and of both matrices of the product
+    body = """
+    const i32 rows = block.rows(t), n = a.w.size[0], k = a.w.size[1];
+    auto sums = block.fragment(t[0], rows, 0, n);
+    auto product = block.product(rows, n, k, a.w.dtype);
+    block.set_right_rows(product, 0, 0, Lines{block.row(a.w, 0), a.w.stride[0], n, k});
+    block.map_rows(rows, k, [&](i32 m, auto i) {
+      product.left_row(m).store(i, block.row(a.x, t[0] + m).load(i));
+    });
+    block.sync();
+    block.mma(sums, product);
+    block.sync();
+    block.map_rows(rows, n, [&](i32 m, auto i) {
+      block.row(a.y, sums.m0 + m).store(i, sums.row(m).load(i));
+    });
+    """
+    cases = ({"M": 9, "N": 5, "K": 11}, {"M": 1, "N": 1, "K": 1})
+
+    @staticmethod
+    def reference(x, w):
+        return x @ w.T
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_product_on_chip(dtype, monkeypatch):
+    x, w = X.astype(dtype), RANDOM.standard_normal((21, 64)).astype(dtype)
+    wanted = Scores.reference(x.astype("d"), w.astype("d"))
+    bound = {"float32": 1e-5, "float16": 2e-3}[dtype]
+    y = on_gpu(numpy.zeros((33, 21), dtype))
+    Scores(on_gpu(x), on_gpu(w), out=y)
+    assert heddle.last_path().device == "GPU 0"
+    numpy.testing.assert_allclose(y.numpy(), wanted, rtol=bound, atol=10 * bound)
+    for executor in ("launches", "megakernel"):
+        y, z = (on_gpu(numpy.zeros((33, 21), dtype)) for _ in range(2))
+        calls = [Scores.schedule(x=on_gpu(x), w=on_gpu(w), y=y), heddle.schedule("softmax", x=y, y=z)]
+        heddle.Megakernel(calls, heddle.MegakernelConfig(executor=executor)).run()
+        numpy.testing.assert_allclose(y.numpy(), wanted, rtol=bound, atol=10 * bound)
+        numpy.testing.assert_allclose(z.numpy().astype("f").sum(1), 1, atol=1e-2)
+    monkeypatch.delenv("HEDDLE_CXX")
+    assert max(Scores.check().values()) < 5e-3
+    unknown = type("Unknown", (Scores,), {"scratch": (), "writes": Scores.writes})
+    with pytest.raises(heddle.CompileError, match=r"takes block\.fragment, block\.product; say how many"):
+        unknown(on_gpu(x), on_gpu(w), out=y)
+
+
+def test_operands_of_a_folders_op_may_be_matrices(tmp_path):
+    from test_load_ops import floored_product
+
+    op = floored_product(tmp_path)
+    for dtype, bound in (("float32", 1e-4), ("float16", 1e-2)):
+        x, w = X.astype(dtype), RANDOM.standard_normal((64, 21)).astype(dtype)
+        wanted = numpy.maximum(x.astype("d") @ w.astype("d"), 0.5)
+        y = on_gpu(numpy.zeros((33, 21), dtype))
+        op(on_gpu(x), on_gpu(w), floor=0.5, out=y)
+        assert heddle.last_path().device == "GPU 0"
+        numpy.testing.assert_allclose(y.numpy(), wanted, rtol=bound, atol=bound)
+        y = on_gpu(numpy.zeros((33, 21), dtype))
+        heddle.Megakernel([op.schedule(x=on_gpu(x), w=on_gpu(w), floor=0.5, y=y)]).run()
+        numpy.testing.assert_allclose(y.numpy(), wanted, rtol=bound, atol=bound)
+
+
 def test_an_op_of_a_folder():
     op = heddle.load_ops(Path(__file__).parents[2] / "examples/cmake_op")["soft_clip"]
     x, shift, y = on_gpu(X), on_gpu(W), on_gpu(numpy.zeros_like(X))

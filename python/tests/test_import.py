@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import heddle
 
-MOST_MS = 30 * 5  # 30 ms on an idle core; a loaded one may take longer
+MOST_MS = 30 * 3  # 30 ms on an idle core; a shared one may take longer
 
 
 def run(code):
@@ -31,8 +32,8 @@ def test_it_loads_no_other_library():
 def test_it_is_fast():
     times = [
         run(
-            "import time; t = time.perf_counter(); import heddle; heddle.ops;"
-            "print((time.perf_counter() - t) * 1000)"
+            "import time; t = time.process_time(); import heddle; heddle.ops;"
+            "print((time.process_time() - t) * 1000)"
         )
         for _ in range(3)
     ]
@@ -47,6 +48,44 @@ def test_torch_may_come_later_or_earlier():
             "print(json.dumps(y.tolist()))"
         )
         assert made == [[0.25] * 4] * 2
+
+
+EARLY = """
+import importlib.util, json, sys
+import heddle.ops
+heddle.load_ops({folder!r})
+assert importlib.util.find_spec("torch").origin  # as libraries ask whether it is there
+import torch
+
+def f(x, y):
+    return heddle.ops.softmax(x) + heddle.ops.soft_clip(y, y[0])
+
+registered = [hasattr(torch.ops.heddle, name) for name in ("softmax", "soft_clip")]
+x = torch.randn(3, 16)
+w = x.clone().requires_grad_()
+made = torch.compile(f, fullgraph=True, dynamic=True, backend="aot_eager")(x, w)
+made.square().sum().backward()
+finders = [type(each).__module__ for each in sys.meta_path]
+print(json.dumps([registered, torch.equal(made, f(x, w)), w.grad is not None, "heddle.late_torch" in finders,
+                  type(torch.__loader__).__name__, torch.__spec__.loader is torch.__loader__]))
+"""
+
+
+def test_torch_compile_knows_the_ops_when_torch_comes_later():
+    made = run(EARLY.format(folder=str(Path(__file__).parents[2] / "examples/cmake_op")))
+    assert made == [[True, True], True, True, False, "SourceFileLoader", True]
+
+
+def test_torch_comes_also_where_heddle_cannot_follow(tmp_path):
+    (tmp_path / "torch.py").write_text("here = True\n")
+    made = run(
+        f"import sys, json, warnings, heddle.ops; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "with warnings.catch_warnings(record=True) as seen:\n"
+        "  warnings.simplefilter('always'); import torch\n"
+        "print(json.dumps([torch.here, [str(each.message) for each in seen]]))"
+    )
+    assert made[0] is True
+    assert any("heddle's ops are not registered with torch" in each for each in made[1])
 
 
 def test_an_unknown_name_says_what_there_is():

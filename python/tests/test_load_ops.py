@@ -140,6 +140,110 @@ def test_tensors_may_be_optional(tmp_path):
                 torch.testing.assert_close(got, right)
 
 
+MATRIX_HEADER = """// y = x w, at least the floor.
+#pragma once
+#include "heddle/ir/tensor.h"
+namespace heddle {
+struct FlooredProduct {
+  Tensor y;
+  Matrix x, w;
+  i32 times = 1;
+  float floor = 0;
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    v.write("y", s.y, "M, N");
+    v.matrix("x", s.x, "M, K");
+    v.matrix("w", s.w, "K, N");
+    v.attribute("times", s.times);
+    v.attribute("floor", s.floor);
+  }
+};
+}  // namespace heddle
+"""
+MATRIX_BODY = """namespace floored_product {
+struct Body {
+  template <class Block, class Args>
+  static void run(Block& block, const Args& a, const TileCoord& t) {
+    block.inputs();
+    auto sums = block.fragment(t[0], block.rows(t), 0, a.y.size[1]);
+    block.mma(sums, a.x, a.w);
+    block.sync();
+    block.map_rows(sums.rows, sums.cols, [&](i32 m, auto i) {
+      block.row(a.y, sums.m0 + m).store(i, max(float(a.times) * sums.row(m).load(i), a.floor));
+    });
+  }
+};
+}  // namespace floored_product
+"""
+MATRIX_PYTHON = """
+import numpy
+
+scratch = ("M, N", "M, K", "N, K")
+
+def reference(x, w, times, floor):
+    return numpy.maximum(times * (x @ w), floor)
+"""
+
+
+def floored_product(folder):
+    for ending, text in ((".h", MATRIX_HEADER), (".cuh", MATRIX_BODY), (".py", MATRIX_PYTHON)):
+        (folder / f"floored_product{ending}").write_text(text)
+    return heddle.load_ops(folder)["floored_product"]
+
+
+def test_operands_may_be_matrices_of_codes(tmp_path):
+    op = floored_product(tmp_path)
+    signature = (
+        "(x, w, x_scales=None, x_zeros=None, w_scales=None, w_zeros=None, *, times=1, floor=0, out=None)"
+    )
+    assert heddle.ops.info("floored_product").signature == signature
+    assert len(op.check()) == 6, "three sizes, in f32 and in f16 with matrices that lie in columns"
+    x, w = torch.randn(5, 24), torch.randn(24, 7)
+    torch.testing.assert_close(op(x, w, times=2, floor=-1.0), (2 * x @ w).clamp(min=-1))
+    columns = w.T.contiguous().T  # read as it lies
+    torch.testing.assert_close(op(x, columns), (x @ w).clamp(min=0))
+    assert heddle.last_path().copies == 0
+    codes = torch.randint(-127, 128, (24, 7), dtype=torch.int8)
+    scales, zeros = torch.rand(24, 1), torch.randint(-3, 4, (24, 1)).float()
+    values = scales * (codes.float() - zeros)
+    made = op(x, codes, w_scales=scales, w_zeros=zeros)
+    torch.testing.assert_close(made, (x @ values).clamp(min=0), atol=1e-3, rtol=1e-4)
+    same = op(x, codes, w_scales=scales, w_zeros=zeros, backend="reference")
+    torch.testing.assert_close(made, same, atol=1e-3, rtol=1e-4)
+    packed = torch.randint(-127, 128, (7, 24), dtype=torch.int8)  # columns, in groups of eight with a scale
+    groups = torch.rand(7, 3)
+    values = (packed * groups.repeat_interleave(8, 1)).T
+    made = op(x, packed.T, w_scales=groups)
+    torch.testing.assert_close(made, (x @ values).clamp(min=0), atol=1e-3, rtol=1e-4)
+    small = torch.randn(24, 7).to(torch.float8_e4m3fn)
+    torch.testing.assert_close(op(x, small), (x @ small.float()).clamp(min=0), atol=1e-4, rtol=1e-4)
+    y, z = torch.empty(5, 7), torch.empty(5, 7)
+    calls = [op.schedule(x=x, w=codes, w_scales=scales, y=y), heddle.schedule("softmax", x=y, y=z)]
+    heddle.Megakernel(calls).run()
+    torch.testing.assert_close(y, (x @ (codes * scales)).clamp(min=0), atol=1e-3, rtol=1e-4)
+    torch.testing.assert_close(z, y.softmax(1))
+    for wrong, message in (
+        ({"w_scales": scales[:5]}, r"w.scales is f32 \[5, 1\]"),
+        ({"w_zeros": zeros}, "w has zeros and no scales"),
+    ):
+        with pytest.raises(heddle.InvalidArgument, match=message):
+            op(x, codes, **wrong)
+    with pytest.raises(heddle.InvalidArgument, match=r"w is f32 \[23, 7\]; must be \[K, N\] with K = 24"):
+        op(x, w[:23])
+
+
+def test_a_struct_in_another_order_is_refused_by_the_compiler(tmp_path):
+    header = MATRIX_HEADER.replace("  Tensor y;\n", "").replace(
+        "i32 times = 1;", "i32 times = 1;\n  Tensor y;"
+    )
+    for ending, text in ((".h", header), (".cuh", MATRIX_BODY), (".py", MATRIX_PYTHON)):
+        changed = text.replace("floored_product", "other_order").replace("FlooredProduct", "OtherOrder")
+        (tmp_path / f"other_order{ending}").write_text(changed)
+    with pytest.raises(heddle.CompileError) as caught:
+        heddle.load_ops(tmp_path)["other_order"](torch.ones(2, 2), torch.ones(2, 2))
+    assert "static assertion" in caught.value.log
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -41,6 +41,46 @@ def test_every_op_is_registered_with_both_forms(name):
             assert torch.equal(one, other)
 
 
+def test_a_short_call_of_a_packet_is_seen_by_whoever_watches():
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    packet, seen = torch.ops.heddle.rms_norm, []
+    assert isinstance(packet, torch._ops.OpOverloadPacket)
+    assert type(packet).__call__ is not torch._ops.OpOverloadPacket.__call__
+    assert (str(packet), packet.overloads()) == ("heddle.rms_norm", ["default", "out"])
+
+    class Dispatched(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    class Called(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    wanted = packet(X, W)
+    with Dispatched():
+        assert torch.equal(packet(X, W), wanted)
+    assert "heddle.rms_norm.default" in seen
+    seen.clear()
+    with Called():
+        assert torch.equal(packet(X, W), wanted)
+    assert any("rms_norm" in each for each in seen)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        packet(X, W)
+    assert "heddle::rms_norm" in [event.key for event in profile.key_averages()]
+    assert packet(X.to("meta"), W.to("meta")).device.type == "meta"
+    for wrong in ((X,), (X, 3), (X.numpy(), W)):  # torch says what it says of its own ops
+        with pytest.raises(RuntimeError, match="heddle::rms_norm"):
+            packet(*wrong)
+    with pytest.raises(heddle.InvalidArgument, match="weight is f32"):
+        packet(X, W[:3])
+    with pytest.raises(heddle.InvalidArgument, match="requires a gradient"):
+        packet(X.clone().requires_grad_(), W)
+
+
 @pytest.mark.parametrize("name", [name for name in CALLABLE if name != "route"])
 def test_fakes_have_the_shapes_and_dtypes_that_calls_have(name):
     op = getattr(heddle.ops, name)

@@ -68,6 +68,8 @@ def take_every_size(monkeypatch):
         monkeypatch.setattr(kind, "least_training", 0)
         monkeypatch.setattr(kind, "training_dtypes", (torch.float32, torch.bfloat16))
         monkeypatch.setattr(kind, "dtypes", (torch.float32, torch.bfloat16))
+    monkeypatch.setattr(kinds.ATTENTION, "slower_unmasked", lambda *_: "")
+    monkeypatch.setattr(kinds.ATTENTION, "slower_masked", lambda *_: "")
     monkeypatch.setattr(loss.Loss, "least", 0)
 
 

@@ -1,6 +1,6 @@
 // A block of one thread that needs nothing but the compiler: for a tile body that is compiled by itself, when heddle is
 // built already. Sums go over sixteen partial sums, which compilers make lane vectors of; the order depends on the
-// number of terms alone. It has the language without packed weights and matrices (tile/block.h).
+// number of terms alone. It has the language without packed weights (tile/block.h).
 #pragma once
 
 #include <bit>
@@ -9,7 +9,9 @@
 #include "heddle/backend/cpu/element.h"
 #include "heddle/backend/cpu/loops.h"
 #include "heddle/backend/cpu/scratch.h"
+#include "heddle/base/float8.h"
 #include "heddle/ir/access_hook.h"
+#include "heddle/ir/product.h"
 #include "heddle/ir/tensor.h"
 #include "heddle/tile/block.h"
 
@@ -189,7 +191,56 @@ class PlainBlock : public Loops {
       }
   }
 
+  void mma(Fragment& fragment, const Matrix& a, const Matrix& b) {
+    const DType type = product_dtype(a, b);
+    const i32 depth = a.cols();
+    const Plane left = plane(fragment.rows, depth, 0, 0), right = plane(1, depth, 0, 0);
+    for (i32 m = 0; m < fragment.rows; ++m)
+      for (i32 k = 0; k < depth; ++k) left.row(m).set(k, rounded(type, element(a, fragment.m0 + m, k)));
+    for (i32 n = 0; n < fragment.cols; ++n) {
+      for (i32 k = 0; k < depth; ++k) right.row(0).set(k, rounded(type, element(b, k, fragment.n0 + n)));
+      for (i32 m = 0; m < fragment.rows; ++m)
+        fragment.row(m).set(
+            n, reduce(depth, Sum(), [&](Index i) { return left.row(m).load(i) * right.row(0).load(i); }));
+    }
+    scratch_.reset(left.mark);
+  }
+
  private:
+  // An element of a matrix as it lies in memory.
+  float element(const Matrix& matrix, i32 row, i32 col) const {
+    const i32 r = matrix.transposed ? col : row, c = matrix.transposed ? row : col;
+    const Tensor& data = matrix.data;
+    const i64 at = r * data.stride[0] + c;
+    const u8* const from = data.data + at * bits_of(data.dtype) / 8;
+    listen(from, (bits_of(data.dtype) + 7) / 8);
+    const float code = code_at(data.dtype, from, at % 2 != 0);
+    const auto part = [&](const Tensor& values, float otherwise) {
+      if (!values.exists()) return otherwise;
+      const u8* const value = values.data + Matrix::place_of(values, data.size[1], r, c) * 4;
+      listen(value, 4);
+      return get_element(DType::kF32, value);
+    };
+    return (code - part(matrix.zeros, 0)) * part(matrix.scales, 1);
+  }
+  static float code_at(DType dtype, const u8* from, bool is_high) {
+    switch (dtype) {
+      case DType::kF8E4M3:
+        return f8e4m3_to_float(*from);
+      case DType::kF8E5M2:
+        return f8e5m2_to_float(*from);
+      case DType::kI8:
+        return float(std::bit_cast<signed char>(*from));
+      case DType::kI4:
+        return float(std::bit_cast<signed char>(u8(is_high ? *from & 0xf0 : *from << 4)) / 16);
+      default:
+        return get_element(dtype, from);
+    }
+  }
+  void listen(const u8* at, i64 bytes) const {
+    if constexpr (kHooked)
+      if (hook_) hook_->touch(hook_->context, at, bytes, false);
+  }
   template <class Type>
   Row<Type> row_of(const Tensor& tensor, Type dtype, auto... indices) {
     i64 at = 0;

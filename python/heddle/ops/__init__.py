@@ -8,6 +8,7 @@ arguments, `heddle.ops.info("rms_norm")` what it is.
 import sys
 
 from heddle import _heddle
+from heddle.late_torch import follow_torch
 from heddle.ops.info import OpInfo, info
 
 # NVIDIA's compiler may be a package of this interpreter, whether or not its environment is activated.
@@ -21,5 +22,4 @@ mm = globals()["matmul"]  # torch's name of it
 
 __all__ = ["NAMES", "OpInfo", "info", "mm", *NAMES]
 
-if "torch" in sys.modules:  # torch.compile must know the functions before it first meets one
-    import heddle.torch  # noqa: F401
+follow_torch()  # torch.compile must know the functions before it first meets one

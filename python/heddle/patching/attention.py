@@ -6,7 +6,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 from transformers.modeling_utils import AttentionInterface
 
 import heddle.ops
-from heddle.patching import classes, fits
+from heddle.patching import classes, fits, masks
 
 NAME, OWN = "heddle", "sdpa"  # what a config names when the model is patched, and otherwise
 _OPTIONS = ("position_bias", "cache", "softcap", "s_aux", "output_attentions", "head_mask")
@@ -25,42 +25,77 @@ def _judge(query, key, value):
     return ""
 
 
-def _slower(kind, module, query, value):
+def _slower_on_gpu(query, value, masked):
     """Why torch is as fast for this call; empty: it is not."""
-    if query.is_cpu:
-        return kind.slower(module, query)
-    if torch.is_grad_enabled() and query.requires_grad:
-        return "torch's gradient of attention is faster on a GPU"
-    if query.dtype == torch.float32 or query.shape[3] != value.shape[3] or query.shape[3] not in _HEAD_DIMS:
-        return "torch is as fast on a GPU, but for heads of 64 or 96 in f16 or bf16"
+    dims = query.shape[3], value.shape[3]
+    trains = torch.is_grad_enabled() and query.requires_grad
+    if query.dtype == torch.float32:
+        return "torch is as fast on a GPU in float32"
     if torch.cuda.get_device_capability(query.device)[0] != 9:
         return "heddle's kernel is for Hopper"
-    return "" if query.shape[2] >= 128 else "torch is as fast for so few queries"
+    if query.shape[2] < 128:
+        return "torch is as fast for so few queries"
+    if masked:  # torch has no kernel for Hopper then
+        return "torch is as fast in training with heads wider than 128" if trains and max(dims) > 128 else ""
+    if trains:
+        return "torch's gradient of attention is faster on a GPU"
+    if dims[0] != dims[1] or dims[0] not in _HEAD_DIMS:
+        return "torch is as fast on a GPU, but for heads of 64 or 96"
+    return ""
+
+
+def _unfit(query, key, mask, dropout, options):
+    """What the call has that heddle has not; empty: nothing."""
+    if dropout:
+        return "the call has dropout"
+    if used := [name for name in _OPTIONS if options.get(name) is not None and options[name] is not False]:
+        return f"the call has {', '.join(used)}"
+    if mask is None:
+        return ""
+    sizes = (*query.shape[:3], key.shape[2])
+    if type(mask) is not torch.Tensor or mask.dtype not in (torch.bool, *fits.FLOATS):
+        return "its mask is no tensor of bool or float"
+    if mask.device != query.device:
+        return "its mask is on another device"
+    if mask.dim() != 4 or any(have not in (1, need) for have, need in zip(mask.shape, sizes, strict=True)):
+        return "its mask has other sizes"
+    return "" if mask.shape[2:] == sizes[2:] else "its mask has rows or columns for all"
 
 
 def _reason(kind, module, query, key, value, mask, dropout, options):
-    """Why the call is torch's; empty: it is heddle's."""
-    if mask is not None:
-        return "the call has a mask"
-    if dropout:
-        return "the call has dropout"
-    if used := [name for name in _OPTIONS if options.get(name)]:
-        return f"the call has {', '.join(used)}"
-    if query.shape[2] not in (1, key.shape[2]):
-        return "there are more keys than queries, and no mask"
-    if reason := _slower(kind, module, query, value):
+    """Why the call is torch's; empty: it is heddle's, unless its mask says otherwise."""
+    if reason := _unfit(query, key, mask, dropout, options):
         return reason
-    facts = [
+    if query.is_cpu:
+        reason = kind.slower(module, query) or (
+            "" if mask is not None else kind.slower_unmasked(module, query, key)
+        )
+    else:
+        reason = _slower_on_gpu(query, value, mask is not None)
+    if reason:
+        return reason
+    facts = tuple(
         (type(each), each.dtype, each.device, each.shape[1], each.shape[3]) for each in (query, key, value)
-    ]
-    reason = _verdicts.get(tuple(facts))
+    )
+    reason = _verdicts.get(facts)
     if reason is None:
-        reason = _verdicts[tuple(facts)] = _judge(query, key, value)
+        reason = _verdicts[facts] = _judge(query, key, value)
     if not reason and fits.transformed():
         return fits.IN_TRANSFORM
     if not reason and torch.is_autocast_enabled(query.device.type):
         return fits.IN_AUTOCAST
     return reason
+
+
+def _unmasked(module, query, key, value, is_causal):
+    """(q, k, v, the plan) of a call without a mask: a query sees the keys up to its own number, of which a
+    static cache may have more."""
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    causal = bool(causal) and query.shape[2] > 1
+    if causal and key.shape[2] > query.shape[2]:
+        key, value = (each[:, :, : query.shape[2]] for each in (key, value))
+    plan = masks.Plan({"causal": causal, "q_offset": query.shape[2] - key.shape[2] if causal else 0})
+    return query, key, value, plan
 
 
 def attend(module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **options):
@@ -70,17 +105,22 @@ def attend(module, query, key, value, attention_mask, dropout=0.0, scaling=None,
     if kind is None or torch.compiler.is_compiling():
         return sdpa_attention_forward(module, query, key, value, attention_mask, **own)
     reason = _reason(kind, module, query, key, value, attention_mask, dropout, options)
+    given = query, key, value
+    if not reason and attention_mask is not None:
+        plan = masks.plan_of(attention_mask, query.shape[0], key.shape[2])
+        reason = kind.slower_masked(module, query, key, plan.share) if query.is_cpu else ""
+    elif not reason:
+        *given, plan = _unmasked(module, query, key, value, is_causal)
     calls = module.__dict__[classes.CALLS]
     calls[reason] = calls.get(reason, 0) + 1
     if reason:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **own)
-    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     made, _ = heddle.ops.flash_attention(
-        *(each.transpose(1, 2) for each in (query, key, value)),
-        causal=bool(causal) and query.shape[2] > 1,
+        *plan.tensors(*(each.transpose(1, 2) for each in given)),
         scale=query.shape[3] ** -0.5 if scaling is None else scaling,
+        **plan.attributes,
     )
-    return made, None
+    return made.view(query.shape[0], query.shape[2], *made.shape[2:]), None
 
 
 AttentionInterface.register(NAME, attend)

@@ -14,6 +14,11 @@ from heddle.patching import classes, fits
 _is_compiling = torch.compiler.is_compiling
 
 
+def _trains(module):
+    """In training mode also without a gradient: what a checkpoint computes again is then the same."""
+    return module.training or torch.is_grad_enabled()
+
+
 class Kind:
     """A stand-in: its `part` of a model, the `path` that its calls take, and its members.
 
@@ -37,8 +42,7 @@ class Kind:
         """Why torch is as fast for this call; empty: it is not."""
         if not x.is_cpu:
             return ""
-        # In training mode also without a gradient: what a checkpoint computes again is then the same.
-        if not module.training and not torch.is_grad_enabled():
+        if not _trains(module):
             if x.dtype not in self.dtypes:
                 return f"torch is as fast in {fits.dtype_text(x.dtype)}"
             return "" if x.numel() >= self.least else "torch is as fast for so few values"
@@ -252,6 +256,10 @@ class Attention(Kind):
     """Attention by transformers' interface, whose function counts the calls (heddle.patching.attention)."""
 
     otherwise = "torch sdpa"
+    # On a CPU: the part of all pairs of queries and keys up to which heddle is faster under a mask, for which
+    # torch computes all: without a gradient, in training, and in training in f32 where no keys are shared.
+    shares = (0.6, 0.25, 0.55)
+    longest_training = 512  # without a mask, and without shared keys, in f32
 
     def __init__(self):
         sizes = {
@@ -263,6 +271,20 @@ class Attention(Kind):
 
     def members(self, original):
         return {}
+
+    def slower_unmasked(self, module, query, key):
+        """Why torch is as fast on a CPU where there is no mask; empty: it is not."""
+        if not _trains(module):
+            return ""
+        if query.dtype != torch.float32 or query.shape[1] != key.shape[1]:
+            return "torch is as fast in training with shared keys, or in bfloat16"
+        return "" if query.shape[2] <= self.longest_training else "torch is as fast in training of long texts"
+
+    def slower_masked(self, module, query, key, share):
+        """Why torch is as fast on a CPU, where heddle visits that share of all pairs; empty: it is not."""
+        alone = query.dtype == torch.float32 and query.shape[1] == key.shape[1]
+        most = self.shares[0 if not _trains(module) else 2 if alone else 1]
+        return "" if share <= most else "its mask hides too few keys: torch is as fast"
 
     def trial(self, cls):
         from heddle.patching import attention

@@ -1,7 +1,7 @@
 """heddle's ops inside torch: `torch.ops.heddle.<name>`, gradients, `torch.compile`.
 
-Importing it registers every op that can be called by itself. `heddle.ops` imports it when torch is there;
-import it yourself where torch comes later than heddle.ops.
+Importing it registers every op that can be called by itself. `heddle.ops` imports it as soon as torch is
+there, whichever comes first.
 """
 
 import heddle.op
@@ -10,5 +10,6 @@ from heddle.torch.call import call, call_with_autocast, gradient_call_of
 from heddle.torch.register import LIBRARY
 
 heddle.op._inside_torch = own
+own.register_made()  # those that were made before torch came
 
 __all__ = ["LIBRARY", "call", "call_with_autocast", "gradient_call_of"]

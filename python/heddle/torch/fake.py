@@ -5,7 +5,7 @@ import functools
 import torch
 
 from heddle import _heddle
-from heddle.errors import InvalidArgument
+from heddle.errors import InvalidArgument, Unsupported
 
 
 def dtype_of(name):
@@ -59,7 +59,13 @@ def _size(info, output, dim, sizes):
     if dim.name in sizes:
         return sizes[dim.name] * dim.scale
     # No input has it: a size that only the run knows.
-    return torch.library.get_ctx().new_dynamic_size(min=1)
+    try:
+        return torch.library.get_ctx().new_dynamic_size(min=1)
+    except RuntimeError as error:
+        raise Unsupported(
+            f"[{info.name}] {output.name} has sizes that only the run knows, and meta tensors have none for"
+            " that; use FakeTensorMode"
+        ) from error
 
 
 @functools.cache

@@ -31,6 +31,13 @@ def registered(name):
         return op
 
 
+def register_made():
+    """Registers the ops of one's own that the registry has."""
+    for made in list(heddle.op._registered.values()):
+        with contextlib.suppress(Error):  # its own call says what is wrong with it
+            registered(made.name)
+
+
 @torch.compiler.assume_constant_result
 def _name_of(cls, given):
     """The name of the class's op, which is registered; this runs while torch.compile looks at the call."""

@@ -88,7 +88,7 @@ struct TileMemory {
 TileMemory memory_of(const OpSpec& op, const std::byte* args, const TileGrid& grid, i64 chip_bytes) {
   const auto padded = [](i64 bytes) { return (bytes + kScratchUnit - 1) / kScratchUnit * kScratchUnit; };
   const auto weight = std::ranges::find_if(op.fields, [](const Field& field) { return field.is_weight(); });
-  if (takes_matrix(op)) {
+  if (takes_matrix(op) && op.scratch && grid.axes().size() > 1) {
     // The sums lie on chip where they leave room for slabs, which may also use their memory (Block::fragment).
     const i64 chip = std::min(padded(op.scratch(args, grid[0])), chip_bytes / kScratchUnit * kScratchUnit);
     const i64 fragment = padded(fragment_bytes(grid.axes()[0].step, grid.axes()[1].step));
