@@ -1,20 +1,19 @@
 // Elements of matrices as floats, once for each target of Highway: a group of lanes at a time, because a look-up in a
 // table of values takes as long for a row of codes as its product.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_codes.cpp"
-#include <hwy/foreach_target.h>
-// foreach_target.h comes first.
 #include <cstring>
 
-#include <hwy/highway.h>
-
 #include "heddle/backend/cpu/arch/matrix.h"
+#include "heddle/backend/cpu/simd_blocks.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_codes.cpp"
+#include "heddle/backend/cpu/simd_targets.h"
+// simd_targets.h comes first.
+#include <hwy/ops/set_macros-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace heddle {
 namespace HWY_NAMESPACE {
-
-#include "heddle/backend/cpu/simd_value.h"
 
 using I32 = hn::RebindToSigned<D>;
 using I8 = hn::Rebind<int8_t, D>;

@@ -1,19 +1,19 @@
 // Matrix kernels over f32 operands, once for each target of Highway. A block of rows times one or two panels
 // stays in registers along all of k: a sum has one order, whatever rows and panels stand beside it.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_matrix.cpp"
-#include <hwy/foreach_target.h>
-// foreach_target.h comes first.
 #include <hwy/cache_control.h>
-#include <hwy/highway.h>
 
 #include "heddle/backend/cpu/arch/matrix.h"
+#include "heddle/backend/cpu/simd_blocks.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_matrix.cpp"
+#include "heddle/backend/cpu/simd_targets.h"
+// simd_targets.h comes first.
+#include <hwy/ops/set_macros-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace heddle {
 namespace HWY_NAMESPACE {
-
-#include "heddle/backend/cpu/simd_value.h"
 
 constexpr i32 kVecs = kPanelRows / kLanes;  // lane vectors across a panel
 constexpr i64 kStepBytes = 64;              // a panel's 16 rows at one k (f32) or at a pair of k (16 bits)

@@ -1,20 +1,18 @@
 // Tiles over SIMD blocks, once for each target of Highway. Each tile body is a translation unit of its own,
 // written from simd_body.cpp.in.
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_tiles.cpp"
-#include <hwy/foreach_target.h>
-// foreach_target.h comes first.
-#include <hwy/highway.h>
-
-#include "heddle/backend/cpu/simd_includes.h"
+#include "heddle/backend/cpu/simd_blocks.h"
 #include "heddle/backend/cpu/tiles_of.h"
 #include "heddle/tile/block_concept.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heddle/backend/cpu/simd_tiles.cpp"
+#include "heddle/backend/cpu/simd_targets.h"
+// simd_targets.h comes first.
+#include <hwy/ops/set_macros-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace heddle {
 namespace HWY_NAMESPACE {
-
-#include "heddle/backend/cpu/simd_target.inc"
 
 static_assert(heddle::Block<SimdBlock, Lanes, FewLanes> && PanelStream<SimdBlock>);
 

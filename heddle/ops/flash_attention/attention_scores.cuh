@@ -79,19 +79,28 @@ Side side_of(Block& block, const Tensor& begins, i32 size) {
 }
 
 // Calls f(first, last, own begin, own end, other begin, other end) for each part of [begin, end) of one side that belongs to one
-// sequence, with that sequence on both sides. Rows of no sequence come as a sequence that has nothing on the other side.
+// sequence, with that sequence on both sides. Rows of no sequence come as a sequence that has nothing on the other side. There is
+// one call of f: a compiler for a device makes its code as often as f is called.
 template <class F>
 void each_sequence(const Side& own, const Side& other, i32 sequences, i32 begin, i32 end, F&& f) {
-  if (begin >= end) return;
-  if (!own.begins) return f(begin, end, 0, own.size, 0, other.size);
-  i32 done = begin;
-  for (i32 n = 0; n < sequences; ++n) {
-    const i32 first = own.at(n), last = own.at(n + 1);
-    const i32 from = first > done ? first : done, to = last < end ? last : end;
-    if (from >= to) continue;
-    if (from > done) f(done, from, done, from, 0, 0);
-    f(from, to, first, last, other.at(n), other.at(n + 1) < other.at(n) ? other.at(n) : other.at(n + 1));
+  i32 n = 0;
+  for (i32 done = begin; done < end;) {
+    i32 to = end, own_begin = 0, own_end = own.size, other_begin = 0, other_end = other.size;
+    if (own.begins) {
+      const auto first = [&] { return own.at(n) > done ? own.at(n) : done; };
+      const auto last = [&] { return own.at(n + 1) < end ? own.at(n + 1) : end; };
+      while (n < sequences && first() >= last()) ++n;
+      if (n < sequences && own.at(n) <= done) {
+        to = last(), own_begin = own.at(n), own_end = own.at(n + 1);
+        other_begin = other.at(n);
+        other_end = other.at(n + 1) < other_begin ? other_begin : other.at(n + 1);
+        ++n;
+      } else {
+        to = n < sequences ? own.at(n) : end;
+        own_begin = done, own_end = to, other_begin = other_end = 0;
+      }
+    }
+    f(done, to, own_begin, own_end, other_begin, other_end);
     done = to;
   }
-  if (done < end) f(done, end, done, end, 0, 0);
 }
