@@ -1,8 +1,8 @@
 """python -m heddle.bench: times ops next to their peers.
 
-Ceilings come first: the rate of a copy and of torch's product. Each work is compared with its definition in float32
-before it is timed, next to its peers, in turn in a random order. Every visit has tensors of its own. A time is the
-median over the visits, with half of the distance between their quartiles.
+Ceilings come first: the rate of a copy and of torch's product. Each work is compared with its definition in
+float32 before it is timed, next to its peers, in turn in a random order. Every visit has tensors of its own.
+A time is the median over the visits, with half of the distance between their quartiles.
 
   python -m heddle.bench --suite smoke
   python -m heddle.bench --suite rows --out rows.json --page rows.html
@@ -34,7 +34,9 @@ def parse(words):
     parser.add_argument("--page", type=Path, help="HTML file with plots; needs no network")
     parser.add_argument("--compare", type=Path, help="JSON file of another run of this suite")
     parser.add_argument("--device", help="cuda or cpu; default: a GPU where there is one")
-    parser.add_argument("--scale", choices=("full", "tiny"), default="full", help="tiny: to test the suite itself")
+    parser.add_argument(
+        "--scale", choices=("full", "tiny"), default="full", help="tiny: to test the suite itself"
+    )
     parser.add_argument("--only", default="", help="works whose names contain this; several with |")
     parser.add_argument("--peers", default=",".join(KNOWN), help="those that may run; none: heddle alone")
     parser.add_argument("--visits", type=int, default=5, help="of each work, with tensors of its own")
@@ -66,7 +68,9 @@ def run_suite(arguments):
         if any(text in work.name for text in arguments.only.split("|"))
     ]
     if not works:
-        raise heddle.InvalidArgument(f"[bench] no work of {arguments.suite} has {arguments.only!r} in its name")
+        raise heddle.InvalidArgument(
+            f"[bench] no work of {arguments.suite} has {arguments.only!r} in its name"
+        )
     bench = measure.Bench(arguments.device, tiny, arguments.seconds, arguments.rounds)
     result = report.header(arguments, bench, peers)
     print(f"{result['device']}, commit {result['commit']}, torch {torch.__version__}")
@@ -88,19 +92,29 @@ def units_again(arguments, work):
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "again.json"
         command = [sys.executable, "-m", "heddle.bench", "--suite", arguments.suite, "--only", work]
-        command += ["--device", arguments.device, "--scale", arguments.scale, "--visits", str(arguments.visits)]
+        command += [
+            "--device",
+            arguments.device,
+            "--scale",
+            arguments.scale,
+            "--visits",
+            str(arguments.visits),
+        ]
         command += ["--rounds", str(arguments.rounds), "--peers", "none", "--seconds", "0", "--out", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise heddle.Error(f"[bench] {work} again: {done.stderr.strip()[-400:]}")
-        return {row["part"]: row["units"] for row in json.loads(out.read_text())["rows"] if row["work"] == work}
+        return {
+            row["part"]: row["units"] for row in json.loads(out.read_text())["rows"] if row["work"] == work
+        }
 
 
 def compare_with(arguments, result, baseline, take=units_again):
     """Notes in each row how it compares; returns those that are slower."""
     if baseline["device"] != result["device"]:
         raise heddle.InvalidArgument(
-            f"[bench] {arguments.compare} is of {baseline['device']}, this is {result['device']}; must be the same"
+            f"[bench] {arguments.compare} is of {baseline['device']}, this is {result['device']};"
+            " must be the same"
         )
     before = {(row["work"], row["part"]): row["units"] for row in baseline["rows"]}
     slower = []
@@ -110,11 +124,17 @@ def compare_with(arguments, result, baseline, take=units_again):
             row["compared"] = {"verdict": "new"}
             continue
         found, fresh = compare.judge(
-            before[name], lambda name=name: take(arguments, name[0])[name[1]], row["units"], compare.SUITE_TOLERANCE
+            before[name],
+            lambda name=name: take(arguments, name[0])[name[1]],
+            row["units"],
+            compare.SUITE_TOLERANCE,
         )
         row["compared"] = {"verdict": found, "change": round(compare.change(before[name], fresh), 4)}
         row["compared"]["samples"] = len(fresh)
-        print(f"{found:7} {row['compared']['change']:+6.1%} ({len(fresh)} samples)  {', '.join(name)}", flush=True)
+        print(
+            f"{found:7} {row['compared']['change']:+6.1%} ({len(fresh)} samples)  {', '.join(name)}",
+            flush=True,
+        )
         if found == "slower":
             slower.append(", ".join(name))
     return slower

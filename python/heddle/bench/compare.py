@@ -1,7 +1,7 @@
 """Which rows have become slower than those of a baseline by 5 % or more.
 
-A row's samples are times in units of known work that was timed next to them. Those of one process have more in
-common than those of two, so a row that looks slower is measured again in new processes before it fails.
+A row's samples are times in units of known work that was timed next to them. Those of one process have more
+in common than those of two, so a row that looks slower is measured again in new processes before it fails.
 """
 
 import math

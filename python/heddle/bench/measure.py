@@ -21,7 +21,7 @@ def error_of(made, wanted):
     return ((made - wanted).norm() / (wanted.norm() + 1e-30)).item()
 
 
-class Wrong(Exception):
+class WrongResultError(Exception):
     """A result that is too far from the right one."""
 
 
@@ -37,7 +37,7 @@ def _results(work, function, tensors, dy):
 
 
 def check(work):
-    """Compares with the definition in float32. Returns the worst error and torch's there, and the path taken."""
+    """Compares with the definition in float32. Returns the worst error, and torch's there."""
     tensors = work.inputs(*(work.check_shape or work.shape))
     wide = [each.float() if each.is_floating_point() else each for each in tensors]
     with torch.no_grad():
@@ -49,7 +49,7 @@ def check(work):
     for name, wanted in right.items():
         mine, theirs = error_of(ours[name], wanted), error_of(torchs[name], wanted)
         if not mine <= ALLOWED * theirs + ROUNDING:
-            raise Wrong(f"{name}: error {mine:.2e}, torch's is {theirs:.2e}")
+            raise WrongResultError(f"{name}: error {mine:.2e}, torch's is {theirs:.2e}")
         worst = max(worst, (mine, theirs))
     return worst
 
@@ -86,7 +86,7 @@ class Bench:
         """Checks; notes rows; returns an error or ""."""
         try:
             self.errors = check(work)
-        except Wrong as error:
+        except WrongResultError as error:
             return f"wrong: {error}"
         except heddle.Error as error:
             return f"refused: {error}"
@@ -106,7 +106,9 @@ class Bench:
         cases = {"heddle": self._calls(work, part, work.ours, sets)}
         mine = work.ours(*sets[0]) if first and part == FORWARD else None
         peers = self.peers_of[work.name]
-        row = self.rows.setdefault((work.name, part), {"peers": {}, "left_out": {}, "samples": {}, "units": []})
+        row = self.rows.setdefault(
+            (work.name, part), {"peers": {}, "left_out": {}, "samples": {}, "units": []}
+        )
         for name, function in list(peers.items()):
             if name in row["left_out"]:
                 continue
@@ -114,7 +116,7 @@ class Bench:
                 cases[name] = self._calls(work, part, function, sets)
                 made = cases[name]()
                 if mine is not None and not error_of(made, mine) <= PEERS_AGREE:
-                    raise Wrong(f"differs from heddle's by {error_of(made, mine):.2e}")
+                    raise WrongResultError(f"differs from heddle's by {error_of(made, mine):.2e}")
             except Exception as error:  # a foreign package may fail in any way
                 cases.pop(name, None)
                 row["left_out"][name] = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
@@ -166,7 +168,11 @@ class Bench:
             "us": round(mine * 1e3, 3),
             "spread": round(spread(samples["heddle"]), 5),
             "peers": {
-                name: {"us": round(ms * 1e3, 3), "spread": round(spread(samples[name]), 5), "ratio": round(ms / mine, 4)}
+                name: {
+                    "us": round(ms * 1e3, 3),
+                    "spread": round(spread(samples[name]), 5),
+                    "ratio": round(ms / mine, 4),
+                }
                 for name, ms in middle.items()
                 if name not in ("heddle", "yardstick")
             },
@@ -183,7 +189,7 @@ class Bench:
             made["rate"], made["rate_unit"] = round(amount.bytes / mine / 1e6, 1), "GB/s"
         if limit and not work.from_host:
             made["ceiling"] = limit_by
-            # A copy of as many bytes was timed in the same rounds; the product's rate is that of the whole run.
+            # A copy of as many bytes was timed in the same rounds; the product's rate is that of the run.
             made["of_ceiling"] = round((middle["yardstick"] if limit_by == "copy" else limit) / mine, 4)
         for name in ("sustained", "peak_mb", "error", "error_of_torch", "body", "why_no_kernel"):
             if row.get(name) not in (None, ""):
@@ -194,7 +200,7 @@ class Bench:
 
 
 def run(works, bench, visits, time_limit=0.0, say=lambda text: None):
-    """Visits all works, each time in another order. Returns (rows, failures, names left out for lack of time)."""
+    """Visits all works, each time in another order. Returns rows, failures, and names that lacked time."""
     end = time.monotonic() + time_limit if time_limit else float("inf")
     failures, left_out, alive = {}, [], []
     for work in works:
@@ -215,6 +221,3 @@ def run(works, bench, visits, time_limit=0.0, say=lambda text: None):
                 bench.visit(work)
     rows = [bench.result(work, part) for work in alive for part in work.amounts]
     return rows, failures, left_out
-
-
-__all__ = ["BACKWARD", "Bench", "Wrong", "check", "run"]

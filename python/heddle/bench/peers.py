@@ -1,6 +1,6 @@
 """Others that do the same work: which are here, and why the rest is not.
 
-Packages may also lie in a folder that HEDDLE_BENCH_PEERS names: unpacked wheels, for a machine without a network.
+Packages may also lie in a folder that HEDDLE_BENCH_PEERS names: unpacked wheels, where there is no network.
 """
 
 import functools
@@ -50,8 +50,8 @@ class Peers:
         return name not in self.missing
 
     def only(self, **functions):
-        """Those of the functions whose peer is here: liger=..., or liger_triton=..., named after the first word."""
-        return {name: made for name, made in functions.items() if self.has(name.split("_")[0])}
+        """Those of the functions whose peer is here."""
+        return {name: made for name, made in functions.items() if self.has(name)}
 
     def of(self, function, **others):
         """torch itself, the same compiled, and others."""
@@ -73,10 +73,11 @@ def compiled(function, **options):
     @functools.cache
     def made():
         import torch
+        import torch._dynamo.config
         import torch._functorch.config
 
-        # Gradients are timed on one graph again and again.
-        torch._functorch.config.donated_buffer = False
+        torch._functorch.config.donated_buffer = False  # gradients are timed on one graph again and again
+        torch._dynamo.config.recompile_limit = 64  # one function is compiled for many shapes
         return torch.compile(function, dynamic=False, **options)
 
     def call(*tensors):

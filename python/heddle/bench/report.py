@@ -13,7 +13,18 @@ import heddle
 from heddle.bench.timing import is_gpu
 
 FORM = 1  # of the file
-KEYS = ("form", "suite", "device", "date", "commit", "command", "versions", "ceilings", "peers_missing", "rows")
+KEYS = (
+    "form",
+    "suite",
+    "device",
+    "date",
+    "commit",
+    "command",
+    "versions",
+    "ceilings",
+    "peers_missing",
+    "rows",
+)
 
 
 def commit():
@@ -82,7 +93,9 @@ def goal_text(row):
 
 
 def line(row):
-    peers = ", ".join(f"{name} {time_text(peer['us'])} ({peer['ratio']:.2f})" for name, peer in row["peers"].items())
+    peers = ", ".join(
+        f"{name} {time_text(peer['us'])} ({peer['ratio']:.2f})" for name, peer in row["peers"].items()
+    )
     rate = f"{row['rate']:.0f} {row['rate_unit']}" if row.get("rate", 0) >= 10 else ""
     if row.get("rate", 10) < 10:
         rate = f"{row['rate']:.3f} {row['rate_unit']}"
@@ -100,7 +113,9 @@ def more_lines(row):
         mine, *others = row["sustained"].values()
         yield f"    without a pause: {each}" + (f" ({others[0] / mine:.3f})" if others else "")
     if "peak_mb" in row:
-        yield "    memory at its peak: " + ", ".join(f"{name} {mb:.0f} MB" for name, mb in row["peak_mb"].items())
+        yield "    memory at its peak: " + ", ".join(
+            f"{name} {mb:.0f} MB" for name, mb in row["peak_mb"].items()
+        )
     if "why_no_kernel" in row:
         yield f"    {row['body']}: {row['why_no_kernel']}"
     for name, why in row.get("left_out", {}).items():

@@ -1,4 +1,4 @@
-"""Time: bursts in a new order each round, calls without a pause for half a second, and calls as the host makes them.
+"""Time: bursts in a new order each round, calls without a pause, and calls as the host makes them.
 
 Needs torch alone; bench/device_kernel.py loads this file without the package.
 """
@@ -24,8 +24,8 @@ def wait(device):
 
 
 def _on_clock(run, calls, device, submit_s=0.0):
-    """Milliseconds a call. On a GPU the calls wait in the queue behind a kernel that sleeps for as long as the host
-    needs to make them, so that no call waits for the host."""
+    """Milliseconds a call. On a GPU the calls wait in the queue behind a kernel that sleeps while the host makes
+    them, so that no call waits for the host."""
     if not is_gpu(device):
         begin = time.perf_counter()
         for _ in range(calls):
@@ -56,8 +56,8 @@ def _submit_s(run, device):
 
 
 def bursts(cases, device, rounds=5, calls=0):
-    """Milliseconds of each of {name: function}: a list of `rounds` samples, taken in turn in a random order. All
-    cases make their calls equally often where `calls` is given; else as many as take BURST_MS."""
+    """Milliseconds of each of {name: function}: a list of `rounds` samples, taken in turn in a random order.
+    `calls`: of a sample; 0: as many as take BURST_MS."""
     plan = {}
     for name, run in cases.items():
         run()
@@ -127,8 +127,8 @@ def peak_bytes(device):
 
 
 class Yardstick:
-    """Known work next to each row: a copy of as many bytes, or a product of torch. It shows what the device does at
-    that moment, so that rows of two runs can be compared."""
+    """Known work next to each row: a copy of as many bytes, or a product of torch. It shows what the device
+    does at that moment, so that rows of two runs can be compared."""
 
     def __init__(self, device, tiny):
         self.device, self.side = device, 256 if tiny else 4096 if is_gpu(device) else 1024
@@ -164,7 +164,11 @@ class Yardstick:
         copy, product = (min(times[name]) for name in ("copy", "product"))
         dtype = str(self._dtype()).removeprefix("torch.")
         return {
-            "copy": {"value": round(size / copy / 1e6, 1), "unit": "GB/s", "of": f"torch copies {size >> 20} MB"},
+            "copy": {
+                "value": round(size / copy / 1e6, 1),
+                "unit": "GB/s",
+                "of": f"torch copies {size >> 20} MB",
+            },
             "product": {
                 "value": round(2 * side**3 / product / 1e9, 3),
                 "unit": "TFLOP/s",

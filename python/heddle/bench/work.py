@@ -16,9 +16,9 @@ class Amount:
 
 @dataclass
 class Work:
-    """`inputs(*shape)` makes the tensors of a call. `exact` is the definition by torch, for any dtype: its result in
-    float32 is right, and its error in the tensors' own dtype is what is allowed, times ALLOWED. It is computed on
-    tensors of `check_shape`. A function of `peers` that raises is left out, with its reason.
+    """`inputs(*shape)` makes the tensors of a call. `exact` is the definition by torch, for any dtype: its
+    result in float32 is right, and its error in the tensors' own dtype is what is allowed, nearly. It is
+    computed on tensors of `check_shape`. A function of `peers` that raises is left out, with its reason.
     """
 
     name: str

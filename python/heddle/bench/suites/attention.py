@@ -1,6 +1,7 @@
-"""Attention of whole sequences against cuDNN, and with windows, documents and ALiBi against flex_attention."""
+"""Attention of whole sequences against cuDNN; with windows, documents and ALiBi against flex_attention."""
 
 import functools
+import itertools
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -70,7 +71,9 @@ def plain(peers, device, batch, length, heads, dim, causal=False, goal=None):
 
     others = peers.only(cudnn=cudnn(causal), torch=heads_first(theirs))
     if "cudnn" in others and length > 2048:
-        del others["torch"]  # its own choice is one of the two below; it has shown nothing else on long sequences
+        del others[
+            "torch"
+        ]  # its own choice is one of the two below; it has shown nothing else on long sequences
     return Work(
         name=f"flash_attention {batch} x {length} x {heads} x {dim}{' causal' if causal else ''}",
         ours=lambda q, k, v: ops.flash_attention(q, k, v, causal=causal)[0],
@@ -161,7 +164,7 @@ def documents(peers, device, shape):
         return lambda b, h, position, key: (position >= key) & (number[position] == number[key])
 
     cuts = cuts_of(shape[1])
-    lengths = [b - a for a, b in zip(cuts, cuts[1:], strict=False)]
+    lengths = [b - a for a, b in itertools.pairwise(cuts)]
     return Work(
         name=f"flash_attention {shape_text(shape)} documents {len(lengths)}",
         ours=ours,

@@ -16,7 +16,7 @@ GOALS = {16: 0.90, 128: 0.92, 512: 0.95, 1024: 0.97}
 
 
 def product(peers, device, m, n, k, kind="nt", label="", gradient=False, goal=1.0):
-    """x [m, k] times w, as torch names the ways to lie: "nt" is x @ w.T with w [n, k], the layer of a model."""
+    """x [m, k] times w; "nt" is x @ w.T with w [n, k], a layer of a model."""
 
     def inputs(m, n, k):
         x = randn(device, k, m) if kind[0] == "t" else randn(device, m, k)

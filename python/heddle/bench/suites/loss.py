@@ -14,7 +14,9 @@ def exact(x, weight, target):
 
 
 def works(peers, device, tiny):
-    rows, width, classes = (16, 32, 256) if tiny else (8192, 4096, 131072) if is_gpu(device) else (256, 512, 8192)
+    rows, width, classes = (
+        (16, 32, 256) if tiny else (8192, 4096, 131072) if is_gpu(device) else (256, 512, 8192)
+    )
 
     def inputs(rows, width, classes):
         # Logits of about one, as those of a model that has begun to learn.

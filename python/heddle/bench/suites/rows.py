@@ -1,4 +1,4 @@
-"""Rows and single elements: norms, softmax, activations, rope, sums, losses, transposition. Memory limits them."""
+"""Rows and single elements: norms, softmax, activations, rope, sums, losses, transposition."""
 
 import torch
 from torch.nn import functional as F
@@ -12,7 +12,7 @@ HEAD = 128
 
 
 def turned(x, table):
-    """Pairs (i, i + HEAD / 2) of each head turned by the angles of a row: cosines and sines, one after the other."""
+    """Pairs (i, i + HEAD / 2) of each head turned by the angles of a row. table: cosine, sine, cosine, ..."""
     heads = x.unflatten(1, (-1, 2, HEAD // 2))
     first, second = heads[:, :, 0], heads[:, :, 1]
     cosine, sine = table[:, None, 0::2].to(x.dtype), table[:, None, 1::2].to(x.dtype)

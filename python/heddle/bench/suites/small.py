@@ -9,7 +9,9 @@ from heddle.bench.work import BOTH, FORWARD, Amount, Work
 
 
 def made_by_host(work, backward):
-    work = replace(work, from_host=True, goal_of="peer", goal={FORWARD: 1.0, BOTH: 1.0} if backward else {FORWARD: 1.0})
+    work = replace(
+        work, from_host=True, goal_of="peer", goal={FORWARD: 1.0, BOTH: 1.0} if backward else {FORWARD: 1.0}
+    )
     work.peers = {name: run for name, run in work.peers.items() if name == "torch"}
     work.amounts = {FORWARD: Amount(), BOTH: Amount()} if backward else {FORWARD: Amount()}
     return work

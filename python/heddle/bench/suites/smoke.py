@@ -11,5 +11,7 @@ def works(peers, device, tiny):
     yield from rows.of_rows(peers, device, *shape, min(shape[0], 512), only=some)
     side = 64 if tiny else 8192 if large else 512
     yield gemm.product(peers, device, side, side, side)
-    yield attention.plain(peers, device, *((1, 64, 2, 64) if tiny else (2, 8192, 16, 128) if large else (1, 512, 4, 64)))
+    yield attention.plain(
+        peers, device, *((1, 64, 2, 64) if tiny else (2, 8192, 16, 128) if large else (1, 512, 4, 64))
+    )
     yield from list(small.works(peers, device, tiny))[:3]
