@@ -39,7 +39,7 @@ def parse(words):
     )
     parser.add_argument("--only", default="", help="works whose names contain this; several with |")
     parser.add_argument("--peers", default=",".join(KNOWN), help="those that may run; none: heddle alone")
-    parser.add_argument("--visits", type=int, default=5, help="of each work, with tensors of its own")
+    parser.add_argument("--visits", type=int, default=8, help="of each work, with tensors of its own")
     parser.add_argument("--rounds", type=int, default=3, help="samples of a visit")
     parser.add_argument("--seconds", type=float, default=0.5, help="of calls without a pause; 0: none")
     parser.add_argument("--time-limit", type=float, default=0, help="seconds after which nothing new begins")
@@ -80,64 +80,56 @@ def run_suite(arguments):
         print(f"no {name}: {why}")
 
     def say(found):
-        for text in [found] if isinstance(found, str) else report.lines_of(found):
-            print(text, flush=True)
+        print(found, file=sys.stderr, flush=True)
 
     rows, failures, left_out = measure.run(works, bench, arguments.visits, arguments.time_limit, say)
+    for row in rows:
+        print("\n".join(report.lines_of(row)))
     return result | {"rows": rows, "failures": failures, "left_out": left_out}
 
 
-def units_again(arguments, work):
-    """Units by part of one work, from a new process."""
+def units_again(arguments, works):
+    """Units by (work, part) of some works, from a new process."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "again.json"
-        command = [sys.executable, "-m", "heddle.bench", "--suite", arguments.suite, "--only", work]
-        command += [
-            "--device",
-            arguments.device,
-            "--scale",
-            arguments.scale,
-            "--visits",
-            str(arguments.visits),
+        command = [
+            sys.executable,
+            "-m",
+            "heddle.bench",
+            "--suite",
+            arguments.suite,
+            "--only",
+            "|".join(works),
         ]
-        command += ["--rounds", str(arguments.rounds), "--peers", "none", "--seconds", "0", "--out", str(out)]
+        command += ["--device", arguments.device, "--scale", arguments.scale, "--out", str(out)]
+        command += ["--visits", str(arguments.visits), "--rounds", str(arguments.rounds)]
+        command += ["--peers", "none", "--seconds", "0", "--commit", "again"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise heddle.Error(f"[bench] {work} again: {done.stderr.strip()[-400:]}")
-        return {
-            row["part"]: row["units"] for row in json.loads(out.read_text())["rows"] if row["work"] == work
-        }
+            raise heddle.Error(f"[bench] {', '.join(works)} again: {done.stderr.strip()[-400:]}")
+        return {(row["work"], row["part"]): row["units"] for row in json.loads(out.read_text())["rows"]}
 
 
 def compare_with(arguments, result, baseline, take=units_again):
     """Notes in each row how it compares; returns those that are slower."""
-    if baseline["device"] != result["device"]:
-        raise heddle.InvalidArgument(
-            f"[bench] {arguments.compare} is of {baseline['device']}, this is {result['device']};"
-            " must be the same"
-        )
+    for key in ("device", "suite", "scale"):
+        if baseline[key] != result[key]:
+            raise heddle.InvalidArgument(
+                f"[bench] {arguments.compare} has {key} {baseline[key]}, this is {result[key]}; must be the same"
+            )
     before = {(row["work"], row["part"]): row["units"] for row in baseline["rows"]}
-    slower = []
-    for row in result["rows"]:
-        name = (row["work"], row["part"])
-        if name not in before:
-            row["compared"] = {"verdict": "new"}
-            continue
-        found, fresh = compare.judge(
-            before[name],
-            lambda name=name: take(arguments, name[0])[name[1]],
-            row["units"],
-            compare.SUITE_TOLERANCE,
-        )
-        row["compared"] = {"verdict": found, "change": round(compare.change(before[name], fresh), 4)}
-        row["compared"]["samples"] = len(fresh)
-        print(
-            f"{found:7} {row['compared']['change']:+6.1%} ({len(fresh)} samples)  {', '.join(name)}",
-            flush=True,
-        )
-        if found == "slower":
-            slower.append(", ".join(name))
-    return slower
+    rows = {(row["work"], row["part"]): row for row in result["rows"]}
+    fresh = {name: row["units"] for name, row in rows.items()}
+    found = compare.judge_all(
+        before, fresh, lambda names: take(arguments, list(dict.fromkeys(work for work, _ in names)))
+    )
+    for name, row in rows.items():
+        row["compared"] = {"verdict": found[name], "samples": len(fresh[name])}
+        if name in before:
+            row["compared"]["change"] = round(compare.change(before[name], fresh[name]), 4)
+            print(f"{found[name]:7} {row['compared']['change']:+6.1%} ({len(fresh[name])} samples)", end="  ")
+            print(", ".join(name), flush=True)
+    return [", ".join(name) for name, verdict in found.items() if verdict == "slower"]
 
 
 def main(words=None):

@@ -8,9 +8,11 @@ import math
 import statistics
 
 TOLERANCE = 0.015  # a loss of so much is no loss: what compilers and neighbours change by themselves
-# Of ops, where runs of equal code differ by up to 0.6 % as a whole: clocks, and places in memory.
-SUITE_TOLERANCE = 0.025
 LOSS = 0.05  # that is to be found
+# Runs of a suite differ as a whole, by up to 0.6 % (clocks, places in memory), so that a loss of 5 % may look
+# like one of 4 %, and none like one of 1 %.
+SUITE_BOUNDS = (0.02, 0.035)
+DISTURBED = 0.2  # the slowest samples that are left out: what disturbs one only makes it longer
 FEW, MOST = 5, 30  # samples
 CONFIRMED = 10  # samples that a failure takes at least
 SURE = 2.6  # standard deviations: one look in 200 is wrong where the loss is just the tolerance
@@ -23,25 +25,44 @@ def rank_score(samples, others):
     return (above - n * m / 2) / math.sqrt(n * m * (n + m + 1) / 12)
 
 
-def verdict(baseline, fresh, tolerance=TOLERANCE):
-    """'slower', 'fine', or '' where more samples are needed."""
+def steady(samples):
+    return sorted(samples)[: len(samples) - math.ceil(DISTURBED * len(samples))]
+
+
+def verdict(baseline, fresh, bounds=(TOLERANCE, LOSS)):
+    """'slower', 'fine', or '' where more samples are needed. `bounds`: a loss that is none, and one that is."""
+    tolerance, loss = bounds
     most = len(fresh) >= MOST
     if len(fresh) < FEW:
         return ""
     if rank_score(fresh, [value * (1 + tolerance) for value in baseline]) > SURE and len(fresh) >= CONFIRMED:
         return "slower"
-    if rank_score([value * (1 + LOSS) for value in baseline], fresh) > SURE or most:
+    if rank_score([value * (1 + loss) for value in baseline], fresh) > SURE or most:
         return "fine"
     return ""
 
 
-def judge(baseline, take, fresh=(), tolerance=TOLERANCE):
-    """The verdict, and the samples that it took; `take` measures one or a list of them, `fresh` are there."""
-    fresh = list(fresh)
-    while not (found := verdict(baseline, fresh, tolerance)):
-        taken = take()
-        fresh += taken if isinstance(taken, list) else [taken]
+def judge(baseline, take):
+    """The verdict, and the samples that it took; `take` measures one."""
+    fresh = []
+    while not (found := verdict(baseline, fresh)):
+        fresh.append(take())
     return found, fresh
+
+
+def judge_all(baselines, fresh, take):
+    """Verdicts by name, "new" where there is no baseline. `take(names)` measures those that are not decided
+    again, in a new process; their samples are added to those of `fresh`."""
+    found = {name: "" if name in baselines else "new" for name in fresh}
+    while True:
+        for name, words in found.items():
+            if not words:
+                found[name] = verdict(steady(baselines[name]), steady(fresh[name]), SUITE_BOUNDS)
+        if not (open_ones := [name for name, words in found.items() if not words]):
+            return found
+        for name, samples in take(open_ones).items():
+            if name in open_ones:
+                fresh[name] = fresh[name] + samples
 
 
 def change(baseline, fresh):

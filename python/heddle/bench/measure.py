@@ -213,8 +213,8 @@ def run(works, bench, visits, time_limit=0.0, say=lambda text: None):
             continue
         bench.visit(work, first=True)
         alive.append(work)
-        for part in work.amounts:
-            say(bench.result(work, part))
+        first = [bench.result(work, part) for part in work.amounts]
+        say(f"{work.name}: " + ", ".join(f"{row['part']} {row['us']:.1f} us" for row in first))
     for _ in range(1, visits):
         for work in random.sample(alive, len(alive)):
             if time.monotonic() < end:

@@ -24,8 +24,8 @@ def wait(device):
 
 
 def _on_clock(run, calls, device, submit_s=0.0):
-    """Milliseconds a call. On a GPU the calls wait in the queue behind a kernel that sleeps while the host makes
-    them, so that no call waits for the host."""
+    """Milliseconds a call. On a GPU the calls wait in the queue behind a kernel that sleeps while the host
+    makes them, so that no call waits for the host."""
     if not is_gpu(device):
         begin = time.perf_counter()
         for _ in range(calls):
