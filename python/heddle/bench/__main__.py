@@ -115,7 +115,8 @@ def compare_with(arguments, result, baseline, take=units_again):
     for key in ("device", "suite", "scale"):
         if baseline[key] != result[key]:
             raise heddle.InvalidArgument(
-                f"[bench] {arguments.compare} has {key} {baseline[key]}, this is {result[key]}; must be the same"
+                f"[bench] {arguments.compare} has {key} {baseline[key]}, this is {result[key]};"
+                " must be the same"
             )
     before = {(row["work"], row["part"]): row["units"] for row in baseline["rows"]}
     rows = {(row["work"], row["part"]): row for row in result["rows"]}

@@ -30,7 +30,7 @@ def steady(samples):
 
 
 def verdict(baseline, fresh, bounds=(TOLERANCE, LOSS)):
-    """'slower', 'fine', or '' where more samples are needed. `bounds`: a loss that is none, and one that is."""
+    """'slower', 'fine', or '' where more samples are needed. `bounds`: a loss that is none, one that is."""
     tolerance, loss = bounds
     most = len(fresh) >= MOST
     if len(fresh) < FEW:

@@ -1,0 +1,44 @@
+"""Where NVIDIA's tools are, and what to do where they are not."""
+
+import glob
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import heddle
+
+# name: (variable that names the program or its folder, places to look at, how to get it)
+TOOLS = {
+    "ncu": (
+        "HEDDLE_NCU",
+        ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu"),
+        "Nsight Compute comes with the CUDA toolkit, or as the package nsight-compute of NVIDIA's repositories",
+    ),
+    "compute-sanitizer": (
+        "HEDDLE_SANITIZER",
+        ("/usr/local/cuda/bin/compute-sanitizer", "{site}/nvidia/cu13/bin/compute-sanitizer"),
+        "`pip install nvidia-cuda-sanitizer-api` has it, and so has the CUDA toolkit",
+    ),
+}
+
+
+def find(name):
+    """The path of a tool; an error says how to get it."""
+    variable, places, how = TOOLS[name]
+    if given := os.environ.get(variable):
+        path = Path(given) / name if Path(given).is_dir() else Path(given)
+        if not os.access(path, os.X_OK):
+            raise heddle.Unsupported(
+                f"[profile] {variable} is {given}; must be {name}, or the folder that has it"
+            )
+        return str(path)
+    if found := shutil.which(name):
+        return found
+    site = next((folder for folder in sys.path if folder.endswith("-packages")), "")
+    for place in places:
+        if found := sorted(glob.glob(place.format(site=site))):
+            return found[-1]
+    raise heddle.Unsupported(
+        f"[profile] {name} is not on the PATH, nor in {', '.join(places)}: {how}; {variable} names it elsewhere"
+    )
