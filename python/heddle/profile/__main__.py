@@ -34,9 +34,7 @@ def parse(words):
         "python -m heddle.profile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("tool", choices=("trace", "ncu", "sanitizer"))
-    parser.add_argument(
-        "ops", nargs="+", metavar="OP", help="names of ops; sanitizer: also kernels, for all of them"
-    )
+    parser.add_argument("ops", nargs="+", metavar="OP", help="names of ops; all: every one")
     parser.add_argument("--device", help="cuda or cpu; default: a GPU where there is one")
     parser.add_argument("--most", type=int, default=8, help="cases of an op; 0: all")
     parser.add_argument("--seconds", type=float, default=0, help="sanitizer: after which no case begins")
@@ -48,53 +46,12 @@ def parse(words):
     parser.add_argument("--out", help="trace: also a page (.html), .perfetto or .nanotrace of the program")
     arguments = parser.parse_args(words)
     arguments.device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if arguments.ops == ["kernels"]:
-        arguments.ops = list(KERNELS)
+    if arguments.ops == ["all"]:
+        arguments.ops = [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
     for op in arguments.ops:
         if op not in heddle.ops.NAMES:
             raise heddle.InvalidArgument(f"[profile] no op {op}; heddle.ops.NAMES lists them")
     return arguments
-
-
-# Ops that have whole kernels, those with most code first.
-KERNELS = (
-    "matmul",
-    "flash_attention",
-    "flash_attention_backward",
-    "power_attention",
-    "power_attention_backward",
-    "power_attention_keys_backward",
-    "sympow_mma",
-    "sympow_mma_backward",
-    "mma_sympow",
-    "state_scan",
-    "state_scan_backward",
-    "softmax",
-    "softmax_backward",
-    "rms_norm",
-    "rms_norm_backward",
-    "rms_norm_residual",
-    "layer_norm",
-    "layer_norm_backward",
-    "layer_norm_residual",
-    "cross_entropy",
-    "cross_entropy_backward",
-    "transpose",
-    "copy",
-    "reduce",
-    "column_sum",
-    "rope",
-    "rope_backward",
-    "activation",
-    "activation_backward",
-    "gated_activation",
-    "gated_activation_backward",
-    "gated_product",
-    "gated_product_backward",
-    "adamw",
-    "quantize",
-    "quantize_both",
-)
 
 
 def main(words=None):

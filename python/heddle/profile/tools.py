@@ -13,7 +13,7 @@ TOOLS = {
     "ncu": (
         "HEDDLE_NCU",
         ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu"),
-        "Nsight Compute comes with the CUDA toolkit, or as the package nsight-compute of NVIDIA's repositories",
+        "Nsight Compute comes with the CUDA toolkit, or as nsight-compute from NVIDIA's repositories",
     ),
     "compute-sanitizer": (
         "HEDDLE_SANITIZER",
@@ -29,9 +29,7 @@ def find(name):
     if given := os.environ.get(variable):
         path = Path(given) / name if Path(given).is_dir() else Path(given)
         if not os.access(path, os.X_OK):
-            raise heddle.Unsupported(
-                f"[profile] {variable} is {given}; must be {name}, or the folder that has it"
-            )
+            raise heddle.Unsupported(f"[profile] {variable} is {given}; must be {name}, or its folder")
         return str(path)
     if found := shutil.which(name):
         return found

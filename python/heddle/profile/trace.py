@@ -9,7 +9,9 @@ from heddle.bench import timing
 from heddle.bench.timing import Yardstick
 from heddle.cases import call, dtype_of, random_tensor, small_cases, tensors_of
 
-FLOAT_FIRST = ("bfloat16", "float16", "float32")
+
+def elements_of(case):
+    return sum(torch.Size(sizes).numel() for _, sizes, _ in case["tensors"].values())
 
 
 def largest_case(op):
@@ -17,9 +19,7 @@ def largest_case(op):
     cases = list(small_cases(op))
     if not cases:
         raise heddle.Unsupported(f"[profile] {op} has no case of its own; give sizes with --size")
-    number, case = max(
-        cases, key=lambda each: sum(torch.Size(s).numel() for _, s, _ in each[1]["tensors"].values())
-    )
+    number, case = max(cases, key=lambda each: elements_of(each[1]))
     return tensors_of(op, number, case), case
 
 
@@ -61,14 +61,11 @@ def program_lines(op, inputs, results, attributes, out):
     trace = kernel.trace()
     took = (trace.computed - trace.ready).tolist()
     workers = len(set(trace.worker.tolist()))
-    yield (
-        f"as a program on {kernel.executor}: {len(took)} tiles on {workers} workers,"
-        f" {trace.done.max() / 1e3:.1f} us from the first to the last"
-    )
-    yield (
-        f"a tile: {statistics.median(took) / 1e3:.2f} us (median), {max(took) / 1e3:.2f} us (slowest);"
-        f" waits before tiles: {(trace.ready - trace.fetched).sum() / 1e3:.1f} us of all workers"
-    )
+    total = trace.done.max() / 1e3
+    yield f"as a program on {kernel.executor}: {len(took)} tiles on {workers} workers in {total:.1f} us"
+    waits = (trace.ready - trace.fetched).sum() / 1e3
+    middle = statistics.median(took) / 1e3
+    yield f"a tile: {middle:.2f} us (median), {max(took) / 1e3:.2f} us (slowest); all waits: {waits:.1f} us"
     if out:
         kernel.write_trace(out)
         yield f"wrote {out}"
@@ -90,7 +87,7 @@ def run(op, device, sizes=None, dtype="float32", out=None):
     size = sum(each.numel() * each.element_size() for each in (*inputs.values(), *results))
     copy = Yardstick(device, tiny=False).copy(size)
     times = timing.bursts({"op": lambda: call(op, inputs, case), "copy": copy}, device, rounds=7)
-    mine, copied = (statistics.median(times[name]) for name in ("op", "copy"))
+    mine, copied = statistics.median(times["op"]), min(times["copy"])
     yield (
         f"{mine * 1e3:.1f} us for {size / 1e6:.3f} MB: {size / mine / 1e6:.1f} GB/s, {copied / mine:.2f} of the rate"
         f" at which torch copies as many bytes ({size / copied / 1e6:.1f} GB/s)"
