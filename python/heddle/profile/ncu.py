@@ -108,10 +108,11 @@ def in_words(kernel):
             f"    memory: {v['read'] / 1e6:.2f} MB read, {v.get('written', 0) / 1e6:.2f} MB written:"
             f" {moved / seconds / 1e9:.0f} GB/s, {v.get('memory', 0):.0f} % of what it can"
         )
-    yield (
-        f"    arithmetic: {v.get('compute', 0):.0f} % of the SMs, tensor cores {v.get('tensor', 0):.0f} %;"
-        f" occupancy {v.get('occupancy', 0):.0f} %, {v.get('registers', 0):.0f} registers a thread"
-    )
+    arithmetic = "not counted"
+    if "compute" in v:
+        arithmetic = f"{v['compute']:.0f} % of the SMs, tensor cores {v.get('tensor', 0):.0f} %"
+    occupancy = f"occupancy {v.get('occupancy', 0):.0f} %, {v.get('registers', 0):.0f} registers a thread"
+    yield f"    arithmetic: {arithmetic}; {occupancy}"
     stalls = {name.removeprefix("stall "): x for name, x in v.items() if name.startswith("stall ") and x > 0}
     total = sum(stalls.values())
     top = sorted(stalls, key=stalls.get, reverse=True)[:3]

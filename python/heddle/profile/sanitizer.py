@@ -12,7 +12,7 @@ CHECKS = ("memcheck", "racecheck", "initcheck")
 FOUND = 3  # exit code of a run that found something
 MARK = "========="
 SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
-OF_THE_TOOL = re.compile(r"Internal Sanitizer Error|Error: (?!Race)|Target application")
+OF_THE_TOOL = re.compile(r"Internal Sanitizer Error|Error: (?!Race)|Tip: |Target application")
 
 
 @dataclass

@@ -34,9 +34,11 @@ def find(name):
     if found := shutil.which(name):
         return found
     site = next((folder for folder in sys.path if folder.endswith("-packages")), "")
+    places = [place.format(site=site) for place in places]
     for place in places:
-        if found := sorted(glob.glob(place.format(site=site))):
+        if found := sorted(glob.glob(place)):
             return found[-1]
     raise heddle.Unsupported(
-        f"[profile] {name} is not on the PATH, nor in {', '.join(places)}: {how}; {variable} names it elsewhere"
+        f"[profile] {name} is not on the PATH, nor at {', '.join(places)}: {how};"
+        f" {variable} names it elsewhere"
     )
