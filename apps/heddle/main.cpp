@@ -55,7 +55,8 @@ CLI::App* find_command(CLI::App& app, int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
-  hand_to_python(argc, argv);
+  const std::string python = hand_to_python(argc, argv);
+  require(python.empty(), "{}", python);
   register_builtins();
   CLI::App app(kAbout, "heddle");
   app.footer(kFooter);

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/core.h>
 #include <unistd.h>
-
-#include "heddle/base/error.h"
 
 namespace heddle {
 namespace {
@@ -37,9 +36,9 @@ std::string module_of(const std::vector<std::string_view>& words) {
 
 }  // namespace
 
-void hand_to_python(int argc, char** argv) {
+std::string hand_to_python(int argc, char** argv) {
   const std::string module = module_of({argv + 1, argv + std::max(argc, 1)});
-  if (module.empty()) return;
+  if (module.empty()) return {};
   const char* given = std::getenv("HEDDLE_PYTHON");
   const std::string python = given && *given ? given : "python3";
   std::vector<std::string> words = {python, "-c", kStart, module};
@@ -48,8 +47,8 @@ void hand_to_python(int argc, char** argv) {
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   execvp(python.c_str(), pointers.data());
-  fail(ErrorCode::kInvalidArgument, "[{}] {} does not start: {}; HEDDLE_PYTHON names a Python interpreter",
-       argv[1], python, std::strerror(errno));
+  return fmt::format("[{}] {} does not start: {}; HEDDLE_PYTHON names a Python interpreter", argv[1], python,
+                     std::strerror(errno));
 }
 
 }  // namespace heddle
