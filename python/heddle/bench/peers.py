@@ -3,8 +3,9 @@
 Packages may also lie in a folder that HEDDLE_BENCH_PEERS names: unpacked wheels, where there is no network.
 """
 
+import contextlib
 import functools
-import importlib
+import importlib.metadata
 import os
 import sys
 
@@ -12,6 +13,7 @@ from heddle.bench.timing import is_gpu
 
 KNOWN = ("torch", "compile", "cudnn", "flex", "liger", "quack")
 MODULES = {"liger": "liger_kernel.ops", "quack": "quack"}
+PACKAGES = {"liger": "liger-kernel", "quack": "quack-kernels", "triton": "triton"}
 
 
 class Peers:
@@ -46,6 +48,14 @@ class Peers:
             return f"import {MODULES[name]}: {type(error).__name__}: {error}"
         return ""
 
+    def versions(self):
+        found = {}
+        for name, package in PACKAGES.items():
+            if name in self.modules or (name == "triton" and self.has("compile")):
+                with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                    found[name] = importlib.metadata.version(package)
+        return found
+
     def has(self, name):
         return name not in self.missing
 
@@ -65,6 +75,10 @@ class Peers:
             return made[0] if isinstance(made, tuple) else made
 
         return call
+
+    def quack(self, name, **options):
+        """A function of quack."""
+        return lambda *tensors: getattr(self.modules["quack"], name)(*tensors, **options)
 
 
 def compiled(function, **options):

@@ -44,8 +44,7 @@ def header(arguments, bench, peers):
     versions = {"torch": torch.__version__, "python": platform.python_version()}
     if is_gpu(arguments.device) and torch.backends.cudnn.is_available():
         versions["cudnn"] = str(torch.backends.cudnn.version())
-    for name, module in peers.modules.items():
-        versions[name] = str(getattr(module, "__version__", "unknown"))
+    versions |= peers.versions()
     return {
         "form": FORM,
         "suite": arguments.suite,
@@ -89,7 +88,7 @@ def goal_text(row):
     reached = row.get("of_ceiling") if row["goal_of"] == "copy" else row.get("ratio")
     if reached is None:
         return ""
-    return f"{'ok' if reached >= row['goal'] else 'below'} {row['goal']:.2f}"
+    return f"{'ok' if round(reached, 2) >= row['goal'] else 'below'} {row['goal']:.2f}"
 
 
 def line(row):

@@ -17,8 +17,8 @@ TOOLS = {
     ),
     "compute-sanitizer": (
         "HEDDLE_SANITIZER",
-        ("/usr/local/cuda/bin/compute-sanitizer", "{site}/nvidia/cu13/bin/compute-sanitizer"),
-        "`pip install nvidia-cuda-sanitizer-api` has it, and so has the CUDA toolkit",
+        ("/usr/local/cuda/bin/compute-sanitizer", "{site}/nvidia/cu13/compute-sanitizer/compute-sanitizer"),
+        "`pip install nvidia-cuda-sanitizer-api` has it from 13.4 on, and so has the CUDA toolkit",
     ),
 }
 
