@@ -7,7 +7,7 @@ from pathlib import Path
 from heddle.bench.report import goal_text, more_lines, time_text
 
 WIDTH = 1120
-LABELS, RIGHT = 400, 180  # columns of a plot: names to the left, numbers to the right
+LABELS, RIGHT = 400, 210  # columns of a plot: names to the left, numbers to the right
 LANE, BAR = 30, 12
 MOST = 3.0  # on an axis: a row that is far faster than its peers does not squeeze the others
 ORDER = ("heddle", "torch", "compile", "cudnn", "flex", "liger", "quack")
@@ -78,7 +78,7 @@ def lane(row, middle, scale, values, said):
         yield from (vertical(scale(each), middle - 4, middle + 4, "panel", opacity=0.8) for each in samples)
     for peer, value in sorted(peers.items()):
         yield dot(scale(value), middle, peer, f"{peer} {time_text(row['peers'][peer]['us'])}")
-    yield at_line(WIDTH - 100, middle + 4, time_text(row["us"]), "end")
+    yield at_line(WIDTH - 116, middle + 4, time_text(row["us"]), "end")
     yield at_line(WIDTH, middle + 4, said, "end")
 
 
