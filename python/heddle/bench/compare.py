@@ -12,6 +12,7 @@ LOSS = 0.05  # that is to be found
 # Runs of a suite differ as a whole, by up to 0.6 % (clocks, places in memory), so that a loss of 5 % may look
 # like one of 4 %, and none like one of 1 %.
 SUITE_BOUNDS = (0.02, 0.035)
+WIDEST = 0.03  # half the distance of the quartiles, above which a loss of 5 % cannot be told from chance
 DISTURBED = 0.2  # the slowest samples that are left out: what disturbs one only makes it longer
 FEW, MOST = 5, 30  # samples
 CONFIRMED = 10  # samples that a failure takes at least
@@ -50,6 +51,19 @@ def judge(baseline, take):
     return found, fresh
 
 
+def half_width(samples):
+    low, middle, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return (high - low) / 2 / middle
+
+
+def verdict_of_row(baseline, fresh):
+    """That of `verdict`, or 'unclear' where the samples differ too much among themselves."""
+    samples = steady(baseline), steady(fresh)
+    found = verdict(*samples, SUITE_BOUNDS)
+    wide = min(map(len, samples)) > 1 and max(map(half_width, samples)) > WIDEST
+    return "unclear" if wide and (found == "slower" or len(fresh) >= MOST) else found
+
+
 def judge_all(baselines, fresh, take):
     """Verdicts by name, "new" where there is no baseline. `take(names)` measures those that are not decided
     again, in a new process; their samples are added to those of `fresh`."""
@@ -57,7 +71,7 @@ def judge_all(baselines, fresh, take):
     while True:
         for name, words in found.items():
             if not words:
-                found[name] = verdict(steady(baselines[name]), steady(fresh[name]), SUITE_BOUNDS)
+                found[name] = verdict_of_row(baselines[name], fresh[name])
         if not (open_ones := [name for name, words in found.items() if not words]):
             return found
         for name, samples in take(open_ones).items():
