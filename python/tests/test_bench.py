@@ -135,6 +135,26 @@ def test_a_peer_that_fails_is_left_out_with_its_reason():
     assert "differs from heddle's" in row["left_out"]["compile"]
 
 
+def test_what_cannot_run_does_not_end_the_others():
+    def ours(x):
+        raise RuntimeError("out of memory\nmore lines")
+
+    works = suites.works_of("small", Peers("cpu"), "cpu", True)[:2]
+    works[0].ours = ours
+    rows, failures, _ = measure.run(works, measure.Bench("cpu", tiny=True, seconds=0, rounds=1), 1)
+    assert failures == {works[0].name: "RuntimeError: out of memory"}
+    assert {row["work"] for row in rows} == {works[1].name}
+
+
+def test_a_row_that_is_not_measured_again_is_unclear():
+    assert compare.judge_all({"a": [1.0] * 8}, {"a": [1.1] * 8}, lambda names: {}) == {"a": "unclear"}
+
+
+def test_a_command_names_no_place_of_one_machine():
+    words = ["--suite", "rows", "--out", "/somewhere/a b.json", "--page=/somewhere/x.html", "--only", "a|b"]
+    assert report.typed(words) == "python -m heddle.bench --suite rows --only 'a|b'"
+
+
 def test_what_lacks_time_is_named():
     works = suites.works_of("smoke", Peers("cpu"), "cpu", True)
     bench = measure.Bench("cpu", tiny=True, seconds=0, rounds=1)

@@ -12,6 +12,7 @@ LOSS = 0.05  # that is to be found
 # Runs of a suite differ as a whole, by up to 0.6 % (clocks, places in memory), so that a loss of 5 % may look
 # like one of 4 %, and none like one of 1 %.
 SUITE_BOUNDS = (0.02, 0.035)
+HOST_BOUNDS = (0.10, 0.15)  # of times that the host's clock gives: its processes differ by up to 7 %
 WIDEST = 0.03  # half the distance of the quartiles, above which a loss of 5 % cannot be told from chance
 DISTURBED = 0.2  # the slowest samples that are left out: what disturbs one only makes it longer
 FEW, MOST = 5, 30  # samples
@@ -56,27 +57,31 @@ def half_width(samples):
     return (high - low) / 2 / middle
 
 
-def verdict_of_row(baseline, fresh):
+def verdict_of_row(baseline, fresh, bounds=SUITE_BOUNDS):
     """That of `verdict`, or 'unclear' where the samples differ too much among themselves."""
     samples = steady(baseline), steady(fresh)
-    found = verdict(*samples, SUITE_BOUNDS)
+    found = verdict(*samples, bounds)
     wide = min(map(len, samples)) > 1 and max(map(half_width, samples)) > WIDEST
     return "unclear" if wide and (found == "slower" or len(fresh) >= MOST) else found
 
 
-def judge_all(baselines, fresh, take):
+def judge_all(baselines, fresh, take, bounds=None):
     """Verdicts by name, "new" where there is no baseline. `take(names)` measures those that are not decided
-    again, in a new process; their samples are added to those of `fresh`."""
+    again, in a new process; their samples are added to those of `fresh`. `bounds`: by name, where others."""
+    bounds = bounds or {}
     found = {name: "" if name in baselines else "new" for name in fresh}
     while True:
         for name, words in found.items():
             if not words:
-                found[name] = verdict_of_row(baselines[name], fresh[name])
+                found[name] = verdict_of_row(baselines[name], fresh[name], bounds.get(name, SUITE_BOUNDS))
         if not (open_ones := [name for name, words in found.items() if not words]):
             return found
-        for name, samples in take(open_ones).items():
-            if name in open_ones:
-                fresh[name] = fresh[name] + samples
+        taken = take(open_ones)
+        for name in open_ones:
+            if name in taken:
+                fresh[name] = fresh[name] + taken[name]
+            else:
+                found[name] = "unclear"  # it could not be measured again
 
 
 def change(baseline, fresh):

@@ -89,8 +89,6 @@ class Bench:
             self.errors = check(work)
         except WrongResultError as error:
             return f"wrong: {error}"
-        except heddle.Error as error:
-            return f"refused: {error}"
         self.peers_of[work.name] = dict(work.peers)
         return ""
 
@@ -167,7 +165,7 @@ class Bench:
         made = {
             "work": work.name,
             "part": part,
-            "clock": "host" if work.from_host else "device",
+            "clock": "device" if timing.is_gpu(self.device) and not work.from_host else "host",
             "us": round(mine * 1e3, 3),
             "spread": round(spread(samples["heddle"]), 5),
             "peers": {
@@ -210,11 +208,14 @@ def run(works, bench, visits, time_limit=0.0, say=lambda text: None):
         if time.monotonic() > end:
             left_out.append(work.name)
             continue
-        if why := bench.first_visit(work):
+        try:
+            why = bench.first_visit(work) or bench.visit(work, first=True)
+        except (heddle.Error, RuntimeError) as error:  # out of memory, say
+            why = f"{type(error).__name__}: {str(error).splitlines()[0][:300]}"
+        if why:
             failures[work.name] = why
             say(f"{work.name}: {why}")
             continue
-        bench.visit(work, first=True)
         alive.append(work)
         first = [bench.result(work, part) for part in work.amounts]
         say(f"{work.name}: " + ", ".join(f"{row['part']} {row['us']:.1f} us" for row in first))

@@ -5,7 +5,6 @@ import json
 import platform
 import shlex
 import subprocess
-import sys
 
 import torch
 
@@ -36,6 +35,18 @@ def commit():
         return f"heddle {heddle.__version__}"
 
 
+def typed(words):
+    """The command without the files that it wrote, whose places are of one machine."""
+    kept, words = [], iter(words)
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in ("--out", "--page", "--compare", "--commit"):
+            kept.append(word)
+        elif not value:
+            next(words, None)
+    return shlex.join(["python", "-m", "heddle.bench", *kept])
+
+
 def device_name(device):
     return torch.cuda.get_device_name() if is_gpu(device) else heddle.env.device()
 
@@ -52,7 +63,7 @@ def header(arguments, bench, peers):
         "device": device_name(arguments.device),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": arguments.commit or commit(),
-        "command": shlex.join(["python", "-m", "heddle.bench", *sys.argv[1:]]),
+        "command": typed(arguments.words),
         "versions": versions,
         "ceilings": bench.ceilings,
         "peers_missing": peers.missing,
