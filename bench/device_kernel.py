@@ -5,9 +5,12 @@ import ctypes
 import glob
 import os
 import pathlib
-import random
 import re
 import statistics
+
+from report import of_package
+
+timing = of_package("timing")
 
 ROOT = pathlib.Path(__file__).parent.parent
 DTYPES = {"f32": 0, "f16": 1, "bf16": 2}  # heddle/base/dtype.h
@@ -171,42 +174,14 @@ class Driver:
 
 
 def bench(cases, rounds=9, inner=4, warm=2):
-    """Median milliseconds of each of {name: function}, in a new order each round, after a kernel that sleeps
-    until all is launched."""
-    import torch
-
+    """Median milliseconds of each of {name: function}, in a new order each round."""
     for run in cases.values():
         for _ in range(warm):
             run()
-    torch.cuda.synchronize()
-    times = {name: [] for name in cases}
-    order = list(cases)
-    for _ in range(rounds):
-        random.shuffle(order)
-        for name in order:
-            begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
-            torch.cuda._sleep(1_000_000 + 20_000 * inner)
-            begin.record()
-            for _ in range(inner):
-                cases[name]()
-            end.record()
-            end.synchronize()
-            times[name].append(begin.elapsed_time(end) / inner)
+    times = timing.bursts(cases, "cuda", rounds, inner)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
 def sustained(run, seconds=0.5):
     """Milliseconds a call while the device works without a pause."""
-    import torch
-
-    def timed(calls):
-        begin, end = torch.cuda.Event(True), torch.cuda.Event(True)
-        begin.record()
-        for _ in range(calls):
-            run()
-        end.record()
-        end.synchronize()
-        return begin.elapsed_time(end) / calls
-
-    once = timed(3)
-    return timed(max(3, int(seconds * 1e3 / once)))
+    return timing.sustained(run, "cuda", seconds)

@@ -3,7 +3,9 @@
 import random
 import unittest
 
-import gate
+from report import of_package
+
+gate = of_package("compare")
 
 SPREAD = 0.015  # between processes, as a fraction of their time
 

@@ -1,6 +1,7 @@
 """Shared by benchmarks: the checkpoint that they measure, and the file that keeps their results."""
 
 import datetime
+import importlib.util
 import json
 import re
 import subprocess
@@ -16,6 +17,14 @@ def make_checkpoint(model, folder, python=sys.executable, dtype="bfloat16", laye
         command = [python, ROOT / "scripts/make_checkpoint.py", model, folder, "--dtype", dtype]
         command += ["--layers", str(layers)] if layers else []
         subprocess.run(command, check=True)
+
+
+def of_package(name):
+    """The module heddle.bench.NAME, which needs no build of the package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"python/heddle/bench/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def commit():

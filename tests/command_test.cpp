@@ -42,6 +42,23 @@ TEST(Command, InspectShowsModelGraphAndProgram) {
             std::string::npos);
 }
 
+TEST(Command, SuitesAndToolsOfOpsAreThePythonPackages) {
+  Scratch scratch;
+  const std::string python = scratch.path("python");
+  replace(python, "#!/bin/sh\nshift 2\necho \"$@\"\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  setenv("HEDDLE_PYTHON", python.c_str(), 1);
+  EXPECT_EQ(output({"bench", "--suite", "smoke", "--out", "a b.json"}),
+            "heddle.bench --suite smoke --out a b.json\n");
+  EXPECT_EQ(output({"profile", "trace", "--", "softmax"}), "heddle.profile trace -- softmax\n");
+  setenv("HEDDLE_PYTHON", "/nowhere/python", 1);
+  const Outcome missing = run_program({.args = {"bench", "--suite=smoke"}});
+  EXPECT_EQ(missing.code, 2);
+  expect_words(missing.err, {"[bench] /nowhere/python does not start", "HEDDLE_PYTHON names"});
+  expect_words(run_program({.args = {"profile", "/nowhere/model"}}).err, {"[/nowhere/model]"});
+  unsetenv("HEDDLE_PYTHON");
+}
+
 TEST(Command, InspectShowsWhereSettingsOfTheTokenizerComeFrom) {
   Scratch scratch;
   const std::string model = scratch.link_model(HEDDLE_SOURCE_DIR "/models/storyteller", "model");

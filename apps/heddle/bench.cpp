@@ -261,6 +261,7 @@ void add_bench(CLI::App& app) {
       "A number is the median over the rounds; a round of decode is the median over its steps.\n"
       "The ceiling of decode is one read of every weight at the highest bandwidth, which is measured before\n"
       "and after everything else.\n"
+      "Single ops next to torch: heddle bench --suite smoke, which is python3 -m heddle.bench.\n"
       "Example: heddle bench models/storyteller --positions 0,128 --prefill 256 --out results.json");
   command.action([command, flags] { run(command, *flags); });
 }

@@ -13,6 +13,7 @@
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
+#include "apps/heddle/support/python_part.h"
 #include "heddle/base/error.h"
 #include "heddle/base/failure.h"
 #include "heddle/base/thread.h"
@@ -54,6 +55,8 @@ CLI::App* find_command(CLI::App& app, int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  const std::string python = hand_to_python(argc, argv);
+  require(python.empty(), "{}", python);
   register_builtins();
   CLI::App app(kAbout, "heddle");
   app.footer(kFooter);

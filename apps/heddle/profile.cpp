@@ -78,6 +78,7 @@ void add_profile(CLI::App& app) {
       "weights. phase: from the first worker that was ready to the last that was done. loader: time of the\n"
       "loader of weights, parallel to all of these. path: on the critical path. Bytes are those that tiles\n"
       "declare; KV pages count the positions that are present, and tables that data looks up count nothing.\n"
+      "Single ops: heddle profile trace|ncu|sanitizer -- OP, which is python3 -m heddle.profile.\n"
       "Examples:\n"
       "  heddle profile models/storyteller --position 128\n"
       "  heddle profile models/storyteller --workers 8 --out run.html");

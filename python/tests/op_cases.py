@@ -1,78 +1,22 @@
-"""Inputs of an op's own cases, made as tensors of NumPy or torch."""
+"""Inputs of an op's own cases, and what tests compare."""
 
-import math
-
-import numpy
 import torch
 
 import heddle.ops
-from heddle import _heddle
+from heddle.cases import (
+    call,
+    dtype_of,
+    out_of,
+    random_tensor,
+    results_of,
+    small_cases,
+    tensors_of,
+)
+
+__all__ = ["call", "dtype_of", "out_of", "random_tensor", "results_of", "small_cases", "tensors_of"]
 
 CALLABLE = tuple(name for name in heddle.ops.NAMES if heddle.ops.info(name).callable)
 WITH_GRADIENT = [name for name in CALLABLE if heddle.ops.info(name).gradient]
-MOST_ELEMENTS = 40000  # larger cases are left to the tests of the bodies themselves
-
-
-def dtype_of(name):
-    return getattr(torch, name, None)
-
-
-def small_cases(name):
-    """(number, case) of those that torch can hold and that take little time."""
-    for number, case in enumerate(_heddle.cases(name)):
-        tensors = case["tensors"].values()
-        known = all(dtype_of(dtype) is not None and dtype != "int4" for dtype, _, _ in tensors)
-        if known and all(math.prod(sizes) <= MOST_ELEMENTS for _, sizes, _ in tensors):
-            yield number, case
-
-
-def random_tensor(generator, dtype, sizes):
-    if dtype in ("int32", "int8"):
-        low, high = (0, 1 << 20) if dtype == "int32" else (-127, 128)
-        values = torch.from_numpy(generator.integers(low, high, sizes))
-    else:
-        values = torch.from_numpy(generator.uniform(-1, 1, sizes))
-    return values.to(dtype_of(dtype)).contiguous()
-
-
-def tensors_of(name, number, case, seed=0):
-    """The inputs of a case as torch tensors, by name."""
-    generator = numpy.random.default_rng(seed + number)
-    names = [each.name for each in heddle.ops.info(name).inputs]
-    stored = {
-        key: random_tensor(generator, dtype, sizes)
-        for key, (dtype, sizes, _) in case["tensors"].items()
-        if key in names
-    }
-    _heddle.prepare_case(name, number, stored)
-    return {key: value.T if case["tensors"][key][2] else value for key, value in stored.items()}
-
-
-def out_of(name, case, device="cpu"):
-    """Outputs whose sizes only the caller knows, in the order of the op's outputs; None for the others."""
-    results = heddle.ops.info(name).results
-    made = [
-        torch.empty(
-            case["tensors"][each.name][1], dtype=dtype_of(case["tensors"][each.name][0]), device=device
-        )
-        if each.name in case["tensors"]
-        else None
-        for each in results
-    ]
-    return None if all(each is None for each in made) else made
-
-
-def results_of(results):
-    """What an op returns, as a tuple."""
-    return results if isinstance(results, tuple) else (results,)
-
-
-def call(name, inputs, case, **more):
-    out = more.pop("out", None)
-    if out is None:
-        device = getattr(next(iter(inputs.values())), "device", "cpu")
-        out = out_of(name, case, device if isinstance(device, torch.device) else "cpu")
-    return results_of(getattr(heddle.ops, name)(**inputs, **case["attributes"], out=out, **more))
 
 
 def by_reference(name, inputs, case, **more):

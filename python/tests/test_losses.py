@@ -172,3 +172,21 @@ def test_what_does_not_fit_a_linear_layer_is_refused():
         heddle.linear_cross_entropy(x, weight.T, target)
     with pytest.raises(heddle.InvalidArgument, match='must be "mean"'):
         heddle.linear_cross_entropy(x, weight, target, reduction="max")
+
+
+def test_a_scaled_loss_has_as_exact_a_gradient_as_torchs():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(64, 48, generator=generator).bfloat16().requires_grad_()
+    weight = (torch.randn(300, 48, generator=generator) * 0.2).bfloat16().requires_grad_()
+    target = torch.randint(300, (64,), generator=generator)
+    given = torch.tensor(0.3)  # bf16 has 0.3008
+    wide = [each.detach().float().requires_grad_() for each in (x, weight)]
+
+    def gradients(loss, leaves):
+        return torch.autograd.grad(loss, leaves, given)
+
+    wanted = gradients(torch.nn.functional.cross_entropy(wide[0] @ wide[1].T, target), wide)
+    torchs = gradients(torch.nn.functional.cross_entropy((x @ weight.T).float(), target), (x, weight))
+    ours = gradients(heddle.linear_cross_entropy(x, weight, target), (x, weight))
+    for made, other, exact in zip(ours, torchs, wanted, strict=True):
+        assert (made - exact).norm() <= 1.1 * (other - exact).norm()

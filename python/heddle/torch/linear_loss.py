@@ -54,7 +54,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             one = given[0] if given.numel() else given.sum()
             for each in (dx, dweight):
                 if each is not None:
-                    each.mul_(one.to(each.dtype))
+                    each.mul_(one.reshape(1, 1))  # in float32: a scalar would be rounded to their dtype first
             return dx, dweight, None, None, None, None, None
         x, weight, target, lse, factor = ctx.saved_tensors
         dx = torch.empty_like(x) if ctx.needs_input_grad[0] else None

@@ -1,0 +1,54 @@
+#include "apps/heddle/support/python_part.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+namespace heddle {
+namespace {
+
+// Says what is missing before a traceback would.
+constexpr const char* kStart =
+    "import importlib.util, runpy, sys\n"
+    "name = sys.argv.pop(1)\n"
+    "sys.path.remove('')\n"  // a clone's folder heddle is no package
+    "if importlib.util.find_spec('heddle') is None:\n"
+    "    sys.exit(f'heddle: {sys.executable} has no package heddle: pip install . in a clone; '\n"
+    "             'HEDDLE_PYTHON names another interpreter')\n"
+    "runpy.run_module(name, run_name='__main__', alter_sys=True)\n";
+
+std::string module_of(const std::vector<std::string_view>& words) {
+  if (words.size() < 2) return {};
+  const auto is_suite = [](std::string_view word) {
+    return word == "--suite" || word.starts_with("--suite=");
+  };
+  if (words[0] == "bench" && std::ranges::any_of(words, is_suite)) return "heddle.bench";
+  const bool is_tool = words[1] == "trace" || words[1] == "ncu" || words[1] == "sanitizer";
+  return words[0] == "profile" && is_tool ? "heddle.profile" : "";
+}
+
+}  // namespace
+
+std::string hand_to_python(int argc, char** argv) {
+  const std::string module = module_of({argv + 1, argv + std::max(argc, 1)});
+  if (module.empty()) return {};
+  const char* given = std::getenv("HEDDLE_PYTHON");
+  const std::string python = given && *given ? given : "python3";
+  std::vector<std::string> words = {python, "-c", kStart, module};
+  words.insert(words.end(), argv + 2, argv + argc);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execvp(python.c_str(), pointers.data());
+  return fmt::format("[{}] {} does not start: {}; HEDDLE_PYTHON names a Python interpreter", argv[1], python,
+                     std::strerror(errno));
+}
+
+}  // namespace heddle

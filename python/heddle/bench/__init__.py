@@ -1,0 +1,1 @@
+"""Times ops next to their peers on this machine: `python -m heddle.bench --suite smoke`."""

@@ -1,0 +1,162 @@
+"""python -m heddle.bench: times ops next to their peers.
+
+Ceilings come first: the rate of a copy and of torch's product. Each work is compared with its definition in
+float32 before it is timed, next to its peers, in turn in a random order. Every visit has tensors of its own.
+A time is the median over the visits, with half of the distance between their quartiles.
+
+  python -m heddle.bench --suite smoke
+  python -m heddle.bench --suite rows --out rows.json --page rows.html
+  python -m heddle.bench --suite rows --compare rows.json   # exit code 1 if a row has become slower by 5 %
+
+HEDDLE_BENCH_PEERS names a folder with further packages, such as liger_kernel.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+import heddle
+from heddle.bench import compare, measure, page, report, suites
+from heddle.bench.peers import KNOWN, Peers
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(
+        "python -m heddle.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--suite", choices=suites.NAMES, required=True, help="what is measured")
+    parser.add_argument("--out", type=Path, help="JSON file for the results")
+    parser.add_argument("--page", type=Path, help="HTML file with plots; needs no network")
+    parser.add_argument("--compare", type=Path, help="JSON file of another run of this suite")
+    parser.add_argument("--device", help="cuda or cpu; default: a GPU where there is one")
+    parser.add_argument(
+        "--scale", choices=("full", "tiny"), default="full", help="tiny: to test the suite itself"
+    )
+    parser.add_argument("--only", default="", help="works whose names contain this; several with |")
+    parser.add_argument("--peers", default=",".join(KNOWN), help="those that may run; none: heddle alone")
+    parser.add_argument("--visits", type=int, default=8, help="of each work, with tensors of its own")
+    parser.add_argument("--rounds", type=int, default=3, help="samples of a visit")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of calls without a pause; 0: none")
+    parser.add_argument("--time-limit", type=float, default=0, help="seconds after which nothing new begins")
+    parser.add_argument("--commit", help="for the file; default: what git says")
+    words = sys.argv[1:] if words is None else words
+    arguments = parser.parse_args(words)
+    arguments.words = words
+    if arguments.visits < 1 or arguments.rounds < 1:
+        parser.error(f"--visits {arguments.visits}, --rounds {arguments.rounds}: must be positive")
+    unknown = {name for name in arguments.peers.split(",") if name} - {*KNOWN, "none"}
+    if unknown:
+        parser.error(f"--peers has {', '.join(sorted(unknown))}; there are {', '.join(KNOWN)}, none")
+    arguments.device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return arguments
+
+
+def run_suite(arguments):
+    """The result of a run in this process, and what could not be measured by work."""
+    torch.manual_seed(1)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    tiny = arguments.scale == "tiny"
+    if tiny:
+        torch.set_num_threads(1)  # waking others takes longer than the work
+    peers = Peers(arguments.device, [name for name in arguments.peers.split(",") if name])
+    works = [
+        work
+        for work in suites.works_of(arguments.suite, peers, arguments.device, tiny)
+        if any(text in work.name for text in arguments.only.split("|"))
+    ]
+    if not works:
+        raise heddle.InvalidArgument(
+            f"[bench] no work of {arguments.suite} has {arguments.only!r} in its name"
+        )
+    bench = measure.Bench(arguments.device, tiny, arguments.seconds, arguments.rounds)
+    result = report.header(arguments, bench, peers)
+    print(f"{result['device']}, commit {result['commit']}, torch {torch.__version__}")
+    for ceiling in bench.ceilings.values():
+        print(f"{ceiling['of']}: {ceiling['value']:.4g} {ceiling['unit']}")
+    for name, why in peers.missing.items():
+        print(f"no {name}: {why}")
+
+    def say(found):
+        print(found, file=sys.stderr, flush=True)
+
+    rows, failures, left_out = measure.run(works, bench, arguments.visits, arguments.time_limit, say)
+    for row in rows:
+        print("\n".join(report.lines_of(row)))
+    return result | {"rows": rows, "failures": failures, "left_out": left_out}
+
+
+def units_again(arguments, works):
+    """Units by (work, part) of some works, from a new process."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "again.json"
+        command = [
+            sys.executable,
+            "-m",
+            "heddle.bench",
+            "--suite",
+            arguments.suite,
+            "--only",
+            "|".join(works),
+        ]
+        command += ["--device", arguments.device, "--scale", arguments.scale, "--out", str(out)]
+        command += ["--visits", str(arguments.visits), "--rounds", str(arguments.rounds)]
+        command += ["--peers", "none", "--seconds", "0", "--commit", "again"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise heddle.Error(f"[bench] {', '.join(works)} again: {done.stderr.strip()[-400:]}")
+        return {(row["work"], row["part"]): row["units"] for row in json.loads(out.read_text())["rows"]}
+
+
+def compare_with(arguments, result, baseline, take=units_again):
+    """Notes in each row how it compares; returns those that are slower."""
+    for key in ("device", "suite", "scale"):
+        if baseline[key] != result[key]:
+            raise heddle.InvalidArgument(
+                f"[bench] {arguments.compare} has {key} {baseline[key]}, this is {result[key]};"
+                " must be the same"
+            )
+    before = {(row["work"], row["part"]): row["units"] for row in baseline["rows"]}
+    rows = {(row["work"], row["part"]): row for row in result["rows"]}
+    fresh = {name: row["units"] for name, row in rows.items()}
+    found = compare.judge_all(
+        before,
+        fresh,
+        lambda names: take(arguments, list(dict.fromkeys(work for work, _ in names))),
+        {name: compare.HOST_BOUNDS for name, row in rows.items() if row["clock"] == "host"},
+    )
+    for name, row in rows.items():
+        row["compared"] = {"verdict": found[name], "samples": len(fresh[name])}
+        if name in before:
+            row["compared"]["change"] = round(compare.change(before[name], fresh[name]), 4)
+            print(f"{found[name]:7} {row['compared']['change']:+6.1%} ({len(fresh[name])} samples)", end="  ")
+            print(", ".join(name), flush=True)
+    return [", ".join(name) for name, verdict in found.items() if verdict == "slower"]
+
+
+def main(words=None):
+    arguments = parse(words)
+    baseline = report.read(arguments.compare) if arguments.compare else None
+    result = run_suite(arguments)
+    slower = compare_with(arguments, result, baseline) if baseline else []
+    if result["left_out"]:
+        print(f"left out for lack of time: {', '.join(result['left_out'])}")
+    if arguments.out:
+        report.write(result, arguments.out)
+    if arguments.page:
+        arguments.page.parent.mkdir(parents=True, exist_ok=True)
+        arguments.page.write_text(page.render(result))
+    for name in slower:
+        print(f"slower than {arguments.compare}: {name}", file=sys.stderr)
+    return 1 if slower or result["failures"] else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except heddle.Error as error:
+        sys.exit(f"heddle.bench: {error}")

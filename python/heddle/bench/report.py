@@ -1,0 +1,137 @@
+"""The file of a run, and its table."""
+
+import datetime
+import json
+import platform
+import shlex
+import subprocess
+
+import torch
+
+import heddle
+from heddle.bench.timing import is_gpu
+
+FORM = 1  # of the file
+KEYS = (
+    "form",
+    "suite",
+    "device",
+    "date",
+    "commit",
+    "command",
+    "versions",
+    "ceilings",
+    "peers_missing",
+    "rows",
+)
+
+
+def commit():
+    """What git says of the folder that the package lies in; else the package's version."""
+    command = ["git", "-C", heddle.__path__[0], "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return f"heddle {heddle.__version__}"
+
+
+def typed(words):
+    """The command without the files that it wrote, whose places are of one machine."""
+    kept, words = [], iter(words)
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in ("--out", "--page", "--compare", "--commit"):
+            kept.append(word)
+        elif not value:
+            next(words, None)
+    return shlex.join(["python", "-m", "heddle.bench", *kept])
+
+
+def device_name(device):
+    return torch.cuda.get_device_name() if is_gpu(device) else heddle.env.device()
+
+
+def header(arguments, bench, peers):
+    versions = {"torch": torch.__version__, "python": platform.python_version()}
+    if is_gpu(arguments.device) and torch.backends.cudnn.is_available():
+        versions["cudnn"] = str(torch.backends.cudnn.version())
+    versions |= peers.versions()
+    return {
+        "form": FORM,
+        "suite": arguments.suite,
+        "scale": arguments.scale,
+        "device": device_name(arguments.device),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": arguments.commit or commit(),
+        "command": typed(arguments.words),
+        "versions": versions,
+        "ceilings": bench.ceilings,
+        "peers_missing": peers.missing,
+    }
+
+
+def write(result, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def read(path):
+    """A file that a run wrote; an error names what it is instead."""
+    try:
+        result = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise heddle.InvalidArgument(f"[bench] {path}: {error}; must be a file that --out wrote") from None
+    missing = [key for key in KEYS if not isinstance(result, dict) or key not in result]
+    if missing or result["form"] != FORM:
+        raise heddle.InvalidArgument(
+            f"[bench] {path} has no {', '.join(missing) or f'form {FORM}'}; must be a file that --out wrote"
+        )
+    return result
+
+
+def time_text(us):
+    return f"{us:.1f} us" if us < 1e4 else f"{us / 1e3:.2f} ms"
+
+
+def goal_text(row):
+    if "goal" not in row:
+        return ""
+    reached = row.get("of_ceiling") if row["goal_of"] == "copy" else row.get("ratio")
+    if reached is None:
+        return ""
+    return f"{'ok' if round(reached, 2) >= row['goal'] else 'below'} {row['goal']:.2f}"
+
+
+def line(row):
+    peers = ", ".join(
+        f"{name} {time_text(peer['us'])} ({peer['ratio']:.2f})" for name, peer in row["peers"].items()
+    )
+    rate = f"{row['rate']:.0f} {row['rate_unit']}" if row.get("rate", 0) >= 10 else ""
+    if row.get("rate", 10) < 10:
+        rate = f"{row['rate']:.3f} {row['rate_unit']}"
+    ceiling = f"{row['of_ceiling']:.2f} of {row['ceiling']}" if "of_ceiling" in row else ""
+    return (
+        f"{row['work'] + ', ' + row['part']:66} {time_text(row['us']):>11} ±{row['spread']:5.1%} {rate:>13} "
+        f"{ceiling:>15} {goal_text(row):>10}  {peers}"
+    )
+
+
+def more_lines(row):
+    """What a row has besides."""
+    if "sustained" in row:
+        each = ", ".join(f"{name} {time_text(us)}" for name, us in row["sustained"].items())
+        mine, *others = row["sustained"].values()
+        yield f"    without a pause: {each}" + (f" ({others[0] / mine:.3f})" if others else "")
+    if "peak_mb" in row:
+        yield "    memory at its peak: " + ", ".join(
+            f"{name} {mb:.0f} MB" for name, mb in row["peak_mb"].items()
+        )
+    if "why_no_kernel" in row:
+        yield f"    {row['body']}: {row['why_no_kernel']}"
+    for name, why in row.get("left_out", {}).items():
+        yield f"    {name} left out: {why}"
+
+
+def lines_of(row):
+    yield line(row)
+    yield from more_lines(row)

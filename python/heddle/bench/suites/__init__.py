@@ -1,0 +1,9 @@
+"""What is measured: a suite is a function (peers, device, tiny) that yields Work."""
+
+import importlib
+
+NAMES = ("smoke", "rows", "small", "gemm", "attention", "sympow", "loss")
+
+
+def works_of(name, peers, device, tiny):
+    return list(importlib.import_module(f"heddle.bench.suites.{name}").works(peers, device, tiny))

@@ -1,0 +1,1 @@
+"""Looks at single ops: `python -m heddle.profile trace|ncu|sanitizer -- OP`."""

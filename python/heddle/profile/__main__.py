@@ -1,0 +1,83 @@
+"""python -m heddle.profile: looks at single ops.
+
+trace -- OP        bytes, rates, tiles, and which code ran; anywhere
+ncu -- OP          what Nsight Compute counts: bytes, rates, occupancy, stalls; on a GPU
+sanitizer -- OP... memcheck, racecheck and initcheck of compute-sanitizer over the ops' cases; on a GPU
+
+python -m heddle.profile trace --size M=4096,D=4096 --dtype bfloat16 -- rms_norm
+python -m heddle.profile sanitizer --check racecheck -- softmax matmul
+"""
+
+import argparse
+import sys
+
+import torch
+
+import heddle
+import heddle.ops
+from heddle.profile import ncu, sanitizer, trace
+
+
+def sizes_of(text):
+    """ "M=512,K=64" as numbers by name."""
+    made = {}
+    for part in text.split(","):
+        name, _, number = part.partition("=")
+        if not (name and number.isdigit() and int(number) > 0):
+            raise heddle.InvalidArgument(f"[profile] --size has {part!r}; must be NAME=NUMBER,...")
+        made[name] = int(number)
+    return made
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(
+        "python -m heddle.profile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tool", choices=("trace", "ncu", "sanitizer"))
+    parser.add_argument("ops", nargs="+", metavar="OP", help="names of ops; all: every one")
+    parser.add_argument("--device", help="cuda or cpu; default: a GPU where there is one")
+    parser.add_argument("--most", type=int, default=8, help="cases of an op; 0: all")
+    parser.add_argument("--seconds", type=float, default=0, help="sanitizer: after which no case begins")
+    parser.add_argument(
+        "--check", choices=(*sanitizer.CHECKS, "all"), default="all", help="of compute-sanitizer"
+    )
+    parser.add_argument("--size", help="trace: NAME=NUMBER,... by dimension; default: the op's largest case")
+    parser.add_argument("--dtype", default="float32", help="trace: with --size")
+    parser.add_argument("--out", help="trace: also a page (.html), .perfetto or .nanotrace of the program")
+    arguments = parser.parse_args(words)
+    arguments.device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if arguments.ops == ["all"]:
+        arguments.ops = [name for name in heddle.ops.NAMES if heddle.ops.info(name).callable]
+    for op in arguments.ops:
+        if op not in heddle.ops.NAMES:
+            raise heddle.InvalidArgument(f"[profile] no op {op}; heddle.ops.NAMES lists them")
+    return arguments
+
+
+def main(words=None):
+    arguments = parse(words)
+    if arguments.tool == "sanitizer":
+        clean = True
+        for check in sanitizer.CHECKS if arguments.check == "all" else (arguments.check,):
+            lines, good = sanitizer.run(
+                arguments.ops, check, arguments.most, arguments.seconds, arguments.device
+            )
+            print("\n".join(lines), flush=True)
+            clean = clean and good
+        return 0 if clean else 1
+    sizes = sizes_of(arguments.size) if arguments.size else None
+    for op in arguments.ops:
+        if arguments.tool == "ncu":
+            found = ncu.run(op, arguments.most)
+        else:
+            found = trace.run(op, arguments.device, sizes, arguments.dtype, arguments.out)
+        for line in found:
+            print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except heddle.Error as error:
+        sys.exit(f"heddle.profile: {error}")

@@ -1,0 +1,102 @@
+"""compute-sanitizer over the cases of ops: what it found, in words."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+from heddle.profile.tools import find
+
+CHECKS = ("memcheck", "racecheck", "initcheck")
+FOUND = 3  # exit code of a run that found something
+MARK = "========="
+SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
+OF_THE_TOOL = re.compile(r"Internal Sanitizer Error|Error: (?!Race)|Tip: |Target application")
+
+
+@dataclass
+class Report:
+    """`kinds`: {"count", "at"} by message, where `at` is the place of the first one."""
+
+    kinds: dict = field(default_factory=dict)
+    problems: list = field(default_factory=list)  # of the tool itself, or of the program
+    total: int | None = None  # of the summary; None where the tool did not come to it
+
+
+def parse(lines):
+    """Reads what compute-sanitizer printed. Its lines begin with "=========": one with an indent of one is an
+    error, further ones with more indent explain it ("at kernel+0x90 in file:line"), the last is a summary."""
+    report, last = Report(), None
+    for line in lines:
+        if not line.startswith(MARK):
+            continue
+        words = line.removeprefix(MARK)
+        said = words.strip()
+        if summary := SUMMARY.match(said):
+            report.total = int(summary[1] or summary[2])
+        elif OF_THE_TOOL.match(said):
+            report.problems.append(said)
+        elif re.match(r" \S", words) and not said.startswith("COMPUTE-SANITIZER"):
+            kind = re.sub(r"0x[0-9a-f]+", "0x...", said)
+            last = report.kinds.setdefault(kind, {"count": 0, "at": ""})
+            last["count"] += 1
+        elif last and not last["at"] and said.startswith("at "):
+            last["at"] = said.removeprefix("at ")
+    return report
+
+
+def by_op(text):
+    """({"op", "cases", ...}, lines) of each op: what the tool said before the line that ended it. The last
+    pair is ({}, lines after all ops)."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith('{"op"'):
+            yield json.loads(line), lines
+            lines = []
+        else:
+            lines.append(line)
+    yield {}, lines
+
+
+def of_an_op(check, ran, report):
+    """Lines about one op."""
+    bodies = ", ".join(f"{body} {count}" for body, count in ran["bodies"].items())
+    found = sum(each["count"] for each in report.kinds.values())
+    verdict = f"{found} FOUND" if found else "clean"
+    yield f"{check:9} {ran['op']:28} {verdict:9} {ran['cases']:3} cases: {bodies}"
+    for kind, each in report.kinds.items():
+        yield f"    {each['count']} x {kind}" + (f" at {each['at']}" if each["at"] else "")
+    for why, count in ran["refused"].items():
+        yield f"    {count} x refused: {why}"
+
+
+def command_of(tool, check, ops, device, most, seconds):
+    program = [sys.executable, "-m", "heddle.profile.calls", *ops, "--device", device, "--most", str(most)]
+    program += ["--seconds", str(seconds)]
+    return [tool, "--tool", check, "--error-exitcode", str(FOUND), "--print-limit", "1000", *program]
+
+
+def run(ops, check, most=8, seconds=0.0, device="cuda", run_process=subprocess.run):
+    """Runs the cases of all ops in one process under one check. Returns (lines, whether all is clean)."""
+    command = command_of(find("compute-sanitizer"), check, ops, device, most, seconds)
+    done = run_process(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    said, clean, seen = [], True, []
+    for ran, lines in by_op(done.stdout):
+        report = parse(lines)
+        if ran:
+            seen.append(ran["op"])
+            said += of_an_op(check, ran, report)
+        else:
+            said += [f"    after all ops: {each['count']} x {kind}" for kind, each in report.kinds.items()]
+            if report.total is None:
+                said += [
+                    f"{check}: no summary; the last lines were:",
+                    *(f"    {line}" for line in lines[-8:]),
+                ]
+            clean = clean and report.total == 0
+        said += [f"    {problem}" for problem in report.problems]
+        clean = clean and not report.kinds and not report.problems
+    if missing := [op for op in ops if op not in seen]:
+        said.append(f"{check}: not run: {', '.join(missing)}")
+    return said, clean and not missing and done.returncode == 0

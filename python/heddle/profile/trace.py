@@ -1,0 +1,96 @@
+"""Where the time of one op goes, on the device that there is: bytes, rates, tiles, and which code ran."""
+
+import statistics
+
+import torch
+
+import heddle
+from heddle.bench import timing
+from heddle.bench.timing import Yardstick
+from heddle.cases import call, dtype_of, random_tensor, small_cases, tensors_of
+
+
+def elements_of(case):
+    return sum(torch.Size(sizes).numel() for _, sizes, _ in case["tensors"].values())
+
+
+def largest_case(op):
+    """(inputs, case) of the op's case with most elements."""
+    cases = list(small_cases(op))
+    if not cases:
+        raise heddle.Unsupported(f"[profile] {op} has no case of its own; give sizes with --size")
+    number, case = max(cases, key=lambda each: elements_of(each[1]))
+    return tensors_of(op, number, case), case
+
+
+def sized_case(op, sizes, dtype):
+    """Tensors of the sizes that are given for the names of dimensions; what is optional is left out."""
+    import numpy
+
+    info, generator = heddle.ops.info(op), numpy.random.default_rng(1)
+    if why := info.why_not:
+        raise heddle.Unsupported(f"[profile] {op}: {why}")
+    attributes = {each.name: each.default for each in info.attributes}
+    inputs = {}
+    for tensor in (each for each in info.inputs if not each.optional):
+        shape = []
+        for dim in tensor.dims:
+            size = attributes.get(dim.name) if dim.is_attribute else sizes.get(dim.name)
+            if size is None:
+                names = sorted({d.name for t in info.inputs for d in t.dims if d.name and not t.optional})
+                raise heddle.InvalidArgument(
+                    f"[profile] {op}: no size of {dim.name or 'a dimension without a name'} in --size; it has"
+                    f" {', '.join(names)}"
+                )
+            shape.append(size * dim.scale)
+        kind = dtype if dtype in tensor.dtypes else tensor.dtypes[0]
+        if dtype_of(kind) is None:
+            raise heddle.Unsupported(f"[profile] {op}: torch has no dtype {kind}")
+        inputs[tensor.name] = random_tensor(generator, kind, shape)
+    return inputs, {"tensors": {}, "attributes": attributes}
+
+
+def program_lines(op, inputs, results, attributes, out):
+    """The op as a program, whose instructions note when they ran."""
+    names = [each.name for each in heddle.ops.info(op).results]
+    outputs = {name: torch.empty_like(each) for name, each in zip(names, results, strict=True)}
+    scheduled = heddle.schedule(op, **inputs, **outputs, **attributes)
+    kernel = heddle.Megakernel([scheduled], heddle.MegakernelConfig(tracing=True))
+    for _ in range(2):  # the first run meets cold memory
+        kernel.run()
+    trace = kernel.trace()
+    took = (trace.computed - trace.ready).tolist()
+    workers = len(set(trace.worker.tolist()))
+    total = trace.done.max() / 1e3
+    yield f"as a program on {kernel.executor}: {len(took)} tiles on {workers} workers in {total:.1f} us"
+    waits = (trace.ready - trace.fetched).sum() / 1e3
+    middle = statistics.median(took) / 1e3
+    yield f"a tile: {middle:.2f} us (median), {max(took) / 1e3:.2f} us (slowest); all waits: {waits:.1f} us"
+    if out:
+        kernel.write_trace(out)
+        yield f"wrote {out}"
+
+
+def run(op, device, sizes=None, dtype="float32", out=None):
+    """Lines about the op's largest case, or about tensors of given sizes."""
+    inputs, case = sized_case(op, sizes, dtype) if sizes else largest_case(op)
+    inputs = {name: each.to(device) for name, each in inputs.items()}
+    results = call(op, inputs, case)
+    path = heddle.last_path()
+    texts = [f"{name} {str(t.dtype).removeprefix('torch.')} {list(t.shape)}" for name, t in inputs.items()]
+    yield f"{op}: {', '.join(texts)}"
+    yield f"ran in {path.body or path.backend} on {path.device}; {path.reason}"
+    if path.why_no_kernel:
+        yield f"no whole kernel: {path.why_no_kernel}"
+    if path.copies:
+        yield f"{path.copies} inputs were copied first, since they do not lie as rows"
+    size = sum(each.numel() * each.element_size() for each in (*inputs.values(), *results))
+    copy = Yardstick(device, tiny=False).copy(size)
+    times = timing.bursts({"op": lambda: call(op, inputs, case), "copy": copy}, device, rounds=7)
+    mine, copied = statistics.median(times["op"]), min(times["copy"])
+    yield f"{mine * 1e3:.1f} us for {size / 1e6:.3f} MB: {size / mine / 1e6:.1f} GB/s"
+    yield f"{copied / mine:.2f} of torch's copy of as many bytes, {size / copied / 1e6:.1f} GB/s"
+    try:
+        yield from program_lines(op, inputs, results, case["attributes"], out)
+    except heddle.Error as error:
+        yield f"not as a program: {error}"
