@@ -1,5 +1,5 @@
-// Attention of many queries on a GPU from sm_80 on: both products run on tensor cores. A warp has sixteen queries; their
-// scores, weights and sums stay in its registers. A step is a few positions, whose keys and values asynchronous copies bring into
+// Attention of many queries on a GPU from sm_80 on: both products run on tensor cores, on sm_90a those of four warps together where
+// a kernel has one op alone. A warp has sixteen queries; their scores, weights and sums stay in its registers. A step is a few positions, whose keys and values asynchronous copies bring into
 // stages on chip some steps early. Weights are rounded to the dtype of the values, totals are not. Steps begin at multiples of
 // their size, wherever pages, parts, windows or this step's rows begin, and a step of which a query sees nothing does not change
 // the query's sums: their order follows from positions alone.
@@ -11,7 +11,7 @@ class ManyQueries {
  public:
   // Four warps multiply together, from chip (wgmma): rows on chip are 128 bytes, whose 16-byte words are permuted by the row, and
   // rows of more are one block of such rows after another.
-  static constexpr bool kOnChip = kOneOp && arch::kHasProducts && kKeyDim <= 128;
+  static constexpr bool kOnChip = Kernel::kMultipliesTogether && kKeyDim <= 128;
   static constexpr arch::Terms kTerms = kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr i32 kQueries = 16;  // queries of a warp
   // A pass has as many dimensions of the values as leave registers for its sums and scores.
@@ -53,7 +53,7 @@ class ManyQueries {
     i32 all_begin = 0, all_end = 0;  // that all of the warp's see
     float best[2] = {kLowest, kLowest}, total[2] = {};  // total: the lane's share
     float sums[kValueDim / 8][4] = {};
-    u32 weights[kStep / 16][4];  // of the last step, rounded; kOnChip
+    u32 weights[kStep / 16][4];  // kOnChip: the last step's, rounded
   };
 
   Group group_of(i32 first_of_pass) const {

@@ -49,8 +49,10 @@ struct DeviceBody : Body {
     });
   }
   template <class Block>
-  static Place place(Block& block, const KvAppend& a, i32 row) {
-    return place_of(block.host(a.step), block.device(a.state), a, row);
+  static Place place(Block& block, const KvAppend& a, i32 row, i32 column) {
+    const bool takes = is_of(a.keys, column - a.key_column) ||
+                       (a.values.exists() && is_of(a.values, column - a.value_column));
+    return takes ? place_of(block.host(a.step), block.device(a.state), a, row) : Place{0, 0};
   }
   template <class Block, class Columns>
   static void columns_at(Block& block, const KvAppend& a, Place at, Columns& columns) {
@@ -63,10 +65,11 @@ struct DeviceBody : Body {
     const i32 head_dim = pages.last();
     if (i % 2 != 0 || head_dim % 2 != 0 || columns.count != 2)
       return columns.each([&](auto n, auto value) { put(block, pages, at, i + n.at, value); });
-    if (i < 0 || i >= pages.size[1] * head_dim) return;
+    if (!is_of(pages, i)) return;
     store_two(block.row(pages, at.page, i / head_dim, at.slot).from(i % head_dim), columns.value[0],
               columns.value[1]);
   }
+  static bool is_of(const Tensor& pages, i32 i) { return i >= 0 && i < pages.size[1] * pages.last(); }
   // Element `i` of all heads of a row, if it is one.
   template <class Block>
   static void put(Block& block, const Tensor& pages, Place at, i32 i, float value) {

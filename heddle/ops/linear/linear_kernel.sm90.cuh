@@ -3,11 +3,11 @@
 // load their 64 rows of w from chip into registers, from where tensor cores multiply them with x on chip. A thread then has the sums
 // of both rows of a panel: a pair of neighbouring columns of y, for many rows of x. Epilogues take such pairs in registers; what they
 // leave goes to memory by bulk stores while the next tile is multiplied. CTAs go from tile to tile. A sum has its terms in the order
-// of k: no constant changes a bit, and the tiles of linear.cuh have the same sums.
+// of k: no constant changes a bit.
 namespace linear {
 
 struct KernelConfig {
-  static constexpr i32 kRows = 256;  // of x in a tile
+  static constexpr i32 kRows = 256;  // A tile of x has them
   static constexpr i32 kStages = 4;  // slabs in flight
   static constexpr i32 kFold = 1;    // columns that make one of y
 };
@@ -189,12 +189,12 @@ struct ChainKernel {
 #pragma unroll
     for (i32 batch = 0; batch < kPairs; batch += kBatch) {
       decltype(chain.ask(block, 0, Columns{})) ahead[kBatch];
-      decltype(chain.places(block, 0)) places[kBatch];
+      decltype(chain.places(block, 0, 0)) places[kBatch];
 #pragma unroll
       for (i32 i = 0; i < kBatch; ++i) {
         const i32 row = min(m + row_of(batch + i), to.live - 1);
         ahead[i] = chain.ask(block, row, Columns{min(n, last), 2, {}});
-        places[i] = chain.places(block, row);
+        places[i] = chain.places(block, row, n);
       }
 #pragma unroll
       for (i32 i = 0; i < kBatch; ++i) {

@@ -42,7 +42,7 @@ constexpr u32 args_stride(u32 bytes) {
 //
 //   begin_columns(block, a)    optional: all threads call it together, after inputs()
 //   columns(block, a, row, columns)   takes the columns
-//   place(block, a, row)              optional: what several columns of a row have in common
+//   place(block, a, row, column)      optional: what several rows' same columns need, made ahead
 //   columns_at(block, a, place, columns)   takes the columns with it
 template <class L, class B>
 struct ColumnWalk {
@@ -50,7 +50,7 @@ struct ColumnWalk {
   using Args = typename L::Args;
   static constexpr bool kHasValue = requires { Body::kTakes; };
   static constexpr bool kHasOperand = requires(B& block, const Args& a) { Body::operand(block, a, 0); };
-  static constexpr bool kHasPlace = requires(B& block, const Args& a) { Body::place(block, a, 0); };
+  static constexpr bool kHasPlace = requires(B& block, const Args& a) { Body::place(block, a, 0, 0); };
   static constexpr bool kExists =
       kHasValue || requires(B& block, const Args& a, Columns& two) { Body::columns(block, a, 0, two); };
 
@@ -120,7 +120,7 @@ struct Epilogues {
     return {};
   }
   template <class B>
-  static NoPlaces places(B&, const u8*, i32) {
+  static NoPlaces places(B&, const u8*, i32, i32) {
     return {};
   }
   template <class B>
@@ -167,14 +167,15 @@ struct Epilogues<First, Rest...> {
     const RestPlaces& rest() const { return later; }
   };
   template <class B>
-  static auto places(B& block, const u8* args, i32 row) {
-    const auto later = Epilogues<Rest...>::places(block, rest(args), row);
+  static auto places(B& block, const u8* args, i32 row, i32 column) {
+    const auto later = Epilogues<Rest...>::places(block, rest(args), row, column);
     if constexpr (ColumnWalk<First, B>::kHasPlace) {
-      const auto first = First::Body::place(block, args_at<First>(args), row);
-      return Places<decltype(First::Body::place(block, args_at<First>(args), row)),
-                    decltype(Epilogues<Rest...>::places(block, rest(args), row))>{first, later};
+      const auto first = First::Body::place(block, args_at<First>(args), row, column);
+      return Places<decltype(First::Body::place(block, args_at<First>(args), row, column)),
+                    decltype(Epilogues<Rest...>::places(block, rest(args), row, column))>{first, later};
     } else {
-      return Places<NoPlaces::None, decltype(Epilogues<Rest...>::places(block, rest(args), row))>{{}, later};
+      return Places<NoPlaces::None, decltype(Epilogues<Rest...>::places(block, rest(args), row, column))>{
+          {}, later};
     }
   }
   template <class B>
@@ -217,10 +218,10 @@ struct Chain {
   auto ask(B& block, i32 row, const Columns& columns) const {
     return Epilogues<After...>::ask(block, after(), row, columns);
   }
-  // What the epilogues' columns of a row have in common, for a caller that has several of them.
+  // Returns what the epilogues need for columns of a row besides `ask`, for a caller that asks for several rows together.
   template <class B>
-  auto places(B& block, i32 row) const {
-    return Epilogues<After...>::places(block, after(), row);
+  auto places(B& block, i32 row, i32 column) const {
+    return Epilogues<After...>::places(block, after(), row, column);
   }
   template <class B>
   void columns(B& block, i32 row, Columns& columns, const auto& ahead, const auto& places) const {

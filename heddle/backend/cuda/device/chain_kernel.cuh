@@ -23,7 +23,7 @@
 
 namespace heddle::device {
 
-// What epilogues ask a block for when they take columns in registers.
+// The part of a block that epilogues ask when they take columns in registers.
 struct RowsBlock {
   static View row(const Tensor& tensor, auto... indices) {
     i64 at = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include "heddle/backend/cuda/executors/call_trace.h"
@@ -11,23 +12,25 @@
 #include "heddle/backend/cuda/program/launches_code.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/backend/cuda/runtime/tensor_map.h"
-#include "heddle/base/error.h"
 #include "heddle/ir/watch.h"
 
 namespace heddle {
 namespace cuda {
 namespace {
 
-// The tiles of each call, in the order of the calls.
+// The tiles of each call, in the order of the calls. CTAs begin in the order of the tiles. Those of causal attention, whose second
+// coordinate is a block of rows, take longer the later their rows: they come first, so that the last ones to end are short.
 std::vector<std::vector<Instruction>> tiles_of_calls(const Program& program) {
   std::vector<std::vector<Instruction>> calls(program.calls.size());
   for (const auto& worker : program.workers)
     for (const Instruction& instruction : worker)
       if (instruction.opcode < kNopOpcode) calls[instruction.call].push_back(instruction);
+  for (size_t c = 0; c < calls.size(); ++c)
+    if (!program.node_of(program.calls[c]).main_part().op->traits.main)
+      std::ranges::stable_sort(calls[c], std::greater(),
+                               [](const Instruction& instruction) { return instruction.tile[1]; });
   return calls;
 }
-
-constexpr size_t kMostMaps = 3;
 
 class LaunchesExecutor : public Executor {
  public:
@@ -68,7 +71,7 @@ class LaunchesExecutor : public Executor {
     u32 call;
     CallParams params;
     Launch launch;
-    std::array<TensorMap, kMostMaps> maps = {};  // of a whole kernel
+    std::array<TensorMap, kChainMaps> maps = {};  // whole kernels have them
   };
 
   LaunchesExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options,
@@ -110,11 +113,8 @@ class LaunchesExecutor : public Executor {
                                       : device_.kernel(i, "call"));
   }
 
-  void set_whole(CallLaunch& call, const KernelLaunch& plan, const std::vector<std::byte>& args) const {
+  static void set_whole(CallLaunch& call, const KernelLaunch& plan, const std::vector<std::byte>& args) {
     call.launch = {.grid = plan.grid, .block = plan.threads, .shared = u32(plan.shared_bytes)};
-    if (plan.cluster != 1 || plan.maps.size() != kMostMaps)
-      fail(ErrorCode::kInternal, "[cuda] call {} has a whole kernel in clusters of {} with {} tensor maps",
-           program_.calls[call.call].name, plan.cluster, plan.maps.size());
     for (size_t m = 0; m < plan.maps.size(); ++m) {
       u64 address = 0;
       std::memcpy(&address, args.data() + plan.maps[m].address, sizeof address);
@@ -137,7 +137,7 @@ class LaunchesExecutor : public Executor {
   LaunchMode mode_;
   DeviceProgram device_;
   CallTrace trace_;
-  std::vector<Kernel> kernels_;  // by opcode
+  std::vector<Kernel> kernels_;  // by request
   std::vector<CallLaunch> calls_;
   std::vector<std::string> bodies_;
   std::optional<Graph> graph_;

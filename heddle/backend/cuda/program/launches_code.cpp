@@ -24,7 +24,8 @@ KernelPlan chain_plan(const Program& program, const Call& call, const std::strin
   }
   KernelTarget target = kernel_target_of(arch);
   target.tensor_maps = tensor_maps;
-  target.multiprocessors = i32(program.workers.size());  // the same code wherever the program runs
+  target.multiprocessors =
+      i32(program.workers.size());  // so that the code is the same wherever the program runs
   return main.op->chain_kernel(main.args.data(), target, {{"fold", fold}});
 }
 

@@ -209,19 +209,22 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                                 const KnownArgs& known, const Part& main, const KernelPlan& plan) {
   const std::string& op = main.op->name;
-  const std::string_view file = op_source(op, fmt::format("_kernel.{}.cuh", plan.file));
-  if (file.empty()) fail(ErrorCode::kInternal, "[{}] has no file {}_kernel.{}.cuh", op, op, plan.file);
+  const std::string file = fmt::format("_kernel.{}.cuh", plan.file);
+  const KernelLaunch& launch = plan.launches.front();
+  if (op_source(op, file).empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op, op, file);
+  if (plan.launches.size() != 1 || launch.cluster != 1 || launch.maps.size() != kChainMaps)
+    fail(ErrorCode::kInternal,
+         "[{}] its whole kernel has {} launches, in clusters of {}, with {} tensor maps; must be 1, 1 and {}",
+         op, plan.launches.size(), launch.cluster, launch.maps.size(), kChainMaps);
   std::string constants;
   for (const auto& [value, number] : plan.constants.values())
     constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", op,
                              pascal_case(value), number);
-  const KernelLaunch& launch = plan.launches.front();
   return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
          fmt::format(R"(#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "heddle/backend/cuda/device/chain_kernel.cuh"
 namespace heddle::device {{
-#include "{0}"
-struct Config : {1}::KernelConfig {{
+{0}struct Config : {1}::KernelConfig {{
 {2}static constexpr {3} types() {{
 {3} a{{}};
 {4}
@@ -238,7 +241,7 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
 }}
 #endif
 )",
-                     file, op, constants, pascal_case(op),
+                     include_of(op, file.c_str()), op, constants, pascal_case(op),
                      known_args(*main.op, main.args.data(), Knowledge::kTypes).front(), launch.name,
                      launch.maps.size());
 }

@@ -36,6 +36,7 @@ struct KernelTraits {
 // Writes kernel `call` of one opcode: a CTA of `call_threads` threads for each tile of a call.
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known = {});
+constexpr size_t kChainMaps = 3;  // tensor maps that a whole kernel of a chain has
 // Writes kernel `call` of one opcode as the whole kernel of its main part (OpSpec::chain_kernel), as `plan` says.
 std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                                 const KnownArgs& known, const Part& main, const KernelPlan& plan);
