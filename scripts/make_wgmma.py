@@ -21,6 +21,7 @@ enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
 // The elements of an operand that are adjacent on chip: those of a row or column of the product, or of one k.
 enum class Major : u8 { kK, kOuter };
 
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row,
 // eight rows after another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of
 // rows to the next one.
@@ -43,9 +44,21 @@ inline void keep(u32 (&values)[kCount]) {
   for (i32 i = 0; i < kCount; ++i) asm volatile("" : "+r"(values[i])::"memory");
 }
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 """
-TAIL = """#endif
+TAIL = """constexpr bool kHasProducts = true;
+#else
+constexpr bool kHasProducts = false;  // the others are for code that is never made
+template <u32 kRow = 128>
+inline u64 descriptor(OnChip, u32 = 16) {
+  return 0;
+}
+template <class Values>
+inline void keep(Values&) {}
+template <Terms, Major, Major, i32 kSums>
+inline void multiply(float (&)[kSums], u64, u64, bool) {}
+template <Terms, Major, i32 kSums>
+inline void multiply(float (&)[kSums], const u32 (&)[4], u64, bool) {}
+#endif
 
 }  // namespace heddle::device::arch
 """

@@ -48,6 +48,7 @@ void run(const ProfileFlags& flags) {
   const TraceSummary summary = summarise(timeline);
   require(summary.steps > 0, "[profile] {} notes nothing of its runs", options.executor);
   print(to_text(summary));
+  for (const std::string& body : engine->bodies(program)) print(body + "\n");
   if (!flags.costs.empty())
     write_file(flags.costs, to_json(calibrate(program, trace, default_costs(program.topology))));
   if (flags.out.empty()) return;

@@ -340,4 +340,8 @@ Trace Engine::trace(const Program& program) const {
   return state_->of(program).trace();
 }
 
+std::vector<std::string> Engine::bodies(const Program& program) const {
+  return state_->of(program).bodies();
+}
+
 }  // namespace heddle

@@ -36,6 +36,7 @@ class LoadedProgram {
   std::vector<float> logits(size_t count) const;
   std::vector<std::byte> buffer(u32 index) const;
   Trace trace() const { return executor_->trace(); }
+  std::vector<std::string> bodies() const { return executor_->bodies(); }
 
  private:
   std::byte* place(const ProgramBuffer& buffer, const SharedMemory& shared);

@@ -1,5 +1,5 @@
-// Attention of many queries on a GPU from sm_80 on: both products run on tensor cores. A warp has sixteen queries; their
-// scores, weights and sums stay in its registers. A step is a few positions, whose keys and values asynchronous copies bring into
+// Attention of many queries on a GPU from sm_80 on: both products run on tensor cores, on sm_90a those of four warps together where
+// a kernel has one op alone. A warp has sixteen queries; their scores, weights and sums stay in its registers. A step is a few positions, whose keys and values asynchronous copies bring into
 // stages on chip some steps early. Weights are rounded to the dtype of the values, totals are not. Steps begin at multiples of
 // their size, wherever pages, parts, windows or this step's rows begin, and a step of which a query sees nothing does not change
 // the query's sums: their order follows from positions alone.
@@ -9,6 +9,10 @@ namespace attention {
 template <bool kBf16, i32 kKeyDim, class Config>
 class ManyQueries {
  public:
+  // Four warps multiply together, from chip (wgmma): rows on chip are 128 bytes, whose 16-byte words are permuted by the row, and
+  // rows of more are one block of such rows after another.
+  static constexpr bool kOnChip = Kernel::kMultipliesTogether && kKeyDim <= 128;
+  static constexpr arch::Terms kTerms = kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr i32 kQueries = 16;  // queries of a warp
   // A pass has as many dimensions of the values as leave registers for its sums and scores.
   static constexpr i32 kValueDim = kKeyDim > 128 ? kKeyDim / 2 : kKeyDim;
@@ -17,12 +21,20 @@ class ManyQueries {
   static constexpr i32 kFewestStages = 2;
   static_assert(kStep % 16 == 0 && Config::kStages >= kFewestStages);
   // Rows on chip are an odd number of words apart, so that eight of them fall into different banks.
-  static constexpr i32 kWord = 16, kKeyRow = 2 * kKeyDim + kWord, kValueRow = 2 * kValueDim + kWord;
+  static constexpr i32 kWord = 16, kPad = kOnChip ? 0 : kWord;
+  static constexpr i32 kKeyRow = 2 * kKeyDim + kPad, kValueRow = 2 * kValueDim + kPad;
   static constexpr i32 kStageBytes = kStep * (kKeyRow + kValueRow), kWarpBytes = kQueries * kKeyRow;
+  static constexpr i32 kTogether = kOnChip ? 4 : 1;  // warps that take the same steps
+  static constexpr i32 kRowsOnChip = kQueries * kTogether;
 
   ManyQueries(const Attention& a, const Body::Work& work, u8* chip, i64 room) : a_(a), work_(work) {
-    const i32 fit = i32(room - kFewestStages * kStageBytes) / kWarpBytes;
-    warps_ = min(min(Team::warps(), fit), (work.queries + kQueries - 1) / kQueries);
+    if constexpr (kOnChip) {
+      const i32 ahead = i32(-reinterpret_cast<u64>(chip) % 1024);
+      chip += ahead, room -= ahead;
+    }
+    const i32 fit = i32(room - kFewestStages * kStageBytes) / kWarpBytes / kTogether * kTogether;
+    const i32 wanted = (work.queries + kRowsOnChip - 1) / kRowsOnChip * kTogether;
+    warps_ = min(min(Team::warps(), fit), wanted);
     count_ = min(Config::kStages, i32(room - warps_ * kWarpBytes) / kStageBytes);
     queries_ = chip, stages_ = chip + warps_ * kWarpBytes;
   }
@@ -35,11 +47,13 @@ class ManyQueries {
  private:
   // A lane's two queries: lane / 4 of the warp's, and lane / 4 + 8.
   struct Group {
-    i32 first;                                                   // query
-    i32 begin[2], end[2];                                        // positions that they see
-    i32 any_begin = 0, any_end = 0, all_begin = 0, all_end = 0;  // that some, or all, of the warp's see
-    float best[2] = {kLowest, kLowest}, total[2] = {};           // total: the lane's share
+    i32 first;                       // query
+    i32 begin[2], end[2];            // positions that they see
+    i32 any_begin = 0, any_end = 0;  // that some of those of the warps that go together see
+    i32 all_begin = 0, all_end = 0;  // that all of the warp's see
+    float best[2] = {kLowest, kLowest}, total[2] = {};  // total: the lane's share
     float sums[kValueDim / 8][4] = {};
+    u32 weights[kStep / 16][4];  // kOnChip: the last step's, rounded
   };
 
   Group group_of(i32 first_of_pass) const {
@@ -52,10 +66,12 @@ class ManyQueries {
       group.begin[r] = max(work_.begin(), work_.first_seen(query));
       group.end[r] = min(work_.end(), work_.end_seen(query));
     }
-    if (warp >= warps_ || group.first > last) return group;
+    const i32 of_all = first_of_pass + warp / kTogether * kRowsOnChip;
+    if (warp >= warps_ || of_all > last) return group;
+    group.any_begin = max(work_.begin(), work_.first_seen(of_all));
+    group.any_end = min(work_.end(), work_.end_seen(min(of_all + kRowsOnChip - 1, last)));
+    if (group.first > last) return group;
     const i32 behind = min(group.first + kQueries - 1, last);
-    group.any_begin = max(work_.begin(), work_.first_seen(group.first));
-    group.any_end = min(work_.end(), work_.end_seen(behind));
     group.all_begin = max(work_.begin(), work_.first_seen(behind));
     group.all_end = min(work_.end(), work_.end_seen(group.first));
     return group;
@@ -74,12 +90,35 @@ class ManyQueries {
 #pragma unroll 1
     for (i32 at = begin; at < end; at += kStep) {
       arch::wait_copies(count_ - 2);
+      if constexpr (kOnChip) arch::show_copies(), wait_values(group);
       Team::sync();
       fill(stage == 0 ? count_ - 1 : stage - 1, at + (count_ - 1) * kStep, end, part);
       if (at + kStep > group.any_begin && at < group.any_end) add(group, stages_ + stage * kStageBytes, at);
       stage = stage + 1 < count_ ? stage + 1 : 0;
     }
+    if constexpr (kOnChip) wait_values(group);
     store(group, part);
+  }
+
+  // Where a word of a row lies on chip. `rows`: those of its block.
+  template <i32 kDim>
+  static i32 word_at(i32 row, i32 word, i32 rows) {
+    if constexpr (kOnChip) return word / 8 * rows * 128 + row * 128 + (word % 8 ^ row % 8) * kWord;
+    return row * (2 * kDim + kPad) + word * kWord;
+  }
+  // The products of weights and values are done.
+  static void wait_values(Group& group) {
+    arch::wait_products<0>();
+    arch::keep(flat(group.sums));
+    keep_weights(group);
+  }
+  static void keep_weights(Group& group) {
+#pragma unroll
+    for (i32 t = 0; t < kStep / 16; ++t) arch::keep(group.weights[t]);
+  }
+  template <i32 kCount>
+  static float (&flat(float (&sums)[kCount][4]))[4 * kCount] {
+    return reinterpret_cast<float(&)[4 * kCount]>(sums);
   }
 
   void copy_queries(i32 first, i32 last) const {
@@ -87,7 +126,9 @@ class ManyQueries {
     for (i32 i = Team::thread(); i < warps_ * kQueries * kWords; i += Team::size()) {
       const i32 at = i / kWords, word = i % kWords, query = min(first + at, last);
       const u8* from = a_.q.data + (i64(work_.row(query)) * a_.q.stride[0] + work_.head(query) * kKeyDim) * 2;
-      arch::copy_word(queries_ + at * kKeyRow + word * kWord, from + word * kWord, true);
+      const i32 block = at / kRowsOnChip * kRowsOnChip;
+      arch::copy_word(queries_ + block * kKeyRow + word_at<kKeyDim>(at - block, word, kRowsOnChip),
+                      from + word * kWord, true);
     }
   }
 
@@ -108,11 +149,12 @@ class ManyQueries {
       const bool there = position >= work_.begin() && position < end;
       const u8* from =
           there ? work_.row_of(pages, rows, position, kKeyDim) + part * 2 + word * kWord : pages.data;
-      arch::copy_word(to + i / kWords * (2 * kDim + kWord) + word * kWord, from, there);
+      arch::copy_word(to + word_at<kDim>(i / kWords, word, kStep), from, there);
     }
   }
 
   void add(Group& group, const u8* stage, i32 at) const {
+    if constexpr (kOnChip) return add_on_chip(group, arch::on_chip(stage), at);
     float scores[kStep / 8][4] = {};
     multiply_keys(scores, stage);
     weigh(group, scores, at);
@@ -132,6 +174,41 @@ class ManyQueries {
         arch::multiply_add<kBf16>(group.sums[2 * d + 1], weights, {value[2], value[3]});
       }
     }
+  }
+
+  // The products of weights and values run on while the next step's copies are waited for.
+  void add_on_chip(Group& group, arch::OnChip stage, i32 at) const {
+    float scores[kStep / 8][4];
+    arch::keep(flat(scores));
+    arch::begin_products();
+    const i32 block = Team::warp() / kTogether * kRowsOnChip;
+    const u64 queries = arch::descriptor(arch::on_chip(queries_ + block * kKeyRow)),
+              keys = arch::descriptor(stage);
+#pragma unroll
+    for (i32 k = 0; k < kKeyDim / 16; ++k)
+      arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(
+          flat(scores), queries + (k / 4 * kRowsOnChip * 128 + k % 4 * 32) / 16,
+          keys + (k / 4 * kStep * 128 + k % 4 * 32) / 16, k > 0);
+    arch::commit_products();
+    arch::wait_products<0>();
+    arch::keep(flat(scores));
+    weigh(group, scores, at);
+#pragma unroll
+    for (i32 t = 0; t < kStep / 16; ++t) {
+      const auto& left = scores[2 * t];
+      const auto& right = scores[2 * t + 1];
+      group.weights[t][0] = pack(left[0], left[1]), group.weights[t][1] = pack(left[2], left[3]);
+      group.weights[t][2] = pack(right[0], right[1]), group.weights[t][3] = pack(right[2], right[3]);
+    }
+    arch::keep(flat(group.sums));
+    keep_weights(group);
+    arch::begin_products();
+    const u64 values = arch::descriptor(stage + u32(kStep * kKeyRow), kStep * 128);
+#pragma unroll
+    for (i32 t = 0; t < kStep / 16; ++t)
+      arch::multiply<kTerms, arch::Major::kOuter>(flat(group.sums), group.weights[t], values + t * 2048 / 16,
+                                                  true);
+    arch::commit_products();
   }
 
   void multiply_keys(float (&scores)[kStep / 8][4], const u8* keys) const {

@@ -48,6 +48,28 @@ struct DeviceBody : Body {
       if (a.values.exists()) put(block, a.values, at, columns.at + i.at - a.value_column, value);
     });
   }
+  template <class Block>
+  static Place place(Block& block, const KvAppend& a, i32 row, i32 column) {
+    const bool takes = is_of(a.keys, column - a.key_column) ||
+                       (a.values.exists() && is_of(a.values, column - a.value_column));
+    return takes ? place_of(block.host(a.step), block.device(a.state), a, row) : Place{0, 0};
+  }
+  template <class Block, class Columns>
+  static void columns_at(Block& block, const KvAppend& a, Place at, Columns& columns) {
+    put_two(block, a.keys, at, columns.at - a.key_column, columns);
+    if (a.values.exists()) put_two(block, a.values, at, columns.at - a.value_column, columns);
+  }
+  // Elements `i` and the next, which is in the same head, if they are some of its.
+  template <class Block, class Columns>
+  static void put_two(Block& block, const Tensor& pages, Place at, i32 i, Columns& columns) {
+    const i32 head_dim = pages.last();
+    if (i % 2 != 0 || head_dim % 2 != 0 || columns.count != 2)
+      return columns.each([&](auto n, auto value) { put(block, pages, at, i + n.at, value); });
+    if (!is_of(pages, i)) return;
+    store_two(block.row(pages, at.page, i / head_dim, at.slot).from(i % head_dim), columns.value[0],
+              columns.value[1]);
+  }
+  static bool is_of(const Tensor& pages, i32 i) { return i >= 0 && i < pages.size[1] * pages.last(); }
   // Element `i` of all heads of a row, if it is one.
   template <class Block>
   static void put(Block& block, const Tensor& pages, Place at, i32 i, float value) {

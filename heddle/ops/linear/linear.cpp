@@ -8,6 +8,7 @@
 namespace heddle {
 
 std::vector<Case> linear_cases();
+KernelPlan linear_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -91,6 +92,7 @@ const OpSpec& linear_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = linear_cases;
+    op.chain_kernel = linear_kernel;
     op.traits = {.main = true, .input = "x", .output = "y"};
     op.gradient = {{"matmul", {{"a", "dy"}, {"b", "w"}, {"y", "dx"}}},
                    {"matmul", {{"a", "dy^T"}, {"b", "x"}, {"y", "dw"}}}};

@@ -69,6 +69,14 @@ std::vector<Case> linear_cases() {
       tiled.w.interleave = 8;
       cases.push_back(make_case(tiled, bound_of_sum(type, k)));
     }
+  // A whole kernel takes these (linear_kernel.cpp): tails of each dimension, and tiles of each number of rows.
+  for (DType type : {DType::kBf16, DType::kF16})
+    for (auto [m, n, k] : {std::array{200, 152, 96}, {300, 264, 64}, {513, 1032, 32}, {1030, 2064, 32}}) {
+      Linear whole{.x = input(type, {m, k}), .w = weight_input(type, n, k)};
+      whole.w.panel_rows = 2;
+      whole.w.interleave = 8;
+      cases.push_back(make_case(whole, bound_of_sum(type, k)));
+    }
   return cases;
 }
 

@@ -13,6 +13,7 @@ enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
 // The elements of an operand that are adjacent on chip: those of a row or column of the product, or of one k.
 enum class Major : u8 { kK, kOuter };
 
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 // Describes an operand whose rows of kRow bytes (128, 64 or 32) have their 16-byte words permuted by the row,
 // eight rows after another (PTX ISA, matrix descriptors). `lead`: for Major::kOuter, bytes from one block of
 // rows to the next one.
@@ -35,7 +36,6 @@ inline void keep(u32 (&values)[kCount]) {
   for (i32 i = 0; i < kCount; ++i) asm volatile("" : "+r"(values[i])::"memory");
 }
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define HEDDLE_NAMES_8 "%0, %1, %2, %3"
 #define HEDDLE_SUMS_8 "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
 #define HEDDLE_NAMES_16 HEDDLE_NAMES_8 ", %4, %5, %6, %7"
@@ -351,6 +351,19 @@ inline void multiply(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
   if constexpr (kTerms == Terms::kE4m3) return multiply_e4m3(sums, a, b, add);
   if constexpr (kTerms == Terms::kE5m2) return multiply_e5m2(sums, a, b, add);
 }
+constexpr bool kHasProducts = true;
+#else
+constexpr bool kHasProducts = false;  // the others are for code that is never made
+template <u32 kRow = 128>
+inline u64 descriptor(OnChip, u32 = 16) {
+  return 0;
+}
+template <class Values>
+inline void keep(Values&) {}
+template <Terms, Major, Major, i32 kSums>
+inline void multiply(float (&)[kSums], u64, u64, bool) {}
+template <Terms, Major, i32 kSums>
+inline void multiply(float (&)[kSums], const u32 (&)[4], u64, bool) {}
 #endif
 
 }  // namespace heddle::device::arch

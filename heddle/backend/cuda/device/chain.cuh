@@ -42,12 +42,15 @@ constexpr u32 args_stride(u32 bytes) {
 //
 //   begin_columns(block, a)    optional: all threads call it together, after inputs()
 //   columns(block, a, row, columns)   takes the columns
+//   place(block, a, row, column)      optional: what several rows' same columns need, made ahead
+//   columns_at(block, a, place, columns)   takes the columns with it
 template <class L, class B>
 struct ColumnWalk {
   using Body = typename L::Body;
   using Args = typename L::Args;
   static constexpr bool kHasValue = requires { Body::kTakes; };
   static constexpr bool kHasOperand = requires(B& block, const Args& a) { Body::operand(block, a, 0); };
+  static constexpr bool kHasPlace = requires(B& block, const Args& a) { Body::place(block, a, 0, 0); };
   static constexpr bool kExists =
       kHasValue || requires(B& block, const Args& a, Columns& two) { Body::columns(block, a, 0, two); };
 
@@ -62,8 +65,10 @@ struct ColumnWalk {
     const i32 count = Body::kTakes == 1 ? columns.count : columns.count > 0 ? 2 : 0;
     return Body::operand(block, a, row).from(Body::operand_column(a, columns.at)).ask(count);
   }
-  static void run(B& block, const Args& a, i32 row, Columns& columns, const Asked& operand) {
-    if constexpr (!kHasValue)
+  static void run(B& block, const Args& a, i32 row, Columns& columns, const Asked& operand, auto place) {
+    if constexpr (kHasPlace && requires { Body::columns_at(block, a, place, columns); })
+      Body::columns_at(block, a, place, columns);
+    else if constexpr (!kHasValue)
       Body::columns(block, a, row, columns);
     else if constexpr (Body::kTakes == 1)
       columns.each([&](Index i, float& value) {
@@ -87,9 +92,20 @@ struct ColumnWalk {
   static void put(Columns& columns, float y) { columns = {columns.at / 2, 1, {y, 0}}; }
 };
 
+// The places of a row where nothing asks for them ahead.
+struct NoPlaces {
+  struct None {};
+  None first = {};
+
+  const NoPlaces& rest() const { return *this; }
+};
+
 // Epilogues from the one whose arguments lie at `args` on.
 template <class... Links>
 struct Epilogues {
+  template <class B>
+  static constexpr bool kTakesColumns = true;
+
   template <class B, class Fragment>
   static void run(B&, const u8*, Fragment&) {}
   template <class B>
@@ -104,10 +120,18 @@ struct Epilogues {
     return {};
   }
   template <class B>
-  static void columns(B&, const u8*, i32, Columns&, const Ahead&) {}
+  static NoPlaces places(B&, const u8*, i32, i32) {
+    return {};
+  }
+  template <class B>
+  static void columns(B&, const u8*, i32, Columns&, const Ahead&, const auto&) {}
 };
 template <class First, class... Rest>
 struct Epilogues<First, Rest...> {
+  template <class B>
+  static constexpr bool kTakesColumns =
+      ColumnWalk<First, B>::kExists && Epilogues<Rest...>::template kTakesColumns<B>;
+
   template <class B, class Fragment>
   static void run(B& block, const u8* args, Fragment& fragment) {
     First::Body::epilogue(block, args_at<First>(args), fragment);
@@ -135,11 +159,31 @@ struct Epilogues<First, Rest...> {
       ahead.first = ColumnWalk<First, B>::ask(block, args_at<First>(args), row, columns);
     return ahead;
   }
+  template <class FirstPlace, class RestPlaces>
+  struct Places {
+    FirstPlace first;
+    RestPlaces later;
+
+    const RestPlaces& rest() const { return later; }
+  };
   template <class B>
-  static void columns(B& block, const u8* args, i32 row, Columns& columns, const Ahead& ahead) {
+  static auto places(B& block, const u8* args, i32 row, i32 column) {
+    const auto later = Epilogues<Rest...>::places(block, rest(args), row, column);
+    if constexpr (ColumnWalk<First, B>::kHasPlace) {
+      const auto first = First::Body::place(block, args_at<First>(args), row, column);
+      return Places<decltype(First::Body::place(block, args_at<First>(args), row, column)),
+                    decltype(Epilogues<Rest...>::places(block, rest(args), row, column))>{first, later};
+    } else {
+      return Places<NoPlaces::None, decltype(Epilogues<Rest...>::places(block, rest(args), row, column))>{
+          {}, later};
+    }
+  }
+  template <class B>
+  static void columns(B& block, const u8* args, i32 row, Columns& columns, const Ahead& ahead,
+                      const auto& places) {
     if constexpr (ColumnWalk<First, B>::kExists)
-      ColumnWalk<First, B>::run(block, args_at<First>(args), row, columns, ahead.first);
-    Epilogues<Rest...>::columns(block, rest(args), row, columns, ahead.rest);
+      ColumnWalk<First, B>::run(block, args_at<First>(args), row, columns, ahead.first, places.first);
+    Epilogues<Rest...>::columns(block, rest(args), row, columns, ahead.rest, places.rest());
   }
 
  private:
@@ -174,9 +218,19 @@ struct Chain {
   auto ask(B& block, i32 row, const Columns& columns) const {
     return Epilogues<After...>::ask(block, after(), row, columns);
   }
+  // Returns what the epilogues need for columns of a row besides `ask`, for a caller that asks for several rows together.
+  template <class B>
+  auto places(B& block, i32 row, i32 column) const {
+    return Epilogues<After...>::places(block, after(), row, column);
+  }
+  template <class B>
+  void columns(B& block, i32 row, Columns& columns, const auto& ahead, const auto& places) const {
+    static_assert(Epilogues<After...>::template kTakesColumns<B>);
+    Epilogues<After...>::columns(block, after(), row, columns, ahead, places);
+  }
   template <class B>
   void columns(B& block, i32 row, Columns& columns, const auto& ahead) {
-    Epilogues<After...>::columns(block, after(), row, columns, ahead);
+    Epilogues<After...>::columns(block, after(), row, columns, ahead, NoPlaces());
   }
 
  private:

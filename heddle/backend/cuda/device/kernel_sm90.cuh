@@ -8,6 +8,7 @@
 #include "heddle/backend/cuda/arch/mbarrier.cuh"
 #include "heddle/backend/cuda/arch/pairs.cuh"
 #include "heddle/backend/cuda/arch/wgmma_products.cuh"
+#include "heddle/backend/cuda/device/chip.cuh"
 #include "heddle/backend/cuda/device/exchange.cuh"
 #include "heddle/backend/cuda/device/kernel_sm80.cuh"
 #include "heddle/backend/cuda/device/next_tile.cuh"
@@ -15,13 +16,3 @@
 #include "heddle/backend/cuda/device/slot_ring.cuh"
 #include "heddle/backend/cuda/device/store_tile.cuh"
 #include "heddle/backend/cuda/device/turns.cuh"
-
-namespace heddle::device {
-
-// The dynamic shared memory of the launch, from a multiple of 1,024 bytes on. A whole kernel has no other.
-inline arch::OnChip chip() {
-  extern __shared__ __align__(1024) u8 whole_kernel_chip[];
-  return arch::on_chip(whole_kernel_chip);
-}
-
-}  // namespace heddle::device

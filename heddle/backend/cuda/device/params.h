@@ -107,6 +107,7 @@ struct KernelParams {
 // One call of the launches executor.
 struct CallParams {
   u32 first = 0;  // index of the instruction of its first tile
+  u32 tiles = 0;  // how many it has
   u32 args = 0;   // where its arguments begin, bytes
   LiveRows live = LiveRows::kAll;
 };

@@ -2,6 +2,7 @@
 // language. They are constants of a kernel, which its source defines (program_source.cpp).
 #pragma once
 
+#include "heddle/backend/cuda/arch/wgmma_products.cuh"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/device/value.cuh"
 
@@ -53,8 +54,10 @@ struct Team {
 
 // The facts that a kernel is compiled for.
 struct Kernel {
-  static constexpr bool kSeveralRows = kFewRows;           // its steps may have more than one row
-  static constexpr bool kKnowsSizes = kKnown;              // sizes are compiled in, or forms of them
+  static constexpr bool kSeveralRows = kFewRows;  // its steps may have more than one row
+  static constexpr bool kKnowsSizes = kKnown;     // sizes are compiled in, or forms of them
+  // Groups of four warps may multiply together, from chip or registers (arch/wgmma_products.cuh).
+  static constexpr bool kMultipliesTogether = kOneOp && arch::kHasProducts;
   static constexpr i32 kStreamRows = heddle::kStreamRows;  // tiles of more rows draw nothing through the ring
 
   // True if weights, or tensors that variants read, have elements of this type.

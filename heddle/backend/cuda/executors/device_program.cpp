@@ -194,6 +194,12 @@ Kernel DeviceProgram::kernel(size_t index, const std::string& name) {
   return kernel;
 }
 
+Kernel DeviceProgram::whole_kernel(size_t index, const std::string& name, i64 bytes) {
+  Kernel kernel = modules_[index].kernel(name);
+  kernel.set_max_shared(int(bytes));
+  return kernel;
+}
+
 KernelParams DeviceProgram::params(u32 first_epoch, u32 steps) const {
   KernelParams params = params_;
   params.first_epoch = first_epoch;

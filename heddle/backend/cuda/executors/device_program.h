@@ -30,6 +30,8 @@ class DeviceProgram {
   // Returns a kernel of source `index`, which may use the dynamic shared memory that params() shares out. Each kernel
   // may reduce that memory: ask for all kernels before params().
   Kernel kernel(size_t index, const std::string& name);
+  // Returns a kernel that takes `bytes` of dynamic shared memory, whatever the others do.
+  Kernel whole_kernel(size_t index, const std::string& name, i64 bytes);
   KernelParams params(u32 first_epoch, u32 steps) const;
   u32 shared_bytes() const { return shared_bytes_; }
 

@@ -206,6 +206,46 @@ void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant_
                      call_threads(traits.rows, traits.warps));
 }
 
+std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
+                                const KnownArgs& known, const Part& main, const KernelPlan& plan) {
+  const std::string& op = main.op->name;
+  const std::string file = fmt::format("_kernel.{}.cuh", plan.file);
+  const KernelLaunch& launch = plan.launches.front();
+  if (op_source(op, file).empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op, op, file);
+  if (plan.launches.size() != 1 || launch.cluster != 1 || launch.maps.size() != kChainMaps)
+    fail(ErrorCode::kInternal,
+         "[{}] its whole kernel has {} launches, in clusters of {}, with {} tensor maps; must be 1, 1 and {}",
+         op, plan.launches.size(), launch.cluster, launch.maps.size(), kChainMaps);
+  std::string constants;
+  for (const auto& [value, number] : plan.constants.values())
+    constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", op,
+                             pascal_case(value), number);
+  return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
+         fmt::format(R"(#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#include "heddle/backend/cuda/device/chain_kernel.cuh"
+namespace heddle::device {{
+{0}struct Config : {1}::KernelConfig {{
+{2}static constexpr {3} types() {{
+{3} a{{}};
+{4}
+return a;
+}}
+}};
+}}  // namespace heddle::device
+using namespace heddle::device;
+using Whole = {1}::{5}<Config, Chain0>;
+extern "C" __global__ __launch_bounds__(Whole::kThreads, 1)
+void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call,
+          const __grid_constant__ heddle::TensorMaps<{6}> maps) {{
+  Whole::run(p, call, maps.at);
+}}
+#endif
+)",
+                     include_of(op, file.c_str()), op, constants, pascal_case(op),
+                     known_args(*main.op, main.args.data(), Knowledge::kTypes).front(), launch.name,
+                     launch.maps.size());
+}
+
 bool takes_weight(const OpSpec& op) {
   return std::ranges::any_of(op.fields, [](const Field& field) { return field.is_weight(); });
 }

@@ -36,6 +36,10 @@ struct KernelTraits {
 // Writes kernel `call` of one opcode: a CTA of `call_threads` threads for each tile of a call.
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known = {});
+constexpr size_t kChainMaps = 3;  // tensor maps that a whole kernel of a chain has
+// Writes kernel `call` of one opcode as the whole kernel of its main part (OpSpec::chain_kernel), as `plan` says.
+std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
+                                const KnownArgs& known, const Part& main, const KernelPlan& plan);
 // Returns the threads of a CTA for steps of at most `rows` rows.
 constexpr u32 call_threads(i32 rows, i32 warps = i32(kConsumerWarps)) {
   return 32 * (u32(warps) + (rows > kStreamRows ? kHelperWarps : 1));

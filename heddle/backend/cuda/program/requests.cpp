@@ -4,29 +4,16 @@
 #include <map>
 #include <optional>
 
-#include <fmt/ranges.h>
-
 #include "heddle/backend/cuda/compiler/archs.h"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/program/kernel_source.h"
+#include "heddle/backend/cuda/program/launches_code.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/op_call.h"
 #include "heddle/ir/registry.h"
 
 namespace heddle::cuda {
-std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
-                                              Knowledge knowledge) {
-  const KernelTraits traits = KernelTraits::of(program, arch);
-  std::vector<CompileRequest> requests;
-  for (size_t i = 0; i < program.opcodes.size(); ++i)
-    requests.push_back({fmt::format("{}, kernel of {}", program.name, fmt::join(program.opcodes[i].ops, "+")),
-                        call_source(program.opcodes[i], traits, arch, known_args(program, i, knowledge)),
-                        arch,
-                        {}});
-  return requests;
-}
-
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
                                                 Knowledge knowledge) {
   // The kernel is made for one program alone only where steps have few rows. For many rows, the whole kernel takes
@@ -59,7 +46,9 @@ DeviceCode compile_ahead(std::span<const Program> programs, const std::string& a
     for (const CompileRequest& request : requests) wanted.emplace(code_name(request), request);
   };
   for (const Program& program : programs) {
-    want(launches_requests(program, arch, Knowledge::kSizes));
+    // The code runs on every device of the architecture, whether or not its driver has tensor maps.
+    for (const bool tensor_maps : {true, false})
+      want(launches_code(program, arch, tensor_maps, Knowledge::kSizes).requests);
     if (program.shape.rows < kManyStepRows) want(megakernel_requests(program, arch, Knowledge::kSizes));
   }
   return compile_fresh(wanted);

@@ -11,9 +11,6 @@
 
 namespace heddle::cuda {
 
-// Requests a kernel `call` for each opcode.
-std::vector<CompileRequest> launches_requests(const Program& program, const std::string& arch,
-                                              Knowledge knowledge);
 // Requests the kernel `megakernel`.
 std::vector<CompileRequest> megakernel_requests(const Program& program, const std::string& arch,
                                                 Knowledge knowledge);

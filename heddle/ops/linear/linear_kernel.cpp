@@ -1,0 +1,106 @@
+// How linear of many rows runs as a whole kernel (linear_kernel.sm90.cuh): what fits, and the sizes of its tiles.
+#include <algorithm>
+#include <cstddef>
+
+#include "heddle/ir/product.h"
+#include "heddle/ir/row_classes.h"
+#include "heddle/ir/rules.h"
+#include "heddle/ops/linear/linear.h"
+
+namespace heddle {
+namespace {
+
+constexpr i64 kColumns = 128, kPart = 64, kGroups = 2, kWord = 16;
+
+// `slab_ns`: nanoseconds of a slab of 64 k where the whole device works, from gate and up of a 1B on an H100.
+struct Shape {
+  i64 rows, slab_ns;
+};
+constexpr Shape kShapes[] = {{256, 643}, {192, 511}, {128, 439}, {64, 230}};
+constexpr i64 kRowNs = 20;  // what each row of a tile takes besides its slabs
+
+i64 count(i64 all, i64 one) {
+  return (all + one - 1) / one;
+}
+
+i64 tiles_of(const Linear& a, const Shape& shape) {
+  return count(a.x.size[0], shape.rows) * count(a.w.rows(), kColumns);
+}
+
+const Shape& shape_for(const Linear& a, i32 multiprocessors) {
+  return *std::ranges::min_element(kShapes, {}, [&](const Shape& shape) {
+    return count(tiles_of(a, shape), multiprocessors) *
+           (count(a.w.cols(), kSlabK) * shape.slab_ns + shape.rows * kRowNs);
+  });
+}
+
+// A tensor's rows as bulk copies want them.
+std::string why_rows(const char* name, const Tensor& tensor) {
+  const i64 pitch = tensor.stride[0] * size_of(tensor.dtype);
+  if (pitch % kWord == 0 && tensor.offset % kWord == 0) return {};
+  return fmt::format("{}'s rows begin at byte {} and are {} bytes apart; must be multiples of {}", name,
+                     tensor.offset, pitch, kWord);
+}
+
+std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
+  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  if (a.x.size[0] <= kManyStepRows)
+    return fmt::format("it has {} rows; must be more than {}", a.x.size[0], kManyStepRows);
+  const DType x = a.x.dtype, w = a.w.data.dtype;
+  if (x != w || !is_wide_float(x) || size_of(x) != 2)
+    return fmt::format("x is {} and w is {}; must both be bf16 or f16", name(x), name(w));
+  if (!has_paired_panels(a.w) || a.w.matrices != 1) return "w is not one matrix in panels of two rows";
+  if (!is_wide_float(a.y.dtype)) return fmt::format("y is {}", name(a.y.dtype));
+  if (fold > 2 || a.w.rows() % 2 != 0 || a.y.last() * fold != a.w.rows())
+    return fmt::format("{} rows of w make {} columns of y; must be as many, or twice as many", a.w.rows(),
+                       a.y.last());
+  if (a.w.cols() % 32 != 0) return fmt::format("w has {} columns; must be a multiple of 32", a.w.cols());
+  if (std::string why = why_rows("x", a.x); !why.empty()) return why;
+  return why_rows("y", a.y);
+}
+
+KernelMap map_of(size_t address, const Tensor& rows, i64 wide, i64 high) {
+  return {.address = u32(address + offsetof(Tensor, data)),
+          .dtype = rows.dtype,
+          .size = {rows.size[1], rows.size[0]},
+          .stride = {0, rows.stride[0] * size_of(rows.dtype)},
+          .box = {i32(wide), i32(high)},
+          .swizzle = wide * size_of(rows.dtype) == 64 ? BoxSwizzle::k64 : BoxSwizzle::k128};
+}
+
+// Four words of both rows of a panel; panels; parts of 128 bytes of a panel.
+KernelMap map_of_panels(const Weight& w) {
+  constexpr i64 kBytes = 128;
+  const i32 wide = i32(kBytes) / size_of(w.data.dtype);
+  return {.address = u32(offsetof(Linear, w) + offsetof(Weight, data) + offsetof(Tensor, data)),
+          .dtype = w.data.dtype,
+          .rank = 3,
+          .size = {wide, w.panels(), w.panel_bytes() / kBytes},
+          .stride = {0, w.panel_bytes(), kBytes},
+          .box = {wide, i32(kColumns / kGroups / 2), 2}};
+}
+
+}  // namespace
+
+KernelPlan linear_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {
+  const auto& a = as<Linear>(args);
+  const i64 fold = config.contains("fold") ? config.at("fold") : 1;
+  KernelPlan plan{.why_not = why_not(a, fold, target), .file = "sm90"};
+  if (!plan.why_not.empty()) return plan;
+  const Shape& shape = shape_for(a, target.multiprocessors);
+  constexpr i64 kBarriers = 16, kMostStages = 8;
+  const i64 slab = (shape.rows + kColumns) * kSlabK * 2, row = kColumns / kGroups / fold * size_of(a.y.dtype);
+  const i64 stored = kGroups * kPart * row * (row > 128 ? 1 : 2);
+  const i64 stages = std::min(kMostStages, (target.shared_bytes - stored) / (slab + kBarriers));
+  plan.constants = {{"rows", shape.rows}, {"stages", stages}, {"fold", fold}};
+  plan.launches.push_back(
+      {.name = "ChainKernel",
+       .grid = u32(std::min<i64>(tiles_of(a, shape), target.multiprocessors)),
+       .threads = u32(128 * (kGroups + 1)),
+       .shared_bytes = stages * (slab + kBarriers) + stored,
+       .maps = {map_of(offsetof(Linear, x), a.x, kSlabK, shape.rows), map_of_panels(a.w),
+                map_of(offsetof(Linear, y), a.y, std::min<i64>(row, 128) / size_of(a.y.dtype), kPart)}});
+  return plan;
+}
+
+}  // namespace heddle

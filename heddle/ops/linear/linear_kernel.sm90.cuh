@@ -1,0 +1,262 @@
+// linear of many rows as a whole kernel on sm_90a: y^T = w x^T, so that panels of two rows need no other packing. One thread brings
+// slabs of 64 k by bulk copies: rows of x, and of a panel the 128 bytes that hold four words of either row. Two groups of four warps
+// load their 64 rows of w from chip into registers, from where tensor cores multiply them with x on chip. A thread then has the sums
+// of both rows of a panel: a pair of neighbouring columns of y, for many rows of x. Epilogues take such pairs in registers; what they
+// leave goes to memory by bulk stores while the next tile is multiplied. CTAs go from tile to tile. A sum has its terms in the order
+// of k: no constant changes a bit.
+namespace linear {
+
+struct KernelConfig {
+  static constexpr i32 kRows = 256;  // A tile of x has them
+  static constexpr i32 kStages = 4;  // slabs in flight
+  static constexpr i32 kFold = 1;    // columns that make one of y
+};
+
+template <class Config, class Chain>
+struct ChainKernel {
+  static constexpr Linear kTypes = Config::types();
+  static constexpr DType kIn = kTypes.x.dtype, kOut = kTypes.y.dtype;
+  static constexpr arch::Terms kTerms = kIn == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
+  static constexpr i32 kRows = Config::kRows, kColumns = 128, kStages = Config::kStages, kSlabK = 64;
+  static constexpr u32 kGroups = 2, kThreads = 128 * (kGroups + 1);
+  static constexpr u32 kSlabX = kRows * 128, kGroupW = 64 * 128, kSlab = kSlabX + kGroups * kGroupW;
+  using Ring = SlotRing<kStages, kSlab>;
+  // A group stores kPart rows of y at once, of each kStored columns.
+  static constexpr i32 kFold = Config::kFold, kPart = 64, kStored = 64 / kFold;
+  static constexpr u32 kRowBytes = kStored * size_of(kOut), kBoxBytes = kRowBytes < 128 ? kRowBytes : 128;
+  static constexpr u32 kStage = kPart * kRowBytes,
+                       kTurns = kRowBytes > 128 ? 1 : 2;  // stages that take turns
+  static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kTurns * kStage;
+  static_assert(kRows % kPart == 0 && (kFold == 1 || kFold == 2) && kSlab % 1024 == 0 && kStage % 1024 == 0);
+  static_assert(kTypes.w.panel_rows == 2 && kTypes.w.interleave == 8);
+
+  using TilePlace = GroupedPlace<8>;
+  using Bringer = Role<128, 40>;
+  using Multiplier = Role<128 * kGroups, 232>;
+  using All = Roles<Bringer, Multiplier>;
+  using Sums = float[kRows / 2];
+  using Left = u32[kSlabK / 16][4];  // a warp's rows of a slab of w
+
+  struct Sizes {
+    i32 live;                  // rows
+    i32 rows, columns, steps;  // tiles; k in slabs
+    EveryTile<1> mine;
+
+    Sizes(const KernelParams& p, const CallParams& call, const Linear& a)
+        : live(live_rows(p, call.live, a.x.size[0])),
+          rows((live + kRows - 1) / kRows),
+          columns((a.w.rows() + kColumns - 1) / kColumns),
+          steps((a.w.cols() + kSlabK - 1) / kSlabK) {}
+    i32 tiles() const { return rows * columns; }
+  };
+
+  static void run(const KernelParams& p, const CallParams& call, const TensorMap* maps) {
+    const Ring ring{chip(), chip() + kAfterStages};
+    if (threadIdx.x == 0) ring.init(kGroups);
+    __syncthreads();
+    arch::let_next_kernel_start();
+    const Chain chain{p.args + call.args};
+    const Sizes sizes(p, call, chain.args());
+    if (threadIdx.x < 128) {
+      All::template enter<Bringer>();
+      if (threadIdx.x == 0) bring(ring, sizes, maps);
+      if (blockIdx.x == 0 && threadIdx.x / 32 == 1) count_tiles(p, call);
+    } else {
+      All::template enter<Multiplier>();
+      arch::wait_for_kernel_before();
+      multiply(ring, sizes, chain, maps);
+    }
+  }
+
+  // Panels are there before the previous kernel has ended; x is not.
+  static void bring(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
+    typename Ring::Place place;
+    i32 ahead = min(kStages, sizes.steps);
+#pragma unroll 1
+    for (i32 t = sizes.mine.first; t < sizes.tiles(); t += sizes.mine.stride, ahead = 0) {
+      const TilePlace tile(t, sizes.rows, sizes.columns);
+      const i32 m = tile.m * kRows, n = tile.n * kColumns;
+      if (ahead > 0) {
+        typename Ring::Place begun;
+#pragma unroll 1
+        for (i32 step = 0; step < ahead; ++step, begun.next()) bring_w(ring, begun, maps, n, step);
+        arch::wait_for_kernel_before();
+        arch::show_memory_to_copies();
+      }
+#pragma unroll 1
+      for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
+        if (step >= ahead) bring_w(ring, place, maps, n, step);
+        arch::load_box(ring.slot(place), maps, ring.full(place), arch::Corner2{step * kSlabK, m});
+      }
+    }
+  }
+  static void bring_w(const Ring& ring, const typename Ring::Place& place, const TensorMap* maps, i32 n,
+                      i32 step) {
+    ring.begin(place);
+#pragma unroll
+    for (u32 group = 0; group < kGroups; ++group)
+      arch::load_box(ring.slot(place) + (kSlabX + group * kGroupW), maps + 1, ring.full(place),
+                     arch::Corner3{0, n / 2 + i32(group) * 32, step * 2});
+  }
+
+  static void multiply(const Ring& ring, const Sizes& sizes, const Chain& chain, const TensorMap* maps) {
+    const u32 group = threadIdx.x / 128 - 1;
+    typename Ring::Place place, done;
+    u32 turn = 0;
+#pragma unroll 1
+    for (i32 t = sizes.mine.first; t < sizes.tiles(); t += sizes.mine.stride) {
+      const TilePlace tile(t, sizes.rows, sizes.columns);
+      Sums sums;
+      Left even, odd;
+      arch::keep(sums);
+#pragma unroll 1
+      for (i32 step = 0; step < sizes.steps; step += 2) {
+        multiply_slab(sums, even, odd, ring, place, done, step > 0);
+        if (step + 1 < sizes.steps) multiply_slab(sums, odd, even, ring, place, done, true);
+      }
+      arch::wait_products<0>();
+      keep(even), keep(odd);
+      arch::keep(sums);
+      release(ring, done);
+      leave(sums, chain, {maps + 2, sizes.live, tile.m * kRows, tile.n * kColumns + i32(group) * 64}, turn);
+    }
+    if (threadIdx.x % 128 == 0) arch::wait_stores_read<0>();
+  }
+  // Products of a slab run while the next one's rows of w are loaded.
+  static void multiply_slab(Sums& sums, Left& mine, Left& before, const Ring& ring,
+                            typename Ring::Place& place, typename Ring::Place& done, bool later) {
+    ring.wait(place);
+    load_left(mine, ring.slot(place));
+    keep(mine);
+    arch::begin_products();
+    const u64 x = arch::descriptor(ring.slot(place));
+#pragma unroll
+    for (i32 i = 0; i < kSlabK / 16; ++i)
+      arch::multiply<kTerms, arch::Major::kK>(sums, mine[i], x + i * 2, later || i > 0);
+    arch::commit_products();
+    place.next();
+    if (!later) return;
+    arch::wait_products<1>();
+    keep(before);
+    release(ring, done);
+  }
+  static void keep(Left& left) {
+#pragma unroll
+    for (i32 i = 0; i < kSlabK / 16; ++i) arch::keep(left[i]);
+  }
+  static void release(const Ring& ring, typename Ring::Place& done) {
+    if (threadIdx.x % 128 == 0) ring.release(done);
+    done.next();
+  }
+  // A warp's eight panels: their first rows are rows 0 to 7 of its fragments, their second rows the others. Bulk copies have permuted
+  // the words of a panel's 128 bytes by the panel.
+  static void load_left(Left& left, arch::OnChip slab) {
+    const u32 group = threadIdx.x / 128 - 1, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+    const u32 row = lane / 8 % 2, word = lane / 16, panel = lane % 8;
+    const arch::OnChip from = slab + (kSlabX + group * kGroupW + (warp * 8 + panel) * 128);
+#pragma unroll
+    for (u32 i = 0; i < kSlabK / 16; ++i)
+      arch::load_matrices(left[i],
+                          from + (i / 2 * (kGroupW / 2) + ((((i % 2 * 2 + word) * 2) + row) ^ panel) * 16));
+  }
+
+  // Where the sums of a group belong.
+  struct Target {
+    const TensorMap* map;
+    i32 live, m, n;
+  };
+  static void leave(Sums& sums, const Chain& chain, const Target& to, u32& turn) {
+#pragma unroll
+    for (i32 part = 0; part < kRows / kPart; ++part) {
+      const i32 m = to.m + part * kPart;
+      if (m >= to.live) break;
+      auto& taken = reinterpret_cast<float(&)[kPart / 2]>(sums[part * (kPart / 2)]);
+      pass(taken, chain, to, m);
+      store(taken, to, m, turn);
+    }
+  }
+  // Pair i of a part: its row, and its two columns, which are the same for all pairs of a thread.
+  static i32 row_of(i32 i) { return i / 2 * 8 + i32(threadIdx.x % 4) * 2 + i % 2; }
+  static i32 column_of() { return i32(threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4 * 2); }
+  // Where a part's sums have a pair: sums[first_of(i)] and sums[first_of(i) + 2].
+  static constexpr i32 first_of(i32 i) { return i / 2 * 4 + i % 2; }
+
+  // Epilogues take a thread's pairs; what they make stays in their place. They ask for the operands of so many together.
+  static constexpr i32 kPairs = kPart / 4, kBatch = 8;
+  static void pass(float (&sums)[kPart / 2], const Chain& chain, const Target& to, i32 m) {
+    RowsBlock block;
+    const i32 n = to.n + column_of(), last = chain.args().w.rows() - 2;
+#pragma unroll
+    for (i32 batch = 0; batch < kPairs; batch += kBatch) {
+      decltype(chain.ask(block, 0, Columns{})) ahead[kBatch];
+      decltype(chain.places(block, 0, 0)) places[kBatch];
+#pragma unroll
+      for (i32 i = 0; i < kBatch; ++i) {
+        const i32 row = min(m + row_of(batch + i), to.live - 1);
+        ahead[i] = chain.ask(block, row, Columns{min(n, last), 2, {}});
+        places[i] = chain.places(block, row, n);
+      }
+#pragma unroll
+      for (i32 i = 0; i < kBatch; ++i) {
+        const i32 row = m + row_of(batch + i), at = first_of(batch + i);
+        if (row >= to.live || n > last) continue;
+        Columns columns{n, 2, {sums[at], sums[at + 2]}};
+        chain.columns(block, row, columns, ahead[i], places[i]);
+        sums[at] = columns.value[0], sums[at + 2] = columns.value[1];
+      }
+    }
+  }
+
+  static void store(const float (&sums)[kPart / 2], const Target& to, i32 m, u32& turn) {
+    const u32 group = threadIdx.x / 128 - 1;
+    const arch::OnChip at = chip() + (kAfterRing + (group * kTurns + turn) * kStage);
+    const bool speaks = threadIdx.x % 128 == 0;
+    if (speaks) arch::wait_stores_read<kTurns - 1>();
+    sync_group(group);
+    if constexpr (kFold == 1)
+      stage_pairs(sums, at);
+    else
+      stage_folded(sums, at);
+    arch::show_to_copies();
+    sync_group(group);
+    turn = (turn + 1) % kTurns;
+    if (!speaks) return;
+#pragma unroll
+    for (u32 j = 0; j < kRowBytes / kBoxBytes; ++j)
+      arch::store_box(to.map, at + j * (kPart * kBoxBytes),
+                      arch::Corner2{to.n / kFold + i32(j * (kBoxBytes / size_of(kOut))), m});
+    arch::commit_stores();
+  }
+  // The place of `byte` of a row on chip, whose words bulk stores take permuted.
+  static arch::OnChip place_of(arch::OnChip stage, u32 row, u32 byte) {
+    const u32 box = byte / kBoxBytes, at = row * kBoxBytes + byte % kBoxBytes;
+    const u32 permuted = at ^ (kBoxBytes == 128 ? at >> 7 & 7 : at >> 7 & 3) << 4;
+    return stage + (box * (kPart * kBoxBytes) + permuted);
+  }
+  static void put(arch::OnChip to, float first, float second) {
+    if constexpr (size_of(kOut) == 2)
+      asm volatile("st.shared.b32 [%0], %1;" ::"r"(to.at), "r"(pack_pair<kOut>(first, second)) : "memory");
+    else
+      asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to.at), "f"(first), "f"(second) : "memory");
+  }
+  static void stage_pairs(const float (&sums)[kPart / 2], arch::OnChip stage) {
+#pragma unroll
+    for (i32 i = 0; i < kPairs; ++i)
+      put(place_of(stage, u32(row_of(i)), u32(column_of() * size_of(kOut))), sums[first_of(i)],
+          sums[first_of(i) + 2]);
+  }
+  // A thread has one column of two neighbouring rows, and its partner the next or the previous one: they exchange a row.
+  static void stage_folded(const float (&sums)[kPart / 2], arch::OnChip stage) {
+    const u32 column = u32(column_of()) / 2, odd = column % 2;
+#pragma unroll
+    for (i32 i = 0; i < kPairs; i += 2) {
+      const float first = sums[first_of(i)], second = sums[first_of(i + 1)];
+      const float other = __shfl_xor_sync(~0u, odd ? first : second, 4);
+      put(place_of(stage, u32(row_of(i)) + odd, (column - odd) * u32(size_of(kOut))), odd ? other : first,
+          odd ? second : other);
+    }
+  }
+  static void sync_group(u32 group) { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); }
+};
+
+}  // namespace linear

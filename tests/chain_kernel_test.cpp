@@ -1,0 +1,129 @@
+// Whole kernels of chains in programs of many rows (OpSpec::chain_kernel): which calls they take, and that they compile. Neither
+// weights nor a GPU is needed; op_harness_test.cpp runs them.
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/program/body_check.h"
+#include "heddle/backend/cuda/program/kernel_source.h"
+#include "heddle/backend/cuda/program/launches_code.h"
+#include "heddle/engine/planner.h"
+#include "heddle/ir/registry.h"
+#include "heddle/ir/rules.h"
+#include "heddle/ops/linear/linear.h"
+#include "tests/support/shapes.h"
+
+namespace heddle {
+namespace {
+
+Linear many(i32 m, i32 n, i32 k, DType type = DType::kBf16) {
+  Linear args{.x = dense(type, {m, k}), .w = {.data = dense(type, {n, k})}, .y = dense(type, {m, n})};
+  args.w.panel_rows = 2, args.w.interleave = 8;
+  args.x.buffer = 0, args.w.data.buffer = 1, args.y.buffer = 2;
+  return args;
+}
+
+KernelPlan plan_of(const Linear& args, i64 fold = 1, const char* arch = "sm_90a") {
+  return get_op("linear").chain_kernel(reinterpret_cast<const std::byte*>(&args),
+                                       cuda::kernel_target_of(arch), {{"fold", fold}});
+}
+
+TEST(ChainKernel, OfLinearSaysWhatDoesNotFit) {
+  const auto why = [](const Linear& args, i64 fold = 1) { return plan_of(args, fold).why_not; };
+  EXPECT_EQ(why(many(512, 2048, 2048)), "");
+  EXPECT_EQ(why(many(65, 8, 32, DType::kF16)), "");
+  EXPECT_EQ(why(many(64, 2048, 2048)), "it has 64 rows; must be more than 64");
+  EXPECT_EQ(why(many(512, 2048, 2048, DType::kF32)), "x is f32 and w is f32; must both be bf16 or f16");
+  EXPECT_EQ(why(many(512, 2048, 2056)), "w has 2056 columns; must be a multiple of 32");
+  EXPECT_EQ(why(many(512, 2048, 2048), 2),
+            "2048 rows of w make 2048 columns of y; must be as many, or twice as many");
+  EXPECT_EQ(why(many(512, 60, 64)),
+            "y's rows begin at byte 0 and are 120 bytes apart; must be multiples of 16");
+  Linear single = many(512, 2048, 2048);
+  single.w.panel_rows = 16, single.w.interleave = 2;
+  EXPECT_EQ(why(single), "w is not one matrix in panels of two rows");
+  EXPECT_NE(plan_of(many(512, 2048, 2048), 1, "sm_80").why_not, "");
+  EXPECT_NE(plan_of(many(512, 2048, 2048), 1, "sm_100a").why_not, "");
+}
+
+TEST(ChainKernel, OfLinearTakesWhatADeviceHas) {
+  const KernelTarget target = cuda::kernel_target_of("sm_90a");
+  for (const i32 m : {65, 512, 2048})
+    for (const i32 n : {8, 2048, 3072, 16384})
+      for (const DType out : {DType::kBf16, DType::kF32}) {
+        Linear args = many(m, n, 2048);
+        args.y = dense(out, {m, n});
+        const KernelPlan plan = plan_of(args);
+        ASSERT_EQ(plan.why_not, "");
+        EXPECT_LE(plan.launches.at(0).shared_bytes, target.shared_bytes) << plan.constants.text();
+        EXPECT_LE(i32(plan.launches.at(0).grid), target.multiprocessors);
+        EXPECT_GE(plan.constants.at("stages"), 3) << plan.constants.text();
+      }
+}
+
+// A model of one layer, in steps of `rows` rows.
+Program program_of(std::string config, i32 rows) {
+  const std::string layers = "\"num_hidden_layers\": ";
+  const size_t at = config.find(layers) + layers.size();
+  config.replace(at, config.find(',', at) - at, "1");
+  const Planner planner(std::make_shared<Shapes>(config.c_str()), gpu_target(132),
+                        {.pages_per_sequence = 128, .num_pages = 128}, {});
+  return planner.program(rows, 1);
+}
+
+cuda::LaunchesCode code_of(const Program& program, bool tensor_maps = true) {
+  return cuda::launches_code(program, "sm_90a", tensor_maps, Knowledge::kSizes);
+}
+
+TEST(ChainKernel, TakesTheProductsOfAPrompt) {
+  for (const char* config : {kLlama1B, kLlama8B, kQwen8B, kGemma2B}) {
+    const Program program = program_of(config, 512);
+    const cuda::LaunchesCode code = code_of(program);
+    size_t whole = 0;
+    for (size_t c = 0; c < program.calls.size(); ++c) {
+      const Opcode& opcode = program.opcodes[program.calls[c].opcode];
+      const bool product = opcode.ops[opcode.main] == "linear" && program.calls[c].live == LiveRows::kRows;
+      EXPECT_EQ(!code.calls[c].plan.launches.empty(), product)
+          << opcode.text() << ": " << code.calls[c].plan.why_not;
+      whole += product;
+    }
+    EXPECT_EQ(whole, 4u) << "QKV, O, gate and up, down";
+    for (const cuda::CallCode& call : code_of(program, false).calls) EXPECT_TRUE(call.plan.launches.empty());
+  }
+}
+
+TEST(ChainKernel, IsSaidWithItsReasons) {
+  const Program program = program_of(kLlama1B, 512);
+  const std::vector<std::string> lines = cuda::body_lines(program, code_of(program));
+  const auto has = [&](const char* text) {
+    return std::ranges::any_of(lines, [&](const std::string& line) { return line.find(text) != line.npos; });
+  };
+  EXPECT_TRUE(has("2 calls of linear+add: linear_kernel.sm90 (fold=1,rows=64,stages=8)"));
+  EXPECT_TRUE(has("1 call of rms_norm+linear: tiles; no whole kernel because rms_norm is its prologue"));
+  EXPECT_EQ(lines.size(), 4u);
+}
+
+TEST(ChainKernel, CompilesWithoutSpills) {
+#ifdef HEDDLE_SANITIZED
+  GTEST_SKIP() << "NVRTC, which no sanitizer sees into: left to builds without one";
+#endif
+  if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  const Program program = program_of(kLlama1B, 512);
+  cuda::LaunchesCode code = code_of(program);
+  std::set<size_t> wanted;
+  for (const cuda::CallCode& call : code.calls)
+    if (!call.plan.launches.empty()) wanted.insert(call.request);
+  for (const size_t request : wanted) {
+    code.requests[request].may_be_packaged = false;  // packages have no reports of ptxas
+    const cuda::Compiled compiled = cuda::compile(code.requests[request]);
+    ASSERT_EQ(compiled.kernels.size(), 1u);
+    EXPECT_EQ(cuda::over_budget(compiled.kernels[0], {.stack_bytes = 32, .spill_bytes = 64}), "")
+        << code.requests[request].name;
+    EXPECT_EQ(compiled.log.find("(C75"), std::string::npos) << compiled.log;
+  }
+}
+
+}  // namespace
+}  // namespace heddle
