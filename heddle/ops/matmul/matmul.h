@@ -11,6 +11,13 @@ struct Matmul {
   Matrix b;  // [K, N]
   Tensor y;  // [M, N]
 
+  // As its kernel (matmul_kernel.sm90.cuh) asks each op that it serves.
+  i32 batches() const { return 1; }
+  i32 rows() const { return y.size[0]; }
+  i32 columns() const { return y.size[1]; }
+  i32 terms() const { return a.cols(); }
+  const Tensor& result(i32) const { return y; }
+
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
     v.matrix("a", s.a, "M, K");
