@@ -191,32 +191,80 @@ def lines(shape, dtype, pad=0):
     return values[..., :columns]
 
 
-def check(kernels):
-    import torch
+class Checks:
+    """Errors next to a peer's, what lies around a result, and the same bits whatever the tile."""
 
-    wrong, count, bits = [], 0, {}
+    def __init__(self):
+        self.wrong, self.count, self.bits = [], 0, {}
 
-    def compare(kernel, label, call, whole, y, exact, peer):
-        nonlocal count
+    def result(self, shape, dtype):
+        import torch
+
+        *lead, m, n = shape
+        self.whole = torch.full((*lead, m + 1, n + 16), 77.0, device="cuda").to(torch_type(dtype))
+        self.y = self.whole[..., :m, :n]
+        return self.y
+
+    def compare(self, kernel, label, call, exact, peer):
+        import torch
+
         call()
         torch.cuda.synchronize()
-        count += 1
+        self.count += 1
+        y, whole, name = self.y, self.whole, f"{kernel.name} {label}"
         error = float((y.double() - exact).norm() / exact.norm())
         limit = float((peer.double() - exact).norm() / exact.norm())
         if not error <= 1.05 * limit + 1e-7:
-            wrong.append(f"{kernel.name} {label}: error {error:.3e}, torch {limit:.3e}")
+            self.wrong.append(f"{name}: error {error:.3e}, torch {limit:.3e}")
         if not bool((whole[..., y.shape[-2] :, :] == 77).all() and (whole[..., y.shape[-1] :] == 77).all()):
-            wrong.append(f"{kernel.name} {label} wrote outside")
+            self.wrong.append(f"{name} wrote outside")
         alike = (kernel.op, kernel.kind, *kernel.types, kernel.scales, kernel.promotes, label)
-        if not torch.equal(bits.setdefault(alike, y.clone()), y):
-            wrong.append(f"{kernel.name} {label} has other bits")
-        return error, limit
+        if not torch.equal(self.bits.setdefault(alike, y.clone()), y):
+            self.wrong.append(f"{name} has other bits")
+        if label.startswith("16x"):
+            print(f"{name} error {error:.3e}, limit {limit:.3e}")
 
-    def result(shape, dtype):
-        *lead, m, n = shape
-        whole = torch.full((*lead, m + 1, n + 16), 77.0, device="cuda").to(torch_type(dtype))
-        return whole, whole[..., :m, :n]
 
+def scale_pairs(scales, m, n, k):
+    import torch
+
+    def scale(*shape):
+        return torch.rand(*shape, device="cuda") + 0.5
+
+    blocks, columns = math.ceil(k / 128), math.ceil(n / 128)
+    if scales == 1:
+        return [(scale(1, 1), scale(1, 1)), (scale(m, 1), scale(1, n)), (scale(m, 1), scale(1, 1))]
+    turned = (scale(blocks, m).t(), scale(columns, blocks).t())
+    return [(scale(m, blocks), scale(blocks, columns)), turned]
+
+
+def check_scaled(checks, kernel, a, b, y):
+    """b lies in columns."""
+    import torch
+
+    (m, k), n = a.shape, b.shape[0]
+    for number, (sa, sb) in enumerate(scale_pairs(kernel.scales, m, n, k)):
+        full_a, full_b = sa, sb
+        if kernel.scales == 2:
+            full_a = sa.repeat_interleave(128, 1)[:, :k]
+            full_b = sb.repeat_interleave(128, 0)[:k].repeat_interleave(128, 1)[:, :n]
+        exact = (a.double() * full_a) @ (b.t().double() * full_b)
+        if kernel.promotes:
+            peer = exact.to(y.dtype)
+        else:  # sums of 14 bits
+            one = torch.ones((), device="cuda")
+            sums = torch._scaled_mm(
+                a.contiguous(), b.contiguous().t(), one, one, out_dtype=y.dtype, use_fast_accum=True
+            )
+            peer = (sums.double() * full_a * full_b).to(y.dtype)
+        checks.compare(kernel, f"{m}x{n}x{k} {number}", kernel.call(a, b, y, sa, sb), exact, peer)
+
+
+def check(kernels):
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = True
+    checks = Checks()
     for kernel in kernels:
         print("runs", kernel.name, flush=True)
         along_m, along_k = gemm.KINDS[kernel.kind]
@@ -228,66 +276,17 @@ def check(kernels):
             lead, pad = (3,) if kernel.op == "bmm" else (), 16 * (m % 3)
             a = lines((*lead, k, m) if along_m else (*lead, m, k), ta, pad)
             b = lines((*lead, n, k) if along_k else (*lead, k, n), tb, pad)
+            y = checks.result((*lead, m, n), out)
+            if kernel.op == "scaled_mm":
+                check_scaled(checks, kernel, a, b, y)
+                continue
             x, w = (a.mT if along_m else a), (b.mT if along_k else b)
-            whole, y = result((*lead, m, n), out)
             exact = x.double() @ w.double()
-            if kernel.op == "bmm":
-                compare(kernel, f"{m}x{n}x{k}", kernel.call(a, b, y), whole, y, exact, (x @ w).to(y.dtype))
-            elif kernel.op == "matmul":
-                torch.backends.cuda.matmul.allow_tf32 = True
-                found = compare(kernel, f"{m}x{n}x{k}", kernel.call(a, b, y), whole, y, exact, x @ w)
-                if m == 1000:
-                    print(f"tf32 error {found[0]:.3e}, torch {found[1]:.3e}")
-            else:
-                blocks, columns = math.ceil(k / 128), math.ceil(n / 128)
-
-                def scale(*shape):
-                    return torch.rand(*shape, device="cuda") + 0.5
-
-                pairs = (
-                    [(scale(1, 1), scale(1, 1)), (scale(m, 1), scale(1, n)), (scale(m, 1), scale(1, 1))]
-                    if kernel.scales == 1
-                    else [
-                        (scale(m, blocks), scale(blocks, columns)),
-                        (scale(blocks, m).t(), scale(columns, blocks).t()),
-                    ]
-                )
-                for sa, sb in pairs:
-                    full_a = sa if sa.shape[1] == 1 else sa.repeat_interleave(128, 1)[:, :k]
-                    full_b = (
-                        sb
-                        if sb.shape[0] == 1
-                        else sb.repeat_interleave(128, 0)[:k].repeat_interleave(128, 1)[:, :n]
-                    )
-                    scaled = (x.double() * full_a) @ (w.double() * full_b)
-                    # Rounding the exact sums, or sums of 14 bits.
-                    peer = scaled.to(y.dtype) if kernel.promotes else None
-                    if peer is None:
-                        one = torch.ones((), device="cuda")
-                        peer = torch._scaled_mm(
-                            x.contiguous(),
-                            w.mT.contiguous().mT,
-                            one,
-                            one,
-                            out_dtype=torch.bfloat16,
-                            use_fast_accum=True,
-                        )
-                        peer = (peer.double() * full_a * full_b).to(y.dtype)
-                    found = compare(
-                        kernel,
-                        f"{m}x{n}x{k} {list(sa.shape)}",
-                        kernel.call(a, b, y, sa, sb),
-                        whole,
-                        y,
-                        scaled,
-                        peer,
-                    )
-                    if m == 16:
-                        print(f"{kernel.name} error {found[0]:.3e}, limit {found[1]:.3e}")
-    print(f"checked {count} products: {len(wrong)} wrong")
-    for line in wrong[:40]:
+            checks.compare(kernel, f"{m}x{n}x{k}", kernel.call(a, b, y), exact, (x @ w).to(y.dtype))
+    print(f"checked {checks.count} products: {len(checks.wrong)} wrong")
+    for line in checks.wrong[:40]:
         print("  WRONG", line)
-    return not wrong
+    return not checks.wrong
 
 
 def timed(label, peers, cases, flops, results):

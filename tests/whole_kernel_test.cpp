@@ -10,7 +10,6 @@
 #include "heddle/backend/cuda/program/body_check.h"
 #include "heddle/backend/cuda/program/kernel_source.h"
 #include "heddle/backend/cuda/program/requests.h"
-#include "heddle/base/error.h"
 #include "heddle/ir/op_call.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
@@ -64,6 +63,24 @@ TEST(WholeKernel, SaysWhatDoesNotFit) {
   EXPECT_EQ(why(codes), "b has scales");
   EXPECT_NE(plan_of(product(33, 64, 72), cuda::kernel_target_of("sm_80")).why_not, "");
   EXPECT_NE(plan_of(product(33, 64, 72), cuda::kernel_target_of("sm_100a")).why_not, "");
+}
+
+TEST(WholeKernel, MultipliesF32WhereTf32IsAllowed) {
+  Matmul args = product(32, 64, 72, DType::kF32);
+  args.allow_tf32 = true;
+  const KernelPlan plan = plan_of(args);
+  EXPECT_EQ(plan.why_not, "");
+  const KernelLaunch& launch = plan.launches.at(0);
+  EXPECT_TRUE(launch.maps[0].rounds_to_tf32 && launch.maps[1].rounds_to_tf32 &&
+              !launch.maps[2].rounds_to_tf32);
+  EXPECT_EQ(launch.maps[0].box[0], 32) << "elements of 128 bytes";
+  Matmul turned = product(32, 64, 72, DType::kF32, false, false);
+  turned.allow_tf32 = true;
+  EXPECT_EQ(plan_of(turned).why_not, "b is f32 in rows; must lie in columns");
+  Matmul narrow = product(32, 64, 72);
+  narrow.allow_tf32 = true;
+  EXPECT_EQ(plan_of(narrow).why_not, "");
+  EXPECT_FALSE(plan_of(narrow).launches.at(0).maps[0].rounds_to_tf32);
 }
 
 Matrices stack(i32 batches, i32 rows, i32 columns, bool transposed, u32 buffer) {

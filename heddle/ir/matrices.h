@@ -10,7 +10,7 @@ struct Matrices {
   Tensor data;  // [..., rows, cols]; transposed: [..., cols, rows]
   bool transposed = false;
 
-  // Of data with two or three dimensions.
+  // These take data with two or three dimensions.
   i32 rows() const { return size(transposed ? 1 : 0); }
   i32 cols() const { return size(transposed ? 0 : 1); }
   Matrix matrix() const { return {.data = data, .transposed = transposed}; }

@@ -29,7 +29,7 @@ def test_batches_have_leading_dimensions_and_gaps():
     a, b = random(2, 5, 6, 40)[..., :32], random(2, 5, 32, 8)
     torch.testing.assert_close(heddle.ops.bmm(a, b), a @ b)
     assert heddle.ops.bmm(a[:, :0], b[:, :0]).shape == (2, 0, 6, 8)
-    with pytest.raises(heddle.InvalidArgument, match="must be as many"):
+    with pytest.raises(heddle.InvalidArgument, match="must be the same"):
         heddle.ops.bmm(random(3, 4, 8), random(2, 8, 4))
 
 

@@ -36,8 +36,8 @@ i32 default_columns(const Bmm& a, const TilingTarget& target) {
 
 ProductCall product_of(const Bmm& a) {
   return {.op = "bmm",
-          .a = a.a.matrix(),
-          .b = a.b.matrix(),
+          .a = a.a,
+          .b = a.b,
           .y = a.y,
           .at = {offsetof(Bmm, a.data), offsetof(Bmm, b.data), offsetof(Bmm, y)},
           .batches = a.a.data.size[0],

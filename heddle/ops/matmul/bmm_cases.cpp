@@ -25,7 +25,7 @@ std::vector<Case> bmm_cases() {
         cases.push_back(make_case(Bmm{.a = stack_input(type, b, m, k, order % 2 != 0),
                                       .b = stack_input(type, b, k, n, order / 2 != 0)},
                                   product_bound(type, k)));
-  // Of two dtypes, and parts of larger matrices: rows and batches lie apart.
+  // These have two dtypes, and are parts of larger matrices: rows and batches lie apart.
   Bmm parts{.a = stack_input(DType::kBf16, 3, 40, 48, false), .b = stack_input(DType::kF32, 3, 48, 24, true)};
   parts.a.data.stride[1] = 56, parts.a.data.stride[0] = 41 * 56;
   parts.b.data.stride[0] = 24 * 48 + 4;

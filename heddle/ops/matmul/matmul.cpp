@@ -30,15 +30,19 @@ i32 default_tile(const Matmul& a, const TilingTarget& target) {
 }
 
 ProductCall product_of(const Matmul& a) {
-  return {.op = "matmul",
-          .a = a.a,
-          .b = a.b,
-          .y = a.y,
-          .at = {offsetof(Matmul, a.data), offsetof(Matmul, b.data), offsetof(Matmul, y)},
-          .batches = 1,
-          .rows = a.a.rows(),
-          .columns = a.b.cols(),
-          .terms = a.a.cols()};
+  ProductCall call{.op = "matmul",
+                   .a = {.data = a.a.data, .transposed = a.a.transposed},
+                   .b = {.data = a.b.data, .transposed = a.b.transposed},
+                   .y = a.y,
+                   .at = {offsetof(Matmul, a.data), offsetof(Matmul, b.data), offsetof(Matmul, y)},
+                   .batches = 1,
+                   .rows = a.a.rows(),
+                   .columns = a.b.cols(),
+                   .terms = a.a.cols()};
+  call.is_tf32 = a.allow_tf32 && a.a.data.dtype == DType::kF32 && a.b.data.dtype == DType::kF32;
+  for (const auto& [name, matrix] : {std::pair{"a", &a.a}, std::pair{"b", &a.b}})
+    if (matrix->scales.exists() || matrix->zeros.exists()) call.why_not = fmt::format("{} has scales", name);
+  return call;
 }
 
 KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {

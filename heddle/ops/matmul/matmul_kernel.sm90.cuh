@@ -12,7 +12,7 @@ struct KernelConfig {
   static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
   static constexpr i32 kCluster = 1;             // CTAs along M that share b
   static constexpr i32 kSplit = 1;               // parts of k, each in a CTA of its own
-  // Of fp8. Products add with 14 bits of fraction: the sums of each slab are added to others in f32 (DeepSeek-V3, section 3.3.2).
+  // These serve fp8. Products add with 14 bits of fraction: the sums of each slab are added to others in f32 (DeepSeek-V3, section 3.3.2).
   static constexpr i32 kPromotes = 0;
   static constexpr i32 kScales =
       0;  // 1: of rows and of columns; 2: of a's rows and b's 128 columns, for each 128 k
@@ -42,8 +42,7 @@ struct ScalesAt {
                                    : 1) {}
 };
 
-// What a thread's sums of one slab are multiplied by when they are added to others: nothing, or the scales of its two rows and of
-// every 64 columns.
+// Adds a thread's sums of one slab to others: as they are, or times the scales of its two rows and of every 64 columns.
 template <i32 kScales, i32 kColumns>
 struct SumFactors {
   // kFirst: the first column of `part`.
@@ -73,7 +72,7 @@ struct SumFactors<2, kColumns> {
 template <i32 kScales, i32 kColumns>
 struct FactorWalk {
   using Factors = SumFactors<kScales, kColumns>;
-  static constexpr u32 kBytes = 0;  // of a group
+  static constexpr u32 kBytes = 0;  // a group takes them
 
   template <class Args>
   FactorWalk(const Args&, i32, i32, i32, arch::OnChip) {}
@@ -185,7 +184,8 @@ struct Kernel {
 
   static constexpr bool kPromotes = Config::kPromotes != 0;
   static constexpr i32 kScales = Config::kScales;
-  static_assert(!kPromotes || (kSlabK == 128 && kSlabs == 1 && kSplit == 1 && kColumns % 16 == 0));
+  static_assert(!kPromotes ||
+                (kSlabK == 128 && kSlabs == 1 && kSplit == 1 && (kColumns <= 128 || kColumns % 16 == 0)));
   static_assert(kScales != 2 || (kPromotes && kColumns % 64 == 0));
   using Walk = FactorWalk<kScales, kColumns>;
 
@@ -198,7 +198,7 @@ struct Kernel {
 
   struct Sizes {
     i32 rows, columns, steps;  // tiles of a batch; k in stages
-    i32 tiles;                 // of all batches
+    i32 tiles;                 // all batches have
     i32 first = 0;             // the slab that this CTA begins with
     EveryTile<kInCluster> mine;
     u32 rank;
@@ -388,7 +388,7 @@ struct Kernel {
       now.template add<0>(sums, part);
     }
   }
-  // The same where the products of a half of the columns run while the sums of the other half are added.
+  // Does the same where the products of a half of the columns run while the sums of the other half are added.
   template <class Release>
   static void add_halves(float (&sums)[kColumns / 2], const Ring& ring, typename Ring::Place& place,
                          const Release& release, i32 steps, u32 group, Walk& walk) {

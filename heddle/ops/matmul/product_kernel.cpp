@@ -1,4 +1,4 @@
-// What fits the kernel of products, its configurations, and which one is best for a call.
+// Says what fits the kernel of products, its configurations, and which one is best for a call.
 #include "heddle/ops/matmul/product_kernel.h"
 
 #include <algorithm>
@@ -14,17 +14,18 @@ constexpr i64 kSlabBytes = 128, kPitch = 16;  // bytes that a row of a slab has,
 struct Shape {
   i32 rows, brought, columns, slabs, cluster;
   i32 slab_ns;  // nanoseconds of a slab of 64 k of bf16, where the whole device works: measured on an H100 by bench/gemm.py
-  i32 split = 1;  // parts of k, each in a CTA of its own
+  i32 promoted_ns;  // so many for 128 k of fp8 whose sums are promoted
+  i32 split = 1;    // parts of k, each in a CTA of its own
 };
 constexpr Shape kShapes[] = {
-    {128, 128, 256, 1, 1, 580}, {128, 128, 256, 1, 2, 596}, {128, 128, 224, 1, 1, 519},
-    {128, 128, 192, 1, 1, 448}, {128, 128, 160, 1, 1, 393}, {128, 128, 128, 2, 1, 375},
-    {128, 128, 96, 2, 1, 353},  {128, 128, 64, 2, 1, 259},  {64, 64, 256, 1, 1, 331},
-    {64, 64, 224, 1, 1, 305},   {64, 64, 192, 1, 1, 270},   {64, 64, 160, 1, 1, 237},
-    {64, 64, 128, 2, 1, 211},   {64, 64, 96, 2, 1, 192},    {64, 64, 64, 2, 1, 120},
-    {64, 64, 32, 2, 1, 103},    {64, 64, 16, 2, 1, 104},    {64, 32, 64, 2, 1, 111},
-    {64, 32, 32, 2, 1, 96},     {64, 32, 16, 2, 1, 98},     {64, 16, 64, 2, 1, 110},
-    {64, 16, 32, 2, 1, 95},     {64, 16, 16, 2, 1, 97},     {64, 16, 8, 4, 1, 70}};
+    {128, 128, 256, 1, 1, 580, 0},   {128, 128, 256, 1, 2, 596, 0},   {128, 128, 224, 1, 1, 519, 0},
+    {128, 128, 192, 1, 1, 448, 585}, {128, 128, 160, 1, 1, 393, 540}, {128, 128, 128, 2, 1, 375, 441},
+    {128, 128, 96, 2, 1, 353, 400},  {128, 128, 64, 2, 1, 259, 320},  {64, 64, 256, 1, 1, 331, 0},
+    {64, 64, 224, 1, 1, 305, 0},     {64, 64, 192, 1, 1, 270, 348},   {64, 64, 160, 1, 1, 237, 320},
+    {64, 64, 128, 2, 1, 211, 290},   {64, 64, 96, 2, 1, 192, 250},    {64, 64, 64, 2, 1, 120, 200},
+    {64, 64, 32, 2, 1, 103, 170},    {64, 64, 16, 2, 1, 104, 165},    {64, 32, 64, 2, 1, 111, 195},
+    {64, 32, 32, 2, 1, 96, 165},     {64, 32, 16, 2, 1, 98, 160},     {64, 16, 64, 2, 1, 110, 195},
+    {64, 16, 32, 2, 1, 95, 165},     {64, 16, 16, 2, 1, 97, 160},     {64, 16, 8, 4, 1, 70, 155}};
 
 // Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
 i64 stage_bytes(const Shape& shape, DType out) {
@@ -61,7 +62,7 @@ bool takes_parts(const Shape& shape) {
          (shape.columns == 32 || shape.columns == 64);
 }
 
-// Of a matrix with two or three dimensions.
+// Returns the bytes from line to line of a matrix with two or three dimensions.
 i64 row_pitch(const Tensor& data) {
   return data.stride[data.rank - 2] * size_of(data.dtype);
 }
@@ -94,7 +95,8 @@ double cost(const Shape& shape, const ProductCall& call, i32 multiprocessors) {
   constexpr double kTile = 230, kExchange = 1965;
   const i64 waves = count(clusters_of(shape, call), multiprocessors / (shape.cluster * shape.split));
   const i64 slabs = count(call.terms, slab_terms(call) * shape.slabs * shape.split) * shape.slabs;
-  return double(waves) * (double(slabs) * shape.slab_ns + kTile + (shape.split - 1) * kExchange);
+  const i32 slab_ns = call.promotes ? shape.promoted_ns : shape.slab_ns;
+  return double(waves) * (double(slabs) * slab_ns + kTile + (shape.split - 1) * kExchange);
 }
 
 std::string why_pitches(const char* name, const Tensor& data, const char* lines) {
@@ -104,11 +106,6 @@ std::string why_pitches(const char* name, const Tensor& data, const char* lines)
   if (data.rank == 2 || data.size[0] == 1 || (apart > 0 && apart % kPitch == 0)) return {};
   return fmt::format("{}'s matrices are {} bytes apart; must be a positive multiple of {}", name, apart,
                      kPitch);
-}
-
-std::string why_matrix(const char* name, const Matrix& matrix) {
-  if (matrix.scales.exists() || matrix.zeros.exists()) return fmt::format("{} has scales", name);
-  return why_pitches(name, matrix.data, matrix.transposed ? "columns" : "rows");
 }
 
 std::string why_dtypes(const ProductCall& call) {
@@ -130,8 +127,9 @@ std::string why_not(const ProductCall& call, const KernelTarget& target) {
   if (std::string why = why_dtypes(call); !why.empty()) return why;
   if (!is_wide_float(call.y.dtype)) return fmt::format("y is {}", name(call.y.dtype));
   if (call.terms == 0) return "there are no terms to add";
-  if (std::string why = why_matrix("a", call.a); !why.empty()) return why;
-  if (std::string why = why_matrix("b", call.b); !why.empty()) return why;
+  const auto lines = [](const Matrices& matrix) { return matrix.transposed ? "columns" : "rows"; };
+  if (std::string why = why_pitches("a", call.a.data, lines(call.a)); !why.empty()) return why;
+  if (std::string why = why_pitches("b", call.b.data, lines(call.b)); !why.empty()) return why;
   return why_pitches("y", call.y, "rows");
 }
 
@@ -143,7 +141,7 @@ KernelMap map_of(size_t address, const Tensor& data, i32 high) {
   map.stride[1] = row_pitch(data);
   map.box[0] = i32(kSlabBytes) / size_of(data.dtype), map.box[1] = high;
   if (rank == 3) {
-    // That of a single matrix is never used.
+    // The distance of a single matrix is never used.
     map.size[2] = data.size[0], map.box[2] = 1;
     map.stride[2] = data.size[0] == 1 ? kPitch : data.stride[0] * size_of(data.dtype);
   }
@@ -160,6 +158,7 @@ KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i64 stages, 
   const i32 part = shape.columns / shape.cluster;
   launch.maps.push_back(map_of(call.at[0], call.a.data, call.a.transposed ? kBlock : shape.brought));
   launch.maps.push_back(map_of(call.at[1], call.b.data, call.b.transposed ? part : kBlock));
+  for (KernelMap& map : launch.maps) map.rounds_to_tf32 = call.is_tf32;
   launch.maps.push_back(map_of(call.at[2], call.y, kBlock));
   return launch;
 }

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "heddle/ir/kernel.h"
-#include "heddle/ir/tensor.h"
+#include "heddle/ir/matrices.h"
 
 namespace heddle {
 
 struct ProductCall {
   const char* op;
-  Matrix a, b;  // data of three dimensions where there are batches
+  Matrices a, b;  // data of three dimensions where there are batches
   Tensor y;
   std::array<size_t, 3> at;  // where the arguments have the tensors of a, b and y
   i32 batches, rows, columns, terms;

@@ -50,8 +50,8 @@ ProductCall product_of(const ScaledMm& a) {
   const i32 n = a.b.cols(), k = a.a.cols();
   const bool is_blocked = a.groups() > 1;
   ProductCall call{.op = "scaled_mm",
-                   .a = a.a.matrix(),
-                   .b = a.b.matrix(),
+                   .a = a.a,
+                   .b = a.b,
                    .y = a.y,
                    .at = {offsetof(ScaledMm, a.data), offsetof(ScaledMm, b.data), offsetof(ScaledMm, y)},
                    .batches = 1,

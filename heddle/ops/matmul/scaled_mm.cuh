@@ -34,7 +34,7 @@ struct Body {
   // The 128 k of group g.
   static Matrix slice(const Matrices& of, bool k_is_rows, i32 g) {
     Matrix part = of.matrix();
-    const bool in_rows = k_is_rows != of.transposed;  // of the data
+    const bool in_rows = k_is_rows != of.transposed;  // k is a row of the data
     i32& size = in_rows ? part.data.size[0] : part.data.size[1];
     size = min(kScaleBlock, size - g * kScaleBlock);
     part.data.data += g * kScaleBlock * (in_rows ? part.data.stride[0] : 1);  // an element is a byte
