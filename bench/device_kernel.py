@@ -13,9 +13,9 @@ from report import of_package
 timing = of_package("timing")
 
 ROOT = pathlib.Path(__file__).parent.parent
-DTYPES = {"f32": 0, "f16": 1, "bf16": 2}  # heddle/base/dtype.h
-MAP_TYPES = {"f32": 7, "f16": 6, "bf16": 9}  # CUtensorMapDataType
-BYTES = {"f32": 4, "f16": 2, "bf16": 2}
+DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "f8e4m3": 5, "f8e5m2": 6}  # heddle/base/dtype.h
+MAP_TYPES = {"f32": 7, "tf32": 11, "f16": 6, "bf16": 9, "f8e4m3": 0, "f8e5m2": 0}  # CUtensorMapDataType
+BYTES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1}
 
 
 def source(op, args_type, path, variant, constants, types, maps, launch="Kernel"):

@@ -116,7 +116,8 @@ def matmul_bytes(a, b, y, along_m, along_k, dtype, out):
         data = tensor_bytes(tensor.data_ptr(), dtype, tensor.shape, tensor.stride()[:1])
         return data + absent * 2 + struct.pack("<B7x", transposed)
 
-    return matrix(a, along_m) + matrix(b, along_k) + tensor_bytes(y.data_ptr(), out, y.shape, y.stride()[:1])
+    result = tensor_bytes(y.data_ptr(), out, y.shape, y.stride()[:1])
+    return matrix(a, along_m) + matrix(b, along_k) + result + struct.pack("<B7x", dtype == "f32")
 
 
 class Kernel:

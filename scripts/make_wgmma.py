@@ -16,8 +16,8 @@ HEAD = """// Written by scripts/make_wgmma.py.
 
 namespace heddle::device::arch {
 
-// The elements of both operands. A product takes 32 bytes of k.
-enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
+// The elements of both operands, or of the left and the right one. A product takes 32 bytes of k.
+enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2, kE4m3E5m2, kE5m2E4m3 };
 // The elements of an operand that are adjacent on chip: those of a row or column of the product, or of one k.
 enum class Major : u8 { kK, kOuter };
 
@@ -68,6 +68,8 @@ TYPES = [
     ("Tf32", "k8.f32.tf32.tf32", False),
     ("E4m3", "k32.f32.e4m3.e4m3", False),
     ("E5m2", "k32.f32.e5m2.e5m2", False),
+    ("E4m3E5m2", "k32.f32.e4m3.e5m2", False),
+    ("E5m2E4m3", "k32.f32.e5m2.e4m3", False),
 ]
 
 

@@ -15,7 +15,9 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/flash_attention/flash_attention.h"
 #include "heddle/ops/flash_attention/flash_attention_backward.h"
+#include "heddle/ops/matmul/bmm.h"
 #include "heddle/ops/matmul/matmul.h"
+#include "heddle/ops/matmul/scaled_mm.h"
 
 namespace heddle {
 namespace {
@@ -53,13 +55,101 @@ TEST(WholeKernel, SaysWhatDoesNotFit) {
   EXPECT_EQ(why(product(33, 60, 72)), "y's rows are 120 bytes apart; must be a multiple of 16");
   EXPECT_EQ(why(product(33, 64, 72, DType::kBf16, true)),
             "a's columns are 66 bytes apart; must be a multiple of 16");
-  EXPECT_EQ(why(product(32, 64, 72, DType::kF32)), "a is f32 and b is f32; must both be bf16 or f16");
+  EXPECT_EQ(why(product(32, 64, 72, DType::kF32)),
+            "a is f32 and b is f32; must both be bf16 or f16, or f32 where tf32 is allowed");
   Matmul codes = product(32, 64, 72);
   codes.b.scales = dense(DType::kF32, {64, 1});
   codes.b.scales.buffer = 3;
   EXPECT_EQ(why(codes), "b has scales");
   EXPECT_NE(plan_of(product(33, 64, 72), cuda::kernel_target_of("sm_80")).why_not, "");
   EXPECT_NE(plan_of(product(33, 64, 72), cuda::kernel_target_of("sm_100a")).why_not, "");
+}
+
+TEST(WholeKernel, MultipliesF32WhereTf32IsAllowed) {
+  Matmul args = product(32, 64, 72, DType::kF32);
+  args.allow_tf32 = true;
+  const KernelPlan plan = plan_of(args);
+  EXPECT_EQ(plan.why_not, "");
+  const KernelLaunch& launch = plan.launches.at(0);
+  EXPECT_TRUE(launch.maps[0].rounds_to_tf32 && launch.maps[1].rounds_to_tf32 &&
+              !launch.maps[2].rounds_to_tf32);
+  EXPECT_EQ(launch.maps[0].box[0], 32) << "elements of 128 bytes";
+  Matmul turned = product(32, 64, 72, DType::kF32, false, false);
+  turned.allow_tf32 = true;
+  EXPECT_EQ(plan_of(turned).why_not, "b is f32 in rows; must lie in columns");
+  Matmul narrow = product(32, 64, 72);
+  narrow.allow_tf32 = true;
+  EXPECT_EQ(plan_of(narrow).why_not, "");
+  EXPECT_FALSE(plan_of(narrow).launches.at(0).maps[0].rounds_to_tf32);
+}
+
+Matrices stack(i32 batches, i32 rows, i32 columns, bool transposed, u32 buffer) {
+  Matrices made{.data = transposed ? dense(DType::kBf16, {batches, columns, rows})
+                                   : dense(DType::kBf16, {batches, rows, columns}),
+                .transposed = transposed};
+  made.data.buffer = buffer;
+  return made;
+}
+
+TEST(WholeKernel, MultipliesBatchesInOneLaunch) {
+  const auto plan_of_batches = [](const Bmm& args) { return get_op("bmm").kernel(bytes(args), h100(), {}); };
+  Bmm args{.a = stack(12, 100, 64, false, 0),
+           .b = stack(12, 64, 40, false, 1),
+           .y = stack(12, 100, 40, false, 2).data};
+  const KernelPlan plan = plan_of_batches(args);
+  ASSERT_EQ(plan.why_not, "");
+  ASSERT_EQ(plan.launches.size(), 1u);
+  for (const KernelMap& map : plan.launches[0].maps) {
+    EXPECT_EQ(map.rank, 3);
+    EXPECT_EQ(map.size[2], 12);
+    EXPECT_EQ(map.box[2], 1);
+  }
+  EXPECT_EQ(plan.launches[0].grid % 12, 0u) << "as many tiles of each";
+  args.b.data.stride[0] = 0;
+  EXPECT_EQ(plan_of_batches(args).why_not,
+            "b's matrices are 0 bytes apart; must be a positive multiple of 16");
+  Bmm one{.a = stack(1, 100, 64, false, 0),
+          .b = stack(1, 64, 40, false, 1),
+          .y = stack(1, 100, 40, false, 2).data};
+  one.a.data.stride[0] = 7;
+  EXPECT_EQ(plan_of_batches(one).why_not, "") << "nothing reads the distance of a single matrix";
+}
+
+ScaledMm scaled(i32 m, i32 n, i32 k, std::array<i32, 2> left, std::array<i32, 2> right) {
+  ScaledMm args{.a = {.data = dense(DType::kF8E4M3, {m, k})},
+                .b = {.data = dense(DType::kF8E4M3, {n, k}), .transposed = true},
+                .scale_a = {.data = dense(DType::kF32, {left[0], left[1]})},
+                .scale_b = {.data = dense(DType::kF32, {right[0], right[1]})}};
+  args.a.data.buffer = 0, args.b.data.buffer = 1, args.scale_a.data.buffer = 2, args.scale_b.data.buffer = 3;
+  get_op("scaled_mm").infer(reinterpret_cast<std::byte*>(&args));
+  args.y.buffer = 4;
+  return args;
+}
+
+TEST(WholeKernel, ScalesWhatItAdds) {
+  const auto plan_of_scaled = [](const ScaledMm& args) {
+    return get_op("scaled_mm").kernel(bytes(args), h100(), {});
+  };
+  const auto constants = [&](const ScaledMm& args) {
+    const KernelPlan plan = plan_of_scaled(args);
+    EXPECT_EQ(plan.why_not, "");
+    return std::array{plan.constants.at("promotes"), plan.constants.at("scales")};
+  };
+  ScaledMm args = scaled(100, 256, 512, {1, 1}, {1, 1});
+  EXPECT_EQ(constants(args), (std::array<i64, 2>{1, 1}));
+  args.fast_sums = true;
+  EXPECT_EQ(constants(args), (std::array<i64, 2>{0, 1}));
+  EXPECT_EQ(constants(scaled(100, 256, 512, {100, 1}, {1, 256})), (std::array<i64, 2>{1, 1}));
+  ScaledMm blocks = scaled(100, 256, 512, {100, 4}, {4, 2});
+  EXPECT_EQ(constants(blocks), (std::array<i64, 2>{1, 2}));
+  blocks.fast_sums = true;
+  EXPECT_EQ(constants(blocks), (std::array<i64, 2>{1, 2})) << "blocks are added in f32";
+  EXPECT_EQ(plan_of_scaled(scaled(100, 256, 512, {100, 4}, {4, 256})).why_not,
+            "b has scales of single columns for each 128 k; must have one for 128 columns");
+  args.b = {.data = dense(DType::kF8E4M3, {512, 256})};
+  args.b.data.buffer = 1;
+  EXPECT_EQ(plan_of_scaled(args).why_not, "b is f8e4m3 in rows; must lie in columns");
+  EXPECT_THROW(scaled(100, 256, 512, {100, 2}, {4, 2}), Error);
 }
 
 // A prompt may be cut anywhere: what decides between sums of different order must not be its rows.

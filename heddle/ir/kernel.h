@@ -40,6 +40,7 @@ struct KernelMap {
   std::array<i64, kMostRank> stride = {};  // bytes, a multiple of 16; stride[0] is not read
   std::array<i32, kMostRank> box = {};     // elements, at most 256 of a dimension
   BoxSwizzle swizzle = BoxSwizzle::k128;   // box[0] has at most so many bytes
+  bool rounds_to_tf32 = false;             // loads round f32 to the nearest tf32
 };
 
 // One launch of a kernel.

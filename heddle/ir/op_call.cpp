@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "heddle/ir/rules.h"
 
@@ -25,7 +26,8 @@ bool is_empty(const Tensor& tensor) {
 
 // True for a matrix whose columns are contiguous, but not its rows.
 bool lies_in_columns(const TensorRef& ref) {
-  return ref.size.size() == 2 && ref.stride.size() == 2 && ref.stride[0] == 1 && ref.stride[1] != 1;
+  const size_t rank = ref.size.size();
+  return rank >= 2 && ref.stride.size() == rank && ref.stride[rank - 2] == 1 && ref.stride[rank - 1] != 1;
 }
 
 }  // namespace
@@ -88,9 +90,12 @@ CallArgs& CallArgs::set(std::string_view name, const TensorRef& tensor) {
   const Field& argument = field(name, FieldKind::kTensor);
   const bool transposed = argument.is_matrix() && lies_in_columns(tensor);
   TensorRef stored = tensor;
-  std::array<i64, 2> size, stride;
+  std::vector<i64> size, stride;
   if (transposed) {
-    size = {tensor.size[1], tensor.size[0]}, stride = {tensor.stride[1], tensor.stride[0]};
+    size.assign(tensor.size.begin(), tensor.size.end());
+    stride.assign(tensor.stride.begin(), tensor.stride.end());
+    std::swap(size[size.size() - 2], size.back());
+    std::swap(stride[stride.size() - 2], stride.back());
     stored.size = size, stored.stride = stride;
   }
   argument.tensor(args_.data()) = tensor_of(op_.name, name, stored, where_);

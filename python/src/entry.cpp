@@ -64,7 +64,8 @@ OpEntry::OpEntry(const OpSpec& op_spec) : op(op_spec), why_not(python::why_not(o
     else if (field.is_whole())  // how a matrix lies is seen, not told
       attributes.push_back({.field = &field, .key = key});
   }
-  if (std::ranges::any_of(op.fields, &Field::is_matrix))
+  if (std::ranges::any_of(op.fields,
+                          [](const Field& field) { return field.is_matrix() && field.allows(DType::kBf16); }))
     autocast = Autocast::kLower;
   else if (op.traits.wants_f32)
     autocast = Autocast::kF32;

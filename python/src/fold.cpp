@@ -90,10 +90,10 @@ Folded fold(const OpEntry& entry, const TensorArgument& argument, const View& vi
     if (folded.size[d] != 1 && folded.stride[d] != count) count = 0;
   folded.is_dense = count > 1;
   if (folded.stride[last] == 1) return folded;
-  folded.is_transposed = argument.field->is_matrix() && folded.rank == 2 && folded.stride[0] == 1;
+  folded.is_transposed = argument.field->is_matrix() && last > 0 && folded.stride[last - 1] == 1;
   if (folded.is_transposed) {
-    std::swap(folded.size[0], folded.size[1]);
-    std::swap(folded.stride[0], folded.stride[1]);
+    std::swap(folded.size[last - 1], folded.size[last]);
+    std::swap(folded.stride[last - 1], folded.stride[last]);
   } else {
     folded.lies_as_rows = false;
   }

@@ -17,6 +17,7 @@ LOWER = (torch.bfloat16, torch.float16)
 # heddle's op, torch's, and the one that torch's lists name
 PAIRS = {
     "matmul": (lambda x, w: heddle.ops.matmul(x, x), lambda x, w: x @ x, "matmul"),
+    "bmm": (lambda x, w: heddle.ops.bmm(x, x), lambda x, w: torch.bmm(x[None], x[None])[0], "bmm"),
     "rms_norm": (heddle.ops.rms_norm, lambda x, w: F.rms_norm(x, (8,), w), "rms_norm"),
     "layer_norm": (heddle.ops.layer_norm, lambda x, w: F.layer_norm(x, (8,), w), "layer_norm"),
     "softmax": (lambda x, w: heddle.ops.softmax(x), lambda x, w: F.softmax(x, -1), "softmax.int"),

@@ -61,6 +61,12 @@ def test_leading_dimensions():
     compare_with_torch(heddle.ops.bias, torch.add, x, b)
 
 
+def test_batches():
+    compare_with_torch(heddle.ops.bmm, torch.bmm, torch.randn(3, 4, 8), torch.randn(3, 8, 5))
+    compare_with_torch(heddle.ops.bmm, torch.matmul, torch.randn(2, 3, 4, 8), torch.randn(2, 3, 8, 5))
+    compare_with_torch(heddle.ops.bmm, torch.bmm, torch.randn(3, 8, 4).mT, torch.randn(3, 5, 8).mT)
+
+
 def test_expanded_gradients():
     x = torch.randn(3, 8, requires_grad=True)
     heddle.ops.softmax(x).sum().backward()

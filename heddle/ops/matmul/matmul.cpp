@@ -2,12 +2,11 @@
 
 #include "heddle/ir/product.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ops/matmul/product_kernel.h"
 
 namespace heddle {
 
 std::vector<Case> matmul_cases();
-std::vector<OpConfig> matmul_kernel_configs(const Matmul& a, const KernelTarget& target);
-KernelPlan matmul_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -30,6 +29,26 @@ i32 default_tile(const Matmul& a, const TilingTarget& target) {
   return large ? kLargeTile : kSmallTile;
 }
 
+ProductCall product_of(const Matmul& a) {
+  ProductCall call{.op = "matmul",
+                   .a = {.data = a.a.data, .transposed = a.a.transposed},
+                   .b = {.data = a.b.data, .transposed = a.b.transposed},
+                   .y = a.y,
+                   .at = {offsetof(Matmul, a.data), offsetof(Matmul, b.data), offsetof(Matmul, y)},
+                   .batches = 1,
+                   .rows = a.a.rows(),
+                   .columns = a.b.cols(),
+                   .terms = a.a.cols()};
+  call.is_tf32 = a.allow_tf32 && a.a.data.dtype == DType::kF32 && a.b.data.dtype == DType::kF32;
+  for (const auto& [name, matrix] : {std::pair{"a", &a.a}, std::pair{"b", &a.b}})
+    if (matrix->scales.exists() || matrix->zeros.exists()) call.why_not = fmt::format("{} has scales", name);
+  return call;
+}
+
+KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {
+  return product_kernel(product_of(as<Matmul>(args)), target, config);
+}
+
 // Sizes of a tile. A sum has the same order in each. A whole kernel has an order of its own.
 std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<Matmul>(args);
@@ -37,7 +56,7 @@ std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target)
   const std::vector<OpConfig> tiles = {{{"rows", first}, {"columns", first}},
                                        {{"rows", second}, {"columns", second}}};
   std::vector<OpConfig> all;
-  if (target.kernels) all = matmul_kernel_configs(a, *target.kernels);
+  if (target.kernels) all = product_kernel_configs(product_of(a), *target.kernels);
   const bool differs = !all.empty();
   for (const OpConfig& config : tiles) all.push_back(differs ? config.reordering() : config);
   return all;
@@ -75,7 +94,7 @@ const OpSpec& matmul_op() {
         op_of<Matmul>("matmul", "y = a b, of matrices in rows or in columns, floats or codes with scales");
     op.infer = infer;
     op.configs = configs;
-    op.kernel = matmul_kernel;
+    op.kernel = kernel;
     op.axes = axes;
     op.flops = flops;
     op.scratch = [](const std::byte*, const TileCoord& t) {

@@ -1,7 +1,5 @@
-#include <cmath>
-
-#include "heddle/ir/cases.h"
 #include "heddle/ops/matmul/matmul.h"
+#include "heddle/ops/matmul/product_examples.h"
 
 namespace heddle {
 namespace {
@@ -28,12 +26,6 @@ struct Size {
 constexpr Size kSizes[] = {{1, 1, 1},   {1, 48, 64},  {3, 37, 65},    {70, 1, 9},
                            {9, 300, 1}, {65, 33, 40}, {130, 96, 136}, {257, 140, 72}};
 
-// Sums of products of values in [-1, 1]; narrow ones are rounded to bf16.
-double bound_of(DType type, i32 k) {
-  if (type == DType::kF32) return rounding_bound(type, 8) * std::max(1, k / 8);
-  return rounding_bound(DType::kBf16, 8) * std::max(1.0, std::sqrt(k) / 2);
-}
-
 }  // namespace
 
 std::vector<Case> matmul_cases() {
@@ -43,7 +35,7 @@ std::vector<Case> matmul_cases() {
       for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
         cases.push_back(make_case(Matmul{.a = matrix_input(type, m, k, order % 2 != 0),
                                          .b = matrix_input(type, k, n, order / 2 != 0)},
-                                  bound_of(type, k)));
+                                  product_bound(type, k)));
   // Weights of codes, in columns, as they are stored: [N, K] with scales of each row, of groups, of all.
   for (const auto& [m, n, k] : {Size{1, 48, 64}, {33, 70, 128}, {130, 64, 96}})
     for (DType type : {DType::kI8, DType::kI4, DType::kF8E4M3, DType::kF8E5M2})
@@ -55,21 +47,21 @@ std::vector<Case> matmul_cases() {
         for (const Matrix& b :
              {codes_input(type, k, n, true, 1, false), codes_input(type, k, n, true, 4, zeros),
               codes_input(type, k, n, false, 1, zeros, true)})
-          cases.push_back(make_case(Matmul{.a = a, .b = b}, size * bound_of(other, k)));
+          cases.push_back(make_case(Matmul{.a = a, .b = b}, size * product_bound(other, k)));
       }
   // Both narrow: products of fp8.
   for (DType left : {DType::kF8E4M3, DType::kF8E5M2}) {
     const Matmul product{.a = codes_input(left, 40, 64, false, 1, false),
                          .b = codes_input(DType::kF8E4M3, 64, 24, true, 1, false)};
-    cases.push_back(make_case(product, bound_of(DType::kBf16, 64)));
+    cases.push_back(make_case(product, product_bound(DType::kBf16, 64)));
   }
   const Matmul both{.a = codes_input(DType::kI8, 40, 64, false, 2, true),
                     .b = codes_input(DType::kI4, 64, 24, true, 1, false)};
-  cases.push_back(make_case(both, 255 * 9 * bound_of(DType::kBf16, 64)));
+  cases.push_back(make_case(both, 255 * 9 * product_bound(DType::kBf16, 64)));
   // Rows and columns that are parts of larger matrices.
   Matmul parts{.a = matrix_input(DType::kBf16, 33, 40), .b = matrix_input(DType::kBf16, 40, 21, true)};
   parts.a.data.stride[0] = 47, parts.b.data.stride[0] = 64;
-  cases.push_back(make_case(parts, bound_of(DType::kBf16, 40)));
+  cases.push_back(make_case(parts, product_bound(DType::kBf16, 40)));
   // Several slabs, with a tail in each dimension; rows that begin at words of 16 bytes, and rows that do not.
   for (int order = 0; order < 4; ++order)
     for (DType type : {DType::kF32, DType::kBf16, DType::kI8})
@@ -78,7 +70,7 @@ std::vector<Case> matmul_cases() {
         Matmul steps{.a = matrix_input(other, 72, 392, order % 2 != 0),
                      .b = matrix_input(type, 392, 88, order / 2 != 0)};
         steps.a.data.stride[0] += more, steps.b.data.stride[0] += more;
-        cases.push_back(make_case(steps, (type == DType::kI8 ? 255 : 1) * bound_of(other, 392)));
+        cases.push_back(make_case(steps, (type == DType::kI8 ? 255 : 1) * product_bound(other, 392)));
       }
   return cases;
 }

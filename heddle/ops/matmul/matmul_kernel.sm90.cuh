@@ -1,8 +1,8 @@
-// matmul as a whole kernel on sm_90a. One thread brings slabs of 64 k of both matrices by bulk copies, and one or two groups of
-// four warps multiply them, 64 rows each. A cluster is two CTAs along M that share the slabs of b, or two that have half of k each.
-// CTAs go from tile to tile; sums leave by bulk stores while the next tile is multiplied. Bulk copies fill what lies outside of a
-// matrix with zeros and clip what is stored. A sum has its terms in the order of k, with kSplit 2 each half of them. No other
-// constant changes a bit.
+// matmul, bmm and scaled_mm as whole kernels on sm_90a. One thread brings slabs of both matrices by bulk copies, 128 bytes of k at a
+// time, and one or two groups of four warps multiply them, 64 rows each. A cluster is two CTAs along M that share the slabs of b, or
+// two that have half of k each. CTAs go from tile to tile, of all batches; sums leave by bulk stores while the next tile is
+// multiplied. Bulk copies fill what lies outside of a matrix with zeros and clip what is stored. A sum has its terms in the order of
+// k, with kSplit 2 each half of them. No other constant but kPromotes and kScales changes a bit.
 namespace matmul {
 
 struct KernelConfig {
@@ -12,20 +12,156 @@ struct KernelConfig {
   static constexpr i32 kSlabs = 1, kStages = 4;  // slabs of 64 k in a stage; stages in flight
   static constexpr i32 kCluster = 1;             // CTAs along M that share b
   static constexpr i32 kSplit = 1;               // parts of k, each in a CTA of its own
+  // These serve fp8. Products add with 14 bits of fraction: the sums of each slab are added to others in f32 (DeepSeek-V3, section 3.3.2).
+  static constexpr i32 kPromotes = 0;
+  static constexpr i32 kScales =
+      0;  // 1: of rows and of columns; 2: of a's rows and b's 128 columns, for each 128 k
 };
+
+constexpr arch::Terms terms_of(DType a, DType b) {
+  if (a == DType::kBf16) return arch::Terms::kBf16;
+  if (a == DType::kF16) return arch::Terms::kF16;
+  if (a == DType::kF32) return arch::Terms::kTf32;
+  if (a == DType::kF8E4M3) return b == a ? arch::Terms::kE4m3 : arch::Terms::kE4m3E5m2;
+  return b == a ? arch::Terms::kE5m2 : arch::Terms::kE5m2E4m3;
+}
+
+// A scale at (row, group) of scales that lie in rows or in columns; one serves all where there is one.
+struct ScalesAt {
+  const float* data;
+  i32 row, column;  // strides
+
+  template <class Matrices>
+  explicit ScalesAt(const Matrices& scales)
+      : data(reinterpret_cast<const float*>(scales.data.data)),
+        row(scales.rows() == 1  ? 0
+            : scales.transposed ? 1
+                                : i32(scales.data.stride[0])),
+        column(scales.cols() == 1  ? 0
+               : scales.transposed ? i32(scales.data.stride[0])
+                                   : 1) {}
+};
+
+// Adds a thread's sums of one slab to others: as they are, or times the scales of its two rows and of every 64 columns.
+template <i32 kScales, i32 kColumns>
+struct SumFactors {
+  // kFirst: the first column of `part`.
+  template <i32 kFirst, i32 kPart>
+  void add(float (&sums)[kColumns / 2], const float (&part)[kPart]) const {
+#pragma unroll
+    for (i32 i = 0; i < kPart; ++i) sums[kFirst / 2 + i] += part[i];
+  }
+};
+template <i32 kColumns>
+struct SumFactors<2, kColumns> {
+  static constexpr i32 kParts = kColumns / 64;
+  float rows[2], columns[kParts];
+
+  template <i32 kFirst, i32 kPart>
+  void add(float (&sums)[kColumns / 2], const float (&part)[kPart]) const {
+#pragma unroll
+    for (i32 i = 0; i < kPart; ++i) {
+      float& sum = sums[kFirst / 2 + i];
+      sum = __fmaf_rn(part[i], rows[i / 2 % 2] * columns[(kFirst / 2 + i) / 32], sum);
+    }
+  }
+};
+
+// The factors of one slab after another. A warp copies those of its 16 rows and of the columns to memory on chip, some slabs early,
+// so that they wait in no register.
+template <i32 kScales, i32 kColumns>
+struct FactorWalk {
+  using Factors = SumFactors<kScales, kColumns>;
+  static constexpr u32 kBytes = 0;  // a group takes them
+
+  template <class Args>
+  FactorWalk(const Args&, i32, i32, i32, arch::OnChip) {}
+  Factors next() { return {}; }
+};
+template <i32 kColumns>
+struct FactorWalk<2, kColumns> {
+  using Factors = SumFactors<2, kColumns>;
+  static constexpr i32 kDepth = 8;
+  static constexpr u32 kStageBytes = 128, kBytes = 4 * kDepth * kStageBytes;
+
+  // m and n: the tile's first row and column. `steps`: slabs. `chip`: kBytes of the group's.
+  template <class Args>
+  FactorWalk(const Args& args, i32 m, i32 n, i32 steps, arch::OnChip chip)
+      : stages_(chip + threadIdx.x / 32 % 4 * (kDepth * kStageBytes)), left_(steps) {
+    const ScalesAt a(args.scale_a), b(args.scale_b);
+    const i32 lane = i32(threadIdx.x % 32), row = m + i32(threadIdx.x / 32 % 4 * 16) + lane % 16,
+              part = min(lane % 16, Factors::kParts - 1);
+    const bool is_row = lane < 16;
+    from_ = is_row ? a.data + i64(min(row, args.rows() - 1)) * a.row
+                   : b.data + i64(min(n + part * 64, args.columns() - 1) / 128) * b.column;
+    step_ = is_row ? a.column : b.row;
+    __syncwarp();  // all have read those of the tile before
+    for (i32 i = 0; i < kDepth - 1; ++i) begin_copy();
+  }
+  Factors next() {
+    arch::wait_copies_but<kDepth - 2>();
+    __syncwarp();  // what the others copied is there, and all have read the stage that is filled next
+    begin_copy();
+    const arch::OnChip stage = stages_ + at_ % kDepth * kStageBytes;
+    ++at_;
+    Factors factors;
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half)
+      factors.rows[half] = arch::load_float(stage + (lane() / 4 + half * 8) * 4);
+#pragma unroll
+    for (i32 p = 0; p < Factors::kParts; ++p) factors.columns[p] = arch::load_float(stage + (64 + p * 4));
+    return factors;
+  }
+
+ private:
+  void begin_copy() {
+    if (left_ > 0) arch::copy_float(stages_ + begun_ % kDepth * kStageBytes + lane() * 4, from_);
+    arch::commit_copies();
+    from_ += step_, --left_, ++begun_;
+  }
+
+  arch::OnChip stages_;
+  const float* from_;
+  i32 step_, left_;
+  u32 at_ = 0, begun_ = 0;
+};
+
+// Multiplies a thread's sums from row m and column n on by the scales of their rows and columns.
+template <i32 kSums, class Args>
+inline void scale_sums(float (&sums)[kSums], const Args& a, i32 m, i32 n) {
+  const ScalesAt of_a(a.scale_a), of_b(a.scale_b);
+  float rows[2];
+#pragma unroll
+  for (i32 half = 0; half < 2; ++half)
+    rows[half] =
+        of_a.data[min(m + i32(threadIdx.x / 32 % 4 * 16 + lane() / 4) + half * 8, a.rows() - 1) * of_a.row];
+#pragma unroll
+  for (i32 j = 0; j < kSums / 4; ++j) {
+    if (j % 4 == 0)
+      asm volatile("" ::: "memory");  // all loads at once would take more registers than there are
+#pragma unroll
+    for (i32 i = 0; i < 2; ++i) {
+      const float column = of_b.data[min(n + j * 8 + i32(lane() % 4) * 2 + i, a.columns() - 1) * of_b.column];
+      sums[j * 4 + i] *= rows[0] * column, sums[j * 4 + 2 + i] *= rows[1] * column;
+    }
+  }
+}
 
 template <class Config>
 struct Kernel {
-  static constexpr Matmul kTypes = Config::types();
-  static constexpr DType kIn = kTypes.a.data.dtype, kOut = kTypes.y.dtype;
-  static constexpr arch::Terms kTerms = kIn == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
+  using Args = decltype(Config::types());
+  static constexpr Args kTypes = Config::types();
+  static constexpr DType kOut = kTypes.y.dtype;
+  static constexpr arch::Terms kTerms = terms_of(kTypes.a.data.dtype, kTypes.b.data.dtype);
+  static constexpr bool kBatched = kTypes.y.rank == 3;
   static constexpr bool kRowsA = !kTypes.a.transposed, kRowsB = kTypes.b.transposed;  // k is adjacent
   static constexpr arch::Major kMajorA = kRowsA ? arch::Major::kK : arch::Major::kOuter;
   static constexpr arch::Major kMajorB = kRowsB ? arch::Major::kK : arch::Major::kOuter;
 
   static constexpr i32 kRows = Config::kRows, kColumns = Config::kColumns, kCluster = Config::kCluster;
   static constexpr i32 kBrought = kRowsA ? Config::kBrought : kRows;
-  static constexpr i32 kSlabs = Config::kSlabs, kStages = Config::kStages, kSlabK = 64;
+  static constexpr i32 kSlabs = Config::kSlabs, kStages = Config::kStages;
+  static constexpr i32 kSlabK = 128 / size_of(kTypes.a.data.dtype);
   static constexpr u32 kGroups = kRows / 64, kThreads = 128 * (kGroups + 1);
   static constexpr u32 kSlabA = kRows * 128, kSlabB = kColumns * 128, kSlab = kSlabA + kSlabB;
   static constexpr u32 kLead = 64 * 128;  // bytes of 64 rows or columns of a slab that lies along M or N
@@ -46,6 +182,13 @@ struct Kernel {
   static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
   static_assert(kRowsB ? kColumns % (8 * kCluster) == 0 : kColumns % (64 * kCluster) == 0);
 
+  static constexpr bool kPromotes = Config::kPromotes != 0;
+  static constexpr i32 kScales = Config::kScales;
+  static_assert(!kPromotes ||
+                (kSlabK == 128 && kSlabs == 1 && kSplit == 1 && (kColumns <= 128 || kColumns % 16 == 0)));
+  static_assert(kScales != 2 || (kPromotes && kColumns % 64 == 0));
+  using Walk = FactorWalk<kScales, kColumns>;
+
   static constexpr i32 kPartSlabs = 4;  // parts of k are multiples of so many slabs
   static_assert(kPartSlabs % kSlabs == 0);
   using TilePlace = GroupedPlace<8>;
@@ -54,16 +197,18 @@ struct Kernel {
   using All = Roles<Bringer, Multiplier>;
 
   struct Sizes {
-    i32 rows, columns, steps;  // tiles; k in stages
+    i32 rows, columns, steps;  // tiles of a batch; k in stages
+    i32 tiles;                 // all batches have
     i32 first = 0;             // the slab that this CTA begins with
     EveryTile<kInCluster> mine;
     u32 rank;
 
-    explicit Sizes(const Matmul& a) {
+    explicit Sizes(const Args& a) {
       rank = kInCluster > 1 ? arch::cta_in_cluster() : 0;
-      rows = (a.y.size[0] + kRows * kCluster - 1) / (kRows * kCluster);
-      columns = (a.y.size[1] + kColumns - 1) / kColumns;
-      i32 slabs = (a.a.cols() + kSlabK - 1) / kSlabK;
+      rows = (a.rows() + kRows * kCluster - 1) / (kRows * kCluster);
+      columns = (a.columns() + kColumns - 1) / kColumns;
+      tiles = rows * columns * a.batches();
+      i32 slabs = (a.terms() + kSlabK - 1) / kSlabK;
       if constexpr (kSplit > 1) {
         const i32 part = (slabs + kSplit * kPartSlabs - 1) / (kSplit * kPartSlabs) * kPartSlabs;
         first = i32(rank) * part;
@@ -71,13 +216,21 @@ struct Kernel {
       }
       steps = (slabs + kSlabs - 1) / kSlabs;
     }
+    // Number t of all tiles: its place in its batch, and the batch.
+    struct Place : TilePlace {
+      i32 batch;
+    };
+    Place place(i32 t) const {
+      const i32 batch = kBatched ? t / (rows * columns) : 0;
+      return {TilePlace(kBatched ? t - batch * (rows * columns) : t, rows, columns), batch};
+    }
     // The row of a tile that this CTA begins with.
     i32 row_of(const TilePlace& tile) const {
       return (tile.m * kCluster + i32(kSplit > 1 ? 0 : rank)) * kRows;
     }
   };
 
-  static void run(const Matmul& a, const TensorMap* maps, u8*) {
+  static void run(const Args& a, const TensorMap* maps, u8*) {
     const Ring ring{chip(), chip() + kAfterHalves};
     if (threadIdx.x == 0) {
       for (i32 m = 0; m < 3; ++m) arch::prefetch_map(maps + m);
@@ -103,8 +256,8 @@ struct Kernel {
   static void bring(const Ring& ring, const Sizes& sizes, const TensorMap* maps) {
     typename Ring::Place place;
 #pragma unroll 1
-    for (i32 t = sizes.mine.first; t < sizes.rows * sizes.columns; t += sizes.mine.stride) {
-      const TilePlace tile(t, sizes.rows, sizes.columns);
+    for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {
+      const typename Sizes::Place tile = sizes.place(t);
       const i32 m = sizes.row_of(tile), n = tile.n * kColumns;
 #pragma unroll 1
       for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
@@ -113,43 +266,56 @@ struct Kernel {
         for (i32 s = 0; s < kSlabs; ++s) {
           const arch::OnChip to = ring.slot(place) + s * kSlab;
           const i32 k = (sizes.first + step * kSlabs + s) * kSlabK;
-          bring_a(to, ring.full(place), maps, m, k);
-          bring_b(to + kSlabA, ring.full(place), maps + 1, n, k, kCluster > 1 ? sizes.rank : 0);
+          bring_a(to, ring.full(place), maps, corner(m, k, tile.batch));
+          bring_b(to + kSlabA, ring.full(place), maps + 1, corner(n, k, tile.batch),
+                  kCluster > 1 ? sizes.rank : 0);
         }
       }
     }
   }
-  static void bring_a(arch::OnChip to, arch::OnChip full, const TensorMap* map, i32 m, i32 k) {
+  // A box's place: (across, along) k in x and y, and the batch.
+  static auto corner(i32 x, i32 y, i32 batch) {
+    if constexpr (kBatched)
+      return arch::Corner3{x, y, batch};
+    else
+      return arch::Corner2{x, y};
+  }
+  template <class Corner>
+  static Corner turned(Corner at) {
+    const i32 x = at.x;
+    at.x = at.y, at.y = x;
+    return at;
+  }
+  template <class Corner>
+  static void bring_a(arch::OnChip to, arch::OnChip full, const TensorMap* map, Corner at) {
     if constexpr (kRowsA) {
-      arch::load_box(to, map, full, arch::Corner2{k, m});
+      arch::load_box(to, map, full, turned(at));
     } else {
 #pragma unroll
-      for (i32 j = 0; j < kRows / 64; ++j)
-        arch::load_box(to + j * kLead, map, full, arch::Corner2{m + j * 64, k});
+      for (i32 j = 0; j < kRows / 64; ++j, at.x += 64) arch::load_box(to + j * kLead, map, full, at);
     }
   }
   // Each CTA of a cluster brings its part to all.
-  static void bring_b(arch::OnChip to, arch::OnChip full, const TensorMap* map, i32 n, i32 k, u32 rank) {
+  template <class Corner>
+  static void bring_b(arch::OnChip to, arch::OnChip full, const TensorMap* map, Corner at, u32 rank) {
     constexpr u16 kAll = (1 << kCluster) - 1;
-    const auto load = [&](u32 at, i32 x, i32 y) {
+    const auto load = [&](u32 offset, Corner from) {
       if constexpr (kCluster > 1)
-        arch::load_box_to(kAll, to + at, map, full, arch::Corner2{x, y});
+        arch::load_box_to(kAll, to + offset, map, full, from);
       else
-        arch::load_box(to + at, map, full, arch::Corner2{x, y});
+        arch::load_box(to + offset, map, full, from);
     };
     constexpr i32 kMine = kColumns / kCluster;
+    at.x += i32(rank) * kMine;
     if constexpr (kRowsB) {
-      load(rank * kMine * 128, k, n + i32(rank) * kMine);
+      load(rank * kMine * 128, turned(at));
     } else {
 #pragma unroll
-      for (i32 j = 0; j < kMine / 64; ++j) {
-        const i32 block = i32(rank) * (kMine / 64) + j;
-        load(block * kLead, n + block * 64, k);
-      }
+      for (i32 j = 0; j < kMine / 64; ++j, at.x += 64) load((i32(rank) * (kMine / 64) + j) * kLead, at);
     }
   }
 
-  static void multiply(const Ring& ring, const Sizes& sizes, const Matmul& a, const TensorMap* maps) {
+  static void multiply(const Ring& ring, const Sizes& sizes, const Args& a, const TensorMap* maps) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
     const arch::OnChip stage = chip() + (kAfterRing + group * kStage);
     Halves halves(chip() + (kAfterStages + group * kHalves),
@@ -165,28 +331,16 @@ struct Kernel {
       done.next();
     };
 #pragma unroll 1
-    for (i32 t = sizes.mine.first; t < sizes.rows * sizes.columns; t += sizes.mine.stride) {
-      const TilePlace tile(t, sizes.rows, sizes.columns);
+    for (i32 t = sizes.mine.first; t < sizes.tiles; t += sizes.mine.stride) {
+      const typename Sizes::Place tile = sizes.place(t);
       const i32 m = sizes.row_of(tile) + i32(group) * 64, n = tile.n * kColumns;
       float sums[kColumns / 2];
-      arch::keep(sums);
-#pragma unroll 1
-      for (i32 step = 0; step < sizes.steps; ++step, place.next()) {
-        ring.wait(place);
-        arch::begin_products();
-#pragma unroll
-        for (i32 s = 0; s < kSlabs; ++s)
-          multiply_slab(sums, ring.slot(place) + s * kSlab, group, step > 0 || s > 0);
-        arch::commit_products();
-        if (step > 0) {
-          arch::wait_products<1>();
-          release();
-        }
-      }
-      arch::wait_products<0>();
-      arch::keep(sums);
-      release();
-      const Target target{stage, maps + 2, &a.y, 1 + group, m};
+      if constexpr (kPromotes)
+        add_promoted(sums, ring, place, release, sizes.steps, group,
+                     Walk(a, m, n, sizes.steps, chip() + (kAfterBarriers + group * Walk::kBytes)));
+      else
+        add_in_place(sums, ring, place, release, sizes.steps, group);
+      const Target target{stage, maps + 2, &a, 1 + group, m, tile.batch};
       if (kSplit == 1 || sizes.rank == 0)
         finish<0>(sums, halves, target, n);
       else
@@ -194,12 +348,95 @@ struct Kernel {
     }
     if (member == 0) arch::wait_stores_read<0>();
   }
+  template <class Release>
+  static void add_in_place(float (&sums)[kColumns / 2], const Ring& ring, typename Ring::Place& place,
+                           const Release& release, i32 steps, u32 group) {
+    arch::keep(sums);
+#pragma unroll 1
+    for (i32 step = 0; step < steps; ++step, place.next()) {
+      ring.wait(place);
+      arch::begin_products();
+#pragma unroll
+      for (i32 s = 0; s < kSlabs; ++s)
+        multiply_slab(sums, ring.slot(place) + s * kSlab, group, step > 0 || s > 0);
+      arch::commit_products();
+      if (step > 0) {
+        arch::wait_products<1>();
+        release();
+      }
+    }
+    arch::wait_products<0>();
+    arch::keep(sums);
+    release();
+  }
+  // Each slab has sums of its own, which are added to all when they are there. The other group's products run meanwhile.
+  template <class Release>
+  static void add_promoted(float (&sums)[kColumns / 2], const Ring& ring, typename Ring::Place& place,
+                           const Release& release, i32 steps, u32 group, Walk walk) {
+#pragma unroll
+    for (i32 i = 0; i < kColumns / 2; ++i) sums[i] = 0;
+    if constexpr (kColumns > 128) return add_halves(sums, ring, place, release, steps, group, walk);
+    float part[kColumns / 2];
+#pragma unroll 1
+    for (i32 step = 0; step < steps; ++step, place.next()) {
+      ring.wait(place);
+      begin_part(part, ring.slot(place), 0, group);
+      const typename Walk::Factors now = walk.next();
+      arch::wait_products<0>();
+      arch::keep(part);
+      release();
+      now.template add<0>(sums, part);
+    }
+  }
+  // Does the same where the products of a half of the columns run while the sums of the other half are added.
+  template <class Release>
+  static void add_halves(float (&sums)[kColumns / 2], const Ring& ring, typename Ring::Place& place,
+                         const Release& release, i32 steps, u32 group, Walk& walk) {
+    constexpr i32 kHalf = kColumns / 2;
+    float first[kHalf / 2], second[kHalf / 2];
+    ring.wait(place);
+    begin_part(first, ring.slot(place), 0, group);
+    begin_part(second, ring.slot(place), kHalf, group);
+    typename Walk::Factors now = walk.next();
+    arch::wait_products<1>();
+    arch::keep(first);
+    now.template add<0>(sums, first);
+    place.next();
+#pragma unroll 1
+    for (i32 step = 1; step < steps; ++step, place.next()) {
+      ring.wait(place);
+      begin_part(first, ring.slot(place), 0, group);
+      arch::wait_products<1>();
+      arch::keep(second);
+      release();
+      now.template add<kHalf>(sums, second);
+      begin_part(second, ring.slot(place), kHalf, group);
+      now = walk.next();
+      arch::wait_products<1>();
+      arch::keep(first);
+      now.template add<0>(sums, first);
+    }
+    arch::wait_products<0>();
+    arch::keep(second);
+    release();
+    now.template add<kHalf>(sums, second);
+  }
+  // part = a slab's products with the columns from `column` on.
+  template <i32 kPartSums>
+  static void begin_part(float (&part)[kPartSums], arch::OnChip slab, i32 column, u32 group) {
+    const u64 a = arch::descriptor(slab + group * kLead), b = arch::descriptor(slab + kSlabA + column * 128);
+    arch::keep(part);
+    arch::begin_products();
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) arch::multiply<kTerms, kMajorA, kMajorB>(part, a + i * 2, b + i * 2, i > 0);
+    arch::commit_products();
+  }
   static void multiply_slab(float (&sums)[kColumns / 2], arch::OnChip slab, u32 group, bool add) {
     const u64 a = arch::descriptor(slab + group * kLead, kRowsA ? 16 : kLead);
     const u64 b = arch::descriptor(slab + kSlabA, kRowsB ? 16 : kLead);
-    constexpr u64 kStepA = (kRowsA ? 32 : 2048) / 16, kStepB = (kRowsB ? 32 : 2048) / 16;  // 16 k
+    constexpr u64 kStepA = (kRowsA ? 32 : 2048) / 16, kStepB = (kRowsB ? 32 : 2048) / 16;  // 32 bytes of k
 #pragma unroll
-    for (i32 i = 0; i < kSlabK / 16; ++i)
+    for (i32 i = 0; i < 4; ++i)
       arch::multiply<kTerms, kMajorA, kMajorB>(sums, a + i * kStepA, b + i * kStepB, add || i > 0);
   }
 
@@ -207,31 +444,35 @@ struct Kernel {
   struct Target {
     arch::OnChip stage;
     const TensorMap* map;
-    const Tensor* y;
+    const Args* args;
     u32 barrier;
-    i32 m;
+    i32 m, batch;
   };
   template <i32 kRank>
   static void finish(float (&sums)[kColumns / 2], Halves& halves, const Target& to, i32 n) {
     if constexpr (kSplit > 1) halves.template add<kRank>(sums, to.barrier);
-    store(reinterpret_cast<const float(&)[kOwn / 2]>(sums[kRank * kOwn / 2]), to, n + kRank * kOwn);
+    auto& own = reinterpret_cast<float(&)[kOwn / 2]>(sums[kRank * kOwn / 2]);
+    if constexpr (kScales == 1) scale_sums(own, *to.args, to.m, n + kRank * kOwn);
+    store(own, to, n + kRank * kOwn);
   }
   static void store(const float (&sums)[kOwn / 2], const Target& to, i32 n) {
     if constexpr (kBoxed > 0) {
 #pragma unroll
       for (i32 part = 0; part < kBoxed / kPart; ++part)
         store_sums<kOut>(reinterpret_cast<const float(&)[kPart / 2]>(sums[part * (kPart / 2)]), to.stage,
-                         to.map, n + part * kPart, to.m, to.barrier);
+                         to.map, corner(n + part * kPart, to.m, to.batch), to.barrier);
     }
+    if constexpr (kBoxed == kOwn) return;
     const u32 warp = threadIdx.x / 32 % 4;
+    const auto& y = to.args->result(to.batch);
 #pragma unroll
     for (i32 j = kBoxed / 8; j < kOwn / 8; ++j)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
         const i32 row = to.m + i32(warp * 16 + lane() / 4) + half * 8,
                   column = n + j * 8 + i32(lane() % 4) * 2;
-        if (row < to.y->size[0])
-          store_pair<kOut>(*to.y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
+        if (row < y.size[0])
+          store_pair<kOut>(y, row, column, sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]);
       }
   }
 };

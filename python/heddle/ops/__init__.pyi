@@ -189,6 +189,16 @@ def bias(x: T, bias: T, *, out: T | dict[str, T] | None = None) -> T:
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
     """
 
+def bmm(a: T, b: T, *, out: T | dict[str, T] | None = None) -> T:
+    """y[i] = a[i] b[i], of matrices of floats in rows or in columns
+
+    a: [B, M, K], float32 | float16 | bfloat16
+    b: [B, K, N], float32 | float16 | bfloat16
+    returns y: [B, M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
 def chunk_sum(x: T, *, chunk: int = 0, out: T | dict[str, T] | None = None) -> T:
     """sums of x from the begin of each chunk on
 
@@ -1147,6 +1157,26 @@ def scale(x: T, *, factor: float = 1.0, out: T | dict[str, T] | None = None) -> 
     returns y: [M, N], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def scaled_mm(
+    a: T,
+    b: T,
+    scale_a: T,
+    scale_b: T,
+    *,
+    fast_sums: bool = False,
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """y = (scale_a * a) (scale_b * b) of fp8, with scales of all, of rows and columns, or of blocks
+
+    a: [M, K], float8_e4m3fn | float8_e5m2
+    b: [K, N], float8_e4m3fn | float8_e5m2
+    scale_a: [., .], float32
+    scale_b: [., .], float32
+    returns y: [M, N], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
 def softcap(x: T, *, cap: float = 1.0, out: T | dict[str, T] | None = None) -> T:

@@ -27,6 +27,7 @@ class Step:
 
     op: str
     reads: tuple
+    ranks: tuple  # dimensions of what is read
     writes: tuple
     attributes: tuple
     turns: bool  # something it reads is transposed
@@ -47,7 +48,8 @@ def _steps(info):
         known.update(writes)
         shared = {each.name for each in called.attributes} & {each.name for each in info.attributes}
         turns = any(read and read.endswith("^T") for read in reads)
-        steps.append(Step(op, reads, writes, tuple(sorted(shared)), turns))
+        ranks = tuple(each.dims_text.count(",") + 1 for each in called.inputs)
+        steps.append(Step(op, reads, ranks, writes, tuple(sorted(shared)), turns))
     return tuple(steps)
 
 
@@ -62,15 +64,18 @@ def _wanted(steps, wanted):
     return tuple(reversed(chosen))
 
 
-def _flat(value):
-    return None if value is None else value.reshape(-1, value.shape[-1])
+def _flat(value, rank):
+    return None if value is None else value.reshape(-1, *value.shape[-rank + 1 :])
 
 
 def _run(step, values, attributes):
-    if step.turns:  # leading dimensions become one that turns
-        reads = [None if read is None else _flat(values[read.removesuffix("^T")]) for read in step.reads]
+    if step.turns:  # leading dimensions become one
         reads = [
-            value.T if value is not None and read.endswith("^T") else value
+            None if read is None else _flat(values[read.removesuffix("^T")], rank)
+            for read, rank in zip(step.reads, step.ranks, strict=True)
+        ]
+        reads = [
+            value.mT if value is not None and read.endswith("^T") else value
             for value, read in zip(reads, step.reads, strict=True)
         ]
     else:

@@ -41,6 +41,11 @@ inline void load_box_to(u16 ctas, OnChip to, const TensorMap* map, OnChip full, 
                "l"(map), "r"(full.at), "r"(at.x), "r"(at.y), "h"(ctas)
                : "memory");
 }
+inline void load_box_to(u16 ctas, OnChip to, const TensorMap* map, OnChip full, Corner3 at) {
+  asm volatile(HEDDLE_LOAD_BOX("3", ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;")::"r"(to.at),
+               "l"(map), "r"(full.at), "r"(at.x), "r"(at.y), "r"(at.z), "h"(ctas)
+               : "memory");
+}
 inline void load_box_to(u16 ctas, OnChip to, const TensorMap* map, OnChip full, Corner4 at) {
   asm volatile(
       HEDDLE_LOAD_BOX("4", ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;")::"r"(to.at),
@@ -53,6 +58,11 @@ inline void load_box_to(u16 ctas, OnChip to, const TensorMap* map, OnChip full, 
 inline void store_box(const TensorMap* map, OnChip from, Corner2 at) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
                "r"(from.at), "r"(at.x), "r"(at.y)
+               : "memory");
+}
+inline void store_box(const TensorMap* map, OnChip from, Corner3 at) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
+               "r"(from.at), "r"(at.x), "r"(at.y), "r"(at.z)
                : "memory");
 }
 inline void store_box(const TensorMap* map, OnChip from, Corner4 at) {

@@ -26,6 +26,22 @@ inline u32 load_pair(OnChip from) {
   return pair;
 }
 
+// A float on chip.
+inline float load_float(OnChip from) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(from.at) : "memory");
+  return value;
+}
+// Begins to copy one from memory; commit_copies() ends a group of copies of this thread.
+inline void copy_float(OnChip to, const float* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to.at), "l"(from) : "memory");
+}
+// Waits until at most kLeft groups of copies are under way.
+template <i32 kLeft>
+inline void wait_copies_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+
 // Four floats on chip, at a multiple of 16 bytes.
 inline float4 load_floats(OnChip from) {
   const uint4 bits = load_word(from);

@@ -8,8 +8,8 @@
 
 namespace heddle::device::arch {
 
-// The elements of both operands. A product takes 32 bytes of k.
-enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2 };
+// The elements of both operands, or of the left and the right one. A product takes 32 bytes of k.
+enum class Terms : u8 { kBf16, kF16, kTf32, kE4m3, kE5m2, kE4m3E5m2, kE5m2E4m3 };
 // The elements of an operand that are adjacent on chip: those of a row or column of the product, or of one k.
 enum class Major : u8 { kK, kOuter };
 
@@ -264,6 +264,58 @@ inline void multiply_e5m2(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool a
 }
 #undef HEDDLE_RUN
 
+// E4m3E5m2, a on chip.
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                 \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p2 ", 0; "                                                                        \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e4m3.e5m2 {" HEDDLE_NAMES_##width "}, " p0 ", " p1 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                  \
+               : "l"(a), "l"(b), "r"(i32(add))                                                                                        \
+               : "memory")
+template <i32 kSums>
+inline void multiply_e4m3e5m2(float (&sums)[kSums], u64 a, u64 b, bool add) {
+  HEDDLE_EACH_WIDTH(HEDDLE_RUN)
+}
+#undef HEDDLE_RUN
+
+// E4m3E5m2, a in registers.
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                           \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                  \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e4m3.e5m2 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                                            \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                              \
+               : "memory")
+template <i32 kSums>
+inline void multiply_e4m3e5m2(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
+  HEDDLE_EACH_WIDTH(HEDDLE_RUN)
+}
+#undef HEDDLE_RUN
+
+// E5m2E4m3, a on chip.
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                 \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p2 ", 0; "                                                                        \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e5m2.e4m3 {" HEDDLE_NAMES_##width "}, " p0 ", " p1 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                  \
+               : "l"(a), "l"(b), "r"(i32(add))                                                                                        \
+               : "memory")
+template <i32 kSums>
+inline void multiply_e5m2e4m3(float (&sums)[kSums], u64 a, u64 b, bool add) {
+  HEDDLE_EACH_WIDTH(HEDDLE_RUN)
+}
+#undef HEDDLE_RUN
+
+// E5m2E4m3, a in registers.
+#define HEDDLE_RUN(width, p0, p1, p2, p3, p4, p5, p6)                                                                                                           \
+  asm volatile("{.reg .pred add; setp.ne.u32 add, " p5 ", 0; "                                                                                                  \
+               "wgmma.mma_async.sync.aligned.m64n" #width "k32.f32.e5m2.e4m3 {" HEDDLE_NAMES_##width "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}" \
+               : HEDDLE_SUMS_##width                                                                                                                            \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(i32(add))                                                                              \
+               : "memory")
+template <i32 kSums>
+inline void multiply_e5m2e4m3(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
+  HEDDLE_EACH_WIDTH(HEDDLE_RUN)
+}
+#undef HEDDLE_RUN
+
 #undef HEDDLE_EACH_WIDTH
 #undef HEDDLE_NAMES_8
 #undef HEDDLE_SUMS_8
@@ -340,6 +392,8 @@ inline void multiply(float (&sums)[kSums], u64 a, u64 b, bool add) {
   if constexpr (kTerms == Terms::kTf32) return multiply_tf32(sums, a, b, add);
   if constexpr (kTerms == Terms::kE4m3) return multiply_e4m3(sums, a, b, add);
   if constexpr (kTerms == Terms::kE5m2) return multiply_e5m2(sums, a, b, add);
+  if constexpr (kTerms == Terms::kE4m3E5m2) return multiply_e4m3e5m2(sums, a, b, add);
+  if constexpr (kTerms == Terms::kE5m2E4m3) return multiply_e5m2e4m3(sums, a, b, add);
 }
 template <Terms kTerms, Major kRight, i32 kSums>
 inline void multiply(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
@@ -350,6 +404,8 @@ inline void multiply(float (&sums)[kSums], const u32 (&a)[4], u64 b, bool add) {
   if constexpr (kTerms == Terms::kTf32) return multiply_tf32(sums, a, b, add);
   if constexpr (kTerms == Terms::kE4m3) return multiply_e4m3(sums, a, b, add);
   if constexpr (kTerms == Terms::kE5m2) return multiply_e5m2(sums, a, b, add);
+  if constexpr (kTerms == Terms::kE4m3E5m2) return multiply_e4m3e5m2(sums, a, b, add);
+  if constexpr (kTerms == Terms::kE5m2E4m3) return multiply_e5m2e4m3(sums, a, b, add);
 }
 constexpr bool kHasProducts = true;
 #else

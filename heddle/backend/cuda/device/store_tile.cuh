@@ -85,10 +85,10 @@ inline void stage_sums(const float (&sums)[kSums], arch::OnChip stage) {
   }
 }
 
-// Stores kColumns columns of sums from (x, y) on. The four warps call it with a named barrier of their own. The stage may be used
+// Stores sums from `at` on: a column, a row, and more where the map has more dimensions. The four warps call it with a named barrier of their own. The stage may be used
 // again when the first thread's stores have read it, which the next call waits for.
-template <DType kType, i32 kSums>
-inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const TensorMap* map, i32 x, i32 y,
+template <DType kType, i32 kSums, class Corner>
+inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const TensorMap* map, Corner at,
                        u32 barrier) {
   const bool speaks = threadIdx.x % 128 == 0;
   if (speaks) arch::wait_stores_read<0>();
@@ -99,8 +99,8 @@ inline void store_sums(const float (&sums)[kSums], arch::OnChip stage, const Ten
   if (!speaks) return;
   constexpr i32 kBlock = 128 / size_of(kType);
 #pragma unroll
-  for (i32 j = 0; j < (2 * kSums + kBlock - 1) / kBlock; ++j)
-    arch::store_box(map, stage + j * 8192, arch::Corner2{x + j * kBlock, y});
+  for (i32 j = 0; j < (2 * kSums + kBlock - 1) / kBlock; ++j, at.x += kBlock)
+    arch::store_box(map, stage + j * 8192, at);
   arch::commit_stores();
 }
 

@@ -7,7 +7,8 @@ namespace {
 
 constexpr int kMostBox = 256;
 constexpr i64 kMostSize = i64{1} << 32, kMostStride = i64{1} << 40;
-constexpr int kPromote256 = 3;  // CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+constexpr int kRoundedToTf32 = 11;  // CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+constexpr int kPromote256 = 3;      // CU_TENSOR_MAP_L2_PROMOTION_L2_256B
 
 int element_of(DType type) {  // CUtensorMapDataType
   switch (type) {
@@ -65,9 +66,10 @@ TensorMap make_tensor_map(const KernelMap& map, u64 address) {
     if (d > 0) stride[d - 1] = u64(map.stride[d]);
   }
   TensorMap made;
-  driver().encode_tensor_map(made.bytes, element_of(map.dtype), u32(rank), reinterpret_cast<void*>(address),
-                             size.data(), stride.data(), box.data(), step.data(), 0, int(map.swizzle),
-                             kPromote256, 0);
+  require_map(!map.rounds_to_tf32 || map.dtype == DType::kF32, map, address, "only f32 is rounded to tf32");
+  const int element = map.rounds_to_tf32 ? kRoundedToTf32 : element_of(map.dtype);
+  driver().encode_tensor_map(made.bytes, element, u32(rank), reinterpret_cast<void*>(address), size.data(),
+                             stride.data(), box.data(), step.data(), 0, int(map.swizzle), kPromote256, 0);
   return made;
 }
 

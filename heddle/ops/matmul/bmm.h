@@ -1,0 +1,41 @@
+// y[i] = a[i] b[i]: products of pairs of matrices of floats, as they lie in memory. Sums are as those of matmul.
+#pragma once
+
+#include "heddle/ir/matrices.h"
+#include "heddle/ops/matmul/matmul.h"
+
+namespace heddle {
+
+struct Bmm {
+  Matrices a;  // [B, M, K]
+  Matrices b;  // [B, K, N]
+  Tensor y;    // [B, M, N]
+
+  i32 batches() const { return y.size[0]; }
+  i32 rows() const { return y.size[1]; }
+  i32 columns() const { return y.size[2]; }
+  i32 terms() const { return a.cols(); }
+  // The matrix that is number i.
+  Tensor result(i32 i) const { return Matrices{.data = y}.at(i).data; }
+
+  template <class Self, class V>
+  static void visit(Self& s, V&& v) {
+    visit_matrices(v, "a", "a.transposed", s.a, "B, M, K", "float");
+    visit_matrices(v, "b", "b.transposed", s.b, "B, K, N", "float");
+    v.write("y", s.y, "B, M, N");
+  }
+};
+
+// Number t of the blocks of rows of all products.
+struct BmmTile {
+  static constexpr i32 kRows = 128;
+  i32 batch, begin, end;  // rows
+
+  static i32 in_batch(const Bmm& a) { return (a.rows() - 1) / kRows + 1; }
+  BmmTile(const Bmm& a, i32 t)
+      : batch(t / in_batch(a)),
+        begin(t % in_batch(a) * kRows),
+        end(a.rows() - begin < kRows ? a.rows() : begin + kRows) {}
+};
+
+}  // namespace heddle

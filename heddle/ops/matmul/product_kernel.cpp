@@ -1,0 +1,224 @@
+// Says what fits the kernel of products, its configurations, and which one is best for a call.
+#include "heddle/ops/matmul/product_kernel.h"
+
+#include <algorithm>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+namespace {
+
+constexpr i64 kSlabBytes = 128, kPitch = 16;  // bytes that a row of a slab has, and between rows in memory
+
+// Sizes of a tile and of what is brought at once. `brought`: rows of a that are brought, where a call has fewer than a tile.
+struct Shape {
+  i32 rows, brought, columns, slabs, cluster;
+  i32 slab_ns;  // nanoseconds of a slab of 64 k of bf16, where the whole device works: measured on an H100 by bench/gemm.py
+  i32 promoted_ns;  // so many for 128 k of fp8 whose sums are promoted
+  i32 split = 1;    // parts of k, each in a CTA of its own
+};
+constexpr Shape kShapes[] = {
+    {128, 128, 256, 1, 1, 580, 0},   {128, 128, 256, 1, 2, 596, 0},   {128, 128, 224, 1, 1, 519, 0},
+    {128, 128, 192, 1, 1, 448, 585}, {128, 128, 160, 1, 1, 393, 540}, {128, 128, 128, 2, 1, 375, 441},
+    {128, 128, 96, 2, 1, 353, 400},  {128, 128, 64, 2, 1, 259, 320},  {64, 64, 256, 1, 1, 331, 0},
+    {64, 64, 224, 1, 1, 305, 0},     {64, 64, 192, 1, 1, 270, 348},   {64, 64, 160, 1, 1, 237, 320},
+    {64, 64, 128, 2, 1, 211, 290},   {64, 64, 96, 2, 1, 192, 250},    {64, 64, 64, 2, 1, 120, 200},
+    {64, 64, 32, 2, 1, 103, 170},    {64, 64, 16, 2, 1, 104, 165},    {64, 32, 64, 2, 1, 111, 195},
+    {64, 32, 32, 2, 1, 96, 165},     {64, 32, 16, 2, 1, 98, 160},     {64, 16, 64, 2, 1, 110, 195},
+    {64, 16, 32, 2, 1, 95, 165},     {64, 16, 16, 2, 1, 97, 160},     {64, 16, 8, 4, 1, 70, 155}};
+
+// Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
+i64 stage_bytes(const Shape& shape, DType out) {
+  const i64 own = shape.columns / shape.split, groups = shape.rows / 64;
+  const i64 part = own < 64 ? 0 : own % 128 == 0 && shape.split == 1 ? 128 : 64;
+  const i64 halves = shape.split > 1 ? 128 * (shape.columns / 4) * 4 + 16 : 0;
+  return groups * ((part * size_of(out) + 127) / 128 * 8192 + halves);
+}
+
+i64 slot_bytes(const Shape& shape) {
+  return i64(shape.slabs) * (shape.rows + shape.columns) * kSlabBytes;
+}
+
+constexpr i64 kBarrierBytes = 16;  // a stage
+constexpr i64 kMostStages = 12;
+
+// A group has scales of eight slabs on chip (FactorWalk).
+i64 beside_ring(const Shape& shape, const ProductCall& call) {
+  return stage_bytes(shape, call.y.dtype) + (call.scales == 2 ? shape.rows / 64 * 4096 : 0);
+}
+
+i64 stages_of(const Shape& shape, const ProductCall& call, i64 shared_bytes) {
+  return std::min(kMostStages,
+                  (shared_bytes - beside_ring(shape, call)) / (slot_bytes(shape) + kBarrierBytes));
+}
+
+// Long sums of few rows wait for the latency of each step. Only small tiles gain more by a second CTA than the exchange of sums
+// takes. Such an order of sums is there for any number of rows.
+constexpr i64 kLongSum = 2048;
+// Sums of one slab and of all lie in registers side by side.
+constexpr i32 kMostPromoted = 192;
+bool takes_parts(const Shape& shape) {
+  return shape.cluster == 1 && shape.rows == 64 && shape.brought == 64 &&
+         (shape.columns == 32 || shape.columns == 64);
+}
+
+// Returns the bytes from line to line of a matrix with two or three dimensions.
+i64 row_pitch(const Tensor& data) {
+  return data.stride[data.rank - 2] * size_of(data.dtype);
+}
+
+i64 slab_terms(const ProductCall& call) {
+  return kSlabBytes / size_of(call.a.data.dtype);
+}
+
+bool fits(const Shape& shape, const ProductCall& call) {
+  const bool along_k = call.b.transposed;
+  if (shape.columns % ((along_k ? 8 : 64) * shape.cluster) != 0) return false;
+  if (call.promotes && shape.columns > kMostPromoted) return false;
+  if (call.scales == 2 && shape.columns % 64 != 0) return false;
+  if (shape.split > 1) return !call.is_fp8 && takes_parts(shape) && call.terms >= kLongSum;
+  if (shape.brought == shape.rows) return true;
+  return !call.a.transposed && call.rows <= shape.brought;
+}
+
+i64 count(i64 all, i64 one) {
+  return (all + one - 1) / one;
+}
+
+i64 clusters_of(const Shape& shape, const ProductCall& call) {
+  return call.batches * count(call.rows, i64(shape.rows) * shape.cluster) *
+         count(call.columns, shape.columns);
+}
+
+// Nanoseconds of a call without its launch.
+double cost(const Shape& shape, const ProductCall& call, i32 multiprocessors) {
+  constexpr double kTile = 230, kExchange = 1965;
+  const i64 waves = count(clusters_of(shape, call), multiprocessors / (shape.cluster * shape.split));
+  const i64 slabs = count(call.terms, slab_terms(call) * shape.slabs * shape.split) * shape.slabs;
+  const i32 slab_ns = call.promotes ? shape.promoted_ns : shape.slab_ns;
+  return double(waves) * (double(slabs) * slab_ns + kTile + (shape.split - 1) * kExchange);
+}
+
+std::string why_pitches(const char* name, const Tensor& data, const char* lines) {
+  if (const i64 pitch = row_pitch(data); pitch % kPitch != 0)
+    return fmt::format("{}'s {} are {} bytes apart; must be a multiple of {}", name, lines, pitch, kPitch);
+  const i64 apart = data.stride[0] * size_of(data.dtype);
+  if (data.rank == 2 || data.size[0] == 1 || (apart > 0 && apart % kPitch == 0)) return {};
+  return fmt::format("{}'s matrices are {} bytes apart; must be a positive multiple of {}", name, apart,
+                     kPitch);
+}
+
+std::string why_dtypes(const ProductCall& call) {
+  const DType left = call.a.data.dtype, right = call.b.data.dtype;
+  if (call.is_fp8 || call.is_tf32) {
+    if (call.a.transposed) return fmt::format("a is {} in columns; must lie in rows", name(left));
+    if (!call.b.transposed) return fmt::format("b is {} in rows; must lie in columns", name(right));
+    return {};
+  }
+  if (left == right && is_wide_float(left) && size_of(left) == 2) return {};
+  return fmt::format("a is {} and b is {}; must both be bf16 or f16, or f32 where tf32 is allowed",
+                     name(left), name(right));
+}
+
+// Nothing here may follow from the number of rows: the tiles of the body have other sums.
+std::string why_not(const ProductCall& call, const KernelTarget& target) {
+  if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
+  if (!call.why_not.empty()) return call.why_not;
+  if (std::string why = why_dtypes(call); !why.empty()) return why;
+  if (!is_wide_float(call.y.dtype)) return fmt::format("y is {}", name(call.y.dtype));
+  if (call.terms == 0) return "there are no terms to add";
+  const auto lines = [](const Matrices& matrix) { return matrix.transposed ? "columns" : "rows"; };
+  if (std::string why = why_pitches("a", call.a.data, lines(call.a)); !why.empty()) return why;
+  if (std::string why = why_pitches("b", call.b.data, lines(call.b)); !why.empty()) return why;
+  return why_pitches("y", call.y, "rows");
+}
+
+// A box of each matrix that is one block of 128 bytes wide.
+KernelMap map_of(size_t address, const Tensor& data, i32 high) {
+  const auto rank = size_t(data.rank);
+  KernelMap map{.address = u32(address + offsetof(Tensor, data)), .dtype = data.dtype, .rank = data.rank};
+  map.size[0] = data.size[rank - 1], map.size[1] = data.size[rank - 2];
+  map.stride[1] = row_pitch(data);
+  map.box[0] = i32(kSlabBytes) / size_of(data.dtype), map.box[1] = high;
+  if (rank == 3) {
+    // The distance of a single matrix is never used.
+    map.size[2] = data.size[0], map.box[2] = 1;
+    map.stride[2] = data.size[0] == 1 ? kPitch : data.stride[0] * size_of(data.dtype);
+  }
+  return map;
+}
+
+KernelLaunch launch_of(const ProductCall& call, const Shape& shape, i64 stages, const KernelTarget& target) {
+  const i32 in_cluster = shape.cluster * shape.split;
+  KernelLaunch launch{.cluster = u32(in_cluster), .threads = u32(128 * (shape.rows / 64 + 1))};
+  launch.grid =
+      u32(std::min<i64>(clusters_of(shape, call), target.multiprocessors / in_cluster) * in_cluster);
+  launch.shared_bytes = stages * (slot_bytes(shape) + kBarrierBytes) + beside_ring(shape, call);
+  constexpr i32 kBlock = 64;  // rows, or elements of 128 bytes
+  const i32 part = shape.columns / shape.cluster;
+  launch.maps.push_back(map_of(call.at[0], call.a.data, call.a.transposed ? kBlock : shape.brought));
+  launch.maps.push_back(map_of(call.at[1], call.b.data, call.b.transposed ? part : kBlock));
+  for (KernelMap& map : launch.maps) map.rounds_to_tf32 = call.is_tf32;
+  launch.maps.push_back(map_of(call.at[2], call.y, kBlock));
+  return launch;
+}
+
+// The shapes with so many parts of k that fit, the likely best first.
+std::vector<Shape> ranked(const ProductCall& call, const KernelTarget& target, i32 split) {
+  std::vector<Shape> shapes;
+  for (Shape shape : kShapes) {
+    shape.split = split;
+    if (call.promotes) shape.slabs = 1;
+    if (fits(shape, call)) shapes.push_back(shape);
+  }
+  std::ranges::stable_sort(shapes, {},
+                           [&](const Shape& shape) { return cost(shape, call, target.multiprocessors); });
+  return shapes;
+}
+
+OpConfig config_of(const Shape& shape, const ProductCall& call, const KernelTarget& target) {
+  const i64 stages = stages_of(shape, call, target.shared_bytes);
+  const OpConfig config{{"kernel", 1},
+                        {"rows", shape.rows},
+                        {"brought", shape.brought},
+                        {"columns", shape.columns},
+                        {"slabs", shape.slabs},
+                        {"cluster", shape.cluster},
+                        {"split", shape.split},
+                        {"stages", stages}};
+  if (!call.is_fp8) return config;
+  return OpConfig::parse(
+      fmt::format("{},promotes={},scales={}", config.text(), int(call.promotes), call.scales));
+}
+
+}  // namespace
+
+std::vector<OpConfig> product_kernel_configs(const ProductCall& call, const KernelTarget& target) {
+  constexpr size_t kMost = 8;
+  std::vector<OpConfig> configs;
+  if (!why_not(call, target).empty()) return configs;
+  for (const i32 split : {1, 2})
+    for (const Shape& shape : ranked(call, target, split)) {
+      if (split == 1 && configs.size() == kMost) break;
+      const OpConfig config = config_of(shape, call, target);
+      configs.push_back(split == 1 ? config : config.reordering());
+    }
+  return configs;
+}
+
+KernelPlan product_kernel(const ProductCall& call, const KernelTarget& target, const OpConfig& config) {
+  KernelPlan plan{.why_not = why_not(call, target), .file = "sm90"};
+  if (!plan.why_not.empty()) return plan;
+  const i32 split = config.contains("split") ? i32(config.at("split")) : 1;
+  const std::vector<Shape> shapes = ranked(call, target, split);
+  const auto chosen = std::ranges::find_if(shapes, [&](const Shape& shape) {
+    return config.values().empty() || config_of(shape, call, target).values() == config.values();
+  });
+  require(chosen != shapes.end(), "[{}] its kernel has no configuration {}", call.op, config.text());
+  const i64 stages = stages_of(*chosen, call, target.shared_bytes);
+  plan.constants = config_of(*chosen, call, target);
+  plan.launches.push_back(launch_of(call, *chosen, stages, target));
+  return plan;
+}
+
+}  // namespace heddle
