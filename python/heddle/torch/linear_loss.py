@@ -5,7 +5,7 @@ import torch
 import heddle
 import heddle.ops
 
-CHUNK_BYTES = 256 << 20  # of logits that are in memory at once
+CHUNK_BYTES = 64 << 20  # of logits that are in memory at once
 LEAST_ROWS = 128  # of a chunk, for the products
 
 
@@ -35,6 +35,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             heddle.ops.cross_entropy(logits, target[part], **options, out=(loss[part], lse[part]))
             if now:
                 _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight)
+            del logits  # before the next ones are made
         ctx.now, ctx.options, ctx.chunk_rows = now, options, chunk_rows
         ctx.made = (dx, dweight)
         if not now:
@@ -64,6 +65,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
             part = slice(start, start + size)
             logits = x[part] @ weight.T
             _chunk(x, weight, target, lse, factor * given, ctx.options, part, logits, dx, dweight)
+            del logits
         return dx, dweight, None, None, None, None, None
 
 
@@ -93,7 +95,7 @@ def linear_cross_entropy(
     """cross_entropy of x @ weight.T, whose logits are never all in memory.
 
     x [..., K], weight [V, K], target [...]. Logits of `chunk_rows` rows are in memory; by default as many as
-    256 MB hold. `reduction` is "mean" (over the targets that are not ignored), "sum" or "none"; with "none"
+    64 MB hold. `reduction` is "mean" (over the targets that are not ignored), "sum" or "none"; with "none"
     the gradient makes the logits again.
     """
     if reduction not in ("mean", "sum", "none"):
