@@ -220,6 +220,7 @@ std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits
   for (const auto& [value, number] : plan.constants.values())
     constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", op,
                              pascal_case(value), number);
+  // A compiler that knows the architecture by its name alone makes a kernel without code, which no device takes.
   return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
          fmt::format(R"(#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #include "heddle/backend/cuda/device/chain_kernel.cuh"
@@ -232,14 +233,19 @@ return a;
 }}
 }};
 }}  // namespace heddle::device
-using namespace heddle::device;
-using Whole = {1}::{5}<Config, Chain0>;
+using Whole = heddle::device::{1}::{5}<heddle::device::Config, heddle::device::Chain0>;
+#else
+#include "heddle/backend/cuda/arch/tensor_map.h"
+struct Whole {{
+  static constexpr heddle::u32 kThreads = 32;
+  static void run(const heddle::KernelParams&, const heddle::CallParams&, const heddle::TensorMap*) {{}}
+}};
+#endif
 extern "C" __global__ __launch_bounds__(Whole::kThreads, 1)
 void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call,
           const __grid_constant__ heddle::TensorMaps<{6}> maps) {{
   Whole::run(p, call, maps.at);
 }}
-#endif
 )",
                      include_of(op, file.c_str()), op, constants, pascal_case(op),
                      known_args(*main.op, main.args.data(), Knowledge::kTypes).front(), launch.name,
