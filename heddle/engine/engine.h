@@ -93,7 +93,7 @@ class Engine {
   std::vector<std::byte> buffer(const Program& program, u32 index) const;
   // Events of its workers in the last step, with run.trace_events.
   Trace trace(const Program& program) const;
-  // What runs its calls (Executor::bodies).
+  // Says what runs its calls (Executor::bodies).
   std::vector<std::string> bodies(const Program& program) const;
 
  private:

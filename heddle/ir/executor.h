@@ -95,7 +95,7 @@ class Executor {
   virtual RunReport run(int steps, const StepWatch& watch) = 0;
   // The trace of the last run, if it was traced.
   virtual Trace trace() const { return {}; }
-  // What runs the calls of each kind, for people: a line such as "linear+add: linear_kernel.sm90 (rows=256)", or why no whole
+  // Says what runs the calls of each kind, for people: a line such as "linear+add: linear_kernel.sm90 (rows=256)", or why no whole
   // kernel does. Empty where all calls run tile by tile.
   virtual std::vector<std::string> bodies() const { return {}; }
 };

@@ -125,8 +125,8 @@ struct OpSpec {
   std::function<std::vector<OpConfig>(const std::byte* args, const TilingTarget& target)> configs;
   // Runs a call by itself as a whole kernel (ir/kernel.h). Null: tile by tile alone.
   KernelRule kernel;
-  // The same for a main op with its epilogues, as a call of many rows in a program; `config` has "fold", the columns that make one
-  // of the output. The code is in x_kernel.<file>.cuh too. It gives the same bits as tiles, so that any call may take either.
+  // Plans, in the same way, a main op with its epilogues as a call of many rows in a program. `config` has "fold", the
+  // columns that make one of the output. The code is in x_kernel.<file>.cuh too, and has the sums of tiles in their order.
   KernelRule chain_kernel;
   // Regions of a tile that do not follow from the dimensions' names. Null: all of them follow.
   std::function<void(const std::byte* args, const TileCoord& tile, std::vector<Region>& out)> regions;
