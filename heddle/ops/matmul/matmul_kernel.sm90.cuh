@@ -375,7 +375,9 @@ struct Kernel {
                            const Release& release, i32 steps, u32 group, Walk walk) {
 #pragma unroll
     for (i32 i = 0; i < kColumns / 2; ++i) sums[i] = 0;
-    if constexpr (kColumns > 128) return add_halves(sums, ring, place, release, steps, group, walk);
+    // With scales of blocks, halves take longer (bench/products.py).
+    if constexpr (kColumns > 128 && kScales != 2)
+      return add_halves(sums, ring, place, release, steps, group, walk);
     float part[kColumns / 2];
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step, place.next()) {

@@ -759,6 +759,7 @@ def matmul(
     b_scales: T | None = None,
     b_zeros: T | None = None,
     *,
+    allow_tf32: bool = False,
     out: T | dict[str, T] | None = None,
 ) -> T:
     """y = a b, of matrices in rows or in columns, floats or codes with scales
