@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -30,12 +31,13 @@ def tool(tmp_path, monkeypatch):
 
 
 def run_sanitizer(name, ops, check="memcheck", code=0):
-    def process(words, **_):
+    def start(words, _):
         assert words[1:3] == ["--tool", check]
         assert words[words.index("heddle.profile.calls") + 1 :][: len(ops)] == ops
-        return subprocess.CompletedProcess(words, code, sample(name), "")
+        return SimpleNamespace(lines=sample(name).splitlines(), late=False, code=lambda: code)
 
-    return sanitizer.run(ops, check, run_process=process)
+    *lines, clean = sanitizer.run(ops, check, start=start)
+    return lines, clean
 
 
 def test_errors_belong_to_the_op_whose_cases_ran(tool):
@@ -69,6 +71,20 @@ def test_a_tool_that_failed_is_not_clean(tool):
     assert not clean
     assert lines[0] == "memcheck: no summary; the last lines were:"
     assert any("terminated before first instrumented API call" in line for line in lines)
+
+
+def test_a_tool_that_is_late_ends_and_what_it_said_counts(tool):
+    path = tool / "compute-sanitizer"
+    path.write_text(f"#!/bin/sh\nhead -2 {SAMPLES}/clean.txt\nexec sleep 100\n")
+
+    def start(words, _):
+        return sanitizer.Process(words, 1.0)
+
+    *lines, clean = sanitizer.run(["softmax", "copy"], "memcheck", start=start)
+    assert not clean
+    assert lines[0].startswith("memcheck  softmax                      clean")
+    assert "memcheck: it was ended, as it was late; the last lines were:" in lines
+    assert lines[-1] == "memcheck: not run: copy"
 
 
 def test_counters_of_a_line_each_in_words():

@@ -59,11 +59,13 @@ def main(words=None):
     if arguments.tool == "sanitizer":
         clean = True
         for check in sanitizer.CHECKS if arguments.check == "all" else (arguments.check,):
-            lines, good = sanitizer.run(
+            for line in sanitizer.run(
                 arguments.ops, check, arguments.most, arguments.seconds, arguments.device
-            )
-            print("\n".join(lines), flush=True)
-            clean = clean and good
+            ):
+                if isinstance(line, bool):
+                    clean = clean and line
+                else:
+                    print(line, flush=True)
         return 0 if clean else 1
     sizes = sizes_of(arguments.size) if arguments.size else None
     for op in arguments.ops:

@@ -1,9 +1,13 @@
 """compute-sanitizer over the cases of ops: what it found, in words."""
 
+import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass, field
 
 from heddle.profile.tools import find
@@ -11,6 +15,7 @@ from heddle.profile.tools import find
 CHECKS = ("memcheck", "racecheck", "initcheck")
 FOUND = 3  # exit code of a run that found something
 MARK = "========="
+GRACE = 20  # seconds for the last case and the summary
 SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
 OF_THE_TOOL = re.compile(r"Internal Sanitizer Error|Error: (?!Race)|Tip: |Target application")
 
@@ -48,9 +53,10 @@ def parse(lines):
 
 def by_op(text):
     """({"op", "cases", ...}, lines) of each op: what the tool said before the line that ended it. The last
-    pair is ({}, lines after all ops)."""
+    pair is ({}, lines after all ops). `text`: lines, which may still be written."""
     lines = []
-    for line in text.splitlines():
+    for line in text:
+        line = line.rstrip("\n")
         if line.startswith('{"op"'):
             yield json.loads(line), lines
             lines = []
@@ -77,26 +83,50 @@ def command_of(tool, check, ops, device, most, seconds):
     return [tool, "--tool", check, "--error-exitcode", str(FOUND), "--print-limit", "1000", *program]
 
 
-def run(ops, check, most=8, seconds=0.0, device="cuda", run_process=subprocess.run):
-    """Runs the cases of all ops in one process under one check. Returns (lines, whether all is clean)."""
-    command = command_of(find("compute-sanitizer"), check, ops, device, most, seconds)
-    done = run_process(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    said, clean, seen = [], True, []
-    for ran, lines in by_op(done.stdout):
+class Process:
+    """A command whose lines are read while it runs. It ends, with all of its own, after `limit` seconds."""
+
+    def __init__(self, command, limit):
+        self.child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        self.lines = self.child.stdout
+        self.late = False
+        self.timer = threading.Timer(limit, self.end)
+        self.timer.start()
+
+    def end(self):
+        self.late = True
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+
+    def code(self):
+        found = self.child.wait()
+        self.timer.cancel()
+        return found
+
+
+def run(ops, check, most=8, seconds=0.0, device="cuda", start=Process):
+    """Runs the cases of all ops in one process under a check. Yields lines, and last whether all is clean."""
+    process = start(
+        command_of(find("compute-sanitizer"), check, ops, device, most, seconds),
+        seconds + GRACE if seconds else 1e6,
+    )
+    clean, seen = True, []
+    for ran, lines in by_op(process.lines):
         report = parse(lines)
         if ran:
             seen.append(ran["op"])
-            said += of_an_op(check, ran, report)
+            yield from of_an_op(check, ran, report)
         else:
-            said += [f"    after all ops: {each['count']} x {kind}" for kind, each in report.kinds.items()]
+            yield from (f"    after all ops: {each['count']} x {kind}" for kind, each in report.kinds.items())
             if report.total is None:
-                said += [
-                    f"{check}: no summary; the last lines were:",
-                    *(f"    {line}" for line in lines[-8:]),
-                ]
+                why = "it was ended, as it was late" if process.late else "no summary"
+                yield f"{check}: {why}; the last lines were:"
+                yield from (f"    {line}" for line in lines[-8:])
             clean = clean and report.total == 0
-        said += [f"    {problem}" for problem in report.problems]
+        yield from (f"    {problem}" for problem in report.problems)
         clean = clean and not report.kinds and not report.problems
     if missing := [op for op in ops if op not in seen]:
-        said.append(f"{check}: not run: {', '.join(missing)}")
-    return said, clean and not missing and done.returncode == 0
+        yield f"{check}: not run: {', '.join(missing)}"
+    yield process.code() == 0 and clean and not missing
