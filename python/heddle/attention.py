@@ -1,5 +1,6 @@
 """Power attention in chunks, composed of heddle's ops: they do the arithmetic and have the gradients."""
 
+import heddle
 import heddle.ops
 
 
@@ -29,6 +30,16 @@ def power_attention(
     power: 2 or 4; scale: 1 / sqrt(d) unless given. `state`: float32, what a call for the positions before
     returned with `return_state`, which makes the result (y, state). Normalised, it has e + 8 columns.
     """
+    for name, value in (("q", q), ("k", k), ("v", v)):
+        if len(getattr(value, "shape", ())) != 4:
+            raise heddle.InvalidArgument(
+                f"[power_attention] {name} is of type {type(value).__name__} and sizes"
+                f" {list(getattr(value, 'shape', ()))}; must be a tensor [b, t, h, d]"
+            )
+    if chunk is not None and (not isinstance(chunk, int) or chunk < 0):
+        raise heddle.InvalidArgument(
+            f"[power_attention] chunk is {chunk!r}; must be a whole number of positions, or 0 for all"
+        )
     ops = heddle.ops
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     length, chunk = q.shape[1], chunk or 0

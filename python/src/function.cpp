@@ -76,10 +76,10 @@ PyObject* call_past_dispatcher(PyObject* self, PyObject* const* args, Py_ssize_t
 
 using Call = PyObject*(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 
-PyObject* function_of(OpEntry& entry, Call* call, PyObject* registered) {
+PyObject* function_of(OpEntry& entry, Call* way, PyObject* registered) {
   auto* const function = new Function{entry, {}, registered};  // lives as long as the process, as ops do
   function->method = {.ml_name = entry.op.name.c_str(),
-                      .ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)),
+                      .ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(way)),
                       .ml_flags = METH_FASTCALL | METH_KEYWORDS,
                       .ml_doc = entry.doc.c_str()};
   const Object self = owned(PyCapsule_New(function, kCapsule, nullptr));

@@ -321,3 +321,9 @@ def test_what_is_no_mask_has_a_reason():
             attend(attention, query, key, key, mask, **options)
         assert any(reason == row.reason for row in heddle.patched(model).of("attention")), reason
     assert gradients(model, ids)[0] > 0
+    elsewhere = tiny("llama", torch.bfloat16, hidden_size=256, head_dim=64).to("meta")
+    heddle.patch(elsewhere)
+    elsewhere(torch.ones(2, 160, dtype=torch.long, device="meta"))
+    assert any(
+        "heddle does not run on meta" in row.reason for row in heddle.patched(elsewhere).of("attention")
+    )

@@ -78,3 +78,28 @@ def test_a_wrong_call_is_an_error_with_a_name(name):
     number, case = next(iter(small_cases(name)))
     for one in call(name, tensors_of(name, number, case), case):
         assert numpy.prod(one.shape) == one.numel()
+
+
+X, WEIGHT, TARGET = torch.randn(5, 16), torch.randn(9, 16), torch.arange(5)
+Q = torch.randn(1, 6, 2, 16)
+COMPOSED = {
+    heddle.linear_cross_entropy: (X, WEIGHT, TARGET),
+    heddle.power_attention: (Q, Q, Q),
+}
+
+
+@pytest.mark.parametrize("function", COMPOSED, ids=lambda function: function.__name__)
+def test_functions_that_are_composed_of_ops_refuse_by_name_too(function):
+    right, name = COMPOSED[function], function.__name__
+    function(*right)
+    others = (3, "x", None, [1.0], torch.tensor(1.0), torch.ones(2, 3), torch.ones(1, 6, 2, 16).to("meta"))
+    for at in range(3):
+        for other in (*others, right[at].to(torch.complex64)):
+            wrong = [*right[:at], other, *right[at + 1 :]]
+            with pytest.raises(heddle.Error) as caught:
+                function(*wrong)
+            assert str(caught.value).startswith("["), (name, at, other)
+    for key in ("chunk_rows",) if function is heddle.linear_cross_entropy else ("chunk",):
+        for value in (-1, 2.5, "x"):
+            with pytest.raises(heddle.InvalidArgument, match=key):
+                function(*right, **{key: value})

@@ -70,8 +70,10 @@ def _reason(kind, module, query, key, value, mask, dropout, options):
         reason = kind.slower(module, query) or (
             "" if mask is not None else kind.slower_unmasked(module, query, key)
         )
-    else:
+    elif query.is_cuda:
         reason = _slower_on_gpu(query, value, mask is not None)
+    else:
+        reason = ""  # its device is judged below
     if reason:
         return reason
     facts = tuple(

@@ -80,6 +80,27 @@ def _chunk(x, weight, target, lse, factor, options, part, logits, dx, dweight):
         dweight.addmm_(logits.T, x[part])
 
 
+def _require_tensors(x, weight, target):
+    for name, value in (("x", x), ("weight", weight), ("target", target)):
+        if not isinstance(value, torch.Tensor):
+            raise heddle.InvalidArgument(
+                f"[linear_cross_entropy] {name} is of type {type(value).__name__}; must be a torch.Tensor"
+            )
+        if value.device != x.device:
+            raise heddle.InvalidArgument(
+                f"[linear_cross_entropy] {name} is on {value.device} and x on {x.device}; must be one device"
+            )
+        if value.is_floating_point() != (name != "target") or value.is_complex():
+            right = "integers" if name == "target" else "floats"
+            raise heddle.InvalidArgument(
+                f"[linear_cross_entropy] {name} is of {value.dtype}; must be of {right}"
+            )
+    if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise heddle.InvalidArgument(
+            f"[linear_cross_entropy] x is of {x.dtype} and weight of {weight.dtype}; must be of one dtype"
+        )
+
+
 def linear_cross_entropy(
     x,
     weight,
@@ -102,13 +123,22 @@ def linear_cross_entropy(
         raise heddle.InvalidArgument(
             f'[linear_cross_entropy] reduction = {reduction!r}; must be "mean", "sum" or "none"'
         )
-    if x.shape[-1] != weight.shape[-1] or x.shape[:-1] != target.shape or weight.dim() != 2:
+    _require_tensors(x, weight, target)
+    if (
+        not x.dim()
+        or not weight.dim()
+        or x.shape[-1] != weight.shape[-1]
+        or x.shape[:-1] != target.shape
+        or weight.dim() != 2
+    ):
         raise heddle.InvalidArgument(
             f"[linear_cross_entropy] x is {list(x.shape)}, weight {list(weight.shape)}, target"
             f" {list(target.shape)}; must be [..., K], [V, K] and [...]"
         )
-    if chunk_rows is not None and chunk_rows < 1:
-        raise heddle.InvalidArgument(f"[linear_cross_entropy] chunk_rows = {chunk_rows}; must be positive")
+    if chunk_rows is not None and (not isinstance(chunk_rows, int) or chunk_rows < 1):
+        raise heddle.InvalidArgument(
+            f"[linear_cross_entropy] chunk_rows = {chunk_rows!r}; must be a positive whole number"
+        )
     options = {
         "ignore_index": ignore_index,
         "label_smoothing": label_smoothing,
