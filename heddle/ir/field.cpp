@@ -197,7 +197,8 @@ void parse_attribute(std::string_view op, const Field& field, std::byte* args, s
 
 std::vector<FieldDim> Field::dims_of(const std::byte* args) const {
   std::vector<FieldDim> stored = dims;
-  if (is_matrix() && *reinterpret_cast<const bool*>(args + transposed_at)) std::swap(stored[stored.size() - 2], stored.back());
+  if (is_matrix() && *reinterpret_cast<const bool*>(args + transposed_at))
+    std::swap(stored[stored.size() - 2], stored.back());
   return stored;
 }
 
