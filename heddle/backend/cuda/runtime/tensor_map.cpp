@@ -19,7 +19,7 @@ int element_of(DType type) {  // CUtensorMapDataType
     case DType::kBf16:
       return 9;
     case DType::kI32:
-      return 4;
+      return 3;
     case DType::kI64:
       return 5;
     default:
