@@ -24,9 +24,10 @@ def tensors(value):
     yield "size", value[..., :-1]
     yield "size", value[:0]
     yield "place", value.to("meta")
-    yield "layout", value.to_sparse()
+    if value.element_size() > 1:  # torch makes no sparse tensor of fp8
+        yield "layout", value.to_sparse()
     yield "layout", value.flatten()[:1].expand(value.shape)
-    yield "library", value.float().numpy() if value.dtype == torch.bfloat16 else value.numpy()
+    yield "library", value.float().numpy() if value.is_floating_point() else value.numpy()
     yield "type", value.tolist()
     yield "type", None
 
