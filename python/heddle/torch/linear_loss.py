@@ -5,7 +5,7 @@ import torch
 import heddle
 import heddle.ops
 
-CHUNK_BYTES = 64 << 20  # of logits that are in memory at once
+CHUNK_BYTES = 128 << 20  # of logits that are in memory at once
 LEAST_ROWS = 128  # of a chunk, for the products
 
 
@@ -116,7 +116,7 @@ def linear_cross_entropy(
     """cross_entropy of x @ weight.T, whose logits are never all in memory.
 
     x [..., K], weight [V, K], target [...]. Logits of `chunk_rows` rows are in memory; by default as many as
-    64 MB hold. `reduction` is "mean" (over the targets that are not ignored), "sum" or "none"; with "none"
+    128 MB hold. `reduction` is "mean" (over the targets that are not ignored), "sum" or "none"; with "none"
     the gradient makes the logits again.
     """
     if reduction not in ("mean", "sum", "none"):
