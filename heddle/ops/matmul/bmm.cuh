@@ -15,6 +15,11 @@ struct BodyWith {
     auto product = block.fragment(tile.begin, tile.end - tile.begin, t[1], t[2] - t[1]);
     block.mma(product, a.a.at(tile.batch), a.b.at(tile.batch));
     block.sync();
+    store(block, a, tile, product);
+  }
+
+  template <class Block, class Fragment>
+  static void store(Block& block, const Bmm& a, const BmmTile& tile, const Fragment& product) {
     block.map_rows(
         product.rows, product.cols, [&](i32 m, auto i) { return product.row(m).load(i); },
         [&](i32 m, auto i, auto value) {

@@ -4,17 +4,10 @@ namespace scaled_mm {
 struct Body {
   template <class Block>
   static void run(Block& block, const ScaledMm& a, const TileCoord& t) {
+    if (a.groups() == 1) return with_one_scale(block, a, t);
     block.inputs();
     const i32 rows = block.rows(t), columns = t[3] - t[2], groups = a.groups();
     auto part = block.fragment(t[0], rows, t[2], columns);
-    if (groups == 1) {
-      block.mma(part, a.a.matrix(), a.b.matrix());
-      block.sync();
-      each_block(block, a, t, 0, [&](i32 m, i32 c, auto i, auto scale) {
-        block.row(a.y, t[0] + m).from(t[2] + c).store(i, part.row(m).from(c).load(i) * scale);
-      });
-      return;
-    }
     auto sums = block.scratch(rows * columns);
     for (i32 g = 0; g < groups; ++g) {
       block.mma(part, slice(a.a, false, g), slice(a.b, true, g));
@@ -26,7 +19,30 @@ struct Body {
       });
       block.sync();
     }
-    block.map_rows(rows, columns, [&](i32 m, auto i) {
+    store(block, a, t, sums);
+  }
+
+  // Each row and column has one scale.
+  template <class Block>
+  static void with_one_scale(Block& block, const ScaledMm& a, const TileCoord& t) {
+    block.inputs();
+    auto part = block.fragment(t[0], block.rows(t), t[2], t[3] - t[2]);
+    block.mma(part, a.a.matrix(), a.b.matrix());
+    block.sync();
+    store_scaled(block, a, t, part);
+  }
+
+  template <class Block, class Fragment>
+  static void store_scaled(Block& block, const ScaledMm& a, const TileCoord& t, const Fragment& part) {
+    each_block(block, a, t, 0, [&](i32 m, i32 c, auto i, auto scale) {
+      block.row(a.y, t[0] + m).from(t[2] + c).store(i, part.row(m).from(c).load(i) * scale);
+    });
+  }
+
+  template <class Block, class Sums>
+  static void store(Block& block, const ScaledMm& a, const TileCoord& t, Sums& sums) {
+    const i32 columns = t[3] - t[2];
+    block.map_rows(block.rows(t), columns, [&](i32 m, auto i) {
       block.row(a.y, t[0] + m).from(t[2]).store(i, sums.from(m * columns).load(i));
     });
   }
@@ -35,8 +51,10 @@ struct Body {
   static Matrix slice(const Matrices& of, bool k_is_rows, i32 g) {
     Matrix part = of.matrix();
     const bool in_rows = k_is_rows != of.transposed;  // k is a row of the data
-    i32& size = in_rows ? part.data.size[0] : part.data.size[1];
-    size = min(kScaleBlock, size - g * kScaleBlock);
+    // By assignments that name a member: a reference to one of two would keep the matrix, and its type, in memory.
+    const i32 count = min(kScaleBlock, (in_rows ? part.data.size[0] : part.data.size[1]) - g * kScaleBlock);
+    if (in_rows) part.data.size[0] = count;
+    if (!in_rows) part.data.size[1] = count;
     part.data.data += g * kScaleBlock * (in_rows ? part.data.stride[0] : 1);  // an element is a byte
     return part;
   }
