@@ -43,7 +43,7 @@ def tensors_of(name, number, case, seed=0):
         if key in names
     }
     _heddle.prepare_case(name, number, stored)
-    return {key: value.T if case["tensors"][key][2] else value for key, value in stored.items()}
+    return {key: value.mT if case["tensors"][key][2] else value for key, value in stored.items()}
 
 
 def out_of(name, case, device="cpu"):

@@ -1,5 +1,6 @@
 """Inputs of an op's own cases, and what tests compare."""
 
+import pytest
 import torch
 
 import heddle.ops
@@ -63,6 +64,8 @@ def plain_case(name):
             sizes[0] > 1 and not turned for _, sizes, turned in tensors.values()
         ):
             return number, case
+    if any(set(each.dtypes) == {"float8_e4m3fn", "float8_e5m2"} for each in heddle.ops.info(name).inputs):
+        pytest.skip(f"{name} takes fp8 alone, which NumPy cannot hold")
     raise AssertionError(f"{name} has no case of float32")
 
 
