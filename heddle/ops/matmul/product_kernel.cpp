@@ -178,14 +178,14 @@ std::vector<Shape> ranked(const ProductCall& call, const KernelTarget& target, i
 
 OpConfig config_of(const Shape& shape, const ProductCall& call, const KernelTarget& target) {
   const i64 stages = stages_of(shape, call, target.shared_bytes);
-  const OpConfig config{{"kernel", 1},
-                        {"rows", shape.rows},
-                        {"brought", shape.brought},
-                        {"columns", shape.columns},
-                        {"slabs", shape.slabs},
-                        {"cluster", shape.cluster},
-                        {"split", shape.split},
-                        {"stages", stages}};
+  OpConfig config{{"kernel", 1},
+                  {"rows", shape.rows},
+                  {"brought", shape.brought},
+                  {"columns", shape.columns},
+                  {"slabs", shape.slabs},
+                  {"cluster", shape.cluster},
+                  {"split", shape.split},
+                  {"stages", stages}};
   if (!call.is_fp8) return config;
   return OpConfig::parse(
       fmt::format("{},promotes={},scales={}", config.text(), int(call.promotes), call.scales));

@@ -17,7 +17,7 @@ i32 blocks_of(i32 size) {
 
 // Requires that a dimension of scales has one of these sizes.
 void require_scale(const char* name, Matrices& scales, const ScaledMm& a,
-                   std::vector<std::array<i32, 2>> sizes) {
+                   const std::vector<std::array<i32, 2>>& sizes) {
   if (scales.data.rank == 1 && scales.data.size[0] == 1)  // the only one
     scales.data.rank = 2, scales.data.size[1] = 1, scales.data.stride[0] = scales.data.stride[1] = 1;
   require_rank("scaled_mm", name, scales.data, 2);
