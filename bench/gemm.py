@@ -267,16 +267,23 @@ def line_of(times, flops):
     return f"cuBLAS {peer * 1e3:.1f} us {flops / peer / 1e9:.0f} TFLOP/s | {listed}"
 
 
-def run(folder, parts):
+def begin(folder, parts, kind, check):
+    """The kernels of a folder, each a `kind`, and the results for times. Ends if the check finds a wrong one."""
     import torch
 
     facts = json.loads((folder / "manifest.json").read_text())
     driver = dk.Driver()
     torch.zeros(1, device="cuda")
-    kernels = [Kernel(driver, folder, name, fact) for name, fact in facts.items()]
-    results = {"device": torch.cuda.get_device_name(0)}
+    kernels = [kind(driver, folder, name, fact) for name, fact in facts.items()]
     if "check" in parts and not check(kernels):
         sys.exit("wrong results are not timed")
+    return kernels, {"device": torch.cuda.get_device_name(0)}
+
+
+def run(folder, parts):
+    import torch
+
+    kernels, results = begin(folder, parts, Kernel, check)
     if "square" in parts:
         for size in (4096, 8192):
             for kind in KINDS:

@@ -429,15 +429,7 @@ def measure_tf32(kernels, results):
 
 
 def run(folder, parts):
-    import torch
-
-    facts = json.loads((folder / "manifest.json").read_text())
-    driver = dk.Driver()
-    torch.zeros(1, device="cuda")
-    kernels = [Kernel(driver, folder, name, fact) for name, fact in facts.items()]
-    results = {"device": torch.cuda.get_device_name(0)}
-    if "check" in parts and not check(kernels):
-        print("wrong results: times say little")
+    kernels, results = gemm.begin(folder, parts, Kernel, check)
     for part, measure in (("bmm", measure_bmm), ("fp8", measure_fp8), ("tf32", measure_tf32)):
         if part in parts:
             measure(kernels, results)
