@@ -19,7 +19,9 @@ struct Body {
       });
       block.sync();
     }
-    store(block, a, t, sums);
+    block.map_rows(rows, columns, [&](i32 m, auto i) {
+      block.row(a.y, t[0] + m).from(t[2]).store(i, sums.from(m * columns).load(i));
+    });
   }
 
   // Each row and column has one scale.
@@ -39,22 +41,12 @@ struct Body {
     });
   }
 
-  template <class Block, class Sums>
-  static void store(Block& block, const ScaledMm& a, const TileCoord& t, Sums& sums) {
-    const i32 columns = t[3] - t[2];
-    block.map_rows(block.rows(t), columns, [&](i32 m, auto i) {
-      block.row(a.y, t[0] + m).from(t[2]).store(i, sums.from(m * columns).load(i));
-    });
-  }
-
   // The 128 k of group g.
   static Matrix slice(const Matrices& of, bool k_is_rows, i32 g) {
     Matrix part = of.matrix();
     const bool in_rows = k_is_rows != of.transposed;  // k is a row of the data
-    // By assignments that name a member: a reference to one of two would keep the matrix, and its type, in memory.
-    const i32 count = min(kScaleBlock, (in_rows ? part.data.size[0] : part.data.size[1]) - g * kScaleBlock);
-    if (in_rows) part.data.size[0] = count;
-    if (!in_rows) part.data.size[1] = count;
+    i32& size = in_rows ? part.data.size[0] : part.data.size[1];
+    size = min(kScaleBlock, size - g * kScaleBlock);
     part.data.data += g * kScaleBlock * (in_rows ? part.data.stride[0] : 1);  // an element is a byte
     return part;
   }
