@@ -268,7 +268,7 @@ def line_of(times, flops):
 
 
 def begin(folder, parts, kind, check):
-    """The kernels of a folder, each a `kind`, and the results for times. Ends if the check finds a wrong one."""
+    """The kernels of a folder, each a `kind`, and where results go. Ends if the check finds a wrong one."""
     import torch
 
     facts = json.loads((folder / "manifest.json").read_text())
