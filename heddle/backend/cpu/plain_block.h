@@ -232,7 +232,7 @@ class PlainBlock : public Loops {
       case DType::kI8:
         return float(std::bit_cast<signed char>(*from));
       case DType::kI4:
-        return float(std::bit_cast<signed char>(u8(is_high ? *from & 0xf0 : *from << 4)) / 16);
+        return float(std::bit_cast<signed char>(u8(is_high ? *from & 0xf0 : *from << 4))) / 16;
       default:
         return get_element(dtype, from);
     }
