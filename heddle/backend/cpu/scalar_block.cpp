@@ -115,20 +115,29 @@ float ScalarBlock::WeightRow::load(Index i) const {
   return slice.get(i32(w.place(row % w.panel_rows, i.at % w.slice_cols())));
 }
 
+namespace {
+
+// One rounding an element, in order.
+float dot(const float* a, const float* b, i32 n) {
+  float sum = 0;
+  for (i32 k = 0; k < n; ++k) sum = __builtin_fmaf(a[k], b[k], sum);
+  return sum;
+}
+
+}  // namespace
+
 void ScalarBlock::mma(Fragment& fragment, const Operand& x, const Weight& w) {
   const i32 first = fragment.n0 / w.panel_rows;
   HEDDLE_CHECK(fragment.n0 % w.panel_rows == 0);
+  line_.resize(size_t(w.cols()));
   for (i32 c = 0; c < fragment.cols; ++c) {
     const i32 panel = (first + c / w.panel_rows) * w.slices(), r = c % w.panel_rows;
-    for (i32 m = 0; m < fragment.rows; ++m) {
-      const float* a = x.data + m * x.stride;
-      float sum = 0;
-      for (i32 k = 0; k < w.cols(); ++k) {
-        const View slice{w.data.data + w.table[panel + k / w.slice_cols()], w.data.dtype, nullptr};
-        sum = __builtin_fmaf(a[k], slice.get(i32(w.place(r, k % w.slice_cols()))), sum);
-      }
-      fragment.data[m * fragment.stride + c] = sum;
+    for (i32 k = 0; k < w.cols(); ++k) {
+      const View slice{w.data.data + w.table[panel + k / w.slice_cols()], w.data.dtype, nullptr};
+      line_[size_t(k)] = slice.get(i32(w.place(r, k % w.slice_cols())));
     }
+    for (i32 m = 0; m < fragment.rows; ++m)
+      fragment.data[m * fragment.stride + c] = dot(x.data + m * x.stride, line_.data(), w.cols());
   }
 }
 
@@ -142,14 +151,17 @@ float ScalarBlock::element(const Matrix& matrix, i32 row, i32 col) {
 
 void ScalarBlock::mma(Fragment& fragment, const Matrix& a, const Matrix& b) {
   const DType type = product_dtype(a, b);
+  const i32 depth = a.cols();
+  rows_.resize(size_t(fragment.rows) * size_t(depth)), line_.resize(size_t(depth));
   for (i32 m = 0; m < fragment.rows; ++m)
-    for (i32 n = 0; n < fragment.cols; ++n) {
-      float sum = 0;
-      for (i32 k = 0; k < a.cols(); ++k)
-        sum = __builtin_fmaf(round_to(type, element(a, fragment.m0 + m, k)),
-                             round_to(type, element(b, k, fragment.n0 + n)), sum);
-      fragment.data[m * fragment.stride + n] = sum;
-    }
+    for (i32 k = 0; k < depth; ++k)
+      rows_[size_t(m) * size_t(depth) + size_t(k)] = round_to(type, element(a, fragment.m0 + m, k));
+  for (i32 n = 0; n < fragment.cols; ++n) {
+    for (i32 k = 0; k < depth; ++k) line_[size_t(k)] = round_to(type, element(b, k, fragment.n0 + n));
+    for (i32 m = 0; m < fragment.rows; ++m)
+      fragment.data[m * fragment.stride + n] =
+          dot(rows_.data() + size_t(m) * size_t(depth), line_.data(), depth);
+  }
 }
 
 ScalarBlock::Product ScalarBlock::product(i32 m, i32 n, i32 k, DType dtype) {
@@ -161,14 +173,14 @@ ScalarBlock::Product ScalarBlock::product(i32 m, i32 n, i32 k, DType dtype) {
 }
 
 void ScalarBlock::mma(Fragment& fragment, const Product& product) {
-  for (i32 m = 0; m < fragment.rows; ++m)
-    for (i32 c = 0; c < fragment.cols; ++c) {
-      const View row = product.right_row(c);
-      const float* left = product.left.data + m * product.left.stride;
-      float sum = 0;
-      for (i32 k = 0; k < product.k; ++k) sum = __builtin_fmaf(left[k], row.get(k), sum);
-      fragment.data[m * fragment.stride + c] = sum;
-    }
+  line_.resize(size_t(product.k));
+  for (i32 c = 0; c < fragment.cols; ++c) {
+    const View row = product.right_row(c);
+    for (i32 k = 0; k < product.k; ++k) line_[size_t(k)] = row.get(k);
+    for (i32 m = 0; m < fragment.rows; ++m)
+      fragment.data[m * fragment.stride + c] =
+          dot(product.left.data + m * product.left.stride, line_.data(), product.k);
+  }
 }
 
 }  // namespace heddle
