@@ -210,7 +210,8 @@ endfunction()
 # with @OP@ = rms_norm, @ARGS@ = RmsNorm (its arguments), and @PATH@ (the path of its files). An edit of a
 # body compiles only that body. In <build>/generated it writes op_headers.inc (arguments), op_bodies.inc (tile
 # bodies), op_body_list.inc (their names) and, for the units of TEMPLATE, op_entries.inc (declarations) and
-# op_entry_list.inc.
+# op_entry_list.inc. Ops that match HEDDLE_BODIES_LEFT_OUT have no body in this build, and say so when they are called.
+set(HEDDLE_BODIES_LEFT_OUT "" CACHE STRING "Regular expression: ops whose tile bodies are not compiled for the CPU")
 function(heddle_bodies target template)
   heddle_list(ops */@.cpp names BODIES)
   foreach(part headers bodies body_list entries entry_list)
@@ -218,6 +219,9 @@ function(heddle_bodies target template)
   endforeach()
   get_filename_component(kind ${template} NAME_WE)
   foreach(OP ${names})
+    if(HEDDLE_BODIES_LEFT_OUT AND OP MATCHES "${HEDDLE_BODIES_LEFT_OUT}")
+      continue()
+    endif()
     set(PATH ${names_${OP}})
     string(REPLACE "_" ";" words ${OP})
     set(ARGS)
