@@ -64,8 +64,17 @@ if(python_tests AND NOT HEDDLE_SANITIZE)
 endif()
 # Sanitizers know nothing of fibers.
 if(NOT HEDDLE_SANITIZE)
-  # Bodies are the same in both. These ops stand for all in the frame of launches: each takes another path there.
-  add_emulated_test(op_harness_test "*_megakernel:*/linear_launches:*/attention_launches:*/expert_linear_launches:*/matmul_launches:*/rms_norm_launches:*/sample_launches:*/add_launches")
+  # Bodies are the same in each frame, and op_call_test runs all of them. These stand for all in the frames of the
+  # megakernel and of launches: each takes another path there, or models decode with it.
+  set(in_frames "")
+  foreach(op linear attention expert_linear matmul rms_norm sample add)
+    string(APPEND in_frames "*/${op}_megakernel:*/${op}_launches:")
+  endforeach()
+  foreach(op head_linear attention_merge sample_parts embedding kv_append rope rope_table route router expert_sum
+             gated_activation head_norm softmax argmax copy column_sum reduce)
+    string(APPEND in_frames "*/${op}_megakernel:")
+  endforeach()
+  add_emulated_test(op_harness_test "${in_frames}")
   add_emulated_test(op_call_test "*_cuda*")
   add_emulated_test(op_call_gpu_test "*")
   add_emulated_test(devices_gpu_test "*")
