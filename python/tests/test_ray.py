@@ -62,7 +62,8 @@ def test_a_killed_worker_loses_nothing(ray_batch, tmp_path):
     assert made.returncode == 0, made.stderr
     rows = [json.loads(line) for line in results.read_text().splitlines()]
     assert [row["prompt"] for row in rows] == texts
-    assert len({row["worker"] for row in rows}) == 3  # two, and the one that took the killed one's place
+    # The killed one, another, and mostly the one in its place, which may come after the last batch has begun.
+    assert len({row["worker"] for row in rows}) in (2, 3)
     with heddle.load(MODEL, device="cpu", threads=1) as model:
         batches = ray_batch.batches_of(ray_batch.read_prompts(prompts), BATCH)
         alone = [text for batch in batches for text in model.generate(batch["prompt"], **SETTINGS)]
