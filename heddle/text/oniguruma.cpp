@@ -70,7 +70,7 @@ class Translator {
   void escape();
   uint32_t escaped_literal(char name);
   std::optional<CharSet> escaped_set(char name, bool in_class);
-  CharSet property(bool negated);
+  CharSet property(bool negated, bool in_class);
   void char_class();
   void char_class_by_ranges(size_t begin);
   CodeSet read_class(int depth);
@@ -333,16 +333,16 @@ std::optional<CharSet> Translator::escaped_set(char name, bool in_class) {
   if (caseless_ && (name == 'w' || name == 'W')) unsupported("\\w under (?i)");
   if (name != 'p' && name != 'P') return escaped_char_set(name, in_class);
   if (caseless_) unsupported("\\p under (?i)");
-  return property(name == 'P');
+  return property(name == 'P', in_class);
 }
 
-CharSet Translator::property(bool negated) {
+CharSet Translator::property(bool negated, bool in_class) {
   if (!take("{")) unsupported("\\p without {");
   if (take("^")) negated = !negated;
   const size_t end = in_.find('}', at_);
   if (end == std::string::npos) invalid("\\p{ has no }");
   const std::string_view name = in_.substr(at_, end - at_);
-  auto set = property_char_set(name);
+  auto set = property_char_set(name, in_class);
   if (!set) unsupported(fmt::format("the property '{}'", name));
   at_ = end + 1;
   set->negated = negated;

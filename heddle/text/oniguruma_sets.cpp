@@ -138,10 +138,10 @@ std::optional<CharSet> escaped_char_set(char name, bool in_class) {
   return set;
 }
 
-std::optional<CharSet> property_char_set(std::string_view name) {
+std::optional<CharSet> property_char_set(std::string_view name, bool in_class) {
   if (const CharSet* category = find_category(name)) return *category;
   const std::string plain = plain_name(name);
-  if (plain == "word") return word_set(false);
+  if (plain == "word") return word_set(in_class);
   auto named = named_code_set(name);
   if (!named) named = composed_set(plain);
   if (!named) return std::nullopt;

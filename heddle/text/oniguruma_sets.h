@@ -21,7 +21,7 @@ struct CharSet {
 std::optional<CharSet> escaped_char_set(char name, bool in_class);
 
 // \p{name}, with the parts that a negation does not change. Nothing if no set has the name.
-std::optional<CharSet> property_char_set(std::string_view name);
+std::optional<CharSet> property_char_set(std::string_view name, bool in_class);
 
 // [:name:] inside of a class; nothing if no bracket has the name.
 std::optional<CodeSet> posix_code_set(std::string_view name);

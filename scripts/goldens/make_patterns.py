@@ -57,6 +57,7 @@ ONE_CHARACTER = [
         r"[[:^alpha:]_]",
         *(rf"[[:{name}:]]" for name in ("alnum", "graph", "print", "word", "ascii", "^graph")),
         *(rf"\p{{{name}}}" for name in ("Alnum", "Graph", "Print", "Word", "PosixPunct", "Digit", "^Word")),
+        *(r"[\p{Word}]", r"[^\P{Word}&&[^_]]"),
         *(rf"\p{{{name}}}" for name in ("InBasicLatin", "In_Cyrillic", "in cjk_Unified-Ideographs")),
     ),
 ]
