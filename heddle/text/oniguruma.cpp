@@ -3,83 +3,22 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "heddle/base/error.h"
+#include "heddle/text/oniguruma_sets.h"
 #include "heddle/text/unicode/code_set.h"
 #include "heddle/text/unicode/utf8.h"
-#include "heddle/text/unicode_additions.h"
 
 namespace heddle {
 namespace {
 
 constexpr size_t kNone = std::string::npos;
 
-constexpr std::string_view kWord = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
-constexpr std::string_view kWordAdditions[] = {"L", "M", "Nd", "Pc"};
-constexpr std::string_view kCategories[] = {"L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",
-                                            "Nd", "Nl", "No", "P",  "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
-                                            "S",  "Sm", "Sc", "Sk", "So", "Z",  "Zs", "Zl", "Zp"};
 // Pairs of ASCII letters that one character folds to: ß, ﬀ, ﬁ, ﬂ, ﬆ. Oniguruma matches those too.
 constexpr std::string_view kFoldedPairs[] = {"ss", "ff", "fi", "fl", "st"};
-
-// Ranges that Unicode added to a category, as the inside of a class.
-std::string additions_to(std::string_view category) {
-  std::string ranges;
-  uint32_t open_end = 0;  // the last code point of the range being written; 0: none
-  auto close = [&] {
-    if (open_end) ranges += fmt::format("-\\x{{{:x}}}", open_end);
-  };
-  for (const CategoryRange& range : kUnicodeAdditions) {
-    if (!std::string_view(range.category).starts_with(category)) continue;
-    if (!open_end || range.first != open_end + 1) {
-      close();
-      ranges += fmt::format("\\x{{{:x}}}", range.first);
-    }
-    open_end = range.last;
-  }
-  close();
-  return ranges;
-}
-
-// The general category by this name, as in \\p{Lu}, \\p{lu} and \\p{Letter}.
-std::optional<std::string_view> category_of(std::string_view name) {
-  constexpr std::pair<std::string_view, std::string_view> kLong[] = {{"letter", "L"}, {"mark", "M"},
-                                                                     {"number", "N"}, {"punctuation", "P"},
-                                                                     {"symbol", "S"}, {"separator", "Z"}};
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), [](char c) { return char(std::tolower(uint8_t(c))); });
-  const auto same = [&](std::string_view category) {
-    return std::ranges::equal(category, lower, {}, [](char c) { return char(std::tolower(uint8_t(c))); });
-  };
-  if (const auto* found = std::ranges::find_if(kCategories, same); found != std::end(kCategories))
-    return *found;
-  const auto* found = std::ranges::find(kLong, lower, &std::pair<std::string_view, std::string_view>::first);
-  return found == std::end(kLong) ? std::nullopt : std::optional(found->second);
-}
-
-// The inside of a PCRE2 class, which may have to be negated as a whole.
-struct CharSet {
-  std::string text;
-  bool negated = false;
-  bool ranges = false;  // only ranges can write it
-};
-
-CharSet category_set(std::string_view category, bool negated) {
-  return {fmt::format("\\p{{{}}}{}", category, additions_to(category)), negated};
-}
-
-// Outside a class Oniguruma counts the superscripts and fractions of Latin-1 as parts of a word; inside a
-// class it does not.
-CharSet word_set(bool negated, bool in_class) {
-  CharSet set{std::string(kWord), negated};
-  if (!in_class) set.text += "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
-  for (std::string_view category : kWordAdditions) set.text += additions_to(category);
-  return set;
-}
 
 std::string literal_text(uint32_t code_point) {
   const bool plain = code_point < 0x80 && std::isalnum(int(code_point));
@@ -115,7 +54,9 @@ class Translator {
 
   // Writes something that a quantifier may follow.
   void emit(std::string_view text);
-  void emit(const CharSet& set) { emit(fmt::format("[{}{}]", set.negated ? "^" : "", set.text)); }
+  void emit_class(std::string_view inside, bool negated) {
+    emit(fmt::format("[{}{}]", negated ? "^" : "", inside));
+  }
   // Writes something that no quantifier may follow.
   void emit_assertion(std::string_view text);
 
@@ -129,22 +70,14 @@ class Translator {
   void escape();
   uint32_t escaped_literal(char name);
   std::optional<CharSet> escaped_set(char name, bool in_class);
-  CharSet property(bool negated);
+  CharSet property(bool negated, bool in_class);
   void char_class();
   void char_class_by_ranges(size_t begin);
   CodeSet read_class(int depth);
   CodeSet posix_set();
-  std::optional<CodeSet> composed_set(std::string_view name);
-  // The characters of these categories.
-  CodeSet categories(std::initializer_list<std::string_view> names) {
-    std::string text;
-    for (const std::string_view name : names) text += category_set(name, false).text;
-    return matched_by(fmt::format("[{}]", text));
-  }
-  const CodeSet& matched_by(const std::string& pcre2_class);
   bool range_ahead();
   uint32_t take_range_end(uint32_t first);
-  std::optional<uint32_t> class_item(CharSet& inside);
+  std::optional<uint32_t> class_item(CharSet& set);
 
   std::string_view in_;
   size_t at_ = 0;
@@ -154,7 +87,6 @@ class Translator {
   char letter_ = 0;        // it is this letter, in lower case
   bool caseless_ = false;
   std::vector<Group> groups_;
-  std::map<std::string, CodeSet> sets_;  // by the class that matches them
 };
 
 std::string Translator::run() {
@@ -355,13 +287,13 @@ void Translator::escape() {
       return emit_assertion(fmt::format("\\{}", name));
     case 'b':
     case 'B': {
-      const std::string word = word_set(false, false).text;
+      const std::string& word = word_class_text();
       constexpr std::string_view kIn = "(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))";
       constexpr std::string_view kOut = "(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))";
       return emit_assertion(fmt::format(fmt::runtime(name == 'b' ? kIn : kOut), word));
     }
     default:
-      if (const auto set = escaped_set(name, false)) return emit(*set);
+      if (const auto set = escaped_set(name, false)) return emit_class(set->text, set->negated);
       return literal(escaped_literal(name));
   }
 }
@@ -398,45 +330,23 @@ uint32_t Translator::escaped_literal(char name) {
 }
 
 std::optional<CharSet> Translator::escaped_set(char name, bool in_class) {
-  const bool negated = std::isupper(uint8_t(name));
-  switch (name) {
-    case 's':
-      return CharSet{"\\p{White_Space}"};
-    case 'S':
-      return CharSet{"\\P{White_Space}"};
-    case 'd':
-    case 'D':
-      return category_set("Nd", negated);
-    case 'h':
-    case 'H':
-      return CharSet{"0-9A-Fa-f", negated};
-    case 'w':
-    case 'W':
-      if (caseless_) unsupported("\\w under (?i)");
-      return word_set(negated, in_class);
-    case 'p':
-    case 'P':
-      if (caseless_) unsupported("\\p under (?i)");
-      return property(negated);
-    default:
-      return std::nullopt;
-  }
+  if (caseless_ && (name == 'w' || name == 'W')) unsupported("\\w under (?i)");
+  if (name != 'p' && name != 'P') return escaped_char_set(name, in_class);
+  if (caseless_) unsupported("\\p under (?i)");
+  return property(name == 'P', in_class);
 }
 
-CharSet Translator::property(bool negated) {
+CharSet Translator::property(bool negated, bool in_class) {
   if (!take("{")) unsupported("\\p without {");
   if (take("^")) negated = !negated;
   const size_t end = in_.find('}', at_);
   if (end == std::string::npos) invalid("\\p{ has no }");
   const std::string_view name = in_.substr(at_, end - at_);
-  const auto category = category_of(name);
-  auto named = category ? std::nullopt : named_code_set(name);
-  if (!category && !named) named = composed_set(plain_name(name));
-  const bool word = !category && !named && plain_name(name) == "word";
-  if (!category && !named && !word) unsupported(fmt::format("the property '{}'", name));
+  auto set = property_char_set(name, in_class);
+  if (!set) unsupported(fmt::format("the property '{}'", name));
   at_ = end + 1;
-  if (word) return word_set(negated, false);
-  return category ? category_set(*category, negated) : CharSet{named->class_text(), negated};
+  set->negated = negated;
+  return std::move(*set);
 }
 
 // A class of plain items keeps its form. One with sets in it that PCRE2 cannot write (negated ones, classes,
@@ -445,16 +355,20 @@ void Translator::char_class() {
   const size_t begin = at_;
   const bool negated = take("^");
   if (ahead("]")) unsupported("a class that begins with ]");
-  CharSet set{"", negated};
+  std::string inside;
   while (!take("]")) {
     if (ahead("[") || ahead("&&")) return char_class_by_ranges(begin);
-    const auto first = class_item(set);
-    if (set.ranges) return char_class_by_ranges(begin);
-    if (!first) continue;
-    set.text += literal_text(*first);
-    if (range_ahead()) set.text.append("-").append(literal_text(take_range_end(*first)));
+    CharSet set;
+    if (const auto first = class_item(set)) {
+      inside += literal_text(*first);
+      if (range_ahead()) inside.append("-").append(literal_text(take_range_end(*first)));
+    } else if (set.negated) {
+      return char_class_by_ranges(begin);
+    } else {
+      inside += set.text;
+    }
   }
-  emit(set);
+  emit_class(inside, negated);
 }
 
 bool Translator::range_ahead() {
@@ -471,17 +385,10 @@ uint32_t Translator::take_range_end(uint32_t first) {
 
 void Translator::char_class_by_ranges(size_t begin) {
   at_ = begin;
-  emit({read_class(0).class_text(), false});
-}
-
-// Each set takes a pass over all characters.
-const CodeSet& Translator::matched_by(const std::string& pcre2_class) {
-  constexpr size_t kMostSets = 64;
-  const auto [place, is_new] = sets_.try_emplace(pcre2_class);
-  if (sets_.size() > kMostSets)
-    unsupported(fmt::format("a pattern of more than {} sets in classes", kMostSets));
-  if (is_new) place->second = CodeSet::matched_by(pcre2_class);
-  return place->second;
+  const CodeSet set = read_class(0);
+  // PCRE2 takes the ] of [] for a member.
+  if (set.ranges().empty()) return emit_class((~set).class_text(), true);
+  emit_class(set.class_text(), false);
 }
 
 // The rest of a class after its [. Sets on both sides of && are cut with each other.
@@ -493,11 +400,8 @@ CodeSet Translator::read_class(int depth) {
   if (ahead("]")) unsupported("a class that begins with ]");
   std::optional<CodeSet> before;  // what stands before the last &&
   CodeSet set;
-  std::string plain;  // sets and characters that are not in `set` yet: to match them all at once is faster
-  const auto gather = [&] {
-    if (!plain.empty()) set = set | matched_by(fmt::format("[{}]", plain));
-    plain.clear();
-  };
+  std::vector<CodeRange> literals;  // not in `set` yet
+  const auto gather = [&] { set = set | CodeSet(std::exchange(literals, {})); };
   while (!take("]")) {
     if (ahead("[:")) {
       set = set | posix_set();
@@ -510,11 +414,9 @@ CodeSet Translator::read_class(int depth) {
     } else {
       CharSet item;
       if (const auto first = class_item(item)) {
-        set = set | CodeSet({{*first, range_ahead() ? take_range_end(*first) : *first}});
-      } else if (item.negated) {
-        set = set | matched_by(fmt::format("[^{}]", item.text));
+        literals.push_back({*first, range_ahead() ? take_range_end(*first) : *first});
       } else {
-        plain += item.text;
+        set = set | item.members();
       }
     }
   }
@@ -525,37 +427,17 @@ CodeSet Translator::read_class(int depth) {
 
 // [:alpha:] and the like, inside of a class.
 CodeSet Translator::posix_set() {
-  constexpr std::string_view kNames[] = {"alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph",
-                                         "lower", "print", "punct", "space", "upper", "word",  "xdigit"};
   take("[:");
   const bool negated = take("^");
   const size_t end = in_.find(":]", at_);
-  const std::string_view name = in_.substr(at_, end == kNone ? kNone : end - at_);
-  if (end == kNone || std::ranges::find(kNames, name) == std::end(kNames)) unsupported("this POSIX bracket");
+  const auto set = end == kNone ? std::nullopt : posix_code_set(in_.substr(at_, end - at_));
+  if (!set) unsupported("this POSIX bracket");
   at_ = end + 2;
-  auto set = name == "word" ? matched_by(fmt::format("[{}]", word_set(false, true).text))
-             // Other than \p{Punct}, the bracket has symbols.
-             : name == "punct" ? categories({"P", "S"})
-                               : named_code_set(name);
-  if (!set) set = composed_set(name);
   return negated ? ~*set : *set;
 }
 
-// Sets of Oniguruma that others make, by their names in lower case.
-std::optional<CodeSet> Translator::composed_set(std::string_view name) {
-  const auto named = [](std::string_view other) { return *named_code_set(other); };
-  const auto graph = [&] { return ~(named("whitespace") | named("cc") | named("cn")); };
-  if (name == "digit") return categories({"Nd"});
-  if (name == "alnum") return named("alpha") | categories({"Nd"});
-  if (name == "graph") return graph();
-  if (name == "print") return graph() | categories({"Zs"});
-  if (name == "posixpunct") return categories({"P", "S"});
-  return std::nullopt;
-}
-
-// A literal of a class, or nothing if it was a set, which is then part of `inside`. A negated set, which has to
-// be alone, sets `ranges`.
-std::optional<uint32_t> Translator::class_item(CharSet& inside) {
+// A literal of a class, or nothing if it was a set, which is then in `set`.
+std::optional<uint32_t> Translator::class_item(CharSet& set) {
   uint32_t literal = 0;
   if (!take("\\")) {
     literal = take_code_point();
@@ -563,12 +445,10 @@ std::optional<uint32_t> Translator::class_item(CharSet& inside) {
     literal = '\b';
   } else {
     const char name = take_char();
-    if (const auto set = escaped_set(name, true)) {
+    if (auto escaped = escaped_set(name, true)) {
       // The class contains ß, and with it Oniguruma matches the two letters "ss".
       if (caseless_ && name == 'S') unsupported("\\S in a class under (?i)");
-      inside.ranges = set->negated;
-      if (inside.ranges && inside.text.empty()) inside.negated = true;
-      inside.text += set->text;
+      set = std::move(*escaped);
       return std::nullopt;
     }
     literal = escaped_literal(name);

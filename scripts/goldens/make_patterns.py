@@ -16,7 +16,7 @@ from tokenizers.pre_tokenizers import Split
 
 OUT = Path(__file__).resolve().parents[2] / "tests/goldens/tokenizer"
 CATEGORIES = """
-L Lu Ll Lt Lm Lo M Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp
+L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp
 """.split()  # noqa: SIM905
 ONE_CHARACTER = [
     *(rf"\p{{{category}}}" for category in CATEGORIES),
@@ -57,6 +57,7 @@ ONE_CHARACTER = [
         r"[[:^alpha:]_]",
         *(rf"[[:{name}:]]" for name in ("alnum", "graph", "print", "word", "ascii", "^graph")),
         *(rf"\p{{{name}}}" for name in ("Alnum", "Graph", "Print", "Word", "PosixPunct", "Digit", "^Word")),
+        *(r"[\p{Word}]", r"[^\P{Word}&&[^_]]"),
         *(rf"\p{{{name}}}" for name in ("InBasicLatin", "In_Cyrillic", "in cjk_Unified-Ideographs")),
     ),
 ]
@@ -85,6 +86,7 @@ SYNTAX = [
     r"x*", r"a|", r"(?=a)", r"(?<=a)b", r"(?<!a)b", r"(?>a+)b", r"(a|b)+", r"[a-]", r"[-a]", r"[a-c-e]", r"[a^]", r"[.]",
     r"\-\#\!\ \/", r"\é", r"\t|\n|\r|\f|\v|\a|\e", r"\x41", r"\x{e9}", r"\u00e9", r"(?#note)a", r"(?m:a.)", r"(?i)A|b",
     r"(?i:a(?-i:b))", r"(?i:'S)", r"(?i:[k])+", r"\S+\s", r"[^\S\n]+", r"\w+\W", r"\h+", r"#", r"(?:)", r"[\]\[]+", r"[é-ü]+",
+    r"[a&&b]", r"[a&&b]b[a]", r"[a&&b]*b", r"[[a]&&]|b", r"[^a&&b]+",
 ]  # fmt: skip
 TEXTS = [
     "aab\naab\n", "aaaaaab{x} a{ a{} a{,} ab]}-[", "(?<a>) é ü \u00c9 'S 's '\u017f K\u212ak Aab", " \t\n\r\f\v\a\x1b#! /",

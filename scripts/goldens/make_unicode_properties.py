@@ -1,4 +1,5 @@
-"""Writes scripts.cpp, blocks.cpp and properties.cpp of heddle/text/unicode: sets of characters with names.
+"""Writes scripts.cpp, blocks.cpp, properties.cpp, letters.cpp and categories.cpp of heddle/text/unicode: sets
+of characters with names.
 
 It runs a Split of `tokenizers` on all characters for each property, so the tables hold Oniguruma's version of
 Unicode. Scripts come from the package regex, without the characters that Oniguruma does not know, and so do
@@ -31,6 +32,8 @@ NAMES = [
     "Punct",
 ]
 NAMES += ["Space", "XDigit", "Cc", "Cf", "Cn", "Co", "White_Space"]
+LETTERS = ["Lu", "Ll", "Lt", "Lm", "Lo"]
+CATEGORIES = "Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp".split()  # noqa: SIM905
 HEAD = """\
 // Written by scripts/goldens/make_unicode_properties.py.
 // The formatter would make twice as many lines of the tables.
@@ -105,6 +108,8 @@ def main() -> None:
         if codes:
             scripts[name] = spans(codes)
     write("blocks.cpp", "block_names", blocks())
+    write("letters.cpp", "letter_names", {name: characters(rf"\p{{{name}}}") for name in LETTERS})
+    write("categories.cpp", "category_names", {name: characters(rf"\p{{{name}}}") for name in CATEGORIES})
     scripts |= {name: properties.pop(name) for name in ("Cc", "Cf", "Cn", "Co")}  # these even out the files
     write("properties.cpp", "property_names", properties)
     write("scripts.cpp", "script_names", scripts)

@@ -1,29 +1,26 @@
 #include "heddle/text/unicode/code_set.h"
 
+#include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include <fmt/format.h>
-
-#include "heddle/text/unicode/regex.h"
-#include "heddle/text/unicode/utf8.h"
 
 namespace heddle {
 namespace {
 
 constexpr uint32_t kLast = 0x10FFFF, kFirstSurrogate = 0xD800, kLastSurrogate = 0xDFFF;
 
-std::string make_every_character() {
-  std::string every;
-  for (uint32_t c = 0; c <= kLast; ++c) {
-    if (c < kFirstSurrogate || c > kLastSurrogate) append_utf8(c, every);
-  }
-  return every;
-}
-
 }  // namespace
 
 CodeSet::CodeSet(std::vector<CodeRange> ranges) {
   std::ranges::sort(ranges, {}, &CodeRange::first);
+  join(ranges);
+}
+
+// `ranges` are rising, and may overlap.
+void CodeSet::join(const std::vector<CodeRange>& ranges) {
+  ranges_.reserve(ranges.size());
   for (const CodeRange& range : ranges) {
     if (!ranges_.empty() && range.first <= ranges_.back().last + 1)
       ranges_.back().last = std::max(ranges_.back().last, range.last);
@@ -32,28 +29,12 @@ CodeSet::CodeSet(std::vector<CodeRange> ranges) {
   }
 }
 
-CodeSet CodeSet::matched_by(const std::string& pcre2_pattern) {
-  static const std::string every = make_every_character();
-  const Regex regex("(?:" + pcre2_pattern + ")++");  // a run at once: one at a time takes 20 times as long
-  Regex::Scratch scratch;
-  std::vector<CodeRange> ranges;
-  regex.for_each_match(every, scratch, [&](Regex::Span match) {
-    const std::string_view run = std::string_view(every).substr(match.begin, match.end - match.begin);
-    size_t at = run.size() - 1;
-    while ((uint8_t(run[at]) & 0xC0) == 0x80) --at;  // inside of the last character
-    const uint32_t first = first_char(run).code_point, last = first_char(run.substr(at)).code_point;
-    if (first < kFirstSurrogate && last > kLastSurrogate)
-      ranges.push_back({first, kFirstSurrogate - 1}), ranges.push_back({kLastSurrogate + 1, last});
-    else
-      ranges.push_back({first, last});
-  });
-  return CodeSet(std::move(ranges));
-}
-
 CodeSet CodeSet::operator|(const CodeSet& other) const {
-  std::vector<CodeRange> both = ranges_;
-  both.insert(both.end(), other.ranges_.begin(), other.ranges_.end());
-  return CodeSet(std::move(both));
+  std::vector<CodeRange> both(ranges_.size() + other.ranges_.size());
+  std::ranges::merge(ranges_, other.ranges_, both.begin(), {}, &CodeRange::first, &CodeRange::first);
+  CodeSet joined;
+  joined.join(both);
+  return joined;
 }
 
 CodeSet CodeSet::operator~() const {
@@ -65,8 +46,8 @@ CodeSet CodeSet::operator~() const {
   };
   uint32_t next = 0;
   for (const CodeRange& range : ranges_) {
-    add(next, range.first);
-    next = range.last + 1;
+    add(next, std::min(range.first, kLast + 1));
+    next = std::min(range.last, kLast) + 1;
   }
   add(next, kLast + 1);
   return CodeSet(std::move(gaps));

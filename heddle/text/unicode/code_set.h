@@ -16,8 +16,6 @@ class CodeSet {
   CodeSet() = default;
   // In any order; they may overlap.
   explicit CodeSet(std::vector<CodeRange> ranges);
-  // The characters that a PCRE2 pattern of one character matches.
-  static CodeSet matched_by(const std::string& pcre2_pattern);
 
   const std::vector<CodeRange>& ranges() const { return ranges_; }  // rising, with gaps between them
   CodeSet operator|(const CodeSet& other) const;
@@ -27,6 +25,8 @@ class CodeSet {
   std::string class_text() const;
 
  private:
+  void join(const std::vector<CodeRange>& ranges);
+
   std::vector<CodeRange> ranges_;
 };
 
@@ -43,6 +43,9 @@ struct NamedRanges {
 // Tables that scripts/goldens/make_unicode_properties.py wrote.
 std::span<const NamedRanges> script_names();
 std::span<const NamedRanges> property_names();
-std::span<const NamedRanges> block_names();  // without "in"
+std::span<const NamedRanges> block_names();   // without "in"
+std::span<const NamedRanges> letter_names();  // the general categories Lu, Ll, Lt, Lm and Lo,
+std::span<const NamedRanges>
+category_names();  // and those of marks, numbers, punctuation, symbols, separators
 
 }  // namespace heddle
