@@ -290,7 +290,7 @@ def main():
     failed, kernels, totals = 0, 0, Counter()
     for row, count, wrong, known in results:
         kernels += count
-        name = " ".join(str(row[key]) for key in ("op", "arch", "config", "rows") if row.get(key))
+        name = " ".join(str(row[key]) for key in ("op", "arch", "config", "rows", "types") if row.get(key))
         for rule, kernel, what, _ in wrong:
             print(f"FAIL {name}: {rule}: {kernel} {what}")
             failed += 1
