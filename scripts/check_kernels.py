@@ -250,10 +250,12 @@ def code_of(row, folder):
 
 def check_row(row, folder):
     """(row, kernels, what breaks a rule, what is known)."""
+    failure = [("budget", "", row["failure"], 1)] if row.get("failure") else []
+    if not row.get("optimised", True):
+        return row, 0, failure, []
     cubin, log = code_of(row, folder)
     if not cubin:
         return row, 0, [("compile", "", row.get("failure", "there is no code")[:200], 1)], []
-    failure = [("budget", "", row["failure"], 1)] if row.get("failure") else []
     kernels = functions(cubin)
     whole = "_kernel." in row["op"]
     moves = whole and has_roles(row["op"]) and any(arch in row["arch"] for arch in MOVES_REGISTERS)

@@ -71,11 +71,12 @@ void print_table(const std::vector<BodyCheck>& checks) {
                     "shared", "stack", "spilled", "seconds"));
   for (const BodyCheck& check : checks) {
     const KernelUse& use = check.use;
-    print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}{}{}\n", check.op, check.arch, check.rows,
-                      use.registers, use.shared_bytes, use.stack_bytes,
+    print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}{}{}{}\n", check.op, check.arch,
+                      check.rows, use.registers, use.shared_bytes, use.stack_bytes,
                       use.spill_store_bytes + use.spill_load_bytes, check.seconds,
                       check.config.values().empty() ? "" : "  " + check.config.text(),
-                      check.types.empty() ? "" : "  " + check.types, check.failure.empty() ? "" : "  FAIL"));
+                      check.types.empty() ? "" : "  " + check.types, check.optimised ? "" : "  unoptimised",
+                      check.failure.empty() ? "" : "  FAIL"));
   }
 }
 
@@ -88,6 +89,7 @@ void print_json(const std::vector<BodyCheck>& checks) {
                                  {"code", code_file(rows.size())},
                                  {"config", check.config.text()},
                                  {"types", check.types},
+                                 {"optimised", check.optimised},
                                  {"registers", check.use.registers},
                                  {"shared_bytes", check.use.shared_bytes},
                                  {"stack_bytes", check.use.stack_bytes},

@@ -35,6 +35,7 @@ struct BodyCheck {
   OpConfig config = {};  // without values: the op's default
   std::string types =
       {};  // what the compiler knew of the main op's arguments: "x f32, w bf16"; empty: nothing
+  bool optimised = true;  // else it was only found out whether it compiles, and `code` is empty
   bool is_kernel =
       false;            // a whole kernel, whose `op` is "matmul_kernel.sm90" and whose `config` its constants
   KernelUse use;        // the maximum of each over the kernel and the functions that it calls

@@ -15,16 +15,15 @@ std::string prefix_of(size_t number) {
   return fmt::format("k{}_", number);
 }
 
-// What goes into one text: bodies of steps of as many rows, or whole kernels on the same primitives.
+// What goes into one text: bodies of steps of as many rows, or the whole kernels of one file.
 using Group = std::tuple<std::string, i32, std::string>;
 Group group_of(const WantedBody& body) {
-  return {body.alone.arch, body.kernel_of ? 0 : body.rows, body.plan.file};
+  return {body.alone.arch, body.rows, body.kernel_of ? body.alone.name : ""};
 }
 
 std::string source_of(std::span<const WantedBody> bodies, const std::vector<size_t>& members) {
   const WantedBody& first = bodies[members.front()];
   std::vector<Opcode> opcodes;
-  std::set<std::string> common;
   std::string head, own;
   for (size_t n = 0; n < members.size(); ++n) {
     const WantedBody& body = bodies[members[n]];
@@ -34,7 +33,7 @@ std::string source_of(std::span<const WantedBody> bodies, const std::vector<size
     }
     const KernelText text =
         kernel_text(*body.kernel_of, body.args.data(), body.plan, body.alone.arch, prefix_of(n));
-    if (common.insert(text.common).second) head += text.common;
+    head = text.common;
     own += text.own;
   }
   return first.kernel_of ? head + own : calls_source(opcodes, traits_for(first.rows), first.alone.arch);

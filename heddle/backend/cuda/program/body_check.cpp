@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -181,33 +183,45 @@ std::vector<std::string> unoptimised_options() {
   return {Nvrtc::get().version() >= 12080 ? "--Ofast-compile=max" : "--device-debug"};
 }
 
-// Compiles the bodies and completes their checks.
+void complete(BodyCheck& check, const Result<Compiled>& result, bool keeps_code) {
+  if (!result) {
+    check.failure = result.message();
+    return;
+  }
+  const Compiled& compiled = result.value();
+  check.use = sum_of(compiled.kernels);
+  check.seconds = compiled.seconds;
+  if (keeps_code) check.code = compiled.cubin, check.log = compiled.log;
+  if (!check.optimised) return;
+  check.failure =
+      check.is_kernel ? fault_of_kernel(compiled, check) : over_budget(check.use, budget_of(check));
+}
+
+// Compiles the bodies and completes their checks. Those that are not optimised go many into one text, unless their code is
+// wanted.
 void compile_bodies(std::vector<WantedBody>& bodies, const BodyCheckOptions& options,
                     std::vector<BodyCheck>& checks) {
-  std::vector<std::string> compiler_options;
-  if (options.unoptimised) compiler_options = unoptimised_options();
-  std::vector<CompileRequest> requests;
-  for (WantedBody& body : bodies) {
-    body.alone.may_be_packaged = false;
-    body.alone.options = compiler_options;
-    requests.push_back(body.alone);
+  std::vector<size_t> order[2];  // alone, together
+  std::vector<WantedBody> together;
+  std::vector<CompileRequest> alone;
+  // Those of many rows take longest: none should begin when the others end.
+  std::vector<size_t> longest_first(bodies.size());
+  std::iota(longest_first.begin(), longest_first.end(), size_t{0});
+  std::ranges::stable_sort(longest_first, std::ranges::greater(), [&](size_t i) { return checks[i].rows; });
+  for (size_t i : longest_first) {
+    bodies[i].alone.may_be_packaged = false;
+    if (!checks[i].optimised) bodies[i].alone.options = unoptimised_options();
+    const bool in_one_text = !checks[i].optimised && !(options.unoptimised && options.keeps_code);
+    order[in_one_text].push_back(i);
+    if (in_one_text)
+      together.push_back(std::move(bodies[i]));
+    else
+      alone.push_back(std::move(bodies[i].alone));
   }
-  // The code of a body by itself is wanted, or tells what the body takes.
-  const bool together = options.unoptimised && !options.keeps_code;
-  const std::vector<Result<Compiled>> results = together ? compile_together(bodies) : try_compile(requests);
-  for (size_t i = 0; i < bodies.size(); ++i) {
-    BodyCheck& check = checks[i];
-    if (results[i]) {
-      check.use = sum_of(results[i].value().kernels);
-      check.seconds = results[i].value().seconds;
-      if (options.keeps_code) check.code = results[i].value().cubin, check.log = results[i].value().log;
-      if (options.unoptimised) continue;
-      check.failure = check.is_kernel ? fault_of_kernel(results[i].value(), check)
-                                      : over_budget(check.use, budget_of(check));
-    } else {
-      check.failure = results[i].message();
-    }
-  }
+  std::vector<Result<Compiled>> results[2] = {try_compile(alone), compile_together(together)};
+  for (const bool in_one_text : {false, true})
+    for (size_t n = 0; n < order[in_one_text].size(); ++n)
+      complete(checks[order[in_one_text][n]], results[in_one_text][n], options.keeps_code);
 }
 
 }  // namespace
@@ -255,19 +269,25 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
     const std::vector<CallTypes> types = for_types ? types_of_calls(*op) : std::vector<CallTypes>{};
     const auto want = [&](const std::string& arch, i32 rows, const OpConfig& config) {
       BodyCheck check{.op = op->name, .arch = arch, .rows = rows, .config = config};
-      if (types.empty()) return add(*op, check, nullptr);
       for (const CallTypes& of_call : types) {
         check.types = of_call.text;
         add(*op, check, &of_call);
       }
+      // All paths of a body that is made for types are compiled too.
+      check.types = {};
+      check.optimised = !options.unoptimised && types.empty();
+      add(*op, check, nullptr);
     };
     for (const std::string& arch : archs) {
       want(arch, 1, {});
       if (has_many) want(arch, kPromptStepRows, {});
       for (const OpConfig& config : configs) want(arch, has_many ? kPromptStepRows : 1, config);
       for (KernelRequest& kernel : kernels_of_cases(*op, arch, options.all_configs)) {
-        checks.push_back(
-            {.op = kernel.request.name, .arch = arch, .config = kernel.plan.constants, .is_kernel = true});
+        checks.push_back({.op = kernel.request.name,
+                          .arch = arch,
+                          .config = kernel.plan.constants,
+                          .optimised = !options.unoptimised,
+                          .is_kernel = true});
         bodies.push_back({.alone = std::move(kernel.request),
                           .opcode = {},
                           .kernel_of = op,
