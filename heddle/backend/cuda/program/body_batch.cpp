@@ -15,7 +15,7 @@ std::string prefix_of(size_t number) {
   return fmt::format("k{}_", number);
 }
 
-// What goes into one text: bodies of steps of as many rows, or the whole kernels of one file.
+// Bodies of one group go into one text: those of steps of as many rows, or the whole kernels of one file.
 using Group = std::tuple<std::string, i32, std::string>;
 Group group_of(const WantedBody& body) {
   return {body.alone.arch, body.rows, body.kernel_of ? body.alone.name : ""};

@@ -146,7 +146,7 @@ std::vector<CallTypes> types_of_calls(const OpSpec& op) {
   return all;
 }
 
-// What is known of a chain's arguments: the types of its main part, and for each other part those of its first case.
+// Returns what is known of a chain's arguments: the types of its main part, and for each other part those of its first case.
 KnownArgs known_of(const Opcode& chain, const CallTypes& types) {
   KnownArgs known;
   for (size_t part = 0; part < chain.ops.size(); ++part) {
@@ -204,7 +204,7 @@ void compile_bodies(std::vector<WantedBody>& bodies, const BodyCheckOptions& opt
   std::vector<size_t> order[2];  // alone, together
   std::vector<WantedBody> together;
   std::vector<CompileRequest> alone;
-  // Those of many rows take longest: none should begin when the others end.
+  // Bodies of many rows take longest: none should begin when the others end.
   std::vector<size_t> longest_first(bodies.size());
   std::iota(longest_first.begin(), longest_first.end(), size_t{0});
   std::ranges::stable_sort(longest_first, std::ranges::greater(), [&](size_t i) { return checks[i].rows; });

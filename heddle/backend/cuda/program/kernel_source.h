@@ -13,7 +13,7 @@ namespace heddle::cuda {
 std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
                           const std::string& arch);
 
-// The same in two parts, so that one text can have the kernels of several plans: what the plans of an op have in common,
+// That source in two parts, so that one text can have the kernels of several plans: what the plans of an op have in common,
 // once, and what one plan adds, with its kernels called `launch0`, ... after `prefix`.
 struct KernelText {
   std::string common, own;
