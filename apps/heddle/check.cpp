@@ -169,7 +169,7 @@ void add_check(CLI::App& app) {
   command.footer(
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
       "With --arch, shows registers, shared memory, stack and spills of each kernel, and compares them with\n"
-      "budgets. Bodies that are large without it know the types of their arguments, as in calls.\n"
+      "budgets. Products know the types of their arguments, as in calls.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
       "          heddle check --arch sm_80,sm_90a --ops linear,attention");
   command.action([flags] {

@@ -105,6 +105,11 @@ struct CallTypes {
   std::array<bool, kNumDTypes> uses = {};
 };
 
+// On its way through a product f16 takes the paths of bf16, or of f32. All compile unoptimised.
+DType stands_for(DType type) {
+  return type == DType::kF16 ? DType::kBf16 : type;
+}
+
 // An argument, and its type there; -1: it is left out.
 using TypesSeen = std::set<std::pair<std::string, int>>;
 
@@ -115,7 +120,7 @@ CallTypes types_of(const OpSpec& op, Case& test, TypesSeen& seen) {
   for (const Field& field : op.fields) {
     if (field.is_attribute()) continue;
     const Tensor& value = field.elements(test.args.data());
-    seen.emplace(field.name, value.exists() ? int(value.dtype) : -1);
+    seen.emplace(field.name, value.exists() ? int(stands_for(value.dtype)) : -1);
     if (!value.exists()) continue;
     types.text += fmt::format("{}{} {}", types.text.empty() ? "" : ", ", field.name, name(value.dtype));
     types.uses[size_t(value.dtype)] |= is_wide_float(value.dtype);
@@ -124,14 +129,15 @@ CallTypes types_of(const OpSpec& op, Case& test, TypesSeen& seen) {
   return types;
 }
 
-// The types of an op's calls, from few of its cases: among these each argument has each type that it has in a case, and
-// is left out where a case leaves it out.
+// The types of an op's calls, from few of its cases: among these each argument has each type that it has in a case, but
+// for f16, and is left out where a case leaves it out.
 std::vector<CallTypes> types_of_calls(const OpSpec& op) {
   std::vector<std::pair<CallTypes, TypesSeen>> cases;
   for (Case& test : op.cases ? op.cases() : std::vector<Case>()) {
     auto& [types, seen] = cases.emplace_back();
     types = types_of(op, test, seen);
   }
+  std::ranges::stable_partition(cases, [](const auto& one) { return !one.first.uses[size_t(DType::kF16)]; });
   std::vector<CallTypes> all;
   TypesSeen covered;
   const auto adds = [&](const auto& one) {
@@ -157,10 +163,9 @@ KnownArgs known_of(const Opcode& chain, const CallTypes& types) {
   return known;
 }
 
-// Kernels of calls know their types, and without them some bodies are ten times as large. They are compiled as calls
-// have them where they are optimised.
+// Kernels of calls know their types. Without them a product is ten times as large: it is optimised as calls have it.
 bool is_made_for_types(const OpSpec& op) {
-  return (op.traits.main || has_variant(op.name)) && op.cases;
+  return (takes_weight(op) || takes_matrix(op)) && op.cases;
 }
 
 // Products of many rows on tensor cores hold more sums than there are registers for. The longest chain around them

@@ -26,7 +26,7 @@ TEST(BodyCheck, BodiesCompileWithinTheirBudgets) {
 TEST(BodyCheck, CompilesAllPathsAndThoseOfEachType) {
   if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
   const std::vector<BodyCheck> checks =
-      check_bodies(std::vector<std::string>{"sm_90a"}, {.ops = {"attention_merge", "add"}});
+      check_bodies(std::vector<std::string>{"sm_90a"}, {.ops = {"bmm", "add"}});
   const auto count = [&](const std::string& op, int rows, bool optimised, const std::string& types) {
     return std::ranges::count_if(checks, [&](const BodyCheck& check) {
       return check.op == op && check.rows == rows && check.optimised == optimised &&
@@ -35,10 +35,9 @@ TEST(BodyCheck, CompilesAllPathsAndThoseOfEachType) {
   };
   EXPECT_EQ(count("add", 1, true, ""), 1) << "small whatever its types";
   for (const int rows : {1, kPromptStepRows}) {
-    for (const char* type : {"y f32", "y bf16", "y f16"})
-      EXPECT_GE(count("attention_merge", rows, true, type), 1) << type;
-    EXPECT_EQ(count("attention_merge", rows, false, ""), 1) << "with all types";
-    EXPECT_EQ(count("attention_merge", rows, true, ""), 0);
+    for (const char* type : {"a f32, b f32", "a bf16, b bf16"})
+      EXPECT_GE(count("bmm", rows, true, type), 1) << type;
+    EXPECT_EQ(count("bmm", rows, false, ""), 1) << "with all types";
   }
 }
 
