@@ -56,7 +56,7 @@ struct BodyCheckOptions {
   std::vector<std::string> ops;  // their bodies; empty: those of all ops
   bool all_configs = false;      // each configuration that a case of the op has, too
   // The compiler optimises nothing and knows nothing of arguments: each body has all of its paths. It compiles many bodies in
-  // one text, in a fifth of the time. What the code takes says nothing then, so that no budget is held against it.
+  // one text, in less time. What the code takes says nothing then, so that no budget is held against it.
   bool unoptimised = false;
   bool keeps_code = false;
 };

@@ -183,7 +183,7 @@ Budget budget_of(const BodyCheck& check) {
   return {.stack_bytes = 32};
 }
 
-// NVRTC has the first of these from 12.8 on, where it takes half of the time of the second.
+// NVRTC has the first of these from 12.8 on, where it takes less time than the second.
 std::vector<std::string> unoptimised_options() {
   return {Nvrtc::get().version() >= 12080 ? "--Ofast-compile=max" : "--device-debug"};
 }
