@@ -250,10 +250,12 @@ def code_of(row, folder):
 
 def check_row(row, folder):
     """(row, kernels, what breaks a rule, what is known)."""
+    failure = [("budget", "", row["failure"], 1)] if row.get("failure") else []
+    if not row.get("optimised", True):
+        return row, 0, failure, []
     cubin, log = code_of(row, folder)
     if not cubin:
         return row, 0, [("compile", "", row.get("failure", "there is no code")[:200], 1)], []
-    failure = [("budget", "", row["failure"], 1)] if row.get("failure") else []
     kernels = functions(cubin)
     whole = "_kernel." in row["op"]
     moves = whole and has_roles(row["op"]) and any(arch in row["arch"] for arch in MOVES_REGISTERS)
@@ -290,7 +292,7 @@ def main():
     failed, kernels, totals = 0, 0, Counter()
     for row, count, wrong, known in results:
         kernels += count
-        name = " ".join(str(row[key]) for key in ("op", "arch", "config", "rows") if row.get(key))
+        name = " ".join(str(row[key]) for key in ("op", "arch", "config", "rows", "types") if row.get(key))
         for rule, kernel, what, _ in wrong:
             print(f"FAIL {name}: {rule}: {kernel} {what}")
             failed += 1

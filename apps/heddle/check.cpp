@@ -71,10 +71,11 @@ void print_table(const std::vector<BodyCheck>& checks) {
                     "shared", "stack", "spilled", "seconds"));
   for (const BodyCheck& check : checks) {
     const KernelUse& use = check.use;
-    print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}{}\n", check.op, check.arch, check.rows,
-                      use.registers, use.shared_bytes, use.stack_bytes,
+    print(fmt::format("{:18} {:8} {:4} {:9} {:7} {:6} {:8} {:8.2f}{}{}{}{}\n", check.op, check.arch,
+                      check.rows, use.registers, use.shared_bytes, use.stack_bytes,
                       use.spill_store_bytes + use.spill_load_bytes, check.seconds,
                       check.config.values().empty() ? "" : "  " + check.config.text(),
+                      check.types.empty() ? "" : "  " + check.types, check.optimised ? "" : "  unoptimised",
                       check.failure.empty() ? "" : "  FAIL"));
   }
 }
@@ -87,6 +88,8 @@ void print_json(const std::vector<BodyCheck>& checks) {
                                  {"rows", check.rows},
                                  {"code", code_file(rows.size())},
                                  {"config", check.config.text()},
+                                 {"types", check.types},
+                                 {"optimised", check.optimised},
                                  {"registers", check.use.registers},
                                  {"shared_bytes", check.use.shared_bytes},
                                  {"stack_bytes", check.use.stack_bytes},
@@ -117,8 +120,8 @@ void check_devices(const CheckFlags& flags) {
   for (const BodyCheck& check : checks) {
     if (check.failure.empty()) continue;
     if (failed++ == 0)
-      first = fmt::format("{} in configuration {} for {}: {}", check.op, check.config.text(), check.arch,
-                          check.failure);
+      first = fmt::format("{} in configuration {} for {}{}: {}", check.op, check.config.text(), check.arch,
+                          check.types.empty() ? "" : " with " + check.types, check.failure);
   }
   if (failed > 0)
     fail(ErrorCode::kCompile, "[check] {} of {} do not hold; first {}", failed, checks.size(), first);
@@ -157,7 +160,8 @@ void add_check(CLI::App& app) {
                    "with --arch: the bodies in each configuration of their ops too");
   command.argument(
       "--unoptimised", &flags->bodies.unoptimised,
-      "with --arch: only find out whether they compile, in less than half of the time; no budgets");
+      "with --arch: only find out whether they compile, whatever their arguments, in a part of the time; "
+      "no budgets");
   command.argument("--code", &flags->code,
                    "with --arch: write each kernel's machine code and log to this folder, as 0.cubin, 0.log, "
                    "1.cubin ...");
@@ -165,7 +169,7 @@ void add_check(CLI::App& app) {
   command.footer(
       "For a folder, builds and proves the programs of all row classes. Reads no weights.\n"
       "With --arch, shows registers, shared memory, stack and spills of each kernel, and compares them with\n"
-      "budgets.\n"
+      "budgets. Products know the types of their arguments, as in calls.\n"
       "Examples: heddle check models/storyteller --workers 132\n"
       "          heddle check --arch sm_80,sm_90a --ops linear,attention");
   command.action([flags] {

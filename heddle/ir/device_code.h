@@ -33,6 +33,9 @@ struct BodyCheck {
   std::string op, arch;
   int rows = 1;          // most rows of a step; kernels of many rows differ
   OpConfig config = {};  // without values: the op's default
+  std::string types =
+      {};  // what the compiler knew of the main op's arguments: "x f32, w bf16"; empty: nothing
+  bool optimised = true;  // else it was only found out whether it compiles, and `code` is empty
   bool is_kernel =
       false;            // a whole kernel, whose `op` is "matmul_kernel.sm90" and whose `config` its constants
   KernelUse use;        // the maximum of each over the kernel and the functions that it calls
@@ -52,8 +55,8 @@ struct CodeCache {
 struct BodyCheckOptions {
   std::vector<std::string> ops;  // their bodies; empty: those of all ops
   bool all_configs = false;      // each configuration that a case of the op has, too
-  // The compiler optimises nothing: all bodies take less than half of the time. What the code takes says nothing then,
-  // so that no budget is held against it.
+  // The compiler optimises nothing and knows nothing of arguments: each body has all of its paths. It compiles many bodies in
+  // one text, in less time. What the code takes says nothing then, so that no budget is held against it.
   bool unoptimised = false;
   bool keeps_code = false;
 };

@@ -1,14 +1,23 @@
 #include "heddle/backend/cuda/program/body_check.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <set>
+#include <utility>
 
 #include <fmt/ranges.h>
 
 #include "heddle/backend/cuda/compiler/archs.h"
 #include "heddle/backend/cuda/compiler/jit.h"
+#include "heddle/backend/cuda/compiler/nvrtc.h"
+#include "heddle/backend/cuda/program/body_batch.h"
+#include "heddle/backend/cuda/program/known_args.h"
 #include "heddle/backend/cuda/program/program_source.h"
 #include "heddle/backend/cuda/program/requests.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/op_call.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/row_classes.h"
 
@@ -27,7 +36,7 @@ void require_strict_compiler(const std::string& arch) {
 }
 
 // Returns what a kernel and the functions that it calls take, as if they were one kernel.
-KernelUse together(const std::vector<KernelUse>& kernels) {
+KernelUse sum_of(const std::vector<KernelUse>& kernels) {
   KernelUse all;
   for (const KernelUse& kernel : kernels) {
     if (kernel.registers > 0) all.name = kernel.name;
@@ -90,10 +99,73 @@ std::string fault_of_kernel(const Compiled& compiled, const BodyCheck& check) {
   return over_budget(check.use, {.stack_bytes = spills, .spill_bytes = spills});
 }
 
-KernelTraits traits_for(i32 rows) {
-  KernelTraits traits{.rows = rows};
-  for (const DTypeInfo& info : kDTypes) traits.types[size_t(info.type)] = is_wide_float(info.type);
-  return traits;
+// The types of a call: what they are, for people, as facts for the compiler, and which floats are multiplied with.
+struct CallTypes {
+  std::string text, facts;
+  std::array<bool, kNumDTypes> uses = {};
+};
+
+// On its way through a product f16 takes the paths of bf16, or of f32. All compile unoptimised.
+DType stands_for(DType type) {
+  return type == DType::kF16 ? DType::kBf16 : type;
+}
+
+// An argument, and its type there; -1: it is left out.
+using TypesSeen = std::set<std::pair<std::string, int>>;
+
+CallTypes types_of(const OpSpec& op, Case& test, TypesSeen& seen) {
+  op.infer(test.args.data());
+  mark_given(op, test.args.data());
+  CallTypes types;
+  for (const Field& field : op.fields) {
+    if (field.is_attribute()) continue;
+    const Tensor& value = field.elements(test.args.data());
+    seen.emplace(field.name, value.exists() ? int(stands_for(value.dtype)) : -1);
+    if (!value.exists()) continue;
+    types.text += fmt::format("{}{} {}", types.text.empty() ? "" : ", ", field.name, name(value.dtype));
+    types.uses[size_t(value.dtype)] |= is_wide_float(value.dtype);
+  }
+  types.facts = known_args(op, test.args.data(), Knowledge::kTypes).front();
+  return types;
+}
+
+// The types of an op's calls, from few of its cases: among these each argument has each type that it has in a case, but
+// for f16, and is left out where a case leaves it out.
+std::vector<CallTypes> types_of_calls(const OpSpec& op) {
+  std::vector<std::pair<CallTypes, TypesSeen>> cases;
+  for (Case& test : op.cases ? op.cases() : std::vector<Case>()) {
+    auto& [types, seen] = cases.emplace_back();
+    types = types_of(op, test, seen);
+  }
+  std::ranges::stable_partition(cases, [](const auto& one) { return !one.first.uses[size_t(DType::kF16)]; });
+  std::vector<CallTypes> all;
+  TypesSeen covered;
+  const auto adds = [&](const auto& one) {
+    return std::ranges::count_if(one.second, [&](const auto& type) { return !covered.contains(type); });
+  };
+  while (!cases.empty()) {
+    auto& most = *std::ranges::max_element(cases, {}, adds);
+    if (adds(most) == 0) break;
+    covered.insert(most.second.begin(), most.second.end());
+    all.push_back(most.first);
+  }
+  return all;
+}
+
+// Returns what is known of a chain's arguments: the types of its main part, and for each other part those of its first case.
+KnownArgs known_of(const Opcode& chain, const CallTypes& types) {
+  KnownArgs known;
+  for (size_t part = 0; part < chain.ops.size(); ++part) {
+    const std::vector<CallTypes> others =
+        part == chain.main ? std::vector{types} : types_of_calls(get_op(chain.ops[part]));
+    known.push_back(others.empty() ? "" : others.front().facts);
+  }
+  return known;
+}
+
+// Kernels of calls know their types. Without them a product is ten times as large: it is optimised as calls have it.
+bool is_made_for_types(const OpSpec& op) {
+  return (takes_weight(op) || takes_matrix(op)) && op.cases;
 }
 
 // Products of many rows on tensor cores hold more sums than there are registers for. The longest chain around them
@@ -109,6 +181,52 @@ Budget budget_of(const BodyCheck& check) {
     return {.stack_bytes = 32, .spill_bytes = 128};  // no model has all epilogues
   if (get_op(check.op).kernel) return {.stack_bytes = 1024, .spill_bytes = 256};
   return {.stack_bytes = 32};
+}
+
+// NVRTC has the first of these from 12.8 on, where it takes less time than the second.
+std::vector<std::string> unoptimised_options() {
+  return {Nvrtc::get().version() >= 12080 ? "--Ofast-compile=max" : "--device-debug"};
+}
+
+void complete(BodyCheck& check, const Result<Compiled>& result, bool keeps_code) {
+  if (!result) {
+    check.failure = result.message();
+    return;
+  }
+  const Compiled& compiled = result.value();
+  check.use = sum_of(compiled.kernels);
+  check.seconds = compiled.seconds;
+  if (keeps_code) check.code = compiled.cubin, check.log = compiled.log;
+  if (!check.optimised) return;
+  check.failure =
+      check.is_kernel ? fault_of_kernel(compiled, check) : over_budget(check.use, budget_of(check));
+}
+
+// Compiles the bodies and completes their checks. Those that are not optimised go many into one text, unless their code is
+// wanted.
+void compile_bodies(std::vector<WantedBody>& bodies, const BodyCheckOptions& options,
+                    std::vector<BodyCheck>& checks) {
+  std::vector<size_t> order[2];  // alone, together
+  std::vector<WantedBody> together;
+  std::vector<CompileRequest> alone;
+  // Bodies of many rows take longest: none should begin when the others end.
+  std::vector<size_t> longest_first(bodies.size());
+  std::iota(longest_first.begin(), longest_first.end(), size_t{0});
+  std::ranges::stable_sort(longest_first, std::ranges::greater(), [&](size_t i) { return checks[i].rows; });
+  for (size_t i : longest_first) {
+    bodies[i].alone.may_be_packaged = false;
+    if (!checks[i].optimised) bodies[i].alone.options = unoptimised_options();
+    const bool in_one_text = !checks[i].optimised && !(options.unoptimised && options.keeps_code);
+    order[in_one_text].push_back(i);
+    if (in_one_text)
+      together.push_back(std::move(bodies[i]));
+    else
+      alone.push_back(std::move(bodies[i].alone));
+  }
+  std::vector<Result<Compiled>> results[2] = {try_compile(alone), compile_together(together)};
+  for (const bool in_one_text : {false, true})
+    for (size_t n = 0; n < order[in_one_text].size(); ++n)
+      complete(checks[order[in_one_text][n]], results[in_one_text][n], options.keeps_code);
 }
 
 }  // namespace
@@ -134,48 +252,56 @@ std::vector<BodyCheck> check_bodies(std::span<const std::string> archs, const Bo
   for (const std::string& op : options.ops) wanted.push_back(&get_op(op));
   if (options.ops.empty()) wanted = all;
   require_strict_compiler(archs.front());
-  std::vector<std::string> compiler_options;
-  if (options.unoptimised) compiler_options.push_back("--device-debug");
-  std::vector<CompileRequest> requests;
+  std::vector<WantedBody> bodies;
   std::vector<BodyCheck> checks;
-  const auto want = [&](const OpSpec& op, const std::string& arch, i32 rows, const OpConfig& config) {
-    Opcode chain = longest_chain(op, all);
-    chain.config = config;
-    requests.push_back({op.name, call_source(chain, traits_for(rows), arch), arch, compiler_options});
-    checks.push_back({.op = op.name, .arch = arch, .rows = rows, .config = config});
+  const auto add = [&](const OpSpec& op, const BodyCheck& check, const CallTypes* types) {
+    WantedBody body{
+        .alone = {op.name, "", check.arch, {}}, .opcode = longest_chain(op, all), .rows = check.rows};
+    body.opcode.config = check.config;
+    KernelTraits traits = traits_for(check.rows);
+    if (types && std::ranges::count(types->uses, true) > 0) traits.types = types->uses;
+    body.alone.source =
+        call_source(body.opcode, traits, check.arch, types ? known_of(body.opcode, *types) : KnownArgs());
+    bodies.push_back(std::move(body));
+    checks.push_back(check);
   };
   for (const OpSpec* op : wanted) {
     const bool has_many =
         op->traits.main || has_variant(op->name);  // else the kernel of one row is that of many
     const std::vector<OpConfig> configs =
         options.all_configs ? configs_of_cases(*op) : std::vector<OpConfig>{};
+    const bool for_types = !options.unoptimised && is_made_for_types(*op);
+    const std::vector<CallTypes> types = for_types ? types_of_calls(*op) : std::vector<CallTypes>{};
+    const auto want = [&](const std::string& arch, i32 rows, const OpConfig& config) {
+      BodyCheck check{.op = op->name, .arch = arch, .rows = rows, .config = config};
+      for (const CallTypes& of_call : types) {
+        check.types = of_call.text;
+        add(*op, check, &of_call);
+      }
+      // All paths of a body that is made for types are compiled too.
+      check.types = {};
+      check.optimised = !options.unoptimised && types.empty();
+      add(*op, check, nullptr);
+    };
     for (const std::string& arch : archs) {
-      want(*op, arch, 1, {});
-      if (has_many) want(*op, arch, kPromptStepRows, {});
-      for (const OpConfig& config : configs) want(*op, arch, has_many ? kPromptStepRows : 1, config);
+      want(arch, 1, {});
+      if (has_many) want(arch, kPromptStepRows, {});
+      for (const OpConfig& config : configs) want(arch, has_many ? kPromptStepRows : 1, config);
       for (KernelRequest& kernel : kernels_of_cases(*op, arch, options.all_configs)) {
-        kernel.request.options = compiler_options;
-        checks.push_back(
-            {.op = kernel.request.name, .arch = arch, .config = kernel.constants, .is_kernel = true});
-        requests.push_back(std::move(kernel.request));
+        checks.push_back({.op = kernel.request.name,
+                          .arch = arch,
+                          .config = kernel.plan.constants,
+                          .optimised = !options.unoptimised,
+                          .is_kernel = true});
+        bodies.push_back({.alone = std::move(kernel.request),
+                          .opcode = {},
+                          .kernel_of = op,
+                          .plan = std::move(kernel.plan),
+                          .args = std::move(kernel.args)});
       }
     }
   }
-  for (CompileRequest& request : requests) request.may_be_packaged = false;
-  const std::vector<Result<Compiled>> results = try_compile(requests);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    BodyCheck& check = checks[i];
-    if (results[i]) {
-      check.use = together(results[i].value().kernels);
-      check.seconds = results[i].value().seconds;
-      if (options.keeps_code) check.code = results[i].value().cubin, check.log = results[i].value().log;
-      if (options.unoptimised) continue;
-      check.failure = check.is_kernel ? fault_of_kernel(results[i].value(), check)
-                                      : over_budget(check.use, budget_of(check));
-    } else {
-      check.failure = results[i].message();
-    }
-  }
+  compile_bodies(bodies, options, checks);
   return checks;
 }
 

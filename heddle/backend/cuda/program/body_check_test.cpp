@@ -7,6 +7,7 @@
 #include "heddle/backend/cuda/compiler/nvrtc.h"
 #include "heddle/base/error.h"
 #include "heddle/ir/op.h"
+#include "heddle/ir/row_classes.h"
 
 namespace heddle::cuda {
 namespace {
@@ -15,12 +16,28 @@ namespace {
 TEST(BodyCheck, BodiesCompileWithinTheirBudgets) {
   if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
   const std::vector<BodyCheck> checks =
-      check_bodies(std::vector<std::string>{"sm_90a"}, {.ops = {"linear", "rms_norm", "add"}});
-  EXPECT_EQ(std::ranges::count(checks, false, &BodyCheck::is_kernel), 5)
-      << "linear and rms_norm have kernels for many rows";
+      check_bodies(std::vector<std::string>{"sm_90a"}, {.ops = {"attention_merge", "rms_norm", "add"}});
   for (const BodyCheck& check : checks) {
     EXPECT_EQ(check.failure, "") << check.op;
     EXPECT_GT(check.use.registers, 0) << check.op;
+  }
+}
+
+TEST(BodyCheck, CompilesAllPathsAndThoseOfEachType) {
+  if (!why_no_compiler().empty()) GTEST_SKIP() << why_no_compiler();
+  const std::vector<BodyCheck> checks =
+      check_bodies(std::vector<std::string>{"sm_90a"}, {.ops = {"bmm", "add"}});
+  const auto count = [&](const std::string& op, int rows, bool optimised, const std::string& types) {
+    return std::ranges::count_if(checks, [&](const BodyCheck& check) {
+      return check.op == op && check.rows == rows && check.optimised == optimised &&
+             (types.empty() ? check.types.empty() : check.types.find(types) != check.types.npos);
+    });
+  };
+  EXPECT_EQ(count("add", 1, true, ""), 1) << "small whatever its types";
+  for (const int rows : {1, kPromptStepRows}) {
+    for (const char* type : {"a f32, b f32", "a bf16, b bf16"})
+      EXPECT_GE(count("bmm", rows, true, type), 1) << type;
+    EXPECT_EQ(count("bmm", rows, false, ""), 1) << "with all types";
   }
 }
 

@@ -23,8 +23,8 @@ KernelTarget kernel_target_of(const std::string& arch) {
   return target;
 }
 
-std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
-                          const std::string& arch) {
+KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                       const std::string& arch, const std::string& prefix) {
   const std::string suffix = fmt::format("_kernel.{}.cuh", plan.file), args_type = pascal_case(op.name);
   const std::string_view file = op_source(op.name, suffix);
   if (file.empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op.name, op.name, suffix);
@@ -32,33 +32,43 @@ std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelP
   for (const auto& [value, number] : plan.constants.values())
     constants += fmt::format("static constexpr decltype({0}::KernelConfig::k{1}) k{1} = {2};\n", op.name,
                              pascal_case(value), number);
-  std::string text = fmt::format(
+  KernelText text;
+  text.common = fmt::format(
       "#include \"heddle/base/types.h\"\n"
-      "#include \"heddle/backend/cuda/arch/{0}.cuh\"\n"
-      "#include \"heddle/backend/cuda/device/kernel_{7}.cuh\"\n"
-      "#include \"{1}\"\n"
+      "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
+      "#include \"heddle/backend/cuda/device/kernel_{}.cuh\"\n"
+      "#include \"{}\"\n"
       "namespace heddle::device {{\n"
-      "#include \"{2}\"\n"
-      "struct Config : {3}::KernelConfig {{\n{4}"
-      "static constexpr {5} types() {{\n{5} a{{}};\n{6}\nreturn a;\n}}\n"
+      "#include \"{}\"\n"
+      "}}  // namespace heddle::device\n",
+      arch_of(arch).primitives, plan.file, op_source(op.name, ".h"), file);
+  text.own = fmt::format(
+      "namespace heddle::device {{\n"
+      "struct {0}Config : {1}::KernelConfig {{\n{2}"
+      "static constexpr {3} types() {{\n{3} a{{}};\n{4}\nreturn a;\n}}\n"
       "}};\n"
       "}}  // namespace heddle::device\n"
       "using namespace heddle::device;\n",
-      arch_of(arch).primitives, op_source(op.name, ".h"), file, op.name, constants, args_type,
-      known_args(op, args, Knowledge::kTypes).front(), plan.file);
+      prefix, op.name, constants, args_type, known_args(op, args, Knowledge::kTypes).front());
   for (size_t i = 0; i < plan.launches.size(); ++i) {
     const KernelLaunch& launch = plan.launches[i];
-    text += fmt::format(
-        "using Launch{0} = {1}::{2}<Config>;\n"
-        "extern \"C\" __global__ __launch_bounds__(Launch{0}::kThreads, ctas_of<Launch{0}>())\n"
-        "void launch{0}(const __grid_constant__ heddle::{3} args, const __grid_constant__ "
+    text.own += fmt::format(
+        "using {5}Launch{0} = {1}::{2}<{5}Config>;\n"
+        "extern \"C\" __global__ __launch_bounds__({5}Launch{0}::kThreads, ctas_of<{5}Launch{0}>())\n"
+        "void {5}launch{0}(const __grid_constant__ heddle::{3} args, const __grid_constant__ "
         "heddle::TensorMaps<{4}> maps, heddle::u8* "
         "workspace) {{\n"
-        "  Launch{0}::run(args, maps.at, workspace);\n"
+        "  {5}Launch{0}::run(args, maps.at, workspace);\n"
         "}}\n",
-        i, op.name, launch.name, args_type, std::max<size_t>(1, launch.maps.size()));
+        i, op.name, launch.name, args_type, std::max<size_t>(1, launch.maps.size()), prefix);
   }
   return text;
+}
+
+std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                          const std::string& arch) {
+  const KernelText text = kernel_text(op, args, plan, arch, "");
+  return text.common + text.own;
 }
 
 }  // namespace heddle::cuda

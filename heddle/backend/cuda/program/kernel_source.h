@@ -13,6 +13,14 @@ namespace heddle::cuda {
 std::string kernel_source(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
                           const std::string& arch);
 
+// That source in two parts, so that one text can have the kernels of several plans: what the plans of an op have in common,
+// once, and what one plan adds, with its kernels called `launch0`, ... after `prefix`.
+struct KernelText {
+  std::string common, own;
+};
+KernelText kernel_text(const OpSpec& op, const std::byte* args, const KernelPlan& plan,
+                       const std::string& arch, const std::string& prefix);
+
 // The name of the code that runs: "matmul_kernel.sm90".
 std::string kernel_name(const OpSpec& op, const KernelPlan& plan);
 

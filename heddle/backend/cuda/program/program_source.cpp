@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -159,8 +160,8 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
-      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1, is_known, traits.warps,
-      traits.has_ring, traits.has_slabs, traits.scratch_bytes, arch_of(arch).primitives);
+      types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1 || traits.own_kernels, is_known,
+      traits.warps, traits.has_ring, traits.has_slabs, traits.scratch_bytes, arch_of(arch).primitives);
   for (const auto& [op, texts] : ops) text += texts.header;
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const auto& [op, texts] : ops) text += texts.body;
@@ -172,6 +173,20 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
                         chain_type(opcodes[n], n));
   }
   return text + "}  // namespace heddle::device\n";
+}
+
+constexpr std::string_view kLaunchHeader =
+    "#include \"heddle/backend/cuda/device/launch.cuh\"\n"
+    "using namespace heddle::device;\n";
+
+// Writes the kernel of opcode `number` of a text.
+std::string call_kernel(const std::string& name, size_t number, const KernelTraits& traits) {
+  return fmt::format(R"(extern "C" __global__ __launch_bounds__({0}, 1)
+void {1}(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call) {{
+  run_launch<Main{2}, Chain{2}>(p, call);
+}}
+)",
+                     call_threads(traits.rows, traits.warps), name, number);
 }
 
 }  // namespace
@@ -196,14 +211,15 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known) {
   return types_source(std::span(&opcode, 1), std::span(&known, 1), traits, arch) +
-         fmt::format(R"(#include "heddle/backend/cuda/device/launch.cuh"
-using namespace heddle::device;
-extern "C" __global__ __launch_bounds__({}, 1)
-void call(const __grid_constant__ heddle::KernelParams p, const __grid_constant__ heddle::CallParams call) {{
-  run_launch<Main0, Chain0>(p, call);
-}}
-)",
-                     call_threads(traits.rows, traits.warps));
+         std::string(kLaunchHeader) + call_kernel("call", 0, traits);
+}
+
+std::string calls_source(std::span<const Opcode> opcodes, KernelTraits traits, const std::string& arch) {
+  traits.own_kernels = true;
+  const std::vector<KnownArgs> known(opcodes.size());
+  std::string text = types_source(opcodes, known, traits, arch) + std::string(kLaunchHeader);
+  for (size_t n = 0; n < opcodes.size(); ++n) text += call_kernel(fmt::format("k{}_call", n), n, traits);
+  return text;
 }
 
 std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 
 #include "heddle/backend/cuda/device/params.h"
@@ -26,6 +27,7 @@ struct KernelTraits {
   u32 scratch_bytes = 56 << 10;             // on chip, for each CTA, besides its ring
   bool has_ring = true;                     // panels come through a ring
   bool has_slabs = true;                    // products may take slabs, for which fragments leave room on chip
+  bool own_kernels = false;  // each opcode has a kernel to itself, also where there are several
 
   static KernelTraits of(const Program& program, const std::string& arch);
 };
@@ -36,6 +38,9 @@ struct KernelTraits {
 // Writes kernel `call` of one opcode: a CTA of `call_threads` threads for each tile of a call.
 std::string call_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                         const KnownArgs& known = {});
+// Writes a kernel `k0_call`, `k1_call`, ... for each opcode, of which nothing is known: headers and functions that they
+// share are compiled once.
+std::string calls_source(std::span<const Opcode> opcodes, KernelTraits traits, const std::string& arch);
 constexpr size_t kChainMaps = 3;  // tensor maps that a whole kernel of a chain has
 // Writes kernel `call` of one opcode as the whole kernel of its main part (OpSpec::chain_kernel), as `plan` says.
 std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,

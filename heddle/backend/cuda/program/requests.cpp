@@ -79,7 +79,7 @@ std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* ar
   std::vector<KernelRequest> requests;
   for (const OpConfig& config : wanted)
     if (const KernelPlan plan = op.kernel(args, target, config); plan.why_not.empty())
-      requests.push_back({plan.constants, kernel_request(op, args, plan, arch)});
+      requests.push_back({given, plan, kernel_request(op, args, plan, arch)});
   return requests;
 }
 

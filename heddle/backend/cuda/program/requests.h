@@ -2,6 +2,7 @@
 // ahead of time, for a device that need not be here.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ CompileRequest kernel_request(const OpSpec& op, const std::byte* args, const Ker
                               const std::string& arch);
 // Requests the whole kernels of such a call on `arch`: its default, or all of its configurations. Empty where none fits.
 struct KernelRequest {
-  OpConfig constants;
+  std::vector<std::byte> args;  // what the plan was made for
+  KernelPlan plan;
   CompileRequest request;
 };
 std::vector<KernelRequest> kernel_requests(const OpSpec& op, const std::byte* args, const std::string& arch,
