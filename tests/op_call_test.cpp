@@ -26,6 +26,8 @@
 namespace heddle {
 namespace {
 
+constexpr size_t kMostOnGpu = 100;  // cases of an op: each compiles a kernel
+
 struct Run {
   const OpSpec* op;
   const Backend* backend;
@@ -50,7 +52,7 @@ class OpCalls : public testing::TestWithParam<Run> {
 TEST_P(OpCalls, MatchReferenceWhereverTensorsLie) {
   const auto& [op, backend] = GetParam();
   const bool gpu = backend->executors[0].space != nullptr;
-  const std::vector<Case> cases = gpu ? chosen(op->cases()) : op->cases();
+  const std::vector<Case> cases = gpu ? chosen(op->cases(), kMostOnGpu) : op->cases();
   const std::vector kinds = {CallLayoutKind::kDense, CallLayoutKind::kStrided, CallLayoutKind::kOffset};
   const bool all_kinds = rounds(kinds.size()) > 0;  // or one of them for each case, where the scale is small
   for (size_t i = 0; i < cases.size(); ++i)

@@ -209,7 +209,8 @@ class ScalarBlock : public Loops {
   AccessGuard* guard_;
   Scratch scratch_;
   bool dead_ = false;
-  std::vector<float> rows_, line_;  // the operands of a product: all rows of the left, one column of the right
+  std::vector<float> rows_,
+      line_;  // the operands of a product: all rows of the left, one column of the right
 };
 
 std::span<const BodyEntry<ScalarBlock>> scalar_bodies();

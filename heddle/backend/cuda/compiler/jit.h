@@ -38,6 +38,10 @@ std::vector<Result<Compiled>> try_compile(std::span<const CompileRequest> reques
 std::vector<Compiled> compile(std::span<const CompileRequest> requests, int workers = 0);
 Compiled compile(const CompileRequest& request);
 
+// Returns options for code that need not be fast: NVRTC compiles it in a part of the time. What the process compiles
+// after that is worse, whatever its options are (seen with NVRTC 13.0): compile what must be good before.
+std::vector<std::string> unoptimised_options();
+
 // Returns the name of a request's code in a DeviceCode: a digest of its text without #line, of all that it may
 // include, and of its options.
 std::string code_name(const CompileRequest& request);

@@ -183,11 +183,6 @@ Budget budget_of(const BodyCheck& check) {
   return {.stack_bytes = 32};
 }
 
-// NVRTC has the first of these from 12.8 on, where it takes less time than the second.
-std::vector<std::string> unoptimised_options() {
-  return {Nvrtc::get().version() >= 12080 ? "--Ofast-compile=max" : "--device-debug"};
-}
-
 void complete(BodyCheck& check, const Result<Compiled>& result, bool keeps_code) {
   if (!result) {
     check.failure = result.message();
@@ -223,7 +218,10 @@ void compile_bodies(std::vector<WantedBody>& bodies, const BodyCheckOptions& opt
     else
       alone.push_back(std::move(bodies[i].alone));
   }
-  std::vector<Result<Compiled>> results[2] = {try_compile(alone), compile_together(together)};
+  // In this order: after unoptimised code NVRTC optimises less (jit.h).
+  std::vector<Result<Compiled>> results[2];
+  results[0] = try_compile(alone);
+  results[1] = compile_together(together);
   for (const bool in_one_text : {false, true})
     for (size_t n = 0; n < order[in_one_text].size(); ++n)
       complete(checks[order[in_one_text][n]], results[in_one_text][n], options.keeps_code);
