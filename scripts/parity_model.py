@@ -104,9 +104,9 @@ class Parity(Tally):
         most = largest
         if reference.may_flip:
             # Rounding shows where no token took another expert yet, which moves all tokens after it.
-            behind = sorted(quiet_quarter(ours) / quiet_quarter(theirs) for ours, theirs, _ in texts)
+            of_texts = sorted(quiet_quarter(ours) / quiet_quarter(theirs) for ours, theirs, _ in texts)
             most = quiet_quarter(torch.cat([ours for ours, _, _ in texts]))
-            ok = behind[len(behind) // 2] <= BF16_FACTOR and behind[-1] <= LARGEST_FACTOR
+            ok = of_texts[len(of_texts) // 2] <= BF16_FACTOR and of_texts[-1] <= LARGEST_FACTOR
         if reference.is_fp32:
             ok = ok and most <= FP32_ERROR * float(logits.square().mean().sqrt())
         ratios = f"{of_largest:.4f} and {of_rms:.4f} of bf16's, {of_tail:.4f} in the tail"

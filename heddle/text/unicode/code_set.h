@@ -43,9 +43,9 @@ struct NamedRanges {
 // Tables that scripts/goldens/make_unicode_properties.py wrote.
 std::span<const NamedRanges> script_names();
 std::span<const NamedRanges> property_names();
-std::span<const NamedRanges> block_names();   // without "in"
-std::span<const NamedRanges> letter_names();  // the general categories Lu, Ll, Lt, Lm and Lo,
-std::span<const NamedRanges>
-category_names();  // and those of marks, numbers, punctuation, symbols, separators
+std::span<const NamedRanges> block_names();  // without "in"
+// The general categories of letters (Lu, Ll, Lt, Lm, Lo), and those of all else but Cc, Cf, Cn and Co.
+std::span<const NamedRanges> letter_names();
+std::span<const NamedRanges> category_names();
 
 }  // namespace heddle

@@ -28,8 +28,9 @@ struct WantedBody {
 // Multiplies with every wide float, in steps of at most `rows` rows.
 KernelTraits traits_for(i32 rows);
 
-// Compiles all; their options are the same. Results are in the order of the bodies: what a body's own kernels take, its share of the time,
-// and no code. Bodies of a text that does not compile are compiled one by one, so that a message names the one at fault.
+// Compiles all; their options are the same. Results are in the order of the bodies: what a body's own kernels take, its
+// share of the time, and no code. Bodies of a text that does not compile are compiled one by one, so that a message names
+// the one at fault.
 std::vector<Result<Compiled>> compile_together(std::span<const WantedBody> bodies);
 
 }  // namespace heddle::cuda
