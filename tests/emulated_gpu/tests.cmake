@@ -64,14 +64,16 @@ if(python_tests AND NOT HEDDLE_SANITIZE)
 endif()
 # Sanitizers know nothing of fibers.
 if(NOT HEDDLE_SANITIZE)
-  # Bodies are the same in each frame, and op_call_test runs all of them. These stand for all in the frames of the
-  # megakernel and of launches: each takes another path there, or models decode with it.
+  # Bodies are the same in each frame, and op_call_test runs those that need no step record. These are the others, and some
+  # that stand for all in the frames of the megakernel and of launches: each takes another path there, or models decode
+  # with it.
   set(in_frames "")
   foreach(op linear attention expert_linear matmul rms_norm sample add)
     string(APPEND in_frames "*/${op}_megakernel:*/${op}_launches:")
   endforeach()
-  foreach(op head_linear attention_merge sample_parts embedding kv_append rope rope_table route router expert_sum
-             gated_activation head_norm softmax argmax copy column_sum reduce)
+  foreach(op attention_merge embedding embedding_backward expert_bias gather_rows kv_append position_gain rope_table
+             sample_parts head_linear rope route router expert_sum gated_activation head_norm softmax argmax copy column_sum
+             reduce)
     string(APPEND in_frames "*/${op}_megakernel:")
   endforeach()
   add_emulated_test(op_harness_test "${in_frames}")
