@@ -60,11 +60,18 @@ class Calls:
                 10.0 if gpu else 4.0,  # twice the bar of a direct call
                 {"heddle.ops": lambda: norm(x, w)},
             ),
-            "forward with gradient": (lambda: norm(xg, wg), 16.0, {name: lambda: torch_norm(xg, wg)}),
+            "forward with gradient": (
+                lambda: norm(xg, wg),
+                16.0,
+                {name: lambda: torch_norm(xg, wg), "launches nothing": lambda: Nothing.apply(xg, wg)},
+            ),
             "forward and backward": (
                 self.forward_and_backward(norm),
                 None,
-                {name: self.forward_and_backward(torch_norm)},
+                {
+                    name: self.forward_and_backward(torch_norm),
+                    "launches nothing": self.forward_and_backward(Nothing.apply),
+                },
             ),
             "wrong argument to exception": (lambda: wrong(x), 50.0, {}),
         }
@@ -75,6 +82,21 @@ class Calls:
             rows["NumPy, out given"] = (lambda: norm(xn, wn, out=on), None, {})
             rows["NumPy, out allocated"] = (lambda: norm(xn, wn), None, {})
         return rows
+
+
+class Nothing(torch.autograd.Function):
+    """The least that a gradient in Python costs: it launches nothing."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x.detach()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dy):
+        _, weight = ctx.saved_tensors
+        return dy, weight
 
 
 def torch_norm(x, weight):
