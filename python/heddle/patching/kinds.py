@@ -28,6 +28,7 @@ class Kind:
 
     method = "forward"
     otherwise = "torch"  # the path of the other calls
+    least_gpu_training = 0  # values of a call in training on a GPU
 
     def __init__(self, name, part, path, *, least, least_training, training_dtypes, dtypes=fits.FLOATS):
         self.name = name
@@ -41,7 +42,9 @@ class Kind:
     def slower(self, module, x):
         """Why torch is as fast for this call; empty: it is not."""
         if not x.is_cpu:
-            return ""
+            if x.numel() >= self.least_gpu_training or not _trains(module):
+                return ""
+            return "torch is as fast for so few values in training"
         if not _trains(module):
             if x.dtype not in self.dtypes:
                 return f"torch is as fast in {fits.dtype_text(x.dtype)}"
@@ -163,6 +166,8 @@ class Activation(Kind):
 
 class LayerNorm(Kind):
     """torch's own, over the last dimension, with a weight."""
+
+    least_gpu_training = 1 << 26  # torch's gradient takes no Python, which smaller kernels do not hide
 
     def __init__(self):
         sizes = {"least": 0, "least_training": 1 << 22, "training_dtypes": (torch.bfloat16,)}
