@@ -93,6 +93,9 @@ class Reference:
             model = PlainModel(read_weights(self.folder, dtype, self.device))
             return lambda tokens: model.forward(tokens, len(tokens))[0]
         model = load_reference(self.folder, dtype).to(self.device)
+        for module in model.modules():  # transformers 5.17 has 7 whatever the config says
+            if hasattr(module, "limit"):
+                module.limit = model.config.swiglu_limit
         return lambda tokens: model(tokens[None], use_cache=False).logits[0].float()
 
     @torch.inference_mode()

@@ -68,7 +68,8 @@ def run_heddle(arguments, folder, tokens):
     """Results of each executor: logits by executor and chunk, greedy texts by executor."""
     logits, stories = {}, {}
     for executor in arguments.executors:
-        program = Program(arguments.heddle, "--executor", executor)
+        flags = ["--generic"] if arguments.generic else []
+        program = Program(arguments.heddle, "--executor", executor, *flags)
         for chunk in arguments.chunks:
             logits[executor, chunk] = program.logits(folder, tokens, "--chunk", chunk)
         if arguments.greedy and (folder / "tokenizer.json").exists():
@@ -150,6 +151,7 @@ def parse_arguments():
     parser.add_argument(
         "--greedy", type=int, default=512, metavar="N", help="tokens of a greedy text; 0: none"
     )
+    parser.add_argument("--generic", action="store_true", help="kernels that read sizes; less to compile")
     parser.add_argument("--plain", action="store_true", help="the plain model, even if transformers is there")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="of the reference")
     parser.add_argument("--seed", type=int, default=1, help="the first one")
