@@ -23,19 +23,19 @@ LLAMA = {
 
 
 def shapes():
-    """The table of heddle/ops/matmul/matmul_kernel.cpp."""
-    text = (dk.ROOT / "heddle/ops/matmul/matmul_kernel.cpp").read_text()
+    """The table of heddle/ops/matmul/product_kernel.cpp."""
+    text = (dk.ROOT / "heddle/ops/matmul/product_kernel.cpp").read_text()
     table = re.search(r"kShapes\[\] = \{(.*?)\};", text, re.S).group(1)
     plain = [tuple(map(int, numbers.split(","))) for numbers in re.findall(r"\{([\d, ]+)\}", table)]
-    return [(*shape[:5], split) for split in (1, 2) for shape in plain]
+    return [(*shape[:5], split) for split in (1, 2, 4, 8) for shape in plain]
 
 
 def stage_bytes(shape, out):
     rows, _, columns, _, _, split = shape
     own = columns // split
     part = 0 if own < 64 else 128 if own % 128 == 0 and split == 1 else 64
-    halves = 128 * columns + 16 if split > 1 else 0
-    return rows // 64 * ((part * dk.BYTES[out] + 127) // 128 * 8192 + halves)
+    received = 256 * (columns - own) + 16 if split > 1 else 0
+    return rows // 64 * ((part * dk.BYTES[out] + 127) // 128 * 8192 + received)
 
 
 def slot_bytes(shape):
@@ -52,7 +52,7 @@ def fits(shape, kind, rows=None):
     along_m, along_k = KINDS[kind]
     if columns % ((8 if along_k else 64) * cluster):
         return False
-    if split > 1 and (cluster > 1 or (height, brought) != (64, 64) or columns not in (32, 64)):
+    if split > 1 and (cluster > 1 or height != 64 or columns not in (32, 64) or columns // split % 8):
         return False
     if brought == height:
         return True

@@ -1,8 +1,8 @@
 // matmul, bmm and scaled_mm as whole kernels on sm_90a. One thread brings slabs of both matrices by bulk copies, 128 bytes of k at a
 // time, and one or two groups of four warps multiply them, 64 rows each. A cluster is two CTAs along M that share the slabs of b, or
-// two that have half of k each. CTAs go from tile to tile, of all batches; sums leave by bulk stores while the next tile is
+// some that have parts of k. CTAs go from tile to tile, of all batches; sums leave by bulk stores while the next tile is
 // multiplied. Bulk copies fill what lies outside of a matrix with zeros and clip what is stored. A sum has its terms in the order of
-// k, with kSplit 2 each half of them. No other constant but kPromotes and kScales changes a bit.
+// k, in each of kSplit parts of them. No other constant but kPromotes and kScales changes a bit.
 namespace matmul {
 
 struct KernelConfig {
@@ -172,11 +172,11 @@ struct Kernel {
   static constexpr i32 kPart = kOwn < 64 ? 0 : kOwn % 128 == 0 && kSplit == 1 ? 128 : 64;
   static constexpr i32 kBoxed = kPart == 0 ? 0 : kOwn / kPart * kPart;
   static constexpr u32 kStage = stored_bytes(kOut, kPart);
-  using Halves = Exchange<kSplit == 1 ? 8 : kColumns / 2>;
-  static constexpr u32 kHalves = kSplit > 1 ? Halves::kBytes : 0;
+  using Parts = Exchange<kSplit == 1 ? 8 : kColumns / 2, kSplit == 1 ? 2 : kSplit>;
+  static constexpr u32 kParts = kSplit > 1 ? Parts::kBytes : 0;
   static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kStage,
-                       kAfterHalves = kAfterStages + kGroups * kHalves,
-                       kAfterBarriers = kAfterHalves + Ring::kBarrierBytes;
+                       kAfterParts = kAfterStages + kGroups * kParts,
+                       kAfterBarriers = kAfterParts + Ring::kBarrierBytes;
   static_assert(kCluster == 1 || kSplit == 1);
   static_assert(kBrought % 8 == 0 && kBrought <= kRows && (kBrought == kRows || kRows == 64));
   static_assert(kRows % 64 == 0 && kGroups <= 2 && kSlab % 1024 == 0);
@@ -189,7 +189,7 @@ struct Kernel {
   static_assert(kScales != 2 || (kPromotes && kColumns % 64 == 0));
   using Walk = FactorWalk<kScales, kColumns>;
 
-  static constexpr i32 kPartSlabs = 4;  // parts of k are multiples of so many slabs
+  static constexpr i32 kPartSlabs = 2;  // parts of k are multiples of so many slabs
   static_assert(kPartSlabs % kSlabs == 0);
   using TilePlace = GroupedPlace<8>;
   using Bringer = Role<128, kGroups == 2 ? 40 : 24>;
@@ -231,11 +231,11 @@ struct Kernel {
   };
 
   static void run(const Args& a, const TensorMap* maps, u8*) {
-    const Ring ring{chip(), chip() + kAfterHalves};
+    const Ring ring{chip(), chip() + kAfterParts};
     if (threadIdx.x == 0) {
       for (i32 m = 0; m < 3; ++m) arch::prefetch_map(maps + m);
       if constexpr (kSplit > 1)
-        for (u32 g = 0; g < kGroups; ++g) Halves::init(chip() + (kAfterBarriers + g * Halves::kBarrierBytes));
+        for (u32 g = 0; g < kGroups; ++g) Parts::init(chip() + (kAfterBarriers + g * Parts::kBarrierBytes));
       ring.init(kGroups * kCluster);
     }
     if constexpr (kInCluster > 1)
@@ -318,8 +318,8 @@ struct Kernel {
   static void multiply(const Ring& ring, const Sizes& sizes, const Args& a, const TensorMap* maps) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128;
     const arch::OnChip stage = chip() + (kAfterRing + group * kStage);
-    Halves halves(chip() + (kAfterStages + group * kHalves),
-                  chip() + (kAfterBarriers + group * Halves::kBarrierBytes));
+    Parts parts(chip() + (kAfterStages + group * kParts),
+                chip() + (kAfterBarriers + group * Parts::kBarrierBytes));
     typename Ring::Place place, done;
     const auto release = [&] {
       if (member < u32(kCluster)) {
@@ -341,10 +341,7 @@ struct Kernel {
       else
         add_in_place(sums, ring, place, release, sizes.steps, group);
       const Target target{stage, maps + 2, &a, 1 + group, m, tile.batch};
-      if (kSplit == 1 || sizes.rank == 0)
-        finish<0>(sums, halves, target, n);
-      else
-        finish<kSplit - 1>(sums, halves, target, n);
+      finish_as<0>(sizes.rank, sums, parts, target, n);
     }
     if (member == 0) arch::wait_stores_read<0>();
   }
@@ -450,9 +447,16 @@ struct Kernel {
     u32 barrier;
     i32 m, batch;
   };
+  // Calls finish with the rank as a constant, since sums in registers have constant places.
   template <i32 kRank>
-  static void finish(float (&sums)[kColumns / 2], Halves& halves, const Target& to, i32 n) {
-    if constexpr (kSplit > 1) halves.template add<kRank>(sums, to.barrier);
+  static void finish_as(u32 rank, float (&sums)[kColumns / 2], Parts& parts, const Target& to, i32 n) {
+    if constexpr (kRank + 1 < kSplit)
+      if (rank != u32(kRank)) return finish_as<kRank + 1>(rank, sums, parts, to, n);
+    finish<kRank>(sums, parts, to, n);
+  }
+  template <i32 kRank>
+  static void finish(float (&sums)[kColumns / 2], Parts& parts, const Target& to, i32 n) {
+    if constexpr (kSplit > 1) parts.template add<kRank>(sums, to.barrier);
     auto& own = reinterpret_cast<float(&)[kOwn / 2]>(sums[kRank * kOwn / 2]);
     if constexpr (kScales == 1) scale_sums(own, *to.args, to.m, n + kRank * kOwn);
     store(own, to, n + kRank * kOwn);

@@ -2,6 +2,7 @@
 #include "heddle/ops/matmul/product_kernel.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "heddle/ir/rules.h"
 
@@ -27,12 +28,16 @@ constexpr Shape kShapes[] = {
     {64, 32, 32, 2, 1, 96, 165},     {64, 32, 16, 2, 1, 98, 160},     {64, 16, 64, 2, 1, 110, 195},
     {64, 16, 32, 2, 1, 95, 165},     {64, 16, 16, 2, 1, 97, 160},     {64, 16, 8, 4, 1, 70, 155}};
 
+i64 count(i64 all, i64 one) {
+  return (all + one - 1) / one;
+}
+
 // Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
 i64 stage_bytes(const Shape& shape, DType out) {
   const i64 own = shape.columns / shape.split, groups = shape.rows / 64;
   const i64 part = own < 64 ? 0 : own % 128 == 0 && shape.split == 1 ? 128 : 64;
-  const i64 halves = shape.split > 1 ? 128 * (shape.columns / 4) * 4 + 16 : 0;
-  return groups * ((part * size_of(out) + 127) / 128 * 8192 + halves);
+  const i64 received = shape.split > 1 ? 128 * (shape.columns - own) / 2 * 4 + 16 : 0;
+  return groups * ((part * size_of(out) + 127) / 128 * 8192 + received);
 }
 
 i64 slot_bytes(const Shape& shape) {
@@ -52,14 +57,16 @@ i64 stages_of(const Shape& shape, const ProductCall& call, i64 shared_bytes) {
                   (shared_bytes - beside_ring(shape, call)) / (slot_bytes(shape) + kBarrierBytes));
 }
 
-// Long sums of few rows wait for the latency of each step. Only small tiles gain more by a second CTA than the exchange of sums
+// Long sums of few rows wait for the latency of each step. Only small tiles gain more by further CTAs than the exchange of sums
 // takes. Such an order of sums is there for any number of rows.
 constexpr i64 kLongSum = 2048;
+constexpr i32 kSplits[] = {2, 4, 8}, kPartSlabs = 2;  // parts are multiples of so many slabs
 // Sums of one slab and of all lie in registers side by side.
 constexpr i32 kMostPromoted = 192;
-bool takes_parts(const Shape& shape) {
-  return shape.cluster == 1 && shape.rows == 64 && shape.brought == 64 &&
-         (shape.columns == 32 || shape.columns == 64);
+bool takes_parts(const Shape& shape, i64 slabs) {
+  const i64 part = count(slabs, shape.split * kPartSlabs) * kPartSlabs;
+  return shape.cluster == 1 && shape.rows == 64 && (shape.columns == 32 || shape.columns == 64) &&
+         shape.columns / shape.split % 8 == 0 && (shape.split - 1) * part < slabs;
 }
 
 // Returns the bytes from line to line of a matrix with two or three dimensions.
@@ -76,13 +83,11 @@ bool fits(const Shape& shape, const ProductCall& call) {
   if (shape.columns % ((along_k ? 8 : 64) * shape.cluster) != 0) return false;
   if (call.promotes && shape.columns > kMostPromoted) return false;
   if (call.scales == 2 && shape.columns % 64 != 0) return false;
-  if (shape.split > 1) return !call.is_fp8 && takes_parts(shape) && call.terms >= kLongSum;
+  if (shape.split > 1 &&
+      (call.is_fp8 || call.terms < kLongSum || !takes_parts(shape, count(call.terms, slab_terms(call)))))
+    return false;
   if (shape.brought == shape.rows) return true;
   return !call.a.transposed && call.rows <= shape.brought;
-}
-
-i64 count(i64 all, i64 one) {
-  return (all + one - 1) / one;
 }
 
 i64 clusters_of(const Shape& shape, const ProductCall& call) {
@@ -96,7 +101,7 @@ double cost(const Shape& shape, const ProductCall& call, i32 multiprocessors) {
   const i64 waves = count(clusters_of(shape, call), multiprocessors / (shape.cluster * shape.split));
   const i64 slabs = count(call.terms, slab_terms(call) * shape.slabs * shape.split) * shape.slabs;
   const i32 slab_ns = call.promotes ? shape.promoted_ns : shape.slab_ns;
-  return double(waves) * (double(slabs) * slab_ns + kTile + (shape.split - 1) * kExchange);
+  return double(waves) * (double(slabs) * slab_ns + kTile + (shape.split > 1 ? kExchange : 0));
 }
 
 std::string why_pitches(const char* name, const Tensor& data, const char* lines) {
@@ -194,15 +199,18 @@ OpConfig config_of(const Shape& shape, const ProductCall& call, const KernelTarg
 }  // namespace
 
 std::vector<OpConfig> product_kernel_configs(const ProductCall& call, const KernelTarget& target) {
-  constexpr size_t kMost = 8;
+  constexpr size_t kMost = 8, kMostSplit = 3;
   std::vector<OpConfig> configs;
   if (!why_not(call, target).empty()) return configs;
-  for (const i32 split : {1, 2})
-    for (const Shape& shape : ranked(call, target, split)) {
-      if (split == 1 && configs.size() == kMost) break;
+  const auto add = [&](i32 split, size_t most) {
+    const std::vector<Shape> shapes = ranked(call, target, split);
+    for (const Shape& shape : shapes | std::views::take(most)) {
       const OpConfig config = config_of(shape, call, target);
       configs.push_back(split == 1 ? config : config.reordering());
     }
+  };
+  add(1, kMost);
+  for (const i32 split : kSplits) add(split, kMostSplit);
   return configs;
 }
 
