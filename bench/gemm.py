@@ -1,6 +1,6 @@
 """The matrix product as a whole kernel (ops/matmul/matmul_kernel.sm90.cuh) against cuBLAS through torch.
 gemm.py build FOLDER: compiles all shapes of tiles; needs no GPU.
-gemm.py run FOLDER [check] [square] [llama] [sustained]: on a GPU of compute capability 9.0."""
+gemm.py run FOLDER [check] [square] [llama] [few] [sustained]: on a GPU of compute capability 9.0."""
 
 import json
 import math
@@ -57,6 +57,12 @@ def fits(shape, kind, rows=None):
     if brought == height:
         return True
     return not along_m and (rows is None or rows <= brought)
+
+
+def shares(shape, k):
+    """Has each CTA a part of k? Parts are multiples of two slabs."""
+    split, slabs = shape[-1], math.ceil(k / 64)
+    return (split - 1) * 2 * math.ceil(slabs / (2 * split)) < slabs
 
 
 def name_of(kind, shape, dtype, out):
@@ -201,11 +207,7 @@ def check(kernels):
                 continue
             bits = {}
             for kernel in kernels:
-                if (
-                    kernel.kind != kind
-                    or not fits(kernel.shape, kind, m)
-                    or (kernel.shape[-1] > 1 and k < 512)
-                ):
+                if kernel.kind != kind or not fits(kernel.shape, kind, m) or not shares(kernel.shape, k):
                     continue
                 torch.manual_seed(m + n + k)
                 pad = 8 * (m % 3)
@@ -251,7 +253,7 @@ def measure(kernels, kind, m, n, k, rounds):
 
     cases = {"cublas": rotate("cublas", [lambda w=w: torch.matmul(x, w, out=y) for _, _, _, w in all_b])}
     for kernel in kernels:
-        if kernel.shape[-1] > 1 and (k < 2048 or m > 128):
+        if kernel.shape[-1] > 1 and (k < 2048 or m > 128 or not shares(kernel.shape, k)):
             continue
         if kernel.kind == kind and kernel.dtype == kernel.out == "bf16" and fits(kernel.shape, kind, m):
             calls = [kernel.call(a, b, y) for _, b, _, _ in all_b]
@@ -291,9 +293,9 @@ def run(folder, parts):
                 times = measure(large, kind, size, size, size, 7)
                 results[f"{kind} {size} {size} {size}"] = dict(times)
                 print(f"{size} {kind}: {line_of(times, 2 * size**3)}", flush=True)
-    if "llama" in parts:
-        for model, weights in LLAMA.items():
-            for m in (16, 128, 512, 1024, 2048):
+    for part, counts in {"llama": (16, 128, 512, 1024, 2048), "few": (16, 128)}.items():
+        for model, weights in LLAMA.items() if part in parts else ():
+            for m in counts:
                 for n, k in weights:
                     times = measure(kernels, "tn", m, n, k, 5)
                     results[f"tn {m} {n} {k}"] = dict(times)
