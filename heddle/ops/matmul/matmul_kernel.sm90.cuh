@@ -190,7 +190,7 @@ struct Kernel {
   using Walk = FactorWalk<kScales, kColumns>;
 
   static constexpr i32 kPartSlabs = 2;  // parts of k are multiples of so many slabs
-  static_assert(kPartSlabs % kSlabs == 0);
+  static_assert(kSplit == 1 || kPartSlabs % kSlabs == 0);
   using TilePlace = GroupedPlace<8>;
   using Bringer = Role<128, kGroups == 2 ? 40 : 24>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 232 : 240>;
