@@ -14,6 +14,7 @@ from heddle.ops.info import info as info_of
 from heddle.torch.autocast import caster
 
 is_any_autocast_enabled = torch._C._is_any_autocast_enabled
+is_grad_enabled = torch.is_grad_enabled
 are_transforms_active = torch._C._are_functorch_transforms_active
 
 # By name. torch.compile follows a Function that it finds in a module's own table, and not one in a closure.
@@ -68,23 +69,37 @@ def _flat(value, rank):
     return None if value is None else value.reshape(-1, *value.shape[-rank + 1 :])
 
 
-def _run(step, values, attributes):
-    if step.turns:  # leading dimensions become one
-        reads = [
-            None if read is None else _flat(values[read.removesuffix("^T")], rank)
-            for read, rank in zip(step.reads, step.ranks, strict=True)
-        ]
-        reads = [
-            value.mT if value is not None and read.endswith("^T") else value
-            for value, read in zip(reads, step.reads, strict=True)
-        ]
-    else:
-        reads = [None if read is None else values[read] for read in step.reads]
-    results = function_of(step.op)(*reads, **{name: attributes[name] for name in step.attributes})
-    if len(step.writes) == 1:
-        values[step.writes[0]] = results
-    else:
-        values.update(zip(step.writes, results, strict=True))
+def _reads_turned(step, values):
+    """What a step reads where some of it is transposed: leading dimensions become one."""
+    made = []
+    for read, value, rank in zip(step.reads, values, step.ranks, strict=True):
+        value = None if value is None else _flat(value, rank)
+        made.append(value.mT if value is not None and read.endswith("^T") else value)
+    return made
+
+
+def _calls(steps, names):
+    """The steps over a list of values, of which the first are named and the last is None; each name's place.
+
+    A step is (function, itself if it reads what is transposed, places that it reads, attributes, places that
+    it writes).
+    """
+    places = {name: place for place, name in enumerate(names)}
+    for step in steps:
+        for name in step.writes:
+            places.setdefault(name, len(places))
+    none = len(places)
+    calls = tuple(
+        (
+            function_of(step.op),
+            step if step.turns else None,
+            tuple(none if read is None else places[read.removesuffix("^T")] for read in step.reads),
+            step.attributes,
+            tuple(places[name] for name in step.writes),
+        )
+        for step in steps
+    )
+    return calls, places
 
 
 def _saved(info, read):
@@ -108,20 +123,35 @@ def function_of(name):
 
 
 def _rule(info):
-    """The gradient of an op of heddle: the names of what it reads, and the function that adds what is
-    wanted to the named values."""
+    """The gradient of an op of heddle: the names of what it reads, and a function that makes, for names of
+    values and of wanted gradients, the function of these values and attributes that returns the gradients."""
     steps = _steps(info)
-    chosen = {}  # the steps of each choice of gradients that was wanted
 
-    def run(values, wanted, attributes):
-        if torch.compiler.is_compiling():  # it follows no change of a table
-            needed = _wanted(steps, wanted)
-        elif (needed := chosen.get(wanted)) is None:
-            needed = chosen[wanted] = _wanted(steps, wanted)
-        for step in needed:
-            _run(step, values, attributes)
+    def make(names, wanted):
+        calls, places = _calls(_wanted(steps, wanted), names)
+        more = [None] * (len(places) + 1 - len(names))
+        results = [places[gradient] for gradient in wanted]
 
-    return {value.removesuffix("^T") for step in steps for value in step.reads if value}, run
+        def run(values, attributes):
+            values = values + more
+            for function, turned, reads, shared, writes in calls:
+                given = [values[place] for place in reads]
+                if turned:
+                    given = _reads_turned(turned, given)
+                if shared:
+                    made = function(*given, **{name: attributes[name] for name in shared})
+                else:
+                    made = function(*given)
+                if len(writes) == 1:
+                    values[writes[0]] = made
+                else:
+                    for place, value in zip(writes, made, strict=True):
+                        values[place] = value
+            return [values[place] for place in results]
+
+        return run
+
+    return {value.removesuffix("^T") for step in steps for value in step.reads if value}, make
 
 
 def own_rule(info, made):
@@ -130,22 +160,25 @@ def own_rule(info, made):
     gradients = tuple(f"d{each}" for each in made.cls.declaration.names(False))
     name = info.name
 
-    def run(values, wanted, attributes):
-        known = {**values, **attributes}
-        found = made.cls.backward(*[known[each] for each in parameters])
-        if not isinstance(found, dict):
-            found = dict(
-                zip(gradients, found if isinstance(found, (tuple, list)) else (found,), strict=False)
-            )
-        for each in wanted:
-            if found.get(each) is None:
-                raise InvalidArgument(
-                    f"[{name}] its backward returns no {each}, and {each[1:]} requires a gradient; it must "
-                    f'return a dict {{"{each}": tensor}}, or gradients in the order of reads'
+    def make(names, wanted):
+        def run(values, attributes):
+            known = {**dict(zip(names, values, strict=True)), **attributes}
+            found = made.cls.backward(*[known[each] for each in parameters])
+            if not isinstance(found, dict):
+                found = dict(
+                    zip(gradients, found if isinstance(found, (tuple, list)) else (found,), strict=False)
                 )
-            values[each] = found[each]
+            for each in wanted:
+                if found.get(each) is None:
+                    raise InvalidArgument(
+                        f"[{name}] its backward returns no {each}, and {each[1:]} requires a gradient; it "
+                        f'must return a dict {{"{each}": tensor}}, or gradients in the order of reads'
+                    )
+            return [found[each] for each in wanted]
 
-    return set(parameters), run
+        return run
+
+    return set(parameters), make
 
 
 def _shaped(op, name, value, shape, dtype):
@@ -168,19 +201,17 @@ def _function(op, **methods):
 def make_functions(info, op, rule):
     """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes. Returns the
     function of calls that neither torch.compile nor torch.func looks at: attributes come first, as a dict."""
-    read, run = rule
+    read, make = rule
     op_name = info.name
     saved = _saved(info, read)
-    saved_names = tuple(name for name, _ in saved)
+    places = tuple(place for _, place in saved)
     inputs = tuple(each.field for each in info.inputs)
-    gradients = tuple(f"d{name}" for name in inputs)
     # Gradients have the shapes and dtypes of their inputs. Those of inputs that are not saved are kept.
-    unsaved = tuple(place for place, name in enumerate(inputs) if name not in saved_names)
-    unsaved_names = tuple(inputs[place] for place in unsaved)
-    results = tuple(f"d{each.field}" for each in info.results)
+    saved_at = {name: i for i, (name, _) in enumerate(saved)}
+    unsaved = tuple(place for place, name in enumerate(inputs) if name not in saved_at)
+    values_of = (*saved_at, *(f"d{each.field}" for each in info.results))
     names = tuple(each.name for each in info.attributes)
     defaults = {each.name: each.default for each in info.attributes}
-    places = tuple(place for _, place in saved)
     count = len(inputs)
 
     def forward(*arguments):
@@ -191,40 +222,57 @@ def make_functions(info, op, rule):
 
     def keep(ctx, arguments, output):
         values = (*arguments[:count], *(output if isinstance(output, tuple) else (output,)))
-        ctx.save_for_backward(*[values[place] for _, place in saved])
+        ctx.save_for_backward(*[values[place] for place in places])
         ctx.attributes = arguments[count:]
         ctx.unsaved = forms_of(values)
 
+    def plan_of(needs):
+        """The function that makes the gradients of the inputs that need them; and of each its place, its name
+        and where its form is: among what is saved, or after that."""
+        wanted = [place for place in range(count) if needs[place]]
+        targets = [
+            (place, inputs[place], saved_at.get(inputs[place], len(saved) + sum(i < place for i in unsaved)))
+            for place in wanted
+        ]
+        return make(values_of, tuple(f"d{inputs[place]}" for place in wanted)), targets
+
+    plans = {}
+
     def gradients_of(ctx, grads, needs, attributes):
-        arguments = dict(zip(saved_names, ctx.saved_tensors, strict=True))
-        values = {**arguments, **dict(zip(results, grads, strict=True))}
-        wanted = tuple(gradient for gradient, need in zip(gradients, needs, strict=False) if need)
-        no_elements = any(grad.numel() == 0 for grad in grads)
-        if not no_elements:
-            run(values, wanted, attributes)
-        forms = dict(zip(unsaved_names, ctx.unsaved, strict=True))
-        made = []
-        for name, gradient in zip(inputs, gradients, strict=True):
-            if gradient not in wanted:
-                made.append(None)
-                continue
-            argument = arguments.get(name)
-            shape, dtype = forms[name] if argument is None else (argument.shape, argument.dtype)
+        if torch.compiler.is_compiling():  # it follows no change of a table
+            run, targets = plan_of(needs)
+        elif (plan := plans.get(needs)) is not None:
+            run, targets = plan
+        else:
+            run, targets = plans[needs] = plan_of(needs)
+        values = [*ctx.saved_tensors]
+        forms = values if not unsaved else [*values, *ctx.unsaved]
+        no_elements = 0 in [grad.numel() for grad in grads]
+        made = [None] * len(targets) if no_elements else run([*values, *grads], attributes)
+        gradients = [None] * count
+        for (place, name, at), value in zip(targets, made, strict=True):
+            form = forms[at]
+            shape, dtype = form if isinstance(form, tuple) else (form.shape, form.dtype)
             if no_elements:
-                made.append(grads[0].new_zeros(shape, dtype=dtype))
+                gradients[place] = grads[0].new_zeros(shape, dtype=dtype)
             else:
-                made.append(_shaped(op_name, name, values[gradient], shape, dtype))
-        return made
+                gradients[place] = _shaped(op_name, name, value, shape, dtype)
+        return gradients
 
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
         attributes = dict(zip(names, ctx.attributes, strict=True))
         return (*gradients_of(ctx, grads, ctx.needs_input_grad, attributes), *(None for _ in names))
 
-    @torch.autograd.function.once_differentiable
     def backward_first(ctx, *grads):
-        attributes = {**defaults, **ctx.attributes}
+        attributes = {**defaults, **ctx.attributes} if defaults else ctx.attributes
         return (None, *gradients_of(ctx, grads, ctx.needs_input_grad[1:], attributes))
+
+    backward_once = torch.autograd.function.once_differentiable(backward_first)
+
+    def backward_any(ctx, *grads):
+        # Only a graph of the gradient asks for more than the function itself, and that takes 5 us.
+        return backward_once(ctx, *grads) if is_grad_enabled() else backward_first(ctx, *grads)
 
     def forward_first(ctx, attributes, *values):
         output = op(*values, **attributes)
@@ -241,7 +289,7 @@ def make_functions(info, op, rule):
 
     FUNCTIONS[op_name] = _function(op_name, forward=forward_and_keep, backward=backward)
     TRANSFORMED[op_name] = _function(op_name, forward=forward, setup_context=keep, backward=backward)
-    first = _function(op_name, forward=forward_first, backward=backward_first)
+    first = _function(op_name, forward=forward_first, backward=backward_any)
     # Past Function.apply, which asks what call_with and call_eager know.
     return super(torch.autograd.Function, first).apply
 
