@@ -14,6 +14,7 @@
 #include "heddle/ops/layer_norm/layer_norm_residual.h"
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/softmax/softmax.h"
+#include "heddle/ops/softmax/softmax_backward.h"
 #include "heddle/ops/transpose/transpose.h"
 
 namespace heddle {
@@ -81,6 +82,43 @@ TEST(RowKernel, TheOrderOfSumsFollowsColumnsAlone) {
     EXPECT_EQ(of_softmax.size(), 1u) << columns;
     EXPECT_LE(of_norm.size(), 1u) << columns;
   }
+}
+
+TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
+  const auto how = [](const KernelPlan& plan) {
+    const KernelLaunch& launch = plan.launches.at(0);
+    return launch.name + " " + std::to_string(launch.cluster);
+  };
+  const auto of_columns = [&](i32 columns, DType type = DType::kBf16) {
+    return how(plan_of("softmax", softmax(3, columns, type)));
+  };
+  EXPECT_EQ(of_columns(32768), "Kernel 1");
+  EXPECT_EQ(of_columns(40000), "ClusterKernel 2");
+  EXPECT_EQ(of_columns(1 << 16), "ClusterKernel 2");
+  EXPECT_EQ(of_columns(1 << 17), "ClusterKernel 4");
+  EXPECT_EQ(of_columns(1 << 17, DType::kF32), "ClusterKernel 8");
+  EXPECT_EQ(of_columns(1 << 20), "ClusterKernel 16");
+  const auto backward = [&](i32 columns) {
+    const Tensor y = dense(DType::kBf16, {3, columns});
+    return how(plan_of("softmax_backward", inferred("softmax_backward", SoftmaxBackward{.y = y, .dy = y})));
+  };
+  EXPECT_EQ(backward(1 << 17), "ClusterKernel 8");
+  EXPECT_EQ(backward(1 << 20), "LongKernel 1");
+
+  const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 17));
+  EXPECT_EQ(plan.launches.at(0).grid, 12u);
+  EXPECT_EQ(plan.launches.at(0).shared_bytes, 128 + (1 << 16));
+  EXPECT_EQ(plan.note, "");
+}
+
+TEST(RowKernel, SaysWhyARowIsReadTwice) {
+  const std::vector<std::byte> args = softmax(3, 1 << 20, DType::kF32);
+  EXPECT_EQ(plan_of("softmax", args).note,
+            "a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
+  const KernelTarget a100 = cuda::kernel_target_of("sm_80");
+  EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).note,
+            "a row is read twice, because the device has no clusters");
+  EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).launches.at(0).name, "LongKernel");
 }
 
 TEST(RowKernel, ConfigurationsOfSumsAreMarked) {

@@ -40,7 +40,7 @@ target_compile_definitions(still_cuda PRIVATE EMULATED_GPU_STILL=1)
 target_include_directories(still_cuda PRIVATE ${PROJECT_SOURCE_DIR})
 
 # What was compiled with another emulator is not taken from the cache.
-set(emulator ${source}/device.h ${source}/device.cpp ${source}/cuda.h ${source}/arch.cuh ${source}/libnvrtc.cpp)
+set(emulator ${source}/device.h ${source}/device.cpp ${source}/cuda.h ${source}/arch.cuh ${source}/cluster.cuh ${source}/libnvrtc.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${emulator})
 set(digest "")
 foreach(file ${emulator})
