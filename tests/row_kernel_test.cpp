@@ -12,6 +12,7 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 #include "heddle/ops/layer_norm/layer_norm_residual.h"
+#include "heddle/ops/reduce/reduce_dim.h"
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/softmax/softmax.h"
 #include "heddle/ops/softmax/softmax_backward.h"
@@ -119,6 +120,43 @@ TEST(RowKernel, SaysWhyARowIsReadTwice) {
   EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).note,
             "a row is read twice, because the device has no clusters");
   EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).launches.at(0).name, "LongKernel");
+}
+
+// All words of a line and all rows are taken, each thread keeps its columns, and nothing follows from the number of lines.
+TEST(RowKernel, ReductionsAreCutWithoutGaps) {
+  for (const auto& [rows, columns] : {std::pair{1, 8},
+                                      {64, 1},
+                                      {37, 24},
+                                      {5, 2056},
+                                      {300, 40},
+                                      {9000, 2056},
+                                      {1 << 24, 8},
+                                      {40000, 3},
+                                      {7, 2053},
+                                      {1 << 20, 1},
+                                      {100000, 40000}}) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
+    std::set<std::string> plans;
+    for (const i32 groups : {1, 2, 700}) {
+      const KernelPlan plan = plan_of(
+          "reduce_dim", inferred("reduce_dim", ReduceDim{.x = dense(DType::kBf16, {groups, rows, columns})}));
+      ASSERT_EQ(plan.why_not, "");
+      plans.insert(plan.constants.text() + std::to_string(plan.launches.size()));
+      const RowsForm form{i32(plan.constants.at("threads")), i32(plan.constants.at("vector")),
+                          plan.constants.at("lines") != 0};
+      const RowsCut cut = rows_cut(rows, columns, form, true);
+      EXPECT_EQ(cut.parts > 1, plan.launches.size() == 2);
+      EXPECT_LE(cut.team * cut.groups, form.threads);
+      const i64 all = form.lines ? i64(rows) * columns / form.vector : rows;
+      EXPECT_GE(cut.parts * cut.each, all);
+      EXPECT_LT((cut.parts - 1) * cut.each, all);
+      if (form.lines) {
+        EXPECT_EQ(i64(cut.team) * form.vector % columns, 0);
+        if (cut.parts > 1) EXPECT_EQ(cut.each % cut.team, 0);
+      }
+    }
+    EXPECT_EQ(plans.size(), 1u);
+  }
 }
 
 TEST(RowKernel, ConfigurationsOfSumsAreMarked) {

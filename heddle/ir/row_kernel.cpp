@@ -24,11 +24,9 @@ constexpr Shape kPassShapes[] = {
 constexpr Shape kElementShapes[] = {
     {256, 256, 2}, {512, 512, 2}, {128, 128, 2}, {256, 256, 1}, {512, 512, 1}};
 constexpr Shape kFewShapes[] = {{128, 128, 1}, {256, 256, 1}, {256, 256, 2}};
-constexpr Shape kColumnShapes[] = {{512, 512, 4}, {256, 256, 4}, {256, 256, 8}};
 constexpr Shape kTileShapes[] = {{128, 128, 0}, {128, 64, 0}, {64, 128, 0}, {64, 64, 0}};  // rows, columns
 constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
 constexpr Shape kSquareShapes[] = {{128, 128, 0}};
-constexpr i32 kColumnEights = 4;
 constexpr i32 kClusterThreads = 512;
 constexpr i64 kSliceBytes = 64 << 10;  // a CTA has of a row by default: a multiprocessor has three
 constexpr i64 kExchangeBytes = 128;    // before it
@@ -105,8 +103,6 @@ std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
       return kRowShapes;
     case RowForm::kPasses:
       return kPassShapes;
-    case RowForm::kColumns:
-      return kColumnShapes;
     case RowForm::kSquares:
       return kSquareShapes;
     case RowForm::kTiles:
@@ -207,8 +203,6 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
       return ceil_div(rows, work.part_rows);
     case RowForm::kPasses:
       return rows;
-    case RowForm::kColumns:
-      return ceil_div(eights, kColumnEights);
     case RowForm::kStretches:
       return rows * ceil_div(eights, each);
     default: {

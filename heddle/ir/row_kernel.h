@@ -16,7 +16,6 @@ enum class RowForm : u8 {
   kPasses,     // a CTA goes along a row
   kElements,   // rows that lie end to end are one row, cut into stretches
   kStretches,  // stretches of rows, which stay rows
-  kColumns,    // a CTA goes down some columns
   kTiles,      // tiles of rows and columns, of elements of 16 bits
   kSquares,    // squares of 128 rows and columns, of elements of 16 bits
 };

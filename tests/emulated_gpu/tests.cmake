@@ -81,7 +81,7 @@ if(NOT HEDDLE_SANITIZE)
   add_emulated_test(op_call_gpu_test "*")
   add_emulated_test(devices_gpu_test "*")
   # Kernels of rows are alike: some stand for all.
-  add_emulated_test(config_test "*_cuda*:*_launches*-*activation*_cuda:*gated*_cuda:*adamw*_cuda:*rms_norm*_cuda:*softmax_backward*_cuda:*rope_backward*_cuda:*cross_entropy_backward*_cuda:*layer_norm_call_cuda:*layer_norm_residual*_cuda:*copy_call_cuda:*column_sum*_cuda")
+  add_emulated_test(config_test "*_cuda*:*_launches*-*activation*_cuda:*gated*_cuda:*adamw*_cuda:*rms_norm*_cuda:*softmax_backward*_cuda:*rope_backward*_cuda:*cross_entropy_backward*_cuda:*layer_norm_call_cuda:*layer_norm_residual*_cuda:*copy_call_cuda:*column_sum*_cuda:*reduce_dim_backward*_cuda")
   add_emulated_test(attention_cut_test "*/launches:*/megakernel")
   add_emulated_test(executors_test "*/megakernel_*:Panels.*:*Specialised*")
   add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")

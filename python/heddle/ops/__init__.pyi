@@ -975,6 +975,37 @@ def reduce(x: T, *, kind: Literal["sum", "max", "mean"] = "sum", out: T | dict[s
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
+def reduce_dim(
+    x: T,
+    *,
+    kind: Literal["sum", "max", "mean"] = "sum",
+    result: Literal["input", "f32"] = "input",
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """y = sum, maximum or mean of x over its last dimension but one
+
+    x: [G, M, D], float32 | float16 | bfloat16
+    returns y: [G, D], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def reduce_dim_backward(
+    x: T,
+    dy: T,
+    *,
+    kind: Literal["sum", "max", "mean"] = "sum",
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """dx = the gradient of reduce_dim
+
+    x: [G, M, D], float32 | float16 | bfloat16
+    dy: [G, D], float32 | float16 | bfloat16
+    returns dx: [G, M, D], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
 def rms_norm(
     x: T,
     weight: T,

@@ -65,6 +65,13 @@ inline u8* row_of(const Tensor& tensor, i32 row) {
   return tensor.data + i64(row) * tensor.stride[0] * size_of(tensor.dtype);
 }
 
+// The CTA that runs, for code that kernels have in common.
+struct ThisCta {
+  static i32 thread() { return i32(threadIdx.x); }
+  static u32 number() { return blockIdx.x; }
+  static void sync() { __syncthreads(); }
+};
+
 // The threads that have a row together: a warp, or all of a CTA. A CTA has kThreads / kRowThreads rows.
 template <u32 kThreads, u32 kRowThreads>
 struct RowTeam {
