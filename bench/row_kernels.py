@@ -104,7 +104,7 @@ OPS = {
         "x:e weight:e dy:e dsum:e dx:e dweight_parts:f32 dbias_parts:f32",
         "f:eps=1e-5 i:part_rows=16",
     ),
-    "reduce": Op("reduce", "Reduce", "rows", "x:e y:f32", "i:kind=0"),
+    "reduce": Op("reduce", "Reduce", "rows", "x:e y:f32", "i:kind=0 i:variant=0"),
     "quantize": Op("quantize", "Quantize", "rows", "x:e codes:f8 scales:f32", "i:code=0 i:by=1"),
     "quantize_both": Op(
         "quantize",

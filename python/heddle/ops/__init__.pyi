@@ -966,7 +966,13 @@ def quantize_both(
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
-def reduce(x: T, *, kind: Literal["sum", "max", "mean"] = "sum", out: T | dict[str, T] | None = None) -> T:
+def reduce(
+    x: T,
+    *,
+    kind: Literal["sum", "max", "mean"] = "sum",
+    variant: Literal["shuffle", "improved", "naive"] = "shuffle",
+    out: T | dict[str, T] | None = None,
+) -> T:
     """y = sum, maximum or mean of each row of x
 
     x: [M, D], float32 | float16 | bfloat16
