@@ -104,7 +104,7 @@ OPS = {
         "x:e weight:e dy:e dsum:e dx:e dweight_parts:f32 dbias_parts:f32",
         "f:eps=1e-5 i:part_rows=16",
     ),
-    "reduce": Op("reduce", "Reduce", "rows", "x:e y:f32", "i:kind=0"),
+    "reduce": Op("reduce", "Reduce", "rows", "x:e y:f32", "i:kind=0 i:variant=0"),
     "quantize": Op("quantize", "Quantize", "rows", "x:e codes:f8 scales:f32", "i:code=0 i:by=1"),
     "quantize_both": Op(
         "quantize",
@@ -113,7 +113,6 @@ OPS = {
         "x:e codes:f8 scales:f32 transposed:f8 transposed_scales:f32",
         "i:code=0",
     ),
-    "column_sum": Op("reduce", "ColumnSum", "columns", "x:e y:f32"),
     "rope": Op(
         "rope",
         "Rope",
@@ -141,11 +140,6 @@ def configs_of(op):
         return [({"Threads": t, "Words": w}, "Kernel") for t, w in ELEMENTS]
     if family == "long":
         return [({"Threads": t, "Words": w}, "Kernel") for t, w in LONG]
-    if family == "columns":
-        return [
-            ({"Threads": t, "Eights": e, "Words": w}, "Kernel")
-            for t, e, w in ((256, 4, 4), (256, 4, 8), (512, 4, 4), (256, 8, 4))
-        ]
     if family == "squares":
         return [({"Rows": 128, "Columns": 128}, "Kernel")]
     if family == "tiles":
@@ -259,8 +253,6 @@ class Kernel:
             grid = ceil(rows * units, threads * c["Words"])
         elif spec.family == "pieces":
             grid = rows * ceil(columns // 8, threads * c["Words"])
-        elif spec.family == "columns":
-            grid = ceil(columns, 8 * c["Eights"])
         elif spec.family in ("tiles", "squares"):
             grid = ceil(rows, c["Rows"]) * ceil(columns, c["Columns"])
         elif spec.family == "parts":
@@ -313,8 +305,8 @@ def values_of(op, rows, columns, dtype, pad=0):
             made[name] = torch.randn(columns, device="cuda").to(of)
         elif name in ("loss", "lse", "dloss"):
             made[name] = torch.rand(rows, device="cuda")
-        elif name == "y" and op in ("reduce", "column_sum"):
-            made[name] = torch.full((rows if op == "reduce" else columns,), torch.nan, device="cuda")
+        elif name == "y" and op == "reduce":
+            made[name] = torch.full((rows,), torch.nan, device="cuda")
         elif name == "y" and op == "transpose":
             made[name] = matrix(columns, rows, True)
         elif name in ("dweight_parts", "dbias_parts"):
@@ -407,7 +399,6 @@ LARGE = {
     "cross_entropy_backward": [(8192, 131072)],
     "transpose": [(16384, 16384)],
     "softmax": [(32768, 4096), (131072, 1024), (32768, 8192), (8192, 32768), (1024, 1 << 20)],
-    "column_sum": [(32768, 1024), (32768, 4096), (32768, 8192)],
     "adamw": [(8192, 8192)],
 }
 DEFAULT_LARGE = [(131072, 1024), (65536, 2048), (32768, 4096), (32768, 8192), (16384, 16384), (8192, 32768)]

@@ -12,8 +12,10 @@
 #include "heddle/ir/rules.h"
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 #include "heddle/ops/layer_norm/layer_norm_residual.h"
+#include "heddle/ops/reduce/reduce_dim.h"
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/softmax/softmax.h"
+#include "heddle/ops/softmax/softmax_backward.h"
 #include "heddle/ops/transpose/transpose.h"
 
 namespace heddle {
@@ -80,6 +82,80 @@ TEST(RowKernel, TheOrderOfSumsFollowsColumnsAlone) {
     }
     EXPECT_EQ(of_softmax.size(), 1u) << columns;
     EXPECT_LE(of_norm.size(), 1u) << columns;
+  }
+}
+
+TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
+  const auto how = [](const KernelPlan& plan) {
+    const KernelLaunch& launch = plan.launches.at(0);
+    return launch.name + " " + std::to_string(launch.cluster);
+  };
+  const auto of_columns = [&](i32 columns, DType type = DType::kBf16) {
+    return how(plan_of("softmax", softmax(3, columns, type)));
+  };
+  EXPECT_EQ(of_columns(32768), "Kernel 1");
+  EXPECT_EQ(of_columns(40000), "ClusterKernel 2");
+  EXPECT_EQ(of_columns(1 << 16), "ClusterKernel 2");
+  EXPECT_EQ(of_columns(1 << 17), "ClusterKernel 4");
+  EXPECT_EQ(of_columns(1 << 17, DType::kF32), "ClusterKernel 8");
+  EXPECT_EQ(of_columns(1 << 20), "ClusterKernel 16");
+  const auto backward = [&](i32 columns) {
+    const Tensor y = dense(DType::kBf16, {3, columns});
+    return how(plan_of("softmax_backward", inferred("softmax_backward", SoftmaxBackward{.y = y, .dy = y})));
+  };
+  EXPECT_EQ(backward(1 << 17), "ClusterKernel 8");
+  EXPECT_EQ(backward(1 << 20), "LongKernel 1");
+
+  const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 17));
+  EXPECT_EQ(plan.launches.at(0).grid, 12u);
+  EXPECT_EQ(plan.launches.at(0).shared_bytes, 128 + (1 << 16));
+  EXPECT_EQ(plan.note, "");
+}
+
+TEST(RowKernel, SaysWhyARowIsReadTwice) {
+  const std::vector<std::byte> args = softmax(3, 1 << 20, DType::kF32);
+  EXPECT_EQ(plan_of("softmax", args).note,
+            "a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
+  const KernelTarget a100 = cuda::kernel_target_of("sm_80");
+  EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).note,
+            "a row is read twice, because the device has no clusters");
+  EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).launches.at(0).name, "LongKernel");
+}
+
+// All words of a line and all rows are taken, each thread keeps its columns, and nothing follows from the number of lines.
+TEST(RowKernel, ReductionsAreCutWithoutGaps) {
+  for (const auto& [rows, columns] : {std::pair{1, 8},
+                                      {64, 1},
+                                      {37, 24},
+                                      {5, 2056},
+                                      {300, 40},
+                                      {9000, 2056},
+                                      {1 << 24, 8},
+                                      {40000, 3},
+                                      {7, 2053},
+                                      {1 << 20, 1},
+                                      {100000, 40000}}) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
+    std::set<std::string> plans;
+    for (const i32 groups : {1, 2, 700}) {
+      const KernelPlan plan = plan_of(
+          "reduce_dim", inferred("reduce_dim", ReduceDim{.x = dense(DType::kBf16, {groups, rows, columns})}));
+      ASSERT_EQ(plan.why_not, "");
+      plans.insert(plan.constants.text() + std::to_string(plan.launches.size()));
+      const RowsForm form{i32(plan.constants.at("threads")), i32(plan.constants.at("vector")),
+                          plan.constants.at("lines") != 0};
+      const RowsCut cut = rows_cut(rows, columns, form, true);
+      EXPECT_EQ(cut.parts > 1, plan.launches.size() == 2);
+      EXPECT_LE(cut.team * cut.groups, form.threads);
+      const i64 all = form.lines ? i64(rows) * columns / form.vector : rows;
+      EXPECT_GE(cut.parts * cut.each, all);
+      EXPECT_LT((cut.parts - 1) * cut.each, all);
+      if (form.lines) {
+        EXPECT_EQ(i64(cut.team) * form.vector % columns, 0);
+        if (cut.parts > 1) EXPECT_EQ(cut.each % cut.team, 0);
+      }
+    }
+    EXPECT_EQ(plans.size(), 1u);
   }
 }
 

@@ -56,6 +56,7 @@ struct KernelLaunch {
 // How a call runs as a whole kernel.
 struct KernelPlan {
   std::string why_not;                 // the reason why it does not, for people; empty: it does
+  std::string note;                    // why it is not launched in a faster way, for people
   std::string file;                    // "sm90": the device file is x_kernel.sm90.cuh
   OpConfig constants;                  // replace those of the file's `KernelConfig`
   std::vector<KernelLaunch> launches;  // one after the other

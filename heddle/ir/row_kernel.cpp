@@ -24,13 +24,15 @@ constexpr Shape kPassShapes[] = {
 constexpr Shape kElementShapes[] = {
     {256, 256, 2}, {512, 512, 2}, {128, 128, 2}, {256, 256, 1}, {512, 512, 1}};
 constexpr Shape kFewShapes[] = {{128, 128, 1}, {256, 256, 1}, {256, 256, 2}};
-constexpr Shape kColumnShapes[] = {{512, 512, 4}, {256, 256, 4}, {256, 256, 8}};
 constexpr Shape kTileShapes[] = {{128, 128, 0}, {128, 64, 0}, {64, 128, 0}, {64, 64, 0}};  // rows, columns
 constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
 constexpr Shape kSquareShapes[] = {{128, 128, 0}};
+constexpr i32 kClusterThreads = 512;
+constexpr i64 kSliceBytes = 64 << 10;  // a CTA has of a row by default: a multiprocessor has three
+constexpr i64 kExchangeBytes = 128;    // before it
+constexpr i64 kStaticBytes = 1 << 10;  // at least what a kernel has besides
 constexpr i64 kFewElements = 1 << 21;  // fill a GPU in small pieces alone
 constexpr i32 kMostWords = 12;         // a thread has of all matrices together, by default
-constexpr i32 kColumnEights = 4;
 constexpr i32 kMostRowBytes = 4 * 16;  // that a thread has of one matrix; more is spilled
 
 i64 ceil_div(i64 a, i64 b) {
@@ -66,6 +68,32 @@ bool fits(const RowWork& work, const Shape& shape) {
   return holds(work, shape) && (room <= 4 * i64(eights_of(work)) || room <= 128);
 }
 
+// A row that a cluster keeps: bytes in each CTA.
+i64 slice_bytes(const RowWork& work, i32 cluster) {
+  i64 element = 0;
+  for (i32 i = 0; i < work.kept; ++i) element += size_of(work.matrices[size_t(i)]->dtype);
+  return kExchangeBytes + ceil_div(eights_of(work), cluster) * 8 * element;
+}
+
+i32 most_cluster(const KernelTarget& target) {
+  constexpr i32 kServer[] = {90, 100};  // these have clusters of 16
+  return target.arch < kServer[0] ? 0 : std::ranges::find(kServer, target.arch) != std::end(kServer) ? 16 : 8;
+}
+
+// Sizes of clusters that hold a row, the default first.
+std::vector<i32> clusters(const RowWork& work, const KernelTarget& target) {
+  std::vector<i32> all;
+  if (work.kept == 0) return all;
+  for (i32 cluster = 1; cluster <= most_cluster(target); cluster *= 2)
+    if (slice_bytes(work, cluster) <= target.shared_bytes - kStaticBytes) all.push_back(cluster);
+  const auto cost = [&](i32 cluster) {
+    const bool is_large = slice_bytes(work, cluster) > kSliceBytes + kExchangeBytes;
+    return std::pair(is_large, is_large ? -cluster : cluster);
+  };
+  std::ranges::stable_sort(all, {}, cost);
+  return all;
+}
+
 // Only those that add nothing up may follow the number of rows.
 std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
   const bool few = i64(first_of(work).size[0]) * first_of(work).last() <= kFewElements;
@@ -75,8 +103,6 @@ std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
       return kRowShapes;
     case RowForm::kPasses:
       return kPassShapes;
-    case RowForm::kColumns:
-      return kColumnShapes;
     case RowForm::kSquares:
       return kSquareShapes;
     case RowForm::kTiles:
@@ -106,7 +132,18 @@ bool is_long(const RowWork& work) {
          std::ranges::none_of(kRowShapes, [&](const Shape& shape) { return fits(work, shape); });
 }
 
-std::vector<OpConfig> configs(const RowWork& work) {
+std::vector<OpConfig> cluster_configs(const std::vector<i32>& clusters) {
+  std::vector<OpConfig> all;
+  for (const i32 cluster : clusters) {
+    const OpConfig config{{kKernelValue, 1}, {"threads", kClusterThreads}, {"cluster", cluster}};
+    all.push_back(all.empty() ? config : config.reordering());
+  }
+  return all;
+}
+
+std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
+  if (is_long(work))
+    if (const std::vector<i32> some = clusters(work, target); !some.empty()) return cluster_configs(some);
   const RowForm form = is_long(work) ? RowForm::kPasses : work.form;
   const std::span<const Shape> known = shapes_of(work, form);
   std::vector<Shape> shapes(known.begin(), known.end());
@@ -126,7 +163,7 @@ std::vector<OpConfig> configs(const RowWork& work) {
   return all;
 }
 
-std::string misfit(const RowWork& work) {
+std::string misfit(const RowWork& work, const KernelTarget& target) {
   if (!work.misfit.empty()) return work.misfit;
   const i32 columns = first_of(work).last();
   if (columns % 8 != 0) return fmt::format("a row has {} elements, not a multiple of 8", columns);
@@ -144,7 +181,7 @@ std::string misfit(const RowWork& work) {
   for (const Tensor* tensor : work.vectors)
     if (tensor->rank > 0 && !is_wide_float(tensor->dtype))
       return fmt::format("{} has elements that are no floats", shape_text(*tensor));
-  if (configs(work).empty())
+  if (configs(work, target).empty())
     return fmt::format("a row has {} elements, which registers do not hold", columns);
   return "";
 }
@@ -155,6 +192,7 @@ bool is_dense(const Tensor& tensor) {
 
 i64 grid_of(const RowWork& work, const OpConfig& config) {
   const i64 rows = first_of(work).size[0], eights = eights_of(work);
+  if (config.contains("cluster")) return rows * config.at("cluster");
   if (has_tiles(work.form))
     return ceil_div(rows, config.at("rows")) * ceil_div(first_of(work).last(), config.at("columns"));
   const i64 each = config.at("threads") * config.at("words");
@@ -165,8 +203,6 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
       return ceil_div(rows, work.part_rows);
     case RowForm::kPasses:
       return rows;
-    case RowForm::kColumns:
-      return ceil_div(eights, kColumnEights);
     case RowForm::kStretches:
       return rows * ceil_div(eights, each);
     default: {
@@ -177,10 +213,19 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
   }
 }
 
-KernelPlan plan(const RowWork& work, const OpConfig& wanted) {
-  KernelPlan made{.why_not = misfit(work), .file = "sm80"};
+// Why a row is read twice.
+std::string why_twice(const RowWork& work, const KernelTarget& target) {
+  if (work.kept == 0) return "";
+  const i32 most = most_cluster(target);
+  if (most == 0) return "a row is read twice, because the device has no clusters";
+  return fmt::format("a row is read twice, because {} bytes for each of {} CTAs are more than {}",
+                     slice_bytes(work, most), most, target.shared_bytes - kStaticBytes);
+}
+
+KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig& wanted) {
+  KernelPlan made{.why_not = misfit(work, target), .file = "sm80"};
   if (!made.why_not.empty()) return made;
-  const OpConfig config = wanted.values().empty() ? configs(work).front() : wanted;
+  const OpConfig config = wanted.values().empty() ? configs(work, target).front() : wanted;
   std::string constants = work.kind < 0 ? "" : fmt::format("kind={}", work.kind);
   for (const auto& [name, value] : config.values())
     if (name != kKernelValue) constants += fmt::format("{}{}={}", constants.empty() ? "" : ",", name, value);
@@ -190,6 +235,13 @@ KernelPlan plan(const RowWork& work, const OpConfig& wanted) {
   if (grid > kMostCtas)
     made.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
   KernelLaunch launch{.name = is_long(work) ? "LongKernel" : "Kernel", .grid = u32(grid)};
+  if (config.contains("cluster")) {
+    launch.name = "ClusterKernel";
+    launch.cluster = u32(config.at("cluster"));
+    launch.shared_bytes = slice_bytes(work, i32(launch.cluster));
+  } else if (is_long(work)) {
+    made.note = why_twice(work, target);
+  }
   launch.threads = has_tiles(work.form) ? 256 : u32(config.at("threads"));
   made.launches = {launch};
   return made;
@@ -202,13 +254,13 @@ void set_row_kernel(OpSpec& op, RowRule rule) {
     constexpr i32 kFirstArch = 80;
     if (target.arch < kFirstArch)
       return KernelPlan{.why_not = "it is written for compute capability 8.0 and later"};
-    return plan(rule(args), config);
+    return plan(rule(args), target, config);
   };
   op.configs = [rule](const std::byte* args, const TilingTarget& target) {
     if (!target.kernels) return std::vector<OpConfig>();
     const RowWork work = rule(args);
     std::vector<OpConfig> all;
-    if (misfit(work).empty()) all = configs(work);
+    if (misfit(work, *target.kernels).empty()) all = configs(work, *target.kernels);
     return all.size() > 1 ? all : std::vector<OpConfig>();  // one alone is no choice
   };
 }

@@ -16,7 +16,6 @@ enum class RowForm : u8 {
   kPasses,     // a CTA goes along a row
   kElements,   // rows that lie end to end are one row, cut into stretches
   kStretches,  // stretches of rows, which stay rows
-  kColumns,    // a CTA goes down some columns
   kTiles,      // tiles of rows and columns, of elements of 16 bits
   kSquares,    // squares of 128 rows and columns, of elements of 16 bits
 };
@@ -31,13 +30,16 @@ struct RowWork {
   std::string misfit = {};  // the op's own reason why the call does not fit
   i32 kind = -1;            // a constant of the kernel
   bool has_long = false;    // kRows: the file has a LongKernel for rows that registers do not hold
-  bool adds_up = true;      // the configuration decides the order of a sum
+  // kRows: the file has a ClusterKernel too, which keeps the rows of so many of the first matrices in the shared memory of a
+  // cluster, and so reads them once.
+  i32 kept = 0;
+  bool adds_up = true;  // the configuration decides the order of a sum
 };
 
 using RowRule = RowWork (*)(const std::byte* args);
 
 // Gives an op its kernel and the kernel's configurations: threads of a CTA and of a row, and how many times eight elements a
-// thread has. The default follows from columns and dtypes alone.
+// thread has; for rows in a cluster, its CTAs. The default follows from columns and dtypes alone.
 void set_row_kernel(OpSpec& op, RowRule rule);
 
 }  // namespace heddle

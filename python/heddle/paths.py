@@ -8,7 +8,8 @@ from heddle import _heddle
 @dataclass(frozen=True)
 class Path:
     """How a call ran. `copies`: inputs that did not lie as rows and were copied first. `body`: the code that
-    ran, "matmul_kernel.sm90" for a whole kernel; `why_no_kernel`: why the op's whole kernel did not."""
+    ran, "matmul_kernel.sm90" for a whole kernel, with the name of one that is not the file's first;
+    `why_no_kernel`: why the op's whole kernel did not."""
 
     op: str
     backend: str

@@ -20,6 +20,9 @@ from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from heddle.ops.info import OpInfo as OpInfo
 from heddle.ops.info import info as info
+from heddle.ops.reductions import amax as amax
+from heddle.ops.reductions import mean as mean
+from heddle.ops.reductions import sum as sum
 
 class Tensor(Protocol):
     def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any: ...

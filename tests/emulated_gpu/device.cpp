@@ -64,8 +64,18 @@ struct Fiber {
   std::vector<std::vector<std::unique_ptr<Work>>> groups[2];  // the last one is not complete yet
 };
 
+constexpr unsigned kMostCluster = 16;
+
+// CTAs that run at once. Each has an operating-system thread, and they go from cluster to cluster together.
+struct Cluster {
+  unsigned char* dynamics[kMostCluster] = {};
+  std::atomic<unsigned long long> arrived = 0;  // threads, at all barriers so far
+};
+
 struct RunningCta : Cta {
   Work* kernel = nullptr;
+  Cluster* cluster = nullptr;
+  unsigned cluster_threads = 0;
   unsigned running = 0;
   void* scheduler = nullptr;
   std::vector<Fiber> fibers;
@@ -141,23 +151,38 @@ void run_fibers(RunningCta& cta, unsigned char* stacks) {
 
 struct Grid {
   Work* kernel;
-  unsigned ctas, threads, shared_bytes, at_once;
+  unsigned ctas, threads, shared_bytes, at_once, cluster;
   Stacks* stacks;
 };
 
-// Runs CTAs of a launch, numbered from `next`, on one operating-system thread.
-void run_ctas(const Grid& grid, unsigned multiprocessor, std::atomic<unsigned>& next) {
+// Dynamic shared memory of a CTA.
+class Chip {
+ public:
+  explicit Chip(size_t bytes) : memory_(bytes + 128) {}
+  unsigned char* begin() {
+    return memory_.data() + (128 - reinterpret_cast<uintptr_t>(memory_.data()) % 128) % 128;
+  }
+  void forget() { std::fill(memory_.begin(), memory_.end(), 0xff); }  // NaNs, because nothing has written it
+
+ private:
+  std::vector<unsigned char> memory_;
+};
+
+// Runs CTAs of a launch on one operating-system thread: of rank `rank` in every `step`-th cluster from `first` on.
+void run_ctas(const Grid& grid, unsigned first, unsigned step, unsigned rank, Cluster& cluster, Chip& chip) {
   unsigned char* stacks = grid.stacks->take();
-  std::vector<unsigned char> memory(grid.shared_bytes + 128);
-  for (unsigned index = next++; index < grid.ctas; index = next++) {
+  for (unsigned number = first; number < grid.ctas / grid.cluster; number += step) {
+    const unsigned index = number * grid.cluster + rank, multiprocessor = first * grid.cluster + rank;
     RunningCta cta;
+    cta.rank = rank, cta.dynamics = cluster.dynamics, cta.cluster = &cluster;
+    cta.cluster_threads = grid.cluster * grid.threads;
     cta.index = index, cta.threads = grid.threads, cta.multiprocessor = multiprocessor,
     cta.kernel = grid.kernel;
     cta.random = index * 2654435761u + 1;
     cta.dynamic_bytes = grid.shared_bytes;
     cta.warps.resize((grid.threads + kWarp - 1) / kWarp);
-    std::fill(memory.begin(), memory.end(), 0xff);  // NaNs, because nothing has written this memory
-    cta.dynamic = memory.data() + (128 - reinterpret_cast<uintptr_t>(memory.data()) % 128) % 128;
+    chip.forget();
+    cta.dynamic = chip.begin();
     current = &cta;
     blockIdx.x = index, blockDim.x = grid.threads, gridDim.x = grid.ctas;
     run_fibers(cta, stacks);
@@ -190,6 +215,14 @@ void meet(Barrier& barrier, unsigned count, const char* what) {
   self.barrier = &barrier, self.generation = barrier.generation;
   yield(what);
   self.barrier = nullptr;
+}
+
+void meet_cluster() {
+  const RunningCta& self = cta();
+  std::atomic<unsigned long long>& arrived = self.cluster->arrived;
+  const unsigned long long all = (arrived++ / self.cluster_threads + 1) * self.cluster_threads;
+  while (arrived < all) yield("its cluster");
+  current->progress = true;
 }
 
 const uint64_t* exchange(uint64_t value) {
@@ -244,14 +277,24 @@ extern "C" [[noreturn]] void __assertfail(const char* text, const char* file, un
   std::abort();
 }
 
-// Runs a whole launch. `at_once`: CTAs that run together; all of them in a cooperative launch.
+// Runs a whole launch. how: CTAs, threads, bytes of shared memory, CTAs that run together (all of them in a cooperative
+// launch), CTAs of a cluster.
 extern "C" __attribute__((visibility("default"), used)) void emulated_run(emulated::Work* kernel,
                                                                           const unsigned* how,
                                                                           emulated::Stacks* stacks) {
-  const emulated::Grid grid{kernel, how[0], how[1], how[2], how[3], stacks};
-  std::atomic<unsigned> next = 0;
+  const emulated::Grid grid{kernel, how[0], how[1], how[2], how[3], how[4], stacks};
+  const unsigned clusters = std::max(1u, std::min(grid.at_once, grid.ctas) / grid.cluster);
+  std::vector<emulated::Cluster> running(clusters);
+  std::vector<emulated::Chip> chips;
+  for (unsigned t = 0; t < clusters * grid.cluster; ++t) {
+    chips.emplace_back(grid.shared_bytes);
+    running[t / grid.cluster].dynamics[t % grid.cluster] = chips.back().begin();
+  }
   std::vector<std::thread> threads;
-  for (unsigned t = 0; t < std::min(grid.at_once, grid.ctas); ++t)
-    threads.emplace_back([&, t] { emulated::run_ctas(grid, t, next); });
+  for (unsigned t = 0; t < clusters * grid.cluster; ++t)
+    threads.emplace_back([&, t] {
+      emulated::run_ctas(grid, t / grid.cluster, clusters, t % grid.cluster, running[t / grid.cluster],
+                         chips[t]);
+    });
   for (std::thread& thread : threads) thread.join();
 }

@@ -53,6 +53,8 @@ struct Cta {
   Barrier barriers[16];
   unsigned char* dynamic = nullptr;
   unsigned dynamic_bytes = 0;
+  unsigned rank = 0;                   // in its cluster
+  unsigned char** dynamics = nullptr;  // `dynamic` of each CTA of the cluster
 };
 extern constinit thread_local Cta* current;
 
@@ -61,6 +63,8 @@ void yield(const char* what);
 [[noreturn]] void leave();
 // Waits until `count` threads have come.
 void meet(Barrier& barrier, unsigned count, const char* what);
+// Waits until all threads of the cluster have come.
+void meet_cluster();
 // Collects a value from each lane of this warp. Waits until all have come.
 const uint64_t* exchange(uint64_t value);
 

@@ -500,13 +500,19 @@ int cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle handle, void** a
   if (function.context != current_context() || (stream.context && stream.context != function.context))
     return kInvalidHandle;
   bool cooperative = false;
-  for (u32 i = 0; i < config->attribute_count; ++i)
-    cooperative |= config->attributes[i].id == LaunchAttributeId::kCooperative && config->attributes[i].flag;
+  u32 cluster = 1;
+  for (u32 i = 0; i < config->attribute_count; ++i) {
+    const LaunchAttribute& attribute = config->attributes[i];
+    cooperative |= attribute.id == LaunchAttributeId::kCooperative && attribute.flag;
+    if (attribute.id == LaunchAttributeId::kClusterSize) cluster = attribute.size[0];
+  }
+  constexpr u32 kMostCluster = 16;
+  if (cluster == 0 || cluster > kMostCluster || config->grid[0] % cluster != 0) return kInvalidValue;
   if (cooperative && config->grid[0] > u32(kDevices[function.context->device].multiprocessors))
     return kInvalidValue;
   const u32 at_once = cooperative ? config->grid[0] : std::min(2u, std::thread::hardware_concurrency());
   const std::shared_ptr<emulated::Work> kernel(function.bind(args));
-  const std::array<u32, 4> how = {config->grid[0], config->block[0], config->shared_bytes, at_once};
+  const std::array<u32, 5> how = {config->grid[0], config->block[0], config->shared_bytes, at_once, cluster};
   Work work = [run = function.run, kernel, how] { run(kernel.get(), how.data(), &KeptStacks::all()); };
   if (stream.capturing)
     stream.captured.push_back(std::move(work));

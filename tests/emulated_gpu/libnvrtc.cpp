@@ -84,7 +84,8 @@ int nvrtcCompileProgram(Program* program, int, const char* const*) {
   const std::string arch = read(EMULATED_GPU_SOURCE "/arch.cuh");
   for (const char* name : {"sm80", "sm90"})
     write(folder.path / "heddle/backend/cuda/arch" / (std::string(name) + ".cuh"), arch);
-  write(folder.path / "heddle/backend/cuda/arch/wgmma.cuh", read(EMULATED_GPU_SOURCE "/wgmma.cuh"));
+  for (const char* name : {"cluster.cuh", "wgmma.cuh"})
+    write(folder.path / "heddle/backend/cuda/arch" / name, read(EMULATED_GPU_SOURCE "/" + std::string(name)));
   write(folder.path / "program.cpp", with_entries(program->source));
   const std::string library = folder.path / "program.so", log = folder.path / "log";
   const std::string command =

@@ -40,7 +40,7 @@ target_compile_definitions(still_cuda PRIVATE EMULATED_GPU_STILL=1)
 target_include_directories(still_cuda PRIVATE ${PROJECT_SOURCE_DIR})
 
 # What was compiled with another emulator is not taken from the cache.
-set(emulator ${source}/device.h ${source}/device.cpp ${source}/cuda.h ${source}/arch.cuh ${source}/libnvrtc.cpp)
+set(emulator ${source}/device.h ${source}/device.cpp ${source}/cuda.h ${source}/arch.cuh ${source}/cluster.cuh ${source}/libnvrtc.cpp)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${emulator})
 set(digest "")
 foreach(file ${emulator})
@@ -81,7 +81,7 @@ if(NOT HEDDLE_SANITIZE)
   add_emulated_test(op_call_gpu_test "*")
   add_emulated_test(devices_gpu_test "*")
   # Kernels of rows are alike: some stand for all.
-  add_emulated_test(config_test "*_cuda*:*_launches*-*activation*_cuda:*gated*_cuda:*adamw*_cuda:*rms_norm*_cuda:*softmax_backward*_cuda:*rope_backward*_cuda:*cross_entropy_backward*_cuda:*layer_norm_call_cuda:*layer_norm_residual*_cuda:*copy_call_cuda:*column_sum*_cuda")
+  add_emulated_test(config_test "*_cuda*:*_launches*-*activation*_cuda:*gated*_cuda:*adamw*_cuda:*rms_norm*_cuda:*softmax_backward*_cuda:*rope_backward*_cuda:*cross_entropy_backward*_cuda:*layer_norm_call_cuda:*layer_norm_residual*_cuda:*copy_call_cuda:*column_sum*_cuda:*reduce_dim_backward*_cuda")
   add_emulated_test(attention_cut_test "*/launches:*/megakernel")
   add_emulated_test(executors_test "*/megakernel_*:Panels.*:*Specialised*")
   add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")

@@ -1,7 +1,7 @@
 #include "heddle/ops/reduce/column_sum.h"
 
-#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ops/reduce/over_rows_plan.h"
 
 namespace heddle {
 
@@ -33,9 +33,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
-RowWork row_work(const std::byte* args) {
+RowsWork work(const std::byte* args) {
   const auto& a = as<ColumnSum>(args);
-  return {.form = RowForm::kColumns, .matrices = {&a.x}, .vectors = {&a.y}};
+  Tensor x = dense(a.x.dtype, {1, a.x.size[0], a.x.last()});
+  x.stride[1] = a.x.stride[0];
+  return {.x = x, .y = a.y, .kind = kReduceSum};
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ const OpSpec& column_sum_op() {
     op.flops = flops;
     op.reference = reference;
     op.cases = column_sum_cases;
-    set_row_kernel(op, row_work);
+    set_over_rows_kernel(op, work);
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     return op;
   }();

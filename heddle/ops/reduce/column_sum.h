@@ -1,7 +1,8 @@
 // y[n] = sum over m of x[m, n], the rows added one after the other.
 #pragma once
 
-#include "heddle/ir/tensor.h"
+#include "heddle/ops/reduce/over_rows.h"
+#include "heddle/ops/reduce/reduce.h"
 
 namespace heddle {
 

@@ -1,4 +1,4 @@
-// The sum, maximum or mean of each row, read once.
+// The sum, maximum or mean of each row, read once. Kernel is the fast one; the others are steps towards it (docs/kernels.md).
 namespace reduce {
 
 struct KernelConfig {
@@ -6,19 +6,91 @@ struct KernelConfig {
   static constexpr i32 kWords = 4, kKind = kReduceSum;
 };
 
-template <class Config, u32 kRowThreads = Config::kRowThreads>
-struct Kernel {
+using device::combine, device::identity;
+
+// The larger one, or NaN.
+struct Most {};
+inline float combine(Most, float a, float b) {
+  return arch::max_or_nan(a, b);
+}
+inline float identity(Most) {
+  return identity(Max());
+}
+
+template <bool kOfMax>
+struct OpOf {
+  using Type = Sum;
+};
+template <>
+struct OpOf<true> {
+  using Type = Most;
+};
+
+template <class Config>
+struct Types {
   static constexpr u32 kThreads = Config::kThreads;
-  static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
-  static constexpr bool kOfMax = Config::kKind == kReduceMax;
+  using Op = typename OpOf<Config::kKind == kReduceMax>::Type;
+
+  static void store(const Reduce& a, i32 row, float all) {
+    store_element(kOut, a.y.data, row, Config::kKind == kReduceMean ? all / float(a.x.size[1]) : all);
+  }
+};
+
+// A thread has a row. Neighbouring threads read elements that lie a row apart, so each word of memory comes for one element.
+template <class Config>
+struct NaiveKernel : Types<Config> {
+  using T = Types<Config>;
+  using T::kThreads, T::kIn;
+  using typename T::Op;
+
+  static void run(const Reduce& a, const TensorMap*, u8*) {
+    const i32 row = i32(blockIdx.x * kThreads + threadIdx.x);
+    if (row >= a.x.size[0]) return;
+    float all = identity(Op());
+    for (i32 i = 0; i < a.x.size[1]; ++i) all = combine(Op(), all, load_element(kIn, row_of(a.x, row), i));
+    T::store(a, row, all);
+  }
+};
+
+// A CTA has a row. Neighbouring threads read neighbouring elements, and what they have is joined by halves in shared memory, with a
+// barrier for each.
+template <class Config>
+struct ImprovedKernel : Types<Config> {
+  using T = Types<Config>;
+  using T::kThreads, T::kIn;
+  using typename T::Op;
+
+  static void run(const Reduce& a, const TensorMap*, u8*) {
+    __shared__ float chip[kThreads];
+    const i32 row = i32(blockIdx.x), thread = i32(threadIdx.x);
+    float mine = identity(Op());
+    for (i32 i = thread; i < a.x.size[1]; i += i32(kThreads))
+      mine = combine(Op(), mine, load_element(kIn, row_of(a.x, row), i));
+    chip[thread] = mine;
+    for (i32 half = i32(kThreads) / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (thread < half) chip[thread] = combine(Op(), chip[thread], chip[thread + half]);
+    }
+    if (thread == 0) T::store(a, row, chip[0]);
+  }
+};
+
+// A warp or a CTA has a row: a thread reads words of 16 bytes, several at once, and adds them in registers; warps join by shuffles,
+// and a CTA has one barrier.
+template <class Config, u32 kRowThreads = Config::kRowThreads>
+struct Kernel : Types<Config> {
+  using T = Types<Config>;
+  using T::kThreads, T::kIn;
+  using typename T::Op;
+  static constexpr i32 kWords = Config::kWords;
   using Team = RowTeam<kThreads, kRowThreads>;
 
   static void run(const Reduce& a, const TensorMap*, u8*) {
     const i32 row = Team::row(), eights = a.x.size[1] / 8;
     if (row >= a.x.size[0]) return;
     const u8* const x = row_of(a.x, row);
-    float mine = kOfMax ? identity(Max()) : 0.0f;
+    float mine = identity(Op());
 #pragma unroll 1
     for (i32 begin = 0; begin < eights; begin += kWords * i32(kRowThreads)) {
       Eight<kIn> values[kWords];
@@ -30,14 +102,12 @@ struct Kernel {
 #pragma unroll
         for (i32 half = 4; half > 0; half /= 2)
 #pragma unroll
-          for (i32 i = 0; i < half; ++i)
-            eight[i] = kOfMax ? combine(Max(), eight[i], eight[i + half]) : eight[i] + eight[i + half];
-        mine = kOfMax ? combine(Max(), mine, eight[0]) : mine + eight[0];
+          for (i32 i = 0; i < half; ++i) eight[i] = combine(Op(), eight[i], eight[i + half]);
+        mine = combine(Op(), mine, eight[0]);
       });
     }
-    const float all = kOfMax ? Team::reduce(Max(), mine) : Team::reduce(Sum(), mine);
-    if (Team::thread() == 0)
-      store_element(kOut, a.y.data, row, Config::kKind == kReduceMean ? all / float(8 * eights) : all);
+    const float all = Team::reduce(Op(), mine);
+    if (Team::thread() == 0) T::store(a, row, all);
   }
 };
 

@@ -41,7 +41,7 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<SoftmaxBackward>(args);
-  return {.form = RowForm::kRows, .matrices = {&a.y, &a.dy, &a.dx}};
+  return {.form = RowForm::kRows, .matrices = {&a.y, &a.dy, &a.dx}, .has_long = true, .kept = 2};
 }
 
 }  // namespace

@@ -1,17 +1,33 @@
-// dx = y * (dy - sum of dy * y), with a row of both in registers.
+// dx = y * (dy - sum of dy * y), with a row of both in registers, of longer rows in the shared memory of a cluster, and of those that
+// it does not hold in two passes.
 namespace softmax_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4;
+  static constexpr i32 kWords = 4, kCluster = 1;
 };
 
 template <class Config>
-struct Kernel {
-  static constexpr u32 kThreads = Config::kThreads;
-  static constexpr i32 kWords = Config::kWords;
+struct Types {
   static constexpr DType kY = Config::types().y.dtype, kDy = Config::types().dy.dtype,
                          kDx = Config::types().dx.dtype;
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords;
+
+  static float add(float sum, const Eight<kY>& y, const Eight<kDy>& dy) {
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) sum = fma(dy.get(i), y.get(i), sum);
+    return sum;
+  }
+  static Eight<kDx> result(float sum, const Eight<kY>& y, const Eight<kDy>& dy) {
+    return Eight<kDx>::of([&](i32 i) { return y.get(i) * (dy.get(i) - sum); });
+  }
+};
+
+template <class Config>
+struct Kernel : Types<Config> {
+  using T = Types<Config>;
+  using T::kThreads, T::kWords, T::kY, T::kDy;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
 
   static void run(const SoftmaxBackward& a, const TensorMap*, u8*) {
@@ -22,14 +38,61 @@ struct Kernel {
     Team::template each<kWords>(
         eights, [&](i32 n, i32 at) { y[n].load(row_of(a.y, row), at), dy[n].load(row_of(a.dy, row), at); });
     float sum = 0;
-    Team::template each<kWords>(eights, [&](i32 n, i32) {
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) sum = fma(dy[n].get(i), y[n].get(i), sum);
-    });
+    Team::template each<kWords>(eights, [&](i32 n, i32) { sum = T::add(sum, y[n], dy[n]); });
     sum = Team::reduce(Sum(), sum);
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-      Eight<kDx>::of([&](i32 i) { return y[n].get(i) * (dy[n].get(i) - sum); }).store(row_of(a.dx, row), at);
+    Team::template each<kWords>(
+        eights, [&](i32 n, i32 at) { T::result(sum, y[n], dy[n]).store(row_of(a.dx, row), at); });
+  }
+};
+
+template <class Config>
+struct LongKernel : Types<Config> {
+  using T = Types<Config>;
+  using T::kThreads, T::kWords, T::kY, T::kDy;
+  using Team = RowTeam<kThreads, kThreads>;
+
+  static void run(const SoftmaxBackward& a, const TensorMap*, u8*) {
+    const i32 row = Team::row(), eights = a.y.size[1] / 8;
+    const auto each_chunk = [&](auto&& use) {
+#pragma unroll 1
+      for (i32 begin = 0; begin < eights; begin += kWords * i32(kThreads)) {
+        Eight<kY> y[kWords];
+        Eight<kDy> dy[kWords];
+        Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) {
+          y[n].load_kept(row_of(a.y, row), begin + at), dy[n].load_kept(row_of(a.dy, row), begin + at);
+        });
+        Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { use(y[n], dy[n], begin + at); });
+      }
+    };
+    float sum = 0;
+    each_chunk([&](const Eight<kY>& y, const Eight<kDy>& dy, i32) { sum = T::add(sum, y, dy); });
+    sum = Team::reduce(Sum(), sum);
+    each_chunk([&](const Eight<kY>& y, const Eight<kDy>& dy, i32 at) {
+      T::result(sum, y, dy).store(row_of(a.dx, row), at);
     });
+  }
+};
+
+template <class Config>
+struct ClusterKernel : Types<Config> {
+  using T = Types<Config>;
+  using T::kThreads, T::kY, T::kDy;
+  using Part = ClusterPart<kThreads, Config::kCluster>;
+
+  static void run(const SoftmaxBackward& a, const TensorMap*, u8*) {
+    const i32 row = Part::row();
+    const Part part(a.y.size[1] / 8);
+    const auto y = part.template kept<kY>();
+    const auto dy = part.template kept<kDy, Eight<kY>::kWords>();
+    float sum = 0;
+    part.bring([&](i32 i, i32 at) { y.copy(row_of(a.y, row), i, at), dy.copy(row_of(a.dy, row), i, at); },
+               [&](i32 i) { sum = T::add(sum, y.get(i), dy.get(i)); });
+    const float mine[1] = {Part::Team::reduce(Sum(), sum)};
+    float others[1] = {0};
+    part.exchange(mine, others);
+    sum = Part::Team::over_warp(Sum(), others[0]);
+    part.each([&](i32 i, i32 at) { T::result(sum, y.get(i), dy.get(i)).store(row_of(a.dx, row), at); });
+    part.leave();
   }
 };
 

@@ -10,6 +10,7 @@ import sys
 from heddle import _heddle
 from heddle.late_torch import follow_torch
 from heddle.ops.info import OpInfo, info
+from heddle.ops.reductions import amax, mean, sum
 
 # NVIDIA's compiler may be a package of this interpreter, whether or not its environment is activated.
 _heddle.set_python_packages([folder for folder in sys.path if folder])
@@ -20,6 +21,6 @@ for _name in NAMES:
 
 mm = globals()["matmul"]  # torch's name of it
 
-__all__ = ["NAMES", "OpInfo", "info", "mm", *NAMES]
+__all__ = ["NAMES", "OpInfo", "amax", "info", "mean", "mm", "sum", *NAMES]
 
 follow_torch()  # torch.compile must know the functions before it first meets one

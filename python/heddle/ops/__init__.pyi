@@ -3,6 +3,9 @@ from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 from heddle.ops.info import OpInfo as OpInfo
 from heddle.ops.info import info as info
+from heddle.ops.reductions import amax as amax
+from heddle.ops.reductions import mean as mean
+from heddle.ops.reductions import sum as sum
 
 class Tensor(Protocol):
     def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any: ...
@@ -966,11 +969,48 @@ def quantize_both(
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
 
-def reduce(x: T, *, kind: Literal["sum", "max", "mean"] = "sum", out: T | dict[str, T] | None = None) -> T:
+def reduce(
+    x: T,
+    *,
+    kind: Literal["sum", "max", "mean"] = "sum",
+    variant: Literal["shuffle", "improved", "naive"] = "shuffle",
+    out: T | dict[str, T] | None = None,
+) -> T:
     """y = sum, maximum or mean of each row of x
 
     x: [M, D], float32 | float16 | bfloat16
     returns y: [M], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def reduce_dim(
+    x: T,
+    *,
+    kind: Literal["sum", "max", "mean"] = "sum",
+    result: Literal["input", "f32"] = "input",
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """y = sum, maximum or mean of x over its last dimension but one
+
+    x: [G, M, D], float32 | float16 | bfloat16
+    returns y: [G, D], float32 | float16 | bfloat16
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
+    """
+
+def reduce_dim_backward(
+    x: T,
+    dy: T,
+    *,
+    kind: Literal["sum", "max", "mean"] = "sum",
+    out: T | dict[str, T] | None = None,
+) -> T:
+    """dx = the gradient of reduce_dim
+
+    x: [G, M, D], float32 | float16 | bfloat16
+    dy: [G, D], float32 | float16 | bfloat16
+    returns dx: [G, M, D], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """

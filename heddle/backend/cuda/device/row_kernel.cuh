@@ -2,6 +2,7 @@
 // neighbouring elements at a time, in words of 16 bytes; elements that are read once pass the caches by.
 #pragma once
 
+#include "heddle/backend/cuda/arch/cluster.cuh"
 #include "heddle/backend/cuda/device/value.cuh"
 
 namespace heddle::device {
@@ -63,6 +64,13 @@ struct Eight {
 inline u8* row_of(const Tensor& tensor, i32 row) {
   return tensor.data + i64(row) * tensor.stride[0] * size_of(tensor.dtype);
 }
+
+// The CTA that runs, for code that kernels have in common.
+struct ThisCta {
+  static i32 thread() { return i32(threadIdx.x); }
+  static u32 number() { return blockIdx.x; }
+  static void sync() { __syncthreads(); }
+};
 
 // The threads that have a row together: a warp, or all of a CTA. A CTA has kThreads / kRowThreads rows.
 template <u32 kThreads, u32 kRowThreads>
@@ -174,6 +182,109 @@ struct Softsum {
     sum = Team::reduce(Sum(), sum * arch::exp2((top - all) * kLog2E), 1);
     top = all;
   }
+  // Joins those of the CTAs that have a row together.
+  template <class Part>
+  void join_cluster(const Part& part) {
+    const float mine[2] = {top, sum};
+    float others[2] = {-1e38f, 0};
+    part.exchange(mine, others);
+    top = Part::Team::over_warp(Max(), others[0]);
+    sum = Part::Team::over_warp(Sum(), others[1] * arch::exp2((others[0] - top) * kLog2E));
+  }
+};
+
+// The part of a row that one of kCluster CTAs keeps in its shared memory: eights, each of the thread that copied it, so that copies
+// need no barrier.
+template <u32 kThreads, i32 kCluster>
+struct ClusterPart {
+  using Team = RowTeam<kThreads, kThreads>;
+  static constexpr i32 kSteps = 4;  // in which a part comes
+
+  explicit ClusterPart(i32 eights) {
+    room_ = (eights + kCluster - 1) / kCluster;
+    begin_ = kCluster > 1 ? i32(arch::cta_in_cluster()) * room_ : 0;
+    const i32 left = eights - begin_;
+    count_ = left < 0 ? 0 : left < room_ ? left : room_;
+  }
+  static i32 row() { return i32(blockIdx.x / kCluster); }
+
+  // Eights of one matrix, from word kFirst of each on.
+  template <DType kType, i32 kFirst = 0>
+  struct Kept {
+    uint4* words;
+    i32 room;
+
+    Eight<kType> get(i32 i) const {
+      Eight<kType> value;
+#pragma unroll
+      for (i32 n = 0; n < Eight<kType>::kWords; ++n) value.words[n] = words[i64(kFirst + n) * room + i];
+      return value;
+    }
+    void copy(const u8* row, i32 i, i32 at) const {
+#pragma unroll
+      for (i32 n = 0; n < Eight<kType>::kWords; ++n)
+        arch::copy_bytes(words + i64(kFirst + n) * room + i, row + (i64(at) * Eight<kType>::kWords + n) * 16,
+                         16);
+    }
+  };
+  template <DType kType, i32 kFirst = 0>
+  Kept<kType, kFirst> kept() const {
+    return {reinterpret_cast<uint4*>(arch::dynamic_shared() + kExchangeBytes), room_};
+  }
+
+  // copy(i, at) for each of the thread's eights, number i of the part and `at` of the row; then use(i) as they come.
+  template <class Copy, class Use>
+  void bring(Copy&& copy, Use&& use) const {
+#pragma unroll 1
+    for (i32 step = 0; step < kSteps; ++step) {
+      each(step, [&](i32 i) { copy(i, begin_ + i); });
+      arch::commit_copies();
+    }
+#pragma unroll
+    for (i32 step = 0; step < kSteps; ++step) {
+      arch::wait_copies(kSteps - 1 - step);
+      each(step, use);
+    }
+  }
+  // use(i, at) for each of them.
+  template <class Use>
+  void each(Use&& use) const {
+#pragma unroll 4
+    for (i32 i = i32(threadIdx.x); i < count_; i += i32(kThreads)) use(i, begin_ + i);
+  }
+
+  // others[n] becomes mine[n] of CTA number `lane`; lanes past the last keep theirs. No CTA ends before leave().
+  template <i32 kCount>
+  void exchange(const float (&mine)[kCount], float (&others)[kCount]) const {
+    static_assert(kCount * 4 <= kExchangeBytes);
+    float* const place = reinterpret_cast<float*>(arch::dynamic_shared());
+    if constexpr (kCluster > 1) {
+      if (threadIdx.x == 0)
+        for (i32 n = 0; n < kCount; ++n) place[n] = mine[n];
+      arch::sync_cluster();
+    }
+    if (const u32 lane = threadIdx.x % 32; lane < kCluster)
+      for (i32 n = 0; n < kCount; ++n)
+        others[n] =
+            kCluster > 1 ? arch::load_float_at(arch::at_cta(arch::on_chip(place + n), lane)) : mine[n];
+  }
+  void leave() const {
+    if constexpr (kCluster > 1) arch::sync_cluster();
+  }
+
+ private:
+  static constexpr i32 kExchangeBytes = 128;
+
+  template <class Use>
+  void each(i32 step, Use&& use) const {
+    const i32 rounds = (count_ + i32(kThreads) - 1) / i32(kThreads);
+    const i32 first = rounds * step / kSteps, last = rounds * (step + 1) / kSteps;
+#pragma unroll 4
+    for (i32 round = first; round < last; ++round)
+      if (const i32 i = i32(threadIdx.x) + round * i32(kThreads); i < count_) use(i);
+  }
+
+  i32 room_, begin_, count_;  // eights
 };
 
 }  // namespace heddle::device

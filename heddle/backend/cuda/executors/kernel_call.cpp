@@ -9,7 +9,8 @@
 namespace heddle::cuda {
 namespace {
 
-constexpr u32 kMostCluster = 8;  // that every device takes
+constexpr u32 kCluster = 8;       // that every device takes
+constexpr u32 kMostCluster = 16;  // that a function must allow
 
 void require_launch(const OpSpec& op, const KernelLaunch& launch, const StandaloneKernel& kernel) {
   const auto hold = [&](bool holds, const char* what, i64 value, i64 most) {
@@ -26,6 +27,14 @@ void require_launch(const OpSpec& op, const KernelLaunch& launch, const Standalo
          launch.grid, launch.cluster);
 }
 
+// "softmax_kernel.sm80", and which of the file's kernels runs where it is not the first.
+std::string body_of(const OpSpec& op, const KernelPlan& plan) {
+  std::string body = kernel_name(op, plan);
+  if (!plan.launches.empty() && plan.launches.front().name != KernelLaunch().name)
+    body += " " + plan.launches.front().name;
+  return plan.note.empty() ? body : body + ": " + plan.note;
+}
+
 }  // namespace
 
 KernelTarget kernel_target(const Device& device) {
@@ -37,7 +46,7 @@ KernelTarget kernel_target(const Device& device) {
 
 KernelCall::KernelCall(const OpSpec& op, const std::byte* args, KernelPlan plan, u64 context,
                        const Device& device)
-    : plan_(std::move(plan)), body_(kernel_name(op, plan_)) {
+    : plan_(std::move(plan)), body_(body_of(op, plan_)) {
   if (plan_.launches.empty())
     fail(ErrorCode::kInternal, "[{}] the plan of its kernel has no launch", op.name);
   const std::vector<StandaloneKernel> kernels =
@@ -45,6 +54,8 @@ KernelCall::KernelCall(const OpSpec& op, const std::byte* args, KernelPlan plan,
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
     const KernelLaunch& launch = plan_.launches[i];
     require_launch(op, launch, kernels[i]);
+    if (launch.cluster > kCluster)
+      driver().function_set_attribute(kernels[i].function, FunctionAttribute::kLargeClusters, 1);
     const size_t maps = std::max<size_t>(1, launch.maps.size());
     require(op.args_size() + maps * sizeof(TensorMap) + sizeof(u8*) + 128 <= kMostParamBytes,
             "[{}] its arguments are {} bytes, and {} tensor maps; a kernel takes {} bytes of both", op.name,

@@ -19,7 +19,9 @@ class KernelCall {
   // Compiles and loads the kernel, if nobody has, in the current context, whose id in the driver is `context`.
   KernelCall(const OpSpec& op, const std::byte* args, KernelPlan plan, u64 context, const Device& device);
 
-  const std::string& body() const { return body_; }  // "matmul_kernel.sm90"
+  const std::string& body() const {
+    return body_;
+  }  // "matmul_kernel.sm90", "softmax_kernel.sm80 ClusterKernel"
   i64 workspace_bytes() const { return plan_.workspace_bytes; }
   u32 tiles() const { return plan_.launches.back().grid; }
   // Launches on the site's stream. Tensor maps are made again only where an address has changed.

@@ -46,6 +46,7 @@ enum class FunctionAttribute : int {  // CUfunction_attribute
   kSharedBytes = 1,
   kRegisters = 4,
   kMaxDynamicShared = 8,
+  kLargeClusters = 14,  // more than 8 CTAs
 };
 
 enum class PointerAttribute : int { kMemoryType = 2, kDeviceOrdinal = 9 };  // CUpointer_attribute

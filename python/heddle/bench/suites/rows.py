@@ -203,9 +203,26 @@ def sums(peers, device, rows, columns):
             inputs=matrices(device, 1),
             shape=(rows, columns),
             amounts=amounts(size, 1),
-            goal={FORWARD: 0.97} if name == "reduce" else {},
+            goal={FORWARD: 0.97},
             goal_of="copy",
         )
+
+
+def middle_sums(peers, device, groups, rows, columns):
+    def exact(x):
+        return x.sum(1)
+
+    return Work(
+        name=f"reduce_dim {groups} x {rows} x {columns}",
+        ours=ops.reduce_dim,
+        exact=exact,
+        peers=peers.of(exact),
+        inputs=lambda *shape: [randn(device, *shape)],
+        shape=(groups, rows, columns),
+        amounts=amounts(groups * rows * columns * size_of(device), 1),
+        goal={FORWARD: 0.97} if columns >= 1024 else {},
+        goal_of="copy",
+    )
 
 
 def transpose(peers, device, side):
@@ -231,5 +248,9 @@ def works(peers, device, tiny):
     yield from of_rows(peers, device, rows, columns, min(rows, 512))
     yield rope(peers, device, rows, columns)
     yield from sums(peers, device, rows, columns)
+    for groups, columns_left in ((8, columns), (rows * columns // 1024, 16), (1, 8)):
+        yield middle_sums(peers, device, groups, rows * columns // groups // columns_left, columns_left)
+    if large:
+        yield from of_rows(peers, device, 1024, 1 << 17, 64, only=("softmax",))
     yield transpose(peers, device, 256 if tiny else 16384 if large else 2048)
     yield cross_entropy(peers, device, *((32, 512) if tiny else (8192, 131072) if large else (256, 32768)))

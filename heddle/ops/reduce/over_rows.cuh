@@ -1,0 +1,194 @@
+// Reduces the M rows of x [G, M, D] in words of eight elements or in single ones (over_rows.h says what a CTA takes). Included inside
+// the namespace of each kernel that does so. Each thread adds its words in their order, and then threads join by halves.
+
+// x as it lies; strides in elements.
+struct Rows {
+  const u8* data;
+  i32 groups, rows, columns;
+  i64 group_stride, row_stride;
+};
+
+// y [G, D].
+struct Reduced {
+  u8* data;
+  i64 stride;
+};
+
+// A word of one element.
+template <DType kType>
+struct One {
+  float value;
+  void load(const u8* row, i64 at) { value = load_element(kType, row, at); }
+  float get(i32) const { return value; }
+};
+template <DType kType, i32 kVector>
+struct WordOf {
+  using Type = Eight<kType>;
+};
+template <DType kType>
+struct WordOf<kType, 1> {
+  using Type = One<kType>;
+};
+
+template <i32 kKind>
+inline float both(float a, float b) {
+  return kKind == kReduceMax ? arch::max_or_nan(a, b) : a + b;
+}
+
+// Joins rows of `lines` matrices [rows, columns] on chip, `pitch` elements apart, into the first row of each.
+template <i32 kKind, i32 kThreads>
+inline void join_rows(float* chip, i32 lines, i32 pitch, i32 rows, i32 columns) {
+  ThisCta::sync();
+  while (rows > 1) {
+    const i32 half = (rows + 1) / 2, left = (rows - half) * columns;
+    for (i32 i = ThisCta::thread(); i < lines * left; i += kThreads) {
+      float* const at = chip + i / left * pitch + i % left;
+      *at = both<kKind>(*at, at[half * columns]);
+    }
+    ThisCta::sync();
+    rows = half;
+  }
+}
+
+template <i32 kKind, DType kIn, i32 kVector, i32 kThreads, i32 kWords>
+struct OverRows {
+  using Word = typename WordOf<kIn, kVector>::Type;
+
+  // The words from number `at` to `end` of a column of words that are `step` apart. row(at): where word 0 of that row lies.
+  template <class Row>
+  static void add(float (&mine)[kVector], i64 at, i64 end, i64 step, Row&& row) {
+#pragma unroll 1
+    for (; at < end; at += kWords * step) {
+      Word words[kWords];
+#pragma unroll
+      for (i32 n = 0; n < kWords; ++n)
+        if (at + n * step < end) row(words[n], at + n * step);
+#pragma unroll
+      for (i32 n = 0; n < kWords; ++n)
+        if (at + n * step < end)
+#pragma unroll
+          for (i32 i = 0; i < kVector; ++i) mine[i] = both<kKind>(mine[i], words[n].get(i));
+    }
+  }
+
+  // store(g, part, d, value) takes what the CTA's part of outputs is.
+  template <class Store>
+  static void along_lines(const Rows& x, const RowsCut& cut, float* chip, Store&& store) {
+    const i32 thread = ThisCta::thread(), line = thread / cut.team, inside = thread % cut.team;
+    const i32 part = i32(ThisCta::number() % u32(cut.parts));
+    const i64 first = i64(ThisCta::number() / u32(cut.parts)) * cut.groups;
+    const bool is_there = line < cut.groups && first + line < x.groups;
+    const i64 words = i64(x.rows) * x.columns / kVector, begin = part * cut.each;
+    const u8* const data = x.data + (first + line) * x.group_stride * size_of(kIn);
+    float mine[kVector];
+#pragma unroll
+    for (float& value : mine) value = kKind == kReduceMax ? identity(Max()) : 0.0f;
+    if (is_there)
+      add(mine, begin + inside, begin + cut.each < words ? begin + cut.each : words, cut.team,
+          [&](Word& word, i64 at) { word.load(data, at); });
+    // Columns of a power of two come again inside a word.
+    i32 width = kVector;
+#pragma unroll
+    for (i32 half = kVector / 2; half > 0; half /= 2)
+      if (half % x.columns == 0) {
+        width = half;
+#pragma unroll
+        for (i32 i = 0; i < half; ++i) mine[i] = both<kKind>(mine[i], mine[i + half]);
+      }
+    if (line < cut.groups)
+#pragma unroll
+      for (i32 i = 0; i < kVector; ++i)
+        if (i < width) chip[thread * width + i] = mine[i];
+    const i32 pitch = cut.team * width;
+    join_rows<kKind, kThreads>(chip, cut.groups, pitch, pitch / x.columns, x.columns);
+    for (i32 i = thread; i < cut.groups * x.columns; i += kThreads)
+      if (const i32 own = i / x.columns; first + own < x.groups)
+        store(i32(first) + own, part, i % x.columns, chip[own * pitch + i % x.columns]);
+  }
+
+  // As above; store_word(g, part, word, values) takes words of outputs where one thread has all rows.
+  template <class Store, class StoreWord>
+  static void down_columns(const Rows& x, const RowsCut& cut, float* chip, Store&& store,
+                           StoreWord&& store_word) {
+    const i32 thread = ThisCta::thread(), inside = thread % cut.team, group = thread / cut.team;
+    const i32 across = x.columns / kVector;
+    const i64 words = i64(x.groups) * across, blocks = (words + cut.team - 1) / cut.team;
+    const i32 part = i32(ThisCta::number() / blocks);
+    const i64 first = ThisCta::number() % blocks * cut.team, own = first + inside;
+    const i64 begin = part * cut.each, end = begin + cut.each < x.rows ? begin + cut.each : x.rows;
+    float mine[kVector];
+#pragma unroll
+    for (float& value : mine) value = kKind == kReduceMax ? identity(Max()) : 0.0f;
+    if (own < words) {
+      const u8* const data = x.data + own / across * x.group_stride * size_of(kIn);
+      const i64 pitch = x.row_stride * size_of(kIn);
+      add(mine, begin + group, end, cut.groups,
+          [&](Word& word, i64 row) { word.load(data + row * pitch, own % across); });
+    }
+    if (cut.groups == 1) {
+      if (own < words) store_word(i32(own / across), part, i32(own % across), mine);
+      return;
+    }
+#pragma unroll
+    for (i32 i = 0; i < kVector; ++i) chip[thread * kVector + i] = mine[i];
+    join_rows<kKind, kThreads>(chip, 1, 0, cut.groups, cut.team * kVector);
+    for (i32 i = thread; i < cut.team * kVector; i += kThreads)
+      if (const i64 word = first + i / kVector; word < words)
+        store(i32(word / across), part, i32(word % across) * kVector + i % kVector, chip[i]);
+  }
+};
+
+// The launches of a kernel. Config has threads, words, and the form of x.
+template <class Config, i32 kKind, DType kIn, DType kOut>
+struct Reduction {
+  static constexpr i32 kThreads = i32(Config::kThreads), kVector = Config::kVector;
+  static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0};
+
+  static float result(float value, i32 rows) { return kKind == kReduceMean ? value / float(rows) : value; }
+
+  static void run(const Rows& x, const Reduced& y, u8* workspace) {
+    __shared__ float chip[kThreads * kVector];
+    using Work = OverRows<kKind, kIn, kVector, kThreads, Config::kWords>;
+    const RowsCut cut = rows_cut(x.rows, x.columns, kForm, true);
+    const auto part_of = [&](i32 g, i32 part) { return (i64(g) * cut.parts + part) * x.columns; };
+    const auto store = [&](i32 g, i32 part, i32 d, float value) {
+      if (cut.parts == 1)
+        store_element(kOut, y.data, g * y.stride + d, result(value, x.rows));
+      else
+        reinterpret_cast<float*>(workspace)[part_of(g, part) + d] = value;
+    };
+    if constexpr (kForm.lines) {
+      Work::along_lines(x, cut, chip, store);
+    } else {
+      Work::down_columns(x, cut, chip, store, [&](i32 g, i32 part, i32 word, float(&values)[kVector]) {
+        if constexpr (kVector == 8)
+          if (cut.parts == 1 && y.stride % 8 == 0) {
+            Eight<kOut>::of([&](i32 i) {
+              return result(values[i], x.rows);
+            }).store(y.data + g * y.stride * size_of(kOut), word);
+            return;
+          }
+#pragma unroll
+        for (i32 i = 0; i < kVector; ++i) store(g, part, word * kVector + i, values[i]);
+      });
+    }
+  }
+
+  // Adds up the parts.
+  static void finish(const Rows& x, const Reduced& y, u8* workspace) {
+    __shared__ float chip[kThreads];
+    using Work = OverRows<kKind, DType::kF32, 1, kThreads, 8>;
+    const i32 parts = rows_cut(x.rows, x.columns, kForm, true).parts;
+    const Rows all{workspace, x.groups, parts, x.columns, i64(parts) * x.columns, x.columns};
+    const RowsForm form = parts_form(x.columns, kThreads);
+    const RowsCut cut = rows_cut(parts, x.columns, form, false);
+    const auto store = [&](i32 g, i32, i32 d, float value) {
+      store_element(kOut, y.data, g * y.stride + d, result(value, x.rows));
+    };
+    if (form.lines)
+      Work::along_lines(all, cut, chip, store);
+    else
+      Work::down_columns(all, cut, chip, store,
+                         [&](i32 g, i32 part, i32 d, float(&value)[1]) { store(g, part, d, value[0]); });
+  }
+};

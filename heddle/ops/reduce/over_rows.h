@@ -1,0 +1,90 @@
+// How a whole kernel cuts x [G, M, D] whose M rows it reduces (over_rows.cuh). Host and device compute it from the same numbers. It
+// follows from M and D alone, so that the order of a sum does not depend on G.
+#pragma once
+
+#include "heddle/base/types.h"
+
+namespace heddle {
+
+// Numbers of one call that are constants of its kernel.
+struct RowsForm {
+  i32 threads;  // a CTA has
+  i32 vector;   // neighbouring elements that a thread takes at once, a word: 8 or 1
+  bool lines;   // rows lie end to end, and threads go along a line of M * D elements; else down columns
+};
+
+struct RowsCut {
+  i32 team;    // lines: threads that share a line. columns: neighbouring words of a CTA
+  i32 groups;  // lines: those of a CTA. columns: rows that a CTA takes at once
+  i32 parts;   // CTAs that share outputs; what they have is added by another launch
+  i64 each;    // words of a line, or rows, that one of them takes
+};
+
+namespace over_rows {
+
+constexpr i32 kLongPart = 32;     // words of a thread that make a CTA worth its while
+constexpr i32 kMostParts = 1024;  // a line has
+constexpr i32 kManyCtas = 1024;   // fill a GPU evenly; a quarter of them is not worth another launch
+
+constexpr i64 ceil_div(i64 a, i64 b) {
+  return (a + b - 1) / b;
+}
+constexpr i64 least(i64 a, i64 b) {
+  return a < b ? a : b;
+}
+constexpr i64 clamped(i64 a, i64 low, i64 high) {
+  return a < low ? low : least(a, high);
+}
+// The words after which a line is again at the same column.
+constexpr i32 period(i32 columns, i32 vector) {
+  i32 common = vector;
+  while (columns % common != 0) common /= 2;
+  return columns / common;
+}
+
+}  // namespace over_rows
+
+// `split`: the outputs of a CTA may be added up with those of others. Lines: period() is at most the threads of a CTA, so that each
+// thread has the same columns in all of its words.
+constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form, bool split) {
+  using namespace over_rows;
+  RowsCut cut{0, 0, 1, rows};
+  if (form.lines) {
+    const i32 unit = period(columns, form.vector);
+    const i64 words = i64(rows) * columns / form.vector;
+    cut.team = unit * i32(clamped(ceil_div(words, 8 * unit), 1, form.threads / unit));
+    if (cut.team == 1 && words > 1) cut.team = 2;  // neighbours share the 32 bytes that memory gives
+    cut.groups = form.threads / cut.team;
+    cut.each = words;
+    if (!split || words <= 2ll * kLongPart * form.threads) return cut;
+    cut.parts = i32(least(kMostParts, ceil_div(words, i64(kLongPart) * cut.team)));
+    cut.each = ceil_div(ceil_div(words, cut.parts), cut.team) * cut.team;
+    cut.parts = i32(ceil_div(words, cut.each));
+    return cut;
+  }
+  // Rows of a few words are enough where parts are added up: there is little to read, and one CTA would take long.
+  const i32 most = split ? 8 : form.threads / 8;
+  for (cut.groups = 1; cut.groups < most && rows >= 32 * cut.groups;) cut.groups *= 2;
+  cut.team = form.threads / cut.groups;
+  if (!split) return cut;
+  const i64 blocks = ceil_div(columns / form.vector, cut.team);
+  if (4 * blocks >= kManyCtas) return cut;
+  cut.parts =
+      i32(clamped(ceil_div(kManyCtas, blocks), 1, clamped(rows / (kLongPart * cut.groups), 1, kMostParts)));
+  cut.each = ceil_div(ceil_div(rows, cut.parts), cut.groups) * cut.groups;
+  cut.parts = i32(ceil_div(rows, cut.each));
+  return cut;
+}
+
+// CTAs of the launch.
+constexpr i64 rows_grid(i32 groups, i32 columns, const RowsForm& form, const RowsCut& cut) {
+  if (form.lines) return over_rows::ceil_div(groups, cut.groups) * cut.parts;
+  return over_rows::ceil_div(i64(groups) * (columns / form.vector), cut.team) * cut.parts;
+}
+
+// How the parts of a cut are added up: f32 [G, parts, D].
+constexpr RowsForm parts_form(i32 columns, i32 threads) {
+  return {.threads = threads, .vector = 1, .lines = columns < 8};
+}
+
+}  // namespace heddle

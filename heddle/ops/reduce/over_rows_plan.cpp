@@ -1,0 +1,89 @@
+#include "heddle/ops/reduce/over_rows_plan.h"
+
+#include <fmt/format.h>
+
+#include "heddle/ir/shape.h"
+#include "heddle/ops/reduce/over_rows.h"
+
+namespace heddle {
+namespace {
+
+constexpr i32 kRowsOfThread = 16;  // it takes them all,
+constexpr i32 kWideRow = 64;       // if its neighbours read next to it
+
+// False where words of eight elements would not begin at multiples of 16 bytes, in memory or in a line.
+bool has_words(const Tensor& x, bool lines) {
+  const i64 size = size_of(x.dtype);
+  if (x.size[0] > 1 && x.stride[0] * size % 16 != 0) return false;
+  if (lines) return i64(x.size[1]) * x.size[2] % 8 == 0;
+  return x.size[2] % 8 == 0 && (x.size[1] == 1 || x.stride[1] * size % 16 == 0);
+}
+
+RowsForm form_of(const Tensor& x, i32 threads) {
+  const i32 rows = x.size[1], columns = x.size[2];
+  const bool is_dense = rows == 1 || x.stride[1] == columns;
+  const bool takes_columns = has_words(x, false) && columns >= kWideRow && rows <= kRowsOfThread;
+  for (const i32 vector : {8, 1})
+    for (const bool lines : {true, false}) {
+      if (lines && (!is_dense || takes_columns || over_rows::period(columns, vector) > threads)) continue;
+      if (vector == 1 || has_words(x, lines)) return {threads, vector, lines};
+    }
+  return {threads, 1, false};
+}
+
+std::vector<OpConfig> configs() {
+  const auto config = [](i64 threads, i64 words) {
+    return OpConfig{{kKernelValue, 1}, {"threads", threads}, {"words", words}};
+  };
+  return {config(256, 4), config(256, 8).reordering(), config(512, 4).reordering(),
+          config(128, 8).reordering()};
+}
+
+std::string misfit(const RowsWork& work) {
+  for (const Tensor* tensor : {&work.x, &work.y})
+    if (!is_wide_float(tensor->dtype))
+      return fmt::format("{} has elements that are no floats", shape_text(*tensor));
+  return "";
+}
+
+KernelPlan plan(const RowsWork& work, const OpConfig& wanted) {
+  KernelPlan made{.why_not = misfit(work), .file = "sm80"};
+  if (!made.why_not.empty()) return made;
+  const OpConfig config = wanted.values().empty() ? configs().front() : wanted;
+  const i32 groups = work.x.size[0], rows = work.x.size[1], columns = work.x.size[2];
+  const RowsForm form = form_of(work.x, i32(config.at("threads")));
+  const RowsCut cut = rows_cut(rows, columns, form, true);
+  made.constants = OpConfig{{"threads", form.threads},
+                            {"words", config.at("words")},
+                            {"vector", form.vector},
+                            {"lines", form.lines},
+                            {"kind", work.kind}};
+  const auto add = [&](const char* name, i64 grid) {
+    constexpr i64 kMostCtas = 0x7fffffff;
+    if (grid > kMostCtas)
+      made.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
+    made.launches.push_back({.name = name, .grid = u32(grid), .threads = u32(form.threads)});
+  };
+  add("Kernel", rows_grid(groups, columns, form, cut));
+  if (cut.parts == 1) return made;
+  const RowsForm last = parts_form(columns, form.threads);
+  add("Finish", rows_grid(groups, columns, last, rows_cut(cut.parts, columns, last, false)));
+  made.workspace_bytes = i64(groups) * cut.parts * columns * i64(sizeof(float));
+  return made;
+}
+
+}  // namespace
+
+void set_over_rows_kernel(OpSpec& op, RowsWorkRule rule) {
+  op.kernel = [rule](const std::byte* args, const KernelTarget& target, const OpConfig& config) {
+    constexpr i32 kFirstArch = 80;
+    if (target.arch < kFirstArch)
+      return KernelPlan{.why_not = "it is written for compute capability 8.0 and later"};
+    return plan(rule(args), config);
+  };
+  op.configs = [rule](const std::byte* args, const TilingTarget& target) {
+    return target.kernels && misfit(rule(args)).empty() ? configs() : std::vector<OpConfig>();
+  };
+}
+
+}  // namespace heddle

@@ -1,0 +1,44 @@
+// Tile body of reduce_dim. Included once per target, inside its namespace.
+namespace reduce_dim {
+
+#include "heddle/ops/reduce/reduce_view.cuh"
+
+constexpr i32 kFewColumns = 16;  // too few to go along them
+
+struct Body {
+  template <class Block>
+  static void run(Block& block, const ReduceDim& a, const TileCoord& t) {
+    block.inputs();
+    for (i32 g = t[0]; g < t[1]; ++g) {
+      if (a.x.size[2] < kFewColumns) {
+        for (i32 d = t[2]; d < t[3]; ++d) block.row(a.y, g).set(d, reduce_column(block, a, g, d));
+      } else {
+        auto y = block.row(a.y, g).from(t[2]);
+        block.map(t[3] - t[2], [&](auto i) { y.store(i, reduce_rows(block, a, g, t[2], i)); });
+      }
+    }
+  }
+
+ private:
+  template <class Block>
+  static float reduce_column(Block& block, const ReduceDim& a, i32 g, i32 d) {
+    auto first = block.row(a.x, g, 0).from(d);
+    if (a.x.stride[1] == 1) return reduce_view(block, a.kind, a.x.size[1], first);
+    return reduce_view(block, a.kind, a.x.size[1], first.every(a.x.stride[1]));
+  }
+
+  template <class Block, class Index>
+  static auto reduce_rows(Block& block, const ReduceDim& a, i32 g, i32 begin, Index i) {
+    auto all = block.row(a.x, g, 0).from(begin).load(i);
+    auto nan = nan_of(all);
+    for (i32 row = 1; row < a.x.size[1]; ++row) {
+      auto value = block.row(a.x, g, row).from(begin).load(i);
+      nan = nan + nan_of(value);
+      all = a.kind == kReduceMax ? max(all, value) : all + value;
+    }
+    if (a.kind == kReduceMax) return all + nan;
+    return a.kind == kReduceMean ? all / float(a.x.size[1]) : all;
+  }
+};
+
+}  // namespace reduce_dim

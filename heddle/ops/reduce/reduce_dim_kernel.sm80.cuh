@@ -1,0 +1,32 @@
+// A reduction over the middle dimension, in one launch, or in two where one CTA for each output would leave a GPU idle.
+namespace reduce_dim {
+
+#include "heddle/ops/reduce/over_rows.cuh"
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 256;
+  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kKind = kReduceSum;
+};
+
+inline Rows rows_of(const ReduceDim& a) {
+  return {a.x.data, a.x.size[0], a.x.size[1], a.x.size[2], a.x.stride[0], a.x.stride[1]};
+}
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  using Work = Reduction<Config, Config::kKind, Config::types().x.dtype, Config::types().y.dtype>;
+
+  static void run(const ReduceDim& a, const TensorMap*, u8* workspace) {
+    Work::run(rows_of(a), {a.y.data, a.y.stride[0]}, workspace);
+  }
+};
+
+template <class Config>
+struct Finish : Kernel<Config> {
+  static void run(const ReduceDim& a, const TensorMap*, u8* workspace) {
+    Kernel<Config>::Work::finish(rows_of(a), {a.y.data, a.y.stride[0]}, workspace);
+  }
+};
+
+}  // namespace reduce_dim
