@@ -13,7 +13,8 @@ import device_kernel as dk
 
 OP = "heddle/ops/flash_attention"
 NAMES = ("dim", "value_dim", "groups", "keys", "stages", "softcap")
-TENSORS = ("q", "k", "v", "bias", "sinks", "alibi_slopes", "cu_seqlens_q", "cu_seqlens_k", "y", "lse")
+TENSORS = ("q", "k", "v", "bias", "sinks", "alibi_slopes", "cu_seqlens_q", "cu_seqlens_k", "y_in", "lse_in")
+TENSORS += ("y", "lse")
 # dim, value_dim, groups, keys, stages, softcap; dtype; optional tensors
 KERNELS = {
     "d128_k128": ((128, 128, 2, 128, 2, 0), "bf16", ()),

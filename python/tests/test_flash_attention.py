@@ -160,6 +160,40 @@ def test_lse_and_its_gradient():
     check(lambda q, k, v: heddle.ops.flash_attention(q, k, v)[1], wanted, inputs(heads=2))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_chunks_of_keys_continue_one_another(dtype):
+    tolerance = 2e-5 if dtype == torch.float32 else 1e-2
+
+    def in_chunks(q, k, v):
+        y = lse = None
+        for begin in range(0, k.shape[1], 20):
+            keys, values = (each[:, begin : begin + 20] for each in (k, v))
+            # The last query stands at the last key of all.
+            offset = k.shape[1] - begin - keys.shape[1]
+            y, lse = heddle.ops.flash_attention(
+                q, keys, values, y_in=y, lse_in=lse, causal=True, q_offset=offset
+            )
+        return y, lse
+
+    def at_once(q, k, v):
+        return heddle.ops.flash_attention(q, k, v, causal=True)
+
+    tensors = inputs(dtype=dtype)
+    check(lambda *each: in_chunks(*each)[0], lambda *each: at_once(*each)[0], tensors, tolerance)
+    check(lambda *each: in_chunks(*each)[1], lambda *each: at_once(*each)[1], tensors, tolerance)
+
+
+def test_nothing_is_continued_where_lse_in_is_infinite():
+    q, k, v = inputs()
+    y, lse = heddle.ops.flash_attention(q, k, v)
+    before = torch.full_like(y, float("nan")), torch.full_like(lse, LOW)
+    again = heddle.ops.flash_attention(q, k, v, y_in=before[0], lse_in=before[1])
+    torch.testing.assert_close(again, (y, lse))
+    # No keys at all: what was before remains.
+    unseen = heddle.ops.flash_attention(q, k, v, y_in=y, lse_in=lse, causal=True, q_offset=-100)
+    torch.testing.assert_close(unseen, (y, lse))
+
+
 def test_layout_of_torch_is_taken_without_a_copy():
     q, k, v = (each.transpose(1, 2).contiguous().transpose(1, 2) for each in inputs())
     y, _ = heddle.ops.flash_attention(q, k, v)
@@ -185,6 +219,8 @@ def test_what_does_not_fit_is_named():
         heddle.ops.flash_attention(q, k[:, :, :1].expand(-1, -1, 3, -1), v[:, :, :1].expand(-1, -1, 3, -1))
     with pytest.raises(heddle.InvalidArgument, match="only one of cu_seqlens_q and cu_seqlens_k"):
         heddle.ops.flash_attention(q, k, v, cu_seqlens_q=torch.zeros(2, dtype=torch.int32))
+    with pytest.raises(heddle.InvalidArgument, match="only one of y_in and lse_in"):
+        heddle.ops.flash_attention(q, k, v, y_in=torch.zeros(2, 37, 4, 24))
     with pytest.raises(heddle.InvalidArgument, match=r"bias is .*must be \[2 or 1, 4 or 1, 37, 50\]"):
         heddle.ops.flash_attention(q, k, v, bias=torch.zeros(2, 3, 37, 50))
 

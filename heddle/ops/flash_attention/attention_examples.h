@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "heddle/ir/cases.h"
@@ -18,9 +19,11 @@ struct AttentionExample {
   std::vector<i32> bias;  // {batch, heads} of it; empty: none
   bool sinks = false, alibi = false;
   std::vector<i32> query_starts, key_starts;  // empty: one sequence
+  bool continues = false;                     // an earlier result
 };
 
-inline std::vector<AttentionExample> attention_examples() {
+// Of one sequence.
+inline std::vector<AttentionExample> plain_attention_examples() {
   return {
       {.batch = 2,
        .queries = 5,
@@ -68,6 +71,12 @@ inline std::vector<AttentionExample> attention_examples() {
        .causal = true,
        .bias = {1, 1},
        .sinks = true},
+  };
+}
+
+// Several sequences, earlier results, lists of blocks.
+inline std::vector<AttentionExample> special_attention_examples() {
+  return {
       {.queries = 60,
        .keys = 90,
        .heads = 2,
@@ -86,7 +95,31 @@ inline std::vector<AttentionExample> attention_examples() {
        .alibi = true,
        .query_starts = {2, 20, 40},
        .key_starts = {1, 22, 39}},
+      {.queries = 67, .keys = 40, .dim = 16, .causal = true, .continues = true},
+      {.batch = 2,
+       .queries = 37,
+       .keys = 131,
+       .heads = 6,
+       .groups = 2,
+       .dim = 20,
+       .value_dim = 24,
+       .sinks = true,
+       .continues = true},
+      {.queries = 40,
+       .keys = 40,
+       .heads = 2,
+       .groups = 2,
+       .dim = 16,
+       .query_starts = {2, 20, 40},
+       .key_starts = {1, 22, 39},
+       .continues = true},
   };
+}
+
+inline std::vector<AttentionExample> attention_examples() {
+  std::vector<AttentionExample> all = plain_attention_examples();
+  for (const AttentionExample& e : special_attention_examples()) all.push_back(e);
+  return all;
 }
 
 // Gives the arguments of an op of the family what an example says.
@@ -115,10 +148,17 @@ void fill_given(const AttentionExample& e, DType type, Args& args) {
   args.delta = input(DType::kF32, {e.batch, e.heads, e.queries});
 }
 
+// Has no earlier result for some rows.
+inline void leave_out_results(const Tensor& lse_in, Values& values) {
+  std::vector<double> all = values.read(lse_in);
+  for (size_t i = 0; i < all.size(); i += 5) all[i] = -std::numeric_limits<double>::infinity();
+  values.write(lse_in, all);
+}
+
 // Writes where sequences begin, and slopes that push far keys away.
 template <class Args>
 std::function<void(std::byte*, Values&)> prepare_attention(const AttentionExample& e) {
-  if (e.query_starts.empty() && !e.alibi) return {};
+  if (e.query_starts.empty() && !e.alibi && !e.continues) return {};
   return [e](std::byte* bytes, Values& values) {
     const auto& a = as<Args>(bytes);
     if (e.alibi) {
@@ -126,6 +166,8 @@ std::function<void(std::byte*, Values&)> prepare_attention(const AttentionExampl
       for (double& slope : slopes) slope = std::abs(slope);
       values.write(a.alibi_slopes, slopes);
     }
+    if constexpr (requires { a.lse_in; })
+      if (e.continues) leave_out_results(a.lse_in, values);
     if constexpr (requires { a.cu_seqlens_q; })
       if (!e.query_starts.empty()) {
         values.write(a.cu_seqlens_q, std::vector<double>(e.query_starts.begin(), e.query_starts.end()));

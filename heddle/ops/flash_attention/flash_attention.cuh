@@ -41,11 +41,37 @@ struct Body {
       auto in = block.row(a.q, work.batch, work.query(r), work.head(r));
       auto query = chip.by_keys.left_row(r);
       block.map(a.q.last(), [&](auto i) { query.store(i, in.load(i)); });
-      const bool sink = a.sinks.exists();
+    }
+  }
+
+  // The softmax begins with the sink, and with an earlier result.
+  template <class Block, class Chip>
+  static void begin_sums(Block& block, const FlashAttention& a, const Work& work, Chip& chip) {
+    const bool sink = a.sinks.exists(), continues = a.lse_in.exists();
+    const i32 rows = work.rows(), dim = a.v.last();
+    for (i32 r = 0; r < rows; ++r) {
       chip.best.set(r, sink ? float(block.row(a.sinks).get(work.head(r))) : kLowest);
       chip.total.set(r, sink ? 1.0f : 0.0f);
+      if (continues) chip.here.set(r, block.row(a.lse_in, work.batch, work.head(r)).get(work.query(r)));
     }
-    block.map(work.rows() * a.v.last(), [&](auto i) { chip.sums.store(i, 0.0f); });
+    block.map(rows * dim, [&](auto i) { chip.sums.store(i, 0.0f); });
+    if (!continues) return;
+    block.sync();
+    block.map(rows, [&](auto r) {
+      const auto before = chip.best.load(r), earlier = chip.here.load(r), best = max(before, earlier);
+      const auto weight = weight_below(earlier, best);
+      chip.total.store(r, fma(chip.total.load(r), exp(before - best), weight));
+      chip.best.store(r, best);
+      chip.decay.store(r, weight);
+    });
+    block.sync();
+    for (i32 r = 0; r < rows; ++r) {
+      const float weight = chip.decay.get(r);
+      if (!(weight > 0)) continue;  // y_in is not read where lse_in is -inf
+      auto earlier = block.row(a.y_in, work.batch, work.query(r), work.head(r));
+      auto sum = chip.sums.from(r * dim);
+      block.map(dim, [&](auto i) { sum.store(i, earlier.load(i) * weight); });
+    }
   }
 
   // Products become scores. `begin`: the chunk's first key.
@@ -141,6 +167,7 @@ struct Body {
   template <class Block, class Chip>
   static void attend(Block& block, const FlashAttention& a, const Work& work, Chip& chip) {
     load_queries(block, a, work, chip);
+    begin_sums(block, a, work, chip);
     block.sync();
     const i32 begin = work.keys_of(0).begin, end = work.keys_of(work.rows() - 1).end;
     for (i32 key = begin / kChunk * kChunk; key < end; key += kChunk) add_chunk(block, a, work, chip, key);

@@ -6,11 +6,12 @@
 //   lse = log of the sum of exp(x); a sink is one more term of that sum, without a value
 // Which keys a query sees: attention_mask.h. A query that sees none gets y = 0 and lse = -inf (its sink, if there is one).
 // A score below -1e38 counts as unseen, so a bias may hold -inf or the lowest finite value.
+// y_in and lse_in are what a call has given for the same queries and other keys: y and lse are then those of all these keys. An
+// earlier result counts as one more key, with the score lse_in and the value y_in; where lse_in is -inf there was none.
 // Several sequences of different lengths follow one another, without gaps, in a batch of 1: sequence n has the queries
 // [cu_seqlens_q[n], cu_seqlens_q[n + 1]) and the keys [cu_seqlens_k[n], cu_seqlens_k[n + 1]).
 #pragma once
 
-#include "heddle/ir/tensor.h"
 #include "heddle/ops/flash_attention/attention_mask.h"
 
 namespace heddle {
@@ -24,6 +25,8 @@ struct FlashAttention {
   Tensor alibi_slopes;  // optional f32 [H]
   Tensor cu_seqlens_q;  // optional i32 [N + 1]
   Tensor cu_seqlens_k;  // i32 [N + 1]; with cu_seqlens_q
+  Tensor y_in;          // optional [B, S, H, E], of any float
+  Tensor lse_in;        // f32 [B, H, S]; with y_in
   Tensor y;             // [B, S, H, E]
   Tensor lse;           // f32 [B, H, S]
   float scale = 0;      // 0: 1 / sqrt(D)
@@ -43,6 +46,8 @@ struct FlashAttention {
     v.optional_read("alibi_slopes", s.alibi_slopes, "H", "f32");
     v.optional_read("cu_seqlens_q", s.cu_seqlens_q, "N", "i32");
     v.optional_read("cu_seqlens_k", s.cu_seqlens_k, "N", "i32");
+    v.optional_read("y_in", s.y_in, "B, S, H, E");
+    v.optional_read("lse_in", s.lse_in, "B, H, S", "f32");
     v.write("y", s.y, "B, S, H, E");
     v.write("lse", s.lse, "B, H, S", "f32");
     v.attribute("scale", s.scale);

@@ -4,7 +4,6 @@
 // Every sum has one order: the same inputs give the same bits.
 #pragma once
 
-#include "heddle/ir/tensor.h"
 #include "heddle/ops/flash_attention/attention_mask.h"
 
 namespace heddle {

@@ -413,15 +413,10 @@ struct Kernel : Facts<Config> {
         const i32 query = query_of(first, j);
         if constexpr (kHasAlibi) x -= steep * fabsf(apart + float(query) - float(j / 2 % 2 * 8));
         if constexpr (kHasBias)
-          x += load_bias(bias, min(query, a.bias.size[2] - 1) * a.bias.stride[2] +
-                                   min(key + j / 2 % 2 * 8, a.bias.size[3] - 1));
+          x += load_element<F::kTypes.bias.dtype>(bias, min(query, a.bias.size[2] - 1) * a.bias.stride[2] +
+                                                            min(key + j / 2 % 2 * 8, a.bias.size[3] - 1));
         s[j] = x;
       }
-    }
-    static float load_bias(const u8* from, i64 at) {
-      if constexpr (F::kTypes.bias.dtype == DType::kF32) return reinterpret_cast<const float*>(from)[at];
-      const u16 bits = reinterpret_cast<const u16*>(from)[at];
-      return F::kTypes.bias.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
     }
 
     void to_gradients() {

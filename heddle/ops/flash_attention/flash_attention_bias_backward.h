@@ -2,7 +2,6 @@
 // batches and heads that share a bias, in their order.
 #pragma once
 
-#include "heddle/ir/tensor.h"
 #include "heddle/ops/flash_attention/attention_mask.h"
 
 namespace heddle {

@@ -99,6 +99,7 @@ struct Kernel {
   static constexpr arch::Terms kTerms = kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
+  static constexpr bool kContinues = kTypes.lse_in.rank > 0;
   static constexpr bool kHasSinks = kTypes.sinks.rank > 0, kHasParts = kTypes.cu_seqlens_q.rank > 0;
   static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
 
@@ -395,14 +396,10 @@ struct Kernel {
         x = Config::kSoftcap ? cap - 2 * cap * arch::reciprocal(arch::exp2(x * inward) + 1) : x * scale;
         const i32 at = key_of(begin, i);
         if constexpr (kHasAlibi) x -= slope * fabsf(apart + float(i / 2 % 2 * 8) - float(at));
-        if constexpr (kHasBias) x += load_bias(bias[i / 2 % 2], min(at, a.bias.size[3] - 1));
+        if constexpr (kHasBias)
+          x += load_element<kTypes.bias.dtype>(bias[i / 2 % 2], min(at, a.bias.size[3] - 1));
         s[i] = x;
       }
-    }
-    static float load_bias(const u8* from, i32 at) {
-      if constexpr (kTypes.bias.dtype == DType::kF32) return reinterpret_cast<const float*>(from)[at];
-      const u16 bits = reinterpret_cast<const u16*>(from)[at];
-      return kTypes.bias.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
     }
 
     void store() const {
@@ -413,30 +410,43 @@ struct Kernel {
         if (m >= tile.sequence.queries()) continue;
         float total = softmax.total[r], top = softmax.best[r] * exponent, factor = 1;
         if constexpr (kHasSinks) {
-          const float sink = load_sink(tile.head) * kLog2E, before = top;
+          const float sink = load_element<kTypes.sinks.dtype>(a.sinks.data, tile.head) * kLog2E, before = top;
           top = fmaxf(top, sink), factor = arch::exp2(before - top);
           total = __fmaf_rn(total, factor, arch::exp2(sink - top));
         }
-        const float inverse = total > 0 ? factor / total : 0;
         const i32 query = tile.sequence.query_begin + m;
+        float share = 0;  // that an earlier result has
+        if constexpr (kContinues) {
+          const i64 at = tile.batch * a.lse_in.stride[0] + tile.head * a.lse_in.stride[1] + query;
+          const float lse = reinterpret_cast<const float*>(a.lse_in.data)[at] * kLog2E, before = top;
+          top = fmaxf(top, lse);
+          const float smaller = arch::exp2(before - top), earlier = arch::exp2(lse - top);
+          factor *= smaller, total = __fmaf_rn(total, smaller, earlier);
+          share = total > 0 ? earlier / total : 0;
+        }
+        const float inverse = total > 0 ? factor / total : 0;
         u32* const to = reinterpret_cast<u32*>(
             a.y.data + (tile.batch * a.y.stride[0] + query * a.y.stride[1] + tile.head * a.y.stride[2]) * 2);
 #pragma unroll
         for (i32 j = 0; j < kValueDim / 8; ++j)
-          if (8 * j < a.v.size[3])
-            to[4 * j + i32(lane()) % 4] =
-                pack_pair<kTypes.q.dtype>(o[4 * j + 2 * r] * inverse, o[4 * j + 2 * r + 1] * inverse);
+          if (8 * j < a.v.size[3]) {
+            float y[2] = {o[4 * j + 2 * r] * inverse, o[4 * j + 2 * r + 1] * inverse};
+            if constexpr (kContinues)
+              if (share != 0) add_earlier(y, tile, query, 8 * j + i32(lane()) % 4 * 2, share);
+            to[4 * j + i32(lane()) % 4] = pack_pair<kTypes.q.dtype>(y[0], y[1]);
+          }
         if (lane() % 4 == 0)
           reinterpret_cast<float*>(
               a.lse.data)[tile.batch * a.lse.stride[0] + tile.head * a.lse.stride[1] + query] =
               total > 0 ? (top + __log2f(total)) * kLn2 : -__int_as_float(0x7f800000);
       }
     }
-    float load_sink(i32 head) const {
-      if constexpr (kTypes.sinks.dtype == DType::kF32)
-        return reinterpret_cast<const float*>(a.sinks.data)[head];
-      const u16 bits = reinterpret_cast<const u16*>(a.sinks.data)[head];
-      return kTypes.sinks.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
+    // y_in is not read where lse_in is -inf.
+    void add_earlier(float (&y)[2], const KernelTile& tile, i32 query, i32 at, float share) const {
+      const i64 row = tile.batch * a.y_in.stride[0] + query * a.y_in.stride[1] + tile.head * a.y_in.stride[2];
+#pragma unroll
+      for (i32 i = 0; i < 2; ++i)
+        y[i] = __fmaf_rn(load_element<kTypes.y_in.dtype>(a.y_in.data, row + at + i), share, y[i]);
     }
   };
 };

@@ -388,6 +388,8 @@ def flash_attention(
     alibi_slopes: T | None = None,
     cu_seqlens_q: T | None = None,
     cu_seqlens_k: T | None = None,
+    y_in: T | None = None,
+    lse_in: T | None = None,
     *,
     scale: float = 0.0,
     causal: bool = False,
@@ -407,6 +409,8 @@ def flash_attention(
     alibi_slopes: [H], float32; optional
     cu_seqlens_q: [N], int32; optional
     cu_seqlens_k: [N], int32; optional
+    y_in: [B, S, H, E], float32 | float16 | bfloat16; optional
+    lse_in: [B, H, S], float32; optional
     returns y: [B, S, H, E], float32 | float16 | bfloat16; lse: [B, H, S], float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
@@ -490,6 +494,27 @@ def flash_attention_delta(y: T, dy: T, dlse: T | None = None, *, out: T | dict[s
     dy: [B, S, H, E], float32 | float16 | bfloat16
     dlse: [B, H, S], float32; optional
     returns delta: [B, H, S], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_earlier_backward(
+    y_in: T,
+    lse_in: T,
+    dy: T,
+    lse: T,
+    delta: T,
+    *,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """the gradient of flash_attention by an earlier result that it continues
+
+    y_in: [B, S, H, E], float32 | float16 | bfloat16
+    lse_in: [B, H, S], float32
+    dy: [B, S, H, E], float32 | float16 | bfloat16
+    lse: [B, H, S], float32
+    delta: [B, H, S], float32
+    returns dy_in: [B, S, H, E], float32 | float16 | bfloat16; dlse_in: [B, H, S], float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """
