@@ -14,7 +14,8 @@ import device_kernel as dk
 OP = "heddle/ops/flash_attention"
 NAMES = ("dim", "value_dim", "groups", "keys", "stages", "softcap")
 TENSORS = ("q", "k", "v", "bias", "sinks", "alibi_slopes", "cu_seqlens_q", "cu_seqlens_k", "y_in", "lse_in")
-TENSORS += ("y", "lse")
+TENSORS += ("kv_num_blocks", "kv_indices", "y", "lse")
+BLOCKS = 128, 128  # block_q and block_k
 # dim, value_dim, groups, keys, stages, softcap; dtype; optional tensors
 KERNELS = {
     "d128_k128": ((128, 128, 2, 128, 2, 0), "bf16", ()),
@@ -102,7 +103,7 @@ class Call:
         tensors = {"q": self.q, "k": self.k, "v": self.v, "y": self.y, "lse": self.lse, **self.optional}
         packed = b"".join(tensor_bytes(tensors.get(name)) for name in TENSORS)
         return packed + struct.pack(
-            "<f?3xiifi", self.scale, self.causal, self.left, self.right, self.softcap, self.offset
+            "<f?3xiifi2i", self.scale, self.causal, self.left, self.right, self.softcap, self.offset, *BLOCKS
         )
 
 

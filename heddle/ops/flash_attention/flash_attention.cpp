@@ -109,11 +109,9 @@ const OpSpec& flash_attention_op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = flash_attention_cases;
-    op.gradient = {{"flash_attention_delta"},
-                   {"flash_attention_backward"},
-                   {"flash_attention_bias_backward"},
-                   {"flash_attention_sinks_backward"},
-                   {"flash_attention_earlier_backward"}};
+    op.gradient = {{"flash_attention_delta"},          {"flash_attention_query_blocks"},
+                   {"flash_attention_backward"},       {"flash_attention_bias_backward"},
+                   {"flash_attention_sinks_backward"}, {"flash_attention_earlier_backward"}};
     return op;
   }();
   return spec;

@@ -4,30 +4,36 @@
 // Every sum has one order: the same inputs give the same bits.
 #pragma once
 
-#include "heddle/ops/flash_attention/attention_mask.h"
+#include "heddle/ops/flash_attention/attention_blocks.h"
 
 namespace heddle {
 
 struct FlashAttentionBackward {
-  Tensor q;             // [B, S, H, D]
-  Tensor k;             // [B, T, G, D]
-  Tensor v;             // [B, T, G, E]
-  Tensor bias;          // optional [B or 1, H or 1, S, T]
-  Tensor alibi_slopes;  // optional f32 [H]
-  Tensor cu_seqlens_q;  // optional i32 [N + 1]
-  Tensor cu_seqlens_k;  // i32 [N + 1]; with cu_seqlens_q
-  Tensor dy;            // [B, S, H, E]
-  Tensor lse;           // f32 [B, H, S]
-  Tensor delta;         // f32 [B, H, S]
-  Tensor dq;            // [B, S, H, D]
-  Tensor dk;            // [B, T, G, D]
-  Tensor dv;            // [B, T, G, E]
-  float scale = 0;      // this and what follows as in flash_attention
+  Tensor q;              // [B, S, H, D]
+  Tensor k;              // [B, T, G, D]
+  Tensor v;              // [B, T, G, E]
+  Tensor bias;           // optional [B or 1, H or 1, S, T]
+  Tensor alibi_slopes;   // optional f32 [H]
+  Tensor cu_seqlens_q;   // optional i32 [N + 1]
+  Tensor cu_seqlens_k;   // i32 [N + 1]; with cu_seqlens_q
+  Tensor kv_num_blocks;  // optional i32 [B or 1, H or 1, Q], with kv_indices
+  Tensor kv_indices;     // i32 [B or 1, H or 1, Q, M]
+  Tensor q_num_blocks;   // i32 [B or 1, H or 1, K], from flash_attention_query_blocks
+  Tensor q_indices;      // i32 [B or 1, H or 1, K, Q]
+  Tensor dy;             // [B, S, H, E]
+  Tensor lse;            // f32 [B, H, S]
+  Tensor delta;          // f32 [B, H, S]
+  Tensor dq;             // [B, S, H, D]
+  Tensor dk;             // [B, T, G, D]
+  Tensor dv;             // [B, T, G, E]
+  float scale = 0;       // this and what follows as in flash_attention
   bool causal = false;
   i32 window_left = -1;
   i32 window_right = -1;
   float softcap = 0;
   i32 q_offset = 0;
+  i32 block_q = 128;
+  i32 block_k = 128;
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
@@ -38,6 +44,10 @@ struct FlashAttentionBackward {
     v.optional_read("alibi_slopes", s.alibi_slopes, "H", "f32");
     v.optional_read("cu_seqlens_q", s.cu_seqlens_q, "N", "i32");
     v.optional_read("cu_seqlens_k", s.cu_seqlens_k, "N", "i32");
+    v.optional_read("kv_num_blocks", s.kv_num_blocks, "., ., Q", "i32");
+    v.optional_read("kv_indices", s.kv_indices, "., ., Q, M", "i32");
+    v.optional_read("q_num_blocks", s.q_num_blocks, "., ., K", "i32");
+    v.optional_read("q_indices", s.q_indices, "., ., K, Q", "i32");
     v.read("dy", s.dy, "B, S, H, E");
     v.read("lse", s.lse, "B, H, S", "f32");
     v.read("delta", s.delta, "B, H, S", "f32");
@@ -50,6 +60,8 @@ struct FlashAttentionBackward {
     v.attribute("window_right", s.window_right);
     v.attribute("softcap", s.softcap);
     v.attribute("q_offset", s.q_offset);
+    v.attribute("block_q", s.block_q);
+    v.attribute("block_k", s.block_k);
   }
 };
 

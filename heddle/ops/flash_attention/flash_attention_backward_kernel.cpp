@@ -33,6 +33,7 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
   constexpr i32 kMostRows = 1 << 22;  // so that products of the numbers of tiles fit in 32 bits
   if (a.q.size[1] > kMostRows || a.k.size[1] > kMostRows)
     return fmt::format("there are {} queries and {} keys; at most {}", a.q.size[1], a.k.size[1], kMostRows);
+  if (a.kv_num_blocks.rank > 0) return "it has no block lists";
   if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);
   return {};
 }

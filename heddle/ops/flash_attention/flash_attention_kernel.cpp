@@ -57,6 +57,7 @@ std::string why_not(const FlashAttention& a, const KernelTarget& target) {
     return fmt::format("v has heads of {} elements; must be a multiple of 8", a.v.last());
   if (kernel_dim(a.q.last()) == 0 || kernel_dim(a.v.last()) == 0)
     return fmt::format("heads have {} and {} elements; at most 256", a.q.last(), a.v.last());
+  if (a.kv_num_blocks.rank > 0) return "it has no block lists";
   if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);
   return {};
 }

@@ -31,6 +31,7 @@ class Step:
     writes: tuple
     attributes: tuple
     turns: bool  # something it reads is transposed
+    needs: tuple  # what it cannot do without
 
 
 def _steps(info):
@@ -49,7 +50,12 @@ def _steps(info):
         shared = {each.name for each in called.attributes} & {each.name for each in info.attributes}
         turns = any(read and read.endswith("^T") for read in reads)
         ranks = tuple(each.dims_text.count(",") + 1 for each in called.inputs)
-        steps.append(Step(op, reads, ranks, writes, tuple(sorted(shared)), turns))
+        needs = tuple(
+            read.removesuffix("^T")
+            for read, each in zip(reads, called.inputs, strict=True)
+            if read and not each.optional
+        )
+        steps.append(Step(op, reads, ranks, writes, tuple(sorted(shared)), turns, needs))
     return tuple(steps)
 
 
@@ -69,6 +75,10 @@ def _flat(value, rank):
 
 
 def _run(step, values, attributes):
+    if any(values[name] is None for name in step.needs):
+        # It makes something of an argument that the call leaves out.
+        values.update(dict.fromkeys(step.writes))
+        return
     if step.turns:  # leading dimensions become one
         reads = [
             None if read is None else _flat(values[read.removesuffix("^T")], rank)
