@@ -127,7 +127,7 @@ class Kernel:
         self.rows = 64 * self.groups
         slabs = (self.dim + 63) // 64, (self.value_dim + 63) // 64
         self.shared = (
-            slabs[0] * self.rows * 128 + self.stages * (sum(slabs) * self.keys * 128 + 32) + 16 + 128
+            slabs[0] * self.rows * 128 + self.stages * (sum(slabs) * self.keys * 128 + 32) + 16 + 128 + 16
         )
         self.function = driver.load(folder / f"{name}.cubin", self.shared)
 

@@ -98,7 +98,7 @@ class Kernel:
         (self.dim, _), self.dtype, _ = KERNELS[name]
         slabs = self.dim // 64
         self.shared = 2 * slabs * KEYS * 128 + 4 * (slabs * QUERIES * 128 + QUERIES * 4)
-        self.shared += 2 * KEYS * QUERIES * 2 + QUERIES * self.dim * 4 + 64 + 40 + 64
+        self.shared += 2 * KEYS * QUERIES * 2 + QUERIES * self.dim * 4 + 64 + 40 + 64 + 80
         self.functions = {
             launch: driver.load(folder / f"{name}.{launch}.cubin", self.shared if launch == "Kernel" else 0)
             for launch in LAUNCHES

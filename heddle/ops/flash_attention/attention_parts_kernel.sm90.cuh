@@ -8,6 +8,11 @@ inline float load_element(const u8* from, i64 at) {
   return kType == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
 }
 
+// As list_of reads lists.
+struct Memory {
+  const i32* ints(const Tensor& tensor) const { return reinterpret_cast<const i32*>(tensor.data); }
+};
+
 // The parts of one side, queries or keys: the rows before the first sequence, the sequences, and the rows after the last.
 struct Parts {
   const i32 *own, *other;
