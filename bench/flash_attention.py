@@ -13,7 +13,9 @@ import device_kernel as dk
 
 OP = "heddle/ops/flash_attention"
 NAMES = ("dim", "value_dim", "groups", "keys", "stages", "softcap")
-TENSORS = ("q", "k", "v", "bias", "sinks", "alibi_slopes", "cu_seqlens_q", "cu_seqlens_k", "y", "lse")
+TENSORS = ("q", "k", "v", "bias", "sinks", "alibi_slopes", "cu_seqlens_q", "cu_seqlens_k", "y_in", "lse_in")
+TENSORS += ("kv_num_blocks", "kv_indices", "y", "lse")
+BLOCKS = 128, 128  # block_q and block_k
 # dim, value_dim, groups, keys, stages, softcap; dtype; optional tensors
 KERNELS = {
     "d128_k128": ((128, 128, 2, 128, 2, 0), "bf16", ()),
@@ -101,7 +103,7 @@ class Call:
         tensors = {"q": self.q, "k": self.k, "v": self.v, "y": self.y, "lse": self.lse, **self.optional}
         packed = b"".join(tensor_bytes(tensors.get(name)) for name in TENSORS)
         return packed + struct.pack(
-            "<f?3xiifi", self.scale, self.causal, self.left, self.right, self.softcap, self.offset
+            "<f?3xiifi2i", self.scale, self.causal, self.left, self.right, self.softcap, self.offset, *BLOCKS
         )
 
 
@@ -125,7 +127,7 @@ class Kernel:
         self.rows = 64 * self.groups
         slabs = (self.dim + 63) // 64, (self.value_dim + 63) // 64
         self.shared = (
-            slabs[0] * self.rows * 128 + self.stages * (sum(slabs) * self.keys * 128 + 32) + 16 + 128
+            slabs[0] * self.rows * 128 + self.stages * (sum(slabs) * self.keys * 128 + 32) + 16 + 128 + 16
         )
         self.function = driver.load(folder / f"{name}.cubin", self.shared)
 

@@ -12,6 +12,7 @@ import device_kernel as dk
 import flash_attention as forward
 
 TENSORS = ("q", "k", "v", "bias", "alibi_slopes", "cu_seqlens_q", "cu_seqlens_k")
+TENSORS += ("kv_num_blocks", "kv_indices", "q_num_blocks", "q_indices")
 TENSORS += ("dy", "lse", "delta", "dq", "dk", "dv")
 LAUNCHES = ("Prepare", "Kernel", "Finish")
 # dim, softcap; dtype; optional tensors
@@ -84,9 +85,8 @@ class Gradients:
         tensors = {"q": call.q, "k": call.k, "v": call.v, "dy": self.dy, "lse": call.lse, **call.optional}
         tensors |= {"delta": self.delta, "dq": self.dq, "dk": self.dk, "dv": self.dv}
         packed = b"".join(forward.tensor_bytes(tensors.get(name)) for name in TENSORS)
-        return packed + struct.pack(
-            "<f?3xiifi", call.scale, call.causal, call.left, call.right, call.softcap, call.offset
-        )
+        numbers = call.scale, call.causal, call.left, call.right, call.softcap, call.offset
+        return packed + struct.pack("<f?3xiifi2i", *numbers, *forward.BLOCKS)
 
     def delta_bytes(self):
         return b"".join(forward.tensor_bytes(each) for each in (self.call.y, self.dy, None, self.delta))
@@ -98,7 +98,7 @@ class Kernel:
         (self.dim, _), self.dtype, _ = KERNELS[name]
         slabs = self.dim // 64
         self.shared = 2 * slabs * KEYS * 128 + 4 * (slabs * QUERIES * 128 + QUERIES * 4)
-        self.shared += 2 * KEYS * QUERIES * 2 + QUERIES * self.dim * 4 + 64 + 40 + 64
+        self.shared += 2 * KEYS * QUERIES * 2 + QUERIES * self.dim * 4 + 64 + 40 + 64 + 80
         self.functions = {
             launch: driver.load(folder / f"{name}.{launch}.cubin", self.shared if launch == "Kernel" else 0)
             for launch in LAUNCHES

@@ -288,6 +288,43 @@ TEST(WholeKernel, OfAttentionSaysWhatDoesNotFit) {
             "");
 }
 
+// Arguments with block lists for each head, whose blocks have `queries` and `keys`.
+template <class Args>
+Args with_lists(Args args, i32 queries, i32 keys) {
+  const i32 rows = blocks_of(args.q.size[1], queries), columns = blocks_of(args.k.size[1], keys);
+  args.block_q = queries, args.block_k = keys;
+  args.kv_num_blocks = dense(DType::kI32, {1, 4, rows});
+  args.kv_indices = dense(DType::kI32, {1, 4, rows, columns});
+  if constexpr (requires { args.dy; }) {
+    args.q_num_blocks = dense(DType::kI32, {1, 4, columns});
+    args.q_indices = dense(DType::kI32, {1, 4, columns, rows});
+    args.dy = args.q, args.lse = args.delta = dense(DType::kF32, {2, 4, args.q.size[1]});
+  }
+  return args;
+}
+
+TEST(WholeKernel, OfAttentionCutsListedBlocks) {
+  const FlashAttention plain = attention<FlashAttention>(300, 700, 128);
+  const auto why = [&](i32 queries, i32 keys) {
+    return why_attention("flash_attention", with_lists(plain, queries, keys));
+  };
+  EXPECT_EQ(why(128, 128), "");
+  EXPECT_EQ(why(256, 64), "");
+  EXPECT_EQ(why(64, 128), "blocks have 64 queries and 128 keys; must be multiples of 128 and 64");
+  // A block of the kernel has keys of one listed block.
+  for (const i32 keys : {64, 128, 192, 256}) {
+    const KernelPlan plan = attention_plan("flash_attention", with_lists(plain, 128, keys));
+    EXPECT_EQ(keys % plan.constants.at("keys"), 0) << keys;
+  }
+  const FlashAttentionBackward backward = attention<FlashAttentionBackward>(300, 700, 128);
+  const KernelPlan plan = attention_plan("flash_attention_backward", with_lists(backward, 64, 128));
+  EXPECT_EQ(plan.why_not, "");
+  EXPECT_EQ(plan.launches.size(), 4u);  // the first says in which order CTAs add to dq
+  EXPECT_EQ(plan.launches[0].grid, 4u * 5);
+  EXPECT_EQ(attention_plan("flash_attention_backward", with_lists(backward, 64, 64)).why_not,
+            "blocks have 64 queries and 64 keys; must be multiples of 64 and 128");
+}
+
 template <class Args>
 std::set<std::string> attention_codes(const char* op) {
   std::mt19937 random(7);

@@ -13,7 +13,7 @@ from heddle.errors import CompileError, CompilerMissing, DeviceError, Error, Inv
 
 TYPE_CHECKING = False  # a type checker takes it for true
 if TYPE_CHECKING:
-    from heddle.attention import power_attention
+    from heddle.attention import block_lists, power_attention
     from heddle.model import load
     from heddle.patching import is_patched, patch, patched, unpatch
     from heddle.torch.linear_loss import linear_cross_entropy
@@ -34,6 +34,7 @@ __all__ = [
     "Unsupported",
     "Work",
     "bf16",
+    "block_lists",
     "f16",
     "f32",
     "i32",
@@ -68,7 +69,7 @@ _HOMES = {
         "schedulers",
         "set_default_scheduler",
     ),
-    "heddle.attention": ("power_attention",),
+    "heddle.attention": ("block_lists", "power_attention"),
     "heddle.op": ("Op",),
     "heddle.op_folder": ("load_ops",),
     "heddle.scheduling": ("Work",),

@@ -1,7 +1,27 @@
-"""Power attention in chunks, composed of heddle's ops: they do the arithmetic and have the gradients."""
+"""Attention around heddle's ops: power attention in chunks, composed of them; the lists of a BlockMask."""
 
 import heddle
 import heddle.ops
+
+
+def block_lists(mask):
+    """What heddle.ops.flash_attention takes of a BlockMask of torch's flex_attention, as named arguments.
+
+    flash_attention(q, k, v, **block_lists(mask), causal=True) visits the blocks that the mask lists, and in
+    each of them the pairs that `causal`, windows and a bias leave. The mask's mask_mod is a function of
+    Python and is not called: these must say what it masks in partial blocks. All blocks become one list.
+    """
+    counts, indices, full = mask.kv_num_blocks, mask.kv_indices, mask.full_kv_num_blocks
+    if full is not None:
+        both = indices.new_empty(*indices.shape[:-1], indices.shape[-1] + mask.full_kv_indices.shape[-1])
+        both[..., : indices.shape[-1]], both[..., indices.shape[-1] :] = indices, mask.full_kv_indices
+        # Entry n of the joint list: partial blocks come first.
+        place = both.new_ones(both.shape).cumsum(-1) - 1
+        first_full = indices.shape[-1] - counts[..., None]
+        place = place.where(place < counts[..., None], place + first_full).clamp(max=both.shape[-1] - 1)
+        counts, indices = counts + full, both.gather(-1, place)
+    queries, keys = mask.BLOCK_SIZE
+    return {"kv_num_blocks": counts, "kv_indices": indices, "block_q": queries, "block_k": keys}
 
 
 def power_attention(

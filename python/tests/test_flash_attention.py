@@ -160,6 +160,113 @@ def test_lse_and_its_gradient():
     check(lambda q, k, v: heddle.ops.flash_attention(q, k, v)[1], wanted, inputs(heads=2))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_chunks_of_keys_continue_one_another(dtype):
+    tolerance = 2e-5 if dtype == torch.float32 else 1e-2
+
+    def in_chunks(q, k, v):
+        y = lse = None
+        for begin in range(0, k.shape[1], 20):
+            keys, values = (each[:, begin : begin + 20] for each in (k, v))
+            # The last query stands at the last key of all.
+            offset = k.shape[1] - begin - keys.shape[1]
+            y, lse = heddle.ops.flash_attention(
+                q, keys, values, y_in=y, lse_in=lse, causal=True, q_offset=offset
+            )
+        return y, lse
+
+    def at_once(q, k, v):
+        return heddle.ops.flash_attention(q, k, v, causal=True)
+
+    tensors = inputs(dtype=dtype)
+    check(lambda *each: in_chunks(*each)[0], lambda *each: at_once(*each)[0], tensors, tolerance)
+    check(lambda *each: in_chunks(*each)[1], lambda *each: at_once(*each)[1], tensors, tolerance)
+
+
+def test_nothing_is_continued_where_lse_in_is_infinite():
+    q, k, v = inputs()
+    y, lse = heddle.ops.flash_attention(q, k, v)
+    before = torch.full_like(y, float("nan")), torch.full_like(lse, LOW)
+    again = heddle.ops.flash_attention(q, k, v, y_in=before[0], lse_in=before[1])
+    torch.testing.assert_close(again, (y, lse))
+    # No keys at all: what was before remains.
+    unseen = heddle.ops.flash_attention(q, k, v, y_in=y, lse_in=lse, causal=True, q_offset=-100)
+    torch.testing.assert_close(unseen, (y, lse))
+
+
+def lists_of(seen, block_q, block_k):
+    """The blocks in which `seen` [batch, head, S, T] has pairs, as the op takes them, and all their pairs."""
+    batch, heads, queries, keys = seen.shape
+    rows, columns = -(-queries // block_q), -(-keys // block_k)
+    padded = torch.zeros(batch, heads, rows * block_q, columns * block_k, dtype=torch.bool)
+    padded[..., :queries, :keys] = seen
+    blocks = padded.view(batch, heads, rows, block_q, columns, block_k).any(5).any(3)
+    indices = blocks.int().argsort(dim=-1, descending=True, stable=True).int()
+    listed = blocks.repeat_interleave(block_q, 2).repeat_interleave(block_k, 3)[..., :queries, :keys]
+    return {
+        "kv_num_blocks": blocks.sum(-1, dtype=torch.int32),
+        "kv_indices": indices,
+        "block_q": block_q,
+        "block_k": block_k,
+    }, listed
+
+
+@pytest.mark.parametrize(("batch", "heads"), [(1, 1), (2, 1), (1, 4), (2, 4)])
+@pytest.mark.parametrize("causal", [True, False])
+def test_block_lists(batch, heads, causal):
+    q, k, v = inputs()
+    seen = torch.rand(batch, heads, 37, 50, generator=torch.Generator().manual_seed(5)) < 0.01
+    lists, listed = lists_of(seen, 8, 6)
+    mask = listed & mask_of(37, 50, right=0 if causal else -1)
+    check(
+        lambda q, k, v: heddle.ops.flash_attention(q, k, v, **lists, causal=causal)[0],
+        lambda q, k, v: by_torch(q, k, v, mask),
+        (q, k, v),
+    )
+
+
+def test_block_lists_with_a_bias():
+    q, k, v = inputs()
+    bias = torch.randn(1, 4, 37, 50)
+    lists, listed = lists_of(torch.rand(2, 4, 37, 50) < 0.05, 16, 16)
+    check(
+        lambda q, k, v, bias: heddle.ops.flash_attention(q, k, v, bias=bias, **lists)[0],
+        lambda q, k, v, bias: by_torch(q, k, v, bias.masked_fill(~listed, LOW)),
+        (q, k, v, bias),
+    )
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_block_mask_of_torch():
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def sees(b, h, query, key):
+        return (query >= key) & (query - key <= 40)
+
+    mask = create_block_mask(sees, None, None, 100, 100, device="cpu", BLOCK_SIZE=16)
+    lists = heddle.block_lists(mask)
+    assert mask.full_kv_num_blocks.sum() > 0
+    assert lists["kv_num_blocks"].sum() == (mask.kv_num_blocks + mask.full_kv_num_blocks).sum()
+    q, k, v = inputs(queries=100, keys=100, heads=2)
+
+    def ours(q, k, v):
+        return heddle.ops.flash_attention(q, k, v, **lists, causal=True, window_left=40)[0]
+
+    by_flex = flex_attention(*(each.transpose(1, 2) for each in (q, k, v)), block_mask=mask)
+    torch.testing.assert_close(ours(q, k, v), by_flex.transpose(1, 2), atol=2e-5, rtol=2e-5)
+    check(ours, lambda q, k, v: by_torch(q, k, v, mask_of(100, 100, left=40, right=0)), (q, k, v))
+
+
+def test_a_list_may_be_empty():
+    q, k, v = (each.requires_grad_() for each in inputs())
+    lists, _ = lists_of(torch.zeros(1, 1, 37, 50, dtype=torch.bool), 16, 16)
+    y, lse = heddle.ops.flash_attention(q, k, v, **lists)
+    assert torch.equal(y, torch.zeros_like(y))
+    assert torch.equal(lse, torch.full_like(lse, LOW))
+    y.sum().backward()
+    assert all(torch.equal(each.grad, torch.zeros_like(each)) for each in (q, k, v))
+
+
 def test_layout_of_torch_is_taken_without_a_copy():
     q, k, v = (each.transpose(1, 2).contiguous().transpose(1, 2) for each in inputs())
     y, _ = heddle.ops.flash_attention(q, k, v)
@@ -185,6 +292,17 @@ def test_what_does_not_fit_is_named():
         heddle.ops.flash_attention(q, k[:, :, :1].expand(-1, -1, 3, -1), v[:, :, :1].expand(-1, -1, 3, -1))
     with pytest.raises(heddle.InvalidArgument, match="only one of cu_seqlens_q and cu_seqlens_k"):
         heddle.ops.flash_attention(q, k, v, cu_seqlens_q=torch.zeros(2, dtype=torch.int32))
+    lists, _ = lists_of(torch.ones(2, 4, 37, 50, dtype=torch.bool), 16, 16)
+    with pytest.raises(heddle.InvalidArgument, match=r"kv_num_blocks is .*must be \[2 or 1, 4 or 1, 1\]"):
+        heddle.ops.flash_attention(q, k, v, **{**lists, "block_q": 64})
+    with pytest.raises(heddle.InvalidArgument, match="only one of kv_num_blocks and kv_indices"):
+        heddle.ops.flash_attention(q, k, v, kv_num_blocks=lists["kv_num_blocks"])
+    starts = torch.tensor([0, 37], dtype=torch.int32), torch.tensor([0, 50], dtype=torch.int32)
+    one = {**lists, **{name: lists[name][:1] for name in ("kv_num_blocks", "kv_indices")}}
+    with pytest.raises(heddle.InvalidArgument, match="block lists are for one sequence"):
+        heddle.ops.flash_attention(q[0], k[0], v[0], cu_seqlens_q=starts[0], cu_seqlens_k=starts[1], **one)
+    with pytest.raises(heddle.InvalidArgument, match="only one of y_in and lse_in"):
+        heddle.ops.flash_attention(q, k, v, y_in=torch.zeros(2, 37, 4, 24))
     with pytest.raises(heddle.InvalidArgument, match=r"bias is .*must be \[2 or 1, 4 or 1, 37, 50\]"):
         heddle.ops.flash_attention(q, k, v, bias=torch.zeros(2, 3, 37, 50))
 

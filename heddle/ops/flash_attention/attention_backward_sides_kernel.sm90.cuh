@@ -49,11 +49,49 @@ template <class Config>
 struct Facts {
   static constexpr FlashAttentionBackward kTypes = Config::types();
   static constexpr DType kType = kTypes.q.dtype;
-  static constexpr bool kHasParts = kTypes.cu_seqlens_q.rank > 0;
+  static constexpr bool kHasParts = kTypes.cu_seqlens_q.rank > 0, kHasLists = kTypes.kv_num_blocks.rank > 0;
   static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
   static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
   static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2;
 };
+
+// One CTA for each list of blocks of keys: in which order CTAs add to dq.
+template <class Config>
+struct Order : Facts<Config> {
+  static constexpr u32 kThreads = 256;
+
+  static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
+    const AttentionRoom room(a, Config::kDim);
+    const i64 row = i64(blockIdx.x) * room.later_row;
+    u32* const later = reinterpret_cast<u32*>(workspace + room.later + row);
+    u32* const named = reinterpret_cast<u32*>(workspace + room.named + row);
+    const i32 tiles = blocks_of(a.k.size[1], kBlockKeys), heads = a.kv_num_blocks.size[1],
+              queries = a.kv_num_blocks.size[2];
+    for (i32 tile = i32(threadIdx.x); tile <= tiles; tile += i32(kThreads)) named[tile] = 0;
+    __syncthreads();
+    const i32 line = i32(blockIdx.x) / queries;
+    const BlockList list = list_of(Memory(), a.kv_num_blocks, a.kv_indices, line / heads, line % heads,
+                                   i32(blockIdx.x) % queries, a.block_k);
+    for (i32 n = i32(threadIdx.x); n < list.count; n += i32(kThreads)) {
+      const AttentionRange keys = list.range(n, a.k.size[1]);
+      for (i32 key = keys.begin; key < keys.end; key += kBlockKeys) named[key / kBlockKeys] = 1;
+    }
+    __syncthreads();
+    for (i32 tile = i32(threadIdx.x); tile <= tiles; tile += i32(kThreads)) {
+      u32 count = 0;
+      for (i32 other = tile; other < tiles; ++other) count += named[other];
+      later[tile] = count;
+    }
+  }
+};
+
+// How many tiles of keys from each on the first list of a head names. Rows follow of its other lists.
+inline const u32* named_from(const FlashAttentionBackward& a, const u8* workspace, const AttentionRoom& room,
+                             i32 batch, i32 head) {
+  const i32* const size = a.kv_num_blocks.size;
+  const i64 line = i64(size[0] == 1 ? 0 : batch) * size[1] + (size[1] == 1 ? 0 : head);
+  return reinterpret_cast<const u32*>(workspace + room.later + line * size[2] * room.later_row);
+}
 
 // A thread for each query, those that fill up the last steps included.
 template <class Config>
@@ -89,7 +127,7 @@ struct Prepare : Facts<Config> {
 template <class Config>
 struct Finish : Facts<Config> {
   using F = Facts<Config>;
-  using F::kType, F::kHasParts, F::kDim, F::kHalf;
+  using F::kType, F::kHasParts, F::kHasLists, F::kDim, F::kHalf;
   static constexpr u32 kThreads = 256;
 
   static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
@@ -98,7 +136,11 @@ struct Finish : Facts<Config> {
     const SideTile tile = query_tile<kHasParts>(a, step);
     const u32 w = threadIdx.x / 128, thread = threadIdx.x % 128, t = thread % 4;
     const AttentionMask mask = attention_mask(a, tile.sequence);
-    const float scale = last_block(mask, tile.row) >= 0 ? scale_of(a) : 0;
+    bool is_seen = last_block(mask, tile.row) >= 0;
+    if constexpr (kHasLists)
+      is_seen = named_from(a, workspace, room, line / a.q.size[2],
+                           line % a.q.size[2])[tile.row / a.block_q * (room.later_row / 4)] > 0;
+    const float scale = is_seen ? scale_of(a) : 0;
     const float4* from = reinterpret_cast<const float4*>(workspace + room.dq) +
                          (i64(blockIdx.x) * room.sums * 2 + w) * (kStepQueries * kHalf / 4) + thread;
     float4 sums[kHalf / 8];

@@ -2,14 +2,48 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "heddle/ir/rules.h"
-#include "heddle/ops/flash_attention/attention_mask.h"
+#include "heddle/ops/flash_attention/attention_blocks.h"
 
 namespace heddle {
+
+// Block lists, if there are any: `counts` of entries and `indices` of blocks, for each of `blocks` blocks.
+inline void require_lists(const char* op, std::array<const char*, 2> names, const Tensor& counts,
+                          const Tensor& indices, const std::array<i32, 3>& most) {
+  require((counts.rank > 0) == (indices.rank > 0),
+          "[{}] only one of {} and {} is given; must be both or none", op, names[0], names[1]);
+  if (counts.rank == 0) return;
+  require_rank(op, names[0], counts, 3);
+  require_rank(op, names[1], indices, 4);
+  for (int n = 0; n < 2; ++n) require_dtype(op, names[size_t(n)], n == 0 ? counts : indices, DType::kI32);
+  const bool fits = (counts.size[0] == 1 || counts.size[0] == most[0]) &&
+                    (counts.size[1] == 1 || counts.size[1] == most[1]) && counts.size[2] == most[2];
+  require(fits, "[{}] {} is {}; must be [{} or 1, {} or 1, {}]", op, names[0], shape_text(counts), most[0],
+          most[1], most[2]);
+  require_shape(op, names[1], indices, {counts.size[0], counts.size[1], counts.size[2], indices.size[3]});
+}
+
+template <class Args>
+void require_lists(const char* op, const Args& a) {
+  require(a.block_q > 0 && a.block_k > 0, "[{}] block_q = {}, block_k = {}; must be positive", op, a.block_q,
+          a.block_k);
+  const i32 batch = a.q.size[0], heads = a.q.size[2];
+  require_lists(op, {"kv_num_blocks", "kv_indices"}, a.kv_num_blocks, a.kv_indices,
+                {batch, heads, blocks_of(a.q.size[1], a.block_q)});
+  if constexpr (requires { a.q_num_blocks; }) {
+    require_lists(op, {"q_num_blocks", "q_indices"}, a.q_num_blocks, a.q_indices,
+                  {batch, heads, blocks_of(a.k.size[1], a.block_k)});
+    require((a.kv_num_blocks.rank > 0) == (a.q_num_blocks.rank > 0),
+            "[{}] only one of kv_num_blocks and q_num_blocks is given; must be both or none", op);
+  }
+  require(a.kv_num_blocks.rank == 0 || a.cu_seqlens_q.rank == 0,
+          "[{}] kv_num_blocks and cu_seqlens_q are given; block lists are for one sequence", op);
+}
 
 // Inputs of every op of the family: shapes, dtypes, heads, attributes.
 template <class Args>
@@ -36,6 +70,7 @@ void require_attention(const char* op, const Args& a) {
             "[{}] bias is {}; must be [{} or 1, {} or 1, {}, {}]", op, shape_text(a.bias), batch, heads,
             a.q.size[1], a.k.size[1]);
   }
+  require_lists(op, a);
   const Tensor &starts = a.cu_seqlens_q, &key_starts = a.cu_seqlens_k;
   require((starts.rank > 0) == (key_starts.rank > 0),
           "[{}] only one of cu_seqlens_q and cu_seqlens_k is given; must be both or none", op);
@@ -70,6 +105,7 @@ class ExactAttention {
       : a_(a), q_(values.read(a.q)), k_(values.read(a.k)), v_(values.read(a.v)) {
     if (a.bias.exists()) bias_ = values.read(a.bias);
     if (a.alibi_slopes.exists()) slopes_ = values.read(a.alibi_slopes);
+    if (a.kv_num_blocks.exists()) read_lists(values);
     const auto starts = [&](const Tensor& tensor, i32 size) {
       std::vector<double> all = tensor.exists() ? values.read(tensor) : std::vector<double>{0, double(size)};
       for (double& at : all) at = std::clamp(at, 0.0, double(size));
@@ -95,7 +131,8 @@ class ExactAttention {
           for (i32 i = 0; i < s.queries(); ++i) {
             const AttentionRange seen = mask.keys_of(i);
             for (i32 j = seen.begin; j < seen.end; ++j)
-              f(pair(b, h, s.query_begin + i, s.key_begin + j, double(mask.position(i) - j)));
+              if (is_listed(b, h, i, j))
+                f(pair(b, h, s.query_begin + i, s.key_begin + j, double(mask.position(i) - j)));
           }
         }
   }
@@ -122,6 +159,21 @@ class ExactAttention {
   const std::vector<double>& v() const { return v_; }
 
  private:
+  void read_lists(const Values& values) {
+    const std::vector<double> counts = values.read(a_.kv_num_blocks), indices = values.read(a_.kv_indices);
+    const size_t most = size_t(a_.kv_indices.size[3]);
+    keys_ = size_t(blocks_of(a_.k.size[1], a_.block_k)), listed_.resize(counts.size() * keys_);
+    for (size_t line = 0; line < counts.size(); ++line)
+      for (size_t n = 0; n < std::min(most, size_t(std::max(0.0, counts[line]))); ++n)
+        if (const double key = indices[line * most + n]; key >= 0 && key < double(keys_))
+          listed_[line * keys_ + size_t(key)] = true;
+  }
+  bool is_listed(i32 b, i32 h, i32 query, i32 key) const {
+    if (listed_.empty()) return true;
+    const i32* const size = a_.kv_num_blocks.size;
+    const size_t line = size_t(((size[0] == 1 ? 0 : b) * size[1] + (size[1] == 1 ? 0 : h)) * size[2]);
+    return listed_[(line + size_t(query / a_.block_q)) * keys_ + size_t(key / a_.block_k)];
+  }
   static size_t at(const Tensor& tensor, i32 b, i32 row, i32 head) {
     return (size_t(b * tensor.size[1] + row) * size_t(tensor.size[2]) + size_t(head)) * size_t(tensor.last());
   }
@@ -143,6 +195,8 @@ class ExactAttention {
   const Args& a_;
   std::vector<double> q_, k_, v_, bias_, slopes_;
   std::vector<AttentionSequence> sequences_;
+  std::vector<bool> listed_;  // [lists, blocks of keys]; empty: there are no lists
+  size_t keys_ = 0;           // blocks of keys
 };
 
 // Weights of scores and the gradients of scores, from what a backward op is given.

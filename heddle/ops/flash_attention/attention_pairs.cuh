@@ -26,27 +26,6 @@ inline void use_pair(const Args& a, AttentionRange seen, Index i, V index, const
   use(i, p, p * (pair.given - pair.delta), x.slope);
 }
 
-// Queries of one sequence: `rows` pairs of a query and a head.
-struct Queries {
-  AttentionSequence sequence;
-  AttentionMask mask;
-  i32 batch, group, heads;
-  i32 first, last;
-
-  i32 rows() const { return (last - first) * heads; }
-  i32 query(i32 row) const { return first + row / heads; }
-  i32 head(i32 row) const { return group * heads + row % heads; }
-  AttentionRange keys_of(i32 row) const { return mask.keys_of(query(row) - sequence.query_begin); }
-  i64 position(i32 row) const { return mask.position(query(row) - sequence.query_begin); }
-  // f(first key of a chunk, number of its keys)
-  template <class F>
-  void each_chunk(F&& f) const {
-    const i32 end = keys_of(rows() - 1).end;
-    for (i32 begin = keys_of(0).begin / kChunk * kChunk; begin < end; begin += kChunk)
-      f(begin, mask.keys - begin < kChunk ? mask.keys - begin : kChunk);
-  }
-};
-
 struct Keys {
   AttentionSequence sequence;
   AttentionMask mask;

@@ -1,4 +1,17 @@
-// Sequences of different lengths in whole kernels. Included inside the namespace of each kernel of the family.
+// Parts of the whole kernels of the family: elements of any float, sequences of different lengths, values on chip. Included inside
+// the namespace of each of them.
+
+template <DType kType>
+inline float load_element(const u8* from, i64 at) {
+  if constexpr (kType == DType::kF32) return reinterpret_cast<const float*>(from)[at];
+  const u16 bits = reinterpret_cast<const u16*>(from)[at];
+  return kType == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
+}
+
+// As list_of reads lists.
+struct Memory {
+  const i32* ints(const Tensor& tensor) const { return reinterpret_cast<const i32*>(tensor.data); }
+};
 
 // The parts of one side, queries or keys: the rows before the first sequence, the sequences, and the rows after the last.
 struct Parts {

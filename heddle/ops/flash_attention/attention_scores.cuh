@@ -65,6 +65,51 @@ auto bias_row(Block& block, const Tensor& bias, i32 batch, i32 head, i32 query) 
   return block.row(bias, bias.size[0] == 1 ? 0 : batch, bias.size[1] == 1 ? 0 : head, query);
 }
 
+// Queries of one sequence that have one list: `rows` pairs of a query and a head.
+struct Queries {
+  AttentionSequence sequence;
+  AttentionMask mask;
+  BlockList list;
+  i32 batch, group;  // group: heads that share keys
+  i32 first_head, heads;
+  i32 first, last;  // queries of the tensor
+
+  i32 rows() const { return (last - first) * heads; }
+  i32 query(i32 row) const { return first + row / heads; }
+  i32 head(i32 row) const { return first_head + row % heads; }
+  AttentionRange keys_of(i32 row) const { return mask.keys_of(query(row) - sequence.query_begin); }
+  AttentionRange all_keys() const { return {keys_of(0).begin, keys_of(rows() - 1).end}; }
+  i64 position(i32 row) const { return mask.position(query(row) - sequence.query_begin); }
+};
+
+// Calls f(Queries) for the parts of a tile's queries [first, last) of one sequence: without lists there is one, of all heads of the
+// tile's group; otherwise each head of each block is one.
+template <class Block, class Args, class F>
+void each_list(Block& block, const Args& a, const TileCoord& t, const AttentionSequence& s,
+               AttentionRange queries, F&& f) {
+  const bool lists = a.kv_num_blocks.exists();
+  const i32 heads = a.q.size[2] / a.k.size[2], head_end = (t[1] + 1) * heads, step = lists ? 1 : heads;
+  for (i32 head = t[1] * heads; head < head_end; head += step)
+    for (i32 from = queries.begin, to; from < queries.end; from = to) {
+      to = part_end(from, queries.end, lists ? a.block_q : 0);
+      const BlockList list =
+          list_of(block, a.kv_num_blocks, a.kv_indices, t[0], head, from / a.block_q, a.block_k);
+      f(Queries{s, attention_mask(a, s), list, t[0], t[1], head, step, from, to});
+    }
+}
+
+// Calls f(first row, number of rows) for chunks of a side with `rows` rows, in the blocks that a list names, as far as they are seen.
+template <class F>
+void each_chunk(const BlockList& list, AttentionRange seen, i32 rows, F&& f) {
+  for (i32 n = 0; n < list.count; ++n) {
+    const AttentionRange block = list.range(n, rows);
+    const i32 end = block.end < seen.end ? block.end : seen.end;
+    const i32 before = seen.begin > block.begin ? (seen.begin - block.begin) / kChunk * kChunk : 0;
+    for (i32 begin = block.begin + before; begin < end; begin += kChunk)
+      f(begin, block.end - begin < kChunk ? block.end - begin : kChunk);
+  }
+}
+
 // One side of the sequences of a call: queries or keys.
 struct Side {
   const i32* begins;  // the first row of each sequence, and the end of the last; null: one sequence

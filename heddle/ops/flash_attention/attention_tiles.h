@@ -62,7 +62,9 @@ struct AttentionRegions {
   }
   // Every op of the family may read these besides q, k and v.
   void common() {
-    whole_if_there(a.alibi_slopes), whole_if_there(a.cu_seqlens_q), whole_if_there(a.cu_seqlens_k);
+    for (const Tensor* tensor :
+         {&a.alibi_slopes, &a.cu_seqlens_q, &a.cu_seqlens_k, &a.kv_num_blocks, &a.kv_indices})
+      whole_if_there(*tensor);
     if (!a.bias.exists()) return;
     const Range one{0, 1};
     out.push_back(part_of(a.bias, Access::kRead,

@@ -19,6 +19,14 @@ void infer(std::byte* args) {
     require_shape("flash_attention", "sinks", a.sinks, {heads});
     require_float("flash_attention", "sinks", a.sinks);
   }
+  require((a.y_in.rank > 0) == (a.lse_in.rank > 0),
+          "[flash_attention] only one of y_in and lse_in is given; must be both or none");
+  if (a.y_in.rank > 0) {
+    require_shape("flash_attention", "y_in", a.y_in, {batch, rows, heads, a.v.last()});
+    require_float("flash_attention", "y_in", a.y_in);
+    require_shape("flash_attention", "lse_in", a.lse_in, {batch, heads, rows});
+    require_dtype("flash_attention", "lse_in", a.lse_in, DType::kF32);
+  }
   set_output("flash_attention", "y", a.y, a.q.dtype, {batch, rows, heads, a.v.last()});
   set_output("flash_attention", "lse", a.lse, DType::kF32, {batch, heads, rows});
 }
@@ -34,6 +42,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   r.queries(a.q, Access::kRead), r.all_keys(a.k), r.all_keys(a.v);
   r.common();
   r.whole_if_there(a.sinks);
+  if (a.y_in.exists()) r.queries(a.y_in, Access::kRead), r.statistics(a.lse_in, Access::kRead);
   r.queries(a.y, Access::kWrite), r.statistics(a.lse, Access::kWrite);
 }
 
@@ -53,25 +62,29 @@ void reference(const std::byte* args, Values& values) {
   const ExactAttention exact(a, values);
   using Pair = ExactAttention<FlashAttention>::Pair;
   const size_t rows = size_t(elements(a.lse)), dim = size_t(a.v.last());
-  std::vector<double> y(size_t(elements(a.y))), top(rows, -std::numeric_limits<double>::infinity()),
-      total(rows);
+  const double none = -std::numeric_limits<double>::infinity();
+  const auto weight_of = [&](double score, double top) { return score == none ? 0 : std::exp(score - top); };
+  std::vector<double> y(size_t(elements(a.y))), sinks(rows, none), earlier(rows, none), total(rows);
   if (a.sinks.exists()) {
-    const std::vector<double> sinks = values.read(a.sinks);
-    for (size_t i = 0; i < rows; ++i) top[i] = sinks[i / size_t(a.q.size[1]) % sinks.size()], total[i] = 1;
+    const std::vector<double> all = values.read(a.sinks);
+    for (size_t i = 0; i < rows; ++i) sinks[i] = all[i / size_t(a.q.size[1]) % all.size()];
   }
-  const std::vector<double> first = top;
+  if (a.lse_in.exists()) earlier = values.read(a.lse_in);
+  std::vector<double> top(rows);
+  for (size_t i = 0; i < rows; ++i) top[i] = std::max(sinks[i], earlier[i]);
   exact.each_pair([&](const Pair& p) { top[exact.lse_at(p)] = std::max(top[exact.lse_at(p)], p.score); });
-  for (size_t i = 0; i < rows; ++i) total[i] *= std::exp(first[i] - top[i]);
+  for (size_t i = 0; i < rows; ++i) total[i] = weight_of(sinks[i], top[i]) + weight_of(earlier[i], top[i]);
   exact.each_pair([&](const Pair& p) {
-    if (std::isinf(p.score) && p.score < 0) return;
-    const double weight = std::exp(p.score - top[exact.lse_at(p)]);
+    const double weight = weight_of(p.score, top[exact.lse_at(p)]);
     total[exact.lse_at(p)] += weight;
     for (size_t i = 0; i < dim; ++i) y[exact.y_at(p) + i] += weight * exact.v()[exact.value_at(p) + i];
   });
+  const std::vector<double> y_in = a.y_in.exists() ? values.read(a.y_in) : std::vector<double>();
   for (size_t i = 0; i < y.size(); ++i) {
     const size_t line = i / dim, head = line % size_t(a.q.size[2]), row = line / size_t(a.q.size[2]),
                  batch = row / size_t(a.q.size[1]);
     const size_t at = (batch * size_t(a.q.size[2]) + head) * size_t(a.q.size[1]) + row % size_t(a.q.size[1]);
+    if (earlier[at] != none) y[i] += weight_of(earlier[at], top[at]) * y_in[i];
     if (total[at] > 0) y[i] /= total[at];
   }
   for (size_t i = 0; i < rows; ++i)
@@ -96,10 +109,9 @@ const OpSpec& flash_attention_op() {
     op.scratch = scratch;
     op.reference = reference;
     op.cases = flash_attention_cases;
-    op.gradient = {{"flash_attention_delta"},
-                   {"flash_attention_backward"},
-                   {"flash_attention_bias_backward"},
-                   {"flash_attention_sinks_backward"}};
+    op.gradient = {{"flash_attention_delta"},          {"flash_attention_query_blocks"},
+                   {"flash_attention_backward"},       {"flash_attention_bias_backward"},
+                   {"flash_attention_sinks_backward"}, {"flash_attention_earlier_backward"}};
     return op;
   }();
   return spec;

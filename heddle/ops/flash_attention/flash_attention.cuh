@@ -21,36 +21,48 @@ struct OnChip {
 };
 
 struct Body {
-  // Queries of one sequence: `rows` pairs of a query and a head.
-  struct Work {
-    AttentionSequence sequence;
-    AttentionMask mask;
-    i32 batch, group, heads;  // heads that share keys
-    i32 first, last;          // queries of the tensor
-
-    i32 rows() const { return (last - first) * heads; }
-    i32 query(i32 row) const { return first + row / heads; }
-    i32 head(i32 row) const { return group * heads + row % heads; }
-    AttentionRange keys_of(i32 row) const { return mask.keys_of(query(row) - sequence.query_begin); }
-    i64 position(i32 row) const { return mask.position(query(row) - sequence.query_begin); }
-  };
-
   template <class Block, class Chip>
-  static void load_queries(Block& block, const FlashAttention& a, const Work& work, Chip& chip) {
+  static void load_queries(Block& block, const FlashAttention& a, const Queries& work, Chip& chip) {
     for (i32 r = 0; r < work.rows(); ++r) {
       auto in = block.row(a.q, work.batch, work.query(r), work.head(r));
       auto query = chip.by_keys.left_row(r);
       block.map(a.q.last(), [&](auto i) { query.store(i, in.load(i)); });
-      const bool sink = a.sinks.exists();
+    }
+  }
+
+  // The softmax begins with the sink, and with an earlier result.
+  template <class Block, class Chip>
+  static void begin_sums(Block& block, const FlashAttention& a, const Queries& work, Chip& chip) {
+    const bool sink = a.sinks.exists(), continues = a.lse_in.exists();
+    const i32 rows = work.rows(), dim = a.v.last();
+    for (i32 r = 0; r < rows; ++r) {
       chip.best.set(r, sink ? float(block.row(a.sinks).get(work.head(r))) : kLowest);
       chip.total.set(r, sink ? 1.0f : 0.0f);
+      if (continues) chip.here.set(r, block.row(a.lse_in, work.batch, work.head(r)).get(work.query(r)));
     }
-    block.map(work.rows() * a.v.last(), [&](auto i) { chip.sums.store(i, 0.0f); });
+    block.map(rows * dim, [&](auto i) { chip.sums.store(i, 0.0f); });
+    if (!continues) return;
+    block.sync();
+    block.map(rows, [&](auto r) {
+      const auto before = chip.best.load(r), earlier = chip.here.load(r), best = max(before, earlier);
+      const auto weight = weight_below(earlier, best);
+      chip.total.store(r, fma(chip.total.load(r), exp(before - best), weight));
+      chip.best.store(r, best);
+      chip.decay.store(r, weight);
+    });
+    block.sync();
+    for (i32 r = 0; r < rows; ++r) {
+      const float weight = chip.decay.get(r);
+      if (!(weight > 0)) continue;  // y_in is not read where lse_in is -inf
+      auto earlier = block.row(a.y_in, work.batch, work.query(r), work.head(r));
+      auto sum = chip.sums.from(r * dim);
+      block.map(dim, [&](auto i) { sum.store(i, earlier.load(i) * weight); });
+    }
   }
 
   // Products become scores. `begin`: the chunk's first key.
   template <class Block, class Chip>
-  static void bend_scores(Block& block, const FlashAttention& a, const Work& work, Chip& chip, i32 begin,
+  static void bend_scores(Block& block, const FlashAttention& a, const Queries& work, Chip& chip, i32 begin,
                           i32 count) {
     const float scale = score_scale(a);
     for (i32 r = 0; r < work.rows(); ++r) {
@@ -73,7 +85,7 @@ struct Body {
   }
 
   template <class Block, class Chip>
-  static void softmax(Block& block, const Work& work, Chip& chip, i32 count) {
+  static void softmax(Block& block, const Queries& work, Chip& chip, i32 count) {
     const i32 rows = work.rows();
     block.reduce_rows(chip.here, rows, count, Max(),
                       [&](i32 r, auto i) { return chip.scores.row(r).load(i); });
@@ -100,9 +112,9 @@ struct Body {
   }
 
   template <class Block, class Chip>
-  static void add_chunk(Block& block, const FlashAttention& a, const Work& work, Chip& chip, i32 begin) {
-    const i32 left = work.mask.keys - begin, count = left < kChunk ? left : kChunk, dim = a.v.last();
-    const i32 key = work.sequence.key_begin + begin;
+  static void add_chunk(Block& block, const FlashAttention& a, const Queries& work, Chip& chip, i32 begin,
+                        i32 count) {
+    const i32 dim = a.v.last(), key = work.sequence.key_begin + begin;
     block.set_right_rows(
         chip.by_keys, 0, 0,
         Lines{block.row(a.k, work.batch, key, work.group), a.k.stride[1], count, a.q.last()});
@@ -126,7 +138,7 @@ struct Body {
   }
 
   template <class Block, class Chip>
-  static void store(Block& block, const FlashAttention& a, const Work& work, Chip& chip) {
+  static void store(Block& block, const FlashAttention& a, const Queries& work, Chip& chip) {
     for (i32 r = 0; r < work.rows(); ++r) {
       auto y = block.row(a.y, work.batch, work.query(r), work.head(r));
       auto sum = chip.sums.from(r * a.v.last());
@@ -139,11 +151,12 @@ struct Body {
   }
 
   template <class Block, class Chip>
-  static void attend(Block& block, const FlashAttention& a, const Work& work, Chip& chip) {
+  static void attend(Block& block, const FlashAttention& a, const Queries& work, Chip& chip) {
     load_queries(block, a, work, chip);
+    begin_sums(block, a, work, chip);
     block.sync();
-    const i32 begin = work.keys_of(0).begin, end = work.keys_of(work.rows() - 1).end;
-    for (i32 key = begin / kChunk * kChunk; key < end; key += kChunk) add_chunk(block, a, work, chip, key);
+    each_chunk(work.list, work.all_keys(), work.mask.keys,
+               [&](i32 begin, i32 count) { add_chunk(block, a, work, chip, begin, count); });
     store(block, a, work, chip);
   }
 
@@ -169,7 +182,8 @@ struct Body {
                   sequences, t[2], t[3],
                   [&](i32 first, i32 last, i32 query_begin, i32 query_end, i32 key_begin, i32 key_end) {
                     const AttentionSequence s{query_begin, query_end, key_begin, key_end};
-                    attend(block, a, Work{s, attention_mask(a, s), t[0], t[1], heads, first, last}, chip);
+                    each_list(block, a, t, s, {first, last},
+                              [&](const Queries& work) { attend(block, a, work, chip); });
                   });
   }
 };

@@ -33,6 +33,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   r.all_queries(a.q), r.all_queries(a.dy), r.all_keys(a.k), r.all_keys(a.v);
   r.all_statistics(a.lse), r.all_statistics(a.delta);
   r.common();
+  r.whole_if_there(a.q_num_blocks), r.whole_if_there(a.q_indices);
   r.queries(a.dq, Access::kWrite), r.keys(a.dk, Access::kWrite), r.keys(a.dv, Access::kWrite);
 }
 

@@ -35,7 +35,7 @@ struct Body {
     load_queries(block, a, work, chip.pieces);
     block.map(rows * dim, [&](auto i) { chip.sums.store(i, 0.0f); });
     block.sync();
-    work.each_chunk([&](i32 begin, i32 count) {
+    each_chunk(work.list, work.all_keys(), work.mask.keys, [&](i32 begin, i32 count) {
       const i32 key = work.sequence.key_begin + begin;
       load_keys(block, a, work.batch, work.group, key, count, chip.pieces);
       block.set_right_columns(chip.by_scores, 0,
@@ -108,10 +108,11 @@ struct Body {
     block.sync();
     const AttentionRange seen{work.queries_of(0).begin, work.queries_of(rows - 1).end};
     for (work.head = work.group * work.heads; work.head < (work.group + 1) * work.heads; ++work.head)
-      for (i32 begin = seen.begin / kChunk * kChunk; begin < seen.end; begin += kChunk) {
-        const i32 end = begin + kChunk < work.mask.queries ? begin + kChunk : work.mask.queries;
-        add_queries(block, a, work, chip, {begin, end});
-      }
+      each_chunk(list_of(block, a.q_num_blocks, a.q_indices, work.batch, work.head, work.first / a.block_k,
+                         a.block_q),
+                 seen, work.mask.queries, [&](i32 begin, i32 count) {
+                   add_queries(block, a, work, chip, {begin, begin + count});
+                 });
     for (i32 r = 0; r < rows; ++r) {
       store(block, chip.sums.from(r * dim), block.row(a.dk, work.batch, work.key(r), work.group), dim,
             score_scale(a));
@@ -146,12 +147,16 @@ struct Body {
     each_sequence(query_side, key_side, sequences, t[2], end(query_side),
                   [&](i32 first, i32 last, i32 begin, i32 query_end, i32 key_begin, i32 key_end) {
                     const AttentionSequence s{begin, query_end, key_begin, key_end};
-                    queries(block, a, Queries{s, attention_mask(a, s), t[0], t[1], heads, first, last}, chip);
+                    each_list(block, a, t, s, {first, last},
+                              [&](const Queries& work) { queries(block, a, work, chip); });
                   });
     each_sequence(key_side, query_side, sequences, t[2], end(key_side),
                   [&](i32 first, i32 last, i32 begin, i32 key_end, i32 query_begin, i32 query_end) {
                     const AttentionSequence s{query_begin, query_end, begin, key_end};
-                    keys(block, a, Keys{s, attention_mask(a, s), t[0], t[1], heads, first, last, 0}, chip);
+                    for (i32 to; first < last; first = to) {
+                      to = part_end(first, last, a.q_num_blocks.exists() ? a.block_k : 0);
+                      keys(block, a, Keys{s, attention_mask(a, s), t[0], t[1], heads, first, to, 0}, chip);
+                    }
                   });
   }
 };

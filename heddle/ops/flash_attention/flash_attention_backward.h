@@ -4,31 +4,36 @@
 // Every sum has one order: the same inputs give the same bits.
 #pragma once
 
-#include "heddle/ir/tensor.h"
-#include "heddle/ops/flash_attention/attention_mask.h"
+#include "heddle/ops/flash_attention/attention_blocks.h"
 
 namespace heddle {
 
 struct FlashAttentionBackward {
-  Tensor q;             // [B, S, H, D]
-  Tensor k;             // [B, T, G, D]
-  Tensor v;             // [B, T, G, E]
-  Tensor bias;          // optional [B or 1, H or 1, S, T]
-  Tensor alibi_slopes;  // optional f32 [H]
-  Tensor cu_seqlens_q;  // optional i32 [N + 1]
-  Tensor cu_seqlens_k;  // i32 [N + 1]; with cu_seqlens_q
-  Tensor dy;            // [B, S, H, E]
-  Tensor lse;           // f32 [B, H, S]
-  Tensor delta;         // f32 [B, H, S]
-  Tensor dq;            // [B, S, H, D]
-  Tensor dk;            // [B, T, G, D]
-  Tensor dv;            // [B, T, G, E]
-  float scale = 0;      // this and what follows as in flash_attention
+  Tensor q;              // [B, S, H, D]
+  Tensor k;              // [B, T, G, D]
+  Tensor v;              // [B, T, G, E]
+  Tensor bias;           // optional [B or 1, H or 1, S, T]
+  Tensor alibi_slopes;   // optional f32 [H]
+  Tensor cu_seqlens_q;   // optional i32 [N + 1]
+  Tensor cu_seqlens_k;   // i32 [N + 1]; with cu_seqlens_q
+  Tensor kv_num_blocks;  // optional i32 [B or 1, H or 1, Q], with kv_indices
+  Tensor kv_indices;     // i32 [B or 1, H or 1, Q, M]
+  Tensor q_num_blocks;   // i32 [B or 1, H or 1, K], from flash_attention_query_blocks
+  Tensor q_indices;      // i32 [B or 1, H or 1, K, Q]
+  Tensor dy;             // [B, S, H, E]
+  Tensor lse;            // f32 [B, H, S]
+  Tensor delta;          // f32 [B, H, S]
+  Tensor dq;             // [B, S, H, D]
+  Tensor dk;             // [B, T, G, D]
+  Tensor dv;             // [B, T, G, E]
+  float scale = 0;       // this and what follows as in flash_attention
   bool causal = false;
   i32 window_left = -1;
   i32 window_right = -1;
   float softcap = 0;
   i32 q_offset = 0;
+  i32 block_q = 128;
+  i32 block_k = 128;
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
@@ -39,6 +44,10 @@ struct FlashAttentionBackward {
     v.optional_read("alibi_slopes", s.alibi_slopes, "H", "f32");
     v.optional_read("cu_seqlens_q", s.cu_seqlens_q, "N", "i32");
     v.optional_read("cu_seqlens_k", s.cu_seqlens_k, "N", "i32");
+    v.optional_read("kv_num_blocks", s.kv_num_blocks, "., ., Q", "i32");
+    v.optional_read("kv_indices", s.kv_indices, "., ., Q, M", "i32");
+    v.optional_read("q_num_blocks", s.q_num_blocks, "., ., K", "i32");
+    v.optional_read("q_indices", s.q_indices, "., ., K, Q", "i32");
     v.read("dy", s.dy, "B, S, H, E");
     v.read("lse", s.lse, "B, H, S", "f32");
     v.read("delta", s.delta, "B, H, S", "f32");
@@ -51,6 +60,8 @@ struct FlashAttentionBackward {
     v.attribute("window_right", s.window_right);
     v.attribute("softcap", s.softcap);
     v.attribute("q_offset", s.q_offset);
+    v.attribute("block_q", s.block_q);
+    v.attribute("block_k", s.block_k);
   }
 };
 
@@ -65,25 +76,36 @@ inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
 
 // True where not every query sees every key.
 inline bool is_masked(const FlashAttentionBackward& a) {
-  return a.causal || a.window_left >= 0 || a.window_right >= 0;
+  return a.causal || a.window_left >= 0 || a.window_right >= 0 || a.kv_num_blocks.rank > 0;
 }
 
 // Bytes from its begin:
 //   turns   u32 [B, H, steps, sums, 2]: how many CTAs have added to each half of a sum of a step's dq; zero at first
 //   rows    f32 [B, H, steps, 2, 64]: lse times log2 e, infinite for rows that are not there or see nothing; delta
 //   dq      f32 [B, H, steps, sums, 2, 64 * dim / 2], each half in the order of a product's sums
+//   later   with block lists, u32 [lists, tiles + 1]: how many tiles of kBlockKeys keys a list names from each tile on
+//   named   u32 [lists, tiles + 1]: 1 for each tile that a list names
 // A step has two sums without a mask: one of CTAs that come to it before their first wrap, one of those after.
 struct AttentionRoom {
   i32 steps;  // a head has
   i32 sums;
-  i64 rows, dq, bytes;
+  i64 lists;      // blocks of queries that have one
+  i64 later_row;  // bytes
+  i64 rows, dq, later, named, bytes;
 
   AttentionRoom(const FlashAttentionBackward& a, i32 dim)
-      : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)), sums(is_masked(a) ? 1 : 2) {
+      : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)),
+        sums(is_masked(a) ? 1 : 2),
+        lists(0),
+        later_row(4 * (i64(blocks_of(a.k.size[1], kBlockKeys)) + 1)) {
     const i64 all = i64(a.q.size[0]) * a.q.size[2] * steps, row = kStepQueries * 4;
+    if (a.kv_num_blocks.rank > 0)
+      lists = i64(a.kv_num_blocks.size[0]) * a.kv_num_blocks.size[1] * a.kv_num_blocks.size[2];
     rows = (all * sums * 8 + 255) / 256 * 256;
     dq = rows + 2 * all * row;
-    bytes = dq + all * sums * row * dim;
+    later = dq + all * sums * row * dim;
+    named = later + lists * later_row;
+    bytes = named + lists * later_row;
   }
 };
 

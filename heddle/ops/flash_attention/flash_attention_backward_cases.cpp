@@ -11,6 +11,11 @@ std::vector<Case> flash_attention_backward_cases() {
       fill_attention(e, type, args);
       fill_sequences(e, args);
       fill_given(e, type, args);
+      if (e.block_q > 0) {
+        const i32 queries = blocks_of(e.queries, e.block_q), keys = blocks_of(e.keys, e.block_k);
+        args.q_num_blocks = input(DType::kI32, {e.lists[0], e.lists[1], keys});
+        args.q_indices = input(DType::kI32, {e.lists[0], e.lists[1], keys, queries});
+      }
       // Weights here are exp(score - lse) of random values: up to e^3, and their sum is not 1.
       // A matrix unit rounds them, and the gradients of scores, to its 16-bit operands; more than a hundred are added up.
       const double rounded = size_of(type) == 2 ? 8 * rounding_bound(type, 0) : 0;

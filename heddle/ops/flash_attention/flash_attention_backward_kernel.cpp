@@ -33,12 +33,16 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
   constexpr i32 kMostRows = 1 << 22;  // so that products of the numbers of tiles fit in 32 bits
   if (a.q.size[1] > kMostRows || a.k.size[1] > kMostRows)
     return fmt::format("there are {} queries and {} keys; at most {}", a.q.size[1], a.k.size[1], kMostRows);
+  if (a.kv_num_blocks.rank > 0 && (a.block_q % kStepQueries != 0 || a.block_k % kBlockKeys != 0))
+    return fmt::format("blocks have {} queries and {} keys; must be multiples of {} and {}", a.block_q,
+                       a.block_k, kStepQueries, kBlockKeys);
   if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);
   return {};
 }
 
 i64 shared_bytes(i32 dim) {
-  constexpr i64 kStages = 2, kRowBytes = kStepQueries * 4, kBarriers = 2 * 2 * kStages * 8 + 40 + 64;
+  constexpr i64 kStages = 2, kRowBytes = kStepQueries * 4,
+                kBarriers = 2 * 2 * kStages * 8 + 40 + 64 + (kStages + 2) * 16 + kStages * 8;
   const i64 halves = kStepQueries * i64(dim) * 4;
   return 2 * box_bytes(dim, kBlockKeys) + 2 * kStages * (box_bytes(dim, kStepQueries) + kRowBytes) +
          2 * i64(kBlockKeys) * kStepQueries * 2 + halves + kBarriers;
@@ -70,6 +74,9 @@ KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTa
                     .threads = kSideThreads},
                    main_launch(a),
                    {.name = "Finish", .grid = u32(steps), .threads = kSideThreads}};
+  if (a.kv_num_blocks.rank > 0)
+    plan.launches.insert(plan.launches.begin(),
+                         {.name = "Order", .grid = u32(room.lists), .threads = kSideThreads});
   // Sums of 128 elements leave the helpers 24 registers, and too few for whatever bends scores.
   const bool bends = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
   plan.constants = {

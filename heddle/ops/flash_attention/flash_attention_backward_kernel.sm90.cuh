@@ -4,10 +4,11 @@
 // Each group makes half of the columns of dq, which two threads add to memory by bulk copies, one CTA after the other: the last
 // keys first. CTAs come to a step some time after one another, so that they seldom wait. A CTA waits only for CTAs that were
 // launched before it, so the kernel ends however few of them run at once.
-// `Finish` puts dq in rows.
+// `Finish` puts dq in rows. With block lists, `Order` finds before all how many CTAs add to each step before another one, and one
+// thread of a CTA walks the lists of its keys.
 // In loops on purpose: 3 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 5 empty-l1: a CTA waits for its turn
-// Known: 8 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
+// Known: 18 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
 namespace flash_attention_backward {
 
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
@@ -24,7 +25,7 @@ struct KernelConfig {
 template <class Config>
 struct Kernel : Facts<Config> {
   using F = Facts<Config>;
-  using F::kType, F::kHasParts, F::kHasBias, F::kHasAlibi, F::kBends, F::kDim, F::kHalf;
+  using F::kType, F::kHasParts, F::kHasLists, F::kHasBias, F::kHasAlibi, F::kBends, F::kDim, F::kHalf;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   static constexpr i32 kKeys = kBlockKeys, kQueries = kStepQueries, kStages = 2;
@@ -89,6 +90,12 @@ struct Kernel : Facts<Config> {
     i32 steps() const { return heads * (last - first); }
   };
 
+  // A step that a list names.
+  struct Listed {
+    i32 head, step;  // step -1: there are no more
+    u32 before;      // CTAs that add to its dq before this one
+  };
+
   struct Chip {
     arch::OnChip keys = chip(), values = keys + kKeyBytes, queries = values + kKeyBytes,
                  given = queries + Ring::kBytes, scores = given + Ring::kBytes,
@@ -96,12 +103,16 @@ struct Kernel : Facts<Config> {
                  query_barriers = rows + 2 * kStages * kRowBytes,
                  given_barriers = query_barriers + Ring::kBarrierBytes,
                  full = given_barriers + Ring::kBarrierBytes, half_full = full + 8, half_empty = full + 24,
-                 work = full + 40;
+                 work = full + 40, steps = work + 64, told = steps + (kStages + 2) * 16;
     Ring query_ring{queries, query_barriers}, given_ring{given, given_barriers};
 
     static constexpr u32 kBytes = 2 * kKeyBytes + 2 * Ring::kBytes + 2 * kScoreBytes + 2 * kHalfBytes +
-                                  2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40 + 64;
+                                  2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40 + 64 +
+                                  (kStages + 2) * 16 + kStages * 8;
     Shared<Work> shared_work() const { return {work}; }
+    // The steps of the slots of the rings, and of the halves of dq that are on their way.
+    Shared<Listed> listed(u32 slot) const { return {steps + slot * 16}; }
+    Shared<Listed> listed_half(u32 w) const { return {steps + (kStages + w) * 16}; }
     arch::OnChip lse(u32 slot) const { return rows + slot * kRowBytes; }
     arch::OnChip delta(u32 slot) const { return rows + (kStages + slot) * kRowBytes; }
   };
@@ -111,6 +122,7 @@ struct Kernel : Facts<Config> {
     if (threadIdx.x == 0) {
       chip.query_ring.init(2), chip.given_ring.init(2);
       arch::init_barrier(chip.full, 1u);
+      for (i32 s = 0; s < kStages; ++s) arch::init_barrier(chip.told + s * 8, 1u);
 #pragma unroll
       for (u32 w = 0; w < 2; ++w)
         arch::init_barrier(chip.half_full + 8 * w, 128u), arch::init_barrier(chip.half_empty + 8 * w, 1u);
@@ -121,6 +133,7 @@ struct Kernel : Facts<Config> {
     if (threadIdx.x < 128) {
       All::template enter<Helper>();
       if (threadIdx.x == 0) bring(chip, a, maps, workspace);
+      if (kHasLists && threadIdx.x == 96) walk(chip, a, workspace);
       if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, a, workspace, threadIdx.x / 32 - 1);
       return;
     }
@@ -140,7 +153,7 @@ struct Kernel : Facts<Config> {
 
   static void bring(const Chip& chip, const FlashAttentionBackward& a, const TensorMap* maps, u8* workspace) {
     const Work work = chip.shared_work().load();
-    if (work.first >= work.last) return;
+    if (!kHasLists && work.first >= work.last) return;
     const AttentionRoom room(a, kDim);
     const i32 key = work.tile.sequence.key_begin + work.tile.row;
     arch::expect_bytes(chip.full, 2 * kKeyBytes);
@@ -148,23 +161,70 @@ struct Kernel : Facts<Config> {
     load(chip.values, maps + 2, chip.full, kKeys, {0, key, work.group, work.batch});
     typename Ring::Place place;
     arch::Corner4 at{0, 0, work.head(0), work.batch};
+    const auto bring_step = [&](const u8* rows, i32 step) {
+      at.y = work.tile.sequence.query_begin + step * kQueries;
+      chip.query_ring.begin(place, kQueryBytes + kRowBytes);
+      load(chip.query_ring.slot(place), maps, chip.query_ring.full(place), kQueries, at);
+      arch::load_bytes(chip.lse(place.slot), rows + step * (2 * kRowBytes), kRowBytes,
+                       chip.query_ring.full(place));
+      chip.given_ring.begin(place, kQueryBytes + kRowBytes);
+      load(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), kQueries, at);
+      arch::load_bytes(chip.delta(place.slot), rows + (step * (2 * kRowBytes) + kRowBytes), kRowBytes,
+                       chip.given_ring.full(place));
+    };
+    const auto rows_of = [&] {
+      return workspace + room.rows + place_of(a, work, room.steps, at.z) * (2 * kRowBytes);
+    };
+    if constexpr (kHasLists) {
+#pragma unroll 1
+      for (;; place.next()) {
+        arch::wait_barrier(chip.told + place.slot * 8, place.phase);
+        const Listed listed = chip.listed(place.slot).load();
+        if (listed.step < 0) break;
+        at.z = listed.head, bring_step(rows_of(), listed.step);
+      }
+      arch::arrive(chip.query_ring.full(place));
+      return;
+    }
 #pragma unroll 1
     for (i32 n = work.heads; n > 0; --n, ++at.z) {
-      const u8* rows = workspace + room.rows + place_of(a, work, room.steps, at.z) * (2 * kRowBytes);
+      const u8* rows = rows_of();
       i32 step = work.begin;
 #pragma unroll 1
-      for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step), place.next()) {
-        at.y = work.tile.sequence.query_begin + step * kQueries;
-        chip.query_ring.begin(place, kQueryBytes + kRowBytes);
-        load(chip.query_ring.slot(place), maps, chip.query_ring.full(place), kQueries, at);
-        arch::load_bytes(chip.lse(place.slot), rows + step * (2 * kRowBytes), kRowBytes,
-                         chip.query_ring.full(place));
-        chip.given_ring.begin(place, kQueryBytes + kRowBytes);
-        load(chip.given_ring.slot(place), maps + 3, chip.given_ring.full(place), kQueries, at);
-        arch::load_bytes(chip.delta(place.slot), rows + (step * (2 * kRowBytes) + kRowBytes), kRowBytes,
-                         chip.given_ring.full(place));
+      for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step), place.next())
+        bring_step(rows, step);
+    }
+  }
+
+  // Says which step each slot of the rings has: those that the lists of the CTA's keys name.
+  static void walk(const Chip& chip, const FlashAttentionBackward& a, const u8* workspace) {
+    const Work work = chip.shared_work().load();
+    const AttentionRoom room(a, kDim);
+    typename Ring::Place place;
+    const auto tell = [&](const Listed& listed) {
+      arch::wait_barrier(chip.query_ring.empty(place), place.phase ^ 1);
+      chip.listed(place.slot).store(listed);
+      arch::arrive(chip.told + place.slot * 8);
+      place.next();
+    };
+    const i32 parts = a.block_q / kQueries, steps = room.steps;
+#pragma unroll 1
+    for (i32 n = 0; n < work.heads; ++n) {
+      const i32 head = work.head(n);
+      const BlockList list = list_of(Memory(), a.q_num_blocks, a.q_indices, work.batch, head,
+                                     work.tile.row / a.block_k, a.block_q);
+      const u32* const later = named_from(a, workspace, room, work.batch, head) + work.block() + 1;
+#pragma unroll 1
+      for (i32 i = 0; i < list.count; ++i) {
+        const i32 block = list.listed[i];
+        if (u32(block) >= u32(blocks_of(a.q.size[1], a.block_q))) continue;
+        const u32 before = later[block * (room.later_row / 4)];
+        const i32 end = min((block + 1) * parts, steps);
+#pragma unroll 1
+        for (i32 step = block * parts; step < end; ++step) tell({head, step, before});
       }
     }
+    tell({0, -1, 0});
   }
 
   // Adds half w of each step's dq to memory, after the CTA that has the next keys.
@@ -185,6 +245,44 @@ struct Kernel : Facts<Config> {
       arch::wait_stores<0>();
       pass_on();
     };
+    const auto wait_for_half = [&] {
+      if (!arch::barrier_is_past(full, phase)) {
+        pass_on_before_waiting();
+        arch::wait_barrier(full, phase);
+      }
+      phase ^= 1;
+    };
+    // `place`: of the half, among all. `before`: CTAs that add to it before this one.
+    const auto drain_step = [&](i64 place, u32 before) {
+      u32* const turn = reinterpret_cast<u32*>(workspace) + place;
+      float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
+      if (before > 0 && turn_of(turn) != before) {
+        pass_on_before_waiting();
+        wait_for(turn, before);
+      }
+      arch::show_memory_to_copies();
+      if (before == 0)
+        arch::store_bytes(to, from, kHalfBytes);
+      else
+        arch::add_floats(to, from, kHalfBytes);
+      arch::commit_stores();
+      if (last_turn) {
+        arch::wait_stores<1>();  // the copy before this one
+        pass_on();
+      }
+      last_turn = turn, last_before = before;
+      arch::wait_stores_read<0>();
+      arch::arrive(chip.half_empty + 8 * w);
+    };
+    if constexpr (kHasLists) {
+#pragma unroll 1
+      while (true) {
+        wait_for_half();
+        const Listed listed = chip.listed_half(w).load();
+        if (listed.step < 0) return pass_on_before_waiting();
+        drain_step((place_of(a, work, room.steps, listed.head) + listed.step) * 2 + w, listed.before);
+      }
+    }
 #pragma unroll 1
     for (i32 n = 0; n < work.heads; ++n) {
       const i64 head = place_of(a, work, room.steps, work.head(n));
@@ -192,31 +290,9 @@ struct Kernel : Facts<Config> {
 #pragma unroll 1
       for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step)) {
         const i64 place = ((head + step) * room.sums + work.sum_of(step)) * 2 + w;
-        u32* const turn = reinterpret_cast<u32*>(workspace) + place;
-        float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
         const u32 before = work.before(step);
-        if (!arch::barrier_is_past(full, phase)) {
-          pass_on_before_waiting();
-          arch::wait_barrier(full, phase);
-        }
-        phase ^= 1;
-        if (before > 0 && turn_of(turn) != before) {
-          pass_on_before_waiting();
-          wait_for(turn, before);
-        }
-        arch::show_memory_to_copies();
-        if (before == 0)
-          arch::store_bytes(to, from, kHalfBytes);
-        else
-          arch::add_floats(to, from, kHalfBytes);
-        arch::commit_stores();
-        if (last_turn) {
-          arch::wait_stores<1>();  // the copy before this one
-          pass_on();
-        }
-        last_turn = turn, last_before = before;
-        arch::wait_stores_read<0>();
-        arch::arrive(chip.half_empty + 8 * w);
+        wait_for_half();
+        drain_step(place, before);
       }
     }
     pass_on_before_waiting();
@@ -261,6 +337,7 @@ struct Kernel : Facts<Config> {
       find_common(work);
 #pragma unroll
       for (i32 i = 0; i < kDim / 2; ++i) dk[i] = dv[i] = 0;
+      if constexpr (kHasLists) return run_listed();
       const i32 begin = work.first * kQueries, end = work.last * kQueries;
       i32 head = work.head(0), query = work.begin * kQueries, left_of_head = work.last - work.first;
       if (begin < end) arch::wait_barrier(chip.full, 0);
@@ -272,6 +349,25 @@ struct Kernel : Facts<Config> {
       }
       store(a.dk, dk, scale);
       store(a.dv, dv, 1);
+    }
+    void run_listed() {
+      arch::wait_barrier(chip.full, 0);
+#pragma unroll 1
+      for (;; place.next()) {
+        chip.query_ring.wait(place);
+        const Listed listed = chip.listed(place.slot).load();
+        if (listed.step < 0) break;
+        take_step(listed.head, listed.step * kQueries);
+      }
+      arch::wait_barrier(chip.half_empty + 8 * w, place.slot ^ 1);
+      say_listed();
+      store(a.dk, dk, scale);
+      store(a.dv, dv, 1);
+    }
+    // Hands what the slot says on, with a half of dq.
+    void say_listed() {
+      if (speaks()) chip.listed_half(w).store(chip.listed(place.slot).load());
+      arch::arrive(chip.half_full + 8 * w);
     }
     // The queries that see all keys of the group.
     void find_common(const Work& work) {
@@ -413,15 +509,10 @@ struct Kernel : Facts<Config> {
         const i32 query = query_of(first, j);
         if constexpr (kHasAlibi) x -= steep * fabsf(apart + float(query) - float(j / 2 % 2 * 8));
         if constexpr (kHasBias)
-          x += load_bias(bias, min(query, a.bias.size[2] - 1) * a.bias.stride[2] +
-                                   min(key + j / 2 % 2 * 8, a.bias.size[3] - 1));
+          x += load_element<F::kTypes.bias.dtype>(bias, min(query, a.bias.size[2] - 1) * a.bias.stride[2] +
+                                                            min(key + j / 2 % 2 * 8, a.bias.size[3] - 1));
         s[j] = x;
       }
-    }
-    static float load_bias(const u8* from, i64 at) {
-      if constexpr (F::kTypes.bias.dtype == DType::kF32) return reinterpret_cast<const float*>(from)[at];
-      const u16 bits = reinterpret_cast<const u16*>(from)[at];
-      return F::kTypes.bias.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
     }
 
     void to_gradients() {
@@ -464,7 +555,10 @@ struct Kernel : Facts<Config> {
                      "f"(dq[4 * j]), "f"(dq[4 * j + 1]), "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3])
                      : "memory");
       arch::show_to_copies();
-      arch::arrive(chip.half_full + 8 * w);
+      if constexpr (kHasLists)
+        say_listed();
+      else
+        arch::arrive(chip.half_full + 8 * w);
     }
 
     void store(const Tensor& to, const float (&sums)[kDim / 2], float by) const {

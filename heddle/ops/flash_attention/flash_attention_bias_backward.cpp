@@ -52,7 +52,8 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
     for (const Tensor* tensor : {&a.lse, &a.delta})
       out.push_back(part_of(*tensor, Access::kRead, {batch, its_heads, rows}));
   }
-  if (a.alibi_slopes.exists()) out.push_back(whole(a.alibi_slopes, Access::kRead));
+  for (const Tensor* tensor : {&a.alibi_slopes, &a.kv_num_blocks, &a.kv_indices})
+    if (tensor->exists()) out.push_back(whole(*tensor, Access::kRead));
   for (auto [tensor, access] : {std::pair{&a.bias, Access::kRead}, {&a.dbias, Access::kWrite}})
     out.push_back(part_of(*tensor, access, {{t[0], t[0] + 1}, {t[1], t[1] + 1}, rows, {0, tensor->last()}}));
 }

@@ -2,27 +2,30 @@
 // batches and heads that share a bias, in their order.
 #pragma once
 
-#include "heddle/ir/tensor.h"
-#include "heddle/ops/flash_attention/attention_mask.h"
+#include "heddle/ops/flash_attention/attention_blocks.h"
 
 namespace heddle {
 
 struct FlashAttentionBiasBackward {
-  Tensor q;             // [B, S, H, D]
-  Tensor k;             // [B, T, G, D]
-  Tensor v;             // [B, T, G, E]
-  Tensor bias;          // [B or 1, H or 1, S, T]
-  Tensor alibi_slopes;  // optional f32 [H]
-  Tensor dy;            // [B, S, H, E]
-  Tensor lse;           // f32 [B, H, S]
-  Tensor delta;         // f32 [B, H, S]
-  Tensor dbias;         // as bias
-  float scale = 0;      // this and what follows as in flash_attention
+  Tensor q;              // [B, S, H, D]
+  Tensor k;              // [B, T, G, D]
+  Tensor v;              // [B, T, G, E]
+  Tensor bias;           // [B or 1, H or 1, S, T]
+  Tensor alibi_slopes;   // optional f32 [H]
+  Tensor kv_num_blocks;  // optional i32 [B or 1, H or 1, Q], with kv_indices
+  Tensor kv_indices;     // i32 [B or 1, H or 1, Q, M]
+  Tensor dy;             // [B, S, H, E]
+  Tensor lse;            // f32 [B, H, S]
+  Tensor delta;          // f32 [B, H, S]
+  Tensor dbias;          // as bias
+  float scale = 0;       // this and what follows as in flash_attention
   bool causal = false;
   i32 window_left = -1;
   i32 window_right = -1;
   float softcap = 0;
   i32 q_offset = 0;
+  i32 block_q = 128;
+  i32 block_k = 128;
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
@@ -31,6 +34,8 @@ struct FlashAttentionBiasBackward {
     v.read("v", s.v, "B, T, G, E");
     v.read("bias", s.bias, "., ., S, T");
     v.optional_read("alibi_slopes", s.alibi_slopes, "H", "f32");
+    v.optional_read("kv_num_blocks", s.kv_num_blocks, "., ., Q", "i32");
+    v.optional_read("kv_indices", s.kv_indices, "., ., Q, M", "i32");
     v.read("dy", s.dy, "B, S, H, E");
     v.read("lse", s.lse, "B, H, S", "f32");
     v.read("delta", s.delta, "B, H, S", "f32");
@@ -41,6 +46,8 @@ struct FlashAttentionBiasBackward {
     v.attribute("window_right", s.window_right);
     v.attribute("softcap", s.softcap);
     v.attribute("q_offset", s.q_offset);
+    v.attribute("block_q", s.block_q);
+    v.attribute("block_k", s.block_k);
   }
 };
 

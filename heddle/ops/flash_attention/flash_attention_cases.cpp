@@ -10,6 +10,11 @@ std::vector<Case> flash_attention_cases() {
       FlashAttention args;
       fill_attention(e, type, args);
       fill_sequences(e, args);
+      if (e.continues) {
+        // A longer sum of softmaxes is best kept in f32; a caller may also have its elements as they were rounded.
+        args.y_in = input(e.sinks ? type : DType::kF32, {e.batch, e.queries, e.heads, e.value_dim});
+        args.lse_in = input(DType::kF32, {e.batch, e.heads, e.queries});
+      }
       if (e.sinks) args.sinks = input(type, {e.heads});
       // Scores are sums over dim; y is a mean of values. A matrix unit rounds weights to its 16-bit operands.
       const double weights = size_of(type) == 2 ? rounding_bound(type, 0) : 0;

@@ -43,7 +43,13 @@ OpConfig config_of(const FlashAttention& a, const Shape& shape) {
           {"spills", 64}};
 }
 
+bool has_lists(const FlashAttention& a) {
+  return a.kv_num_blocks.rank > 0;
+}
+
 std::vector<Shape> shapes_of(const FlashAttention& a) {
+  // Blocks of a list are cut into those of the kernel.
+  if (has_lists(a)) return {{2, dims_of(a).keys <= 128 && a.block_k % 128 == 0 ? 128 : 64, 2}};
   const bool bends = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
   return shapes_of(std::max(dims_of(a).keys, dims_of(a).values), bends);
 }
@@ -57,12 +63,15 @@ std::string why_not(const FlashAttention& a, const KernelTarget& target) {
     return fmt::format("v has heads of {} elements; must be a multiple of 8", a.v.last());
   if (kernel_dim(a.q.last()) == 0 || kernel_dim(a.v.last()) == 0)
     return fmt::format("heads have {} and {} elements; at most 256", a.q.last(), a.v.last());
+  if (has_lists(a) && (a.block_q % 128 != 0 || a.block_k % 64 != 0))
+    return fmt::format("blocks have {} queries and {} keys; must be multiples of 128 and 64", a.block_q,
+                       a.block_k);
   if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);
   return {};
 }
 
 i64 shared_bytes(const Dims& dims, const Shape& shape) {
-  constexpr i64 kBarriers = 32, kTiles = 16 + 2 * 64;  // a stage has four barriers
+  constexpr i64 kBarriers = 32, kTiles = 16 + 2 * 64 + 16;  // a stage has four barriers
   const i64 stage = box_bytes(dims.keys, shape.keys) + box_bytes(dims.values, shape.keys) + kBarriers;
   return box_bytes(dims.keys, 64 * shape.groups) + shape.stages * stage + kTiles;
 }
@@ -74,7 +83,7 @@ KernelLaunch launch_of(const FlashAttention& a, const Shape& shape, const Kernel
   const i64 row_tiles = a.cu_seqlens_q.exists() ? a.q.size[1] / rows + a.cu_seqlens_q.size[0] + 1
                                                 : (a.q.size[1] + rows - 1) / rows;
   const i64 tiles = row_tiles * a.q.size[0] * a.q.size[2];
-  counts = tiles > target.multiprocessors && (a.causal || a.window_right >= 0);
+  counts = tiles > target.multiprocessors && (a.causal || a.window_right >= 0 || has_lists(a));
   KernelLaunch launch{.grid = u32(std::min<i64>(tiles, target.multiprocessors)),
                       .threads = u32(128 * (shape.groups + 1)),
                       .shared_bytes = shared_bytes(dims_of(a), shape)};

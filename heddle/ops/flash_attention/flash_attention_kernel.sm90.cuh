@@ -63,7 +63,7 @@ struct Softmax {
 struct KernelTile {
   i32 batch, head, row;  // row: the first query, in its sequence. batch -1: there are no more tiles
   AttentionSequence sequence;
-  i32 first, blocks;  // the blocks of keys that any of them sees
+  i32 first, blocks;  // the blocks of keys that any of them sees; with a list, those in it
 };
 
 // The tiles of a call, in the order in which CTAs take them.
@@ -80,7 +80,7 @@ struct TileOrder {
     // The rows before, between and after sequences have tiles too; each sequence may have one that is not full.
     const i32 parts = a.cu_seqlens_q.rank > 0 ? a.cu_seqlens_q.size[0] + 1 : 1;
     row_tiles = parts > 1 ? a.q.size[1] / rows + parts : (a.q.size[1] + rows - 1) / rows;
-    last_first = a.causal || a.window_right >= 0;
+    last_first = a.causal || a.window_right >= 0 || a.kv_num_blocks.rank > 0;
     head_group = last_first ? max(1, min(heads, kCache / size)) : 1;
     tiles = row_tiles * heads;
   }
@@ -99,6 +99,8 @@ struct Kernel {
   static constexpr arch::Terms kTerms = kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
+  static constexpr bool kHasLists = kTypes.kv_num_blocks.rank > 0;
+  static constexpr bool kContinues = kTypes.lse_in.rank > 0;
   static constexpr bool kHasSinks = kTypes.sinks.rank > 0, kHasParts = kTypes.cu_seqlens_q.rank > 0;
   static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
 
@@ -122,14 +124,18 @@ struct Kernel {
     arch::OnChip queries = chip(), keys = queries + kQueryBytes, values = keys + KeyRing::kBytes,
                  key_barriers = values + ValueRing::kBytes,
                  value_barriers = key_barriers + KeyRing::kBarrierBytes,
-                 full = value_barriers + ValueRing::kBarrierBytes, empty = full + 8, tile = full + 16;
+                 full = value_barriers + ValueRing::kBarrierBytes, empty = full + 8, tile = full + 16,
+                 begins = tile + 2 * 64;
     KeyRing key_ring{keys, key_barriers};
     ValueRing value_ring{values, value_barriers};
 
     static constexpr u32 kBytes = kQueryBytes + KeyRing::kBytes + ValueRing::kBytes + KeyRing::kBarrierBytes +
-                                  ValueRing::kBarrierBytes + 16 + 2 * 64;
+                                  ValueRing::kBarrierBytes + 16 + 2 * 64 + 16;
+    static_assert(Config::kStages <= 4, "begins");
     // Two tiles take turns, so that one can be read while the next is there.
     Shared<KernelTile> tile_of(u32 turn) const { return {tile + turn * 64}; }
+    // The first key of the block in a slot, where a list says it.
+    Shared<i32> begin_of(const typename KeyRing::Place& place) const { return {begins + place.slot * 4}; }
   };
 
   static void run(const FlashAttention& a, const TensorMap* maps, u8* workspace) {
@@ -165,10 +171,26 @@ struct Kernel {
     }
     t.first = t.blocks = 0;
     if (t.row >= t.sequence.queries()) return t;
+    if constexpr (kHasLists) {
+      t.blocks = list_of_tile(a, t).count * (a.block_k / kKeys);
+      return t;
+    }
     const AttentionMask mask = attention_mask(a, t.sequence);
     const i32 begin = mask.keys_of(t.row).begin, end = mask.keys_of(min(t.row + kRows, mask.queries) - 1).end;
     if (begin < end) t.first = begin / kKeys, t.blocks = (end + kKeys - 1) / kKeys - t.first;
     return t;
+  }
+
+  static BlockList list_of_tile(const FlashAttention& a, const KernelTile& t) {
+    if constexpr (!kHasLists) return {};
+    return list_of(Memory(), a.kv_num_blocks, a.kv_indices, t.batch, t.head, t.row / a.block_q, a.block_k);
+  }
+  // The first key of block n of a tile. A block that is not there begins after all keys.
+  static i32 first_key(const FlashAttention& a, const KernelTile& t, const BlockList& list, i32 n) {
+    if constexpr (!kHasLists) return (t.first + n) * kKeys;
+    const i32 parts = a.block_k / kKeys, block = list.listed[n / parts];
+    return u32(block) < u32(blocks_of(a.k.size[1], a.block_k)) ? block * a.block_k + n % parts * kKeys
+                                                               : a.k.size[1];
   }
 
   // One thread. `counter`: tiles that CTAs have taken after their first.
@@ -196,10 +218,16 @@ struct Kernel {
       number = order.last_first && order.tiles > i32(gridDim.x) ? i32(gridDim.x + atomicAdd(counter, 1u))
                                                                 : number + i32(gridDim.x);
       const i32 head = t.head / share;
+      const BlockList list = t.blocks > 0 ? list_of_tile(a, t) : BlockList();
+      i32 before = 0;  // the first key of the block before
 #pragma unroll 1
       for (i32 n = t.blocks - 1; n >= -1 && t.blocks > 0; --n) {
-        const i32 row = t.sequence.key_begin + (t.first + n) * kKeys;
+        const i32 row = t.sequence.key_begin + (n >= 0 || !kHasLists ? first_key(a, t, list, n) : 0);
         if (n >= 0) {
+          if constexpr (kHasLists) {
+            arch::wait_barrier(chip.key_ring.empty(key), key.phase ^ 1);
+            chip.begin_of(key).store(row);
+          }
           chip.key_ring.begin(key);
           load<kSlabs, kKeys>(chip.key_ring.slot(key), maps + 1, chip.key_ring.full(key), row, head, t.batch);
           key.next();
@@ -207,9 +235,10 @@ struct Kernel {
         if (n < t.blocks - 1) {  // a block of values one step after its keys
           chip.value_ring.begin(value);
           load<kValueSlabs, kKeys>(chip.value_ring.slot(value), maps + 2, chip.value_ring.full(value),
-                                   row + kKeys, head, t.batch);
+                                   kHasLists ? before : row + kKeys, head, t.batch);
           value.next();
         }
+        before = row;
       }
     }
   }
@@ -230,6 +259,7 @@ struct Kernel {
     u32 turn = 0;                 // which of two places the tile has
     i32 first, blocks;            // blocks of keys
     i32 all_begin, all_end;       // keys that every row of the group sees
+    i32 listed;                   // the first key of the block, where a list says it
     typename KeyRing::Place key;
     typename ValueRing::Place value;
     float s[kKeys / 2], o[kValueDim / 2];
@@ -277,7 +307,7 @@ struct Kernel {
 
     void attend() {
       i32 n = blocks - 1;
-      chip.key_ring.wait(key);
+      wait_for_keys();
       {
         const auto turn = Turn::take(group);
         multiply_keys();
@@ -286,7 +316,7 @@ struct Kernel {
       to_weights();
 #pragma unroll 1
       for (--n; n >= 0; --n) {
-        chip.key_ring.wait(key);
+        wait_for_keys();
         {
           const auto turn = Turn::take(group);
           multiply_keys();
@@ -305,6 +335,10 @@ struct Kernel {
       keep_values();
     }
 
+    void wait_for_keys() {
+      chip.key_ring.wait(key);
+      if constexpr (kHasLists) listed = chip.begin_of(key).load();
+    }
     // s = q k^T
     void multiply_keys() {
       arch::keep(s);
@@ -336,7 +370,7 @@ struct Kernel {
       arch::keep(s);
       if (speaks()) chip.key_ring.release(key);
       key.next();
-      const i32 at = (first + n) * kKeys;
+      const i32 at = kHasLists ? listed : (first + n) * kKeys;
       if constexpr (kBends) bend(at);
       if (at < all_begin || at + kKeys > all_end) mask(at);
       softmax.take(s, exponent);
@@ -395,14 +429,10 @@ struct Kernel {
         x = Config::kSoftcap ? cap - 2 * cap * arch::reciprocal(arch::exp2(x * inward) + 1) : x * scale;
         const i32 at = key_of(begin, i);
         if constexpr (kHasAlibi) x -= slope * fabsf(apart + float(i / 2 % 2 * 8) - float(at));
-        if constexpr (kHasBias) x += load_bias(bias[i / 2 % 2], min(at, a.bias.size[3] - 1));
+        if constexpr (kHasBias)
+          x += load_element<kTypes.bias.dtype>(bias[i / 2 % 2], min(at, a.bias.size[3] - 1));
         s[i] = x;
       }
-    }
-    static float load_bias(const u8* from, i32 at) {
-      if constexpr (kTypes.bias.dtype == DType::kF32) return reinterpret_cast<const float*>(from)[at];
-      const u16 bits = reinterpret_cast<const u16*>(from)[at];
-      return kTypes.bias.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
     }
 
     void store() const {
@@ -413,30 +443,43 @@ struct Kernel {
         if (m >= tile.sequence.queries()) continue;
         float total = softmax.total[r], top = softmax.best[r] * exponent, factor = 1;
         if constexpr (kHasSinks) {
-          const float sink = load_sink(tile.head) * kLog2E, before = top;
+          const float sink = load_element<kTypes.sinks.dtype>(a.sinks.data, tile.head) * kLog2E, before = top;
           top = fmaxf(top, sink), factor = arch::exp2(before - top);
           total = __fmaf_rn(total, factor, arch::exp2(sink - top));
         }
-        const float inverse = total > 0 ? factor / total : 0;
         const i32 query = tile.sequence.query_begin + m;
+        float share = 0;  // that an earlier result has
+        if constexpr (kContinues) {
+          const i64 at = tile.batch * a.lse_in.stride[0] + tile.head * a.lse_in.stride[1] + query;
+          const float lse = reinterpret_cast<const float*>(a.lse_in.data)[at] * kLog2E, before = top;
+          top = fmaxf(top, lse);
+          const float smaller = arch::exp2(before - top), earlier = arch::exp2(lse - top);
+          factor *= smaller, total = __fmaf_rn(total, smaller, earlier);
+          share = total > 0 ? earlier / total : 0;
+        }
+        const float inverse = total > 0 ? factor / total : 0;
         u32* const to = reinterpret_cast<u32*>(
             a.y.data + (tile.batch * a.y.stride[0] + query * a.y.stride[1] + tile.head * a.y.stride[2]) * 2);
 #pragma unroll
         for (i32 j = 0; j < kValueDim / 8; ++j)
-          if (8 * j < a.v.size[3])
-            to[4 * j + i32(lane()) % 4] =
-                pack_pair<kTypes.q.dtype>(o[4 * j + 2 * r] * inverse, o[4 * j + 2 * r + 1] * inverse);
+          if (8 * j < a.v.size[3]) {
+            float y[2] = {o[4 * j + 2 * r] * inverse, o[4 * j + 2 * r + 1] * inverse};
+            if constexpr (kContinues)
+              if (share != 0) add_earlier(y, tile, query, 8 * j + i32(lane()) % 4 * 2, share);
+            to[4 * j + i32(lane()) % 4] = pack_pair<kTypes.q.dtype>(y[0], y[1]);
+          }
         if (lane() % 4 == 0)
           reinterpret_cast<float*>(
               a.lse.data)[tile.batch * a.lse.stride[0] + tile.head * a.lse.stride[1] + query] =
               total > 0 ? (top + __log2f(total)) * kLn2 : -__int_as_float(0x7f800000);
       }
     }
-    float load_sink(i32 head) const {
-      if constexpr (kTypes.sinks.dtype == DType::kF32)
-        return reinterpret_cast<const float*>(a.sinks.data)[head];
-      const u16 bits = reinterpret_cast<const u16*>(a.sinks.data)[head];
-      return kTypes.sinks.dtype == DType::kBf16 ? __uint_as_float(u32(bits) << 16) : arch::from_f16(bits);
+    // y_in is not read where lse_in is -inf.
+    void add_earlier(float (&y)[2], const KernelTile& tile, i32 query, i32 at, float share) const {
+      const i64 row = tile.batch * a.y_in.stride[0] + query * a.y_in.stride[1] + tile.head * a.y_in.stride[2];
+#pragma unroll
+      for (i32 i = 0; i < 2; ++i)
+        y[i] = __fmaf_rn(load_element<kTypes.y_in.dtype>(a.y_in.data, row + at + i), share, y[i]);
     }
   };
 };

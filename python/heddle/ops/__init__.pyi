@@ -391,6 +391,10 @@ def flash_attention(
     alibi_slopes: T | None = None,
     cu_seqlens_q: T | None = None,
     cu_seqlens_k: T | None = None,
+    y_in: T | None = None,
+    lse_in: T | None = None,
+    kv_num_blocks: T | None = None,
+    kv_indices: T | None = None,
     *,
     scale: float = 0.0,
     causal: bool = False,
@@ -398,6 +402,8 @@ def flash_attention(
     window_right: int = -1,
     softcap: float = 0.0,
     q_offset: int = 0,
+    block_q: int = 128,
+    block_k: int = 128,
     out: tuple[T | None, ...] | dict[str, T] | None = None,
 ) -> tuple[T, T]:
     """attention of whole sequences, in one pass over the keys; lse: log of the sum of exp(score)
@@ -410,6 +416,10 @@ def flash_attention(
     alibi_slopes: [H], float32; optional
     cu_seqlens_q: [N], int32; optional
     cu_seqlens_k: [N], int32; optional
+    y_in: [B, S, H, E], float32 | float16 | bfloat16; optional
+    lse_in: [B, H, S], float32; optional
+    kv_num_blocks: [., ., Q], int32; optional
+    kv_indices: [., ., Q, M], int32; optional
     returns y: [B, S, H, E], float32 | float16 | bfloat16; lse: [B, H, S], float32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has a gradient.
@@ -426,6 +436,10 @@ def flash_attention_backward(
     alibi_slopes: T | None = None,
     cu_seqlens_q: T | None = None,
     cu_seqlens_k: T | None = None,
+    kv_num_blocks: T | None = None,
+    kv_indices: T | None = None,
+    q_num_blocks: T | None = None,
+    q_indices: T | None = None,
     *,
     scale: float = 0.0,
     causal: bool = False,
@@ -433,6 +447,8 @@ def flash_attention_backward(
     window_right: int = -1,
     softcap: float = 0.0,
     q_offset: int = 0,
+    block_q: int = 128,
+    block_k: int = 128,
     out: tuple[T | None, ...] | dict[str, T] | None = None,
 ) -> tuple[T, T, T]:
     """the gradient of flash_attention by q, k and v; the same bits always
@@ -447,6 +463,10 @@ def flash_attention_backward(
     alibi_slopes: [H], float32; optional
     cu_seqlens_q: [N], int32; optional
     cu_seqlens_k: [N], int32; optional
+    kv_num_blocks: [., ., Q], int32; optional
+    kv_indices: [., ., Q, M], int32; optional
+    q_num_blocks: [., ., K], int32; optional
+    q_indices: [., ., K, Q], int32; optional
     returns dq: [B, S, H, D], float32 | float16 | bfloat16; dk: [B, T, G, D], float32 | float16 | bfloat16;
       dv: [B, T, G, E], float32 | float16 | bfloat16
 
@@ -462,6 +482,8 @@ def flash_attention_bias_backward(
     lse: T,
     delta: T,
     alibi_slopes: T | None = None,
+    kv_num_blocks: T | None = None,
+    kv_indices: T | None = None,
     *,
     scale: float = 0.0,
     causal: bool = False,
@@ -469,6 +491,8 @@ def flash_attention_bias_backward(
     window_right: int = -1,
     softcap: float = 0.0,
     q_offset: int = 0,
+    block_q: int = 128,
+    block_k: int = 128,
     out: T | dict[str, T] | None = None,
 ) -> T:
     """the gradient of flash_attention by its bias
@@ -481,6 +505,8 @@ def flash_attention_bias_backward(
     lse: [B, H, S], float32
     delta: [B, H, S], float32
     alibi_slopes: [H], float32; optional
+    kv_num_blocks: [., ., Q], int32; optional
+    kv_indices: [., ., Q, M], int32; optional
     returns dbias: [., ., S, T], float32 | float16 | bfloat16
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
@@ -493,6 +519,45 @@ def flash_attention_delta(y: T, dy: T, dlse: T | None = None, *, out: T | dict[s
     dy: [B, S, H, E], float32 | float16 | bfloat16
     dlse: [B, H, S], float32; optional
     returns delta: [B, H, S], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_earlier_backward(
+    y_in: T,
+    lse_in: T,
+    dy: T,
+    lse: T,
+    delta: T,
+    *,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """the gradient of flash_attention by an earlier result that it continues
+
+    y_in: [B, S, H, E], float32 | float16 | bfloat16
+    lse_in: [B, H, S], float32
+    dy: [B, S, H, E], float32 | float16 | bfloat16
+    lse: [B, H, S], float32
+    delta: [B, H, S], float32
+    returns dy_in: [B, S, H, E], float32 | float16 | bfloat16; dlse_in: [B, H, S], float32
+
+    Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
+    """
+
+def flash_attention_query_blocks(
+    k: T,
+    kv_num_blocks: T,
+    kv_indices: T,
+    *,
+    block_k: int = 128,
+    out: tuple[T | None, ...] | dict[str, T] | None = None,
+) -> tuple[T, T]:
+    """the blocks of queries that list each block of keys
+
+    k: [B, T, G, D], float32 | float16 | bfloat16
+    kv_num_blocks: [., ., Q], int32
+    kv_indices: [., ., Q, M], int32
+    returns q_num_blocks: [., ., K], int32; q_indices: [., ., K, Q], int32
 
     Raises InvalidArgument for other dtypes, sizes, strides or attributes; it has no gradient.
     """

@@ -32,12 +32,14 @@ class Step:
     writes: tuple
     attributes: tuple
     turns: bool  # something it reads is transposed
+    needs: tuple  # what it cannot do without, and a call may leave out
 
 
 def _steps(info):
     """The calls of a gradient; None for an input that a call leaves out."""
     known = {each.field for each in (*info.inputs, *info.outputs)}
     known |= {f"d{output.field}" for output in info.results}
+    may_lack = {each.field for each in info.inputs if each.optional}
     steps = []
     for op, names in info.gradient:
         called = info_of(op)
@@ -50,7 +52,14 @@ def _steps(info):
         shared = {each.name for each in called.attributes} & {each.name for each in info.attributes}
         turns = any(read and read.endswith("^T") for read in reads)
         ranks = tuple(each.dims_text.count(",") + 1 for each in called.inputs)
-        steps.append(Step(op, reads, ranks, writes, tuple(sorted(shared)), turns))
+        needs = tuple(
+            read.removesuffix("^T")
+            for read, each in zip(reads, called.inputs, strict=True)
+            if read and not each.optional and read.removesuffix("^T") in may_lack
+        )
+        if needs:
+            may_lack.update(writes)
+        steps.append(Step(op, reads, ranks, writes, tuple(sorted(shared)), turns, needs))
     return tuple(steps)
 
 
@@ -82,7 +91,7 @@ def _calls(steps, names):
     """The steps over a list of values, of which the first are named and the last is None; each name's place.
 
     A step is (function, itself if it reads what is transposed, places that it reads, attributes, places that
-    it writes).
+    it writes, places without which it makes nothing).
     """
     places = {name: place for place, name in enumerate(names)}
     for step in steps:
@@ -96,6 +105,7 @@ def _calls(steps, names):
             tuple(none if read is None else places[read.removesuffix("^T")] for read in step.reads),
             step.attributes,
             tuple(places[name] for name in step.writes),
+            tuple(places[name] for name in step.needs),
         )
         for step in steps
     )
@@ -134,7 +144,9 @@ def _rule(info):
 
         def run(values, attributes):
             values = values + more
-            for function, turned, reads, shared, writes in calls:
+            for function, turned, reads, shared, writes, needs in calls:
+                if needs and any(values[place] is None for place in needs):
+                    continue
                 given = [values[place] for place in reads]
                 if turned:
                     given = _reads_turned(turned, given)

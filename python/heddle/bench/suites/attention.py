@@ -1,4 +1,4 @@
-"""Attention of whole sequences against cuDNN; with windows, documents and ALiBi against flex_attention."""
+"""Attention of whole sequences against cuDNN; windows, documents, lists and ALiBi against flex_attention."""
 
 import functools
 import itertools
@@ -13,6 +13,7 @@ from heddle.bench.timing import is_gpu
 from heddle.bench.work import BACKWARD, FORWARD, Amount, Work
 
 WINDOW = 1024
+BLOCK = 128  # queries, and keys, of a block in a list
 
 
 def inputs_of(device):
@@ -178,6 +179,46 @@ def documents(peers, device, shape):
     )
 
 
+def listed(peers, device, shape):
+    """Causal, in blocks: a block's own, the two before it, and every eighth."""
+
+    @functools.cache
+    def blocks(length):
+        number = torch.arange(-(-length // BLOCK), device=device)
+        before = number[:, None] - number[None]
+        return (before >= 0) & ((before < 3) | (number[None] % 8 == 0))
+
+    @functools.cache
+    def lists(length):
+        seen = blocks(length)[None, None]
+        indices = seen.int().argsort(dim=-1, descending=True, stable=True).int()
+        return {"kv_num_blocks": seen.sum(-1, dtype=torch.int32), "kv_indices": indices}
+
+    def ours(q, k, v):
+        return ops.flash_attention(q, k, v, **lists(q.shape[1]), block_q=BLOCK, block_k=BLOCK, causal=True)[0]
+
+    def change(scores, position, key):
+        seen = (key <= position) & blocks(scores.shape[-1])[position // BLOCK, key // BLOCK]
+        return scores.masked_fill(~seen, float("-inf"))
+
+    def mask_mod(length):
+        seen = blocks(length)
+        return lambda b, h, position, key: (position >= key) & seen[position // BLOCK, key // BLOCK]
+
+    length = shape[1]
+    whole = int(blocks(length).sum()) * BLOCK * BLOCK
+    return Work(
+        name=f"flash_attention {shape_text(shape)} lists",
+        ours=ours,
+        exact=by_scores(change),
+        peers=special_peers(peers, change, flex(mask_mod=mask_mod)),
+        inputs=inputs_of(device),
+        shape=shape,
+        check_shape=(1, min(length, 4096), min(shape[2], 2), shape[3]),
+        amounts=amounts(shape, device, whole - length * (BLOCK - 1) / 2),
+    )
+
+
 def alibi(peers, device, shape):
     heads = shape[2]
 
@@ -229,7 +270,7 @@ def works(peers, device, tiny):
         shape = (1, 64, 2, 64) if tiny else (1, 1024, 4, 64)
         yield plain(peers, device, *shape)
         yield plain(peers, device, *shape, causal=True)
-        for special in (window, documents, alibi):
+        for special in (window, documents, listed, alibi):
             yield special(peers, device, shape)
         return
     for shape, dense, causal in (
@@ -242,5 +283,5 @@ def works(peers, device, tiny):
         for is_causal, goal in ((False, dense), (True, causal)):
             goals = dict(zip((FORWARD, BACKWARD), goal, strict=True))
             yield plain(peers, device, *shape, causal=is_causal, goal=goals)
-    for special in (window, documents, alibi):
+    for special in (window, documents, listed, alibi):
         yield special(peers, device, (1, 32768, 16, 128) if special is not alibi else (1, 8192, 16, 128))
