@@ -24,7 +24,10 @@ TERMS = {
     "tf32": ("kTf32", 4),
     "e4m3": ("kE4m3", 1),
     "e5m2": ("kE5m2", 1),
+    "e4m3e5m2": ("kE4m3E5m2", 1),
+    "e5m2e4m3": ("kE5m2E4m3", 1),
 }
+SIDES = {"e4m3e5m2": ("e4m3", "e5m2"), "e5m2e4m3": ("e5m2", "e4m3")}  # where they differ
 SHARED = 200 * 1024
 
 
@@ -57,8 +60,7 @@ def components():
                     ("pairs",),
                 )
             )
-    for terms in ("bf16", "f16", "tf32", "e4m3"):
-        enum, size = TERMS[terms]
+    for terms, (enum, size) in TERMS.items():
         call = f"warp_product_case<arch::Terms::{enum}, {size}>(args);"
         found.append(product(f"warp_{terms}", terms, 64, 48, 64 // size, call, 128))
     found += group_products()
@@ -279,8 +281,9 @@ class Runner:
         return "" if held == stated else f"held {held[:16]}, stated {stated[:16]}"
 
     def product(self, component, terms, rows, cols, depth):
-        a, left = self.integers(terms, rows, depth)
-        b, right = self.integers(terms, cols, depth)
+        of_left, of_right = SIDES.get(terms, (terms, terms))
+        a, left = self.integers(of_left, rows, depth)
+        b, right = self.integers(of_right, cols, depth)
         out = self.torch.full((rows, cols), float("nan"), device="cuda")
         self.launch(component, left, right, out, 0, rows, cols)
         wanted = (a.double() @ b.double().T).float()

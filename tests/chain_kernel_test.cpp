@@ -13,6 +13,7 @@
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/linear/linear.h"
+#include "heddle/trace/timeline.h"
 #include "tests/support/shapes.h"
 
 namespace heddle {
@@ -96,12 +97,15 @@ TEST(ChainKernel, TakesTheProductsOfAPrompt) {
 
 TEST(ChainKernel, IsSaidWithItsReasons) {
   const Program program = program_of(kLlama1B, 512);
-  const std::vector<std::string> lines = cuda::body_lines(program, code_of(program));
+  const std::vector<std::string> bodies = cuda::bodies_of(program, code_of(program).calls);
+  EXPECT_EQ(get_executor("launches").bodies(program, "sm_90a"), bodies);
+  const std::vector<std::string> lines = body_lines(make_timeline(program, {}, {.bodies = bodies}));
   const auto has = [&](const char* text) {
     return std::ranges::any_of(lines, [&](const std::string& line) { return line.find(text) != line.npos; });
   };
-  EXPECT_TRUE(has("2 calls of linear+add: linear_kernel.sm90 (fold=1,rows=64,stages=8)"));
-  EXPECT_TRUE(has("1 call of rms_norm+linear: tiles; no whole kernel because rms_norm is its prologue"));
+  EXPECT_TRUE(
+      has("calls of linear add: linear_kernel.sm90 (fold=1,rows=64,stages=8), 128 CTAs of 384 threads"));
+  EXPECT_TRUE(has("1 call of rms_norm linear: tiles; no whole kernel because rms_norm is its prologue"));
   EXPECT_EQ(lines.size(), 4u);
 }
 

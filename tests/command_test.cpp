@@ -205,6 +205,26 @@ TEST(Command, SchedulePredictsEachPolicy) {
   EXPECT_EQ(run_program({.args = {"schedule", kModel, "--scheduler", "fifo"}}).code, 2);
 }
 
+// Neither a GPU nor weights are needed to say which calls of a prompt it runs as whole kernels.
+TEST(Command, ScheduleNamesWholeKernels) {
+  Scratch scratch;
+  const std::string page = scratch.path("page.html");
+  const std::vector<std::string> prompt = {"schedule",    HEDDLE_SOURCE_DIR "/models/storyteller",
+                                           "--executor",  "megakernel",
+                                           "--workers",   "8",
+                                           "--scheduler", "dag"};
+  std::vector<std::string> many = prompt;
+  many.insert(many.end(), {"--rows", "512", "--plot", page});
+  const std::string kernel = "linear_kernel.sm90 (fold=1,rows=64,stages=8)";
+  const std::string text = output(many);
+  expect_words(text, {"launches on ", "sm_90a", "runs these calls, whose tiles the prediction counts:\n",
+                      "5 calls of linear rope kv_append: " + kernel + ", 8 CTAs of 384 threads\n",
+                      "rms_norm linear: tiles; no whole kernel because rms_norm is its prologue\n"});
+  expect_words(read_file(page), {"kv_append: " + kernel});
+  expect_words(output({"trace", page}), {"kv_append: " + kernel});
+  EXPECT_EQ(output(prompt).find("whole kernel"), std::string::npos) << "a step of one row has none";
+}
+
 TEST(Command, ScheduleMeasuresEachPolicy) {
   Scratch scratch;
   const std::string story = HEDDLE_SOURCE_DIR "/models/storyteller", file = scratch.path("schedules.json");

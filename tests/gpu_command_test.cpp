@@ -210,6 +210,14 @@ TEST_F(OnGpu, CallsOfLaunchesAreTraced) {
   expect_in(text, "2 of them, 3 workers on 3 units");
   expect_in(text, "\nattention ");
   expect_in(read_file(file), "layers.1.attention");
+  // Steps of many rows have whole kernels, if the device has tensor maps.
+  const std::string prompt = output(
+      {"profile", kModel, "--executor", "launches", "--workers", "3", "--prefill", "70", "--out", file});
+  const std::string why = "tiles; no whole kernel because rms_norm is its prologue";
+  expect_in(prompt, "1 call of rms_norm linear: " + why);
+  expect_in(prompt, is_carried() ? "linear_kernel.sm90 ("
+                                 : "no whole kernel because it is for compute capability 9.0");
+  expect_in(read_file(file), why);
 }
 
 // Programs compiled ahead of time, then run where there is neither compiler nor cache.

@@ -144,12 +144,48 @@ TEST(WholeKernel, ScalesWhatItAdds) {
   EXPECT_EQ(constants(blocks), (std::array<i64, 2>{1, 2}));
   blocks.fast_sums = true;
   EXPECT_EQ(constants(blocks), (std::array<i64, 2>{1, 2})) << "blocks are added in f32";
-  EXPECT_EQ(plan_of_scaled(scaled(100, 256, 512, {100, 4}, {4, 256})).why_not,
-            "b has scales of single columns for each 128 k; must have one for 128 columns");
   args.b = {.data = dense(DType::kF8E4M3, {512, 256})};
   args.b.data.buffer = 1;
   EXPECT_EQ(plan_of_scaled(args).why_not, "b is f8e4m3 in rows; must lie in columns");
   EXPECT_THROW(scaled(100, 256, 512, {100, 2}, {4, 2}), Error);
+}
+
+// The kernel of mma.sync takes what that with wgmma does not, and devices without it.
+TEST(WholeKernel, MultipliesCodesByWarps) {
+  const auto plan_on = [](const char* arch, const ScaledMm& args) {
+    return get_op("scaled_mm").kernel(bytes(args), cuda::kernel_target_of(arch), {});
+  };
+  const ScaledMm one = scaled(100, 256, 512, {1, 1}, {1, 1}),
+                 blocks = scaled(100, 256, 512, {100, 4}, {4, 2}),
+                 columns = scaled(100, 256, 512, {100, 4}, {4, 256}),
+                 short_sum = scaled(100, 256, 96, {100, 1}, {1, 2});
+  EXPECT_EQ(plan_on("sm_90a", one).file, "sm90");
+  EXPECT_EQ(plan_on("sm_90a", columns).file, "sm80");
+  EXPECT_EQ(plan_on("sm_90a", short_sum).file, "sm80");
+  EXPECT_EQ(plan_on("sm_80", one).why_not, "it is for compute capability 8.9 and newer");
+  for (const char* arch : {"sm_89", "sm_100a", "sm_120"}) {
+    i64 scales = 1;
+    for (const ScaledMm* args : {&one, &blocks, &columns}) {
+      const KernelPlan plan = plan_on(arch, *args);
+      ASSERT_EQ(plan.why_not, "") << arch;
+      EXPECT_EQ(plan.constants.at("scales"), scales++) << arch;
+      EXPECT_EQ(plan.constants.at("promotes"), 1);
+    }
+    ScaledMm fast = one;
+    fast.fast_sums = true;
+    EXPECT_EQ(plan_on(arch, fast).constants.at("promotes"), 0);
+    const KernelTarget target = cuda::kernel_target_of(arch);
+    const std::vector<OpConfig> all =
+        configs_of(get_op("scaled_mm"), bytes(blocks), {.gpu = true, .kernels = &target});
+    EXPECT_EQ(plan_on(arch, blocks).constants.values(), all.front().values()) << "the default is the first";
+    for (const OpConfig& config : all) {
+      EXPECT_EQ(config.reorders(), !is_of_kernel(config)) << config.text();
+      if (!is_of_kernel(config)) continue;
+      const KernelPlan plan = get_op("scaled_mm").kernel(bytes(blocks), target, config);
+      EXPECT_LE(plan.launches.at(0).shared_bytes, target.shared_bytes) << config.text();
+      EXPECT_GE(config.at("stages"), 3) << config.text();
+    }
+  }
 }
 
 // A prompt may be cut anywhere: what decides between sums of different order must not be its rows.
@@ -241,6 +277,18 @@ TEST(WholeKernel, CompilesWithoutSpills) {
     ASSERT_EQ(compiled.kernels.size(), 1u);
     EXPECT_EQ(cuda::over_budget(compiled.kernels[0], {}), "");
     EXPECT_EQ(compiled.log.find("(C75"), std::string::npos) << compiled.log;
+  }
+  const OpSpec& op = get_op("scaled_mm");
+  const ScaledMm codes = scaled(100, 256, 512, {100, 4}, {4, 256});
+  for (const std::string arch : {"sm_89", "sm_90a", "sm_120"}) {
+    const KernelTarget target = cuda::kernel_target_of(arch);
+    for (const OpConfig& config : configs_of(op, bytes(codes), {.gpu = true, .kernels = &target})) {
+      if (!is_of_kernel(config)) continue;
+      cuda::CompileRequest request =
+          cuda::kernel_request(op, bytes(codes), op.kernel(bytes(codes), target, config), arch);
+      request.may_be_packaged = false;
+      EXPECT_EQ(cuda::over_budget(cuda::compile(request).kernels.at(0), {}), "") << arch << config.text();
+    }
   }
 }
 

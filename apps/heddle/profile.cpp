@@ -43,12 +43,12 @@ void run(const ProfileFlags& flags) {
                          .rows = rows,
                          .wanted = 1,
                          .positions = decodes ? position + steps / 2 : rows,
-                         .capacity = engine->max_sequences() * program.shape.max_positions()};
+                         .capacity = engine->max_sequences() * program.shape.max_positions(),
+                         .bodies = engine->bodies(program)};
   const Timeline timeline = make_timeline(program, trace, traced);
   const TraceSummary summary = summarise(timeline);
   require(summary.steps > 0, "[profile] {} notes nothing of its runs", options.executor);
   print(to_text(summary));
-  for (const std::string& body : engine->bodies(program)) print(body + "\n");
   if (!flags.costs.empty())
     write_file(flags.costs, to_json(calibrate(program, trace, default_costs(program.topology))));
   if (flags.out.empty()) return;

@@ -14,6 +14,7 @@
 #include "heddle/base/error.h"
 #include "heddle/base/file.h"
 #include "heddle/base/stopwatch.h"
+#include "heddle/engine/default_executor.h"
 #include "heddle/ir/check.h"
 #include "heddle/model/build/family.h"
 #include "heddle/model/hf/other_formats.h"
@@ -29,9 +30,16 @@ struct ScheduleFlags {
   std::string calibrate, plot, out, commit = HEDDLE_VERSION;
 };
 
+// The GPU that runs the programs, or, where this machine has none, the first one that the backend knows.
+DeviceKind device_kind(const EngineOptions& options) {
+  const Backend& backend = backend_of(options.executor);
+  const bool is_here = get_executor(options.executor).no_device().empty();
+  return is_here ? backend.kind(options.device) : backend.kinds.front();
+}
+
 // Takes the best of three times. It proves the program before it reports anything.
-PlannedSchedule plan(const Planner& planner, const std::string& policy, i32 rows, const CostModel& costs) {
-  PlannedSchedule planned{.policy = policy};
+PlannedSchedule plan(const Planner& planner, const EngineOptions& options, i32 rows, const CostModel& costs) {
+  PlannedSchedule planned{.policy = options.scheduler};
   for (int i = 0; i < 3; ++i) {
     const Stopwatch watch;
     planned.program = planner.program(planner.row_class(rows, 1), 1);
@@ -40,7 +48,19 @@ PlannedSchedule plan(const Planner& planner, const std::string& policy, i32 rows
   }
   check_or_throw(planned.program);
   planned.prediction = predict(planned.program, costs);
+  if (const auto bodies = executor_for(options.executor, planned.program).bodies)
+    planned.bodies = bodies(planned.program, device_kind(options).arch);
   return planned;
+}
+
+// Which calls run as whole kernels, and why the others of such ops do not. Every policy has the same calls.
+std::string said_of_bodies(const PlannedSchedule& schedule, const EngineOptions& options, i32 rows) {
+  std::string text;
+  for (const std::string& line : body_lines(timeline_of(schedule, rows))) text += "  " + line + "\n";
+  if (text.empty()) return text;
+  return fmt::format("{} on {} runs these calls, whose tiles the prediction counts:\n{}",
+                     executor_for(options.executor, schedule.program).name, device_kind(options).text(),
+                     text);
 }
 
 std::string table(std::span<const PlannedSchedule> schedules) {
@@ -129,7 +149,7 @@ void run(const Command& command, const ScheduleFlags& flags) {
   std::vector<PlannedSchedule> schedules;
   for (const std::string& policy : policies) {
     options.scheduler = policy;
-    schedules.push_back(plan(make_planner(model, options), policy, flags.how.rows, costs));
+    schedules.push_back(plan(make_planner(model, options), options, flags.how.rows, costs));
   }
   if (flags.measure) measure(flags, options, schedules);
   const std::string title = fmt::format("{} on {} workers", schedules[0].program.name, topology.workers);
@@ -138,6 +158,7 @@ void run(const Command& command, const ScheduleFlags& flags) {
     print(fmt::format("measured with {} on {}: the same tokens and logits with each policy\n",
                       options.executor, backend_of(options.executor).device(options.device)));
   print(table(schedules));
+  print(said_of_bodies(schedules.front(), options, flags.how.rows));
   if (!flags.plot.empty()) write_file(flags.plot, schedule_page(title, schedules, flags.how.rows));
   if (flags.out.empty()) return;
   std::vector<Measurement> rows;
@@ -181,6 +202,9 @@ void add_schedule(CLI::App& app) {
       "measured: the median of the rounds; off: how far the prediction is from it. Every policy must give\n"
       "the same tokens and the same bits of logits.\n"
       "Attention counts one unit of positions for each of its parts. Every program is proved first.\n"
+      "Where the executor has whole kernels for calls of many rows, they are named below the table, with "
+      "the\n"
+      "reasons of those that run tile by tile.\n"
       "Examples: heddle schedule models/storyteller --compare --workers 8\n"
       "          heddle profile models/storyteller --costs costs.json\n"
       "          heddle schedule models/storyteller --compare --calibrate costs.json --plot schedules.html\n"

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "heddle/ir/row_classes.h"
+
 namespace heddle {
 namespace {
 
@@ -21,6 +23,11 @@ DefaultExecutor default_executor() {
   const std::vector<i32> devices = devices_of(kGpu);
   if (why.empty()) return {.name = kGpu, .device = devices.front()};
   return {.name = kCpu, .not_taken = fmt::format("{}: {}", kGpu, why), .has_device = !devices.empty()};
+}
+
+const ExecutorSpec& executor_for(const std::string& executor, const Program& program) {
+  const ExecutorSpec& asked = get_executor(executor);
+  return program.shape.rows >= kManyStepRows && asked.many_rows ? get_executor(asked.many_rows) : asked;
 }
 
 i32 default_device(const DeviceKind& kind) {

@@ -18,6 +18,8 @@ struct DefaultExecutor {
 };
 
 DefaultExecutor default_executor();
+// The executor that runs the program where `executor` is asked for: a backend may have another one for steps of many rows.
+const ExecutorSpec& executor_for(const std::string& executor, const Program& program);
 // The best device for programs that were made for this kind; 0 where there is none.
 i32 default_device(const DeviceKind& kind);
 // Text such as "megakernel on an H200, device 1", or "threads on a Xeon; not megakernel: no NVIDIA driver here".

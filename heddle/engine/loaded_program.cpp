@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "heddle/base/memory.h"
+#include "heddle/engine/default_executor.h"
 #include "heddle/engine/memory_need.h"
 #include "heddle/ir/artefact.h"
-#include "heddle/ir/row_classes.h"
 
 namespace heddle {
 namespace {
@@ -20,9 +20,7 @@ std::unique_ptr<Executor> make_executor(const Program& program, const Memory& me
   run.device = options.device;
   run.threads = options.threads;
   if (options.artefact) run.code = &options.artefact->code;
-  const ExecutorSpec* spec = &get_executor(options.executor);
-  if (program.shape.rows >= kManyStepRows && spec->many_rows) spec = &get_executor(spec->many_rows);
-  return spec->create(program, memory, run);
+  return executor_for(options.executor, program).create(program, memory, run);
 }
 
 }  // namespace

@@ -95,8 +95,8 @@ class Executor {
   virtual RunReport run(int steps, const StepWatch& watch) = 0;
   // The trace of the last run, if it was traced.
   virtual Trace trace() const { return {}; }
-  // Says what runs the calls of each kind, for people: a line such as "linear+add: linear_kernel.sm90 (rows=256)", or why no whole
-  // kernel does. Empty where all calls run tile by tile.
+  // Says what runs each call, for people: "linear_kernel.sm90 (rows=256), 132 CTAs of 384 threads", or why its op's whole kernel does
+  // not; "" for ops without one. Empty where all calls run tile by tile.
   virtual std::vector<std::string> bodies() const { return {}; }
 };
 
@@ -129,6 +129,8 @@ struct ExecutorSpec {
   MemorySpace& (*space)(i32 device) = nullptr;
   i32 (*workers)(i32 device) = nullptr;
   const char* many_rows = nullptr;  // the executor of steps with at least kManyStepRows rows; null: this one
+  // Executor::bodies() of a program that a device of `arch` would run; null: it runs all calls tile by tile.
+  std::vector<std::string> (*bodies)(const Program& program, const std::string& arch) = nullptr;
 };
 
 // A kind of device: programs and code made for one device of a kind run on every other.

@@ -38,7 +38,8 @@ std::string summary_json(const Timeline& timeline) {
                             {"lost", summary.lost},
                             {"work", Json::array()},
                             {"idle", Json::array()},
-                            {"path", Json::array()}});
+                            {"path", Json::array()},
+                            {"bodies", Json::array()}});
   for (const WorkTimes& work : summary.work) {
     json["work"].push_back(work_json(summary, work))["op"] = work.op;
   }
@@ -46,6 +47,7 @@ std::string summary_json(const Timeline& timeline) {
   for (const IdleCause& cause : idle_causes(summary))
     json["idle"].push_back(
         Json::object({{"name", cause.name}, {"meaning", cause.meaning}, {"ns", cause.ns}}));
+  for (const std::string& body : summary.bodies) json["bodies"].push_back(body);
   for (const PathStep& step : summary.path)
     json["path"].push_back(Json::array({step.by.lane, step.by.event, step.begin}));
   return json_in_page(json);

@@ -151,6 +151,8 @@ class Writer {
     note("step", field::kUint, event.epoch), note("instruction", field::kUint, event.instruction);
     if (what.call == kNoCall) return;
     note("node", field::kTextIid, texts_.id(timeline_.calls[what.call].node, fresh));
+    if (const std::string& body = timeline_.calls[what.call].body; !body.empty())
+      note("body", field::kTextIid, texts_.id(body, fresh));
     note("tile", field::kTextIid, texts_.id(fmt::format("{}", what.tile), fresh));
     if (event.dead) return;
     note("bytes", field::kUint, what.bytes), note("flops", field::kUint, u64(std::min(what.flops, 1e18)));

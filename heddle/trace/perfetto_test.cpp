@@ -56,7 +56,9 @@ u64 number(const Message& message, u32 field) {
 }
 
 TEST(Perfetto, HasASliceForEachWaitWorkAndPublication) {
-  const std::string file = serialise_perfetto(two_workers());
+  Timeline timeline = two_workers();
+  timeline.calls[1].body = "use_kernel.sm90 (rows=64)";
+  const std::string file = serialise_perfetto(timeline);
   std::map<u64, std::string> names;
   std::map<u64, std::vector<std::string>> slices;  // by track: name, begin, end
   std::map<u64, int> open, flows;
@@ -86,6 +88,7 @@ TEST(Perfetto, HasASliceForEachWaitWorkAndPublication) {
     if (event.count(47)) ++flows[number(event, 47)];
     if (event.count(48)) --flows[number(event, 48)];
   }
+  EXPECT_NE(file.find("use_kernel.sm90 (rows=64)"), std::string::npos) << "the body of a call";
   EXPECT_EQ(tracks, 3u) << "the process and two lanes";
   EXPECT_EQ(slices[2],
             (std::vector<std::string>{"make 0 700", "publish 700 800", "wait 800 2100", "make 2100 2200"}));

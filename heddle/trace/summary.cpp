@@ -33,6 +33,7 @@ class Summariser {
       const TraceEvent& event = lane.events[step.by.event];
       times_[row(timeline_.at(lane, event))].path += double(event.done - step.begin);
     }
+    summary.bodies = body_lines(timeline_);
     summary.outside /= double(summary.steps) * summary.workers;
     for (WorkTimes& times : times_)
       if (times.sum() + times.load > 0) summary.work.push_back(mean(times, summary));
@@ -189,6 +190,7 @@ std::string to_text(const TraceSummary& summary) {
                         summary.step > 0 ? 100 * cause.ns / summary.step : 0, cause.meaning);
   text += fmt::format("critical path: {} instructions of {} steps, {:.1f} us a step\n", summary.path.size(),
                       summary.steps, all.path * 1e-3);
+  for (const std::string& body : summary.bodies) text += body + "\n";
   if (summary.lost > 0) text += fmt::format("{} events found no room and are left out\n", summary.lost);
   return text;
 }

@@ -36,9 +36,10 @@ struct TraceSummary {
   double step = 0;         // nanoseconds
   // per step, mean over the workers: before a worker could begin and after its last instruction
   double outside = 0;
-  std::vector<WorkTimes> work;  // in the order of the opcodes, without those that have no event
-  std::vector<PathStep> path;   // over all steps
-  u64 lost = 0;                 // events
+  std::vector<WorkTimes> work;      // in the order of the opcodes, without those that have no event
+  std::vector<PathStep> path;       // over all steps
+  u64 lost = 0;                     // events
+  std::vector<std::string> bodies;  // body_lines()
 
   // Nanoseconds per step in which units ran the body of `times`. Rates divide by it.
   double busy(const WorkTimes& times) const {

@@ -64,6 +64,21 @@ TEST(TraceSummary, CountsWhatFoundNoRoom) {
   EXPECT_NE(to_text(summary).find("5 events found no room"), std::string::npos);
 }
 
+TEST(TraceSummary, NamesWhatRanTheCalls) {
+  Timeline timeline = two_workers();
+  timeline.calls.push_back(
+      {.op = 1, .node = "third", .body = "use_kernel.sm90 (rows=64), 8 CTAs of 128 threads"});
+  timeline.calls.push_back({.op = 1, .node = "fourth", .body = timeline.calls[2].body});
+  timeline.calls.push_back({.op = 0, .node = "fifth", .body = "tiles; no whole kernel because it is small"});
+  EXPECT_EQ(
+      body_lines(timeline),
+      (std::vector<std::string>{"1 call of make: tiles; no whole kernel because it is small",
+                                "2 calls of use more: use_kernel.sm90 (rows=64), 8 CTAs of 128 threads"}));
+  for (const std::string& line : body_lines(timeline))
+    EXPECT_NE(to_text(summarise(timeline)).find(line + "\n"), std::string::npos);
+  EXPECT_TRUE(body_lines(two_workers()).empty());
+}
+
 TEST(TraceSummary, OfNothingIsEmpty) {
   EXPECT_EQ(summarise({}).steps, 0u);
   EXPECT_FALSE(to_text(summarise({})).empty());

@@ -129,7 +129,10 @@ Timeline make_timeline(const Program& program, Trace trace, const TracedRun& run
   Timeline timeline{.name = program.name, .executor = run.executor};
   for (const Opcode& opcode : program.opcodes)
     timeline.ops.push_back(fmt::format("{}", fmt::join(opcode.ops, " ")));
-  for (const Call& call : program.calls) timeline.calls.push_back({call.opcode, call.name});
+  for (size_t c = 0; c < program.calls.size(); ++c)
+    timeline.calls.push_back({.op = program.calls[c].opcode,
+                              .node = program.calls[c].name,
+                              .body = run.bodies.empty() ? "" : run.bodies[c]});
   for (const auto& stream : program.workers) {
     TimelineWorker& worker = timeline.workers.emplace_back();
     for (const Instruction& instruction : stream)
@@ -143,6 +146,17 @@ Timeline make_timeline(const Program& program, Trace trace, const TracedRun& run
   }
   fill_costs(program, run, timeline);
   return timeline;
+}
+
+std::vector<std::string> body_lines(const Timeline& timeline) {
+  std::map<std::pair<u32, std::string>, int> counts;
+  for (const TimelineCall& call : timeline.calls)
+    if (!call.body.empty()) ++counts[{call.op, call.body}];
+  std::vector<std::string> lines;
+  for (const auto& [kind, count] : counts)
+    lines.push_back(fmt::format("{} call{} of {}: {}", count, count == 1 ? "" : "s", timeline.ops[kind.first],
+                                kind.second));
+  return lines;
 }
 
 }  // namespace heddle

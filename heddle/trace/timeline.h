@@ -15,8 +15,9 @@ namespace heddle {
 constexpr u32 kNoCall = 0xffffffffu;
 
 struct TimelineCall {
-  u32 op = 0;        // index into Timeline::ops
-  std::string node;  // the graph's node
+  u32 op = 0;             // index into Timeline::ops
+  std::string node;       // the graph's node
+  std::string body = {};  // what ran it (Executor::bodies); empty: the tiles of its op
 };
 
 struct TimelineInstruction {
@@ -56,11 +57,15 @@ struct TracedRun {
   i32 rows = 0, wanted = 0;  // rows of a step, if fewer than the program's: they decide which tiles count
   i32 positions = 0;         // positions in the pages, over all sequences
   i32 capacity = 1;          // positions that the pages have room for
+  std::vector<std::string> bodies = {};  // what ran each call (Executor::bodies); empty: tiles
 };
 
 // Makes a timeline. Bytes follow from the tiles' regions. A read of pages counts the positions that were
 // present, and a write the rows of a step. Tables that data looks up, and the step record, count nothing.
 Timeline make_timeline(const Program& program, Trace trace, const TracedRun& run);
+
+// Says what ran the calls that have a body, for people: a line for each op and body, with the number of its calls.
+std::vector<std::string> body_lines(const Timeline& timeline);
 
 // Reads a file of write_timeline, or a .nanotrace of another program, whose events then become ops without
 // costs. Throws Error(kIo) when it is neither.

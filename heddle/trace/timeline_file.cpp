@@ -9,7 +9,8 @@
 namespace heddle {
 namespace {
 
-constexpr std::string_view kTable("heddle\0\1", 8);  // with its version
+constexpr std::string_view kTable("heddle\0", 7);  // its version follows
+constexpr u8 kVersion = 2;                         // 1 has no bodies of calls
 constexpr size_t kInstructionBytes = 53;
 
 // Formats. Those of the ops follow.
@@ -31,9 +32,11 @@ std::vector<Nanotrace::Format> formats_of(const Timeline& timeline) {
 
 void write_table(const Timeline& timeline, ByteWriter& table) {
   table.out += kTable;
+  table.put(kVersion);
   table.text(timeline.executor);
   table.put(u32(timeline.calls.size()));
-  for (const TimelineCall& call : timeline.calls) table.put(call.op), table.text(call.node);
+  for (const TimelineCall& call : timeline.calls)
+    table.put(call.op), table.text(call.node), table.text(call.body);
   for (const TimelineWorker& worker : timeline.workers) {
     table.put(u32(worker.stream.size()));
     for (const TimelineInstruction& instruction : worker.stream) {
@@ -153,6 +156,8 @@ Timeline with_table(const Nanotrace& trace, const std::string& where) {
   for (size_t i = 0; i < fixed.size(); ++i)
     if (trace.formats.size() < fixed.size() || trace.formats[i].params != fixed[i].params)
       table.refuse("formats that do not fit its table");
+  const u8 version = table.get<u8>();
+  if (version < 1 || version > kVersion) table.refuse("a table of another version");
   Timeline timeline{.name = trace.name, .executor = table.text()};
   for (size_t i = kFirstOp; i < trace.formats.size(); ++i) {
     timeline.ops.push_back(trace.formats[i].label);
@@ -161,6 +166,7 @@ Timeline with_table(const Nanotrace& trace, const std::string& where) {
   timeline.calls.resize(table.count<u32>(6));
   for (TimelineCall& call : timeline.calls) {
     call.op = table.get<u32>(), call.node = table.text();
+    if (version > 1) call.body = table.text();
     if (call.op >= timeline.ops.size()) table.refuse("a call of an op that it does not have");
   }
   for (const Nanotrace::Block& block : trace.blocks) {

@@ -15,6 +15,7 @@ namespace {
 
 Timeline full_timeline() {
   Timeline timeline = two_workers();
+  timeline.calls[1].body = "use_kernel.sm90 (rows=64), 8 CTAs of 128 threads";
   timeline.workers[1].stream.push_back({.signal = 7});  // without work
   timeline.trace.lanes[1].events.push_back({3100, 3100, 3100, 3150, 0, 1, 2});
   timeline.trace.lanes[1].events.push_back(
@@ -33,6 +34,7 @@ void expect_equal(const Timeline& a, const Timeline& b) {
   for (size_t i = 0; i < a.calls.size(); ++i) {
     EXPECT_EQ(a.calls[i].op, b.calls[i].op);
     EXPECT_EQ(a.calls[i].node, b.calls[i].node);
+    EXPECT_EQ(a.calls[i].body, b.calls[i].body);
   }
   ASSERT_EQ(a.workers.size(), b.workers.size());
   for (size_t w = 0; w < a.workers.size(); ++w) {
@@ -57,6 +59,17 @@ TEST(TimelineFile, HoldsAllOfATimeline) {
   const std::string file = serialise_nanotrace(to_nanotrace(timeline));
   expect_equal(parse_timeline(file, "here"), timeline);
   EXPECT_EQ(serialise_nanotrace(to_nanotrace(parse_timeline(file, "here"))), file);
+}
+
+TEST(TimelineFile, ReadsTablesWithoutBodies) {
+  const Timeline timeline = two_workers();
+  Nanotrace trace = to_nanotrace(timeline);
+  trace.rest.at(7) = 1;
+  for (const TimelineCall& call : timeline.calls)  // an empty body is its length, two bytes after the node
+    trace.rest.erase(trace.rest.find(call.node) + call.node.size(), 2);
+  expect_equal(parse_timeline(serialise_nanotrace(trace), "here"), timeline);
+  trace.rest.at(7) = 3;
+  EXPECT_THROW(parse_timeline(serialise_nanotrace(trace), "here"), Error);
 }
 
 TEST(TimelineFile, IsAPageToo) {

@@ -187,7 +187,8 @@ class CallProgram {
     require(settings_.tracing, "[trace] the run was not traced; give MegakernelConfig(tracing=True)");
     Trace trace = executor_->trace();
     require(!trace.lanes.empty(), "[trace] {} notes nothing of its runs", spec_->name);
-    return make_timeline(*program_, std::move(trace), {.executor = spec_->name});
+    return make_timeline(*program_, std::move(trace),
+                         {.executor = spec_->name, .bodies = executor_->bodies()});
   }
 
   bool is_bound(const std::vector<MemoryCall>& calls) const {

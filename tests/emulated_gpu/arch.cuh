@@ -1,6 +1,7 @@
 // The primitives of an emulated GPU. It replaces heddle/backend/cuda/arch.
 #pragma once
 
+#include "heddle/base/dtype.h"
 #include "heddle/base/types.h"
 
 namespace heddle::device::arch {
@@ -210,13 +211,11 @@ inline void load_transposed(u32 (&to)[4], const void* row) {
   }
 }
 
-// sums[16, 8] += a[16, 16] b[16, 8], with the lane layout of mma.m16n8k16.
-template <bool kBf16>
-inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  const auto element = [](u32 word, u32 k) {
-    const u16 bits = u16(word >> (16 * (k & 1)));
-    return kBf16 ? from_bf16_bits(bits) : from_f16(bits);
-  };
+// sums[16, 8] += a[16, 8 kPer] b[8 kPer, 8], with the lane layout of mma.m16n8, of registers with kPer elements.
+// left(word, i), right(word, i): element i of a register.
+template <u32 kPer, class Left, class Right>
+inline void multiply_registers(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2], Left&& left_of,
+                               Right&& right_of) {
   u32 left[4][32], right[2][32];
   for (u32 i = 0; i < 4; ++i) {
     const auto* all = emulated::exchange(a[i]);
@@ -229,12 +228,32 @@ inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2])
   const u32 lane = threadIdx.x % 32;
   for (u32 i = 0; i < 4; ++i) {
     const u32 m = lane / 4 + i / 2 * 8, n = lane % 4 * 2 + i % 2;
-    for (u32 k = 0; k < 16; ++k) {
-      const u32 in_lane = k % 8 / 2;
-      sums[i] += element(left[k / 8 * 2 + m / 8][m % 8 * 4 + in_lane], k) *
-                 element(right[k / 8][n * 4 + in_lane], k);
+    for (u32 k = 0; k < 8 * kPer; ++k) {
+      const u32 half = k / (4 * kPer), in_lane = k / kPer % 4;
+      sums[i] += left_of(left[half * 2 + m / 8][m % 8 * 4 + in_lane], k % kPer) *
+                 right_of(right[half][n * 4 + in_lane], k % kPer);
     }
   }
+}
+template <bool kBf16>
+inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  const auto element = [](u32 word, u32 i) {
+    const u16 bits = u16(word >> (16 * i));
+    return kBf16 ? from_bf16_bits(bits) : from_f16(bits);
+  };
+  multiply_registers<2>(sums, a, b, element, element);
+}
+constexpr bool kMultipliesCodes = true;
+template <DType kType>
+inline float code_of(u32 word, u32 i) {
+  const u32 byte = word >> (8 * i) & 0xff;
+  float value = from_f16(u16(byte << 8)), other;
+  if constexpr (kType == DType::kF8E4M3) from_e4m3(byte, value, other);
+  return value;
+}
+template <DType kLeft, DType kRight>
+inline void multiply_codes(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  multiply_registers<4>(sums, a, b, code_of<kLeft>, code_of<kRight>);
 }
 
 constexpr bool kMovesRegisters = true;

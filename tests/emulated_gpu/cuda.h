@@ -21,6 +21,9 @@ inline float __uint_as_float(unsigned bits) {
 inline int __float_as_int(float value) {
   return __builtin_bit_cast(int, value);
 }
+inline unsigned __float_as_uint(float value) {
+  return __builtin_bit_cast(unsigned, value);
+}
 inline float __fmaf_rn(float a, float b, float c) {
   return __builtin_fmaf(a, b, c);
 }

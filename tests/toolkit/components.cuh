@@ -104,10 +104,11 @@ inline void multiply_warp(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   } else {
-    asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    constexpr DType kLeft =
+        kTerms == arch::Terms::kE4m3 || kTerms == arch::Terms::kE4m3E5m2 ? DType::kF8E4M3 : DType::kF8E5M2;
+    constexpr DType kRight =
+        kTerms == arch::Terms::kE4m3 || kTerms == arch::Terms::kE5m2E4m3 ? DType::kF8E4M3 : DType::kF8E5M2;
+    arch::multiply_codes<kLeft, kRight>(sums, a, b);
   }
 }
 

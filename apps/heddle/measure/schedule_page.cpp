@@ -7,7 +7,6 @@
 #include "heddle/trace/page.h"
 
 namespace heddle {
-namespace {
 
 // The second step, which begins with full rings, as a timeline: each worker on a unit of its own. Workers may begin it
 // before the first step ends, and that time belongs to the first.
@@ -20,11 +19,10 @@ Timeline timeline_of(const PlannedSchedule& schedule, i32 rows) {
       for (u64* time : {&event.fetched, &event.ready, &event.computed, &event.done})
         *time = std::max(*time, u64(schedule.prediction.begin));
   }
-  return make_timeline(schedule.program, std::move(trace),
-                       {.executor = schedule.policy + ", predicted", .rows = rows});
+  return make_timeline(
+      schedule.program, std::move(trace),
+      {.executor = schedule.policy + ", predicted", .rows = rows, .bodies = schedule.bodies});
 }
-
-}  // namespace
 
 std::string schedule_page(const std::string& title, std::span<const PlannedSchedule> schedules, i32 rows) {
   std::vector<Timeline> timelines;

@@ -13,6 +13,7 @@
 #include "heddle/backend/cuda/executors/device_program.h"
 #include "heddle/backend/cuda/executors/op_call.h"
 #include "heddle/backend/cuda/program/body_check.h"
+#include "heddle/backend/cuda/program/launches_code.h"
 #include "heddle/backend/cuda/program/requests.h"
 #include "heddle/backend/cuda/runtime/free_memory.h"
 #include "heddle/base/error.h"
@@ -153,7 +154,8 @@ const Backend& cuda_backend() {
                      .unavailable = why_not,
                      .no_device = no_device,
                      .space = space,
-                     .workers = multiprocessors},
+                     .workers = multiprocessors,
+                     .bodies = cuda::bodies_on},
                     {.name = "megakernel",
                      .doc = "one persistent GPU kernel for whole steps",
                      .create = create_megakernel,

@@ -26,21 +26,7 @@ constexpr arch::Terms terms_of(DType a, DType b) {
   return b == a ? arch::Terms::kE5m2 : arch::Terms::kE5m2E4m3;
 }
 
-// A scale at (row, group) of scales that lie in rows or in columns; one serves all where there is one.
-struct ScalesAt {
-  const float* data;
-  i32 row, column;  // strides
-
-  template <class Matrices>
-  explicit ScalesAt(const Matrices& scales)
-      : data(reinterpret_cast<const float*>(scales.data.data)),
-        row(scales.rows() == 1  ? 0
-            : scales.transposed ? 1
-                                : i32(scales.data.stride[0])),
-        column(scales.cols() == 1  ? 0
-               : scales.transposed ? i32(scales.data.stride[0])
-                                   : 1) {}
-};
+#include "heddle/ops/matmul/scales_at.cuh"
 
 // Adds a thread's sums of one slab to others: as they are, or times the scales of its two rows and of every 64 columns.
 template <i32 kScales, i32 kColumns>

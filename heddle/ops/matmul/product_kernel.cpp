@@ -128,14 +128,7 @@ std::string why_dtypes(const ProductCall& call) {
 // Nothing here may follow from the number of rows: the tiles of the body have other sums.
 std::string why_not(const ProductCall& call, const KernelTarget& target) {
   if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
-  if (!call.why_not.empty()) return call.why_not;
-  if (std::string why = why_dtypes(call); !why.empty()) return why;
-  if (!is_wide_float(call.y.dtype)) return fmt::format("y is {}", name(call.y.dtype));
-  if (call.terms == 0) return "there are no terms to add";
-  const auto lines = [](const Matrices& matrix) { return matrix.transposed ? "columns" : "rows"; };
-  if (std::string why = why_pitches("a", call.a.data, lines(call.a)); !why.empty()) return why;
-  if (std::string why = why_pitches("b", call.b.data, lines(call.b)); !why.empty()) return why;
-  return why_pitches("y", call.y, "rows");
+  return call.why_not.empty() ? why_operands(call) : call.why_not;
 }
 
 // A box of each matrix that is one block of 128 bytes wide.
@@ -197,6 +190,16 @@ OpConfig config_of(const Shape& shape, const ProductCall& call, const KernelTarg
 }
 
 }  // namespace
+
+std::string why_operands(const ProductCall& call) {
+  if (std::string why = why_dtypes(call); !why.empty()) return why;
+  if (!is_wide_float(call.y.dtype)) return fmt::format("y is {}", name(call.y.dtype));
+  if (call.terms == 0) return "there are no terms to add";
+  const auto lines = [](const Matrices& matrix) { return matrix.transposed ? "columns" : "rows"; };
+  if (std::string why = why_pitches("a", call.a.data, lines(call.a)); !why.empty()) return why;
+  if (std::string why = why_pitches("b", call.b.data, lines(call.b)); !why.empty()) return why;
+  return why_pitches("y", call.y, "rows");
+}
 
 std::vector<OpConfig> product_kernel_configs(const ProductCall& call, const KernelTarget& target) {
   constexpr size_t kMost = 8, kMostSplit = 3;

@@ -20,8 +20,11 @@ struct ProductCall {
   bool is_fp8 = false;    // and these constants hold:
   bool promotes = false;  // sums of 128 k are added in f32
   i32 scales = 0;         // KernelConfig::kScales
-  std::string why_not;    // what does not fit in the op's other arguments
+  std::string why_not;    // what does not fit the kernel with wgmma in the op's other arguments
 };
+
+// Why no kernel of products takes these operands: their dtypes, orders and pitches. Empty: one may.
+std::string why_operands(const ProductCall& call);
 
 // The configurations, the likely best first; those with one part of k give the same bits.
 std::vector<OpConfig> product_kernel_configs(const ProductCall& call, const KernelTarget& target);

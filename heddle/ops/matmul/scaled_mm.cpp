@@ -3,7 +3,7 @@
 #include "heddle/ir/mark_matrices.h"
 #include "heddle/ir/product.h"
 #include "heddle/ir/rules.h"
-#include "heddle/ops/matmul/product_kernel.h"
+#include "heddle/ops/matmul/warp_kernel.h"
 
 namespace heddle {
 
@@ -48,7 +48,7 @@ constexpr i32 kTile = 64;
 
 ProductCall product_of(const ScaledMm& a) {
   const i32 n = a.b.cols(), k = a.a.cols();
-  const bool is_blocked = a.groups() > 1;
+  const bool is_blocked = a.groups() > 1, has_columns = a.scale_b.cols() == n && n > 1;
   ProductCall call{.op = "scaled_mm",
                    .a = a.a,
                    .b = a.b,
@@ -60,23 +60,34 @@ ProductCall product_of(const ScaledMm& a) {
                    .terms = k,
                    .is_fp8 = true,
                    .promotes = is_blocked || !a.fast_sums,
-                   .scales = is_blocked ? 2 : 1};
-  if (is_blocked && a.scale_b.cols() == n && n > 1)
+                   .scales = !is_blocked   ? 1
+                             : has_columns ? 3
+                                           : 2};
+  if (is_blocked && has_columns)
     call.why_not = "b has scales of single columns for each 128 k; must have one for 128 columns";
   else if (!is_blocked && a.scale_b.cols() != 1 && a.scale_b.cols() != n)
     call.why_not = fmt::format("b has scales of 128 columns, and {} k; must have more than 128 k", k);
   return call;
 }
 
+// The kernel with wgmma where it takes the call, else that of mma.sync.
 KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config) {
-  return product_kernel(product_of(as<ScaledMm>(args)), target, config);
+  const ProductCall call = product_of(as<ScaledMm>(args));
+  if (!is_of_warp_kernel(config)) {
+    KernelPlan plan = product_kernel(call, target, config);
+    if (plan.why_not.empty() || !config.values().empty()) return plan;
+  }
+  return warp_kernel(call, target, config);
 }
 
-// Tiles of the body, and a whole kernel, which has another order of sums.
+// Lists both kernels' own, which order sums differently. The body has one size of tiles.
 std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
   if (!target.kernels) return {};
-  std::vector<OpConfig> all = product_kernel_configs(product_of(as<ScaledMm>(args)), *target.kernels);
-  if (!all.empty()) all.push_back(OpConfig{{"columns", kTile}}.reordering());
+  const ProductCall call = product_of(as<ScaledMm>(args));
+  std::vector<OpConfig> all = product_kernel_configs(call, *target.kernels);
+  const bool has_wgmma = !all.empty();
+  for (const OpConfig& config : warp_kernel_configs(call, *target.kernels))
+    all.push_back(has_wgmma ? config.reordering() : config);
   return all;
 }
 

@@ -51,6 +51,11 @@ function showOps(model, view) {
   body.append(total);
 }
 
+// What ran the calls that are not the tiles of their op.
+function showBodies(model) {
+  document.getElementById("bodies").append(...model.summary.bodies.map(line => make("li", {textContent: line})));
+}
+
 function showIdle(model) {
   const bar = document.getElementById("idle-bar"), table = document.getElementById("idle"), step = model.summary.step || 1;
   for (const {name, meaning, ns} of model.summary.idle) {
@@ -82,7 +87,9 @@ function showHover(model, view, found, x, y) {
   const table = make("table"), row = (name, value, long) => table.append(make("tr", {},
     make("td", {textContent: name}), make("td", {textContent: value, className: long ? "long" : ""})));
   const node = instruction.call === kNone ? "no work" : model.calls[instruction.call].node;
+  const body = instruction.call === kNone ? "" : model.calls[instruction.call].body;
   if (instruction.call !== kNone) row("tile", `[${instruction.tile.join(", ")}]`);
+  if (body) row("run by", body, true);
   row("worker", `${lane.worker}${lane.role ? ", loader," : ""} on unit ${model.workers[lane.worker].unit}; ` +
     `step ${lane.step[e]}, instruction ${lane.instruction[e]}`);
   row("from", timeText(lane.fetched[e] - model.begin));

@@ -69,9 +69,10 @@ function readLane(f, formats) {
 }
 
 function readTable(f, model) {
-  f.at += 8;  // "heddle", version
+  f.at += 7;  // "heddle"
+  const version = f.u8();
   f.text();   // executor
-  model.calls = f.list(f.u32(), () => ({op: f.u32(), node: f.text()}));
+  model.calls = f.list(f.u32(), () => ({op: f.u32(), node: f.text(), body: version > 1 ? f.text() : ""}));
   for (const worker of model.workers)
     worker.stream = f.list(f.u32(), () => ({
       call: f.u32(), tile: f.list(4, () => f.i32()), bytes: f.u64(), flops: f.f64(),

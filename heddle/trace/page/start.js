@@ -80,7 +80,7 @@ async function show() {
   const model = await readModel(chooseTimeline()), busy = new Map(model.summary.work.map(work => [work.op, work.busy]));
   model.busyOf = op => busy.get(op) || 0;
   const view = new View(model, document.getElementById("lanes"), document.getElementById("overview"));
-  showFacts(model), showOps(model, view), showIdle(model);
+  showFacts(model), showOps(model, view), showBodies(model), showIdle(model);
   view.resize();
   listen(model, view), listenToKeys(view);
   window.timeline = {model, view};

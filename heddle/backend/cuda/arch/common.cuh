@@ -1,6 +1,7 @@
 // Primitives of every architecture from sm_80 on: thin wrappers of PTX instructions.
 #pragma once
 
+#include "heddle/base/dtype.h"
 #include "heddle/base/types.h"
 
 namespace heddle::device::arch {
@@ -261,6 +262,33 @@ inline void multiply_add(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2])
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+
+// sums += a b: [16, 32] times [32, 8] of 8-bit floats. sm_89 and sm_120 have an instruction, whose sums may have fewer bits of fraction
+// than an f32; for sm_90 and sm_100 NVRTC 13.0 converts the elements to f16 and multiplies these.
+#if __CUDA_ARCH__ >= 890
+constexpr bool kMultipliesCodes = true;
+template <DType kLeft, DType kRight>
+inline void multiply_codes(float (&sums)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+#define HEDDLE_MULTIPLY_CODES(left, right)                                   \
+  asm("mma.sync.aligned.m16n8k32.row.col.f32." left "." right                \
+      ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+      : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])           \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+  if constexpr (kLeft == DType::kF8E4M3 && kRight == DType::kF8E4M3)
+    HEDDLE_MULTIPLY_CODES("e4m3", "e4m3");
+  else if constexpr (kLeft == DType::kF8E4M3)
+    HEDDLE_MULTIPLY_CODES("e4m3", "e5m2");
+  else if constexpr (kRight == DType::kF8E4M3)
+    HEDDLE_MULTIPLY_CODES("e5m2", "e4m3");
+  else
+    HEDDLE_MULTIPLY_CODES("e5m2", "e5m2");
+#undef HEDDLE_MULTIPLY_CODES
+}
+#else
+constexpr bool kMultipliesCodes = false;
+template <DType, DType>
+inline void multiply_codes(float (&)[4], const u32 (&)[4], const u32 (&)[2]) {}
+#endif
 
 // The multiprocessor that this CTA runs on. A CTA that fills the shared memory is alone there.
 inline u32 multiprocessor() {

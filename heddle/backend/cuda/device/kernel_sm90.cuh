@@ -11,7 +11,6 @@
 #include "heddle/backend/cuda/device/chip.cuh"
 #include "heddle/backend/cuda/device/exchange.cuh"
 #include "heddle/backend/cuda/device/kernel_sm80.cuh"
-#include "heddle/backend/cuda/device/next_tile.cuh"
 #include "heddle/backend/cuda/device/roles.cuh"
 #include "heddle/backend/cuda/device/slot_ring.cuh"
 #include "heddle/backend/cuda/device/store_tile.cuh"

@@ -3,16 +3,9 @@
 
 #include "heddle/backend/cuda/arch/bulk.cuh"
 #include "heddle/backend/cuda/arch/matrices.cuh"
-#include "heddle/base/dtype.h"
-#include "heddle/ir/tensor.h"
+#include "heddle/backend/cuda/device/store_pair.cuh"
 
 namespace heddle::device {
-
-template <DType kType>
-inline u32 pack_pair(float first, float second) {
-  static_assert(kType == DType::kBf16 || kType == DType::kF16);
-  return kType == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
-}
 
 template <DType kType>
 inline float2 unpack_pair(u32 pair) {
@@ -21,26 +14,6 @@ inline float2 unpack_pair(u32 pair) {
     return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
   else
     return {arch::from_f16(u16(pair)), arch::from_f16(u16(pair >> 16))};
-}
-
-// Stores two columns of a row, as far as the matrix has them. Its rows begin at multiples of 16 bytes.
-template <DType kType>
-inline void store_pair(const Tensor& y, i32 row, i32 column, float first, float second) {
-  u8* const to = y.data + (row * y.stride[0] + column) * size_of(kType);
-  const bool both = column + 1 < y.size[1];
-  if (column >= y.size[1]) return;
-  if constexpr (kType == DType::kF32) {
-    if (both)
-      *reinterpret_cast<float2*>(to) = {first, second};
-    else
-      *reinterpret_cast<float*>(to) = first;
-  } else {
-    const u32 pair = pack_pair<kType>(first, second);
-    if (both)
-      *reinterpret_cast<u32*>(to) = pair;
-    else
-      *reinterpret_cast<u16*>(to) = u16(pair);
-  }
 }
 
 // Bytes of shared memory that 64 rows of `columns` columns take: blocks of 128 bytes of columns, 64 rows each.

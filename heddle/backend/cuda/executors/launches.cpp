@@ -83,7 +83,7 @@ class LaunchesExecutor : public Executor {
         device_(program, memory, options, tiles, code.requests),
         trace_(program, options.trace_events, device_.device()) {
     load_kernels(code);
-    bodies_ = body_lines(program, code);
+    bodies_ = bodies_of(program, code.calls);
     const std::vector<BoundCall> bound = bind_calls(program, memory);
     u32 first = 0;
     for (size_t c = 0; c < tiles.size(); ++c) {

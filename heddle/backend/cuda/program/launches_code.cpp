@@ -55,22 +55,33 @@ LaunchesCode launches_code(const Program& program, const std::string& arch, bool
   return code;
 }
 
-std::vector<std::string> body_lines(const Program& program, const LaunchesCode& code) {
-  std::map<std::string, int> counts;
-  for (size_t c = 0; c < program.calls.size(); ++c) {
-    const KernelPlan& plan = code.calls[c].plan;
-    if (plan.launches.empty() && plan.why_not.empty()) continue;
-    const Opcode& opcode = program.opcodes[program.calls[c].opcode];
-    const std::string& main = opcode.ops[opcode.main];
-    ++counts[fmt::format("{}: {}", fmt::join(opcode.ops, "+"),
-                         plan.launches.empty()
-                             ? fmt::format("tiles; no whole kernel because {}", plan.why_not)
-                             : fmt::format("{}_kernel.{} ({})", main, plan.file, plan.constants.text()))];
-  }
-  std::vector<std::string> lines;
-  for (const auto& [line, count] : counts)
-    lines.push_back(fmt::format("{} call{} of {}", count, count == 1 ? "" : "s", line));
-  return lines;
+namespace {
+
+std::string body_of(const OpSpec& op, const KernelPlan& plan) {
+  if (plan.launches.empty())
+    return plan.why_not.empty() ? "" : fmt::format("tiles; no whole kernel because {}", plan.why_not);
+  const KernelLaunch& launch = plan.launches.front();
+  std::string text = fmt::format("{} ({}), {} CTAs of {} threads", kernel_name(op, plan),
+                                 plan.constants.text(), launch.grid, launch.threads);
+  if (launch.cluster > 1) text += fmt::format(" in clusters of {}", launch.cluster);
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> bodies_of(const Program& program, std::span<const CallCode> calls) {
+  std::vector<std::string> bodies;
+  for (size_t c = 0; c < calls.size(); ++c)
+    bodies.push_back(body_of(*program.node_of(program.calls[c]).main_part().op, calls[c].plan));
+  return bodies;
+}
+
+std::vector<std::string> bodies_on(const Program& program, const std::string& arch) {
+  const bool tensor_maps = kernel_target_of(arch).tensor_maps;
+  std::vector<CallCode> calls;
+  for (const Call& call : program.calls)
+    calls.push_back({.plan = chain_plan(program, call, arch, tensor_maps)});
+  return bodies_of(program, calls);
 }
 
 }  // namespace heddle::cuda

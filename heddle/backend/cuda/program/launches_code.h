@@ -2,6 +2,7 @@
 // its main op (OpSpec::chain_kernel).
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,9 @@ LaunchesCode launches_code(const Program& program, const std::string& arch, bool
                            Knowledge knowledge);
 // The plan of one call.
 KernelPlan chain_plan(const Program& program, const Call& call, const std::string& arch, bool tensor_maps);
-// A line for each kind of call whose main op has a whole kernel: which constants it has, or why it does not run.
-std::vector<std::string> body_lines(const Program& program, const LaunchesCode& code);
+// Says what runs each call (Executor::bodies).
+std::vector<std::string> bodies_of(const Program& program, std::span<const CallCode> calls);
+// Says it for a device that need not be there.
+std::vector<std::string> bodies_on(const Program& program, const std::string& arch);
 
 }  // namespace heddle::cuda

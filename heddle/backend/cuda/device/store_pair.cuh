@@ -1,0 +1,34 @@
+// Two neighbouring columns of a row: in a register, and stored to a matrix.
+#pragma once
+
+#include "heddle/backend/cuda/device/value.cuh"
+
+namespace heddle::device {
+
+template <DType kType>
+inline u32 pack_pair(float first, float second) {
+  static_assert(kType == DType::kBf16 || kType == DType::kF16);
+  return kType == DType::kBf16 ? arch::pack_bf16(first, second) : arch::pack_f16(first, second);
+}
+
+// Stores two columns of a row, as far as the matrix has them. Its rows begin at multiples of 16 bytes, and `column` is even.
+template <DType kType>
+inline void store_pair(const Tensor& y, i32 row, i32 column, float first, float second) {
+  u8* const to = y.data + (row * y.stride[0] + column) * size_of(kType);
+  const bool both = column + 1 < y.size[1];
+  if (column >= y.size[1]) return;
+  if constexpr (kType == DType::kF32) {
+    if (both)
+      *reinterpret_cast<uint2*>(to) = {__float_as_uint(first), __float_as_uint(second)};
+    else
+      *reinterpret_cast<float*>(to) = first;
+  } else {
+    const u32 pair = pack_pair<kType>(first, second);
+    if (both)
+      *reinterpret_cast<u32*>(to) = pair;
+    else
+      *reinterpret_cast<u16*>(to) = u16(pair);
+  }
+}
+
+}  // namespace heddle::device

@@ -1,0 +1,89 @@
+#include "heddle/ops/matmul/warp_kernel.h"
+
+#include <algorithm>
+
+#include "heddle/ir/rules.h"
+
+namespace heddle {
+namespace {
+
+constexpr i64 kSlabK = 128;  // bytes of a row or column of a slab, and k
+
+struct Shape {
+  i32 rows, columns, row_warps, col_warps;
+
+  i64 slab_bytes() const { return i64(rows + columns) * kSlabK; }
+  i64 stages(const KernelTarget& target) const {
+    constexpr i64 kMost = 4;
+    return std::min(kMost, target.shared_bytes / slab_bytes());
+  }
+  i64 tiles(const ProductCall& call) const {
+    const auto count = [](i64 all, i64 one) { return (all + one - 1) / one; };
+    return count(call.rows, rows) * count(call.columns, columns);
+  }
+};
+constexpr Shape kShapes[] = {{128, 128, 4, 2}, {64, 128, 2, 4}, {64, 64, 2, 2}, {16, 64, 1, 4}};
+
+// Products and copies of a multiprocessor, in products.
+i64 cost(const Shape& shape, const ProductCall& call, const KernelTarget& target) {
+  constexpr i64 kCopied = 32;  // products that take as long as the copies of a row
+  const i64 waves = (shape.tiles(call) + target.multiprocessors - 1) / target.multiprocessors;
+  return waves * (i64(shape.rows) * shape.columns + kCopied * (shape.rows + shape.columns));
+}
+
+// Others convert the elements to f16, and have no registers for the largest tile then (arch/common.cuh).
+bool multiplies_codes(const KernelTarget& target) {
+  return target.arch == 89 || target.arch >= 120;
+}
+
+std::vector<Shape> ranked(const ProductCall& call, const KernelTarget& target) {
+  std::vector<Shape> shapes(std::begin(kShapes) + (multiplies_codes(target) ? 0 : 1), std::end(kShapes));
+  std::ranges::stable_sort(shapes, {}, [&](const Shape& shape) { return cost(shape, call, target); });
+  return shapes;
+}
+
+std::string why_not(const ProductCall& call, const KernelTarget& target) {
+  if (target.arch < 89) return "it is for compute capability 8.9 and newer";
+  return why_operands(call);
+}
+
+OpConfig config_of(const Shape& shape, const ProductCall& call, const KernelTarget& target) {
+  return {{"kernel", 1},
+          {"rows", shape.rows},
+          {"columns", shape.columns},
+          {"row_warps", shape.row_warps},
+          {"col_warps", shape.col_warps},
+          {"stages", shape.stages(target)},
+          {"promotes", call.promotes},
+          {"scales", call.scales}};
+}
+
+}  // namespace
+
+bool is_of_warp_kernel(const OpConfig& config) {
+  return config.contains("row_warps");
+}
+
+std::vector<OpConfig> warp_kernel_configs(const ProductCall& call, const KernelTarget& target) {
+  std::vector<OpConfig> configs;
+  if (!why_not(call, target).empty()) return configs;
+  for (const Shape& shape : ranked(call, target)) configs.push_back(config_of(shape, call, target));
+  return configs;
+}
+
+KernelPlan warp_kernel(const ProductCall& call, const KernelTarget& target, const OpConfig& config) {
+  KernelPlan plan{.why_not = why_not(call, target), .file = "sm80"};
+  if (!plan.why_not.empty()) return plan;
+  const std::vector<Shape> shapes = ranked(call, target);
+  const auto chosen = std::ranges::find_if(shapes, [&](const Shape& shape) {
+    return config.values().empty() || config_of(shape, call, target).values() == config.values();
+  });
+  require(chosen != shapes.end(), "[{}] its kernel has no configuration {}", call.op, config.text());
+  plan.constants = config_of(*chosen, call, target);
+  plan.launches.push_back({.grid = u32(chosen->tiles(call)),
+                           .threads = u32(32 * chosen->row_warps * chosen->col_warps),
+                           .shared_bytes = chosen->stages(target) * chosen->slab_bytes()});
+  return plan;
+}
+
+}  // namespace heddle
