@@ -51,12 +51,34 @@ std::string with_entries(const std::string& source) {
 // A folder that its owner's destructor removes.
 struct Folder {
   fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "emulated_gpu_XXXXXX").string();
+  explicit Folder(const fs::path& parent) {
+    std::string name = (parent / "emulated_gpu_XXXXXX").string();
     if (::mkdtemp(name.data())) path = name;
   }
   ~Folder() { fs::remove_all(path); }
 };
+
+// Returns the folder of a program's headers, named by what they say. The first program that has them writes it: to write
+// 300 files takes as long as to compile a small program. Empty where it cannot be written.
+fs::path headers_of(const Program& program) {
+  std::vector<std::pair<std::string, std::string>> files = program.headers;
+  const std::string arch = read(EMULATED_GPU_SOURCE "/arch.cuh");
+  for (const char* name : {"sm80", "sm90"})
+    files.emplace_back(std::string("heddle/backend/cuda/arch/") + name + ".cuh", arch);
+  for (const std::string name : {"cluster.cuh", "wgmma.cuh"})
+    files.emplace_back("heddle/backend/cuda/arch/" + name, read(EMULATED_GPU_SOURCE "/" + name));
+  std::string all;
+  for (const auto& [name, text] : files) all.append(name).append(1, 0).append(text).append(1, 0);
+  const fs::path parent = fs::path(EMULATED_GPU_AHEAD).parent_path();
+  const fs::path folder = parent / std::to_string(std::hash<std::string>()(all));
+  if (fs::exists(folder)) return folder;
+  Folder made(parent);
+  if (made.path.empty()) return {};
+  for (const auto& [name, text] : files) write(made.path / name, text);
+  std::error_code ignored;  // another process was faster
+  fs::rename(made.path, folder, ignored);
+  return folder;
+}
 
 }  // namespace
 
@@ -78,19 +100,15 @@ int nvrtcDestroyProgram(Program** program) {
   return 0;
 }
 int nvrtcCompileProgram(Program* program, int, const char* const*) {
-  const Folder folder;
-  if (folder.path.empty()) return kBadOption;
-  for (const auto& [name, text] : program->headers) write(folder.path / name, text);
-  const std::string arch = read(EMULATED_GPU_SOURCE "/arch.cuh");
-  for (const char* name : {"sm80", "sm90"})
-    write(folder.path / "heddle/backend/cuda/arch" / (std::string(name) + ".cuh"), arch);
-  for (const char* name : {"cluster.cuh", "wgmma.cuh"})
-    write(folder.path / "heddle/backend/cuda/arch" / name, read(EMULATED_GPU_SOURCE "/" + std::string(name)));
+  const Folder folder(fs::temp_directory_path());
+  const fs::path headers = headers_of(*program);
+  if (folder.path.empty() || headers.empty()) return kBadOption;
   write(folder.path / "program.cpp", with_entries(program->source));
   const std::string library = folder.path / "program.so", log = folder.path / "log";
-  const std::string command =
-      EMULATED_GPU_CXX " -shared -include " EMULATED_GPU_AHEAD " -I" + folder.path.string() + " -o " +
-      library + " " + (folder.path / "program.cpp").string() + " " EMULATED_GPU_DEVICE " > " + log + " 2>&1";
+  const std::string command = EMULATED_GPU_CXX " -shared -include " EMULATED_GPU_AHEAD " -I" +
+                              headers.string() + " -o " + library + " " +
+                              (folder.path / "program.cpp").string() +
+                              " " EMULATED_GPU_DEVICE " " EMULATED_GPU_LINK " > " + log + " 2>&1";
   const int status = std::system(command.c_str());
   program->log = read(log);
   program->cubin = status == 0 ? read(library) : "";

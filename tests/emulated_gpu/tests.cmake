@@ -16,6 +16,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # never be unloaded.
   list(APPEND flags -mtls-dialect=gnu2 -fno-gnu-unique)
 endif()
+# This linker takes a third of the time of the usual one, a tenth of the time of a program.
+find_program(HEDDLE_GOLD ld.gold)
+if(HEDDLE_GOLD)
+  set(link -fuse-ld=gold)
+endif()
 set(ahead ${folder}/ahead/device.h)
 add_custom_command(OUTPUT ${ahead}.gch DEPENDS ${source}/device.h ${source}/cuda.h
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}/ahead
@@ -29,7 +34,7 @@ add_custom_target(emulated_ahead DEPENDS ${ahead}.gch ${device})
 add_dependencies(emulated_nvrtc emulated_ahead)
 list(JOIN flags " " flags)
 target_compile_definitions(emulated_nvrtc PRIVATE EMULATED_GPU_SOURCE="${source}" EMULATED_GPU_AHEAD="${ahead}" EMULATED_GPU_DEVICE="${device}"
-                           EMULATED_GPU_CXX="${CMAKE_CXX_COMPILER} ${flags}")
+                           EMULATED_GPU_CXX="${CMAKE_CXX_COMPILER} ${flags}" EMULATED_GPU_LINK="${link}")
 set_target_properties(emulated_cuda emulated_nvrtc PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${folder})
 target_include_directories(emulated_cuda PRIVATE ${PROJECT_SOURCE_DIR})
 # The same driver with a GPU that runs nothing, for scripts/gpu_tests.py.
