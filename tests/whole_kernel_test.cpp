@@ -234,14 +234,16 @@ TEST(WholeKernel, SumsInPartsAreMarked) {
         std::set<i64> parts;
         for (const OpConfig& config : configs(product(m, n, k, DType::kBf16, false, along_k))) {
           const i64 split = is_of_kernel(config) ? config.at("split") : 1;
-          EXPECT_TRUE(!is_of_kernel(config) || config.reorders() == (split > 1)) << m << ", " << config.text();
+          EXPECT_TRUE(!is_of_kernel(config) || config.reorders() == (split > 1))
+              << m << ", " << config.text();
           if (split > 1) parts.insert(split);
         }
         // No part is empty: 2,120 are 34 slabs, which eight parts of pairs do not share.
         const std::set<i64> wanted = k == 1024   ? std::set<i64>{}
                                      : k == 2120 ? std::set<i64>{2, 4}
                                                  : std::set<i64>{2, 4, 8};
-        EXPECT_EQ(parts, wanted) << m << " x " << n << " x " << k << ": they are there for any number of rows";
+        EXPECT_EQ(parts, wanted) << m << " x " << n << " x " << k
+                                 << ": they are there for any number of rows";
       }
 }
 

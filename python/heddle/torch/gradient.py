@@ -210,38 +210,17 @@ def _function(op, **methods):
     return type(f"{op}_gradient", (torch.autograd.Function,), methods)
 
 
-def make_functions(info, op, rule):
-    """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes. Returns the
-    function of calls that neither torch.compile nor torch.func looks at: attributes come first, as a dict."""
-    read, make = rule
-    op_name = info.name
-    saved = _saved(info, read)
-    places = tuple(place for _, place in saved)
+def _maker(info, make, saved, unsaved):
+    """The function that makes the gradients of a call from its context, those of its results, which inputs
+    need one, and attributes. `saved`, `unsaved`: whose values, and whose forms alone, the context has."""
     inputs = tuple(each.field for each in info.inputs)
-    # Gradients have the shapes and dtypes of their inputs. Those of inputs that are not saved are kept.
     saved_at = {name: i for i, (name, _) in enumerate(saved)}
-    unsaved = tuple(place for place, name in enumerate(inputs) if name not in saved_at)
     values_of = (*saved_at, *(f"d{each.field}" for each in info.results))
-    names = tuple(each.name for each in info.attributes)
-    defaults = {each.name: each.default for each in info.attributes}
-    count = len(inputs)
-
-    def forward(*arguments):
-        return op(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
-
-    def forms_of(values):
-        return [None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved]
-
-    def keep(ctx, arguments, output):
-        values = (*arguments[:count], *(output if isinstance(output, tuple) else (output,)))
-        ctx.save_for_backward(*[values[place] for place in places])
-        ctx.attributes = arguments[count:]
-        ctx.unsaved = forms_of(values)
 
     def plan_of(needs):
         """The function that makes the gradients of the inputs that need them; and of each its place, its name
         and where its form is: among what is saved, or after that."""
-        wanted = [place for place in range(count) if needs[place]]
+        wanted = [place for place in range(len(inputs)) if needs[place]]
         targets = [
             (place, inputs[place], saved_at.get(inputs[place], len(saved) + sum(i < place for i in unsaved)))
             for place in wanted
@@ -261,15 +240,45 @@ def make_functions(info, op, rule):
         forms = values if not unsaved else [*values, *ctx.unsaved]
         no_elements = 0 in [grad.numel() for grad in grads]
         made = [None] * len(targets) if no_elements else run([*values, *grads], attributes)
-        gradients = [None] * count
+        gradients = [None] * len(inputs)
         for (place, name, at), value in zip(targets, made, strict=True):
             form = forms[at]
             shape, dtype = form if isinstance(form, tuple) else (form.shape, form.dtype)
             if no_elements:
                 gradients[place] = grads[0].new_zeros(shape, dtype=dtype)
             else:
-                gradients[place] = _shaped(op_name, name, value, shape, dtype)
+                gradients[place] = _shaped(info.name, name, value, shape, dtype)
         return gradients
+
+    return gradients_of
+
+
+def make_functions(info, op, rule):
+    """The autograd.Functions of an op: their arguments are the op's inputs, then its attributes. Returns the
+    function of calls that neither torch.compile nor torch.func looks at: attributes come first, as a dict."""
+    read, make = rule
+    op_name = info.name
+    saved = _saved(info, read)
+    places = tuple(place for _, place in saved)
+    # Gradients have the shapes and dtypes of their inputs. Those of inputs that are not saved are kept.
+    unsaved = tuple(place for place in range(len(info.inputs)) if place not in places)
+    names = tuple(each.name for each in info.attributes)
+    defaults = {each.name: each.default for each in info.attributes}
+    count = len(info.inputs)
+
+    def forward(*arguments):
+        return op(*arguments[:count], **dict(zip(names, arguments[count:], strict=True)))
+
+    def forms_of(values):
+        return [None if values[i] is None else (values[i].shape, values[i].dtype) for i in unsaved]
+
+    def keep(ctx, arguments, output):
+        values = (*arguments[:count], *(output if isinstance(output, tuple) else (output,)))
+        ctx.save_for_backward(*[values[place] for place in places])
+        ctx.attributes = arguments[count:]
+        ctx.unsaved = forms_of(values)
+
+    gradients_of = _maker(info, make, saved, unsaved)
 
     @torch.autograd.function.once_differentiable
     def backward(ctx, *grads):
