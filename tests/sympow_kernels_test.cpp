@@ -71,7 +71,11 @@ TEST(SympowKernels, SayWhatDoesNotFit) {
     const bool any = std::string(op).starts_with("state_scan");
     EXPECT_EQ(plan_of(op, {}, "sm_80").why_not.empty(), any) << op;
   }
-  EXPECT_EQ(plan_of("sympow_mma", {.dim = 16, .power = 4}).why_not, "it is for power 2");
+  for (const char* op : {"sympow_mma", "mma_sympow"})
+    for (const i32 dim : {8, 16, 32, 64})
+      EXPECT_EQ(plan_of(op, {.rows = 100, .heads = 1, .dim = dim, .chunk = 0, .power = 4}).why_not, "")
+          << dim;
+  EXPECT_EQ(plan_of("sympow_mma_backward", {.dim = 16, .power = 4}).why_not, "it is for power 2");
   EXPECT_EQ(plan_of("power_attention", {.power = 4}).why_not, "");
   EXPECT_EQ(plan_of("mma_sympow", {.chunk = 100}).why_not, "chunk = 100; must be 0 or a multiple of 64");
   EXPECT_EQ(plan_of("power_attention", {.columns = 128}).why_not, "");
@@ -113,23 +117,28 @@ TEST(SympowKernels, SizesMakeNoCode) {
   }
 }
 
+void expect_no_spills(const char* name, const Sizes& of) {
+  const OpSpec& op = get_op(name);
+  const auto args = args_of(op, of);
+  const KernelPlan plan = op.kernel(args.data(), cuda::kernel_target_of("sm_90a"), {});
+  cuda::CompileRequest request = cuda::kernel_request(op, args.data(), plan, "sm_90a");
+  request.may_be_packaged = false;  // packages have no reports of ptxas
+  const cuda::Compiled compiled = cuda::compile(request);
+  ASSERT_EQ(compiled.kernels.size(), plan.launches.size());
+  for (const auto& use : compiled.kernels) EXPECT_EQ(cuda::over_budget(use, {}), "") << name;
+  for (const char* number : {"C7510", "C7512", "C7514", "C7517"})
+    EXPECT_EQ(compiled.log.find(number), std::string::npos) << name << compiled.log;
+}
+
 TEST(SympowKernels, CompileWithoutSpills) {
 #ifdef HEDDLE_SANITIZED
   GTEST_SKIP() << "NVRTC, which no sanitizer sees into: left to builds without one";
 #endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
-  for (const char* name : kOps) {
-    const OpSpec& op = get_op(name);
-    const auto args = args_of(op, {});
-    const KernelPlan plan = op.kernel(args.data(), cuda::kernel_target_of("sm_90a"), {});
-    cuda::CompileRequest request = cuda::kernel_request(op, args.data(), plan, "sm_90a");
-    request.may_be_packaged = false;  // packages have no reports of ptxas
-    const cuda::Compiled compiled = cuda::compile(request);
-    ASSERT_EQ(compiled.kernels.size(), plan.launches.size());
-    for (const auto& use : compiled.kernels) EXPECT_EQ(cuda::over_budget(use, {}), "") << name;
-    for (const char* number : {"C7510", "C7512", "C7514", "C7517"})
-      EXPECT_EQ(compiled.log.find(number), std::string::npos) << name << compiled.log;
-  }
+  for (const char* name : kOps) expect_no_spills(name, {});
+  for (const i32 columns : {64, 96, 128})
+    for (const char* name : {"sympow_mma", "mma_sympow"})
+      expect_no_spills(name, {.dim = 32, .columns = columns, .chunk = 0, .power = 4});
 }
 
 }  // namespace

@@ -29,6 +29,14 @@ void insert(Registry& all, const OpSpec* op) {
   require(all.by_name.emplace(op->name, op).second, "[{}] is an op already; names must differ", op->name);
 }
 
+// Rows that bodies see have floats, or integers that are moved. Codes of 8 bits or fewer are decoded as operands of products alone.
+void require_readable(const OpSpec& op, const Field& field) {
+  if (field.is_attribute() || field.writes() || field.is_matrix()) return;
+  for (const DType code : {DType::kF8E4M3, DType::kF8E5M2, DType::kI8, DType::kI4})
+    require(!field.allows(code), "[{}] {} may be {}, which no body reads row by row; must be a matrix",
+            op.name, field.name, name(code));
+}
+
 void require_fields(const OpSpec& op) {
   require(!op.fields.empty(), "[{}] has no fields; an op has at least one argument", op.name);
   std::set<std::string_view> names;
@@ -44,6 +52,7 @@ void require_fields(const OpSpec& op) {
     require(field.is_attribute() || (!field.dims.empty() && field.dims.size() <= size_t(kMaxRank)),
             "[{}] {} declares dimensions \"{}\"; must have 1 to {}", op.name, field.name, field.dims_text,
             kMaxRank);
+    require_readable(op, field);
     require(!field.is_attribute() || field.type != AttributeType::kChoice || !field.choices.empty(),
             "[{}] {} is a choice of nothing; must have names to choose from", op.name, field.name);
   }

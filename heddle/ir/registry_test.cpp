@@ -72,6 +72,8 @@ TEST(Registry, RefusesIncompleteOps) {
             "[half] has a body of its own and is a part of chains; must be one or the other");
   EXPECT_EQ(without([](OpSpec& op) { op.defaults.resize(8); }),
             "[half] has 8 bytes of arguments; its fields end at 144");
+  EXPECT_EQ(without([](OpSpec& op) { op.fields[0].dtypes.push_back(DType::kF8E4M3); }),
+            "[half] x may be f8e4m3, which no body reads row by row; must be a matrix");
   EXPECT_EQ(find_op("half"), nullptr);
 }
 

@@ -18,7 +18,9 @@ std::vector<Case> mma_sympow_cases() {
                                                                          {1, 100, 2, 24, 16, 67, 2},
                                                                          {1, 65, 1, 64, 24, 0, 2},
                                                                          {1, 64, 1, 16, 130, 32, 2},
-                                                                         {1, 9, 2, 16, 8, 4, 4}}) {
+                                                                         {1, 9, 2, 16, 8, 4, 4},
+                                                                         {1, 70, 1, 16, 24, 64, 4},
+                                                                         {1, 3, 1, 24, 8, 0, 4}}) {
       const MmaSympow a{.x = input(type, {batch, rows, heads, dim}),
                         .v = input(type, {batch, rows, heads, columns}),
                         .power = power,

@@ -8,23 +8,29 @@ KernelPlan mma_sympow_kernel(const std::byte* args, const KernelTarget& target, 
   const auto& a = as<MmaSympow>(args);
   constexpr i32 kPositions = 64;  // a stage has so many
   KernelPlan plan{.file = "sm90"};
-  plan.why_not = first_of(
-      {why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
-       why_rows("v", a.v, a.x.dtype), why_rows("s", a.s, a.s.dtype), a.power == 2 ? "" : "it is for power 2",
-       a.chunk % kPositions == 0
-           ? ""
-           : fmt::format("chunk = {}; must be 0 or a multiple of {}", a.chunk, kPositions)});
+  plan.why_not =
+      first_of({why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
+                why_rows("v", a.v, a.x.dtype), why_rows("s", a.s, a.s.dtype),
+                a.chunk % kPositions == 0
+                    ? ""
+                    : fmt::format("chunk = {}; must be 0 or a multiple of {}", a.chunk, kPositions)});
   if (!plan.why_not.empty()) return plan;
   // A group's blocks have `columns` / 2 sums in a thread each.
   constexpr i64 kNarrow = 72, kGroups = 2;
   const i64 tiles = a.x.size[3] / kSympowTile, columns = a.v.size[3];
   constexpr i64 kCluster = 1;  // measured on an H100: 17 % faster than 2
-  const i64 fast = columns <= kNarrow ? 2 : 1, pairs = count_of(tiles, 2);
-  const i64 units = fast == 2 ? pairs * (pairs + 1) / 2 : pairs * (pairs + 1);
+  const i64 fast = columns <= kNarrow ? 2 : 1;
+  const auto below = [&](i64 count) {
+    const i64 pairs = count_of(count, 2);
+    return fast == 2 ? pairs * (pairs + 1) / 2 : pairs * (pairs + 1);
+  };
+  i64 units = a.power == 2 ? below(tiles) : 0;
+  if (a.power == 4)
+    for (i64 s = 0; s < tiles; ++s) units += (tiles - s) * kSympowGroup * below(s + 1);
   const i64 stage = (boxes_of(a.x.size[3]) + boxes_of(columns)) * kKernelBox;
   const i64 stages = stages_in(target.shared_bytes, stage);
-  plan.constants = {
-      {"tiles", tiles}, {"columns", columns}, {"fast", fast}, {"cluster", kCluster}, {"stages", stages}};
+  plan.constants = {{"power", a.power}, {"tiles", tiles},      {"columns", columns},
+                    {"fast", fast},     {"cluster", kCluster}, {"stages", stages}};
   const i64 items = i64(a.x.size[0]) * a.x.size[2] * a.tiles().chunks() * count_of(units, kGroups * kCluster);
   plan.launches.push_back({.grid = persistent_grid(items, i32(kCluster), target),
                            .cluster = u32(kCluster),

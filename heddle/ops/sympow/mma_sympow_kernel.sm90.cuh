@@ -1,11 +1,13 @@
-// mma_sympow as a whole kernel on sm_90a, for power 2: phi' is the left operand of wgmma, made in registers. A lane's pairs run over
+// mma_sympow as a whole kernel on sm_90a: phi' is the left operand of wgmma, made in registers. A lane's pairs run over
 // time: the loads of matrices turn x, so that a pair of x1[j] is the lane's own, and that of x0[i] comes from another lane of the warp.
 // Shared memory is what binds: so a group of four warps has a unit of blocks of phi, two tiles s0 by kFast tiles s1, each loaded and
 // shuffled once for all of the unit's blocks. The square root of 2 multiplies FP32 sums. CTAs of a cluster have different units of one
-// chunk, and share x and v. Chunks are multiples of 64 positions, or one alone: a bulk copy reads zeros beyond the last position.
+// chunk, and share x and v. For power 4 a unit has the last two of a block's four tiles, times one element of each of the first two: a
+// lane multiplies its pairs of x1 by these. Chunks are multiples of 64 positions, or one alone: a bulk copy reads zeros beyond the last position.
 namespace mma_sympow {
 
 struct KernelConfig {
+  static constexpr i32 kPower = 2;
   static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
   static constexpr i32 kColumns = 64;  // columns of v; a multiple of 8
   static constexpr i32 kFast = 2;      // tiles s1 of a unit: 2, or 1 for wide v
@@ -19,9 +21,21 @@ struct Kernel {
   static constexpr DType kType = kTypes.x.dtype, kOut = kTypes.s.dtype;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kFast = Config::kFast;
-  static constexpr i32 kCluster = Config::kCluster, kGroups = 2, kBlocks = kTiles * (kTiles + 1) / 2;
-  static constexpr i32 kPairs = (kTiles + 1) / 2, kOwn = 2 * kFast;  // pairs of tiles; blocks of a unit
-  static constexpr i32 kUnits = kFast == 2 ? kPairs * (kPairs + 1) / 2 : kPairs * (kPairs + 1);
+  static constexpr i32 kCluster = Config::kCluster, kGroups = 2, kPower = Config::kPower;
+  static constexpr i32 kBlocks = i32(sympow_width(kPower, 8 * kTiles) / kSympowGroup);
+  static constexpr i32 kOwn = 2 * kFast;  // blocks of a unit
+  // Units of two tiles below `tiles`, and of all of phi.
+  static constexpr i32 units_below(i32 tiles) {
+    const i32 pairs = (tiles + 1) / 2;
+    return kFast == 2 ? pairs * (pairs + 1) / 2 : pairs * (pairs + 1);
+  }
+  static constexpr i32 all_units() {
+    if (kPower == 2) return units_below(kTiles);
+    i32 units = 0;
+    for (i32 s = 0; s < kTiles; ++s) units += (kTiles - s) * 64 * units_below(s + 1);
+    return units;
+  }
+  static constexpr i32 kUnits = all_units();
   static constexpr i32 kParts = (kUnits + kGroups * kCluster - 1) / (kGroups * kCluster);
   static constexpr i32 kWide = (kColumns + 63) / 64, kWideRows = (kTiles + 7) / 8;  // boxes of v, of x
   static constexpr u32 kBox = 64 * 128;
@@ -41,6 +55,34 @@ struct Kernel {
       b = head / a.x.size[2], h = head % a.x.size[2], chunk = in / kParts, part = in % kParts;
       begin = chunks.chunk_begin(chunk);
       steps = (chunks.chunk_end(chunk) - begin + 63) / 64;
+    }
+  };
+  // The last two tiles of a unit's blocks: s0, s0 + 1 and s1, s1 + 1. Power 4: the tiles before them, and one element of each.
+  struct Unit {
+    i32 s0 = 0, s1, first = 0, second = kTiles - 1, inside = 0;
+
+    explicit Unit(i32 number) {
+      if constexpr (kPower == 4) {
+        second = 0;
+        for (i32 count = 64 * units_below(1); number >= count; count = 64 * units_below(second + 1)) {
+          number -= count;
+          if (second++ == first) ++first, second = 0;
+        }
+        inside = number / units_below(second + 1), number %= units_below(second + 1);
+      }
+      s1 = number;
+      for (i32 more = kFast == 2 ? 1 : 2; s1 >= more; more += kFast == 2 ? 1 : 2) s1 -= more, s0 += 2;
+      s1 *= kFast;
+    }
+    bool has(i32 a0, i32 a1) const { return a0 <= second && a1 <= a0; }
+    i32 block(i32 a0, i32 a1) const {
+      const i32 number = a0 * (a0 + 1) / 2 + a1;
+      if (kPower == 2) return number;
+      return i32(sympow_sequences(first, 4) + sympow_sequences(second, 3) + number) * 64 + inside;
+    }
+    float weight(i32 a0, i32 a1) const {
+      if (kPower == 2) return a0 == a1 ? 1.0f : 1.41421356f;
+      return __fsqrt_rn(float(sympow_orders(first, second, a0, a1)));
     }
   };
   static i32 items(const MmaSympow& a) { return a.x.size[0] * a.x.size[2] * a.tiles().chunks() * kParts; }
@@ -109,12 +151,9 @@ struct Kernel {
 #pragma unroll 1
     for (i32 item = mine.first; item < all; item += mine.stride) {
       const Place at(a, item);
-      const i32 unit = (at.part * kCluster + i32(rank)) * kGroups + i32(group), steps = 4 * at.steps;
-      // Tiles s0, s0 + 1 and s1, s1 + 1. Units beyond the last are made and not stored.
-      i32 s0 = 0, s1 = min(unit, kUnits - 1);
-      for (i32 more = kFast == 2 ? 1 : 2; s1 >= more; more += kFast == 2 ? 1 : 2) s1 -= more, s0 += 2;
-      s1 *= kFast;
-      const u32 slow = u32(s0) + lane() / 16, fast = u32(s1) + (kFast == 2 ? lane() / 16 : 0);
+      const i32 number = (at.part * kCluster + i32(rank)) * kGroups + i32(group), steps = 4 * at.steps;
+      const Unit unit(min(number, kUnits - 1));  // beyond the last one: made and not stored
+      const u32 slow = u32(unit.s0) + lane() / 16, fast = u32(unit.s1) + (kFast == 2 ? lane() / 16 : 0);
       float sums[kOwn][kColumns / 2];
       u32 left[2][kOwn][4];
       const auto make = [&](u32(&to)[kOwn][4], i32 step) {
@@ -127,6 +166,19 @@ struct Kernel {
         };
         u32 x0[4], x1[4];  // one tile: 8 positions, and the next 8; then the other tile
         load(x0, slow), load(x1, fast);
+        if constexpr (kPower == 4) {
+          u32 leading[4];  // the tiles of both leading elements
+          load(leading, u32(lane() / 16 == 0 ? unit.first : unit.second));
+#pragma unroll
+          for (i32 half = 0; half < 2; ++half) {
+            const u32 by = arch::multiply_pairs<kType>(
+                __shfl_sync(~0u, leading[half], u32(unit.inside) / 8 * 4 + lane() % 4),
+                __shfl_sync(~0u, leading[2 + half], u32(unit.inside) % 8 * 4 + lane() % 4));
+#pragma unroll
+            for (i32 j = 0; j < kFast; ++j)
+              x1[2 * j + half] = arch::multiply_pairs<kType>(x1[2 * j + half], by);
+          }
+        }
 #pragma unroll
         for (i32 i = 0; i < 4; ++i) {
           const u32 one = __shfl_sync(~0u, x0[i], from0), two = __shfl_sync(~0u, x0[i], from1);
@@ -167,10 +219,10 @@ struct Kernel {
 #pragma unroll
       for (i32 n = 0; n < kOwn; ++n) {
         arch::keep(sums[n]);
-        const i32 a0 = s0 + n / kFast, a1 = s1 + n % kFast, block = a0 * (a0 + 1) / 2 + a1;
-        if (unit < kUnits && a0 < kTiles && a1 <= a0)
-          store(sums[n], a0 == a1 ? 1.0f : 1.41421356f, a, at,
-                (at.chunk * kBlocks + block) * 64 + i32(warp * 16 + lane() / 4));
+        const i32 a0 = unit.s0 + n / kFast, a1 = unit.s1 + n % kFast;
+        if (number < kUnits && unit.has(a0, a1))
+          store(sums[n], unit.weight(a0, a1), a, at,
+                (at.chunk * kBlocks + unit.block(a0, a1)) * 64 + i32(warp * 16 + lane() / 4));
       }
     }
   }

@@ -16,14 +16,14 @@ namespace heddle {
 constexpr i32 kSympowTile = 8, kSympowGroup = 64;
 
 // n (n + 1) ... (n + k - 1) / k!: how many non-increasing sequences of k numbers below n there are.
-inline i64 sympow_sequences(i64 n, i32 k) {
+constexpr i64 sympow_sequences(i64 n, i32 k) {
   i64 count = 1;
   for (i32 i = 0; i < k; ++i) count = count * (n + i) / (i + 1);
   return count;
 }
 
 // The number of columns for `dim` elements, a multiple of 8.
-inline i64 sympow_width(i32 power, i32 dim) {
+constexpr i64 sympow_width(i32 power, i32 dim) {
   i64 width = sympow_sequences(dim / kSympowTile, power);
   for (i32 i = 0; i < power; ++i) width *= kSympowTile;
   return width;
@@ -53,6 +53,14 @@ inline i32 sympow_take(i64& rest, i32 k) {
   return s;
 }
 
+// In how many orders four tiles s0 >= s1 >= s2 >= s3 can stand: 4! over the factorials of the lengths of equal runs.
+inline i32 sympow_orders(i32 s0, i32 s1, i32 s2, i32 s3) {
+  i32 orders = 24, run = 1;
+  orders /= s1 == s0 ? ++run : (run = 1);
+  orders /= s2 == s1 ? ++run : (run = 1);
+  return orders / (s3 == s2 ? run + 1 : 1);
+}
+
 // Columns [64 number, 64 number + 64).
 inline SympowGroup sympow_group(i32 power, i64 number) {
   if (power == 2) {
@@ -63,12 +71,8 @@ inline SympowGroup sympow_group(i32 power, i64 number) {
   i64 block = number / kSympowGroup;
   const i32 s0 = sympow_take(block, 4), s1 = sympow_take(block, 3), s2 = sympow_take(block, 2),
             s3 = i32(block);
-  i32 orders = 24, run = 1;  // 4! over the factorials of the lengths of equal runs
-  orders /= s1 == s0 ? ++run : (run = 1);
-  orders /= s2 == s1 ? ++run : (run = 1);
-  orders /= s3 == s2 ? ++run : (run = 1);
   return {kSympowTile * s0 + inside / kSympowTile, kSympowTile * s1 + inside % kSympowTile, kSympowTile * s2,
-          kSympowTile * s3, orders};
+          kSympowTile * s3, sympow_orders(s0, s1, s2, s3)};
 }
 
 }  // namespace heddle

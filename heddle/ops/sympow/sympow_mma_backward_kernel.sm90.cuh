@@ -75,7 +75,7 @@ struct Kernel {
                          arch::Corner4{(of_x ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
         }
       x.next();
-      bring_state<kTiles, kPer, kCluster, kWide>(ring, place, maps + 2, at, rank);
+      bring_state<2, kTiles, kPer, kCluster, kWide>(ring, place, maps + 2, at, rank);
     }
   }
   // Adds gradients of blocks to dx, in the order of use.

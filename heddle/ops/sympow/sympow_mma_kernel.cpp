@@ -8,19 +8,19 @@ KernelPlan sympow_mma_kernel(const std::byte* args, const KernelTarget& target, 
   const auto& a = as<SympowMma>(args);
   KernelPlan plan{.file = "sm90"};
   plan.why_not = first_of({why_target(target), why_dtype("x", a.x.dtype), why_rows("x", a.x, a.x.dtype),
-                           why_rows("s", a.s, a.x.dtype), why_rows("y", a.y, a.y.dtype),
-                           a.power == 2 ? "" : "it is for power 2"});
+                           why_rows("s", a.s, a.x.dtype), why_rows("y", a.y, a.y.dtype)});
   if (!plan.why_not.empty()) return plan;
-  // Measured on an H100: four groups for narrow states, two for wide ones, whose sums take more registers.
+  // Measured on an H100: four groups for narrow states, two for wide ones, whose sums take more registers. Power 4 keeps more of x in
+  // them, and would spill with four.
   constexpr i64 kNarrow = 72, kMiddle = 96;
   const i64 tiles = a.x.size[3] / kSympowTile, columns = a.s.size[3];
-  const i64 groups = columns <= kNarrow ? 4 : columns <= kMiddle ? 3 : 2, cluster = 2;
-  const i64 per = tiles * (tiles + 1) / 2 % 2 == 0 ? 2 : 1;
+  const i64 groups = columns <= kNarrow && a.power == 2 ? 4 : columns <= kMiddle ? 3 : 2, cluster = 2;
+  const i64 per = a.width() / kSympowGroup % 2 == 0 ? 2 : 1;
   const i64 stage = per * boxes_of(columns) * kKernelBox;
   const i64 rows = 2 * (groups * boxes_of(a.x.size[3]) * kKernelBox + kKernelBarriers);
   const i64 stages = stages_in(target.shared_bytes - rows, stage);
-  plan.constants = {{"tiles", tiles},   {"columns", columns}, {"groups", groups}, {"cluster", cluster},
-                    {"stages", stages}, {"per", per},         {"turns", 0}};
+  plan.constants = {{"power", a.power},   {"tiles", tiles},   {"columns", columns}, {"groups", groups},
+                    {"cluster", cluster}, {"stages", stages}, {"per", per},         {"turns", 0}};
   const ChunkTiles chunks = a.tiles();
   const i64 items =
       i64(a.x.size[0]) * a.x.size[2] * chunks.chunks() * count_of(chunks.chunk, 64 * groups * cluster);

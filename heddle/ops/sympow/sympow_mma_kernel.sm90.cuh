@@ -1,13 +1,16 @@
-// sympow_mma as a whole kernel on sm_90a, for power 2. One thread brings rows of x and blocks of 64 rows of the state by bulk copies;
+// sympow_mma as a whole kernel on sm_90a. One thread brings rows of x and blocks of 64 rows of the state by bulk copies;
 // groups of four warps make phi of 64 rows each in registers, as the left operands of wgmma: phi is not even on chip.
 // A block of phi is x0[i] x1[j] of two tiles of 8 elements. A lane has the pairs x1[j], x1[j + 1] of its two rows, takes x0[i] from its
 // quad by shuffles once for all blocks of tile s0, and multiplies two at a time. Blocks are used in the order (s0, s0), (s0, 0), ...,
 // (s0, s0 - 1) of each s0: all but the first count sqrt 2. A cluster of CTAs shares the blocks of the state.
+// For power 4 a block is a group of columns (sympow_columns.h): x2[i] x3[j] times a number of each row, the product of its leading
+// elements and the weight. Before each block a lane multiplies its pairs of x3 by it.
 namespace sympow_mma {
 
 #include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
 
 struct KernelConfig {
+  static constexpr i32 kPower = 2;
   static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
   static constexpr i32 kColumns = 64;  // columns of the state; a multiple of 8
   static constexpr i32 kGroups = 4;    // groups of four warps, 64 rows each
@@ -24,8 +27,9 @@ struct Kernel {
   static constexpr DType kType = kTypes.x.dtype, kOut = kTypes.y.dtype;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
-  static constexpr i32 kCluster = Config::kCluster, kBlocks = kTiles * (kTiles + 1) / 2;
-  static constexpr i32 kPer = Config::kPer;
+  static constexpr i32 kPower = Config::kPower,
+                       kBlocks = i32(sympow_width(kPower, 8 * kTiles) / kSympowGroup);
+  static constexpr i32 kCluster = Config::kCluster, kPer = Config::kPer;
   static_assert(kPer == 1 || kBlocks % 2 == 0);
   static constexpr i32 kWide = (kColumns + 63) / 64;  // boxes of 64 columns of the state
   static constexpr i32 kWideRows = (kTiles + 7) / 8;  // boxes of 64 elements of x
@@ -77,33 +81,46 @@ struct Kernel {
           arch::load_box(rows.slot(x) + (wide * kRowBytes + row * 128), maps, rows.full(x),
                          arch::Corner4{wide * 64, at.h, at.begin + row, at.b});
       x.next();
-      bring_state<kTiles, kPer, kCluster, kWide>(ring, place, maps + 1, at, rank);
+      bring_state<kPower, kTiles, kPer, kCluster, kWide>(ring, place, maps + 1, at, rank);
     }
   }
   // The registers in which a thread makes phi. `one`: x0[i] of both rows, twice. Two blocks: one is multiplied while the next is made.
-  struct Maker {
+  struct Factors {
     arch::OnChip mine;  // place of pair 0 of tile 0 of the first row
     u32 swizzle;        // both rows have it
-    i32 s0 = 0, q = 0;  // the block that is made next
     u32 one[8][2], two[2];
 
-    u32 pair(i32 row, i32 s) const {
+    u32 pair(i32 row, i32 s) const { return arch::load_pair(mine + place(row, s)); }
+    u32 place(i32 row, i32 s) const {
       const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
-      return arch::load_pair(mine +
-                             (row * 1024 + wide + (((kWideRows > 1 ? tile % 8 : tile) ^ swizzle) * 16)));
+      return row * 1024 + wide + (((kWideRows > 1 ? tile % 8 : tile) ^ swizzle) * 16);
     }
+    // one = the elements of tile s.
+    void take(i32 s) {
+#pragma unroll
+      for (i32 row = 0; row < 2; ++row) {
+        const u32 own = pair(row, s);
+#pragma unroll
+        for (i32 c = 0; c < 4; ++c) {
+          const u32 got = __shfl_sync(~0u, own, (lane() & ~3u) + c);
+          one[2 * c][row] = __byte_perm(got, got, 0x1010),
+                  one[2 * c + 1][row] = __byte_perm(got, got, 0x3232);
+        }
+      }
+    }
+    // Makes 16 columns of the block.
+    void make(u32 (&to)[4], i32 c) const {
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) to[i] = arch::multiply_pairs<kType>(one[2 * c + i / 2][i % 2], two[i % 2]);
+    }
+  };
+  struct SquareMaker : Factors {
+    using Factors::one, Factors::two, Factors::pair;
+    i32 s0 = 0, q = 0;  // the block that is made next
+
     void begin() {
       if (q == 0) {
-#pragma unroll
-        for (i32 row = 0; row < 2; ++row) {
-          const u32 own = pair(row, s0);
-#pragma unroll
-          for (i32 c = 0; c < 4; ++c) {
-            const u32 got = __shfl_sync(~0u, own, (lane() & ~3u) + c);
-            one[2 * c][row] = __byte_perm(got, got, 0x1010),
-                    one[2 * c + 1][row] = __byte_perm(got, got, 0x3232);
-          }
-        }
+        this->take(s0);
       } else if (q == 1) {
 #pragma unroll
         for (i32 i = 0; i < 16; ++i)
@@ -116,12 +133,41 @@ struct Kernel {
       else
         ++q;
     }
-    // Makes 16 columns of the block.
-    void make(u32 (&to)[4], i32 c) const {
+  };
+  struct FourthMaker : Factors {
+    using Factors::two, Factors::pair;
+    i32 block = 0;              // that is made next
+    i32 first = 0, second = 0;  // the tiles of its leading elements
+    u32 last[2] = {};           // pairs of its last tile
+    float weight = 1;
+
+    void begin() {
+      const i32 inside = block % 64;
+      if (inside == 0) {
+        const SympowGroup group = sympow_group(4, block);
+        first = group.first / 8, second = group.second / 8, weight = __fsqrt_rn(float(group.orders));
+        this->take(group.slow / 8);
+        last[0] = pair(0, group.fast / 8), last[1] = pair(1, group.fast / 8);
+      }
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) to[i] = arch::multiply_pairs<kType>(one[2 * c + i / 2][i % 2], two[i % 2]);
+      for (i32 row = 0; row < 2; ++row) {
+        const float by = weight * element(row, first, inside / 8) * element(row, second, inside % 8);
+        two[row] = arch::multiply_pairs<kType>(last[row], pack_pair<kType>(by, by));
+      }
+      ++block;
+    }
+    float element(i32 row, i32 s, i32 i) const {
+      const u32 of_row = this->mine.at - lane() % 4 * 4;
+      const float2 both = unpack_pair<kType>(arch::load_pair({of_row + this->place(row, s) + i / 2 * 4}));
+      return i % 2 == 0 ? both.x : both.y;
     }
   };
+  static auto maker_of(arch::OnChip mine, u32 swizzle) {
+    if constexpr (kPower == 4)
+      return FourthMaker{{mine, swizzle}};
+    else
+      return SquareMaker{{mine, swizzle}};
+  }
 
   static void multiply(const RowRing& rows, const Ring& ring, const SympowMma& a, u32 rank) {
     const u32 group = threadIdx.x / 128 - 1, member = threadIdx.x % 128, row = member / 32 * 16 + lane() / 4;
@@ -141,7 +187,7 @@ struct Kernel {
 #pragma unroll 1
     for (i32 t = mine.first; t < all; t += mine.stride) {
       rows.wait(x);
-      Maker maker{rows.slot(x) + ((group * 64 + row) * 128 + lane() % 4 * 4), row % 8};
+      auto maker = maker_of(rows.slot(x) + ((group * 64 + row) * 128 + lane() % 4 * 4), row % 8);
       float sums[kColumns / 2];
       u32 left[2][4][4];
       // Multiplies block `number` in `now` while the next one is made in `next`, a quarter between two products.

@@ -40,19 +40,24 @@ inline void bring_block(arch::OnChip to, arch::OnChip full, const TensorMap* map
   }
 }
 
-// Brings the blocks of a tile's state in the order of use, kPer to a stage.
-template <i32 kTiles, i32 kPer, i32 kCluster, i32 kWide, class Ring, class Tile>
+// Brings the blocks of a tile's state in the order of use, kPer to a stage: for power 4 in their own order.
+template <i32 kPower, i32 kTiles, i32 kPer, i32 kCluster, i32 kWide, class Ring, class Tile>
 inline void bring_state(const Ring& ring, typename Ring::Place& place, const TensorMap* map, const Tile& at,
                         u32 rank) {
   i32 count = 0;
+  const auto bring = [&](i32 block) {
+    if (count == 0) ring.begin(place);
+    bring_block<kCluster, kWide>(ring.slot(place) + count * (kWide * 64 * 128), ring.full(place), map, at,
+                                 at.state + block * 64, rank);
+    if (++count == kPer) count = 0, place.next();
+  };
+  if constexpr (kPower == 4) {
 #pragma unroll 1
-  for (i32 s0 = 0; s0 < kTiles; ++s0)
+    for (i32 block = 0; block < sympow_width(kPower, 8 * kTiles) / kSympowGroup; ++block) bring(block);
+  } else {
 #pragma unroll 1
-    for (i32 q = 0; q <= s0; ++q) {
-      const i32 block = s0 * (s0 + 1) / 2 + (q == 0 ? s0 : q - 1);
-      if (count == 0) ring.begin(place);
-      bring_block<kCluster, kWide>(ring.slot(place) + count * (kWide * 64 * 128), ring.full(place), map, at,
-                                   at.state + block * 64, rank);
-      if (++count == kPer) count = 0, place.next();
-    }
+    for (i32 s0 = 0; s0 < kTiles; ++s0)
+#pragma unroll 1
+      for (i32 q = 0; q <= s0; ++q) bring(s0 * (s0 + 1) / 2 + (q == 0 ? s0 : q - 1));
+  }
 }

@@ -103,7 +103,7 @@ inline u16 to_f16(float value) {
 }
 
 // Loads an element as a float without a branch: it loads the element's 32-bit word whatever the dtype, so that several loads may be
-// under way together.
+// under way together. Codes of 8 bits are loaded as parts of products (matmul_load.cuh); an op that would read them here is refused.
 inline float load_element(DType dtype, const u8* data, i64 j) {
   const u8* at = data + j * size_of(dtype);
   const u32 inside = u32(reinterpret_cast<u64>(at)) & 3;
