@@ -62,41 +62,36 @@ function(add_emulated_test test filter)
     "HEDDLE_TEST_SCALE=0.1;LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
 endfunction()
 get_property(python_tests GLOBAL PROPERTY HEDDLE_PYTHON_GPU_TESTS)
-if(python_tests AND NOT HEDDLE_SANITIZE)
+if(python_tests)
   add_test(NAME emulated_gpu/python COMMAND ${python_tests})
   set_tests_properties(emulated_gpu/python PROPERTIES ENVIRONMENT
     "PYTHONPATH=${CMAKE_BINARY_DIR}/python;LD_LIBRARY_PATH=${folder};HEDDLE_NVRTC=${folder};HEDDLE_CACHE=${folder}/cache_${digest}")
 endif()
-# Sanitizers know nothing of fibers.
-if(NOT HEDDLE_SANITIZE)
-  # Bodies are the same in each frame, and op_call_test runs those that need no step record. These are the others, and some
-  # that stand for all in the frames of the megakernel and of launches: each takes another path there, or models decode
-  # with it.
-  set(in_frames "")
-  foreach(op linear attention expert_linear matmul rms_norm sample add)
-    string(APPEND in_frames "*/${op}_megakernel:*/${op}_launches:")
-  endforeach()
-  foreach(op attention_merge embedding embedding_backward expert_bias gather_rows kv_append position_gain rope_table
-             sample_parts head_linear rope route router expert_sum gated_activation head_norm softmax argmax copy column_sum
-             reduce)
-    string(APPEND in_frames "*/${op}_megakernel:")
-  endforeach()
-  add_emulated_test(op_harness_test "${in_frames}")
-  add_emulated_test(op_call_test "*_cuda*")
-  add_emulated_test(op_call_gpu_test "*")
-  add_emulated_test(devices_gpu_test "*")
-  # Kernels of rows are alike: some stand for all.
-  add_emulated_test(config_test "*_cuda*:*_launches*-*activation*_cuda:*gated*_cuda:*adamw*_cuda:*rms_norm*_cuda:*softmax_backward*_cuda:*rope_backward*_cuda:*cross_entropy_backward*_cuda:*layer_norm_call_cuda:*layer_norm_residual*_cuda:*copy_call_cuda:*column_sum*_cuda:*reduce_dim_backward*_cuda")
-  add_emulated_test(attention_cut_test "*/launches:*/megakernel")
-  add_emulated_test(executors_test "*/megakernel_*:Panels.*:*Specialised*")
-  add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")
-  add_emulated_test(not_finite_test "*Prompt*/launches:*/megakernel")
-  add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Forms*llama3_tiny:*Logits*mixtral_bf16:*Greedy*gpt2_tiny:*Greedy*deepseek_v3_bf16:*Greedy*mixtral_bf16")
-  add_emulated_test(mixture_test "*Long*qwen3_moe_megakernel")
-endif()
+# Bodies are the same in each frame, and op_call_test runs those that need no step record. These are the others, and some
+# that stand for all in the frames of the megakernel and of launches: each takes another path there, or models decode
+# with it.
+set(in_frames "")
+foreach(op linear attention expert_linear matmul rms_norm sample add)
+  string(APPEND in_frames "*/${op}_megakernel:*/${op}_launches:")
+endforeach()
+foreach(op attention_merge embedding embedding_backward expert_bias gather_rows kv_append position_gain rope_table
+           sample_parts head_linear rope route router expert_sum gated_activation head_norm softmax argmax copy column_sum
+           reduce)
+  string(APPEND in_frames "*/${op}_megakernel:")
+endforeach()
+add_emulated_test(op_harness_test "${in_frames}")
+add_emulated_test(op_call_test "*_cuda*")
+add_emulated_test(op_call_gpu_test "*")
+add_emulated_test(devices_gpu_test "*")
+# Kernels of rows are alike: some stand for all.
+add_emulated_test(config_test "*_cuda*:*_launches*-*activation*_cuda:*gated*_cuda:*adamw*_cuda:*rms_norm*_cuda:*softmax_backward*_cuda:*rope_backward*_cuda:*cross_entropy_backward*_cuda:*layer_norm_call_cuda:*layer_norm_residual*_cuda:*copy_call_cuda:*column_sum*_cuda:*reduce_dim_backward*_cuda")
+add_emulated_test(attention_cut_test "*/launches:*/megakernel")
+add_emulated_test(executors_test "*/megakernel_*:Panels.*:*Specialised*")
+add_emulated_test(many_tokens_test "*/megakernel*:*InOrder/launches:*HostSaysSo/launches")
+add_emulated_test(not_finite_test "*Prompt*/launches:*/megakernel")
+add_emulated_test(model_golden_test "*Logits*llama3_tiny:*Forms*llama3_tiny:*Logits*mixtral_bf16:*Greedy*gpt2_tiny:*Greedy*deepseek_v3_bf16:*Greedy*mixtral_bf16")
+add_emulated_test(mixture_test "*Long*qwen3_moe_megakernel")
 # Runs the program there by itself.
-if(NOT HEDDLE_SANITIZE)
-  add_dependencies(gpu_command_test emulated_cuda emulated_nvrtc emulated_nvml heddle)
-  target_compile_definitions(gpu_command_test PRIVATE HEDDLE_EMULATED_GPU="${folder}"
-                             HEDDLE_EMULATED_CACHE="${folder}/cache_${digest}")
-endif()
+add_dependencies(gpu_command_test emulated_cuda emulated_nvrtc emulated_nvml heddle)
+target_compile_definitions(gpu_command_test PRIVATE HEDDLE_EMULATED_GPU="${folder}"
+                           HEDDLE_EMULATED_CACHE="${folder}/cache_${digest}")
