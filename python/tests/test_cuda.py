@@ -188,12 +188,13 @@ def test_a_program_of_calls(executor, dtype):
     )
     kernel.check()
     kernel.run()
-    assert torch.equal(residual, wanted)
+    # Calls by themselves add in the order of whole kernels, programs in that of tiles.
+    torch.testing.assert_close(residual, wanted)
     other = torch.randn_like(x)
     wanted = heddle.ops.add(residual, heddle.ops.softmax(heddle.ops.rms_norm(other, weight)))
     kernel.bind([each.on(x=other) if each.op == "rms_norm" else each for each in kernel.ops])
     kernel.run()
-    assert torch.equal(residual, wanted)
+    torch.testing.assert_close(residual, wanted)
     assert set(kernel.trace().call) >= {0, 1, 2}
 
 

@@ -4,6 +4,14 @@ namespace power_attention_backward {
 
 #include "heddle/ops/sympow/power_attention_rows.cuh"
 
+// A value of each row.
+template <class View>
+struct RowFactors {
+  View gates, inverse, of_total;
+};
+template <class View>
+RowFactors(View, View, View) -> RowFactors<View>;
+
 struct Body {
   template <class Block>
   static void run(Block& block, const PowerAttentionBackward& a, const TileCoord& t) {
@@ -29,7 +37,7 @@ struct Body {
     block.map_rows(rows, columns, [&](i32 m, auto i) {
       by_values.left_row(m).store(i, head.row(block, a.dy, begin + m).load(i) * inverse.get(m));
     });
-    begin_gates(block, a, {head, begin, rows}, row_gates, inverse, of_total, gate_sums);
+    begin_gates(block, a, {head, begin, rows}, RowFactors{row_gates, inverse, of_total}, more, gate_sums);
     for (i32 first = a.tiles().chunk_begin(a.tiles().chunk_of(t[1])); first < end; first += kChunkRows) {
       const i32 keys = end - first < kChunkRows ? end - first : kChunkRows;
       block.set_right_rows(by_keys, 0, 0, head.lines(block, a.k, first, keys));
@@ -70,10 +78,10 @@ struct Body {
     block.map(rows, [&](auto m) { out.store(m, gate_sums.load(m)); });
   }
 
-  // The part of the past in the gradient of a row's gates.
+  // sums = the part of the past in the gradient of a row's gates. `work` has a value for each row.
   template <class Block, class View>
-  static void begin_gates(Block& block, const PowerAttentionBackward& a, const HeadRows& at, View gates,
-                          View inverse, View of_total, View sums) {
+  static void begin_gates(Block& block, const PowerAttentionBackward& a, const HeadRows& at,
+                          const RowFactors<View>& rows_have, View work, View sums) {
     const i32 begin = at.begin, rows = at.count;
     const Head& head = at.head;
     block.sync();
@@ -82,14 +90,14 @@ struct Body {
       return block.sync();
     }
     const i32 columns = a.v.size[3];
-    block.reduce_rows(sums, rows, columns, Sum(), [&](i32 m, auto i) {
+    block.reduce_rows(work, rows, columns, Sum(), [&](i32 m, auto i) {
       return head.row(block, a.dy, begin + m).load(i) * head.row(block, a.past, begin + m).load(i);
     });
     block.sync();
     for (i32 m = 0; m < rows; ++m) {
-      float sum = sums.get(m) * inverse.get(m);
-      if (a.normalise) sum += of_total.get(m) * head.row(block, a.past, begin + m).get(columns);
-      sums.set(m, sum * past_factor(a.power, a.scale, gates.get(m)));
+      float sum = work.get(m) * rows_have.inverse.get(m);
+      if (a.normalise) sum += rows_have.of_total.get(m) * head.row(block, a.past, begin + m).get(columns);
+      sums.set(m, sum * past_factor(a.power, a.scale, rows_have.gates.get(m)));
     }
     block.sync();
   }
