@@ -375,6 +375,22 @@ TEST(WholeKernel, OfAttentionCutsListedBlocks) {
             "blocks have 64 queries and 64 keys; must be multiples of 64 and 128");
 }
 
+// Both groups of a CTA have the same 64 keys of a wide head.
+TEST(WholeKernel, OfAttentionHasGradientsOfWideHeads) {
+  for (const auto& [dim, keys] : {std::pair{128, 128}, {136, 64}, {256, 64}}) {
+    FlashAttentionBackward args = attention<FlashAttentionBackward>(300, 700, dim);
+    args.dy = args.q, args.lse = args.delta = dense(DType::kF32, {2, 4, 300});
+    const KernelPlan plan = attention_plan("flash_attention_backward", args);
+    ASSERT_EQ(plan.why_not, "");
+    EXPECT_EQ(plan.launches[1].grid, u32((700 + keys - 1) / keys * 2 * 2));
+    EXPECT_LE(plan.launches[1].shared_bytes, h100().shared_bytes);
+  }
+  FlashAttentionBackward wider = attention<FlashAttentionBackward>(300, 700, 264);
+  wider.dy = wider.q, wider.lse = wider.delta = dense(DType::kF32, {2, 4, 300});
+  EXPECT_EQ(attention_plan("flash_attention_backward", wider).why_not,
+            "heads have 264 and 264 elements; at most 256");
+}
+
 template <class Args>
 std::set<std::string> attention_codes(const char* op) {
   std::mt19937 random(7);

@@ -1,5 +1,5 @@
 // The kernels before and after the main one of flash_attention_backward: lse and delta in the form that copies can take, and dq in
-// rows. Included inside the namespace of that kernel.
+// rows; and which keys and queries a CTA of the main one has. Included inside the namespace of that kernel.
 
 constexpr float kLog2E = 1.4426950409f;
 constexpr i64 kFar = 1 << 30;  // more than any number of keys
@@ -27,22 +27,22 @@ inline SideTile query_tile(const FlashAttentionBackward& a, i32 step) {
   return {{rows.begin, rows.end, keys.begin, keys.end}, (step - first) * kStepQueries, first};
 }
 template <bool kHasParts>
-inline SideTile key_tile(const FlashAttentionBackward& a, i32 tile) {
-  if constexpr (!kHasParts) return {{0, a.q.size[1], 0, a.k.size[1]}, tile * kBlockKeys, 0};
+inline SideTile key_tile(const FlashAttentionBackward& a, i32 tile, i32 size) {
+  if constexpr (!kHasParts) return {{0, a.q.size[1], 0, a.k.size[1]}, tile * size, 0};
   const Parts parts = Parts::of(a.cu_seqlens_k, a.cu_seqlens_q, a.k.size[1], a.q.size[1]);
-  const i32 n = parts.part_of(tile, kBlockKeys);
+  const i32 n = parts.part_of(tile, size);
   const AttentionRange keys = parts.range(n), rows = parts.other_range(n);
   const Parts queries = Parts::of(a.cu_seqlens_q, a.cu_seqlens_k, a.q.size[1], a.k.size[1]);
   return {{rows.begin, rows.end, keys.begin, keys.end},
-          (tile - parts.first_tile(n, kBlockKeys)) * kBlockKeys,
+          (tile - parts.first_tile(n, size)) * size,
           queries.first_tile(n, kStepQueries)};
 }
 
 // The last block of keys that any of a step's queries sees; -1: none.
-inline i32 last_block(const AttentionMask& mask, i32 row) {
+inline i32 last_block(const AttentionMask& mask, i32 row, i32 size) {
   const i32 begin = mask.keys_of(row).begin,
             end = mask.keys_of(min(row + kStepQueries, mask.queries) - 1).end;
-  return row < mask.queries && begin < end ? (end - 1) / kBlockKeys : -1;
+  return row < mask.queries && begin < end ? (end - 1) / size : -1;
 }
 
 template <class Config>
@@ -52,12 +52,67 @@ struct Facts {
   static constexpr bool kHasParts = kTypes.cu_seqlens_q.rank > 0, kHasLists = kTypes.kv_num_blocks.rank > 0;
   static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
   static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
-  static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2;
+  static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2, kKeys = block_keys(kDim);
+  // Both groups have the same keys, and each half of the columns of dk and dv.
+  static constexpr bool kShares = kKeys == 64;
+};
+
+// The keys of a CTA and the steps of queries that see any of them.
+template <class Config>
+struct KeyWork {
+  static constexpr i32 kKeys = Facts<Config>::kKeys, kQueries = kStepQueries;
+
+  i32 batch, group, heads;  // heads that share the keys
+  SideTile tile;
+  i32 first, last;  // steps
+  i32 begin;        // the step with which the CTA begins; after the last one it goes on with the first
+  i32 lead;         // keys after its own number that a query sees
+  i32 blocks;       // all blocks of keys; 0: there is a mask
+
+  static KeyWork of(const FlashAttentionBackward& a) {
+    KeyWork made;
+    made.find(a);
+    return made;
+  }
+  void find(const FlashAttentionBackward& a) {
+    const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
+    const i32 line = at / tiles;
+    batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
+    tile = key_tile<Facts<Config>::kHasParts>(a, tiles - 1 - at % tiles, kKeys);
+    const AttentionMask mask = attention_mask(a, tile.sequence);
+    lead = i32(mask.shift + mask.right < kFar ? mask.shift + mask.right : kFar);
+    blocks = is_masked(a) ? 0 : (mask.keys + kKeys - 1) / kKeys;
+    const i32 end = min(tile.row + kKeys, mask.keys);
+    first = last = begin = 0;
+    if (tile.row >= end) return;
+    const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
+    if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
+    begin = blocks > 0 ? i32(u32(block()) * u32(last) / u32(blocks)) : first;
+  }
+  i32 block() const { return tile.row / kKeys; }
+  // Without a mask CTAs begin one block's share of the steps apart, and those with later keys are launched and come to a step
+  // first. CTAs that come to a step after they wrapped have a sum of their own; they have the later keys, too.
+  i32 sum_of(i32 step) const { return blocks > 0 && step < begin ? 1 : 0; }
+  // How many CTAs add to that sum before this one, all launched earlier.
+  u32 before(i32 step) const {
+    i32 later = blocks - 1;  // the last block that has a part
+    if (blocks == 0) {
+      const i32 query = min(step * kQueries + kQueries, tile.sequence.queries()) - 1;
+      later = (min(query + lead + 1, tile.sequence.keys()) - 1) / kKeys;
+    } else if (step >= begin) {
+      later = min(later, i32((u32(step + 1) * u32(blocks) - 1) / u32(last)));
+    }
+    return u32(later - block());
+  }
+  i32 after(i32 step) const { return step + 1 == last ? first : step + 1; }
+  i32 head(i32 n) const { return group * heads + n; }
+  i32 steps() const { return heads * (last - first); }
 };
 
 // One CTA for each list of blocks of keys: in which order CTAs add to dq.
 template <class Config>
 struct Order : Facts<Config> {
+  using Facts<Config>::kKeys;
   static constexpr u32 kThreads = 256;
 
   static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
@@ -65,7 +120,7 @@ struct Order : Facts<Config> {
     const i64 row = i64(blockIdx.x) * room.later_row;
     u32* const later = reinterpret_cast<u32*>(workspace + room.later + row);
     u32* const named = reinterpret_cast<u32*>(workspace + room.named + row);
-    const i32 tiles = blocks_of(a.k.size[1], kBlockKeys), heads = a.kv_num_blocks.size[1],
+    const i32 tiles = blocks_of(a.k.size[1], kKeys), heads = a.kv_num_blocks.size[1],
               queries = a.kv_num_blocks.size[2];
     for (i32 tile = i32(threadIdx.x); tile <= tiles; tile += i32(kThreads)) named[tile] = 0;
     __syncthreads();
@@ -74,7 +129,7 @@ struct Order : Facts<Config> {
                                    i32(blockIdx.x) % queries, a.block_k);
     for (i32 n = i32(threadIdx.x); n < list.count; n += i32(kThreads)) {
       const AttentionRange keys = list.range(n, a.k.size[1]);
-      for (i32 key = keys.begin; key < keys.end; key += kBlockKeys) named[key / kBlockKeys] = 1;
+      for (i32 key = keys.begin; key < keys.end; key += kKeys) named[key / kKeys] = 1;
     }
     __syncthreads();
     for (i32 tile = i32(threadIdx.x); tile <= tiles; tile += i32(kThreads)) {
@@ -127,7 +182,7 @@ struct Prepare : Facts<Config> {
 template <class Config>
 struct Finish : Facts<Config> {
   using F = Facts<Config>;
-  using F::kType, F::kHasParts, F::kHasLists, F::kDim, F::kHalf;
+  using F::kType, F::kHasParts, F::kHasLists, F::kDim, F::kHalf, F::kKeys;
   static constexpr u32 kThreads = 256;
 
   static void run(const FlashAttentionBackward& a, const TensorMap*, u8* workspace) {
@@ -136,7 +191,7 @@ struct Finish : Facts<Config> {
     const SideTile tile = query_tile<kHasParts>(a, step);
     const u32 w = threadIdx.x / 128, thread = threadIdx.x % 128, t = thread % 4;
     const AttentionMask mask = attention_mask(a, tile.sequence);
-    bool is_seen = last_block(mask, tile.row) >= 0;
+    bool is_seen = last_block(mask, tile.row, kKeys) >= 0;
     if constexpr (kHasLists)
       is_seen = named_from(a, workspace, room, line / a.q.size[2],
                            line % a.q.size[2])[tile.row / a.block_q * (room.later_row / 4)] > 0;
@@ -147,7 +202,7 @@ struct Finish : Facts<Config> {
 #pragma unroll
     for (i32 j = 0; j < kHalf / 8; ++j) sums[j] = scale != 0 ? from[j * 128] : float4{0, 0, 0, 0};
     if (room.sums == 2 && scale != 0) {
-      const u32 blocks = u32((mask.keys + kBlockKeys - 1) / kBlockKeys);
+      const u32 blocks = u32((mask.keys + kKeys - 1) / kKeys);
       const u32 steps = u32((mask.queries + kStepQueries - 1) / kStepQueries);
       if ((blocks - 1) * steps / blocks > u32(tile.row / kStepQueries)) {  // some CTA began after this step
         from += 2 * (kStepQueries * kHalf / 4);

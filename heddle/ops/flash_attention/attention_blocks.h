@@ -7,7 +7,7 @@
 namespace heddle {
 
 inline i32 blocks_of(i32 rows, i32 size) {
-  return (rows + size - 1) / size;
+  return rows / size + (rows % size > 0 ? 1 : 0);  // any size, without an overflow
 }
 
 // One list. A number that is no block's is left out.

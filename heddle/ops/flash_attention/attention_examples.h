@@ -119,7 +119,7 @@ inline std::vector<AttentionExample> special_attention_examples() {
   };
 }
 
-// Lists of blocks.
+// Wide heads, and lists of blocks.
 inline std::vector<AttentionExample> list_examples() {
   return {
       {.batch = 2,
@@ -151,7 +151,17 @@ inline std::vector<AttentionExample> list_examples() {
        .block_q = 16,
        .block_k = 24,
        .lists = {1, 2}},
-      // Whole kernels have these.
+      {.batch = 2,
+       .queries = 70,
+       .keys = 150,
+       .heads = 2,
+       .groups = 1,
+       .dim = 192,
+       .value_dim = 136,
+       .causal = true},
+      {.queries = 150, .keys = 100, .dim = 256, .query_starts = {2, 20, 150}, .key_starts = {1, 22, 99}},
+      {.queries = 200, .keys = 300, .dim = 136, .block_q = 128, .block_k = 64},
+      // Whole kernels have these lists.
       {.batch = 2,
        .queries = 300,
        .keys = 390,

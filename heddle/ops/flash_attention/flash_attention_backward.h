@@ -67,7 +67,12 @@ struct FlashAttentionBackward {
 
 // The workspace of its whole kernel (flash_attention_backward_kernel.sm90.cuh).
 
-constexpr i32 kStepQueries = 64, kBlockKeys = 128;  // a step of the kernel has, and a CTA
+constexpr i32 kStepQueries = 64;  // a step of the kernel has
+
+// Keys of a CTA: each of two groups of warps has 64, or they share them where heads are wide.
+constexpr i32 block_keys(i32 dim) {
+  return dim > 128 ? 64 : 128;
+}
 
 // Rows of one side in tiles. Sequences have tiles of their own (Parts in attention_parts_kernel.sm90.cuh).
 inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
@@ -83,8 +88,8 @@ inline bool is_masked(const FlashAttentionBackward& a) {
 //   turns   u32 [B, H, steps, sums, 2]: how many CTAs have added to each half of a sum of a step's dq; zero at first
 //   rows    f32 [B, H, steps, 2, 64]: lse times log2 e, infinite for rows that are not there or see nothing; delta
 //   dq      f32 [B, H, steps, sums, 2, 64 * dim / 2], each half in the order of a product's sums
-//   later   with block lists, u32 [lists, tiles + 1]: how many tiles of kBlockKeys keys a list names from each tile on
-//   named   u32 [lists, tiles + 1]: 1 for each tile that a list names
+//   later   with block lists, u32 [lists, tiles + 1]: how many CTAs' keys a list names from each tile on
+//   named   u32 [lists, tiles + 1]: 1 for the keys of each CTA that a list names
 // A step has two sums without a mask: one of CTAs that come to it before their first wrap, one of those after.
 struct AttentionRoom {
   i32 steps;  // a head has
@@ -97,7 +102,7 @@ struct AttentionRoom {
       : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)),
         sums(is_masked(a) ? 1 : 2),
         lists(0),
-        later_row(4 * (i64(blocks_of(a.k.size[1], kBlockKeys)) + 1)) {
+        later_row(4 * (i64(blocks_of(a.k.size[1], block_keys(dim))) + 1)) {
     const i64 all = i64(a.q.size[0]) * a.q.size[2] * steps, row = kStepQueries * 4;
     if (a.kv_num_blocks.rank > 0)
       lists = i64(a.kv_num_blocks.size[0]) * a.kv_num_blocks.size[1] * a.kv_num_blocks.size[2];

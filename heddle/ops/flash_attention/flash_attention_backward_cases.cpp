@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "heddle/ops/flash_attention/attention_examples.h"
 #include "heddle/ops/flash_attention/flash_attention_backward.h"
 
@@ -17,8 +20,10 @@ std::vector<Case> flash_attention_backward_cases() {
         args.q_indices = input(DType::kI32, {e.lists[0], e.lists[1], keys, queries});
       }
       // Weights here are exp(score - lse) of random values: up to e^3, and their sum is not 1.
-      // A matrix unit rounds them, and the gradients of scores, to its 16-bit operands; more than a hundred are added up.
-      const double rounded = size_of(type) == 2 ? 8 * rounding_bound(type, 0) : 0;
+      // A matrix unit rounds them, and the gradients of scores, to its 16-bit operands; where more than a hundred are added up,
+      // the error grows with the root of their number.
+      const double terms = std::max(1.0, std::sqrt(std::max(e.queries, e.keys) / 150.0));
+      const double rounded = size_of(type) == 2 ? 8 * terms * rounding_bound(type, 0) : 0;
       cases.push_back(make_case(args, unit_bound(type, 64 + 2.0 * (e.queries + e.keys) + e.dim) + rounded));
       cases.back().prepare = prepare_attention<FlashAttentionBackward>(e);
     }

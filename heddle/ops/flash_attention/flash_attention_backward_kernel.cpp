@@ -10,10 +10,10 @@ namespace {
 constexpr i32 kThreads = 384,
               kSideThreads = 256;  // a CTA of the kernel has, and of those before and after it
 
-// The columns that keys and values have on chip: their sums stay in registers up to 128 of both.
+// The columns that keys and values have on chip.
 i32 dim_of(const FlashAttentionBackward& a) {
   const i32 widest = std::max(a.q.last(), a.v.last());
-  return widest <= 64 ? 64 : widest <= 128 ? 128 : 0;
+  return widest <= 64 ? 64 : widest <= 128 ? 128 : widest <= 256 ? 256 : 0;
 }
 
 std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target) {
@@ -29,33 +29,35 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
   if (a.q.last() % 8 != 0 || a.v.last() % 8 != 0)
     return fmt::format("heads have {} and {} elements; must be multiples of 8", a.q.last(), a.v.last());
   if (dim_of(a) == 0)
-    return fmt::format("heads have {} and {} elements; at most 128", a.q.last(), a.v.last());
+    return fmt::format("heads have {} and {} elements; at most 256", a.q.last(), a.v.last());
   constexpr i32 kMostRows = 1 << 22;  // so that products of the numbers of tiles fit in 32 bits
   if (a.q.size[1] > kMostRows || a.k.size[1] > kMostRows)
     return fmt::format("there are {} queries and {} keys; at most {}", a.q.size[1], a.k.size[1], kMostRows);
-  if (a.kv_num_blocks.rank > 0 && (a.block_q % kStepQueries != 0 || a.block_k % kBlockKeys != 0))
+  if (a.kv_num_blocks.rank > 0 && (a.block_q % kStepQueries != 0 || a.block_k % block_keys(dim_of(a)) != 0))
     return fmt::format("blocks have {} queries and {} keys; must be multiples of {} and {}", a.block_q,
-                       a.block_k, kStepQueries, kBlockKeys);
+                       a.block_k, kStepQueries, block_keys(dim_of(a)));
   if (a.scale < 0) return fmt::format("scale is {}; must not be negative", a.scale);
   return {};
 }
 
 i64 shared_bytes(i32 dim) {
-  constexpr i64 kStages = 2, kRowBytes = kStepQueries * 4,
-                kBarriers = 2 * 2 * kStages * 8 + 40 + 64 + (kStages + 2) * 16 + kStages * 8;
+  const i64 stages = dim > 128 ? 1 : 2, keys = block_keys(dim);
+  constexpr i64 kRowBytes = kStepQueries * 4, kWork = 40 + 64;
   const i64 halves = kStepQueries * i64(dim) * 4;
-  return 2 * box_bytes(dim, kBlockKeys) + 2 * kStages * (box_bytes(dim, kStepQueries) + kRowBytes) +
-         2 * i64(kBlockKeys) * kStepQueries * 2 + halves + kBarriers;
+  const i64 barriers = 2 * 2 * stages * 8 + kWork + (stages + 2) * 16 + stages * 8;
+  return 2 * box_bytes(dim, i32(keys)) + 2 * stages * (box_bytes(dim, kStepQueries) + kRowBytes) +
+         2 * keys * kStepQueries * 2 + halves + barriers;
 }
 
 KernelLaunch main_launch(const FlashAttentionBackward& a) {
-  const i64 tiles = attention_tiles(a.k.size[1], kBlockKeys, a.cu_seqlens_k);
+  const i32 keys = block_keys(dim_of(a));
+  const i64 tiles = attention_tiles(a.k.size[1], keys, a.cu_seqlens_k);
   KernelLaunch launch{.grid = u32(tiles * a.k.size[0] * a.k.size[2]),
                       .threads = kThreads,
                       .shared_bytes = shared_bytes(dim_of(a))};
   launch.maps = {head_map(offsetof(FlashAttentionBackward, q), a.q, kStepQueries),
-                 head_map(offsetof(FlashAttentionBackward, k), a.k, kBlockKeys),
-                 head_map(offsetof(FlashAttentionBackward, v), a.v, kBlockKeys),
+                 head_map(offsetof(FlashAttentionBackward, k), a.k, keys),
+                 head_map(offsetof(FlashAttentionBackward, v), a.v, keys),
                  head_map(offsetof(FlashAttentionBackward, dy), a.dy, kStepQueries)};
   return launch;
 }

@@ -1,5 +1,6 @@
 // flash_attention_backward as whole kernels on sm_90a. `Prepare` brings lse and delta into the form that copies can take. In
-// `Kernel` a CTA has 128 keys, each of two groups of four warps 64 of them, with dk and dv in registers; queries come 64 at a time:
+// `Kernel` a CTA has 128 keys, each of two groups of four warps 64 of them, with dk and dv in registers; queries come 64 at a time.
+// A CTA with heads of more than 128 elements has 64 keys: both groups make all scores, and each half of the columns of dk and dv.
 //   s = k q^T, p = exp(s - lse), dp = v dy^T, dv += p dy, ds = p (dp - delta), dk += ds q, dq += ds^T k
 // Each group makes half of the columns of dq, which two threads add to memory by bulk copies, one CTA after the other: the last
 // keys first. CTAs come to a step some time after one another, so that they seldom wait. A CTA waits only for CTAs that were
@@ -8,14 +9,14 @@
 // thread of a CTA walks the lists of its keys.
 // In loops on purpose: 3 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 5 empty-l1: a CTA waits for its turn
-// Known: 18 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
+// Known: 32 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
 namespace flash_attention_backward {
 
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
 
 struct KernelConfig {
   static constexpr i32 kKernel = 1;
-  static constexpr i32 kDim = 128;    // elements of a head, rounded up to 64 or 128
+  static constexpr i32 kDim = 128;    // elements of a head, rounded up to 64, 128 or 256
   static constexpr i32 kSoftcap = 0;  // 1: the call has one
   static constexpr i32 kSpills = 0;   // bytes that a thread may spill (heddle check)
 };
@@ -28,67 +29,21 @@ struct Kernel : Facts<Config> {
   using F::kType, F::kHasParts, F::kHasLists, F::kHasBias, F::kHasAlibi, F::kBends, F::kDim, F::kHalf;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
-  static constexpr i32 kKeys = kBlockKeys, kQueries = kStepQueries, kStages = 2;
+  using F::kKeys, F::kShares;
+  static constexpr i32 kQueries = kStepQueries, kStages = kShares ? 1 : 2;
+  static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
+  static constexpr i32 kPart = kHalf < 64 ? kHalf : 64;    // columns of dq that a group makes at a time
   static constexpr u32 kThreads = 384, kSlabs = kDim / 64;
   static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kQueryBytes = kSlabs * kQueries * 128;
   static constexpr u32 kScoreBytes = kKeys * kQueries * 2, kHalfBytes = kQueries * kHalf * 4,
                        kRowBytes = kQueries * 4;
   using Ring = SlotRing<kStages, kQueryBytes>;
-  static_assert(kStages == 2, "scores and halves of dq take turns with the ring");
-  static_assert(kDim == 64 || kDim == 128);
+  static_assert(kDim == 64 || kDim == 128 || kDim == 256);
 
   using Helper = Role<128, kDim == 64 ? 40 : 24>;
   using Multiplier = Role<256, kDim == 64 ? 232 : 240>;
   using All = Roles<Helper, Multiplier>;
-
-  // The keys of a CTA and the steps of queries that see any of them.
-  struct Work {
-    i32 batch, group, heads;  // heads that share the keys
-    SideTile tile;
-    i32 first, last;  // steps
-    i32 begin;        // the step with which the CTA begins; after the last one it goes on with the first
-    i32 lead;         // keys after its own number that a query sees
-    i32 blocks;       // all blocks of keys; 0: there is a mask
-
-    static Work of(const FlashAttentionBackward& a) {
-      Work made;
-      made.find(a);
-      return made;
-    }
-    void find(const FlashAttentionBackward& a) {
-      const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
-      const i32 line = at / tiles;
-      batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
-      tile = key_tile<kHasParts>(a, tiles - 1 - at % tiles);
-      const AttentionMask mask = attention_mask(a, tile.sequence);
-      lead = i32(mask.shift + mask.right < kFar ? mask.shift + mask.right : kFar);
-      blocks = is_masked(a) ? 0 : (mask.keys + kKeys - 1) / kKeys;
-      const i32 end = min(tile.row + kKeys, mask.keys);
-      first = last = begin = 0;
-      if (tile.row >= end) return;
-      const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
-      if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
-      begin = blocks > 0 ? i32(u32(block()) * u32(last) / u32(blocks)) : first;
-    }
-    i32 block() const { return tile.row / kKeys; }
-    // Without a mask CTAs begin one block's share of the steps apart, and those with later keys are launched and come to a step
-    // first. CTAs that come to a step after they wrapped have a sum of their own; they have the later keys, too.
-    i32 sum_of(i32 step) const { return blocks > 0 && step < begin ? 1 : 0; }
-    // How many CTAs add to that sum before this one, all launched earlier.
-    u32 before(i32 step) const {
-      i32 later = blocks - 1;  // the last block that has a part
-      if (blocks == 0) {
-        const i32 query = min(step * kQueries + kQueries, tile.sequence.queries()) - 1;
-        later = (min(query + lead + 1, tile.sequence.keys()) - 1) / kKeys;
-      } else if (step >= begin) {
-        later = min(later, i32((u32(step + 1) * u32(blocks) - 1) / u32(last)));
-      }
-      return u32(later - block());
-    }
-    i32 after(i32 step) const { return step + 1 == last ? first : step + 1; }
-    i32 head(i32 n) const { return group * heads + n; }
-    i32 steps() const { return heads * (last - first); }
-  };
+  using Work = KeyWork<Config>;
 
   // A step that a list names.
   struct Listed {
@@ -319,10 +274,11 @@ struct Kernel : Facts<Config> {
     const Chip& chip;
     const FlashAttentionBackward& a;
     const u32 w = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
+    const u32 own_keys = kShares ? 0 : w, own_columns = kShares ? w : 0;  // halves of those of the CTA
     const u32 row = thread / 32 * 16 + lane() / 4, column = lane() % 4 * 2;
     const float scale;
     i32 all_begin, all_end;  // queries that see all keys of the group
-    float dk[kDim / 2], dv[kDim / 2], s[kQueries / 2], dp[kQueries / 2];
+    float dk[kColumns / 2], dv[kColumns / 2], s[kQueries / 2], dp[kQueries / 2];
     u32 weights[kQueries / 16][4], ds[kQueries / 16][4];
     typename Ring::Place place;
 
@@ -330,13 +286,15 @@ struct Kernel : Facts<Config> {
         : chip(on_chip), a(args), scale(scale_of(args)) {}
 
     bool speaks() const { return thread == 0; }
-    i32 first_key(const Work& work) const { return work.tile.row + i32(w) * 64; }
+    i32 first_key(const Work& work) const { return work.tile.row + i32(own_keys) * 64; }
+    // Scores and halves of dq have two places, which take turns.
+    u32 turn_of_step() const { return kStages == 1 ? place.phase : place.slot; }
 
     void run() {
       const Work work = chip.shared_work().load();
       find_common(work);
 #pragma unroll
-      for (i32 i = 0; i < kDim / 2; ++i) dk[i] = dv[i] = 0;
+      for (i32 i = 0; i < kColumns / 2; ++i) dk[i] = dv[i] = 0;
       if constexpr (kHasLists) return run_listed();
       const i32 begin = work.first * kQueries, end = work.last * kQueries;
       i32 head = work.head(0), query = work.begin * kQueries, left_of_head = work.last - work.first;
@@ -359,7 +317,7 @@ struct Kernel : Facts<Config> {
         if (listed.step < 0) break;
         take_step(listed.head, listed.step * kQueries);
       }
-      arch::wait_barrier(chip.half_empty + 8 * w, place.slot ^ 1);
+      arch::wait_barrier(chip.half_empty + 8 * w, turn_of_step() ^ 1);
       say_listed();
       store(a.dk, dk, scale);
       store(a.dv, dv, 1);
@@ -386,9 +344,10 @@ struct Kernel : Facts<Config> {
       arch::commit_products();
     }
     // dv += p dy or dk += ds q
-    static void add_products(float (&sums)[kDim / 2], const u32 (&left)[kQueries / 16][4],
-                             arch::OnChip right) {
-      const u64 b = arch::descriptor(right, kQueries * 128);
+    void add_products(float (&sums)[kColumns / 2], const u32 (&left)[kQueries / 16][4],
+                      arch::OnChip right) const {
+      const u32 from = own_columns * (kColumns / 64 * kQueries * 128);
+      const u64 b = arch::descriptor(right + from, kQueries * 128);
 #pragma unroll
       for (i32 c = 0; c < kQueries / 16; ++c)
         arch::multiply<kTerms, kAlongN>(sums, left[c], b + c * 2048 / 16, true);
@@ -401,16 +360,16 @@ struct Kernel : Facts<Config> {
 
     // Queries from `first` on, in the sequence.
     void take_step(i32 head, i32 first) {
-      const u32 turn = place.slot;  // there are two of each
+      const u32 turn = turn_of_step();
       const arch::OnChip queries = chip.query_ring.slot(place), given = chip.given_ring.slot(place);
       chip.query_ring.wait(place);
       arch::keep(s);
       arch::begin_products();
-      multiply(s, arch::descriptor(chip.keys + w * 8192), arch::descriptor(queries));
+      multiply(s, arch::descriptor(chip.keys + own_keys * 8192), arch::descriptor(queries));
       chip.given_ring.wait(place);
       arch::keep(dp);
       arch::begin_products();
-      multiply(dp, arch::descriptor(chip.values + w * 8192), arch::descriptor(given));
+      multiply(dp, arch::descriptor(chip.values + own_keys * 8192), arch::descriptor(given));
       arch::wait_products<1>();
       arch::keep(s);
       to_weights(head, first);
@@ -421,19 +380,28 @@ struct Kernel : Facts<Config> {
       arch::keep(dp);
       to_gradients();
       share_gradients(turn);
-      float dq[kHalf / 2];
+      float dq[kPart / 2];
       arch::keep(dq), arch::keep(dk), keep(ds);
       arch::begin_products();
-      multiply_dq(dq, turn);
+      multiply_dq<0>(dq, turn);
       add_products(dk, ds, queries);
       arch::wait_products<2>();
       arch::keep(dv), keep(weights);
       if (speaks()) chip.given_ring.release(place);
       arch::wait_products<1>();
       arch::keep(dq);
-      hand_over(dq, turn);
+      hand_over<0>(dq, turn);
+      if constexpr (kShares) {
+        arch::keep(dq);
+        arch::begin_products();
+        multiply_dq<1>(dq, turn);
+      }
       arch::wait_products<0>();
       arch::keep(dk), keep(ds);
+      if constexpr (kShares) {
+        arch::keep(dq);
+        hand_over<1>(dq, turn);
+      }
       if (speaks()) chip.query_ring.release(place);
     }
 
@@ -529,31 +497,36 @@ struct Kernel : Facts<Config> {
     // ds [keys, queries] on chip, in rows of 128 bytes whose words are permuted by the row.
     void share_gradients(u32 turn) {
       const arch::OnChip to =
-          chip.scores + turn * kScoreBytes + (w * 64 + thread / 32 * 16 + lane() % 16) * 128;
+          chip.scores + turn * kScoreBytes + (own_keys * 64 + thread / 32 * 16 + lane() % 16) * 128;
 #pragma unroll
       for (u32 c = 0; c < kQueries / 16; ++c)
-        arch::store_matrices(to + ((2 * c + lane() / 16) ^ (lane() % 8)) * 16, ds[c][0], ds[c][1], ds[c][2],
-                             ds[c][3]);
+        if (!kShares || c % 2 == w)
+          arch::store_matrices(to + ((2 * c + lane() / 16) ^ (lane() % 8)) * 16, ds[c][0], ds[c][1], ds[c][2],
+                               ds[c][3]);
       arch::show_to_copies();
       asm volatile("bar.sync 1, 256;" ::: "memory");
     }
-    // dq = ds^T k, of which this group has half of the columns.
-    void multiply_dq(float (&dq)[kHalf / 2], u32 turn) {
+    // dq = ds^T k, of which this group has half of the columns, or a part of them at a time.
+    template <i32 kNumber>
+    void multiply_dq(float (&dq)[kPart / 2], u32 turn) {
+      const u32 number = w * (kHalf / kPart) + kNumber;  // among all parts; 64 columns lie together
       const u64 left = arch::descriptor(chip.scores + turn * kScoreBytes);
-      const u64 right = arch::descriptor(chip.keys + w * (kDim == 128 ? kKeys * 128 : 64));
+      const u64 right = arch::descriptor(chip.keys + number * (kPart == 64 ? kKeys * 128 : 64));
 #pragma unroll
       for (i32 c = 0; c < kKeys / 16; ++c)
         arch::multiply<kTerms, kAlongN, kAlongN>(dq, left + c * 2048 / 16, right + c * 2048 / 16, c > 0);
       arch::commit_products();
     }
-    void hand_over(const float (&dq)[kHalf / 2], u32 turn) {
-      arch::wait_barrier(chip.half_empty + 8 * w, turn ^ 1);
+    template <i32 kNumber>
+    void hand_over(const float (&dq)[kPart / 2], u32 turn) {
+      if constexpr (kNumber == 0) arch::wait_barrier(chip.half_empty + 8 * w, turn ^ 1);
+      const arch::OnChip to = chip.halves + w * kHalfBytes + kNumber * (kPart / 8 * 2048) + thread * 16;
 #pragma unroll
-      for (i32 j = 0; j < kHalf / 8; ++j)
-        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
-                         (chip.halves + w * kHalfBytes + j * 2048 + thread * 16).at),
-                     "f"(dq[4 * j]), "f"(dq[4 * j + 1]), "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3])
+      for (i32 j = 0; j < kPart / 8; ++j)
+        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"((to + j * 2048).at), "f"(dq[4 * j]),
+                     "f"(dq[4 * j + 1]), "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3])
                      : "memory");
+      if constexpr (kNumber + 1 < kHalf / kPart) return;
       arch::show_to_copies();
       if constexpr (kHasLists)
         say_listed();
@@ -561,18 +534,19 @@ struct Kernel : Facts<Config> {
         arch::arrive(chip.half_full + 8 * w);
     }
 
-    void store(const Tensor& to, const float (&sums)[kDim / 2], float by) const {
+    void store(const Tensor& to, const float (&sums)[kColumns / 2], float by) const {
       const Work work = chip.shared_work().load();
+      const i32 first_column = i32(own_columns) * kColumns;
 #pragma unroll
       for (i32 r = 0; r < 2; ++r) {
         const i32 key = first_key(work) + i32(row) + 8 * r;
         if (key >= work.tile.sequence.keys()) continue;
         const i64 at = work.batch * to.stride[0] + (work.tile.sequence.key_begin + key) * to.stride[1] +
                        work.group * to.stride[2];
-        u32* const words = reinterpret_cast<u32*>(to.data + at * 2) + lane() % 4;
+        u32* const words = reinterpret_cast<u32*>(to.data + (at + first_column) * 2) + lane() % 4;
 #pragma unroll
-        for (i32 j = 0; j < kDim / 8; ++j)
-          if (8 * j < to.size[3])
+        for (i32 j = 0; j < kColumns / 8; ++j)
+          if (first_column + 8 * j < to.size[3])
             words[4 * j] = pack_pair<kType>(sums[4 * j + 2 * r] * by, sums[4 * j + 2 * r + 1] * by);
       }
     }
