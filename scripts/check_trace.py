@@ -223,6 +223,22 @@ def check_page(browser, path, tracks):
     assert not page.errors, page.errors
 
 
+def check_bodies(browser, path):
+    page = Page(browser, path)
+    expect(page.locator("#bodies").inner_text(), "linear_kernel.sm90 (", "no whole kernel because")
+    lane, event = page.evaluate(
+        """() => {
+          const {model} = timeline, lane = model.lanes[0];
+          for (let e = 0; e < lane.count; ++e) {
+            const {call} = model.workers[0].stream[lane.instruction[e]];
+            if (call !== kNone && model.calls[call].body) return [0, e];
+          }
+        }"""
+    )
+    expect(page.point_at(lane, event), "run by")
+    assert not page.errors, page.errors
+
+
 def check_many(browser, path):
     page = Page(browser, path)
     assert f"events {LANES * EVENTS:,}" in page.locator("#facts").inner_text()
@@ -258,6 +274,9 @@ def main():
     assert [events for *_, events in tracks] == slices, "both files have the same events"
     print(f"check_trace: {len(tracks)} tracks, {sum(map(len, slices))} slices: .nanotrace and Perfetto agree")
 
+    of_prompts = ("--executor", "megakernel", "--workers", str(WORKERS), "--rows", "512")
+    heddle("schedule", ROOT / "models/storyteller", *of_prompts, "--plot", OUT / "prompt.html")
+
     browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
     assert browser_path, f"none of {BROWSERS} is here; scripts/setup browser installs one"
     write_many(OUT / "many.nanotrace")
@@ -265,6 +284,7 @@ def main():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         check_page(browser, OUT / "storyteller.html", tracks)
+        check_bodies(browser, OUT / "prompt.html")
         frames = check_many(browser, OUT / "many.html")
         browser.close()
     print(
