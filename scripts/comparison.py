@@ -85,7 +85,7 @@ class Reference:
         tensors = Tensors(folder).found
         self.is_fp32 = all(tensor.dtype == torch.float32 for tensor in tensors.values())
         # Rounding sends some tokens to other experts, and their outputs differ by more than rounding.
-        self.may_flip = any(".experts." in name for name in tensors)
+        self.may_flip = any(".experts." in name or ".router." in name for name in tensors)
         self.fp32, self.bf16 = self.load(torch.float32), self.load(torch.bfloat16)
 
     def load(self, dtype):
