@@ -156,7 +156,7 @@ struct Reduction {
   static constexpr bool kSplit = Config::kSplit != 0;
   // Without it the compiler takes more registers, and less is under way.
   static constexpr i32 kHeld = Config::kWords * kVector * size_of(kIn) / 4;  // registers, for loads
-  static constexpr u32 kCtas = (kHeld <= 32 ? 4 : 2) * 256 / kThreads;
+  static constexpr u32 kCtas = (kVector == 1 ? 2 : kHeld <= 32 ? 4 : 2) * 256 / kThreads;
   static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0, true, RowsForm::kMostGroups};
 
   static float result(float value, i32 rows) { return kKind == kReduceMean ? value / float(rows) : value; }
