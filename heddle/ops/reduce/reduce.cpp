@@ -34,7 +34,7 @@ void reference(const std::byte* args, Values& values) {
   std::vector<double> y;
   for (auto row = x.begin(); row != x.end(); row += a.x.last()) {
     const double sum = std::accumulate(row, row + a.x.last(), 0.0);
-    const auto larger = [](double a, double b) { return std::isnan(a) || a > b ? a : b; };
+    const auto larger = [](double one, double other) { return std::isnan(one) || one > other ? one : other; };
     y.push_back(a.kind == kReduceMax    ? std::accumulate(row, row + a.x.last(), -INFINITY, larger)
                 : a.kind == kReduceMean ? sum / a.x.last()
                                         : sum);
