@@ -209,10 +209,9 @@ TEST(Command, SchedulePredictsEachPolicy) {
 TEST(Command, ScheduleNamesWholeKernels) {
   Scratch scratch;
   const std::string page = scratch.path("page.html");
-  const std::vector<std::string> prompt = {"schedule",    HEDDLE_SOURCE_DIR "/models/storyteller",
-                                           "--executor",  "megakernel",
-                                           "--workers",   "8",
-                                           "--scheduler", "dag"};
+  const std::string model = HEDDLE_SOURCE_DIR "/models/storyteller";
+  const std::vector<std::string> prompt = {"schedule",  model, "--executor",  "megakernel",
+                                           "--workers", "8",   "--scheduler", "dag"};
   std::vector<std::string> many = prompt;
   many.insert(many.end(), {"--rows", "512", "--plot", page});
   const std::string kernel = "linear_kernel.sm90 (fold=1,rows=64,stages=8)";

@@ -70,7 +70,7 @@ fs::path headers_of(const Program& program) {
   std::string all;
   for (const auto& [name, text] : files) all.append(name).append(1, 0).append(text).append(1, 0);
   const fs::path parent = fs::path(EMULATED_GPU_AHEAD).parent_path();
-  const fs::path folder = parent / std::to_string(std::hash<std::string>()(all));
+  fs::path folder = parent / std::to_string(std::hash<std::string>()(all));
   if (fs::exists(folder)) return folder;
   Folder made(parent);
   if (made.path.empty()) return {};
