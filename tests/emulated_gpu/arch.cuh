@@ -173,8 +173,8 @@ inline void store_once(void* to, uint4 bits) {
 
 // A thread's copies to shared memory. They land when it waits for their group.
 inline void copy_bytes(void* to, const void* from, i32 bytes) {
-  emulated::check_copy(to, from);
-  std::memset(to, 0xff, 16);  // NaNs for a reader that does not wait
+  emulated::check_copy(to, bytes > 0 ? from : nullptr);  // rows that are not there may lie anywhere
+  std::memset(to, 0xff, 16);                             // NaNs for a reader that does not wait
   emulated::do_later(emulated::Later::kCopies, emulated::work_of([=] {
                        std::memset(to, 0, 16);
                        std::memcpy(to, from, size_t(bytes));

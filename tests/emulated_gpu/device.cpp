@@ -265,8 +265,9 @@ void check_copy(const void* to, const void* from) {
   };
   if (on_chip(to) && !on_chip(from) && reinterpret_cast<uintptr_t>(from) % 16 == 0) return;
   std::fprintf(stderr,
-               "emulated GPU: a copy from %p to %p; the first must be in memory, the second on chip\n", from,
-               to);
+               "emulated GPU: a copy from %p to %p; the first must be in memory, the second on chip, %u "
+               "bytes from %p\n",
+               from, to, current->dynamic_bytes, static_cast<void*>(current->dynamic));
   std::abort();
 }
 
