@@ -2,6 +2,8 @@
 // wgmma does not.
 #pragma once
 
+#include <vector>
+
 #include "heddle/ops/matmul/product_kernel.h"
 
 namespace heddle {

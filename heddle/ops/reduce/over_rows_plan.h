@@ -1,6 +1,8 @@
 // Plans of whole kernels that reduce the rows of x [G, M, D] (over_rows.h).
 #pragma once
 
+#include <cstddef>
+
 #include "heddle/ir/op.h"
 
 namespace heddle {
