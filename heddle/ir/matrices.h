@@ -11,8 +11,8 @@ struct Matrices {
   bool transposed = false;
 
   // These take data with two or three dimensions.
-  i32 rows() const { return size(transposed ? 1 : 0); }
-  i32 cols() const { return size(transposed ? 0 : 1); }
+  i32 rows() const { return transposed ? inner() : outer(); }
+  i32 cols() const { return transposed ? outer() : inner(); }
   Matrix matrix() const { return {.data = data, .transposed = transposed}; }
   // Number i of those that data with three dimensions has.
   Matrix at(i32 i) const {
@@ -26,7 +26,10 @@ struct Matrices {
   }
 
  private:
-  i32 size(int d) const { return data.rank == 3 ? data.size[d + 1] : data.size[d]; }
+  // A constant index for each size: a kernel's copy of arguments that are indexed by a condition stays in memory, and NVRTC 13.0
+  // takes 15 s instead of 2.5 for a body of scaled_mm.
+  i32 outer() const { return data.rank == 3 ? data.size[1] : data.size[0]; }
+  i32 inner() const { return data.rank == 3 ? data.size[2] : data.size[1]; }
 };
 
 // Shows them to what `visit` is called with. An op's fields say that they are matrices after mark_matrices (ir/mark_matrices.h).
