@@ -1,15 +1,11 @@
-// The command line: finds the command, and turns an error into a message and an exit code.
+// The program: runs the command that its arguments name, and turns an error into a message and an exit code.
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <new>
 #include <string>
 
-#include <CLI/CLI.hpp>
-#include <fmt/core.h>
-
-#include "apps/heddle/support/command_app.h"
+#include "apps/heddle/support/command.h"
 #include "apps/heddle/support/input.h"
 #include "apps/heddle/support/interrupt.h"
 #include "apps/heddle/support/output.h"
@@ -40,38 +36,11 @@ constexpr const char* kFooter =
     "Exit codes: 0 done; 1 failed (a file, a model, a run); 2 wrong arguments; 130 interrupted.\n"
     "Results go to stdout, messages and progress to stderr.";
 
-// The command that the arguments name. CLI11 reports both a missing and an unknown command only as "one is
-// required".
-CLI::App* find_command(CLI::App& app, int argc, char** argv) {
-  std::string known;
-  for (CLI::App* command : app.get_subcommands(nullptr)) {
-    if (argc > 1 && command->get_name() == argv[1]) return command;
-    if (command->get_group().empty()) continue;  // hidden
-    known += (known.empty() ? "" : ", ") + command->get_name();
-  }
-  require(argc > 1, "no command; there are {}; see heddle --help", known);
-  require(argv[1][0] == '-', "'{}' is not a command; there are {}; see heddle --help", argv[1], known);
-  return nullptr;
-}
-
 int run(int argc, char** argv) {
   const std::string python = hand_to_python(argc, argv);
   require(python.empty(), "{}", python);
   register_builtins();
-  CLI::App app(kAbout, "heddle");
-  app.footer(kFooter);
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.require_subcommand(1);
-  app.set_version_flag("--version", HEDDLE_VERSION);
-  add_commands(app);
-  const CLI::App* command = find_command(app, argc, argv);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fail(ErrorCode::kInvalidArgument, "{}; see heddle {}--help", error.what(),
-         command ? command->get_name() + " " : "");
-  }
+  if (!run_command(argc, argv, {"heddle", kAbout, kFooter, HEDDLE_VERSION}, add_commands)) return kDone;
   flush_output();
   return interrupted() ? kInterrupted : kDone;
 }

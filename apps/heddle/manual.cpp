@@ -3,9 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
-#include "apps/heddle/describe/description.h"
+#include "apps/heddle/describe/texts.h"
 #include "apps/heddle/support/command.h"
 #include "heddle/base/file.h"
 

@@ -5,10 +5,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "apps/heddle/describe/description.h"
+#include "apps/heddle/describe/texts.h"
 
 namespace heddle {
 namespace {
+
+// The first clause of a help text, for a list.
+std::string brief_help(const std::string& help) {
+  return help.substr(0, help.find(';'));
+}
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
   for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/heddle/describe/description.h"
+#include "apps/heddle/describe/texts.h"
 
 namespace heddle {
 namespace {

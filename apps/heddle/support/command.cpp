@@ -1,3 +1,5 @@
+// The only file that includes CLI11: its header takes seconds to compile wherever it is included, and its functions as long
+// again. Holds what CLI11 keeps of a command's arguments, how help shows them, and how they are read.
 #include "apps/heddle/support/command.h"
 
 #include <algorithm>
@@ -5,19 +7,92 @@
 #include <concepts>
 #include <limits>
 #include <map>
+#include <memory>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "apps/heddle/support/command_app.h"
+#include "apps/heddle/support/description.h"
 #include "apps/heddle/support/output.h"
 #include "heddle/base/error.h"
 #include "heddle/base/json.h"
 
 namespace heddle {
+
+class CommandApp : public CLI::App {
+ public:
+  CommandApp(const std::string& name, const std::string& about);
+
+  std::map<const CLI::Option*, ArgumentTraits> traits;  // by argument; help flags have none
+};
+
 namespace {
+
+constexpr size_t kLine = 110;  // bytes of a line of help
+constexpr const char* kCommon = "Options";
+
+// Breaks lines of text at spaces, so that none is longer than `width` bytes where that is possible.
+std::string wrapped(const std::string& text, size_t width) {
+  std::string made = text;
+  size_t begin = 0;
+  while (made.size() - begin > width) {
+    size_t space = made.rfind(' ', begin + width);
+    if (space == std::string::npos || space <= begin) space = made.find(' ', begin);
+    if (space == std::string::npos) break;
+    made[space] = '\n';
+    begin = space + 1;
+  }
+  return made;
+}
+
+// Help shows the options that most people need; the full help shows all, in groups. Long lines are broken.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+  std::string make_option_desc(const CLI::Option* option) const override;
+  std::string make_subcommand(const CLI::App* command) const override;
+
+ private:
+  std::string options(const CLI::App* app, bool all) const;
+};
+
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
+         options(app, mode == CLI::AppFormatMode::All) + make_subcommands(app, mode) + "\n" +
+         make_footer(app);
+}
+
+std::string HelpFormatter::options(const CLI::App* app, bool all) const {
+  std::string made;
+  size_t hidden = 0;
+  for (const std::string& group : app->get_groups()) {
+    const std::vector<const CLI::Option*> own = app->get_options(
+        [&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
+    if (group.empty() || own.empty()) continue;
+    if (!all && group != kCommon)
+      hidden += own.size();
+    else
+      made += make_group(group, false, own);
+  }
+  if (hidden > 0)
+    made += fmt::format("\nheddle {} --help-all shows {} more options.\n", app->get_name(), hidden);
+  return made;
+}
+
+std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
+  return wrapped(option->get_description(), kLine - get_column_width());
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  std::ostringstream out;
+  CLI::detail::format_help(out, command->get_display_name(true),
+                           wrapped(command->get_description(), kLine - get_column_width()),
+                           get_column_width());
+  return out.str();
+}
 
 // The text of a person as an error may show it.
 std::string shown(const std::string& text) {
@@ -77,7 +152,54 @@ void require_other_outputs(const CommandApp& command) {
   for (const auto& [path, name] : written) require_none_of(path, read, name);
 }
 
+std::vector<std::string> cut_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(", ", at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 2;
+  }
+  return parts;
+}
+
+ArgumentDescription describe(const CLI::Option& option, const ArgumentTraits& traits) {
+  ArgumentDescription made{.help = option.get_description(),
+                           .group = option.get_group(),
+                           .positional = option.get_positional(),
+                           .required = option.get_required(),
+                           .repeats = option.get_expected_max() == CLI::detail::expected_max_vector_size,
+                           .kind = traits.names,
+                           .choices = cut_at_commas(traits.choices)};
+  for (const std::string& name : option.get_snames()) made.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) made.names.push_back("--" + name);
+  if (made.positional) made.names = {option.get_name(true)};
+  if (option.get_items_expected_max() == 0) return made;
+  made.value = option.get_type_name();
+  made.default_value = option.get_default_str();
+  return made;
+}
+
+// The command that the arguments name. CLI11 reports both a missing and an unknown command only as "one is
+// required".
+CLI::App* find_command(CLI::App& app, int argc, char** argv) {
+  std::string known;
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    if (argc > 1 && command->get_name() == argv[1]) return command;
+    if (command->get_group().empty()) continue;  // hidden
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  require(argc > 1, "no command; there are {}; see heddle --help", known);
+  require(argv[1][0] == '-', "'{}' is not a command; there are {}; see heddle --help", argv[1], known);
+  return nullptr;
+}
+
 }  // namespace
+
+CommandApp::CommandApp(const std::string& name, const std::string& about) : CLI::App(about, name) {
+  formatter(std::make_shared<HelpFormatter>());
+  set_help_flag("-h,--help", "show the options that most people need");
+  set_help_all_flag("--help-all", "show all options");
+}
 
 std::string flag_of(std::string_view name) {
   std::string flag = "--" + std::string(name);
@@ -134,6 +256,36 @@ std::string Command::typed(const std::set<std::string>& left_out) const {
       for (const std::string& value : option->results()) text += " " + value;
   }
   return text;
+}
+
+CommandDescription describe(const CLI::App& program) {
+  CommandDescription made{program.get_name(), program.get_description(), program.get_footer(), {}, {}};
+  const auto* command = dynamic_cast<const CommandApp*>(&program);
+  for (const CLI::Option* option : program.get_options()) {
+    const bool known = command != nullptr && command->traits.contains(option);
+    made.arguments.push_back(describe(*option, known ? command->traits.at(option) : ArgumentTraits{}));
+  }
+  for (const CLI::App* one : program.get_subcommands([](const CLI::App*) { return true; }))
+    if (!one->get_group().empty()) made.commands.push_back(describe(*one));
+  return made;
+}
+
+bool run_command(int argc, char** argv, const ProgramTexts& texts, void (*add_commands)(CLI::App& program)) {
+  CLI::App program(texts.about, texts.name);
+  program.footer(texts.footer);
+  program.formatter(std::make_shared<HelpFormatter>());
+  program.require_subcommand(1);
+  program.set_version_flag("--version", texts.version);
+  add_commands(program);
+  const CLI::App* command = find_command(program, argc, argv);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error), false;  // --help, --version
+    fail(ErrorCode::kInvalidArgument, "{}; see heddle {}--help", error.what(),
+         command ? command->get_name() + " " : "");
+  }
+  return true;
 }
 
 }  // namespace heddle

@@ -1,5 +1,5 @@
-// A command and its arguments, without CLI11 in the interface: CLI11 took most of the compile time of each
-// file that included it.
+// A command and its arguments, and the command line of the program, without CLI11 in the interface: CLI11 took most of the
+// compile time of each file that included it.
 #pragma once
 
 #include <cstdint>
@@ -50,5 +50,14 @@ class Command {
  private:
   CommandApp* command_;  // the program's
 };
+
+// The program as its help shows it.
+struct ProgramTexts {
+  const char *name, *about, *footer, *version;
+};
+
+// Runs the command that the arguments name. False if they only ask for help or the version, which it prints. Throws
+// Error(kInvalidArgument) that says what is wrong with them.
+bool run_command(int argc, char** argv, const ProgramTexts& texts, void (*add_commands)(CLI::App& program));
 
 }  // namespace heddle

@@ -1,4 +1,4 @@
-// Describes the program's commands and their arguments as data. Manual pages and shell completion are written from it.
+// The program's commands and their arguments as data. Manual pages and shell completion are written from it (describe/texts.h).
 #pragma once
 
 #include <string>
@@ -29,14 +29,5 @@ struct CommandDescription {
 };
 
 CommandDescription describe(const CLI::App& program);
-
-// The first clause of a help text, for a list.
-std::string brief_help(const std::string& help);
-
-// Each returns the text of a file.
-std::string man_page(const CommandDescription& program, const CommandDescription& command);
-std::string bash_completion(const CommandDescription& program);
-std::string zsh_completion(const CommandDescription& program);
-std::string fish_completion(const CommandDescription& program);
 
 }  // namespace heddle
