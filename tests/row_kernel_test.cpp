@@ -143,8 +143,8 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
       ASSERT_EQ(plan.why_not, "");
       plans.insert(plan.constants.text() + std::to_string(plan.launches.size()));
       const RowsForm form{i32(plan.constants.at("threads")), i32(plan.constants.at("vector")),
-                          plan.constants.at("lines") != 0};
-      const RowsCut cut = rows_cut(rows, columns, form, true);
+                          plan.constants.at("lines") != 0, true, RowsForm::kMostGroups};
+      const RowsCut cut = rows_cut(rows, columns, form);
       EXPECT_EQ(cut.parts > 1, plan.launches.size() == 2);
       EXPECT_LE(cut.team * cut.groups, form.threads);
       const i64 all = form.lines ? i64(rows) * columns / form.vector : rows;

@@ -5,7 +5,7 @@ namespace column_sum {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kKind = kReduceSum;
+  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kSplit = 1, kKind = kReduceSum;
 };
 
 inline Rows rows_of(const ColumnSum& a) {
@@ -16,6 +16,7 @@ template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
   using Work = Reduction<Config, kReduceSum, Config::types().x.dtype, Config::types().y.dtype>;
+  static constexpr u32 kCtas = Work::kCtas;
 
   static void run(const ColumnSum& a, const TensorMap*, u8* workspace) {
     Work::run(rows_of(a), {a.y.data, 0}, workspace);
@@ -24,6 +25,7 @@ struct Kernel {
 
 template <class Config>
 struct Finish : Kernel<Config> {
+  static constexpr u32 kCtas = 1;
   static void run(const ColumnSum& a, const TensorMap*, u8* workspace) {
     Kernel<Config>::Work::finish(rows_of(a), {a.y.data, 0}, workspace);
   }

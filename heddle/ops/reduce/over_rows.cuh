@@ -50,25 +50,30 @@ inline void join_rows(float* chip, i32 lines, i32 pitch, i32 rows, i32 columns) 
   }
 }
 
+using namespace heddle::over_rows;
+
 template <i32 kKind, DType kIn, i32 kVector, i32 kThreads, i32 kWords>
 struct OverRows {
   using Word = typename WordOf<kIn, kVector>::Type;
 
-  // The words from number `at` to `end` of a column of words that are `step` apart. row(at): where word 0 of that row lies.
-  template <class Row>
-  static void add(float (&mine)[kVector], i64 at, i64 end, i64 step, Row&& row) {
+  // Adds words that lie `stride` bytes apart, the first at `data`, as long as `left` is more than 0, `step` less with each.
+  static void add(float (&mine)[kVector], const u8* data, i64 stride, i64 left, i64 step) {
 #pragma unroll 1
-    for (; at < end; at += kWords * step) {
-      Word words[kWords];
+    for (; left > (kWords - 1) * step; left -= kWords * step, data += kWords * stride)
+      add_few<false>(mine, data, stride, left, step);
+    if (left > 0) add_few<true>(mine, data, stride, left, step);
+  }
+  template <bool kChecked>
+  static void add_few(float (&mine)[kVector], const u8* data, i64 stride, i64 left, i64 step) {
+    Word words[kWords];
 #pragma unroll
-      for (i32 n = 0; n < kWords; ++n)
-        if (at + n * step < end) row(words[n], at + n * step);
+    for (i32 n = 0; n < kWords; ++n)
+      if (!kChecked || left > n * step) words[n].load(data + n * stride, 0);
 #pragma unroll
-      for (i32 n = 0; n < kWords; ++n)
-        if (at + n * step < end)
+    for (i32 n = 0; n < kWords; ++n)
+      if (!kChecked || left > n * step)
 #pragma unroll
-          for (i32 i = 0; i < kVector; ++i) mine[i] = both<kKind>(mine[i], words[n].get(i));
-    }
+        for (i32 i = 0; i < kVector; ++i) mine[i] = both<kKind>(mine[i], words[n].get(i));
   }
 
   // store(g, part, d, value) takes what the CTA's part of outputs is.
@@ -78,14 +83,15 @@ struct OverRows {
     const i32 part = i32(ThisCta::number() % u32(cut.parts));
     const i64 first = i64(ThisCta::number() / u32(cut.parts)) * cut.groups;
     const bool is_there = line < cut.groups && first + line < x.groups;
-    const i64 words = i64(x.rows) * x.columns / kVector, begin = part * cut.each;
+    const i64 words = quotient(i64(x.rows) * x.columns, kVector), begin = part * cut.each;
     const u8* const data = x.data + (first + line) * x.group_stride * size_of(kIn);
     float mine[kVector];
 #pragma unroll
     for (float& value : mine) value = kKind == kReduceMax ? identity(Max()) : 0.0f;
+    constexpr i64 kBytes = kVector * size_of(kIn);
     if (is_there)
-      add(mine, begin + inside, begin + cut.each < words ? begin + cut.each : words, cut.team,
-          [&](Word& word, i64 at) { word.load(data, at); });
+      add(mine, data + (begin + inside) * kBytes, cut.team * kBytes,
+          least(begin + cut.each, words) - begin - inside, cut.team);
     // Columns of a power of two come again inside a word.
     i32 width = kVector;
 #pragma unroll
@@ -112,29 +118,34 @@ struct OverRows {
                            StoreWord&& store_word) {
     const i32 thread = ThisCta::thread(), inside = thread % cut.team, group = thread / cut.team;
     const i32 across = x.columns / kVector;
-    const i64 words = i64(x.groups) * across, blocks = (words + cut.team - 1) / cut.team;
-    const i32 part = i32(ThisCta::number() / blocks);
-    const i64 first = ThisCta::number() % blocks * cut.team, own = first + inside;
+    const i64 words = i64(x.groups) * across, blocks = ceil_div(words, cut.team);
+    const i32 part = cut.parts == 1 ? 0 : i32(ThisCta::number() / blocks);
+    const i64 first = (ThisCta::number() - part * blocks) * cut.team, own = first + inside;
+    const i64 g = quotient(own, across);
+    const i32 word = i32(own - g * across);
     const i64 begin = part * cut.each, end = begin + cut.each < x.rows ? begin + cut.each : x.rows;
     float mine[kVector];
 #pragma unroll
     for (float& value : mine) value = kKind == kReduceMax ? identity(Max()) : 0.0f;
     if (own < words) {
-      const u8* const data = x.data + own / across * x.group_stride * size_of(kIn);
       const i64 pitch = x.row_stride * size_of(kIn);
-      add(mine, begin + group, end, cut.groups,
-          [&](Word& word, i64 row) { word.load(data + row * pitch, own % across); });
+      add(mine,
+          x.data + g * x.group_stride * size_of(kIn) + (begin + group) * pitch +
+              word * kVector * size_of(kIn),
+          cut.groups * pitch, end - begin - group, cut.groups);
     }
     if (cut.groups == 1) {
-      if (own < words) store_word(i32(own / across), part, i32(own % across), mine);
+      if (own < words) store_word(i32(g), part, word, mine);
       return;
     }
 #pragma unroll
     for (i32 i = 0; i < kVector; ++i) chip[thread * kVector + i] = mine[i];
     join_rows<kKind, kThreads>(chip, 1, 0, cut.groups, cut.team * kVector);
     for (i32 i = thread; i < cut.team * kVector; i += kThreads)
-      if (const i64 word = first + i / kVector; word < words)
-        store(i32(word / across), part, i32(word % across) * kVector + i % kVector, chip[i]);
+      if (const i64 at = first + i / kVector; at < words) {
+        const i64 line = quotient(at, across);
+        store(i32(line), part, i32(at - line * across) * kVector + i % kVector, chip[i]);
+      }
   }
 };
 
@@ -142,14 +153,19 @@ struct OverRows {
 template <class Config, i32 kKind, DType kIn, DType kOut>
 struct Reduction {
   static constexpr i32 kThreads = i32(Config::kThreads), kVector = Config::kVector;
-  static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0};
+  static constexpr bool kSplit = Config::kSplit != 0;
+  // Without it the compiler takes more registers, and less is under way.
+  static constexpr i32 kHeld = Config::kWords * kVector * size_of(kIn) / 4;  // registers, for loads
+  static constexpr u32 kCtas = (kVector == 1 ? 2 : kHeld <= 32 ? 4 : 2) * 256 / kThreads;
+  static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0, true, RowsForm::kMostGroups};
 
   static float result(float value, i32 rows) { return kKind == kReduceMean ? value / float(rows) : value; }
 
   static void run(const Rows& x, const Reduced& y, u8* workspace) {
     __shared__ float chip[kThreads * kVector];
     using Work = OverRows<kKind, kIn, kVector, kThreads, Config::kWords>;
-    const RowsCut cut = rows_cut(x.rows, x.columns, kForm, true);
+    RowsCut cut = rows_cut(x.rows, x.columns, kForm);
+    if constexpr (!kSplit) cut.parts = 1;
     const auto part_of = [&](i32 g, i32 part) { return (i64(g) * cut.parts + part) * x.columns; };
     const auto store = [&](i32 g, i32 part, i32 d, float value) {
       if (cut.parts == 1)
@@ -178,10 +194,10 @@ struct Reduction {
   static void finish(const Rows& x, const Reduced& y, u8* workspace) {
     __shared__ float chip[kThreads];
     using Work = OverRows<kKind, DType::kF32, 1, kThreads, 8>;
-    const i32 parts = rows_cut(x.rows, x.columns, kForm, true).parts;
+    const i32 parts = rows_cut(x.rows, x.columns, kForm).parts;
     const Rows all{workspace, x.groups, parts, x.columns, i64(parts) * x.columns, x.columns};
     const RowsForm form = parts_form(x.columns, kThreads);
-    const RowsCut cut = rows_cut(parts, x.columns, form, false);
+    const RowsCut cut = rows_cut(parts, x.columns, form);
     const auto store = [&](i32 g, i32, i32 d, float value) {
       store_element(kOut, y.data, g * y.stride + d, result(value, x.rows));
     };

@@ -26,17 +26,19 @@ RowsForm form_of(const Tensor& x, i32 threads) {
   for (const i32 vector : {8, 1})
     for (const bool lines : {true, false}) {
       if (lines && (!is_dense || takes_columns || over_rows::period(columns, vector) > threads)) continue;
-      if (vector == 1 || has_words(x, lines)) return {threads, vector, lines};
+      if (vector == 1 || has_words(x, lines)) return {threads, vector, lines, true, RowsForm::kMostGroups};
     }
-  return {threads, 1, false};
+  return {threads, 1, false, true, RowsForm::kMostGroups};
 }
 
-std::vector<OpConfig> configs() {
+// By default the words that a thread loads at once take 32 registers.
+std::vector<OpConfig> configs(const RowsWork& work) {
   const auto config = [](i64 threads, i64 words) {
     return OpConfig{{kKernelValue, 1}, {"threads", threads}, {"words", words}};
   };
-  return {config(256, 4), config(256, 8).reordering(), config(512, 4).reordering(),
-          config(128, 8).reordering()};
+  const i64 words = 16 / size_of(work.x.dtype);
+  return {config(256, words), config(256, words / 2).reordering(), config(512, words / 2).reordering(),
+          config(128, words).reordering()};
 }
 
 std::string misfit(const RowsWork& work) {
@@ -49,15 +51,12 @@ std::string misfit(const RowsWork& work) {
 KernelPlan plan(const RowsWork& work, const OpConfig& wanted) {
   KernelPlan made{.why_not = misfit(work), .file = "sm80"};
   if (!made.why_not.empty()) return made;
-  const OpConfig config = wanted.values().empty() ? configs().front() : wanted;
+  const OpConfig config = wanted.values().empty() ? configs(work).front() : wanted;
   const i32 groups = work.x.size[0], rows = work.x.size[1], columns = work.x.size[2];
   const RowsForm form = form_of(work.x, i32(config.at("threads")));
-  const RowsCut cut = rows_cut(rows, columns, form, true);
-  made.constants = OpConfig{{"threads", form.threads},
-                            {"words", config.at("words")},
-                            {"vector", form.vector},
-                            {"lines", form.lines},
-                            {"kind", work.kind}};
+  const RowsCut cut = rows_cut(rows, columns, form);
+  made.constants = OpConfig{{"threads", form.threads}, {"words", config.at("words")}, {"vector", form.vector},
+                            {"lines", form.lines},     {"split", cut.parts > 1},      {"kind", work.kind}};
   const auto add = [&](const char* name, i64 grid) {
     constexpr i64 kMostCtas = 0x7fffffff;
     if (grid > kMostCtas)
@@ -67,7 +66,7 @@ KernelPlan plan(const RowsWork& work, const OpConfig& wanted) {
   add("Kernel", rows_grid(groups, columns, form, cut));
   if (cut.parts == 1) return made;
   const RowsForm last = parts_form(columns, form.threads);
-  add("Finish", rows_grid(groups, columns, last, rows_cut(cut.parts, columns, last, false)));
+  add("Finish", rows_grid(groups, columns, last, rows_cut(cut.parts, columns, last)));
   made.workspace_bytes = i64(groups) * cut.parts * columns * i64(sizeof(float));
   return made;
 }
@@ -82,7 +81,8 @@ void set_over_rows_kernel(OpSpec& op, RowsWorkRule rule) {
     return plan(rule(args), config);
   };
   op.configs = [rule](const std::byte* args, const TilingTarget& target) {
-    return target.kernels && misfit(rule(args)).empty() ? configs() : std::vector<OpConfig>();
+    const RowsWork work = rule(args);
+    return target.kernels && misfit(work).empty() ? configs(work) : std::vector<OpConfig>();
   };
 }
 

@@ -23,6 +23,9 @@ std::vector<Case> reduce_dim_cases() {
         args.result = kResultAsInput;
         cases.push_back(make_case(args, rounding_bound(type, steps)));
       }
+  // So wide that a CTA goes down few columns and nothing is added up.
+  const ReduceDim wide{.x = input(DType::kBf16, {1, 1030, 2053}), .result = kResultF32};
+  cases.push_back(make_case(wide, rounding_bound(DType::kF32, 1030 / 4.0)));
   return cases;
 }
 

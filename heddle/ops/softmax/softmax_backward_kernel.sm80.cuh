@@ -75,7 +75,7 @@ struct LongKernel : Types<Config> {
 
 template <class Config>
 struct ClusterKernel : Types<Config> {
-  static constexpr u32 kCtas = 2;
+  static constexpr u32 kCtas = 3;
   using T = Types<Config>;
   using T::kThreads, T::kY, T::kDy;
   using Part = ClusterPart<kThreads, Config::kCluster>;

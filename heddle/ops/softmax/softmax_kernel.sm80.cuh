@@ -81,7 +81,7 @@ struct LongKernel {
 
 template <class Config>
 struct ClusterKernel {
-  static constexpr u32 kThreads = Config::kThreads, kCtas = 2;
+  static constexpr u32 kThreads = Config::kThreads, kCtas = 3;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Part = ClusterPart<kThreads, Config::kCluster>;
 

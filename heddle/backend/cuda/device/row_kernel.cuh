@@ -249,7 +249,7 @@ struct ClusterPart {
   // use(i, at) for each of them.
   template <class Use>
   void each(Use&& use) const {
-#pragma unroll 4
+#pragma unroll 2
     for (i32 i = i32(threadIdx.x); i < count_; i += i32(kThreads)) use(i, begin_ + i);
   }
 
@@ -279,7 +279,7 @@ struct ClusterPart {
   void each(i32 step, Use&& use) const {
     const i32 rounds = (count_ + i32(kThreads) - 1) / i32(kThreads);
     const i32 first = rounds * step / kSteps, last = rounds * (step + 1) / kSteps;
-#pragma unroll 4
+#pragma unroll 2
     for (i32 round = first; round < last; ++round)
       if (const i32 i = i32(threadIdx.x) + round * i32(kThreads); i < count_) use(i);
   }
