@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "heddle/base/integer.h"
 #include "heddle/ir/shape.h"
 
 namespace heddle {
@@ -34,10 +35,6 @@ constexpr i64 kStaticBytes = 1 << 10;  // at least what a kernel has besides
 constexpr i64 kFewElements = 1 << 21;  // fill a GPU in small pieces alone
 constexpr i32 kMostWords = 12;         // a thread has of all matrices together, by default
 constexpr i32 kMostRowBytes = 4 * 16;  // that a thread has of one matrix; more is spilled
-
-i64 ceil_div(i64 a, i64 b) {
-  return (a + b - 1) / b;
-}
 
 const Tensor& first_of(const RowWork& work) {
   return *work.matrices.front();

@@ -83,7 +83,7 @@ struct OverRows {
     const i32 part = i32(ThisCta::number() % u32(cut.parts));
     const i64 first = i64(ThisCta::number() / u32(cut.parts)) * cut.groups;
     const bool is_there = line < cut.groups && first + line < x.groups;
-    const i64 words = quotient(i64(x.rows) * x.columns, kVector), begin = part * cut.each;
+    const i64 words = floor_div(i64(x.rows) * x.columns, kVector), begin = part * cut.each;
     const u8* const data = x.data + (first + line) * x.group_stride * size_of(kIn);
     float mine[kVector];
 #pragma unroll
@@ -121,7 +121,7 @@ struct OverRows {
     const i64 words = i64(x.groups) * across, blocks = ceil_div(words, cut.team);
     const i32 part = cut.parts == 1 ? 0 : i32(ThisCta::number() / blocks);
     const i64 first = (ThisCta::number() - part * blocks) * cut.team, own = first + inside;
-    const i64 g = quotient(own, across);
+    const i64 g = floor_div(own, across);
     const i32 word = i32(own - g * across);
     const i64 begin = part * cut.each, end = begin + cut.each < x.rows ? begin + cut.each : x.rows;
     float mine[kVector];
@@ -143,7 +143,7 @@ struct OverRows {
     join_rows<kKind, kThreads>(chip, 1, 0, cut.groups, cut.team * kVector);
     for (i32 i = thread; i < cut.team * kVector; i += kThreads)
       if (const i64 at = first + i / kVector; at < words) {
-        const i64 line = quotient(at, across);
+        const i64 line = floor_div(at, across);
         store(i32(line), part, i32(at - line * across) * kVector + i % kVector, chip[i]);
       }
   }

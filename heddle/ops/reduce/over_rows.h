@@ -2,7 +2,7 @@
 // follows from M and D alone, so that the order of a sum does not depend on G.
 #pragma once
 
-#include "heddle/base/types.h"
+#include "heddle/base/integer.h"
 
 namespace heddle {
 
@@ -30,13 +30,6 @@ constexpr i32 kLongPart = 32;     // words of a thread that make a CTA worth its
 constexpr i32 kMostParts = 1024;  // a line has
 constexpr i32 kManyCtas = 1024;   // fill a GPU evenly; a quarter of them is not worth another launch
 
-// a / b, by numbers of 32 bits where these do: a GPU divides no others quickly.
-constexpr i64 quotient(i64 a, i64 b) {
-  return ((a | b) >> 32) == 0 ? i64(u32(a) / u32(b)) : a / b;
-}
-constexpr i64 ceil_div(i64 a, i64 b) {
-  return quotient(a + b - 1, b);
-}
 constexpr i64 least(i64 a, i64 b) {
   return a < b ? a : b;
 }
@@ -58,7 +51,7 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
   RowsCut cut{0, 0, 1, rows};
   if (form.lines) {
     const i32 unit = period(columns, form.vector);
-    const i64 words = quotient(i64(rows) * columns, form.vector);
+    const i64 words = floor_div(i64(rows) * columns, form.vector);
     cut.team = unit * i32(clamped(ceil_div(words, 8 * unit), 1, form.threads / unit));
     if (cut.team == 1 && words > 1) cut.team = 2;  // neighbours share the 32 bytes that memory gives
     cut.groups = form.threads / cut.team;
@@ -89,8 +82,8 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
 
 // CTAs of the launch.
 constexpr i64 rows_grid(i32 groups, i32 columns, const RowsForm& form, const RowsCut& cut) {
-  if (form.lines) return over_rows::ceil_div(groups, cut.groups) * cut.parts;
-  return over_rows::ceil_div(i64(groups) * (columns / form.vector), cut.team) * cut.parts;
+  if (form.lines) return ceil_div(groups, cut.groups) * cut.parts;
+  return ceil_div(i64(groups) * (columns / form.vector), cut.team) * cut.parts;
 }
 
 // How the parts of a cut are added up: f32 [G, parts, D]. Words are few, so that a CTA takes as many rows of them as it can.

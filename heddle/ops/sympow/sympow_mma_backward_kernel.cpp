@@ -25,7 +25,7 @@ KernelPlan sympow_mma_backward_kernel(const std::byte* args, const KernelTarget&
     return plan;
   }
   const i64 items = i64(a.x.size[0]) * a.x.size[2] * a.tiles().chunks() *
-                    count_of(a.tiles().chunk, 64 * kGroups * kCluster);
+                    ceil_div(a.tiles().chunk, 64 * kGroups * kCluster);
   plan.launches.push_back({.grid = persistent_grid(items, i32(kCluster), target),
                            .cluster = u32(kCluster),
                            .threads = u32(128 * (kGroups + 1)),
