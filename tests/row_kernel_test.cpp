@@ -104,7 +104,7 @@ TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
     return how(plan_of("softmax_backward", inferred("softmax_backward", SoftmaxBackward{.y = y, .dy = y})));
   };
   EXPECT_EQ(backward(1 << 17), "ClusterKernel 8");
-  EXPECT_EQ(backward(1 << 20), "LongKernel 1");
+  EXPECT_EQ(backward(1 << 20), "ClusterKernel 16");
 
   const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 17));
   EXPECT_EQ(plan.launches.at(0).grid, 12u);
@@ -113,9 +113,11 @@ TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
 }
 
 TEST(RowKernel, SaysWhyARowIsReadTwice) {
-  const std::vector<std::byte> args = softmax(3, 1 << 20, DType::kF32);
-  EXPECT_EQ(plan_of("softmax", args).note,
-            "a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
+  const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 20, DType::kF32));
+  EXPECT_EQ(plan.note,
+            "a part of a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
+  EXPECT_EQ(plan.constants.at("kept"), 7228);
+  EXPECT_EQ(plan.launches.at(0).shared_bytes, 231424);
   const KernelTarget a100 = cuda::kernel_target_of("sm_80");
   EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).note,
             "a row is read twice, because the device has no clusters");
