@@ -124,6 +124,17 @@ TEST(RowKernel, SaysWhyARowIsReadTwice) {
   EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).launches.at(0).name, "LongKernel");
 }
 
+// A CTA has as many lines as its shared memory holds, and its threads take all of their elements.
+void expect_short(i32 rows, i32 columns, i32 groups, const KernelPlan& plan) {
+  const i32 vector = i32(plan.constants.at("vector"));
+  const ShortCut cut = short_cut(rows, columns, vector, 2);
+  EXPECT_GE(cut.lines, 1);
+  EXPECT_LE(cut.lines * rows * columns * 2, kShortBytes);
+  EXPECT_EQ(plan.launches.at(0).grid, u32((groups + cut.lines - 1) / cut.lines));
+  EXPECT_EQ(i64(cut.units) * cut.terms * vector, i64(rows) * columns);
+  EXPECT_EQ(32 % cut.team, 0);
+}
+
 // All words of a line and all rows are taken, each thread keeps its columns, and nothing follows from the number of lines.
 TEST(RowKernel, ReductionsAreCutWithoutGaps) {
   for (const auto& [rows, columns] : {std::pair{1, 8},
@@ -136,6 +147,9 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
                                       {40000, 3},
                                       {7, 2053},
                                       {1 << 20, 1},
+                                      {100, 1},
+                                      {5, 7},
+                                      {9, 264},
                                       {100000, 40000}}) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
     std::set<std::string> plans;
@@ -144,6 +158,10 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
           "reduce_dim", inferred("reduce_dim", ReduceDim{.x = dense(DType::kBf16, {groups, rows, columns})}));
       ASSERT_EQ(plan.why_not, "");
       plans.insert(plan.constants.text() + std::to_string(plan.launches.size()));
+      if (plan.constants.at("short") != 0) {
+        expect_short(rows, columns, groups, plan);
+        continue;
+      }
       const RowsForm form{i32(plan.constants.at("threads")), i32(plan.constants.at("vector")),
                           plan.constants.at("lines") != 0, true, RowsForm::kMostGroups};
       const RowsCut cut = rows_cut(rows, columns, form);

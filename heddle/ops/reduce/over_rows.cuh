@@ -19,6 +19,7 @@ template <DType kType>
 struct One {
   float value;
   void load(const u8* row, i64 at) { value = load_element(kType, row, at); }
+  void load_kept(const u8* row, i64 at) { load(row, at); }
   float get(i32) const { return value; }
 };
 template <DType kType, i32 kVector>
@@ -51,6 +52,8 @@ inline void join_rows(float* chip, i32 lines, i32 pitch, i32 rows, i32 columns) 
 }
 
 using namespace heddle::over_rows;
+
+#include "heddle/ops/reduce/short_lines.cuh"
 
 template <i32 kKind, DType kIn, i32 kVector, i32 kThreads, i32 kWords>
 struct OverRows {
@@ -153,18 +156,17 @@ struct OverRows {
 template <class Config, i32 kKind, DType kIn, DType kOut>
 struct Reduction {
   static constexpr i32 kThreads = i32(Config::kThreads), kVector = Config::kVector;
-  static constexpr bool kSplit = Config::kSplit != 0;
+  static constexpr bool kSplit = Config::kSplit != 0, kShort = Config::kShort != 0;
   // Without it the compiler takes more registers, and less is under way.
   static constexpr i32 kHeld = Config::kWords * kVector * size_of(kIn) / 4;  // registers, for loads
-  static constexpr u32 kCtas = (kVector == 1 ? 2 : kHeld <= 32 ? 4 : 2) * 256 / kThreads;
+  static constexpr u32 kCtas = (kShort ? 6 : kVector == 1 ? 2 : kHeld <= 32 ? 4 : 2) * 256 / kThreads;
   static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0, true, RowsForm::kMostGroups};
 
   static float result(float value, i32 rows) { return kKind == kReduceMean ? value / float(rows) : value; }
 
   static void run(const Rows& x, const Reduced& y, u8* workspace) {
-    __shared__ float chip[kThreads * kVector];
-    using Work = OverRows<kKind, kIn, kVector, kThreads, Config::kWords>;
-    RowsCut cut = rows_cut(x.rows, x.columns, kForm);
+    RowsCut cut{.parts = 1};
+    if constexpr (!kShort) cut = rows_cut(x.rows, x.columns, kForm);
     if constexpr (!kSplit) cut.parts = 1;
     const auto part_of = [&](i32 g, i32 part) { return (i64(g) * cut.parts + part) * x.columns; };
     const auto store = [&](i32 g, i32 part, i32 d, float value) {
@@ -173,20 +175,27 @@ struct Reduction {
       else
         reinterpret_cast<float*>(workspace)[part_of(g, part) + d] = value;
     };
-    if constexpr (kForm.lines) {
-      Work::along_lines(x, cut, chip, store);
-    } else {
-      Work::down_columns(x, cut, chip, store, [&](i32 g, i32 part, i32 word, float(&values)[kVector]) {
-        if constexpr (kVector == 8)
-          if (cut.parts == 1 && y.stride % 8 == 0) {
-            Eight<kOut>::of([&](i32 i) {
-              return result(values[i], x.rows);
-            }).store(y.data + g * y.stride * size_of(kOut), word);
-            return;
-          }
+    const auto store_word = [&](i32 g, i32 part, i32 word, float(&values)[kVector]) {
+      if constexpr (kVector == 8)
+        if (cut.parts == 1 && y.stride % 8 == 0) {
+          Eight<kOut>::of([&](i32 i) {
+            return result(values[i], x.rows);
+          }).store(y.data + g * y.stride * size_of(kOut), word);
+          return;
+        }
 #pragma unroll
-        for (i32 i = 0; i < kVector; ++i) store(g, part, word * kVector + i, values[i]);
-      });
+      for (i32 i = 0; i < kVector; ++i) store(g, part, word * kVector + i, values[i]);
+    };
+    if constexpr (kShort) {
+      using Work = ShortLines<kKind, kIn, kVector, kThreads>;
+      Work::run(x, short_cut(x.rows, x.columns, kVector, size_of(kIn)), store, store_word);
+    } else {
+      __shared__ float chip[kThreads * kVector];
+      using Work = OverRows<kKind, kIn, kVector, kThreads, Config::kWords>;
+      if constexpr (kForm.lines)
+        Work::along_lines(x, cut, chip, store);
+      else
+        Work::down_columns(x, cut, chip, store, store_word);
     }
   }
 

@@ -80,6 +80,27 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
   return cut;
 }
 
+// How lines [M, D] that lie end to end are cut where a CTA brings many to its shared memory (short_lines.cuh).
+struct ShortCut {
+  i32 lines;  // a CTA has
+  i32 units;  // words of outputs that a line has: of single elements, or of eight neighbours of D
+  i32 terms;  // words that are added for each; where D is 1, eight neighbours of M are one
+  i32 team;   // threads that do so, a power of two
+};
+
+// A CTA has so many bytes of lines. Those of six CTAs of a multiprocessor are enough to have under way.
+constexpr i32 kShortBytes = 16 << 10;
+
+constexpr ShortCut short_cut(i32 rows, i32 columns, i32 vector, i32 element_bytes) {
+  const bool in_rows = columns == 1 && vector > 1;
+  ShortCut cut{kShortBytes / (rows * columns * element_bytes), in_rows ? 1 : columns / vector,
+               in_rows ? rows / vector : rows, 1};
+  // Neighbours that read words of 16 bytes next to each other read them from banks of their own.
+  const i32 most = in_rows ? 8 : 32, least = in_rows ? 1 : 8;
+  while (cut.team < most && cut.terms >= 2 * cut.team * least) cut.team *= 2;
+  return cut;
+}
+
 // CTAs of the launch.
 constexpr i64 rows_grid(i32 groups, i32 columns, const RowsForm& form, const RowsCut& cut) {
   if (form.lines) return ceil_div(groups, cut.groups) * cut.parts;

@@ -19,6 +19,16 @@ bool has_words(const Tensor& x, bool lines) {
   return x.size[2] % 8 == 0 && (x.size[1] == 1 || x.stride[1] * size % 16 == 0);
 }
 
+// Numbers of elements that a word of short lines has; 0 where they are not short, or do not lie end to end.
+i32 short_vector(const Tensor& x, const RowsForm& form) {
+  const i64 rows = x.size[1], columns = x.size[2], line = rows * columns;
+  const bool is_dense = (rows == 1 || x.stride[1] == columns) && (x.size[0] == 1 || x.stride[0] == line);
+  const i32 vector = (columns == 1 ? rows : columns) % 8 == 0 ? 8 : 1;
+  // Others are as fast in registers, in which a thread has words of eight.
+  const i64 most = form.vector == 1 || !form.lines ? kShortBytes : vector == 8 ? 1024 : 256;
+  return is_dense && line * size_of(x.dtype) <= most ? vector : 0;
+}
+
 RowsForm form_of(const Tensor& x, i32 threads) {
   const i32 rows = x.size[1], columns = x.size[2];
   const bool is_dense = rows == 1 || x.stride[1] == columns;
@@ -53,17 +63,24 @@ KernelPlan plan(const RowsWork& work, const OpConfig& wanted) {
   if (!made.why_not.empty()) return made;
   const OpConfig config = wanted.values().empty() ? configs(work).front() : wanted;
   const i32 groups = work.x.size[0], rows = work.x.size[1], columns = work.x.size[2];
-  const RowsForm form = form_of(work.x, i32(config.at("threads")));
-  const RowsCut cut = rows_cut(rows, columns, form);
+  RowsForm form = form_of(work.x, i32(config.at("threads")));
+  RowsCut cut = rows_cut(rows, columns, form);
+  const i32 of_short = short_vector(work.x, form);
+  if (of_short > 0) form.vector = of_short, form.lines = false, cut.parts = 1;
   made.constants = OpConfig{{"threads", form.threads}, {"words", config.at("words")}, {"vector", form.vector},
-                            {"lines", form.lines},     {"split", cut.parts > 1},      {"kind", work.kind}};
+                            {"lines", form.lines},     {"split", cut.parts > 1},      {"short", of_short > 0},
+                            {"kind", work.kind}};
   const auto add = [&](const char* name, i64 grid) {
     constexpr i64 kMostCtas = 0x7fffffff;
     if (grid > kMostCtas)
       made.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
     made.launches.push_back({.name = name, .grid = u32(grid), .threads = u32(form.threads)});
   };
-  add("Kernel", rows_grid(groups, columns, form, cut));
+  add("Kernel", of_short > 0
+                    ? ceil_div(groups, short_cut(rows, columns, of_short, size_of(work.x.dtype)).lines)
+                    : rows_grid(groups, columns, form, cut));
+  constexpr i32 kWord = 16;  // the first line begins inside of one
+  if (of_short > 0) made.launches[0].shared_bytes = kShortBytes + kWord;
   if (cut.parts == 1) return made;
   const RowsForm last = parts_form(columns, form.threads);
   add("Finish", rows_grid(groups, columns, last, rows_cut(cut.parts, columns, last)));
