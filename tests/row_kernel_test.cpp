@@ -13,6 +13,7 @@
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 #include "heddle/ops/layer_norm/layer_norm_residual.h"
 #include "heddle/ops/reduce/reduce_dim.h"
+#include "heddle/ops/reduce/reduce_dim_backward.h"
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/softmax/softmax.h"
 #include "heddle/ops/softmax/softmax_backward.h"
@@ -177,6 +178,21 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
     }
     EXPECT_EQ(plans.size(), 1u);
   }
+}
+
+TEST(RowKernel, GradientsOfMaximaFindTheLargestFirst) {
+  const auto names = [](std::vector<i32> size, i64 gap = 0) {
+    ReduceDimBackward args{
+        .x = dense(DType::kBf16, size), .dy = dense(DType::kBf16, {size[0], size[2]}), .kind = kReduceMax};
+    args.x.stride[1] += gap;
+    const KernelPlan plan = plan_of("reduce_dim_backward", inferred("reduce_dim_backward", args));
+    std::string all = plan.why_not;
+    for (const KernelLaunch& launch : plan.launches) all += launch.name + " ";
+    return all;
+  };
+  EXPECT_EQ(names({1, 32768, 4096}), "Most MostOfParts Kernel ");
+  EXPECT_EQ(names({1 << 20, 100, 1}), "Most Kernel ");
+  EXPECT_EQ(names({1 << 20, 100, 8}, 8), "bf16 [1048576, 100, 8] has gaps");
 }
 
 TEST(RowKernel, ConfigurationsOfSumsAreMarked) {

@@ -41,8 +41,17 @@ RowsForm form_of(const Tensor& x, i32 threads) {
   return {threads, 1, false, true, RowsForm::kMostGroups};
 }
 
+std::string misfit(const RowsWork& work) {
+  for (const Tensor* tensor : {&work.x, &work.y})
+    if (!is_wide_float(tensor->dtype))
+      return fmt::format("{} has elements that are no floats", shape_text(*tensor));
+  return "";
+}
+
+}  // namespace
+
 // By default the words that a thread loads at once take 32 registers.
-std::vector<OpConfig> configs(const RowsWork& work) {
+std::vector<OpConfig> over_rows_configs(const RowsWork& work) {
   const auto config = [](i64 threads, i64 words) {
     return OpConfig{{kKernelValue, 1}, {"threads", threads}, {"words", words}};
   };
@@ -51,21 +60,14 @@ std::vector<OpConfig> configs(const RowsWork& work) {
           config(128, words).reordering()};
 }
 
-std::string misfit(const RowsWork& work) {
-  for (const Tensor* tensor : {&work.x, &work.y})
-    if (!is_wide_float(tensor->dtype))
-      return fmt::format("{} has elements that are no floats", shape_text(*tensor));
-  return "";
-}
-
-KernelPlan plan(const RowsWork& work, const OpConfig& wanted) {
+KernelPlan plan_over_rows(const RowsWork& work, const OpConfig& wanted) {
   KernelPlan made{.why_not = misfit(work), .file = "sm80"};
   if (!made.why_not.empty()) return made;
-  const OpConfig config = wanted.values().empty() ? configs(work).front() : wanted;
+  const OpConfig config = wanted.values().empty() ? over_rows_configs(work).front() : wanted;
   const i32 groups = work.x.size[0], rows = work.x.size[1], columns = work.x.size[2];
   RowsForm form = form_of(work.x, i32(config.at("threads")));
   RowsCut cut = rows_cut(rows, columns, form);
-  const i32 of_short = short_vector(work.x, form);
+  const i32 of_short = work.is_result ? short_vector(work.x, form) : 0;
   if (of_short > 0) form.vector = of_short, form.lines = false, cut.parts = 1;
   made.constants = OpConfig{{"threads", form.threads}, {"words", config.at("words")}, {"vector", form.vector},
                             {"lines", form.lines},     {"split", cut.parts > 1},      {"short", of_short > 0},
@@ -84,22 +86,20 @@ KernelPlan plan(const RowsWork& work, const OpConfig& wanted) {
   if (cut.parts == 1) return made;
   const RowsForm last = parts_form(columns, form.threads);
   add("Finish", rows_grid(groups, columns, last, rows_cut(cut.parts, columns, last)));
-  made.workspace_bytes = i64(groups) * cut.parts * columns * i64(sizeof(float));
+  made.workspace_bytes = i64(groups) * cut.parts * columns * work.state_bytes;
   return made;
 }
-
-}  // namespace
 
 void set_over_rows_kernel(OpSpec& op, RowsWorkRule rule) {
   op.kernel = [rule](const std::byte* args, const KernelTarget& target, const OpConfig& config) {
     constexpr i32 kFirstArch = 80;
     if (target.arch < kFirstArch)
       return KernelPlan{.why_not = "it is written for compute capability 8.0 and later"};
-    return plan(rule(args), config);
+    return plan_over_rows(rule(args), config);
   };
   op.configs = [rule](const std::byte* args, const TilingTarget& target) {
     const RowsWork work = rule(args);
-    return target.kernels && misfit(work).empty() ? configs(work) : std::vector<OpConfig>();
+    return target.kernels && misfit(work).empty() ? over_rows_configs(work) : std::vector<OpConfig>();
   };
 }
 

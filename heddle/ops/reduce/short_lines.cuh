@@ -20,7 +20,7 @@ struct ShortLines {
       const u32 i = done + u32(ThisCta::thread()), unit = i / team, line = unit / units, own = unit % units;
       float mine[kVector];
 #pragma unroll
-      for (float& value : mine) value = kKind == kReduceMax ? identity(Max()) : 0.0f;
+      for (float& value : mine) value = none<kKind>();
       if (i < all) add(mine, begin, i32(line * units) * cut.terms + i32(own), cut, i32(i % team));
       const bool is_one = kVector > 1 && x.columns == 1;
       if (is_one) mine[0] = fold(mine);
