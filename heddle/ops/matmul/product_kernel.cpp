@@ -62,8 +62,10 @@ constexpr i32 kSplits[] = {2, 4, 8}, kPartSlabs = 2;  // parts are multiples of 
 constexpr i32 kMostPromoted = 192;
 bool takes_parts(const Shape& shape, i64 slabs) {
   const i64 part = ceil_div(slabs, shape.split * kPartSlabs) * kPartSlabs;
-  return shape.cluster == 1 && shape.rows == 64 && (shape.columns == 32 || shape.columns == 64) &&
-         shape.columns / shape.split % 8 == 0 && (shape.split - 1) * part < slabs;
+  const bool fits = shape.rows == 64 ? shape.columns == 32 || shape.columns == 64
+                                     : shape.columns == 64 || shape.columns == 128;
+  return shape.cluster == 1 && fits && shape.columns / shape.split % 8 == 0 &&
+         (shape.split - 1) * part < slabs;
 }
 
 // Returns the bytes from line to line of a matrix with two or three dimensions.
