@@ -151,6 +151,8 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
                                       {100, 1},
                                       {5, 7},
                                       {9, 264},
+                                      {32768, 4096},
+                                      {5000, 2056},
                                       {100000, 40000}}) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
     std::set<std::string> plans;
@@ -163,14 +165,18 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
         expect_short(rows, columns, groups, plan);
         continue;
       }
-      const RowsForm form{i32(plan.constants.at("threads")), i32(plan.constants.at("vector")),
-                          plan.constants.at("lines") != 0, true, RowsForm::kMostGroups};
+      const RowsForm form{i32(plan.constants.at("threads")),
+                          i32(plan.constants.at("vector")),
+                          plan.constants.at("lines") != 0,
+                          true,
+                          RowsForm::kMostGroups,
+                          i32(plan.constants.at("cluster"))};
       const RowsCut cut = rows_cut(rows, columns, form);
-      EXPECT_EQ(cut.parts > 1, plan.launches.size() == 2);
+      EXPECT_EQ(cut.parts > 1, plan.launches.size() == 2 || form.cluster > 1);
       EXPECT_LE(cut.team * cut.groups, form.threads);
       const i64 all = form.lines ? i64(rows) * columns / form.vector : rows;
       EXPECT_GE(cut.parts * cut.each, all);
-      EXPECT_LT((cut.parts - 1) * cut.each, all);
+      EXPECT_TRUE(form.cluster > 1 || (cut.parts - 1) * cut.each < all);
       if (form.lines) {
         EXPECT_EQ(i64(cut.team) * form.vector % columns, 0);
         EXPECT_TRUE(cut.parts == 1 || cut.each % cut.team == 0);

@@ -90,8 +90,19 @@ using namespace heddle::over_rows;
 
 #include "heddle/ops/reduce/short_lines.cuh"
 
-// Word has kVector elements of kBytes.
-template <i32 kKind, class Word, i32 kVector, i32 kBytes, i32 kThreads, i32 kWords>
+// The sums `at` of all CTAs of a cluster, in their order.
+template <i32 kKind, i32 kCluster>
+inline float over_cluster(float* at) {
+  const arch::OnChip place = arch::on_chip(at);
+  float all = none<kKind>();
+#pragma unroll
+  for (i32 cta = 0; cta < kCluster; ++cta)
+    all = both<kKind>(all, arch::load_float_at(arch::at_cta(place, u32(cta))));
+  return all;
+}
+
+// Word has kVector elements of kBytes. kCluster: CTAs that have parts of the same outputs in one launch.
+template <i32 kKind, class Word, i32 kVector, i32 kBytes, i32 kThreads, i32 kWords, i32 kCluster = 1>
 struct OverRows {
   using Total = State<kKind>;
   static constexpr i64 kWordBytes = kVector * kBytes;
@@ -158,8 +169,11 @@ struct OverRows {
     const i32 thread = ThisCta::thread(), inside = thread % cut.team, group = thread / cut.team;
     const i32 across = x.columns / kVector;
     const i64 words = i64(x.groups) * across, blocks = ceil_div(words, cut.team);
-    const i32 part = cut.parts == 1 ? 0 : i32(ThisCta::number() / blocks);
-    const i64 first = (ThisCta::number() - part * blocks) * cut.team, own = first + inside;
+    const i32 part = kCluster > 1     ? i32(ThisCta::number() % kCluster)
+                     : cut.parts == 1 ? 0
+                                      : i32(ThisCta::number() / blocks);
+    const i64 block = kCluster > 1 ? ThisCta::number() / kCluster : ThisCta::number() - part * blocks;
+    const i64 first = block * cut.team, own = first + inside;
     const i64 g = floor_div(own, across);
     const i32 word = i32(own - g * across);
     const i64 begin = part * cut.each, end = begin + cut.each < x.rows ? begin + cut.each : x.rows;
@@ -178,11 +192,18 @@ struct OverRows {
 #pragma unroll
     for (i32 i = 0; i < kVector; ++i) chip[thread * kVector + i] = mine[i];
     join_rows<kKind, kThreads>(chip, 1, 0, cut.groups, cut.team * kVector);
-    for (i32 i = thread; i < cut.team * kVector; i += kThreads)
+    const i32 each = cut.team * kVector / kCluster, begin_own = kCluster > 1 ? part * each : 0;
+    if constexpr (kCluster > 1) arch::sync_cluster();
+    for (i32 i = begin_own + thread; i < begin_own + each; i += kThreads)
       if (const i64 at = first + i / kVector; at < words) {
         const i64 line = floor_div(at, across);
-        store(i32(line), part, i32(at - line * across) * kVector + i % kVector, chip[i]);
+        const i32 column = i32(at - line * across) * kVector + i % kVector;
+        if constexpr (kCluster > 1)
+          store(i32(line), part, column, over_cluster<kKind, kCluster>(chip + i));
+        else
+          store(i32(line), part, column, chip[i]);
       }
+    if constexpr (kCluster > 1) arch::sync_cluster();  // none ends while others read from it
   }
 };
 
@@ -212,7 +233,9 @@ struct Reduction {
   static constexpr i32 kHeld = Config::kWords * kVector * size_of(kIn) / 4;  // registers, for loads
   static constexpr bool kIsSmall = kVector > 1 && kHeld <= 32 && sizeof(Total) == sizeof(float);
   static constexpr u32 kCtas = (kShort ? 6 : kIsSmall ? 4 : 2) * 256 / kThreads;
-  static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0, true, RowsForm::kMostGroups};
+  static constexpr i32 kCluster = Config::kCluster;
+  static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0, true, RowsForm::kMostGroups,
+                                  kCluster};
 
   static Total result(Total value, i32 rows) {
     if constexpr (kKind == kReduceMean)
@@ -228,7 +251,7 @@ struct Reduction {
     if constexpr (!kShort) cut = rows_cut(x.rows, x.columns, kForm);
     if constexpr (!kSplit) cut.parts = 1;
     const auto store = [&](i32 g, i32 part, i32 d, Total value) {
-      if (cut.parts == 1)
+      if (kCluster > 1 || cut.parts == 1)
         y.store(g, d, result(value, x.rows));
       else
         parts[(i64(g) * cut.parts + part) * x.columns + d] = value;
@@ -243,9 +266,15 @@ struct Reduction {
       using Work = ShortLines<kKind, kIn, kVector, kThreads>;
       Work::run(x, short_cut(x.rows, x.columns, kVector, size_of(kIn)), store, store_word);
     } else {
-      __shared__ Total chip[kThreads * kVector];
+      Total* chip;
+      if constexpr (kCluster > 1) {
+        chip = reinterpret_cast<Total*>(arch::dynamic_shared());
+      } else {
+        __shared__ Total own[kThreads * kVector];
+        chip = own;
+      }
       using Word = typename WordOf<kIn, kVector>::Type;
-      using Work = OverRows<kKind, Word, kVector, size_of(kIn), kThreads, Config::kWords>;
+      using Work = OverRows<kKind, Word, kVector, size_of(kIn), kThreads, Config::kWords, kCluster>;
       if constexpr (kForm.lines)
         Work::along_lines(x, cut, chip, store);
       else

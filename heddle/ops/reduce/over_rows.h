@@ -13,6 +13,7 @@ struct RowsForm {
   bool lines;       // rows lie end to end, and threads go along a line of M * D elements; else down columns
   bool split;       // several CTAs may have parts of the same outputs
   i32 most_groups;  // rows that a CTA may take at once
+  i32 cluster = 1;  // columns: CTAs that share outputs and join them in one launch
 
   static constexpr i32 kMostGroups = 8;
 };
@@ -28,6 +29,7 @@ namespace over_rows {
 
 constexpr i32 kLongPart = 32;     // words of a thread that make a CTA worth its while
 constexpr i32 kMostParts = 1024;  // a line has
+constexpr i32 kLeastTeam = 8;     // neighbouring words, 128 bytes of 16-bit elements
 constexpr i32 kManyCtas = 1024;   // fill a GPU evenly; a quarter of them is not worth another launch
 
 constexpr i64 least(i64 a, i64 b) {
@@ -62,13 +64,18 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
     cut.parts = i32(ceil_div(words, cut.each));
     return cut;
   }
+  if (form.cluster > 1) {
+    cut.team = kLeastTeam, cut.groups = form.threads / cut.team, cut.parts = form.cluster;
+    cut.each = ceil_div(ceil_div(rows, cut.parts), cut.groups) * cut.groups;
+    return cut;
+  }
   for (cut.groups = 1; cut.groups < form.most_groups && rows >= 32 * cut.groups;) cut.groups *= 2;
   cut.team = form.threads / cut.groups;
   if (!form.split) return cut;
-  // Fewer words next to each other, down to 128 bytes, are better than another launch.
+  // Fewer words next to each other are better than another launch.
   const i64 blocks = ceil_div(columns / form.vector, cut.team);
   i32 team = cut.team;
-  while (team > 8 && 4 * ceil_div(columns / form.vector, team) < kManyCtas) team /= 2;
+  while (team > kLeastTeam && 4 * ceil_div(columns / form.vector, team) < kManyCtas) team /= 2;
   if (4 * ceil_div(columns / form.vector, team) >= kManyCtas && rows >= 32 * (form.threads / team)) {
     cut.team = team, cut.groups = form.threads / team;
     return cut;

@@ -41,6 +41,20 @@ RowsForm form_of(const Tensor& x, i32 threads) {
   return {threads, 1, false, true, RowsForm::kMostGroups};
 }
 
+constexpr i32 kFirstWithClusters = 90;
+
+// CTAs that go down the same columns and join what they have; 1 where a cluster of them would leave most of a GPU idle, or a thread
+// with few rows.
+i32 cluster_of(const Tensor& x, const RowsForm& form) {
+  constexpr i32 kMost = 8, kEnough = 512, kFew = 256, kLeastRows = 16;
+  if (form.lines || form.vector == 1) return 1;
+  const i64 blocks = x.size[2] / form.vector / over_rows::kLeastTeam;
+  i32 cluster = 2;
+  while (cluster < kMost && blocks * cluster < kEnough) cluster *= 2;
+  const i64 at_once = i64(cluster) * (form.threads / over_rows::kLeastTeam);
+  return blocks * cluster < kFew || x.size[1] < kLeastRows * at_once ? 1 : cluster;
+}
+
 std::string misfit(const RowsWork& work) {
   for (const Tensor* tensor : {&work.x, &work.y})
     if (!is_wide_float(tensor->dtype))
@@ -60,18 +74,21 @@ std::vector<OpConfig> over_rows_configs(const RowsWork& work) {
           config(128, words).reordering()};
 }
 
-KernelPlan plan_over_rows(const RowsWork& work, const OpConfig& wanted) {
+KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, const OpConfig& wanted) {
   KernelPlan made{.why_not = misfit(work), .file = "sm80"};
   if (!made.why_not.empty()) return made;
   const OpConfig config = wanted.values().empty() ? over_rows_configs(work).front() : wanted;
   const i32 groups = work.x.size[0], rows = work.x.size[1], columns = work.x.size[2];
   RowsForm form = form_of(work.x, i32(config.at("threads")));
   RowsCut cut = rows_cut(rows, columns, form);
+  if (cut.parts > 1 && target.arch >= kFirstWithClusters && work.is_result)
+    if (form.cluster = cluster_of(work.x, form); form.cluster > 1) cut = rows_cut(rows, columns, form);
   const i32 of_short = work.is_result ? short_vector(work.x, form) : 0;
   if (of_short > 0) form.vector = of_short, form.lines = false, cut.parts = 1;
-  made.constants = OpConfig{{"threads", form.threads}, {"words", config.at("words")}, {"vector", form.vector},
-                            {"lines", form.lines},     {"split", cut.parts > 1},      {"short", of_short > 0},
-                            {"kind", work.kind}};
+  made.constants = OpConfig{{"threads", form.threads}, {"words", config.at("words")},
+                            {"vector", form.vector},   {"lines", form.lines},
+                            {"split", cut.parts > 1},  {"short", of_short > 0},
+                            {"cluster", form.cluster}, {"kind", work.kind}};
   const auto add = [&](const char* name, i64 grid) {
     constexpr i64 kMostCtas = 0x7fffffff;
     if (grid > kMostCtas)
@@ -83,6 +100,11 @@ KernelPlan plan_over_rows(const RowsWork& work, const OpConfig& wanted) {
                     : rows_grid(groups, columns, form, cut));
   constexpr i32 kWord = 16;  // the first line begins inside of one
   if (of_short > 0) made.launches[0].shared_bytes = kShortBytes + kWord;
+  if (form.cluster > 1) {
+    made.launches[0].cluster = u32(form.cluster);
+    made.launches[0].shared_bytes = i64(form.threads) * form.vector * i64(sizeof(float));
+    return made;
+  }
   if (cut.parts == 1) return made;
   const RowsForm last = parts_form(columns, form.threads);
   add("Finish", rows_grid(groups, columns, last, rows_cut(cut.parts, columns, last)));
@@ -95,7 +117,7 @@ void set_over_rows_kernel(OpSpec& op, RowsWorkRule rule) {
     constexpr i32 kFirstArch = 80;
     if (target.arch < kFirstArch)
       return KernelPlan{.why_not = "it is written for compute capability 8.0 and later"};
-    return plan_over_rows(rule(args), config);
+    return plan_over_rows(rule(args), target, config);
   };
   op.configs = [rule](const std::byte* args, const TilingTarget& target) {
     const RowsWork work = rule(args);

@@ -17,7 +17,7 @@ struct RowsWork {
 using RowsWorkRule = RowsWork (*)(const std::byte* args);
 
 // The launches "Kernel", and "Finish" where parts are added up; these are [G, parts, D] in the workspace.
-KernelPlan plan_over_rows(const RowsWork& work, const OpConfig& wanted);
+KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, const OpConfig& wanted);
 std::vector<OpConfig> over_rows_configs(const RowsWork& work);
 
 // Gives an op its kernel and the kernel's configurations: threads of a CTA, and words that a thread loads at once.

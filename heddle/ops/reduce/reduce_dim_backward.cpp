@@ -86,9 +86,9 @@ RowsWork ties(const ReduceDimBackward& a) {
 }
 
 // The launches "Most", "MostOfParts" where there are parts, and "Kernel", which writes dx.
-KernelPlan plan_of_max(const ReduceDimBackward& a, const OpConfig& wanted) {
+KernelPlan plan_of_max(const ReduceDimBackward& a, const KernelTarget& target, const OpConfig& wanted) {
   const RowsWork work = ties(a);
-  KernelPlan made = plan_over_rows(work, wanted);
+  KernelPlan made = plan_over_rows(work, target, wanted);
   if (!made.why_not.empty()) return made;
   made.launches[0].name = "Most";
   if (made.launches.size() > 1) made.launches[1].name = "MostOfParts";
@@ -103,7 +103,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   const auto& a = as<ReduceDimBackward>(args);
   KernelPlan made{.why_not = why_not(a, target), .file = "sm80"};
   if (!made.why_not.empty()) return made;
-  if (a.kind == kReduceMax) return plan_of_max(a, wanted);
+  if (a.kind == kReduceMax) return plan_of_max(a, target, wanted);
   constexpr i32 kThreads = 256;
   const i64 words = ceil_div(i64(a.dx.size[0]) * a.dx.size[1] * a.dx.size[2], 8);
   const i64 each = wanted.values().empty() ? 4 : wanted.at("words"), grid = ceil_div(words, each * kThreads);

@@ -6,7 +6,8 @@ namespace reduce_dim_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kSplit = 1, kShort = 0, kKind = kReduceSum;
+  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kSplit = 1, kShort = 0, kCluster = 1,
+                       kKind = kReduceSum;
 };
 
 template <DType kType>

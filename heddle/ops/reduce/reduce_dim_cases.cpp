@@ -27,6 +27,9 @@ std::vector<Case> reduce_dim_cases() {
   // So wide that a CTA goes down few columns and nothing is added up.
   const ReduceDim wide{.x = input(DType::kBf16, {1, 1030, 2053}), .result = kResultF32};
   cases.push_back(make_case(wide, rounding_bound(DType::kF32, 1030 / 4.0)));
+  // Here a cluster has the rows.
+  const ReduceDim high{.x = input(DType::kBf16, {1, 4101, 2056}), .result = kResultF32};
+  cases.push_back(make_case(high, rounding_bound(DType::kF32, 4101 / 4.0)));
   return cases;
 }
 
