@@ -52,7 +52,7 @@ def fits(shape, kind, rows=None):
     along_m, along_k = KINDS[kind]
     if columns % ((8 if along_k else 64) * cluster):
         return False
-    if split > 1 and (cluster > 1 or height != 64 or columns not in (32, 64) or columns // split % 8):
+    if split > 1 and (cluster > 1 or columns not in (height // 2, height) or columns // split % 8):
         return False
     if brought == height:
         return True

@@ -85,6 +85,11 @@ std::vector<double> finite(std::vector<double> values) {
     if (std::isinf(v)) v = 0;
   return values;
 }
+std::vector<double> numbers(std::vector<double> values) {
+  for (double& v : values)
+    if (std::isnan(v)) v = 0;
+  return values;
+}
 
 // A case of an op and its gradient in fp64. L = sum of y * dy over the outputs; dy is 0 where y is NaN on purpose.
 class Gradient {
@@ -128,7 +133,7 @@ class Gradient {
     };
     const double up = moved(step), down = moved(-step), found = (up - down) / (2 * step);
     values_.of(x) = before;
-    const std::vector<double>& gradient = values_.of(dx);
+    const std::vector<double> gradient = has_nan_ ? numbers(values_.of(dx)) : values_.of(dx);
     const double told = sign * dot(gradient, direction), size = std::sqrt(dot(gradient, gradient));
     return std::abs(found - told) / (1 + size);
   }
@@ -145,7 +150,7 @@ class Gradient {
     const std::vector<double> y = values_.of(*like.tensor);
     std::vector<double> dy = random(&tensor);
     for (size_t i = 0; i < y.size(); ++i)
-      if (std::isnan(y[i])) dy[i] = 0;
+      if (std::isnan(y[i])) dy[i] = 0, has_nan_ = true;
     values_.add(tensor, std::move(dy));
     named_["d" + like.name] = &tensor;
   }
@@ -192,6 +197,7 @@ class Gradient {
   }
 
   std::mt19937_64 random_{11};
+  bool has_nan_ = false;  // in an output, and so in gradients
   Call forward_;
   ExactValues values_;
   std::list<Tensor> tensors_;

@@ -13,6 +13,7 @@
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 #include "heddle/ops/layer_norm/layer_norm_residual.h"
 #include "heddle/ops/reduce/reduce_dim.h"
+#include "heddle/ops/reduce/reduce_dim_backward.h"
 #include "heddle/ops/rope/rope.h"
 #include "heddle/ops/softmax/softmax.h"
 #include "heddle/ops/softmax/softmax_backward.h"
@@ -104,7 +105,7 @@ TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
     return how(plan_of("softmax_backward", inferred("softmax_backward", SoftmaxBackward{.y = y, .dy = y})));
   };
   EXPECT_EQ(backward(1 << 17), "ClusterKernel 8");
-  EXPECT_EQ(backward(1 << 20), "LongKernel 1");
+  EXPECT_EQ(backward(1 << 20), "ClusterKernel 16");
 
   const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 17));
   EXPECT_EQ(plan.launches.at(0).grid, 12u);
@@ -113,13 +114,26 @@ TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
 }
 
 TEST(RowKernel, SaysWhyARowIsReadTwice) {
-  const std::vector<std::byte> args = softmax(3, 1 << 20, DType::kF32);
-  EXPECT_EQ(plan_of("softmax", args).note,
-            "a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
+  const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 20, DType::kF32));
+  EXPECT_EQ(plan.note,
+            "a part of a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
+  EXPECT_EQ(plan.constants.at("kept"), 7228);
+  EXPECT_EQ(plan.launches.at(0).shared_bytes, 231424);
   const KernelTarget a100 = cuda::kernel_target_of("sm_80");
   EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).note,
             "a row is read twice, because the device has no clusters");
   EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 17), a100).launches.at(0).name, "LongKernel");
+}
+
+// A CTA has as many lines as its shared memory holds, and its threads take all of their elements.
+void expect_short(i32 rows, i32 columns, i32 groups, const KernelPlan& plan) {
+  const i32 vector = i32(plan.constants.at("vector"));
+  const ShortCut cut = short_cut(rows, columns, vector, 2);
+  EXPECT_GE(cut.lines, 1);
+  EXPECT_LE(cut.lines * rows * columns * 2, kShortBytes);
+  EXPECT_EQ(plan.launches.at(0).grid, u32((groups + cut.lines - 1) / cut.lines));
+  EXPECT_EQ(i64(cut.units) * cut.terms * vector, i64(rows) * columns);
+  EXPECT_EQ(32 % cut.team, 0);
 }
 
 // All words of a line and all rows are taken, each thread keeps its columns, and nothing follows from the number of lines.
@@ -134,6 +148,11 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
                                       {40000, 3},
                                       {7, 2053},
                                       {1 << 20, 1},
+                                      {100, 1},
+                                      {5, 7},
+                                      {9, 264},
+                                      {32768, 4096},
+                                      {5000, 2056},
                                       {100000, 40000}}) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
     std::set<std::string> plans;
@@ -142,14 +161,22 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
           "reduce_dim", inferred("reduce_dim", ReduceDim{.x = dense(DType::kBf16, {groups, rows, columns})}));
       ASSERT_EQ(plan.why_not, "");
       plans.insert(plan.constants.text() + std::to_string(plan.launches.size()));
-      const RowsForm form{i32(plan.constants.at("threads")), i32(plan.constants.at("vector")),
-                          plan.constants.at("lines") != 0};
-      const RowsCut cut = rows_cut(rows, columns, form, true);
-      EXPECT_EQ(cut.parts > 1, plan.launches.size() == 2);
+      if (plan.constants.at("short") != 0) {
+        expect_short(rows, columns, groups, plan);
+        continue;
+      }
+      const RowsForm form{i32(plan.constants.at("threads")),
+                          i32(plan.constants.at("vector")),
+                          plan.constants.at("lines") != 0,
+                          true,
+                          RowsForm::kMostGroups,
+                          i32(plan.constants.at("cluster"))};
+      const RowsCut cut = rows_cut(rows, columns, form);
+      EXPECT_EQ(cut.parts > 1, plan.launches.size() == 2 || form.cluster > 1);
       EXPECT_LE(cut.team * cut.groups, form.threads);
       const i64 all = form.lines ? i64(rows) * columns / form.vector : rows;
       EXPECT_GE(cut.parts * cut.each, all);
-      EXPECT_LT((cut.parts - 1) * cut.each, all);
+      EXPECT_TRUE(form.cluster > 1 || (cut.parts - 1) * cut.each < all);
       if (form.lines) {
         EXPECT_EQ(i64(cut.team) * form.vector % columns, 0);
         EXPECT_TRUE(cut.parts == 1 || cut.each % cut.team == 0);
@@ -157,6 +184,21 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
     }
     EXPECT_EQ(plans.size(), 1u);
   }
+}
+
+TEST(RowKernel, GradientsOfMaximaFindTheLargestFirst) {
+  const auto names = [](std::vector<i32> size, i64 gap = 0) {
+    ReduceDimBackward args{
+        .x = dense(DType::kBf16, size), .dy = dense(DType::kBf16, {size[0], size[2]}), .kind = kReduceMax};
+    args.x.stride[1] += gap;
+    const KernelPlan plan = plan_of("reduce_dim_backward", inferred("reduce_dim_backward", args));
+    std::string all = plan.why_not;
+    for (const KernelLaunch& launch : plan.launches) all += launch.name + " ";
+    return all;
+  };
+  EXPECT_EQ(names({1, 32768, 4096}), "Most MostOfParts Kernel ");
+  EXPECT_EQ(names({1 << 20, 100, 1}), "Most Kernel ");
+  EXPECT_EQ(names({1 << 20, 100, 8}, 8), "bf16 [1048576, 100, 8] has gaps");
 }
 
 TEST(RowKernel, ConfigurationsOfSumsAreMarked) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "heddle/base/integer.h"
 #include "heddle/ir/shape.h"
 
 namespace heddle {
@@ -35,10 +36,6 @@ constexpr i64 kFewElements = 1 << 21;  // fill a GPU in small pieces alone
 constexpr i32 kMostWords = 12;         // a thread has of all matrices together, by default
 constexpr i32 kMostRowBytes = 4 * 16;  // that a thread has of one matrix; more is spilled
 
-i64 ceil_div(i64 a, i64 b) {
-  return (a + b - 1) / b;
-}
-
 const Tensor& first_of(const RowWork& work) {
   return *work.matrices.front();
 }
@@ -68,11 +65,18 @@ bool fits(const RowWork& work, const Shape& shape) {
   return holds(work, shape) && (room <= 4 * i64(eights_of(work)) || room <= 128);
 }
 
-// A row that a cluster keeps: bytes in each CTA.
-i64 slice_bytes(const RowWork& work, i32 cluster) {
+// Bytes of an eight of all matrices whose rows a cluster keeps.
+i64 kept_bytes(const RowWork& work) {
   i64 element = 0;
   for (i32 i = 0; i < work.kept; ++i) element += size_of(work.matrices[size_t(i)]->dtype);
-  return kExchangeBytes + ceil_div(eights_of(work), cluster) * 8 * element;
+  return 8 * element;
+}
+// Each CTA of a cluster has so many bytes of a row.
+i64 slice_bytes(const RowWork& work, i32 cluster) {
+  return kExchangeBytes + ceil_div(eights_of(work), cluster) * kept_bytes(work);
+}
+i64 most_slice_bytes(const KernelTarget& target) {
+  return target.shared_bytes - kStaticBytes;
 }
 
 i32 most_cluster(const KernelTarget& target) {
@@ -80,12 +84,13 @@ i32 most_cluster(const KernelTarget& target) {
   return target.arch < kServer[0] ? 0 : std::ranges::find(kServer, target.arch) != std::end(kServer) ? 16 : 8;
 }
 
-// Sizes of clusters that hold a row, the default first.
+// Sizes of clusters that hold a row, the default first; the largest where none does.
 std::vector<i32> clusters(const RowWork& work, const KernelTarget& target) {
   std::vector<i32> all;
   if (work.kept == 0) return all;
   for (i32 cluster = 1; cluster <= most_cluster(target); cluster *= 2)
-    if (slice_bytes(work, cluster) <= target.shared_bytes - kStaticBytes) all.push_back(cluster);
+    if (slice_bytes(work, cluster) <= most_slice_bytes(target)) all.push_back(cluster);
+  if (all.empty() && most_cluster(target) > 0) all.push_back(most_cluster(target));
   const auto cost = [&](i32 cluster) {
     const bool is_large = slice_bytes(work, cluster) > kSliceBytes + kExchangeBytes;
     return std::pair(is_large, is_large ? -cluster : cluster);
@@ -132,10 +137,15 @@ bool is_long(const RowWork& work) {
          std::ranges::none_of(kRowShapes, [&](const Shape& shape) { return fits(work, shape); });
 }
 
-std::vector<OpConfig> cluster_configs(const std::vector<i32>& clusters) {
+// `kept`: eights that each CTA keeps; 0: all that it has.
+std::vector<OpConfig> cluster_configs(const RowWork& work, const KernelTarget& target) {
   std::vector<OpConfig> all;
-  for (const i32 cluster : clusters) {
-    const OpConfig config{{kKernelValue, 1}, {"threads", kClusterThreads}, {"cluster", cluster}};
+  for (const i32 cluster : clusters(work, target)) {
+    const i64 most = most_slice_bytes(target), kept = (most - kExchangeBytes) / kept_bytes(work);
+    const OpConfig config{{kKernelValue, 1},
+                          {"threads", kClusterThreads},
+                          {"cluster", cluster},
+                          {"kept", slice_bytes(work, cluster) <= most ? 0 : kept}};
     all.push_back(all.empty() ? config : config.reordering());
   }
   return all;
@@ -143,7 +153,7 @@ std::vector<OpConfig> cluster_configs(const std::vector<i32>& clusters) {
 
 std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
   if (is_long(work))
-    if (const std::vector<i32> some = clusters(work, target); !some.empty()) return cluster_configs(some);
+    if (std::vector<OpConfig> some = cluster_configs(work, target); !some.empty()) return some;
   const RowForm form = is_long(work) ? RowForm::kPasses : work.form;
   const std::span<const Shape> known = shapes_of(work, form);
   std::vector<Shape> shapes(known.begin(), known.end());
@@ -213,13 +223,13 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
   }
 }
 
-// Why a row is read twice.
+// Why a row, or a part of it, is read twice.
 std::string why_twice(const RowWork& work, const KernelTarget& target) {
   if (work.kept == 0) return "";
   const i32 most = most_cluster(target);
   if (most == 0) return "a row is read twice, because the device has no clusters";
-  return fmt::format("a row is read twice, because {} bytes for each of {} CTAs are more than {}",
-                     slice_bytes(work, most), most, target.shared_bytes - kStaticBytes);
+  return fmt::format("a part of a row is read twice, because {} bytes for each of {} CTAs are more than {}",
+                     slice_bytes(work, most), most, most_slice_bytes(target));
 }
 
 KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig& wanted) {
@@ -238,7 +248,8 @@ KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig&
   if (config.contains("cluster")) {
     launch.name = "ClusterKernel";
     launch.cluster = u32(config.at("cluster"));
-    launch.shared_bytes = slice_bytes(work, i32(launch.cluster));
+    launch.shared_bytes = std::min(slice_bytes(work, i32(launch.cluster)), most_slice_bytes(target));
+    if (config.at("kept") > 0) made.note = why_twice(work, target);
   } else if (is_long(work)) {
     made.note = why_twice(work, target);
   }

@@ -478,7 +478,7 @@ int cuModuleGetGlobal_v2(DevicePointer*, size_t*, ModuleHandle, const char*) {
 }
 int cuFuncGetAttribute(int* value, FunctionAttribute which, FunctionHandle) {
   return set(value, which == FunctionAttribute::kMaxThreads    ? 1024
-                    : which == FunctionAttribute::kSharedBytes ? 16384
+                    : which == FunctionAttribute::kSharedBytes ? 1024
                                                                : 0);
 }
 int cuFuncSetAttribute(FunctionHandle, FunctionAttribute, int) {

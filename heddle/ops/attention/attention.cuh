@@ -113,7 +113,7 @@ struct Body {
                       Biased biased) {
     auto score = chip.scores.row(query);
     auto weight = chip.by_values.left_row(query);
-    const float before = chip.best.get(query);
+    const float before = chip.best.get(query), earlier = chip.total.get(query);
     const auto seen = [&](auto s, auto value, float otherwise) {
       using Value = decltype(value);
       const Value none(otherwise), index = block.index(s);
@@ -131,7 +131,8 @@ struct Body {
       weight.store(s, value);
       return value;
     });
-    chip.total.set(query, chip.total.get(query) * decay + sum);
+    // All threads have read what is set here: the reductions above wait for them.
+    chip.total.set(query, earlier * decay + sum);
     chip.best.set(query, best);
     chip.decay.set(query, decay);
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "heddle/base/integer.h"
 #include "heddle/ir/product.h"
 #include "heddle/ir/row_classes.h"
 #include "heddle/ir/rules.h"
@@ -19,18 +20,14 @@ struct Shape {
 constexpr Shape kShapes[] = {{256, 643}, {192, 511}, {128, 439}, {64, 230}};
 constexpr i64 kRowNs = 20;  // what each row of a tile takes besides its slabs
 
-i64 count(i64 all, i64 one) {
-  return (all + one - 1) / one;
-}
-
 i64 tiles_of(const Linear& a, const Shape& shape) {
-  return count(a.x.size[0], shape.rows) * count(a.w.rows(), kColumns);
+  return ceil_div(a.x.size[0], shape.rows) * ceil_div(a.w.rows(), kColumns);
 }
 
 const Shape& shape_for(const Linear& a, i32 multiprocessors) {
   return *std::ranges::min_element(kShapes, {}, [&](const Shape& shape) {
-    return count(tiles_of(a, shape), multiprocessors) *
-           (count(a.w.cols(), kSlabK) * shape.slab_ns + shape.rows * kRowNs);
+    return ceil_div(tiles_of(a, shape), multiprocessors) *
+           (ceil_div(a.w.cols(), kSlabK) * shape.slab_ns + shape.rows * kRowNs);
   });
 }
 

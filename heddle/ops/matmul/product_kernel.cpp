@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <ranges>
 
-#include "heddle/ir/rules.h"
+#include "heddle/base/integer.h"
+#include "heddle/ops/matmul/tile_shapes.h"
 
 namespace heddle {
 namespace {
@@ -27,10 +28,6 @@ constexpr Shape kShapes[] = {
     {64, 64, 32, 2, 1, 103, 170},    {64, 64, 16, 2, 1, 104, 165},    {64, 32, 64, 2, 1, 111, 195},
     {64, 32, 32, 2, 1, 96, 165},     {64, 32, 16, 2, 1, 98, 160},     {64, 16, 64, 2, 1, 110, 195},
     {64, 16, 32, 2, 1, 95, 165},     {64, 16, 16, 2, 1, 97, 160},     {64, 16, 8, 4, 1, 70, 155}};
-
-i64 count(i64 all, i64 one) {
-  return (all + one - 1) / one;
-}
 
 // Bytes of shared memory besides the ring: what the groups store through, and the sums that they give each other.
 i64 stage_bytes(const Shape& shape, DType out) {
@@ -64,9 +61,11 @@ constexpr i32 kSplits[] = {2, 4, 8}, kPartSlabs = 2;  // parts are multiples of 
 // Sums of one slab and of all lie in registers side by side.
 constexpr i32 kMostPromoted = 192;
 bool takes_parts(const Shape& shape, i64 slabs) {
-  const i64 part = count(slabs, shape.split * kPartSlabs) * kPartSlabs;
-  return shape.cluster == 1 && shape.rows == 64 && (shape.columns == 32 || shape.columns == 64) &&
-         shape.columns / shape.split % 8 == 0 && (shape.split - 1) * part < slabs;
+  const i64 part = ceil_div(slabs, shape.split * kPartSlabs) * kPartSlabs;
+  const bool fits = shape.rows == 64 ? shape.columns == 32 || shape.columns == 64
+                                     : shape.columns == 64 || shape.columns == 128;
+  return shape.cluster == 1 && fits && shape.columns / shape.split % 8 == 0 &&
+         (shape.split - 1) * part < slabs;
 }
 
 // Returns the bytes from line to line of a matrix with two or three dimensions.
@@ -84,22 +83,22 @@ bool fits(const Shape& shape, const ProductCall& call) {
   if (call.promotes && shape.columns > kMostPromoted) return false;
   if (call.scales == 2 && shape.columns % 64 != 0) return false;
   if (shape.split > 1 &&
-      (call.is_fp8 || call.terms < kLongSum || !takes_parts(shape, count(call.terms, slab_terms(call)))))
+      (call.is_fp8 || call.terms < kLongSum || !takes_parts(shape, ceil_div(call.terms, slab_terms(call)))))
     return false;
   if (shape.brought == shape.rows) return true;
   return !call.a.transposed && call.rows <= shape.brought;
 }
 
 i64 clusters_of(const Shape& shape, const ProductCall& call) {
-  return call.batches * count(call.rows, i64(shape.rows) * shape.cluster) *
-         count(call.columns, shape.columns);
+  return call.batches * ceil_div(call.rows, i64(shape.rows) * shape.cluster) *
+         ceil_div(call.columns, shape.columns);
 }
 
 // Nanoseconds of a call without its launch.
 double cost(const Shape& shape, const ProductCall& call, i32 multiprocessors) {
   constexpr double kTile = 230, kExchange = 1965;
-  const i64 waves = count(clusters_of(shape, call), multiprocessors / (shape.cluster * shape.split));
-  const i64 slabs = count(call.terms, slab_terms(call) * shape.slabs * shape.split) * shape.slabs;
+  const i64 waves = ceil_div(clusters_of(shape, call), multiprocessors / (shape.cluster * shape.split));
+  const i64 slabs = ceil_div(call.terms, slab_terms(call) * shape.slabs * shape.split) * shape.slabs;
   const i32 slab_ns = call.promotes ? shape.promoted_ns : shape.slab_ns;
   return double(waves) * (double(slabs) * slab_ns + kTile + (shape.split > 1 ? kExchange : 0));
 }
@@ -222,13 +221,10 @@ KernelPlan product_kernel(const ProductCall& call, const KernelTarget& target, c
   if (!plan.why_not.empty()) return plan;
   const i32 split = config.contains("split") ? i32(config.at("split")) : 1;
   const std::vector<Shape> shapes = ranked(call, target, split);
-  const auto chosen = std::ranges::find_if(shapes, [&](const Shape& shape) {
-    return config.values().empty() || config_of(shape, call, target).values() == config.values();
-  });
-  require(chosen != shapes.end(), "[{}] its kernel has no configuration {}", call.op, config.text());
-  const i64 stages = stages_of(*chosen, call, target.shared_bytes);
-  plan.constants = config_of(*chosen, call, target);
-  plan.launches.push_back(launch_of(call, *chosen, stages, target));
+  const Shape& chosen =
+      shape_of(call.op, shapes, config, [&](const Shape& shape) { return config_of(shape, call, target); });
+  plan.constants = config_of(chosen, call, target);
+  plan.launches.push_back(launch_of(call, chosen, stages_of(chosen, call, target.shared_bytes), target));
   return plan;
 }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "heddle/ir/rules.h"
+#include "heddle/base/integer.h"
+#include "heddle/ops/matmul/tile_shapes.h"
 
 namespace heddle {
 namespace {
@@ -18,8 +19,7 @@ struct Shape {
     return std::min(kMost, target.shared_bytes / slab_bytes());
   }
   i64 tiles(const ProductCall& call) const {
-    const auto count = [](i64 all, i64 one) { return (all + one - 1) / one; };
-    return count(call.rows, rows) * count(call.columns, columns);
+    return ceil_div(call.rows, rows) * ceil_div(call.columns, columns);
   }
 };
 constexpr Shape kShapes[] = {{128, 128, 4, 2}, {64, 128, 2, 4}, {64, 64, 2, 2}, {16, 64, 1, 4}};
@@ -27,7 +27,7 @@ constexpr Shape kShapes[] = {{128, 128, 4, 2}, {64, 128, 2, 4}, {64, 64, 2, 2}, 
 // Products and copies of a multiprocessor, in products.
 i64 cost(const Shape& shape, const ProductCall& call, const KernelTarget& target) {
   constexpr i64 kCopied = 32;  // products that take as long as the copies of a row
-  const i64 waves = (shape.tiles(call) + target.multiprocessors - 1) / target.multiprocessors;
+  const i64 waves = ceil_div(shape.tiles(call), target.multiprocessors);
   return waves * (i64(shape.rows) * shape.columns + kCopied * (shape.rows + shape.columns));
 }
 
@@ -75,14 +75,12 @@ KernelPlan warp_kernel(const ProductCall& call, const KernelTarget& target, cons
   KernelPlan plan{.why_not = why_not(call, target), .file = "sm80"};
   if (!plan.why_not.empty()) return plan;
   const std::vector<Shape> shapes = ranked(call, target);
-  const auto chosen = std::ranges::find_if(shapes, [&](const Shape& shape) {
-    return config.values().empty() || config_of(shape, call, target).values() == config.values();
-  });
-  require(chosen != shapes.end(), "[{}] its kernel has no configuration {}", call.op, config.text());
-  plan.constants = config_of(*chosen, call, target);
-  plan.launches.push_back({.grid = u32(chosen->tiles(call)),
-                           .threads = u32(32 * chosen->row_warps * chosen->col_warps),
-                           .shared_bytes = chosen->stages(target) * chosen->slab_bytes()});
+  const Shape& chosen =
+      shape_of(call.op, shapes, config, [&](const Shape& shape) { return config_of(shape, call, target); });
+  plan.constants = config_of(chosen, call, target);
+  plan.launches.push_back({.grid = u32(chosen.tiles(call)),
+                           .threads = u32(32 * chosen.row_warps * chosen.col_warps),
+                           .shared_bytes = chosen.stages(target) * chosen.slab_bytes()});
   return plan;
 }
 

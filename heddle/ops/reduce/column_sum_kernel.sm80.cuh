@@ -5,7 +5,8 @@ namespace column_sum {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kKind = kReduceSum;
+  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kSplit = 1, kShort = 0, kCluster = 1,
+                       kKind = kReduceSum;
 };
 
 inline Rows rows_of(const ColumnSum& a) {
@@ -15,17 +16,22 @@ inline Rows rows_of(const ColumnSum& a) {
 template <class Config>
 struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
-  using Work = Reduction<Config, kReduceSum, Config::types().x.dtype, Config::types().y.dtype>;
+  using Work = Reduction<Config, kReduceSum, Config::types().x.dtype>;
+  using Out = Reduced<Config::types().y.dtype>;
+  static constexpr u32 kCtas = Work::kCtas;
 
+  static Out out(const ColumnSum& a) { return {a.y.data, 0}; }
   static void run(const ColumnSum& a, const TensorMap*, u8* workspace) {
-    Work::run(rows_of(a), {a.y.data, 0}, workspace);
+    Work::run(rows_of(a), out(a), reinterpret_cast<float*>(workspace));
   }
 };
 
 template <class Config>
 struct Finish : Kernel<Config> {
+  using First = Kernel<Config>;
+  static constexpr u32 kCtas = 1;
   static void run(const ColumnSum& a, const TensorMap*, u8* workspace) {
-    Kernel<Config>::Work::finish(rows_of(a), {a.y.data, 0}, workspace);
+    First::Work::finish(rows_of(a), First::out(a), reinterpret_cast<const float*>(workspace));
   }
 };
 

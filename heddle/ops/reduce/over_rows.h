@@ -2,15 +2,20 @@
 // follows from M and D alone, so that the order of a sum does not depend on G.
 #pragma once
 
-#include "heddle/base/types.h"
+#include "heddle/base/integer.h"
 
 namespace heddle {
 
 // Numbers of one call that are constants of its kernel.
 struct RowsForm {
-  i32 threads;  // a CTA has
-  i32 vector;   // neighbouring elements that a thread takes at once, a word: 8 or 1
-  bool lines;   // rows lie end to end, and threads go along a line of M * D elements; else down columns
+  i32 threads;      // a CTA has
+  i32 vector;       // neighbouring elements that a thread takes at once, a word: 8 or 1
+  bool lines;       // rows lie end to end, and threads go along a line of M * D elements; else down columns
+  bool split;       // several CTAs may have parts of the same outputs
+  i32 most_groups;  // rows that a CTA may take at once
+  i32 cluster = 1;  // columns: CTAs that share outputs and join them in one launch
+
+  static constexpr i32 kMostGroups = 8;
 };
 
 struct RowsCut {
@@ -24,11 +29,9 @@ namespace over_rows {
 
 constexpr i32 kLongPart = 32;     // words of a thread that make a CTA worth its while
 constexpr i32 kMostParts = 1024;  // a line has
+constexpr i32 kLeastTeam = 8;     // neighbouring words, 128 bytes of 16-bit elements
 constexpr i32 kManyCtas = 1024;   // fill a GPU evenly; a quarter of them is not worth another launch
 
-constexpr i64 ceil_div(i64 a, i64 b) {
-  return (a + b - 1) / b;
-}
 constexpr i64 least(i64 a, i64 b) {
   return a < b ? a : b;
 }
@@ -44,31 +47,39 @@ constexpr i32 period(i32 columns, i32 vector) {
 
 }  // namespace over_rows
 
-// `split`: the outputs of a CTA may be added up with those of others. Lines: period() is at most the threads of a CTA, so that each
-// thread has the same columns in all of its words.
-constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form, bool split) {
+// Lines: period() is at most the threads of a CTA, so that each thread has the same columns in all of its words.
+constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
   using namespace over_rows;
   RowsCut cut{0, 0, 1, rows};
   if (form.lines) {
     const i32 unit = period(columns, form.vector);
-    const i64 words = i64(rows) * columns / form.vector;
+    const i64 words = floor_div(i64(rows) * columns, form.vector);
     cut.team = unit * i32(clamped(ceil_div(words, 8 * unit), 1, form.threads / unit));
     if (cut.team == 1 && words > 1) cut.team = 2;  // neighbours share the 32 bytes that memory gives
     cut.groups = form.threads / cut.team;
     cut.each = words;
-    if (!split || words <= 2ll * kLongPart * form.threads) return cut;
+    if (!form.split || words <= 2ll * kLongPart * form.threads) return cut;
     cut.parts = i32(least(kMostParts, ceil_div(words, i64(kLongPart) * cut.team)));
     cut.each = ceil_div(ceil_div(words, cut.parts), cut.team) * cut.team;
     cut.parts = i32(ceil_div(words, cut.each));
     return cut;
   }
-  // Rows of a few words are enough where parts are added up: there is little to read, and one CTA would take long.
-  const i32 most = split ? 8 : form.threads / 8;
-  for (cut.groups = 1; cut.groups < most && rows >= 32 * cut.groups;) cut.groups *= 2;
+  if (form.cluster > 1) {
+    cut.team = kLeastTeam, cut.groups = form.threads / cut.team, cut.parts = form.cluster;
+    cut.each = ceil_div(ceil_div(rows, cut.parts), cut.groups) * cut.groups;
+    return cut;
+  }
+  for (cut.groups = 1; cut.groups < form.most_groups && rows >= 32 * cut.groups;) cut.groups *= 2;
   cut.team = form.threads / cut.groups;
-  if (!split) return cut;
+  if (!form.split) return cut;
+  // Fewer words next to each other are better than another launch.
   const i64 blocks = ceil_div(columns / form.vector, cut.team);
-  if (4 * blocks >= kManyCtas) return cut;
+  i32 team = cut.team;
+  while (team > kLeastTeam && 4 * ceil_div(columns / form.vector, team) < kManyCtas) team /= 2;
+  if (4 * ceil_div(columns / form.vector, team) >= kManyCtas && rows >= 32 * (form.threads / team)) {
+    cut.team = team, cut.groups = form.threads / team;
+    return cut;
+  }
   cut.parts =
       i32(clamped(ceil_div(kManyCtas, blocks), 1, clamped(rows / (kLongPart * cut.groups), 1, kMostParts)));
   cut.each = ceil_div(ceil_div(rows, cut.parts), cut.groups) * cut.groups;
@@ -76,15 +87,36 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form, bool spl
   return cut;
 }
 
-// CTAs of the launch.
-constexpr i64 rows_grid(i32 groups, i32 columns, const RowsForm& form, const RowsCut& cut) {
-  if (form.lines) return over_rows::ceil_div(groups, cut.groups) * cut.parts;
-  return over_rows::ceil_div(i64(groups) * (columns / form.vector), cut.team) * cut.parts;
+// How lines [M, D] that lie end to end are cut where a CTA brings many to its shared memory (short_lines.cuh).
+struct ShortCut {
+  i32 lines;  // a CTA has
+  i32 units;  // words of outputs that a line has: of single elements, or of eight neighbours of D
+  i32 terms;  // words that are added for each; where D is 1, eight neighbours of M are one
+  i32 team;   // threads that do so, a power of two
+};
+
+// A CTA has so many bytes of lines. Those of six CTAs of a multiprocessor are enough to have under way.
+constexpr i32 kShortBytes = 16 << 10;
+
+constexpr ShortCut short_cut(i32 rows, i32 columns, i32 vector, i32 element_bytes) {
+  const bool in_rows = columns == 1 && vector > 1;
+  ShortCut cut{kShortBytes / (rows * columns * element_bytes), in_rows ? 1 : columns / vector,
+               in_rows ? rows / vector : rows, 1};
+  // Neighbours that read words of 16 bytes next to each other read them from banks of their own.
+  const i32 most = in_rows ? 8 : 32, least = in_rows ? 1 : 8;
+  while (cut.team < most && cut.terms >= 2 * cut.team * least) cut.team *= 2;
+  return cut;
 }
 
-// How the parts of a cut are added up: f32 [G, parts, D].
+// CTAs of the launch.
+constexpr i64 rows_grid(i32 groups, i32 columns, const RowsForm& form, const RowsCut& cut) {
+  if (form.lines) return ceil_div(groups, cut.groups) * cut.parts;
+  return ceil_div(i64(groups) * (columns / form.vector), cut.team) * cut.parts;
+}
+
+// How the parts of a cut are added up: f32 [G, parts, D]. Words are few, so that a CTA takes as many rows of them as it can.
 constexpr RowsForm parts_form(i32 columns, i32 threads) {
-  return {.threads = threads, .vector = 1, .lines = columns < 8};
+  return {.threads = threads, .vector = 1, .lines = columns < 8, .split = false, .most_groups = threads / 8};
 }
 
 }  // namespace heddle

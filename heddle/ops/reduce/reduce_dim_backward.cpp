@@ -1,8 +1,10 @@
 #include "heddle/ops/reduce/reduce_dim_backward.h"
 
-#include <algorithm>
+#include <cmath>
 
+#include "heddle/base/integer.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ops/reduce/over_rows_plan.h"
 
 namespace heddle {
 
@@ -40,44 +42,80 @@ void reference(const std::byte* args, Values& values) {
   for (size_t out = 0; out < dy.size(); ++out) {
     const size_t first = out / columns * rows * columns + out % columns, end = first + rows * columns;
     double most = x[first], count = 0;
-    for (size_t i = first; i < end; i += columns) most = std::max(most, x[i]);
+    for (size_t i = first; i < end; i += columns) most = std::isnan(most) || most > x[i] ? most : x[i];
     for (size_t i = first; i < end; i += columns) count += a.kind == kReduceMax && x[i] == most ? 1 : 0;
     for (size_t i = first; i < end; i += columns)
-      dx[i] = a.kind == kReduceMax    ? (x[i] == most ? dy[out] / count : 0)
+      dx[i] = a.kind == kReduceMax    ? (std::isnan(most) ? most
+                                         : x[i] == most   ? dy[out] / count
+                                                          : 0)
               : a.kind == kReduceMean ? dy[out] / double(rows)
                                       : dy[out];
   }
   values.write(a.dx, dx);
 }
 
+bool is_dense(const Tensor& tensor) {
+  const i64 columns = tensor.size[2], line = tensor.size[1] * columns;
+  return (tensor.size[1] == 1 || tensor.stride[1] == columns) &&
+         (tensor.size[0] == 1 || tensor.stride[0] == line);
+}
+
+void add_launch(KernelPlan& plan, i64 grid, i32 threads) {
+  constexpr i64 kMostCtas = 0x7fffffff;
+  if (grid > kMostCtas)
+    plan.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
+  plan.launches.push_back({.grid = u32(grid), .threads = u32(threads)});
+}
+
+std::string why_not(const ReduceDimBackward& a, const KernelTarget& target) {
+  constexpr i32 kFirstArch = 80;
+  if (target.arch < kFirstArch) return "it is written for compute capability 8.0 and later";
+  for (const Tensor* tensor : {&a.dy, &a.dx})
+    if (!is_wide_float(tensor->dtype))
+      return fmt::format("{} has elements that are no floats", shape_text(*tensor));
+  for (const Tensor* tensor : {&a.dx, &a.x})
+    if (!is_dense(*tensor) && (tensor == &a.dx || a.kind == kReduceMax))
+      return fmt::format("{} has gaps", shape_text(*tensor));
+  return "";
+}
+
+// A gradient of a maximum begins with a reduction of x: the largest element of each output, and how many equal it.
+RowsWork ties(const ReduceDimBackward& a) {
+  constexpr i64 kTiesBytes = 2 * sizeof(float);
+  return {.x = a.x, .y = a.dy, .kind = a.kind, .state_bytes = kTiesBytes, .is_result = false};
+}
+
+// The launches "Most", "MostOfParts" where there are parts, and "Kernel", which writes dx.
+KernelPlan plan_of_max(const ReduceDimBackward& a, const KernelTarget& target, const OpConfig& wanted) {
+  const RowsWork work = ties(a);
+  KernelPlan made = plan_over_rows(work, target, wanted);
+  if (!made.why_not.empty()) return made;
+  made.launches[0].name = "Most";
+  if (made.launches.size() > 1) made.launches[1].name = "MostOfParts";
+  made.workspace_bytes += i64(a.x.size[0]) * a.x.size[2] * work.state_bytes;
+  const auto threads = i32(made.constants.at("threads"));
+  const GradientCut cut = gradient_cut(a.x.size[0], a.x.size[1], a.x.size[2], threads);
+  add_launch(made, cut.blocks * cut.slabs, threads);
+  return made;
+}
+
 KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpConfig& wanted) {
   const auto& a = as<ReduceDimBackward>(args);
-  KernelPlan made{.file = "sm80"};
-  constexpr i32 kFirstArch = 80, kThreads = 256;
-  const i64 line = i64(a.dx.size[1]) * a.dx.size[2], words = (a.dx.size[0] * line + 7) / 8;
-  const bool is_dense =
-      (a.dx.size[1] == 1 || a.dx.stride[1] == a.dx.size[2]) && (a.dx.size[0] == 1 || a.dx.stride[0] == line);
-  const i64 each = wanted.values().empty() ? 4 : wanted.at("words");
-  const i64 grid = (words + each * kThreads - 1) / (each * kThreads);
-  constexpr i64 kMostCtas = 0x7fffffff;
-  if (target.arch < kFirstArch)
-    made.why_not = "it is written for compute capability 8.0 and later";
-  else if (a.kind == kReduceMax)
-    made.why_not = "the gradient of a maximum reads x twice, tile by tile";
-  else if (!is_dense)
-    made.why_not = fmt::format("{} has gaps", shape_text(a.dx));
-  else if (!is_wide_float(a.dy.dtype) || !is_wide_float(a.dx.dtype))
-    made.why_not =
-        fmt::format("{} or {} has elements that are no floats", shape_text(a.dy), shape_text(a.dx));
-  else if (grid > kMostCtas)
-    made.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
+  KernelPlan made{.why_not = why_not(a, target), .file = "sm80"};
+  if (!made.why_not.empty()) return made;
+  if (a.kind == kReduceMax) return plan_of_max(a, target, wanted);
+  constexpr i32 kThreads = 256;
+  const i64 words = ceil_div(i64(a.dx.size[0]) * a.dx.size[1] * a.dx.size[2], 8);
+  const i64 each = wanted.values().empty() ? 4 : wanted.at("words"), grid = ceil_div(words, each * kThreads);
   made.constants = OpConfig{{"kind", a.kind}, {"threads", kThreads}, {"words", each}};
-  made.launches = {{.grid = u32(grid), .threads = kThreads}};
+  add_launch(made, grid, kThreads);
   return made;
 }
 
 std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
+  const auto& a = as<ReduceDimBackward>(args);
   if (!target.kernels || !kernel(args, *target.kernels, {}).why_not.empty()) return {};
+  if (a.kind == kReduceMax) return over_rows_configs(ties(a));
   return {{{kKernelValue, 1}, {"words", 4}}, {{kKernelValue, 1}, {"words", 2}}};
 }
 

@@ -2,6 +2,7 @@
 // largest share it; where one is NaN, all get NaN.
 #pragma once
 
+#include "heddle/ops/reduce/over_rows.h"
 #include "heddle/ops/reduce/reduce.h"
 
 namespace heddle {
@@ -20,5 +21,26 @@ struct ReduceDimBackward {
     v.choice("kind", s.kind, kReduceNames);
   }
 };
+
+// How the whole kernel cuts dx of a maximum into CTAs. Where D is of words of eight, a thread goes down the rows of one; else dx is one
+// row of words, of which a thread has kGradientWords.
+struct GradientCut {
+  bool in_columns;
+  i32 team;     // neighbouring words of a CTA
+  i32 at_once;  // rows of them
+  i64 blocks;   // CTAs next to each other,
+  i64 slabs;    // and below each other
+};
+constexpr i32 kGradientRows = 16, kGradientWords = 4;
+
+constexpr GradientCut gradient_cut(i32 groups, i32 rows, i32 columns, i32 threads) {
+  const i64 words = ceil_div(i64(groups) * rows * columns, 8);
+  if (columns % 8 != 0) return {false, threads, 1, ceil_div(words, i64(kGradientWords) * threads), 1};
+  i32 at_once = 1;
+  while (at_once < 8 && at_once * 2 <= rows) at_once *= 2;
+  const i32 team = threads / at_once;
+  return {true, team, at_once, ceil_div(i64(groups) * (columns / 8), team),
+          ceil_div(rows, i64(at_once) * kGradientRows)};
+}
 
 }  // namespace heddle

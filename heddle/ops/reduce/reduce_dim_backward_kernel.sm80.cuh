@@ -1,9 +1,66 @@
-// dx of a sum or a mean: each word of it from dy alone. dx is dense.
+// dx of a sum or a mean: each word of it from dy alone. Of a maximum: two launches find the largest elements (over_rows.cuh), and one
+// writes dx. dx is dense.
 namespace reduce_dim_backward {
+
+#include "heddle/ops/reduce/over_rows.cuh"
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 4, kKind = kReduceSum;
+  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kSplit = 1, kShort = 0, kCluster = 1,
+                       kKind = kReduceSum;
+};
+
+template <DType kType>
+inline void read_eight(const u8* data, i64 at, i64 total, float (&values)[8]) {
+  if (at + 8 <= total) {
+    Eight<kType> word;
+    word.load(data, at / 8);
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) values[i] = word.get(i);
+    return;
+  }
+#pragma unroll
+  for (i32 i = 0; i < 8; ++i) values[i] = at + i < total ? load_element(kType, data, at + i) : 0.0f;
+}
+
+template <DType kType>
+inline void write_eight(u8* data, i64 at, i64 total, const float (&values)[8]) {
+  if (at + 8 <= total) return Eight<kType>::of([&](i32 i) { return values[i]; }).store(data, at / 8);
+#pragma unroll
+  for (i32 i = 0; i < 8; ++i)
+    if (at + i < total) store_element(kType, data, at + i, values[i]);
+}
+
+#include "heddle/ops/reduce/ties_gradient.cuh"
+
+// The largest elements of each output, or of parts of its rows. The workspace has those of outputs, then those of parts.
+template <class Config>
+struct Most {
+  static constexpr u32 kThreads = Config::kThreads;
+  using Work = Reduction<Config, kReduceTies, Config::types().x.dtype>;
+  static constexpr u32 kCtas = Work::kCtas;
+
+  static Rows rows_of(const ReduceDimBackward& a) {
+    return {a.x.data, a.x.size[0], a.x.size[1], a.x.size[2], a.x.stride[0], a.x.stride[1]};
+  }
+  static AllOutputs outputs(const ReduceDimBackward& a, u8* workspace) {
+    return {reinterpret_cast<Ties*>(workspace), a.x.size[2]};
+  }
+  static Ties* parts(const ReduceDimBackward& a, u8* workspace) {
+    return reinterpret_cast<Ties*>(workspace) + i64(a.x.size[0]) * a.x.size[2];
+  }
+  static void run(const ReduceDimBackward& a, const TensorMap*, u8* workspace) {
+    Work::run(rows_of(a), outputs(a, workspace), parts(a, workspace));
+  }
+};
+
+template <class Config>
+struct MostOfParts : Most<Config> {
+  using First = Most<Config>;
+  static constexpr u32 kCtas = 1;
+  static void run(const ReduceDimBackward& a, const TensorMap*, u8* workspace) {
+    First::Work::finish(First::rows_of(a), First::outputs(a, workspace), First::parts(a, workspace));
+  }
 };
 
 template <class Config>
@@ -12,7 +69,15 @@ struct Kernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().dy.dtype, kOut = Config::types().dx.dtype;
 
-  static void run(const ReduceDimBackward& a, const TensorMap*, u8*) {
+  static void run(const ReduceDimBackward& a, const TensorMap*, u8* workspace) {
+    if constexpr (Config::kKind == kReduceMax)
+      MaxGradient<Config>::run(a, reinterpret_cast<const Ties*>(workspace));
+    else
+      share_evenly(a);
+  }
+
+ private:
+  static void share_evenly(const ReduceDimBackward& a) {
     const i32 columns = a.dx.size[2];
     const i64 line = i64(a.dx.size[1]) * columns, total = a.dx.size[0] * line;
     const i64 first = i64(blockIdx.x) * kThreads * kWords * 8;
@@ -37,11 +102,10 @@ struct Kernel {
 #pragma unroll
         for (float& value : values) value *= scale;
       }
-      write(a.dx.data, first + on, total, values);
+      write_eight<kOut>(a.dx.data, first + on, total, values);
     }
   }
 
- private:
   struct Place {
     i64 line, inside;  // a line has M * D elements
     i32 column;
@@ -63,13 +127,6 @@ struct Kernel {
       if (++place.column == columns) place.column = 0;
       if (++place.inside == length) ++place.line, place.inside = 0;
     }
-  }
-
-  static void write(u8* dx, i64 at, i64 total, const float (&values)[8]) {
-    if (at + 8 <= total) return Eight<kOut>::of([&](i32 i) { return values[i]; }).store(dx, at / 8);
-#pragma unroll
-    for (i32 i = 0; i < 8; ++i)
-      if (at + i < total) store_element(kOut, dx, at + i, values[i]);
   }
 };
 

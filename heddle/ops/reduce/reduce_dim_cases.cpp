@@ -8,10 +8,11 @@ namespace heddle {
 std::vector<Case> reduce_dim_cases() {
   std::vector<Case> cases;
   // Lines of few columns, columns of words, and both in single elements; long ones are added up in parts, with gaps between rows
-  // by columns.
+  // by columns. The last are short lines, of several CTAs.
   constexpr std::array<i32, 3> kShapes[] = {
-      {1, 1, 1},    {3, 37, 1},   {2, 64, 8},   {70, 6, 4},   {5, 20, 24},   {2, 16, 512}, {3, 9, 264},
-      {2, 300, 40}, {2, 5, 1000}, {1, 700, 40}, {1, 600, 41}, {1, 40000, 3}, {2, 7, 2053}, {1, 20000, 8}};
+      {1, 1, 1},    {3, 37, 1},    {2, 64, 8},   {70, 6, 4},   {5, 20, 24},  {2, 16, 512},
+      {3, 9, 264},  {2, 300, 40},  {2, 5, 1000}, {1, 700, 40}, {1, 600, 41}, {1, 40000, 3},
+      {2, 7, 2053}, {1, 20000, 8}, {300, 77, 1}, {2100, 8, 1}, {70, 3, 136}};
   for (i32 kind = 0; kind < kNumReduceKinds; ++kind)
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
       for (const auto& [groups, rows, columns] : kShapes) {
@@ -23,6 +24,12 @@ std::vector<Case> reduce_dim_cases() {
         args.result = kResultAsInput;
         cases.push_back(make_case(args, rounding_bound(type, steps)));
       }
+  // So wide that a CTA goes down few columns and nothing is added up.
+  const ReduceDim wide{.x = input(DType::kBf16, {1, 1030, 2053}), .result = kResultF32};
+  cases.push_back(make_case(wide, rounding_bound(DType::kF32, 1030 / 4.0)));
+  // Here a cluster has the rows.
+  const ReduceDim high{.x = input(DType::kBf16, {1, 4101, 2056}), .result = kResultF32};
+  cases.push_back(make_case(high, rounding_bound(DType::kF32, 4101 / 4.0)));
   return cases;
 }
 

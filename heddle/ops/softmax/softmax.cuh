@@ -9,7 +9,11 @@ struct Body {
     for (i32 row = t[0]; row < t[1]; ++row) {
       auto x = block.row(a.x, row), y = block.row(a.y, row);
       const float top = block.reduce(columns, Max(), [&](auto i) { return x.load(i); });
-      const float sum = block.reduce(columns, Sum(), [&](auto i) { return exp(x.load(i) - top); });
+      // No number is above the maximum: what is NaN stays NaN, and so do rows that are -infinity throughout.
+      const float sum = block.reduce(columns, Sum(), [&](auto i) {
+        const auto below = x.load(i) - top;
+        return where_less(below, decltype(below)(1.0f), exp(below), below);
+      });
       const float scale = 1 / sum;
       block.map(columns, [&](auto i) { y.store(i, exp(x.load(i) - top) * scale); });
     }

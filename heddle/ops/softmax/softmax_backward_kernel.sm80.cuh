@@ -1,10 +1,10 @@
-// dx = y * (dy - sum of dy * y), with a row of both in registers, of longer rows in the shared memory of a cluster, and of those that
-// it does not hold in two passes.
+// dx = y * (dy - sum of dy * y), with a row of both in registers, and of longer rows in the shared memory of a cluster. Where there
+// are no clusters, and for what theirs does not hold, there are two passes.
 namespace softmax_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1;
+  static constexpr i32 kWords = 4, kCluster = 1, kKept = 0;
 };
 
 template <class Config>
@@ -75,23 +75,37 @@ struct LongKernel : Types<Config> {
 
 template <class Config>
 struct ClusterKernel : Types<Config> {
-  static constexpr u32 kCtas = 2;
+  static constexpr u32 kCtas = Config::kKept > 0 ? 1 : 3;
   using T = Types<Config>;
   using T::kThreads, T::kY, T::kDy;
-  using Part = ClusterPart<kThreads, Config::kCluster>;
+  using Part = ClusterPart<kThreads, Config::kCluster, Config::kKept>;
 
   static void run(const SoftmaxBackward& a, const TensorMap*, u8*) {
     const i32 row = Part::row();
     const Part part(a.y.size[1] / 8);
     const auto y = part.template kept<kY>();
     const auto dy = part.template kept<kDy, Eight<kY>::kWords>();
+    struct Both {
+      Eight<kY> y;
+      Eight<kDy> dy;
+    };
+    const auto load = [&](i32 at) {
+      Both both;
+      both.y.load_kept(row_of(a.y, row), at), both.dy.load_kept(row_of(a.dy, row), at);
+      return both;
+    };
     float sum = 0;
     part.bring([&](i32 i, i32 at) { y.copy(row_of(a.y, row), i, at), dy.copy(row_of(a.dy, row), i, at); },
                [&](i32 i) { sum = T::add(sum, y.get(i), dy.get(i)); });
+    part.each_other(load, [&](const Both& both, i32) { sum = T::add(sum, both.y, both.dy); });
     const float mine[1] = {Part::Team::reduce(Sum(), sum)};
     float others[1] = {0};
     part.exchange(mine, others);
     sum = Part::Team::over_warp(Sum(), others[0]);
+    // First those that the L2 cache has.
+    part.each_other(load, [&](const Both& both, i32 at) {
+      T::result(sum, both.y, both.dy).store(row_of(a.dx, row), at);
+    });
     part.each([&](i32 i, i32 at) { T::result(sum, y.get(i), dy.get(i)).store(row_of(a.dx, row), at); });
     part.leave();
   }

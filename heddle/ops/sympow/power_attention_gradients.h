@@ -31,12 +31,12 @@ KernelPlan plan_of_gradient(const Args& a, const KernelTarget& target, i32 most_
   plan.constants = {{"wide_rows", wide}, {"columns", a.v.size[3]}, {"power", a.power}, {"stages", stages}};
   const i64 heads = i64(a.q.size[0]) * a.q.size[2], count = heads * a.q.size[1];
   plan.workspace_bytes = count * 8;  // two floats of each row
-  plan.launches.push_back({.name = "Rows", .grid = u32(count_of(count, kRowsOfCta)), .threads = 256});
+  plan.launches.push_back({.name = "Rows", .grid = u32(ceil_div(count, kRowsOfCta)), .threads = 256});
   const auto address = [&](const Tensor& tensor) {
     return size_t(reinterpret_cast<const std::byte*>(&tensor) - reinterpret_cast<const std::byte*>(&a));
   };
   KernelLaunch main{
-      .grid = persistent_grid(heads * a.tiles().chunks() * count_of(a.tiles().chunk, kRows), 1, target),
+      .grid = persistent_grid(heads * a.tiles().chunks() * ceil_div(a.tiles().chunk, kRows), 1, target),
       .threads = u32(128 * (kGroups + 1)),
       .shared_bytes = rows + stages * (stage + kKernelBarriers)};
   for (const Tensor* each : {&a.q, &a.k, &a.v, &a.dy}) main.maps.push_back(rows_map(address(*each), *each));

@@ -19,7 +19,7 @@ KernelPlan power_attention_kernel(const std::byte* args, const KernelTarget& tar
   const i64 stages = stages_in(target.shared_bytes - rows, stage);
   plan.constants = {{"wide_rows", wide}, {"columns", columns}, {"power", a.power},
                     {"groups", kGroups}, {"overlap", 1},       {"stages", stages}};
-  const i64 items = i64(a.q.size[0]) * a.q.size[2] * a.tiles().chunks() * count_of(a.tiles().chunk, kRows);
+  const i64 items = i64(a.q.size[0]) * a.q.size[2] * a.tiles().chunks() * ceil_div(a.tiles().chunk, kRows);
   plan.launches.push_back(
       {.grid = persistent_grid(items, 1, target),
        .threads = u32(128 * (kGroups + 1)),

@@ -15,7 +15,7 @@ KernelPlan state_scan_kernel(const std::byte* args, const KernelTarget&, const O
   constexpr i64 kThreads = 256, kWord = 8;  // elements of 16 bytes
   const i64 vectors = a.width() * i64(a.u.size[3]) / kWord;
   plan.launches.push_back(
-      {.grid = u32(i64(a.u.size[0]) * a.u.size[1] * count_of(vectors, kThreads)), .threads = u32(kThreads)});
+      {.grid = u32(i64(a.u.size[0]) * a.u.size[1] * ceil_div(vectors, kThreads)), .threads = u32(kThreads)});
   return plan;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 
+#include "heddle/base/integer.h"
 #include "heddle/ir/kernel.h"
 #include "heddle/ir/rules.h"
 
@@ -71,11 +72,8 @@ inline KernelMap states_map(size_t address, const Tensor& s, i32 rows) {
   return map;
 }
 
-inline i64 count_of(i64 all, i64 one) {
-  return (all + one - 1) / one;
-}
 inline i64 boxes_of(i64 elements) {
-  return count_of(elements, 64);
+  return ceil_div(elements, 64);
 }
 inline i64 stages_in(i64 bytes, i64 stage_bytes) {
   constexpr i64 kMost = 12;

@@ -17,7 +17,8 @@ std::vector<Case> sympow_mma_backward_cases() {
                                                                          {2, 5, 2, 8, 9, 3, 2},
                                                                          {1, 100, 2, 24, 16, 67, 2},
                                                                          {1, 65, 1, 64, 24, 0, 2},
-                                                                         {1, 9, 2, 16, 8, 4, 4}}) {
+                                                                         {1, 9, 2, 16, 8, 4, 4},
+                                                                         {1, 3, 1, 24, 8, 0, 4}}) {
       SympowMmaBackward a{.x = input(type, {batch, rows, heads, dim}),
                           .dy = input(type, {batch, rows, heads, columns}),
                           .power = power,

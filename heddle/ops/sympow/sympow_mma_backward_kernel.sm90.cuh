@@ -1,12 +1,14 @@
-// sympow_mma_backward as a whole kernel on sm_90a, for power 2. dy times a block of 64 rows of the state is the gradient of a block of
+// sympow_mma_backward as a whole kernel on sm_90a. dy times a block of 64 rows of the state is the gradient of a block of
 // phi, 64 columns x0[i] x1[j] of two tiles of x; it stays in registers, and its products with x0 and x1 are added to dx, tile by tile.
 // The gradient of one block is folded while the next one is multiplied. A thread has two rows; of a tile it has elements j, j + 1 in
-// `slots` on chip, and of tile s0 all elements, over its own columns, in registers. Blocks are used as sympow_mma uses them.
+// `slots` on chip, and of tile s0 all elements, over its own columns, in registers. Blocks are used as sympow_mma uses them. For power 4 a block is a group of columns, which the two leading elements
+// multiply: its products with x0 and x1, summed, are also the gradient of their product.
 namespace sympow_mma_backward {
 
 #include "heddle/ops/sympow/sympow_parts_kernel.sm90.cuh"
 
 struct KernelConfig {
+  static constexpr i32 kPower = 2;
   static constexpr i32 kTiles = 8;     // tiles of 8 elements in a row of x
   static constexpr i32 kColumns = 64;  // columns of the state; a multiple of 8
   static constexpr i32 kGroups = 2;    // groups of four warps, 64 rows each
@@ -20,7 +22,8 @@ struct Kernel {
   static constexpr DType kType = kTypes.x.dtype, kOut = kTypes.dx.dtype;
   static constexpr arch::Terms kTerms = kType == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr i32 kTiles = Config::kTiles, kColumns = Config::kColumns, kGroups = Config::kGroups;
-  static constexpr i32 kCluster = Config::kCluster, kBlocks = kTiles * (kTiles + 1) / 2;
+  static constexpr i32 kCluster = Config::kCluster, kPower = Config::kPower;
+  static constexpr i32 kBlocks = i32(sympow_width(kPower, 8 * kTiles) / kSympowGroup);
   static constexpr i32 kPer = kBlocks % 2 == 0 ? 2 : 1;  // blocks in a stage
   static constexpr i32 kWide = (kColumns + 63) / 64;     // boxes of 64 columns of the state and of dy
   static constexpr i32 kWideRows = (kTiles + 7) / 8;     // boxes of 64 elements of x
@@ -75,15 +78,14 @@ struct Kernel {
                          arch::Corner4{(of_x ? wide : wide - kWideRows) * 64, at.h, at.begin + row, at.b});
         }
       x.next();
-      bring_state<2, kTiles, kPer, kCluster, kWide>(ring, place, maps + 2, at, rank);
+      bring_state<kPower, kTiles, kPer, kCluster, kWide>(ring, place, maps + 2, at, rank);
     }
   }
   // Adds gradients of blocks to dx, in the order of use.
-  struct Folder {
+  struct Factors {
     arch::OnChip mine;   // place of pair 0 of tile 0 of the first row
     arch::OnChip slots;  // the thread has 16 bytes a tile, elements j and j + 1 of both rows
     u32 swizzle;         // both rows have it
-    i32 s0 = 0, q = 0;   // the next block
     float x0[8][2], of_s0[8][2];
 
     u32 pair(i32 row, i32 s) const {
@@ -95,7 +97,7 @@ struct Kernel {
 #pragma unroll
       for (i32 s = 0; s < kTiles; ++s) arch::store_floats(slots + s * 2048, {0, 0, 0, 0});
     }
-    void begin_tile() {
+    void begin_tile(i32 s0) {
 #pragma unroll
       for (i32 row = 0; row < 2; ++row) {
         const u32 own = pair(row, s0);
@@ -108,7 +110,7 @@ struct Kernel {
       }
     }
     // Adds the sums of the quad for tile s0.
-    void end_tile() const {
+    void end_tile(i32 s0) const {
       float mine_of[2][2] = {};
 #pragma unroll
       for (i32 i = 0; i < 8; ++i)
@@ -126,8 +128,13 @@ struct Kernel {
       arch::store_floats(slots + s * 2048,
                          {sum.x + more[0][0], sum.y + more[0][1], sum.z + more[1][0], sum.w + more[1][1]});
     }
+  };
+  struct SquareFolder : Factors {
+    using Factors::of_s0, Factors::pair, Factors::x0;
+    i32 s0 = 0, q = 0;  // the next block
+
     void fold(const float (&d)[32]) {
-      if (q == 0) begin_tile();
+      if (q == 0) this->begin_tile(s0);
       const i32 s1 = q == 0 ? s0 : q - 1;
       const float weight = q == 0 ? 1.0f : 1.41421356f;
       float of_s1[2][2] = {};
@@ -143,15 +150,83 @@ struct Kernel {
         }
         of_s1[row][0] *= weight, of_s1[row][1] *= weight;
       }
-      add(s1, of_s1);
+      this->add(s1, of_s1);
       if (q == s0) {
-        end_tile();
+        this->end_tile(s0);
         ++s0, q = 0;
       } else {
         ++q;
       }
     }
   };
+  struct FourthFolder : Factors {
+    using Factors::of_s0, Factors::pair, Factors::x0;
+    i32 block = 0;                                  // the next
+    i32 first = 0, second = 0, slow = 0, fast = 0;  // its tiles; the first two have one element each
+    float weight = 1, of_fast[2][2] = {}, of_first[2][2] = {}, of_second[2][2] = {};
+
+    void fold(const float (&d)[32]) {
+      const i32 inside = block % 64;
+      if (inside == 0) begin_set();
+#pragma unroll
+      for (i32 row = 0; row < 2; ++row) {
+        const float2 x1 = unpack_pair<kType>(pair(row, fast));
+        const float one_of = element(row, first, inside / 8), other = element(row, second, inside % 8);
+        const float by = weight * one_of * other;
+        float sums[2] = {};  // columns j and j + 1, each times x0
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) {
+          const float one = d[4 * i + 2 * row], two = d[4 * i + 2 * row + 1];
+          of_s0[i][row] += by * (one * x1.x + two * x1.y);
+          sums[0] += one * x0[i][row], sums[1] += two * x0[i][row];
+        }
+        of_fast[row][0] += by * sums[0], of_fast[row][1] += by * sums[1];
+        float both =
+            weight * (sums[0] * x1.x + sums[1] * x1.y);  // the gradient of the leading elements' product
+        both += __shfl_xor_sync(~0u, both, 1);
+        both += __shfl_xor_sync(~0u, both, 2);
+        add_one(of_first[row], inside / 8, both * other);
+        add_one(of_second[row], inside % 8, both * one_of);
+      }
+      if (inside == 63) end_set();
+      ++block;
+    }
+
+   private:
+    // Begins the 64 groups of one set of tiles.
+    void begin_set() {
+      const SympowGroup group = sympow_group(4, block);
+      first = group.first / 8, second = group.second / 8, slow = group.slow / 8, fast = group.fast / 8;
+      weight = __fsqrt_rn(float(group.orders));
+      this->begin_tile(slow);
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i)
+        of_fast[i / 2][i % 2] = of_first[i / 2][i % 2] = of_second[i / 2][i % 2] = 0;
+    }
+    void end_set() const {
+      this->end_tile(slow);
+      this->add(fast, of_fast), this->add(first, of_first), this->add(second, of_second);
+    }
+    // The lane that has element i of a tile adds to it.
+    static void add_one(float (&to)[2], i32 i, float more) {
+      const bool has = i32(lane() % 4) == i / 2;
+      to[0] += has && i % 2 == 0 ? more : 0.0f, to[1] += has && i % 2 != 0 ? more : 0.0f;
+    }
+    float element(i32 row, i32 s, i32 i) const {
+      // `mine` is the lane's own pair.
+      const u32 tile = u32(s), wide = kWideRows > 1 ? tile / 8 * kRowBytes : 0;
+      const u32 at = this->mine.at - lane() % 4 * 4 + row * 1024 + wide +
+                     (((kWideRows > 1 ? tile % 8 : tile) ^ this->swizzle) * 16) + u32(i) / 2 * 4;
+      const float2 both = unpack_pair<kType>(arch::load_pair({at}));
+      return i % 2 == 0 ? both.x : both.y;
+    }
+  };
+  static auto folder_of(arch::OnChip mine, arch::OnChip slots, u32 swizzle) {
+    if constexpr (kPower == 4)
+      return FourthFolder{{mine, slots, swizzle}};
+    else
+      return SquareFolder{{mine, slots, swizzle}};
+  }
 
   static void multiply(const RowRing& rows, const Ring& ring, arch::OnChip slots, const SympowMmaBackward& a,
                        u32 rank) {
@@ -173,7 +248,8 @@ struct Kernel {
     for (i32 t = mine.first; t < all; t += mine.stride) {
       rows.wait(x);
       const arch::OnChip here = rows.slot(x) + group * 8192, dy = here + kWideRows * kRowBytes;
-      Folder folder{here + (row * 128 + lane() % 4 * 4), slots + (group * kSlotBytes + member * 16), row % 8};
+      auto folder =
+          folder_of(here + (row * 128 + lane() % 4 * 4), slots + (group * kSlotBytes + member * 16), row % 8);
       folder.clear();
       float gradients[2][32];
       // Begins the product of a block, the `in_stage`-th of its stage.
@@ -219,7 +295,7 @@ struct Kernel {
       store(folder, a, Place(a, t, rank), i32(group * 64 + row));
     }
   }
-  static void store(const Folder& folder, const SympowMmaBackward& a, const Place& at, i32 row) {
+  static void store(const Factors& folder, const SympowMmaBackward& a, const Place& at, i32 row) {
 #pragma unroll 1
     for (i32 s = 0; s < kTiles; ++s) {
       const float4 sum = arch::load_floats(folder.slots + s * 2048);

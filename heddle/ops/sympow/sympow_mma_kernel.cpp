@@ -23,7 +23,7 @@ KernelPlan sympow_mma_kernel(const std::byte* args, const KernelTarget& target, 
                     {"cluster", cluster}, {"stages", stages}, {"per", per},         {"turns", 0}};
   const ChunkTiles chunks = a.tiles();
   const i64 items =
-      i64(a.x.size[0]) * a.x.size[2] * chunks.chunks() * count_of(chunks.chunk, 64 * groups * cluster);
+      i64(a.x.size[0]) * a.x.size[2] * chunks.chunks() * ceil_div(chunks.chunk, 64 * groups * cluster);
   plan.launches.push_back({.grid = persistent_grid(items, i32(cluster), target),
                            .cluster = u32(cluster),
                            .threads = u32(128 * (groups + 1)),

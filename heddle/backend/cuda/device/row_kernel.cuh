@@ -70,6 +70,8 @@ struct ThisCta {
   static i32 thread() { return i32(threadIdx.x); }
   static u32 number() { return blockIdx.x; }
   static void sync() { __syncthreads(); }
+  // The value that the lane has whose number differs in `bits`.
+  static float of_lane_across(float value, u32 bits) { return __shfl_xor_sync(~0u, value, bits); }
 };
 
 // The threads that have a row together: a warp, or all of a CTA. A CTA has kThreads / kRowThreads rows.
@@ -193,18 +195,20 @@ struct Softsum {
   }
 };
 
-// The part of a row that one of kCluster CTAs keeps in its shared memory: eights, each of the thread that copied it, so that copies
-// need no barrier.
-template <u32 kThreads, i32 kCluster>
+// The part of a row that one of kCluster CTAs has, in eights. It keeps them in its shared memory, each of the thread that copied it,
+// so that copies need no barrier. kKept: it keeps so many at most, and the rest is read again; 0: it keeps all.
+template <u32 kThreads, i32 kCluster, i32 kKept = 0>
 struct ClusterPart {
   using Team = RowTeam<kThreads, kThreads>;
   static constexpr i32 kSteps = 4;  // in which a part comes
 
   explicit ClusterPart(i32 eights) {
-    room_ = (eights + kCluster - 1) / kCluster;
-    begin_ = kCluster > 1 ? i32(arch::cta_in_cluster()) * room_ : 0;
+    const i32 part = (eights + kCluster - 1) / kCluster;
+    begin_ = kCluster > 1 ? i32(arch::cta_in_cluster()) * part : 0;
     const i32 left = eights - begin_;
-    count_ = left < 0 ? 0 : left < room_ ? left : room_;
+    count_ = left < 0 ? 0 : left < part ? left : part;
+    room_ = kKept == 0 || part < kKept ? part : kKept;
+    kept_ = count_ < room_ ? count_ : room_;
   }
   static i32 row() { return i32(blockIdx.x / kCluster); }
 
@@ -232,7 +236,7 @@ struct ClusterPart {
     return {reinterpret_cast<uint4*>(arch::dynamic_shared() + kExchangeBytes), room_};
   }
 
-  // copy(i, at) for each of the thread's eights, number i of the part and `at` of the row; then use(i) as they come.
+  // copy(i, at) for each of the thread's eights that are kept, number i of the part and `at` of the row; then use(i) as they come.
   template <class Copy, class Use>
   void bring(Copy&& copy, Use&& use) const {
 #pragma unroll 1
@@ -246,11 +250,28 @@ struct ClusterPart {
       each(step, use);
     }
   }
-  // use(i, at) for each of them.
+  // use(load(at), at) for each of the thread's eights that are not kept.
+  template <class Load, class Use>
+  void each_other(Load&& load, Use&& use) const {
+    if constexpr (kKept > 0) {
+      constexpr i32 kBatch = 4;  // under way at once
+#pragma unroll 1
+      for (i32 i = kept_ + i32(threadIdx.x); i < count_; i += kBatch * i32(kThreads)) {
+        decltype(load(i)) values[kBatch];
+#pragma unroll
+        for (i32 n = 0; n < kBatch; ++n)
+          if (const i32 own = i + n * i32(kThreads); own < count_) values[n] = load(begin_ + own);
+#pragma unroll
+        for (i32 n = 0; n < kBatch; ++n)
+          if (const i32 own = i + n * i32(kThreads); own < count_) use(values[n], begin_ + own);
+      }
+    }
+  }
+  // use(i, at) for each of those that are.
   template <class Use>
   void each(Use&& use) const {
-#pragma unroll 4
-    for (i32 i = i32(threadIdx.x); i < count_; i += i32(kThreads)) use(i, begin_ + i);
+#pragma unroll 2
+    for (i32 i = i32(threadIdx.x); i < kept_; i += i32(kThreads)) use(i, begin_ + i);
   }
 
   // others[n] becomes mine[n] of CTA number `lane`; lanes past the last keep theirs. No CTA ends before leave().
@@ -277,14 +298,14 @@ struct ClusterPart {
 
   template <class Use>
   void each(i32 step, Use&& use) const {
-    const i32 rounds = (count_ + i32(kThreads) - 1) / i32(kThreads);
+    const i32 rounds = (kept_ + i32(kThreads) - 1) / i32(kThreads);
     const i32 first = rounds * step / kSteps, last = rounds * (step + 1) / kSteps;
-#pragma unroll 4
+#pragma unroll 2
     for (i32 round = first; round < last; ++round)
-      if (const i32 i = i32(threadIdx.x) + round * i32(kThreads); i < count_) use(i);
+      if (const i32 i = i32(threadIdx.x) + round * i32(kThreads); i < kept_) use(i);
   }
 
-  i32 room_, begin_, count_;  // eights
+  i32 room_, begin_, count_, kept_;  // eights
 };
 
 }  // namespace heddle::device
