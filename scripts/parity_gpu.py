@@ -170,7 +170,11 @@ def compare_random(comparison, generator):
         for family in families:
             with tempfile.TemporaryDirectory() as scratch:
                 folder = Path(scratch) / f"{family}-{seed}"
-                make_random(folder, seed, family)
+                try:
+                    make_random(folder, seed, family)
+                except KeyError as error:  # 5.17 wants a factor of every rope of DeepSeek
+                    print(f"none {folder.name}: transformers cannot make it, for want of {error}", flush=True)
+                    continue
                 comparison.compare(folder, generator, family)
 
 
