@@ -190,6 +190,20 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
   }
 }
 
+// Sums have the bits that they have without gaps: nothing but how words are loaded follows from strides.
+TEST(RowKernel, ReductionsAddRowsWithGapsInTheSameOrder) {
+  for (const auto& [rows, columns] : {std::pair{37, 1}, {64, 8}, {64, 64}, {9, 264}, {5000, 2056}, {600, 41}})
+    for (const i32 gap : {1, 8}) {
+      ReduceDim args{.x = dense(DType::kBf16, {2, rows, columns})};
+      const KernelPlan wanted = plan_of("reduce_dim", inferred("reduce_dim", args));
+      args.x.stride[1] += gap, args.x.stride[0] = args.x.stride[1] * rows;
+      const KernelPlan plan = plan_of("reduce_dim", inferred("reduce_dim", args));
+      EXPECT_EQ(wanted.constants.at("gaps"), kNoGaps);
+      for (const auto& [name, value] : plan.constants.values())
+        EXPECT_EQ(value, name == "gaps" ? value : wanted.constants.at(name)) << name << " of " << columns;
+    }
+}
+
 TEST(RowKernel, GradientsOfMaximaFindTheLargestFirst) {
   const auto names = [](std::vector<i32> size, i64 gap = 0) {
     ReduceDimBackward args{
