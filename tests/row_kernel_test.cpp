@@ -114,7 +114,11 @@ TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
 }
 
 TEST(RowKernel, SaysWhyARowIsReadTwice) {
-  const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 20, DType::kF32));
+  EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 20, DType::kF32)).note,
+            "a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
+  const Tensor y = dense(DType::kBf16, {3, 1 << 20});
+  const KernelPlan plan =
+      plan_of("softmax_backward", inferred("softmax_backward", SoftmaxBackward{.y = y, .dy = y}));
   EXPECT_EQ(plan.note,
             "a part of a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
   EXPECT_EQ(plan.constants.at("kept"), 7228);
@@ -184,6 +188,20 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
     }
     EXPECT_EQ(plans.size(), 1u);
   }
+}
+
+// Sums have the bits that they have without gaps: nothing but how words are loaded follows from strides.
+TEST(RowKernel, ReductionsAddRowsWithGapsInTheSameOrder) {
+  for (const auto& [rows, columns] : {std::pair{37, 1}, {64, 8}, {64, 64}, {9, 264}, {5000, 2056}, {600, 41}})
+    for (const i32 gap : {1, 8}) {
+      ReduceDim args{.x = dense(DType::kBf16, {2, rows, columns})};
+      const KernelPlan wanted = plan_of("reduce_dim", inferred("reduce_dim", args));
+      args.x.stride[1] += gap, args.x.stride[0] = args.x.stride[1] * rows;
+      const KernelPlan plan = plan_of("reduce_dim", inferred("reduce_dim", args));
+      EXPECT_EQ(wanted.constants.at("gaps"), kNoGaps);
+      for (const auto& [name, value] : plan.constants.values())
+        EXPECT_EQ(value, name == "gaps" ? value : wanted.constants.at(name)) << name << " of " << columns;
+    }
 }
 
 TEST(RowKernel, GradientsOfMaximaFindTheLargestFirst) {

@@ -102,7 +102,8 @@ inline float over_cluster(float* at) {
 }
 
 // Word has kVector elements of kBytes. kCluster: CTAs that have parts of the same outputs in one launch.
-template <i32 kKind, class Word, i32 kVector, i32 kBytes, i32 kThreads, i32 kWords, i32 kCluster = 1>
+template <i32 kKind, class Word, i32 kVector, i32 kBytes, i32 kThreads, i32 kWords, i32 kCluster = 1,
+          i32 kHas = kNoGaps, class Single = Word>
 struct OverRows {
   using Total = State<kKind>;
   static constexpr i64 kWordBytes = kVector * kBytes;
@@ -127,6 +128,39 @@ struct OverRows {
         for (i32 i = 0; i < kVector; ++i) mine[i] = both<kKind>(mine[i], words[n].get(i));
   }
 
+  // Does the same with words number `at`, `at` + step, ... of rows with gaps, whose first is at `data`. A row has `across` words.
+  static void add_with_gaps(Total (&mine)[kVector], const u8* data, i64 pitch, i32 across, i64 at, i64 end,
+                            i64 step) {
+#pragma unroll 1
+    for (; at < end; at += kWords * step) {
+      Word words[kWords];
+#pragma unroll
+      for (i32 n = 0; n < kWords; ++n)
+        if (const i64 word = at + n * step; word < end) {
+          const i64 row = floor_div(word, across);
+          words[n].load(data + row * pitch, word - row * across);
+        }
+#pragma unroll
+      for (i32 n = 0; n < kWords; ++n)
+        if (at + n * step < end)
+#pragma unroll
+          for (i32 i = 0; i < kVector; ++i) mine[i] = both<kKind>(mine[i], words[n].get(i));
+    }
+  }
+  // Does the same with words whose elements are loaded one by one.
+  static void add_elements(Total (&mine)[kVector], const u8* data, i64 pitch, i32 columns, i64 at, i64 end,
+                           i64 step) {
+#pragma unroll 1
+    for (; at < end; at += step)
+#pragma unroll
+      for (i32 i = 0; i < kVector; ++i) {
+        const i64 element = at * kVector + i, row = floor_div(element, columns);
+        Single one;
+        one.load(data + row * pitch, element - row * columns);
+        mine[i] = both<kKind>(mine[i], one.get(0));
+      }
+  }
+
   // store(g, part, d, value) takes what the CTA's part of outputs is.
   template <class Store>
   static void along_lines(const Rows& x, const RowsCut& cut, Total* chip, Store&& store) {
@@ -139,9 +173,16 @@ struct OverRows {
     Total mine[kVector];
 #pragma unroll
     for (Total& value : mine) value = none<kKind>();
-    if (is_there)
-      add(mine, data + (begin + inside) * kWordBytes, cut.team * kWordBytes,
-          least(begin + cut.each, words) - begin - inside, cut.team);
+    const i64 end = least(begin + cut.each, words), row_pitch = x.row_stride * kBytes;
+    if (is_there) {
+      if constexpr (kHas == kNoGaps)
+        add(mine, data + (begin + inside) * kWordBytes, cut.team * kWordBytes, end - begin - inside,
+            cut.team);
+      else if constexpr (kHas == kWordGaps)
+        add_with_gaps(mine, data, row_pitch, x.columns / kVector, begin + inside, end, cut.team);
+      else
+        add_elements(mine, data, row_pitch, x.columns, begin + inside, end, cut.team);
+    }
     // Columns of a power of two come again inside a word.
     i32 width = kVector;
 #pragma unroll
@@ -182,8 +223,13 @@ struct OverRows {
     for (Total& value : mine) value = none<kKind>();
     if (own < words) {
       const i64 pitch = x.row_stride * kBytes;
-      add(mine, x.data + g * x.group_stride * kBytes + (begin + group) * pitch + word * i32(kWordBytes),
-          cut.groups * pitch, end - begin - group, cut.groups);
+      const u8* const data = x.data + g * x.group_stride * kBytes;
+      if constexpr (kHas == kNoGaps)
+        add(mine, data + (begin + group) * pitch + word * i32(kWordBytes), cut.groups * pitch,
+            end - begin - group, cut.groups);
+      else
+        add_elements(mine, data, pitch, x.columns, (begin + group) * across + word, end * across,
+                     i64(cut.groups) * across);
     }
     if (cut.groups == 1) {
       if (own < words) store_word(i32(g), part, word, mine);
@@ -231,7 +277,9 @@ struct Reduction {
   static constexpr bool kSplit = Config::kSplit != 0, kShort = Config::kShort != 0;
   // Without it the compiler takes more registers, and less is under way.
   static constexpr i32 kHeld = Config::kWords * kVector * size_of(kIn) / 4;  // registers, for loads
-  static constexpr bool kIsSmall = kVector > 1 && kHeld <= 32 && sizeof(Total) == sizeof(float);
+  static constexpr i32 kHas = Config::kGaps;
+  static constexpr bool kIsSmall = kHas == kNoGaps && kVector > 1 && kHeld <= 32 &&
+                                   sizeof(Total) == sizeof(float);
   static constexpr u32 kCtas = (kShort ? 6 : kIsSmall ? 4 : 2) * 256 / kThreads;
   static constexpr i32 kCluster = Config::kCluster;
   static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0, true, RowsForm::kMostGroups,
@@ -263,7 +311,7 @@ struct Reduction {
       for (i32 i = 0; i < kVector; ++i) store(g, part, word * kVector + i, values[i]);
     };
     if constexpr (kShort) {
-      using Work = ShortLines<kKind, kIn, kVector, kThreads>;
+      using Work = ShortLines<kKind, kIn, kVector, kThreads, kHas != kNoGaps>;
       Work::run(x, short_cut(x.rows, x.columns, kVector, size_of(kIn)), store, store_word);
     } else {
       Total* chip;
@@ -274,7 +322,8 @@ struct Reduction {
         chip = own;
       }
       using Word = typename WordOf<kIn, kVector>::Type;
-      using Work = OverRows<kKind, Word, kVector, size_of(kIn), kThreads, Config::kWords, kCluster>;
+      using Work =
+          OverRows<kKind, Word, kVector, size_of(kIn), kThreads, Config::kWords, kCluster, kHas, One<kIn>>;
       if constexpr (kForm.lines)
         Work::along_lines(x, cut, chip, store);
       else

@@ -18,6 +18,13 @@ struct RowsForm {
   static constexpr i32 kMostGroups = 8;
 };
 
+// Where the words of x lie. The order of a sum does not depend on it.
+enum RowsGaps : int {
+  kNoGaps,    // as the form says
+  kWordGaps,  // each in a row, at multiples of 16 bytes
+  kAnyGaps    // anywhere
+};
+
 struct RowsCut {
   i32 team;    // lines: threads that share a line. columns: neighbouring words of a CTA
   i32 groups;  // lines: those of a CTA. columns: rows that a CTA takes at once

@@ -1,7 +1,7 @@
 // Reduces lines [M, D] of which a CTA copies many to its shared memory at once, end to end as they lie in memory, and adds them up
 // from there: so short that a CTA for each, or for as many as it has threads, would have little under way. Included by over_rows.cuh.
 
-template <i32 kKind, DType kIn, i32 kVector, i32 kThreads>
+template <i32 kKind, DType kIn, i32 kVector, i32 kThreads, bool kHasGaps>
 struct ShortLines {
   using Word = typename WordOf<kIn, kVector>::Type;
 
@@ -11,8 +11,11 @@ struct ShortLines {
     auto* const chip = reinterpret_cast<uint4*>(arch::dynamic_shared());
     const i64 line_bytes = i64(x.rows) * x.columns * size_of(kIn), first = i64(ThisCta::number()) * cut.lines;
     const i32 lines = i32(least(cut.lines, x.groups - first));
-    const i32 shift = i32(first * line_bytes % 16);  // copies begin at words of 16 bytes
-    bring(chip, x.data + first * line_bytes - shift, shift + lines * i32(line_bytes));
+    const i32 shift = kHasGaps ? 0 : i32(first * line_bytes % 16);  // copies begin at words of 16 bytes
+    if constexpr (kHasGaps)
+      gather(chip, x, first, lines * x.rows);
+    else
+      bring(chip, x.data + first * line_bytes - shift, shift + lines * i32(line_bytes));
     const u8* const begin = reinterpret_cast<const u8*>(chip) + shift;
     const u32 all = u32(lines * cut.units * cut.team), team = u32(cut.team), units = u32(cut.units);
 #pragma unroll 1
@@ -40,6 +43,19 @@ struct ShortLines {
       arch::copy_bytes(chip + i, from + i * 16, bytes - i * 16 < 16 ? bytes - i * 16 : 16);
     arch::commit_copies();
     arch::wait_copies(0);
+    ThisCta::sync();
+  }
+  // Closes the gaps of `rows` rows from line `first` on.
+  static void gather(uint4* chip, const Rows& x, i64 first, i32 rows) {
+    for (i32 i = ThisCta::thread(); i < rows * x.columns; i += kThreads) {
+      const i32 row = i / x.columns, line = row / x.rows;
+      const i64 at =
+          (first + line) * x.group_stride + (row - line * x.rows) * x.row_stride + i - row * x.columns;
+      if constexpr (size_of(kIn) == 2)
+        reinterpret_cast<u16*>(chip)[i] = reinterpret_cast<const u16*>(x.data)[at];
+      else
+        reinterpret_cast<u32*>(chip)[i] = reinterpret_cast<const u32*>(x.data)[at];
+    }
     ThisCta::sync();
   }
   // Adds terms number `member`, `member` + team, ... of a unit, whose first is word `at`.
