@@ -79,16 +79,17 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// The values, with 0 for those that are infinite: the lse of a query without keys does not move.
-std::vector<double> finite(std::vector<double> values) {
-  for (double& v : values)
-    if (std::isinf(v)) v = 0;
+// The values, with 0 for some.
+std::vector<double> without(bool (*is_left_out)(double), std::vector<double> values) {
+  std::ranges::replace_if(values, is_left_out, 0.0);
   return values;
 }
-std::vector<double> numbers(std::vector<double> values) {
-  for (double& v : values)
-    if (std::isnan(v)) v = 0;
-  return values;
+// The lse of a query without keys is, and does not move.
+bool is_infinite(double value) {
+  return std::isinf(value);
+}
+bool is_nan(double value) {
+  return std::isnan(value);
 }
 
 // A case of an op and its gradient in fp64. L = sum of y * dy over the outputs; dy is 0 where y is NaN on purpose.
@@ -128,12 +129,12 @@ class Gradient {
       double loss = 0;
       for (const Argument& a : forward_.arguments)
         if (a.writes && a.tensor->rank > 0)
-          loss += dot(finite(values_.of(*a.tensor)), values_.of(at("d" + a.name)));
+          loss += dot(without(is_infinite, values_.of(*a.tensor)), values_.of(at("d" + a.name)));
       return loss;
     };
     const double up = moved(step), down = moved(-step), found = (up - down) / (2 * step);
     values_.of(x) = before;
-    const std::vector<double> gradient = has_nan_ ? numbers(values_.of(dx)) : values_.of(dx);
+    const std::vector<double> gradient = has_nan_ ? without(is_nan, values_.of(dx)) : values_.of(dx);
     const double told = sign * dot(gradient, direction), size = std::sqrt(dot(gradient, gradient));
     return std::abs(found - told) / (1 + size);
   }

@@ -102,12 +102,12 @@ def test_fakes_have_the_shapes_and_dtypes_that_calls_have(name):
     "name", ["rms_norm", "layer_norm", "gated_activation", "matmul", "rope", "argmax", "softmax"]
 )
 def test_opcheck(name):
+    cases = [each for each in small_cases(name) if "float32" in str(each[1]["tensors"])]
+    given = [(tensors_of(name, *each), each[1]["attributes"]) for each in cases]
     # opcheck takes NaN for unequal to itself.
-    for number, case in small_cases(name):
-        given = tensors_of(name, number, case)
-        if "float32" in str(case["tensors"]) and all(x.float().isfinite().all() for x in given.values()):
-            inputs = given
-            attributes = case["attributes"]
+    inputs, attributes = [
+        each for each in given if all(x.float().isfinite().all() for x in each[0].values())
+    ][-1]
     positional = tuple(inputs.get(each.name) for each in info(name).inputs)
     tests = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
     torch.library.opcheck(registered(name).default, positional, attributes, test_utils=tests)

@@ -32,23 +32,15 @@ struct Ties {
   float most, count;
 };
 template <i32 kKind>
-struct StateOf {
-  using Type = float;
-};
-template <>
-struct StateOf<kReduceTies> {
-  using Type = Ties;
-};
-template <i32 kKind>
-using State = typename StateOf<kKind>::Type;
-
-template <i32 kKind>
-inline State<kKind> none() {
+inline auto none() {
   if constexpr (kKind == kReduceTies)
-    return {identity(Max()), 0};
+    return Ties{identity(Max()), 0};
   else
     return kKind == kReduceMax ? identity(Max()) : 0.0f;
 }
+template <i32 kKind>
+using State = decltype(none<kKind>());
+
 template <i32 kKind>
 inline float both(float a, float b) {
   return kKind == kReduceMax ? arch::max_or_nan(a, b) : a + b;

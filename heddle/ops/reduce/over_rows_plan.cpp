@@ -81,6 +81,13 @@ std::vector<OpConfig> over_rows_configs(const RowsWork& work) {
           config(128, words).reordering()};
 }
 
+void add_launch(KernelPlan& plan, const char* name, i64 grid, i32 threads) {
+  constexpr i64 kMostCtas = 0x7fffffff;
+  if (grid > kMostCtas)
+    plan.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
+  plan.launches.push_back({.name = name, .grid = u32(grid), .threads = u32(threads)});
+}
+
 KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, const OpConfig& wanted) {
   KernelPlan made{.why_not = misfit(work), .file = "sm80"};
   if (!made.why_not.empty()) return made;
@@ -97,15 +104,10 @@ KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, cons
                             {"split", cut.parts > 1},  {"short", of_short > 0},
                             {"cluster", form.cluster}, {"gaps", gaps_of(work.x, form, of_short > 0)},
                             {"kind", work.kind}};
-  const auto add = [&](const char* name, i64 grid) {
-    constexpr i64 kMostCtas = 0x7fffffff;
-    if (grid > kMostCtas)
-      made.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
-    made.launches.push_back({.name = name, .grid = u32(grid), .threads = u32(form.threads)});
-  };
-  add("Kernel", of_short > 0
-                    ? ceil_div(groups, short_cut(rows, columns, of_short, size_of(work.x.dtype)).lines)
-                    : rows_grid(groups, columns, form, cut));
+  add_launch(made, "Kernel",
+             of_short > 0 ? ceil_div(groups, short_cut(rows, columns, of_short, size_of(work.x.dtype)).lines)
+                          : rows_grid(groups, columns, form, cut),
+             form.threads);
   constexpr i32 kWord = 16;  // the first line begins inside of one
   if (of_short > 0) made.launches[0].shared_bytes = kShortBytes + kWord;
   if (form.cluster > 1) {
@@ -115,7 +117,8 @@ KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, cons
   }
   if (cut.parts == 1) return made;
   const RowsForm last = parts_form(columns, form.threads);
-  add("Finish", rows_grid(groups, columns, last, rows_cut(cut.parts, columns, last)));
+  add_launch(made, "Finish", rows_grid(groups, columns, last, rows_cut(cut.parts, columns, last)),
+             form.threads);
   made.workspace_bytes = i64(groups) * cut.parts * columns * work.state_bytes;
   return made;
 }

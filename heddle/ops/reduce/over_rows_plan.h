@@ -20,6 +20,9 @@ using RowsWorkRule = RowsWork (*)(const std::byte* args);
 KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, const OpConfig& wanted);
 std::vector<OpConfig> over_rows_configs(const RowsWork& work);
 
+// Adds a launch to a plan, or says why it has too many CTAs.
+void add_launch(KernelPlan& plan, const char* name, i64 grid, i32 threads);
+
 // Gives an op its kernel and the kernel's configurations: threads of a CTA, and words that a thread loads at once.
 void set_over_rows_kernel(OpSpec& op, RowsWorkRule rule);
 

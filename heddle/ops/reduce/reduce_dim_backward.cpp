@@ -60,13 +60,6 @@ bool is_dense(const Tensor& tensor) {
          (tensor.size[0] == 1 || tensor.stride[0] == line);
 }
 
-void add_launch(KernelPlan& plan, i64 grid, i32 threads) {
-  constexpr i64 kMostCtas = 0x7fffffff;
-  if (grid > kMostCtas)
-    plan.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
-  plan.launches.push_back({.grid = u32(grid), .threads = u32(threads)});
-}
-
 std::string why_not(const ReduceDimBackward& a, const KernelTarget& target) {
   constexpr i32 kFirstArch = 80;
   if (target.arch < kFirstArch) return "it is written for compute capability 8.0 and later";
@@ -95,7 +88,7 @@ KernelPlan plan_of_max(const ReduceDimBackward& a, const KernelTarget& target, c
   made.workspace_bytes += i64(a.x.size[0]) * a.x.size[2] * work.state_bytes;
   const auto threads = i32(made.constants.at("threads"));
   const GradientCut cut = gradient_cut(a.x.size[0], a.x.size[1], a.x.size[2], threads);
-  add_launch(made, cut.blocks * cut.slabs, threads);
+  add_launch(made, "Kernel", cut.blocks * cut.slabs, threads);
   return made;
 }
 
@@ -108,7 +101,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
   const i64 words = ceil_div(i64(a.dx.size[0]) * a.dx.size[1] * a.dx.size[2], 8);
   const i64 each = wanted.values().empty() ? 4 : wanted.at("words"), grid = ceil_div(words, each * kThreads);
   made.constants = OpConfig{{"kind", a.kind}, {"threads", kThreads}, {"words", each}};
-  add_launch(made, grid, kThreads);
+  add_launch(made, "Kernel", grid, kThreads);
   return made;
 }
 
