@@ -260,6 +260,18 @@ __forceinline__ void run_chain(B& block, C& chain, const TileCoord& tile) {
   block.inputs();  // in case the tile read none
 }
 
+template <class Main, class C, class B>
+__forceinline__ void run_chain(B& block, const u8* args, const TileCoord& tile) {
+  C chain{args};
+  run_chain<Main>(block, chain, tile);
+}
+// A function of its own, for code that a step runs once: optimising a kernel takes longer than optimising its parts. It has its own
+// block, because a block whose address is taken lies in local memory.
+template <class Main, class C, class B>
+__noinline__ void call_chain(B block, const u8* args, const TileCoord& tile) {
+  run_chain<Main, C>(block, args, tile);
+}
+
 // Copies the tile's weights from memory into the ring.
 template <class Main, class C, class L>
 inline void stream_chain(L& loader, const C& chain, const TileCoord& tile) {
