@@ -1,6 +1,4 @@
 // Compiles the device programs of real programs for each architecture, without a GPU.
-#include <algorithm>
-
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -101,21 +99,6 @@ TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
               std::string::npos);
   }
   for (const cuda::Compiled& compiled : cuda::compile(requests)) EXPECT_FALSE(compiled.kernels.empty());
-}
-
-// An opcode that a step runs once, without weights, is a function of its own; layers are inlined.
-TEST(MegakernelSource, CallsWhatAStepRunsOnce) {
-  const Program program = planner_of_test().program(1, 1);
-  const std::string source = cuda::megakernel_source(program, "sm_90a", Knowledge::kSizes);
-  const auto way_of = [&](const std::string& op) {
-    const auto has = [&](const Opcode& opcode) { return opcode.ops[opcode.main] == op; };
-    const auto found = std::ranges::find_if(program.opcodes, has);
-    const std::string text = fmt::format("    case {}: return run_chain<", found - program.opcodes.begin());
-    return source.find(text) == std::string::npos ? "called" : "inlined";
-  };
-  EXPECT_STREQ(way_of("sample"), "called");
-  EXPECT_STREQ(way_of("attention"), "inlined");
-  EXPECT_STREQ(way_of("linear"), "inlined");
 }
 
 TEST(MegakernelSource, SaysWhetherAllWeightsComeThroughTheRing) {

@@ -9,6 +9,7 @@ namespace sample {
 
 struct DeviceBody : Body {
   static constexpr i32 kMostSlices = 4096;  // whose sums lie on chip
+  static constexpr bool kIsCalled = true;   // a third of a megakernel's instructions, once a step
 
   template <i32 kOfWarp, class Block, class Row>
   static bool find_in_registers(Block& block, const Row& row, const Slices& parts, const Limit& limit,

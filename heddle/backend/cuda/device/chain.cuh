@@ -244,16 +244,21 @@ __forceinline__ void run_chain(B& block, C& chain, const TileCoord& tile) {
   block.inputs();  // in case the tile read none
 }
 
+// A function of its own. It has its own block, because a block whose address is taken lies in local memory.
 template <class Main, class C, class B>
-__forceinline__ void run_chain(B& block, const u8* args, const TileCoord& tile) {
+__noinline__ void call_chain(B block, const u8* args, const TileCoord& tile) {
   C chain{args};
   run_chain<Main>(block, chain, tile);
 }
-// A function of its own, for code that a step runs once: optimising a kernel takes longer than optimising its parts. It has its own
-// block, because a block whose address is taken lies in local memory.
+// Runs one of a kernel's many chains. A body may say that it is called: optimising a kernel takes longer than optimising its parts.
 template <class Main, class C, class B>
-__noinline__ void call_chain(B block, const u8* args, const TileCoord& tile) {
-  run_chain<Main, C>(block, args, tile);
+__forceinline__ void run_chain_of_many(B& block, const u8* args, const TileCoord& tile) {
+  if constexpr (requires { Main::Body::kIsCalled; }) {
+    call_chain<Main, C>(block, args, tile);
+  } else {
+    C chain{args};
+    run_chain<Main>(block, chain, tile);
+  }
 }
 
 // Copies the tile's weights from memory into the ring.

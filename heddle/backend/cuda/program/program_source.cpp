@@ -320,18 +320,6 @@ void standalone(const __grid_constant__ heddle::OpGrid grid, const __grid_consta
                      kStandaloneThreads, takes_weight(op) ? ", 1" : "", ranges, op.name);
 }
 
-namespace {
-
-// Says whether a step runs an opcode for one call alone, and without weights: such code need not be inlined.
-bool runs_once(const Program& program, size_t opcode) {
-  const auto is_of = [&](const Call& call) { return call.opcode == opcode; };
-  return std::ranges::count_if(program.calls, is_of) == 1 &&
-         std::ranges::none_of(program.opcodes[opcode].ops,
-                              [](const std::string& op) { return takes_weight(get_op(op)); });
-}
-
-}  // namespace
-
 std::string megakernel_source(const Program& program, const std::string& arch, Knowledge knowledge) {
   std::vector<KnownArgs> known;
   for (size_t i = 0; i < program.opcodes.size(); ++i) known.push_back(known_args(program, i, knowledge));
@@ -339,8 +327,7 @@ std::string megakernel_source(const Program& program, const std::string& arch, K
   for (size_t i = 0; i < program.opcodes.size(); ++i) {
     streams +=
         fmt::format("    case {0}: return stream_chain<Main{0}>(loader, Chain{0}{{args}}, tile);\n", i);
-    runs += fmt::format("    case {0}: return {1}_chain<Main{0}, Chain{0}>(block, args, tile);\n", i,
-                        runs_once(program, i) ? "call" : "run");
+    runs += fmt::format("    case {0}: return run_chain_of_many<Main{0}, Chain{0}>(block, args, tile);\n", i);
   }
   return types_source(program.opcodes, known, KernelTraits::of(program, arch), arch) +
          fmt::format(R"(namespace heddle::device {{
