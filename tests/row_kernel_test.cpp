@@ -114,7 +114,11 @@ TEST(RowKernel, AClusterKeepsALongRowThatRegistersDoNotHold) {
 }
 
 TEST(RowKernel, SaysWhyARowIsReadTwice) {
-  const KernelPlan plan = plan_of("softmax", softmax(3, 1 << 20, DType::kF32));
+  EXPECT_EQ(plan_of("softmax", softmax(3, 1 << 20, DType::kF32)).note,
+            "a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
+  const Tensor y = dense(DType::kBf16, {3, 1 << 20});
+  const KernelPlan plan =
+      plan_of("softmax_backward", inferred("softmax_backward", SoftmaxBackward{.y = y, .dy = y}));
   EXPECT_EQ(plan.note,
             "a part of a row is read twice, because 262272 bytes for each of 16 CTAs are more than 231424");
   EXPECT_EQ(plan.constants.at("kept"), 7228);

@@ -84,13 +84,19 @@ i32 most_cluster(const KernelTarget& target) {
   return target.arch < kServer[0] ? 0 : std::ranges::find(kServer, target.arch) != std::end(kServer) ? 16 : 8;
 }
 
-// Sizes of clusters that hold a row, the default first; the largest where none does.
+// True where a cluster's memory holds at least half of a row that it does not hold.
+bool keeps_part(const RowWork& work, const KernelTarget& target) {
+  const i32 most = most_cluster(target);
+  return work.keeps_part && most > 0 && slice_bytes(work, most) <= 2 * most_slice_bytes(target);
+}
+
+// Sizes of clusters that hold a row, the default first; the largest where it keeps a part.
 std::vector<i32> clusters(const RowWork& work, const KernelTarget& target) {
   std::vector<i32> all;
   if (work.kept == 0) return all;
   for (i32 cluster = 1; cluster <= most_cluster(target); cluster *= 2)
     if (slice_bytes(work, cluster) <= most_slice_bytes(target)) all.push_back(cluster);
-  if (all.empty() && most_cluster(target) > 0) all.push_back(most_cluster(target));
+  if (all.empty() && keeps_part(work, target)) all.push_back(most_cluster(target));
   const auto cost = [&](i32 cluster) {
     const bool is_large = slice_bytes(work, cluster) > kSliceBytes + kExchangeBytes;
     return std::pair(is_large, is_large ? -cluster : cluster);
@@ -137,15 +143,14 @@ bool is_long(const RowWork& work) {
          std::ranges::none_of(kRowShapes, [&](const Shape& shape) { return fits(work, shape); });
 }
 
-// `kept`: eights that each CTA keeps; 0: all that it has.
+// `kept`: eights that each CTA keeps, where it has more.
 std::vector<OpConfig> cluster_configs(const RowWork& work, const KernelTarget& target) {
   std::vector<OpConfig> all;
   for (const i32 cluster : clusters(work, target)) {
     const i64 most = most_slice_bytes(target), kept = (most - kExchangeBytes) / kept_bytes(work);
-    const OpConfig config{{kKernelValue, 1},
-                          {"threads", kClusterThreads},
-                          {"cluster", cluster},
-                          {"kept", slice_bytes(work, cluster) <= most ? 0 : kept}};
+    OpConfig config{{kKernelValue, 1}, {"threads", kClusterThreads}, {"cluster", cluster}};
+    if (slice_bytes(work, cluster) > most)
+      config = {{kKernelValue, 1}, {"threads", kClusterThreads}, {"cluster", cluster}, {"kept", kept}};
     all.push_back(all.empty() ? config : config.reordering());
   }
   return all;
@@ -228,8 +233,9 @@ std::string why_twice(const RowWork& work, const KernelTarget& target) {
   if (work.kept == 0) return "";
   const i32 most = most_cluster(target);
   if (most == 0) return "a row is read twice, because the device has no clusters";
-  return fmt::format("a part of a row is read twice, because {} bytes for each of {} CTAs are more than {}",
-                     slice_bytes(work, most), most, most_slice_bytes(target));
+  return fmt::format("{} is read twice, because {} bytes for each of {} CTAs are more than {}",
+                     keeps_part(work, target) ? "a part of a row" : "a row", slice_bytes(work, most), most,
+                     most_slice_bytes(target));
 }
 
 KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig& wanted) {
@@ -249,7 +255,7 @@ KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig&
     launch.name = "ClusterKernel";
     launch.cluster = u32(config.at("cluster"));
     launch.shared_bytes = std::min(slice_bytes(work, i32(launch.cluster)), most_slice_bytes(target));
-    if (config.at("kept") > 0) made.note = why_twice(work, target);
+    if (config.contains("kept")) made.note = why_twice(work, target);
   } else if (is_long(work)) {
     made.note = why_twice(work, target);
   }

@@ -33,6 +33,7 @@ struct RowWork {
   // kRows: the file has a ClusterKernel too, which keeps the rows of so many of the first matrices in the shared memory of a
   // cluster, and so reads them once.
   i32 kept = 0;
+  bool keeps_part = false;  // of rows that it does not hold, too
   bool adds_up = true;  // the configuration decides the order of a sum
 };
 

