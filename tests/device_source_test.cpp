@@ -101,6 +101,29 @@ TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
   for (const cuda::Compiled& compiled : cuda::compile(requests)) EXPECT_FALSE(compiled.kernels.empty());
 }
 
+TEST(MegakernelSource, SaysWhetherAllWeightsComeThroughTheRing) {
+  const Planner planner = planner_of_test();
+  EXPECT_TRUE(cuda::KernelTraits::of(planner.program(1, 1), "sm_90a").draws);
+  EXPECT_FALSE(cuda::KernelTraits::of(planner.program(64, 2), "sm_90a").draws);
+}
+
+// The compiler knows what follows from an assumption: the branch to a row that is not aligned is gone.
+TEST(MegakernelSource, KnowsWhatFollowsFromAnAssumption) {
+  if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
+  const std::string text = R"(#include "heddle/base/types.h"
+#include "heddle/backend/cuda/arch/sm80.cuh"
+using namespace heddle;
+__noinline__ void is_not_aligned(u8* row) { *row = u8(row[7] * row[9]); }
+extern "C" __global__ void call(u8* data, int row) {
+  device::arch::assume(reinterpret_cast<u64>(data) % 16 == 0);
+  if (u8* const at = data + i64(row) * 32; reinterpret_cast<u64>(at) % 16 != 0) is_not_aligned(at);
+}
+)";
+  const cuda::Compiled compiled = cuda::compile(cuda::CompileRequest{"assumption", text, "sm_90a", {}});
+  ASSERT_EQ(compiled.kernels.size(), 1u) << compiled.log;
+  EXPECT_EQ(compiled.kernels.front().name, "call");
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, DeviceSource, testing::Values("sm_90a", "sm_80"));
 
 }  // namespace

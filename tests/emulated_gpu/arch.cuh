@@ -8,6 +8,9 @@ namespace heddle::device::arch {
 
 constexpr u32 kLoaderThreads = 1;
 
+inline void assume(bool holds) {
+  if (!holds) __builtin_unreachable();
+}
 inline float reciprocal(float x) {
   return 1 / x;
 }

@@ -49,7 +49,7 @@ struct Scratch {
     const bool fits = chip_used + bytes <= chip_bytes && bytes <= most_on_chip;
     u8* at = fits ? chip() + chip_used : spill() + spill_used;
     (fits ? chip_used : spill_used) += bytes;
-    if (reinterpret_cast<u64>(at) % kScratchUnit != 0) __builtin_unreachable();
+    arch::assume(reinterpret_cast<u64>(at) % kScratchUnit == 0);
     return at;
   }
 

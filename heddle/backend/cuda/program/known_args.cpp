@@ -48,9 +48,7 @@ struct Facts {
     if (dim.name == "M" || dim.name == "T") return knows_rows;
     return dim.scale > 1 || (dim.name != "P" && dim.name != ".");
   }
-  void assume(const std::string& condition) {
-    all.push_back(fmt::format("if (!({})) __builtin_unreachable();", condition));
-  }
+  void assume(const std::string& condition) { all.push_back(fmt::format("arch::assume({});", condition)); }
   void set(const std::string& name, i64 value) { all.push_back(fmt::format("a.{} = {};", name, value)); }
   void add_number(const std::string& name, i64 value) {
     const bool is_form = value >= 0 && value <= kLargestForm && (value & (value - 1)) == 0;
