@@ -34,7 +34,7 @@ struct RowWork {
   // cluster, and so reads them once.
   i32 kept = 0;
   bool keeps_part = false;  // it may keep a part of longer rows
-  bool adds_up = true;  // the configuration decides the order of a sum
+  bool adds_up = true;      // the configuration decides the order of a sum
 };
 
 using RowRule = RowWork (*)(const std::byte* args);
