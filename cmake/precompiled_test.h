@@ -1,6 +1,7 @@
 // The same for tests.
 #pragma once
 
+#include <filesystem>
 #include <random>
 
 #include <gtest/gtest.h>
