@@ -19,6 +19,24 @@ Region region_of_pairs(const Tensor& tensor, Region region, std::span<const std:
 
 }  // namespace
 
+OpSpec::OpSpec() = default;
+OpSpec::OpSpec(const OpSpec&) = default;
+OpSpec::OpSpec(OpSpec&&) noexcept = default;
+OpSpec& OpSpec::operator=(const OpSpec&) = default;
+OpSpec& OpSpec::operator=(OpSpec&&) noexcept = default;
+OpSpec::~OpSpec() = default;
+
+OpSpec op_with(const char* name, const char* doc, const ArgsType& type) {
+  OpSpec spec;
+  spec.name = name;
+  spec.doc = doc;
+  spec.args_fields = type.count;
+  spec.defaults.resize(type.size);
+  type.list(spec.defaults.data(), spec.fields);
+  find_attribute_dims(spec.fields);
+  return spec;
+}
+
 Region region_of(const Tensor& tensor, Access access, std::span<const std::array<i32, 2>> box) {
   Region region;
   region.buffer = tensor.buffer;
