@@ -2,7 +2,6 @@
 // rules is needed. HEDDLE_TEST_SCALE=15 plants more than 10,000 of nearly every kind.
 #include <array>
 #include <map>
-#include <regex>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,6 +12,7 @@
 #include "heddle/ir/registry.h"
 #include "heddle/model/build/family.h"
 #include "heddle/schedule/schedule.h"
+#include "heddle/text/unicode/regex.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/rounds.h"
@@ -36,10 +36,11 @@ Program sound_program(u64 seed) {
 
 // A message about two accesses names both instructions, their nodes and the bytes.
 bool names_both(const Fault& fault) {
-  static const std::regex place(R"(worker \d+ #\d+ \(.+?\[.+?\] tile)");
-  const std::string& text = fault.message;
-  return std::distance(std::sregex_iterator(text.begin(), text.end(), place), {}) >= 2 &&
-         text.find(" bytes [") != std::string::npos;
+  static const Regex place(R"(worker \d+ #\d+ \(.+?\[.+?\] tile)");
+  Regex::Scratch scratch;
+  int places = 0;
+  place.for_each_match(fault.message, scratch, [&](Regex::Span) { ++places; });
+  return places >= 2 && fault.message.find(" bytes [") != std::string::npos;
 }
 
 bool says(const CheckReport& report, const PlantedFault& fault) {
