@@ -18,6 +18,8 @@ if(HEDDLE_DEBUG_CHECKS)
 endif()
 if(HEDDLE_SANITIZE)
   target_compile_definitions(heddle_flags INTERFACE HEDDLE_SANITIZED=1)  # limits of time do not count
+  # Texts of messages are checked when they are used: another build has checked them as it compiled.
+  target_compile_definitions(heddle_flags INTERFACE FMT_CONSTEVAL=)
   target_compile_options(heddle_flags INTERFACE -fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
   # The address sanitizer sees the accesses that these would warn of; without them bodies compile four times as fast.

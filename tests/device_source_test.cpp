@@ -25,9 +25,6 @@ Planner planner_of_test() {
 // kernel takes the calls that matter. Generic bodies are compiled for the newer architecture alone, and only that one's
 // code is optimised, before all others: NVRTC optimises less after unoptimised code (jit.h).
 TEST_P(DeviceSource, OpsByThemselvesCompile) {
-#ifdef HEDDLE_SANITIZED
-  GTEST_SKIP() << "minutes of NVRTC, which no sanitizer sees into: left to builds without one";
-#endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;
   const bool is_optimised = GetParam() == "sm_90a";
@@ -55,9 +52,6 @@ TEST_P(DeviceSource, OpsByThemselvesCompile) {
 }
 
 TEST_P(DeviceSource, Compiles) {
-#ifdef HEDDLE_SANITIZED
-  GTEST_SKIP() << "minutes of NVRTC, which no sanitizer sees into: left to builds without one";
-#endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
   std::vector<cuda::CompileRequest> requests;
   const std::vector<std::string> options = cuda::unoptimised_options();
