@@ -252,11 +252,11 @@ class Misfits {
 
   void look_at(const GradientCall& step) {
     const OpSpec* called = find_op(step.op);
-    if (!called) return wrong.push_back(step.op + " is no op");
+    if (!called) return wrong.push_back(fmt::format("{} is no op", step.op));
     const std::vector<Argument> arguments = Call(*called).arguments;
     for (const auto& [argument, value] : step.values)
       if (std::ranges::none_of(arguments, [&](const Argument& a) { return a.name == argument; }))
-        wrong.push_back(step.op + " has no argument " + argument);
+        wrong.push_back(fmt::format("{} has no argument {}", step.op, argument));
     // dimension of the called op -> dimension of the differentiated one
     std::map<std::string, std::string> names;
     for (const Argument& a : arguments)
@@ -269,18 +269,22 @@ class Misfits {
     const std::string given(step.value_of(a.name)), value = without_transposition(given);
     unread_.erase(value);
     if (!known_.contains(value) && a.optional) return;  // left out
-    if (!known_.contains(value)) return wrong.push_back(step.op + " reads " + value + ", which is not there");
+    if (!known_.contains(value))
+      return wrong.push_back(fmt::format("{} reads {}, which is not there", step.op, value));
     Dims dims = known_[value];
-    if (value != given && !a.transposed) wrong.push_back(step.op + "." + a.name + " is never transposed");
+    if (value != given && !a.transposed)
+      wrong.push_back(fmt::format("{}.{} is never transposed", step.op, a.name));
     if (value != given) std::swap(dims[dims.size() - 2], dims.back());
-    compare(step.op + "." + a.name, split(a.dims), value, dims, names);
+    compare(fmt::format("{}.{}", step.op, a.name), split(a.dims), value, dims, names);
   }
   void write(const GradientCall& step, const Argument& a, std::map<std::string, std::string>& names) {
     const std::string value(step.value_of(a.name));
-    if (known_.contains(value)) return wrong.push_back(step.op + " writes " + value + ", which is there");
+    if (known_.contains(value))
+      return wrong.push_back(fmt::format("{} writes {}, which is there", step.op, value));
     Dims dims = split(a.dims);
     if (wanted_.contains(value))
-      return compare(step.op + "." + a.name, dims, value, known_[value] = wanted_[value], names);
+      return compare(fmt::format("{}.{}", step.op, a.name), dims, value, known_[value] = wanted_[value],
+                     names);
     for (std::string& dim : dims) dim = names.contains(dim) ? names[dim] : fmt::format("{} {}", step.op, dim);
     known_[value] = dims;
     unread_.insert(value);

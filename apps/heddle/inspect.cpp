@@ -30,11 +30,11 @@ double megabytes(i64 bytes) {
 }
 
 // The number of parameters, and the memory that they and one position of the KV pages take.
-struct Sizes {
+struct ModelSizes {
   i64 parameters = 0, weight_bytes = 0, page_bytes = 0;
   size_t matrices = 0, vectors = 0;
 
-  explicit Sizes(const ModelGraph& model) {
+  explicit ModelSizes(const ModelGraph& model) {
     for (const auto& [name, weight] : model.weights) {
       ++matrices;
       parameters += i64(weight.rows()) * weight.cols;
@@ -54,7 +54,7 @@ struct Sizes {
 void show_model(const std::string& folder, const Planner& planner) {
   const ModelInfo& info = planner.model().info();
   const Capacity& capacity = planner.capacity();
-  const Sizes sizes(planner.graph(1, 1));
+  const ModelSizes sizes(planner.graph(1, 1));
   print("{}\n", folder);
   print("  family    {}: {} layers, {} key/value heads of {}, vocabulary {}, {} positions\n", info.family,
         info.layers, info.kv_heads, info.head_dim, info.vocab, info.max_positions);

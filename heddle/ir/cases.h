@@ -10,8 +10,8 @@
 namespace heddle {
 
 // An input of a case, by shape and dtype. The harness gives it memory and values.
-inline Tensor input(DType dtype, std::vector<i32> shape) {
-  return dense(dtype, std::move(shape));
+inline Tensor input(DType dtype, Sizes shape) {
+  return dense(dtype, shape);
 }
 
 inline Weight weight_input(DType dtype, i32 rows, i32 cols) {

@@ -21,7 +21,7 @@ bool is_name(std::string_view name) {
 
 }  // namespace
 
-OpConfig::OpConfig(std::initializer_list<Value> values) {
+OpConfig::OpConfig(std::initializer_list<std::pair<std::string_view, i64>> values) {
   for (const auto& [name, value] : values) add(name, value);
 }
 

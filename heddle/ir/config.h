@@ -20,7 +20,7 @@ class OpConfig {
   OpConfig() = default;
   // Throws Error(kInvalidArgument) when a name is empty, comes twice, or does not consist of [a-z0-9_] after
   // a first letter.
-  OpConfig(std::initializer_list<Value> values);
+  OpConfig(std::initializer_list<std::pair<std::string_view, i64>> values);
   // Marks a configuration that adds terms in another order than the op's first one. Its results differ in
   // their last bits, so it is chosen only where the caller allows that.
   OpConfig reordering() const;

@@ -2,7 +2,6 @@
 // data for code that differentiates (an autograd function, a test); engine and check know nothing of it.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,10 +14,10 @@ namespace heddle {
 //   other  a value that one call writes and later ones read
 //   dx^T   a matrix transposed, for an argument that takes a matrix either way
 // A packed weight is passed as a plain matrix. An attribute takes the differentiated op's attribute of the
-// same name, and otherwise its default. A call may be left out if no value that it writes is wanted.
+// same name, and otherwise its default. A call may be left out if no value that it writes is wanted. Names are literals.
 struct GradientCall {
-  std::string op;
-  std::vector<std::pair<std::string, std::string>>
+  std::string_view op;
+  std::vector<std::pair<std::string_view, std::string_view>>
       values;  // {argument, value}; left out when the names are equal
 
   std::string_view value_of(std::string_view argument) const {

@@ -37,8 +37,8 @@ u32 Graph::add_buffer(Buffer buffer) {
   return u32(buffers_.size() - 1);
 }
 
-Tensor Graph::add_tensor(std::string name, BufferKind kind, DType dtype, std::vector<i32> shape) {
-  Tensor tensor = dense(dtype, std::move(shape));
+Tensor Graph::add_tensor(std::string name, BufferKind kind, DType dtype, Sizes shape) {
+  Tensor tensor = dense(dtype, shape);
   i64 bytes = size_of(dtype);
   for (int d = 0; d < tensor.rank; ++d) bytes *= tensor.size[d];
   tensor.buffer = add_buffer({.name = std::move(name), .kind = kind, .bytes = bytes});
@@ -75,9 +75,7 @@ Node& Graph::append(const OpSpec& op, std::string name, std::vector<std::byte> a
     if (!field.is_tensor()) continue;
     Tensor& value = field.tensor(args.data());
     if (field.writes() && !value.exists() && value.rank > 0)  // an output without a buffer gets one
-      value.buffer = add_tensor(name + "." + field.name, BufferKind::kActivation, value.dtype,
-                                {value.size, value.size + value.rank})
-                         .buffer;
+      value.buffer = add_tensor(name + "." + field.name, BufferKind::kActivation, value.dtype, value).buffer;
     check_place(*this, name, field, value);
   }
   nodes_.push_back({.name = std::move(name), .parts = {{&op, std::move(args)}}, .main = 0, .live = live_});

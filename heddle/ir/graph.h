@@ -8,6 +8,7 @@
 
 #include "heddle/ir/instruction.h"
 #include "heddle/ir/op.h"
+#include "heddle/ir/shape.h"
 #include "heddle/ir/step.h"
 
 namespace heddle {
@@ -78,7 +79,7 @@ class Graph {
  public:
   // Adds a buffer that holds a dense row-major tensor. Throws when the name is taken or a size is not
   // positive.
-  Tensor add_tensor(std::string name, BufferKind kind, DType dtype, std::vector<i32> shape);
+  Tensor add_tensor(std::string name, BufferKind kind, DType dtype, Sizes shape);
   u32 add_buffer(Buffer buffer);
 
   // Adds a call. Output tensors that do not exist yet get buffers named "<name>.<output>". Returns the

@@ -1,12 +1,14 @@
 #include "heddle/ir/rules.h"
 
+#include <algorithm>
+
 #include <fmt/ranges.h>
 
 namespace heddle {
 namespace {
 
-std::vector<i32> sizes(const Tensor& tensor) {
-  return {tensor.size, tensor.size + tensor.rank};
+bool has(const Tensor& tensor, Sizes shape) {
+  return std::equal(tensor.size, tensor.size + tensor.rank, shape.begin(), shape.end());
 }
 
 }  // namespace
@@ -18,9 +20,8 @@ void require_rank(const char* op, const char* argument, const Tensor& tensor, in
     require(tensor.size[d] > 0, "[{}] {} is {}; sizes must be positive", op, argument, shape_text(tensor));
 }
 
-void require_shape(const char* op, const char* argument, const Tensor& tensor, std::vector<i32> shape) {
-  require(sizes(tensor) == shape, "[{}] {} is {}; its shape must be {}", op, argument, shape_text(tensor),
-          shape);
+void require_shape(const char* op, const char* argument, const Tensor& tensor, Sizes shape) {
+  require(has(tensor, shape), "[{}] {} is {}; its shape must be {}", op, argument, shape_text(tensor), shape);
 }
 
 void require_dtype(const char* op, const char* argument, const Tensor& tensor, DType dtype) {
@@ -133,7 +134,7 @@ Region parts_of(const Tensor& parts, const TileCoord& tile, i32 part_rows) {
   return part_of(parts, Access::kWrite, {{first, last}, {0, parts.last()}});
 }
 
-Tensor dense(DType dtype, std::vector<i32> shape) {
+Tensor dense(DType dtype, Sizes shape) {
   constexpr i64 kMostElements = i64(1) << 62;
   require(shape.size() >= 1 && shape.size() <= kMaxRank, "[tensor] {} dimensions; must be 1 to {}",
           shape.size(), kMaxRank);
@@ -161,12 +162,12 @@ Tensor columns_of(Tensor matrix, i32 begin, i32 count) {
   return matrix;
 }
 
-void set_output(const char* op, const char* argument, Tensor& output, DType dtype, std::vector<i32> shape) {
+void set_output(const char* op, const char* argument, Tensor& output, DType dtype, Sizes shape) {
   if (output.rank == 0) {
     output = dense(dtype, shape);
     return;
   }
-  require(sizes(output) == shape, "[{}] {} is {}; the op makes {}", op, argument, shape_text(output), shape);
+  require(has(output, shape), "[{}] {} is {}; the op makes {}", op, argument, shape_text(output), shape);
   if (is_float(dtype))
     require_float(op, argument, output);
   else

@@ -13,14 +13,14 @@
 namespace heddle {
 
 void require_rank(const char* op, const char* argument, const Tensor& tensor, int rank);
-void require_shape(const char* op, const char* argument, const Tensor& tensor, std::vector<i32> shape);
+void require_shape(const char* op, const char* argument, const Tensor& tensor, Sizes shape);
 void require_dtype(const char* op, const char* argument, const Tensor& tensor, DType dtype);
 void require_float(const char* op, const char* argument, const Tensor& tensor);
 
 // Gives an output its sizes and, if it is not placed yet, its dtype and dense strides. An output that exists
 // must already have that shape.
-void set_output(const char* op, const char* argument, Tensor& output, DType dtype, std::vector<i32> shape);
-Tensor dense(DType dtype, std::vector<i32> shape);
+void set_output(const char* op, const char* argument, Tensor& output, DType dtype, Sizes shape);
+Tensor dense(DType dtype, Sizes shape);
 // A view of columns [begin, begin + count) of a matrix.
 Tensor columns_of(Tensor matrix, i32 begin, i32 count);
 

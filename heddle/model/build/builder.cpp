@@ -59,8 +59,7 @@ Tensor made_twice(Graph& graph, const Tensor& second) {
   Node& maker = graph.nodes().back();
   Tensor* copy = argument(maker.main_part(), "copy");
   HEDDLE_CHECK(copy);
-  return *copy = graph.add_tensor(maker.name + ".copy", BufferKind::kActivation, second.dtype,
-                                  {second.size, second.size + second.rank});
+  return *copy = graph.add_tensor(maker.name + ".copy", BufferKind::kActivation, second.dtype, second);
 }
 
 // Makes a tensor f32 wherever calls of the graph leave or read it.
@@ -88,7 +87,7 @@ Node& maker_of(Graph& graph, const Tensor& made) {
 Tensor again_in_f32(Graph& graph, const Node& norm) {
   Part part = norm.main_part();
   Tensor* y = argument(part, "y");
-  *y = dense(DType::kF32, {y->size, y->size + y->rank});
+  *y = dense(DType::kF32, *y);
   return *argument(graph.append(*part.op, norm.name + ".f32", std::move(part.args)).main_part(), "y");
 }
 

@@ -11,7 +11,7 @@ struct Layout {
   AttentionCut cut;
 };
 
-struct Sizes {
+struct HeadSizes {
   i32 heads, kv_heads, head_dim;
   i32 value_dim = head_dim;
   i32 block_heads = heads / kv_heads;
@@ -23,7 +23,7 @@ struct Scores {
   float softcap = 0;
 };
 
-Attention attention_args(const Layout& layout, const Sizes& sizes, DType rows, DType pages) {
+Attention attention_args(const Layout& layout, const HeadSizes& sizes, DType rows, DType pages) {
   const StepExample& step = layout.step;
   const auto of_step = [&](i32 heads, i32 dim) { return input(rows, {step.rows(), heads * dim}); };
   const auto in_pages = [&](i32 dim) {
@@ -65,10 +65,10 @@ void add_many_queries(std::vector<Case>& cases) {
   const Layout prompt{{{{0, 150}}}, {64, 4, 1, 64}};
   const Layout several{{{{37, 70}, {0, 33}, {130, 1}, {90, 5}, {203, 40}}, 4}, {32, 9, 1, 8}};
   const Layout parts{{{{70, 40}, {5, 3}, {300, 18}}, 8}, {16, 7, 3, 8}};
-  const Sizes all_sizes[] = {{8, 2, 64}, {8, 1, 64}, {2, 2, 128}, {5, 1, 128}, {3, 1, 96}, {2, 1, 256}};
+  const HeadSizes all_sizes[] = {{8, 2, 64}, {8, 1, 64}, {2, 2, 128}, {5, 1, 128}, {3, 1, 96}, {2, 1, 256}};
   size_t turn = 0;
   for (const Layout& layout : {prompt, several, parts})
-    for (const Sizes& sizes : all_sizes)
+    for (const HeadSizes& sizes : all_sizes)
       for (const Scores& scores : {Scores{}, {7, 0.7f}, {100}}) {
         const DType type = turn % 2 == 0 ? DType::kBf16 : DType::kF16;
         Attention args = attention_args(layout, sizes, type, type);
@@ -86,7 +86,7 @@ void add_biases(std::vector<Case>& cases) {
   const Layout mixed{{{{5, 11}, {66, 1}, {0, 3}}, 4}, {4, 7, 5, 8}};
   const Layout prompt{{{{0, 150}}}, {64, 4, 1, 64}};
   for (const Layout& layout : {decode, mixed, prompt})
-    for (const Sizes& sizes : {Sizes{6, 2, 24}, {4, 4, 64}})
+    for (const HeadSizes& sizes : {HeadSizes{6, 2, 24}, {4, 4, 64}})
       for (DType type : {DType::kF32, DType::kBf16}) {
         Attention args = attention_args(layout, sizes, type, type);
         args.bias = input(DType::kF32, {sizes.heads, 256});
@@ -107,7 +107,7 @@ std::vector<Case> attention_cases() {
   const Layout mixed{{{{5, 11}, {66, 1}, {0, 3}}, 4}, {4, 7, 5, 8}};
   std::vector<Case> cases;
   for (const Layout& layout : {first, decode, batch, prefill, mixed})
-    for (const Sizes& sizes : {Sizes{1, 1, 1}, {6, 2, 24}, {8, 1, 33}, {2, 2, 64}, {10, 2, 128}})
+    for (const HeadSizes& sizes : {HeadSizes{1, 1, 1}, {6, 2, 24}, {8, 1, 33}, {2, 2, 64}, {10, 2, 128}})
       for (auto [rows, pages] : {std::pair{DType::kF32, DType::kF32},
                                  {DType::kF32, DType::kBf16},
                                  {DType::kBf16, DType::kBf16},
@@ -115,7 +115,7 @@ std::vector<Case> attention_cases() {
         cases.push_back(attention_case(layout.step, attention_args(layout, sizes, rows, pages)));
   // Windows of one position, inside a part, across parts and pages, and wider than all there is.
   const Layout far{{{{900, 2}, {333, 1}, {0, 2}}, 4}, {4, 4, 4, 8}};
-  const Sizes all_sizes[] = {{6, 2, 24}, {2, 2, 64}, {10, 2, 128}};
+  const HeadSizes all_sizes[] = {{6, 2, 24}, {2, 2, 64}, {10, 2, 128}};
   size_t turn = 0;
   for (const Layout& layout : {decode, batch, prefill, mixed, far}) {
     for (const Scores& scores : {Scores{1}, {9}, {33, 0.7f}, {250}, {1000, 5.0f}, {0, 1.5f}}) {
@@ -131,7 +131,7 @@ std::vector<Case> attention_cases() {
   }
   // Latent attention: one head of keys and values, for some of the query heads at a time; narrow and wide chunks.
   for (const Layout& layout : {first, decode, batch, prefill, mixed})
-    for (const Sizes& sizes : {Sizes{6, 1, 2, 5, 3}, {4, 1, 10, 64, 2}, {3, 1, 24, 250, 1}})
+    for (const HeadSizes& sizes : {HeadSizes{6, 1, 2, 5, 3}, {4, 1, 10, 64, 2}, {3, 1, 24, 250, 1}})
       for (auto [rows, pages] : {std::pair{DType::kF32, DType::kF32},
                                  {DType::kF32, DType::kBf16},
                                  {DType::kBf16, DType::kBf16},

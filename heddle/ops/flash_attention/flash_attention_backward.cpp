@@ -15,10 +15,9 @@ void infer(std::byte* args) {
   auto& a = as<FlashAttentionBackward>(args);
   require_attention("flash_attention_backward", a);
   require_given("flash_attention_backward", a);
-  const auto like = [](const Tensor& t) { return std::vector<i32>(t.size, t.size + t.rank); };
-  set_output("flash_attention_backward", "dq", a.dq, a.q.dtype, like(a.q));
-  set_output("flash_attention_backward", "dk", a.dk, a.k.dtype, like(a.k));
-  set_output("flash_attention_backward", "dv", a.dv, a.v.dtype, like(a.v));
+  set_output("flash_attention_backward", "dq", a.dq, a.q.dtype, a.q);
+  set_output("flash_attention_backward", "dk", a.dk, a.k.dtype, a.k);
+  set_output("flash_attention_backward", "dv", a.dv, a.v.dtype, a.v);
 }
 
 // A tile's rows are queries, and keys.
