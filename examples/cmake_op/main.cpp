@@ -25,8 +25,8 @@ namespace {
 
 constexpr i32 kRows = 33, kColumns = 40;
 
-Tensor over(std::vector<float>& values, std::vector<i32> shape) {
-  Tensor tensor = dense(DType::kF32, std::move(shape));
+Tensor over(std::vector<float>& values, Sizes shape) {
+  Tensor tensor = dense(DType::kF32, shape);
   tensor.data = reinterpret_cast<u8*>(values.data());
   return tensor;
 }
