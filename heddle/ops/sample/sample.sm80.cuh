@@ -38,12 +38,20 @@ struct DeviceBody : Body {
     return parts.find_in_memory(block, row, limit, sums);
   }
 
+  // What the warps find together, on chip.
+  struct Found {
+    Draw::Place slice;
+    float of_warp[Team::warps()];
+    i32 token;
+  };
+  static_assert(4 * Team::size() == Slices::kSize, "a thread has four tokens of a slice");
+
   // The token of a draw among all that the options leave.
   template <class Block, class Row>
   static i32 draw_from(Block& block, const Slices& parts, const StepSequence& options, float share,
                        Row& row) {
     const ScratchMark before_it = block.scratch_mark();
-    auto* sums = reinterpret_cast<float*>(block.scratch(parts.number + 1).data);
+    auto* sums = reinterpret_cast<float*>(block.scratch(parts.number).data);
     for (i32 s = Team::thread(); s < parts.number; s += Team::size())
       sums[s] = parts.best[s].z * parts.worth(row, s);
     block.sync();
@@ -58,21 +66,22 @@ struct DeviceBody : Body {
         const float limit = of_weight ? options.top_p * parts.total(block, sums) : float(options.top_k);
         row.kept = max(row.kept, threshold_of(block, row, parts, Limit{of_weight, limit}, sums));
       }
-      parts.sum<16>(block, row, true, sums, [&](float score) { return row.weight_of_score(score); });
+      parts.sum(block, row, true, sums, [&](float score) { return row.weight_of_score(score); });
     }
-    auto* chosen = reinterpret_cast<i32*>(sums + parts.number);
+    auto* found = reinterpret_cast<Found*>(block.scratch(sizeof(Found) / 4).data);
     if (Team::warp() == 0) {
-      float wanted, before;
-      const i32 slice = Draw::part_past(sums, parts.number, share, wanted, before);
-      i32 token = 0;
-      if (slice >= 0)
-        token = Draw::token_past<Slices::kSize / 128>(
-            slice * (Slices::kSize / 4), wanted, before,
-            [&](i32 at) { return Draw::weights_of(row, parts.vocab, at); });
-      if (Team::thread() == 0) *chosen = token;
+      const Draw::Place place = Draw::part_past(sums, parts.number, share);
+      if (Team::lane() == 0) found->slice = place, found->token = 0;
     }
     block.sync();
-    const i32 token = *chosen;
+    const Draw::Place slice = found->slice;
+    if (slice.index >= 0) {
+      const i32 first = slice.index * (Slices::kSize / 4);
+      const float4 weights = Draw::weights_of(row, parts.vocab, first + Team::thread());
+      Draw::token_past(first, slice, weights, found->of_warp, &found->token);
+    }
+    block.sync();
+    const i32 token = found->token;
     block.sync();
     block.release(before_it);
     return token;

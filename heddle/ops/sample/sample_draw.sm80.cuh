@@ -1,5 +1,6 @@
-// Finds the token at which a running sum of weights passes a share of their total, on a GPU from sm_80 on. One warp searches:
-// first the sums of the slices, then the words of one slice, the lanes and the four scores of a word. Every sum has a fixed order.
+// Finds the token at which a running sum of weights passes a share of their total, on a GPU from sm_80 on. One warp searches the
+// sums of the slices. Then each warp sums 128 tokens of that slice, and one searches its lanes and the four scores of a word.
+// Every sum has a fixed order.
 // Included once per device program, after sample.cuh.
 namespace sample {
 
@@ -47,43 +48,40 @@ struct Draw {
     return found;
   }
 
-  // Among `number` sums, the index at which the running sum passes a share of their total, or the last positive one; -1: none is
-  // positive. wanted: the share; before: the sum of those before the index.
-  static i32 part_past(const float* sums, i32 number, float share, float& wanted, float& before) {
+  // A share's place among sums: the sum that the running sum must pass, the index at which it does, and the sum of those before it.
+  struct Place {
+    i32 index;  // -1: no sum is positive
+    float wanted, before;
+  };
+
+  // The index at which the running sum of `number` sums passes a share of their total, or the last positive one.
+  static Place part_past(const float* sums, i32 number, float share) {
     const i32 lane = Team::lane(), each = (number + 31) / 32;
     const auto end = [&](i32 part) { return min((part + 1) * each, number); };
     float mine = 0;
-    before = 0;
     for (i32 i = lane * each; i < end(lane); ++i) mine += sums[i];
-    wanted = Team::from_lane(sum_to(mine), 31) * share;
-    const i32 part = passing(mine, wanted, before);
-    if (part < 0) return -1;
-    return first_past(part * each, end(part), wanted, before, [&](i32 i) { return sums[i]; });
+    Place place{-1, Team::from_lane(sum_to(mine), 31) * share, 0};
+    const i32 part = passing(mine, place.wanted, place.before);
+    if (part >= 0)
+      place.index =
+          first_past(part * each, end(part), place.wanted, place.before, [&](i32 i) { return sums[i]; });
+    return place;
   }
 
-  // The token at which the running sum passes `wanted`, among kNumber words of four tokens per lane from word `first` on.
-  template <i32 kNumber, class WeightsAt>
-  static i32 token_past(i32 first, float wanted, float before, WeightsAt&& weights_at) {
-    const i32 lane = Team::lane();
-    float4 all[kNumber];
-#pragma unroll
-    for (i32 n = 0; n < kNumber; ++n) all[n] = weights_at(first + n * 32 + lane);
-    float mine = 0;
-#pragma unroll
-    for (i32 n = 0; n < kNumber; ++n) {
-      const float sum = Team::over_warp(Sum(), sum_of(all[n]));
-      mine = lane == n ? sum : mine;
-    }
-    const i32 n = max(passing(mine, wanted, before), 0);
-    float4 weights = all[0];
-#pragma unroll
-    for (i32 other = 1; other < kNumber; ++other)
-      if (other == n) weights = all[other];
-    const i32 at = passing(sum_of(weights), wanted, before);
-    const i32 k = first_past(0, 4, wanted, before, [&](i32 i) {
+  // The token at which the running sum passes `place.wanted`, among four tokens for each thread from word `first` on. All threads call
+  // it: each warp sums 128 tokens. of_warp: [Team::warps()]. The warp that has the token stores it.
+  static void token_past(i32 first, Place place, const float4& weights, float* of_warp, i32* token) {
+    const i32 lane = Team::lane(), warp = Team::warp();
+    const float sum = Team::over_warp(Sum(), sum_of(weights));
+    if (lane == 0) of_warp[warp] = sum;
+    Team::sync();
+    const float mine = lane < Team::warps() ? of_warp[lane] : 0.0f;
+    if (max(passing(mine, place.wanted, place.before), 0) != warp) return;
+    const i32 at = max(passing(sum_of(weights), place.wanted, place.before), 0);
+    const i32 k = first_past(0, 4, place.wanted, place.before, [&](i32 i) {
       return i < 2 ? (i < 1 ? weights.x : weights.y) : i < 3 ? weights.z : weights.w;
     });
-    return Team::from_lane(4 * (first + n * 32 + lane) + k, max(at, 0));
+    if (lane == at) *token = 4 * (first + Team::thread()) + k;
   }
   static float sum_of(const float4& all) { return (all.x + all.y) + (all.z + all.w); }
 

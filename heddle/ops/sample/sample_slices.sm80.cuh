@@ -14,6 +14,7 @@ struct Limit {
 
 struct Slices {
   static constexpr i32 kSize = ScoreSlices::kSize, kBlock = ScoreSlices::kBlock;
+  static constexpr i32 kAtATime = 4;   // slices that a warp sums together; 16 are four times the code
   static constexpr float kRange = 32;  // a score e^32 times less likely than the best counts for nothing
   static_assert(kBlock == 32 && ScoreSlices::kBlocks == 32 && ScoreSlices::kParts == 4);
 
@@ -49,7 +50,7 @@ struct Slices {
   // sums[slice] = what counted(score) says, summed over the slice's scores: whole blocks, and the scores of the block of which
   // only some count. counted must be 0 up to some score and, above it, the score's weight or 1. A warp sums kAtATime slices at
   // a time.
-  template <i32 kAtATime, class Block, class Row, class Counted>
+  template <class Block, class Row, class Counted>
   void sum(Block& block, const Row& row, bool of_weight, float* sums, Counted&& counted) const {
     const i32 lane = Team::lane(), warp = Team::warp();
 #pragma unroll 1
@@ -94,11 +95,9 @@ struct Slices {
   // The threshold for any number of slices and equal scores. Uses sums[number].
   template <class Block, class Row>
   float find_in_memory(Block& block, const Row& row, const Limit& limit, float* sums) const {
-    constexpr i32 kAtATime = 8;
     const auto above = [&](float t, bool of_weight) {
-      sum<kAtATime>(block, row, of_weight, sums, [&](float score) {
-        return score > t ? of_weight ? row.weight_of_kept(score) : 1.0f : 0.0f;
-      });
+      sum(block, row, of_weight, sums,
+          [&](float score) { return score > t ? of_weight ? row.weight_of_kept(score) : 1.0f : 0.0f; });
       return total(block, sums);
     };
     Range range = {bottom(row), row.top};
