@@ -38,7 +38,7 @@ struct DeviceBody : Body {
     return parts.find_in_memory(block, row, limit, sums);
   }
 
-  // What the warps find together, on chip.
+  // The warps find it together, on chip.
   struct Found {
     Draw::Place slice;
     float of_warp[Team::warps()];
