@@ -15,9 +15,8 @@
 //                              `count` values or pairs from `column` on, whose operand begins at its element `inside`
 //   keep(block, a, row, column, i, y)   stores y, that of index i from `column` on, in another output too
 //
-// and for columns in registers, of which a pair begins at an even one
+// and for columns in registers, of which a pair begins at an even one: can_fuse refuses others
 //
-//   takes_columns(a)           false where pairs do not begin at even columns
 //   changes(a, column)         whether the op changes this column; the one of a pair's first
 //   operand_column(a, column)  the operand's element for it; any that exists where the op does not change it
 template <class Op>
@@ -27,10 +26,6 @@ struct Epilogue {
   template <class Block, class Args, class Index, class Value>
   static void keep(Block&, const Args&, i32, i32, Index, Value) {}
 
-  template <class Args>
-  static bool takes_columns(const Args&) {
-    return true;
-  }
   template <class Args>
   static bool changes(const Args&, i32) {
     return true;

@@ -7,7 +7,12 @@ template <class Config>
 struct DeviceBodyWith : BodyWith<Config> {
   template <class Block, class Chain>
   __forceinline__ static void run(Block& block, const Linear& a, const TileCoord& t, Chain& chain) {
-    if (block.rows(t) == 1 && block.draws(a.w) && chain.takes_columns(block))
+    // Each way is compiled only where a call may take it: the compiler is slow to find that nothing takes one.
+    if constexpr (!Chain::template kTakesColumns<Block>)
+      BodyWith<Config>::run(block, a, t, chain);
+    else if constexpr (Kernel::kDrawsOneRow)
+      run_columns(block, a, t, chain);
+    else if (block.rows(t) == 1 && block.draws(a.w))
       run_columns(block, a, t, chain);
     else
       BodyWith<Config>::run(block, a, t, chain);
@@ -20,7 +25,7 @@ struct DeviceBodyWith : BodyWith<Config> {
                                         : block.operand_place(a.x, t[0], 1, a.w.data.dtype);
     auto drawn = block.draw(a.w, t[2], t[3]);
     block.inputs();
-    if (chain.has_prologue())
+    if constexpr (Chain::has_prologue())
       chain.prologue(block, t[0], x.row(0));
     else
       block.copy_rows(a.x, t[0], x);

@@ -30,7 +30,6 @@ struct Body : Epilogue<Body> {
     }
   }
 
-  static bool takes_columns(const Rope& a) { return a.head_dim % 2 == 0; }
   static bool changes(const Rope& a, i32 column) {
     return column < a.heads * a.head_dim && column % a.head_dim < a.rotary_dim;
   }

@@ -54,10 +54,6 @@ struct ColumnWalk {
   static constexpr bool kExists =
       kHasValue || requires(B& block, const Args& a, Columns& two) { Body::columns(block, a, 0, two); };
 
-  static bool takes(const Args& a) {
-    if constexpr (kHasValue) return Body::takes_columns(a);
-    return kExists;
-  }
   static void begin(B& block, const Args& a) {
     if constexpr (requires { Body::begin_columns(block, a); }) Body::begin_columns(block, a);
   }
@@ -109,10 +105,6 @@ struct Epilogues {
   template <class B, class Fragment>
   static void run(B&, const u8*, Fragment&) {}
   template <class B>
-  static bool takes_columns(const u8*) {
-    return true;
-  }
-  template <class B>
   static void begin_columns(B&, const u8*) {}
   struct Ahead {};
   template <class B>
@@ -136,12 +128,6 @@ struct Epilogues<First, Rest...> {
   static void run(B& block, const u8* args, Fragment& fragment) {
     First::Body::epilogue(block, args_at<First>(args), fragment);
     Epilogues<Rest...>::run(block, rest(args), fragment);
-  }
-  template <class B>
-  static bool takes_columns(const u8* args) {
-    if constexpr (!ColumnWalk<First, B>::kExists) return false;
-    if (!ColumnWalk<First, B>::takes(args_at<First>(args))) return false;
-    return Epilogues<Rest...>::template takes_columns<B>(rest(args));
   }
   template <class B>
   static void begin_columns(B& block, const u8* args) {
@@ -203,11 +189,9 @@ struct Chain {
   void epilogues(B& block, Fragment& fragment) {
     Epilogues<After...>::run(block, after(), fragment);
   }
-  // True if all epilogues of this call take the columns of one row in registers.
+  // True if all epilogues take the columns of one row in registers.
   template <class B>
-  bool takes_columns(B&) const {
-    return Epilogues<After...>::template takes_columns<B>(after());
-  }
+  static constexpr bool kTakesColumns = Epilogues<After...>::template kTakesColumns<B>;
   // All threads call it together, after inputs().
   template <class B>
   void begin_columns(B& block) const {
@@ -225,7 +209,7 @@ struct Chain {
   }
   template <class B>
   void columns(B& block, i32 row, Columns& columns, const auto& ahead, const auto& places) const {
-    static_assert(Epilogues<After...>::template kTakesColumns<B>);
+    static_assert(kTakesColumns<B>);
     Epilogues<After...>::columns(block, after(), row, columns, ahead, places);
   }
   template <class B>

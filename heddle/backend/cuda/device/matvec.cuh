@@ -135,18 +135,21 @@ __forceinline__ void multiply_by(Drawn& drawn, i32 all, const Plane& x, float* p
 template <DType kType, class F>
 __forceinline__ void multiply_from_ring(Drawn& drawn, i32 all, const Plane& x, const Weight& w,
                                         float* partial, i32 columns, F&& use) {
-  if (kType == DType::kBf16 && x.dtype == kSplit)
-    multiply_by<GroupProduct<SplitColumns>>(drawn, all, x, partial, columns, use);
-  else if (kType == DType::kBf16 && kFewRows)
-    multiply_by<GroupProduct<RowColumns>>(drawn, all, x, partial, columns, use);
-  else if (kType == DType::kBf16 && 2 * w.panel_bytes() > kRingSlotBytes)
-    multiply_by<GroupProduct<PlainColumns<4>>>(drawn, all, x, partial, columns, use);
-  else if (kType == DType::kBf16)
-    multiply_by<GroupProduct<PlainColumns<2>>>(drawn, all, x, partial, columns, use);
-  else if (!kFewRows || x.dtype == DType::kF32)
+  if constexpr (kType == DType::kBf16) {
+    if (x.dtype == kSplit)
+      return multiply_by<GroupProduct<SplitColumns>>(drawn, all, x, partial, columns, use);
+    if constexpr (kFewRows)
+      multiply_by<GroupProduct<RowColumns>>(drawn, all, x, partial, columns, use);
+    else if (2 * w.panel_bytes() > kRingSlotBytes)
+      multiply_by<GroupProduct<PlainColumns<4>>>(drawn, all, x, partial, columns, use);
+    else
+      multiply_by<GroupProduct<PlainColumns<2>>>(drawn, all, x, partial, columns, use);
+  } else {
+    if constexpr (kFewRows)
+      if (x.dtype != DType::kF32)
+        return multiply_by<PairProduct<kType, kType>>(drawn, all, x, partial, columns, use);
     multiply_by<PairProduct<kType, DType::kF32>>(drawn, all, x, partial, columns, use);
-  else
-    multiply_by<PairProduct<kType, kType>>(drawn, all, x, partial, columns, use);
+  }
 }
 
 }  // namespace heddle::device

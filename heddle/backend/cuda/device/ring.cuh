@@ -20,7 +20,7 @@ constexpr ProductKernel kRingKernel{.ring_rows = kManyRows ? kStreamRows : 0x7ff
 
 // True if a tile of `rows` rows gets the weight's panels through the ring.
 inline bool uses_ring(const Weight& w, i32 rows) {
-  return product_path(w, {.rows = rows}, kRingKernel) == ProductPath::kRing;
+  return kDraws || product_path(w, {.rows = rows}, kRingKernel) == ProductPath::kRing;
 }
 
 // True: each thread that has read a slot of the ring or the queue arrives at its barrier itself. One arrival for all, after a barrier

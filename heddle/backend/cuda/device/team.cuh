@@ -56,6 +56,8 @@ struct Team {
 struct Kernel {
   static constexpr bool kSeveralRows = kFewRows;  // its steps may have more than one row
   static constexpr bool kKnowsSizes = kKnown;     // sizes are compiled in, or forms of them
+  // All its products have one row, whose weights come through the ring.
+  static constexpr bool kDrawsOneRow = kDraws && !kFewRows;
   // Groups of four warps may multiply together, from chip or registers (arch/wgmma_products.cuh).
   static constexpr bool kMultipliesTogether = kOneOp && arch::kHasProducts;
   static constexpr i32 kStreamRows = heddle::kStreamRows;  // tiles of more rows draw nothing through the ring

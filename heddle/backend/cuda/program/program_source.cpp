@@ -14,6 +14,7 @@
 #include "heddle/backend/cuda/compiler/sources.h"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/base/error.h"
+#include "heddle/ir/product.h"
 #include "heddle/ir/registry.h"
 
 namespace heddle::cuda {
@@ -96,6 +97,18 @@ void add_types(const OpSpec& op, const std::byte* args, std::array<bool, kNumDTy
   }
 }
 
+// Says whether all weights of a program have panels as the ring has them.
+bool has_paired_panels(const Program& program) {
+  const auto is_paired = [](const Part& part) {
+    return std::ranges::all_of(part.op->fields, [&](const Field& field) {
+      return !field.is_weight() || heddle::has_paired_panels(field.weight(part.args.data()));
+    });
+  };
+  return std::ranges::all_of(program.calls, [&](const Call& call) {
+    return std::ranges::all_of(program.node_of(call).parts, is_paired);
+  });
+}
+
 // Returns the scratch bytes that the product of a row with weight w needs.
 i64 scratch_of_a_row(const Program& program, const Tensor* input, const Weight& w) {
   constexpr i64 kMostColumns = 256, kPadding = 768;
@@ -155,13 +168,14 @@ std::string types_source(std::span<const Opcode> opcodes, std::span<const KnownA
       "namespace heddle::device {{\n"
       "constexpr bool kUses[] = {{{}}}, kFewRows = {}, kManyRows = {}, kOneOp = {}, kKnown = {};\n"
       "constexpr i32 kWarps = {};\n"
-      "constexpr bool kHasRing = {}, kHasSlabs = {};\n"
+      "constexpr bool kHasRing = {}, kDraws = {}, kHasSlabs = {};\n"
       "constexpr u32 kScratchBytes = {};\n"
       "}}\n"
       "#include \"heddle/backend/cuda/arch/{}.cuh\"\n"
       "#include \"heddle/backend/cuda/device/cta.cuh\"\n",
       types, traits.rows > 1, traits.rows > kStreamRows, opcodes.size() == 1 || traits.own_kernels, is_known,
-      traits.warps, traits.has_ring, traits.has_slabs, traits.scratch_bytes, arch_of(arch).primitives);
+      traits.warps, traits.has_ring, traits.draws, traits.has_slabs, traits.scratch_bytes,
+      arch_of(arch).primitives);
   for (const auto& [op, texts] : ops) text += texts.header;
   text += "namespace heddle::device {\n#include \"heddle/tile/math.cuh\"\n";
   for (const auto& [op, texts] : ops) text += texts.body;
@@ -201,6 +215,7 @@ KernelTraits KernelTraits::of(const Program& program, const std::string& arch) {
   for (const Call& call : program.calls)
     for (const Part& part : program.node_of(call).parts) add_types(*part.op, part.args.data(), uses);
   KernelTraits traits{uses, program.shape.rows};
+  traits.draws = program.shape.rows <= kStreamRows && has_paired_panels(program);
   // The ring gets what the largest product of a row leaves: the more it gets, the more streams while nothing is
   // computed.
   if (program.shape.rows == 1)

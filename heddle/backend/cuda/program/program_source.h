@@ -26,6 +26,7 @@ struct KernelTraits {
   i32 warps = i32(kConsumerWarps);          // warps of a CTA that compute
   u32 scratch_bytes = 56 << 10;             // on chip, for each CTA, besides its ring
   bool has_ring = true;                     // panels come through a ring
+  bool draws = false;                       // and all products take theirs from there
   bool has_slabs = true;                    // products may take slabs, for which fragments leave room on chip
   bool own_kernels = false;  // each opcode has a kernel to itself, also where there are several
 
