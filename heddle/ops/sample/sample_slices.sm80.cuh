@@ -89,7 +89,10 @@ struct Slices {
   }
   template <class Block>
   float total(Block& block, const float* sums) const {
-    return block.reduce(number, Sum(), [&](Index i) { return sums[i.at]; });
+    float mine = 0;
+#pragma unroll 1
+    for (i32 i = Team::thread(); i < number; i += Team::size()) mine += sums[i];
+    return block.reduce(Sum(), mine);
   }
 
   // The threshold for any number of slices and equal scores. Uses sums[number].
