@@ -1,7 +1,11 @@
 """What is true of all tests: configurations that one run finds are not those of the next."""
 
 import os
+import signal
 import tempfile
 
 _FOLDER = tempfile.TemporaryDirectory()
 os.environ["HEDDLE_TUNED"] = _FOLDER.name
+
+# A job in the background ignores Ctrl-C, which tests press.
+signal.signal(signal.SIGINT, signal.default_int_handler)

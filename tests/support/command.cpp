@@ -32,6 +32,7 @@ struct Pipe {
 
 [[noreturn]] void become(const Command& command, int in, int out, int err) {
   ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGINT, SIG_DFL);  // a job in the background ignores it, and so would the child
   if (!command.output.empty()) out = ::open(command.output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   const bool is_closed = command.input_from == "closed";
   if (!command.input_from.empty() && !is_closed) in = ::open(command.input_from.c_str(), O_RDONLY);
