@@ -7,7 +7,6 @@
 // launched before it, so the kernel ends however few of them run at once.
 // `Finish` puts dq in rows. With block lists, `Order` finds before all how many CTAs add to each step before another one, and one
 // thread of a CTA walks the lists of its keys.
-// In loops on purpose: 3 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 5 empty-l1: a CTA waits for its turn
 // Known: 32 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
 namespace flash_attention_backward {
@@ -33,6 +32,8 @@ struct Kernel : Facts<Config> {
   static constexpr i32 kQueries = kStepQueries, kStages = kShares ? 1 : 2;
   static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
   static constexpr i32 kPart = kHalf < 64 ? kHalf : 64;    // columns of dq that a group makes at a time
+  // Narrow keys and values lie in registers, too: products would read them from the chip as often as queries.
+  static constexpr bool kHoldsKeys = kDim == 64 && !kBends;
   static constexpr u32 kThreads = 384, kSlabs = kDim / 64;
   static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kQueryBytes = kSlabs * kQueries * 128;
   static constexpr u32 kScoreBytes = kKeys * kQueries * 2, kHalfBytes = kQueries * kHalf * 4,
@@ -190,8 +191,10 @@ struct Kernel : Facts<Config> {
     u32 phase = 0, last_before = 0;
     u32* last_turn = nullptr;  // that the copy under way has
     const auto pass_on = [&] {
+      // The copy has ended: its sums are where all multiprocessors add. A release would also wait for copies that are on their way
+      // to the chip. CTAs would wait for turns, and take 1 to 4 % longer with heads of 128 and 6 to 15 % with 64 (H200).
       arch::show_memory_to_copies();
-      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(last_turn), "r"(last_before + 1) : "memory");
+      asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(last_turn), "r"(last_before + 1) : "memory");
       last_turn = nullptr;
     };
     // Nobody must wait for a turn that this thread keeps while it waits itself.
@@ -280,6 +283,7 @@ struct Kernel : Facts<Config> {
     i32 all_begin, all_end;  // queries that see all keys of the group
     float dk[kColumns / 2], dv[kColumns / 2], s[kQueries / 2], dp[kQueries / 2];
     u32 weights[kQueries / 16][4], ds[kQueries / 16][4];
+    u32 keys[kHoldsKeys ? kDim / 16 : 1][4], values[kHoldsKeys ? kDim / 16 : 1][4];
     typename Ring::Place place;
 
     Group(const Chip& on_chip, const FlashAttentionBackward& args)
@@ -298,7 +302,7 @@ struct Kernel : Facts<Config> {
       if constexpr (kHasLists) return run_listed();
       const i32 begin = work.first * kQueries, end = work.last * kQueries;
       i32 head = work.head(0), query = work.begin * kQueries, left_of_head = work.last - work.first;
-      if (begin < end) arch::wait_barrier(chip.full, 0);
+      if (begin < end) wait_for_keys();
 #pragma unroll 1
       for (i32 left = work.steps(); left > 0; --left, place.next()) {
         take_step(head, query);
@@ -309,7 +313,7 @@ struct Kernel : Facts<Config> {
       store(a.dv, dv, 1);
     }
     void run_listed() {
-      arch::wait_barrier(chip.full, 0);
+      wait_for_keys();
 #pragma unroll 1
       for (;; place.next()) {
         chip.query_ring.wait(place);
@@ -335,12 +339,36 @@ struct Kernel : Facts<Config> {
       all_end = first + 64 <= mask.keys ? mask.queries_of(first).end : 0;
     }
 
-    // s = k q^T or dp = v dy^T
-    static void multiply(float (&sums)[kQueries / 2], u64 left, u64 right) {
+    void wait_for_keys() {
+      arch::wait_barrier(chip.full, 0);
+      if constexpr (kHoldsKeys) hold(keys, chip.keys), hold(values, chip.values);
+    }
+    // The group's rows of 64 elements, as the left operand of products.
+    template <i32 kCount>
+    void hold(u32 (&to)[kCount][4], arch::OnChip from) const {
+      const arch::OnChip row_of = from + (own_keys * 64 + thread / 32 * 16 + lane() % 16) * 128;
 #pragma unroll
-      for (i32 c = 0; c < kDim / 16; ++c)
-        arch::multiply<kTerms, kAlongK, kAlongK>(sums, left + (c / 4 * kKeys * 128 + c % 4 * 32) / 16,
-                                                 right + (c / 4 * kQueries * 128 + c % 4 * 32) / 16, c > 0);
+      for (u32 c = 0; c < kCount; ++c)
+        arch::load_matrices(to[c], row_of + ((2 * c + lane() / 16) ^ (lane() % 8)) * 16), arch::keep(to[c]);
+    }
+    // s = k q^T or dp = v dy^T. `held`: the left operand, where it lies in registers
+    template <i32 kCount>
+    void multiply(float (&sums)[kQueries / 2], arch::OnChip left, const u32 (&held)[kCount][4],
+                  arch::OnChip right) const {
+      const u64 a = arch::descriptor(left + own_keys * 8192), b = arch::descriptor(right);
+      // The product writes them: what they held takes no registers until here.
+#pragma unroll
+      for (i32 i = 0; i < kQueries / 2; ++i) asm volatile("" : "=f"(sums[i])::"memory");
+      arch::begin_products();
+#pragma unroll
+      for (i32 c = 0; c < kDim / 16; ++c) {
+        const u64 terms = b + (c / 4 * kQueries * 128 + c % 4 * 32) / 16;
+        if constexpr (kHoldsKeys)
+          arch::multiply<kTerms, kAlongK>(sums, held[c], terms, c > 0);
+        else
+          arch::multiply<kTerms, kAlongK, kAlongK>(sums, a + (c / 4 * kKeys * 128 + c % 4 * 32) / 16, terms,
+                                                   c > 0);
+      }
       arch::commit_products();
     }
     // dv += p dy or dk += ds q
@@ -363,13 +391,9 @@ struct Kernel : Facts<Config> {
       const u32 turn = turn_of_step();
       const arch::OnChip queries = chip.query_ring.slot(place), given = chip.given_ring.slot(place);
       chip.query_ring.wait(place);
-      arch::keep(s);
-      arch::begin_products();
-      multiply(s, arch::descriptor(chip.keys + own_keys * 8192), arch::descriptor(queries));
+      multiply(s, chip.keys, keys, queries);
       chip.given_ring.wait(place);
-      arch::keep(dp);
-      arch::begin_products();
-      multiply(dp, arch::descriptor(chip.values + own_keys * 8192), arch::descriptor(given));
+      multiply(dp, chip.values, values, given);
       arch::wait_products<1>();
       arch::keep(s);
       to_weights(head, first);
