@@ -4,6 +4,8 @@
 
 #include <fmt/ranges.h>
 
+#include "heddle/ir/parts.h"
+
 namespace heddle {
 namespace {
 
@@ -119,10 +121,11 @@ std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit) {
 }
 
 void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows) {
-  constexpr i32 kMost = 1024;  // a tile keeps something for each row
-  require(part_rows > 0 && part_rows <= kMost, "[{}] part_rows = {}; must be 1 to {}", op, part_rows, kMost);
+  require(part_rows >= 0 && part_rows <= kMostPartRows,
+          "[{}] part_rows = {}; must be 1 to {}, or 0 for what suits x", op, part_rows, kMostPartRows);
   const i32 rows = matrix.size[0];
-  set_output(op, argument, parts, DType::kF32, {rows / part_rows + (rows % part_rows > 0), matrix.last()});
+  const i64 count = ceil_div(rows, rows_of_part(part_rows, rows, matrix.last()));
+  set_output(op, argument, parts, DType::kF32, {i32(count), matrix.last()});
 }
 
 std::vector<TileAxis> part_axes(i32 rows, i32 part_rows) {

@@ -50,6 +50,7 @@ std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit = 1);
 // Sums over the rows of a matrix [rows, cols] in parts of `part_rows` rows each, so that no sum depends on
 // the tiling: an output f32 [parts, cols], the axis that cuts rows at borders of parts, and the parts of a
 // tile.
+// part_rows = 0 is what suits the matrix (heddle/ir/parts.h).
 void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows);
 std::vector<TileAxis> part_axes(i32 rows, i32 part_rows);
 Region parts_of(const Tensor& parts, const TileCoord& tile, i32 part_rows);

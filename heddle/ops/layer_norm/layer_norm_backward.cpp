@@ -31,7 +31,7 @@ void infer(std::byte* args) {
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   const auto& a = as<LayerNormBackward>(args);
-  return part_axes(a.x.size[0], a.part_rows);
+  return part_axes(a.x.size[0], a.rows_in_part());
 }
 
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
@@ -42,7 +42,7 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   out.push_back(whole(a.weight, Access::kRead));
   out.push_back(part_of(a.dx, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
   for (const Tensor* parts : {&a.dweight_parts, &a.dbias_parts})
-    out.push_back(parts_of(*parts, t, a.part_rows));
+    out.push_back(parts_of(*parts, t, a.rows_in_part()));
 }
 
 struct Statistics {
@@ -70,7 +70,7 @@ void reference(const std::byte* args, Values& values) {
   const size_t columns = weight.size();
   std::vector<double> dx(x.size()), dweight(size_t(a.dweight_parts.size[0]) * columns), dbias(dweight.size());
   for (size_t row = 0; row < x.size() / columns; ++row) {
-    const size_t at = row * columns, part = row / size_t(a.part_rows) * columns;
+    const size_t at = row * columns, part = row / size_t(a.rows_in_part()) * columns;
     const Statistics s = statistics(std::span(x).subspan(at, columns), std::span(dy).subspan(at, columns),
                                     weight, double(a.eps));
     for (size_t i = 0; i < columns; ++i) {
@@ -94,7 +94,7 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kParts,
           .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
           .vectors = {&a.weight},
-          .part_rows = a.part_rows};
+          .part_rows = a.rows_in_part()};
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ const OpSpec& layer_norm_backward_op() {
     op.regions = regions;
     op.flops = rowwise_flops<LayerNormBackward, 18>;
     op.scratch = [](const std::byte* args, const TileCoord&) {
-      return i64(as<LayerNormBackward>(args).part_rows) * 2 * 4;  // mean and scale of each row
+      return i64(as<LayerNormBackward>(args).rows_in_part()) * 2 * 4;  // mean and scale of each row
     };
     op.reference = reference;
     op.cases = layer_norm_backward_cases;

@@ -36,8 +36,8 @@ struct Body {
   // The sums of the rows [first, first + rows), one row after the other.
   template <class Block, class View>
   static void sum_rows(Block& block, const LayerNormBackward& a, i32 first, i32 rows, View known) {
-    auto dweight = block.row(a.dweight_parts, first / a.part_rows);
-    auto dbias = block.row(a.dbias_parts, first / a.part_rows);
+    auto dweight = block.row(a.dweight_parts, first / a.rows_in_part());
+    auto dbias = block.row(a.dbias_parts, first / a.rows_in_part());
     block.map(a.x.last(), [&](auto i) {
       auto bias = block.row(a.dy, first).load(i);
       auto weight = bias * ((block.row(a.x, first).load(i) - known.get(0)) * known.get(1));
@@ -55,9 +55,10 @@ struct Body {
   template <class Block>
   static void run(Block& block, const LayerNormBackward& a, const TileCoord& t) {
     block.inputs();
-    auto known = block.scratch(2 * a.part_rows);
-    for (i32 first = t[0]; first < t[1]; first += a.part_rows) {
-      const i32 rows = t[1] - first < a.part_rows ? t[1] - first : a.part_rows;
+    const i32 part_rows = a.rows_in_part();
+    auto known = block.scratch(2 * part_rows);
+    for (i32 first = t[0]; first < t[1]; first += part_rows) {
+      const i32 rows = t[1] - first < part_rows ? t[1] - first : part_rows;
       for (i32 row = 0; row < rows; ++row) backward_row(block, a, first + row, known.from(2 * row));
       block.sync();
       sum_rows(block, a, first, rows, known);

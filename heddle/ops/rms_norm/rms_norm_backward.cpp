@@ -30,7 +30,7 @@ void infer(std::byte* args) {
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   const auto& a = as<RmsNormBackward>(args);
-  return part_axes(a.x.size[0], a.part_rows);
+  return part_axes(a.x.size[0], a.rows_in_part());
 }
 
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
@@ -40,13 +40,13 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   if (a.dsum.exists()) out.push_back(part_of(a.dsum, Access::kRead, {{t[0], t[1]}, {0, a.x.last()}}));
   out.push_back(whole(a.weight, Access::kRead));
   out.push_back(part_of(a.dx, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
-  out.push_back(parts_of(a.dweight_parts, t, a.part_rows));
+  out.push_back(parts_of(a.dweight_parts, t, a.rows_in_part()));
 }
 
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<RmsNormBackward>(args);
   const auto x = values.read(a.x), weight = values.read(a.weight), dy = values.read(a.dy);
-  const size_t columns = weight.size(), rows_of_part = size_t(a.part_rows);
+  const size_t columns = weight.size(), rows_of_part = size_t(a.rows_in_part());
   std::vector<double> dx(x.size()), parts(size_t(a.dweight_parts.size[0]) * columns);
   for (size_t row = 0; row < x.size() / columns; ++row) {
     const double *in = &x[row * columns], *given = &dy[row * columns];
@@ -75,7 +75,7 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kParts,
           .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
           .vectors = {&a.weight},
-          .part_rows = a.part_rows};
+          .part_rows = a.rows_in_part()};
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ const OpSpec& rms_norm_backward_op() {
     op.regions = regions;
     op.flops = rowwise_flops<RmsNormBackward, 12>;
     op.scratch = [](const std::byte* args, const TileCoord&) {
-      return i64(as<RmsNormBackward>(args).part_rows) * 4;  // a scale for each row
+      return i64(as<RmsNormBackward>(args).rows_in_part()) * 4;  // a scale for each row
     };
     op.reference = reference;
     op.cases = rms_norm_backward_cases;

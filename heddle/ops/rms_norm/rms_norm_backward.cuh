@@ -29,12 +29,13 @@ struct Body {
   template <class Block>
   static void run(Block& block, const RmsNormBackward& a, const TileCoord& t) {
     block.inputs();
-    auto scales = block.scratch(a.part_rows);
-    for (i32 first = t[0]; first < t[1]; first += a.part_rows) {
-      const i32 rows = t[1] - first < a.part_rows ? t[1] - first : a.part_rows;
+    const i32 part_rows = a.rows_in_part();
+    auto scales = block.scratch(part_rows);
+    for (i32 first = t[0]; first < t[1]; first += part_rows) {
+      const i32 rows = t[1] - first < part_rows ? t[1] - first : part_rows;
       for (i32 row = 0; row < rows; ++row) scales.set(row, backward_row(block, a, first + row));
       block.sync();
-      auto part = block.row(a.dweight_parts, first / a.part_rows);
+      auto part = block.row(a.dweight_parts, first / part_rows);
       block.map(a.x.last(), [&](auto i) {
         auto sum = block.row(a.dy, first).load(i) * (block.row(a.x, first).load(i) * scales.get(0));
         for (i32 row = 1; row < rows; ++row)

@@ -3,6 +3,7 @@
 //   dweight = sum of dy * x * s over the rows: here in parts of `part_rows` rows, that column_sum adds up
 #pragma once
 
+#include "heddle/ir/parts.h"
 #include "heddle/ir/tensor.h"
 
 namespace heddle {
@@ -15,7 +16,9 @@ struct RmsNormBackward {
   Tensor dx;             // [M, D]
   Tensor dweight_parts;  // f32 [P, D], P = M / part_rows, rounded up
   float eps = 1e-5f;
-  i32 part_rows = 16;
+  i32 part_rows = 0;  // 0: what suits x
+
+  i32 rows_in_part() const { return rows_of_part(part_rows, x.size[0], x.last()); }
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

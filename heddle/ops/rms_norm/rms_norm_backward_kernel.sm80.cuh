@@ -18,8 +18,8 @@ struct Kernel {
   using Team = RowTeam<kThreads, kThreads>;
 
   static void run(const RmsNormBackward& a, const TensorMap*, u8*) {
-    const i32 eights = a.x.size[1] / 8, first = i32(blockIdx.x) * a.part_rows;
-    const i32 end = first + a.part_rows < a.x.size[0] ? first + a.part_rows : a.x.size[0];
+    const i32 eights = a.x.size[1] / 8, rows = a.rows_in_part(), first = i32(blockIdx.x) * rows;
+    const i32 end = first + rows < a.x.size[0] ? first + rows : a.x.size[0];
     float parts[kWords][8] = {};
     Eight<kWeight> weights[kWords];
     Eight<kX> x[kWords], next_x[kWords];

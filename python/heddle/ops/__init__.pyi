@@ -773,7 +773,7 @@ def layer_norm_backward(
     dsum: T | None = None,
     *,
     eps: float = 9.999999747378752e-06,
-    part_rows: int = 16,
+    part_rows: int = 0,
     out: tuple[T | None, ...] | dict[str, T] | None = None,
 ) -> tuple[T, T, T]:
     """dx of layer_norm, and dweight and dbias in parts of some rows
@@ -1103,7 +1103,7 @@ def rms_norm_backward(
     dsum: T | None = None,
     *,
     eps: float = 9.999999747378752e-06,
-    part_rows: int = 16,
+    part_rows: int = 0,
     out: tuple[T | None, ...] | dict[str, T] | None = None,
 ) -> tuple[T, T]:
     """dx of rms_norm, and dweight in parts of some rows
