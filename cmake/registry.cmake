@@ -217,17 +217,17 @@ std::span<const ${type}* const> ${function}() {
   target_sources(${target} PRIVATE ${file})
 endfunction()
 
-# heddle_bodies(TARGET TEMPLATE): gives TARGET one translation unit for each tile body, written from TEMPLATE
-# with @OP@ = rms_norm, @ARGS@ = RmsNorm (its arguments), and @PATH@ (the path of its files). An edit of a
-# body compiles only that body. In <build>/generated it writes op_headers.inc (arguments), op_bodies.inc (tile
-# bodies), op_body_list.inc (their names) and, for the units of TEMPLATE, op_entries.inc (declarations) and
-# op_entry_list.inc. Ops that match HEDDLE_BODIES_LEFT_OUT have no body in this build, and say so when they are called.
+# heddle_bodies(TARGET TEMPLATE MANY): gives TARGET one translation unit for each tile body, written from TEMPLATE
+# with @OP@ = rms_norm, @ARGS@ = RmsNorm (its arguments), and @PATH@ (the path of its files); and some units of many bodies each,
+# written from MANY. An edit of a body compiles one unit of either kind. An op stays in its unit of MANY when others are added.
+# <build>/generated/op_entries.inc declares the entries of the units, and op_entry_list.inc lists them. Ops that match
+# HEDDLE_BODIES_LEFT_OUT have no body in this build, and say so when they are called.
 set(HEDDLE_BODIES_LEFT_OUT "" CACHE STRING "Regular expression: ops whose tile bodies are not compiled for the CPU")
-function(heddle_bodies target template)
+function(heddle_bodies target template many)
   heddle_list(ops */@.cpp names BODIES)
-  foreach(part headers bodies body_list entries entry_list)
-    set(${part})
-  endforeach()
+  set(entries)
+  set(entry_list)
+  set(units)
   get_filename_component(kind ${template} NAME_WE)
   foreach(OP ${names})
     if(HEDDLE_BODIES_LEFT_OUT AND OP MATCHES "${HEDDLE_BODIES_LEFT_OUT}")
@@ -242,15 +242,29 @@ function(heddle_bodies target template)
       string(TOUPPER ${initial} initial)
       string(APPEND ARGS ${initial}${rest})
     endforeach()
-    string(APPEND headers "#include \"${PATH}.h\"\n")
-    string(APPEND bodies "#include \"${PATH}.cuh\"\n")
-    string(APPEND body_list "body_entry<${OP}::Body, ${ARGS}, Block>(\"${OP}\"),\n")
     string(APPEND entries "namespace ${OP} {\nextern const BodyEntry<Block> kEntry;\n}\n")
     string(APPEND entry_list "${OP}::kEntry,\n")
     configure_file(${template} ${CMAKE_BINARY_DIR}/generated/${kind}/${OP}.cpp @ONLY)
     target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated/${kind}/${OP}.cpp)
+    string(MD5 digest ${OP})
+    string(SUBSTRING ${digest} 0 4 digest)
+    math(EXPR unit "0x${digest} % 6")
+    list(APPEND units ${unit})
+    string(APPEND HEADERS_${unit} "#include \"${PATH}.h\"\n")
+    string(APPEND BODIES_${unit} "#include \"${PATH}.cuh\"\n")
+    string(APPEND ENTRIES_${unit} "namespace ${OP} {\nextern const BodyEntry<Block> kEntry;\n"
+      "constinit const BodyEntry<Block> kEntry = body_entry<Body, ${ARGS}, Block>(\"${OP}\");\n}\n")
   endforeach()
-  foreach(part headers bodies body_list entries entry_list)
+  list(REMOVE_DUPLICATES units)
+  get_filename_component(kind ${many} NAME_WE)
+  foreach(unit ${units})
+    foreach(part HEADERS BODIES ENTRIES)
+      set(${part} "${${part}_${unit}}")
+    endforeach()
+    configure_file(${many} ${CMAKE_BINARY_DIR}/generated/${kind}/${unit}.cpp @ONLY)
+    target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated/${kind}/${unit}.cpp)
+  endforeach()
+  foreach(part entries entry_list)
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/op_${part}.inc CONTENT "${${part}}" @ONLY)
   endforeach()
 endfunction()

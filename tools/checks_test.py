@@ -93,7 +93,7 @@ class CheckTest(unittest.TestCase):
             "no layer that can": ("heddle/ir/b.cpp", '#include "tests/harness.h"\n'),
             "has no layer": ("heddle/misc/a.cpp", '#include "heddle/base/error.h"\n'),
             "from the repository root": ("heddle/ir/c.cpp", '#include "op.h"\n'),
-            "only backends include": ("heddle/engine/c.cpp", '#include "op_bodies.inc"\n'),
+            "only backends include": ("heddle/engine/c.cpp", '#include "op_entries.inc"\n'),
             "stand in quotes": ("heddle/ir/d.cpp", "#include <heddle/ir/op.h>\n"),
             "no CUDA type": ("heddle/engine/b.cpp", "#include <cuda.h>\n"),
             "__CUDA_ARCH__": ("heddle/tile/b.h", "#if __CUDA_ARCH__ >= 900\n#endif\n"),
@@ -116,7 +116,7 @@ class CheckTest(unittest.TestCase):
             "heddle/base/json.cpp": "#include <nlohmann/json.hpp>\n",
             "heddle/ops/add/add_twice.cpp": '#include "heddle/ops/add/add.h"\n',
             "heddle/ops/add/add_test.cpp": '#include "heddle/ops/add/add.h"\n#include <gtest/gtest.h>\n',
-            "heddle/backend/cpu/bodies.cpp": '#include "op_bodies.inc"\n',
+            "heddle/backend/cpu/bodies.cpp": '#include "op_entries.inc"\n',
             "heddle/tile/map_test.cpp": '#include <cmath>\n#include "heddle/tile/map.h"\n',
             "tests/harness_test.cpp": '#include "heddle/ops/add/add.h"\n#include "heddle/model/llama.h"\n',
         }
