@@ -61,8 +61,9 @@ TEST_P(DeviceSource, Compiles) {
       {"decode", cuda::megakernel_source(one, GetParam(), Knowledge::kForms), GetParam(), options});
   requests.push_back({"specialised decode", cuda::megakernel_source(one, GetParam(), Knowledge::kSizes),
                       GetParam(), options});
+  // The calls of a program hold the bodies that OpsByThemselvesCompile has compiled for the older architecture.
   for (const Program* program : {&one, &many})
-    for (size_t i = 0; i < program->opcodes.size(); ++i) {
+    for (size_t i = 0; GetParam() == "sm_90a" && i < program->opcodes.size(); ++i) {
       const Opcode& opcode = program->opcodes[i];
       const Knowledge knowledge = program == &one ? Knowledge::kSizes : Knowledge::kForms;
       requests.push_back(
