@@ -96,8 +96,8 @@ TEST(Passes, AMixtureOfExpertsIsSevenCalls) {
 TEST(Passes, WhatKnowsRowsIsNoEpilogueOfExperts) {
   Graph graph;
   graph.set_live(LiveRows::kAll);
-  const auto tensor = [&](const char* name, DType dtype, std::vector<i32> shape) {
-    return graph.add_tensor(name, BufferKind::kActivation, dtype, std::move(shape));
+  const auto tensor = [&](const char* name, DType dtype, Sizes shape) {
+    return graph.add_tensor(name, BufferKind::kActivation, dtype, shape);
   };
   ExpertLinear args{.step = tensor("step", DType::kU8, {i32(StepHost::bytes({}))}),
                     .choice = tensor("choice", DType::kI32, {1, 2}),
