@@ -96,6 +96,12 @@ TEST_P(DeviceSource, CompilesForAnyNumberOfWarps) {
   for (const cuda::Compiled& compiled : cuda::compile(requests)) EXPECT_FALSE(compiled.kernels.empty());
 }
 
+TEST(MegakernelSource, SaysWhetherAllWeightsComeThroughTheRing) {
+  const Planner planner = planner_of_test();
+  EXPECT_TRUE(cuda::KernelTraits::of(planner.program(1, 1), "sm_90a").draws);
+  EXPECT_FALSE(cuda::KernelTraits::of(planner.program(64, 2), "sm_90a").draws);
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, DeviceSource, testing::Values("sm_90a", "sm_80"));
 
 }  // namespace
