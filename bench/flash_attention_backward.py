@@ -2,6 +2,7 @@
 flash_attention_backward.py build FOLDER: compiles them; needs no GPU.
 flash_attention_backward.py run FOLDER [check] [burst] [sustained]: on a GPU of compute capability 9.0."""
 
+import itertools
 import json
 import pathlib
 import struct
@@ -49,13 +50,13 @@ def compiled(path, op, args_type, variant, constants, types, maps, launch="Kerne
 def build(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for name, ((dim, softcap), dtype, optional) in KERNELS.items():
-        for launch in LAUNCHES:
+        for launch, masked in itertools.product(LAUNCHES, (0, 1)):
             compiled(
-                folder / f"{name}.{launch}.cubin",
+                folder / f"{name}.{launch}{masked}.cubin",
                 "flash_attention_backward",
                 "FlashAttentionBackward",
                 "sm90",
-                {"Dim": dim, "Softcap": softcap},
+                {"Dim": dim, "Softcap": softcap, "Masked": masked},
                 types_of(dtype, optional),
                 4 if launch == "Kernel" else 0,
                 launch,
@@ -99,10 +100,15 @@ class Kernel:
         slabs = self.dim // 64
         self.shared = 2 * slabs * KEYS * 128 + 4 * (slabs * QUERIES * 128 + QUERIES * 4)
         self.shared += 2 * KEYS * QUERIES * 2 + QUERIES * self.dim * 4 + 64 + 40 + 64 + 80
-        self.functions = {
-            launch: driver.load(folder / f"{name}.{launch}.cubin", self.shared if launch == "Kernel" else 0)
-            for launch in LAUNCHES
-        }
+        self.functions = [
+            {
+                launch: driver.load(
+                    folder / f"{name}.{launch}{masked}.cubin", self.shared if launch == "Kernel" else 0
+                )
+                for launch in LAUNCHES
+            }
+            for masked in (0, 1)
+        ]
         self.delta = {
             lanes: driver.load(folder / f"delta_{self.dtype}_{lanes}.cubin", 0) for lanes in (8, 16)
         }
@@ -120,7 +126,8 @@ class Kernel:
 
         steps = tiles(rows, QUERIES)
         lines = batch * heads * steps
-        sums = 1 if call.causal or call.left >= 0 or call.right >= 0 else 2
+        is_masked = call.causal or call.left >= 0 or call.right >= 0
+        sums = 1 if is_masked else 2
         first = (lines * sums * 8 + 255) // 256 * 256
         size = first + lines * QUERIES * 4 * (2 + sums * self.dim)
         room = torch.full((size,), 0x7F, dtype=torch.uint8, device="cuda")
@@ -134,7 +141,7 @@ class Kernel:
         lanes = 8 if call.v.shape[3] <= 64 else 16
         delta_grid = -(-batch * rows * heads // (256 // lanes))
         launch = self.driver.launcher
-        functions = self.functions
+        functions = self.functions[is_masked]
         runs = [
             launch(self.delta[lanes], delta_grid, 1, 256, 0, [made.delta_bytes(), none, pointer]),
             launch(functions["Prepare"], -(-lines * QUERIES // 256), 1, 256, 0, [packed, none, pointer]),
@@ -278,7 +285,9 @@ def main():
     torch.manual_seed(1)
     driver = dk.Driver()
     torch.zeros(1, device="cuda")
-    kernels = [Kernel(driver, folder, name) for name in KERNELS if (folder / f"{name}.Kernel.cubin").exists()]
+    kernels = [
+        Kernel(driver, folder, name) for name in KERNELS if (folder / f"{name}.Kernel0.cubin").exists()
+    ]
     results = {}
     if not parts or "check" in parts:
         check(kernels)

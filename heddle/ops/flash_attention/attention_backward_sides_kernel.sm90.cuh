@@ -51,7 +51,7 @@ struct Facts {
   static constexpr DType kType = kTypes.q.dtype;
   static constexpr bool kHasParts = kTypes.cu_seqlens_q.rank > 0, kHasLists = kTypes.kv_num_blocks.rank > 0;
   static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
-  static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi;
+  static constexpr bool kBends = Config::kSoftcap || kHasBias || kHasAlibi, kIsMasked = Config::kMasked;
   static constexpr i32 kDim = Config::kDim, kHalf = kDim / 2, kKeys = block_keys(kDim);
   // Both groups have the same keys, and each half of the columns of dk and dv.
   static constexpr bool kShares = kKeys == 64;
@@ -61,13 +61,17 @@ struct Facts {
 template <class Config>
 struct KeyWork {
   static constexpr i32 kKeys = Facts<Config>::kKeys, kQueries = kStepQueries;
+  static constexpr bool kIsMasked = Facts<Config>::kIsMasked,
+                        kAscends = kIsMasked && !Facts<Config>::kHasLists;  // earlier keys are launched first
+  // Heads are launched so many at a time where keys ascend: a CTA begins some time after the one whose turn comes before its own.
+  static constexpr i32 kLines = kAscends ? 8 : 1;
 
   i32 batch, group, heads;  // heads that share the keys
   SideTile tile;
   i32 first, last;  // steps
-  i32 begin;        // the step with which the CTA begins; after the last one it goes on with the first
-  i32 lead;         // keys after its own number that a query sees
-  i32 blocks;       // all blocks of keys; 0: there is a mask
+  i32 begin;        // the step with which the CTA begins
+  i32 lag;          // keys before its own number that a query sees
+  i32 blocks;       // all blocks of keys
 
   static KeyWork of(const FlashAttentionBackward& a) {
     KeyWork made;
@@ -76,35 +80,34 @@ struct KeyWork {
   }
   void find(const FlashAttentionBackward& a) {
     const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
-    const i32 line = at / tiles;
+    const i32 first_line = at / (kLines * tiles) * kLines;
+    const i32 lines = min(kLines, a.k.size[0] * a.k.size[2] - first_line), among = at - first_line * tiles;
+    const i32 line = first_line + among % lines, n = among / lines;
     batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
-    tile = key_tile<Facts<Config>::kHasParts>(a, tiles - 1 - at % tiles, kKeys);
+    tile = key_tile<Facts<Config>::kHasParts>(a, kAscends ? n : tiles - 1 - n, kKeys);
     const AttentionMask mask = attention_mask(a, tile.sequence);
-    lead = i32(mask.shift + mask.right < kFar ? mask.shift + mask.right : kFar);
-    blocks = is_masked(a) ? 0 : (mask.keys + kKeys - 1) / kKeys;
+    lag = i32(mask.left - mask.shift < kFar ? mask.left - mask.shift : kFar);
+    blocks = (mask.keys + kKeys - 1) / kKeys;
     const i32 end = min(tile.row + kKeys, mask.keys);
     first = last = begin = 0;
     if (tile.row >= end) return;
     const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
     if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
-    begin = blocks > 0 ? i32(u32(block()) * u32(last) / u32(blocks)) : first;
+    begin = kIsMasked ? last - 1 : i32(u32(block()) * u32(last) / u32(blocks));
   }
   i32 block() const { return tile.row / kKeys; }
   // Without a mask CTAs begin one block's share of the steps apart, and those with later keys are launched and come to a step
   // first. CTAs that come to a step after they wrapped have a sum of their own; they have the later keys, too.
-  i32 sum_of(i32 step) const { return blocks > 0 && step < begin ? 1 : 0; }
-  // How many CTAs add to that sum before this one, all launched earlier.
+  i32 sum_of(i32 step) const { return !kIsMasked && step < begin ? 1 : 0; }
+  // How many CTAs add to that sum before this one, all launched earlier. With a mask these have earlier keys, which more queries
+  // see: the longest CTAs run first, and the shortest ones last. All go from the last step that they have to the first.
   u32 before(i32 step) const {
+    if constexpr (kIsMasked) return u32(block() - max(step * kQueries - lag, 0) / kKeys);
     i32 later = blocks - 1;  // the last block that has a part
-    if (blocks == 0) {
-      const i32 query = min(step * kQueries + kQueries, tile.sequence.queries()) - 1;
-      later = (min(query + lead + 1, tile.sequence.keys()) - 1) / kKeys;
-    } else if (step >= begin) {
-      later = min(later, i32((u32(step + 1) * u32(blocks) - 1) / u32(last)));
-    }
+    if (step >= begin) later = min(later, i32((u32(step + 1) * u32(blocks) - 1) / u32(last)));
     return u32(later - block());
   }
-  i32 after(i32 step) const { return step + 1 == last ? first : step + 1; }
+  i32 after(i32 step) const { return kIsMasked ? step - 1 : step + 1 == last ? first : step + 1; }
   i32 head(i32 n) const { return group * heads + n; }
   i32 steps() const { return heads * (last - first); }
 };

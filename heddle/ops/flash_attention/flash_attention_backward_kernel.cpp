@@ -81,8 +81,11 @@ KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTa
                          {.name = "Order", .grid = u32(room.lists), .threads = kSideThreads});
   // Sums of 128 elements leave the helpers 24 registers, and too few for whatever bends scores.
   const bool bends = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
-  plan.constants = {
-      {"kernel", 1}, {"dim", dim_of(a)}, {"softcap", a.softcap > 0 ? 1 : 0}, {"spills", bends ? 1280 : 448}};
+  plan.constants = {{"kernel", 1},
+                    {"dim", dim_of(a)},
+                    {"softcap", a.softcap > 0 ? 1 : 0},
+                    {"masked", is_masked(a) ? 1 : 0},
+                    {"spills", bends ? 1280 : 448}};
   plan.workspace_bytes = room.bytes;
   plan.cleared_bytes = room.rows;
   return plan;

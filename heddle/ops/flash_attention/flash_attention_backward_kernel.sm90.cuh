@@ -2,8 +2,8 @@
 // `Kernel` a CTA has 128 keys, each of two groups of four warps 64 of them, with dk and dv in registers; queries come 64 at a time.
 // A CTA with heads of more than 128 elements has 64 keys: both groups make all scores, and each half of the columns of dk and dv.
 //   s = k q^T, p = exp(s - lse), dp = v dy^T, dv += p dy, ds = p (dp - delta), dk += ds q, dq += ds^T k
-// Each group makes half of the columns of dq, which two threads add to memory by bulk copies, one CTA after the other: the last
-// keys first. CTAs come to a step some time after one another, so that they seldom wait. A CTA waits only for CTAs that were
+// Each group makes half of the columns of dq, which two threads add to memory by bulk copies, one CTA after the other, in the order
+// of their keys or against it (KeyWork). CTAs come to a step some time after one another, so that they seldom wait. A CTA waits only for CTAs that were
 // launched before it, so the kernel ends however few of them run at once.
 // `Finish` puts dq in rows. With block lists, `Order` finds before all how many CTAs add to each step before another one, and one
 // thread of a CTA walks the lists of its keys.
@@ -17,6 +17,7 @@ struct KernelConfig {
   static constexpr i32 kKernel = 1;
   static constexpr i32 kDim = 128;    // elements of a head, rounded up to 64, 128 or 256
   static constexpr i32 kSoftcap = 0;  // 1: the call has one
+  static constexpr i32 kMasked = 0;   // 1: not every query sees every key
   static constexpr i32 kSpills = 0;   // bytes that a thread may spill (heddle check)
 };
 
@@ -300,14 +301,13 @@ struct Kernel : Facts<Config> {
 #pragma unroll
       for (i32 i = 0; i < kColumns / 2; ++i) dk[i] = dv[i] = 0;
       if constexpr (kHasLists) return run_listed();
-      const i32 begin = work.first * kQueries, end = work.last * kQueries;
-      i32 head = work.head(0), query = work.begin * kQueries, left_of_head = work.last - work.first;
-      if (begin < end) wait_for_keys();
+      i32 head = work.head(0), step = work.begin, left_of_head = work.last - work.first;
+      if (left_of_head > 0) wait_for_keys();
 #pragma unroll 1
       for (i32 left = work.steps(); left > 0; --left, place.next()) {
-        take_step(head, query);
-        query = query + kQueries == end ? begin : query + kQueries;
-        if (--left_of_head == 0) ++head, left_of_head = work.last - work.first;
+        take_step(head, step * kQueries);
+        step = work.after(step);
+        if (--left_of_head == 0) ++head, left_of_head = work.last - work.first, step = work.begin;
       }
       store(a.dk, dk, scale);
       store(a.dv, dv, 1);
