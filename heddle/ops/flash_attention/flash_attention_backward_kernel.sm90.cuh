@@ -7,6 +7,7 @@
 // launched before it, so the kernel ends however few of them run at once.
 // `Finish` puts dq in rows. With block lists, `Order` finds before all how many CTAs add to each step before another one, and one
 // thread of a CTA walks the lists of its keys.
+// In loops on purpose: 3 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 5 empty-l1: a CTA waits for its turn
 // Known: 32 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
 namespace flash_attention_backward {
@@ -191,10 +192,10 @@ struct Kernel : Facts<Config> {
     u32 phase = 0, last_before = 0;
     u32* last_turn = nullptr;  // that the copy under way has
     const auto pass_on = [&] {
-      // The copy has ended: its sums are where all multiprocessors add. A release would also wait for copies that are on their way
-      // to the chip. CTAs would wait for turns, and take 1 to 4 % longer with heads of 128 and 6 to 15 % with 64 (H200).
       arch::show_memory_to_copies();
-      asm volatile("st.relaxed.gpu.u32 [%0], %1;" ::"l"(last_turn), "r"(last_before + 1) : "memory");
+      // A relaxed store saves 1 to 15 %, but then sums had other bits in 63 of 500 runs (H200, CTAs close to one another): a copy
+      // that has ended for this thread need not have been added up for others.
+      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(last_turn), "r"(last_before + 1) : "memory");
       last_turn = nullptr;
     };
     // Nobody must wait for a turn that this thread keeps while it waits itself.
