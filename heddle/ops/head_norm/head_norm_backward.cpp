@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heddle/ir/parts.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -25,6 +26,7 @@ void infer(std::byte* args) {
   require_float("head_norm_backward", "dy", a.dy);
   require(a.eps >= 0, "[head_norm_backward] eps = {}; must not be negative", a.eps);
   set_output("head_norm_backward", "dx", a.dx, a.x.dtype, {a.x.size[0], a.x.last()});
+  require(a.part_rows != 0, "[head_norm_backward] part_rows = 0; must be 1 to {}", kMostPartRows);
   set_parts("head_norm_backward", "dweight_parts", a.dweight_parts, columns_of(a.x, 0, a.weight.last()),
             a.part_rows);
 }
