@@ -98,7 +98,7 @@ class Kernel:
         (self.dim, _), self.dtype, _ = KERNELS[name]
         slabs = self.dim // 64
         self.shared = 2 * slabs * KEYS * 128 + 4 * (slabs * QUERIES * 128 + QUERIES * 4)
-        self.shared += 2 * KEYS * QUERIES * 2 + QUERIES * self.dim * 4 + 64 + 40 + 64 + 80
+        self.shared += 2 * KEYS * QUERIES * 2 + 2 * QUERIES * self.dim * 4 + 64 + 40 + 64 + 80
         self.functions = {
             launch: driver.load(folder / f"{name}.{launch}.cubin", self.shared if launch == "Kernel" else 0)
             for launch in LAUNCHES
@@ -120,9 +120,8 @@ class Kernel:
 
         steps = tiles(rows, QUERIES)
         lines = batch * heads * steps
-        sums = 1 if call.causal or call.left >= 0 or call.right >= 0 else 2
-        first = (lines * sums * 8 + 255) // 256 * 256
-        size = first + lines * QUERIES * 4 * (2 + sums * self.dim)
+        first = (lines * 4 + 255) // 256 * 256
+        size = first + lines * QUERIES * 4 * (2 + self.dim)
         room = torch.full((size,), 0x7F, dtype=torch.uint8, device="cuda")
         turns = room[:first]
         pointer = struct.pack("<Q", room.data_ptr())

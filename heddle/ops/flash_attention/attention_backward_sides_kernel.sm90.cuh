@@ -3,6 +3,8 @@
 
 constexpr float kLog2E = 1.4426950409f;
 constexpr i64 kFar = 1 << 30;  // more than any number of keys
+// CTAs of so many heads are launched together, and of so many keys at most: what they read and add to stays in the L2 cache.
+constexpr i32 kHeadsTogether = 16, kTilesTogether = 1024;
 
 inline float scale_of(const FlashAttentionBackward& a) {
   return a.scale != 0 ? a.scale : arch::rsqrt(float(a.q.size[3]));
@@ -57,17 +59,19 @@ struct Facts {
   static constexpr bool kShares = kKeys == 64;
 };
 
-// The keys of a CTA and the steps of queries that see any of them.
+// The keys of a CTA and the steps of queries that see any of them. CTAs add to dq of a step in the order of their keys, and that of
+// their launch, which is first keys of several heads, then the next keys of these heads: so a CTA begins some time after the one
+// whose turn comes before its own, and with a mask the longest CTAs run first. Each goes from its last step to its first. With
+// block lists CTAs with later keys are launched and add first, a head at a time.
 template <class Config>
 struct KeyWork {
   static constexpr i32 kKeys = Facts<Config>::kKeys, kQueries = kStepQueries;
+  static constexpr bool kHasLists = Facts<Config>::kHasLists;
 
   i32 batch, group, heads;  // heads that share the keys
   SideTile tile;
   i32 first, last;  // steps
-  i32 begin;        // the step with which the CTA begins; after the last one it goes on with the first
-  i32 lead;         // keys after its own number that a query sees
-  i32 blocks;       // all blocks of keys; 0: there is a mask
+  i32 lag;          // keys before its own number that a query sees
 
   static KeyWork of(const FlashAttentionBackward& a) {
     KeyWork made;
@@ -76,35 +80,23 @@ struct KeyWork {
   }
   void find(const FlashAttentionBackward& a) {
     const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
-    const i32 line = at / tiles;
+    const i32 many = kHasLists ? 1 : max(min(kTilesTogether / tiles, kHeadsTogether), 1);
+    const i32 first_line = at / (many * tiles) * many;
+    const i32 lines = min(many, a.k.size[0] * a.k.size[2] - first_line), among = at - first_line * tiles;
+    const i32 line = first_line + among % lines, n = among / lines;
     batch = line / a.k.size[2], group = line % a.k.size[2], heads = a.q.size[2] / a.k.size[2];
-    tile = key_tile<Facts<Config>::kHasParts>(a, tiles - 1 - at % tiles, kKeys);
+    tile = key_tile<Facts<Config>::kHasParts>(a, kHasLists ? tiles - 1 - n : n, kKeys);
     const AttentionMask mask = attention_mask(a, tile.sequence);
-    lead = i32(mask.shift + mask.right < kFar ? mask.shift + mask.right : kFar);
-    blocks = is_masked(a) ? 0 : (mask.keys + kKeys - 1) / kKeys;
+    lag = i32(mask.left - mask.shift < kFar ? mask.left - mask.shift : kFar);
     const i32 end = min(tile.row + kKeys, mask.keys);
-    first = last = begin = 0;
+    first = last = 0;
     if (tile.row >= end) return;
     const i32 from = mask.queries_of(tile.row).begin, to = mask.queries_of(end - 1).end;
     if (from < to) first = from / kQueries, last = (to + kQueries - 1) / kQueries;
-    begin = blocks > 0 ? i32(u32(block()) * u32(last) / u32(blocks)) : first;
   }
   i32 block() const { return tile.row / kKeys; }
-  // Without a mask CTAs begin one block's share of the steps apart, and those with later keys are launched and come to a step
-  // first. CTAs that come to a step after they wrapped have a sum of their own; they have the later keys, too.
-  i32 sum_of(i32 step) const { return blocks > 0 && step < begin ? 1 : 0; }
-  // How many CTAs add to that sum before this one, all launched earlier.
-  u32 before(i32 step) const {
-    i32 later = blocks - 1;  // the last block that has a part
-    if (blocks == 0) {
-      const i32 query = min(step * kQueries + kQueries, tile.sequence.queries()) - 1;
-      later = (min(query + lead + 1, tile.sequence.keys()) - 1) / kKeys;
-    } else if (step >= begin) {
-      later = min(later, i32((u32(step + 1) * u32(blocks) - 1) / u32(last)));
-    }
-    return u32(later - block());
-  }
-  i32 after(i32 step) const { return step + 1 == last ? first : step + 1; }
+  // How many CTAs add to dq of that step before this one: those with earlier keys. They were launched earlier.
+  u32 before(i32 step) const { return u32(block() - max(step * kQueries - lag, 0) / kKeys); }
   i32 head(i32 n) const { return group * heads + n; }
   i32 steps() const { return heads * (last - first); }
 };
@@ -197,22 +189,10 @@ struct Finish : Facts<Config> {
                            line % a.q.size[2])[tile.row / a.block_q * (room.later_row / 4)] > 0;
     const float scale = is_seen ? scale_of(a) : 0;
     const float4* from = reinterpret_cast<const float4*>(workspace + room.dq) +
-                         (i64(blockIdx.x) * room.sums * 2 + w) * (kStepQueries * kHalf / 4) + thread;
+                         (i64(blockIdx.x) * 2 + w) * (kStepQueries * kHalf / 4) + thread;
     float4 sums[kHalf / 8];
 #pragma unroll
     for (i32 j = 0; j < kHalf / 8; ++j) sums[j] = scale != 0 ? from[j * 128] : float4{0, 0, 0, 0};
-    if (room.sums == 2 && scale != 0) {
-      const u32 blocks = u32((mask.keys + kKeys - 1) / kKeys);
-      const u32 steps = u32((mask.queries + kStepQueries - 1) / kStepQueries);
-      if ((blocks - 1) * steps / blocks > u32(tile.row / kStepQueries)) {  // some CTA began after this step
-        from += 2 * (kStepQueries * kHalf / 4);
-#pragma unroll
-        for (i32 j = 0; j < kHalf / 8; ++j) {
-          const float4 more = from[j * 128];
-          sums[j].x += more.x, sums[j].y += more.y, sums[j].z += more.z, sums[j].w += more.w;
-        }
-      }
-    }
     const Tensor& to = a.dq;
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) {

@@ -79,36 +79,28 @@ inline i32 attention_tiles(i32 rows, i32 tile_rows, const Tensor& starts) {
   return starts.rank > 0 ? rows / tile_rows + starts.size[0] + 1 : (rows + tile_rows - 1) / tile_rows;
 }
 
-// True where not every query sees every key.
-inline bool is_masked(const FlashAttentionBackward& a) {
-  return a.causal || a.window_left >= 0 || a.window_right >= 0 || a.kv_num_blocks.rank > 0;
-}
-
 // Bytes from its begin:
-//   turns   u32 [B, H, steps, sums, 2]: how many CTAs have added to each half of a sum of a step's dq; zero at first
+//   turns   u32 [B, H, steps]: how many CTAs have added to a step's dq; zero at first
 //   rows    f32 [B, H, steps, 2, 64]: lse times log2 e, infinite for rows that are not there or see nothing; delta
-//   dq      f32 [B, H, steps, sums, 2, 64 * dim / 2], each half in the order of a product's sums
+//   dq      f32 [B, H, steps, 2, 64 * dim / 2], each half in the order of a product's sums
 //   later   with block lists, u32 [lists, tiles + 1]: how many CTAs' keys a list names from each tile on
 //   named   u32 [lists, tiles + 1]: 1 for the keys of each CTA that a list names
-// A step has two sums without a mask: one of CTAs that come to it before their first wrap, one of those after.
 struct AttentionRoom {
-  i32 steps;  // a head has
-  i32 sums;
+  i32 steps;      // a head has
   i64 lists;      // blocks of queries that have one
   i64 later_row;  // bytes
   i64 rows, dq, later, named, bytes;
 
   AttentionRoom(const FlashAttentionBackward& a, i32 dim)
       : steps(attention_tiles(a.q.size[1], kStepQueries, a.cu_seqlens_q)),
-        sums(is_masked(a) ? 1 : 2),
         lists(0),
         later_row(4 * (i64(blocks_of(a.k.size[1], block_keys(dim))) + 1)) {
     const i64 all = i64(a.q.size[0]) * a.q.size[2] * steps, row = kStepQueries * 4;
     if (a.kv_num_blocks.rank > 0)
       lists = i64(a.kv_num_blocks.size[0]) * a.kv_num_blocks.size[1] * a.kv_num_blocks.size[2];
-    rows = (all * sums * 8 + 255) / 256 * 256;
+    rows = (all * 4 + 255) / 256 * 256;
     dq = rows + 2 * all * row;
-    later = dq + all * sums * row * dim;
+    later = dq + all * row * dim;
     named = later + lists * later_row;
     bytes = named + lists * later_row;
   }

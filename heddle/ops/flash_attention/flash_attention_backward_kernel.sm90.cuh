@@ -2,9 +2,10 @@
 // `Kernel` a CTA has 128 keys, each of two groups of four warps 64 of them, with dk and dv in registers; queries come 64 at a time.
 // A CTA with heads of more than 128 elements has 64 keys: both groups make all scores, and each half of the columns of dk and dv.
 //   s = k q^T, p = exp(s - lse), dp = v dy^T, dv += p dy, ds = p (dp - delta), dk += ds q, dq += ds^T k
-// Each group makes half of the columns of dq, which two threads add to memory by bulk copies, one CTA after the other: the last
-// keys first. CTAs come to a step some time after one another, so that they seldom wait. A CTA waits only for CTAs that were
-// launched before it, so the kernel ends however few of them run at once.
+// Each group makes half of the columns of dq, which two threads add to memory by bulk copies, a step each in turn: one thread alone
+// takes longer than a step, since a release waits for all copies of the thread. CTAs add to dq of a step one after the other and
+// come to it some time after one another (KeyWork), so that they seldom wait. A CTA waits only for CTAs that were launched before
+// it, so the kernel ends however few of them run at once.
 // `Finish` puts dq in rows. With block lists, `Order` finds before all how many CTAs add to each step before another one, and one
 // thread of a CTA walks the lists of its keys.
 // In loops on purpose: 3 fence: a CTA passes its turn at a step of dq to the next
@@ -33,12 +34,13 @@ struct Kernel : Facts<Config> {
   static constexpr i32 kQueries = kStepQueries, kStages = kShares ? 1 : 2;
   static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
   static constexpr i32 kPart = kHalf < 64 ? kHalf : 64;    // columns of dq that a group makes at a time
+  static constexpr u32 kPlaces = kShares ? 1 : 2;          // for dq of a step that is on its way
   // Narrow keys and values lie in registers, too: products would read them from the chip as often as queries.
   static constexpr bool kHoldsKeys = kDim == 64 && !kBends;
   static constexpr u32 kThreads = 384, kSlabs = kDim / 64;
   static constexpr u32 kKeyBytes = kSlabs * kKeys * 128, kQueryBytes = kSlabs * kQueries * 128;
   static constexpr u32 kScoreBytes = kKeys * kQueries * 2, kHalfBytes = kQueries * kHalf * 4,
-                       kRowBytes = kQueries * 4;
+                       kDqBytes = 2 * kHalfBytes, kRowBytes = kQueries * 4;
   using Ring = SlotRing<kStages, kQueryBytes>;
   static_assert(kDim == 64 || kDim == 128 || kDim == 256);
 
@@ -55,21 +57,20 @@ struct Kernel : Facts<Config> {
 
   struct Chip {
     arch::OnChip keys = chip(), values = keys + kKeyBytes, queries = values + kKeyBytes,
-                 given = queries + Ring::kBytes, scores = given + Ring::kBytes,
-                 halves = scores + 2 * kScoreBytes, rows = halves + 2 * kHalfBytes,
-                 query_barriers = rows + 2 * kStages * kRowBytes,
+                 given = queries + Ring::kBytes, scores = given + Ring::kBytes, dq = scores + 2 * kScoreBytes,
+                 rows = dq + kPlaces * kDqBytes, query_barriers = rows + 2 * kStages * kRowBytes,
                  given_barriers = query_barriers + Ring::kBarrierBytes,
-                 full = given_barriers + Ring::kBarrierBytes, half_full = full + 8, half_empty = full + 24,
+                 full = given_barriers + Ring::kBarrierBytes, dq_full = full + 8, dq_empty = full + 24,
                  work = full + 40, steps = work + 64, told = steps + (kStages + 2) * 16;
     Ring query_ring{queries, query_barriers}, given_ring{given, given_barriers};
 
-    static constexpr u32 kBytes = 2 * kKeyBytes + 2 * Ring::kBytes + 2 * kScoreBytes + 2 * kHalfBytes +
+    static constexpr u32 kBytes = 2 * kKeyBytes + 2 * Ring::kBytes + 2 * kScoreBytes + kPlaces * kDqBytes +
                                   2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40 + 64 +
                                   (kStages + 2) * 16 + kStages * 8;
     Shared<Work> shared_work() const { return {work}; }
-    // The steps of the slots of the rings, and of the halves of dq that are on their way.
+    // The steps of the slots of the rings, and of dq that is on its way.
     Shared<Listed> listed(u32 slot) const { return {steps + slot * 16}; }
-    Shared<Listed> listed_half(u32 w) const { return {steps + (kStages + w) * 16}; }
+    Shared<Listed> listed_dq(u32 place) const { return {steps + (kStages + place) * 16}; }
     arch::OnChip lse(u32 slot) const { return rows + slot * kRowBytes; }
     arch::OnChip delta(u32 slot) const { return rows + (kStages + slot) * kRowBytes; }
   };
@@ -81,8 +82,8 @@ struct Kernel : Facts<Config> {
       arch::init_barrier(chip.full, 1u);
       for (i32 s = 0; s < kStages; ++s) arch::init_barrier(chip.told + s * 8, 1u);
 #pragma unroll
-      for (u32 w = 0; w < 2; ++w)
-        arch::init_barrier(chip.half_full + 8 * w, 128u), arch::init_barrier(chip.half_empty + 8 * w, 1u);
+      for (u32 p = 0; p < kPlaces; ++p)
+        arch::init_barrier(chip.dq_full + 8 * p, 256u), arch::init_barrier(chip.dq_empty + 8 * p, 1u);
       arch::fence_barriers();
       chip.shared_work().store(Work::of(a));
     }
@@ -91,7 +92,8 @@ struct Kernel : Facts<Config> {
       All::template enter<Helper>();
       if (threadIdx.x == 0) bring(chip, a, maps, workspace);
       if (kHasLists && threadIdx.x == 96) walk(chip, a, workspace);
-      if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, a, workspace, threadIdx.x / 32 - 1);
+      if (threadIdx.x % 32 == 0 && threadIdx.x / 32 - 1 < kPlaces)
+        drain(chip, a, workspace, threadIdx.x / 32 - 1);
       return;
     }
     All::template enter<Multiplier>();
@@ -146,10 +148,8 @@ struct Kernel : Facts<Config> {
 #pragma unroll 1
     for (i32 n = work.heads; n > 0; --n, ++at.z) {
       const u8* rows = rows_of();
-      i32 step = work.begin;
 #pragma unroll 1
-      for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step), place.next())
-        bring_step(rows, step);
+      for (i32 step = work.last - 1; step >= work.first; --step, place.next()) bring_step(rows, step);
     }
   }
 
@@ -184,82 +184,54 @@ struct Kernel : Facts<Config> {
     tell({0, -1, 0});
   }
 
-  // Adds half w of each step's dq to memory, after the CTA that has the next keys.
-  static void drain(const Chip& chip, const FlashAttentionBackward& a, u8* workspace, u32 w) {
+  // Adds dq of each step that has place `p` on chip to memory, after the CTAs whose turn is before.
+  static void drain(const Chip& chip, const FlashAttentionBackward& a, u8* workspace, u32 p) {
     const Work work = chip.shared_work().load();
     const AttentionRoom room(a, kDim);
-    const arch::OnChip full = chip.half_full + 8 * w, from = chip.halves + w * kHalfBytes;
-    u32 phase = 0, last_before = 0;
-    u32* last_turn = nullptr;  // that the copy under way has
-    const auto pass_on = [&] {
+    const arch::OnChip full = chip.dq_full + 8 * p, from = chip.dq + p * kDqBytes;
+    u32 phase = 0;
+    const auto wait_for_dq = [&] { arch::wait_barrier(full, phase), phase ^= 1; };
+    // `place`: of the sum, among all. `before`: CTAs that add to it before this one.
+    const auto drain_step = [&](i64 place, u32 before) {
+      u32* const turn = reinterpret_cast<u32*>(workspace) + place;
+      float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kDqBytes / 4);
+      if (before > 0) wait_for(turn, before);
+      arch::show_memory_to_copies();
+      if (before == 0)
+        arch::store_bytes(to, from, kDqBytes);
+      else
+        arch::add_floats(to, from, kDqBytes);
+      arch::commit_stores();
+      arch::wait_stores_read<0>();
+      arch::arrive(chip.dq_empty + 8 * p);
+      arch::wait_stores<0>();
       arch::show_memory_to_copies();
       // A relaxed store saves 1 to 15 %, but then sums had other bits in 63 of 500 runs (H200, CTAs close to one another): a copy
       // that has ended for this thread need not have been added up for others.
-      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(last_turn), "r"(last_before + 1) : "memory");
-      last_turn = nullptr;
-    };
-    // Nobody must wait for a turn that this thread keeps while it waits itself.
-    const auto pass_on_before_waiting = [&] {
-      if (!last_turn) return;
-      arch::wait_stores<0>();
-      pass_on();
-    };
-    const auto wait_for_half = [&] {
-      if (!arch::barrier_is_past(full, phase)) {
-        pass_on_before_waiting();
-        arch::wait_barrier(full, phase);
-      }
-      phase ^= 1;
-    };
-    // `place`: of the half, among all. `before`: CTAs that add to it before this one.
-    const auto drain_step = [&](i64 place, u32 before) {
-      u32* const turn = reinterpret_cast<u32*>(workspace) + place;
-      float* const to = reinterpret_cast<float*>(workspace + room.dq) + place * (kHalfBytes / 4);
-      if (before > 0 && turn_of(turn) != before) {
-        pass_on_before_waiting();
-        wait_for(turn, before);
-      }
-      arch::show_memory_to_copies();
-      if (before == 0)
-        arch::store_bytes(to, from, kHalfBytes);
-      else
-        arch::add_floats(to, from, kHalfBytes);
-      arch::commit_stores();
-      if (last_turn) {
-        arch::wait_stores<1>();  // the copy before this one
-        pass_on();
-      }
-      last_turn = turn, last_before = before;
-      arch::wait_stores_read<0>();
-      arch::arrive(chip.half_empty + 8 * w);
+      asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(turn), "r"(before + 1) : "memory");
     };
     if constexpr (kHasLists) {
 #pragma unroll 1
       while (true) {
-        wait_for_half();
-        const Listed listed = chip.listed_half(w).load();
-        if (listed.step < 0) return pass_on_before_waiting();
-        drain_step((place_of(a, work, room.steps, listed.head) + listed.step) * 2 + w, listed.before);
+        wait_for_dq();
+        const Listed listed = chip.listed_dq(p).load();
+        if (listed.step < 0) return;
+        drain_step(place_of(a, work, room.steps, listed.head) + listed.step, listed.before);
       }
     }
+    u32 number = 0;  // of the step among those of the CTA
 #pragma unroll 1
     for (i32 n = 0; n < work.heads; ++n) {
       const i64 head = place_of(a, work, room.steps, work.head(n));
-      i32 step = work.begin;
 #pragma unroll 1
-      for (i32 left = work.last - work.first; left > 0; --left, step = work.after(step)) {
-        const i64 place = ((head + step) * room.sums + work.sum_of(step)) * 2 + w;
+      for (i32 step = work.last - 1; step >= work.first; --step) {
+        if (number++ % kPlaces != p) continue;
+        const i64 place = head + step;
         const u32 before = work.before(step);
-        wait_for_half();
+        wait_for_dq();
         drain_step(place, before);
       }
     }
-    pass_on_before_waiting();
-  }
-  static u32 turn_of(const u32* turn) {
-    u32 seen;
-    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(turn) : "memory");
-    return seen;
   }
   // One block of assembly, as arch::wait_barrier.
   static void wait_for(const u32* turn, u32 before) {
@@ -292,8 +264,9 @@ struct Kernel : Facts<Config> {
 
     bool speaks() const { return thread == 0; }
     i32 first_key(const Work& work) const { return work.tile.row + i32(own_keys) * 64; }
-    // Scores and halves of dq have two places, which take turns.
+    // Scores have two places, which take turns.
     u32 turn_of_step() const { return kStages == 1 ? place.phase : place.slot; }
+    u32 dq_place() const { return kPlaces == 1 ? 0 : place.slot; }
 
     void run() {
       const Work work = chip.shared_work().load();
@@ -302,13 +275,13 @@ struct Kernel : Facts<Config> {
       for (i32 i = 0; i < kColumns / 2; ++i) dk[i] = dv[i] = 0;
       if constexpr (kHasLists) return run_listed();
       const i32 begin = work.first * kQueries, end = work.last * kQueries;
-      i32 head = work.head(0), query = work.begin * kQueries, left_of_head = work.last - work.first;
       if (begin < end) wait_for_keys();
+      i32 head = work.head(0), query = end;
 #pragma unroll 1
       for (i32 left = work.steps(); left > 0; --left, place.next()) {
+        query -= kQueries;
         take_step(head, query);
-        query = query + kQueries == end ? begin : query + kQueries;
-        if (--left_of_head == 0) ++head, left_of_head = work.last - work.first;
+        if (query == begin) ++head, query = end;
       }
       store(a.dk, dk, scale);
       store(a.dv, dv, 1);
@@ -322,15 +295,17 @@ struct Kernel : Facts<Config> {
         if (listed.step < 0) break;
         take_step(listed.head, listed.step * kQueries);
       }
-      arch::wait_barrier(chip.half_empty + 8 * w, turn_of_step() ^ 1);
-      say_listed();
+      for (u32 p = 0; p < kPlaces; ++p, place.next()) {  // each thread that drains waits for the end
+        arch::wait_barrier(chip.dq_empty + 8 * dq_place(), place.phase ^ 1);
+        say({0, -1, 0});
+      }
       store(a.dk, dk, scale);
       store(a.dv, dv, 1);
     }
-    // Hands what the slot says on, with a half of dq.
-    void say_listed() {
-      if (speaks()) chip.listed_half(w).store(chip.listed(place.slot).load());
-      arch::arrive(chip.half_full + 8 * w);
+    // Hands a step on, with its dq.
+    void say(const Listed& listed) {
+      if (w == 0 && speaks()) chip.listed_dq(dq_place()).store(listed);
+      arch::arrive(chip.dq_full + 8 * dq_place());
     }
     // The queries that see all keys of the group.
     void find_common(const Work& work) {
@@ -415,7 +390,7 @@ struct Kernel : Facts<Config> {
       if (speaks()) chip.given_ring.release(place);
       arch::wait_products<1>();
       arch::keep(dq);
-      hand_over<0>(dq, turn);
+      hand_over<0>(dq);
       if constexpr (kShares) {
         arch::keep(dq);
         arch::begin_products();
@@ -425,7 +400,7 @@ struct Kernel : Facts<Config> {
       arch::keep(dk), keep(ds);
       if constexpr (kShares) {
         arch::keep(dq);
-        hand_over<1>(dq, turn);
+        hand_over<1>(dq);
       }
       if (speaks()) chip.query_ring.release(place);
     }
@@ -543,9 +518,10 @@ struct Kernel : Facts<Config> {
       arch::commit_products();
     }
     template <i32 kNumber>
-    void hand_over(const float (&dq)[kPart / 2], u32 turn) {
-      if constexpr (kNumber == 0) arch::wait_barrier(chip.half_empty + 8 * w, turn ^ 1);
-      const arch::OnChip to = chip.halves + w * kHalfBytes + kNumber * (kPart / 8 * 2048) + thread * 16;
+    void hand_over(const float (&dq)[kPart / 2]) {
+      if constexpr (kNumber == 0) arch::wait_barrier(chip.dq_empty + 8 * dq_place(), place.phase ^ 1);
+      const arch::OnChip to =
+          chip.dq + dq_place() * kDqBytes + w * kHalfBytes + kNumber * (kPart / 8 * 2048) + thread * 16;
 #pragma unroll
       for (i32 j = 0; j < kPart / 8; ++j)
         asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"((to + j * 2048).at), "f"(dq[4 * j]),
@@ -554,9 +530,9 @@ struct Kernel : Facts<Config> {
       if constexpr (kNumber + 1 < kHalf / kPart) return;
       arch::show_to_copies();
       if constexpr (kHasLists)
-        say_listed();
+        say(chip.listed(place.slot).load());
       else
-        arch::arrive(chip.half_full + 8 * w);
+        arch::arrive(chip.dq_full + 8 * dq_place());
     }
 
     void store(const Tensor& to, const float (&sums)[kColumns / 2], float by) const {
