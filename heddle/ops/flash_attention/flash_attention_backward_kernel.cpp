@@ -82,7 +82,7 @@ KernelPlan flash_attention_backward_kernel(const std::byte* args, const KernelTa
   // Sums of 128 elements leave the helpers 24 registers, and too few for whatever bends scores.
   const bool bends = a.softcap > 0 || a.bias.exists() || a.alibi_slopes.exists();
   plan.constants = {
-      {"kernel", 1}, {"dim", dim_of(a)}, {"softcap", a.softcap > 0 ? 1 : 0}, {"spills", bends ? 1280 : 448}};
+      {"kernel", 1}, {"dim", dim_of(a)}, {"softcap", a.softcap > 0 ? 1 : 0}, {"spills", bends ? 320 : 192}};
   plan.workspace_bytes = room.bytes;
   plan.cleared_bytes = room.rows;
   return plan;

@@ -3,14 +3,14 @@
 // A CTA with heads of more than 128 elements has 64 keys: both groups make all scores, and each half of the columns of dk and dv.
 //   s = k q^T, p = exp(s - lse), dp = v dy^T, dv += p dy, ds = p (dp - delta), dk += ds q, dq += ds^T k
 // Each group makes half of the columns of dq, which two threads add to memory by bulk copies, a step each in turn: one thread alone
-// takes longer than a step, since a release waits for all copies of the thread. CTAs add to dq of a step one after the other and
+// takes longer than a step, since a release waits for all copies under way. CTAs add to dq of a step one after the other and
 // come to it some time after one another (KeyWork), so that they seldom wait. A CTA waits only for CTAs that were launched before
 // it, so the kernel ends however few of them run at once.
 // `Finish` puts dq in rows. With block lists, `Order` finds before all how many CTAs add to each step before another one, and one
 // thread of a CTA walks the lists of its keys.
-// In loops on purpose: 3 fence: a CTA passes its turn at a step of dq to the next
-// In loops on purpose: 5 empty-l1: a CTA waits for its turn
-// Known: 32 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
+// In loops on purpose: 1 fence: a CTA passes its turn at a step of dq to the next
+// In loops on purpose: 2 empty-l1: a CTA waits for its turn
+// Known: 24 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
 namespace flash_attention_backward {
 
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
