@@ -3,8 +3,6 @@
 
 constexpr float kLog2E = 1.4426950409f;
 constexpr i64 kFar = 1 << 30;  // more than any number of keys
-// CTAs of so many heads are launched together, and of so many keys at most: what they read and add to stays in the L2 cache.
-constexpr i32 kHeadsTogether = 16, kTilesTogether = 1024;
 
 inline float scale_of(const FlashAttentionBackward& a) {
   return a.scale != 0 ? a.scale : arch::rsqrt(float(a.q.size[3]));
@@ -66,7 +64,9 @@ struct Facts {
 template <class Config>
 struct KeyWork {
   static constexpr i32 kKeys = Facts<Config>::kKeys, kQueries = kStepQueries;
-  static constexpr bool kHasLists = Facts<Config>::kHasLists;
+  static constexpr bool kHasLists = Facts<Config>::kHasLists, kShares = Facts<Config>::kShares;
+  // CTAs of so many heads are launched together, and so many CTAs at most: what they read and add to stays in the L2 cache.
+  static constexpr i32 kHeadsTogether = kHasLists ? 1 : kShares ? 8 : 16, kTogether = kShares ? 512 : 1024;
 
   i32 batch, group, heads;  // heads that share the keys
   SideTile tile;
@@ -80,7 +80,7 @@ struct KeyWork {
   }
   void find(const FlashAttentionBackward& a) {
     const i32 tiles = attention_tiles(a.k.size[1], kKeys, a.cu_seqlens_k), at = i32(blockIdx.x);
-    const i32 many = kHasLists ? 1 : max(min(kTilesTogether / tiles, kHeadsTogether), 1);
+    const i32 many = max(min(kTogether / tiles, kHeadsTogether), 1);
     const i32 first_line = at / (many * tiles) * many;
     const i32 lines = min(many, a.k.size[0] * a.k.size[2] - first_line), among = at - first_line * tiles;
     const i32 line = first_line + among % lines, n = among / lines;

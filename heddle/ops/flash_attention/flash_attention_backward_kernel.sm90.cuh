@@ -34,7 +34,7 @@ struct Kernel : Facts<Config> {
   static constexpr i32 kQueries = kStepQueries, kStages = kShares ? 1 : 2;
   static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
   static constexpr i32 kPart = kHalf < 64 ? kHalf : 64;    // columns of dq that a group makes at a time
-  static constexpr u32 kPlaces = kShares ? 1 : 2;          // for dq of a step that is on its way
+  static constexpr u32 kPlaces = kShares ? 1 : 2;          // on chip for dq of a step
   // Narrow keys and values lie in registers, too: products would read them from the chip as often as queries.
   static constexpr bool kHoldsKeys = kDim == 64 && !kBends;
   static constexpr u32 kThreads = 384, kSlabs = kDim / 64;
@@ -68,9 +68,9 @@ struct Kernel : Facts<Config> {
                                   2 * kStages * kRowBytes + 2 * Ring::kBarrierBytes + 40 + 64 +
                                   (kStages + 2) * 16 + kStages * 8;
     Shared<Work> shared_work() const { return {work}; }
-    // The steps of the slots of the rings, and of dq that is on its way.
+    // The steps of the slots of the rings, and of dq that each draining thread has.
     Shared<Listed> listed(u32 slot) const { return {steps + slot * 16}; }
-    Shared<Listed> listed_dq(u32 place) const { return {steps + (kStages + place) * 16}; }
+    Shared<Listed> listed_dq(u32 turn) const { return {steps + (kStages + turn) * 16}; }
     arch::OnChip lse(u32 slot) const { return rows + slot * kRowBytes; }
     arch::OnChip delta(u32 slot) const { return rows + (kStages + slot) * kRowBytes; }
   };
@@ -82,8 +82,8 @@ struct Kernel : Facts<Config> {
       arch::init_barrier(chip.full, 1u);
       for (i32 s = 0; s < kStages; ++s) arch::init_barrier(chip.told + s * 8, 1u);
 #pragma unroll
-      for (u32 p = 0; p < kPlaces; ++p)
-        arch::init_barrier(chip.dq_full + 8 * p, 256u), arch::init_barrier(chip.dq_empty + 8 * p, 1u);
+      for (u32 t = 0; t < 2; ++t)
+        arch::init_barrier(chip.dq_full + 8 * t, 256u), arch::init_barrier(chip.dq_empty + 8 * t, 1u);
       arch::fence_barriers();
       chip.shared_work().store(Work::of(a));
     }
@@ -92,8 +92,7 @@ struct Kernel : Facts<Config> {
       All::template enter<Helper>();
       if (threadIdx.x == 0) bring(chip, a, maps, workspace);
       if (kHasLists && threadIdx.x == 96) walk(chip, a, workspace);
-      if (threadIdx.x % 32 == 0 && threadIdx.x / 32 - 1 < kPlaces)
-        drain(chip, a, workspace, threadIdx.x / 32 - 1);
+      if (threadIdx.x == 32 || threadIdx.x == 64) drain(chip, a, workspace, threadIdx.x / 32 - 1);
       return;
     }
     All::template enter<Multiplier>();
@@ -184,11 +183,11 @@ struct Kernel : Facts<Config> {
     tell({0, -1, 0});
   }
 
-  // Adds dq of each step that has place `p` on chip to memory, after the CTAs whose turn is before.
-  static void drain(const Chip& chip, const FlashAttentionBackward& a, u8* workspace, u32 p) {
+  // Adds dq of every other step, from number `t` of the CTA's on, to memory, after the CTAs whose turn is before.
+  static void drain(const Chip& chip, const FlashAttentionBackward& a, u8* workspace, u32 t) {
     const Work work = chip.shared_work().load();
     const AttentionRoom room(a, kDim);
-    const arch::OnChip full = chip.dq_full + 8 * p, from = chip.dq + p * kDqBytes;
+    const arch::OnChip full = chip.dq_full + 8 * t, from = chip.dq + t % kPlaces * kDqBytes;
     u32 phase = 0;
     const auto wait_for_dq = [&] { arch::wait_barrier(full, phase), phase ^= 1; };
     // `place`: of the sum, among all. `before`: CTAs that add to it before this one.
@@ -203,7 +202,7 @@ struct Kernel : Facts<Config> {
         arch::add_floats(to, from, kDqBytes);
       arch::commit_stores();
       arch::wait_stores_read<0>();
-      arch::arrive(chip.dq_empty + 8 * p);
+      arch::arrive(chip.dq_empty + 8 * t);
       arch::wait_stores<0>();
       arch::show_memory_to_copies();
       // A relaxed store saves 1 to 15 %, but then sums had other bits in 63 of 500 runs (H200, CTAs close to one another): a copy
@@ -214,7 +213,7 @@ struct Kernel : Facts<Config> {
 #pragma unroll 1
       while (true) {
         wait_for_dq();
-        const Listed listed = chip.listed_dq(p).load();
+        const Listed listed = chip.listed_dq(t).load();
         if (listed.step < 0) return;
         drain_step(place_of(a, work, room.steps, listed.head) + listed.step, listed.before);
       }
@@ -225,7 +224,7 @@ struct Kernel : Facts<Config> {
       const i64 head = place_of(a, work, room.steps, work.head(n));
 #pragma unroll 1
       for (i32 step = work.last - 1; step >= work.first; --step) {
-        if (number++ % kPlaces != p) continue;
+        if (number++ % 2 != t) continue;
         const i64 place = head + step;
         const u32 before = work.before(step);
         wait_for_dq();
@@ -258,15 +257,27 @@ struct Kernel : Facts<Config> {
     u32 weights[kQueries / 16][4], ds[kQueries / 16][4];
     u32 keys[kHoldsKeys ? kDim / 16 : 1][4], values[kHoldsKeys ? kDim / 16 : 1][4];
     typename Ring::Place place;
+    u32 lap = 0;  // changes every second step where the rings have one slot
 
     Group(const Chip& on_chip, const FlashAttentionBackward& args)
         : chip(on_chip), a(args), scale(scale_of(args)) {}
 
     bool speaks() const { return thread == 0; }
     i32 first_key(const Work& work) const { return work.tile.row + i32(own_keys) * 64; }
-    // Scores have two places, which take turns.
+    // Scores have two places, which take turns, and dq two threads that drain it.
     u32 turn_of_step() const { return kStages == 1 ? place.phase : place.slot; }
-    u32 dq_place() const { return kPlaces == 1 ? 0 : place.slot; }
+    void next_step() {
+      if (kStages == 1) lap ^= place.phase;
+      place.next();
+    }
+    // Until dq of this step has a place: that of two steps before, or where there is one place that of the step before.
+    void wait_for_place() const {
+      const u32 turn = turn_of_step();
+      if constexpr (kPlaces == 1)
+        arch::wait_barrier(chip.dq_empty + 8 * (turn ^ 1), lap ^ turn ^ 1);
+      else
+        arch::wait_barrier(chip.dq_empty + 8 * turn, place.phase ^ 1);
+    }
 
     void run() {
       const Work work = chip.shared_work().load();
@@ -278,7 +289,7 @@ struct Kernel : Facts<Config> {
       if (begin < end) wait_for_keys();
       i32 head = work.head(0), query = end;
 #pragma unroll 1
-      for (i32 left = work.steps(); left > 0; --left, place.next()) {
+      for (i32 left = work.steps(); left > 0; --left, next_step()) {
         query -= kQueries;
         take_step(head, query);
         if (query == begin) ++head, query = end;
@@ -289,14 +300,14 @@ struct Kernel : Facts<Config> {
     void run_listed() {
       wait_for_keys();
 #pragma unroll 1
-      for (;; place.next()) {
+      for (;; next_step()) {
         chip.query_ring.wait(place);
         const Listed listed = chip.listed(place.slot).load();
         if (listed.step < 0) break;
         take_step(listed.head, listed.step * kQueries);
       }
-      for (u32 p = 0; p < kPlaces; ++p, place.next()) {  // each thread that drains waits for the end
-        arch::wait_barrier(chip.dq_empty + 8 * dq_place(), place.phase ^ 1);
+      for (i32 t = 0; t < 2; ++t, next_step()) {  // each thread that drains waits for the end
+        wait_for_place();
         say({0, -1, 0});
       }
       store(a.dk, dk, scale);
@@ -304,8 +315,8 @@ struct Kernel : Facts<Config> {
     }
     // Hands a step on, with its dq.
     void say(const Listed& listed) {
-      if (w == 0 && speaks()) chip.listed_dq(dq_place()).store(listed);
-      arch::arrive(chip.dq_full + 8 * dq_place());
+      if (w == 0 && speaks()) chip.listed_dq(turn_of_step()).store(listed);
+      arch::arrive(chip.dq_full + 8 * turn_of_step());
     }
     // The queries that see all keys of the group.
     void find_common(const Work& work) {
@@ -519,9 +530,9 @@ struct Kernel : Facts<Config> {
     }
     template <i32 kNumber>
     void hand_over(const float (&dq)[kPart / 2]) {
-      if constexpr (kNumber == 0) arch::wait_barrier(chip.dq_empty + 8 * dq_place(), place.phase ^ 1);
-      const arch::OnChip to =
-          chip.dq + dq_place() * kDqBytes + w * kHalfBytes + kNumber * (kPart / 8 * 2048) + thread * 16;
+      if constexpr (kNumber == 0) wait_for_place();
+      const arch::OnChip to = chip.dq + turn_of_step() % kPlaces * kDqBytes + w * kHalfBytes +
+                              kNumber * (kPart / 8 * 2048) + thread * 16;
 #pragma unroll
       for (i32 j = 0; j < kPart / 8; ++j)
         asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"((to + j * 2048).at), "f"(dq[4 * j]),
@@ -532,7 +543,7 @@ struct Kernel : Facts<Config> {
       if constexpr (kHasLists)
         say(chip.listed(place.slot).load());
       else
-        arch::arrive(chip.dq_full + 8 * dq_place());
+        arch::arrive(chip.dq_full + 8 * turn_of_step());
     }
 
     void store(const Tensor& to, const float (&sums)[kColumns / 2], float by) const {
