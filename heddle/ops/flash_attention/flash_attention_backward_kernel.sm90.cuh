@@ -306,8 +306,9 @@ struct Kernel : Facts<Config> {
         if (listed.step < 0) break;
         take_step(listed.head, listed.step * kQueries);
       }
-      for (i32 t = 0; t < 2; ++t, next_step()) {  // each thread that drains waits for the end
-        wait_for_place();
+      // Each thread that drains waits for the end. The one that has it empties no place any more.
+      for (i32 t = 0; t < 2; ++t, next_step()) {
+        if (t == 0 || kPlaces == 2) wait_for_place();
         say({0, -1, 0});
       }
       store(a.dk, dk, scale);
