@@ -218,7 +218,7 @@ struct Kernel : Facts<Config> {
         drain_step(place_of(a, work, room.steps, listed.head) + listed.step, listed.before);
       }
     }
-    u32 number = 0;  // of the step among those of the CTA
+    u32 number = 0;  // steps that the CTA has begun
 #pragma unroll 1
     for (i32 n = 0; n < work.heads; ++n) {
       const i64 head = place_of(a, work, room.steps, work.head(n));
