@@ -89,8 +89,6 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
   }
   cut.parts =
       i32(clamped(ceil_div(kManyCtas, blocks), 1, clamped(rows / (kLongPart * cut.groups), 1, kMostParts)));
-  if (cut.parts == 1)  // too few rows for that: more CTAs, whose threads have at least eight rows each
-    while (cut.team > kLeastTeam && rows >= 16 * cut.groups) cut.team /= 2, cut.groups *= 2;
   cut.each = ceil_div(ceil_div(rows, cut.parts), cut.groups) * cut.groups;
   cut.parts = i32(ceil_div(rows, cut.each));
   return cut;
