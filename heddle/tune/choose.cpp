@@ -49,10 +49,14 @@ void time(Search& search, const Work& work, const Sample& sample) {
 
 }  // namespace
 
+Key key_for(Key key, const Settings& settings) {
+  if (settings.allow_reorder) key.fact("order", "any");
+  return key;
+}
+
 Choice choose(Store& store, const Key& key, const std::vector<OpConfig>& candidates, const Settings& settings,
               const Work& work) {
-  Key asked = key;
-  if (settings.allow_reorder) asked.fact("order", "any");
+  const Key asked = key_for(key, settings);
   const std::optional<Record> known = store.find(asked);
   Search search(candidates, settings, known ? known->failures : Failures{});
   if (known && known->answers(settings.policy, search.size()) && search.contains(*known->config))

@@ -26,6 +26,9 @@ struct Choice {
   std::string text;                   // state of each candidate; empty if the choice came from the store
 };
 
+// The key under which the store has what a search with these settings found: one that may add in any order has its own.
+Key key_for(Key key, const Settings& settings);
+
 // `candidates` are in the op's order, the likely best first. Throws Error(kCompile) when none of them works.
 Choice choose(Store& store, const Key& key, const std::vector<OpConfig>& candidates, const Settings& settings,
               const Work& work);

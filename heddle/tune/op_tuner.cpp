@@ -292,10 +292,9 @@ std::shared_ptr<const TunedConfig> OpTuner::find(const OpSpec& op, const std::by
   if (settings.policy == Policy::kPickBest && settings.max_configs > 0)
     candidates.resize(std::min(candidates.size(), size_t(settings.max_configs)));
   if (candidates.size() < 2) return nullptr;
-  Key key = key_of_call(op, call.args.data(), site);
-  if (settings.allow_reorder) key.fact("order", "any");
+  const Key key = key_of_call(op, call.args.data(), site), asked = key_for(key, settings);
   if (settings.policy == Policy::kPickAny) {
-    const std::optional<Record> known = store_.find(key);
+    const std::optional<Record> known = store_.find(asked);
     if (!known || !known->config || std::ranges::find(candidates, *known->config) == candidates.end())
       return nullptr;
     return std::make_shared<TunedConfig>(TunedConfig{*known->config, known->configs, known->ns, {}});
@@ -304,8 +303,9 @@ std::shared_ptr<const TunedConfig> OpTuner::find(const OpSpec& op, const std::by
   const auto chosen = [&](const OpConfig& config, double ns) {
     return std::make_shared<TunedConfig>(TunedConfig{config, u32(candidates.size()), ns, {}});
   };
-  if (const auto known = store_.find(key); known && known->answers(settings.policy, candidates.size()) &&
-                                           std::ranges::find(candidates, *known->config) != candidates.end())
+  if (const auto known = store_.find(asked);
+      known && known->answers(settings.policy, candidates.size()) &&
+      std::ranges::find(candidates, *known->config) != candidates.end())
     return chosen(*known->config, known->ns);
   backend_.op_calls().wait(site);  // the inputs are there
   CallWork work(op, call.args, site, backend_.op_calls(), space_);

@@ -121,6 +121,8 @@ TEST_F(Tuning, TakesAnotherOrderOfSumsOnlyIfAllowed) {
   OpTuner tuner(backend(), 0, "");
   const SettingsScope scope({.policy = Policy::kPickBest, .allow_reorder = true});
   EXPECT_EQ(choose(tuner, args(20)), "tuned: config tile=4,reorders of 4");
+  const auto known = tuner.choose(doubled_op(), args(20), {});
+  EXPECT_EQ(tuner.choose(doubled_op(), args(20), {}), known) << "the store is asked once";
   thread_settings().allow_reorder = false;
   EXPECT_EQ(choose(tuner, args(20)), "tuned: config tile=2 of 3");
 }
