@@ -57,10 +57,10 @@ struct Facts {
   static constexpr bool kShares = kKeys == 64;
 };
 
-// The keys of a CTA and the steps of queries that see any of them. CTAs add to dq of a step in the order of their keys, and that of
-// their launch, which is first keys of several heads, then the next keys of these heads: so a CTA begins some time after the one
-// whose turn comes before its own, and with a mask the longest CTAs run first. Each goes from its last step to its first. With
-// block lists CTAs with later keys are launched and add first, a head at a time.
+// The keys of a CTA and the steps of queries that see any of them. CTAs add to dq of a step in the order of their keys. They are
+// launched in that order, too: the first keys of several heads, then the next keys of these heads. So a CTA begins some time after
+// the one whose turn comes before its own, and with a mask the longest CTAs run first. Each goes from its last step to its first.
+// With block lists, CTAs with later keys are launched first and add first, one head at a time.
 template <class Config>
 struct KeyWork {
   static constexpr i32 kKeys = Facts<Config>::kKeys, kQueries = kStepQueries;

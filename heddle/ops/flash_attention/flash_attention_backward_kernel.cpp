@@ -41,12 +41,13 @@ std::string why_not(const FlashAttentionBackward& a, const KernelTarget& target)
 }
 
 i64 shared_bytes(i32 dim) {
-  const i64 stages = dim > 128 ? 1 : 2, places = stages, keys = block_keys(dim);
+  // The rings have that many slots, and dq that many places.
+  const i64 stages = dim > 128 ? 1 : 2, keys = block_keys(dim);
   constexpr i64 kRowBytes = kStepQueries * 4, kWork = 40 + 64;
   const i64 dq = kStepQueries * i64(dim) * 4;
   const i64 barriers = 2 * 2 * stages * 8 + kWork + (stages + 2) * 16 + stages * 8;
   return 2 * box_bytes(dim, i32(keys)) + 2 * stages * (box_bytes(dim, kStepQueries) + kRowBytes) +
-         2 * keys * kStepQueries * 2 + places * dq + barriers;
+         2 * keys * kStepQueries * 2 + stages * dq + barriers;
 }
 
 KernelLaunch main_launch(const FlashAttentionBackward& a) {
