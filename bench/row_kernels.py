@@ -131,6 +131,11 @@ OPS = {
 }
 
 
+def places(family, threads):
+    """As heddle/ir/row_kernel.cpp has them, of 16-bit elements."""
+    return {"Places": 3 if threads <= 128 else 4} if family == "parts" else {}
+
+
 def configs_of(op):
     """(constants, launch)"""
     family = OPS[op].family
@@ -146,7 +151,7 @@ def configs_of(op):
         return [({"Rows": r, "Columns": c}, "Kernel") for r, c in TILES]
     kind = {"Kind": 1} if op == "quantize" else {}  # by blocks, to e4m3
     made = [
-        ({"Threads": t, "RowThreads": r, "Words": w} | kind, "Kernel")
+        ({"Threads": t, "RowThreads": r, "Words": w} | kind | places(family, t * w), "Kernel")
         for t, r, w in ROWS
         if family != "parts" or (t == r and w <= 2)
     ]
@@ -219,7 +224,12 @@ class Kernel:
         self.driver, self.name = driver, name
         self.op, self.constants, self.launch = facts["op"], facts["constants"], facts["launch"]
         self.dtype, self.spec = facts["dtype"], OPS[facts["op"]]
-        self.function = driver.load(folder / f"{name}.cubin", 0)
+        c, self.shared = self.constants, 0
+        if self.spec.family == "parts":  # rows of x and dy on their way
+            self.shared = (
+                c.get("Places", 0) * c["Threads"] * c["Words"] * 8 * 2 * (4 if self.dtype == "f32" else 2)
+            )
+        self.function = driver.load(folder / f"{name}.cubin", self.shared)
 
     def fits(self, columns):
         c = self.constants
@@ -259,7 +269,8 @@ class Kernel:
             grid = ceil(rows, values.get("part_rows", 16))
         else:
             grid = ceil(rows, threads // c.get("RowThreads", threads))
-        return self.driver.launcher(self.function, grid, 1, threads, 0, [packed, bytes(128), bytes(8)])
+        params = [packed, bytes(128), bytes(8)]
+        return self.driver.launcher(self.function, grid, 1, threads, self.shared, params)
 
 
 def torch_type(name):

@@ -47,13 +47,14 @@ std::vector<TileAxis> row_axes(i32 rows, i32 preferred = 16);
 std::vector<TileAxis> norm_axes(i32 rows, const TilingTarget& target);
 std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit = 1);
 
-// Sums over the rows of a matrix [rows, cols] in parts of `part_rows` rows each, so that no sum depends on
-// the tiling: an output f32 [parts, cols], the axis that cuts rows at borders of parts, and the parts of a
-// tile.
-// part_rows = 0 is what suits the matrix (heddle/ir/parts.h).
+// Sums over the rows of a matrix [rows, cols] in parts of at most `part_rows` rows each (heddle/ir/parts.h), so that no sum depends on
+// the tiling: an output f32 [parts, cols], the axis of parts, a tile's rows of a matrix in `columns`, and how many they are.
+// part_rows = 0 is what suits the matrix.
 void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows);
-std::vector<TileAxis> part_axes(i32 rows, i32 part_rows);
-Region parts_of(const Tensor& parts, const TileCoord& tile, i32 part_rows);
+std::vector<TileAxis> part_axes(const Tensor& parts);
+void rows_of_parts(const Tensor& matrix, Access access, const TileCoord& tile, i32 parts,
+                   std::array<i32, 2> columns, std::vector<Region>& out);
+i64 count_rows_of_parts(const Tensor& matrix, const TileCoord& tile, i32 parts);
 
 // Counts flops of an element-wise op with the axes M and N: `kFlops` for each element of the tile.
 template <int kFlops>

@@ -34,7 +34,7 @@ void infer(std::byte* args) {
 // Columns are cut as head_norm cuts them.
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<HeadNormBackward>(args);
-  std::vector<TileAxis> axes = part_axes(a.x.size[0], a.part_rows);
+  std::vector<TileAxis> axes = part_axes(a.dweight_parts);
   axes.push_back(
       {.dim = "N", .extent = a.x.last(), .unit = a.head_dim, .preferred = target.gpu ? a.head_dim : 4096});
   return axes;
@@ -42,14 +42,12 @@ std::vector<TileAxis> axes(const std::byte* args, const TilingTarget& target) {
 
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<HeadNormBackward>(args);
-  for (const Tensor* rows : {&a.x, &a.dy})
-    out.push_back(part_of(*rows, Access::kRead, {{t[0], t[1]}, {t[2], t[3]}}));
-  out.push_back(part_of(a.dx, Access::kWrite, {{t[0], t[1]}, {t[2], t[3]}}));
+  for (const Tensor* rows : {&a.x, &a.dy, &a.dx})
+    rows_of_parts(*rows, rows == &a.dx ? Access::kWrite : Access::kRead, t, a.parts(), {t[2], t[3]}, out);
   const i32 normed = std::min(t[3], a.weight.last());
   if (t[2] >= normed) return;
   out.push_back(part_of(a.weight, Access::kRead, {{t[2], normed}}));
-  const Tensor parts = columns_of(a.dweight_parts, t[2], normed - t[2]);
-  out.push_back(parts_of(parts, t, a.part_rows));
+  out.push_back(part_of(a.dweight_parts, Access::kWrite, {{t[0], t[1]}, {t[2], normed}}));
 }
 
 // The head that begins at element `at`: its columns of dx, and what its row adds to dweight.
@@ -71,6 +69,11 @@ void backward_head(const HeadNormBackward& a, const double* x, const double* wei
   }
 }
 
+double flops(const std::byte* args, const TileCoord& t) {
+  const auto& a = as<HeadNormBackward>(args);
+  return 18.0 * double(count_rows_of_parts(a.x, t, a.parts())) * (t[3] - t[2]);
+}
+
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<HeadNormBackward>(args);
   const auto x = values.read(a.x), weight = values.read(a.weight), dy = values.read(a.dy);
@@ -81,7 +84,7 @@ void reference(const std::byte* args, Values& values) {
     for (size_t head = 0; head < normed; head += size_t(a.head_dim)) {
       const size_t at = row * columns + head;
       backward_head(a, &x[at], &weight[head], &dy[at], &dx[at],
-                    &parts[row / size_t(a.part_rows) * normed + head]);
+                    &parts[row % size_t(a.parts()) * normed + head]);
     }
   values.write(a.dx, dx);
   values.write(a.dweight_parts, parts);
@@ -96,7 +99,7 @@ const OpSpec& head_norm_backward_op() {
     op.infer = infer;
     op.axes = axes;
     op.regions = regions;
-    op.flops = elementwise_flops<18>;
+    op.flops = flops;
     op.scratch = [](const std::byte* args, const TileCoord&) {
       return i64(as<HeadNormBackward>(args).part_rows) * 2 * 4;  // mean and scale of each row
     };

@@ -28,22 +28,21 @@ struct Body {
     mean_and_scale.set(1, scale);
   }
 
-  // A head of the rows [first, first + rows), which are one part.
+  // A head of the rows of one part.
   template <class Block, class View>
-  static void backward_part(Block& block, const HeadNormBackward& a, i32 first, i32 rows, i32 at,
-                            View known) {
-    for (i32 row = 0; row < rows; ++row) backward_head(block, a, first + row, at, known.from(2 * row));
+  static void backward_part(Block& block, const HeadNormBackward& a, i32 part, i32 rows, i32 at, View known) {
+    for (i32 n = 0; n < rows; ++n) backward_head(block, a, part + n * a.parts(), at, known.from(2 * n));
     block.sync();
-    auto part = block.row(a.dweight_parts, first / a.part_rows).from(at);
-    const auto term = [&](i32 row, auto i) {
-      auto x = block.row(a.x, first + row).from(at).load(i);
-      return block.row(a.dy, first + row).from(at).load(i) *
-             ((x - known.get(2 * row)) * known.get(2 * row + 1));
+    auto dweight = block.row(a.dweight_parts, part).from(at);
+    const auto term = [&](i32 n, auto i) {
+      const i32 row = part + n * a.parts();
+      auto x = block.row(a.x, row).from(at).load(i);
+      return block.row(a.dy, row).from(at).load(i) * ((x - known.get(2 * n)) * known.get(2 * n + 1));
     };
     block.map(a.head_dim, [&](auto i) {
       auto sum = term(0, i);
-      for (i32 row = 1; row < rows; ++row) sum = sum + term(row, i);
-      part.store(i, sum);
+      for (i32 n = 1; n < rows; ++n) sum = sum + term(n, i);
+      dweight.store(i, sum);
     });
     block.sync();
   }
@@ -54,10 +53,10 @@ struct Body {
     auto known = block.scratch(2 * a.part_rows);
     const i32 normed = a.heads * a.head_dim < t[3] ? a.heads * a.head_dim : t[3];
     const i32 rest = normed > t[2] ? normed : t[2];
-    for (i32 first = t[0]; first < t[1]; first += a.part_rows) {
-      const i32 rows = t[1] - first < a.part_rows ? t[1] - first : a.part_rows;
-      for (i32 at = t[2]; at < normed; at += a.head_dim) backward_part(block, a, first, rows, at, known);
-      for (i32 row = first; row < first + rows; ++row) {
+    for (i32 part = t[0]; part < t[1]; ++part) {
+      const i32 rows = rows_in_part(a.x.size[0], a.parts(), part);
+      for (i32 at = t[2]; at < normed; at += a.head_dim) backward_part(block, a, part, rows, at, known);
+      for (i32 row = part; row < a.x.size[0]; row += a.parts()) {
         auto dy = block.row(a.dy, row).from(rest), dx = block.row(a.dx, row).from(rest);
         block.map(t[3] - rest, [&](auto i) { dx.store(i, dy.load(i)); });
       }

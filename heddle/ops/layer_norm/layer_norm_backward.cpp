@@ -31,18 +31,23 @@ void infer(std::byte* args) {
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   const auto& a = as<LayerNormBackward>(args);
-  return part_axes(a.x.size[0], a.rows_in_part());
+  return part_axes(a.dweight_parts);
 }
 
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<LayerNormBackward>(args);
-  for (const Tensor* rows : {&a.x, &a.dy})
-    out.push_back(part_of(*rows, Access::kRead, {{t[0], t[1]}, {0, a.x.last()}}));
-  if (a.dsum.exists()) out.push_back(part_of(a.dsum, Access::kRead, {{t[0], t[1]}, {0, a.x.last()}}));
+  for (const Tensor* rows : {&a.x, &a.dy, &a.dsum, &a.dx})
+    if (rows->rank > 0)
+      rows_of_parts(*rows, rows == &a.dx ? Access::kWrite : Access::kRead, t, a.parts(), {0, a.x.last()},
+                    out);
   out.push_back(whole(a.weight, Access::kRead));
-  out.push_back(part_of(a.dx, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
   for (const Tensor* parts : {&a.dweight_parts, &a.dbias_parts})
-    out.push_back(parts_of(*parts, t, a.rows_in_part()));
+    out.push_back(part_of(*parts, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
+}
+
+double flops(const std::byte* args, const TileCoord& t) {
+  const auto& a = as<LayerNormBackward>(args);
+  return 18.0 * double(count_rows_of_parts(a.x, t, a.parts())) * a.x.last();
 }
 
 struct Statistics {
@@ -70,7 +75,7 @@ void reference(const std::byte* args, Values& values) {
   const size_t columns = weight.size();
   std::vector<double> dx(x.size()), dweight(size_t(a.dweight_parts.size[0]) * columns), dbias(dweight.size());
   for (size_t row = 0; row < x.size() / columns; ++row) {
-    const size_t at = row * columns, part = row / size_t(a.rows_in_part()) * columns;
+    const size_t at = row * columns, part = row % size_t(a.parts()) * columns;
     const Statistics s = statistics(std::span(x).subspan(at, columns), std::span(dy).subspan(at, columns),
                                     weight, double(a.eps));
     for (size_t i = 0; i < columns; ++i) {
@@ -94,7 +99,9 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kParts,
           .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
           .vectors = {&a.weight},
-          .part_rows = a.rows_in_part()};
+          .parts = a.parts(),
+          .at_work = 2,
+          .kept = 2};
 }
 
 }  // namespace
@@ -106,9 +113,9 @@ const OpSpec& layer_norm_backward_op() {
     op.infer = infer;
     op.axes = axes;
     op.regions = regions;
-    op.flops = rowwise_flops<LayerNormBackward, 18>;
+    op.flops = flops;
     op.scratch = [](const std::byte* args, const TileCoord&) {
-      return i64(as<LayerNormBackward>(args).rows_in_part()) * 2 * 4;  // mean and scale of each row
+      return i64(as<LayerNormBackward>(args).most_rows()) * 2 * 4;  // mean and scale of each row
     };
     op.reference = reference;
     op.cases = layer_norm_backward_cases;

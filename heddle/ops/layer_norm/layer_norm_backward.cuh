@@ -33,18 +33,18 @@ struct Body {
     mean_and_scale.set(1, scale);
   }
 
-  // The sums of the rows [first, first + rows), one row after the other.
+  // The sums of a part's rows, one row after the other.
   template <class Block, class View>
-  static void sum_rows(Block& block, const LayerNormBackward& a, i32 first, i32 rows, View known) {
-    auto dweight = block.row(a.dweight_parts, first / a.rows_in_part());
-    auto dbias = block.row(a.dbias_parts, first / a.rows_in_part());
+  static void sum_rows(Block& block, const LayerNormBackward& a, i32 part, i32 rows, View known) {
+    auto dweight = block.row(a.dweight_parts, part);
+    auto dbias = block.row(a.dbias_parts, part);
     block.map(a.x.last(), [&](auto i) {
-      auto bias = block.row(a.dy, first).load(i);
-      auto weight = bias * ((block.row(a.x, first).load(i) - known.get(0)) * known.get(1));
-      for (i32 row = 1; row < rows; ++row) {
-        auto dy = block.row(a.dy, first + row).load(i);
-        auto x = block.row(a.x, first + row).load(i);
-        weight = weight + dy * ((x - known.get(2 * row)) * known.get(2 * row + 1));
+      auto bias = block.row(a.dy, part).load(i);
+      auto weight = bias * ((block.row(a.x, part).load(i) - known.get(0)) * known.get(1));
+      for (i32 n = 1; n < rows; ++n) {
+        auto dy = block.row(a.dy, part + n * a.parts()).load(i);
+        auto x = block.row(a.x, part + n * a.parts()).load(i);
+        weight = weight + dy * ((x - known.get(2 * n)) * known.get(2 * n + 1));
         bias = bias + dy;
       }
       dweight.store(i, weight);
@@ -55,13 +55,12 @@ struct Body {
   template <class Block>
   static void run(Block& block, const LayerNormBackward& a, const TileCoord& t) {
     block.inputs();
-    const i32 part_rows = a.rows_in_part();
-    auto known = block.scratch(2 * part_rows);
-    for (i32 first = t[0]; first < t[1]; first += part_rows) {
-      const i32 rows = t[1] - first < part_rows ? t[1] - first : part_rows;
-      for (i32 row = 0; row < rows; ++row) backward_row(block, a, first + row, known.from(2 * row));
+    auto known = block.scratch(2 * a.most_rows());
+    for (i32 part = t[0]; part < t[1]; ++part) {
+      const i32 rows = rows_in_part(a.x.size[0], a.parts(), part);
+      for (i32 n = 0; n < rows; ++n) backward_row(block, a, part + n * a.parts(), known.from(2 * n));
       block.sync();
-      sum_rows(block, a, first, rows, known);
+      sum_rows(block, a, part, rows, known);
       block.sync();
     }
   }

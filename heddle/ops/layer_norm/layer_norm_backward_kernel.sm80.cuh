@@ -1,10 +1,10 @@
-// dx of rows in registers. A CTA has the rows of one part and keeps its sums of dweight and dbias in registers; the next two rows
-// are on their way while this one is worked on.
+// dx of rows in registers. A CTA, or a cluster for wide rows, has the rows of one part and keeps its sums of dweight and dbias in
+// registers; the next rows are on their way while this one is worked on.
 namespace layer_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
-  static constexpr i32 kWords = 2;
+  static constexpr i32 kWords = 2, kCluster = 1, kPlaces = 4;
 };
 
 template <class Config>
@@ -16,74 +16,79 @@ struct Kernel {
                          kDy = Config::types().dy.dtype, kDsum = Config::types().dsum.dtype,
                          kDx = Config::types().dx.dtype;
   static constexpr bool kHasSum = Config::types().dsum.rank > 0;
-  using Team = RowTeam<kThreads, kThreads>;
+  using Team = RowTeam<kThreads, kThreads, Config::kCluster>;
 
-  // A row of x and dy; rows past the end are zeros.
-  struct Rows {
-    Eight<kX> x[kWords];
-    Eight<kDy> dy[kWords];
-
-    void load(const LayerNormBackward& a, i32 row, i32 end, i32 eights) {
-      if (row >= end) return;
-      Team::template each<kWords>(
-          eights, [&](i32 n, i32 at) { x[n].load(row_of(a.x, row), at), dy[n].load(row_of(a.dy, row), at); });
-    }
-    void add(const Eight<kWeight> (&weights)[kWords], i32 eights, float& of_x, float& of_g) const {
-      Team::template each<kWords>(eights, [&](i32 n, i32) {
-#pragma unroll
-        for (i32 i = 0; i < 8; ++i) of_x += x[n].get(i), of_g = fma(dy[n].get(i), weights[n].get(i), of_g);
-      });
-    }
-  };
+  static constexpr i32 kPlaces = Config::kPlaces;
+  static constexpr u32 kPlaceBytes = kThreads * kWords * 8 * (size_of(kX) + size_of(kDy));
+  using X = RowsAhead<Team, kThreads, kWords, kPlaces, kX, Team::kRoomBytes, kPlaceBytes>;
+  using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kBytes, kPlaceBytes>;
 
   static void run(const LayerNormBackward& a, const TensorMap*, u8*) {
-    const i32 eights = a.x.size[1] / 8, rows = a.rows_in_part(), first = i32(blockIdx.x) * rows;
-    const i32 end = first + rows < a.x.size[0] ? first + rows : a.x.size[0];
+    const i32 part = i32(blockIdx.x / Config::kCluster);
+    const i32 eights = a.x.size[1] / 8, rows = rows_in_part(a.x.size[0], a.parts(), part);
+    const auto number = [&](i32 n) { return part + n * a.parts(); };
     const float share = 1 / float(8 * eights);
     float dweight[kWords][8] = {}, dbias[kWords][8] = {};
     Eight<kWeight> weights[kWords];
-    Rows now, next, after;
-    now.load(a, first, end, eights);
-    next.load(a, first + 1, end, eights);
+    const auto fetch = [&](i32 n) {
+      if (n < rows) X::copy(row_of(a.x, number(n)), n, eights), Dy::copy(row_of(a.dy, number(n)), n, eights);
+      arch::commit_copies();
+    };
+    const auto add = [&](i32 row, float& of_x, float& of_g) {
+      if (row >= rows) return;
+      Team::template each<kWords>(eights, [&](i32 n, i32) {
+        const Eight<kX> x = X::get(row, n);
+        const Eight<kDy> dy = Dy::get(row, n);
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) of_x += x.get(i), of_g = fma(dy.get(i), weights[n].get(i), of_g);
+      });
+    };
+#pragma unroll
+    for (i32 n = 0; n < kPlaces - 1; ++n) fetch(n);
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
+    Team::meet();
     float sums[2] = {};  // sums of x, and of g = dy * weight
-    now.add(weights, eights, sums[0], sums[1]);
+    arch::wait_copies(kPlaces - 2);
+    add(0, sums[0], sums[1]);
     Team::reduce(Sum(), sums, 0);
     float mean = sums[0] * share, given = sums[1] * share;
 #pragma unroll 1
-    for (i32 row = first; row < end; ++row) {
-      after.load(a, row + 2, end, eights);
+    for (i32 row = 0; row < rows; ++row) {
+      fetch(row + kPlaces - 1);
+      arch::wait_copies(kPlaces - 2);
+      Eight<kX> x[kWords];
+      Eight<kDy> dy[kWords];
+      Team::template each<kWords>(eights,
+                                  [&](i32 n, i32) { x[n] = X::get(row, n), dy[n] = Dy::get(row, n); });
       // Sums of the square of x - mean, and of it times g; then the next row's sums: one barrier serves both rows.
       float all[4] = {};
       Team::template each<kWords>(eights, [&](i32 n, i32) {
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {
-          const float off = now.x[n].get(i) - mean;
+          const float off = x[n].get(i) - mean;
           all[0] = fma(off, off, all[0]);
-          all[1] = fma(off, now.dy[n].get(i) * weights[n].get(i), all[1]);
+          all[1] = fma(off, dy[n].get(i) * weights[n].get(i), all[1]);
         }
       });
-      next.add(weights, eights, all[2], all[3]);
-      Team::reduce(Sum(), all, u32(row));
+      add(row + 1, all[2], all[3]);
+      Team::reduce(Sum(), all, 1 + u32(row));
       const float scale = rsqrt(all[0] * share + a.eps), along = all[1] * share * scale;
       Team::template each<kWords>(eights, [&](i32 n, i32 at) {
         Eight<kDsum> more;
-        if constexpr (kHasSum) more.load(row_of(a.dsum, row), at);
+        if constexpr (kHasSum) more.load(row_of(a.dsum, number(row)), at);
         Eight<kDx>::of([&](i32 i) {
-          const float z = (now.x[n].get(i) - mean) * scale;
-          return fma(now.dy[n].get(i) * weights[n].get(i) - given - z * along, scale,
+          const float z = (x[n].get(i) - mean) * scale;
+          return fma(dy[n].get(i) * weights[n].get(i) - given - z * along, scale,
                      kHasSum ? more.get(i) : 0.0f);
-        }).store(row_of(a.dx, row), at);
+        }).store(row_of(a.dx, number(row)), at);
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {
-          dweight[n][i] = fma(now.dy[n].get(i), (now.x[n].get(i) - mean) * scale, dweight[n][i]);
-          dbias[n][i] += now.dy[n].get(i);
+          dweight[n][i] = fma(dy[n].get(i), (x[n].get(i) - mean) * scale, dweight[n][i]);
+          dbias[n][i] += dy[n].get(i);
         }
       });
       mean = all[2] * share, given = all[3] * share;
-      now = next, next = after;
     }
-    const i32 part = i32(blockIdx.x);
     Team::template each<kWords>(eights, [&](i32 n, i32 at) {
       Eight<DType::kF32>::of([&](i32 i) { return dweight[n][i]; }).store(row_of(a.dweight_parts, part), at);
       Eight<DType::kF32>::of([&](i32 i) { return dbias[n][i]; }).store(row_of(a.dbias_parts, part), at);

@@ -1,6 +1,7 @@
 // Tests how the gradient of a norm cuts its sums into parts.
 #include <exception>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -23,14 +24,31 @@ LayerNormBackward inferred(i32 rows, i32 columns, i32 part_rows) {
 TEST(PartsOfNorms, AreAsManyAsSuitTheMatrix) {
   const auto parts = [](i32 rows, i32 columns, i32 part_rows) {
     const LayerNormBackward args = inferred(rows, columns, part_rows);
-    EXPECT_EQ(args.dbias_parts.size[0], args.dweight_parts.size[0]);
-    return std::pair(args.rows_in_part(), args.dweight_parts.size[0]);
+    EXPECT_EQ(args.dbias_parts.size[0], args.parts());
+    return std::pair(args.most_rows(), args.parts());
   };
   EXPECT_EQ(parts(100, 4096, 0), std::pair(16, 7));
-  EXPECT_EQ(parts(32768, 4096, 0), std::pair(125, 263));
-  EXPECT_EQ(parts(131072, 1024, 0), std::pair(71, 1847));
+  EXPECT_EQ(parts(32768, 4096, 0), std::pair(249, 132));
+  EXPECT_EQ(parts(131072, 1024, 0), std::pair(166, 790));
   EXPECT_EQ(parts(1 << 20, 8192, 0), std::pair(1024, 1024));
   EXPECT_EQ(parts(100, 4096, 3), std::pair(3, 34));
+}
+
+TEST(PartsOfNorms, HaveRowsThatTakeTurns) {
+  const LayerNormBackward args = inferred(19, 64, 7);
+  const OpSpec& op = get_op("layer_norm_backward");
+  ASSERT_EQ(op.axes(reinterpret_cast<const std::byte*>(&args), {}).front().extent, 3);
+  // The part of each row.
+  std::vector<i32> part_of_row(19, -1);
+  for (i32 part = 0; part < 3; ++part) {
+    std::vector<Region> regions;
+    op.regions(reinterpret_cast<const std::byte*>(&args), {part, part + 1}, regions);
+    for (const Region& region : regions)
+      if (region.buffer == args.dx.buffer && region.access == Access::kWrite && region.run == 64 * 2)
+        for (i64 n = 0; n < region.count[0] * region.count[1]; ++n)
+          part_of_row.at(size_t(region.offset / region.run + n * 3)) = part;
+  }
+  for (i32 row = 0; row < 19; ++row) EXPECT_EQ(part_of_row[size_t(row)], row % 3) << row;
 }
 
 TEST(PartsOfNorms, OfNoSizeThereIsAreRefused) {

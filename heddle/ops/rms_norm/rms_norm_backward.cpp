@@ -30,23 +30,28 @@ void infer(std::byte* args) {
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {
   const auto& a = as<RmsNormBackward>(args);
-  return part_axes(a.x.size[0], a.rows_in_part());
+  return part_axes(a.dweight_parts);
 }
 
 void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out) {
   const auto& a = as<RmsNormBackward>(args);
-  for (const Tensor* rows : {&a.x, &a.dy})
-    out.push_back(part_of(*rows, Access::kRead, {{t[0], t[1]}, {0, a.x.last()}}));
-  if (a.dsum.exists()) out.push_back(part_of(a.dsum, Access::kRead, {{t[0], t[1]}, {0, a.x.last()}}));
+  for (const Tensor* rows : {&a.x, &a.dy, &a.dsum, &a.dx})
+    if (rows->rank > 0)
+      rows_of_parts(*rows, rows == &a.dx ? Access::kWrite : Access::kRead, t, a.parts(), {0, a.x.last()},
+                    out);
   out.push_back(whole(a.weight, Access::kRead));
-  out.push_back(part_of(a.dx, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
-  out.push_back(parts_of(a.dweight_parts, t, a.rows_in_part()));
+  out.push_back(part_of(a.dweight_parts, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
+}
+
+double flops(const std::byte* args, const TileCoord& t) {
+  const auto& a = as<RmsNormBackward>(args);
+  return 12.0 * double(count_rows_of_parts(a.x, t, a.parts())) * a.x.last();
 }
 
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<RmsNormBackward>(args);
   const auto x = values.read(a.x), weight = values.read(a.weight), dy = values.read(a.dy);
-  const size_t columns = weight.size(), rows_of_part = size_t(a.rows_in_part());
+  const size_t columns = weight.size();
   std::vector<double> dx(x.size()), parts(size_t(a.dweight_parts.size[0]) * columns);
   for (size_t row = 0; row < x.size() / columns; ++row) {
     const double *in = &x[row * columns], *given = &dy[row * columns];
@@ -59,7 +64,7 @@ void reference(const std::byte* args, Values& values) {
     for (size_t i = 0; i < columns; ++i) {
       dx[row * columns + i] =
           scale * (weight[i] * given[i] - in[i] * scale * scale * product / double(columns));
-      parts[row / rows_of_part * columns + i] += given[i] * in[i] * scale;
+      parts[row % size_t(a.parts()) * columns + i] += given[i] * in[i] * scale;
     }
   }
   if (a.dsum.exists()) {
@@ -75,7 +80,8 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kParts,
           .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
           .vectors = {&a.weight},
-          .part_rows = a.rows_in_part()};
+          .parts = a.parts(),
+          .kept = 2};
 }
 
 }  // namespace
@@ -87,9 +93,9 @@ const OpSpec& rms_norm_backward_op() {
     op.infer = infer;
     op.axes = axes;
     op.regions = regions;
-    op.flops = rowwise_flops<RmsNormBackward, 12>;
+    op.flops = flops;
     op.scratch = [](const std::byte* args, const TileCoord&) {
-      return i64(as<RmsNormBackward>(args).rows_in_part()) * 4;  // a scale for each row
+      return i64(as<RmsNormBackward>(args).most_rows()) * 4;  // a scale for each row
     };
     op.reference = reference;
     op.cases = rms_norm_backward_cases;

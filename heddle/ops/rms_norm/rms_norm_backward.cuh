@@ -29,19 +29,20 @@ struct Body {
   template <class Block>
   static void run(Block& block, const RmsNormBackward& a, const TileCoord& t) {
     block.inputs();
-    const i32 part_rows = a.rows_in_part();
-    auto scales = block.scratch(part_rows);
-    for (i32 first = t[0]; first < t[1]; first += part_rows) {
-      const i32 rows = t[1] - first < part_rows ? t[1] - first : part_rows;
-      for (i32 row = 0; row < rows; ++row) scales.set(row, backward_row(block, a, first + row));
+    const i32 parts = a.parts();
+    auto scales = block.scratch(a.most_rows());
+    for (i32 part = t[0]; part < t[1]; ++part) {
+      const i32 rows = rows_in_part(a.x.size[0], parts, part);
+      for (i32 n = 0; n < rows; ++n) scales.set(n, backward_row(block, a, part + n * parts));
       block.sync();
-      auto part = block.row(a.dweight_parts, first / part_rows);
+      auto dweight = block.row(a.dweight_parts, part);
       block.map(a.x.last(), [&](auto i) {
-        auto sum = block.row(a.dy, first).load(i) * (block.row(a.x, first).load(i) * scales.get(0));
-        for (i32 row = 1; row < rows; ++row)
-          sum = sum + block.row(a.dy, first + row).load(i) *
-                          (block.row(a.x, first + row).load(i) * scales.get(row));
-        part.store(i, sum);
+        auto sum = block.row(a.dy, part).load(i) * (block.row(a.x, part).load(i) * scales.get(0));
+        for (i32 n = 1; n < rows; ++n) {
+          const i32 row = part + n * parts;
+          sum = sum + block.row(a.dy, row).load(i) * (block.row(a.x, row).load(i) * scales.get(n));
+        }
+        dweight.store(i, sum);
       });
       block.sync();
     }

@@ -1,6 +1,6 @@
 // The gradient of rms_norm. With s = 1 / sqrt(mean(x^2) + eps) and g = weight * dy, of each row:
 //   dx = s * (g - x * s^2 * mean(g * x))
-//   dweight = sum of dy * x * s over the rows: here in parts of `part_rows` rows, that column_sum adds up
+//   dweight = sum of dy * x * s over the rows: here in parts of `part_rows` rows (ir/parts.h), that column_sum adds up
 #pragma once
 
 #include "heddle/ir/parts.h"
@@ -18,7 +18,8 @@ struct RmsNormBackward {
   float eps = 1e-5f;
   i32 part_rows = 0;  // 0: what suits x
 
-  i32 rows_in_part() const { return rows_of_part(part_rows, x.size[0], x.last()); }
+  i32 parts() const { return dweight_parts.size[0]; }
+  i32 most_rows() const { return rows_of_part(part_rows, x.size[0], x.last()); }
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

@@ -1,10 +1,10 @@
-// dx of rows in registers. A CTA has the rows of one part and keeps its sum of dweight in registers; the next row is on its way while
-// this one is worked on.
+// dx of rows in registers. A CTA, or a cluster for wide rows, has the rows of one part and keeps its sum of dweight in registers; the
+// next rows are on their way while this one is worked on.
 namespace rms_norm_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
-  static constexpr i32 kWords = 2;
+  static constexpr i32 kWords = 2, kCluster = 1, kPlaces = 4;
 };
 
 template <class Config>
@@ -15,27 +15,34 @@ struct Kernel {
                          kDy = Config::types().dy.dtype, kDsum = Config::types().dsum.dtype,
                          kDx = Config::types().dx.dtype;
   static constexpr bool kHasSum = Config::types().dsum.rank > 0;
-  using Team = RowTeam<kThreads, kThreads>;
+  using Team = RowTeam<kThreads, kThreads, Config::kCluster>;
+  static constexpr i32 kPlaces = Config::kPlaces;
+  static constexpr u32 kPlaceBytes = kThreads * kWords * 8 * (size_of(kX) + size_of(kDy));
+  using X = RowsAhead<Team, kThreads, kWords, kPlaces, kX, Team::kRoomBytes, kPlaceBytes>;
+  using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kBytes, kPlaceBytes>;
 
   static void run(const RmsNormBackward& a, const TensorMap*, u8*) {
-    const i32 eights = a.x.size[1] / 8, rows = a.rows_in_part(), first = i32(blockIdx.x) * rows;
-    const i32 end = first + rows < a.x.size[0] ? first + rows : a.x.size[0];
+    const i32 part = i32(blockIdx.x / Config::kCluster);
+    const i32 eights = a.x.size[1] / 8, rows = rows_in_part(a.x.size[0], a.parts(), part);
+    const auto number = [&](i32 n) { return part + n * a.parts(); };
     float parts[kWords][8] = {};
     Eight<kWeight> weights[kWords];
-    Eight<kX> x[kWords], next_x[kWords];
-    Eight<kDy> dy[kWords], next_dy[kWords];
-    const auto fetch = [&](i32 row) {
-      Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-        next_x[n].load(row_of(a.x, row), at), next_dy[n].load(row_of(a.dy, row), at);
-      });
+    const auto fetch = [&](i32 n) {
+      if (n < rows) X::copy(row_of(a.x, number(n)), n, eights), Dy::copy(row_of(a.dy, number(n)), n, eights);
+      arch::commit_copies();
     };
-    fetch(first);
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
-#pragma unroll 1
-    for (i32 row = first; row < end; ++row) {
 #pragma unroll
-      for (i32 n = 0; n < kWords; ++n) x[n] = next_x[n], dy[n] = next_dy[n];
-      if (row + 1 < end) fetch(row + 1);
+    for (i32 n = 0; n < kPlaces - 1; ++n) fetch(n);
+    Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
+    Team::meet();
+#pragma unroll 1
+    for (i32 row = 0; row < rows; ++row) {
+      fetch(row + kPlaces - 1);
+      arch::wait_copies(kPlaces - 1);
+      Eight<kX> x[kWords];
+      Eight<kDy> dy[kWords];
+      Team::template each<kWords>(eights,
+                                  [&](i32 n, i32) { x[n] = X::get(row, n), dy[n] = Dy::get(row, n); });
       float sums[2] = {};  // sums of squares, and of x * dy * weight
       Team::template each<kWords>(eights, [&](i32 n, i32) {
 #pragma unroll
@@ -49,19 +56,17 @@ struct Kernel {
       const float along = sums[1] / float(8 * eights) * scale * scale;
       Team::template each<kWords>(eights, [&](i32 n, i32 at) {
         Eight<kDsum> more;
-        if constexpr (kHasSum) more.load(row_of(a.dsum, row), at);
+        if constexpr (kHasSum) more.load(row_of(a.dsum, number(row)), at);
         Eight<kDx>::of([&](i32 i) {
           return fma(dy[n].get(i) * weights[n].get(i) - x[n].get(i) * along, scale,
                      kHasSum ? more.get(i) : 0.0f);
-        }).store(row_of(a.dx, row), at);
+        }).store(row_of(a.dx, number(row)), at);
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) parts[n][i] = fma(dy[n].get(i), x[n].get(i) * scale, parts[n][i]);
       });
     }
     Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-      Eight<DType::kF32>::of([&](i32 i) {
-        return parts[n][i];
-      }).store(row_of(a.dweight_parts, i32(blockIdx.x)), at);
+      Eight<DType::kF32>::of([&](i32 i) { return parts[n][i]; }).store(row_of(a.dweight_parts, part), at);
     });
   }
 };

@@ -1,7 +1,7 @@
 // Clusters of CTAs that share memory on chip, on sm_90 and later.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/backend/cuda/arch/mbarrier.cuh"
 
 namespace heddle::device::arch {
 
@@ -44,6 +44,15 @@ inline void store_counted(OnChip to, const float (&values)[4], OnChip barrier) {
           to.at),
       "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]), "r"(barrier.at)
       : "memory");
+}
+
+// A barrier of this CTA that counts bytes alone. All threads wait for those of a phase.
+inline void init_counted(OnChip barrier) {
+  init_barrier(barrier, 1u);
+}
+inline void wait_counted(OnChip barrier, u32 bytes, u32 parity) {
+  if (threadIdx.x == 0) expect_bytes(barrier, bytes);
+  wait_barrier(barrier, parity);
 }
 
 inline float load_float_at(OnChip from) {
