@@ -38,6 +38,8 @@ constexpr i32 kLongPart = 32;     // words of a thread that make a CTA worth its
 constexpr i32 kMostParts = 1024;  // a line has
 constexpr i32 kLeastTeam = 8;     // neighbouring words, 128 bytes of 16-bit elements
 constexpr i32 kManyCtas = 1024;   // fill a GPU evenly; a quarter of them is not worth another launch
+constexpr i32 kLargeCta = 1024;   // threads of a CTA that has a multiprocessor to itself
+constexpr i32 kProcessors = 132;  // for such CTAs
 
 constexpr i64 least(i64 a, i64 b) {
   return a < b ? a : b;
@@ -53,6 +55,14 @@ constexpr i32 period(i32 columns, i32 vector) {
 }
 
 }  // namespace over_rows
+
+// Neighbouring words of a CTA of a cluster. Large CTAs have so many that one wave of them is enough.
+constexpr i32 cluster_team(i32 words, i32 threads) {
+  using namespace over_rows;
+  i32 team = kLeastTeam;
+  while (threads == kLargeCta && team < 4 * kLeastTeam && 2 * ceil_div(words, team) > kProcessors) team *= 2;
+  return team;
+}
 
 // Lines: period() is at most the threads of a CTA, so that each thread has the same columns in all of its words.
 constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
@@ -72,7 +82,8 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
     return cut;
   }
   if (form.cluster > 1) {
-    cut.team = kLeastTeam, cut.groups = form.threads / cut.team, cut.parts = form.cluster;
+    cut.team = cluster_team(columns / form.vector, form.threads);
+    cut.groups = form.threads / cut.team, cut.parts = form.cluster;
     cut.each = ceil_div(ceil_div(rows, cut.parts), cut.groups) * cut.groups;
     return cut;
   }

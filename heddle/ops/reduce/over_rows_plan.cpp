@@ -23,11 +23,13 @@ i32 short_vector(const Tensor& x, const RowsForm& form) {
 
 // Follows from sizes alone, so that the order of a sum does not depend on strides.
 RowsForm form_of(const Tensor& x, i32 threads) {
+  constexpr i32 kUsual = 256;
+  const i32 longest = threads == over_rows::kLargeCta ? kUsual : threads;  // large CTAs go down columns alone
   const i32 rows = x.size[1], columns = x.size[2];
   const bool takes_columns = columns % 8 == 0 && columns >= kWideRow && rows <= kRowsOfThread;
   for (const i32 vector : {8, 1})
     for (const bool lines : {true, false}) {
-      if (lines && (takes_columns || over_rows::period(columns, vector) > threads)) continue;
+      if (lines && (takes_columns || over_rows::period(columns, vector) > longest)) continue;
       if ((lines ? i64(rows) * columns : columns) % vector == 0)
         return {threads, vector, lines, true, RowsForm::kMostGroups};
     }
@@ -51,15 +53,29 @@ RowsGaps gaps_of(const Tensor& x, const RowsForm& form, bool is_short) {
 constexpr i32 kFirstWithClusters = 90;
 
 // CTAs that go down the same columns and join what they have; 1 where a cluster of them would leave most of a GPU idle, or a thread
-// with few rows.
+// with few rows. Large CTAs are one wave, in clusters that are as small as they can be.
 i32 cluster_of(const Tensor& x, const RowsForm& form) {
-  constexpr i32 kMost = 8, kEnough = 512, kFew = 256, kLeastRows = 16;
+  using over_rows::kProcessors;
+  constexpr i32 kMost = 8, kEnough = 512, kFew = 256;
   if (form.lines || form.vector == 1) return 1;
-  const i64 blocks = x.size[2] / form.vector / over_rows::kLeastTeam;
+  const bool is_large = form.threads == over_rows::kLargeCta;
+  const i32 words = x.size[2] / form.vector, team = cluster_team(words, form.threads);
+  const i64 blocks = is_large ? ceil_div(words, team) : words / team;
   i32 cluster = 2;
-  while (cluster < kMost && blocks * cluster < kEnough) cluster *= 2;
-  const i64 at_once = i64(cluster) * (form.threads / over_rows::kLeastTeam);
-  return blocks * cluster < kFew || x.size[1] < kLeastRows * at_once ? 1 : cluster;
+  while (cluster < kMost && (is_large ? 2 * blocks * cluster <= kProcessors : blocks * cluster < kEnough))
+    cluster *= 2;
+  const i64 ctas = blocks * cluster, at_once = i64(cluster) * (form.threads / team);
+  const bool fits = is_large ? ctas <= kProcessors && 2 * ctas > kProcessors : ctas >= kFew;
+  const i64 least_rows = is_large ? 64 : 16;  // a thread has
+  return fits && x.size[1] >= least_rows * at_once ? cluster : 1;
+}
+
+bool has_clusters(const RowsWork& work, const KernelTarget& target) {
+  return target.arch >= kFirstWithClusters && work.is_result;
+}
+// True where large CTAs suit.
+bool takes_large(const RowsWork& work, const KernelTarget& target) {
+  return has_clusters(work, target) && cluster_of(work.x, form_of(work.x, over_rows::kLargeCta)) > 1;
 }
 
 std::string misfit(const RowsWork& work) {
@@ -71,14 +87,18 @@ std::string misfit(const RowsWork& work) {
 
 }  // namespace
 
-// By default the words that a thread loads at once take 32 registers.
-std::vector<OpConfig> over_rows_configs(const RowsWork& work) {
+// By default the words that a thread loads at once take 32 registers, or 16 of a large CTA.
+std::vector<OpConfig> over_rows_configs(const RowsWork& work, const KernelTarget& target) {
   const auto config = [](i64 threads, i64 words) {
     return OpConfig{{kKernelValue, 1}, {"threads", threads}, {"words", words}};
   };
   const i64 words = 16 / size_of(work.x.dtype);
-  return {config(256, words), config(256, words / 2).reordering(), config(512, words / 2).reordering(),
-          config(128, words).reordering()};
+  std::vector<OpConfig> all;
+  if (takes_large(work, target)) all.push_back(config(over_rows::kLargeCta, words / 2));
+  for (const auto& [threads, held] :
+       {std::pair(256, words), {256, words / 2}, {512, words / 2}, {128, words}})
+    all.push_back(all.empty() ? config(threads, held) : config(threads, held).reordering());
+  return all;
 }
 
 void add_launch(KernelPlan& plan, const char* name, i64 grid, i32 threads) {
@@ -91,11 +111,11 @@ void add_launch(KernelPlan& plan, const char* name, i64 grid, i32 threads) {
 KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, const OpConfig& wanted) {
   KernelPlan made{.why_not = misfit(work), .file = "sm80"};
   if (!made.why_not.empty()) return made;
-  const OpConfig config = wanted.values().empty() ? over_rows_configs(work).front() : wanted;
+  const OpConfig config = wanted.values().empty() ? over_rows_configs(work, target).front() : wanted;
   const i32 groups = work.x.size[0], rows = work.x.size[1], columns = work.x.size[2];
   RowsForm form = form_of(work.x, i32(config.at("threads")));
   RowsCut cut = rows_cut(rows, columns, form);
-  if (cut.parts > 1 && target.arch >= kFirstWithClusters && work.is_result)
+  if ((cut.parts > 1 || form.threads == over_rows::kLargeCta) && has_clusters(work, target))
     if (form.cluster = cluster_of(work.x, form); form.cluster > 1) cut = rows_cut(rows, columns, form);
   const i32 of_short = work.is_result ? short_vector(work.x, form) : 0;
   if (of_short > 0) form.vector = of_short, form.lines = false, cut.parts = 1;
@@ -132,7 +152,8 @@ void set_over_rows_kernel(OpSpec& op, RowsWorkRule rule) {
   };
   op.configs = [rule](const std::byte* args, const TilingTarget& target) {
     const RowsWork work = rule(args);
-    return target.kernels && misfit(work).empty() ? over_rows_configs(work) : std::vector<OpConfig>();
+    return target.kernels && misfit(work).empty() ? over_rows_configs(work, *target.kernels)
+                                                  : std::vector<OpConfig>();
   };
 }
 

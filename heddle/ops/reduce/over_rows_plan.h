@@ -18,7 +18,7 @@ using RowsWorkRule = RowsWork (*)(const std::byte* args);
 
 // The launches "Kernel", and "Finish" where parts are added up; these are [G, parts, D] in the workspace.
 KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, const OpConfig& wanted);
-std::vector<OpConfig> over_rows_configs(const RowsWork& work);
+std::vector<OpConfig> over_rows_configs(const RowsWork& work, const KernelTarget& target);
 
 // Adds a launch to a plan, or says why it has too many CTAs.
 void add_launch(KernelPlan& plan, const char* name, i64 grid, i32 threads);

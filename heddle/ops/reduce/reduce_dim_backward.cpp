@@ -108,7 +108,7 @@ KernelPlan kernel(const std::byte* args, const KernelTarget& target, const OpCon
 std::vector<OpConfig> configs(const std::byte* args, const TilingTarget& target) {
   const auto& a = as<ReduceDimBackward>(args);
   if (!target.kernels || !kernel(args, *target.kernels, {}).why_not.empty()) return {};
-  if (a.kind == kReduceMax) return over_rows_configs(ties(a));
+  if (a.kind == kReduceMax) return over_rows_configs(ties(a), *target.kernels);
   return {{{kKernelValue, 1}, {"words", 4}}, {{kKernelValue, 1}, {"words", 2}}};
 }
 
