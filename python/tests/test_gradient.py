@@ -93,6 +93,16 @@ def test_narrow_floats():
     assert (x.grad.dtype, weight.grad.dtype) == (torch.bfloat16, torch.float32)
 
 
+def test_sums_come_in_the_dtype_of_the_parameter():
+    x, dy = torch.randn(2, 33, 64, dtype=torch.bfloat16)
+    weight, bias = (torch.randn(64, dtype=torch.bfloat16, requires_grad=True) for _ in range(2))
+    y = heddle.ops.layer_norm(x, weight, bias)
+    with torch.autograd.profiler.profile() as profile:
+        y.backward(dy)
+    assert "aten::to" not in {event.name for event in profile.function_events}
+    assert torch.equal(bias.grad, dy.double().sum(0).bfloat16())
+
+
 def test_an_input_without_a_gradient_is_named():
     x, table = torch.randn(2, 8), torch.randn(2, 4, requires_grad=True)
     with pytest.raises(heddle.InvalidArgument, match="table requires a gradient"):

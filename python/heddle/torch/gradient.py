@@ -33,6 +33,7 @@ class Step:
     attributes: tuple
     turns: bool  # something it reads is transposed
     needs: tuple  # what it cannot do without, and a call may leave out
+    sums: bool  # it makes one vector, in f32 where nothing else is asked for
 
 
 def _steps(info):
@@ -59,7 +60,8 @@ def _steps(info):
         )
         if needs:
             may_lack.update(writes)
-        steps.append(Step(op, reads, ranks, writes, tuple(sorted(shared)), turns, needs))
+        sums = len(writes) == 1 and called.results[0].lead < 0 and len(called.results[0].dims) == 1
+        steps.append(Step(op, reads, ranks, writes, tuple(sorted(shared)), turns, needs, sums))
     return tuple(steps)
 
 
@@ -134,15 +136,19 @@ def function_of(name):
 
 def _rule(info):
     """The gradient of an op of heddle: the names of what it reads, and a function that makes, for names of
-    values and of wanted gradients, the function of these values and attributes that returns the gradients."""
+    values and of wanted gradients, the function of these values, attributes and the gradients' forms (shape,
+    dtype) that returns the gradients. No forms: something looks on that follows no `out`."""
     steps = _steps(info)
 
     def make(names, wanted):
-        calls, places = _calls(_wanted(steps, wanted), names)
+        chosen = _wanted(steps, wanted)
+        calls, places = _calls(chosen, names)
         more = [None] * (len(places) + 1 - len(names))
         results = [places[gradient] for gradient in wanted]
+        sums = {places[step.writes[0]] for step in chosen if step.sums}
+        form_at = {place: number for number, place in enumerate(results) if place in sums}
 
-        def run(values, attributes):
+        def run(values, attributes, forms):
             values = values + more
             for function, turned, reads, shared, writes, needs in calls:
                 if needs and any(values[place] is None for place in needs):
@@ -150,7 +156,10 @@ def _rule(info):
                 given = [values[place] for place in reads]
                 if turned:
                     given = _reads_turned(turned, given)
-                if shared:
+                if forms is not None and (number := form_at.get(writes[0])) is not None:
+                    shape, dtype = forms[number]
+                    made = function(*given, out=given[0].new_empty(shape, dtype=dtype))
+                elif shared:
                     made = function(*given, **{name: attributes[name] for name in shared})
                 else:
                     made = function(*given)
@@ -173,7 +182,7 @@ def own_rule(info, made):
     name = info.name
 
     def make(names, wanted):
-        def run(values, attributes):
+        def run(values, attributes, forms):
             known = {**dict(zip(names, values, strict=True)), **attributes}
             found = made.cls.backward(*[known[each] for each in parameters])
             if not isinstance(found, dict):
@@ -230,20 +239,25 @@ def _maker(info, make, saved, unsaved):
     plans = {}
 
     def gradients_of(ctx, grads, needs, attributes):
-        if torch.compiler.is_compiling():  # it follows no change of a table
+        compiles = torch.compiler.is_compiling()
+        if compiles:  # it follows no change of a table
             run, targets = plan_of(needs)
         elif (plan := plans.get(needs)) is not None:
             run, targets = plan
         else:
             run, targets = plans[needs] = plan_of(needs)
         values = [*ctx.saved_tensors]
-        forms = values if not unsaved else [*values, *ctx.unsaved]
+        known = values if not unsaved else [*values, *ctx.unsaved]
+        forms = [known[at] for _, _, at in targets]
+        forms = [form if isinstance(form, tuple) else (form.shape, form.dtype) for form in forms]
         no_elements = 0 in [grad.numel() for grad in grads]
-        made = [None] * len(targets) if no_elements else run([*values, *grads], attributes)
+        if no_elements:
+            made = [None] * len(targets)
+        else:
+            is_watched = compiles or are_transforms_active()
+            made = run([*values, *grads], attributes, None if is_watched else forms)
         gradients = [None] * len(inputs)
-        for (place, name, at), value in zip(targets, made, strict=True):
-            form = forms[at]
-            shape, dtype = form if isinstance(form, tuple) else (form.shape, form.dtype)
+        for (place, name, _), (shape, dtype), value in zip(targets, forms, made, strict=True):
             if no_elements:
                 gradients[place] = grads[0].new_zeros(shape, dtype=dtype)
             else:
