@@ -21,7 +21,7 @@ struct Kernel {
   static constexpr i32 kPlaces = Config::kPlaces;
   static constexpr u32 kPlaceBytes = kThreads * kWords * 8 * (size_of(kX) + size_of(kDy));
   using X = RowsAhead<Team, kThreads, kWords, kPlaces, kX, Team::kRoomBytes, kPlaceBytes>;
-  using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kBytes, kPlaceBytes>;
+  using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kRowBytes, kPlaceBytes>;
 
   static void run(const LayerNormBackward& a, const TensorMap*, u8*) {
     const i32 part = i32(blockIdx.x / Config::kCluster);

@@ -10,7 +10,7 @@ namespace heddle::device {
 // later, which must not be copied before a barrier follows get().
 template <class Team, u32 kThreads, i32 kWords, i32 kPlaces, DType kType, u32 kFirst, u32 kPlaceBytes>
 struct RowsAhead {
-  static constexpr u32 kBytes = kThreads * kWords * 8 * size_of(kType);  // those of a row
+  static constexpr u32 kRowBytes = kThreads * kWords * 8 * size_of(kType);
 
   static void copy(const u8* from, i32 row, i32 eights) {
     Team::template each<kWords>(eights, [&](i32 n, i32 at) {
