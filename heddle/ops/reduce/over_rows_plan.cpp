@@ -10,6 +10,7 @@ namespace {
 
 constexpr i32 kRowsOfThread = 16;  // it takes them all,
 constexpr i32 kWideRow = 64;       // if its neighbours read next to it
+constexpr i32 kUsualThreads = 256;
 
 // Numbers of elements that a word of short lines has; 0 where they are not short.
 i32 short_vector(const Tensor& x, const RowsForm& form) {
@@ -23,8 +24,8 @@ i32 short_vector(const Tensor& x, const RowsForm& form) {
 
 // Follows from sizes alone, so that the order of a sum does not depend on strides.
 RowsForm form_of(const Tensor& x, i32 threads) {
-  constexpr i32 kUsual = 256;
-  const i32 longest = threads == over_rows::kLargeCta ? kUsual : threads;  // large CTAs go down columns alone
+  const i32 longest =
+      threads == over_rows::kLargeCta ? kUsualThreads : threads;  // large CTAs go down columns alone
   const i32 rows = x.size[1], columns = x.size[2];
   const bool takes_columns = columns % 8 == 0 && columns >= kWideRow && rows <= kRowsOfThread;
   for (const i32 vector : {8, 1})
@@ -66,7 +67,7 @@ i32 cluster_of(const Tensor& x, const RowsForm& form) {
     cluster *= 2;
   const i64 ctas = blocks * cluster, at_once = i64(cluster) * (form.threads / team);
   const bool fits = is_large ? ctas <= kProcessors && 2 * ctas > kProcessors : ctas >= kFew;
-  const i64 least_rows = is_large ? 64 : 16;  // a thread has
+  const i64 least_rows = is_large ? 128 : 16;  // a thread has
   return fits && x.size[1] >= least_rows * at_once ? cluster : 1;
 }
 
@@ -85,18 +86,27 @@ std::string misfit(const RowsWork& work) {
   return "";
 }
 
+// The words that a thread loads at once by default take 32 registers; in clusters 16 are faster.
+i64 usual_words(const RowsWork& work, const KernelTarget& target) {
+  const RowsForm form = form_of(work.x, kUsualThreads);
+  const bool is_cut = rows_cut(work.x.size[1], work.x.size[2], form).parts > 1;
+  const bool in_clusters = is_cut && has_clusters(work, target) && cluster_of(work.x, form) > 1;
+  return (in_clusters ? 8 : 16) / size_of(work.x.dtype);
+}
+
 }  // namespace
 
-// By default the words that a thread loads at once take 32 registers, or 16 of a large CTA.
 std::vector<OpConfig> over_rows_configs(const RowsWork& work, const KernelTarget& target) {
   const auto config = [](i64 threads, i64 words) {
     return OpConfig{{kKernelValue, 1}, {"threads", threads}, {"words", words}};
   };
-  const i64 words = 16 / size_of(work.x.dtype);
+  const i64 words = usual_words(work, target), most = 16 / size_of(work.x.dtype);
   std::vector<OpConfig> all;
-  if (takes_large(work, target)) all.push_back(config(over_rows::kLargeCta, words / 2));
-  for (const auto& [threads, held] :
-       {std::pair(256, words), {256, words / 2}, {512, words / 2}, {128, words}})
+  if (takes_large(work, target)) all.push_back(config(over_rows::kLargeCta, most / 2));
+  for (const auto& [threads, held] : {std::pair<i64, i64>(kUsualThreads, words),
+                                      {kUsualThreads, words == most ? most / 2 : most},
+                                      {512, most / 2},
+                                      {128, most}})
     all.push_back(all.empty() ? config(threads, held) : config(threads, held).reordering());
   return all;
 }
