@@ -73,6 +73,29 @@ def test_gradients_are_those_of_the_cpu(name):
         assert torch.allclose(one, other, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(33000, 4096), (16390, 8200), (4100, 4096), (70001, 72)])
+def test_long_columns_are_summed_in_order(rows, columns):
+    x = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
+    one, other = (heddle.ops.column_sum(x) for _ in range(2))
+    assert torch.equal(one, other)
+    assert (one.double() - x.double().sum(0)).abs().max() < 1e-5 * rows**0.5
+
+
+@pytest.mark.parametrize("columns", [64, 2056, 4096, 8192, 12288, 18440])
+def test_gradients_of_norms_of_any_width(columns):
+    x, dy = torch.randn(2, 1999, columns, device="cuda", dtype=torch.bfloat16)
+    weight, bias = torch.randn(2, columns, device="cuda")
+    made = []
+    for norm in (heddle.ops.layer_norm, heddle.ops.layer_norm, torch.nn.functional.layer_norm):
+        wide = torch.float64 if norm is torch.nn.functional.layer_norm else None
+        values = [each.to(wide or each.dtype).clone().requires_grad_() for each in (x, weight, bias)]
+        args = (values[0], (columns,), *values[1:]) if wide else values
+        made.append(torch.autograd.grad(norm(*args), values, dy.to(wide or dy.dtype)))
+    for one, other, right in zip(*made, strict=True):
+        assert torch.equal(one, other)
+        assert (one.double() - right).abs().max() < 0.01 * right.abs().max()
+
+
 def test_scattered_inputs_are_copied():
     x, weight = torch.randn(8, 6, device="cuda").T, torch.ones(8, device="cuda")
     wanted = heddle.ops.rms_norm(x.contiguous(), weight)
