@@ -176,12 +176,14 @@ TEST_P(Registry, CheckTakesPanelsAsTheyLie) {
   const OpSpec& op = *GetParam();
   for (const Case& test : op.cases()) {
     Program program = program_of_case(op, test);
+    bool has_panels = false;
     for (Call& call : program.calls)  // strides; panels have none
       for (const Field& field : op.fields)
         if (field.is_weight()) {
           Tensor& data = field.weight(call.args[0].data()).data;
-          if (data.exists()) data.stride[0] = data.stride[1] = i64{1} << 45;
+          if (data.exists()) has_panels = true, data.stride[0] = data.stride[1] = i64{1} << 45;
         }
+    if (!has_panels) continue;
     const CheckReport report = check(program);
     EXPECT_TRUE(report.ok()) << test.name << ": " << report.faults[0].message;
   }

@@ -212,9 +212,10 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
     });
     const i64 matrices = std::ranges::count_if(work.matrices, [](const Tensor* t) { return t->rank > 0; });
     const auto cost = [&](const Shape& shape) {
-      // One row at work has enough to do for more threads, two rows for fewer.
+      // One row at work is fastest with 512 threads, two rows with fewer.
+      const bool by_words = form == RowForm::kParts && work.at_work == 1;
       return std::tuple(shape.words * matrices > kMostWords, shape.row_threads * shape.words,
-                        form == RowForm::kParts && work.at_work == 1 ? shape.words : 0);
+                        by_words ? std::abs(shape.threads - 512) : 0);
     };
     std::ranges::stable_sort(shapes, {}, cost);
   }
