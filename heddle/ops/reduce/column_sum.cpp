@@ -37,7 +37,7 @@ RowsWork work(const std::byte* args) {
   const auto& a = as<ColumnSum>(args);
   Tensor x = dense(a.x.dtype, {1, a.x.size[0], a.x.last()});
   x.stride[1] = a.x.stride[0];
-  return {.x = x, .y = a.y, .kind = kReduceSum};
+  return {.x = x, .y = a.y, .kind = kReduceSum, .is_alone = true};
 }
 
 }  // namespace

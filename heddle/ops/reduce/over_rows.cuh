@@ -274,8 +274,10 @@ struct Reduction {
                                    sizeof(Total) == sizeof(float);
   static constexpr u32 kCtas = (kShort ? 6 : kIsSmall ? 4 : 2) * 256 / kThreads;
   static constexpr i32 kCluster = Config::kCluster;
-  static constexpr RowsForm kForm{kThreads, kVector, Config::kLines != 0, true, RowsForm::kMostGroups,
-                                  kCluster};
+  static constexpr RowsForm kForm = [] {
+    RowsForm form{kThreads, kVector, Config::kLines != 0, true, RowsForm::kMostGroups, kCluster};
+    return Config::kFew ? form.of_few_rows() : form;
+  }();
 
   static Total result(Total value, i32 rows) {
     if constexpr (kKind == kReduceMean)

@@ -14,8 +14,16 @@ struct RowsForm {
   bool split;       // several CTAs may have parts of the same outputs
   i32 most_groups;  // rows that a CTA may take at once
   i32 cluster = 1;  // columns: CTAs that share outputs and join them in one launch
+  i32 of_thread = 32;  // rows that it takes before a CTA takes more of them at once
 
   static constexpr i32 kMostGroups = 8;
+
+  // Where a matrix is alone, many CTAs that have few columns each are faster.
+  constexpr RowsForm of_few_rows() const {
+    RowsForm form = *this;
+    form.most_groups = threads / 8, form.of_thread = 4;
+    return form;
+  }
 };
 
 // Where the words of x lie. The order of a sum does not depend on it.
@@ -87,7 +95,7 @@ constexpr RowsCut rows_cut(i32 rows, i32 columns, const RowsForm& form) {
     cut.each = ceil_div(ceil_div(rows, cut.parts), cut.groups) * cut.groups;
     return cut;
   }
-  for (cut.groups = 1; cut.groups < form.most_groups && rows >= 32 * cut.groups;) cut.groups *= 2;
+  for (cut.groups = 1; cut.groups < form.most_groups && rows >= form.of_thread * cut.groups;) cut.groups *= 2;
   cut.team = form.threads / cut.groups;
   if (!form.split) return cut;
   // Fewer words next to each other are better than another launch.

@@ -11,6 +11,7 @@ namespace {
 constexpr i32 kRowsOfThread = 16;  // it takes them all,
 constexpr i32 kWideRow = 64;       // if its neighbours read next to it
 constexpr i32 kUsualThreads = 256;
+constexpr i32 kMostOfFew = 512;  // rows, where a matrix is alone
 
 // Numbers of elements that a word of short lines has; 0 where they are not short.
 i32 short_vector(const Tensor& x, const RowsForm& form) {
@@ -86,12 +87,12 @@ std::string misfit(const RowsWork& work) {
   return "";
 }
 
-// The words that a thread loads at once by default take 32 registers; in clusters 16 are faster.
+// The words that a thread loads at once by default take 32 registers; in the few clusters of a matrix alone 16 are faster.
 i64 usual_words(const RowsWork& work, const KernelTarget& target) {
   const RowsForm form = form_of(work.x, kUsualThreads);
   const bool is_cut = rows_cut(work.x.size[1], work.x.size[2], form).parts > 1;
   const bool in_clusters = is_cut && has_clusters(work, target) && cluster_of(work.x, form) > 1;
-  return (in_clusters ? 8 : 16) / size_of(work.x.dtype);
+  return (in_clusters && work.is_alone ? 8 : 16) / size_of(work.x.dtype);
 }
 
 }  // namespace
@@ -124,16 +125,18 @@ KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, cons
   const OpConfig config = wanted.values().empty() ? over_rows_configs(work, target).front() : wanted;
   const i32 groups = work.x.size[0], rows = work.x.size[1], columns = work.x.size[2];
   RowsForm form = form_of(work.x, i32(config.at("threads")));
+  const bool is_few = work.is_alone && !form.lines && rows <= kMostOfFew;
+  if (is_few) form = form.of_few_rows();
   RowsCut cut = rows_cut(rows, columns, form);
   if ((cut.parts > 1 || form.threads == over_rows::kLargeCta) && has_clusters(work, target))
     if (form.cluster = cluster_of(work.x, form); form.cluster > 1) cut = rows_cut(rows, columns, form);
   const i32 of_short = work.is_result ? short_vector(work.x, form) : 0;
   if (of_short > 0) form.vector = of_short, form.lines = false, cut.parts = 1;
-  made.constants = OpConfig{{"threads", form.threads}, {"words", config.at("words")},
-                            {"vector", form.vector},   {"lines", form.lines},
-                            {"split", cut.parts > 1},  {"short", of_short > 0},
-                            {"cluster", form.cluster}, {"gaps", gaps_of(work.x, form, of_short > 0)},
-                            {"kind", work.kind}};
+  made.constants = OpConfig{
+      {"threads", form.threads}, {"words", config.at("words")}, {"vector", form.vector},
+      {"lines", form.lines},     {"split", cut.parts > 1},      {"short", of_short > 0},
+      {"few", is_few},           {"cluster", form.cluster},     {"gaps", gaps_of(work.x, form, of_short > 0)},
+      {"kind", work.kind}};
   add_launch(made, "Kernel",
              of_short > 0 ? ceil_div(groups, short_cut(rows, columns, of_short, size_of(work.x.dtype)).lines)
                           : rows_grid(groups, columns, form, cut),

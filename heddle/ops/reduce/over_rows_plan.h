@@ -13,6 +13,7 @@ struct RowsWork {
   i32 kind;
   i64 state_bytes = 4;    // elements are reduced to so many
   bool is_result = true;  // it is stored by the last launch, and not read by another one
+  bool is_alone = false;  // G is always 1
 };
 using RowsWorkRule = RowsWork (*)(const std::byte* args);
 

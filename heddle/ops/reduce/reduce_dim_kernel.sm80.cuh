@@ -5,7 +5,7 @@ namespace reduce_dim {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256;
-  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kSplit = 1, kShort = 0, kCluster = 1,
+  static constexpr i32 kWords = 4, kVector = 8, kLines = 0, kSplit = 1, kShort = 0, kFew = 0, kCluster = 1,
                        kGaps = kNoGaps, kKind = kReduceSum;
 };
 
