@@ -134,17 +134,16 @@ OpConfig parts_config(const RowWork& work, const Shape& shape, i32 cluster, cons
           {"cluster", cluster}};
 }
 
-// Clusters whose CTAs have parts of each row in registers, for rows that one CTA does not hold: the smallest first.
+// Clusters whose CTAs have parts of each row in registers, for rows that one CTA does not hold: each as small as it can be.
 std::vector<OpConfig> part_clusters(const RowWork& work, const KernelTarget& target) {
-  constexpr Shape kShapes[] = {{512, 512, 2}, {512, 512, 1}};
+  constexpr i32 kMostBytes = 4;  // words of a thread times those of an element
   std::vector<OpConfig> all;
-  for (i32 cluster = 2; cluster <= most_cluster(target); cluster *= 2)
-    for (const Shape& shape : kShapes)
-      if (i64(shape.threads) * shape.words * cluster >= eights_of(work) && shape.words * widest(work) <= 4 &&
-          all.size() < std::size(kShapes)) {
-        const OpConfig config = parts_config(work, shape, cluster, target);
-        all.push_back(all.empty() ? config : config.reordering());
-      }
+  for (const Shape& shape : {Shape{512, 512, 2}, Shape{512, 512, 1}}) {
+    const i32 cluster = ceil_div(eights_of(work), shape.threads * shape.words);
+    if (cluster > most_cluster(target) || shape.words * widest(work) > kMostBytes) continue;
+    const OpConfig config = parts_config(work, shape, cluster, target);
+    all.push_back(all.empty() ? config : config.reordering());
+  }
   return all;
 }
 

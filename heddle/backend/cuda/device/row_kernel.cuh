@@ -81,7 +81,6 @@ struct RowTeam {
   static_assert(kRowThreads == 32 || kRowThreads == kThreads);
   static_assert(kCluster == 1 || kRowThreads == kThreads);
   static constexpr u32 kWarps = kRowThreads / 32, kAll = kWarps * kCluster;
-  static_assert(kAll <= 32 || kAll % 32 == 0);
   static constexpr i32 kMostCount = 4;  // values that a cluster reduces at once
   // Dynamic shared memory that a cluster's team needs, from the beginning on (ir/row_kernel.cpp).
   static constexpr u32 kRoomBytes = kCluster == 1 ? 0 : 128 + 2 * kMostCount * kAll * 4;
@@ -118,7 +117,7 @@ struct RowTeam {
         mine[i] = lane < kAll ? values[i * i32(kAll) + i32(lane)] : identity(op);
 #pragma unroll
         for (u32 at = 32; at < kAll; at += 32)
-          mine[i] = combine(op, mine[i], values[i * i32(kAll) + i32(at + lane)]);
+          if (at + lane < kAll) mine[i] = combine(op, mine[i], values[i * i32(kAll) + i32(at + lane)]);
         mine[i] = over_warp(op, mine[i]);
       }
     }
