@@ -51,6 +51,22 @@ TEST(PartsOfNorms, HaveRowsThatTakeTurns) {
   for (i32 row = 0; row < 19; ++row) EXPECT_EQ(part_of_row[size_t(row)], row % 3) << row;
 }
 
+TEST(PartsOfNorms, OfWideRowsAreOfClusters) {
+  const OpSpec& op = get_op("layer_norm_backward");
+  for (const auto& [columns, cluster] :
+       {std::pair(8192, 1u), {12288, 2}, {16384, 2}, {16392, 3}, {131072, 16}}) {
+    const LayerNormBackward args = inferred(4096, columns, 0);
+    const auto* bytes = reinterpret_cast<const std::byte*>(&args);
+    const KernelPlan plan = op.kernel(bytes, {.arch = 90, .shared_bytes = 227 << 10}, {});
+    ASSERT_EQ(plan.launches.size(), 1u) << plan.why_not;
+    EXPECT_EQ(plan.launches[0].cluster, cluster);
+    EXPECT_EQ(plan.launches[0].grid, u32(args.parts()) * cluster);
+    EXPECT_LE(plan.launches[0].shared_bytes, 227 << 10);
+    const KernelPlan of_old = op.kernel(bytes, {.arch = 89, .shared_bytes = 99 << 10}, {});
+    EXPECT_EQ(of_old.why_not.empty(), cluster == 1) << of_old.why_not;
+  }
+}
+
 TEST(PartsOfNorms, OfNoSizeThereIsAreRefused) {
   for (const i32 part_rows : {-1, 1025}) try {
       inferred(100, 64, part_rows);
