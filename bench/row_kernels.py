@@ -132,7 +132,7 @@ OPS = {
 
 
 def places(family, threads):
-    """As heddle/ir/row_kernel.cpp has them, of 16-bit elements."""
+    """Rows of which a CTA has elements on chip. heddle/ir/row_kernel.cpp decides by the width of a row."""
     return {"Places": 3 if threads <= 128 else 4} if family == "parts" else {}
 
 
@@ -226,9 +226,7 @@ class Kernel:
         self.dtype, self.spec = facts["dtype"], OPS[facts["op"]]
         c, self.shared = self.constants, 0
         if self.spec.family == "parts":  # rows of x and dy on their way
-            self.shared = (
-                c.get("Places", 0) * c["Threads"] * c["Words"] * 8 * 2 * (4 if self.dtype == "f32" else 2)
-            )
+            self.shared = c["Places"] * c["Threads"] * c["Words"] * 8 * 2 * (4 if self.dtype == "f32" else 2)
         self.function = driver.load(folder / f"{name}.cubin", self.shared)
 
     def fits(self, columns):

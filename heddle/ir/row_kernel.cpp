@@ -256,9 +256,8 @@ bool is_dense(const Tensor& tensor) {
 
 i64 grid_of(const RowWork& work, const OpConfig& config) {
   const i64 rows = first_of(work).size[0], eights = eights_of(work);
-  const i64 cluster = config.contains("cluster") ? config.at("cluster") : 1;
-  if (work.form == RowForm::kParts) return i64(work.parts) * cluster;
-  if (config.contains("cluster")) return rows * cluster;
+  if (work.form == RowForm::kParts) return work.parts * config.at("cluster");
+  if (config.contains("cluster")) return rows * config.at("cluster");
   if (has_tiles(work.form))
     return ceil_div(rows, config.at("rows")) * ceil_div(first_of(work).last(), config.at("columns"));
   const i64 each = config.at("threads") * config.at("words");

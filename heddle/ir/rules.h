@@ -69,4 +69,11 @@ double rowwise_flops(const std::byte* args, const TileCoord& tile) {
   return double(kFlops) * (tile[1] - tile[0]) * as<Args>(args).x.last();
 }
 
+// Counts flops of the rows that a tile of parts has.
+template <class Args, int kFlops>
+double part_flops(const std::byte* args, const TileCoord& tile) {
+  const auto& a = as<Args>(args);
+  return double(kFlops) * double(count_rows_of_parts(a.x, tile, a.parts())) * a.x.last();
+}
+
 }  // namespace heddle

@@ -45,11 +45,6 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
     out.push_back(part_of(*parts, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
 }
 
-double flops(const std::byte* args, const TileCoord& t) {
-  const auto& a = as<LayerNormBackward>(args);
-  return 18.0 * double(count_rows_of_parts(a.x, t, a.parts())) * a.x.last();
-}
-
 struct Statistics {
   double mean = 0, scale = 0, mean_given = 0, along = 0;  // along: mean of g * z
 };
@@ -113,7 +108,7 @@ const OpSpec& layer_norm_backward_op() {
     op.infer = infer;
     op.axes = axes;
     op.regions = regions;
-    op.flops = flops;
+    op.flops = part_flops<LayerNormBackward, 18>;
     op.scratch = [](const std::byte* args, const TileCoord&) {
       return i64(as<LayerNormBackward>(args).most_rows()) * 2 * 4;  // mean and scale of each row
     };

@@ -43,11 +43,6 @@ void regions(const std::byte* args, const TileCoord& t, std::vector<Region>& out
   out.push_back(part_of(a.dweight_parts, Access::kWrite, {{t[0], t[1]}, {0, a.x.last()}}));
 }
 
-double flops(const std::byte* args, const TileCoord& t) {
-  const auto& a = as<RmsNormBackward>(args);
-  return 12.0 * double(count_rows_of_parts(a.x, t, a.parts())) * a.x.last();
-}
-
 void reference(const std::byte* args, Values& values) {
   const auto& a = as<RmsNormBackward>(args);
   const auto x = values.read(a.x), weight = values.read(a.weight), dy = values.read(a.dy);
@@ -93,7 +88,7 @@ const OpSpec& rms_norm_backward_op() {
     op.infer = infer;
     op.axes = axes;
     op.regions = regions;
-    op.flops = flops;
+    op.flops = part_flops<RmsNormBackward, 12>;
     op.scratch = [](const std::byte* args, const TileCoord&) {
       return i64(as<RmsNormBackward>(args).most_rows()) * 4;  // a scale for each row
     };
