@@ -8,18 +8,31 @@ namespace heddle {
 
 constexpr i32 kMostPartRows = 1024;  // a tile keeps something for each row
 
-// CTAs that a multiprocessor has at once, each with a part of a matrix of so many columns. Parts that are not as many as CTAs run at
-// once leave some multiprocessors idle; fewer of them keep less under way, and more are slower too (measured on an H100).
+constexpr i32 kWideColumns = 8192;  // a wider row is cut over a cluster of CTAs (ir/row_kernel.cpp)
+
+// CTAs that a multiprocessor has at once, each with a part of a matrix of so many columns. Fewer of them keep less under way, and more
+// are slower too (measured on an H100).
 inline i32 parts_at_once(i32 columns) {
   return columns <= 512 ? 14 : columns <= 1024 ? 6 : columns <= 2048 ? 3 : columns <= 3072 ? 2 : 1;
 }
 
-// The most rows of a part: `asked`, or what suits a matrix [rows, columns] where that is 0. All executors cut alike.
-inline i32 rows_of_part(i32 asked, i32 rows, i32 columns) {
+// Parts that a GPU works on at once. How many clusters it has at once differs from card to card: one H200 had 36 of three CTAs, 28 of
+// four and 20 of five, and one H100 had 32 of four. Parts of three and four come in one wave that both have, and others are many.
+inline i32 parts_of_device(i32 columns, i64 cluster) {
+  constexpr i32 kProcessors = 132;
+  return cluster == 3 ? 35 : cluster == 4 ? 28 : kProcessors * parts_at_once(columns);
+}
+
+// The most rows of a part: `asked`, or what suits a matrix [rows, columns] where that is 0: parts in whole waves, for the last wave
+// would leave multiprocessors idle. All executors cut alike.
+inline i32 rows_of_part(i32 asked, i32 rows, i32 columns, i32 element_bytes) {
   if (asked != 0) return asked;
-  constexpr i32 kFewest = 16, kProcessors = 132;
-  const i32 each = i32(ceil_div(rows, kProcessors * parts_at_once(columns)));
-  return each < kFewest ? kFewest : each < kMostPartRows ? each : kMostPartRows;
+  constexpr i32 kCtaBytes = 16 << 10;  // that a CTA of a cluster holds of a row
+  const i64 cluster = columns > kWideColumns ? ceil_div(i64(columns) * element_bytes, kCtaBytes) : 1;
+  const i32 fewest = cluster > 1 && cluster <= 4 ? 8 : 16, at_once = parts_of_device(columns, cluster);
+  const i32 waves = i32(ceil_div(rows, i64(kMostPartRows) * at_once));
+  const i32 each = i32(ceil_div(rows, waves * at_once));
+  return each < fewest ? fewest : each;
 }
 
 // The rows part, part + parts, ... of a matrix: how many there are.

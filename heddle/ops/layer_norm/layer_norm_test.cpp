@@ -30,7 +30,11 @@ TEST(PartsOfNorms, AreAsManyAsSuitTheMatrix) {
   EXPECT_EQ(parts(100, 4096, 0), std::pair(16, 7));
   EXPECT_EQ(parts(32768, 4096, 0), std::pair(249, 132));
   EXPECT_EQ(parts(131072, 1024, 0), std::pair(166, 790));
-  EXPECT_EQ(parts(1 << 20, 8192, 0), std::pair(1024, 1024));
+  EXPECT_EQ(parts(1 << 20, 8192, 0), std::pair(993, 1056)) << "eight waves";
+  EXPECT_EQ(parts(4096, 16384, 0), std::pair(32, 128));
+  EXPECT_EQ(parts(4096, 24576, 0), std::pair(118, 35)) << "clusters of three, in one wave";
+  EXPECT_EQ(parts(4096, 24584, 0), std::pair(147, 28)) << "of four";
+  EXPECT_EQ(parts(512, 16384, 0), std::pair(8, 64));
   EXPECT_EQ(parts(100, 4096, 3), std::pair(3, 34));
 }
 

@@ -19,7 +19,7 @@ struct RmsNormBackward {
   i32 part_rows = 0;  // 0: what suits x
 
   i32 parts() const { return dweight_parts.size[0]; }
-  i32 most_rows() const { return rows_of_part(part_rows, x.size[0], x.last()); }
+  i32 most_rows() const { return rows_of_part(part_rows, x.size[0], x.last(), size_of(x.dtype)); }
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {
