@@ -19,32 +19,25 @@ struct Kernel {
   using Team = RowTeam<kThreads, kThreads, Config::kCluster>;
 
   static constexpr i32 kPlaces = Config::kPlaces;
-  static constexpr u32 kPlaceBytes = kThreads * kWords * 8 * (size_of(kX) + size_of(kDy));
-  using X = RowsAhead<Team, kThreads, kWords, kPlaces, kX, Team::kRoomBytes, kPlaceBytes>;
-  using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kRowBytes, kPlaceBytes>;
+  using Ahead = PartAhead<Team, kThreads, kWords, kPlaces, kX, kDy>;
 
   static void run(const LayerNormBackward& a, const TensorMap*, u8*) {
     const i32 part = i32(blockIdx.x / Config::kCluster);
     const i32 eights = a.x.size[1] / 8, rows = rows_in_part(a.x.size[0], a.parts(), part);
-    const auto number = [&](i32 n) { return part + n * a.parts(); };
+    const Ahead ahead{a.x, a.dy, part, a.parts(), rows};
     const float share = 1 / float(8 * eights);
     float dweight[kWords][8] = {}, dbias[kWords][8] = {};
     Eight<kWeight> weights[kWords];
-    const auto fetch = [&](i32 n) {
-      if (n < rows) X::copy(row_of(a.x, number(n)), n, eights), Dy::copy(row_of(a.dy, number(n)), n, eights);
-      arch::commit_copies();
-    };
     const auto add = [&](i32 row, float& of_x, float& of_g) {
       if (row >= rows) return;
       Team::template each<kWords>(eights, [&](i32 n, i32) {
-        const Eight<kX> x = X::get(row, n);
-        const Eight<kDy> dy = Dy::get(row, n);
+        const Eight<kX> x = Ahead::X::get(row, n);
+        const Eight<kDy> dy = Ahead::Dy::get(row, n);
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) of_x += x.get(i), of_g = fma(dy.get(i), weights[n].get(i), of_g);
       });
     };
-#pragma unroll
-    for (i32 n = 0; n < kPlaces - 1; ++n) fetch(n);
+    ahead.fetch_first();
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
     Team::meet();
     float sums[2] = {};  // sums of x, and of g = dy * weight
@@ -54,12 +47,11 @@ struct Kernel {
     float mean = sums[0] * share, given = sums[1] * share;
 #pragma unroll 1
     for (i32 row = 0; row < rows; ++row) {
-      fetch(row + kPlaces - 1);
+      ahead.fetch(row + kPlaces - 1);
       arch::wait_copies(kPlaces - 2);
       Eight<kX> x[kWords];
       Eight<kDy> dy[kWords];
-      Team::template each<kWords>(eights,
-                                  [&](i32 n, i32) { x[n] = X::get(row, n), dy[n] = Dy::get(row, n); });
+      ahead.get(row, x, dy);
       // Sums of the square of x - mean, and of it times g; then the next row's sums: one barrier serves both rows.
       float all[4] = {};
       Team::template each<kWords>(eights, [&](i32 n, i32) {
@@ -75,12 +67,12 @@ struct Kernel {
       const float scale = rsqrt(all[0] * share + a.eps), along = all[1] * share * scale;
       Team::template each<kWords>(eights, [&](i32 n, i32 at) {
         Eight<kDsum> more;
-        if constexpr (kHasSum) more.load(row_of(a.dsum, number(row)), at);
+        if constexpr (kHasSum) more.load(row_of(a.dsum, ahead.number(row)), at);
         Eight<kDx>::of([&](i32 i) {
           const float z = (x[n].get(i) - mean) * scale;
           return fma(dy[n].get(i) * weights[n].get(i) - given - z * along, scale,
                      kHasSum ? more.get(i) : 0.0f);
-        }).store(row_of(a.dx, number(row)), at);
+        }).store(row_of(a.dx, ahead.number(row)), at);
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) {
           dweight[n][i] = fma(dy[n].get(i), (x[n].get(i) - mean) * scale, dweight[n][i]);

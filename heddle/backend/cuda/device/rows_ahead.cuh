@@ -33,4 +33,33 @@ struct RowsAhead {
   }
 };
 
+// The rows of x and dy that are one part's, row r of the part (heddle/ir/parts.h). A thread copies kPlaces - 1 of them ahead.
+template <class Team, u32 kThreads, i32 kWords, i32 kPlaces, DType kX, DType kDy>
+struct PartAhead {
+  static constexpr u32 kPlaceBytes = kThreads * kWords * 8 * (size_of(kX) + size_of(kDy));
+  using X = RowsAhead<Team, kThreads, kWords, kPlaces, kX, Team::kRoomBytes, kPlaceBytes>;
+  using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kRowBytes, kPlaceBytes>;
+
+  const Tensor &x, &dy;
+  i32 part, parts, rows;
+
+  i32 number(i32 row) const { return part + row * parts; }
+  i32 eights() const { return x.size[1] / 8; }
+
+  // Begins to copy a row, if there is one.
+  void fetch(i32 row) const {
+    if (row < rows)
+      X::copy(row_of(x, number(row)), row, eights()), Dy::copy(row_of(dy, number(row)), row, eights());
+    arch::commit_copies();
+  }
+  void fetch_first() const {
+#pragma unroll
+    for (i32 row = 0; row < kPlaces - 1; ++row) fetch(row);
+  }
+  void get(i32 row, Eight<kX> (&of_x)[kWords], Eight<kDy> (&of_dy)[kWords]) const {
+    Team::template each<kWords>(eights(),
+                                [&](i32 n, i32) { of_x[n] = X::get(row, n), of_dy[n] = Dy::get(row, n); });
+  }
+};
+
 }  // namespace heddle::device
