@@ -6,6 +6,29 @@
 // Included once per device program, by attention.sm80.cuh, which says which tiles come here.
 namespace attention {
 
+constexpr float kLog2E = 1.4426950409f;
+
+// Scores are bent before the softmax, or scaled by it.
+inline bool bends(const Attention& a) {
+  return a.softcap > 0 || !(a.scale > 0);
+}
+inline float exponent(const Attention& a) {
+  return bends(a) ? kLog2E : a.scale * kLog2E;
+}
+template <i32 kCount>
+inline void bend_all(const Attention& a, float (&scores)[kCount]) {
+  const float scale = a.scale, cap = a.softcap;
+#pragma unroll
+  for (i32 i = 0; i < kCount; ++i) scores[i] *= scale;
+  if (cap > 0) {
+#pragma unroll
+    for (i32 i = 0; i < kCount; ++i) scores[i] = tanh(scores[i] * (1 / cap)) * cap;
+  }
+}
+inline float best_score(const Attention& a, const RunningSoftmax& softmax, i32 row) {
+  return softmax.total[row] > 0 ? softmax.best[row] * (bends(a) ? 1 : a.scale) : kLowest;
+}
+
 template <bool kBf16, i32 kKeyDim, class Config>
 class ManyQueries {
  public:
@@ -51,7 +74,7 @@ class ManyQueries {
     i32 begin[2], end[2];            // positions that they see
     i32 any_begin = 0, any_end = 0;  // that some of those of the warps that go together see
     i32 all_begin = 0, all_end = 0;  // that all of the warp's see
-    float best[2] = {kLowest, kLowest}, total[2] = {};  // total: the lane's share
+    RunningSoftmax softmax;
     float sums[kValueDim / 8][4] = {};
     u32 weights[kStep / 16][4];  // kOnChip: the last step's, rounded
   };
@@ -231,42 +254,10 @@ class ManyQueries {
 
   // Turns scores into weights. Older sums decay.
   void weigh(Group& group, float (&scores)[kStep / 8][4], i32 at) const {
-    bend(scores);
+    if (bends(a_)) bend_all(a_, flat(scores));
     if (at < group.all_begin || at + kStep > group.all_end) hide(group, scores, at);
-#pragma unroll
-    for (i32 r = 0; r < 2; ++r) {
-      float top = group.best[r];
-#pragma unroll
-      for (i32 n = 0; n < kStep / 8; ++n) top = max(top, max(scores[n][2 * r], scores[n][2 * r + 1]));
-      top = max(top, Team::across(top, 1));
-      top = max(top, Team::across(top, 2));
-      const float base = top > kLowest ? top : 0.0f;  // hidden scores weigh nothing, though all are
-      const float decay = weight_of(group.best[r] - base);
-      group.best[r] = top, group.total[r] *= decay;
-#pragma unroll
-      for (i32 n = 0; n < kStep / 8; ++n)
-#pragma unroll
-        for (i32 i = 2 * r; i < 2 * r + 2; ++i) {
-          scores[n][i] = weight_of(scores[n][i] - base);
-          group.total[r] += scores[n][i];
-        }
-#pragma unroll
-      for (i32 d = 0; d < kValueDim / 8; ++d)
-        group.sums[d][2 * r] *= decay, group.sums[d][2 * r + 1] *= decay;
-    }
-  }
-  void bend(float (&scores)[kStep / 8][4]) const {
-    const float scale = a_.scale, cap = a_.softcap;
-#pragma unroll
-    for (i32 n = 0; n < kStep / 8; ++n)
-#pragma unroll
-      for (i32 i = 0; i < 4; ++i) scores[n][i] *= scale;
-    if (cap > 0) {
-#pragma unroll
-      for (i32 n = 0; n < kStep / 8; ++n)
-#pragma unroll
-        for (i32 i = 0; i < 4; ++i) scores[n][i] = tanh(scores[n][i] * (1 / cap)) * cap;
-    }
+    group.softmax.take(flat(scores), exponent(a_));
+    group.softmax.scale_sums(flat(group.sums));
   }
   static void hide(const Group& group, float (&scores)[kStep / 8][4], i32 at) {
     const i32 column = at + Team::lane() % 4 * 2;
@@ -275,7 +266,8 @@ class ManyQueries {
 #pragma unroll
       for (i32 i = 0; i < 4; ++i) {
         const i32 position = column + 8 * n + i % 2;
-        if (position < group.begin[i / 2] || position >= group.end[i / 2]) scores[n][i] = kLowest;
+        if (position < group.begin[i / 2] || position >= group.end[i / 2])
+          scores[n][i] = RunningSoftmax::kMasked;
       }
   }
 
@@ -283,13 +275,12 @@ class ManyQueries {
     return pack_two(kBf16 ? DType::kBf16 : DType::kF16, first, second);
   }
 
-  void store(const Group& group, i32 part) const {
+  void store(Group& group, i32 part) const {
     const i32 lane = Team::lane();
+    group.softmax.join_lanes();
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) {
-      float total = group.total[r];
-      total += Team::across(total, 1);
-      total += Team::across(total, 2);
+      const float total = group.softmax.total[r];
       const i32 query = group.first + lane / 4 + 8 * r;
       if (Team::warp() >= warps_ || query >= work_.queries) continue;
       const i32 row = work_.row(query), head = work_.head(query);
@@ -298,7 +289,8 @@ class ManyQueries {
 #pragma unroll
       for (i32 d = 0; d < kValueDim / 8; ++d)
         store_two(out.from(8 * d), group.sums[d][2 * r] * share, group.sums[d][2 * r + 1] * share);
-      if (part == 0 && lane % 4 == 0) store_two(view(a_.stats, row, head), group.best[r], total);
+      if (part == 0 && lane % 4 == 0)
+        store_two(view(a_.stats, row, head), best_score(a_, group.softmax, r), total);
     }
   }
   View view(const Tensor& made, i32 row, i32 head) const {

@@ -45,26 +45,3 @@ struct Parts {
     return {first, max(first, clamp(other[n], other_rows))};
   }
 };
-
-// A value in shared memory. It is read anew wherever it is needed, so that it takes no registers in between.
-template <class T>
-struct Shared {
-  struct Words {
-    u32 at[sizeof(T) / 4];
-  };
-  arch::OnChip place;
-
-  void store(const T& value) const {
-    const Words words = __builtin_bit_cast(Words, value);
-#pragma unroll
-    for (u32 i = 0; i < sizeof(T) / 4; ++i)
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(place.at + 4 * i), "r"(words.at[i]) : "memory");
-  }
-  T load() const {
-    Words words;
-#pragma unroll
-    for (u32 i = 0; i < sizeof(T) / 4; ++i)
-      asm volatile("ld.shared.b32 %0, [%1];" : "=r"(words.at[i]) : "r"(place.at + 4 * i) : "memory");
-    return __builtin_bit_cast(T, words);
-  }
-};

@@ -17,47 +17,6 @@ struct KernelConfig {
 };
 
 constexpr float kLog2E = 1.4426950409f, kLn2 = 0.6931471806f;
-constexpr float kMasked = -1e38f, kLowest = -1e30f;  // a weight of kMasked is 0 even if all scores are masked
-
-// The softmax of two rows of scores that a thread has a part of, with a running maximum. Weights are powers of two.
-struct Softmax {
-  float best[2] = {kLowest, kLowest}, total[2] = {0, 0}, factor[2];
-
-  // Scores become weights. `factor`: what the sums so far are scaled by.
-  template <i32 kCount>
-  void take(float (&s)[kCount], float scale) {
-#pragma unroll
-    for (i32 r = 0; r < 2; ++r) {
-      float most = s[2 * r];
-#pragma unroll
-      for (i32 i = 0; i < kCount / 4; ++i) most = fmaxf(most, fmaxf(s[4 * i + 2 * r], s[4 * i + 2 * r + 1]));
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
-      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
-      const float now = fmaxf(best[r], most), bias = now * scale;
-      factor[r] = arch::exp2((best[r] - now) * scale), best[r] = now;
-      float sum = 0;
-#pragma unroll
-      for (i32 i = 0; i < kCount / 4; ++i) {
-        float &a = s[4 * i + 2 * r], &b = s[4 * i + 2 * r + 1];
-        a = arch::exp2(__fmaf_rn(a, scale, -bias)), b = arch::exp2(__fmaf_rn(b, scale, -bias));
-        sum += a + b;
-      }
-      total[r] = __fmaf_rn(total[r], factor[r], sum);
-    }
-  }
-  template <i32 kCount>
-  void scale_sums(float (&sums)[kCount]) const {
-#pragma unroll
-    for (i32 i = 0; i < kCount; ++i) sums[i] *= factor[i / 2 % 2];
-  }
-  void join_lanes() {
-#pragma unroll
-    for (i32 r = 0; r < 2; ++r) {
-      total[r] += __shfl_xor_sync(~0u, total[r], 1);
-      total[r] += __shfl_xor_sync(~0u, total[r], 2);
-    }
-  }
-};
 
 // Queries of one head and the keys that they see.
 struct KernelTile {
@@ -264,7 +223,7 @@ struct Kernel {
     typename ValueRing::Place value;
     float s[kKeys / 2], o[kValueDim / 2];
     u32 weights[kKeys / 16][4];
-    Softmax softmax;
+    RunningSoftmax softmax;
 
     Group(const Chip& on_chip, const FlashAttention& args)
         : chip(on_chip),
@@ -285,7 +244,7 @@ struct Kernel {
         const i32 row = tile.row + i32(group) * 64;
         all_begin = mask.keys_of(row + 63).begin, all_end = mask.keys_of(row).end;
         first = tile.first, blocks = tile.blocks;
-        softmax = Softmax();
+        softmax = RunningSoftmax();
         if (blocks > 0)
           attend();
         else
@@ -400,7 +359,7 @@ struct Kernel {
       for (i32 i = 0; i < kKeys / 2; ++i) {
         const AttentionRange& range = seen[i / 2 % 2];
         const i32 at = key_of(begin, i);
-        if (at < range.begin || at >= range.end) s[i] = kMasked;
+        if (at < range.begin || at >= range.end) s[i] = RunningSoftmax::kMasked;
       }
     }
 

@@ -12,6 +12,7 @@
 #include "heddle/backend/cuda/device/exchange.cuh"
 #include "heddle/backend/cuda/device/kernel_sm80.cuh"
 #include "heddle/backend/cuda/device/roles.cuh"
+#include "heddle/backend/cuda/device/running_softmax.cuh"
 #include "heddle/backend/cuda/device/slot_ring.cuh"
 #include "heddle/backend/cuda/device/store_tile.cuh"
 #include "heddle/backend/cuda/device/turns.cuh"

@@ -4,6 +4,7 @@
 
 #include "heddle/backend/cuda/arch/wgmma_products.cuh"
 #include "heddle/backend/cuda/device/params.h"
+#include "heddle/backend/cuda/device/running_softmax.cuh"
 #include "heddle/backend/cuda/device/value.cuh"
 
 namespace heddle::device {
