@@ -10,8 +10,10 @@
 #include "heddle/backend/cuda/program/kernel_source.h"
 #include "heddle/backend/cuda/program/launches_code.h"
 #include "heddle/engine/planner.h"
+#include "heddle/ir/cases.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ops/attention/attention.h"
 #include "heddle/ops/linear/linear.h"
 #include "heddle/trace/timeline.h"
 #include "tests/support/shapes.h"
@@ -47,6 +49,53 @@ TEST(ChainKernel, OfLinearSaysWhatDoesNotFit) {
   EXPECT_EQ(why(single), "w is not one matrix in panels of two rows");
   EXPECT_NE(plan_of(many(512, 2048, 2048), 1, "sm_80").why_not, "");
   EXPECT_NE(plan_of(many(512, 2048, 2048), 1, "sm_100a").why_not, "");
+}
+
+Attention prompt(i32 rows, i32 heads, i32 dim, i32 page_size = 64) {
+  const StepExample step{{{0, rows}}, page_size};
+  Attention args{.step = step.host(), .state = step.state(), .q = input(DType::kBf16, {rows, heads * dim})};
+  args.k = args.v = input(DType::kBf16, {rows, dim});
+  args.keys = args.values = input(DType::kBf16, {step.pages(), 1, page_size, dim});
+  args.heads = heads, args.kv_heads = 1, args.block_heads = heads;
+  args.block_rows = 32, args.max_blocks = rows / 32 + 1;
+  get_op("attention").infer(reinterpret_cast<std::byte*>(&args));
+  return args;
+}
+
+KernelPlan plan_of(const Attention& args, const char* arch = "sm_90a") {
+  return get_op("attention")
+      .chain_kernel(reinterpret_cast<const std::byte*>(&args), cuda::kernel_target_of(arch), {});
+}
+
+TEST(ChainKernel, OfAttentionSaysWhatDoesNotFit) {
+  const auto why = [](const Attention& args) { return plan_of(args).why_not; };
+  EXPECT_EQ(why(prompt(65, 1, 64)), "");
+  EXPECT_EQ(why(prompt(64, 8, 64)), "it has 64 rows; must be more than 64");
+  EXPECT_EQ(why(prompt(512, 8, 96)), "keys and values have 96 and 96 elements; must both have 64 or 128");
+  EXPECT_EQ(why(prompt(512, 8, 64, 24)), "pages have 24 positions; must be 8, 16, 32 or a multiple of 64");
+  Attention parts = prompt(512, 8, 64);
+  parts.max_splits = 2;
+  EXPECT_EQ(why(parts), "positions are cut into 2 parts; must be one");
+  Attention mixed = prompt(512, 8, 64);
+  mixed.keys.dtype = DType::kF16;
+  EXPECT_EQ(why(mixed), "keys is f16; all must be bf16 or all f16");
+  Attention biased = prompt(512, 8, 64);
+  biased.bias = input(DType::kF32, {8, 1024});
+  EXPECT_EQ(why(biased), "scores have a bias");
+  EXPECT_NE(plan_of(prompt(512, 8, 64), "sm_80").why_not, "");
+}
+
+TEST(ChainKernel, OfAttentionTakesWhatADeviceHas) {
+  const KernelTarget target = cuda::kernel_target_of("sm_90a");
+  for (const i32 rows : {65, 512, 2048})
+    for (const i32 heads : {1, 32})
+      for (const i32 dim : {64, 128}) {
+        const KernelPlan plan = plan_of(prompt(rows, heads, dim));
+        ASSERT_EQ(plan.why_not, "");
+        EXPECT_LE(plan.launches.at(0).shared_bytes, target.shared_bytes) << plan.constants.text();
+        EXPECT_LE(i32(plan.launches.at(0).grid), target.multiprocessors);
+        EXPECT_GE(plan.constants.at("stages"), 4) << plan.constants.text();
+      }
 }
 
 TEST(ChainKernel, OfLinearTakesWhatADeviceHas) {
@@ -85,10 +134,15 @@ TEST(ChainKernel, TakesTheProductsOfAPrompt) {
     size_t whole = 0;
     for (size_t c = 0; c < program.calls.size(); ++c) {
       const Opcode& opcode = program.opcodes[program.calls[c].opcode];
-      const bool product = opcode.ops[opcode.main] == "linear" && program.calls[c].live == LiveRows::kRows;
-      EXPECT_EQ(!code.calls[c].plan.launches.empty(), product)
-          << opcode.text() << ": " << code.calls[c].plan.why_not;
-      whole += product;
+      const std::string& op = opcode.ops[opcode.main];
+      const KernelPlan& plan = code.calls[c].plan;
+      const bool is_product = op == "linear" && program.calls[c].live == LiveRows::kRows;
+      const bool is_attention = op == "attention" && config != kGemma2B;
+      EXPECT_EQ(!plan.launches.empty(), is_product || is_attention) << opcode.text() << ": " << plan.why_not;
+      if (op == "attention" && !is_attention) {
+        EXPECT_EQ(plan.why_not, "keys and values have 256 and 256 elements; must both have 64 or 128");
+      }
+      whole += is_product;
     }
     EXPECT_EQ(whole, 4u) << "QKV, O, gate and up, down";
     for (const cuda::CallCode& call : code_of(program, false).calls) EXPECT_TRUE(call.plan.launches.empty());
@@ -106,7 +160,21 @@ TEST(ChainKernel, IsSaidWithItsReasons) {
   EXPECT_TRUE(
       has("calls of linear add: linear_kernel.sm90 (fold=1,rows=64,stages=8), 128 CTAs of 384 threads"));
   EXPECT_TRUE(has("1 call of rms_norm linear: tiles; no whole kernel because rms_norm is its prologue"));
-  EXPECT_EQ(lines.size(), 4u);
+  EXPECT_TRUE(
+      has("1 call of attention: attention_kernel.sm90 (bends=0,dim=64,groups=2,stages=6), 128 CTAs of 384 "
+          "threads"));
+  EXPECT_EQ(lines.size(), 5u);
+}
+
+// Those of attention alone, unless `all`.
+std::set<size_t> requests_of_whole_kernels(const Program& program, const cuda::LaunchesCode& code, bool all) {
+  std::set<size_t> requests;
+  for (size_t c = 0; c < program.calls.size(); ++c) {
+    const Opcode& opcode = program.opcodes[program.calls[c].opcode];
+    if (!code.calls[c].plan.launches.empty() && (all || opcode.ops[opcode.main] == "attention"))
+      requests.insert(code.calls[c].request);
+  }
+  return requests;
 }
 
 TEST(ChainKernel, CompilesWithoutSpills) {
@@ -114,17 +182,20 @@ TEST(ChainKernel, CompilesWithoutSpills) {
   GTEST_SKIP() << "NVRTC, which no sanitizer sees into: left to builds without one";
 #endif
   if (const std::string& why = cuda::why_no_compiler(); !why.empty()) GTEST_SKIP() << why;
-  const Program program = program_of(kLlama1B, 512);
-  cuda::LaunchesCode code = code_of(program);
-  std::set<size_t> wanted;
-  for (const cuda::CallCode& call : code.calls)
-    if (!call.plan.launches.empty()) wanted.insert(call.request);
-  for (const size_t request : wanted) {
-    code.requests[request].may_be_packaged = false;  // packages have no reports of ptxas
-    const cuda::Compiled compiled = cuda::compile(code.requests[request]);
+  std::vector<cuda::CompileRequest> requests;
+  for (const auto& [config, rows] :
+       {std::pair(kLlama1B, 512), {kLlama1B, 2048}, {kLlama8B, 512}, {kLlama8B, 2048}}) {
+    const Program program = program_of(config, rows);
+    const cuda::LaunchesCode code = code_of(program);
+    for (const size_t request : requests_of_whole_kernels(program, code, config == kLlama1B && rows == 512))
+      requests.push_back(code.requests[request]);
+  }
+  for (cuda::CompileRequest& request : requests) {
+    request.may_be_packaged = false;  // packages have no reports of ptxas
+    const cuda::Compiled compiled = cuda::compile(request);
     ASSERT_EQ(compiled.kernels.size(), 1u);
     EXPECT_EQ(cuda::over_budget(compiled.kernels[0], {.stack_bytes = 32, .spill_bytes = 64}), "")
-        << code.requests[request].name;
+        << request.name;
     EXPECT_EQ(compiled.log.find("(C75"), std::string::npos) << compiled.log;
   }
 }

@@ -11,6 +11,7 @@
 namespace heddle {
 
 std::vector<Case> attention_cases();
+KernelPlan attention_kernel(const std::byte* args, const KernelTarget& target, const OpConfig& config);
 
 namespace {
 
@@ -246,6 +247,7 @@ const OpSpec& attention_op() {
     op.infer = infer;
     op.axes = axes;
     op.configs = configs;
+    op.chain_kernel = attention_kernel;
     op.regions = regions;
     op.flops = flops;
     op.stream_bytes = stream_bytes;

@@ -65,9 +65,10 @@ void add_many_queries(std::vector<Case>& cases) {
   const Layout prompt{{{{0, 150}}}, {64, 4, 1, 64}};
   const Layout several{{{{37, 70}, {0, 33}, {130, 1}, {90, 5}, {203, 40}}, 4}, {32, 9, 1, 8}};
   const Layout parts{{{{70, 40}, {5, 3}, {300, 18}}, 8}, {16, 7, 3, 8}};
+  const Layout paged{{{{37, 70}, {0, 33}, {130, 1}, {96, 140}, {201, 40}}, 32}, {32, 14, 1, 64}};
   const HeadSizes all_sizes[] = {{8, 2, 64}, {8, 1, 64}, {2, 2, 128}, {5, 1, 128}, {3, 1, 96}, {2, 1, 256}};
   size_t turn = 0;
-  for (const Layout& layout : {prompt, several, parts})
+  for (const Layout& layout : {prompt, several, parts, paged})
     for (const HeadSizes& sizes : all_sizes)
       for (const Scores& scores : {Scores{}, {7, 0.7f}, {100}}) {
         const DType type = turn % 2 == 0 ? DType::kBf16 : DType::kF16;

@@ -20,6 +20,7 @@
 #include "heddle/backend/cuda/device/roles.cuh"
 #include "heddle/backend/cuda/device/slot_ring.cuh"
 #include "heddle/backend/cuda/device/store_tile.cuh"
+#include "heddle/backend/cuda/device/turns.cuh"
 
 namespace heddle::device {
 

@@ -71,7 +71,7 @@ class LaunchesExecutor : public Executor {
     u32 call;
     CallParams params;
     Launch launch;
-    std::array<TensorMap, kChainMaps> maps = {};  // whole kernels have them
+    std::array<TensorMap, kMostChainMaps> maps = {};  // whole kernels have them
   };
 
   LaunchesExecutor(const Program& program, const Memory& memory, const ExecutorOptions& options,

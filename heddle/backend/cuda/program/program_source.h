@@ -42,7 +42,7 @@ std::string call_source(const Opcode& opcode, const KernelTraits& traits, const 
 // Writes a kernel `k0_call`, `k1_call`, ... for each opcode, of which nothing is known: headers and functions that they
 // share are compiled once.
 std::string calls_source(std::span<const Opcode> opcodes, KernelTraits traits, const std::string& arch);
-constexpr size_t kChainMaps = 3;  // tensor maps that a whole kernel of a chain has
+constexpr size_t kMostChainMaps = 5;  // tensor maps that a whole kernel of a chain has, at most
 // Writes kernel `call` of one opcode as the whole kernel of its main part (OpSpec::chain_kernel), as `plan` says.
 std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits, const std::string& arch,
                                 const KnownArgs& known, const Part& main, const KernelPlan& plan);
