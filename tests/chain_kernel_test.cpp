@@ -166,7 +166,7 @@ TEST(ChainKernel, IsSaidWithItsReasons) {
   EXPECT_EQ(lines.size(), 5u);
 }
 
-// Those of attention alone, unless `all`.
+// The requests of attention alone, unless `all`.
 std::set<size_t> requests_of_whole_kernels(const Program& program, const cuda::LaunchesCode& code, bool all) {
   std::set<size_t> requests;
   for (size_t c = 0; c < program.calls.size(); ++c) {

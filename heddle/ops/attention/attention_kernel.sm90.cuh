@@ -14,14 +14,14 @@ struct KernelConfig {
 // Rows of one head that are neighbours in a sequence, and the positions that they see.
 struct KernelTile {
   i32 head, row, row_end;  // rows of the step. head -1: there are no more tiles
-  i32 position;            // of the first row
+  i32 position;            // the first row has it
   i32 first, blocks;       // the first position, and blocks of them from there on
 };
 
 template <class Config, class Chain>
 struct ChainKernel {
   static constexpr Attention kTypes = Config::types();
-  static constexpr DType kIn = kTypes.q.dtype, kOut = kTypes.part.dtype;
+  static constexpr DType kIn = kTypes.q.dtype;
   static constexpr arch::Terms kTerms = kIn == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   // Positions of a block, and of a step of the softmax.
@@ -115,14 +115,15 @@ struct ChainKernel {
     }
   };
 
-  // Where the positions of a tile's sequence lie: before `start` in pages, from there to `end` in rows from `row` on.
+  // Where the positions of a tile's sequence lie: from `begin` to `start` in pages, from there to `end` in rows from `row` on.
   struct Source {
     const i32* pages;
-    i32 page_size, start, end, row, kv_head;
+    i32 page_size, begin, start, end, row, kv_head;
 
     Source(const Attention& a, const StepHost& host, const AttentionBlock& block, i32 head)
         : pages(host.pages(block.sequence)),
           page_size(a.keys.size[2]),
+          begin(block.first),
           start(block.start),
           end(block.start + host.sequence(block.sequence)->row_count),
           row(host.sequence(block.sequence)->row_begin),
@@ -176,7 +177,8 @@ struct ChainKernel {
                                           const Side& side, i32 at) {
     const arch::OnChip to = ring.slot(place), full = ring.full(place);
     arch::wait_barrier(ring.empty(place), place.phase ^ 1);
-    const bool is_new = at >= source.start && at + kKeys <= source.end, is_old = at + kKeys <= source.start;
+    const bool is_new = at >= source.start && at + kKeys <= source.end,
+               is_old = at >= source.begin && at + kKeys <= source.start;
     if (!is_new && !is_old) {
       copy_mixed(to, source, side, at);
       arch::show_to_copies();
@@ -212,14 +214,14 @@ struct ChainKernel {
                        arch::Corner4{i32(64 * j), i32(slot), source.kv_head, source.pages[page]});
     }
   }
-  // Copies words to where bulk copies bring them, permuted by the row. After the last position there are zeros.
+  // Copies words to where bulk copies bring them, permuted by the row. Before the first position and after the last there are zeros.
   static void copy_mixed(arch::OnChip to, const Source& source, const Side& side, i32 at) {
     const i32 word = i32(threadIdx.x) % 8;
 #pragma unroll 4
     for (i32 i = i32(threadIdx.x) / 8; i < kKeys * kSlabs; i += 4) {
       const i32 position = at + i % kKeys, column = i / kKeys * 64 + word * 8;
       uint4 value{};
-      if (position < source.end) value = *word_of(source, side, position, column);
+      if (position >= source.begin && position < source.end) value = *word_of(source, side, position, column);
       const u32 place = u32(i) * kRowBytes + u32((word ^ i) & 7) * 16;
       asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to.at + place), "r"(value.x),
                    "r"(value.y), "r"(value.z), "r"(value.w)

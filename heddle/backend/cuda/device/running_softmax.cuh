@@ -6,8 +6,8 @@
 
 namespace heddle::device {
 
-// Two rows of a fragment of 16 x n scores, as products of matrices leave them in registers: a thread and the three beside it have a
-// row, and score i belongs to row i / 2 % 2.
+// Two rows of a fragment of 16 x n scores, as products of matrices leave them in registers: four neighbouring threads have a row, and
+// score i belongs to row i / 2 % 2.
 struct RunningSoftmax {
   static constexpr float kMasked = -1e38f,
                          kLowest = -1e30f;  // a weight of kMasked is 0 even if all scores are masked
