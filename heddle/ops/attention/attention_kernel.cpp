@@ -10,14 +10,23 @@
 namespace heddle {
 namespace {
 
-// As in the kernel: positions of a block; bytes of 64 columns of a row.
-constexpr i64 kKeys = 64, kBoxColumns = 64, kBoxBytes = 128, kWord = 16;
+constexpr i64 kBoxColumns = 64, kBoxBytes = 128, kWord = 16;
+
+// Positions of a block, as in the kernel. Registers hold the scores of no more beside wide sums.
+i64 keys_of(const Attention& a) {
+  return a.head_dim() == 256 ? 32 : 64;
+}
 
 std::string why_rows(const char* name, const Tensor& tensor) {
   const i64 pitch = tensor.stride[0] * size_of(tensor.dtype);
   if (pitch % kWord == 0 && tensor.offset % kWord == 0) return {};
   return fmt::format("{}'s rows begin at byte {} and are {} bytes apart; must be multiples of {}", name,
                      tensor.offset, pitch, kWord);
+}
+
+// The dims for which attention_mma.sm80.cuh has steps.
+bool is_dim(i32 dim) {
+  return dim == 64 || dim == 128 || dim == 256;
 }
 
 std::string why_not(const Attention& a, const KernelTarget& target) {
@@ -27,15 +36,15 @@ std::string why_not(const Attention& a, const KernelTarget& target) {
   if (a.max_splits != 1) return fmt::format("positions are cut into {} parts; must be one", a.max_splits);
   if (a.is_latent()) return "queries have a latent part";
   if (a.has_bias()) return "scores have a bias";
-  if ((a.head_dim() != 64 && a.head_dim() != 128) || a.value_dim() != a.head_dim())
-    return fmt::format("keys and values have {} and {} elements; must both have 64 or 128", a.head_dim(),
+  if (!is_dim(a.head_dim()) || a.value_dim() != a.head_dim())
+    return fmt::format("keys and values have {} and {} elements; must both have 64, 128 or 256", a.head_dim(),
                        a.value_dim());
   for (const auto& [name, tensor] :
        {std::pair{"q", &a.q}, {"k", &a.k}, {"v", &a.v}, {"keys", &a.keys}, {"values", &a.values}})
     if (tensor->dtype != a.q.dtype || size_of(tensor->dtype) != 2 || !is_wide_float(tensor->dtype))
       return fmt::format("{} is {}; all must be bf16 or all f16", name, heddle::name(tensor->dtype));
-  if (const i64 size = a.keys.size[2]; size % kKeys != 0 && (kKeys % size != 0 || size < 8))
-    return fmt::format("pages have {} positions; must be 8, 16, 32 or a multiple of {}", size, kKeys);
+  if (const i64 size = a.keys.size[2]; size % 64 != 0 && size != 8 && size != 16 && size != 32)
+    return fmt::format("pages have {} positions; must be 8, 16, 32 or a multiple of 64", size);
   for (const auto& [name, tensor] : {std::pair{"q", &a.q}, {"k", &a.k}, {"v", &a.v}})
     if (std::string why = why_rows(name, *tensor); !why.empty()) return why;
   return {};
@@ -50,14 +59,14 @@ KernelMap map_of_rows(size_t address, const Tensor& rows, i64 high) {
           .box = {i32(kBoxColumns), i32(high)}};
 }
 // A box of 64 columns of some positions of a page.
-KernelMap map_of_pages(size_t address, const Tensor& pages) {
+KernelMap map_of_pages(size_t address, const Tensor& pages, i64 high) {
   const i64 size = size_of(pages.dtype);
   return {.address = u32(address + offsetof(Tensor, data)),
           .dtype = pages.dtype,
           .rank = 4,
           .size = {pages.size[3], pages.size[2], pages.size[1], pages.size[0]},
           .stride = {0, pages.stride[2] * size, pages.stride[1] * size, pages.stride[0] * size},
-          .box = {i32(kBoxColumns), i32(std::min<i64>(kKeys, pages.size[2])), 1, 1}};
+          .box = {i32(kBoxColumns), i32(std::min<i64>(high, pages.size[2])), 1, 1}};
 }
 
 }  // namespace
@@ -68,10 +77,11 @@ KernelPlan attention_kernel(const std::byte* args, const KernelTarget& target, c
   if (!plan.why_not.empty()) return plan;
   constexpr i64 kBarriers = 32, kTiles = 16 + 2 * 32, kMostStages = 6;  // a stage has four barriers
   // Three groups hide more of the softmax than two, where there are tiles for all multiprocessors.
-  const i64 slabs = a.head_dim() / kBoxColumns;
+  const i64 slabs = a.head_dim() / kBoxColumns, keys = keys_of(a);
   const auto tiles = [&](i64 groups) { return ceil_div(a.q.size[0], 64 * groups) * a.heads; };
-  const i64 groups = tiles(3) >= 2 * target.multiprocessors ? 3 : 2, rows = 64 * groups;
-  const i64 queries = slabs * rows * kBoxBytes, stage = 2 * slabs * kKeys * kBoxBytes + kBarriers;
+  const bool fits_three = a.head_dim() <= 128 && tiles(3) >= 2 * target.multiprocessors;
+  const i64 groups = fits_three ? 3 : 2, rows = 64 * groups;
+  const i64 queries = slabs * rows * kBoxBytes, stage = 2 * slabs * keys * kBoxBytes + kBarriers;
   const i64 stages = std::min(kMostStages, (target.shared_bytes - queries - kTiles) / stage);
   plan.constants = {{"dim", a.head_dim()},
                     {"groups", groups},
@@ -82,10 +92,10 @@ KernelPlan attention_kernel(const std::byte* args, const KernelTarget& target, c
                            .threads = u32(128 * (groups + 1)),
                            .shared_bytes = queries + stages * stage + kTiles,
                            .maps = {map_of_rows(offsetof(Attention, q), a.q, rows),
-                                    map_of_rows(offsetof(Attention, k), a.k, kKeys),
-                                    map_of_rows(offsetof(Attention, v), a.v, kKeys),
-                                    map_of_pages(offsetof(Attention, keys), a.keys),
-                                    map_of_pages(offsetof(Attention, values), a.values)}});
+                                    map_of_rows(offsetof(Attention, k), a.k, keys),
+                                    map_of_rows(offsetof(Attention, v), a.v, keys),
+                                    map_of_pages(offsetof(Attention, keys), a.keys, keys),
+                                    map_of_pages(offsetof(Attention, values), a.values, keys)}});
   return plan;
 }
 

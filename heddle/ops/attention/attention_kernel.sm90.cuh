@@ -25,7 +25,10 @@ struct ChainKernel {
   static constexpr arch::Terms kTerms = kIn == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
   static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   // Positions of a block, and of a step of the softmax.
-  static constexpr i32 kDim = Config::kDim, kKeys = 64, kStep = kDim <= 64 ? 64 : 32;
+  static constexpr i32 kDim = Config::kDim, kKeys = kDim == 256 ? 32 : 64,
+                       kStep = kDim <= 64    ? 64
+                               : kDim <= 128 ? 32
+                                             : 16;
   static constexpr i32 kSteps = kKeys / kStep, kRows = 64 * Config::kGroups;
   static constexpr u32 kGroups = Config::kGroups, kThreads = 128 * (kGroups + 1);
   static constexpr u32 kSlabs = kDim / 64, kRowBytes = 128;  // 64 columns each
@@ -33,7 +36,7 @@ struct ChainKernel {
   using Ring = SlotRing<Config::kStages, kBlockBytes>;
   using Place = typename Ring::Place;
   using Turn = Turns<1, kGroups>;
-  static_assert(kDim == 64 || kDim == 128);
+  static_assert(kDim == 64 || kDim == 128 || kDim == 256);
 
   using Bringer = Role<128, kGroups == 2 ? 72 : 80>;
   using Multiplier = Role<128 * kGroups, kGroups == 2 ? 216 : 144>;
@@ -304,14 +307,16 @@ struct ChainKernel {
       keep_values();
     }
     // The steps of a block after its first. Each waits for the products of the one before.
+    template <i32 kOfBlock = 1>
     void rest_of_block(bool add) {
-      if constexpr (kSteps == 2) {
-        multiply_values<0>(add);
-        softmax_of<1>();
+      if constexpr (kOfBlock < kSteps) {
+        multiply_values<kOfBlock - 1>(add);
+        softmax_of<kOfBlock>();
         arch::wait_products<0>();
         arch::keep(o), keep_weights();
         softmax.scale_sums(o);
-        to_weights<1>();
+        to_weights<kOfBlock>();
+        rest_of_block<kOfBlock + 1>(true);
       }
     }
 

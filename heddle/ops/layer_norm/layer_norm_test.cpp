@@ -27,7 +27,7 @@ TEST(PartsOfNorms, AreAsManyAsSuitTheMatrix) {
     EXPECT_EQ(args.dbias_parts.size[0], args.parts());
     return std::pair(args.most_rows(), args.parts());
   };
-  EXPECT_EQ(parts(100, 4096, 0), std::pair(16, 7));
+  EXPECT_EQ(parts(100, 4096, 0), std::pair(4, 25));
   EXPECT_EQ(parts(32768, 4096, 0), std::pair(249, 132));
   EXPECT_EQ(parts(131072, 1024, 0), std::pair(166, 790));
   EXPECT_EQ(parts(1 << 20, 8192, 0), std::pair(993, 1056)) << "eight waves";
