@@ -1,6 +1,7 @@
 #include "heddle/ops/sympow/power_attention_past_backward.h"
 
 #include "heddle/ops/sympow/power_attention_reference.h"
+#include "heddle/ops/sympow/sympow_kernels.h"
 
 namespace heddle {
 
@@ -61,6 +62,15 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dpast, dpast);
 }
 
+KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
+  const auto& a = as<PowerAttentionPastBackward>(args);
+  const i32 rest = a.dpast.size[3] - a.y.size[3];
+  const std::string why_rest =
+      rest == 0 || rest == 8 ? "" : fmt::format("past has {} columns more than y", rest);
+  return plan_of_lanes(
+      a.y, {why_lanes("y", a.y), why_lanes("dy", a.dy), why_lanes("dpast", a.dpast), why_rest}, 0);
+}
+
 }  // namespace
 
 const OpSpec& power_attention_past_backward_op() {
@@ -68,6 +78,7 @@ const OpSpec& power_attention_past_backward_op() {
     OpSpec op =
         op_of<PowerAttentionPastBackward>("power_attention_past_backward", "dpast of power_attention");
     op.infer = infer;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

@@ -1,6 +1,7 @@
 #include "heddle/ops/sympow/state_values.h"
 
 #include "heddle/ops/sympow/power_attention_reference.h"
+#include "heddle/ops/sympow/sympow_kernels.h"
 
 namespace heddle {
 
@@ -56,6 +57,11 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.s, s);
 }
 
+KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
+  const auto& a = as<StateValues>(args);
+  return plan_of_lanes(a.v, {why_lanes("v", a.v), why_lanes("s", a.s)}, 0);
+}
+
 }  // namespace
 
 const OpSpec& state_values_op() {
@@ -63,6 +69,7 @@ const OpSpec& state_values_op() {
     OpSpec op =
         op_of<StateValues>("state_values", "v times the decay to the end of each chunk, and the decay alone");
     op.infer = infer;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

@@ -1,6 +1,7 @@
 #include "heddle/ops/sympow/state_values_backward.h"
 
 #include "heddle/ops/sympow/power_attention_reference.h"
+#include "heddle/ops/sympow/sympow_kernels.h"
 
 namespace heddle {
 
@@ -62,12 +63,19 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dl, dl);
 }
 
+KernelPlan kernel(const std::byte* args, const KernelTarget&, const OpConfig&) {
+  const auto& a = as<StateValuesBackward>(args);
+  return plan_of_lanes(a.v, {why_lanes("v", a.v), why_lanes("ds", a.ds), why_lanes("dv", a.dv)},
+                       i64(a.v.size[0]) * a.v.size[2] * a.tiles().chunks());
+}
+
 }  // namespace
 
 const OpSpec& state_values_backward_op() {
   static const OpSpec spec = [] {
     OpSpec op = op_of<StateValuesBackward>("state_values_backward", "dv and dl of state_values");
     op.infer = infer;
+    op.kernel = kernel;
     op.axes = axes;
     op.regions = regions;
     op.flops = flops;

@@ -14,7 +14,8 @@ std::vector<Case> state_values_backward_cases() {
     for (const auto& [batch, rows, heads, columns, chunk, gates, normalise] :
          {Shape{2, 5, 2, 9, 3, true, true},
           {1, 150, 2, 32, 140, true, false},
-          {1, 3, 1, 8, 0, false, true}}) {
+          {1, 3, 1, 8, 0, false, true},
+          {2, 130, 3, 72, 64, true, true}}) {
       StateValuesBackward a{
           .v = input(type, {batch, rows, heads, columns}), .chunk = chunk, .normalise = normalise};
       if (gates) a.l = input(DType::kF32, {batch, rows, heads});

@@ -55,6 +55,41 @@ inline std::string first_of(std::initializer_list<std::string> reasons) {
   return {};
 }
 
+// Kernels of rows give each row some neighbouring lanes of eight elements (row_lanes_kernel.sm80.cuh).
+constexpr i32 kMostLanes = 32;
+
+// The reason why such a kernel does not take a tensor of rows.
+inline std::string why_lanes(const char* name, const Tensor& tensor) {
+  if (!is_wide_float(tensor.dtype)) return fmt::format("{} is {}", name, heddle::name(tensor.dtype));
+  if (tensor.size[3] % 8 != 0)
+    return fmt::format("{} has rows of {}; must be a multiple of 8", name, tensor.size[3]);
+  for (int d = 0; d < 3; ++d)
+    if (tensor.stride[d] * size_of(tensor.dtype) % 16 != 0)
+      return fmt::format("{} has strides of {} elements; rows must begin at multiples of 16 bytes", name,
+                         tensor.stride[d]);
+  return {};
+}
+// Lanes for rows of so many elements; 0: they are too long.
+inline i32 lanes_of(i32 columns) {
+  for (i32 lanes = 1; lanes <= kMostLanes; lanes *= 2)
+    if (lanes * 8 >= columns) return lanes;
+  return 0;
+}
+// The plan of such a kernel. `ctas`: 0 for as many as all rows need.
+inline KernelPlan plan_of_lanes(const Tensor& rows, std::initializer_list<std::string> reasons, i64 ctas) {
+  constexpr i32 kThreads = 256;
+  KernelPlan plan{.why_not = first_of(reasons), .file = "sm80"};
+  const i32 lanes = lanes_of(rows.size[3]);
+  if (plan.why_not.empty() && lanes == 0)
+    plan.why_not = fmt::format("rows have {} elements; must have at most {}", rows.size[3], 8 * kMostLanes);
+  if (!plan.why_not.empty()) return plan;
+  const i64 lines = i64(rows.size[0]) * rows.size[1] * rows.size[2];
+  plan.constants = {{"kernel", 1}, {"lanes", lanes}};
+  plan.launches.push_back(
+      {.grid = u32(ctas > 0 ? ctas : ceil_div(lines * lanes, kThreads)), .threads = kThreads});
+  return plan;
+}
+
 // Boxes of 64 elements and `rows` positions of one head, of a tensor [B, T, H, K] at `address` in the arguments.
 inline KernelMap rows_map(size_t address, const Tensor& x, i32 rows = 64) {
   const i64 size = size_of(x.dtype);
