@@ -38,8 +38,9 @@ endfunction()
 # *_test.cpp of the folder goes into one GoogleTest program test_NAME, and every *_gpu_test.cpp into one
 # gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
 # inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. OWN_OPTIONS among deps says that
-# the library has compiler options of its own, ONE_THREAD that its tests start no threads: a build with ThreadSanitizer
-# leaves them out, and inputs of fuzzers too.
+# the library has compiler options of its own, ALIKE that its files name the same things, so that none is compiled together
+# with others (CMAKE_UNITY_BUILD), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer leaves them out,
+# and inputs of fuzzers too.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
@@ -65,6 +66,10 @@ function(heddle_layer name)
   if("ONE_THREAD" IN_LIST ARGN)
     list(REMOVE_ITEM ARGN ONE_THREAD)
     set(threads OFF)
+  endif()
+  if("ALIKE" IN_LIST ARGN)
+    list(REMOVE_ITEM ARGN ALIKE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   endif()
   target_link_libraries(${target} PUBLIC heddle_flags ${ARGN})
   heddle_precompile(${target} ${precompiled})
