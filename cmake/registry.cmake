@@ -203,6 +203,8 @@ function(heddle_registry target folder pattern type suffix function header)
   foreach(name ${names})
     string(APPEND declarations "const ${type}& ${name}_${suffix}();\n")
     string(APPEND entries "&${name}_${suffix}(), ")
+    # Entries are alike, and name the same things: none is compiled together with others (CMAKE_UNITY_BUILD).
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/${names_${name}}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
   set(file ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
   file(CONFIGURE OUTPUT ${file} CONTENT

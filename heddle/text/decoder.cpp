@@ -4,6 +4,7 @@
 #include "heddle/text/tokenizer_keys.h"
 
 namespace heddle {
+
 Decoder::Decoder() {
   add(make_spaces());
 }
