@@ -39,7 +39,7 @@ endfunction()
 # gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
 # inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. OWN_OPTIONS among deps says that
 # the library has compiler options of its own, ALIKE that its files name the same things, so that none is compiled together
-# with others (CMAKE_UNITY_BUILD), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer leaves them out,
+# with others (HEDDLE_UNITY), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer leaves them out,
 # and inputs of fuzzers too.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
@@ -69,7 +69,8 @@ function(heddle_layer name)
   endif()
   if("ALIKE" IN_LIST ARGN)
     list(REMOVE_ITEM ARGN ALIKE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  else()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEDDLE_UNITY})
   endif()
   target_link_libraries(${target} PUBLIC heddle_flags ${ARGN})
   heddle_precompile(${target} ${precompiled})
@@ -203,7 +204,7 @@ function(heddle_registry target folder pattern type suffix function header)
   foreach(name ${names})
     string(APPEND declarations "const ${type}& ${name}_${suffix}();\n")
     string(APPEND entries "&${name}_${suffix}(), ")
-    # Entries are alike, and name the same things: none is compiled together with others (CMAKE_UNITY_BUILD).
+    # Entries are alike, and name the same things: none is compiled together with others (HEDDLE_UNITY).
     set_source_files_properties(${PROJECT_SOURCE_DIR}/${names_${name}}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
   set(file ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
