@@ -38,8 +38,9 @@ endfunction()
 # *_test.cpp of the folder goes into one GoogleTest program test_NAME, and every *_gpu_test.cpp into one
 # gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
 # inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. OWN_OPTIONS among deps says that
-# the library has compiler options of its own, ONE_THREAD that its tests start no threads: a build with ThreadSanitizer
-# leaves them out, and inputs of fuzzers too.
+# the library has compiler options of its own, ALIKE that its files name the same things, so that none is compiled together
+# with others (HEDDLE_UNITY), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer leaves them out,
+# and inputs of fuzzers too.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
   set(folder ${PROJECT_SOURCE_DIR}/heddle/${name})
@@ -65,6 +66,11 @@ function(heddle_layer name)
   if("ONE_THREAD" IN_LIST ARGN)
     list(REMOVE_ITEM ARGN ONE_THREAD)
     set(threads OFF)
+  endif()
+  if("ALIKE" IN_LIST ARGN)
+    list(REMOVE_ITEM ARGN ALIKE)
+  else()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEDDLE_UNITY})
   endif()
   target_link_libraries(${target} PUBLIC heddle_flags ${ARGN})
   heddle_precompile(${target} ${precompiled})
@@ -198,6 +204,8 @@ function(heddle_registry target folder pattern type suffix function header)
   foreach(name ${names})
     string(APPEND declarations "const ${type}& ${name}_${suffix}();\n")
     string(APPEND entries "&${name}_${suffix}(), ")
+    # Entries are alike, and name the same things: none is compiled together with others (HEDDLE_UNITY).
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/${names_${name}}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
   set(file ${CMAKE_BINARY_DIR}/generated/${function}.cpp)
   file(CONFIGURE OUTPUT ${file} CONTENT

@@ -45,15 +45,15 @@ void opcode_fields(Archive& a, Opcode& opcode) {
           opcode.ops[opcode.main], opcode.hash, here);
 }
 
-constexpr i64 kMostBytes = i64(1) << 44;  // limit of a buffer; sums over a whole file do not overflow
+constexpr i64 kMostFileBytes = i64(1) << 44;  // limit of a buffer; sums over a whole file do not overflow
 
 template <class Archive>
 void buffer_fields(Archive& a, ProgramBuffer& buffer) {
   Buffer& info = buffer.info;
   field(a, info.name), field(a, info.kind), field(a, info.bytes), field(a, info.resident);
   field(a, buffer.arena_offset);
-  require(info.bytes >= 0 && info.bytes <= kMostBytes, "[program] buffer {} has {} bytes; must have 0 to {}",
-          info.name, info.bytes, kMostBytes);
+  require(info.bytes >= 0 && info.bytes <= kMostFileBytes,
+          "[program] buffer {} has {} bytes; must have 0 to {}", info.name, info.bytes, kMostFileBytes);
 }
 
 template <class Archive>

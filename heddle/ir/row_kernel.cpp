@@ -136,11 +136,11 @@ OpConfig parts_config(const RowWork& work, const Shape& shape, i32 cluster, cons
 
 // Clusters whose CTAs have parts of each row in registers, for rows that one CTA does not hold: each as small as it can be.
 std::vector<OpConfig> part_clusters(const RowWork& work, const KernelTarget& target) {
-  constexpr i32 kMostBytes = 4;  // words of a thread times those of an element
+  constexpr i32 kMostThreadBytes = 4;  // words of a thread times those of an element
   std::vector<OpConfig> all;
   for (const Shape& shape : {Shape{512, 512, 2}, Shape{512, 512, 1}}) {
     const i32 cluster = ceil_div(eights_of(work), shape.threads * shape.words);
-    if (cluster > most_cluster(target) || shape.words * widest(work) > kMostBytes) continue;
+    if (cluster > most_cluster(target) || shape.words * widest(work) > kMostThreadBytes) continue;
     const OpConfig config = parts_config(work, shape, cluster, target);
     all.push_back(all.empty() ? config : config.reordering());
   }

@@ -4,12 +4,6 @@
 #include "heddle/text/tokenizer_keys.h"
 
 namespace heddle {
-namespace {
-
-constexpr int kMaxDepth = 16;
-constexpr size_t kMaxStages = 64;
-
-}  // namespace
 
 Decoder::Decoder() {
   add(make_spaces());
@@ -26,9 +20,9 @@ void Decoder::add(std::unique_ptr<const DecoderStage> stage) {
 
 void Decoder::add(const JsonView& json, int depth) {
   const std::string_view type = checked_type(Section::kDecoder, json);
-  if (stages_.size() == kMaxStages || depth == kMaxDepth) {
-    json.fail(ErrorCode::kUnsupported,
-              fmt::format("{} stages and {} levels of Sequence are the most", kMaxStages, kMaxDepth));
+  if (stages_.size() == kMostStages || depth == kMostSequenceLevels) {
+    json.fail(ErrorCode::kUnsupported, fmt::format("{} stages and {} levels of Sequence are the most",
+                                                   kMostStages, kMostSequenceLevels));
   }
   if (type != "Sequence") return add(make_decoder_stage(type, json, fused_));
   const JsonView list = json.at("decoders");

@@ -17,9 +17,6 @@
 namespace heddle {
 namespace {
 
-constexpr int kMaxDepth = 16;
-constexpr size_t kMaxStages = 64;
-
 using Stage = Normalizer::Stage;
 using Run = Normalizer::Run;
 
@@ -145,9 +142,9 @@ void Normalizer::add(const JsonView& json, int depth) {
       {"Prepend", make_prepend},
       {"ByteLevel", make_byte_level}};
   const std::string_view type = checked_type(Section::kNormalizer, json);
-  if (stages_.size() == kMaxStages || depth == kMaxDepth) {
-    json.fail(ErrorCode::kUnsupported,
-              fmt::format("{} stages and {} levels of Sequence are the most", kMaxStages, kMaxDepth));
+  if (stages_.size() == kMostStages || depth == kMostSequenceLevels) {
+    json.fail(ErrorCode::kUnsupported, fmt::format("{} stages and {} levels of Sequence are the most",
+                                                   kMostStages, kMostSequenceLevels));
   }
   if (type == "Sequence") {
     const JsonView list = json.at("normalizers");

@@ -393,8 +393,8 @@ void Translator::char_class_by_ranges(size_t begin) {
 
 // The rest of a class after its [. Sets on both sides of && are cut with each other.
 CodeSet Translator::read_class(int depth) {
-  constexpr int kMaxDepth = 16;
-  if (depth == kMaxDepth) unsupported("a class this deep");
+  constexpr int kMostClasses = 16;
+  if (depth == kMostClasses) unsupported("a class this deep");
   if (caseless_) unsupported("sets of a class under (?i)");
   const bool negated = take("^");
   if (ahead("]")) unsupported("a class that begins with ]");

@@ -5,7 +5,6 @@
 namespace heddle {
 namespace {
 
-constexpr int kMaxDepth = 16;
 constexpr size_t kMostPieces = 1024;
 
 class Reader {
@@ -14,7 +13,8 @@ class Reader {
 
   void add(const JsonView& json, int depth) {
     const std::string_view type = checked_type(Section::kPostProcessor, json);
-    if (depth == kMaxDepth) json.fail(ErrorCode::kUnsupported, "this Sequence is nested too deeply");
+    if (depth == kMostSequenceLevels)
+      json.fail(ErrorCode::kUnsupported, "this Sequence is nested too deeply");
     if (type == "Sequence") {
       const JsonView list = json.at("processors");
       return list.for_each_item([&](const JsonView& item) { add(item, depth + 1); });

@@ -14,9 +14,6 @@
 namespace heddle {
 namespace {
 
-constexpr int kMaxDepth = 16;
-constexpr size_t kMaxStages = 64;
-
 // The pattern of GPT-2, which ByteLevel has built in.
 constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
@@ -205,9 +202,9 @@ void PreTokenizer::add(const JsonView& json, int depth) {
       {"UnicodeScripts", make_scripts},
       {"FixedLength", make_fixed_length}};
   const std::string_view type = checked_type(Section::kPreTokenizer, json);
-  if (stages_.size() >= kMaxStages || depth == kMaxDepth) {
-    json.fail(ErrorCode::kUnsupported,
-              fmt::format("{} stages and {} levels of Sequence are the most", kMaxStages, kMaxDepth));
+  if (stages_.size() >= kMostStages || depth == kMostSequenceLevels) {
+    json.fail(ErrorCode::kUnsupported, fmt::format("{} stages and {} levels of Sequence are the most",
+                                                   kMostStages, kMostSequenceLevels));
   }
   if (type == "Sequence") {
     const JsonView list = json.at("pretokenizers");

@@ -2,11 +2,16 @@
 // missing or has a value of another kind, and ignores keys that it does not know, except at the top.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "heddle/base/json_view.h"
 
 namespace heddle {
+
+// Limits of a section: its stages, and Sequences in one another.
+constexpr size_t kMostStages = 64;
+constexpr int kMostSequenceLevels = 16;
 
 enum class Section { kNormalizer, kPreTokenizer, kModel, kDecoder, kPostProcessor };
 

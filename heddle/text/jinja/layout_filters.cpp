@@ -7,6 +7,7 @@
 #include "heddle/text/jinja/markup.h"
 #include "heddle/text/jinja/operators.h"
 #include "heddle/text/jinja/python_text.h"
+#include "heddle/text/unicode/utf8.h"
 
 namespace heddle::jinja {
 namespace {

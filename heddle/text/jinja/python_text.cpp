@@ -75,12 +75,6 @@ std::vector<uint32_t> code_points(std::string_view text) {
   return result;
 }
 
-size_t count_characters(std::string_view text) {
-  size_t count = 0;
-  for (char c : text) count += (uint8_t(c) & 0xC0) != 0x80;
-  return count;
-}
-
 std::vector<std::string_view> characters(std::string_view text) {
   std::vector<std::string_view> result;
   while (!text.empty()) {

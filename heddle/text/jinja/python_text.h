@@ -15,7 +15,6 @@ namespace heddle::jinja {
 enum class Sides { kBoth, kLeft, kRight };
 
 bool is_space(uint32_t code_point);
-size_t count_characters(std::string_view text);
 std::vector<std::string_view> characters(std::string_view text);
 std::vector<uint32_t> code_points(std::string_view text);
 

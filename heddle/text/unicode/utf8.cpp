@@ -1,5 +1,7 @@
 #include "heddle/text/unicode/utf8.h"
 
+#include <algorithm>
+
 namespace heddle {
 namespace {
 
@@ -36,6 +38,10 @@ Utf8Char first_char(std::string_view text) {
     code_point = code_point << 6 | (byte(i) & 0x3Fu);
   }
   return {code_point, lead.size, Utf8Char::kValid};
+}
+
+size_t count_characters(std::string_view text) {
+  return size_t(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
 }
 
 void append_utf8(uint32_t code_point, std::string& out) {

@@ -21,6 +21,8 @@ struct Utf8Char {
 // The character at the beginning of `text`, which is not empty.
 Utf8Char first_char(std::string_view text);
 
+size_t count_characters(std::string_view text);  // of valid UTF-8
+
 void append_utf8(uint32_t code_point, std::string& out);
 
 bool is_valid_utf8(std::string_view text);

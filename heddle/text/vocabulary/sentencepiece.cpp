@@ -142,10 +142,6 @@ void read_trainer(Message spec, const std::string& name, SentencePieceModel& mad
   }
 }
 
-size_t count_characters(std::string_view text) {
-  return size_t(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
-}
-
 // Every way to make a piece of two others, in the order of the pieces, then the shorter left half.
 Json merges_of(const std::map<std::string, int64_t>& ids) {
   struct Merge {

@@ -9,10 +9,6 @@
 namespace heddle {
 namespace {
 
-size_t count_characters(std::string_view text) {
-  return size_t(std::ranges::count_if(text, [](char c) { return (uint8_t(c) & 0xC0) != 0x80; }));
-}
-
 class WordPiece final : public TokenModel {
  public:
   struct Scratch {
