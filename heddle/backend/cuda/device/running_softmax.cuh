@@ -2,7 +2,7 @@
 // calculation for softmax"). Weights are powers of two.
 #pragma once
 
-#include "heddle/backend/cuda/arch/common.cuh"
+#include "heddle/backend/cuda/device/value.cuh"
 
 namespace heddle::device {
 
