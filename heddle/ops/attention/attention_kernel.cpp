@@ -12,7 +12,7 @@ namespace {
 
 constexpr i64 kBoxColumns = 64, kBoxBytes = 128, kWord = 16;
 
-// Positions of a block, as in the kernel. Registers hold the scores of no more beside wide sums.
+// Positions of a block, as in the kernel. Next to wide sums, registers hold the scores of no more.
 i64 keys_of(const Attention& a) {
   return a.head_dim() == 256 ? 32 : 64;
 }

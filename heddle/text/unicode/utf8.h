@@ -21,7 +21,7 @@ struct Utf8Char {
 // The character at the beginning of `text`, which is not empty.
 Utf8Char first_char(std::string_view text);
 
-size_t count_characters(std::string_view text);  // of valid UTF-8
+size_t count_characters(std::string_view text);  // that is valid UTF-8
 
 void append_utf8(uint32_t code_point, std::string& out);
 
