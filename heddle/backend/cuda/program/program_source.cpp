@@ -245,7 +245,8 @@ std::string chain_kernel_source(const Opcode& opcode, const KernelTraits& traits
   if (op_source(op, file).empty()) fail(ErrorCode::kInternal, "[{}] has no file {}{}", op, op, file);
   if (plan.launches.size() != 1 || launch.cluster != 1 || launch.maps.size() > kMostChainMaps)
     fail(ErrorCode::kInternal,
-         "[{}] its whole kernel has {} launches, in clusters of {}, with {} tensor maps; must be 1, 1 and at most {}",
+         "[{}] its whole kernel has {} launches, in clusters of {}, with {} tensor maps; must be 1, 1 and at "
+         "most {}",
          op, plan.launches.size(), launch.cluster, launch.maps.size(), kMostChainMaps);
   std::string constants;
   for (const auto& [value, number] : plan.constants.values())
