@@ -135,10 +135,6 @@ def test_code_that_does_not_fit_is_not_taken(wheel, tmp_path):
 
 @needs_compiler
 @needs_gpu
-@pytest.mark.skipif(
-    float(os.environ.get("HEDDLE_TEST_SCALE", "1")) <= 1,
-    reason="a model's 43 kernels take a minute to compile: HEDDLE_TEST_SCALE=2 runs this",
-)
 def test_a_model_runs_without_a_compiler(tmp_path):
     settings = {"max_context": 64, "max_sequences": 1}
     units = _heddle.describe_backends()["cuda"].split(" SMs")[0].split()[-1]

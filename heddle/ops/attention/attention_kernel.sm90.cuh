@@ -1,7 +1,7 @@
-// attention of many rows as a whole kernel on sm_90a: one warp brings queries, keys and values, from pages or from this step's
-// rows, and groups of four warps have 64 rows of one head each. Scores and weights stay in registers; the product of
-// weights and values runs while the next scores are multiplied. CTAs go from tile to tile, those with the most positions first.
-// Steps of kStep positions, their softmax and their order are those of attention_mma.sm80.cuh: the bits are the same.
+// attention of many rows as a whole kernel on sm_90a: one warp brings queries, keys and values, from pages or from this step's rows,
+// and groups of four warps have 64 rows of one head each. Scores and weights stay in registers; the product of weights and values
+// runs while the next scores are multiplied. CTAs go from tile to tile, those with the most positions first. Steps of kStep positions,
+// their softmax and their order are those of attention_mma.sm80.cuh: the bits are the same.
 namespace attention {
 
 struct KernelConfig {
