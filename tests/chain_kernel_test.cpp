@@ -115,12 +115,12 @@ TEST(ChainKernel, OfLinearTakesWhatADeviceHas) {
 }
 
 // A model of one layer, in steps of `rows` rows.
-Program program_of(std::string config, i32 rows) {
+Program program_of(std::string config, i32 rows, bool all_logits = false) {
   const std::string layers = "\"num_hidden_layers\": ";
   const size_t at = config.find(layers) + layers.size();
   config.replace(at, config.find(',', at) - at, "1");
   const Planner planner(std::make_shared<Shapes>(config.c_str()), gpu_target(132),
-                        {.pages_per_sequence = 128, .num_pages = 128}, {});
+                        {.pages_per_sequence = 128, .num_pages = 128, .all_logits = all_logits}, {});
   return planner.program(rows, 1);
 }
 
@@ -144,6 +144,22 @@ TEST(ChainKernel, TakesTheProductsOfAPrompt) {
     }
     EXPECT_EQ(whole, 4u) << "QKV, O, gate and up, down";
     for (const cuda::CallCode& call : code_of(program, false).calls) EXPECT_TRUE(call.plan.launches.empty());
+  }
+}
+
+TEST(ChainKernel, TakesTheHeadWhereLogitsOfAllRowsAreWanted) {
+  for (const char* config : {kLlama1B, kGemma2B}) {
+    const Program program = program_of(config, 512, true);
+    const cuda::LaunchesCode code = code_of(program);
+    size_t heads = 0;
+    for (size_t c = 0; c < program.calls.size(); ++c) {
+      const Opcode& opcode = program.opcodes[program.calls[c].opcode];
+      if (opcode.ops[opcode.main] != "linear" || program.calls[c].live != LiveRows::kWanted) continue;
+      EXPECT_FALSE(code.calls[c].plan.launches.empty())
+          << opcode.text() << ": " << code.calls[c].plan.why_not;
+      ++heads;
+    }
+    EXPECT_EQ(heads, 1u);
   }
 }
 
