@@ -23,7 +23,6 @@ struct ChainKernel {
   static constexpr Attention kTypes = Config::types();
   static constexpr DType kIn = kTypes.q.dtype;
   static constexpr arch::Terms kTerms = kIn == DType::kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   // Positions of a block, and of a step of the softmax.
   static constexpr i32 kDim = Config::kDim, kKeys = kDim == 256 ? 32 : 64,
                        kStep = kDim <= 64    ? 64
@@ -313,37 +312,22 @@ struct ChainKernel {
         multiply_values<kOfBlock - 1>(add);
         softmax_of<kOfBlock>();
         arch::wait_products<0>();
-        arch::keep(o), keep_weights();
+        arch::keep(o), keep_fragments(weights);
         softmax.scale_sums(o);
         to_weights<kOfBlock>();
         rest_of_block<kOfBlock + 1>(true);
       }
     }
 
-    // s = q k^T
     void multiply_keys() {
-      arch::keep(s);
-      arch::begin_products();
-      const u64 q = arch::descriptor(chip.queries + group * 8192),
-                k = arch::descriptor(chip.key_ring.slot(key));
-#pragma unroll
-      for (i32 i = 0; i < kDim / 16; ++i)
-        arch::multiply<kTerms, kAlongK, kAlongK>(s, q + (i / 4 * kRows * 128 + i % 4 * 32) / 16,
-                                                 k + (i / 4 * kKeys * 128 + i % 4 * 32) / 16, i > 0);
-      arch::commit_products();
+      multiply_queries<kTerms, kDim, kRows, kKeys>(s, chip.queries + group * 8192, chip.key_ring.slot(key));
     }
-    // o += weights v, of a step of the block.
+    // By the values of a step of the block.
     template <i32 kOfBlock>
     void multiply_values(bool add) {
       if constexpr (kOfBlock == 0) chip.value_ring.wait(value);
-      arch::keep(o);
-      keep_weights();
-      arch::begin_products();
-      const u64 v = arch::descriptor(chip.value_ring.slot(value), kKeys * 128) + kOfBlock * kStep * 128 / 16;
-#pragma unroll
-      for (i32 i = 0; i < kStep / 16; ++i)
-        arch::multiply<kTerms, kAlongN>(o, weights[i], v + i * 2048 / 16, add || i > 0);
-      arch::commit_products();
+      const u64 values = arch::descriptor(chip.value_ring.slot(value), kKeys * 128);
+      multiply_weights<kTerms>(o, weights, values + kOfBlock * kStep * 128 / 16, add);
     }
     // The scores of block n are there when at most kLeft later groups of products are under way.
     template <i32 kLeft>
@@ -374,13 +358,9 @@ struct ChainKernel {
     void weigh() {
       softmax_of<kOfBlock>(), to_weights<kOfBlock>();
     }
-    void keep_weights() {
-#pragma unroll
-      for (i32 i = 0; i < kStep / 16; ++i) arch::keep(weights[i]);
-    }
     void keep_values() {
       arch::keep(o);
-      keep_weights();
+      keep_fragments(weights);
       if (speaks()) chip.value_ring.release(value);
       value.next();
     }

@@ -133,11 +133,7 @@ class ManyQueries {
   static void wait_values(Group& group) {
     arch::wait_products<0>();
     arch::keep(flat(group.sums));
-    keep_weights(group);
-  }
-  static void keep_weights(Group& group) {
-#pragma unroll
-    for (i32 t = 0; t < kStep / 16; ++t) arch::keep(group.weights[t]);
+    keep_fragments(group.weights);
   }
   template <i32 kCount>
   static float (&flat(float (&sums)[kCount][4]))[4 * kCount] {
@@ -202,17 +198,9 @@ class ManyQueries {
   // The products of weights and values run on while the next step's copies are waited for.
   void add_on_chip(Group& group, arch::OnChip stage, i32 at) const {
     float scores[kStep / 8][4];
-    arch::keep(flat(scores));
-    arch::begin_products();
     const i32 block = Team::warp() / kTogether * kRowsOnChip;
-    const u64 queries = arch::descriptor(arch::on_chip(queries_ + block * kKeyRow)),
-              keys = arch::descriptor(stage);
-#pragma unroll
-    for (i32 k = 0; k < kKeyDim / 16; ++k)
-      arch::multiply<kTerms, arch::Major::kK, arch::Major::kK>(
-          flat(scores), queries + (k / 4 * kRowsOnChip * 128 + k % 4 * 32) / 16,
-          keys + (k / 4 * kStep * 128 + k % 4 * 32) / 16, k > 0);
-    arch::commit_products();
+    multiply_queries<kTerms, kKeyDim, kRowsOnChip, kStep>(flat(scores),
+                                                          arch::on_chip(queries_ + block * kKeyRow), stage);
     arch::wait_products<0>();
     arch::keep(flat(scores));
     weigh(group, scores, at);
@@ -223,15 +211,8 @@ class ManyQueries {
       group.weights[t][0] = pack(left[0], left[1]), group.weights[t][1] = pack(left[2], left[3]);
       group.weights[t][2] = pack(right[0], right[1]), group.weights[t][3] = pack(right[2], right[3]);
     }
-    arch::keep(flat(group.sums));
-    keep_weights(group);
-    arch::begin_products();
-    const u64 values = arch::descriptor(stage + u32(kStep * kKeyRow), kStep * 128);
-#pragma unroll
-    for (i32 t = 0; t < kStep / 16; ++t)
-      arch::multiply<kTerms, arch::Major::kOuter>(flat(group.sums), group.weights[t], values + t * 2048 / 16,
-                                                  true);
-    arch::commit_products();
+    multiply_weights<kTerms>(flat(group.sums), group.weights,
+                             arch::descriptor(stage + u32(kStep * kKeyRow), kStep * 128), true);
   }
 
   void multiply_keys(float (&scores)[kStep / 8][4], const u8* keys) const {

@@ -56,7 +56,6 @@ struct Kernel {
   static constexpr FlashAttention kTypes = Config::types();
   static constexpr bool kBf16 = kTypes.q.dtype == DType::kBf16;
   static constexpr arch::Terms kTerms = kBf16 ? arch::Terms::kBf16 : arch::Terms::kF16;
-  static constexpr arch::Major kAlongK = arch::Major::kK, kAlongN = arch::Major::kOuter;
   static constexpr bool kHasBias = kTypes.bias.rank > 0, kHasAlibi = kTypes.alibi_slopes.rank > 0;
   static constexpr bool kHasLists = kTypes.kv_num_blocks.rank > 0;
   static constexpr bool kContinues = kTypes.lse_in.rank > 0;
@@ -298,29 +297,12 @@ struct Kernel {
       chip.key_ring.wait(key);
       if constexpr (kHasLists) listed = chip.begin_of(key).load();
     }
-    // s = q k^T
     void multiply_keys() {
-      arch::keep(s);
-      arch::begin_products();
-      const u64 q = arch::descriptor(chip.queries + group * 8192),
-                k = arch::descriptor(chip.key_ring.slot(key));
-#pragma unroll
-      for (i32 i = 0; i < kDim / 16; ++i)
-        arch::multiply<kTerms, kAlongK, kAlongK>(s, q + (i / 4 * kRows * 128 + i % 4 * 32) / 16,
-                                                 k + (i / 4 * kKeys * 128 + i % 4 * 32) / 16, i > 0);
-      arch::commit_products();
+      multiply_queries<kTerms, kDim, kRows, kKeys>(s, chip.queries + group * 8192, chip.key_ring.slot(key));
     }
-    // o += weights v
     void multiply_values(bool add) {
       chip.value_ring.wait(value);
-      arch::keep(o);
-      keep_weights();
-      arch::begin_products();
-      const u64 v = arch::descriptor(chip.value_ring.slot(value), kKeys * 128);
-#pragma unroll
-      for (i32 i = 0; i < kKeys / 16; ++i)
-        arch::multiply<kTerms, kAlongN>(o, weights[i], v + i * 2048 / 16, add || i > 0);
-      arch::commit_products();
+      multiply_weights<kTerms>(o, weights, arch::descriptor(chip.value_ring.slot(value), kKeys * 128), add);
     }
     // The scores of block n are there when at most kLeft later groups of products are under way.
     template <i32 kLeft>
@@ -334,13 +316,9 @@ struct Kernel {
       if (at < all_begin || at + kKeys > all_end) mask(at);
       softmax.take(s, exponent);
     }
-    void keep_weights() {
-#pragma unroll
-      for (i32 i = 0; i < kKeys / 16; ++i) arch::keep(weights[i]);
-    }
     void keep_values() {
       arch::keep(o);
-      keep_weights();
+      keep_fragments(weights);
       if (speaks()) chip.value_ring.release(value);
       value.next();
     }

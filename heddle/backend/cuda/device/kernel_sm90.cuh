@@ -8,6 +8,7 @@
 #include "heddle/backend/cuda/arch/mbarrier.cuh"
 #include "heddle/backend/cuda/arch/pairs.cuh"
 #include "heddle/backend/cuda/arch/wgmma_products.cuh"
+#include "heddle/backend/cuda/device/attention_products.cuh"
 #include "heddle/backend/cuda/device/chip.cuh"
 #include "heddle/backend/cuda/device/exchange.cuh"
 #include "heddle/backend/cuda/device/kernel_sm80.cuh"

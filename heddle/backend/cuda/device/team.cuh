@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heddle/backend/cuda/arch/wgmma_products.cuh"
+#include "heddle/backend/cuda/device/attention_products.cuh"
 #include "heddle/backend/cuda/device/params.h"
 #include "heddle/backend/cuda/device/running_softmax.cuh"
 #include "heddle/backend/cuda/device/value.cuh"
