@@ -120,6 +120,14 @@ std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit) {
           {.dim = "N", .extent = cols, .unit = unit, .preferred = 4096}};
 }
 
+std::string why_no_row_copies(const char* name, const Tensor& rows) {
+  constexpr i64 kWord = 16;
+  const i64 pitch = rows.stride[0] * size_of(rows.dtype);
+  if (pitch % kWord == 0 && rows.offset % kWord == 0) return {};
+  return fmt::format("{}'s rows begin at byte {} and are {} bytes apart; must be multiples of {}", name,
+                     rows.offset, pitch, kWord);
+}
+
 void set_parts(const char* op, const char* argument, Tensor& parts, const Tensor& matrix, i32 part_rows) {
   require(part_rows >= 0 && part_rows <= kMostPartRows,
           "[{}] part_rows = {}; must be 1 to {}, or 0 for what suits x", op, part_rows, kMostPartRows);

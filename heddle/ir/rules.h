@@ -47,6 +47,9 @@ std::vector<TileAxis> row_axes(i32 rows, i32 preferred = 16);
 std::vector<TileAxis> norm_axes(i32 rows, const TilingTarget& target);
 std::vector<TileAxis> matrix_axes(i32 rows, i32 cols, i32 unit = 1);
 
+// The reason why bulk copies cannot bring rows of a matrix: they begin at multiples of 16 bytes. Empty: they can.
+std::string why_no_row_copies(const char* name, const Tensor& rows);
+
 // Sums over the rows of a matrix [rows, cols] in parts of at most `part_rows` rows each (heddle/ir/parts.h), so that no sum depends on
 // the tiling: an output f32 [parts, cols], the axis of parts, a tile's rows of a matrix in `columns`, and how many they are.
 // part_rows = 0 is what suits the matrix.

@@ -10,18 +10,11 @@
 namespace heddle {
 namespace {
 
-constexpr i64 kBoxColumns = 64, kBoxBytes = 128, kWord = 16;
+constexpr i64 kBoxColumns = 64, kBoxBytes = 128;
 
 // Positions of a block, as in the kernel. Next to wide sums, registers hold the scores of no more.
 i64 keys_of(const Attention& a) {
   return a.head_dim() == 256 ? 32 : 64;
-}
-
-std::string why_rows(const char* name, const Tensor& tensor) {
-  const i64 pitch = tensor.stride[0] * size_of(tensor.dtype);
-  if (pitch % kWord == 0 && tensor.offset % kWord == 0) return {};
-  return fmt::format("{}'s rows begin at byte {} and are {} bytes apart; must be multiples of {}", name,
-                     tensor.offset, pitch, kWord);
 }
 
 // The dims for which attention_mma.sm80.cuh has steps.
@@ -46,7 +39,7 @@ std::string why_not(const Attention& a, const KernelTarget& target) {
   if (const i64 size = a.keys.size[2]; size % 64 != 0 && size != 8 && size != 16 && size != 32)
     return fmt::format("pages have {} positions; must be 8, 16, 32 or a multiple of 64", size);
   for (const auto& [name, tensor] : {std::pair{"q", &a.q}, {"k", &a.k}, {"v", &a.v}})
-    if (std::string why = why_rows(name, *tensor); !why.empty()) return why;
+    if (std::string why = why_no_row_copies(name, *tensor); !why.empty()) return why;
   return {};
 }
 

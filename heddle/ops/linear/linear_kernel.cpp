@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-constexpr i64 kColumns = 128, kPart = 64, kGroups = 2, kWord = 16;
+constexpr i64 kColumns = 128, kPart = 64, kGroups = 2;
 
 // `slab_ns`: nanoseconds of a slab of 64 k where the whole device works, from gate and up of a 1B on an H100.
 struct Shape {
@@ -31,14 +31,6 @@ const Shape& shape_for(const Linear& a, i32 multiprocessors) {
   });
 }
 
-// A tensor's rows as bulk copies want them.
-std::string why_rows(const char* name, const Tensor& tensor) {
-  const i64 pitch = tensor.stride[0] * size_of(tensor.dtype);
-  if (pitch % kWord == 0 && tensor.offset % kWord == 0) return {};
-  return fmt::format("{}'s rows begin at byte {} and are {} bytes apart; must be multiples of {}", name,
-                     tensor.offset, pitch, kWord);
-}
-
 std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
   if (target.arch != 90 || !target.tensor_maps) return "it is for compute capability 9.0 with tensor maps";
   if (a.x.size[0] <= kManyStepRows)
@@ -52,8 +44,8 @@ std::string why_not(const Linear& a, i64 fold, const KernelTarget& target) {
     return fmt::format("{} rows of w make {} columns of y; must be as many, or twice as many", a.w.rows(),
                        a.y.last());
   if (a.w.cols() % 32 != 0) return fmt::format("w has {} columns; must be a multiple of 32", a.w.cols());
-  if (std::string why = why_rows("x", a.x); !why.empty()) return why;
-  return why_rows("y", a.y);
+  if (std::string why = why_no_row_copies("x", a.x); !why.empty()) return why;
+  return why_no_row_copies("y", a.y);
 }
 
 KernelMap map_of(size_t address, const Tensor& rows, i64 wide, i64 high) {

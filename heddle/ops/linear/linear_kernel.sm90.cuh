@@ -115,7 +115,7 @@ struct ChainKernel {
         if (step + 1 < sizes.steps) multiply_slab(sums, odd, even, ring, place, done, true);
       }
       arch::wait_products<0>();
-      keep(even), keep(odd);
+      keep_fragments(even), keep_fragments(odd);
       arch::keep(sums);
       release(ring, done);
       leave(sums, chain, {maps + 2, sizes.live, tile.m * kRows, tile.n * kColumns + i32(group) * 64}, turn);
@@ -127,7 +127,7 @@ struct ChainKernel {
                             typename Ring::Place& place, typename Ring::Place& done, bool later) {
     ring.wait(place);
     load_left(mine, ring.slot(place));
-    keep(mine);
+    keep_fragments(mine);
     arch::begin_products();
     const u64 x = arch::descriptor(ring.slot(place));
 #pragma unroll
@@ -137,12 +137,8 @@ struct ChainKernel {
     place.next();
     if (!later) return;
     arch::wait_products<1>();
-    keep(before);
+    keep_fragments(before);
     release(ring, done);
-  }
-  static void keep(Left& left) {
-#pragma unroll
-    for (i32 i = 0; i < kSlabK / 16; ++i) arch::keep(left[i]);
   }
   static void release(const Ring& ring, typename Ring::Place& done) {
     if (threadIdx.x % 128 == 0) ring.release(done);

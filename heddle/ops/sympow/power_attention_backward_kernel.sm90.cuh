@@ -159,15 +159,7 @@ struct Kernel {
           differentiate<false, true>(slopes, scores, weights, gate_sum, pairs);
         else
           differentiate<false, false>(slopes, scores, weights, gate_sum, pairs);
-        arch::keep(sums);
-#pragma unroll
-        for (i32 i = 0; i < kKeys / 16; ++i) arch::keep(slopes[i]);
-        arch::begin_products();
-        const u64 keys = arch::descriptor(ring.slot(place), kBox);
-#pragma unroll
-        for (i32 i = 0; i < kKeys / 16; ++i)
-          arch::multiply<kTerms, arch::Major::kOuter>(sums, slopes[i], keys + i * (2048 / 16), true);
-        arch::commit_products();
+        multiply_weights<kTerms>(sums, slopes, arch::descriptor(ring.slot(place), kBox), true);
         arch::wait_products<0>();
         arch::keep(sums);
         if (member == 0) ring.release(place);

@@ -168,15 +168,8 @@ struct Kernel {
           weights[i / 4][i % 4] = pack_pair<kType>(scores[2 * i], scores[2 * i + 1]);
           total[i % 2] += scores[2 * i] + scores[2 * i + 1];
         }
-        arch::keep(sums);
-#pragma unroll
-        for (i32 i = 0; i < kKeys / 16; ++i) arch::keep(weights[i]);
-        arch::begin_products();
-        const u64 values = arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox);
-#pragma unroll
-        for (i32 i = 0; i < kKeys / 16; ++i)
-          arch::multiply<kTerms, arch::Major::kOuter>(sums, weights[i], values + i * (2048 / 16), true);
-        arch::commit_products();
+        multiply_weights<kTerms>(sums, weights, arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox),
+                                 true);
         place.next();
         if constexpr (Config::kOverlap == 0) {
           arch::wait_products<0>();

@@ -173,8 +173,7 @@ struct Kernel {
         else
           differentiate<false>(slopes, weights, scores, given, gate_sum, pairs);
         arch::keep(dk), arch::keep(dv);
-#pragma unroll
-        for (i32 i = 0; i < kQueries / 16; ++i) arch::keep(slopes[i]), arch::keep(weights[i]);
+        keep_fragments(slopes), keep_fragments(weights);
         arch::begin_products();
         const u64 q = arch::descriptor(ring.slot(place), kBox);
         const u64 dy = arch::descriptor(ring.slot(place) + kWideRows * kBox, kBox);
