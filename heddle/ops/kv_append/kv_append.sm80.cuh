@@ -49,10 +49,8 @@ struct DeviceBody : Body {
     });
   }
   template <class Block>
-  static Place place(Block& block, const KvAppend& a, i32 row, i32 column) {
-    const bool takes = is_of(a.keys, column - a.key_column) ||
-                       (a.values.exists() && is_of(a.values, column - a.value_column));
-    return takes ? place_of(block.host(a.step), block.device(a.state), a, row) : Place{0, 0};
+  static Place place(Block& block, const KvAppend& a, i32 row) {
+    return place_of(block.host(a.step), block.device(a.state), a, row);
   }
   template <class Block, class Columns>
   static void columns_at(Block& block, const KvAppend& a, Place at, Columns& columns) {

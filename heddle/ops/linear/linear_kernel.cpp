@@ -11,7 +11,7 @@
 namespace heddle {
 namespace {
 
-constexpr i64 kColumns = 128, kPart = 64, kGroups = 2;
+constexpr i64 kColumns = 128, kPart = 64, kGroups = 2, kPlaceBytes = 8;
 
 // `slab_ns`: nanoseconds of a slab of 64 k where the whole device works, from gate and up of a 1B on an H100.
 struct Shape {
@@ -79,14 +79,14 @@ KernelPlan linear_kernel(const std::byte* args, const KernelTarget& target, cons
   const Shape& shape = shape_for(a, target.multiprocessors);
   constexpr i64 kBarriers = 16, kMostStages = 8;
   const i64 slab = (shape.rows + kColumns) * kSlabK * 2, row = kColumns / kGroups / fold * size_of(a.y.dtype);
-  const i64 stored = kGroups * kPart * row * (row > 128 ? 1 : 2);
-  const i64 stages = std::min(kMostStages, (target.shared_bytes - stored) / (slab + kBarriers));
+  const i64 beside = kGroups * kPart * row * (row > 128 ? 1 : 2) + shape.rows * kPlaceBytes;
+  const i64 stages = std::min(kMostStages, (target.shared_bytes - beside) / (slab + kBarriers));
   plan.constants = {{"rows", shape.rows}, {"stages", stages}, {"fold", fold}};
   plan.launches.push_back(
       {.name = "ChainKernel",
        .grid = u32(std::min<i64>(tiles_of(a, shape), target.multiprocessors)),
        .threads = u32(128 * (kGroups + 1)),
-       .shared_bytes = stages * (slab + kBarriers) + stored,
+       .shared_bytes = stages * (slab + kBarriers) + beside,
        .maps = {map_of(offsetof(Linear, x), a.x, kSlabK, shape.rows), map_of_panels(a.w),
                 map_of(offsetof(Linear, y), a.y, std::min<i64>(row, 128) / size_of(a.y.dtype), kPart)}});
   return plan;

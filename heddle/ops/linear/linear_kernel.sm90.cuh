@@ -2,8 +2,8 @@
 // slabs of 64 k by bulk copies: rows of x, and of a panel the 128 bytes that hold four words of either row. Two groups of four warps
 // load their 64 rows of w from chip into registers, from where tensor cores multiply them with x on chip. A thread then has the sums
 // of both rows of a panel: a pair of neighbouring columns of y, for many rows of x. Epilogues take such pairs in registers; what they
-// leave goes to memory by bulk stores while the next tile is multiplied. CTAs go from tile to tile. A sum has its terms in the order
-// of k: no constant changes a bit.
+// leave goes to memory by bulk stores while the next tile is multiplied. Two warps look up what epilogues need for each row while the
+// tile is multiplied. CTAs go from tile to tile. A sum has its terms in the order of k: no constant changes a bit.
 namespace linear {
 
 struct KernelConfig {
@@ -26,7 +26,8 @@ struct ChainKernel {
   static constexpr u32 kRowBytes = kStored * size_of(kOut), kBoxBytes = kRowBytes < 128 ? kRowBytes : 128;
   static constexpr u32 kStage = kPart * kRowBytes,
                        kTurns = kRowBytes > 128 ? 1 : 2;  // stages that take turns
-  static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kTurns * kStage;
+  static constexpr u32 kAfterRing = Ring::kBytes, kAfterStages = kAfterRing + kGroups * kTurns * kStage,
+                       kAfterBarriers = kAfterStages + Ring::kBarrierBytes;
   static_assert(kRows % kPart == 0 && (kFold == 1 || kFold == 2) && kSlab % 1024 == 0 && kStage % 1024 == 0);
   static_assert(kTypes.w.panel_rows == 2 && kTypes.w.interleave == 8);
 
@@ -36,6 +37,11 @@ struct ChainKernel {
   using All = Roles<Bringer, Multiplier>;
   using Sums = float[kRows / 2];
   using Left = u32[kSlabK / 16][4];  // a warp's rows of a slab of w
+  // Epilogues take kBatch pairs of a thread together, and the operands of the next ones are under way.
+  static constexpr i32 kBatch = 8, kBatches = kRows / 4 / kBatch;
+  using Operands = typename Chain::Operands[kBatch];
+  using Places = decltype(static_cast<const Chain*>(nullptr)->places(*static_cast<RowsBlock*>(nullptr), 0));
+  static_assert(!Places::kAny || sizeof(Places) == 8, "linear_kernel.cpp leaves a row of a tile 8 bytes");
 
   struct Sizes {
     i32 live;                  // rows
@@ -61,6 +67,8 @@ struct ChainKernel {
       All::template enter<Bringer>();
       if (threadIdx.x == 0) bring(ring, sizes, maps);
       if (blockIdx.x == 0 && threadIdx.x / 32 == 1) count_tiles(p, call);
+      if constexpr (Places::kAny)
+        if (threadIdx.x >= 64) look_up(sizes, chain);
     } else {
       All::template enter<Multiplier>();
       arch::wait_for_kernel_before();
@@ -99,6 +107,34 @@ struct ChainKernel {
                      arch::Corner3{0, n / 2 + i32(group) * 32, step * 2});
   }
 
+  // What epilogues need for each row of a tile, as 64 threads leave it on chip.
+  static Shared<Places> places_of(i32 row) {
+    return {chip() + (kAfterBarriers + u32(row * sizeof(Places)))};
+  }
+  static Places load_places(i32 row) {
+    if constexpr (Places::kAny)
+      return places_of(row).load();
+    else
+      return {};
+  }
+  static constexpr u32 kPlacesThere = 3, kPlacesRead = 4, kPlaceThreads = 64 + 128 * kGroups;
+  static void look_up(const Sizes& sizes, const Chain& chain) {
+    arch::wait_for_kernel_before();
+    RowsBlock block;
+#pragma unroll 1
+    for (i32 t = sizes.mine.first; t < sizes.tiles(); t += sizes.mine.stride) {
+      const i32 m = TilePlace(t, sizes.rows, sizes.columns).m * kRows;
+      Places places[kRows / 64];
+#pragma unroll
+      for (i32 i = 0; i < kRows / 64; ++i)
+        places[i] = chain.places(block, min(m + i * 64 + i32(threadIdx.x) - 64, sizes.live - 1));
+      if (t != sizes.mine.first) arch::sync_threads<kPlacesRead, kPlaceThreads>();
+#pragma unroll
+      for (i32 i = 0; i < kRows / 64; ++i) places_of(i * 64 + i32(threadIdx.x) - 64).store(places[i]);
+      arch::arrive_threads<kPlacesThere, kPlaceThreads>();
+    }
+  }
+
   static void multiply(const Ring& ring, const Sizes& sizes, const Chain& chain, const TensorMap* maps) {
     const u32 group = threadIdx.x / 128 - 1;
     typename Ring::Place place, done;
@@ -114,11 +150,16 @@ struct ChainKernel {
         multiply_slab(sums, even, odd, ring, place, done, step > 0);
         if (step + 1 < sizes.steps) multiply_slab(sums, odd, even, ring, place, done, true);
       }
+      const Target to{maps + 2, sizes.live, tile.m * kRows, tile.n * kColumns + i32(group) * 64};
+      Operands operands[2];
+      ask(operands[0], chain, to, 0);
       arch::wait_products<0>();
       keep_fragments(even), keep_fragments(odd);
       arch::keep(sums);
       release(ring, done);
-      leave(sums, chain, {maps + 2, sizes.live, tile.m * kRows, tile.n * kColumns + i32(group) * 64}, turn);
+      if constexpr (Places::kAny) arch::sync_threads<kPlacesThere, kPlaceThreads>();
+      leave(sums, operands, chain, to, turn);
+      if (Places::kAny && t + sizes.mine.stride < sizes.tiles()) arch::arrive_threads<kPlacesRead, kPlaceThreads>();
     }
     if (threadIdx.x % 128 == 0) arch::wait_stores_read<0>();
   }
@@ -161,45 +202,44 @@ struct ChainKernel {
     const TensorMap* map;
     i32 live, m, n;
   };
-  static void leave(Sums& sums, const Chain& chain, const Target& to, u32& turn) {
+  static void leave(Sums& sums, Operands (&operands)[2], const Chain& chain, const Target& to, u32& turn) {
 #pragma unroll
-    for (i32 part = 0; part < kRows / kPart; ++part) {
-      const i32 m = to.m + part * kPart;
-      if (m >= to.live) break;
-      auto& taken = reinterpret_cast<float(&)[kPart / 2]>(sums[part * (kPart / 2)]);
-      pass(taken, chain, to, m);
-      store(taken, to, m, turn);
+    for (i32 batch = 0; batch < kBatches; ++batch) {
+      constexpr i32 kOfPart = kPart / 4 / kBatch;
+      const i32 part = batch / kOfPart, m = to.m + part * kPart;
+      if (batch % kOfPart == 0 && m >= to.live) break;
+      if (batch + 1 < kBatches) ask(operands[(batch + 1) % 2], chain, to, batch + 1);
+      pass(sums, operands[batch % 2], chain, to, batch);
+      if (batch % kOfPart == kOfPart - 1)
+        store(reinterpret_cast<float(&)[kPart / 2]>(sums[part * (kPart / 2)]), to, m, turn);
     }
   }
-  // Pair i of a part: its row, and its two columns, which are the same for all pairs of a thread.
+  // Pair i of a thread: its row, and its two columns, which are the same for all pairs.
   static i32 row_of(i32 i) { return i / 2 * 8 + i32(threadIdx.x % 4) * 2 + i % 2; }
   static i32 column_of() { return i32(threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4 * 2); }
-  // Where a part's sums have a pair: sums[first_of(i)] and sums[first_of(i) + 2].
+  // Where a thread's sums have a pair: sums[first_of(i)] and sums[first_of(i) + 2].
   static constexpr i32 first_of(i32 i) { return i / 2 * 4 + i % 2; }
+  static i32 last_column(const Chain& chain) { return chain.args().w.rows() - 2; }
 
-  // Epilogues take a thread's pairs; what they make stays in their place. They ask for the operands of so many together.
-  static constexpr i32 kPairs = kPart / 4, kBatch = 8;
-  static void pass(float (&sums)[kPart / 2], const Chain& chain, const Target& to, i32 m) {
+  static void ask(Operands& operands, const Chain& chain, const Target& to, i32 batch) {
     RowsBlock block;
-    const i32 n = to.n + column_of(), last = chain.args().w.rows() - 2;
+    const i32 n = min(to.n + column_of(), last_column(chain));
 #pragma unroll
-    for (i32 batch = 0; batch < kPairs; batch += kBatch) {
-      decltype(chain.ask(block, 0, Columns{})) ahead[kBatch];
-      decltype(chain.places(block, 0, 0)) places[kBatch];
+    for (i32 i = 0; i < kBatch; ++i)
+      operands[i] =
+          chain.ask(block, min(to.m + row_of(batch * kBatch + i), to.live - 1), Columns{n, 2, {}});
+  }
+  // Epilogues take a thread's pairs; what they make stays in their place.
+  static void pass(Sums& sums, const Operands& operands, const Chain& chain, const Target& to, i32 batch) {
+    RowsBlock block;
+    const i32 n = to.n + column_of(), last = last_column(chain);
 #pragma unroll
-      for (i32 i = 0; i < kBatch; ++i) {
-        const i32 row = min(m + row_of(batch + i), to.live - 1);
-        ahead[i] = chain.ask(block, row, Columns{min(n, last), 2, {}});
-        places[i] = chain.places(block, row, n);
-      }
-#pragma unroll
-      for (i32 i = 0; i < kBatch; ++i) {
-        const i32 row = m + row_of(batch + i), at = first_of(batch + i);
-        if (row >= to.live || n > last) continue;
-        Columns columns{n, 2, {sums[at], sums[at + 2]}};
-        chain.columns(block, row, columns, ahead[i], places[i]);
-        sums[at] = columns.value[0], sums[at + 2] = columns.value[1];
-      }
+    for (i32 i = 0; i < kBatch; ++i) {
+      const i32 row = row_of(batch * kBatch + i), at = first_of(batch * kBatch + i);
+      if (to.m + row >= to.live || n > last) continue;
+      Columns columns{n, 2, {sums[at], sums[at + 2]}};
+      chain.columns(block, to.m + row, columns, operands[i], load_places(row));
+      sums[at] = columns.value[0], sums[at + 2] = columns.value[1];
     }
   }
 
@@ -237,7 +277,7 @@ struct ChainKernel {
   }
   static void stage_pairs(const float (&sums)[kPart / 2], arch::OnChip stage) {
 #pragma unroll
-    for (i32 i = 0; i < kPairs; ++i)
+    for (i32 i = 0; i < kPart / 4; ++i)
       put(place_of(stage, u32(row_of(i)), u32(column_of() * size_of(kOut))), sums[first_of(i)],
           sums[first_of(i) + 2]);
   }
@@ -245,7 +285,7 @@ struct ChainKernel {
   static void stage_folded(const float (&sums)[kPart / 2], arch::OnChip stage) {
     const u32 column = u32(column_of()) / 2, odd = column % 2;
 #pragma unroll
-    for (i32 i = 0; i < kPairs; i += 2) {
+    for (i32 i = 0; i < kPart / 4; i += 2) {
       const float first = sums[first_of(i)], second = sums[first_of(i + 1)];
       const float other = __shfl_xor_sync(~0u, odd ? first : second, 4);
       put(place_of(stage, u32(row_of(i)) + odd, (column - odd) * u32(size_of(kOut))), odd ? other : first,

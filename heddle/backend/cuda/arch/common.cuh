@@ -170,6 +170,11 @@ template <u32 kNumber, u32 kThreads>
 inline void sync_threads() {
   asm volatile("bar.sync %0, %1;" ::"n"(kNumber), "n"(kThreads) : "memory");
 }
+// Counts there without waiting.
+template <u32 kNumber, u32 kThreads>
+inline void arrive_threads() {
+  asm volatile("bar.arrive %0, %1;" ::"n"(kNumber), "n"(kThreads) : "memory");
+}
 
 inline u32 load_acquire(const u32* address) {
   u32 value;

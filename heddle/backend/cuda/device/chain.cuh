@@ -42,7 +42,7 @@ constexpr u32 args_stride(u32 bytes) {
 //
 //   begin_columns(block, a)    optional: all threads call it together, after inputs()
 //   columns(block, a, row, columns)   takes the columns
-//   place(block, a, row, column)      optional: what several rows' same columns need, made ahead
+//   place(block, a, row)         optional: what all columns of a row need, made ahead; whole words
 //   columns_at(block, a, place, columns)   takes the columns with it
 template <class L, class B>
 struct ColumnWalk {
@@ -50,7 +50,7 @@ struct ColumnWalk {
   using Args = typename L::Args;
   static constexpr bool kHasValue = requires { Body::kTakes; };
   static constexpr bool kHasOperand = requires(B& block, const Args& a) { Body::operand(block, a, 0); };
-  static constexpr bool kHasPlace = requires(B& block, const Args& a) { Body::place(block, a, 0, 0); };
+  static constexpr bool kHasPlace = requires(B& block, const Args& a) { Body::place(block, a, 0); };
   static constexpr bool kExists =
       kHasValue || requires(B& block, const Args& a, Columns& two) { Body::columns(block, a, 0, two); };
 
@@ -61,10 +61,8 @@ struct ColumnWalk {
     const i32 count = Body::kTakes == 1 ? columns.count : columns.count > 0 ? 2 : 0;
     return Body::operand(block, a, row).from(Body::operand_column(a, columns.at)).ask(count);
   }
-  static void run(B& block, const Args& a, i32 row, Columns& columns, const Asked& operand, auto place) {
-    if constexpr (kHasPlace && requires { Body::columns_at(block, a, place, columns); })
-      Body::columns_at(block, a, place, columns);
-    else if constexpr (!kHasValue)
+  static void run(B& block, const Args& a, i32 row, Columns& columns, const Asked& operand) {
+    if constexpr (!kHasValue)
       Body::columns(block, a, row, columns);
     else if constexpr (Body::kTakes == 1)
       columns.each([&](Index i, float& value) {
@@ -88,12 +86,15 @@ struct ColumnWalk {
   static void put(Columns& columns, float y) { columns = {columns.at / 2, 1, {y, 0}}; }
 };
 
-// The places of a row where nothing asks for them ahead.
+// What `place` of all epilogues that have it gives for a row.
 struct NoPlaces {
-  struct None {};
-  None first = {};
-
-  const NoPlaces& rest() const { return *this; }
+  static constexpr bool kAny = false;
+};
+template <class First, class Rest>
+struct PlacesOfRow {
+  static constexpr bool kAny = true;
+  First first;
+  [[no_unique_address]] Rest rest;
 };
 
 // Epilogues from the one whose arguments lie at `args` on.
@@ -112,7 +113,7 @@ struct Epilogues {
     return {};
   }
   template <class B>
-  static NoPlaces places(B&, const u8*, i32, i32) {
+  static NoPlaces places(B&, const u8*, i32) {
     return {};
   }
   template <class B>
@@ -145,31 +146,25 @@ struct Epilogues<First, Rest...> {
       ahead.first = ColumnWalk<First, B>::ask(block, args_at<First>(args), row, columns);
     return ahead;
   }
-  template <class FirstPlace, class RestPlaces>
-  struct Places {
-    FirstPlace first;
-    RestPlaces later;
-
-    const RestPlaces& rest() const { return later; }
-  };
   template <class B>
-  static auto places(B& block, const u8* args, i32 row, i32 column) {
-    const auto later = Epilogues<Rest...>::places(block, rest(args), row, column);
-    if constexpr (ColumnWalk<First, B>::kHasPlace) {
-      const auto first = First::Body::place(block, args_at<First>(args), row, column);
-      return Places<decltype(First::Body::place(block, args_at<First>(args), row, column)),
-                    decltype(Epilogues<Rest...>::places(block, rest(args), row, column))>{first, later};
-    } else {
-      return Places<NoPlaces::None, decltype(Epilogues<Rest...>::places(block, rest(args), row, column))>{
-          {}, later};
-    }
+  static auto places(B& block, const u8* args, i32 row) {
+    const auto later = Epilogues<Rest...>::places(block, rest(args), row);
+    if constexpr (ColumnWalk<First, B>::kHasPlace)
+      return PlacesOfRow{First::Body::place(block, args_at<First>(args), row), later};
+    else
+      return later;
   }
   template <class B>
   static void columns(B& block, const u8* args, i32 row, Columns& columns, const Ahead& ahead,
                       const auto& places) {
-    if constexpr (ColumnWalk<First, B>::kExists)
-      ColumnWalk<First, B>::run(block, args_at<First>(args), row, columns, ahead.first, places.first);
-    Epilogues<Rest...>::columns(block, rest(args), row, columns, ahead.rest, places.rest());
+    using Walk = ColumnWalk<First, B>;
+    if constexpr (Walk::kHasPlace && requires { places.first; }) {
+      First::Body::columns_at(block, args_at<First>(args), places.first, columns);
+      Epilogues<Rest...>::columns(block, rest(args), row, columns, ahead.rest, places.rest);
+    } else {
+      if constexpr (Walk::kExists) Walk::run(block, args_at<First>(args), row, columns, ahead.first);
+      Epilogues<Rest...>::columns(block, rest(args), row, columns, ahead.rest, places);
+    }
   }
 
  private:
@@ -197,15 +192,16 @@ struct Chain {
   void begin_columns(B& block) const {
     Epilogues<After...>::begin_columns(block, after());
   }
+  using Operands = typename Epilogues<After...>::Ahead;
   // Prefetches the epilogues' operands for the columns, of which place and number are known, before the product.
   template <class B>
   auto ask(B& block, i32 row, const Columns& columns) const {
     return Epilogues<After...>::ask(block, after(), row, columns);
   }
-  // Returns what the epilogues need for columns of a row besides `ask`, for a caller that asks for several rows together.
+  // Returns what the epilogues need for all columns of a row besides `ask`: words, or NoPlaces.
   template <class B>
-  auto places(B& block, i32 row, i32 column) const {
-    return Epilogues<After...>::places(block, after(), row, column);
+  auto places(B& block, i32 row) const {
+    return Epilogues<After...>::places(block, after(), row);
   }
   template <class B>
   void columns(B& block, i32 row, Columns& columns, const auto& ahead, const auto& places) const {
