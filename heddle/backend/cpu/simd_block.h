@@ -210,17 +210,20 @@ class SimdBlock {
   const i32* ints(const Tensor& tensor) { return reinterpret_cast<const i32*>(tensor.data); }
 
  private:
-  // Panels of another shape, one element at a time.
-  static void mma_any(Fragment& fragment, const Operand& x, const Weight& w) {
+  // Panels of another shape: their elements are read one at a time, once for all rows of x.
+  void mma_any(Fragment& fragment, const Operand& x, const Weight& w) {
+    const Scratch::Mark mark = scratch_.mark();
+    const auto line = scratch(w.cols());
     for (i32 c = 0; c < fragment.cols; ++c) {
       const WeightRow row{w, fragment.n0 + c};
+      map(w.cols(), [&](auto i) HWY_ATTR { line.store(i, row.load(i)); });
       for (i32 m = 0; m < fragment.rows; ++m) {
         const View a = x.row(m);
-        float sum = 0;
-        for (i32 k = 0; k < w.cols(); ++k) sum += a.get(k) * row.get(k);
-        fragment.row(m).set(c, sum);
+        fragment.row(m).set(
+            c, reduce(w.cols(), Sum(), [&](auto i) HWY_ATTR { return a.load(i) * line.load(i); }));
       }
     }
+    scratch_.reset(mark);
   }
 
   MatrixKernels kernels_;
