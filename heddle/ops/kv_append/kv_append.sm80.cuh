@@ -52,18 +52,16 @@ struct DeviceBody : Body {
   static Place place(Block& block, const KvAppend& a, i32 row) {
     return place_of(block.host(a.step), block.device(a.state), a, row);
   }
+  // Two columns that lie in the same head, if they are keys or values.
   template <class Block, class Columns>
   static void columns_at(Block& block, const KvAppend& a, Place at, Columns& columns) {
-    put_two(block, a.keys, at, columns.at - a.key_column, columns);
-    if (a.values.exists()) put_two(block, a.values, at, columns.at - a.value_column, columns);
-  }
-  // Elements `i` and the next, which is in the same head, if they are some of its.
-  template <class Block, class Columns>
-  static void put_two(Block& block, const Tensor& pages, Place at, i32 i, Columns& columns) {
-    const i32 head_dim = pages.last();
+    const bool keys = is_of(a.keys, columns.at - a.key_column);
+    Tensor pages = a.values;
+    if (keys) pages = a.keys;
+    const i32 i = columns.at - (keys ? a.key_column : a.value_column), head_dim = pages.last();
+    if (!keys && !(a.values.exists() && is_of(a.values, i))) return;
     if (i % 2 != 0 || head_dim % 2 != 0 || columns.count != 2)
       return columns.each([&](auto n, auto value) { put(block, pages, at, i + n.at, value); });
-    if (!is_of(pages, i)) return;
     store_two(block.row(pages, at.page, i / head_dim, at.slot).from(i % head_dim), columns.value[0],
               columns.value[1]);
   }
