@@ -1,6 +1,7 @@
 // flash_attention_backward as whole kernels on sm_90a. `Prepare` brings lse and delta into the form that copies can take. In
 // `Kernel` a CTA has 128 keys, each of two groups of four warps 64 of them, with dk and dv in registers; queries come 64 at a time.
-// A CTA with heads of more than 128 elements has 64 keys: both groups make all scores, and each half of the columns of dk and dv.
+// A CTA with heads of more than 128 elements has 64 keys: each group makes the scores of half of the queries, which both read on
+// chip, and half of the columns of dk and dv.
 //   s = k q^T, p = exp(s - lse), dp = v dy^T, dv += p dy, ds = p (dp - delta), dk += ds q, dq += ds^T k
 // Each group makes half of the columns of dq, which two threads add to memory by bulk copies, a step each in turn: one thread alone
 // takes longer than a step, since a release waits for all copies under way. CTAs add to dq of a step one after the other and
@@ -10,7 +11,7 @@
 // thread of a CTA walks the lists of its keys.
 // In loops on purpose: 1 fence: a CTA passes its turn at a step of dq to the next
 // In loops on purpose: 2 empty-l1: a CTA waits for its turn
-// Known: 24 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
+// Known: 20 spill: of the helper threads, and of products whose scores are bent; its times in bench/results have them
 namespace flash_attention_backward {
 
 #include "heddle/ops/flash_attention/attention_parts_kernel.sm90.cuh"
@@ -33,7 +34,7 @@ struct Kernel : Facts<Config> {
   using F::kKeys, F::kShares;
   static constexpr i32 kQueries = kStepQueries, kStages = kShares ? 1 : 2;
   static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
-  static constexpr i32 kPart = kHalf < 64 ? kHalf : 64;    // columns of dq that a group makes at a time
+  static constexpr i32 kOwn = kShares ? kQueries / 2 : kQueries;  // queries of a step whose scores a group makes
   static constexpr u32 kPlaces = kShares ? 1 : 2;          // on chip for dq of a step
   // Narrow keys and values lie in registers, too: products would read them from the chip as often as queries.
   static constexpr bool kHoldsKeys = kDim == 64 && !kBends;
@@ -44,8 +45,8 @@ struct Kernel : Facts<Config> {
   using Ring = SlotRing<kStages, kQueryBytes>;
   static_assert(kDim == 64 || kDim == 128 || kDim == 256);
 
-  using Helper = Role<128, kDim == 64 ? 40 : 24>;
-  using Multiplier = Role<256, kDim == 64 ? 232 : 240>;
+  using Helper = Role<128, kDim == 128 ? 24 : 40>;
+  using Multiplier = Role<256, kDim == 128 ? 240 : 232>;
   using All = Roles<Helper, Multiplier>;
   using Work = KeyWork<Config>;
 
@@ -249,12 +250,13 @@ struct Kernel : Facts<Config> {
     const Chip& chip;
     const FlashAttentionBackward& a;
     const u32 w = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
-    const u32 own_keys = kShares ? 0 : w, own_columns = kShares ? w : 0;  // halves of those of the CTA
+    // Halves of those of the CTA.
+    const u32 own_keys = kShares ? 0 : w, own_columns = kShares ? w : 0, own_queries = kShares ? w * kOwn : 0;
     const u32 row = thread / 32 * 16 + lane() / 4, column = lane() % 4 * 2;
     const float scale;
     i32 all_begin, all_end;  // queries that see all keys of the group
-    float dk[kColumns / 2], dv[kColumns / 2], s[kQueries / 2], dp[kQueries / 2];
-    u32 weights[kQueries / 16][4], ds[kQueries / 16][4];
+    float dk[kColumns / 2], dv[kColumns / 2], s[kOwn / 2], dp[kOwn / 2];
+    u32 weights[kOwn / 16][4], ds[kOwn / 16][4];
     u32 keys[kHoldsKeys ? kDim / 16 : 1][4], values[kHoldsKeys ? kDim / 16 : 1][4];
     typename Ring::Place place;
     u32 lap = 0;  // changes every second step where the rings have one slot
@@ -341,12 +343,12 @@ struct Kernel : Facts<Config> {
     }
     // s = k q^T or dp = v dy^T. `held`: the left operand, where it lies in registers
     template <i32 kCount>
-    void multiply(float (&sums)[kQueries / 2], arch::OnChip left, const u32 (&held)[kCount][4],
+    void multiply(float (&sums)[kOwn / 2], arch::OnChip left, const u32 (&held)[kCount][4],
                   arch::OnChip right) const {
-      const u64 a = arch::descriptor(left + own_keys * 8192), b = arch::descriptor(right);
+      const u64 a = arch::descriptor(left + own_keys * 8192), b = arch::descriptor(right + own_queries * 128);
       // The product writes them: what they held takes no registers until here.
 #pragma unroll
-      for (i32 i = 0; i < kQueries / 2; ++i) asm volatile("" : "=f"(sums[i])::"memory");
+      for (i32 i = 0; i < kOwn / 2; ++i) asm volatile("" : "=f"(sums[i])::"memory");
       arch::begin_products();
 #pragma unroll
       for (i32 c = 0; c < kDim / 16; ++c) {
@@ -359,25 +361,29 @@ struct Kernel : Facts<Config> {
       }
       arch::commit_products();
     }
-    // dv += p dy or dk += ds q
-    void add_products(float (&sums)[kColumns / 2], const u32 (&left)[kQueries / 16][4],
+    // dv += p dy or dk += ds q. The left operand lies in registers, or on chip where groups share it.
+    void add_products(float (&sums)[kColumns / 2], const u32 (&left)[kOwn / 16][4], arch::OnChip shared,
                       arch::OnChip right) const {
       const u32 from = own_columns * (kColumns / 64 * kQueries * 128);
-      const u64 b = arch::descriptor(right + from, kQueries * 128);
+      const u64 a = arch::descriptor(shared), b = arch::descriptor(right + from, kQueries * 128);
 #pragma unroll
       for (i32 c = 0; c < kQueries / 16; ++c)
-        arch::multiply<kTerms, kAlongN>(sums, left[c], b + c * 2048 / 16, true);
+        if constexpr (kShares)
+          arch::multiply<kTerms, kAlongK, kAlongN>(sums, a + c * 32 / 16, b + c * 2048 / 16, true);
+        else
+          arch::multiply<kTerms, kAlongN>(sums, left[c], b + c * 2048 / 16, true);
       arch::commit_products();
     }
-    static void keep(u32 (&values)[kQueries / 16][4]) {
+    static void keep(u32 (&values)[kOwn / 16][4]) {
 #pragma unroll
-      for (i32 c = 0; c < kQueries / 16; ++c) arch::keep(values[c]);
+      for (i32 c = 0; c < kOwn / 16; ++c) arch::keep(values[c]);
     }
 
     // Queries from `first` on, in the sequence.
     void take_step(i32 head, i32 first) {
-      const u32 turn = turn_of_step();
       const arch::OnChip queries = chip.query_ring.slot(place), given = chip.given_ring.slot(place);
+      const arch::OnChip shared_weights = chip.scores,
+                         shared_ds = chip.scores + (kShares ? 1 : turn_of_step()) * kScoreBytes;
       chip.query_ring.wait(place);
       multiply(s, chip.keys, keys, queries);
       chip.given_ring.wait(place);
@@ -385,36 +391,41 @@ struct Kernel : Facts<Config> {
       arch::wait_products<1>();
       arch::keep(s);
       to_weights(head, first);
+      if constexpr (kShares) share(weights, shared_weights);
       arch::keep(dv), keep(weights);
       arch::begin_products();
-      add_products(dv, weights, given);
+      add_products(dv, weights, shared_weights, given);
       arch::wait_products<1>();
       arch::keep(dp);
       to_gradients();
-      share_gradients(turn);
-      float dq[kPart / 2];
+      share(ds, shared_ds);
+      float dq[kHalf / 2];
       arch::keep(dq), arch::keep(dk), keep(ds);
       arch::begin_products();
-      multiply_dq<0>(dq, turn);
-      add_products(dk, ds, queries);
+      const auto end_dk = [&] {
+        arch::keep(dk), keep(ds);
+        if (speaks()) chip.query_ring.release(place);
+      };
+      // Where the ring of queries has one slot, dk comes first, so that the next queries are under way early.
+      if constexpr (kShares) add_products(dk, ds, shared_ds, queries);
+      multiply_dq(dq, shared_ds);
+      if constexpr (!kShares) add_products(dk, ds, shared_ds, queries);
       arch::wait_products<2>();
       arch::keep(dv), keep(weights);
       if (speaks()) chip.given_ring.release(place);
       arch::wait_products<1>();
+      Listed listed;  // a slot that is released may have another step
+      if constexpr (kHasLists) listed = chip.listed(place.slot).load();
+      if constexpr (kShares) {
+        end_dk();
+        arch::wait_products<0>();
+      }
       arch::keep(dq);
-      hand_over<0>(dq);
-      if constexpr (kShares) {
-        arch::keep(dq);
-        arch::begin_products();
-        multiply_dq<1>(dq, turn);
+      hand_over(dq, listed);
+      if constexpr (!kShares) {
+        arch::wait_products<0>();
+        end_dk();
       }
-      arch::wait_products<0>();
-      arch::keep(dk), keep(ds);
-      if constexpr (kShares) {
-        arch::keep(dq);
-        hand_over<1>(dq);
-      }
-      if (speaks()) chip.query_ring.release(place);
     }
 
     static float2 load_pair(arch::OnChip at) {
@@ -424,26 +435,26 @@ struct Kernel : Facts<Config> {
     }
     // s becomes p, and then p times the slope of the cap.
     void to_weights(i32 head, i32 first) {
-      u32 slope[Config::kSoftcap ? kQueries / 4 : 1];  // pairs of f16
+      u32 slope[Config::kSoftcap ? kOwn / 4 : 1];  // pairs of f16
       if constexpr (kBends) bend(head, first, slope);
       const float exponent = kBends ? kLog2E : scale * kLog2E;
 #pragma unroll
-      for (i32 j = 0; j < kQueries / 8; ++j) {
-        const float2 lse = load_pair(chip.lse(place.slot) + (8 * j + column) * 4);
+      for (i32 j = 0; j < kOwn / 8; ++j) {
+        const float2 lse = load_pair(chip.lse(place.slot) + (own_queries + 8 * j + column) * 4);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c)
           s[4 * j + c] = arch::exp2(__fmaf_rn(s[4 * j + c], exponent, -(c % 2 == 0 ? lse.x : lse.y)));
       }
       if (first < all_begin || first + kQueries > all_end) mask(first);
 #pragma unroll
-      for (i32 j = 0; j < kQueries / 4; ++j) weights[j / 4][j % 4] = pack_pair<kType>(s[2 * j], s[2 * j + 1]);
+      for (i32 j = 0; j < kOwn / 4; ++j) weights[j / 4][j % 4] = pack_pair<kType>(s[2 * j], s[2 * j + 1]);
       if constexpr (Config::kSoftcap) {
 #pragma unroll
-        for (i32 j = 0; j < kQueries / 2; ++j) s[j] *= arch::from_f16(u16(slope[j / 2] >> (j % 2 * 16)));
+        for (i32 j = 0; j < kOwn / 2; ++j) s[j] *= arch::from_f16(u16(slope[j / 2] >> (j % 2 * 16)));
       }
     }
     // The query of score j in a step from `first` on.
-    i32 query_of(i32 first, i32 j) const { return first + j / 4 * 8 + i32(column) + j % 2; }
+    i32 query_of(i32 first, i32 j) const { return first + i32(own_queries + column) + j / 4 * 8 + j % 2; }
     void mask(i32 first) {
       const Work work = chip.shared_work().load();
       const AttentionMask all = attention_mask(a, work.tile.sequence);
@@ -454,7 +465,7 @@ struct Kernel : Facts<Config> {
         seen[r] = key < all.keys ? all.queries_of(key) : AttentionRange{0, 0};
       }
 #pragma unroll
-      for (i32 j = 0; j < kQueries / 2; ++j) {
+      for (i32 j = 0; j < kOwn / 2; ++j) {
         const AttentionRange& range = seen[j / 2 % 2];
         const i32 query = query_of(first, j);
         if (query < range.begin || query >= range.end) s[j] = 0;
@@ -476,7 +487,7 @@ struct Kernel : Facts<Config> {
                               (a.bias.size[1] == 1 ? 0 : head) * a.bias.stride[1]) *
                                  size_of(F::kTypes.bias.dtype);
 #pragma unroll
-      for (i32 j = 0; j < kQueries / 2; ++j) {
+      for (i32 j = 0; j < kOwn / 2; ++j) {
         float x = s[j];
         if constexpr (Config::kSoftcap) {  // tanh x = 1 - 2 / (e^2x + 1)
           const float t = 1 - 2 * arch::reciprocal(arch::exp2(x * inward) + 1);
@@ -497,52 +508,46 @@ struct Kernel : Facts<Config> {
 
     void to_gradients() {
 #pragma unroll
-      for (i32 j = 0; j < kQueries / 8; ++j) {
-        const float2 delta = load_pair(chip.delta(place.slot) + (8 * j + column) * 4);
+      for (i32 j = 0; j < kOwn / 8; ++j) {
+        const float2 delta = load_pair(chip.delta(place.slot) + (own_queries + 8 * j + column) * 4);
 #pragma unroll
         for (i32 c = 0; c < 4; ++c)
           dp[4 * j + c] = s[4 * j + c] * (dp[4 * j + c] - (c % 2 == 0 ? delta.x : delta.y));
       }
 #pragma unroll
-      for (i32 j = 0; j < kQueries / 4; ++j) ds[j / 4][j % 4] = pack_pair<kType>(dp[2 * j], dp[2 * j + 1]);
+      for (i32 j = 0; j < kOwn / 4; ++j) ds[j / 4][j % 4] = pack_pair<kType>(dp[2 * j], dp[2 * j + 1]);
     }
-    // ds [keys, queries] on chip, in rows of 128 bytes whose words are permuted by the row.
-    void share_gradients(u32 turn) {
-      const arch::OnChip to =
-          chip.scores + turn * kScoreBytes + (own_keys * 64 + thread / 32 * 16 + lane() % 16) * 128;
+    // The group's part of [keys, queries] on chip, in rows of 128 bytes whose words are permuted by the row.
+    void share(const u32 (&values)[kOwn / 16][4], arch::OnChip place) const {
+      const arch::OnChip to = place + (own_keys * 64 + thread / 32 * 16 + lane() % 16) * 128;
 #pragma unroll
-      for (u32 c = 0; c < kQueries / 16; ++c)
-        if (!kShares || c % 2 == w)
-          arch::store_matrices(to + ((2 * c + lane() / 16) ^ (lane() % 8)) * 16, ds[c][0], ds[c][1], ds[c][2],
-                               ds[c][3]);
+      for (u32 c = 0; c < kOwn / 16; ++c)
+        arch::store_matrices(to + ((own_queries / 8 + 2 * c + lane() / 16) ^ (lane() % 8)) * 16, values[c][0],
+                             values[c][1], values[c][2], values[c][3]);
       arch::show_to_copies();
       asm volatile("bar.sync 1, 256;" ::: "memory");
     }
-    // dq = ds^T k, of which this group has half of the columns, or a part of them at a time.
-    template <i32 kNumber>
-    void multiply_dq(float (&dq)[kPart / 2], u32 turn) {
-      const u32 number = w * (kHalf / kPart) + kNumber;  // among all parts; 64 columns lie together
-      const u64 left = arch::descriptor(chip.scores + turn * kScoreBytes);
-      const u64 right = arch::descriptor(chip.keys + number * (kPart == 64 ? kKeys * 128 : 64));
+    // dq = ds^T k, of which this group has half of the columns.
+    void multiply_dq(float (&dq)[kHalf / 2], arch::OnChip shared_ds) const {
+      const u64 left = arch::descriptor(shared_ds);
+      const u64 right = arch::descriptor(chip.keys + w * (kHalf < 64 ? 64 : kHalf / 64 * kKeys * 128), kKeys * 128);
 #pragma unroll
       for (i32 c = 0; c < kKeys / 16; ++c)
         arch::multiply<kTerms, kAlongN, kAlongN>(dq, left + c * 2048 / 16, right + c * 2048 / 16, c > 0);
       arch::commit_products();
     }
-    template <i32 kNumber>
-    void hand_over(const float (&dq)[kPart / 2]) {
-      if constexpr (kNumber == 0) wait_for_place();
-      const arch::OnChip to = chip.dq + turn_of_step() % kPlaces * kDqBytes + w * kHalfBytes +
-                              kNumber * (kPart / 8 * 2048) + thread * 16;
+    void hand_over(const float (&dq)[kHalf / 2], const Listed& listed) {
+      wait_for_place();
+      const arch::OnChip to =
+          chip.dq + turn_of_step() % kPlaces * kDqBytes + w * kHalfBytes + thread * 16;
 #pragma unroll
-      for (i32 j = 0; j < kPart / 8; ++j)
+      for (i32 j = 0; j < kHalf / 8; ++j)
         asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"((to + j * 2048).at), "f"(dq[4 * j]),
                      "f"(dq[4 * j + 1]), "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3])
                      : "memory");
-      if constexpr (kNumber + 1 < kHalf / kPart) return;
       arch::show_to_copies();
       if constexpr (kHasLists)
-        say(chip.listed(place.slot).load());
+        say(listed);
       else
         arch::arrive(chip.dq_full + 8 * turn_of_step());
     }
