@@ -17,10 +17,10 @@ struct Shape {
 };
 
 // The default is the first of those with the least room for a row. Those with more than four times as much are no choice.
-constexpr Shape kRowShapes[] = {{128, 32, 1},  {128, 32, 2},    {128, 32, 4},   {128, 128, 1},
-                                {128, 128, 2}, {256, 256, 1},   {256, 256, 2},  {128, 128, 4},
-                                {512, 512, 1}, {256, 256, 4},   {512, 512, 2},  {1024, 1024, 1},
-                                {512, 512, 4}, {1024, 1024, 2}, {1024, 1024, 4}};
+constexpr Shape kRowShapes[] = {
+    {128, 8, 1},   {128, 16, 1},    {128, 32, 1},  {128, 32, 2},    {128, 32, 4},   {128, 128, 1},
+    {128, 128, 2}, {256, 256, 1},   {256, 256, 2}, {128, 128, 4},   {512, 512, 1},  {256, 256, 4},
+    {512, 512, 2}, {1024, 1024, 1}, {512, 512, 4}, {1024, 1024, 2}, {1024, 1024, 4}};
 constexpr Shape kPassShapes[] = {
     {512, 512, 4}, {256, 256, 4}, {512, 512, 2}, {1024, 1024, 2}, {1024, 1024, 4}};
 constexpr Shape kElementShapes[] = {
@@ -29,6 +29,7 @@ constexpr Shape kFewShapes[] = {{128, 128, 1}, {256, 256, 1}, {256, 256, 2}};
 constexpr Shape kTileShapes[] = {{128, 128, 0}, {128, 64, 0}, {64, 128, 0}, {64, 64, 0}};  // rows, columns
 constexpr Shape kFewTileShapes[] = {{64, 64, 0}, {128, 64, 0}, {64, 128, 0}};
 constexpr Shape kSquareShapes[] = {{128, 128, 0}};
+constexpr Shape kElementTileShapes[] = {{64, 64, 0}};
 constexpr i32 kClusterThreads = 512;
 constexpr i64 kSliceBytes = 64 << 10;  // a CTA has of a row by default: a multiprocessor has three
 constexpr i64 kExchangeBytes = 128;    // before it
@@ -158,6 +159,8 @@ std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
       return kPassShapes;
     case RowForm::kSquares:
       return kSquareShapes;
+    case RowForm::kElementTiles:
+      return kElementTileShapes;
     case RowForm::kTiles:
       return few ? std::span<const Shape>(kFewTileShapes) : kTileShapes;
     default:
@@ -167,7 +170,7 @@ std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
 
 // True for forms whose CTAs have tiles of rows and columns.
 bool has_tiles(RowForm form) {
-  return form == RowForm::kTiles || form == RowForm::kSquares;
+  return form == RowForm::kTiles || form == RowForm::kSquares || form == RowForm::kElementTiles;
 }
 
 OpConfig config_of(RowForm form, const Shape& shape) {
@@ -228,7 +231,7 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
 }
 
 std::string misfit(const RowWork& work, const KernelTarget& target) {
-  if (!work.misfit.empty()) return work.misfit;
+  if (!work.misfit.empty() || work.form == RowForm::kElementTiles) return work.misfit;
   const i32 columns = first_of(work).last();
   if (columns % 8 != 0) return fmt::format("a row has {} elements, not a multiple of 8", columns);
   for (const Tensor* tensor : work.matrices) {
@@ -298,7 +301,10 @@ KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig&
   const i64 grid = grid_of(work, config);
   if (grid > kMostCtas)
     made.why_not = fmt::format("it would have {} CTAs; a launch takes {}", grid, kMostCtas);
-  KernelLaunch launch{.name = is_long(work) ? "LongKernel" : "Kernel", .grid = u32(grid)};
+  KernelLaunch launch{.name = is_long(work)                         ? "LongKernel"
+                              : work.form == RowForm::kElementTiles ? "ElementKernel"
+                                                                    : "Kernel",
+                      .grid = u32(grid)};
   if (config.contains("cluster")) launch.cluster = u32(config.at("cluster"));
   if (work.form == RowForm::kParts) {
     const i64 threads = config.at("threads");

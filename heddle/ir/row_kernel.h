@@ -18,6 +18,7 @@ enum class RowForm : u8 {
   kStretches,  // stretches of rows, which stay rows
   kTiles,      // tiles of rows and columns, of elements of 16 bits
   kSquares,    // squares of 128 rows and columns, of elements of 16 bits
+  kElementTiles,  // squares of 64 rows and columns, of elements of 16 or 32 bits, wherever rows begin (ElementKernel)
 };
 
 struct RowWork {

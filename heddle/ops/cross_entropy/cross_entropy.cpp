@@ -46,7 +46,7 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<CrossEntropy>(args);
-  return {.form = RowForm::kPasses, .matrices = {&a.logits}};
+  return {.form = a.logits.last() <= kShortRow ? RowForm::kRows : RowForm::kPasses, .matrices = {&a.logits}};
 }
 
 }  // namespace

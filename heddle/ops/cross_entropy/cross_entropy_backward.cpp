@@ -46,7 +46,9 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<CrossEntropyBackward>(args);
-  return {.form = RowForm::kStretches, .matrices = {&a.logits, &a.dlogits}, .adds_up = false};
+  return {.form = a.logits.last() <= kShortRow ? RowForm::kRows : RowForm::kStretches,
+          .matrices = {&a.logits, &a.dlogits},
+          .adds_up = false};
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// dlogits of stretches of rows, each element from its own logit.
+// dlogits of short rows in registers, or of stretches of rows: each element from its own logit.
 namespace cross_entropy_backward {
 
 #include "heddle/ops/cross_entropy/target.cuh"
 
 struct KernelConfig {
-  static constexpr u32 kThreads = 256;
+  static constexpr u32 kThreads = 256, kRowThreads = 0;  // 0: stretches
   static constexpr i32 kWords = 2;
 };
 
@@ -43,25 +43,36 @@ struct Kernel {
   // The logits are on their way while the row's facts are loaded.
   template <bool kCapped>
   static void run_row(const CrossEntropyBackward& a) {
-    const Stretch stretch = Stretch::of_row(kWords * kThreads, a.logits);
-    const i32 row = stretch.row;
-    Row r;
-    stretch.walk<kThreads, kWords>(
-        [&](i64 at) {
-          Eight<kIn> value;
-          value.load(row_of(a.logits, row), at);
-          return value;
-        },
-        [&] { r = row_of_loss(a, row); },
-        [&](i64 at, const Eight<kIn>& value) {
-          const i32 target = r.column - i32(8 * at);
-          Eight<kOut>::of([&](i32 i) {
-            const float z = kCapped ? capped(value.get(i), a.softcap) : value.get(i);
-            const float dz =
-                fma(arch::exp2((z - r.lse) * kLog2E), r.of_p, -r.less) - (i == target ? r.own : 0.0f);
-            return kCapped ? dz * slope_of_cap(z, a.softcap) : dz;
-          }).store(row_of(a.dlogits, row), at);
-        });
+    if constexpr (Config::kRowThreads > 0) {
+      using Team = RowTeam<kThreads, Config::kRowThreads>;
+      const i32 row = Team::row(), eights = Team::eights(a.logits);
+      if (eights == 0) return;
+      Eight<kIn> values[kWords];
+      Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(row_of(a.logits, row), at); });
+      const Row r = row_of_loss(a, row);
+      Team::template each<kWords>(eights, [&](i32 n, i32 at) { store<kCapped>(a, row, r, at, values[n]); });
+    } else {
+      const Stretch stretch = Stretch::of_row(kWords * kThreads, a.logits);
+      const i32 row = stretch.row;
+      Row r;
+      stretch.walk<kThreads, kWords>(
+          [&](i64 at) {
+            Eight<kIn> value;
+            value.load(row_of(a.logits, row), at);
+            return value;
+          },
+          [&] { r = row_of_loss(a, row); },
+          [&](i64 at, const Eight<kIn>& value) { store<kCapped>(a, row, r, at, value); });
+    }
+  }
+  template <bool kCapped>
+  static void store(const CrossEntropyBackward& a, i32 row, const Row& r, i64 at, const Eight<kIn>& value) {
+    const i32 target = r.column - i32(8 * at);
+    Eight<kOut>::of([&](i32 i) {
+      const float z = kCapped ? capped(value.get(i), a.softcap) : value.get(i);
+      const float dz = fma(arch::exp2((z - r.lse) * kLog2E), r.of_p, -r.less) - (i == target ? r.own : 0.0f);
+      return kCapped ? dz * slope_of_cap(z, a.softcap) : dz;
+    }).store(row_of(a.dlogits, row), at);
   }
 
   struct Words {

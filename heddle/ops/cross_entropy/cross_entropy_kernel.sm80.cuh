@@ -4,7 +4,7 @@ namespace cross_entropy {
 #include "heddle/ops/cross_entropy/target.cuh"
 
 struct KernelConfig {
-  static constexpr u32 kThreads = 512;
+  static constexpr u32 kThreads = 512, kRowThreads = 512;
   static constexpr i32 kWords = 4;
 };
 
@@ -13,10 +13,11 @@ struct Kernel {
   static constexpr u32 kThreads = Config::kThreads;
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().logits.dtype;
-  using Team = RowTeam<kThreads, kThreads>;
+  static constexpr u32 kRowThreads = Config::kRowThreads < kThreads ? Config::kRowThreads : kThreads;
+  using Team = RowTeam<kThreads, kRowThreads>;
 
   static void run(const CrossEntropy& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), columns = a.logits.size[1], eights = columns / 8;
+    const i32 row = Team::row(), columns = a.logits.size[1], eights = Team::eights(a.logits);
     const u8* const x = row_of(a.logits, row);
     Softsum all;
     float sum = 0;
@@ -28,7 +29,7 @@ struct Kernel {
       sum += total;
     };
 #pragma unroll 1
-    for (i32 begin = 0; begin < eights; begin += kWords * i32(kThreads)) {
+    for (i32 begin = 0; begin < eights; begin += kWords * i32(kRowThreads)) {
       Eight<kIn> values[kWords];
       Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { values[n].load(x, begin + at); });
       Team::template each<kWords>(eights - begin, [&](i32 n, i32) {
@@ -44,7 +45,7 @@ struct Kernel {
     }
     all.join<Team>();
     if (a.label_smoothing != 0.0f) sum = Team::reduce(Sum(), sum);
-    if (threadIdx.x > 0) return;
+    if (Team::thread() > 0 || eights == 0) return;
     const i32* words = reinterpret_cast<const i32*>(a.target.data);
     const Target target =
         target_of(Words{words}, Config::types().target.dtype == DType::kI64, row, columns, a.ignore_index);

@@ -23,6 +23,9 @@ void require_classes(const char* op, const Args& a) {
   require(a.softcap >= 0, "[{}] softcap = {}; must be 0, which is none, or above", op, a.softcap);
 }
 
+// Rows of so many columns at most are in the registers of a part of a CTA.
+constexpr i32 kShortRow = 8192;
+
 // Capped logits and targets.
 struct ClassRows {
   std::vector<double> z, target;

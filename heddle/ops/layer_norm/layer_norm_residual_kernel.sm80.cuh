@@ -17,8 +17,7 @@ struct Kernel {
   using Team = RowTeam<kThreads, Config::kRowThreads>;
 
   static void run(const LayerNormResidual& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = a.x.size[1] / 8;
-    if (row >= a.x.size[0]) return;
+    const i32 row = Team::row(), eights = Team::eights(a.x);
     Eight<kIn> values[kWords];
     Eight<kResidual> residual[kWords];
     Eight<kSum> sums[kWords];

@@ -17,8 +17,7 @@ struct Kernel {
   using Team = RowTeam<kThreads, Config::kRowThreads>;
 
   static void run(const Quantize& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = a.x.size[1] / 8;
-    if (row >= a.x.size[0]) return;
+    const i32 row = Team::row(), eights = Team::eights(a.x);
     Eight<kIn> values[kWords];
     float most[kWords] = {};
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(row_of(a.x, row), at); });
@@ -34,12 +33,13 @@ struct Kernel {
       all = Team::reduce(Max(), all);
 #pragma unroll
       for (i32 n = 0; n < kWords; ++n) most[n] = all;
-      if (Team::thread() == 0) scales[0] = scale_for(all, kCode);
+      if (Team::thread() == 0 && eights > 0) scales[0] = scale_for(all, kCode);
     } else {
 #pragma unroll
       for (i32 n = 0; n < kWords; ++n)
 #pragma unroll
-        for (i32 bits = 8; bits > 0; bits /= 2) most[n] = fmaxf(most[n], __shfl_xor_sync(~0u, most[n], bits));
+        for (i32 bits = Team::kLanes < 16 ? Team::kLanes / 2 : 8; bits > 0; bits /= 2)
+          most[n] = fmaxf(most[n], __shfl_xor_sync(~0u, most[n], bits));
     }
     Team::template each<kWords>(eights, [&](i32 n, i32 at) {
       const float scale = scale_for(most[n], kCode);

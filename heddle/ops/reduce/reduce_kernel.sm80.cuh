@@ -87,8 +87,7 @@ struct Kernel : Types<Config> {
   using Team = RowTeam<kThreads, kRowThreads>;
 
   static void run(const Reduce& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = a.x.size[1] / 8;
-    if (row >= a.x.size[0]) return;
+    const i32 row = Team::row(), eights = Team::eights(a.x);
     const u8* const x = row_of(a.x, row);
     float mine = identity(Op());
 #pragma unroll 1
@@ -107,7 +106,7 @@ struct Kernel : Types<Config> {
       });
     }
     const float all = Team::reduce(Op(), mine);
-    if (Team::thread() == 0) T::store(a, row, all);
+    if (Team::thread() == 0 && eights > 0) T::store(a, row, all);
   }
 };
 

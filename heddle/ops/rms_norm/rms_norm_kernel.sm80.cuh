@@ -15,8 +15,7 @@ struct Kernel {
   using Team = RowTeam<kThreads, Config::kRowThreads>;
 
   static void run(const RmsNorm& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = a.x.size[1] / 8;
-    if (row >= a.x.size[0]) return;
+    const i32 row = Team::row(), eights = Team::eights(a.x);
     Eight<kIn> values[kWords];
     Eight<kWeight> weights[kWords];
     Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(row_of(a.x, row), at); });

@@ -31,8 +31,7 @@ struct Kernel : Types<Config> {
   using Team = RowTeam<kThreads, Config::kRowThreads>;
 
   static void run(const SoftmaxBackward& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = a.y.size[1] / 8;
-    if (row >= a.y.size[0]) return;
+    const i32 row = Team::row(), eights = Team::eights(a.y);
     Eight<kY> y[kWords];
     Eight<kDy> dy[kWords];
     Team::template each<kWords>(

@@ -15,8 +15,7 @@ struct Kernel {
   using Team = RowTeam<kThreads, Config::kRowThreads>;
 
   static void run(const Softmax& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = a.x.size[1] / 8;
-    if (row >= a.x.size[0]) return;
+    const i32 row = Team::row(), eights = Team::eights(a.x);
     const u8* const x = row_of(a.x, row);
     u8* const y = row_of(a.y, row);
     Eight<kIn> values[kWords];

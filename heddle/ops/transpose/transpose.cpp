@@ -1,5 +1,7 @@
 #include "heddle/ops/transpose/transpose.h"
 
+#include <fmt/format.h>
+
 #include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
@@ -32,9 +34,19 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+// True where rows of 16-bit elements are whole words of 16 bytes.
+bool has_words(const Tensor& rows) {
+  return size_of(rows.dtype) == 2 && rows.last() % 8 == 0 && rows.stride[0] % 8 == 0;
+}
+
 RowWork row_work(const std::byte* args) {
   const auto& a = as<Transpose>(args);
-  return {.form = RowForm::kTiles, .matrices = {&a.x, &a.y}, .adds_up = false};
+  const bool words = is_wide_float(a.x.dtype) && has_words(a.x) && has_words(a.y);
+  RowWork work{
+      .form = words ? RowForm::kTiles : RowForm::kElementTiles, .matrices = {&a.x, &a.y}, .adds_up = false};
+  if (a.y.dtype != a.x.dtype)
+    work.misfit = fmt::format("x is {} and y {}; must be of one dtype", name(a.x.dtype), name(a.y.dtype));
+  return work;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace heddle {
 
 std::vector<Case> transpose_cases() {
   std::vector<Case> cases;
-  for (auto [m, n] : {std::pair{1, 1}, {1, 70}, {70, 1}, {5, 37}, {130, 67}}) {
+  for (auto [m, n] : {std::pair{1, 1}, {1, 70}, {70, 1}, {5, 37}, {130, 67}, {72, 136}}) {
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16, DType::kI32})
       cases.push_back(make_case(Transpose{.x = input(type, {m, n})}, 0));  // moved, never rounded
     cases.push_back(make_case(Transpose{.x = input(DType::kF32, {m, n}), .y = input(DType::kBf16, {n, m})},

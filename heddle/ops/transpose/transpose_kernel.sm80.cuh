@@ -1,5 +1,6 @@
-// A transposition of elements of 16 bits in tiles on chip, with words of 16 bytes on both sides. ldmatrix turns blocks of 8 x 8, then
-// four lanes exchange words so that each has 16 neighbouring bytes of y.
+// A transposition in tiles on chip. Where rows are words of 16 bytes on both sides, ldmatrix turns blocks of 8 x 8 elements of 16 bits,
+// then four lanes exchange words so that each has 16 neighbouring bytes of y. Elsewhere a thread has an element of 32 bits at a
+// time, or a pair of 16.
 namespace transpose {
 
 struct KernelConfig {
@@ -61,6 +62,94 @@ struct Kernel {
       for (i32 i = 0; i < 4; ++i) mine[i] = other == i ? taken : step == 0 ? taken : mine[i];
     }
     return {mine[0], mine[1], mine[2], mine[3]};
+  }
+};
+
+// Tiles of 64 x 64 elements of 16 or 32 bits, whose rows begin anywhere.
+template <class Config>
+struct ElementKernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kSide = 64, kSize = size_of(Config::types().x.dtype), kWarps = kThreads / 32;
+  static_assert(kSize == 2 || kSize == 4);
+
+  static void run(const Transpose& a, const TensorMap*, u8*) {
+    const i32 wide = (a.x.size[1] + kSide - 1) / kSide;
+    const i32 r0 = i32(blockIdx.x) / wide * kSide, c0 = i32(blockIdx.x) % wide * kSide;
+    if constexpr (kSize == 4)
+      turn_words(a, r0, c0);
+    else
+      turn_pairs(a, r0, c0);
+  }
+
+ private:
+  static i32 lane() { return i32(threadIdx.x % 32); }
+  static i32 warp() { return i32(threadIdx.x / 32); }
+
+  // A line of the tile is one word longer than a row, so that neither side meets a bank twice.
+  static void turn_words(const Transpose& a, i32 r0, i32 c0) {
+    __shared__ u32 tile[kSide][kSide + 1];
+    u32 words[kSide / kWarps][2];
+#pragma unroll
+    for (i32 i = 0; i < kSide / kWarps; ++i)
+#pragma unroll
+      for (i32 j = 0; j < 2; ++j) {
+        const i32 r = r0 + warp() + i * kWarps, c = c0 + lane() + j * 32;
+        words[i][j] = 0;
+        if (r < a.x.size[0] && c < a.x.size[1]) words[i][j] = reinterpret_cast<const u32*>(row_of(a.x, r))[c];
+      }
+#pragma unroll
+    for (i32 i = 0; i < kSide / kWarps; ++i)
+#pragma unroll
+      for (i32 j = 0; j < 2; ++j) tile[warp() + i * kWarps][lane() + j * 32] = words[i][j];
+    __syncthreads();
+#pragma unroll
+    for (i32 i = 0; i < kSide / kWarps; ++i)
+#pragma unroll
+      for (i32 j = 0; j < 2; ++j) {
+        const i32 c = warp() + i * kWarps, r = lane() + j * 32;
+        if (r0 + r < a.x.size[0] && c0 + c < a.x.size[1])
+          reinterpret_cast<u32*>(row_of(a.y, c0 + c))[r0 + r] = tile[r][c];
+      }
+  }
+
+  // Even rows of the tile come before odd ones: lanes then read pairs of rows from different banks.
+  static i32 line_of(i32 r) { return r / 2 + r % 2 * (kSide / 2); }
+  static void turn_pairs(const Transpose& a, i32 r0, i32 c0) {
+    constexpr i32 kPairs = kSide / 2;
+    __shared__ u32 tile[kSide][kPairs + 1];
+    u32 pairs[kSide / kWarps];
+#pragma unroll
+    for (i32 i = 0; i < kSide / kWarps; ++i) {
+      const i32 r = r0 + warp() + i * kWarps;
+      pairs[i] = r < a.x.size[0] ? load_pair(a.x, r, c0 + 2 * lane()) : 0;
+    }
+#pragma unroll
+    for (i32 i = 0; i < kSide / kWarps; ++i) tile[line_of(warp() + i * kWarps)][lane()] = pairs[i];
+    __syncthreads();
+#pragma unroll
+    for (i32 i = 0; i < kPairs / kWarps; ++i) {
+      const i32 pair = warp() + i * kWarps, c = c0 + 2 * pair, r = r0 + 2 * lane();
+      const u32 first = tile[line_of(2 * lane())][pair], second = tile[line_of(2 * lane() + 1)][pair];
+      store_pair(a.y, c, r, (first & 0xffff) | second << 16);
+      store_pair(a.y, c + 1, r, first >> 16 | (second & 0xffff0000));
+    }
+  }
+  // Elements `at`, which is even, and the next one of a row.
+  static u32 load_pair(const Tensor& matrix, i32 row, i32 at) {
+    const u16* const from = reinterpret_cast<const u16*>(row_of(matrix, row)) + at;
+    const i32 count = matrix.size[1] - at;
+    if (count >= 2 && matrix.stride[0] % 2 == 0) return *reinterpret_cast<const u32*>(from);
+    return (count > 0 ? u32(from[0]) : 0) | (count > 1 ? u32(from[1]) << 16 : 0);
+  }
+  static void store_pair(const Tensor& matrix, i32 row, i32 at, u32 pair) {
+    u16* const to = reinterpret_cast<u16*>(row_of(matrix, row)) + at;
+    const i32 count = row < matrix.size[0] ? matrix.size[1] - at : 0;
+    if (count >= 2 && matrix.stride[0] % 2 == 0) {
+      *reinterpret_cast<u32*>(to) = pair;
+    } else {
+      if (count > 0) to[0] = u16(pair);
+      if (count > 1) to[1] = u16(pair >> 16);
+    }
   }
 };
 

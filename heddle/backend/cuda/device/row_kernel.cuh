@@ -74,19 +74,22 @@ struct ThisCta {
   static float of_lane_across(float value, u32 bits) { return __shfl_xor_sync(~0u, value, bits); }
 };
 
-// The threads that have a row together: a warp, all of a CTA, or those of the kCluster CTAs of a cluster. A CTA has kThreads /
-// kRowThreads rows, or a part of one.
+// The threads that have a row together: a part of a warp, a warp, all of a CTA, or those of the kCluster CTAs of a cluster. A CTA has
+// kThreads / kRowThreads rows, or a part of one.
 template <u32 kThreads, u32 kRowThreads, i32 kCluster = 1>
 struct RowTeam {
-  static_assert(kRowThreads == 32 || kRowThreads == kThreads);
+  static_assert(kRowThreads == 8 || kRowThreads == 16 || kRowThreads == 32 || kRowThreads == kThreads);
   static_assert(kCluster == 1 || kRowThreads == kThreads);
-  static constexpr u32 kWarps = kRowThreads / 32, kAll = kWarps * kCluster;
+  static constexpr i32 kLanes = kRowThreads < 32 ? kRowThreads : 32;  // of a warp
+  static constexpr u32 kWarps = (kRowThreads + 31) / 32, kAll = kWarps * kCluster;
   static constexpr i32 kMostCount = 4;  // values that a cluster reduces at once
   // Dynamic shared memory that a cluster's team needs, from the beginning on (ir/row_kernel.cpp).
   static constexpr u32 kRoomBytes = kCluster == 1 ? 0 : 128 + 2 * kMostCount * kAll * 4;
 
   static i32 thread() { return i32(threadIdx.x % kRowThreads); }
   static i32 row() { return i32(blockIdx.x * (kThreads / kRowThreads) + threadIdx.x / kRowThreads); }
+  // How many eights the team's row has: none past the last row, where other teams of the warp may have one.
+  static i32 eights(const Tensor& matrix) { return row() < matrix.size[0] ? matrix.size[1] / 8 : 0; }
   // Makes a team of a cluster ready for reduce(): all of its CTAs run, and their barriers count.
   static void meet() {
     if constexpr (kCluster > 1) {
@@ -101,7 +104,8 @@ struct RowTeam {
   template <class Op>
   static float over_warp(Op op, float mine) {
 #pragma unroll
-    for (i32 bits = 16; bits > 0; bits /= 2) mine = combine(op, mine, __shfl_xor_sync(~0u, mine, bits));
+    for (i32 bits = kLanes / 2; bits > 0; bits /= 2)
+      mine = combine(op, mine, __shfl_xor_sync(~0u, mine, bits));
     return mine;
   }
   // Reduces kCount values of all threads at once. Calls that follow each other take turns, in a cluster from 0 on.
