@@ -42,7 +42,26 @@ const Tensor& first_of(const RowWork& work) {
   return *work.matrices.front();
 }
 i32 eights_of(const RowWork& work) {
-  return first_of(work).last() / 8;
+  return i32(ceil_div(first_of(work).last(), 8));
+}
+
+bool is_dense(const Tensor& tensor) {
+  return tensor.rank < 2 || tensor.size[0] == 1 || tensor.stride[0] == tensor.last();
+}
+// True if rows lie end to end, and all of them together are words of 16 bytes.
+bool is_flat(const RowWork& work) {
+  const Tensor& first = first_of(work);
+  return work.form == RowForm::kElements && work.row_units == 0 &&
+         i64(first.size[0]) * first.last() % 8 == 0 &&
+         std::ranges::all_of(work.matrices, [](const Tensor* t) { return is_dense(*t); });
+}
+// True where a row begins or ends inside of a word of 16 bytes, and the kernel takes that.
+bool is_loose(const RowWork& work) {
+  const auto whole = [](const Tensor* t) {
+    return t->rank == 0 ||
+           (t->last() % 8 == 0 && (t->rank == 1 || t->stride[0] * size_of(t->dtype) % 16 == 0));
+  };
+  return work.takes_loose && !std::ranges::all_of(work.matrices, whole);
 }
 
 // Bytes of the widest element.
@@ -233,13 +252,15 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
 std::string misfit(const RowWork& work, const KernelTarget& target) {
   if (!work.misfit.empty() || work.form == RowForm::kElementTiles) return work.misfit;
   const i32 columns = first_of(work).last();
-  if (columns % 8 != 0) return fmt::format("a row has {} elements, not a multiple of 8", columns);
+  const bool anywhere = is_loose(work) || is_flat(work);  // rows may begin and end there
+  if (columns % 8 != 0 && !anywhere)
+    return fmt::format("a row has {} elements, not a multiple of 8", columns);
   for (const Tensor* tensor : work.matrices) {
     if (tensor->rank == 0) continue;
     const i32 size = size_of(tensor->dtype);
     if (!is_wide_float(tensor->dtype))
       return fmt::format("{} has elements that are no floats", shape_text(*tensor));
-    if (tensor->rank > 1 && tensor->stride[0] * size % 16 != 0)
+    if (tensor->rank > 1 && tensor->stride[0] * size % 16 != 0 && !anywhere)
       return fmt::format("rows of {} begin {} elements apart, not at words of 16 bytes", shape_text(*tensor),
                          tensor->stride[0]);
     if (has_tiles(work.form) && (size != 2 || tensor->last() % 8 != 0))
@@ -251,10 +272,6 @@ std::string misfit(const RowWork& work, const KernelTarget& target) {
   if (configs(work, target).empty())
     return fmt::format("a row has {} elements, which registers do not hold", columns);
   return "";
-}
-
-bool is_dense(const Tensor& tensor) {
-  return tensor.rank < 2 || tensor.size[0] == 1 || tensor.stride[0] == tensor.last();
 }
 
 i64 grid_of(const RowWork& work, const OpConfig& config) {
@@ -274,7 +291,7 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
     default: {
       if (work.row_units > 0) return ceil_div(rows * work.row_units, each);
       const bool dense = std::ranges::all_of(work.matrices, [](const Tensor* t) { return is_dense(*t); });
-      return dense ? ceil_div(rows * eights, each) : rows * ceil_div(eights, each);
+      return dense ? ceil_div(rows * first_of(work).last() / 8, each) : rows * ceil_div(eights, each);
     }
   }
 }
@@ -294,6 +311,7 @@ KernelPlan plan(const RowWork& work, const KernelTarget& target, const OpConfig&
   if (!made.why_not.empty()) return made;
   const OpConfig config = wanted.values().empty() ? configs(work, target).front() : wanted;
   std::string constants = work.kind < 0 ? "" : fmt::format("kind={}", work.kind);
+  if (is_loose(work)) constants += fmt::format("{}loose=1", constants.empty() ? "" : ",");
   for (const auto& [name, value] : config.values())
     if (name != kKernelValue) constants += fmt::format("{}{}={}", constants.empty() ? "" : ",", name, value);
   made.constants = OpConfig::parse(constants);

@@ -14,7 +14,7 @@ enum class RowForm : u8 {
   kRows,       // a row in the registers of a warp or a CTA
   kParts,      // a CTA, or a cluster for wide rows, has the rows of one of `parts`, and keeps sums of them
   kPasses,     // a CTA goes along a row
-  kElements,   // rows that lie end to end are one row, cut into stretches
+  kElements,   // rows that lie end to end are one row, cut into stretches, however wide each is
   kStretches,  // stretches of rows, which stay rows
   kTiles,      // tiles of rows and columns, of elements of 16 bits
   kSquares,    // squares of 128 rows and columns, of elements of 16 bits
@@ -37,7 +37,9 @@ struct RowWork {
   // cluster, and so reads them once.
   i32 kept = 0;
   bool keeps_part = false;  // it may keep a part of longer rows
-  bool adds_up = true;      // the configuration decides the order of a sum
+  // The kernel also takes rows that are no words of 16 bytes, one element at a time (its constant `loose`).
+  bool takes_loose = false;
+  bool adds_up = true;  // the configuration decides the order of a sum
 };
 
 using RowRule = RowWork (*)(const std::byte* args);

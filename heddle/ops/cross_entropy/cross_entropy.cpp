@@ -46,7 +46,9 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<CrossEntropy>(args);
-  return {.form = a.logits.last() <= kShortRow ? RowForm::kRows : RowForm::kPasses, .matrices = {&a.logits}};
+  return {.form = a.logits.last() <= kShortRow ? RowForm::kRows : RowForm::kPasses,
+          .matrices = {&a.logits},
+          .takes_loose = true};
 }
 
 }  // namespace

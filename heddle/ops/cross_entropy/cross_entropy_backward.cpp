@@ -48,6 +48,7 @@ RowWork row_work(const std::byte* args) {
   const auto& a = as<CrossEntropyBackward>(args);
   return {.form = a.logits.last() <= kShortRow ? RowForm::kRows : RowForm::kStretches,
           .matrices = {&a.logits, &a.dlogits},
+          .takes_loose = true,
           .adds_up = false};
 }
 

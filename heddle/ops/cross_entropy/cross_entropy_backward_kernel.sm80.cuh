@@ -5,7 +5,7 @@ namespace cross_entropy_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 0;  // 0: stretches
-  static constexpr i32 kWords = 2;
+  static constexpr i32 kWords = 2, kLoose = 0;
 };
 
 template <class Config>
@@ -43,7 +43,9 @@ struct Kernel {
   // The logits are on their way while the row's facts are loaded.
   template <bool kCapped>
   static void run_row(const CrossEntropyBackward& a) {
-    if constexpr (Config::kRowThreads > 0) {
+    if constexpr (Config::kLoose) {
+      run_elements<kCapped>(a);
+    } else if constexpr (Config::kRowThreads > 0) {
       using Team = RowTeam<kThreads, Config::kRowThreads>;
       const i32 row = Team::row(), eights = Team::eights(a.logits);
       if (eights == 0) return;
@@ -69,10 +71,34 @@ struct Kernel {
   static void store(const CrossEntropyBackward& a, i32 row, const Row& r, i64 at, const Eight<kIn>& value) {
     const i32 target = r.column - i32(8 * at);
     Eight<kOut>::of([&](i32 i) {
-      const float z = kCapped ? capped(value.get(i), a.softcap) : value.get(i);
-      const float dz = fma(arch::exp2((z - r.lse) * kLog2E), r.of_p, -r.less) - (i == target ? r.own : 0.0f);
-      return kCapped ? dz * slope_of_cap(z, a.softcap) : dz;
+      return gradient<kCapped>(a, r, value.get(i), i == target);
     }).store(row_of(a.dlogits, row), at);
+  }
+  template <bool kCapped>
+  static float gradient(const CrossEntropyBackward& a, const Row& r, float logit, bool is_target) {
+    const float z = kCapped ? capped(logit, a.softcap) : logit;
+    const float dz = fma(arch::exp2((z - r.lse) * kLog2E), r.of_p, -r.less) - (is_target ? r.own : 0.0f);
+    return kCapped ? dz * slope_of_cap(z, a.softcap) : dz;
+  }
+
+  // Rows that are no words of 16 bytes: neighbouring threads have neighbouring elements.
+  template <bool kCapped>
+  static void run_elements(const CrossEntropyBackward& a) {
+    constexpr i32 kCount = 8 * kWords, kApart = Config::kRowThreads > 0 ? Config::kRowThreads : kThreads;
+    const i32 columns = a.logits.size[1], pieces = (columns + kCount * kApart - 1) / (kCount * kApart);
+    const i32 first = i32(blockIdx.x * (kThreads / kApart) + threadIdx.x / kApart), row = first / pieces;
+    if (row >= a.logits.size[0]) return;
+    const i32 begin = first % pieces * (kCount * kApart) + i32(threadIdx.x % kApart);
+    float values[kCount];
+#pragma unroll
+    for (i32 i = 0; i < kCount; ++i)
+      if (const i32 at = begin + i * kApart; at < columns)
+        values[i] = load_element(kIn, row_of(a.logits, row), at);
+    const Row r = row_of_loss(a, row);
+#pragma unroll
+    for (i32 i = 0; i < kCount; ++i)
+      if (const i32 at = begin + i * kApart; at < columns)
+        store_element(kOut, row_of(a.dlogits, row), at, gradient<kCapped>(a, r, values[i], at == r.column));
   }
 
   struct Words {

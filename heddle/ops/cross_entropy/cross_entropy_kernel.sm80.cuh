@@ -5,7 +5,7 @@ namespace cross_entropy {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 512, kRowThreads = 512;
-  static constexpr i32 kWords = 4;
+  static constexpr i32 kWords = 4, kLoose = 0;
 };
 
 template <class Config>
@@ -17,35 +17,17 @@ struct Kernel {
   using Team = RowTeam<kThreads, kRowThreads>;
 
   static void run(const CrossEntropy& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), columns = a.logits.size[1], eights = Team::eights(a.logits);
+    const i32 row = Team::row(), columns = a.logits.size[1];
     const u8* const x = row_of(a.logits, row);
     Softsum all;
     float sum = 0;
-    const auto add = [&](auto&& get) {
-      float most = get(0), total = get(0);
-#pragma unroll
-      for (i32 i = 1; i < 8; ++i) most = fmaxf(most, get(i)), total += get(i);
-      all.add<8>(most, get);
-      sum += total;
-    };
-#pragma unroll 1
-    for (i32 begin = 0; begin < eights; begin += kWords * i32(kRowThreads)) {
-      Eight<kIn> values[kWords];
-      Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { values[n].load(x, begin + at); });
-      Team::template each<kWords>(eights - begin, [&](i32 n, i32) {
-        if (a.softcap > 0) {
-          float z[8];
-#pragma unroll
-          for (i32 i = 0; i < 8; ++i) z[i] = capped(values[n].get(i), a.softcap);
-          add([&](i32 i) { return z[i]; });
-        } else {
-          add([&](i32 i) { return values[n].get(i); });
-        }
-      });
-    }
+    if constexpr (Config::kLoose)
+      add_elements(a, x, all, sum);
+    else
+      add_eights(a, x, all, sum);
     all.join<Team>();
     if (a.label_smoothing != 0.0f) sum = Team::reduce(Sum(), sum);
-    if (Team::thread() > 0 || eights == 0) return;
+    if (Team::thread() > 0 || row >= a.logits.size[0]) return;
     const i32* words = reinterpret_cast<const i32*>(a.target.data);
     const Target target =
         target_of(Words{words}, Config::types().target.dtype == DType::kI64, row, columns, a.ignore_index);
@@ -57,6 +39,47 @@ struct Kernel {
   }
 
  private:
+  static void add_eights(const CrossEntropy& a, const u8* x, Softsum& all, float& sum) {
+    const i32 eights = Team::eights(a.logits);
+#pragma unroll 1
+    for (i32 begin = 0; begin < eights; begin += kWords * i32(kRowThreads)) {
+      Eight<kIn> values[kWords];
+      Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { values[n].load(x, begin + at); });
+      Team::template each<kWords>(eights - begin, [&](i32 n, i32) {
+        float z[8];
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) z[i] = values[n].get(i);
+        add(a, z, 8, all, sum);
+      });
+    }
+  }
+  static void add_elements(const CrossEntropy& a, const u8* x, Softsum& all, float& sum) {
+    constexpr i32 kAtOnce = 8;
+    const i32 count = Team::elements(a.logits);
+#pragma unroll 1
+    for (i32 begin = Team::thread(); begin < count; begin += kAtOnce * i32(kRowThreads)) {
+      float z[kAtOnce] = {};
+#pragma unroll
+      for (i32 i = 0; i < kAtOnce; ++i)
+        if (const i32 at = begin + i * i32(kRowThreads); at < count) z[i] = load_element(kIn, x, at);
+      add(a, z, (count - begin + i32(kRowThreads) - 1) / i32(kRowThreads), all, sum);
+    }
+  }
+  // The first `count` logits of eight.
+  static void add(const CrossEntropy& a, float (&z)[8], i32 count, Softsum& all, float& sum) {
+    if (a.softcap > 0)
+#pragma unroll
+      for (float& value : z) value = capped(value, a.softcap);
+    float most = -1e38f, total = 0;
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) {
+      if (i < count) most = fmaxf(most, z[i]), total += z[i];
+      if (i >= count) z[i] = -1e38f;  // weighs nothing
+    }
+    sum += total;
+    all.add<8>(most, [&](i32 i) { return z[i]; });
+  }
+
   struct Words {
     const i32* at;
     i32 get_int(i32 i) const { return at[i]; }

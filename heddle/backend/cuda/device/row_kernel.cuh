@@ -90,6 +90,8 @@ struct RowTeam {
   static i32 row() { return i32(blockIdx.x * (kThreads / kRowThreads) + threadIdx.x / kRowThreads); }
   // How many eights the team's row has: none past the last row, where other teams of the warp may have one.
   static i32 eights(const Tensor& matrix) { return row() < matrix.size[0] ? matrix.size[1] / 8 : 0; }
+  // The same of a row that is no words of 16 bytes: its elements, of which a thread takes every kRowThreads-th.
+  static i32 elements(const Tensor& matrix) { return row() < matrix.size[0] ? matrix.size[1] : 0; }
   // Makes a team of a cluster ready for reduce(): all of its CTAs run, and their barriers count.
   static void meet() {
     if constexpr (kCluster > 1) {
@@ -188,7 +190,7 @@ struct Stretch {
   template <class... Tensors>
   static Stretch of_cta(i64 each, const Tensor& first, const Tensors&... others) {
     const bool dense = is_dense(first) && (is_dense(others) && ...);
-    const i64 eights = dense ? i64(first.size[0]) * (first.size[1] / 8) : first.size[1] / 8;
+    const i64 eights = dense ? i64(first.size[0]) * first.size[1] / 8 : first.size[1] / 8;
     const i64 pieces = (eights + each - 1) / each, number = blockIdx.x;
     const i64 begin = dense ? number * each : number % pieces * each;
     return {dense ? 0 : i32(number / pieces), begin, begin + each < eights ? begin + each : eights};
