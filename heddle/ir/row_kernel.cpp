@@ -64,9 +64,9 @@ bool is_loose(const RowWork& work) {
   return work.takes_loose && !std::ranges::all_of(work.matrices, whole);
 }
 
-// Bytes of the widest element.
+// Bytes of the widest element in registers.
 i32 widest(const RowWork& work) {
-  i32 most = 2;
+  i32 most = is_loose(work) ? 4 : 2;
   for (const Tensor* tensor : work.matrices)
     if (tensor->rank > 0) most = std::max(most, i32(size_of(tensor->dtype)));
   return most;
@@ -252,7 +252,7 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
 std::string misfit(const RowWork& work, const KernelTarget& target) {
   if (!work.misfit.empty() || work.form == RowForm::kElementTiles) return work.misfit;
   const i32 columns = first_of(work).last();
-  const bool anywhere = is_loose(work) || is_flat(work);  // rows may begin and end there
+  const bool anywhere = (is_loose(work) && !is_long(work)) || is_flat(work);  // rows may begin and end there
   if (columns % 8 != 0 && !anywhere)
     return fmt::format("a row has {} elements, not a multiple of 8", columns);
   for (const Tensor* tensor : work.matrices) {

@@ -56,8 +56,10 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<LayerNormResidual>(args);
-  return {
-      .form = RowForm::kRows, .matrices = {&a.x, &a.residual, &a.y, &a.sum}, .vectors = {&a.weight, &a.bias}};
+  return {.form = RowForm::kRows,
+          .matrices = {&a.x, &a.residual, &a.y, &a.sum},
+          .vectors = {&a.weight, &a.bias},
+          .takes_loose = true};
 }
 
 }  // namespace

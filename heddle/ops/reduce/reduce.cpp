@@ -44,7 +44,12 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<Reduce>(args);
-  return {.form = RowForm::kRows, .matrices = {&a.x}, .vectors = {&a.y}, .kind = a.kind, .has_long = true};
+  return {.form = RowForm::kRows,
+          .matrices = {&a.x},
+          .vectors = {&a.y},
+          .kind = a.kind,
+          .has_long = true,
+          .takes_loose = true};
 }
 
 KernelPlan lesson(const Reduce& a, const KernelTarget& target) {

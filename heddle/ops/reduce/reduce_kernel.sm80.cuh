@@ -3,7 +3,7 @@ namespace reduce {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kKind = kReduceSum;
+  static constexpr i32 kWords = 4, kKind = kReduceSum, kLoose = 0;
 };
 
 using device::combine, device::identity;
@@ -85,19 +85,22 @@ struct Kernel : Types<Config> {
   using typename T::Op;
   static constexpr i32 kWords = Config::kWords;
   using Team = RowTeam<kThreads, kRowThreads>;
+  using Row = RowShare<Team, Config::kLoose>;
 
   static void run(const Reduce& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = Team::eights(a.x);
+    const i32 row = Team::row(), columns = Team::elements(a.x), step = 8 * kWords * i32(kRowThreads);
     const u8* const x = row_of(a.x, row);
     float mine = identity(Op());
 #pragma unroll 1
-    for (i32 begin = 0; begin < eights; begin += kWords * i32(kRowThreads)) {
-      Eight<kIn> values[kWords];
-      Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { values[n].load(x, begin + at); });
-      Team::template each<kWords>(eights - begin, [&](i32 n, i32) {
+    for (i32 begin = 0; begin < columns; begin += step) {
+      const u8* const from = x + i64(begin) * size_of(kIn);
+      typename Row::template Word<kIn> values[kWords];
+      Row::template each<kWords>(columns - begin,
+                                 [&](i32 n, i32 at) { values[n].load(from, at, columns - begin); });
+      Row::template each<kWords>(columns - begin, [&](i32 n, i32) {
         float eight[8];
 #pragma unroll
-        for (i32 i = 0; i < 8; ++i) eight[i] = values[n].get(i);
+        for (i32 i = 0; i < 8; ++i) eight[i] = values[n].has(i) ? values[n].get(i) : identity(Op());
 #pragma unroll
         for (i32 half = 4; half > 0; half /= 2)
 #pragma unroll
@@ -106,7 +109,7 @@ struct Kernel : Types<Config> {
       });
     }
     const float all = Team::reduce(Op(), mine);
-    if (Team::thread() == 0 && eights > 0) T::store(a, row, all);
+    if (Team::thread() == 0 && columns > 0) T::store(a, row, all);
   }
 };
 

@@ -3,7 +3,7 @@ namespace rms_norm {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4;
+  static constexpr i32 kWords = 4, kLoose = 0;
 };
 
 template <class Config>
@@ -13,23 +13,28 @@ struct Kernel {
   static constexpr DType kIn = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
                          kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Row = RowShare<Team, Config::kLoose>;
+  template <DType kType>
+  using Word = typename Row::template Word<kType>;
 
   static void run(const RmsNorm& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = Team::eights(a.x);
-    Eight<kIn> values[kWords];
-    Eight<kWeight> weights[kWords];
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(row_of(a.x, row), at); });
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
+    const i32 row = Team::row(), columns = Team::elements(a.x);
+    Word<kIn> values[kWords];
+    Word<kWeight> weights[kWords];
+    Row::template each<kWords>(columns,
+                               [&](i32 n, i32 at) { values[n].load(row_of(a.x, row), at, columns); });
+    Row::template each<kWords>(columns,
+                               [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at, columns); });
     float squares = 0;
-    Team::template each<kWords>(eights, [&](i32 n, i32) {
+    Row::template each<kWords>(columns, [&](i32 n, i32) {
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) squares = fma(values[n].get(i), values[n].get(i), squares);
     });
-    const float scale = rsqrt(Team::reduce(Sum(), squares) / float(8 * eights) + a.eps);
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-      Eight<kOut>::of([&](i32 i) {
+    const float scale = rsqrt(Team::reduce(Sum(), squares) / float(columns) + a.eps);
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      Word<kOut>::of([&](i32 i) {
         return values[n].get(i) * scale * weights[n].get(i);
-      }).store(row_of(a.y, row), at);
+      }).store(row_of(a.y, row), at, columns);
     });
   }
 };

@@ -48,7 +48,10 @@ void reference(const std::byte* args, Values& values) {
 
 RowWork row_work(const std::byte* args) {
   const auto& a = as<RmsNormResidual>(args);
-  return {.form = RowForm::kRows, .matrices = {&a.x, &a.residual, &a.y, &a.sum}, .vectors = {&a.weight}};
+  return {.form = RowForm::kRows,
+          .matrices = {&a.x, &a.residual, &a.y, &a.sum},
+          .vectors = {&a.weight},
+          .takes_loose = true};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@ namespace rms_norm_residual {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4;
+  static constexpr i32 kWords = 4, kLoose = 0;
 };
 
 template <class Config>
@@ -14,29 +14,33 @@ struct Kernel {
                          kWeight = Config::types().weight.dtype, kSum = Config::types().sum.dtype,
                          kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Row = RowShare<Team, Config::kLoose>;
+  template <DType kType>
+  using Word = typename Row::template Word<kType>;
 
   static void run(const RmsNormResidual& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = Team::eights(a.x);
-    Eight<kIn> values[kWords];
-    Eight<kResidual> residual[kWords];
-    Eight<kSum> sums[kWords];
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-      values[n].load(row_of(a.x, row), at), residual[n].load(row_of(a.residual, row), at);
+    const i32 row = Team::row(), columns = Team::elements(a.x);
+    Word<kIn> values[kWords];
+    Word<kResidual> residual[kWords];
+    Word<kSum> sums[kWords];
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      values[n].load(row_of(a.x, row), at, columns), residual[n].load(row_of(a.residual, row), at, columns);
     });
     float squares = 0;
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-      sums[n] = Eight<kSum>::of([&](i32 i) { return values[n].get(i) + residual[n].get(i); });
-      sums[n].store(row_of(a.sum, row), at);
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      sums[n] = Word<kSum>::of([&](i32 i) { return values[n].get(i) + residual[n].get(i); });
+      sums[n].store(row_of(a.sum, row), at, columns);
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) squares = fma(sums[n].get(i), sums[n].get(i), squares);
     });
-    Eight<kWeight> weights[kWords];
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at); });
-    const float scale = rsqrt(Team::reduce(Sum(), squares) / float(8 * eights) + a.eps);
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-      Eight<kOut>::of([&](i32 i) {
+    Word<kWeight> weights[kWords];
+    Row::template each<kWords>(columns,
+                               [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at, columns); });
+    const float scale = rsqrt(Team::reduce(Sum(), squares) / float(columns) + a.eps);
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      Word<kOut>::of([&](i32 i) {
         return sums[n].get(i) * scale * weights[n].get(i);
-      }).store(row_of(a.y, row), at);
+      }).store(row_of(a.y, row), at, columns);
     });
   }
 };

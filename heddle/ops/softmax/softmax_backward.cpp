@@ -45,7 +45,8 @@ RowWork row_work(const std::byte* args) {
           .matrices = {&a.y, &a.dy, &a.dx},
           .has_long = true,
           .kept = 2,
-          .keeps_part = true};
+          .keeps_part = true,
+          .takes_loose = true};
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ namespace softmax_backward {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1, kKept = 0;
+  static constexpr i32 kWords = 4, kCluster = 1, kKept = 0, kLoose = 0;
 };
 
 template <class Config>
@@ -14,13 +14,14 @@ struct Types {
   static constexpr u32 kThreads = Config::kThreads;
   static constexpr i32 kWords = Config::kWords;
 
-  static float add(float sum, const Eight<kY>& y, const Eight<kDy>& dy) {
+  static float add(float sum, const auto& y, const auto& dy) {
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) sum = fma(dy.get(i), y.get(i), sum);
     return sum;
   }
-  static Eight<kDx> result(float sum, const Eight<kY>& y, const Eight<kDy>& dy) {
-    return Eight<kDx>::of([&](i32 i) { return y.get(i) * (dy.get(i) - sum); });
+  template <class Made = Eight<kDx>>
+  static Made result(float sum, const auto& y, const auto& dy) {
+    return Made::of([&](i32 i) { return y.get(i) * (dy.get(i) - sum); });
   }
 };
 
@@ -29,18 +30,23 @@ struct Kernel : Types<Config> {
   using T = Types<Config>;
   using T::kThreads, T::kWords, T::kY, T::kDy;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Row = RowShare<Team, Config::kLoose>;
+  template <DType kType>
+  using Word = typename Row::template Word<kType>;
 
   static void run(const SoftmaxBackward& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = Team::eights(a.y);
-    Eight<kY> y[kWords];
-    Eight<kDy> dy[kWords];
-    Team::template each<kWords>(
-        eights, [&](i32 n, i32 at) { y[n].load(row_of(a.y, row), at), dy[n].load(row_of(a.dy, row), at); });
+    const i32 row = Team::row(), columns = Team::elements(a.y);
+    Word<kY> y[kWords];
+    Word<kDy> dy[kWords];
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      y[n].load(row_of(a.y, row), at, columns), dy[n].load(row_of(a.dy, row), at, columns);
+    });
     float sum = 0;
-    Team::template each<kWords>(eights, [&](i32 n, i32) { sum = T::add(sum, y[n], dy[n]); });
+    Row::template each<kWords>(columns, [&](i32 n, i32) { sum = T::add(sum, y[n], dy[n]); });
     sum = Team::reduce(Sum(), sum);
-    Team::template each<kWords>(
-        eights, [&](i32 n, i32 at) { T::result(sum, y[n], dy[n]).store(row_of(a.dx, row), at); });
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      T::template result<Word<T::kDx>>(sum, y[n], dy[n]).store(row_of(a.dx, row), at, columns);
+    });
   }
 };
 

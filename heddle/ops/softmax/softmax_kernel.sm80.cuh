@@ -4,7 +4,7 @@ namespace softmax {
 
 struct KernelConfig {
   static constexpr u32 kThreads = 256, kRowThreads = 256;
-  static constexpr i32 kWords = 4, kCluster = 1;
+  static constexpr i32 kWords = 4, kCluster = 1, kLoose = 0;
 };
 
 template <class Config>
@@ -13,30 +13,35 @@ struct Kernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Row = RowShare<Team, Config::kLoose>;
+  template <DType kType>
+  using Word = typename Row::template Word<kType>;
 
   static void run(const Softmax& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = Team::eights(a.x);
+    const i32 row = Team::row(), columns = Team::elements(a.x);
     const u8* const x = row_of(a.x, row);
     u8* const y = row_of(a.y, row);
-    Eight<kIn> values[kWords];
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) { values[n].load(x, at); });
+    Word<kIn> values[kWords];
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) { values[n].load(x, at, columns); });
     float most = -1e38f, sum = 0;
-    Team::template each<kWords>(eights, [&](i32 n, i32) {
+    Row::template each<kWords>(columns, [&](i32 n, i32) {
 #pragma unroll
-      for (i32 i = 0; i < 8; ++i) most = fmaxf(most, values[n].get(i));
+      for (i32 i = 0; i < 8; ++i)
+        if (values[n].has(i)) most = fmaxf(most, values[n].get(i));
     });
     Softsum all{Team::over_warp(Max(), most)};
-    Team::template each<kWords>(eights, [&](i32 n, i32) {
+    Row::template each<kWords>(columns, [&](i32 n, i32) {
 #pragma unroll
-      for (i32 i = 0; i < 8; ++i) sum += arch::exp2((values[n].get(i) - all.top) * kLog2E);
+      for (i32 i = 0; i < 8; ++i)
+        if (values[n].has(i)) sum += arch::exp2((values[n].get(i) - all.top) * kLog2E);
     });
     all.sum = sum;
     all.join<Team>();
     const float scale = 1 / all.sum;
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-      Eight<kOut>::of([&](i32 i) {
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      Word<kOut>::of([&](i32 i) {
         return arch::exp2((values[n].get(i) - all.top) * kLog2E) * scale;
-      }).store(y, at);
+      }).store(y, at, columns);
     });
   }
 };

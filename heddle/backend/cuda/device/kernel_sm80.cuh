@@ -12,6 +12,7 @@
 #include "heddle/backend/cuda/arch/tensor_map.h"
 #include "heddle/backend/cuda/device/next_tile.cuh"
 #include "heddle/backend/cuda/device/row_kernel.cuh"
+#include "heddle/backend/cuda/device/row_share.cuh"
 #include "heddle/backend/cuda/device/rows_ahead.cuh"
 #include "heddle/backend/cuda/device/store_pair.cuh"
 

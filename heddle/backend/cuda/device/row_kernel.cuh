@@ -23,6 +23,11 @@ struct Eight {
 #pragma unroll
     for (i32 i = 0; i < kWords; ++i) words[i] = place(row, at)[i];
   }
+  // A row's number of elements matters where they do not fill eights (row_share.cuh).
+  void load(const u8* row, i64 at, i32) { load(row, at); }
+  void load_kept(const u8* row, i64 at, i32) { load_kept(row, at); }
+  void store(u8* row, i64 at, i32) const { store(row, at); }
+  static constexpr bool has(i32) { return true; }
   void store(u8* row, i64 at) const {
 #pragma unroll
     for (i32 i = 0; i < kWords; ++i) arch::store_once(const_cast<uint4*>(place(row, at)) + i, words[i]);
@@ -80,6 +85,7 @@ template <u32 kThreads, u32 kRowThreads, i32 kCluster = 1>
 struct RowTeam {
   static_assert(kRowThreads == 8 || kRowThreads == 16 || kRowThreads == 32 || kRowThreads == kThreads);
   static_assert(kCluster == 1 || kRowThreads == kThreads);
+  static constexpr u32 kThreadsOfRow = kRowThreads;
   static constexpr i32 kLanes = kRowThreads < 32 ? kRowThreads : 32;  // of a warp
   static constexpr u32 kWarps = (kRowThreads + 31) / 32, kAll = kWarps * kCluster;
   static constexpr i32 kMostCount = 4;  // values that a cluster reduces at once
