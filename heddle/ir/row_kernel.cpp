@@ -221,7 +221,7 @@ std::vector<OpConfig> cluster_configs(const RowWork& work, const KernelTarget& t
 }
 
 std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
-  if (is_long(work))
+  if (is_long(work) && !is_loose(work))
     if (std::vector<OpConfig> some = cluster_configs(work, target); !some.empty()) return some;
   const RowForm form = is_long(work) ? RowForm::kPasses : work.form;
   const std::span<const Shape> known = shapes_of(work, form);
@@ -252,7 +252,7 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
 std::string misfit(const RowWork& work, const KernelTarget& target) {
   if (!work.misfit.empty() || work.form == RowForm::kElementTiles) return work.misfit;
   const i32 columns = first_of(work).last();
-  const bool anywhere = (is_loose(work) && !is_long(work)) || is_flat(work);  // rows may begin and end there
+  const bool anywhere = is_loose(work) || is_flat(work);  // rows may begin and end there
   if (columns % 8 != 0 && !anywhere)
     return fmt::format("a row has {} elements, not a multiple of 8", columns);
   for (const Tensor* tensor : work.matrices) {
@@ -299,6 +299,7 @@ i64 grid_of(const RowWork& work, const OpConfig& config) {
 // Why a row, or a part of it, is read twice.
 std::string why_twice(const RowWork& work, const KernelTarget& target) {
   if (work.kept == 0) return "";
+  if (is_loose(work)) return "a row is read twice, because it is no words of 16 bytes";
   const i32 most = most_cluster(target);
   if (most == 0) return "a row is read twice, because the device has no clusters";
   return fmt::format("{} is read twice, because {} bytes for each of {} CTAs are more than {}",

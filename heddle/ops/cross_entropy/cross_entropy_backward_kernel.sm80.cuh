@@ -84,21 +84,18 @@ struct Kernel {
   // Rows that are no words of 16 bytes: neighbouring threads have neighbouring elements.
   template <bool kCapped>
   static void run_elements(const CrossEntropyBackward& a) {
-    constexpr i32 kCount = 8 * kWords, kApart = Config::kRowThreads > 0 ? Config::kRowThreads : kThreads;
+    constexpr i32 kCount = 8 * kWords, kApart = i32(Config::kRowThreads > 0 ? Config::kRowThreads : kThreads);
     const i32 columns = a.logits.size[1], pieces = (columns + kCount * kApart - 1) / (kCount * kApart);
     const i32 first = i32(blockIdx.x * (kThreads / kApart) + threadIdx.x / kApart), row = first / pieces;
     if (row >= a.logits.size[0]) return;
     const i32 begin = first % pieces * (kCount * kApart) + i32(threadIdx.x % kApart);
-    float values[kCount];
-#pragma unroll
-    for (i32 i = 0; i < kCount; ++i)
-      if (const i32 at = begin + i * kApart; at < columns)
-        values[i] = load_element(kIn, row_of(a.logits, row), at);
+    Spread<kIn, kApart, kCount> values;
+    values.load(row_of(a.logits, row), begin, columns);
     const Row r = row_of_loss(a, row);
-#pragma unroll
-    for (i32 i = 0; i < kCount; ++i)
-      if (const i32 at = begin + i * kApart; at < columns)
-        store_element(kOut, row_of(a.dlogits, row), at, gradient<kCapped>(a, r, values[i], at == r.column));
+    const i32 target = r.column - begin;
+    Spread<kOut, kApart, kCount>::of([&](i32 i) {
+      return gradient<kCapped>(a, r, values.get(i), i * kApart == target);
+    }).store(row_of(a.dlogits, row), begin, columns);
   }
 
   struct Words {

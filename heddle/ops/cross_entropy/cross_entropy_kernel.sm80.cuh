@@ -54,15 +54,12 @@ struct Kernel {
     }
   }
   static void add_elements(const CrossEntropy& a, const u8* x, Softsum& all, float& sum) {
-    constexpr i32 kAtOnce = 8;
-    const i32 count = Team::elements(a.logits);
+    const i32 columns = Team::elements(a.logits);
 #pragma unroll 1
-    for (i32 begin = Team::thread(); begin < count; begin += kAtOnce * i32(kRowThreads)) {
-      float z[kAtOnce] = {};
-#pragma unroll
-      for (i32 i = 0; i < kAtOnce; ++i)
-        if (const i32 at = begin + i * i32(kRowThreads); at < count) z[i] = load_element(kIn, x, at);
-      add(a, z, (count - begin + i32(kRowThreads) - 1) / i32(kRowThreads), all, sum);
+    for (i32 begin = Team::thread(); begin < columns; begin += 8 * i32(kRowThreads)) {
+      Spread<kIn, i32(kRowThreads)> z;
+      z.load(x, begin, columns);
+      add(a, z.values, z.count, all, sum);
     }
   }
   // The first `count` logits of eight.
@@ -74,7 +71,7 @@ struct Kernel {
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) {
       if (i < count) most = fmaxf(most, z[i]), total += z[i];
-      if (i >= count) z[i] = -1e38f;  // weighs nothing
+      if (i >= count) z[i] = identity(Max());  // weighs nothing
     }
     sum += total;
     all.add<8>(most, [&](i32 i) { return z[i]; });

@@ -55,25 +55,33 @@ struct LongKernel : Types<Config> {
   using T = Types<Config>;
   using T::kThreads, T::kWords, T::kY, T::kDy;
   using Team = RowTeam<kThreads, kThreads>;
+  using Row = RowShare<Team, Config::kLoose>;
+  template <DType kType>
+  using Word = typename Row::template Word<kType>;
 
   static void run(const SoftmaxBackward& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = a.y.size[1] / 8;
+    const i32 row = Team::row(), columns = a.y.size[1];
+    // use(y, dy, begin, at): words, `at` in what is left of the row from element `begin` on.
     const auto each_chunk = [&](auto&& use) {
 #pragma unroll 1
-      for (i32 begin = 0; begin < eights; begin += kWords * i32(kThreads)) {
-        Eight<kY> y[kWords];
-        Eight<kDy> dy[kWords];
-        Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) {
-          y[n].load_kept(row_of(a.y, row), begin + at), dy[n].load_kept(row_of(a.dy, row), begin + at);
+      for (i32 begin = 0; begin < columns; begin += 8 * kWords * i32(kThreads)) {
+        const i32 left = columns - begin;
+        const u8* const from_y = row_of(a.y, row) + i64(begin) * size_of(kY);
+        const u8* const from_dy = row_of(a.dy, row) + i64(begin) * size_of(kDy);
+        Word<kY> y[kWords];
+        Word<kDy> dy[kWords];
+        Row::template each<kWords>(left, [&](i32 n, i32 at) {
+          y[n].load_kept(from_y, at, left), dy[n].load_kept(from_dy, at, left);
         });
-        Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { use(y[n], dy[n], begin + at); });
+        Row::template each<kWords>(left, [&](i32 n, i32 at) { use(y[n], dy[n], begin, at); });
       }
     };
     float sum = 0;
-    each_chunk([&](const Eight<kY>& y, const Eight<kDy>& dy, i32) { sum = T::add(sum, y, dy); });
+    each_chunk([&](const Word<kY>& y, const Word<kDy>& dy, i32, i32) { sum = T::add(sum, y, dy); });
     sum = Team::reduce(Sum(), sum);
-    each_chunk([&](const Eight<kY>& y, const Eight<kDy>& dy, i32 at) {
-      T::result(sum, y, dy).store(row_of(a.dx, row), at);
+    each_chunk([&](const Word<kY>& y, const Word<kDy>& dy, i32 begin, i32 at) {
+      T::template result<Word<T::kDx>>(sum, y, dy)
+          .store(row_of(a.dx, row) + i64(begin) * size_of(T::kDx), at, columns - begin);
     });
   }
 };

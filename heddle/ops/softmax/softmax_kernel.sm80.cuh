@@ -52,33 +52,39 @@ struct LongKernel {
   static constexpr i32 kWords = Config::kWords;
   static constexpr DType kIn = Config::types().x.dtype, kOut = Config::types().y.dtype;
   using Team = RowTeam<kThreads, kThreads>;
+  using Row = RowShare<Team, Config::kLoose>;
+  template <DType kType>
+  using Word = typename Row::template Word<kType>;
 
   static void run(const Softmax& a, const TensorMap*, u8*) {
-    const i32 row = Team::row(), eights = a.x.size[1] / 8;
+    const i32 row = Team::row(), columns = a.x.size[1];
     const u8* const x = row_of(a.x, row);
     u8* const y = row_of(a.y, row);
+    // use(values, begin, at): a word, `at` in what is left of the row from element `begin` on.
     const auto each_chunk = [&](auto&& use) {
 #pragma unroll 1
-      for (i32 begin = 0; begin < eights; begin += kWords * i32(kThreads)) {
-        Eight<kIn> values[kWords];
-        Team::template each<kWords>(eights - begin,
-                                    [&](i32 n, i32 at) { values[n].load_kept(x, begin + at); });
-        Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { use(values[n], begin + at); });
+      for (i32 begin = 0; begin < columns; begin += 8 * kWords * i32(kThreads)) {
+        const u8* const from = x + i64(begin) * size_of(kIn);
+        Word<kIn> values[kWords];
+        Row::template each<kWords>(columns - begin,
+                                   [&](i32 n, i32 at) { values[n].load_kept(from, at, columns - begin); });
+        Row::template each<kWords>(columns - begin, [&](i32 n, i32 at) { use(values[n], begin, at); });
       }
     };
     Softsum all;
-    each_chunk([&](const Eight<kIn>& value, i32) {
-      float most = value.get(0);
+    each_chunk([&](const Word<kIn>& value, i32, i32) {
+      const auto get = [&](i32 i) { return value.has(i) ? value.get(i) : identity(Max()); };
+      float most = get(0);
 #pragma unroll
-      for (i32 i = 1; i < 8; ++i) most = fmaxf(most, value.get(i));
-      all.add<8>(most, [&](i32 i) { return value.get(i); });
+      for (i32 i = 1; i < 8; ++i) most = fmaxf(most, get(i));
+      all.add<8>(most, get);
     });
     all.join<Team>();
     const float scale = 1 / all.sum;
-    each_chunk([&](const Eight<kIn>& value, i32 at) {
-      Eight<kOut>::of([&](i32 i) {
+    each_chunk([&](const Word<kIn>& value, i32 begin, i32 at) {
+      Word<kOut>::of([&](i32 i) {
         return arch::exp2((value.get(i) - all.top) * kLog2E) * scale;
-      }).store(y, at);
+      }).store(y + i64(begin) * size_of(kOut), at, columns - begin);
     });
   }
 };

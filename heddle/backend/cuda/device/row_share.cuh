@@ -6,25 +6,55 @@
 
 namespace heddle::device {
 
-// Eight elements that lie kApart apart, and as many of them as the row has; the others are 0. The same as an Eight to its user.
-template <DType kType, i32 kApart>
+// One element, loaded and stored as it lies in memory, so that neighbours cost one address. load_element() loads words.
+template <DType kType>
+struct Single {
+  using Raw = decltype([] {
+    if constexpr (size_of(kType) == 4)
+      return 0.0f;
+    else
+      return u16(0);
+  }());
+
+  static const Raw* at(const u8* row, i64 i) { return reinterpret_cast<const Raw*>(row) + i; }
+  static Raw* at(u8* row, i64 i) { return reinterpret_cast<Raw*>(row) + i; }
+  static float decode(Raw raw) {
+    if constexpr (kType == DType::kF32) return raw;
+    if constexpr (kType == DType::kBf16) return from_bf16(raw);
+    if constexpr (kType == DType::kF16) return from_f16(raw);
+  }
+  static Raw encode(float value) {
+    if constexpr (kType == DType::kF32) return value;
+    if constexpr (kType == DType::kBf16) return to_bf16(value);
+    if constexpr (kType == DType::kF16) return to_f16(value);
+  }
+};
+
+// kCount elements that lie kApart apart, and as many of them as the row has; the others are 0. Those of eight elements are the same
+// as an Eight to their user.
+template <DType kType, i32 kApart, i32 kCount = 8>
 struct Spread {
-  float values[8] = {};
+  float values[kCount] = {};
   i32 count = 0;
 
   // From element `at` of a row on.
   void load(const u8* row, i64 at, i32 columns) {
     count = count_from(at, columns);
+    const auto* const from = Single<kType>::at(row, at);
+    typename Single<kType>::Raw raw[kCount] = {};
 #pragma unroll
-    for (i32 i = 0; i < 8; ++i)
-      if (i < count) values[i] = load_element(kType, row, at + i * kApart);
+    for (i32 i = 0; i < kCount; ++i)
+      if (i < count) raw[i] = from[i * kApart];
+#pragma unroll
+    for (i32 i = 0; i < kCount; ++i) values[i] = Single<kType>::decode(raw[i]);
   }
   void load_kept(const u8* row, i64 at, i32 columns) { load(row, at, columns); }
   void store(u8* row, i64 at, i32 columns) const {
     const i32 stored = count_from(at, columns);
+    auto* const to = Single<kType>::at(row, at);
 #pragma unroll
-    for (i32 i = 0; i < 8; ++i)
-      if (i < stored) store_element(kType, row, at + i * kApart, values[i]);
+    for (i32 i = 0; i < kCount; ++i)
+      if (i < stored) to[i * kApart] = Single<kType>::encode(values[i]);
   }
   float get(i32 i) const { return values[i]; }
   bool has(i32 i) const { return i < count; }
@@ -33,7 +63,7 @@ struct Spread {
   static Spread of(Make&& make) {
     Spread made;
 #pragma unroll
-    for (i32 i = 0; i < 8; ++i) made.values[i] = round_to(kType, make(i));
+    for (i32 i = 0; i < kCount; ++i) made.values[i] = round_to(kType, make(i));
     return made;
   }
 
