@@ -10,6 +10,7 @@
 #include "heddle/backend/cuda/program/requests.h"
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
+#include "heddle/ops/copy/copy.h"
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 #include "heddle/ops/layer_norm/layer_norm_residual.h"
 #include "heddle/ops/reduce/reduce_dim.h"
@@ -54,16 +55,28 @@ std::vector<std::byte> norm(i32 rows, i32 columns, DType type = DType::kBf16) {
                                                            .bias = dense(type, {columns})});
 }
 
+std::vector<std::byte> norm_backward(i32 rows, i32 columns, i64 pad = 0) {
+  Tensor x = dense(DType::kBf16, {rows, columns});
+  x.stride[0] += pad;
+  return inferred("layer_norm_backward",
+                  LayerNormBackward{.x = x, .weight = dense(DType::kBf16, {columns}), .dy = x});
+}
+std::vector<std::byte> transpose(const Tensor& x) {
+  return inferred("transpose", Transpose{.x = x});
+}
+
 TEST(RowKernel, SaysWhatDoesNotFit) {
   EXPECT_EQ(plan_of("softmax", softmax(3, 64)).why_not, "");
-  EXPECT_EQ(plan_of("softmax", softmax(3, 61)).why_not, "a row has 61 elements, not a multiple of 8");
-  EXPECT_EQ(plan_of("softmax", softmax(3, 64, DType::kBf16, 4)).why_not,
+  EXPECT_EQ(plan_of("layer_norm_backward", norm_backward(3, 64)).why_not, "");
+  EXPECT_EQ(plan_of("layer_norm_backward", norm_backward(3, 61)).why_not,
+            "a row has 61 elements, not a multiple of 8");
+  EXPECT_EQ(plan_of("layer_norm_backward", norm_backward(3, 64, 4)).why_not,
             "rows of bf16 [3, 64] begin 68 elements apart, not at words of 16 bytes");
-  EXPECT_EQ(plan_of("softmax", softmax(3, 64, DType::kF32, 4)).why_not, "");
   EXPECT_EQ(plan_of("layer_norm_residual", norm(3, 40000)).why_not,
             "a row has 40000 elements, which registers do not hold");
-  EXPECT_EQ(plan_of("transpose", inferred("transpose", Transpose{.x = dense(DType::kF32, {8, 8})})).why_not,
-            "f32 [8, 8] is not of elements of 16 bits, in rows of multiples of 8");
+  const Transpose rounding{.x = dense(DType::kF32, {8, 8}), .y = dense(DType::kBf16, {8, 8})};
+  EXPECT_EQ(plan_of("transpose", inferred("transpose", rounding)).why_not,
+            "x is f32 and y bf16; must be of one dtype");
   Rope rope{.x = dense(DType::kBf16, {2, 80}), .table = dense(DType::kF32, {2, 24})};
   rope.head_dim = 40, rope.rotary_dim = 24, rope.heads = 2, rope.interleaved = 0;
   EXPECT_EQ(plan_of("rope", inferred("rope", rope)).why_not,
@@ -71,9 +84,51 @@ TEST(RowKernel, SaysWhatDoesNotFit) {
   EXPECT_NE(plan_of("softmax", softmax(3, 64), {.arch = 75}).why_not, "");
 }
 
+TEST(RowKernel, SeveralNarrowRowsShareAWarp) {
+  const auto threads_of = [](i32 columns) {
+    const KernelPlan plan = plan_of("softmax", softmax(100, columns));
+    EXPECT_EQ(plan.launches.at(0).grid,
+              u32((100 * plan.constants.at("row_threads") + plan.launches.at(0).threads - 1) /
+                  plan.launches.at(0).threads));
+    return plan.constants.at("row_threads");
+  };
+  EXPECT_EQ(threads_of(8), 8);
+  EXPECT_EQ(threads_of(64), 8);
+  EXPECT_EQ(threads_of(72), 16);
+  EXPECT_EQ(threads_of(128), 16);
+  EXPECT_EQ(threads_of(136), 32);
+}
+
+// Rows that begin or end inside of a word of 16 bytes have a kernel too.
+TEST(RowKernel, RowsNeedNotBeWords) {
+  const auto is_loose = [](const std::vector<std::byte>& args) {
+    const KernelPlan plan = plan_of("softmax", args);
+    EXPECT_EQ(plan.why_not, "");
+    return plan.constants.contains("loose");
+  };
+  EXPECT_FALSE(is_loose(softmax(3, 64)));
+  EXPECT_TRUE(is_loose(softmax(3, 61)));
+  EXPECT_TRUE(is_loose(softmax(3, 64, DType::kBf16, 4)));
+  EXPECT_FALSE(is_loose(softmax(3, 64, DType::kF32, 4)));
+  const KernelPlan plan = plan_of("softmax", softmax(3, 50257));
+  EXPECT_EQ(plan.launches.at(0).name, "LongKernel");
+  EXPECT_EQ(plan.note, "a row is read twice, because it is no words of 16 bytes");
+
+  const auto copy = [](const Tensor& x) { return plan_of("copy", inferred("copy", Copy{.x = x})).why_not; };
+  EXPECT_EQ(copy(dense(DType::kBf16, {8, 61})), "") << "rows end to end are one row";
+  EXPECT_EQ(copy(dense(DType::kBf16, {3, 61})), "a row has 61 elements, not a multiple of 8");
+
+  const auto kernel_of = [](const Tensor& x) {
+    return plan_of("transpose", transpose(x)).launches.at(0).name;
+  };
+  EXPECT_EQ(kernel_of(dense(DType::kBf16, {8, 64})), "Kernel");
+  EXPECT_EQ(kernel_of(dense(DType::kBf16, {7, 64})), "ElementKernel");
+  EXPECT_EQ(kernel_of(dense(DType::kF32, {8, 64})), "ElementKernel");
+}
+
 // A prompt may be cut anywhere: the order of a sum must not follow from the number of rows.
 TEST(RowKernel, TheOrderOfSumsFollowsColumnsAlone) {
-  for (const i32 columns : {8, 256, 1000, 1024, 4096, 5120, 8192, 16384, 32768, 65536}) {
+  for (const i32 columns : {8, 61, 64, 256, 1000, 3001, 1024, 4096, 5120, 8192, 16384, 32768, 65536}) {
     std::set<std::string> of_softmax, of_norm;
     for (const i32 rows : {1, 2, 16, 100, 4096, 100000}) {
       const KernelPlan plan = plan_of("softmax", softmax(rows, columns));

@@ -34,8 +34,9 @@ struct Kernel : Facts<Config> {
   using F::kKeys, F::kShares;
   static constexpr i32 kQueries = kStepQueries, kStages = kShares ? 1 : 2;
   static constexpr i32 kColumns = kShares ? kHalf : kDim;  // a group has this many of dk and dv
-  static constexpr i32 kOwn = kShares ? kQueries / 2 : kQueries;  // queries of a step whose scores a group makes
-  static constexpr u32 kPlaces = kShares ? 1 : 2;          // on chip for dq of a step
+  static constexpr i32 kOwn =
+      kShares ? kQueries / 2 : kQueries;           // queries of a step whose scores a group makes
+  static constexpr u32 kPlaces = kShares ? 1 : 2;  // on chip for dq of a step
   // Narrow keys and values lie in registers, too: products would read them from the chip as often as queries.
   static constexpr bool kHoldsKeys = kDim == 64 && !kBends;
   static constexpr u32 kThreads = 384, kSlabs = kDim / 64;
@@ -530,7 +531,8 @@ struct Kernel : Facts<Config> {
     // dq = ds^T k, of which this group has half of the columns.
     void multiply_dq(float (&dq)[kHalf / 2], arch::OnChip shared_ds) const {
       const u64 left = arch::descriptor(shared_ds);
-      const u64 right = arch::descriptor(chip.keys + w * (kHalf < 64 ? 64 : kHalf / 64 * kKeys * 128), kKeys * 128);
+      const u64 right =
+          arch::descriptor(chip.keys + w * (kHalf < 64 ? 64 : kHalf / 64 * kKeys * 128), kKeys * 128);
 #pragma unroll
       for (i32 c = 0; c < kKeys / 16; ++c)
         arch::multiply<kTerms, kAlongN, kAlongN>(dq, left + c * 2048 / 16, right + c * 2048 / 16, c > 0);
@@ -538,8 +540,7 @@ struct Kernel : Facts<Config> {
     }
     void hand_over(const float (&dq)[kHalf / 2], const Listed& listed) {
       wait_for_place();
-      const arch::OnChip to =
-          chip.dq + turn_of_step() % kPlaces * kDqBytes + w * kHalfBytes + thread * 16;
+      const arch::OnChip to = chip.dq + turn_of_step() % kPlaces * kDqBytes + w * kHalfBytes + thread * 16;
 #pragma unroll
       for (i32 j = 0; j < kHalf / 8; ++j)
         asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"((to + j * 2048).at), "f"(dq[4 * j]),

@@ -107,10 +107,8 @@ struct ChainKernel {
                      arch::Corner3{0, n / 2 + i32(group) * 32, step * 2});
   }
 
-  // What epilogues need for each row of a tile, as 64 threads leave it on chip.
-  static Shared<Places> places_of(i32 row) {
-    return {chip() + (kAfterBarriers + u32(row * sizeof(Places)))};
-  }
+  // Returns where 64 threads leave on chip what epilogues need for a row of a tile.
+  static Shared<Places> places_of(i32 row) { return {chip() + (kAfterBarriers + u32(row * sizeof(Places)))}; }
   static Places load_places(i32 row) {
     if constexpr (Places::kAny)
       return places_of(row).load();
@@ -159,7 +157,8 @@ struct ChainKernel {
       release(ring, done);
       if constexpr (Places::kAny) arch::sync_threads<kPlacesThere, kPlaceThreads>();
       leave(sums, operands, chain, to, turn);
-      if (Places::kAny && t + sizes.mine.stride < sizes.tiles()) arch::arrive_threads<kPlacesRead, kPlaceThreads>();
+      if (Places::kAny && t + sizes.mine.stride < sizes.tiles())
+        arch::arrive_threads<kPlacesRead, kPlaceThreads>();
     }
     if (threadIdx.x % 128 == 0) arch::wait_stores_read<0>();
   }
@@ -226,8 +225,7 @@ struct ChainKernel {
     const i32 n = min(to.n + column_of(), last_column(chain));
 #pragma unroll
     for (i32 i = 0; i < kBatch; ++i)
-      operands[i] =
-          chain.ask(block, min(to.m + row_of(batch * kBatch + i), to.live - 1), Columns{n, 2, {}});
+      operands[i] = chain.ask(block, min(to.m + row_of(batch * kBatch + i), to.live - 1), Columns{n, 2, {}});
   }
   // Epilogues take a thread's pairs; what they make stays in their place.
   static void pass(Sums& sums, const Operands& operands, const Chain& chain, const Target& to, i32 batch) {

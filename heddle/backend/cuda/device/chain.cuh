@@ -86,7 +86,7 @@ struct ColumnWalk {
   static void put(Columns& columns, float y) { columns = {columns.at / 2, 1, {y, 0}}; }
 };
 
-// What `place` of all epilogues that have it gives for a row.
+// Results of `place` for a row, of all epilogues that have it.
 struct NoPlaces {
   static constexpr bool kAny = false;
 };

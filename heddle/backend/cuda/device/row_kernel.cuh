@@ -86,7 +86,7 @@ struct RowTeam {
   static_assert(kRowThreads == 8 || kRowThreads == 16 || kRowThreads == 32 || kRowThreads == kThreads);
   static_assert(kCluster == 1 || kRowThreads == kThreads);
   static constexpr u32 kThreadsOfRow = kRowThreads;
-  static constexpr i32 kLanes = kRowThreads < 32 ? kRowThreads : 32;  // of a warp
+  static constexpr i32 kLanes = kRowThreads < 32 ? kRowThreads : 32;
   static constexpr u32 kWarps = (kRowThreads + 31) / 32, kAll = kWarps * kCluster;
   static constexpr i32 kMostCount = 4;  // values that a cluster reduces at once
   // Dynamic shared memory that a cluster's team needs, from the beginning on (ir/row_kernel.cpp).
@@ -94,10 +94,9 @@ struct RowTeam {
 
   static i32 thread() { return i32(threadIdx.x % kRowThreads); }
   static i32 row() { return i32(blockIdx.x * (kThreads / kRowThreads) + threadIdx.x / kRowThreads); }
-  // How many eights the team's row has: none past the last row, where other teams of the warp may have one.
-  static i32 eights(const Tensor& matrix) { return row() < matrix.size[0] ? matrix.size[1] / 8 : 0; }
-  // The same of a row that is no words of 16 bytes: its elements, of which a thread takes every kRowThreads-th.
+  // How many elements, or eights, the team's row has: none past the last row, where other teams of the warp may have one.
   static i32 elements(const Tensor& matrix) { return row() < matrix.size[0] ? matrix.size[1] : 0; }
+  static i32 eights(const Tensor& matrix) { return elements(matrix) / 8; }
   // Makes a team of a cluster ready for reduce(): all of its CTAs run, and their barriers count.
   static void meet() {
     if constexpr (kCluster > 1) {
