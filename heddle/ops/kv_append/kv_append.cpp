@@ -1,6 +1,7 @@
 #include "heddle/ops/kv_append/kv_append.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "heddle/ir/rules.h"
 #include "heddle/ir/step.h"
@@ -45,6 +46,9 @@ void infer(std::byte* args) {
     require(column >= 0 && column + width(a) <= a.x.last(),
             "[kv_append] {} = {}, x is {}; {} columns from there must lie in x", name, column,
             shape_text(a.x), width(a));
+  require(a.values.rank == 0 || std::abs(i64(a.key_column) - a.value_column) >= width(a),
+          "[kv_append] key_column = {} and value_column = {}; must be at least {} columns apart",
+          a.key_column, a.value_column, width(a));
 }
 
 std::vector<TileAxis> axes(const std::byte* args, const TilingTarget&) {

@@ -56,10 +56,10 @@ struct DeviceBody : Body {
   template <class Block, class Columns>
   static void columns_at(Block& block, const KvAppend& a, Place at, Columns& columns) {
     const bool keys = is_of(a.keys, columns.at - a.key_column);
+    if (!keys && !(a.values.exists() && is_of(a.values, columns.at - a.value_column))) return;
     Tensor pages = a.values;
     if (keys) pages = a.keys;
     const i32 i = columns.at - (keys ? a.key_column : a.value_column), head_dim = pages.last();
-    if (!keys && !(a.values.exists() && is_of(a.values, i))) return;
     if (i % 2 != 0 || head_dim % 2 != 0 || columns.count != 2)
       return columns.each([&](auto n, auto value) { put(block, pages, at, i + n.at, value); });
     store_two(block.row(pages, at.page, i / head_dim, at.slot).from(i % head_dim), columns.value[0],
