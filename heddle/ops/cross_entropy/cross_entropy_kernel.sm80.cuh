@@ -70,8 +70,10 @@ struct Kernel {
     float most = -1e38f, total = 0;
 #pragma unroll
     for (i32 i = 0; i < 8; ++i) {
-      if (i < count) most = fmaxf(most, z[i]), total += z[i];
-      if (i >= count) z[i] = identity(Max());  // weighs nothing
+      if (i < count)
+        most = fmaxf(most, z[i]), total += z[i];
+      else
+        z[i] = identity(Max());  // weighs nothing
     }
     sum += total;
     all.add<8>(most, [&](i32 i) { return z[i]; });

@@ -375,10 +375,6 @@ struct Kernel : Facts<Config> {
           arch::multiply<kTerms, kAlongN>(sums, left[c], b + c * 2048 / 16, true);
       arch::commit_products();
     }
-    static void keep(u32 (&values)[kOwn / 16][4]) {
-#pragma unroll
-      for (i32 c = 0; c < kOwn / 16; ++c) arch::keep(values[c]);
-    }
 
     // Queries from `first` on, in the sequence.
     void take_step(i32 head, i32 first) {
@@ -393,7 +389,7 @@ struct Kernel : Facts<Config> {
       arch::keep(s);
       to_weights(head, first);
       if constexpr (kShares) share(weights, shared_weights);
-      arch::keep(dv), keep(weights);
+      arch::keep(dv), keep_fragments(weights);
       arch::begin_products();
       add_products(dv, weights, shared_weights, given);
       arch::wait_products<1>();
@@ -401,10 +397,10 @@ struct Kernel : Facts<Config> {
       to_gradients();
       share(ds, shared_ds);
       float dq[kHalf / 2];
-      arch::keep(dq), arch::keep(dk), keep(ds);
+      arch::keep(dq), arch::keep(dk), keep_fragments(ds);
       arch::begin_products();
       const auto end_dk = [&] {
-        arch::keep(dk), keep(ds);
+        arch::keep(dk), keep_fragments(ds);
         if (speaks()) chip.query_ring.release(place);
       };
       // Where the ring of queries has one slot, dk comes first, so that the next queries are under way early.
@@ -412,7 +408,7 @@ struct Kernel : Facts<Config> {
       multiply_dq(dq, shared_ds);
       if constexpr (!kShares) add_products(dk, ds, shared_ds, queries);
       arch::wait_products<2>();
-      arch::keep(dv), keep(weights);
+      arch::keep(dv), keep_fragments(weights);
       if (speaks()) chip.given_ring.release(place);
       arch::wait_products<1>();
       Listed listed;  // a slot that is released may have another step
