@@ -21,6 +21,9 @@ constexpr Shape kRowShapes[] = {
     {128, 8, 1},   {128, 16, 1},    {128, 32, 1},  {128, 32, 2},    {128, 32, 4},   {128, 128, 1},
     {128, 128, 2}, {256, 256, 1},   {256, 256, 2}, {128, 128, 4},   {512, 512, 1},  {256, 256, 4},
     {512, 512, 2}, {1024, 1024, 1}, {512, 512, 4}, {1024, 1024, 2}, {1024, 1024, 4}};
+// Teams of a CTA take turns with the rows of its part.
+constexpr Shape kPartShapes[] = {{64, 8, 1},    {64, 16, 1},   {64, 32, 1},   {64, 32, 2},   {128, 128, 1},
+                                 {128, 128, 2}, {256, 256, 1}, {256, 256, 2}, {512, 512, 1}, {512, 512, 2}};
 constexpr Shape kPassShapes[] = {
     {512, 512, 4}, {256, 256, 4}, {512, 512, 2}, {1024, 1024, 2}, {1024, 1024, 4}};
 constexpr Shape kElementShapes[] = {
@@ -61,7 +64,8 @@ bool is_loose(const RowWork& work) {
     return t->rank == 0 ||
            (t->last() % 8 == 0 && (t->rank == 1 || t->stride[0] * size_of(t->dtype) % 16 == 0));
   };
-  return work.takes_loose && !std::ranges::all_of(work.matrices, whole);
+  return work.takes_loose &&
+         !(std::ranges::all_of(work.matrices, whole) && std::ranges::all_of(work.sums, whole));
 }
 
 // Bytes of the widest element in registers.
@@ -79,9 +83,6 @@ bool holds(const RowWork& work, const Shape& shape) {
 // True for a choice of rows in registers.
 bool fits(const RowWork& work, const Shape& shape) {
   if (shape.words * 8 * widest(work) > kMostRowBytes) return false;
-  if (work.form == RowForm::kParts &&
-      (shape.row_threads != shape.threads || shape.words > 2 || shape.threads * shape.words > 1024))
-    return false;
   const i64 room = i64(shape.row_threads) * shape.words;
   return holds(work, shape) && (room <= 4 * i64(eights_of(work)) || room <= 128);
 }
@@ -100,9 +101,9 @@ i64 most_slice_bytes(const KernelTarget& target) {
   return target.shared_bytes - kStaticBytes;
 }
 
-// kParts: bytes of a row on its way.
+// kParts: bytes of a CTA's rows on their way; loose rows are loaded when they are needed.
 i64 place_bytes(const RowWork& work, i64 threads, i64 words) {
-  return threads * words * kept_bytes(work);
+  return is_loose(work) ? 0 : threads * words * kept_bytes(work);
 }
 // Before them is what the CTAs of a cluster tell each other.
 i64 team_room_bytes(i64 threads, i64 cluster) {
@@ -113,8 +114,10 @@ i64 team_room_bytes(i64 threads, i64 cluster) {
 // over 32,768 x 4,096 in bf16 takes 276 us with 32 KiB on their way to a multiprocessor, and 286 with 96.
 i64 places_of(const RowWork& work, const Shape& shape, i32 cluster, const KernelTarget& target) {
   constexpr i64 kAhead = 32 << 10, kMostAhead = 3;
+  if (is_loose(work)) return work.at_work;
   const i64 of_row = ceil_div(eights_of(work), cluster) * kept_bytes(work),
-            ahead = kAhead / (of_row * parts_at_once(first_of(work).last()));
+            of_cta = of_row * shape.threads / shape.row_threads,
+            ahead = kAhead / (of_cta * parts_at_once(first_of(work).last()));
   return std::min<i64>(work.at_work + std::clamp<i64>(ahead, 1, kMostAhead),
                        (most_slice_bytes(target) - team_room_bytes(shape.threads, cluster)) /
                            place_bytes(work, shape.threads, shape.words));
@@ -149,6 +152,7 @@ std::vector<i32> clusters(const RowWork& work, const KernelTarget& target) {
 OpConfig parts_config(const RowWork& work, const Shape& shape, i32 cluster, const KernelTarget& target) {
   return {{kKernelValue, 1},
           {"threads", shape.threads},
+          {"row_threads", shape.row_threads},
           {"words", shape.words},
           {"places", places_of(work, shape, cluster, target)},
           {"cluster", cluster}};
@@ -172,8 +176,9 @@ std::span<const Shape> shapes_of(const RowWork& work, RowForm form) {
   const bool few = i64(first_of(work).size[0]) * first_of(work).last() <= kFewElements;
   switch (form) {
     case RowForm::kRows:
-    case RowForm::kParts:
       return kRowShapes;
+    case RowForm::kParts:
+      return kPartShapes;
     case RowForm::kPasses:
       return kPassShapes;
     case RowForm::kSquares:
@@ -246,7 +251,7 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
         form == RowForm::kParts ? parts_config(work, shape, 1, target) : config_of(form, shape);
     all.push_back(all.empty() || !work.adds_up ? config : config.reordering());
   }
-  return form == RowForm::kParts && all.empty() ? part_clusters(work, target) : all;
+  return form == RowForm::kParts && all.empty() && !is_loose(work) ? part_clusters(work, target) : all;
 }
 
 std::string misfit(const RowWork& work, const KernelTarget& target) {
@@ -276,7 +281,7 @@ std::string misfit(const RowWork& work, const KernelTarget& target) {
 
 i64 grid_of(const RowWork& work, const OpConfig& config) {
   const i64 rows = first_of(work).size[0], eights = eights_of(work);
-  if (work.form == RowForm::kParts) return work.parts * config.at("cluster");
+  if (work.form == RowForm::kParts) return i64(work.sums.front()->size[0]) * config.at("cluster");
   if (config.contains("cluster")) return rows * config.at("cluster");
   if (has_tiles(work.form))
     return ceil_div(rows, config.at("rows")) * ceil_div(first_of(work).last(), config.at("columns"));

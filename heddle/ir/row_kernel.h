@@ -12,7 +12,7 @@ namespace heddle {
 // How the work of a call is cut into CTAs.
 enum class RowForm : u8 {
   kRows,       // a row in the registers of a warp or a CTA
-  kParts,      // a CTA, or a cluster for wide rows, has the rows of one of `parts`, and keeps sums of them
+  kParts,      // a CTA, or a cluster for wide rows, has the rows of one part, and keeps sums of them
   kPasses,     // a CTA goes along a row
   kElements,   // rows that lie end to end are one row, cut into stretches, however wide each is
   kStretches,  // stretches of rows, which stay rows
@@ -26,12 +26,12 @@ struct RowWork {
   std::vector<const Tensor*>
       matrices;  // the first one's rows and columns are cut; tensors that do not exist are left out
   std::vector<const Tensor*> vectors;  // one element for each column
-  i32 parts = 0;
-  i32 at_work = 1;          // kParts: rows of which a CTA needs elements at once
-  i32 row_units = 0;        // kElements: what a row is cut into, where that is not its eights
-  std::string misfit = {};  // the op's own reason why the call does not fit
-  i32 kind = -1;            // a constant of the kernel
-  bool has_long = false;    // kRows: the file has a LongKernel for rows that registers do not hold
+  std::vector<const Tensor*> sums;     // kParts: f32 [parts, columns], what a CTA adds up of its rows
+  i32 at_work = 1;                     // kParts: rows of which a CTA needs elements at once
+  i32 row_units = 0;                   // kElements: what a row is cut into, where that is not its eights
+  std::string misfit = {};             // the op's own reason why the call does not fit
+  i32 kind = -1;                       // a constant of the kernel
+  bool has_long = false;               // kRows: the file has a LongKernel for rows that registers do not hold
   // kParts: so many of the first matrices come by way of shared memory.
   // kRows: the file has a ClusterKernel too, which keeps the rows of so many of the first matrices in the shared memory of a
   // cluster, and so reads them once.

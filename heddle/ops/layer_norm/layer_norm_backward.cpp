@@ -94,9 +94,10 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kParts,
           .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
           .vectors = {&a.weight},
-          .parts = a.parts(),
+          .sums = {&a.dweight_parts, &a.dbias_parts},
           .at_work = 2,
-          .kept = 2};
+          .kept = 2,
+          .takes_loose = true};
 }
 
 }  // namespace

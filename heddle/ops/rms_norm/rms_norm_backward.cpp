@@ -75,8 +75,9 @@ RowWork row_work(const std::byte* args) {
   return {.form = RowForm::kParts,
           .matrices = {&a.x, &a.dy, &a.dsum, &a.dx},
           .vectors = {&a.weight},
-          .parts = a.parts(),
-          .kept = 2};
+          .sums = {&a.dweight_parts},
+          .kept = 2,
+          .takes_loose = true};
 }
 
 }  // namespace
