@@ -24,12 +24,15 @@ inline i32 parts_of_device(i32 columns, i64 cluster) {
 }
 
 // The most rows of a part: `asked`, or what suits a matrix [rows, columns] where that is 0: parts in whole waves, for the last wave
-// would leave multiprocessors idle. All executors cut alike.
-inline i32 rows_of_part(i32 asked, i32 rows, i32 columns, i32 element_bytes) {
+// would leave multiprocessors idle. All executors cut alike. `pieces`: rows have so many pieces of `columns`, each with CTAs of its own.
+inline i32 rows_of_part(i32 asked, i32 rows, i32 columns, i32 element_bytes, i32 pieces = 1) {
   if (asked != 0) return asked;
   constexpr i32 kCtaBytes = 16 << 10;  // that a CTA of a cluster holds of a row
   const i64 cluster = columns > kWideColumns ? ceil_div(i64(columns) * element_bytes, kCtaBytes) : 1;
-  const i32 fewest = cluster == 1 ? 4 : cluster <= 4 ? 8 : 16, at_once = parts_of_device(columns, cluster);
+  const i32 fewest = cluster == 1   ? 4
+                     : cluster <= 4 ? 8
+                                    : 16,
+            at_once = i32(ceil_div(parts_of_device(columns, cluster), i64(pieces)));
   const i32 waves = i32(ceil_div(rows, i64(kMostPartRows) * at_once));
   const i32 each = i32(ceil_div(rows, waves * at_once));
   return each < fewest ? fewest : each;

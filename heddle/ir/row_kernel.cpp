@@ -44,8 +44,15 @@ constexpr i32 kMostRowBytes = 4 * 16;  // that a thread has of one matrix; more 
 const Tensor& first_of(const RowWork& work) {
   return *work.matrices.front();
 }
+// Of a row, or of a piece of one.
+i32 columns_of(const RowWork& work) {
+  return work.piece > 0 ? work.piece : first_of(work).last();
+}
 i32 eights_of(const RowWork& work) {
-  return i32(ceil_div(first_of(work).last(), 8));
+  return i32(ceil_div(columns_of(work), 8));
+}
+i64 pieces_of(const RowWork& work) {
+  return ceil_div(first_of(work).last(), columns_of(work));
 }
 
 bool is_dense(const Tensor& tensor) {
@@ -64,8 +71,8 @@ bool is_loose(const RowWork& work) {
     return t->rank == 0 ||
            (t->last() % 8 == 0 && (t->rank == 1 || t->stride[0] * size_of(t->dtype) % 16 == 0));
   };
-  return work.takes_loose &&
-         !(std::ranges::all_of(work.matrices, whole) && std::ranges::all_of(work.sums, whole));
+  return work.takes_loose && !(columns_of(work) % 8 == 0 && std::ranges::all_of(work.matrices, whole) &&
+                               std::ranges::all_of(work.sums, whole));
 }
 
 // Bytes of the widest element in registers.
@@ -117,7 +124,7 @@ i64 places_of(const RowWork& work, const Shape& shape, i32 cluster, const Kernel
   if (is_loose(work)) return work.at_work;
   const i64 of_row = ceil_div(eights_of(work), cluster) * kept_bytes(work),
             of_cta = of_row * shape.threads / shape.row_threads,
-            ahead = kAhead / (of_cta * parts_at_once(first_of(work).last()));
+            ahead = kAhead / (of_cta * parts_at_once(columns_of(work)));
   return std::min<i64>(work.at_work + std::clamp<i64>(ahead, 1, kMostAhead),
                        (most_slice_bytes(target) - team_room_bytes(shape.threads, cluster)) /
                            place_bytes(work, shape.threads, shape.words));
@@ -251,12 +258,14 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
         form == RowForm::kParts ? parts_config(work, shape, 1, target) : config_of(form, shape);
     all.push_back(all.empty() || !work.adds_up ? config : config.reordering());
   }
-  return form == RowForm::kParts && all.empty() && !is_loose(work) ? part_clusters(work, target) : all;
+  return form == RowForm::kParts && all.empty() && !is_loose(work) && work.piece == 0
+             ? part_clusters(work, target)
+             : all;
 }
 
 std::string misfit(const RowWork& work, const KernelTarget& target) {
   if (!work.misfit.empty() || work.form == RowForm::kElementTiles) return work.misfit;
-  const i32 columns = first_of(work).last();
+  const i32 columns = columns_of(work);
   const bool anywhere = is_loose(work) || is_flat(work);  // rows may begin and end there
   if (columns % 8 != 0 && !anywhere)
     return fmt::format("a row has {} elements, not a multiple of 8", columns);
@@ -274,14 +283,18 @@ std::string misfit(const RowWork& work, const KernelTarget& target) {
   for (const Tensor* tensor : work.vectors)
     if (tensor->rank > 0 && !is_wide_float(tensor->dtype))
       return fmt::format("{} has elements that are no floats", shape_text(*tensor));
+  constexpr i64 kMostPieces = 0x7fffffff;
+  if (const i64 pieces = first_of(work).size[0] * pieces_of(work); work.piece > 0 && pieces > kMostPieces)
+    return fmt::format("its rows have {} pieces; a kernel counts {}", pieces, kMostPieces);
   if (configs(work, target).empty())
     return fmt::format("a row has {} elements, which registers do not hold", columns);
   return "";
 }
 
 i64 grid_of(const RowWork& work, const OpConfig& config) {
-  const i64 rows = first_of(work).size[0], eights = eights_of(work);
-  if (work.form == RowForm::kParts) return i64(work.sums.front()->size[0]) * config.at("cluster");
+  const i64 rows = first_of(work).size[0] * pieces_of(work), eights = eights_of(work);
+  if (work.form == RowForm::kParts)
+    return work.sums.front()->size[0] * pieces_of(work) * config.at("cluster");
   if (config.contains("cluster")) return rows * config.at("cluster");
   if (has_tiles(work.form))
     return ceil_div(rows, config.at("rows")) * ceil_div(first_of(work).last(), config.at("columns"));

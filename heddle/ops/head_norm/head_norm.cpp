@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -47,6 +48,16 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.y, y);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<HeadNorm>(args);
+  return {.form = RowForm::kRows,
+          .matrices = {&a.x, &a.y},
+          .vectors = {&a.weight},
+          .piece = a.head_dim,
+          .kind = a.centred != 0,
+          .takes_loose = true};
+}
+
 }  // namespace
 
 const OpSpec& head_norm_op() {
@@ -57,6 +68,7 @@ const OpSpec& head_norm_op() {
     op.flops = elementwise_flops<4>;
     op.reference = reference;
     op.cases = head_norm_cases;
+    set_row_kernel(op, row_work);
     op.traits = {.input = "x", .output = "y", .wants_f32 = true};
     op.gradient = {{"head_norm_backward"}, {"column_sum", {{"x", "dweight_parts"}, {"y", "dweight"}}}};
     return op;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "heddle/ir/parts.h"
+#include "heddle/ir/row_kernel.h"
 #include "heddle/ir/rules.h"
 
 namespace heddle {
@@ -26,9 +27,8 @@ void infer(std::byte* args) {
   require_float("head_norm_backward", "dy", a.dy);
   require(a.eps >= 0, "[head_norm_backward] eps = {}; must not be negative", a.eps);
   set_output("head_norm_backward", "dx", a.dx, a.x.dtype, {a.x.size[0], a.x.last()});
-  require(a.part_rows != 0, "[head_norm_backward] part_rows = 0; must be 1 to {}", kMostPartRows);
   set_parts("head_norm_backward", "dweight_parts", a.dweight_parts, columns_of(a.x, 0, a.weight.last()),
-            a.part_rows);
+            a.most_rows());
 }
 
 // Columns are cut as head_norm cuts them.
@@ -90,6 +90,18 @@ void reference(const std::byte* args, Values& values) {
   values.write(a.dweight_parts, parts);
 }
 
+RowWork row_work(const std::byte* args) {
+  const auto& a = as<HeadNormBackward>(args);
+  return {.form = RowForm::kParts,
+          .matrices = {&a.x, &a.dy, &a.dx},
+          .vectors = {&a.weight},
+          .sums = {&a.dweight_parts},
+          .piece = a.head_dim,
+          .kind = a.centred != 0,
+          .kept = 2,
+          .takes_loose = true};
+}
+
 }  // namespace
 
 const OpSpec& head_norm_backward_op() {
@@ -101,10 +113,11 @@ const OpSpec& head_norm_backward_op() {
     op.regions = regions;
     op.flops = flops;
     op.scratch = [](const std::byte* args, const TileCoord&) {
-      return i64(as<HeadNormBackward>(args).part_rows) * 2 * 4;  // mean and scale of each row
+      return i64(as<HeadNormBackward>(args).most_rows()) * 2 * 4;  // mean and scale of each row
     };
     op.reference = reference;
     op.cases = head_norm_backward_cases;
+    set_row_kernel(op, row_work);
     return op;
   }();
   return spec;

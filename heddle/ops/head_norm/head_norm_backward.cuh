@@ -50,7 +50,7 @@ struct Body {
   template <class Block>
   static void run(Block& block, const HeadNormBackward& a, const TileCoord& t) {
     block.inputs();
-    auto known = block.scratch(2 * a.part_rows);
+    auto known = block.scratch(2 * a.most_rows());
     const i32 normed = a.heads * a.head_dim < t[3] ? a.heads * a.head_dim : t[3];
     const i32 rest = normed > t[2] ? normed : t[2];
     for (i32 part = t[0]; part < t[1]; ++part) {

@@ -19,9 +19,13 @@ struct HeadNormBackward {
   i32 heads = 0;
   i32 centred = 0;
   float eps = 1e-5f;
-  i32 part_rows = 16;
+  i32 part_rows = 0;  // 0: what suits x
 
   i32 parts() const { return dweight_parts.size[0]; }
+  i32 most_rows() const {
+    const i32 pieces = i32(ceil_div(x.last(), head_dim));
+    return rows_of_part(part_rows, x.size[0], head_dim, size_of(x.dtype), pieces);
+  }
 
   template <class Self, class V>
   static void visit(Self& s, V&& v) {

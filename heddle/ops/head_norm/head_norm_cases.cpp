@@ -7,7 +7,7 @@ std::vector<Case> head_norm_cases() {
   std::vector<Case> cases;
   // {head_dim, normalised heads, all columns}: all of a row, some of it, and some with columns after them that are no whole head.
   for (auto [head_dim, heads, columns] :
-       {std::array{1, 1, 1}, {64, 3, 192}, {24, 2, 96}, {33, 4, 150}, {128, 10, 1536}})
+       {std::array{1, 1, 1}, {64, 3, 192}, {24, 2, 96}, {33, 4, 150}, {128, 10, 1536}, {96, 3, 304}})
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
       for (i32 rows : {1, 19}) {
         HeadNorm args{.x = input(type, {rows, columns}), .weight = input(DType::kF32, {heads * head_dim})};

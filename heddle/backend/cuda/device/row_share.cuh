@@ -71,6 +71,23 @@ struct Spread {
   static i32 count_from(i64 at, i32 columns) { return (columns - i32(at) + kApart - 1) / kApart; }
 };
 
+// Rows cut into pieces of some columns, each of which is a row of its own. The last piece of a row may have fewer.
+struct Pieces {
+  i32 columns, of_row;
+
+  Pieces(const Tensor& matrix, i32 columns)
+      : columns(columns), of_row((matrix.size[1] + columns - 1) / columns) {}
+  i32 row(i32 piece) const { return piece / of_row; }
+  i32 first(i32 piece) const { return piece % of_row * columns; }  // its first column
+  // The columns of a matrix that one piece of each row has.
+  Tensor of(Tensor matrix, i32 first) const {
+    matrix.data += i64(first) * size_of(matrix.dtype);
+    const i32 left = matrix.size[1] - first;
+    matrix.size[1] = left < columns ? left : columns;
+    return matrix;
+  }
+};
+
 template <DType kType, i32 kApart>
 struct WordOf {
   using Type = Spread<kType, kApart>;

@@ -1,0 +1,84 @@
+// dx of heads in registers. A CTA has one head of the rows of one part, and keeps its sum of dweight in registers; the next rows are
+// on their way while these are worked on. Columns after the heads are pieces as wide as heads, which dy passes through.
+namespace head_norm_backward {
+
+struct KernelConfig {
+  static constexpr u32 kThreads = 64, kRowThreads = 16;
+  static constexpr i32 kWords = 1, kCluster = 1, kPlaces = 2, kLoose = 0, kKind = 0;  // kKind: centred
+};
+
+template <class Config>
+struct Kernel {
+  static constexpr u32 kThreads = Config::kThreads;
+  static constexpr i32 kWords = Config::kWords;
+  static constexpr DType kX = Config::types().x.dtype, kWeight = Config::types().weight.dtype,
+                         kDy = Config::types().dy.dtype, kDx = Config::types().dx.dtype;
+  static constexpr bool kCentred = Config::kKind != 0;
+  using Team = RowTeam<kThreads, Config::kRowThreads>;
+  using Row = RowShare<Team, Config::kLoose>;
+  template <DType kType>
+  using Word = typename Row::template Word<kType>;
+  static constexpr i32 kPlaces = Config::kPlaces;
+  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, kPlaces, kX, kDy>;
+
+  static void run(const HeadNormBackward& a, const TensorMap*, u8*) {
+    const Pieces pieces(a.x, a.head_dim);
+    const i32 first = pieces.first(i32(blockIdx.x));
+    const Tensor x = pieces.of(a.x, first), dy = pieces.of(a.dy, first), dx = pieces.of(a.dx, first);
+    const Ahead ahead{x, dy, pieces.row(i32(blockIdx.x)), a.parts()};
+    const i32 columns = x.size[1], steps = ahead.steps;
+    const bool is_head = first < a.weight.size[0];
+    const float share = 1 / float(columns);
+    float parts[kWords][8] = {};
+    Word<kWeight> weights[kWords];
+    ahead.fetch_first();
+    if (is_head)
+      Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+        weights[n].load_kept(a.weight.data + i64(first) * size_of(kWeight), at, columns);
+      });
+#pragma unroll 1
+    for (i32 step = 0; step < steps; ++step) {
+      ahead.fetch(step + kPlaces - 1);
+      arch::wait_copies(kPlaces - 1);
+      Word<kX> of_x[kWords];
+      Word<kDy> of_dy[kWords];
+      ahead.get(step, of_x, of_dy);
+      const i32 row = ahead.number(step), elements = ahead.elements(step);
+      float means[2] = {};  // of x, and of g = dy * weight
+      if constexpr (kCentred) {
+        Row::template each<kWords>(elements, [&](i32 n, i32) {
+#pragma unroll
+          for (i32 i = 0; i < 8; ++i) {
+            means[0] += of_x[n].get(i);
+            means[1] = fma(of_dy[n].get(i), weights[n].get(i), means[1]);
+          }
+        });
+        Team::reduce(Sum(), means, 0);
+        means[0] *= share, means[1] *= share;
+      }
+      float sums[2] = {};  // sums of the square of x - its mean, and of it times g
+      Row::template each<kWords>(elements, [&](i32 n, i32) {
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i) {
+          const float off = of_x[n].has(i) ? of_x[n].get(i) - means[0] : 0.0f;
+          sums[0] = fma(off, off, sums[0]);
+          sums[1] = fma(off, of_dy[n].get(i) * weights[n].get(i), sums[1]);
+        }
+      });
+      Team::reduce(Sum(), sums, kCentred ? 1 : u32(step));
+      const float scale = rsqrt(sums[0] * share + a.eps), along = sums[1] * share * scale;
+      Row::template each<kWords>(elements, [&](i32 n, i32 at) {
+        Word<kDx>::of([&](i32 i) {
+          const float given = of_dy[n].get(i), z = (of_x[n].get(i) - means[0]) * scale;
+          return is_head ? (given * weights[n].get(i) - means[1] - z * along) * scale : given;
+        }).store(row_of(dx, row), at, columns);
+#pragma unroll
+        for (i32 i = 0; i < 8; ++i)
+          parts[n][i] = fma(of_dy[n].get(i), (of_x[n].get(i) - means[0]) * scale, parts[n][i]);
+      });
+    }
+    if (is_head) ahead.store(pieces.of(a.dweight_parts, first), parts);
+  }
+};
+
+}  // namespace head_norm_backward
