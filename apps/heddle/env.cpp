@@ -29,7 +29,7 @@ std::string names(const auto& all, F&& name_of) {
 }
 
 // Describes a backend. A reason that is there already is not said again.
-std::string describe(const Backend& backend) {
+std::string describe_backend(const Backend& backend) {
   std::string text = backend.describe();
   for (const ExecutorSpec& executor : backend.executors) {
     const std::string why = executor.unavailable(), reason = text.find(why) == text.npos ? ": " + why : "";
@@ -41,7 +41,7 @@ std::string describe(const Backend& backend) {
 
 void run() {
   print("heddle      {}\n", HEDDLE_VERSION);
-  for (const Backend* backend : all_backends()) print(describe(*backend));
+  for (const Backend* backend : all_backends()) print(describe_backend(*backend));
   const DefaultExecutor chosen = default_executor();
   print("default     {}{}\n", chosen.name, chosen.device > 0 ? fmt::format(" on GPU {}", chosen.device) : "");
   print("schedulers  {}\n", names(all_schedulers(), [](const Scheduler& s) { return s.name; }));

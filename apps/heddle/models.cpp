@@ -8,7 +8,7 @@
 namespace heddle {
 namespace {
 
-void run() {
+void print_families() {
   for (const Family* family : all_families()) {
     print("{:<16} {}\n", family->model_type, family->doc);
     print("{:<16} supports: {}\n", "", family->supports);
@@ -32,7 +32,7 @@ void add_models(CLI::App& app) {
       "The model_type of config.json chooses the family. An unsupported option gives an error that names\n"
       "the key, its value and the allowed values.\n"
       "Example: heddle models");
-  command.action(run);
+  command.action(print_families);
 }
 
 }  // namespace heddle

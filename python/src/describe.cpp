@@ -2,15 +2,13 @@
 
 #include <type_traits>
 
+#include "python/src/object.h"
+
 namespace heddle::python {
 
 namespace nb = nanobind;
 
 namespace {
-
-nb::str text(std::string_view text) {
-  return nb::str(text.data(), text.size());
-}
 
 nb::dict describe_tensor(const TensorArgument& argument) {
   const Field& field = *argument.field;

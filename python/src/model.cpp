@@ -25,10 +25,6 @@ namespace nb = nanobind;
 
 namespace {
 
-nb::str text(std::string_view text) {
-  return nb::str(text.data(), text.size());
-}
-
 // Waits until the job has ended, or look() returns true.
 void wait_for(Runner& runner, const Progress& job, std::function<bool()> look = {}) {
   try {

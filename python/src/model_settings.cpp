@@ -69,10 +69,6 @@ void take_device(EngineOptions& options, const std::string& device) {
   options.executor = "megakernel";
 }
 
-nb::str text(const std::string& text) {
-  return nb::str(text.data(), text.size());
-}
-
 }  // namespace
 
 AnswerSettings settings_with(AnswerSettings settings, const nb::dict& given, const std::string& where) {

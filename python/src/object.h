@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <nanobind/nanobind.h>
@@ -36,6 +37,11 @@ class Object {
 inline Object owned(PyObject* object) {
   if (!object) throw PythonError{};
   return Object(object);
+}
+
+// A str of Python, from UTF-8.
+inline nanobind::str text(std::string_view utf8) {
+  return nanobind::str(utf8.data(), utf8.size());
 }
 
 // A few values, by number; more than kMost are too many.
