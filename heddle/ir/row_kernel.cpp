@@ -22,8 +22,9 @@ constexpr Shape kRowShapes[] = {
     {128, 128, 2}, {256, 256, 1},   {256, 256, 2}, {128, 128, 4},   {512, 512, 1},  {256, 256, 4},
     {512, 512, 2}, {1024, 1024, 1}, {512, 512, 4}, {1024, 1024, 2}, {1024, 1024, 4}};
 // Teams of a CTA take turns with the rows of its part.
-constexpr Shape kPartShapes[] = {{64, 8, 1},    {64, 16, 1},   {64, 32, 1},   {64, 32, 2},   {128, 128, 1},
-                                 {128, 128, 2}, {256, 256, 1}, {256, 256, 2}, {512, 512, 1}, {512, 512, 2}};
+constexpr Shape kPartShapes[] = {{64, 8, 1},    {64, 16, 1},   {64, 32, 1},   {64, 32, 2},
+                                 {64, 64, 1},   {128, 128, 1}, {128, 128, 2}, {256, 256, 1},
+                                 {256, 256, 2}, {512, 512, 1}, {512, 512, 2}};
 constexpr Shape kPassShapes[] = {
     {512, 512, 4}, {256, 256, 4}, {512, 512, 2}, {1024, 1024, 2}, {1024, 1024, 4}};
 constexpr Shape kElementShapes[] = {
@@ -248,6 +249,7 @@ std::vector<OpConfig> configs(const RowWork& work, const KernelTarget& target) {
       // One row at work is fastest with 512 threads, two rows with fewer.
       const bool by_words = form == RowForm::kParts && work.at_work == 1;
       return std::tuple(shape.words * matrices > kMostWords, shape.row_threads * shape.words,
+                        form == RowForm::kParts && is_loose(work) ? shape.words : 0,
                         by_words ? std::abs(shape.threads - 512) : 0);
     };
     std::ranges::stable_sort(shapes, {}, cost);

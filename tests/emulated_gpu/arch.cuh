@@ -183,6 +183,9 @@ inline void copy_bytes(void* to, const void* from, i32 bytes) {
 inline void copy_word(void* to, const void* from, bool there) {
   copy_bytes(to, from, there ? 16 : 0);
 }
+inline void copy_half_sector(void* to, const void* from) {
+  copy_bytes(to, from, 16);
+}
 inline void commit_copies() {
   emulated::end_group(emulated::Later::kCopies);
 }

@@ -45,25 +45,24 @@ struct Kernel {
     for (i32 begin = 0; begin < eights; begin += kWords * i32(kRowThreads)) {
       Eight<kIn> values[kWords];
       Team::template each<kWords>(eights - begin, [&](i32 n, i32 at) { values[n].load(x, begin + at); });
-      Team::template each<kWords>(eights - begin, [&](i32 n, i32) {
-        float z[8];
-#pragma unroll
-        for (i32 i = 0; i < 8; ++i) z[i] = values[n].get(i);
-        add(a, z, 8, all, sum);
-      });
+      Team::template each<kWords>(eights - begin, [&](i32 n, i32) { add(a, values[n], 8, all, sum); });
     }
   }
   static void add_elements(const CrossEntropy& a, const u8* x, Softsum& all, float& sum) {
     const i32 columns = Team::elements(a.logits);
 #pragma unroll 1
     for (i32 begin = Team::thread(); begin < columns; begin += 8 * i32(kRowThreads)) {
-      Spread<kIn, i32(kRowThreads)> z;
-      z.load(x, begin, columns);
-      add(a, z.values, z.count, all, sum);
+      Spread<kIn, i32(kRowThreads)> values;
+      values.load(x, begin, columns);
+      add(a, values, values.count, all, sum);
     }
   }
   // The first `count` logits of eight.
-  static void add(const CrossEntropy& a, float (&z)[8], i32 count, Softsum& all, float& sum) {
+  template <class Word>
+  static void add(const CrossEntropy& a, const Word& values, i32 count, Softsum& all, float& sum) {
+    float z[8];
+#pragma unroll
+    for (i32 i = 0; i < 8; ++i) z[i] = values.get(i);
     if (a.softcap > 0)
 #pragma unroll
       for (float& value : z) value = capped(value, a.softcap);

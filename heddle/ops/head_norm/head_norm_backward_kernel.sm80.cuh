@@ -18,14 +18,13 @@ struct Kernel {
   using Row = RowShare<Team, Config::kLoose>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
-  static constexpr i32 kPlaces = Config::kPlaces;
-  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, kPlaces, kX, kDy>;
+  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, Config::kPlaces, 1, kX, kDy>;
 
   static void run(const HeadNormBackward& a, const TensorMap*, u8*) {
     const Pieces pieces(a.x, a.head_dim);
     const i32 first = pieces.first(i32(blockIdx.x));
     const Tensor x = pieces.of(a.x, first), dy = pieces.of(a.dy, first), dx = pieces.of(a.dx, first);
-    const Ahead ahead{x, dy, pieces.row(i32(blockIdx.x)), a.parts()};
+    Ahead ahead{x, dy, pieces.row(i32(blockIdx.x)), a.parts()};
     const i32 columns = x.size[1], steps = ahead.steps;
     const bool is_head = first < a.weight.size[0];
     const float share = 1 / float(columns);
@@ -38,11 +37,9 @@ struct Kernel {
       });
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step) {
-      ahead.fetch(step + kPlaces - 1);
-      arch::wait_copies(kPlaces - 1);
       Word<kX> of_x[kWords];
       Word<kDy> of_dy[kWords];
-      ahead.get(step, of_x, of_dy);
+      ahead.take(step, of_x, of_dy);
       const i32 row = ahead.number(step), elements = ahead.elements(step);
       float means[2] = {};  // of x, and of g = dy * weight
       if constexpr (kCentred) {
@@ -77,7 +74,7 @@ struct Kernel {
           parts[n][i] = fma(of_dy[n].get(i), (of_x[n].get(i) - means[0]) * scale, parts[n][i]);
       });
     }
-    if (is_head) ahead.store(pieces.of(a.dweight_parts, first), parts);
+    if (is_head) ahead.template store<Row>(pieces.of(a.dweight_parts, first), parts);
   }
 };
 

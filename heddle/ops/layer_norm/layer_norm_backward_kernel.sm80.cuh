@@ -20,18 +20,17 @@ struct Kernel {
   using Row = RowShare<Team, Config::kLoose>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
-  static constexpr i32 kPlaces = Config::kPlaces;
-  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, kPlaces, kX, kDy>;
+  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, Config::kPlaces, 2, kX, kDy>;
 
   static void run(const LayerNormBackward& a, const TensorMap*, u8*) {
-    const Ahead ahead{a.x, a.dy, i32(blockIdx.x / Config::kCluster), a.parts()};
+    Ahead ahead{a.x, a.dy, i32(blockIdx.x / Config::kCluster), a.parts()};
     const i32 columns = a.x.size[1], steps = ahead.steps;
     const float share = 1 / float(columns);
     float dweight[kWords][8] = {}, dbias[kWords][8] = {};
     Word<kWeight> weights[kWords];
     const auto add = [&](i32 step, float& of_x, float& of_g) {
       if (step >= steps) return;
-      ahead.each(step, [&](i32 n, i32, const auto& x, const auto& dy) {
+      ahead.each(step, [&](i32 n, const auto& x, const auto& dy) {
 #pragma unroll
         for (i32 i = 0; i < 8; ++i) of_x += x.get(i), of_g = fma(dy.get(i), weights[n].get(i), of_g);
       });
@@ -41,17 +40,15 @@ struct Kernel {
                                [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at, columns); });
     Team::meet();
     float sums[2] = {};  // sums of x, and of g = dy * weight
-    arch::wait_copies(kPlaces - 2);
+    ahead.wait();
     add(0, sums[0], sums[1]);
     Team::reduce(Sum(), sums, 0);
     float mean = sums[0] * share, given = sums[1] * share;
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step) {
-      ahead.fetch(step + kPlaces - 1);
-      arch::wait_copies(kPlaces - 2);
       Word<kX> x[kWords];
       Word<kDy> dy[kWords];
-      ahead.get(step, x, dy);
+      ahead.take(step, x, dy);
       const i32 row = ahead.number(step), elements = ahead.elements(step);
       // Sums of the square of x - mean, and of it times g; then the next step's sums: one barrier serves both.
       float all[4] = {};
@@ -82,8 +79,8 @@ struct Kernel {
       });
       mean = all[2] * share, given = all[3] * share;
     }
-    ahead.store(a.dweight_parts, dweight);
-    ahead.store(a.dbias_parts, dbias);
+    ahead.template store<Row>(a.dweight_parts, dweight);
+    ahead.template store<Row>(a.dbias_parts, dbias);
   }
 };
 

@@ -19,11 +19,10 @@ struct Kernel {
   using Row = RowShare<Team, Config::kLoose>;
   template <DType kType>
   using Word = typename Row::template Word<kType>;
-  static constexpr i32 kPlaces = Config::kPlaces;
-  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, kPlaces, kX, kDy>;
+  using Ahead = PartAhead<Team, Config::kLoose, kThreads, kWords, Config::kPlaces, 1, kX, kDy>;
 
   static void run(const RmsNormBackward& a, const TensorMap*, u8*) {
-    const Ahead ahead{a.x, a.dy, i32(blockIdx.x / Config::kCluster), a.parts()};
+    Ahead ahead{a.x, a.dy, i32(blockIdx.x / Config::kCluster), a.parts()};
     const i32 columns = a.x.size[1], steps = ahead.steps;
     float parts[kWords][8] = {};
     Word<kWeight> weights[kWords];
@@ -33,11 +32,9 @@ struct Kernel {
     Team::meet();
 #pragma unroll 1
     for (i32 step = 0; step < steps; ++step) {
-      ahead.fetch(step + kPlaces - 1);
-      arch::wait_copies(kPlaces - 1);
       Word<kX> x[kWords];
       Word<kDy> dy[kWords];
-      ahead.get(step, x, dy);
+      ahead.take(step, x, dy);
       const i32 row = ahead.number(step), elements = ahead.elements(step);
       float sums[2] = {};  // sums of squares, and of x * dy * weight
       Row::template each<kWords>(elements, [&](i32 n, i32) {
@@ -61,7 +58,7 @@ struct Kernel {
         for (i32 i = 0; i < 8; ++i) parts[n][i] = fma(dy[n].get(i), x[n].get(i) * scale, parts[n][i]);
       });
     }
-    ahead.store(a.dweight_parts, parts);
+    ahead.template store<Row>(a.dweight_parts, parts);
   }
 };
 

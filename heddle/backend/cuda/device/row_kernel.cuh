@@ -23,6 +23,16 @@ struct Eight {
 #pragma unroll
     for (i32 i = 0; i < kWords; ++i) words[i] = place(row, at)[i];
   }
+  // Copies the `at`-th eight elements of a row to shared memory asynchronously, word i to to(i).
+  template <class Place>
+  static void copy(const u8* row, i64 at, Place&& to) {
+#pragma unroll
+    for (i32 i = 0; i < kWords; ++i)
+      if constexpr (kWords == 1)
+        arch::copy_bytes(to(i), place(row, at), 16);
+      else
+        arch::copy_half_sector(to(i), place(row, at) + i);
+  }
   // A row's number of elements matters where they do not fill eights (row_share.cuh).
   void load(const u8* row, i64 at, i32) { load(row, at); }
   void load_kept(const u8* row, i64 at, i32) { load_kept(row, at); }
@@ -292,10 +302,7 @@ struct ClusterPart {
       return value;
     }
     void copy(const u8* row, i32 i, i32 at) const {
-#pragma unroll
-      for (i32 n = 0; n < Eight<kType>::kWords; ++n)
-        arch::copy_bytes(words + i64(kFirst + n) * room + i, row + (i64(at) * Eight<kType>::kWords + n) * 16,
-                         16);
+      Eight<kType>::copy(row, at, [&](i32 n) { return words + i64(kFirst + n) * room + i; });
     }
   };
   template <DType kType, i32 kFirst = 0>

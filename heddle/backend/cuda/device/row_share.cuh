@@ -30,23 +30,20 @@ struct Single {
   }
 };
 
-// kCount elements that lie kApart apart, and as many of them as the row has; the others are 0. Those of eight elements are the same
-// as an Eight to their user.
+// kCount elements that lie kApart apart, as they lie in memory, and as many of them as the row has; the others are 0. Those of eight
+// elements are the same as an Eight to their user.
 template <DType kType, i32 kApart, i32 kCount = 8>
 struct Spread {
-  float values[kCount] = {};
+  typename Single<kType>::Raw raw[kCount] = {};
   i32 count = 0;
 
   // From element `at` of a row on.
   void load(const u8* row, i64 at, i32 columns) {
     count = count_from(at, columns);
     const auto* const from = Single<kType>::at(row, at);
-    typename Single<kType>::Raw raw[kCount] = {};
 #pragma unroll
     for (i32 i = 0; i < kCount; ++i)
       if (i < count) raw[i] = from[i * kApart];
-#pragma unroll
-    for (i32 i = 0; i < kCount; ++i) values[i] = Single<kType>::decode(raw[i]);
   }
   void load_kept(const u8* row, i64 at, i32 columns) { load(row, at, columns); }
   void store(u8* row, i64 at, i32 columns) const {
@@ -54,16 +51,16 @@ struct Spread {
     auto* const to = Single<kType>::at(row, at);
 #pragma unroll
     for (i32 i = 0; i < kCount; ++i)
-      if (i < stored) to[i * kApart] = Single<kType>::encode(values[i]);
+      if (i < stored) to[i * kApart] = raw[i];
   }
-  float get(i32 i) const { return values[i]; }
+  float get(i32 i) const { return Single<kType>::decode(raw[i]); }
   bool has(i32 i) const { return i < count; }
   // make(i): the value of element i.
   template <class Make>
   static Spread of(Make&& make) {
     Spread made;
 #pragma unroll
-    for (i32 i = 0; i < kCount; ++i) made.values[i] = round_to(kType, make(i));
+    for (i32 i = 0; i < kCount; ++i) made.raw[i] = Single<kType>::encode(make(i));
     return made;
   }
 

@@ -14,11 +14,8 @@ struct RowsAhead {
   static constexpr u32 kRowBytes = kThreads * kWords * 8 * size_of(kType);
 
   static void copy(const u8* from, i32 row, i32 eights) {
-    Team::template each<kWords>(eights, [&](i32 n, i32 at) {
-#pragma unroll
-      for (i32 i = 0; i < Eight<kType>::kWords; ++i)
-        arch::copy_bytes(word(row, n, i), from + (i64(at) * Eight<kType>::kWords + i) * 16, 16);
-    });
+    Team::template each<kWords>(
+        eights, [&](i32 n, i32 at) { Eight<kType>::copy(from, at, [&](i32 i) { return word(row, n, i); }); });
   }
   static Eight<kType> get(i32 row, i32 n) {
     Eight<kType> value;
@@ -55,67 +52,111 @@ inline void add_teams(float (&mine)[kWords][8]) {
   }
 }
 
-// The rows of x and dy that are one part's (heddle/ir/parts.h). The teams of a CTA have a row each at every step. A thread copies
-// those of kPlaces - 1 steps ahead; loose rows are loaded when they are needed.
-template <class Team, bool kLoose, u32 kThreads, i32 kWords, i32 kPlaces, DType kX, DType kDy>
-struct PartAhead {
-  using Row = RowShare<Team, kLoose>;
-  template <DType kType>
-  using Word = typename Row::template Word<kType>;
+// The rows that are one part's (heddle/ir/parts.h). The teams of a CTA have a row each at every step; all take all steps, and some
+// have no row in the last one.
+template <class Team, u32 kThreads>
+struct PartRows {
   static constexpr i32 kTeams = kThreads / Team::kThreadsOfRow;
-  static constexpr u32 kPlaceBytes = kThreads * kWords * 8 * (size_of(kX) + size_of(kDy));
-  using X = RowsAhead<Team, kThreads, kWords, kPlaces, kX, Team::kRoomBytes, kPlaceBytes>;
-  using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kRowBytes, kPlaceBytes>;
 
   const Tensor &x, &dy;
   i32 part, parts;
-  // All teams take all steps; some have no row in the last one.
   i32 steps = i32(ceil_div(rows_in_part(x.size[0], parts, part), kTeams));
 
+  PartRows(const Tensor& x, const Tensor& dy, i32 part, i32 parts) : x(x), dy(dy), part(part), parts(parts) {}
   i32 number(i32 step) const { return part + (step * kTeams + Team::number()) * parts; }
   i32 elements(i32 step) const { return kTeams == 1 || number(step) < x.size[0] ? x.size[1] : 0; }
-
-  // Begins to copy the rows of a step, if there is one.
-  void fetch(i32 step) const {
-    if constexpr (kLoose) return;
-    if (step < steps) {
-      X::copy(row_of(x, number(step)), step, elements(step) / 8);
-      Dy::copy(row_of(dy, number(step)), step, elements(step) / 8);
-    }
-    arch::commit_copies();
-  }
-  void fetch_first() const {
-#pragma unroll
-    for (i32 step = 0; step < kPlaces - 1; ++step) fetch(step);
-  }
-  // use(n, at, x, dy) for the words of a step's row that the thread has.
-  template <class Use>
-  void each(i32 step, Use&& use) const {
-    const i32 columns = elements(step);
-    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
-      if constexpr (kLoose) {
-        Word<kX> of_x;
-        Word<kDy> of_dy;
-        of_x.load_kept(row_of(x, number(step)), at, columns);
-        of_dy.load_kept(row_of(dy, number(step)), at, columns);
-        use(n, at, of_x, of_dy);
-      } else {
-        use(n, at, X::get(step, n), Dy::get(step, n));
-      }
-    });
-  }
-  void get(i32 step, Word<kX> (&of_x)[kWords], Word<kDy> (&of_dy)[kWords]) const {
-    each(step,
-         [&](i32 n, i32, const auto& own_x, const auto& own_dy) { of_x[n] = own_x, of_dy[n] = own_dy; });
-  }
   // Stores what all teams have added up, each thread for its elements.
+  template <class Row, i32 kWords>
   void store(const Tensor& sums, float (&mine)[kWords][8]) const {
     add_teams<kThreads, Team::kThreadsOfRow>(mine);
     if (Team::number() > 0) return;
     Row::template each<kWords>(x.size[1], [&](i32 n, i32 at) {
-      Word<DType::kF32>::of([&](i32 i) { return mine[n][i]; }).store(row_of(sums, part), at, x.size[1]);
+      Row::template Word<DType::kF32>::of([&](i32 i) {
+        return mine[n][i];
+      }).store(row_of(sums, part), at, x.size[1]);
     });
   }
+};
+
+// Rows of x and dy by way of shared memory, those of kPlaces - 1 steps ahead. kAtWork: steps whose rows are needed at once.
+template <class Team, bool kLoose, u32 kThreads, i32 kWords, i32 kPlaces, i32 kAtWork, DType kX, DType kDy>
+struct PartAhead : PartRows<Team, kThreads> {
+  using Rows = PartRows<Team, kThreads>;
+  using Rows::elements, Rows::number, Rows::steps, Rows::Rows;
+  static constexpr u32 kPlaceBytes = kThreads * kWords * 8 * (size_of(kX) + size_of(kDy));
+  using X = RowsAhead<Team, kThreads, kWords, kPlaces, kX, Team::kRoomBytes, kPlaceBytes>;
+  using Dy = RowsAhead<Team, kThreads, kWords, kPlaces, kDy, Team::kRoomBytes + X::kRowBytes, kPlaceBytes>;
+
+  void fetch_first() {
+#pragma unroll
+    for (i32 step = 0; step < kPlaces - 1; ++step) fetch(step);
+  }
+  void wait() { arch::wait_copies(kPlaces - kAtWork); }
+  // The rows of a step, and begins to copy those of a later one.
+  void take(i32 step, Eight<kX> (&of_x)[kWords], Eight<kDy> (&of_dy)[kWords]) {
+    fetch(step + kPlaces - 1);
+    wait();
+    each(step, [&](i32 n, const auto& own_x, const auto& own_dy) { of_x[n] = own_x, of_dy[n] = own_dy; });
+  }
+  // use(n, x, dy) for the words that the thread has of a step's row. Where two are at work, it may be the one after take()'s.
+  template <class Use>
+  void each(i32 step, Use&& use) const {
+    Team::template each<kWords>(elements(step) / 8,
+                                [&](i32 n, i32) { use(n, X::get(step, n), Dy::get(step, n)); });
+  }
+
+ private:
+  void fetch(i32 step) const {
+    if (step < steps) {
+      X::copy(row_of(this->x, number(step)), step, elements(step) / 8);
+      Dy::copy(row_of(this->dy, number(step)), step, elements(step) / 8);
+    }
+    arch::commit_copies();
+  }
+};
+
+// Rows that are no words of 16 bytes: registers keep those of the next step, where there are enough.
+template <class Team, u32 kThreads, i32 kWords, i32 kPlaces, i32 kAtWork, DType kX, DType kDy>
+struct PartAhead<Team, true, kThreads, kWords, kPlaces, kAtWork, kX, kDy> : PartRows<Team, kThreads> {
+  using Rows = PartRows<Team, kThreads>;
+  using Rows::elements, Rows::number, Rows::steps, Rows::Rows;
+  using Row = RowShare<Team, true>;
+  template <DType kType>
+  using Word = typename Row::template Word<kType>;
+
+  static constexpr bool kKeeps = kWords * kAtWork <= 2;
+
+  void fetch_first() { load(0); }
+  void wait() {}
+  void take(i32 step, Word<kX> (&of_x)[kWords], Word<kDy> (&of_dy)[kWords]) {
+    each(step, [&](i32 n, const auto& own_x, const auto& own_dy) { of_x[n] = own_x, of_dy[n] = own_dy; });
+    load(step + 1);
+  }
+  template <class Use>
+  void each(i32 step, Use&& use) const {
+    const i32 columns = elements(step);
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      if constexpr (kKeeps) return use(n, next_x_[n], next_dy_[n]);
+      Word<kX> of_x;
+      Word<kDy> of_dy;
+      of_x.load(row_of(this->x, number(step)), at, columns);
+      of_dy.load(row_of(this->dy, number(step)), at, columns);
+      use(n, of_x, of_dy);
+    });
+  }
+
+ private:
+  void load(i32 step) {
+    if (!kKeeps || step >= steps) return;
+    const i32 columns = elements(step);
+    Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      next_x_[n].load(row_of(this->x, number(step)), at, columns);
+      next_dy_[n].load(row_of(this->dy, number(step)), at, columns);
+    });
+  }
+
+  Word<kX> next_x_[kWords];
+  Word<kDy> next_dy_[kWords];
 };
 
 }  // namespace heddle::device

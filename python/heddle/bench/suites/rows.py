@@ -126,7 +126,7 @@ def elementwise(peers, device):
     )
 
 
-def of_rows(peers, device, rows, columns, check_rows, only=()):
+def of_rows(peers, device, rows, columns, check_rows, only=(), has_goal=True):
     size = rows * columns * size_of(device)
     for name, ours, exact, others, inputs, forward, backward, goals in elementwise(peers, device):
         if only and name not in only:
@@ -140,7 +140,9 @@ def of_rows(peers, device, rows, columns, check_rows, only=()):
             shape=(rows, columns),
             check_shape=(check_rows, columns),
             amounts=amounts(size, forward, backward),
-            goal={part: goal for part, goal in zip((FORWARD, BACKWARD), goals, strict=True) if goal},
+            goal={
+                part: goal for part, goal in zip((FORWARD, BACKWARD), goals, strict=True) if goal and has_goal
+            },
             goal_of="copy",
         )
 
@@ -163,6 +165,31 @@ def rope(peers, device, rows, columns):
         amounts={FORWARD: moved, BACKWARD: moved},
         gradients=(0,),
         goal={FORWARD: 0.97, BACKWARD: 0.97},
+        goal_of="copy",
+    )
+
+
+def head_norm(peers, device, rows, heads, others):
+    """The norm of each head of queries and keys; `others` heads, of the values, pass through."""
+    columns = heads * HEAD
+
+    def exact(x, weight):
+        normed = F.rms_norm(x[:, :columns].unflatten(1, (-1, HEAD)), (HEAD,), None, EPS)
+        return torch.cat((normed.flatten(1) * weight, x[:, columns:]), 1)
+
+    def inputs(rows, columns):
+        return [randn(device, rows, columns), randn(device, heads * HEAD)]
+
+    return Work(
+        name=f"head_norm {rows} x {heads + others} x {HEAD}",
+        ours=lambda x, w: ops.head_norm(x, w, head_dim=HEAD, heads=heads, eps=EPS),
+        exact=exact,
+        peers=peers.of(exact),
+        inputs=inputs,
+        shape=(rows, columns + others * HEAD),
+        check_shape=(min(rows, 512), columns + others * HEAD),
+        amounts=amounts(rows * (columns + others * HEAD) * size_of(device), 2, 3),
+        goal={FORWARD: 0.98, BACKWARD: 0.94},
         goal_of="copy",
     )
 
@@ -247,10 +274,16 @@ def works(peers, device, tiny):
     rows, columns = (64, 256) if tiny else (32768, 4096) if large else (4096, 2048)
     yield from of_rows(peers, device, rows, columns, min(rows, 512))
     yield rope(peers, device, rows, columns)
+    yield head_norm(peers, device, min(rows, 32768), *((1, 1) if tiny else (40, 8)))
     yield from sums(peers, device, rows, columns)
     for groups, columns_left in ((8, columns), (rows * columns // 1024, 16), (1, 8)):
         yield middle_sums(peers, device, groups, rows * columns // groups // columns_left, columns_left)
     if large:
         yield from of_rows(peers, device, 1024, 1 << 17, 64, only=("softmax",))
+        # Narrow rows, of which a warp has several, and rows that are no words of 16 bytes.
+        norms = ("softmax", "rms_norm", "layer_norm")
+        for narrow in (64, 128, 512):
+            yield from of_rows(peers, device, rows * columns // narrow, narrow, 512, only=norms)
+        yield from of_rows(peers, device, 131072, 1001, 512, only=norms, has_goal=False)
     yield transpose(peers, device, 256 if tiny else 16384 if large else 2048)
     yield cross_entropy(peers, device, *((32, 512) if tiny else (8192, 131072) if large else (256, 32768)))
