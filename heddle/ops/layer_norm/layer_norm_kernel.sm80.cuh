@@ -18,6 +18,10 @@ struct Kernel {
   template <DType kType>
   using Word = typename Row::template Word<kType>;
 
+  // Weights of wide rows come when they are needed: with fewer registers, a multiprocessor has two rows at once.
+  static constexpr bool kLate = kThreads >= 512 && kWords * 8 * (Config::kLoose ? 4 : size_of(kIn)) >= 64;
+  static constexpr u32 kCtas = kLate && kThreads == 512 ? 2 : 1;
+
   static void run(const LayerNorm& a, const TensorMap*, u8*) {
     const i32 row = Team::row(), columns = Team::elements(a.x);
     Word<kIn> values[kWords];
@@ -25,11 +29,11 @@ struct Kernel {
     Word<kBias> biases[kWords];  // zeros where there is none
     Row::template each<kWords>(columns,
                                [&](i32 n, i32 at) { values[n].load(row_of(a.x, row), at, columns); });
-    Row::template each<kWords>(columns,
-                               [&](i32 n, i32 at) { weights[n].load_kept(a.weight.data, at, columns); });
-    if constexpr (kHasBias)
-      Row::template each<kWords>(columns,
-                                 [&](i32 n, i32 at) { biases[n].load_kept(a.bias.data, at, columns); });
+    const auto load_weights = [&](i32 n, i32 at) {
+      weights[n].load_kept(a.weight.data, at, columns);
+      if constexpr (kHasBias) biases[n].load_kept(a.bias.data, at, columns);
+    };
+    if constexpr (!kLate) Row::template each<kWords>(columns, load_weights);
     float total = 0, squares = 0;
     Row::template each<kWords>(columns, [&](i32 n, i32) {
 #pragma unroll
@@ -45,6 +49,7 @@ struct Kernel {
     });
     const float scale = rsqrt(Team::reduce(Sum(), squares, 1) / float(columns) + a.eps);
     Row::template each<kWords>(columns, [&](i32 n, i32 at) {
+      if constexpr (kLate) load_weights(n, at);
       Word<kOut>::of([&](i32 i) {
         return fma((values[n].get(i) - mean) * scale, weights[n].get(i), kHasBias ? biases[n].get(i) : 0.0f);
       }).store(row_of(a.y, row), at, columns);

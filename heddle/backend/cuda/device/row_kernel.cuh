@@ -13,10 +13,12 @@ struct Eight {
   static constexpr i32 kWords = size_of(kType) / 2;
   uint4 words[kWords] = {};
 
-  // The `at`-th eight elements of a row.
+  // The `at`-th eight elements of a row. Two words of a sector of 32 bytes come by way of the L1 cache, which reads it once.
   void load(const u8* row, i64 at) {
-#pragma unroll
-    for (i32 i = 0; i < kWords; ++i) words[i] = arch::load_constant(place(row, at) + i);
+    if constexpr (kWords == 1)
+      words[0] = arch::load_constant(place(row, at));
+    else
+      load_kept(row, at);
   }
   // Loads those of a row that other threads read too.
   void load_kept(const u8* row, i64 at) {
