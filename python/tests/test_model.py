@@ -222,7 +222,7 @@ def write_wide_model(folder):
         file.truncate(8 + len(text) + at)
 
 
-def press_soon(seconds=0.3):
+def press_soon(seconds):
     timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     return timer
