@@ -13,6 +13,7 @@
 #include "heddle/ops/copy/copy.h"
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 #include "heddle/ops/layer_norm/layer_norm_residual.h"
+#include "heddle/ops/reduce/column_sum.h"
 #include "heddle/ops/reduce/reduce_dim.h"
 #include "heddle/ops/reduce/reduce_dim_backward.h"
 #include "heddle/ops/rope/rope.h"
@@ -245,6 +246,21 @@ TEST(RowKernel, ReductionsAreCutWithoutGaps) {
     }
     EXPECT_EQ(plans.size(), 1u);
   }
+}
+
+// The sums of a gradient's parts are one launch of several CTAs.
+TEST(RowKernel, SomeRowsAreAddedUpInOneLaunch) {
+  const auto launches = [](i32 rows, i32 columns, const KernelTarget& target = h100()) {
+    const ColumnSum sum{.x = dense(DType::kF32, {rows, columns})};
+    return plan_of("column_sum", inferred("column_sum", sum), target).launches;
+  };
+  for (const auto& [rows, columns] : {std::pair{1847, 64}, {7385, 128}, {790, 1024}, {600, 72}}) {
+    ASSERT_EQ(launches(rows, columns).size(), 1u) << rows;
+    EXPECT_EQ(launches(rows, columns)[0].cluster, 8u) << rows;
+    EXPECT_EQ(launches(rows, columns)[0].grid, u32(8 * ((columns + 63) / 64))) << rows;
+  }
+  EXPECT_EQ(launches(1 << 20, 64).size(), 2u);
+  EXPECT_EQ(launches(7385, 128, cuda::kernel_target_of("sm_80")).size(), 2u);
 }
 
 // Sums have the bits that they have without gaps: nothing but how words are loaded follows from strides.

@@ -12,6 +12,7 @@ constexpr i32 kRowsOfThread = 16;  // it takes them all,
 constexpr i32 kWideRow = 64;       // if its neighbours read next to it
 constexpr i32 kUsualThreads = 256;
 constexpr i32 kMostOfFew = 512;  // rows, where a matrix is alone
+constexpr i32 kMostOfSome = 8192;
 
 // Numbers of elements that a word of short lines has; 0 where they are not short.
 i32 short_vector(const Tensor& x, const RowsForm& form) {
@@ -75,6 +76,13 @@ i32 cluster_of(const Tensor& x, const RowsForm& form) {
 bool has_clusters(const RowsWork& work, const KernelTarget& target) {
   return target.arch >= kFirstWithClusters && work.is_result;
 }
+// Some rows of a matrix alone are read in a few microseconds by clusters that leave most of a GPU idle; two launches take longer, and so
+// does one CTA. Sums of parts (ir/parts.h) are such.
+bool takes_clusters(const RowsWork& work, const KernelTarget& target) {
+  const i32 rows = work.x.size[1], columns = work.x.size[2];
+  return work.is_alone && has_clusters(work, target) && columns % 8 == 0 && columns >= kWideRow &&
+         rows > kMostOfFew && rows <= kMostOfSome;
+}
 // True where large CTAs suit.
 bool takes_large(const RowsWork& work, const KernelTarget& target) {
   return has_clusters(work, target) && cluster_of(work.x, form_of(work.x, over_rows::kLargeCta)) > 1;
@@ -130,6 +138,10 @@ KernelPlan plan_over_rows(const RowsWork& work, const KernelTarget& target, cons
   RowsCut cut = rows_cut(rows, columns, form);
   if ((cut.parts > 1 || form.threads == over_rows::kLargeCta) && has_clusters(work, target))
     if (form.cluster = cluster_of(work.x, form); form.cluster > 1) cut = rows_cut(rows, columns, form);
+  if ((cut.parts > 1 || form.lines) && form.cluster == 1 && takes_clusters(work, target)) {
+    form.vector = 8, form.lines = false, form.cluster = 8;
+    cut = rows_cut(rows, columns, form);
+  }
   const i32 of_short = work.is_result ? short_vector(work.x, form) : 0;
   if (of_short > 0) form.vector = of_short, form.lines = false, cut.parts = 1;
   made.constants = OpConfig{
