@@ -45,7 +45,7 @@ constexpr i32 kMostRowBytes = 4 * 16;  // that a thread has of one matrix; more 
 const Tensor& first_of(const RowWork& work) {
   return *work.matrices.front();
 }
-// Of a row, or of a piece of one.
+// A row has so many, or a piece of one.
 i32 columns_of(const RowWork& work) {
   return work.piece > 0 ? work.piece : first_of(work).last();
 }

@@ -6,7 +6,8 @@ namespace heddle {
 std::vector<Case> head_norm_backward_cases() {
   std::vector<Case> cases;
   // {head_dim, normalised heads, all columns}: all of a row, and some of it before columns that are no whole head.
-  for (auto [head_dim, heads, columns] : {std::array{1, 1, 1}, {64, 2, 128}, {33, 4, 150}, {128, 10, 1536}, {96, 3, 304}})
+  for (auto [head_dim, heads, columns] :
+       {std::array{1, 1, 1}, {64, 2, 128}, {33, 4, 150}, {128, 10, 1536}, {96, 3, 304}})
     for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
       for (i32 rows : {1, 19}) {
         HeadNormBackward args{.x = input(type, {rows, columns}),

@@ -41,7 +41,7 @@ struct Kernel {
       Word<kDy> of_dy[kWords];
       ahead.take(step, of_x, of_dy);
       const i32 row = ahead.number(step), elements = ahead.elements(step);
-      float means[2] = {};  // of x, and of g = dy * weight
+      float means[2] = {};  // means of x, and of g = dy * weight
       if constexpr (kCentred) {
         Row::template each<kWords>(elements, [&](i32 n, i32) {
 #pragma unroll

@@ -6,7 +6,15 @@ namespace heddle {
 std::vector<Case> layer_norm_cases() {
   std::vector<Case> cases;
   for (DType type : {DType::kF32, DType::kBf16, DType::kF16})
-    for (auto [rows, columns] : {std::pair{1, 2}, {19, 64}, {5, 37}, {33, 300}, {2, 1600}, {1, 2056}, {3, 8000}, {2, 4101}, {2, 16000}}) {
+    for (auto [rows, columns] : {std::pair{1, 2},
+                                 {19, 64},
+                                 {5, 37},
+                                 {33, 300},
+                                 {2, 1600},
+                                 {1, 2056},
+                                 {3, 8000},
+                                 {2, 4101},
+                                 {2, 16000}}) {
       LayerNorm args{.x = input(type, {rows, columns}), .weight = input(DType::kF32, {columns})};
       cases.push_back(make_case(args, rounding_bound(type, 16)));
       args.bias = input(DType::kF32, {columns});
