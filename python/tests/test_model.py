@@ -237,10 +237,14 @@ def ends_early(model, work):
     model.generate([5], max_tokens=1)  # so that the cache does not hold the work's tokens
     before = model.stats["steps"]
     timer = press_soon(took / 3)
-    with pytest.raises(KeyboardInterrupt):
+
+    def wait_for_key():
         work()
         timer.join()  # a step that was faster than the key
         time.sleep(60)
+
+    with pytest.raises(KeyboardInterrupt):
+        wait_for_key()
     timer.join()
     return model.stats["steps"] == before
 
