@@ -40,10 +40,8 @@ inline i32 rows_of_part(i32 asked, i32 rows, i32 columns, i32 element_bytes, i32
   if (asked != 0) return asked;
   constexpr i32 kCtaBytes = 16 << 10;  // that a CTA of a cluster holds of a row
   const i64 cluster = columns > kWideColumns ? ceil_div(i64(columns) * element_bytes, kCtaBytes) : 1;
-  const i32 fewest = cluster == 1   ? 4
-                     : cluster <= 4 ? 8
-                                    : 16,
-            at_once = i32(ceil_div(parts_of_device(columns, cluster), i64(pieces)));
+  const i32 at_once = i32(ceil_div(parts_of_device(columns, cluster), i64(pieces)));
+  const i32 fewest = cluster == 1 ? 4 : cluster <= 4 ? 8 : 16;
   const i32 waves = waves_of_parts(rows, columns, at_once);
   const i32 each = i32(ceil_div(rows, waves * at_once));
   return each < fewest ? fewest : each;

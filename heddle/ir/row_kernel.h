@@ -27,8 +27,8 @@ struct RowWork {
       matrices;  // the first one's rows and columns are cut; tensors that do not exist are left out
   std::vector<const Tensor*> vectors;  // one element for each column
   std::vector<const Tensor*> sums;     // kParts: f32 [parts, columns], what a CTA adds up of its rows
-  i32 piece =
-      0;  // kRows, kParts: rows are cut into pieces of so many columns, each a row of its own; 0: they are not
+  // kRows, kParts: rows are cut into pieces of so many columns, each a row of its own; 0: they are not.
+  i32 piece = 0;
   i32 at_work = 1;          // kParts: rows of which a CTA needs elements at once
   i32 row_units = 0;        // kElements: what a row is cut into, where that is not its eights
   std::string misfit = {};  // the op's own reason why the call does not fit
