@@ -11,6 +11,8 @@
 #include "heddle/ir/registry.h"
 #include "heddle/ir/rules.h"
 #include "heddle/ops/copy/copy.h"
+#include "heddle/ops/head_norm/head_norm.h"
+#include "heddle/ops/head_norm/head_norm_backward.h"
 #include "heddle/ops/layer_norm/layer_norm_backward.h"
 #include "heddle/ops/layer_norm/layer_norm_residual.h"
 #include "heddle/ops/reduce/column_sum.h"
@@ -101,6 +103,42 @@ TEST(RowKernel, SeveralNarrowRowsShareAWarp) {
   EXPECT_EQ(threads_of(72), 16);
   EXPECT_EQ(threads_of(128), 16);
   EXPECT_EQ(threads_of(136), 32);
+}
+
+// Teams of a CTA take turns with the rows of a part.
+TEST(RowKernel, GradientsOfNarrowRowsHaveTeams) {
+  const auto team_of = [](i32 columns) {
+    const auto args = norm_backward(100000, columns);
+    const KernelPlan plan = plan_of("layer_norm_backward", args);
+    EXPECT_EQ(i32(plan.launches.at(0).grid), as<LayerNormBackward>(args.data()).parts());
+    return std::pair(plan.constants.at("row_threads"), plan.constants.at("threads"));
+  };
+  EXPECT_EQ(team_of(64), std::pair(i64(8), i64(64)));
+  EXPECT_EQ(team_of(61), std::pair(i64(8), i64(64)));
+  EXPECT_EQ(team_of(128), std::pair(i64(16), i64(64)));
+  EXPECT_EQ(team_of(512), std::pair(i64(32), i64(64)));
+  EXPECT_EQ(team_of(1024), std::pair(i64(128), i64(128)));
+}
+
+// A row of 4 heads and 2 pieces as wide has 6 rows of its own; a part of its rows is one of each piece.
+TEST(RowKernel, HeadsArePiecesOfRows) {
+  const auto plans = [](i32 head_dim, i32 columns) {
+    const Tensor x = dense(DType::kBf16, {100, columns}), weight = dense(DType::kBf16, {4 * head_dim});
+    HeadNorm norm{.x = x, .weight = weight};
+    norm.head_dim = head_dim, norm.heads = 4;
+    HeadNormBackward backward{.x = x, .weight = weight, .dy = x};
+    backward.head_dim = head_dim, backward.heads = 4, backward.part_rows = 10;
+    return std::pair(plan_of("head_norm", inferred("head_norm", norm)),
+                     plan_of("head_norm_backward", inferred("head_norm_backward", backward)));
+  };
+  const auto& [forward, backward] = plans(128, 6 * 128);
+  EXPECT_EQ(forward.constants.at("row_threads"), 16);
+  EXPECT_EQ(forward.launches.at(0).grid, 100u * 6 * 16 / 128);
+  EXPECT_EQ(backward.constants.at("row_threads"), 16);
+  EXPECT_EQ(backward.launches.at(0).grid, 10u * 6);
+  EXPECT_FALSE(forward.constants.contains("loose"));
+  EXPECT_TRUE(plans(33, 200).first.constants.contains("loose"));
+  EXPECT_TRUE(plans(33, 200).second.constants.contains("loose"));
 }
 
 // Rows that begin or end inside of a word of 16 bytes have a kernel too.
