@@ -714,7 +714,7 @@ def head_norm_backward(
     heads: int = 0,
     centred: int = 0,
     eps: float = 9.999999747378752e-06,
-    part_rows: int = 16,
+    part_rows: int = 0,
     out: tuple[T | None, ...] | dict[str, T] | None = None,
 ) -> tuple[T, T]:
     """dx of head_norm, and dweight in parts of some rows
