@@ -38,8 +38,8 @@ endfunction()
 # *_test.cpp of the folder goes into one GoogleTest program test_NAME, and every *_gpu_test.cpp into one
 # gpu_test_NAME, which `make gpu-tests` copies. Each x_fuzz.cpp becomes a test that runs it once over the
 # inputs in tests/fuzz/x, with HEDDLE_FUZZ as a libFuzzer program fuzz_x. OWN_OPTIONS among deps says that
-# the library has compiler options of its own, ALIKE that its files name the same things, so that none is compiled together
-# with others (HEDDLE_UNITY), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer leaves them out,
+# the library has compiler options of its own, ALIKE that its files name the same things, so that only files of one entry are
+# compiled together (HEDDLE_UNITY), ONE_THREAD that its tests start no threads: a build with ThreadSanitizer leaves them out,
 # and inputs of fuzzers too.
 function(heddle_layer name)
   string(REPLACE "/" "_" target heddle_${name})
@@ -67,11 +67,12 @@ function(heddle_layer name)
     list(REMOVE_ITEM ARGN ONE_THREAD)
     set(threads OFF)
   endif()
+  set(alike)
   if("ALIKE" IN_LIST ARGN)
     list(REMOVE_ITEM ARGN ALIKE)
-  else()
-    heddle_unite(${target})
+    set(alike ALIKE)
   endif()
+  heddle_unite(${target} ${alike})
   target_link_libraries(${target} PUBLIC heddle_flags ${ARGN})
   heddle_precompile(${target} ${precompiled})
   if(HEDDLE_SANITIZE STREQUAL "thread" AND NOT threads)
@@ -225,52 +226,67 @@ std::span<const ${type}* const> ${function}() {
   target_sources(${target} PRIVATE ${file})
 endfunction()
 
-# heddle_bodies(TARGET TEMPLATE MANY): gives TARGET one translation unit for each tile body, written from TEMPLATE
-# with @OP@ = rms_norm, @ARGS@ = RmsNorm (its arguments), and @PATH@ (the path of its files); and some units of many bodies each,
-# written from MANY. An edit of a body compiles one unit of either kind. An op stays in its unit of MANY when others are added.
-# <build>/generated/op_entries.inc declares the entries of the units, and op_entry_list.inc lists them. Ops that match
-# HEDDLE_BODIES_LEFT_OUT have no body in this build, and say so when they are called.
-set(HEDDLE_BODIES_LEFT_OUT "" CACHE STRING "Regular expression: ops whose tile bodies are not compiled for the CPU")
-function(heddle_bodies target template many)
-  heddle_list(ops */@.cpp names BODIES)
-  set(entries)
-  set(entry_list)
-  set(units)
-  get_filename_component(kind ${template} NAME_WE)
-  foreach(OP ${names})
-    if(HEDDLE_BODIES_LEFT_OUT AND OP MATCHES "${HEDDLE_BODIES_LEFT_OUT}")
-      continue()
-    endif()
-    set(PATH ${names_${OP}})
-    string(REPLACE "_" ";" words ${OP})
-    set(ARGS)
+# heddle_unit(TARGET TEMPLATE UNIT OP...): gives TARGET a translation unit with the tile bodies of these ops, written from TEMPLATE
+# with @HEADERS@ and @BODIES@ (which include their files) and @ENTRIES@ (which name them). PATH_x is the path of an op's files.
+function(heddle_unit target template UNIT)
+  foreach(op ${ARGN})
+    string(REPLACE "_" ";" words ${op})
+    set(args)
     foreach(word ${words})
       string(SUBSTRING ${word} 0 1 initial)
       string(SUBSTRING ${word} 1 -1 rest)
       string(TOUPPER ${initial} initial)
-      string(APPEND ARGS ${initial}${rest})
+      string(APPEND args ${initial}${rest})
     endforeach()
-    string(APPEND entries "namespace ${OP} {\nextern const BodyEntry<Block> kEntry;\n}\n")
-    string(APPEND entry_list "${OP}::kEntry,\n")
-    configure_file(${template} ${CMAKE_BINARY_DIR}/generated/${kind}/${OP}.cpp @ONLY)
-    target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated/${kind}/${OP}.cpp)
-    string(MD5 digest ${OP})
+    string(APPEND HEADERS "#include \"${PATH_${op}}.h\"\n")
+    string(APPEND BODIES "#include \"${PATH_${op}}.cuh\"\n")
+    string(APPEND ENTRIES "namespace ${op} {\nextern const BodyEntry<Block> kEntry;\n"
+      "constinit const BodyEntry<Block> kEntry = body_entry<Body, ${args}, Block>(\"${op}\");\n}\n")
+  endforeach()
+  get_filename_component(kind ${template} NAME_WE)
+  configure_file(${template} ${CMAKE_BINARY_DIR}/generated/${kind}/${UNIT}.cpp @ONLY)
+  target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated/${kind}/${UNIT}.cpp)
+endfunction()
+
+# heddle_bodies(TARGET TEMPLATE MANY): gives TARGET the tile bodies of all ops in units written from TEMPLATE, one of each body, and
+# again in a few units of many bodies written from MANY. With HEDDLE_UNITY, small bodies share units of TEMPLATE, too: the compiler
+# takes as long for what every unit includes as for one of them. An edit of a body compiles one unit of either kind. An op stays in
+# its unit when others are added.
+# <build>/generated/op_entries.inc declares the entries of the units, and op_entry_list.inc lists them. Ops that match
+# HEDDLE_BODIES_LEFT_OUT have no body in this build, and say so when they are called.
+set(HEDDLE_BODIES_LEFT_OUT "" CACHE STRING "Regular expression: ops whose tile bodies are not compiled for the CPU")
+function(heddle_bodies target template many)
+  heddle_list(ops */@.cpp PATH BODIES)
+  set(entries)
+  set(entry_list)
+  set(units)
+  set(many_units)
+  foreach(op ${PATH})
+    if(HEDDLE_BODIES_LEFT_OUT AND op MATCHES "${HEDDLE_BODIES_LEFT_OUT}")
+      continue()
+    endif()
+    string(APPEND entries "namespace ${op} {\nextern const BodyEntry<Block> kEntry;\n}\n")
+    string(APPEND entry_list "${op}::kEntry,\n")
+    string(MD5 digest ${op})
     string(SUBSTRING ${digest} 0 4 digest)
-    math(EXPR unit "0x${digest} % 6")
+    math(EXPR number "0x${digest} % 6")
+    list(APPEND many_units ${number})
+    list(APPEND many_${number} ${op})
+    set(unit ${op})
+    file(SIZE ${PROJECT_SOURCE_DIR}/${PATH_${op}}.cuh bytes)
+    if(HEDDLE_UNITY AND bytes LESS 1200)
+      math(EXPR unit "0x${digest} % 18")
+    endif()
     list(APPEND units ${unit})
-    string(APPEND HEADERS_${unit} "#include \"${PATH}.h\"\n")
-    string(APPEND BODIES_${unit} "#include \"${PATH}.cuh\"\n")
-    string(APPEND ENTRIES_${unit} "namespace ${OP} {\nextern const BodyEntry<Block> kEntry;\n"
-      "constinit const BodyEntry<Block> kEntry = body_entry<Body, ${ARGS}, Block>(\"${OP}\");\n}\n")
+    list(APPEND unit_${unit} ${op})
   endforeach()
   list(REMOVE_DUPLICATES units)
-  get_filename_component(kind ${many} NAME_WE)
   foreach(unit ${units})
-    foreach(part HEADERS BODIES ENTRIES)
-      set(${part} "${${part}_${unit}}")
-    endforeach()
-    configure_file(${many} ${CMAKE_BINARY_DIR}/generated/${kind}/${unit}.cpp @ONLY)
-    target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated/${kind}/${unit}.cpp)
+    heddle_unit(${target} ${template} ${unit} ${unit_${unit}})
+  endforeach()
+  list(REMOVE_DUPLICATES many_units)
+  foreach(unit ${many_units})
+    heddle_unit(${target} ${many} ${unit} ${many_${unit}})
   endforeach()
   foreach(part entries entry_list)
     file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/op_${part}.inc CONTENT "${${part}}" @ONLY)

@@ -1,5 +1,4 @@
-// Tiles over SIMD blocks, once for each target of Highway. Each tile body is a translation unit of its own,
-// written from simd_body.cpp.in.
+// Tiles over SIMD blocks, once for each target of Highway. Units written from simd_bodies.cpp.in compile the tile bodies.
 #include "heddle/backend/cpu/simd_blocks.h"
 #include "heddle/backend/cpu/tiles_of.h"
 #include "heddle/tile/block_concept.h"
